@@ -35,7 +35,7 @@ std::vector<SourceFile> ReadTree() {
   return files;
 }
 
-TEST(WallsTest, TheTreeKeepsThem) {
+TEST(WallsTest, SourceTreeHasNoViolations) {
   const std::vector<SourceFile> files = ReadTree();
   int sources = 0;
   for (const SourceFile& file : files) sources += absl::EndsWith(file.path, ".cc") ? 1 : 0;
@@ -53,14 +53,14 @@ TEST(WallsTest, ServerWorkerAndClientNeverIncludeEachOther) {
               ElementsAre(HasSubstr("worker/runner may not include client/lib")));
 }
 
-TEST(WallsTest, TheInnerRoomsDoNotKnowTheOuterOnes) {
+TEST(WallsTest, InnerFoldersDoNotIncludeOuterOnes) {
   EXPECT_THAT(FindCrossings({{"common/ir/program.h", "#include \"common/schedule/trace.h\"\n"}}),
               ElementsAre(HasSubstr("common/ir may not include common/schedule")));
   EXPECT_THAT(FindCrossings({{"server/search/random.cc", "#include \"server/task/loop.h\"\n"}}),
               ElementsAre(HasSubstr("server/task")));
 }
 
-TEST(WallsTest, OnlyTheRegistryKnowsWhatReproducesTheLiterature) {
+TEST(WallsTest, OnlyTheRegistryIncludesPublishedStrategies) {
   const std::string include = "#include \"server/search/published/grid_search.h\"\n";
   EXPECT_THAT(FindCrossings({{"server/search/registry.cc", include}}), IsEmpty());
   EXPECT_THAT(FindCrossings({{"server/search/portfolio_search.cc", include}}),
@@ -92,7 +92,7 @@ TEST(WallsTest, PackagesAreConfined) {
               IsEmpty());
 }
 
-TEST(WallsTest, OnlyConvertersIncludeGeneratedHeadersEvenIndirectly) {
+TEST(WallsTest, GeneratedHeadersAreRestrictedEvenIndirectly) {
   const SourceFile door = {"common/record/proto_convert.h", "#include \"hone/v1/types.pb.h\"\n"};
   EXPECT_THAT(
       FindCrossings(
@@ -105,7 +105,7 @@ TEST(WallsTest, OnlyConvertersIncludeGeneratedHeadersEvenIndirectly) {
                         HasSubstr("through common/record/proto_convert.h"))));
 }
 
-TEST(WallsTest, NewFoldersAndLongFilesAreFound) {
+TEST(WallsTest, ReportsUnknownFoldersAndLongFiles) {
   EXPECT_THAT(FindCrossings({{"server/magic/wand.cc", "\n"}}),
               ElementsAre(HasSubstr("folder table")));
   const std::string longest(kMaxLines, '\n');
@@ -114,7 +114,7 @@ TEST(WallsTest, NewFoldersAndLongFilesAreFound) {
               ElementsAre(HasSubstr("801 lines")));
 }
 
-TEST(WallsTest, TestHeadersAreIncludedOnlyByTests) {
+TEST(WallsTest, OnlyTestsIncludeTests) {
   EXPECT_THAT(FindCrossings({{"server/store/store.cc", "#include \"tests/fakes/fake_clock.h\"\n"}}),
               ElementsAre(HasSubstr("includes a test")));
 }

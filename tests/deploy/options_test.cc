@@ -27,7 +27,7 @@ std::set<std::string> OptionsOf(const std::string& help) {
   return options;
 }
 
-TEST(OptionsTest, TheReadmeHasEveryOptionOfTheServer) {
+TEST(OptionsTest, ReadmeListsEveryServerOption) {
   const Result help = RunProgram({"hone-server", "--help"});
   ASSERT_EQ(help.code, 0) << help.errors;
   const std::set<std::string> options = OptionsOf(help.output);

@@ -46,7 +46,7 @@ class SystemdTest : public ::testing::TestWithParam<Unit> {
   std::string path_;
 };
 
-TEST_P(SystemdTest, ItsCommandsHaveTheirOptions) {
+TEST_P(SystemdTest, CommandsUseExistingOptions) {
   int commands = 0;
   for (absl::string_view line : absl::StrSplit(text_, '\n')) {
     if (!absl::StartsWith(line, "ExecStart") || !absl::StrContains(line, "/usr/bin/hone-")) {
@@ -65,7 +65,7 @@ TEST_P(SystemdTest, ItsCommandsHaveTheirOptions) {
   EXPECT_GE(commands, 1);
 }
 
-TEST_P(SystemdTest, SystemdReadsItWithoutAWord) {
+TEST_P(SystemdTest, PassesSystemdAnalyze) {
   if (!HasAnalyze()) GTEST_SKIP() << kAnalyze << " is not installed";
   const Result verified = RunProgram({kAnalyze, "verify", path_});
   EXPECT_EQ(verified.code, 0);
@@ -73,7 +73,7 @@ TEST_P(SystemdTest, SystemdReadsItWithoutAWord) {
   EXPECT_THAT(verified.errors, Not(HasSubstr(GetParam().name)));
 }
 
-TEST_P(SystemdTest, ProgramsOfUnitsAreSandboxed) {
+TEST_P(SystemdTest, ServicesAreSandboxed) {
   for (const char* const line :
        {"\nNoNewPrivileges=yes\n", "\nProtectSystem=strict\n", "\nCapabilityBoundingSet=\n"}) {
     EXPECT_THAT(text_, HasSubstr(line));

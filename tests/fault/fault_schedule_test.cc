@@ -7,7 +7,7 @@
 namespace hone::fault {
 namespace {
 
-TEST(FaultScheduleTest, TheSeedAloneDecides) {
+TEST(FaultScheduleTest, DependsOnTheSeedOnly) {
   const ScheduleOptions options{.seed = 7, .faults = 100};
   EXPECT_EQ(MakeSchedule(options), MakeSchedule(options));
   EXPECT_NE(MakeSchedule(options), MakeSchedule({.seed = 8, .faults = 100}));
@@ -19,7 +19,7 @@ TEST(FaultScheduleTest, TheTableIsInTheOrderOfTheKinds) {
   }
 }
 
-TEST(FaultScheduleTest, EveryKindComesInOrderOfTime) {
+TEST(FaultScheduleTest, FaultsAreInOrderOfTime) {
   const int kinds = static_cast<int>(AllFaults().size());
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const ScheduleOptions options{.seed = seed, .faults = kinds, .length = absl::Seconds(10)};
@@ -36,7 +36,7 @@ TEST(FaultScheduleTest, EveryKindComesInOrderOfTime) {
   }
 }
 
-TEST(FaultScheduleTest, LongRunsHaveSilencesThatOutlastPatience) {
+TEST(FaultScheduleTest, LongRunsHaveOutagesBeyondTheTimeouts) {
   absl::Duration longest;
   for (const Fault& fault : MakeSchedule({.seed = 1, .faults = 300, .long_faults = true})) {
     longest = std::max(longest, fault.lasts);

@@ -49,7 +49,7 @@ v1::SynchronizeResponse Durable(const std::string& lease) {
   return response;
 }
 
-TEST(InvariantsTest, AnAcknowledgedMeasurementMustBeThereOnce) {
+TEST(InvariantsTest, AcknowledgedMeasurementIsStoredExactlyOnce) {
   Ledger ledger;
   ledger.Answered(Grant("a-1", 1));
   ledger.Told(Finish("a-1", {1.5, 2.5}));
@@ -66,7 +66,7 @@ TEST(InvariantsTest, AnAcknowledgedMeasurementMustBeThereOnce) {
       << "both the samples and the trial repeat";
 }
 
-TEST(InvariantsTest, LateResultsAreMeasuredAgain) {
+TEST(InvariantsTest, LateResultIsMeasuredAgain) {
   Ledger ledger;
   ledger.Answered(Grant("a-1", 1));
   ledger.Answered(Grant("b-1", 1));
@@ -77,7 +77,7 @@ TEST(InvariantsTest, LateResultsAreMeasuredAgain) {
   EXPECT_THAT(CheckAcknowledged({}, ledger.acknowledged()).violations, SizeIs(1));
 }
 
-TEST(InvariantsTest, StatesShownToAClientMustRemain) {
+TEST(InvariantsTest, RecordsShownToAClientPersist) {
   Ledger ledger;
   const auto record = Screened(1, 1, {1.5, 2.5});
   ledger.Saw({record});
@@ -86,7 +86,7 @@ TEST(InvariantsTest, StatesShownToAClientMustRemain) {
   EXPECT_THAT(CheckShown({Screened(1, 1, {1.5, 9})}, ledger.shown()).violations, SizeIs(1));
 }
 
-TEST(InvariantsTest, ARestoredBackupMustContainEarlierAcknowledgedRecords) {
+TEST(InvariantsTest, RestoredBackupHoldsAcknowledgedRecords) {
   Ledger ledger;
   ledger.Answered(Grant("a-1", 1));
   ledger.Told(Finish("a-1", {1.5, 2.5}));

@@ -40,7 +40,7 @@ class MachineTest : public ::testing::Test {
   std::unique_ptr<client::Connection> direct_;
 };
 
-TEST_F(MachineTest, AJobGoesOnWhenTheClocksAreSetBackAndForth) {
+TEST_F(MachineTest, JobSurvivesClockChanges) {
   const auto tune = Tune(40);
   ASSERT_TRUE(HasTrials(4)) << tune->Errors();
   int64_t trials = 8;
@@ -60,7 +60,7 @@ TEST_F(MachineTest, AJobGoesOnWhenTheClocksAreSetBackAndForth) {
   }
 }
 
-TEST_F(MachineTest, AFileSizeLimitIsAFullDiskThatTheServerSurvives) {
+TEST_F(MachineTest, ServerSurvivesAFileSizeLimit) {
   const auto limit = [&](rlim_t bytes) {
     rlimit now;
     prlimit(cluster_->server().process->pid(), RLIMIT_FSIZE, nullptr, &now);

@@ -49,7 +49,7 @@ class NetemTest : public ::testing::Test {
   integration::TemporaryFolder folder_;
 };
 
-TEST_F(NetemTest, AJobFinishesOverASlowNetworkThatLosesPackets) {
+TEST_F(NetemTest, JobFinishesOverASlowLossyNetwork) {
   if (const std::string why = SetUpNetwork(); !why.empty()) GTEST_SKIP() << why;
   Process server({"hone-server", "--listen", "10.203.77.1:0", "--listen",
                   "unix:" + folder_ / "server.sock", "--insecure", "--store", folder_ / "hone.db",

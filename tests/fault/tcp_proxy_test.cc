@@ -77,7 +77,7 @@ TEST_F(TcpProxyTest, ACutResetsBothEnds) {
   EXPECT_EQ(Hear(server_), "the end");
 }
 
-TEST_F(TcpProxyTest, ABlackHoleKeepsBytesUntilItEnds) {
+TEST_F(TcpProxyTest, BlackHoleHoldsBytesUntilItEnds) {
   proxy_->SetWeather({.black_hole = true});
   Say(client_, "question");
   EXPECT_EQ(Hear(server_, 100), "");
@@ -85,7 +85,7 @@ TEST_F(TcpProxyTest, ABlackHoleKeepsBytesUntilItEnds) {
   EXPECT_EQ(Hear(server_), "question");
 }
 
-TEST_F(TcpProxyTest, DelayedBytesComeLater) {
+TEST_F(TcpProxyTest, DelaysBytes) {
   proxy_->SetWeather({.delay = absl::Milliseconds(150)});
   const absl::Time begin = absl::Now();
   Say(client_, "question");
@@ -93,7 +93,7 @@ TEST_F(TcpProxyTest, DelayedBytesComeLater) {
   EXPECT_GE(absl::Now() - begin, absl::Milliseconds(150));
 }
 
-TEST_F(TcpProxyTest, SwallowedRepliesAreLostAndTheConnectionWithThem) {
+TEST_F(TcpProxyTest, SwallowedRepliesCloseTheConnection) {
   proxy_->SetWeather({.swallow_replies = true});
   Say(client_, "question");
   EXPECT_EQ(Hear(server_), "question");

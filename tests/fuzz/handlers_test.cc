@@ -28,7 +28,7 @@ std::vector<std::pair<std::string, HandlersWorld::Reply>> Play(HandlersWorld& wo
 class HandlersFuzzTest : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Stores, HandlersFuzzTest, ::testing::Bool());
 
-TEST_P(HandlersFuzzTest, TheTuningSeedGoesFromTheFirstCallToTheBest) {
+TEST_P(HandlersFuzzTest, TuningSeedRunsToABest) {
   HandlersWorld world(GetParam());
   int leases = 0;
   for (const auto& [method, reply] : Play(world, TuningScript(GetParam()))) {
@@ -57,7 +57,7 @@ TEST_P(HandlersFuzzTest, TheTuningSeedGoesFromTheFirstCallToTheBest) {
   world.CheckWhatMustHold();
 }
 
-TEST(HandlersSeedTest, EverySeedIsReadAndKeepsWhatMustHold) {
+TEST(HandlersSeedTest, EverySeedKeepsTheInvariants) {
   HandlersWorld world(/*on_disk=*/false);
   const auto replies = Play(world, HostileScript());
   EXPECT_GE(replies.size(), 20u);
@@ -68,7 +68,7 @@ TEST(HandlersSeedTest, EverySeedIsReadAndKeepsWhatMustHold) {
 }
 
 // Most messages must still be parsed after a mutation.
-TEST(HandlersMutatorTest, MutationsAreOtherScriptsWhoseMessagesAreMostlyRead) {
+TEST(HandlersMutatorTest, MutantsDifferAndMostlyParse) {
   const std::string script = TuningScript(/*on_disk=*/true);
   int synchronize = 0, read = 0, others = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {

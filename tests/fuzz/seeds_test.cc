@@ -65,7 +65,7 @@ const MethodDescriptor* Describe(const std::string& path) {
       absl::StrCat(path.substr(1, slash - 1), ".", path.substr(slash + 1)));
 }
 
-TEST(SeedsTest, AScriptsMethodsAreThoseOfTheServices) {
+TEST(SeedsTest, ScriptMethodsMatchTheServices) {
   std::set<std::string> scripted;
   for (const Method& method : Methods()) {
     const MethodDescriptor* const described = Describe(method.path);
@@ -85,7 +85,7 @@ TEST(SeedsTest, AScriptsMethodsAreThoseOfTheServices) {
   }
 }
 
-TEST(SeedsTest, StoredScriptsAreThoseThatReachWhatTheyAreFor) {
+TEST(SeedsTest, StoredScriptsAreUpToDate) {
   const std::map<std::string, std::string> written = {{"tuning", TuningScript(false)},
                                                       {"tuning_on_disk", TuningScript(true)},
                                                       {"hostile", HostileScript()}};
@@ -125,7 +125,7 @@ std::string ReadsAs(absl::string_view bytes) {
   return why;
 }
 
-TEST(SeedsTest, StoredMessagesAreReadAsWhatTheyAreMeantToBe) {
+TEST(SeedsTest, StoredMessagesParse) {
   struct Reader {
     char which;  // the first byte
     std::function<std::string(absl::string_view)> read;
@@ -153,7 +153,7 @@ TEST(SeedsTest, StoredMessagesAreReadAsWhatTheyAreMeantToBe) {
   }
 }
 
-TEST(SeedsTest, StoredRowsAreReadAsWhatTheyAreMeantToBe) {
+TEST(SeedsTest, StoredRowsDecode) {
   EXPECT_TRUE(task::DecodeSpec(Seed("stored_row/spec")).ok());
   EXPECT_TRUE(task::DecodeSnapshot(Seed("stored_row/snapshot")).ok());
   EXPECT_TRUE(

@@ -44,14 +44,14 @@ class BadStoreTest : public ::testing::Test {
   HoneHome home_;
 };
 
-TEST_F(BadStoreTest, NotADatabase) {
+TEST_F(BadStoreTest, RejectsAFileThatIsNotADatabase) {
   std::filesystem::create_directories(home_.data_dir());
   std::ofstream(home_.store()) << std::string(8192, 'x');
   ExpectRefused(
       AnyOf(HasSubstr("corrupt"), HasSubstr("not a database"), HasSubstr("not a Hone store")));
 }
 
-TEST_F(BadStoreTest, Damaged) {
+TEST_F(BadStoreTest, RejectsADamagedStore) {
   MakeStore();
   // Overwrites the page of the schema and keeps the header.
   std::fstream file(home_.store(), std::ios::in | std::ios::out | std::ios::binary);
@@ -61,7 +61,7 @@ TEST_F(BadStoreTest, Damaged) {
   ExpectRefused(AnyOf(HasSubstr("corrupt"), HasSubstr("malformed"), HasSubstr("damaged")));
 }
 
-TEST_F(BadStoreTest, OfANewerSchema) {
+TEST_F(BadStoreTest, RejectsANewerSchema) {
   MakeStore();
   std::fstream file(home_.store(), std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(kUserVersionOffset);
@@ -87,7 +87,7 @@ bool CanMakeDisks() {
              .code == 0;
 }
 
-TEST(BadDiskTest, Full) {
+TEST(BadDiskTest, ReportsAFullDisk) {
   if (!CanMakeDisks()) GTEST_SKIP() << "this kernel does not allow mounting a small disk";
   const Result result =
       OnSmallDisk("dd if=/dev/zero of=$XDG_DATA_HOME/fill bs=1k count=255 2>/dev/null");
@@ -96,7 +96,7 @@ TEST(BadDiskTest, Full) {
   EXPECT_THAT(result.errors, HasSubstr("free"));
 }
 
-TEST(BadDiskTest, ReadOnly) {
+TEST(BadDiskTest, ReportsAReadOnlyDisk) {
   if (!CanMakeDisks()) GTEST_SKIP() << "this kernel does not allow mounting a small disk";
   const Result result = OnSmallDisk("mount -o remount,ro $XDG_DATA_HOME");
   EXPECT_EQ(result.code, 1) << result.errors;

@@ -80,7 +80,7 @@ class ByHand : public ::testing::Test {
   TemporaryFolder files_;
 };
 
-TEST_F(ByHand, AScheduleIsCheckedTimedAndRun) {
+TEST_F(ByHand, ScheduleIsCheckedTimedAndRun) {
   const std::vector<float> a = Numbers(kM * kK, 1), b = Numbers(kK * kN, 5);
   const std::string a_file = Array("a.npy", {kM, kK}, a), b_file = Array("b.npy", {kK, kN}, b);
   const std::vector<std::string> run = {"run",  "matmul", "m=36", "n=40", "k=24",
@@ -153,7 +153,7 @@ TEST_F(ByHand, OpenSamplingsAreSearchedUntilTheSpaceIsExhausted) {
 }
 
 // A body of 34560 statements is refused, or exceeds the build timeout.
-TEST_F(ByHand, ACheckThatFailsSaysWithWhatOutcome) {
+TEST_F(ByHand, FailedCheckReportsItsOutcome) {
   const std::string text(kTrace);
   const std::string trace =
       File("long.trace", text.substr(0, text.find("x0")) + "unroll(l0)\nunroll(l1)\nunroll(l2)\n");
@@ -170,7 +170,7 @@ TEST_F(ByHand, ACheckThatFailsSaysWithWhatOutcome) {
 }
 
 // The divisor is 0 but for rounding errors, so any output would pass.
-TEST_F(ByHand, AWorkloadThatCannotBeCheckedIsNotMeasured) {
+TEST_F(ByHand, UncheckableWorkloadIsNotMeasured) {
   const std::string workload =
       File("unbounded.hone",
            "workload unbounded\ninput A: f32[64]\n"
@@ -181,7 +181,7 @@ TEST_F(ByHand, AWorkloadThatCannotBeCheckedIsNotMeasured) {
   EXPECT_THAT(result.errors, HasSubstr("invalid"));
 }
 
-TEST_F(ByHand, AServerThatDoesNotAnswerIsReported) {
+TEST_F(ByHand, ReportsAnUnreachableServer) {
   const std::string trace = File("mine.trace", kTrace);
   const Result result = home_.Hone({"--server", "localhost:1", "schedule", trace, "--check"});
   EXPECT_EQ(result.code, 4) << result.errors;

@@ -33,12 +33,12 @@ class DTypesTest : public ::testing::Test {
   TemporaryFolder files_;
 };
 
-TEST_F(DTypesTest, IntegersThatWrap) {
+TEST_F(DTypesTest, MeasuresWrappingIntegers) {
   ExpectMeasured({"matmul", "m=17", "n=17", "k=64", "dtype=i8"});
   ExpectMeasured({"reduce_sum", "m=31", "n=57", "dtype=u8"});
 }
 
-TEST_F(DTypesTest, OutputsThatRound) {
+TEST_F(DTypesTest, MeasuresRoundedOutputs) {
   ExpectMeasured({File("half.hone",
                        "workload half\n"
                        "input A: f16[33, 40]\n"
@@ -48,14 +48,14 @@ TEST_F(DTypesTest, OutputsThatRound) {
 }
 
 // The error comes before a worker is started, not from a lost device.
-TEST_F(DTypesTest, OutputsThatCannotBeCheckedAreRefused) {
+TEST_F(DTypesTest, RejectsUncheckableOutputs) {
   const Result tuned = home_.Hone({"tune", "relu", "m=1", "n=8589934592", "--trials", "2"});
   EXPECT_EQ(tuned.code, 2) << tuned.errors;
   EXPECT_THAT(tuned.errors, ::testing::HasSubstr("too large to be checked"));
 }
 
 // Sums with cancellation, which are inaccurate in f32, in a denominator.
-TEST_F(DTypesTest, QuotientsOfSums) {
+TEST_F(DTypesTest, MeasuresQuotientsOfSums) {
   const std::string sums =
       "workload quotient\n"
       "input A: f32[100, 100]\n"
@@ -66,7 +66,7 @@ TEST_F(DTypesTest, QuotientsOfSums) {
   ExpectMeasured({File("sigmoid.hone", sums + "1.0 / (1.0 + exp(-S[i, j]))\n")});
 }
 
-TEST_F(DTypesTest, MasksAndSumsThatOnlyDivide) {
+TEST_F(DTypesTest, MeasuresMasksAndDivisorSums) {
   ExpectMeasured(
       {File("masked.hone",
             "workload masked\n"

@@ -149,7 +149,7 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   EXPECT_EQ(replayed.output, std::string(std::istreambuf_iterator<char>(program), {}));
 }
 
-TEST(FirstLightTest, TheWorkerIsStartedAgainWhenItIsKilled) {
+TEST(FirstLightTest, KilledWorkerIsRestarted) {
   HoneHome home;
   Process tune(With({"hone", "tune", "--trials", "40", "--json"}, kMatmul), home.variables());
   pid_t worker = 0;
@@ -170,7 +170,7 @@ TEST(FirstLightTest, TheWorkerIsStartedAgainWhenItIsKilled) {
   EXPECT_EQ(run["trials"], 40);
 }
 
-TEST(FirstLightTest, CtrlCKeepsTheMeasurementsAndConfirmsTheBest) {
+TEST(FirstLightTest, CtrlCKeepsResultsAndConfirmsTheBest) {
   HoneHome home;
   Process tune(With({"hone", "tune", "--trials", "100000", "--json"}, kMatmul), home.variables());
   ASSERT_TRUE(Eventually(
@@ -190,7 +190,7 @@ TEST(FirstLightTest, CtrlCKeepsTheMeasurementsAndConfirmsTheBest) {
   EXPECT_EQ(best.code, 0) << "the finalists were not confirmed: " << best.errors;
 }
 
-TEST(FirstLightTest, AJobCancelledByAnotherClientFailsTheCommandThatFollowsIt) {
+TEST(FirstLightTest, WatchingCommandFailsIfTheJobIsCancelled) {
   HoneHome home;
   Process tune(With({"hone", "tune", "--trials", "100000", "--json"}, kMatmul), home.variables());
   ASSERT_TRUE(Eventually([&] {
@@ -211,7 +211,7 @@ TEST(FirstLightTest, AJobCancelledByAnotherClientFailsTheCommandThatFollowsIt) {
   EXPECT_THAT(tune.Errors(), HasSubstr("job 1 was cancelled by another client"));
 }
 
-TEST(FirstLightTest, ABestThatIsNotConfirmedIsCalledSoUntilTheJobIsResumed) {
+TEST(FirstLightTest, UnconfirmedBestIsMarkedUntilTheJobResumes) {
   for (const bool json : {true, false}) {
     HoneHome home;
     std::vector<std::string> words = With({"hone", "tune", "--trials", "100000"}, kMatmul);
@@ -241,7 +241,7 @@ TEST(FirstLightTest, ABestThatIsNotConfirmedIsCalledSoUntilTheJobIsResumed) {
   }
 }
 
-TEST(FirstLightTest, EverythingEndsWithAClientThatIsKilled) {
+TEST(FirstLightTest, KillingTheClientEndsEverything) {
   HoneHome home;
   Process tune(With({"hone", "tune", "--trials", "100000"}, kMatmul), home.variables());
   pid_t worker = 0;
@@ -256,14 +256,14 @@ TEST(FirstLightTest, EverythingEndsWithAClientThatIsKilled) {
       [&] { return home.Keeper() == 0 && kill(worker, 0) != 0 && kill(server, 0) != 0; }));
 }
 
-TEST(FirstLightTest, AnUnknownStrategyIsNamedWithTheKnownOnes) {
+TEST(FirstLightTest, UnknownStrategyListsTheKnownOnes) {
   HoneHome home;
   const Result result = home.Hone(With({"tune", "--trials", "4", "--strategy", "magic"}, kMatmul));
   EXPECT_EQ(result.code, 2) << result.errors;
   EXPECT_THAT(result.errors, AllOf(HasSubstr("magic"), HasSubstr("evolutionary")));
 }
 
-TEST(FirstLightTest, DoctorIsContentHere) {
+TEST(FirstLightTest, DoctorSucceeds) {
   HoneHome home;
   const Result result = home.Hone({"doctor", "--json"});
   EXPECT_EQ(result.code, 0) << result.output;

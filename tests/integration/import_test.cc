@@ -37,7 +37,7 @@ std::vector<nlohmann::json> Confirmed(const HoneHome& home, const Words& query) 
   return confirmed;
 }
 
-TEST(Import, ImportedConfirmationsAreKnownToBestTuneAndRevalidate) {
+TEST(Import, BestTuneAndRevalidateUseImportedConfirmations) {
   TemporaryFolder folder;
   const std::string file = folder / "records.jsonl";
   nlohmann::json fastest;

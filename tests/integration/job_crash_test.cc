@@ -118,7 +118,7 @@ class JobCrashTest : public ::testing::Test {
   std::unique_ptr<Process> server_, worker_;
 };
 
-TEST_F(JobCrashTest, AChildThatDiesFailsOnlyItsJob) {
+TEST_F(JobCrashTest, CrashedChildFailsOnlyItsJob) {
   const std::unique_ptr<Process> tune = Tune({folder_ / "slow.hone"});
   const pid_t child = Child();
   ASSERT_GT(child, 0) << server_->Errors() << tune->Errors();
@@ -130,7 +130,7 @@ TEST_F(JobCrashTest, AChildThatDiesFailsOnlyItsJob) {
   EXPECT_EQ(next->Wait(), 0) << next->Errors();
 }
 
-TEST_F(JobCrashTest, AJobThatEndedTheServerTwiceIsNotResumedAThirdTime) {
+TEST_F(JobCrashTest, JobThatCrashedTheServerTwiceIsNotResumed) {
   const std::unique_ptr<Process> tune = Tune({folder_ / "slow.hone"});
   CrashInAStep();
   StartServer();

@@ -22,7 +22,7 @@ Words With(Words words, const Words& more) {
 const Words kTuned = {"matmul", "m=48", "n=64", "k=32"};
 const Words kUnseen = {"matmul", "m=80", "n=96", "k=40"};
 
-TEST(Knowledge, ATunedOperatorIsComparedTransferredAndRevalidated) {
+TEST(Knowledge, ComparesTransfersAndRevalidatesATunedOperator) {
   HoneHome home;
   const Result nothing = home.Hone(With({"compare"}, kTuned));
   EXPECT_EQ(nothing.code, 3) << nothing.errors;

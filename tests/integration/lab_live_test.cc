@@ -23,7 +23,7 @@ Result Lab(std::vector<std::string> words) {
   return RunProgram(std::move(words), {}, absl::Seconds(600));
 }
 
-TEST(LabLive, RunsStrategiesOnAServerAndStoresTheMeasurements) {
+TEST(LabLive, RunsStrategiesAndKeepsTheMeasurements) {
   const TemporaryFolder folder;
   const std::vector<std::string> words = {
       "--live",   "--op", kOp,       "--strategy", "portfolio", "--strategy", "random",
@@ -54,7 +54,7 @@ TEST(LabLive, RunsStrategiesOnAServerAndStoresTheMeasurements) {
   EXPECT_EQ(ReadFile(folder / "live-runs.csv").value_or(""), runs);
 }
 
-TEST(LabLive, RefusesInvalidOptions) {
+TEST(LabLive, RejectsInvalidOptions) {
   const TemporaryFolder folder;
   EXPECT_THAT(Lab({"--live", "--op", kOp}).errors, HasSubstr("--out"));
   EXPECT_THAT(Lab({"--op", kOp}).errors, HasSubstr("--live"));

@@ -54,13 +54,13 @@ class PrivateWorkerTest : public ::testing::Test {
   HoneHome home_;
 };
 
-TEST_F(PrivateWorkerTest, OneThatEndsAtOnceIsReported) {
+TEST_F(PrivateWorkerTest, WorkerThatExitsAtOnceIsReported) {
   std::vector<std::string> tune = kTune;
   tune.insert(tune.begin(), FolderWithBrokenWorker() + "/hone");
   ExpectToldAtOnce(tune);
 }
 
-TEST_F(PrivateWorkerTest, OneThatKeepsDyingEndsTheRunAndAResumedOne) {
+TEST_F(PrivateWorkerTest, CrashLoopingWorkerEndsTheRun) {
   std::vector<std::string> words = kTune;
   words.insert(words.begin(), "hone");
   words.insert(words.end(), {"--trials", "100000"});
@@ -84,7 +84,7 @@ TEST_F(PrivateWorkerTest, OneThatKeepsDyingEndsTheRunAndAResumedOne) {
   ExpectToldAtOnce({FolderWithBrokenWorker() + "/hone", "jobs", "resume", "1"});
 }
 
-TEST_F(PrivateWorkerTest, OfAnotherTargetIsRefusedAtOnceAndLookUpsAreNot) {
+TEST_F(PrivateWorkerTest, OtherTargetsAreRejectedExceptForLookups) {
   std::vector<std::string> words = kTune;
   words.insert(words.end(), {"--target", "x86-avx2"});
   const Result tuned = home_.Hone(words);

@@ -24,26 +24,26 @@ std::string Needed(const std::string& program) {
   return result.output;
 }
 
-TEST(ProgramsTest, OnlyTheBuilderHasLlvm) {
+TEST(ProgramsTest, OnlyTheBuilderLinksLlvm) {
   EXPECT_THAT(Needed("hone-builder"), HasSubstr("libLLVM"));
   for (const char* program : {"hone", "hone-server", "hone-worker", "hone-runner"}) {
     EXPECT_THAT(Needed(program), Not(HasSubstr("libLLVM"))) << program;
   }
 }
 
-TEST(ProgramsTest, OnlyTheServerHasTheStoreAndTheLearner) {
+TEST(ProgramsTest, OnlyTheServerLinksSqliteAndXgboost) {
   for (const char* program : {"hone", "hone-worker", "hone-builder", "hone-runner"}) {
     EXPECT_THAT(Needed(program), Not(AnyOf(HasSubstr("sqlite"), HasSubstr("xgboost")))) << program;
   }
 }
 
-TEST(ProgramsTest, TheDisposableOnesHaveNoGrpc) {
+TEST(ProgramsTest, BuilderAndRunnerDoNotLinkGrpc) {
   for (const char* program : {"hone-builder", "hone-runner"}) {
     EXPECT_THAT(Needed(program), Not(HasSubstr("grpc"))) << program;
   }
 }
 
-TEST(ProgramsTest, EveryOneTellsItsUsageAndThoseThatPeopleStartTheirVersion) {
+TEST(ProgramsTest, ProgramsHaveHelpAndVersion) {
   for (const char* program :
        {"hone", "hone-server", "hone-worker", "hone-builder", "hone-runner"}) {
     EXPECT_EQ(RunProgram({program, "--help"}).code, 0) << program;
@@ -56,7 +56,7 @@ TEST(ProgramsTest, EveryOneTellsItsUsageAndThoseThatPeopleStartTheirVersion) {
   }
 }
 
-TEST(ProgramsTest, AWorkerWithWrongSettingsExitsWithTheUsageCode) {
+TEST(ProgramsTest, WorkerExitsWithUsageErrorOnBadOptions) {
   TemporaryFolder folder;
   const auto start = [&](std::vector<std::string> words) {
     words.insert(words.begin(), {"hone-worker", "--state-dir", folder / "state"});
@@ -76,7 +76,7 @@ TEST(ProgramsTest, AWorkerWithWrongSettingsExitsWithTheUsageCode) {
   EXPECT_THAT(RunProgram({"hone-worker", "--help"}).output, HasSubstr("Exit codes:"));
 }
 
-TEST(ProgramsTest, AConfigurationIsLookedThroughBeforeTheServerStarts) {
+TEST(ProgramsTest, CheckConfigValidatesTheConfiguration) {
   const auto check = [](const std::vector<std::string>& options) {
     std::vector<std::string> words = {"hone-server", "--listen", "localhost:0", "--check-config"};
     words.insert(words.end(), options.begin(), options.end());
@@ -93,7 +93,7 @@ TEST(ProgramsTest, AConfigurationIsLookedThroughBeforeTheServerStarts) {
   EXPECT_THAT(open.errors, AllOf(HasSubstr("metrics-listen"), HasSubstr("localhost")));
 }
 
-TEST(ProgramsTest, OnlyTheUserCanReadAStoreThatWasMadeOffline) {
+TEST(ProgramsTest, OfflineStoreIsPrivateToItsUser) {
   const std::filesystem::path folder = ::testing::TempDir() + "/offline_store";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);

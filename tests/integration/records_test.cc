@@ -165,7 +165,7 @@ class RecordsTest : public ::testing::Test {
   std::unique_ptr<Process> server_;
 };
 
-TEST_F(RecordsTest, EachFilterFindsItsOwn) {
+TEST_F(RecordsTest, EachFilterSelectsItsRecords) {
   EXPECT_EQ(Count({}), kMany + 3u);
   EXPECT_EQ(Count({"--outcome", "crash"}), 1u);
   EXPECT_EQ(Count({"--since", "30d"}), kMany + 2u);
@@ -179,7 +179,7 @@ TEST_F(RecordsTest, EachFilterFindsItsOwn) {
   EXPECT_EQ(Count({"--best"}), 0u) << "an import publishes nothing";
 }
 
-TEST_F(RecordsTest, WrongFiltersAreUsageErrorsThatNameThem) {
+TEST_F(RecordsTest, InvalidFiltersAreUsageErrors) {
   const std::map<std::string, std::vector<std::string>> wrong = {
       {"outcome", {"--outcome", "fine"}},
       {"tomorrow", {"--since", "tomorrow"}},
@@ -195,7 +195,7 @@ TEST_F(RecordsTest, WrongFiltersAreUsageErrorsThatNameThem) {
   EXPECT_NE(Hone({"records", "query", "--job", "4711"}).code, 0) << "the job does not exist";
 }
 
-TEST_F(RecordsTest, PagesAreOneListInEveryForm) {
+TEST_F(RecordsTest, PagesFormOneListInEveryFormat) {
   const Result csv = Hone({"records", "query", "--csv", "--limit", "0", "--outcome", "ok"});
   ASSERT_EQ(csv.code, 0) << csv.errors;
   const std::vector<std::string> lines = absl::StrSplit(csv.output, '\n', absl::SkipEmpty());
@@ -215,7 +215,7 @@ TEST_F(RecordsTest, PagesAreOneListInEveryForm) {
   }
 }
 
-TEST_F(RecordsTest, TheNewestAreListedFirstWithANoteIfThereAreMore) {
+TEST_F(RecordsTest, NewestComeFirstAndMoreIsReported) {
   const nlohmann::json some =
       OneLineOfJson(Hone({"records", "query", "--json", "--limit", "2"}).output);
   ASSERT_EQ(some["records"].size(), 2u) << some;
@@ -234,7 +234,7 @@ TEST_F(RecordsTest, TheNewestAreListedFirstWithANoteIfThereAreMore) {
   EXPECT_THAT(csv.output, HasSubstr(",crash,")) << "the record that was stored first";
 }
 
-TEST_F(RecordsTest, ADefaultThatFailedSaysWhy) {
+TEST_F(RecordsTest, FailedDefaultShowsItsReason) {
   nlohmann::json failed = Json({.m = 40, .outcome = "crash", .detail = "it divides by zero"}, 1);
   failed["record"]["is_default"] = true;
   std::string text = File({{.m = 40}});
@@ -246,7 +246,7 @@ TEST_F(RecordsTest, ADefaultThatFailedSaysWhy) {
               HasSubstr("the untiled default: it divides by zero"));
 }
 
-TEST_F(RecordsTest, TextsWithQuotesAndLinesAreOneCsvField) {
+TEST_F(RecordsTest, CsvQuotesMultilineText) {
   const Result csv = Hone({"records", "query", "--csv", "--outcome", "crash"});
   EXPECT_THAT(csv.output, testing::EndsWith(",\"it said \"\"no, never\"\",\nand died\"\n"));
   const nlohmann::json list =
@@ -255,7 +255,7 @@ TEST_F(RecordsTest, TextsWithQuotesAndLinesAreOneCsvField) {
   EXPECT_EQ(list["records"][0]["outcome"], "crash");
 }
 
-TEST_F(RecordsTest, AnExportIsImportedOnceWithAllDigits) {
+TEST_F(RecordsTest, ExportRoundTripsWithoutDuplicates) {
   const Result exported = Hone({"records", "export", "-o", folder_ / "out.jsonl"});
   ASSERT_EQ(exported.code, 0) << exported.errors;
   const auto other = StartServer("two");
@@ -281,7 +281,7 @@ TEST_F(RecordsTest, AnExportIsImportedOnceWithAllDigits) {
 }
 
 // `hone records backup`, and `hone-server restore` and `merge`, as described in the README.
-TEST_F(RecordsTest, ABackupIsPutBackAndWhatCameSinceIsMergedIn) {
+TEST_F(RecordsTest, BackupIsRestoredAndLaterRecordsMerged) {
   const std::string backup = folder_ / "backup.db", store = folder_ / "one.db";
   const Result made = Hone({"records", "backup", backup, "--json"});
   ASSERT_EQ(made.code, 0) << made.errors;
@@ -318,7 +318,7 @@ TEST_F(RecordsTest, ABackupIsPutBackAndWhatCameSinceIsMergedIn) {
   EXPECT_EQ(Count({}), kMany + 4u);
 }
 
-TEST_F(RecordsTest, CompactingReportsTheRemovedRows) {
+TEST_F(RecordsTest, CompactReportsWhatItRemoves) {
   // The first record is faster. The old record of the other workload is its best, and is kept.
   const std::string more = File({{}, {.age = absl::Hours(24 * 40)}});
   ASSERT_EQ(Hone({"records", "import", "-"}, "one", more).code, 0);
@@ -335,7 +335,7 @@ TEST_F(RecordsTest, CompactingReportsTheRemovedRows) {
   EXPECT_EQ(Count({"--until", "30d"}), 1u);
 }
 
-TEST_F(RecordsTest, ABadFileNamesItsLineAndLeavesNothing) {
+TEST_F(RecordsTest, BadImportNamesTheLineAndAddsNothing) {
   nlohmann::json bad = Json({}, 1);
   bad["record"]["latency_ns"] = -5.0;
   std::string text = File({{}, {}});

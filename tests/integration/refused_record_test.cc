@@ -77,7 +77,7 @@ class RefusedRecordTest : public ::testing::Test {
   int64_t old_record_ = 0;
 };
 
-TEST_F(RefusedRecordTest, IsQuarantinedAndFoundAgain) {
+TEST_F(RefusedRecordTest, IsQuarantinedAndReplaced) {
   const Result first = home_.Hone({"tune", workload_, "--trials", "2", "--json"});
   ASSERT_EQ(first.code, 0) << first.errors;
   ASSERT_NO_FATAL_FAILURE(PublishOldRecord());
@@ -99,7 +99,7 @@ TEST_F(RefusedRecordTest, IsQuarantinedAndFoundAgain) {
   EXPECT_THAT(std::string(best["trace"]), Not(HasSubstr("reorder(l2, l0, l1)")));
 }
 
-TEST_F(RefusedRecordTest, TheTraceIsRefusedWithAWayOut) {
+TEST_F(RefusedRecordTest, RejectionSuggestsARemedy) {
   const Result checked = home_.Hone({"schedule", trace_, "--check"});
   EXPECT_EQ(checked.code, 1) << checked.output;
   EXPECT_THAT(checked.output + checked.errors,

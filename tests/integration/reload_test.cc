@@ -70,7 +70,7 @@ class ReloadTest : public ::testing::Test {
   std::string address_;
 };
 
-TEST_F(ReloadTest, ATokenThatIsTakenOutOfTheFileIsRefusedWithoutARestart) {
+TEST_F(ReloadTest, RemovedTokenIsRejectedWithoutRestart) {
   ASSERT_EQ(List("client.token").code, 0) << List("client.token").errors;
   WriteTokens(TokensWithout("client"));
   EXPECT_TRUE(Eventually([&] { return List("client.token").code != 0; }, absl::Seconds(20)));
@@ -78,7 +78,7 @@ TEST_F(ReloadTest, ATokenThatIsTakenOutOfTheFileIsRefusedWithoutARestart) {
   EXPECT_EQ(List("admin.token").code, 0) << "other tokens stay valid";
 }
 
-TEST_F(ReloadTest, AFileThatCannotBeReadIsReportedAndChangesNothing) {
+TEST_F(ReloadTest, UnreadableFileIsLoggedAndIgnored) {
   const std::string good = ReadFile(etc("tokens")).value();
   WriteTokens("client nonsense\n");
   EXPECT_TRUE(Eventually([&] { return Logged("tokens were not replaced"); }, absl::Seconds(20)));
@@ -89,7 +89,7 @@ TEST_F(ReloadTest, AFileThatCannotBeReadIsReportedAndChangesNothing) {
 }
 
 // A stolen token must be withdrawable even if the server's certificate has expired.
-TEST_F(ReloadTest, ATokenIsWithdrawnEvenIfTheCertificateCannotBeUsed) {
+TEST_F(ReloadTest, TokenIsRevokedDespiteABadCertificate) {
   ASSERT_TRUE(WriteFileAtomically(etc("server.pem"), "-----BEGIN nonsense\n").ok());
   WriteTokens(TokensWithout("client"));
   EXPECT_TRUE(Eventually([&] { return List("client.token").code != 0; }, absl::Seconds(20)));
@@ -98,7 +98,7 @@ TEST_F(ReloadTest, ATokenIsWithdrawnEvenIfTheCertificateCannotBeUsed) {
   EXPECT_TRUE(Logged("certificates were not replaced")) << server_->Errors();
 }
 
-TEST_F(ReloadTest, ASignalReloadsTheFiles) {
+TEST_F(ReloadTest, SighupReloads) {
   server_->Signal(SIGHUP);
   EXPECT_TRUE(Eventually([&] { return Logged("tokens were read again"); }, absl::Seconds(20)));
   EXPECT_TRUE(server_->Running());
@@ -107,7 +107,7 @@ TEST_F(ReloadTest, ASignalReloadsTheFiles) {
   EXPECT_EQ(server_->Wait(absl::Seconds(20)), 0);
 }
 
-TEST_F(ReloadTest, ANewCertificateIsShownWithoutARestart) {
+TEST_F(ReloadTest, NewCertificateIsUsedWithoutRestart) {
   ASSERT_EQ(RunProgram({"hone-server", "init", folder_ / "etc/new", "--host", "localhost"}).code,
             0);
   ASSERT_NE(List("client.token", "new/ca.pem").code, 0)

@@ -40,7 +40,7 @@ class Spaces : public ::testing::Test {
   TemporaryFolder files_;
 };
 
-TEST_F(Spaces, AutoTvmFromOneEndToTheOther) {
+TEST_F(Spaces, AutoTvmTemplatesWorkEndToEnd) {
   const Result tuned = home_.Hone({"tune", "dense", "m=16", "n=64", "k=32", "--space", "templates",
                                    "--strategy", "annealing", "--cost-model", "xgboost-rank",
                                    "--feature-set", "knob", "--trials", "40", "--json"});
@@ -56,7 +56,7 @@ TEST_F(Spaces, AutoTvmFromOneEndToTheOther) {
 
 // Names that the server alone can check are refused before a worker is started, which takes
 // seconds.
-TEST_F(Spaces, WrongNamesAreRefusedBeforeAWorkerIsStarted) {
+TEST_F(Spaces, UnknownNamesAreRejectedBeforeAWorkerStarts) {
   const struct {
     std::vector<std::string> words;
     const char* listed;

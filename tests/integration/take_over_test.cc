@@ -140,7 +140,7 @@ class TakeOverTest : public ::testing::Test {
   Replica one_, two_;
 };
 
-TEST_F(TakeOverTest, ADrainAtOneReplicaAppliesAtTheOther) {
+TEST_F(TakeOverTest, WorkerStateIsSharedBetweenReplicas) {
   const auto draining_at_two = [&] {
     const nlohmann::json list = Ask(two_, {"workers", "list"});
     if (!list.is_object()) return false;
@@ -161,7 +161,7 @@ TEST_F(TakeOverTest, ADrainAtOneReplicaAppliesAtTheOther) {
   }));
 }
 
-TEST_F(TakeOverTest, TheJobOfAKilledReplicaIsFinishedByTheOther) {
+TEST_F(TakeOverTest, KilledReplicasJobIsFinishedByTheOther) {
   const auto tune = StartJob(one_);
   const auto before = Screened(two_);
   EXPECT_GE(before.size(), 8u);
@@ -171,7 +171,7 @@ TEST_F(TakeOverTest, TheJobOfAKilledReplicaIsFinishedByTheOther) {
   ExpectFinishedOnce(two_, before);
 }
 
-TEST_F(TakeOverTest, AReplicaThatWasStoppedWritesNothingMoreToTheJob) {
+TEST_F(TakeOverTest, StoppedReplicaWritesNothingMore) {
   const auto tune = StartJob(one_);
   const auto before = Screened(two_);
   one_.Signal(SIGSTOP);
@@ -188,7 +188,7 @@ TEST_F(TakeOverTest, AReplicaThatWasStoppedWritesNothingMoreToTheJob) {
   EXPECT_EQ(Job(one_)["state"], "done") << "it shows the result of the other replica";
 }
 
-TEST_F(TakeOverTest, AReplicaThatShutsDownHandsItsJobOverAtOnce) {
+TEST_F(TakeOverTest, ShutdownHandsOverTheJobAtOnce) {
   const auto tune = StartJob(one_);
   const auto before = Screened(two_);
   one_.Signal(SIGTERM);

@@ -81,7 +81,7 @@ class TeamTest : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(TeamTest, TheReadmesCommandsWork) {
+TEST_F(TeamTest, ReadmeCommandsWork) {
   Process server(Shell("desk", WithExec(Block("server"))));
   const std::string config = folder_ / "team/hone.toml";
   ASSERT_TRUE(Eventually([&] { return server.Errors().find("serving on") != std::string::npos; }))
@@ -123,7 +123,7 @@ TEST_F(TeamTest, TheReadmesCommandsWork) {
 }
 
 // A board cannot use the name of another board, and a stranger has no access.
-TEST_F(TeamTest, WrongConfigurationsSayWhatIsWrong) {
+TEST_F(TeamTest, ConfigurationErrorsNameTheCause) {
   Process server(Shell("desk", WithExec(Block("server"))));
   ASSERT_TRUE(Eventually([&] { return server.Errors().find("serving on") != std::string::npos; }))
       << server.Errors();

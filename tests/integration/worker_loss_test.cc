@@ -98,7 +98,7 @@ class WorkerLossTest : public ::testing::Test {
   const std::string address_;
 };
 
-TEST_F(WorkerLossTest, AKilledWorkerIsReplacedAndTheRunFinishes) {
+TEST_F(WorkerLossTest, RunSurvivesAKilledWorker) {
   const auto server = StartServer();
   auto worker = StartWorker("worker");
   ASSERT_TRUE(HasWorkers(1)) << worker->Errors();
@@ -116,7 +116,7 @@ TEST_F(WorkerLossTest, AKilledWorkerIsReplacedAndTheRunFinishes) {
   EXPECT_THAT(after, IsSupersetOf(before));
 }
 
-TEST_F(WorkerLossTest, AMachineThatOnlyBuildsAndAThinBoardFinishARunTogether) {
+TEST_F(WorkerLossTest, BuildOnlyMachineAndBoardFinishARun) {
   const auto server = StartServer();
   auto builder = StartWorkerWith("hone-builder", "--build-only");
   auto board = StartWorkerWith("hone-runner", "--run-only");
@@ -148,7 +148,7 @@ TEST_F(WorkerLossTest, AMachineThatOnlyBuildsAndAThinBoardFinishARunTogether) {
   EXPECT_THAT(Hone({"revalidate", "--older-codegen"}).output, HasSubstr("current code generator"));
 }
 
-TEST_F(WorkerLossTest, AWaitIsExplained) {
+TEST_F(WorkerLossTest, ExplainsWhyItWaits) {
   const auto server = StartServer();
   const auto builder = StartWorkerWith("hone-builder", "--build-only");
   const auto board = StartWorkerWith("hone-runner", "--run-only");
@@ -168,7 +168,7 @@ TEST_F(WorkerLossTest, AWaitIsExplained) {
   EXPECT_THAT(tune->Errors(), Not(HasSubstr("why candidates failed")));
 }
 
-TEST_F(WorkerLossTest, AKilledServerIsReplacedAndTheRunFinishes) {
+TEST_F(WorkerLossTest, RunSurvivesAKilledServer) {
   auto server = StartServer();
   const auto worker = StartWorker("worker");
   ASSERT_TRUE(HasWorkers(1)) << worker->Errors();

@@ -11,7 +11,7 @@
 namespace hone::load {
 namespace {
 
-TEST(SpreadTest, QuantilesAreWithinAClass) {
+TEST(SpreadTest, QuantilesAreWithinABucket) {
   Spread spread;
   for (int i = 1; i <= 1000; ++i) spread.Add(absl::Milliseconds(i));
   EXPECT_EQ(spread.count(), 1000);
@@ -21,7 +21,7 @@ TEST(SpreadTest, QuantilesAreWithinAClass) {
   EXPECT_EQ(Spread().QuantileMs(0.99), 0);
 }
 
-TEST(SpreadTest, TravelsAsText) {
+TEST(SpreadTest, TextRoundTrips) {
   Spread spread;
   spread.Add(absl::Microseconds(3));
   spread.Add(absl::Hours(1000));
@@ -34,7 +34,7 @@ TEST(SpreadTest, TravelsAsText) {
   }
 }
 
-TEST(CountsTest, TravelAsJsonAndAddUp) {
+TEST(CountsTest, JsonRoundTripsAndAddsUp) {
   Counts counts;
   counts.finished = 3;
   counts.failed_calls = 2;
@@ -66,7 +66,7 @@ TEST(ScrapeTest, ReadsNumbersAndHistograms) {
   EXPECT_EQ(later.Quantile(later, "h", 0.5), 0) << "nothing since";
 }
 
-TEST(UsageTest, ALineThroughNoiseRises) {
+TEST(UsageTest, RiseFitsALineThroughNoise) {
   EXPECT_NEAR(Rise({1, 2, 3, 4}), 3, 1e-9);
   EXPECT_NEAR(Rise({5, 4, 5, 4, 5}), 0, 1e-9);
   EXPECT_EQ(Rise({7}), 0);

@@ -36,7 +36,7 @@ TEST(TableTest, SummarizesGroupsByTheGeometricMeanAndTheWorst) {
   EXPECT_THAT(Table(), HasSubstr("direct | 2 | 1 | 1.20 | 0.90 | 60 % | 40 % | 50 % |"));
 }
 
-TEST(TableTest, PoolingOfAWholeImageIsPooling) {
+TEST(TableTest, GlobalPoolingIsInThePoolingGroup) {
   EXPECT_THAT(Table(), HasSubstr("pooling, depthwise | 1 | 1 | 1.10 | 1.10 | 1 % | 1 % | 95 % |"));
   EXPECT_THAT(Table(), Not(HasSubstr("## Others")));
 }
@@ -49,21 +49,21 @@ TEST(TableTest, TheFastestLibraryCounts) {
   EXPECT_THAT(Table(), HasSubstr("Matrix products | 1 | 2 | 0.75 | 0.75 |"));
 }
 
-TEST(TableTest, ListsEveryKernelOfHoneAlone) {
+TEST(TableTest, ListsKernelsWithoutALibraryCounterpart) {
   EXPECT_THAT(Table(), HasSubstr("| matmul m=8 n=8 k=8 | product | 2 | 500.0 ns | 80 % | 20 % | "
                                  "1.50 | 0.75 |"));
   EXPECT_THAT(Table(), HasSubstr("| fast | 1 |"));
   EXPECT_THAT(Table(), Not(HasSubstr("| oneDNN | 1 |")));
 }
 
-TEST(TableTest, TellsWhatCandidatesCost) {
+TEST(TableTest, ReportsTheCostOfCandidates) {
   EXPECT_THAT(Table(), HasSubstr("| matmul m=8 n=8 k=8 | 10 | 12.5 ms | 30.0 ms | 20.0 us | 50.0 "
                                  "us | 0.80 us | 24 |"));
 }
 
 TEST(TableTest, EndsWithTheNotes) { EXPECT_TRUE(Table("Because.\n").ends_with("\nBecause.\n")); }
 
-TEST(TableTest, AWrongLineIsNamed) {
+TEST(TableTest, ParseErrorNamesTheLine) {
   EXPECT_THAT(ParseResults("{\"machine\":{}}\n").status().message(), HasSubstr("line 1"));
   EXPECT_THAT(ParseResults("\n{oops\n").status().message(), HasSubstr("line 2"));
 }

@@ -40,7 +40,7 @@ const std::string kOpen = Trace(
     "x0, x1 = sample_perfect_tile(l0, parts=2)\n"
     "l3, l4 = split(l0, x0, x1)\n");
 
-TEST(ApplyTrace, AppliesTheGivenDecisions) {
+TEST(ApplyTrace, AppliesDecidedTrace) {
   const auto applied = ApplyTrace("mine.trace", kDecided, 0);
   ASSERT_TRUE(applied.ok()) << applied.status();
   EXPECT_THAT(applied->decisions, ElementsAre(8, 4));
@@ -82,7 +82,7 @@ TEST(ApplyTrace, OpenDecisionsAreDrawnWithTheSeed) {
 }
 
 // Only the candidate 4 is legal, because the extent is 32 = 8 * 4.
-TEST(ApplyTrace, DrawsThatAPrimitiveRefusesAreDrawnAgain) {
+TEST(ApplyTrace, RedrawsDecisionsThatAPrimitiveRejects) {
   const std::string text = Trace(
       "b0 = block(\"C\")\n"
       "l0, l1, l2 = loops(b0)\n"
@@ -95,7 +95,7 @@ TEST(ApplyTrace, DrawsThatAPrimitiveRefusesAreDrawnAgain) {
   }
 }
 
-TEST(ApplyTrace, ErrorsBeginWithThePlace) {
+TEST(ApplyTrace, ErrorsBeginWithTheLocation) {
   const struct {
     std::string text;
     const char* begins;

@@ -63,43 +63,43 @@ class BadInputTest : public ::testing::Test {
   integration::TemporaryFolder folder_;
 };
 
-TEST_F(BadInputTest, ShapesThatOverflow64Bits) {
+TEST_F(BadInputTest, RejectsShapesThatOverflow64Bits) {
   ExpectBadWorkload("input A: f32[99999999999999999999]\n", "2:14", "64 bits",
                     "input A: f32[99999999999999999999]");
   ExpectBadWorkload("input A: f32[4294967296, 4294967296]\n", "2:7", "elements",
                     "input A: f32[4294967296, 4294967296]");
 }
 
-TEST_F(BadInputTest, Ranks0And12) {
+TEST_F(BadInputTest, RejectsRanks0And12) {
   ExpectBadWorkload("input A: f32[]\n", "2:7", "rank 0", "input A: f32[]");
   ExpectBadWorkload("input A: f32[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n", "2:7", "rank 12",
                     "input A: f32[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]");
 }
 
-TEST_F(BadInputTest, ZeroExtentsAndEmptyReductions) {
+TEST_F(BadInputTest, RejectsZeroExtentsAndEmptyReductions) {
   ExpectBadWorkload("input A: f32[0]\n", "2:14", "extent 0", "input A: f32[0]");
   ExpectBadWorkload("input A: f32[4]\noutput B[i: 4] = sum(k: 0) A[i]\n", "3:25", "extent 0",
                     "output B[i: 4] = sum(k: 0) A[i]");
 }
 
-TEST_F(BadInputTest, CyclicAndDanglingStages) {
+TEST_F(BadInputTest, RejectsCyclicAndDanglingStages) {
   ExpectBadWorkload("B[i: 4] = C[i]\noutput C[i: 4] = B[i]\n", "2:11", "no cycles",
                     "B[i: 4] = C[i]");
   ExpectBadWorkload("input A: f32[4]\nB[i: 4] = A[i]\noutput C[i: 4] = A[i]\n", "3:1",
                     "stage B is unused", "B[i: 4] = A[i]");
 }
 
-TEST_F(BadInputTest, IndicesThatAreNotAffine) {
+TEST_F(BadInputTest, RejectsNonAffineIndices) {
   ExpectBadWorkload("input A: f32[4]\noutput B[i: 4] = A[i * i]\n", "3:22", "not affine",
                     "output B[i: 4] = A[i * i]");
 }
 
-TEST_F(BadInputTest, AliasingTensors) {
+TEST_F(BadInputTest, RejectsAliasingTensors) {
   ExpectBadWorkload("input A: f32[4]\noutput A[i: 4] = A[i]\n", "3:8", "declared twice",
                     "output A[i: 4] = A[i]");
 }
 
-TEST_F(BadInputTest, HugeUnrollsShowTheLoop) {
+TEST_F(BadInputTest, HugeUnrollErrorShowsTheLoop) {
   ExpectBadSchedule(
       "l0, l1, l2 = loops(b0)\nunroll(l0)\n", "8:1",
       AllOf(HasSubstr("2048 iterations; at most 1024 (loop i)"), HasSubstr("\n> for i in 2048")));
@@ -109,7 +109,7 @@ TEST_F(BadInputTest, HugeUnrollsShowTheLoop) {
       AllOf(HasSubstr("64 x 4 vectors; at most 64"), HasSubstr("block C")));
 }
 
-TEST_F(BadInputTest, InstructionsShowTheirLine) {
+TEST_F(BadInputTest, InstructionErrorsShowTheLine) {
   ExpectBadSchedule("l0, l1, l2 = loops(b1)\n", "7:20",
                     HasSubstr("\n  l0, l1, l2 = loops(b1)\n                     ^"));
   ExpectBadSchedule("explode(b0)\n", "7:8", HasSubstr("\n  explode(b0)\n         ^"));

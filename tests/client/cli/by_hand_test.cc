@@ -71,7 +71,7 @@ TEST_F(ByHandTest, HelpHasExamples) {
   }
 }
 
-TEST_F(ByHandTest, AScheduleShowsItsProgram) {
+TEST_F(ByHandTest, ScheduleShowsTheProgram) {
   const std::string file = File("mine.trace", kTrace);
   const Result plain = Hone({"schedule", file});
   EXPECT_EQ(plain.code, 0) << plain.errors;
@@ -95,7 +95,7 @@ TEST_F(ByHandTest, AScheduleShowsItsProgram) {
   EXPECT_EQ(object["trace"], kTrace);
 }
 
-TEST_F(ByHandTest, WrongTracesSayWhere) {
+TEST_F(ByHandTest, TraceErrorsNameTheLocation) {
   ExpectUsageError({"schedule"}, HasSubstr("file"));
   ExpectUsageError({"schedule", files_ / "none.trace"}, HasSubstr("none.trace"));
   const std::string refused = File("refused.trace", absl::StrCat(kTrace, "parallel(l2)\n"));
@@ -109,7 +109,7 @@ TEST_F(ByHandTest, WrongTracesSayWhere) {
                    HasSubstr("'trace 1' must follow"));
 }
 
-TEST_F(ByHandTest, WrongSpacesSayWhere) {
+TEST_F(ByHandTest, SpaceErrorsNameTheLocation) {
   ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--space", "magic"},
                    HasSubstr("rules, templates"));
   ExpectUsageError({"tune", "--space", "trace:" + (files_ / "none.trace")},
@@ -120,7 +120,7 @@ TEST_F(ByHandTest, WrongSpacesSayWhere) {
   ExpectUsageError({"tune"}, HasSubstr("a workload is missing"));
 }
 
-TEST_F(ByHandTest, FilesThatDoNotFitAreRefusedBeforeAnythingStarts) {
+TEST_F(ByHandTest, MismatchedFilesAreRejectedBeforeStarting) {
   const std::string a = Array("a.npy", ir::DType::kF32, {32, 16});
   const std::string b = Array("b.npy", ir::DType::kF32, {16, 24});
   const std::string out = files_ / "c.npy";

@@ -94,7 +94,7 @@ TEST_F(CommandLineTest, EveryCommandHasHelpWithExamples) {
   }
 }
 
-TEST_F(CommandLineTest, HelpIsAlsoACommand) {
+TEST_F(CommandLineTest, HelpCommandMatchesHelpFlag) {
   EXPECT_EQ(Hone({"help"}).output, Hone({"--help"}).output);
   EXPECT_EQ(Hone({"help", "tune"}).output, Hone({"tune", "--help"}).output);
   EXPECT_EQ(Hone({"help", "records", "export"}).output,
@@ -109,7 +109,7 @@ TEST_F(CommandLineTest, HelpIsAlsoACommand) {
   ExpectUsageError({"help", "records", "exprot"}, HasSubstr("did you mean 'export'?"));
 }
 
-TEST_F(CommandLineTest, TheConnectionOptionsAreOneGroupOfTheHelp) {
+TEST_F(CommandLineTest, HelpGroupsConnectionOptions) {
   for (const char* command : {"tune", "best", "doctor"}) {
     const std::string help = Hone({command, "--help"}).output;
     const size_t group = help.find("Connection options (hone help connection");
@@ -135,7 +135,7 @@ TEST_F(CommandLineTest, EveryProgramHasAVersionAndNamesItselfInUsageErrors) {
   EXPECT_EQ(config.errors.find("hone-server: "), 0u) << config.errors;
 }
 
-TEST_F(CommandLineTest, AConfigurationFileThatIsWrongSaysWhere) {
+TEST_F(CommandLineTest, ConfigFileErrorsNameTheLine) {
   const auto with = [&](const std::string& text) {
     const std::string path = File("client.conf", text);
     chmod(path.c_str(), 0600);
@@ -155,7 +155,7 @@ TEST_F(CommandLineTest, AConfigurationFileThatIsWrongSaysWhere) {
   EXPECT_THAT(refused.errors, Not(HasSubstr("tok3n")));
 }
 
-TEST_F(CommandLineTest, UnknownWordsAreAnsweredWithTheNearest) {
+TEST_F(CommandLineTest, UnknownWordsGetASuggestion) {
   ExpectUsageError({"tuen", "matmul"},
                    AllOf(HasSubstr("unknown command 'tuen'"), HasSubstr("did you mean 'tune'?")));
   ExpectUsageError({"records", "qery"}, HasSubstr("did you mean 'query'?"));
@@ -171,7 +171,7 @@ TEST_F(CommandLineTest, UnknownWordsAreAnsweredWithTheNearest) {
   ExpectUsageError({"records"}, HasSubstr("needs a command"));
 }
 
-TEST_F(CommandLineTest, ShapesThatCannotBe) {
+TEST_F(CommandLineTest, RejectsInvalidShapes) {
   ExpectUsageError({"tune", "matmul", "m=-4", "n=4", "k=4"},
                    AllOf(HasSubstr("'m'"), HasSubstr("-4")));
   ExpectUsageError({"tune", "matmul", "m=0", "n=4", "k=4"},
@@ -188,7 +188,7 @@ TEST_F(CommandLineTest, ShapesThatCannotBe) {
   ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "dtype=f31"}, HasSubstr("f31"));
 }
 
-TEST_F(CommandLineTest, LimitsThatCannotBe) {
+TEST_F(CommandLineTest, RejectsInvalidLimits) {
   ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--trials", "0"}, HasSubstr("--trials"));
   ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--trials", "-3"},
                    HasSubstr("--trials"));
@@ -204,7 +204,7 @@ TEST_F(CommandLineTest, LimitsThatCannotBe) {
   }
 }
 
-TEST_F(CommandLineTest, AWorkersConfigurationIsOneObjectInJson) {
+TEST_F(CommandLineTest, WorkerConfigPrintsOneJsonObject) {
   const std::string team = files_ / "team";
   const Result made =
       integration::RunProgram({"hone-server", "init", team, "--host", "hone.internal"});
@@ -220,7 +220,7 @@ TEST_F(CommandLineTest, AWorkersConfigurationIsOneObjectInJson) {
   }
 }
 
-TEST_F(CommandLineTest, AWorkersConfigurationInAFileIsReadableByItsOwnerOnly) {
+TEST_F(CommandLineTest, WorkerConfigFileIsReadableByOwnerOnly) {
   const std::string team = files_ / "team", path = files_ / "pi-07.conf";
   ASSERT_EQ(integration::RunProgram({"hone-server", "init", team, "--host", "hone.internal"}).code,
             0);
@@ -244,7 +244,7 @@ TEST_F(CommandLineTest, NamesAreNotPaths) {
   ExpectUsageError({"worker-config", "--name", "../x"}, HasSubstr("'../x' is not a name"));
 }
 
-TEST_F(CommandLineTest, FileNamesInUtf8AreShownAsTheyAre) {
+TEST_F(CommandLineTest, Utf8FileNamesAreNotEscaped) {
   const std::string path =
       File("größe.hone", "workload w\ninput A: f32[4] # größe\noutput B[i: 4] = A[?]\n");
   ExpectUsageError({"tune", path}, HasSubstr("größe.hone:3:"));
@@ -253,7 +253,7 @@ TEST_F(CommandLineTest, FileNamesInUtf8AreShownAsTheyAre) {
               AllOf(HasSubstr("größe.sock: the socket does not exist"), Not(HasSubstr("%C3"))));
 }
 
-TEST_F(CommandLineTest, EmptyValuesAreNotTakenForOptionsThatAreNotThere) {
+TEST_F(CommandLineTest, RejectsEmptyOptionValues) {
   const std::vector<std::string> tune = {"tune", "matmul", "m=4", "n=4", "k=4"};
   for (const char* option : {"--server", "--time", "--strategy", "--cost-model", "--target"}) {
     std::vector<std::string> words = tune;
@@ -269,7 +269,7 @@ TEST_F(CommandLineTest, EmptyValuesAreNotTakenForOptionsThatAreNotThere) {
   ExpectUsageError({"tune", "matmul", "--trials"}, HasSubstr("--trials needs a value"));
 }
 
-TEST_F(CommandLineTest, GroupsOfCommandsHaveExamplesOfTheirOwn) {
+TEST_F(CommandLineTest, CommandGroupsHaveTheirOwnExamples) {
   for (const std::string group : {"records", "workers", "jobs", "models"}) {
     const Result result = Hone({group, "--help"});
     EXPECT_EQ(result.code, 0);
@@ -278,12 +278,12 @@ TEST_F(CommandLineTest, GroupsOfCommandsHaveExamplesOfTheirOwn) {
   }
 }
 
-TEST_F(CommandLineTest, AnUnknownOutcomeIsAnsweredWithAllOfThem) {
+TEST_F(CommandLineTest, UnknownOutcomeListsAllOutcomes) {
   ExpectUsageError({"records", "query", "--outcome", "nonsense"},
                    AllOf(HasSubstr("'nonsense'"), HasSubstr("ok, invalid"), HasSubstr("crash")));
 }
 
-TEST_F(CommandLineTest, FilesMayBeginWithAByteOrderMarkAndMustEnd) {
+TEST_F(CommandLineTest, AcceptsAByteOrderMarkAndLimitsFileSize) {
   const std::string text = "\xEF\xBB\xBFworkload w\ninput A: f32[8]\noutput B[i: 8] = A[i]\n";
   EXPECT_EQ(Hone({"show", "--workload", File("mark.hone", text)}).code, 0);
   EXPECT_EQ(Hone({"show", "--workload", "-"}, text).code, 0);
@@ -295,7 +295,7 @@ TEST_F(CommandLineTest, FilesMayBeginWithAByteOrderMarkAndMustEnd) {
   ExpectUsageError({"tune", files_.path()}, HasSubstr("Is a directory"));
 }
 
-TEST_F(CommandLineTest, ATraceOfAnotherShapeIsRefusedAsASpace) {
+TEST_F(CommandLineTest, RejectsASpaceOfAnotherShape) {
   const std::string trace =
       File("eight.trace",
            "workload matmul\ninput A: f32[8, 8]\ninput B: f32[8, 8]\n"
@@ -305,7 +305,7 @@ TEST_F(CommandLineTest, ATraceOfAnotherShapeIsRefusedAsASpace) {
                          HasSubstr("omit the operator")));
 }
 
-TEST_F(CommandLineTest, MalformedTextIsFoundByLineAndColumn) {
+TEST_F(CommandLineTest, SyntaxErrorsNameLineAndColumn) {
   const std::string path =
       File("bad.hone", "workload bad\ninput A: f32[4, 4]\noutput B[i: 4, j: 4] = A[i, ?]\n");
   ExpectUsageError({"tune", path}, HasSubstr("bad.hone:3:"));
@@ -322,7 +322,7 @@ TEST_F(CommandLineTest, MalformedTextIsFoundByLineAndColumn) {
       HasSubstr("A"));
 }
 
-TEST_F(CommandLineTest, ATraceThatDoesNotFitItsWorkload) {
+TEST_F(CommandLineTest, RejectsATraceThatDoesNotFitItsWorkload) {
   const std::string workload =
       "workload matmul\ninput A: f32[8, 8]\ninput B: f32[8, 8]\n"
       "output C[i: 8, j: 8] = sum(k: 8) A[i, k] * B[k, j]\n";
@@ -344,7 +344,7 @@ TEST_F(CommandLineTest, ATraceThatDoesNotFitItsWorkload) {
       HasSubstr("decisions open"));
 }
 
-TEST_F(CommandLineTest, InvalidDesignSpacesAreRefused) {
+TEST_F(CommandLineTest, RejectsInvalidDesignSpaces) {
   const std::vector<std::string> tune = {"tune", "matmul", "m=8", "n=8", "k=8", "--space"};
   const auto with = [&](const std::string& space) {
     std::vector<std::string> words = tune;
@@ -363,7 +363,7 @@ TEST_F(CommandLineTest, InvalidDesignSpacesAreRefused) {
   ExpectUsageError({"features", File("again.trace", broken)}, HasSubstr("again.trace:5:10: "));
 }
 
-TEST_F(CommandLineTest, FeaturesAreOfACandidate) {
+TEST_F(CommandLineTest, FeaturesNeedADecidedTrace) {
   ExpectUsageError({"features", File("open.trace",
                                      "workload w\ninput A: f32[8]\noutput B[i: 8] = A[i]\ntrace 1\n"
                                      "b0 = block(\"B\")\nl0 = loops(b0)\n"
@@ -372,7 +372,7 @@ TEST_F(CommandLineTest, FeaturesAreOfACandidate) {
   ExpectUsageError({"features", files_ / "nowhere.trace"}, HasSubstr("No such file"));
 }
 
-TEST_F(CommandLineTest, ATraceIsRefusedAsAWorkload) {
+TEST_F(CommandLineTest, TraceIsNotAWorkload) {
   const std::string path =
       File("good.trace",
            "workload w\ninput A: f32[8]\noutput B[i: 8] = A[i]\ntrace 1\nb0 = block(\"B\")\n");
@@ -380,7 +380,7 @@ TEST_F(CommandLineTest, ATraceIsRefusedAsAWorkload) {
                    AllOf(HasSubstr("good.trace is a trace"), HasSubstr("hone show")));
 }
 
-TEST_F(CommandLineTest, TheWorkloadMayBeReadFromStandardInput) {
+TEST_F(CommandLineTest, ReadsWorkloadFromStandardInput) {
   const std::string text = "workload scale\ninput A: f32[4]\noutput B[i: 4] = A[i] * 2.0\n";
   const Result result = Hone({"show", "-", "--workload", "--json"}, text);
   EXPECT_EQ(result.code, 0) << result.errors;
@@ -389,7 +389,7 @@ TEST_F(CommandLineTest, TheWorkloadMayBeReadFromStandardInput) {
   EXPECT_THAT(json["workload"].get<std::string>(), HasSubstr("input A: f32[4]"));
 }
 
-TEST_F(CommandLineTest, AFailedWriteToStandardOutputIsAnError) {
+TEST_F(CommandLineTest, OutputErrorsAreFailures) {
   const std::string workload = File("scale.hone",
                                     "workload scale\ninput A: f32[4]\n"
                                     "output B[i: 4] = A[i] * 2.0\n");
@@ -425,7 +425,7 @@ TEST_F(CommandLineTest, AnUnreachableServerHasItsOwnExitCode) {
   }
 }
 
-TEST_F(CommandLineTest, AServerThatHangsUpOnPlainTextPerhapsWantsEncryption) {
+TEST_F(CommandLineTest, HangUpOnPlaintextSuggestsEncryption) {
   const int listener = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
   socklen_t size = sizeof(address);
@@ -448,7 +448,7 @@ TEST_F(CommandLineTest, AServerThatHangsUpOnPlainTextPerhapsWantsEncryption) {
 }
 
 // Other servers that answer: a web server with HTTP/1, and one with HTTP/2.
-TEST_F(CommandLineTest, AnotherServerIsCalledSo) {
+TEST_F(CommandLineTest, ReportsWhenPeerIsNotAHoneServer) {
   using std::string_literals::operator""s;
   const std::string plain = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
   const std::string settings = "\0\0\0\4\0\0\0\0\0"s;
@@ -486,7 +486,7 @@ TEST_F(CommandLineTest, AnotherServerIsCalledSo) {
   }
 }
 
-TEST_F(CommandLineTest, ATlsServerToldInPlainTextGivesTheHint) {
+TEST_F(CommandLineTest, PlaintextToATlsServerSuggestsEncryption) {
   const std::string team = files_ / "team";
   const int port = FreePort();
   ASSERT_EQ(integration::RunProgram({"hone-server", "init", team, "--host", "localhost", "--port",
@@ -506,7 +506,7 @@ TEST_F(CommandLineTest, ATlsServerToldInPlainTextGivesTheHint) {
               AllOf(HasSubstr(address + ": "), HasSubstr("encryption"), HasSubstr("client.conf")));
 }
 
-TEST_F(CommandLineTest, FailuresAreOneObjectInJson) {
+TEST_F(CommandLineTest, FailuresPrintOneJsonObject) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"best", "matmul", "m=4", "n=4", "k=4"},
         {"best", "matmull"},
@@ -546,19 +546,19 @@ TEST_F(CommandLineTest, ListsOfWorkloadsAreLookedUpOnOneConnection) {
   ExpectUsageError({"best"}, HasSubstr("a workload is missing"));
 }
 
-TEST_F(CommandLineTest, DetachedJobsNeedAServerThatStays) {
+TEST_F(CommandLineTest, DetachNeedsAPermanentServer) {
   ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--detach"},
                    AllOf(HasSubstr("--detach needs --server"), HasSubstr("private server")));
 }
 
-TEST_F(CommandLineTest, AddressesAreChecked) {
+TEST_F(CommandLineTest, RejectsInvalidAddresses) {
   ExpectUsageError({"--server", "http://localhost:7070", "workers", "list"},
                    HasSubstr("is a URL; write localhost:7070, without http://"));
   ExpectUsageError({"--server", "nonsense", "workers", "list"}, HasSubstr("nonsense"));
   ExpectUsageError({"--server", "192.0.2.1:7070", "workers", "list"}, HasSubstr("--insecure"));
 }
 
-TEST_F(CommandLineTest, ADataFolderThatCannotBeMade) {
+TEST_F(CommandLineTest, ReportsUncreatableDataFolder) {
   const Result result = integration::RunProgram({"hone", "best", "matmul", "m=4", "n=4", "k=4"},
                                                 {{"XDG_DATA_HOME", "/proc/nowhere"}});
   EXPECT_EQ(result.code, 1);

@@ -70,7 +70,7 @@ TEST_F(ExitCodeTest, AMissingInputIsAUsageError) {
   Expect(2, {"records", "import", "/proc"}, "/proc");
 }
 
-TEST_F(ExitCodeTest, AMissingFileOfTheConnectionIsAUsageErrorOfEveryCommand) {
+TEST_F(ExitCodeTest, MissingConnectionFileIsAUsageError) {
   const Words matmul = {"matmul", "m=4", "n=4", "k=4"};
   for (const Words& command : {With({"tune"}, matmul),
                                With({"best"}, matmul),
@@ -129,7 +129,7 @@ TEST_F(ExitCodeTest, AnUnknownNameIsAUsageErrorAndAnUnknownBestIsNot) {
   Expect(3, {"models", "train"}, "no measurements");
 }
 
-TEST_F(ExitCodeTest, AnOutputThatCannotBeWrittenIsAFailure) {
+TEST_F(ExitCodeTest, UnwritableOutputIsAFailure) {
   Expect(1, {"records", "export", "-o", "/nowhere/records.jsonl"}, "/nowhere");
   Expect(1, {"records", "export", "-o", "/proc/records.jsonl"}, "/proc");
 }

@@ -15,19 +15,19 @@ TEST(FormatTest, LatencyHasFourDigits) {
   EXPECT_EQ(FormatLatency(0), "-");
 }
 
-TEST(FormatTest, SharesNeedAWhole) {
+TEST(FormatTest, ShareOfZeroIsADash) {
   EXPECT_EQ(FormatShare(1, 4), "25.0 %");
   EXPECT_EQ(FormatShare(1, 0), "-");
 }
 
-TEST(FormatTest, Clock) {
+TEST(FormatTest, FormatsClock) {
   EXPECT_EQ(FormatClock(absl::Seconds(7)), "0:07");
   EXPECT_EQ(FormatClock(absl::Seconds(751)), "12:31");
   EXPECT_EQ(FormatClock(absl::Seconds(3729)), "1:02:09");
   EXPECT_EQ(FormatClock(absl::Seconds(-1)), "0:00");
 }
 
-TEST(ParseDurationTest, ReadsWhatPeopleType) {
+TEST(ParseDurationTest, ReadsCommonNotations) {
   EXPECT_EQ(*ParseDuration("60s"), absl::Seconds(60));
   EXPECT_EQ(*ParseDuration("1h30m"), absl::Minutes(90));
   EXPECT_EQ(*ParseDuration("30d"), absl::Hours(720));
@@ -47,7 +47,7 @@ TEST(TableTest, AlignsColumns) {
             "best       9.1 ms\n");
 }
 
-TEST(TableTest, RowsThatDoNotFitContinueWithWholeCells) {
+TEST(TableTest, LongRowsWrapBetweenCells) {
   Table table({Left(""), Right("latency"), Right("GFLOP/s"), Right("share of peak"), Left("note")});
   table.AddRow({"default", "31.20 ms", "27.6", "5.7 %", ""});
   table.AddRow({"best", "9.1 ms", "440.1", "91.6 %", "confirmed"});
@@ -81,7 +81,7 @@ TEST(TerminalTest, ShortensAtBlanks) {
   EXPECT_EQ(Shortened("größenordnung", 5), "größe");
 }
 
-TEST(ExitCodeTest, ScriptsRelyOnTheNumbers) {
+TEST(ExitCodeTest, CodesAreStable) {
   EXPECT_EQ(ExitCodeFor(absl::OkStatus()), 0);
   EXPECT_EQ(ExitCodeFor(absl::ResourceExhaustedError("")), 1);
   EXPECT_EQ(ExitCodeFor(absl::DataLossError("")), 1);
@@ -95,7 +95,7 @@ TEST(ExitCodeTest, ScriptsRelyOnTheNumbers) {
   EXPECT_EQ(ExitCodeFor(InterruptedError("")), 130);
 }
 
-TEST(ExitCodeTest, AnErrorMayHaveItsOwn) {
+TEST(ExitCodeTest, StatusMayOverrideTheExitCode) {
   const absl::Status status = WithExitCode(absl::NotFoundError("gone"), kExitFailed);
   EXPECT_EQ(ExitCodeFor(status), 1);
   EXPECT_EQ(status.message(), "gone");

@@ -25,7 +25,7 @@ client::Worker Board() {
 
 client::Worker Builder() { return {.id = "build-1", .connected = true, .can_build = true}; }
 
-TEST(WhyNoWorkerTest, NamesTheWorkerTheTargetTheTimeAndWhatToDo) {
+TEST(WhyNoWorkerTest, NamesWorkerTargetTimeAndRemedy) {
   EXPECT_EQ(WhyNoWorker({Board(), Builder()}, kTarget), "");
   client::Worker board = Board();
   board.connected = false;
@@ -64,7 +64,7 @@ class JobWaitTest : public ::testing::Test {
   JobWait wait_{&clock_, [this] { return workers_; }};
 };
 
-TEST_F(JobWaitTest, AJobThatMakesNoProgressIsExplainedOnce) {
+TEST_F(JobWaitTest, ExplainsAStalledJobOnce) {
   workers_[0].connected = false;
   wait_.Look(job_, client::JobNews::kChanged);
   EXPECT_THAT(wait_.phase(), IsEmpty()) << "it may be measuring";
@@ -82,7 +82,7 @@ TEST_F(JobWaitTest, AJobThatMakesNoProgressIsExplainedOnce) {
   EXPECT_THAT(wait_.phase(), IsEmpty());
 }
 
-TEST_F(JobWaitTest, AnAbsentServerIsNamedUntilItIsBack) {
+TEST_F(JobWaitTest, ReportsAnUnreachableServerUntilItReturns) {
   wait_.Look(job_, client::JobNews::kChanged);
   const std::string since = FormatTime(absl::ToUnixMillis(clock_.Now()));
   wait_.Look(job_, client::JobNews::kNoServer);

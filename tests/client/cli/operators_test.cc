@@ -36,7 +36,7 @@ class OperatorsTest : public ::testing::Test {
   }
 };
 
-TEST_F(OperatorsTest, ListsWhatEveryOperatorTakesAndGives) {
+TEST_F(OperatorsTest, ListsInputsAndOutputsOfEveryOperator) {
   const Result result = Hone({});
   EXPECT_EQ(result.code, 0) << result.errors;
   EXPECT_THAT(result.output,
@@ -51,7 +51,7 @@ TEST_F(OperatorsTest, ListsWhatEveryOperatorTakesAndGives) {
       HasSubstr("  inputs   A  [m, k]  u8\n           B  [k, n]  i8\n  outputs  C  [m, n]  i32\n"));
 }
 
-TEST_F(OperatorsTest, ListsTheWordsOfWorkloads) {
+TEST_F(OperatorsTest, ListsFunctionsAndReducers) {
   const Result all = Hone({});
   EXPECT_THAT(all.output, AllOf(HasSubstr("\n  select(condition, a, b)  any type "),
                                 HasSubstr("\n  online_softmax(k: n) (x, 1.0) "),
@@ -69,7 +69,7 @@ TEST_F(OperatorsTest, ListsTheWordsOfWorkloads) {
   EXPECT_EQ(both["reducers"][0]["usage"], "max(k: n) x");
 }
 
-TEST_F(OperatorsTest, OneOperatorWithItsKeys) {
+TEST_F(OperatorsTest, DescribesTheKeysOfOneOperator) {
   const Result result = Hone({"attention"});
   EXPECT_EQ(result.code, 0) << result.errors;
   EXPECT_THAT(result.output,
@@ -79,7 +79,7 @@ TEST_F(OperatorsTest, OneOperatorWithItsKeys) {
 }
 
 // Notes beyond the formula: the effect of NaN, and to what an error is relative.
-TEST_F(OperatorsTest, OneOperatorWithItsSpecialValuesAndLimits) {
+TEST_F(OperatorsTest, DescribesSpecialValuesAndLimits) {
   const std::pair<const char*, const char*> kNotes[] = {
       {"reduce_max", "NaN elements are ignored, as numpy.fmax.reduce does."},
       {"argmax", "Index is -1 where all elements"},
@@ -97,7 +97,7 @@ TEST_F(OperatorsTest, OneOperatorWithItsSpecialValuesAndLimits) {
   EXPECT_THAT(Hone({}).output, HasSubstr("leaves NaN out"));
 }
 
-TEST_F(OperatorsTest, ShapesWhereTheKeysAreGiven) {
+TEST_F(OperatorsTest, ShowsShapesForGivenKeys) {
   const Result result =
       Hone({"conv2d", "n=1", "h=56", "w=56", "ci=64", "co=128", "k=3", "s=2", "p=1", "groups=4"});
   EXPECT_EQ(result.code, 0) << result.errors;
@@ -107,7 +107,7 @@ TEST_F(OperatorsTest, ShapesWhereTheKeysAreGiven) {
                     HasSubstr("workload conv2d\n")));
 }
 
-TEST_F(OperatorsTest, JsonSaysTheSame) {
+TEST_F(OperatorsTest, JsonHasTheSameContent) {
   const nlohmann::json all = Json({});
   ASSERT_TRUE(all["operators"].is_array());
   std::set<std::string> names;
@@ -136,7 +136,7 @@ TEST_F(OperatorsTest, JsonSaysTheSame) {
               ::testing::IsSupersetOf({"n=null", "k=null", "s=\"k\"", "p=0", "dtype=\"f32\""}));
 }
 
-TEST_F(OperatorsTest, WrongWordsAreUsageErrors) {
+TEST_F(OperatorsTest, InvalidArgumentsAreUsageErrors) {
   const std::pair<std::vector<std::string>, const char*> kCases[] = {
       {{"conv2"}, "unknown operator 'conv2'; did you mean 'conv2d'?"},
       {{"softmax", "m=3", "k=4"}, "softmax takes m, n, dtype, acc"},

@@ -21,7 +21,7 @@ client::Job RunningJob() {
   return job;
 }
 
-TEST(ProgressTextTest, ShowsAllPartsIfTheLineIsLongEnough) {
+TEST(ProgressTextTest, ShowsEverythingOnAWideTerminal) {
   EXPECT_EQ(ProgressText(RunningJob()),
             "tuning  128/256 trials  best 291.8 GFLOP/s (50.0 % of peak)  invalid 25.0 %"
             "  6.4 trials/s  0:20 left");
@@ -30,7 +30,7 @@ TEST(ProgressTextTest, ShowsAllPartsIfTheLineIsLongEnough) {
   EXPECT_THAT(ProgressText(job), HasSubstr("0:20 left  (waiting)"));
 }
 
-TEST(ProgressTextTest, TheLeastImportantPartsAreRemovedFirst) {
+TEST(ProgressTextTest, DropsTheLeastImportantPartsFirst) {
   const client::Job job = RunningJob();
   EXPECT_EQ(ProgressText(job, 84),
             "tuning  128/256 trials  best 291.8 GFLOP/s  invalid 25.0 %  6.4 trials/s  0:20 left");
@@ -39,7 +39,7 @@ TEST(ProgressTextTest, TheLeastImportantPartsAreRemovedFirst) {
   EXPECT_EQ(ProgressText(job, 60), "tuning  128/256 trials  best 291.8 GFLOP/s  0:20 left");
 }
 
-TEST(ProgressTextTest, NothingIsCutOn40Columns) {
+TEST(ProgressTextTest, FitsIn40Columns) {
   client::Job job = RunningJob();
   EXPECT_EQ(ProgressText(job, 39), "tuning  128/256  best 291.8 GFLOP/s");
   job.phase = "waiting for a worker of x86_64-avx2-2c-b1a31d4a";
@@ -48,7 +48,7 @@ TEST(ProgressTextTest, NothingIsCutOn40Columns) {
   EXPECT_EQ(ProgressText(job, 39), "100000000/100000000  best 291.8 GFLOP/s");
 }
 
-TEST(ProgressTextTest, ThePhaseIsSeenOn80Columns) {
+TEST(ProgressTextTest, ShowsThePhaseIn80Columns) {
   client::Job job = RunningJob();
   job.state = client::JobState::kConfirming;
   job.trials = job.spec.max_trials = 100'000;

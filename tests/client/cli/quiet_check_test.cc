@@ -34,14 +34,14 @@ class QuietCheckTest : public ::testing::Test {
   std::string root_;
 };
 
-TEST_F(QuietCheckTest, AMachineThatHidesEverythingIsNotBlamed) {
+TEST_F(QuietCheckTest, NoWarningsWithoutInformation) {
   const std::vector<HealthCheck> checks = CheckQuiet(root_);
   ASSERT_EQ(checks.size(), 1u);
   EXPECT_EQ(checks[0].state, HealthCheck::State::kOk);
   EXPECT_THAT(checks[0].finding, HasSubstr("not visible"));
 }
 
-TEST_F(QuietCheckTest, EachDisturbanceIsNamedWithWhatToDo) {
+TEST_F(QuietCheckTest, EachDisturbanceComesWithAdvice) {
   Write("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "schedutil\n");
   Write("/sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
   Write("/sys/devices/system/cpu/isolated", "\n");
@@ -68,14 +68,14 @@ TEST_F(QuietCheckTest, APrepareScriptHasTheCommandsOfTheWarnings) {
   EXPECT_EQ(system(("sh -n -c '" + script + "'").c_str()), 0) << "it must be valid";
 }
 
-TEST_F(QuietCheckTest, TuningWarnsOfWhatDoctorWarnsOf) {
+TEST_F(QuietCheckTest, TuningAndDoctorGiveTheSameWarning) {
   Write("/proc/loadavg", "1.75 1.0 1.0 2/300 12\n");
   EXPECT_THAT(NoiseNow(root_), HasSubstr(Find("load").advice));
   Write("/proc/loadavg", "0.10 1.0 1.0 2/300 12\n");
   EXPECT_EQ(NoiseNow(root_), "");
 }
 
-TEST_F(QuietCheckTest, InterruptsKeepOffIsolatedCores) {
+TEST_F(QuietCheckTest, WarnsOfInterruptsOnIsolatedCores) {
   Write("/sys/devices/system/cpu/isolated", "2-3,33\n");
   Write("/proc/irq/default_smp_affinity", "ffffffff,fffffffb\n");
   EXPECT_EQ(Find("interrupts").finding, "may go to the isolated cores 3,33");
@@ -86,7 +86,7 @@ TEST_F(QuietCheckTest, InterruptsKeepOffIsolatedCores) {
   EXPECT_EQ(Find("interrupts").name, "missing") << "there are no isolated cores";
 }
 
-TEST_F(QuietCheckTest, AQuietMachineIsPraised) {
+TEST_F(QuietCheckTest, QuietMachineHasNoWarnings) {
   Write("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
   Write("/sys/devices/system/cpu/cpufreq/boost", "0\n");
   Write("/sys/devices/system/cpu/isolated", "2-3\n");

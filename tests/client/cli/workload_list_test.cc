@@ -33,14 +33,14 @@ class WorkloadListTest : public ::testing::Test {
       File("the one.hone", "workload w\ninput A: f32[4]\noutput B[i: 4] = A[i]\n");
 };
 
-TEST_F(WorkloadListTest, AnOperatorOrFileBeginsAWorkload) {
+TEST_F(WorkloadListTest, OperatorOrFileStartsANewWorkload) {
   EXPECT_THAT(Titles(ReadWorkloads({"matmul", "m=4", "n=4", "k=4", one_, "softmax", "m=8", "n=8"})),
               ElementsAre("matmul m=4 n=4 k=4", one_, "softmax m=8 n=8"));
   EXPECT_THAT(Titles(ReadWorkloads({"matmul m=4 n=4 k=4", "softmax m=8 n=8"})),
               ElementsAre("matmul m=4 n=4 k=4", "softmax m=8 n=8"));
 }
 
-TEST_F(WorkloadListTest, AWrongWordIsReportedForItsWorkload) {
+TEST_F(WorkloadListTest, ErrorNamesTheWorkload) {
   EXPECT_THAT(std::string(ReadWorkloads({"matmul", "m=4", "nn"}).status().message()),
               HasSubstr("matmul takes m, n, k"));
   EXPECT_THAT(std::string(ReadWorkloads({}).status().message()), HasSubstr("workload is missing"));

@@ -30,7 +30,7 @@ KernelFacts Facts(const std::string& name) {
           .gflops = 6.5};
 }
 
-TEST(KernelHeaderTest, ContainsEverythingThatACallNeeds) {
+TEST(KernelHeaderTest, DescribesTheCallingInterface) {
   const std::string header =
       KernelHeader(Build("dense_relu", {"m=4", "n=6", "k=8"}), Facts("dense_relu"));
   EXPECT_THAT(header, HasSubstr("#define DENSE_RELU_ALIGNMENT 64"));
@@ -44,7 +44,7 @@ TEST(KernelHeaderTest, ContainsEverythingThatACallNeeds) {
 }
 
 // The header compiles as C and as C++ with all warnings.
-TEST(KernelHeaderTest, CompilesAsCAndAsCxx) {
+TEST(KernelHeaderTest, CompilesAsCAndCxx) {
   char folder[] = "/tmp/hone_header_XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
   const std::string root = folder;
@@ -63,7 +63,7 @@ TEST(KernelHeaderTest, CompilesAsCAndAsCxx) {
   EXPECT_EQ(std::system(("rm -r " + root).c_str()), 0);
 }
 
-TEST(KernelHeaderTest, FunctionsMayHaveNamesOfTheirOwn) {
+TEST(KernelHeaderTest, FunctionPrefixIsConfigurable) {
   KernelFacts facts = Facts("conv");
   facts.functions = "conv";
   const std::string header = KernelHeader(Build("matmul", {"m=4", "n=6", "k=8"}), facts);
@@ -73,7 +73,7 @@ TEST(KernelHeaderTest, FunctionsMayHaveNamesOfTheirOwn) {
   EXPECT_THAT(header, Not(HasSubstr("hone_kernel_run")));
 }
 
-TEST(KernelHeaderTest, TensorsThatDifferInCaseHaveMacrosOfTheirOwn) {
+TEST(KernelHeaderTest, TensorsThatDifferInCaseHaveDistinctMacros) {
   auto workload = ir::ParseWorkload(
       "workload w\ninput a: f32[4]\ninput A: f32[6]\noutput B[i: 4] = a[i] + A[i]\n");
   ASSERT_TRUE(workload.ok()) << workload.status();
@@ -82,13 +82,13 @@ TEST(KernelHeaderTest, TensorsThatDifferInCaseHaveMacrosOfTheirOwn) {
   EXPECT_THAT(header, HasSubstr("#define W_A_1_ELEMENTS INT64_C(6)"));
 }
 
-TEST(KernelHeaderTest, SmallKernelsHaveALatencyToo) {
+TEST(KernelHeaderTest, PrintsSubMicrosecondLatency) {
   KernelFacts facts = Facts("w");
   facts.latency_ns = 86.59;
   EXPECT_THAT(KernelHeader(Build("matmul", {"m=4", "n=6", "k=8"}), facts), HasSubstr("0.08659 us"));
 }
 
-TEST(CIdentifierTest, IsOne) {
+TEST(CIdentifierTest, ReplacesInvalidCharacters) {
   EXPECT_EQ(CIdentifier("conv2d"), "conv2d");
   EXPECT_EQ(CIdentifier("2d-conv"), "_2d_conv");
   EXPECT_EQ(CIdentifier(""), "_");

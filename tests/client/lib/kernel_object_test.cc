@@ -61,7 +61,7 @@ TEST_F(KernelObjectTest, OneProgramLinksTwoKernels) {
   EXPECT_EQ(WEXITSTATUS(status), 1 + 4 + 4 + 1);
 }
 
-TEST_F(KernelObjectTest, RefusesObjectsThatAreNotKernels) {
+TEST_F(KernelObjectTest, RejectsOtherFiles) {
   EXPECT_THAT(RenameFunctions("", "k").status().message(), HasSubstr("truncated"));
   EXPECT_THAT(RenameFunctions(std::string(4096, 'x'), "k").status().message(), HasSubstr("ELF"));
   const std::string shared = Compile("shared", "3", "-shared");
@@ -73,7 +73,7 @@ TEST_F(KernelObjectTest, RefusesObjectsThatAreNotKernels) {
 
 // Truncated and overwritten files give an error or some object, but no read out of bounds (with
 // asan).
-TEST_F(KernelObjectTest, SurvivesDamage) {
+TEST_F(KernelObjectTest, DamagedObjectsDoNotCrash) {
   for (size_t length = 0; length < one_.size(); length += 3) {
     EXPECT_FALSE(RenameFunctions(one_.substr(0, length), "k").ok()) << length;
   }

@@ -39,7 +39,7 @@ TEST(Npy, ReadsVersionsOneAndTwo) {
   }
 }
 
-TEST(Npy, TheHeaderMayBeWrittenInOtherWays) {
+TEST(Npy, AcceptsHeaderVariants) {
   for (const char* dictionary : {
            "{\"shape\":(2,3),\"descr\":\"<f4\",\"fortran_order\":False}",
            "  { 'shape' : ( 2L, 3L , ) , 'fortran_order' : False, 'descr' : '=f4' , }   \n",
@@ -52,7 +52,7 @@ TEST(Npy, TheHeaderMayBeWrittenInOtherWays) {
   EXPECT_TRUE(ParseNpy(File(1, "{'descr': '>i1', 'fortran_order': False, 'shape': ()}", "1")).ok());
 }
 
-TEST(Npy, WrittenHeadersReadBack) {
+TEST(Npy, WrittenHeadersRoundTrip) {
   for (int d = 0; d <= static_cast<int>(ir::DType::kBool); ++d) {
     const auto dtype = static_cast<ir::DType>(d);
     for (const ir::Shape& shape : {ir::Shape{}, ir::Shape{7}, ir::Shape{2, 3, 4}}) {
@@ -68,7 +68,7 @@ TEST(Npy, WrittenHeadersReadBack) {
   }
 }
 
-TEST(Npy, TypesAndShapesMustFit) {
+TEST(Npy, RejectsMismatchedTypesAndShapes) {
   const std::string file = File(1, kDictionary, std::string(24, 'x'));
   const NpyArray array = ParseNpy(file).value();
   EXPECT_THAT(CheckNpy(array, ir::DType::kF64, {2, 3}).message(),
@@ -83,7 +83,7 @@ TEST(Npy, TypesAndShapesMustFit) {
   }
 }
 
-TEST(Npy, RefusalsOfFilesHaveTheReason) {
+TEST(Npy, ErrorsNameTheCause) {
   const std::string data(24, 'x');
   const auto with = [&](const char* from, const char* to) {
     return File(1, absl::StrReplaceAll(kDictionary, {{from, to}}), data);
@@ -128,7 +128,7 @@ TEST(Npy, RefusalsOfFilesHaveTheReason) {
   EXPECT_THAT(ParseNpy(with("2, 3", many.c_str())).status().message(), HasSubstr("32 dimensions"));
 }
 
-TEST(Npy, DamagedAndCutFilesAreReadOrRefused) {
+TEST(Npy, DamagedAndTruncatedFilesDoNotCrash) {
   const std::string file = File(1, kDictionary, std::string(24, 'x'));
   for (size_t size = 0; size < file.size(); ++size) {
     EXPECT_FALSE(ParseNpy(absl::string_view(file).substr(0, size)).ok()) << size;

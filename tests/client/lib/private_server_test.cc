@@ -137,7 +137,7 @@ TEST_F(PrivateServerTest, StartsAndEndsWithItsOnlyClient) {
   EXPECT_TRUE(Eventually([&] { return !Lives(pid); }));
 }
 
-TEST_F(PrivateServerTest, IsSharedAndEndsWithTheLastClientEvenWhenThatIsKilled) {
+TEST_F(PrivateServerTest, IsSharedAndEndsWithTheLastClient) {
   const pid_t first = StartClient(false);
   const pid_t second = StartClient(false);
   ASSERT_EQ(Pids("servers").size(), 1u);
@@ -149,7 +149,7 @@ TEST_F(PrivateServerTest, IsSharedAndEndsWithTheLastClientEvenWhenThatIsKilled) 
   EXPECT_TRUE(Eventually([&] { return !Lives(server) && !KeeperRuns(); }));
 }
 
-TEST_F(PrivateServerTest, AWorkerComesWithTheFirstClientThatMeasuresAndIsStartedAgain) {
+TEST_F(PrivateServerTest, WorkerStartsWithFirstMeasuringClientAndRestarts) {
   const pid_t looks_up = StartClient(false);
   EXPECT_TRUE(Pids("workers").empty());
   const pid_t measures = StartClient(true);
@@ -163,7 +163,7 @@ TEST_F(PrivateServerTest, AWorkerComesWithTheFirstClientThatMeasuresAndIsStarted
   EXPECT_TRUE(Eventually([&] { return !Lives(Pids("workers")[1]) && !Lives(Pids("servers")[0]); }));
 }
 
-TEST_F(PrivateServerTest, AWorkerThatDoesNotStayUpIsReported) {
+TEST_F(PrivateServerTest, ReportsAWorkerThatKeepsExiting) {
   WriteProgram("hone-worker", "echo 'no cores left' >&2\nexit 3\n");
   auto server = PrivateServer::StartOrJoin(Options(/*with_worker=*/true));
   ASSERT_TRUE(server.ok()) << server.status();
@@ -173,7 +173,7 @@ TEST_F(PrivateServerTest, AWorkerThatDoesNotStayUpIsReported) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("exited with code 3: no cores left"));
 }
 
-TEST_F(PrivateServerTest, AServerThatCannotStartSaysWhy) {
+TEST_F(PrivateServerTest, StartFailureIsExplained) {
   WriteServer("echo 'the store is corrupt' >&2\nexit 1\n");
   auto server = PrivateServer::StartOrJoin(Options());
   ASSERT_TRUE(server.ok()) << server.status();
@@ -182,7 +182,7 @@ TEST_F(PrivateServerTest, AServerThatCannotStartSaysWhy) {
   EXPECT_THAT(std::string(ready.message()), HasSubstr("the store is corrupt"));
 }
 
-TEST_F(PrivateServerTest, AServerThatDiesLaterIsReported) {
+TEST_F(PrivateServerTest, ReportsAServerThatDies) {
   auto server = PrivateServer::StartOrJoin(Options());
   ASSERT_TRUE(server.ok()) << server.status();
   ASSERT_TRUE((*server)->WaitUntilReady().ok());
@@ -193,7 +193,7 @@ TEST_F(PrivateServerTest, AServerThatDiesLaterIsReported) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("hone-server was killed by signal 9"));
 }
 
-TEST_F(PrivateServerTest, ManyClientsAtOnceMeetInOneServer) {
+TEST_F(PrivateServerTest, ConcurrentClientsShareOneServer) {
   constexpr int kClients = 8;
   std::vector<pid_t> clients;
   int results[2];
@@ -217,7 +217,7 @@ TEST_F(PrivateServerTest, ManyClientsAtOnceMeetInOneServer) {
   EXPECT_TRUE(Eventually([&] { return !Lives(Pids("servers")[0]); }));
 }
 
-TEST_F(PrivateServerTest, ClientsOneAfterAnotherEachGetAServer) {
+TEST_F(PrivateServerTest, SequentialClientsEachGetAServer) {
   for (int i = 0; i < 5; ++i) {
     auto server = PrivateServer::StartOrJoin(Options());
     ASSERT_TRUE(server.ok()) << server.status();
@@ -226,7 +226,7 @@ TEST_F(PrivateServerTest, ClientsOneAfterAnotherEachGetAServer) {
   }
 }
 
-TEST_F(PrivateServerTest, KeepsNoInheritedPipeOpen) {
+TEST_F(PrivateServerTest, DoesNotInheritClientPipes) {
   int output[2];
   ASSERT_EQ(pipe(output), 0);
   auto server = PrivateServer::StartOrJoin(Options());
@@ -239,7 +239,7 @@ TEST_F(PrivateServerTest, KeepsNoInheritedPipeOpen) {
   close(output[0]);
 }
 
-TEST_F(PrivateServerTest, ALongPathWorks) {
+TEST_F(PrivateServerTest, AcceptsALongPath) {
   PrivateServer::Options options = Options();
   options.data_dir = absl::StrCat(root_, "/", std::string(90, 'a'), "/", std::string(90, 'b'));
   auto server = PrivateServer::StartOrJoin(options);
@@ -250,7 +250,7 @@ TEST_F(PrivateServerTest, ALongPathWorks) {
   EXPECT_TRUE(Eventually([&] { return !Lives(Pids("servers")[0]); }));
 }
 
-TEST_F(PrivateServerTest, MissingProgramsAndFoldersThatCannotBeWrittenAreExplained) {
+TEST_F(PrivateServerTest, ExplainsMissingProgramsAndUnwritableFolders) {
   PrivateServer::Options options = Options();
   options.program_dir = root_;
   auto server = PrivateServer::StartOrJoin(options);

@@ -23,7 +23,7 @@ struct FakeTime {
   }
 };
 
-TEST(RetryTest, OnlyUnavailableIsTriedAgain) {
+TEST(RetryTest, RetriesOnlyUnavailable) {
   for (const auto code : {absl::StatusCode::kOk, absl::StatusCode::kDeadlineExceeded,
                           absl::StatusCode::kInvalidArgument, absl::StatusCode::kResourceExhausted,
                           absl::StatusCode::kAborted, absl::StatusCode::kInternal}) {
@@ -38,7 +38,7 @@ TEST(RetryTest, OnlyUnavailableIsTriedAgain) {
   }
 }
 
-TEST(RetryTest, RetriesUntilTheServerIsBack) {
+TEST(RetryTest, SucceedsWhenTheServerReturns) {
   FakeTime time;
   int attempts = 0;
   EXPECT_TRUE(
@@ -47,7 +47,7 @@ TEST(RetryTest, RetriesUntilTheServerIsBack) {
   EXPECT_EQ(attempts, 4);
 }
 
-TEST(RetryTest, GivesUpInTimeWithTheLastAnswer) {
+TEST(RetryTest, GivesUpWithTheLastError) {
   FakeTime time;
   RetryOptions options;
   options.give_up_after = absl::Seconds(3);
@@ -58,7 +58,7 @@ TEST(RetryTest, GivesUpInTimeWithTheLastAnswer) {
   EXPECT_GT(time.sleeps.size(), 3u);
 }
 
-TEST(BackoffTest, GrowsToItsLimitWithJitterBetweenHalfAndWhole) {
+TEST(BackoffTest, GrowsToItsLimitWithJitter) {
   RetryOptions options;
   options.first_wait = absl::Milliseconds(100);
   options.longest_wait = absl::Milliseconds(400);

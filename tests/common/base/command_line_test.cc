@@ -48,14 +48,14 @@ class CommandTest : public ::testing::Test {
   bool some_ = false;
 };
 
-TEST_F(CommandTest, ValuesStayUnlessTheirOptionIsGiven) {
+TEST_F(CommandTest, ValuesKeepTheirDefaults) {
   ASSERT_TRUE(Parse(app_, {}).ok());
   EXPECT_EQ(name_, "before");
   EXPECT_EQ(trials_, 7);
   EXPECT_FALSE(all_);
 }
 
-TEST_F(CommandTest, OptionsAndArgumentsMayMix) {
+TEST_F(CommandTest, OptionsAndArgumentsMayBeMixed) {
   ASSERT_TRUE(Parse(app_, {"a", "--in", "x", "b", "--all", "--in=y", "--seed",
                            "18446744073709551615", "--share", "0.5", "c"})
                   .ok());
@@ -66,7 +66,7 @@ TEST_F(CommandTest, OptionsAndArgumentsMayMix) {
   EXPECT_TRUE(all_);
 }
 
-TEST_F(CommandTest, RefusesUnknownAndForbiddenOptions) {
+TEST_F(CommandTest, RejectsUnknownAndInvalidOptions) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"--nonsense"},
            {"-x"},
@@ -95,7 +95,7 @@ TEST_F(CommandTest, RefusesUnknownAndForbiddenOptions) {
   }
 }
 
-TEST_F(CommandTest, HelpAndVersionAreNoErrors) {
+TEST_F(CommandTest, HelpAndVersionAreNotErrors) {
   app_.AddVersion("program 1.2");
   app_.Footer("The end.");
   for (const char* version : {"--version", "-V"}) {
@@ -266,7 +266,7 @@ TEST_F(ConfigOptionTest, ErrorsNameTheLine) {
   EXPECT_THAT(listen_, IsEmpty());
 }
 
-TEST_F(ConfigOptionTest, AFileWithASecretIsPrivate) {
+TEST_F(ConfigOptionTest, FileWithASecretMustBePrivate) {
   mode_ = 0644;
   EXPECT_THAT(std::string(Read("token = 't'").message()), HasSubstr("chmod 600"));
   EXPECT_TRUE(Read("store = 'x'").ok());

@@ -43,7 +43,7 @@ last = "x")");
   EXPECT_EQ((*entries)[8].line, 15);
 }
 
-TEST(ConfigFileTest, SaysWhichLineIsWrong) {
+TEST(ConfigFileTest, ErrorsNameTheLine) {
   const struct {
     const char* text;
     const char* says;
@@ -70,7 +70,7 @@ TEST(ConfigFileTest, SaysWhichLineIsWrong) {
   }
 }
 
-TEST(ConfigFileTest, QuotedValuesComeBack) {
+TEST(ConfigFileTest, QuotedValuesRoundTrip) {
   for (const std::string value : {"", "plain", "with \"quotes\" and \\", "two\nlines\n"}) {
     const auto entries = ParseConfig("key = " + QuoteConfigValue(value));
     ASSERT_TRUE(entries.ok()) << entries.status();

@@ -40,7 +40,7 @@ class HostLockTest : public ::testing::Test {
   std::string path_;
 };
 
-TEST_F(HostLockTest, SharedHoldersOverlapAndATimerIsExclusive) {
+TEST_F(HostLockTest, SharedHoldersCoexistAndATimerIsExclusive) {
   auto first = Now(Mode::kShared);
   auto second = Now(Mode::kShared);
   ASSERT_TRUE(first.ok() && second.ok());
@@ -63,7 +63,7 @@ TEST_F(HostLockTest, AFailedWaitLeavesNothingLocked) {
   EXPECT_TRUE(Now(Mode::kShared).ok());  // the gate is open again
 }
 
-TEST_F(HostLockTest, AWaitingTimerGoesBeforeNewSharedHolders) {
+TEST_F(HostLockTest, WaitingTimerPrecedesNewSharedHolders) {
   auto holder = Now(Mode::kShared);
   ASSERT_TRUE(holder.ok());
   std::atomic<bool> timing = false;
@@ -101,7 +101,7 @@ TEST_F(HostLockTest, ASharedHolderYieldsOnlyToAWaitingTimer) {
   timer.join();
 }
 
-TEST_F(HostLockTest, ADeadHolderHoldsNothing) {
+TEST_F(HostLockTest, DeadHolderReleasesTheLock) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   const pid_t child = fork();
@@ -120,7 +120,7 @@ TEST_F(HostLockTest, ADeadHolderHoldsNothing) {
   EXPECT_EQ(waitpid(child, nullptr, 0), child);
 }
 
-TEST_F(HostLockTest, MovingHandsTheLockOver) {
+TEST_F(HostLockTest, MoveTransfersTheLock) {
   HostLock owner;
   EXPECT_FALSE(owner.held());
   {
@@ -132,7 +132,7 @@ TEST_F(HostLockTest, MovingHandsTheLockOver) {
   EXPECT_FALSE(Now(Mode::kShared).ok());
 }
 
-TEST_F(HostLockTest, AFolderThatIsNotThereIsNamed) {
+TEST_F(HostLockTest, MissingFolderIsNamed) {
   const auto lock =
       HostLock::Acquire(Mode::kShared, absl::InfiniteFuture(), "/no/such/folder/lock");
   EXPECT_NE(std::string(lock.status().message()).find("/no/such/folder/lock"), std::string::npos);

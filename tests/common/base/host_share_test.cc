@@ -33,7 +33,7 @@ class HostShareTest : public ::testing::Test {
   std::string path_;
 };
 
-TEST_F(HostShareTest, ItHoldsTheLockWhileItLives) {
+TEST_F(HostShareTest, HoldsTheLockForItsLifetime) {
   {
     const HostShare share(true, path_);
     EXPECT_TRUE(IsShared());
@@ -43,7 +43,7 @@ TEST_F(HostShareTest, ItHoldsTheLockWhileItLives) {
   EXPECT_FALSE(IsShared()) << "the server was told to ignore the lock";
 }
 
-TEST_F(HostShareTest, ATimerThatWaitsGoesFirst) {
+TEST_F(HostShareTest, YieldsToAWaitingTimer) {
   const HostShare share(true, path_);
   absl::Notification timed;
   std::thread timer([&] {
@@ -56,7 +56,7 @@ TEST_F(HostShareTest, ATimerThatWaitsGoesFirst) {
   EXPECT_TRUE(IsShared()) << "the share takes the lock again";
 }
 
-TEST_F(HostShareTest, AThreadWithoutAShareReleasesNothing) {
+TEST_F(HostShareTest, YieldWithoutAShareReleasesNothing) {
   YieldToTimers();
   const HostShare share(true, path_);
   std::thread([] { YieldToTimers(); }).join();

@@ -23,7 +23,7 @@ TEST(LogTest, JsonNamesJobsAndWorkers) {
   EXPECT_EQ(Json("job well done"), std::string(kBegin) + ",\"message\":\"job well done\"}");
 }
 
-TEST(LogTest, LineBreaksInTextsAreEscaped) {
+TEST(LogTest, EscapesLineBreaks) {
   EXPECT_EQ(Json("a\nb \"c\" \\ \x01"),
             std::string(kBegin) + ",\"message\":\"a\\nb \\\"c\\\" \\\\ \\u0001\"}");
   const std::string line =

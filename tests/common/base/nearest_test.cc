@@ -18,13 +18,13 @@ TEST(NearestTest, FindsTheNearestName) {
   EXPECT_EQ(Nearest("anything", {}), "");
 }
 
-TEST(NearestTest, ABeginningIsNear) {
+TEST(NearestTest, PrefixIsNear) {
   EXPECT_EQ(Nearest("product", {"sum", "prod", "min"}), "prod");
   EXPECT_EQ(Nearest("maximum", {"min", "max", "argmax"}), "max");
   EXPECT_EQ(Nearest("tensor", {"tensorize", "unroll"}), "tensorize");
 }
 
-TEST(NearestTest, AnErrorAsks) {
+TEST(NearestTest, ErrorSuggestsTheNearestName) {
   EXPECT_EQ(DidYouMean("mtamul", {"matmul"}), "; did you mean 'matmul'?");
   EXPECT_EQ(DidYouMean("conv9d", {"matmul"}), "");
 }

@@ -8,7 +8,7 @@
 namespace hone {
 namespace {
 
-TEST(ThreadPriorityTest, IsLoweredOnlyForTheCallingThread) {
+TEST(ThreadPriorityTest, AffectsOnlyTheCallingThread) {
   const int before = getpriority(PRIO_PROCESS, 0);
   if (before > 15) GTEST_SKIP() << "this process already has the lowest priority";
   int lowered = before;

@@ -143,12 +143,12 @@ TEST(MarkTextTest, ShowsThePartOfALongLine) {
                          std::string(60, ' '), "^"));
 }
 
-TEST(MarkTextTest, ShowsUtf8AsItIs) {
+TEST(MarkTextTest, KeepsUtf8) {
   EXPECT_EQ(MarkText(absl::InvalidArgumentError("1:15: here"), "# größe ö ?\n").message(),
             "1:15: here\n  # größe ö ?\n             ^");
 }
 
-TEST(MarkTextTest, OtherErrorsStayAsTheyAre) {
+TEST(MarkTextTest, LeavesOtherErrorsUnchanged) {
   EXPECT_EQ(MarkText(absl::InvalidArgumentError("no place"), "text").message(), "no place");
   EXPECT_EQ(MarkText(absl::InvalidArgumentError("9:1: behind the end"), "text").message(),
             "9:1: behind the end");

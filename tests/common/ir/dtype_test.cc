@@ -43,7 +43,7 @@ void ExpectNearestEven(DType dtype, double (*from_bits)(uint32_t), uint32_t larg
       << DTypeName(dtype) << " of " << value << " is " << actual << ", expected " << expected;
 }
 
-TEST(DTypeTest, EveryValueOfTheShortFormatsIsKept) {
+TEST(DTypeTest, ShortFormatValuesRoundTrip) {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     const double half = HalfFromBits(bits), bfloat = BFloatFromBits(bits);
     if (!std::isnan(half)) {
@@ -80,7 +80,7 @@ TEST(DTypeTest, RoundsToNearestEven) {
   EXPECT_EQ(RoundTo(DType::kF32, 0.1), static_cast<double>(0.1f));
 }
 
-TEST(DTypeTest, NamesReadBack) {
+TEST(DTypeTest, NamesRoundTrip) {
   for (int i = 0; i <= static_cast<int>(DType::kBool); ++i) {
     const auto dtype = static_cast<DType>(i);
     const auto read = DTypeFromName(DTypeName(dtype));

@@ -20,7 +20,7 @@ class IndexTest : public testing::Test {
   AtomTable atoms_;
 };
 
-TEST_F(IndexTest, FormsOfOneIndexAreEqual) {
+TEST_F(IndexTest, EquivalentFormsAreEqual) {
   const AtomId i = Var("i", 12), j = Var("j", 4), k = Var("k", 3);
   const Index x = Index::Of(i), y = Index::Of(j), z = Index::Of(k);
   EXPECT_EQ(x + y, y + x);
@@ -47,7 +47,7 @@ TEST_F(IndexTest, FormsOfOneIndexAreEqual) {
 }
 
 // Splitting a fused loop at the original boundary gives back the original loops.
-TEST_F(IndexTest, ASplitOfAFusedLoopIsSimplified) {
+TEST_F(IndexTest, SplittingAFusedLoopRestoresTheIndex) {
   const AtomId f = Var("f", 48), a = Var("a", 6), b = Var("b", 8);
   const Index row = atoms_.FloorDiv(Index::Of(f), 8), column = atoms_.Mod(Index::Of(f), 8);
   const Index parts = Index::Of(a) * 8 + Index::Of(b);

@@ -146,7 +146,7 @@ TEST(InterpreterTest, RefusesInputsThatDoNotFit) {
 }
 
 // Incorrect loops are detected.
-TEST(InterpreterTest, FindsUnwrittenElementsAndStrayIndices) {
+TEST(InterpreterTest, DetectsUnwrittenElementsAndOutOfRangeIndices) {
   const auto workload = std::make_shared<const Workload>(
       Parse("input A: f32[4]\nB[i: 4] = A[i]\noutput C[i: 4] = B[i]"));
   Program program = Program::FromWorkload(workload);
@@ -194,7 +194,7 @@ TEST(InterpreterTest, IntegersOf64BitsAreExact) {
 }
 
 // Above 2^53, where the neutral element of a minimum used to lie.
-TEST(InterpreterTest, AMinimumOfLargeIntegersIsOneOfThem) {
+TEST(InterpreterTest, MinimumOfLargeIntegersIsExact) {
   const Scalars nanoseconds = {1763800000000000007, 1763800000000000009};
   const auto outputs =
       RunExactly("input A: i64[2]\noutput M[u: 1] = min(k: 2) A[k]\n", {nanoseconds});

@@ -56,7 +56,7 @@ void ExpectRoundTrip(const std::shared_ptr<const Workload>& workload, const std:
   EXPECT_EQ(program->ToText(), text);
 }
 
-TEST(ProgramParser, EveryLineReadsBackAsItIs) {
+TEST(ProgramParser, EveryLineRoundTrips) {
   const auto workload = Pair();
   ExpectRoundTrip(workload, kProgram);
   const Program program = ParseProgram(workload, kProgram).value();
@@ -128,7 +128,7 @@ TEST(ProgramParser, MarksCommentsAndEmptyLinesAreSkipped) {
 }
 
 // Loops that got the same name from primitives are printed with different names.
-TEST(ProgramParser, LoopsInScopeHaveNamesOfTheirOwn) {
+TEST(ProgramParser, LoopsInScopeHaveDistinctNames) {
   Program program = ParseProgram(Pair(), kProgram).value();
   const NodeId d = program.FindBlock("D");
   const NodeId outer = program.LoopsAbove(d)[0];
@@ -147,7 +147,7 @@ TEST(ProgramParser, LoopsInScopeHaveNamesOfTheirOwn) {
   EXPECT_EQ(again->StructuralDigest(), program.StructuralDigest());
 }
 
-TEST(ProgramParser, ErrorsPointAtTheirPlace) {
+TEST(ProgramParser, ErrorsNameTheLocation) {
   const struct {
     const char* from;
     const char* to;
@@ -199,7 +199,7 @@ TEST(ProgramParser, ErrorsPointAtTheirPlace) {
   EXPECT_NE(ParseProgram(Pair(), "").status().message().find("1:1: "), std::string::npos);
 }
 
-TEST(ProgramParser, LimitsAreStated) {
+TEST(ProgramParser, ErrorsNameTheLimits) {
   const std::string buffers = std::string(kProgram).substr(0, std::string(kProgram).find("kernel"));
   std::string deep = absl::StrCat(buffers, "kernel main\n");
   for (int d = 1; d <= kMaxProgramDepth; ++d)

@@ -112,7 +112,7 @@ TEST(ProgramDigestTest, StructureMatters) {
       differs([&](Program& p) { std::swap(p.node(0).children[0], p.node(0).children[1]); }));
 }
 
-TEST(ProgramTest, DetachTakesEmptyLoopsAndKernelsAlong) {
+TEST(ProgramTest, DetachRemovesEmptyLoopsAndKernels) {
   Program program =
       Program::FromWorkload(Parse("input A: f32[4, 6]\noutput B[i: 4, j: 6] = A[i, j]"));
   const NodeId block = program.FindBlock("B");

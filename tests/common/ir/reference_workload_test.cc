@@ -59,7 +59,7 @@ std::string ReferenceText(absl::string_view text) {
   return reference->ToText();
 }
 
-TEST(ReferenceWorkloadTest, ReportsWorkloadsThatAreTooLargeToCheck) {
+TEST(ReferenceWorkloadTest, ReportsWorkloadsThatAreTooLarge) {
   const auto small = ParseWorkload("workload w\ninput A: f32[4]\noutput B[i: 4] = A[i]\n");
   ASSERT_TRUE(small.ok()) << small.status();
   EXPECT_EQ(ReferenceBytes(*small), 4 * 32);
@@ -71,7 +71,7 @@ TEST(ReferenceWorkloadTest, ReportsWorkloadsThatAreTooLargeToCheck) {
 }
 
 // Conditions on exact values need no magnitudes.
-TEST(ReferenceWorkloadTest, MagnitudesThatAreNotReadAreNotComputed) {
+TEST(ReferenceWorkloadTest, UnusedMagnitudesAreNotComputed) {
   const std::string text = ReferenceText(
       "workload w\n"
       "input X: f32[7, 5]\n"
@@ -241,7 +241,7 @@ TEST(ReferenceWorkloadTest, DeepExpressionsUnderGuardsHaveBounds) {
 }
 
 // f64 cannot represent all values of i64.
-TEST(ReferenceWorkloadTest, IntegersOf64BitsAreExact) {
+TEST(ReferenceWorkloadTest, Int64ValuesAreNotConverted) {
   const std::string text =
       ReferenceText("workload w\ninput A: i64[3]\noutput B[i: 3] = A[i] + 9007199254740993\n");
   EXPECT_THAT(text, HasSubstr("output B_value[i: 3] = A[i] + 9007199254740993\n"));

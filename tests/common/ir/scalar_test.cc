@@ -50,7 +50,7 @@ TEST(ScalarTest, WholeNumbersRoundOnce) {
 }
 
 // Digests are permanent: a whole number that a double represents has the digest of that double.
-TEST(ScalarTest, DigestsTellLargeNumbersApart) {
+TEST(ScalarTest, DigestsDistinguishLargeNumbers) {
   const auto digest = [](Scalar value) {
     DigestBuilder builder;
     AddTo(builder, value);

@@ -22,7 +22,7 @@ void ExpectRoundTrip(const Workload& workload) {
   EXPECT_EQ(read->StructuralDigest(), workload.StructuralDigest()) << text;
 }
 
-TEST(WorkloadTextTest, OperatorsReadBack) {
+TEST(WorkloadTextTest, OperatorsRoundTrip) {
   for (const char* line :
        {"matmul m=7 n=9 k=3", "matmul m=7 n=9 k=3 dtype=i8",
         "batch_matmul b=2 m=7 n=9 k=3 dtype=f16", "conv2d n=1 h=14 w=14 ci=8 co=16 k=3 p=1",
@@ -37,7 +37,7 @@ TEST(WorkloadTextTest, OperatorsReadBack) {
   }
 }
 
-TEST(WorkloadTextTest, TrickyTextsReadBack) {
+TEST(WorkloadTextTest, TrickyTextsRoundTrip) {
   for (const char* body : {
            // Precedence and associativity.
            "input A: f32[4]\noutput B[i: 4] = A[i] - (A[i] - A[i]) - A[i] / (A[i] / A[i]) * -A[i]",
@@ -80,7 +80,7 @@ TEST(WorkloadTextTest, TrickyTextsReadBack) {
   }
 }
 
-TEST(WorkloadTextTest, LayoutOfTheTextIsFree) {
+TEST(WorkloadTextTest, IgnoresLayout) {
   const auto workload = ParseWorkload(
       "\n# a comment\n  \nworkload w   # name\r\n\r\n"
       "input A: f32[4,\n   5]\r\n"
@@ -90,7 +90,7 @@ TEST(WorkloadTextTest, LayoutOfTheTextIsFree) {
             "workload w\ninput A: f32[4, 5]\noutput B[i: 4] = sum(k: 5) A[i, k]\n");
 }
 
-TEST(WorkloadTextTest, NumbersTakeTheTypeOfTheOtherOperand) {
+TEST(WorkloadTextTest, ConstantsTakeTheTypeOfTheOtherOperand) {
   const auto workload =
       ParseWorkload("workload w\ninput A: i32[4]\noutput B[i: 4] = A[i] + 16777217\n");
   ASSERT_TRUE(workload.ok()) << workload.status();
@@ -103,7 +103,7 @@ struct BadText {
   const char* error;
 };
 
-TEST(WorkloadTextTest, ErrorsSayWhere) {
+TEST(WorkloadTextTest, ErrorsNameTheLocation) {
   const BadText kCases[] = {
       // Statements and keywords.
       {"", "2:1: workload w has no stage"},
@@ -253,7 +253,7 @@ TEST(WorkloadTextTest, AComparisonGuardsAnIndex) {
                   .ok());
 }
 
-TEST(WorkloadTextTest, ErrorsNameTheNearMiss) {
+TEST(WorkloadTextTest, ErrorsSuggestACorrection) {
   const BadText kCases[] = {
       {"A[i] > 0.0", "3:25: there is no '>' here; write 0.0 < A[i]"},
       {"select(A[i] >= A[3 - i] * 2.0, 1.0, 0.0)",
@@ -300,7 +300,7 @@ TEST(WorkloadTextTest, ErrorsNameTheNearMiss) {
 }
 
 // Any text from outside is answered quickly.
-TEST(WorkloadTextTest, HostileTextsAreRefused) {
+TEST(WorkloadTextTest, RejectsHostileTexts) {
   const std::string head = "workload w\ninput A: f32[4]\noutput B[i: 4] = ";
   const auto error = [](const std::string& text) {
     return std::string(ParseWorkload(text).status().message());
@@ -338,7 +338,7 @@ TEST(WorkloadTextTest, HostileTextsAreRefused) {
 }
 
 // Every prefix and every text with one changed character is parsed or rejected without a crash.
-TEST(WorkloadTextTest, DamagedTextsAreReadOrRefused) {
+TEST(WorkloadTextTest, DamagedTextsDoNotCrash) {
   const std::string text =
       "workload w\ninput A: f32[4, 5]\ninput B: i8[5] constant\n"
       "(M, S)[i: 4] = online_softmax(k: 5 where 0 <= i + k - 1 < 6) (A[i, k], f32(B[k]) * 1e-3)\n"

@@ -31,7 +31,7 @@ Workload Operator(const std::string& line) {
 // Records, artifacts and best results are stored under these digests: no refactoring or platform
 // may change them. An intended change needs a new version word in StructuralDigest and a migration
 // of the store.
-TEST(StructuralDigestTest, IsTheSameForEver) {
+TEST(StructuralDigestTest, IsStable) {
   const std::pair<const char*, const char*> kGolden[] = {
       {"matmul m=1024 n=1024 k=1024", "e34187b808ccca13e8838150b48238bd"},
       {"matmul m=1024 n=1024 k=1024 dtype=bf16", "465ecc4662ee92f8d8f26d39e42dadab"},
@@ -56,7 +56,7 @@ TEST(StructuralDigestTest, NamesDoNotMatter) {
   EXPECT_EQ(a.StructuralDigest(), b.StructuralDigest());
 }
 
-TEST(StructuralDigestTest, EverythingElseDoes) {
+TEST(StructuralDigestTest, DependsOnEverythingElse) {
   const std::string text =
       "workload a\ninput A: f32[4, 6]\ninput B: f32[6, 8]\n"
       "C[i: 4, j: 8] = sum(k: 6 where 0 <= i + k - 1 < 5) A[i, k] * B[k, j]\noutput D[i: 4, j: 8] "
@@ -116,7 +116,7 @@ TEST(FlopCountTest, GuardsOverManyPointsAreCountedByIntervals) {
             static_cast<double>(points));
 }
 
-TEST(FlopCountTest, ACountThatWouldTakeLongIsAnUpperBound) {
+TEST(FlopCountTest, ExpensiveCountIsAnUpperBound) {
   std::string text = "workload w\ninput A: f32[300, 300, 300]\n";
   for (int s = 0; s < 200; ++s) {
     absl::StrAppend(&text, "output S", s, "[i", s, ": 300] = sum(j", s, ": 300, k", s,

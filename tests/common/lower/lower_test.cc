@@ -58,7 +58,7 @@ const Storage& StorageOf(const LoweredProgram& program, absl::string_view name) 
 }
 
 // A guarded load is a sum over one point. It is stored directly instead of being added to zero.
-TEST(LowerTest, ASumOfOneTermIsTheTerm) {
+TEST(LowerTest, SumOfOneTermIsStoredDirectly) {
   const std::string padded = LowerTrace(R"(workload pad
 input X: f32[6]
 output Y[i: 8] = sum(z: 1 where 0 <= i - 1 < 6) X[i - 1]
@@ -87,7 +87,7 @@ TEST(LowerTest, AccumulatorsOfAnUnrolledReductionAreRegisters) {
   EXPECT_THAT(text, HasSubstr("f32[2, 16] register"));
 }
 
-TEST(LowerTest, ARemainderTileIsCodeOfItsOwnWithoutConditionsInTheLoop) {
+TEST(LowerTest, RemainderTileIsSeparateCode) {
   // 20 rows in tiles of 6: three full tiles and one of 2.
   const std::string text =
       LowerTrace(std::string(kMatmul) + "l3, l4, l5 = register_tile(b0, l0, l1, l2, 6, 2, 16, 1)\n")
@@ -98,7 +98,7 @@ TEST(LowerTest, ARemainderTileIsCodeOfItsOwnWithoutConditionsInTheLoop) {
   EXPECT_THAT(text, Not(HasSubstr("if 0 <= 6*i_0 + i_1 < 20")));  // never tested at run time
 }
 
-TEST(LowerTest, AGuardedWindowLoopRunsOverWhatTheGuardLeaves) {
+TEST(LowerTest, GuardLimitsTheWindowLoop) {
   const std::string text = LowerTrace(std::string(kConv) +
                                       "l3, l4, l5 = register_tile(b0, lw, lco, lci, 6, 1, 16, "
                                       "1)\nreorder(l3, l4, lr, ls, l5)\n")
@@ -109,14 +109,14 @@ TEST(LowerTest, AGuardedWindowLoopRunsOverWhatTheGuardLeaves) {
   EXPECT_THAT(text, HasSubstr("if 0 <= s - 2 < 1"));
 }
 
-TEST(LowerTest, ARuntimeGuardBecomesLoopBoundsNotConditions) {
+TEST(LowerTest, RuntimeGuardBecomesLoopBounds) {
   const std::string text = LowerTrace(kConv).ToText();
   EXPECT_THAT(text, HasSubstr("for r in 3 from -h + 1 to -h + 7"));
   EXPECT_THAT(text, HasSubstr("for s in 3 from -w + 1 to -w + 7"));
   EXPECT_THAT(text, Not(HasSubstr(" if 0 <=")));
 }
 
-TEST(LowerTest, APanelComputedAtALoopShrinksToWhatTheLoopNeeds) {
+TEST(LowerTest, PanelComputedAtALoopIsCompacted) {
   const LoweredProgram program =
       LowerTrace(std::string(kMatmul) +
                  "l3, l4 = split(l2, 0, 4)\nreorder(l3, l0, l1, l4)\n"
@@ -124,7 +124,7 @@ TEST(LowerTest, APanelComputedAtALoopShrinksToWhatTheLoopNeeds) {
   EXPECT_EQ(StorageOf(program, "B_copy").elements, 4 * 32);
 }
 
-TEST(LowerTest, BuffersInsideAParallelLoopAreEachThreadsOwn) {
+TEST(LowerTest, BuffersInAParallelLoopArePerThread) {
   const std::string tail =
       "l3, l4 = split(l0, 0, 10)\nb1 = cache_read(b0, \"A\", \"global\")\ncompute_at(b1, "
       "l3)\nparallel(l3)\n";
@@ -150,7 +150,7 @@ TEST(LowerTest, ConstantCopiesArePackedAheadOfTime) {
   EXPECT_EQ(program.packed_bytes, 3 * 3 * 8 * 16 * 4);
 }
 
-TEST(LowerTest, AnOuterReductionLoopDecidesBetweenNeutralElementAndPartialSum) {
+TEST(LowerTest, OuterReductionLoopInitializesOrAccumulates) {
   const std::string text = LowerTrace(std::string(kMatmul) +
                                       "l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 16, 1)\n"
                                       "l6, l7 = split(l5, 0, 4)\nreorder(l6, l3, l4, l7)\n")
@@ -161,7 +161,7 @@ TEST(LowerTest, AnOuterReductionLoopDecidesBetweenNeutralElementAndPartialSum) {
 
 // The last step of i.j_1_0 has nothing to do when i.j_0 is 1, and its element lies past the end of
 // the output.
-TEST(LowerTest, AnElementThatNoIterationUpdatesIsNotTouched) {
+TEST(LowerTest, ElementsWithoutUpdatesAreNotWritten) {
   const std::string text = LowerTrace(R"(workload w
 input X: f32[4, 2, 3]
 output Y[i: 4] = min(j: 2, k: 3) X[i, j, k]
@@ -179,7 +179,7 @@ l6, l7 = split(l5, 0, 2)
 }
 
 // An instruction sums over variables that are no longer loops.
-TEST(LowerTest, AnInstructionThatIsTheWholeSumIsStillASum) {
+TEST(LowerTest, TensorizedFullSumIsInitialized) {
   const std::string text = LowerTrace(R"(workload w
 input A: u8[1, 4]
 input B: i8[1, 16, 4]
@@ -213,7 +213,7 @@ l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 8, 1)
   EXPECT_THAT(text, HasSubstr("C[i] = "));
 }
 
-TEST(LowerTest, EveryPassIsAFunctionOfItsInput) {
+TEST(LowerTest, LoweringIsDeterministic) {
   const std::string text =
       std::string(kConv) + "l3, l4, l5 = register_tile(b0, lw, lco, lci, 5, 1, 16, 1)\n";
   EXPECT_EQ(LowerTrace(text).ToText(), LowerTrace(text).ToText());

@@ -21,7 +21,7 @@ namespace {
 
 class CompiledTest : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(CompiledTest, ComputesTheMeaningOfTheOperator) {
+TEST_P(CompiledTest, CompiledOperatorMatchesTheInterpreter) {
   const std::string line = GetParam();
   const auto workload = std::make_shared<const ir::Workload>(Built(line));
   const std::vector<Array> inputs = Inputs(*workload, 41, Kind::kReal);

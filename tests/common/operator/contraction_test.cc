@@ -36,7 +36,7 @@ Matrix Tanh(const Matrix& x) {
   return x.unaryExpr([](double v) { return std::tanh(v); });
 }
 
-TEST(ContractionTest, MatmulIsTheDefinition) {
+TEST(ContractionTest, MatmulMatchesItsDefinition) {
   for (const char* dtype : {"f32", "f64", "bf16", "i32"}) {
     const ir::Workload workload = Built(absl::StrCat("matmul m=5 n=7 k=6 dtype=", dtype));
     EXPECT_FALSE(workload.tensors[0].constant || workload.tensors[1].constant);
@@ -48,7 +48,7 @@ TEST(ContractionTest, MatmulIsTheDefinition) {
 
 // A sum of 301 ones. Accumulated in bf16 it would stop at 256, because bf16 cannot represent 257.
 // It cannot represent 301 either, so a bf16 result is rounded, but only once.
-TEST(ContractionTest, AccSaysWhatResultsAreRoundedTo) {
+TEST(ContractionTest, AccDeterminesTheResultType) {
   const auto ones = [](const std::string& line) {
     const ir::Workload workload = Built(line);
     std::vector<Array> inputs = Inputs(workload, 1, Kind::kWhole);
@@ -81,7 +81,7 @@ TEST(ContractionTest, QuantizedProductsSumInI32) {
   }
 }
 
-TEST(ContractionTest, BatchMatmulIsTheDefinition) {
+TEST(ContractionTest, BatchMatmulMatchesItsDefinition) {
   const ir::Workload workload = Built("batch_matmul b=3 m=4 n=5 k=6");
   const auto inputs = Inputs(workload, 3, Kind::kWhole);
   Array expected({3, 4, 5});

@@ -81,7 +81,7 @@ const Case2d kCases2d[] = {
     {1, 4, 2, {3, 2, 1, 4, 2}, {4, 2, 2, 3, 2}, 2},  // taps on both sides, none inside
 };
 
-TEST(ConvolutionTest, Conv2dIsTheDefinition) {
+TEST(ConvolutionTest, Conv2dMatchesItsDefinition) {
   for (const Case2d& c : kCases2d) {
     const ir::Workload workload = Built(absl::StrCat("conv2d ", c.Keys()));
     EXPECT_TRUE(workload.tensors[1].constant);
@@ -157,7 +157,7 @@ TEST(ConvolutionTest, Conv2dBnReluIsAConvolutionThenAnAffineMapThenRelu) {
   }
 }
 
-TEST(ConvolutionTest, Conv1dIsTheDefinition) {
+TEST(ConvolutionTest, Conv1dMatchesItsDefinition) {
   const std::pair<Dim, int64_t> kCases[] = {
       {{16, 3, 2, 1}, 1}, {{9, 1, 2, 0}, 1}, {{8, 5, 1, 2}, 1}, {{17, 3, 2, 2, 4}, 1},
       {{7, 3, 1, 1}, 2},  {{3, 3, 1, 0}, 1}, {{5, 2, 1, 3}, 2}};
@@ -173,7 +173,7 @@ TEST(ConvolutionTest, Conv1dIsTheDefinition) {
   }
 }
 
-TEST(ConvolutionTest, Conv3dIsTheDefinition) {
+TEST(ConvolutionTest, Conv3dMatchesItsDefinition) {
   struct Case {
     Dim d, h, w;
     int64_t groups;
@@ -335,7 +335,7 @@ TEST(ConvolutionTest, WinogradConv2dIsAConvolutionWithTransformedWeights) {
   }
 }
 
-TEST(ConvolutionTest, FlopsAreThoseOfTheTapsInside) {
+TEST(ConvolutionTest, FlopsExcludePaddedTaps) {
   const auto flops = [](const std::string& line) { return Built(line).FlopCount(); };
   EXPECT_EQ(flops("conv2d n=1 h=4 w=4 ci=8 co=16 k=3 p=1"),
             2.0 * 100 * 8 * 16);  // 4·9 + 8·6 + 4·4 taps

@@ -72,7 +72,7 @@ ir::Values Spread(double offset, uint64_t seed) {
   return x;
 }
 
-TEST(LayerNormTest, AnOffsetCostsNoDigits) {
+TEST(LayerNormTest, OffsetDoesNotLosePrecision) {
   for (const target::Target& target : codegen::RunnableTargets()) {
     for (const double offset : {0.0, 10.0, 1e4, -1e4, 1e6}) {
       EXPECT_LE(Error(Spread(offset, 3), target), kMostUnits)
@@ -82,7 +82,7 @@ TEST(LayerNormTest, AnOffsetCostsNoDigits) {
 }
 
 // Also if the row's first element, which the others are taken relative to, lies far from them.
-TEST(LayerNormTest, AnOutlierCostsNoDigitsOfTheLargestResult) {
+TEST(LayerNormTest, OutlierDoesNotLosePrecision) {
   for (const target::Target& target : codegen::RunnableTargets()) {
     for (const int column : {0, 1, kColumns - 1}) {
       ir::Values x = Spread(0, 5);

@@ -25,7 +25,7 @@ std::string OperatorOf(const std::string& line) {
   return std::vector<std::string>(absl::StrSplit(line, ' '))[0];
 }
 
-TEST(LibraryTest, EveryOperatorDescribesItsArguments) {
+TEST(LibraryTest, EveryOperatorIsDocumented) {
   std::vector<std::string> names;
   std::set<std::string> examples;
   for (const char* line : kExamples) examples.insert(OperatorOf(line));
@@ -67,7 +67,7 @@ absl::StatusOr<int64_t> Dimension(const std::string& text,
   return key->second;
 }
 
-TEST(LibraryTest, TensorsAreAsListed) {
+TEST(LibraryTest, TensorsMatchTheDocumentation) {
   for (const std::string line : kExamples) {
     if (absl::StrContains(line, "axis=0")) continue;  // explained in the meaning
     const OperatorInfo& info = *FindOperator(OperatorOf(line));
@@ -119,7 +119,7 @@ TEST(LibraryTest, TensorsAreAsListed) {
   }
 }
 
-TEST(LibraryTest, TextReadsBack) {
+TEST(LibraryTest, TextRoundTrips) {
   for (const char* line : kExamples) {
     const ir::Workload workload = Built(line);
     const auto parsed = ir::ParseWorkload(workload.ToText());
@@ -246,7 +246,7 @@ std::vector<FieldShape> FieldShapes() {
   return shapes;
 }
 
-TEST(LibraryTest, EveryShapeOfTheFieldBuilds) {
+TEST(LibraryTest, EveryPublishedShapeBuilds) {
   const std::vector<FieldShape> shapes = FieldShapes();
   EXPECT_EQ(shapes.size(), 55u);
   for (const FieldShape& shape : shapes) {

@@ -23,7 +23,7 @@ TEST(OperatorTest, KeysHaveDefaults) {
   EXPECT_NE(Built("conv2d n=1 h=5 w=5 ci=2 co=2 k=3 kw=2 s=2 p=1").StructuralDigest(), digest);
 }
 
-TEST(OperatorTest, ErrorsSayWhatIsWrong) {
+TEST(OperatorTest, ErrorsNameTheCause) {
   const std::pair<const char*, const char*> kCases[] = {
       {"matmul m=4 n=4", "matmul needs key 'k' (columns of A, rows of B)"},
       {"matmul m=4 n=4 k=4 k=4", "key 'k' is given twice"},

@@ -60,7 +60,7 @@ ir::Values RowsWithNan() {
   return x;
 }
 
-TEST(SpecialValuesTest, AMaximumLeavesNanOut) {
+TEST(SpecialValuesTest, MaximumIgnoresNan) {
   for (const char* dtype : {"f32", "f64", "bf16"}) {
     const std::string keys = absl::StrCat(" m=3 n=", kColumns, " dtype=", dtype);
     for (const auto& outputs : Outputs("reduce_max" + keys, {RowsWithNan()})) {
@@ -73,7 +73,7 @@ TEST(SpecialValuesTest, AMaximumLeavesNanOut) {
   }
 }
 
-TEST(SpecialValuesTest, AMaximumOverWindowsLeavesNanAndPaddingOut) {
+TEST(SpecialValuesTest, MaxPoolIgnoresNanAndPadding) {
   // Two rows of two pixels. The first window contains only the NaN; three others contain it with
   // more.
   const ir::Values x = {kNan, -5, -7, -3};
@@ -93,13 +93,13 @@ TEST(SpecialValuesTest, ReluKeepsNanAndTheSignOfZero) {
   }
 }
 
-TEST(SpecialValuesTest, NanInARowOfSoftmaxIsNanEverywhere) {
+TEST(SpecialValuesTest, NanMakesASoftmaxRowNan) {
   for (const auto& outputs : Outputs(absl::StrCat("softmax m=3 n=", kColumns), {RowsWithNan()})) {
     EXPECT_THAT(outputs[0], Each(IsNan()));
   }
 }
 
-TEST(SpecialValuesTest, ActivationsHaveTheirLimits) {
+TEST(SpecialValuesTest, ActivationsReachTheirLimits) {
   const ir::Values x = {kNan, kInfinity, -kInfinity, 0.0, -0.0, -1e30};
   for (const char* dtype : {"f32", "f64"}) {
     for (const char* op : {"gelu", "silu"}) {

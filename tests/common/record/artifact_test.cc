@@ -27,13 +27,13 @@ std::string Refusal(absl::string_view bytes) {
   return std::string(status.message());
 }
 
-TEST(ArtifactTest, MakesTheRoundTrip) {
+TEST(ArtifactTest, RoundTrips) {
   const absl::StatusOr<Artifact> back = DecodeArtifact(EncodeArtifact(Some()));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(*back, Some());
 }
 
-TEST(ArtifactTest, EveryCutIsNoticed) {
+TEST(ArtifactTest, EveryTruncationIsDetected) {
   const std::string bytes = EncodeArtifact(Some());
   for (size_t length = 0; length < bytes.size(); ++length) {
     EXPECT_FALSE(DecodeArtifact(absl::string_view(bytes).substr(0, length)).ok()) << length;
@@ -41,7 +41,7 @@ TEST(ArtifactTest, EveryCutIsNoticed) {
   EXPECT_THAT(Refusal(bytes + "x"), HasSubstr("follow its last section"));
 }
 
-TEST(ArtifactTest, SaysWhatIsWrong) {
+TEST(ArtifactTest, ErrorsNameTheCause) {
   std::string bytes = EncodeArtifact(Some());
   EXPECT_THAT(Refusal("#!/bin/sh"), HasSubstr("HONEKERN"));
   std::string other_version = bytes;

@@ -37,7 +37,7 @@ class FramingTest : public ::testing::Test {
   int ends_[2] = {-1, -1};
 };
 
-TEST_F(FramingTest, MessagesKeepTheirOrderAndBounds) {
+TEST_F(FramingTest, MessagesKeepOrderAndBoundaries) {
   const std::string large(1 << 20, 'x');  // more than a pipe holds
   std::thread sender([&] {
     EXPECT_TRUE(WriteFrame(writer(), "first").ok());
@@ -52,7 +52,7 @@ TEST_F(FramingTest, MessagesKeepTheirOrderAndBounds) {
   sender.join();
 }
 
-TEST_F(FramingTest, SaysWhenAMessageIsCutOff) {
+TEST_F(FramingTest, ReportsATruncatedMessage) {
   const char header_and_two[] = {5, 0, 0, 0, 'a', 'b'};
   ASSERT_EQ(write(writer(), header_and_two, 6), 6);
   CloseWriter();
@@ -61,7 +61,7 @@ TEST_F(FramingTest, SaysWhenAMessageIsCutOff) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("2 of 5"));
 }
 
-TEST_F(FramingTest, SaysWhenALengthIsCutOff) {
+TEST_F(FramingTest, ReportsATruncatedLength) {
   ASSERT_EQ(write(writer(), "\5", 1), 1);
   CloseWriter();
   EXPECT_EQ(ReadFrame(reader()).status().code(), absl::StatusCode::kDataLoss);
@@ -76,7 +76,7 @@ TEST_F(FramingTest, RefusesOversizedMessages) {
   EXPECT_FALSE(HasInput(reader()));  // nothing was written
 }
 
-TEST_F(FramingTest, ReadingKeepsItsDeadline) {
+TEST_F(FramingTest, ReadHonorsItsDeadline) {
   EXPECT_EQ(ReadFrame(reader(), absl::Now() + absl::Milliseconds(5)).status().code(),
             absl::StatusCode::kDeadlineExceeded);
   ASSERT_EQ(write(writer(), "\5\0", 2), 2);  // a message that never completes
@@ -84,18 +84,18 @@ TEST_F(FramingTest, ReadingKeepsItsDeadline) {
             absl::StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(FramingTest, WritingToAReaderThatIsStuckKeepsItsDeadline) {
+TEST_F(FramingTest, WriteToAStuckReaderHonorsItsDeadline) {
   const std::string large(1 << 20, 'x');
   EXPECT_EQ(WriteFrame(writer(), large, absl::Now() + absl::Milliseconds(5)).code(),
             absl::StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(FramingTest, WritingToAClosedPipeIsUnavailable) {
+TEST_F(FramingTest, WriteToAClosedReaderIsUnavailable) {
   CloseReader();
   EXPECT_EQ(WriteFrame(writer(), "x").code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(FramingTest, HasInputTellsOfBytesAndOfTheEnd) {
+TEST_F(FramingTest, HasInputReportsDataAndEndOfFile) {
   EXPECT_FALSE(HasInput(reader()));
   ASSERT_TRUE(WriteFrame(writer(), "x").ok());
   EXPECT_TRUE(HasInput(reader()));

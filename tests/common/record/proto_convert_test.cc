@@ -36,7 +36,7 @@ MeasureResult SomeResult() {
                       .remeasured = 2}};
 }
 
-TEST(ProtoConvertTest, EveryOutcomeMakesTheRoundTrip) {
+TEST(ProtoConvertTest, EveryOutcomeRoundTrips) {
   for (const Outcome outcome : AllOutcomes()) {
     const absl::StatusOr<Outcome> back = FromProto(ToProto(outcome));
     ASSERT_TRUE(back.ok()) << back.status();
@@ -100,7 +100,7 @@ TEST(ProtoConvertTest, RefusesImpossibleMachineStates) {
   }
 }
 
-TEST(ProtoConvertTest, BuildAndRunRequestsMakeTheRoundTrip) {
+TEST(ProtoConvertTest, BuildAndRunRequestsRoundTrip) {
   const BuildRequest build = {.workload = "w",
                               .space = "s",
                               .decisions = {1, 2},
@@ -130,7 +130,7 @@ TEST(ProtoConvertTest, BuildAndRunRequestsMakeTheRoundTrip) {
   EXPECT_EQ(run_back->time_limit_ms, 5);
 }
 
-TEST(ProtoConvertTest, RefusesNumbersThatAreNoMeasurements) {
+TEST(ProtoConvertTest, RejectsInvalidMeasurements) {
   for (const double bad :
        {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN(), -1.0}) {
     v1::MeasureResult proto = ToProto(SomeResult());
@@ -145,7 +145,7 @@ TEST(ProtoConvertTest, RefusesNumbersThatAreNoMeasurements) {
   }
 }
 
-TEST(ProtoConvertTest, AnArtifactDigestCannotNameAnotherFile) {
+TEST(ProtoConvertTest, RejectsAPathAsArtifactDigest) {
   v1::MeasureResult proto = ToProto(SomeResult());
   proto.set_artifact_digest("../../etc/passwd");
   EXPECT_THAT(Message(FromProto(proto).status()), HasSubstr("artifact_digest"));
@@ -169,7 +169,7 @@ TEST(ProtoConvertTest, RefusesUnknownPoliciesAndOversizedLists) {
   EXPECT_FALSE(FromProto(result).ok());
 }
 
-TEST(ProtoConvertTest, DetailsFromACrashedChildBecomeValidUtf8) {
+TEST(ProtoConvertTest, SanitizesDetailsOfACrashedChild) {
   MeasureResult result = SomeResult();
   result.detail = "before \xff\xc0\xed\xa0\x80 after ≤ é 😀";
   const std::string bytes = ToProto(result).SerializeAsString();

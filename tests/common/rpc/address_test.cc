@@ -8,7 +8,7 @@
 namespace hone::rpc {
 namespace {
 
-TEST(AddressTest, ReadsEveryFormAndPrintsItBack) {
+TEST(AddressTest, EveryFormRoundTrips) {
   for (const char* text : {"unix:/run/hone.sock", "localhost:7070", "127.0.0.1:0", "[::1]:7070",
                            "hone.internal:65535"}) {
     absl::StatusOr<Address> address = Address::Parse(text);
@@ -18,7 +18,7 @@ TEST(AddressTest, ReadsEveryFormAndPrintsItBack) {
   EXPECT_EQ(Address::Parse("unix:///run/x")->path, "/run/x");
 }
 
-TEST(AddressTest, RefusesMalformedTextAndQuotesIt) {
+TEST(AddressTest, RejectsAndShowsMalformedAddresses) {
   const std::string long_path = "unix:/" + std::string(200, 'a');
   for (const std::string& text :
        {std::string(), std::string("unix:"), std::string("localhost"), std::string(":70"),
@@ -30,7 +30,7 @@ TEST(AddressTest, RefusesMalformedTextAndQuotesIt) {
   }
 }
 
-TEST(AddressTest, AUrlIsRefusedWithAdvice) {
+TEST(AddressTest, UrlErrorSuggestsAnAddress) {
   for (const char* text : {"http://h:70", "https://h:70/", "http://h:70/x/y"}) {
     const absl::Status status = Address::Parse(text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -40,7 +40,7 @@ TEST(AddressTest, AUrlIsRefusedWithAdvice) {
   EXPECT_NE(Address::Parse("http://h").status().message().find("write h:PORT"), std::string::npos);
 }
 
-TEST(AddressTest, OnlyLocalAddressesAreAllowedInPlainText) {
+TEST(AddressTest, RemoteAddressesNeedInsecure) {
   for (const char* text : {"unix:/a", "localhost:1", "127.0.0.1:1", "127.3.2.1:1", "[::1]:1"}) {
     EXPECT_TRUE(CheckAllowed(*Address::Parse(text), false, false).ok()) << text;
   }

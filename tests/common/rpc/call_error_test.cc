@@ -37,7 +37,7 @@ TEST(CallErrorTest, AKnownCauseIsOneSentence) {
             "cannot reach the server at hone.internal:7070: the server is starting");
 }
 
-TEST(CallErrorTest, AServerThatClosesPlainTextMayRequireEncryption) {
+TEST(CallErrorTest, HangUpOnPlaintextSuggestsEncryption) {
   for (const std::string cause : {"Socket closed", "Connection reset by peer"}) {
     const std::string hung_up =
         "failed to connect to all addresses; last error: UNAVAILABLE: ipv4:127.0.0.1:7070: " +
@@ -49,7 +49,7 @@ TEST(CallErrorTest, AServerThatClosesPlainTextMayRequireEncryption) {
       << "a call was in progress: the server has ended";
 }
 
-TEST(CallErrorTest, ErrorsOfTheServerAreUnchanged) {
+TEST(CallErrorTest, ServerErrorsAreUnchanged) {
   const absl::Status refused =
       WithReason(absl::UnauthenticatedError("the token is unknown"), "TOKEN_UNKNOWN");
   EXPECT_EQ(ExplainCallError(refused, kServer, {}, absl::ZeroDuration()), refused);

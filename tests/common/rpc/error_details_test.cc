@@ -8,7 +8,7 @@
 namespace hone::rpc {
 namespace {
 
-TEST(ErrorDetailsTest, ReasonAndWaitAreTransferred) {
+TEST(ErrorDetailsTest, ReasonAndRetryDelayRoundTrip) {
   const absl::Status status = WithRetryAfter(
       WithReason(absl::ResourceExhaustedError("slow down"), "RATE_LIMITED", {{"limit", "5"}}),
       absl::Milliseconds(1500));
@@ -18,7 +18,7 @@ TEST(ErrorDetailsTest, ReasonAndWaitAreTransferred) {
   EXPECT_EQ(RetryAfter(back), absl::Milliseconds(1500));
 }
 
-TEST(ErrorDetailsTest, DetailsMayBeMissing) {
+TEST(ErrorDetailsTest, DetailsAreOptional) {
   const absl::Status status = absl::NotFoundError("nothing");
   EXPECT_EQ(EncodeDetails(status), "");
   EXPECT_EQ(ReasonOf(status), "");
@@ -36,7 +36,7 @@ TEST(ErrorDetailsTest, TheBytesAreProtobufs) {
   EXPECT_EQ(bytes, "\x08\x08\x12\x01m\x1a" + std::string(1, static_cast<char>(any.size())) + any);
 }
 
-TEST(ErrorDetailsTest, MalformedBytesAreIgnored) {
+TEST(ErrorDetailsTest, DamagedBytesAreIgnored) {
   const std::string bytes = EncodeDetails(WithReason(absl::AbortedError("m"), "LOST"));
   for (size_t size = 0; size < bytes.size(); ++size) {
     absl::Status status = absl::AbortedError("m");
@@ -45,7 +45,7 @@ TEST(ErrorDetailsTest, MalformedBytesAreIgnored) {
   }
 }
 
-TEST(RateLimitTest, OneCallersLimitDoesNotAffectOthers) {
+TEST(RateLimitTest, LimitsEachCallerSeparately) {
   FakeClock clock;
   RateLimiter limiter(&clock, /*per_second=*/10, /*burst=*/20);
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(limiter.Admit("ann").ok()) << i;
@@ -64,7 +64,7 @@ TEST(RateLimitTest, OneCallersLimitDoesNotAffectOthers) {
   EXPECT_FALSE(limiter.Admit("ann").ok()) << "the burst is the limit";
 }
 
-TEST(RateLimitTest, ZeroIsNoLimit) {
+TEST(RateLimitTest, ZeroMeansUnlimited) {
   FakeClock clock;
   RateLimiter limiter(&clock, 0, 0);
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(limiter.Admit("ann").ok());

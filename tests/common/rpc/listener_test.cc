@@ -51,7 +51,7 @@ TEST_F(ListenerTest, ASecondServerOnASocketIsRefusedAndTheFirstStays) {
   server->Shutdown();
 }
 
-TEST_F(ListenerTest, AFileThatIsNotASocketIsNotReplaced) {
+TEST_F(ListenerTest, DoesNotReplaceARegularFile) {
   std::ofstream(socket_.path) << "precious";
   grpc::ServerBuilder builder;
   EXPECT_EQ(AddListener(builder, socket_, false, nullptr).code(), absl::StatusCode::kAlreadyExists);
@@ -82,7 +82,7 @@ TEST_F(ListenerTest, AUsedPortIsNotShared) {
   server->Shutdown();
 }
 
-TEST(CheckPortFreeTest, SaysWhyAnAddressCannotBeUsed) {
+TEST(CheckPortFreeTest, ExplainsUnavailableAddresses) {
   EXPECT_TRUE(CheckPortFree({.host = "localhost"}).ok());
   EXPECT_EQ(CheckPortFree({.host = "192.0.2.1", .port = 7070}),
             absl::FailedPreconditionError(

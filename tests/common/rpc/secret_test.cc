@@ -38,7 +38,7 @@ TEST(SecretTest, EqualSecretsComparesAll) {
   EXPECT_FALSE(EqualSecrets("abc", "ab"));
 }
 
-TEST(SecretTest, ASecretThatEveryUserCanReadIsRefused) {
+TEST(SecretTest, RejectsAWorldReadableSecret) {
   char folder[] = "/tmp/hone_secret_XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
   const std::string path = std::string(folder) + "/token";
@@ -66,7 +66,7 @@ TEST(TokenTableTest, FindsTheOwnerOfAToken) {
   EXPECT_THAT(text, Not(HasSubstr("one"))) << "the table has no token";
 }
 
-TEST(TokenTableTest, SaysWhichLineIsWrongAndNeverAHash) {
+TEST(TokenTableTest, ErrorsNameTheLineButNoHash) {
   const std::string good = TokenLine({"ann", Role::kClient}, "one");
   const struct {
     std::string text, says;
@@ -86,7 +86,7 @@ TEST(TokenTableTest, SaysWhichLineIsWrongAndNeverAHash) {
   }
 }
 
-TEST(IdentityTest, AStarStandsForManyNames) {
+TEST(IdentityTest, StarMatchesManyNames) {
   EXPECT_TRUE((Identity{"pi-07", Role::kWorker}).MayBeCalled("pi-07"));
   EXPECT_FALSE((Identity{"pi-07", Role::kWorker}).MayBeCalled("pi-08"));
   EXPECT_TRUE((Identity{"pi-*", Role::kWorker}).MayBeCalled("pi-08"));

@@ -7,7 +7,7 @@
 namespace hone::rpc {
 namespace {
 
-TEST(StatusTest, EveryCodeIsConvertedBothWays) {
+TEST(StatusTest, EveryCodeRoundTrips) {
   for (int code = 0; code <= 16; ++code) {
     const absl::Status status(static_cast<absl::StatusCode>(code), code == 0 ? "" : "why");
     const grpc::Status sent = ToGrpc(status);

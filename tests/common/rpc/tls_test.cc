@@ -120,7 +120,7 @@ class TlsTest : public ::testing::Test {
   std::string address_;
 };
 
-TEST_F(TlsTest, ATokenIdentifiesTheCaller) {
+TEST_F(TlsTest, TokenIdentifiesTheCaller) {
   auto tokens = std::make_shared<const TokenTable>(
       *TokenTable::Parse(TokenLine({"ann", Role::kClient}, "secret")));
   Serve({.identity = ServerPair(authority_)}, tokens);
@@ -150,7 +150,7 @@ TEST_F(TlsTest, ACertificateIsReplacedWhileTheServerServes) {
   EXPECT_FALSE(Probe({.ca = authority_.certificate}).ok());
 }
 
-TEST_F(TlsTest, AfterAnAuthorityIsRemovedItsCertificatesAreRefused) {
+TEST_F(TlsTest, RemovedAuthorityAdmitsNobody) {
   const KeyPair old = Authority("Old");
   const ServerSecurity security{.identity = ServerPair(authority_),
                                 .client_ca = old.certificate + authority_.certificate,
@@ -168,7 +168,7 @@ TEST_F(TlsTest, AfterAnAuthorityIsRemovedItsCertificatesAreRefused) {
                   .ok());
 }
 
-TEST_F(TlsTest, ClientCertificatesCannotBeSwitchedOnWhileItServes) {
+TEST_F(TlsTest, ClientCertificatesCannotBeEnabledWhileServing) {
   Serve({.identity = ServerPair(authority_)});
   const absl::Status asks = certificates_->Replace(
       {.identity = ServerPair(authority_), .client_ca = authority_.certificate});
@@ -178,7 +178,7 @@ TEST_F(TlsTest, ClientCertificatesCannotBeSwitchedOnWhileItServes) {
   EXPECT_TRUE(Probe({.ca = authority_.certificate}).ok()) << "the server continues as before";
 }
 
-TEST_F(TlsTest, ACertificateIdentifiesTheCaller) {
+TEST_F(TlsTest, CertificateIdentifiesTheCaller) {
   Serve({.identity = ServerPair(authority_),
          .client_ca = authority_.certificate,
          .require_certificates = true});
@@ -249,7 +249,7 @@ TEST_F(TlsTest, ACallersExpiredOrForeignCertificateIsRefused) {
   EXPECT_THAT(std::string(Probe(foreign).message()), HasSubstr("does not accept our certificate"));
 }
 
-TEST_F(TlsTest, ACertificateWithoutAnIdentityIsRefused) {
+TEST_F(TlsTest, RejectsACertificateWithoutAName) {
   Serve({.identity = ServerPair(authority_), .client_ca = authority_.certificate});
   const absl::Status unnamed =
       Call({.ca = authority_.certificate, .identity = ServerPair(authority_)});
@@ -258,21 +258,21 @@ TEST_F(TlsTest, ACertificateWithoutAnIdentityIsRefused) {
               ::testing::AnyOf(absl::StatusCode::kUnavailable, absl::StatusCode::kUnauthenticated));
 }
 
-TEST_F(TlsTest, AServerWithoutTlsIsReported) {
+TEST_F(TlsTest, ReportsAPlaintextServer) {
   Serve({});
   const ChannelSecurity client{.ca = authority_.certificate};
   EXPECT_EQ(Call(client).code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(Probe(client).message()), HasSubstr("not speak TLS on this port"));
 }
 
-TEST_F(TlsTest, AMissingServerIsUnavailable) {
+TEST_F(TlsTest, UnreachableServerIsUnavailable) {
   Serve({.identity = ServerPair(authority_)});
   server_->Shutdown();
   server_.reset();
   EXPECT_EQ(Probe({.ca = authority_.certificate}).code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(TlsTest, TlsBefore12IsRefused) {
+TEST_F(TlsTest, RejectsProtocolsBeforeTls12) {
   Serve({.identity = ServerPair(authority_)});
   for (const auto& [version, taken] :
        {std::pair{TLS1_1_VERSION, false}, std::pair{TLS1_2_VERSION, true}}) {
@@ -290,7 +290,7 @@ TEST_F(TlsTest, TlsBefore12IsRefused) {
   }
 }
 
-TEST(LoadSecurityTest, ErrorsSayWhatIsWrongWithoutTheContent) {
+TEST(LoadSecurityTest, ErrorsDoNotShowFileContents) {
   char folder[] = "/tmp/hone_tls_XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
   const auto file = [&](const std::string& name, const std::string& content, int mode = 0600) {
@@ -354,7 +354,7 @@ TEST(CertificateTest, DescribesHostsAndIdentity) {
   EXPECT_FALSE(DescribeCertificate("no pem").ok());
 }
 
-TEST(CertificateTest, NamesThatWouldAddFurtherNamesAreRefused) {
+TEST(CertificateTest, RejectsNamesWithInjectedEntries) {
   const KeyPair authority = Authority();
   for (const char* host : {"a,DNS:b", "a b", "", "a\nb"}) {
     EXPECT_EQ(IssueCertificate(authority, {.common_name = "x",
@@ -368,14 +368,14 @@ TEST(CertificateTest, NamesThatWouldAddFurtherNamesAreRefused) {
   }
 }
 
-TEST(CertificateTest, OtherUrisAreNoIdentities) {
+TEST(CertificateTest, ForeignUrisHaveNoIdentity) {
   for (const char* uri :
        {"", "hone://", "hone://worker", "hone://worker/", "hone://king/x", "spiffe://worker/x"}) {
     EXPECT_FALSE(IdentityFromUri(uri).ok()) << uri;
   }
 }
 
-TEST(GrpcLogTest, SaysWhatAFailedHandshakeMeans) {
+TEST(GrpcLogTest, ExplainsFailedHandshakes) {
   EXPECT_THAT(ExplainGrpcMessage("Handshake failed with fatal error SSL_ERROR_SSL: "
                                  "error:0A000086:SSL routines::certificate verify failed"),
               HasSubstr("expired, or was issued by an authority"));
@@ -384,7 +384,7 @@ TEST(GrpcLogTest, SaysWhatAFailedHandshakeMeans) {
               HasSubstr("sent no certificate"));
 }
 
-TEST(GrpcLogTest, KeepsTheTextAndTheCauseOfOtherMessages) {
+TEST(GrpcLogTest, OtherMessagesKeepTextAndCause) {
   EXPECT_EQ(ExplainGrpcMessage("something else"), "grpc: something else");
   EXPECT_EQ(ExplainGrpcMessage("UNKNOWN:Failed accept4 {file:\"tcp.cc\", errno:24, "
                                "os_error:\"Too many open files\", syscall:\"accept4\"}"),

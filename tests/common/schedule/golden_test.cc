@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Files, GoldenTest, testing::ValuesIn(Files()),
                          [](const auto& info) { return info.param; });
 
 // Every primitive needs a golden that shows its effect.
-TEST(GoldenCoverageTest, EveryPrimitiveHasOne) {
+TEST(GoldenCoverageTest, EveryPrimitiveHasAGolden) {
   std::string all;
   for (const std::string& name : Files()) {
     std::stringstream content;

@@ -154,7 +154,7 @@ std::string PrimitiveTable() {
   return table;
 }
 
-TEST(LanguagePageTest, TablesAreThoseOfTheRegistries) {
+TEST(LanguagePageTest, TablesMatchTheRegistries) {
   std::string page = ReadPage();
   const std::pair<std::string, std::string> kTables[] = {{"functions", FunctionTable()},
                                                          {"reducers", ReducerTable()},

@@ -61,7 +61,7 @@ struct Refused {
   const char* place;  // the marked line, without spaces
 };
 
-TEST(RefusalTest, SaysWhyAndWhere) {
+TEST(RefusalTest, ErrorsNameCauseAndLocation) {
   const std::string names = kNames;
   const std::vector<Refused> cases = {
       {kDense, names, "l5, l6 = split(l0, 0, 0)",
@@ -551,7 +551,7 @@ TEST(RefusalTest, InliningIsBounded) {
 }
 
 // Buffers that are private to the iterations of a parallel loop stay private.
-TEST(RefusalTest, MovesKeepParallelLoopsLegal) {
+TEST(RefusalTest, RejectsMovesThatBreakParallelLoops) {
   const auto workload = ir::ParseWorkload(
       "workload w\ninput X: f32[12]\nP[i: 12] = X[i] * 2.0\nS[h: 5] = sum(r: 4) P[2*h + r]\noutput "
       "Y[h: 5] = S[h] + 1.0\n");

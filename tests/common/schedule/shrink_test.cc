@@ -36,7 +36,7 @@ bool ComputesWrong(const RandomTrace& random) {
 
 // All failing seeds among the first ones shrink to the faulty instruction. A few also keep an
 // instruction that creates its loop or block.
-TEST(ShrinkTest, AWrongPrimitiveIsAllThatIsLeft) {
+TEST(ShrinkTest, KeepsOnlyTheFaultyPrimitive) {
   int failures = 0, alone = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     const RandomTrace random = MakeRandomTrace(seed, 24);
@@ -64,7 +64,7 @@ TEST(ShrinkTest, AWrongPrimitiveIsAllThatIsLeft) {
 }
 
 // The text is a trace file that gives the failing program.
-TEST(ShrinkTest, TheMinimalTraceReadsBack) {
+TEST(ShrinkTest, MinimalTraceRoundTrips) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     const RandomTrace random = MakeRandomTrace(seed, 24);
     if (!ComputesWrong(random)) continue;

@@ -36,7 +36,7 @@ constexpr char kDecided[] =
     "l5, l6, l7 = register_tile(b0, l4, l1, l2, x3, x4, 16, x2)\n"
     "transform_layout(b0, \"i, j -> j, i\")\n";
 
-TEST(TraceTextTest, OpenAndDecidedReadBack) {
+TEST(TraceTextTest, OpenAndDecidedRoundTrip) {
   const auto open = ParseTrace(kOpen);
   ASSERT_TRUE(open.ok()) << open.status();
   EXPECT_TRUE(open->decisions.empty());
@@ -50,7 +50,7 @@ TEST(TraceTextTest, OpenAndDecidedReadBack) {
   EXPECT_EQ(decided->trace.ToText(), kOpen);
 }
 
-TEST(TraceTextTest, NamesAndLayoutAreFree) {
+TEST(TraceTextTest, IgnoresNamesAndLayout) {
   const auto parsed = ParseTrace(
       "\n  # a comment\nproducer=block( \"C\" )\r\nrow ,column,k=loops(producer)  # "
       "loops\n\nparallel(row)");
@@ -74,7 +74,7 @@ TEST(TraceTextTest, BuilderWritesTheSame) {
   EXPECT_EQ(parsed->trace.loops, trace.loops);
 }
 
-TEST(TraceTextTest, ErrorsSayWhere) {
+TEST(TraceTextTest, ErrorsNameTheLocation) {
   const std::pair<std::string, const char*> kCases[] = {
       {"b0 = foo(\"C\")",
        "1:9: unknown primitive 'foo'; the primitives are add_unit_loop, annotate, "},
@@ -162,7 +162,7 @@ TEST(TraceTextTest, ErrorsSayWhere) {
 }
 
 // Every text with one changed character is parsed or rejected without a crash.
-TEST(TraceTextTest, DamagedTextsAreReadOrRefused) {
+TEST(TraceTextTest, DamagedTextsDoNotCrash) {
   const std::string text = kDecided;
   for (size_t at = 0; at < text.size(); ++at) {
     for (const char c : {'\0', '\n', '"', '(', ']', '=', ',', '9', '-', 'l', '#'}) {
@@ -182,14 +182,14 @@ constexpr char kWorkload[] =
     "workload w\ninput A: f32[80, 32]\ninput B: f32[32, 48]\noutput C[i: 80, j: 48] = sum(k: 32) "
     "A[i, k] * B[k, j]\n";
 
-TEST(TraceFileTest, ReadsBack) {
+TEST(TraceFileTest, RoundTrips) {
   const std::string text = absl::StrCat(kWorkload, "trace 1\n", kDecided);
   const auto file = ParseTraceFile(text);
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_EQ(TraceFileText(file->workload, file->parsed.trace, file->parsed.decisions), text);
 }
 
-TEST(TraceFileTest, LinesAreThoseOfTheFile) {
+TEST(TraceFileTest, ErrorsUseLinesOfTheFile) {
   const auto error = [](const std::string& text) {
     return std::string(ParseTraceFile(text).status().message());
   };
@@ -221,7 +221,7 @@ class ReplayTest : public testing::Test {
   Trace trace_;
 };
 
-TEST_F(ReplayTest, IsAFunctionOfTheDecisions) {
+TEST_F(ReplayTest, IsDeterministic) {
   const std::vector<int64_t> decisions = {2, 40, 4, 3, 1};
   const auto first = Replay(workload_, trace_, decisions),
              second = Replay(workload_, trace_, decisions);

@@ -91,7 +91,7 @@ TEST_F(CachesTest, OneChipletMayHaveMore) {
   EXPECT_EQ(Read({8, 9}, 2).l3_bytes, 32 << 20);
 }
 
-TEST_F(CachesTest, UnreadableFilesLeaveTheTargetUnchanged) {
+TEST_F(CachesTest, UnreadableValuesAreUnchanged) {
   const Target none = Read(CpusBelow(4), 4);
   EXPECT_EQ(none, (Target{.cores = 4}));
   AddCpu(0, "nonsense", "");

@@ -20,7 +20,7 @@ std::string Refusal(absl::string_view text) {
   return std::string(status.message());
 }
 
-TEST(TargetTest, TheTextOfEveryTargetIsParsedBack) {
+TEST(TargetTest, TextRoundTripsForEveryName) {
   for (const std::string& name : TargetNames()) {
     const absl::StatusOr<Target> target = TargetByName(name);
     ASSERT_TRUE(target.ok()) << target.status();
@@ -54,7 +54,7 @@ TEST(TargetTest, EveryFieldIsPartOfTheKey) {
   for (const Target& other : others) EXPECT_NE(other.Key(), base.Key()) << other.ToText();
 }
 
-TEST(TargetTest, MalformedTextSaysWhatIsWrong) {
+TEST(TargetTest, ParseErrorsNameTheCause) {
   const std::string good = TargetByName("x86-avx2")->ToText();
   EXPECT_THAT(Refusal(""), HasSubstr("does not begin with 'target'"));
   EXPECT_THAT(Refusal("workload x"), HasSubstr("does not begin with 'target'"));
@@ -93,7 +93,7 @@ TEST(TargetTest, DetectionDescribesThisMachine) {
 #endif
 }
 
-TEST(TargetTest, TheHostIsDescribedForAPerson) {
+TEST(TargetTest, DescribesTheHost) {
   const HostFacts facts = DescribeHost();
   EXPECT_FALSE(facts.cpu.empty());
   EXPECT_FALSE(facts.name.empty());
@@ -123,7 +123,7 @@ TEST(X86CpuNameTest, NamesTheServersOfTheLastTenYears) {
   EXPECT_EQ(X86CpuName("SomebodyElse", 6, 0x55, true, true), "");
 }
 
-TEST(X86CpuNameTest, EveryNameIsOneWhoseFeaturesAreKnown) {
+TEST(X86CpuNameTest, FeaturesOfEveryNameAreKnown) {
   for (const absl::string_view vendor : {"GenuineIntel", "AuthenticAMD"}) {
     for (int family = 0; family < 0x40; ++family) {
       for (int model = 0; model < 0x100; ++model) {
@@ -142,7 +142,7 @@ TEST(X86CpuNameTest, EveryNameIsOneWhoseFeaturesAreKnown) {
   }
 }
 
-TEST(X86CpuNameTest, ANameIsUsedWhereTheMachineHasAllThatItImplies) {
+TEST(X86CpuNameTest, NameNeedsAllOfItsFeatures) {
   const auto without = [](absl::string_view model, absl::string_view hidden) {
     return std::string(
         UsableX86CpuName(model, [&](const X86Feature& f) { return f.name != hidden; }));

@@ -84,7 +84,7 @@ TEST_P(CostModelConformanceTest, IsRegisteredUnderItsOwnName) {
   }
 }
 
-TEST_P(CostModelConformanceTest, AnswersZerosOrTheDraftBeforeItHasSeenAnything) {
+TEST_P(CostModelConformanceTest, UntrainedModelPredictsZerosOrTheDraft) {
   const auto model = Make();
   const std::vector<double> scores = Scores(*model, held_out_.features);
   EXPECT_THAT(scores, SizeIs(held_out_.features.candidates()));
@@ -109,7 +109,7 @@ TEST_P(CostModelConformanceTest, AnswersOneFiniteScorePerCandidate) {
   EXPECT_THAT(Scores(*model, FeatureMatrix{.columns = columns_}), SizeIs(0));
 }
 
-TEST_P(CostModelConformanceTest, ScoresOfRowsSumUpToTheScoresOfCandidates) {
+TEST_P(CostModelConformanceTest, RowScoresSumToCandidateScores) {
   EXPECT_THAT(*Make()->RowScores(held_out_.features), SizeIs(0));
   const auto model = Trained();
   const absl::StatusOr<std::vector<double>> rows = model->RowScores(held_out_.features);
@@ -129,7 +129,7 @@ TEST_P(CostModelConformanceTest, ScoresOfRowsSumUpToTheScoresOfCandidates) {
   EXPECT_THAT(less, Each(testing::DoubleNear(less[0], 1e-5)));
 }
 
-TEST_P(CostModelConformanceTest, RepeatsItselfForEqualOptionsAndData) {
+TEST_P(CostModelConformanceTest, IsDeterministic) {
   const auto model = Trained();
   const std::vector<double> scores = Scores(*model, held_out_.features);
   EXPECT_EQ(Scores(*model, held_out_.features), scores);
@@ -147,7 +147,7 @@ TEST_P(CostModelConformanceTest, UpdateForgetsEarlierCandidates) {
   EXPECT_EQ(Scores(*model, held_out_.features), Scores(*Make(), held_out_.features));
 }
 
-TEST_P(CostModelConformanceTest, TakesLabelsAtBothEndsAndEqualOnes) {
+TEST_P(CostModelConformanceTest, AcceptsExtremeAndEqualLabels) {
   const auto model = Make();
   for (const double label : {0.0, 1.0}) {
     const std::vector<double> labels(train_.throughput.size(), label);
@@ -172,7 +172,7 @@ TEST_P(CostModelConformanceTest, PredictsInSeveralThreadsAtOnce) {
   EXPECT_THAT(answers, Each(scores));
 }
 
-TEST_P(CostModelConformanceTest, RefusesLabelsThatAreNoThroughput) {
+TEST_P(CostModelConformanceTest, RejectsInvalidLabels) {
   const auto model = Trained();
   for (const double label : {-0.01, 1.01, double{kNan}, double{kInfinity}}) {
     std::vector<double> labels = train_.throughput;
@@ -195,7 +195,7 @@ TEST_P(CostModelConformanceTest, RefusesFeaturesThatAreNotFinite) {
   }
 }
 
-TEST_P(CostModelConformanceTest, RefusesAMatrixThatContradictsItself) {
+TEST_P(CostModelConformanceTest, RejectsAnInconsistentMatrix) {
   const auto model = Trained();
   FeatureMatrix features = train_.features;
   features.values.pop_back();
@@ -208,7 +208,7 @@ TEST_P(CostModelConformanceTest, RefusesAMatrixThatContradictsItself) {
   ExpectRefused(*model, model->Predict(features).status(), "row_begin");
 }
 
-TEST_P(CostModelConformanceTest, RefusesRowsThatItDoesNotKnow) {
+TEST_P(CostModelConformanceTest, RejectsRowsOfAnotherWidth) {
   const auto model = Trained();
   if (model->feature_set().empty()) GTEST_SKIP() << "reads no features";
   const SyntheticTask narrow = MakeTask(/*seed=*/2, /*candidates=*/3, /*columns=*/12);
@@ -240,7 +240,7 @@ TEST_P(CostModelConformanceTest, SavesAndLoads) {
   EXPECT_EQ(*loaded->Save(), *bytes);
 }
 
-TEST_P(CostModelConformanceTest, SavesAndLoadsAModelThatHasSeenNothing) {
+TEST_P(CostModelConformanceTest, SavesAndLoadsAnUntrainedModel) {
   const absl::StatusOr<std::string> bytes = Make()->Save();
   ASSERT_TRUE(bytes.ok()) << bytes.status();
   const auto model = Trained();
@@ -291,7 +291,7 @@ TEST_P(CostModelConformanceTest, ScoresCandidatesOneByOne) {
 
 // A model either rejects the name of another feature set or saves it in its file. A model that
 // reads its own set refuses to load that file.
-TEST_P(CostModelConformanceTest, ReadsTheFeatureSetThatItIsAskedToOrRefuses) {
+TEST_P(CostModelConformanceTest, UsesTheRequestedFeatureSetOrRejectsIt) {
   const auto other = CreateCostModel(GetParam(), {.seed = 7, .feature_set = "curve-fix"});
   if (!other.ok()) {
     EXPECT_EQ(other.status().code(), absl::StatusCode::kInvalidArgument);

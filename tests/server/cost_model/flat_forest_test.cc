@@ -71,7 +71,7 @@ TEST(FlatForestTest, ARowScoresTheSameAtEveryPositionOfABatch) {
   }
 }
 
-TEST(FlatForestTest, RefusesTreesThatAreNone) {
+TEST(FlatForestTest, RejectsInvalidTrees) {
   FlatForest::Tree tree = SmallTree();
   tree.left[1] = 5;
   ExpectRefused(tree, "child 5 of 5 nodes");
@@ -94,7 +94,7 @@ TEST(FlatForestTest, RefusesTreesThatAreNone) {
   EXPECT_FALSE(FlatForest::Create({}, -1).ok());
 }
 
-TEST(FlatForestTest, ComesBackFromItsBytes) {
+TEST(FlatForestTest, RoundTrips) {
   const auto forest = FlatForest::Create({SmallTree(), SmallTree()}, 2);
   ASSERT_TRUE(forest.ok()) << forest.status();
   ByteWriter writer;
@@ -112,7 +112,7 @@ TEST(FlatForestTest, ComesBackFromItsBytes) {
 }
 
 // Damaged bytes are either refused, or they parse to a valid forest that survives a round trip.
-TEST(FlatForestTest, RefusesDamagedBytesOrReadsAForest) {
+TEST(FlatForestTest, DamagedBytesAreRejectedOrParseToAValidForest) {
   ByteWriter writer;
   FlatForest::Create({SmallTree(), SmallTree()}, 2)->Serialize(writer);
   const std::string bytes = std::move(writer).Finish();

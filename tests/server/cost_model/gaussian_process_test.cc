@@ -9,7 +9,7 @@
 namespace hone::cost_model {
 namespace {
 
-TEST(GaussianProcessTest, PassesThroughItsObservationsAndForgetsFarAway) {
+TEST(GaussianProcessTest, InterpolatesObservationsAndRevertsToThePrior) {
   GaussianProcess process({.deviation = 2, .length = 1, .noise = 1e-3});
   for (int i = 0; i <= 6; ++i) process.Add({{0.5 * i}, {}}, std::sin(0.5 * i));
   for (int i = 0; i <= 6; ++i) {
@@ -21,7 +21,7 @@ TEST(GaussianProcessTest, PassesThroughItsObservationsAndForgetsFarAway) {
   EXPECT_NEAR(process.At({{100}, {}}).deviation, 2, 1e-9);
 }
 
-TEST(GaussianProcessTest, OtherChoicesSayLess) {
+TEST(GaussianProcessTest, CovarianceFallsWithDifferentChoices) {
   GaussianProcess process({.deviation = 1, .length = 1, .hamming = 3, .noise = 1e-3});
   process.Add({{0}, {1, 1}}, 1);
   const double same = process.At({{0}, {1, 1}}).mean, one = process.At({{0}, {1, 2}}).mean,
@@ -70,7 +70,7 @@ TEST(GaussianProcessTest, LikelihoodPrefersTheLengthOfTheData) {
   EXPECT_GT(LikelihoodOfSine(2), LikelihoodOfSine(0.05));
 }
 
-TEST(GaussianProcessTest, EvidenceIsThatOfANormalDistribution) {
+TEST(GaussianProcessTest, EvidenceMatchesANormalDistribution) {
   Observations observations;
   observations.Add({{0}, {}}, 1);
   observations.Add({{1}, {}}, -1);

@@ -15,7 +15,7 @@ namespace {
 const std::vector<double> kScore = {0.8, 0.1, 0.9, 0.3};
 const std::vector<double> kThroughput = {1.0, 0.4, 0.5, 0.2};
 
-TEST(TopKTest, IsTheTimeOfTheFastestOverTheTimeOfThePicks) {
+TEST(TopKTest, IsFastestLatencyOverPickedLatency) {
   // The latencies are 100, 250, 200, 500. The first pick takes 200; the better of the first two
   // takes 100.
   const std::vector<RankedTask> one = {{.score = kScore, .latency_ns = {100, 250, 200, 500}}};
@@ -83,7 +83,7 @@ TEST(CalibrationErrorTest, ComparesMeansOfGroups) {
   EXPECT_NEAR(CalibrationError({0.2, 0.4}, {0.1, 0.6}, 1), 0.05, 1e-15) << "one group";
 }
 
-TEST(CoverageTest, CountsWhatLiesWithinTheSpread) {
+TEST(CoverageTest, CountsErrorsWithinTheSpread) {
   const std::vector<double> mean = {0.5, 0.5, 0.5, 0.5}, spread = {0.1, 0.1, 0.2, 0},
                             throughput = {0.55, 0.65, 0.1, 0.5};
   EXPECT_DOUBLE_EQ(Coverage(mean, spread, throughput, 1), 2.0 / 4);

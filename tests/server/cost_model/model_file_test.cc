@@ -17,7 +17,7 @@ std::string Refusal(absl::string_view bytes, const ModelHeader& expected) {
   return std::string(status.message());
 }
 
-TEST(ModelFileTest, ComesBack) {
+TEST(ModelFileTest, RoundTrips) {
   const std::string payload("\0binary\xff", 8);
   const auto file = DecodeModel(EncodeModel(kHeader, payload), kHeader);
   ASSERT_TRUE(file.ok()) << file.status();
@@ -25,7 +25,7 @@ TEST(ModelFileTest, ComesBack) {
   EXPECT_EQ(file->payload, payload);
 }
 
-TEST(ModelFileTest, SaysWhatDoesNotFit) {
+TEST(ModelFileTest, ReportsMismatches) {
   const std::string bytes = EncodeModel(kHeader, "payload");
   ModelHeader expected = kHeader;
   expected.name = "bushes";
@@ -39,7 +39,7 @@ TEST(ModelFileTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(Refusal(bytes, expected), HasSubstr("feature set 'statement', not 'curve'"));
 }
 
-TEST(ModelFileTest, SaysHowBytesAreDamaged) {
+TEST(ModelFileTest, ReportsDamage) {
   const std::string bytes = EncodeModel(kHeader, "payload");
   EXPECT_THAT(Refusal("SQLite format 3", kHeader), HasSubstr("do not start with a model header"));
   EXPECT_THAT(Refusal(bytes.substr(0, 30), kHeader), HasSubstr("truncated"));

@@ -69,7 +69,7 @@ class OrderingTest : public testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(OrderingTest, OrdersCandidatesThatItHasNotSeen) {
+TEST_P(OrderingTest, OrdersUnseenCandidates) {
   const double matmul = Accuracy(Matmul()), conv = Accuracy(Conv());
   std::printf("%s %s: %.3f of pairs of the matmul, %.3f of the convolution\n",
               GetParam().model.c_str(), GetParam().features.c_str(), matmul, conv);

@@ -44,7 +44,7 @@ TEST(DenseTest, ProductsAreSums) {
   }
 }
 
-TEST(DenseTest, CholeskySolvesEvenSingularMatrices) {
+TEST(DenseTest, CholeskyHandlesSingularMatrices) {
   constexpr int n = 9;
   const Matrix a = Drawn(n, n, 4);
   std::vector<double> matrix(n * n);
@@ -90,7 +90,7 @@ TEST(ColumnScalerTest, StandardizesAndLeavesConstantsOut) {
   EXPECT_EQ(scaler.PoolMeans(rows, {0, 2}), (std::vector<float>{0, 0}));
 }
 
-TEST(RankLossTest, DerivativesAreThoseOfTheLoss) {
+TEST(RankLossTest, DerivativesMatchTheLoss) {
   const std::vector<double> labels = {0.1, 0.9, 0.5, 0.5};
   const RankLoss loss(labels, 8, 0);
   std::vector<double> scores = {0.3, -0.2, 0.1, 0.7}, gradient(4), hessian(4), ignored(4);

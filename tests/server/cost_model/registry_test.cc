@@ -23,7 +23,7 @@ TEST(CostModelRegistryTest, HasTheModels) {
   EXPECT_EQ(CostModelNames().size(), names.size() - missing.size());
 }
 
-TEST(CostModelRegistryTest, NamesModelsThatTheBuildDoesNotContain) {
+TEST(CostModelRegistryTest, ReportsMissingDependencies) {
   const auto model = CreateCostModel("treegru", {});
   if (model.ok()) GTEST_SKIP() << "built with libtorch";
   EXPECT_EQ(model.status().code(), absl::StatusCode::kFailedPrecondition);
@@ -40,7 +40,7 @@ TEST(CostModelRegistryTest, ListsTheNamesForAnUnknownOne) {
       HasSubstr("'crystal ball'; there are: random, analytic, formula, xgboost, xgboost-rank"));
 }
 
-TEST(CostModelRegistryTest, RefusesNoThreads) {
+TEST(CostModelRegistryTest, RejectsZeroThreads) {
   EXPECT_EQ(CreateCostModel("random", {.threads = 0}).status().code(),
             absl::StatusCode::kInvalidArgument);
 }

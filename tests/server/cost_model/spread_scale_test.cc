@@ -65,7 +65,7 @@ double CoverageOf(const CostModel& model, const Task& task, double spreads) {
   return Coverage(prediction.mean, prediction.spread, task.throughput, spreads);
 }
 
-TEST(SpreadScaleTest, CoversTheErrorsInTasksThatItHasNotSeen) {
+TEST(SpreadScaleTest, CoversErrorsInUnseenTasks) {
   double one = 0, two = 0;
   constexpr int kFolds = 8;
   for (uint64_t fold = 0; fold < kFolds; ++fold) {
@@ -83,7 +83,7 @@ TEST(SpreadScaleTest, CoversTheErrorsInTasksThatItHasNotSeen) {
   EXPECT_GT(two, 0.8);
 }
 
-TEST(SpreadScaleTest, IsNotWiderThanItMustBeInATaskThatItHasSeen) {
+TEST(SpreadScaleTest, IsTightInKnownTasks) {
   const Task shown = MakeTask(1, 200);
   const auto model = *CreateCostModel("gp", {});
   ASSERT_TRUE(model->Update(shown.features, shown.throughput).ok());
@@ -94,7 +94,7 @@ TEST(SpreadScaleTest, IsNotWiderThanItMustBeInATaskThatItHasSeen) {
   EXPECT_LT(one, 0.95);
 }
 
-TEST(SpreadScaleTest, LeaveOneOutPredictionsAreThoseOfAProcessWithoutThePoint) {
+TEST(SpreadScaleTest, LeaveOutMatchesRefitting) {
   Rng rng(5);
   Matrix points(30, 2);
   for (float& value : points.values) value = static_cast<float>(rng.Uniform());
@@ -120,7 +120,7 @@ TEST(SpreadScaleTest, LeaveOneOutPredictionsAreThoseOfAProcessWithoutThePoint) {
   }
 }
 
-TEST(SpreadScaleTest, NeighbourhoodsAreThoseThatLieTogether) {
+TEST(SpreadScaleTest, GroupsNearbyPoints) {
   Matrix points(12, 1);
   for (int i = 0; i < 12; ++i) points.row(i)[0] = static_cast<float>(100 * (i % 3) + i / 3);
   const std::vector<int> group = Neighbourhoods(points, 3);

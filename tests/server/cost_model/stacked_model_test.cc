@@ -46,7 +46,7 @@ std::unique_ptr<CostModel> Stacked() {
 
 double Score(const CostModel& model) { return model.Predict(Column(1, 1))->mean[0]; }
 
-TEST(StackedModel, TheRelatedModelFadesAsResultsCome) {
+TEST(StackedModel, RelatedModelFadesWithResults) {
   const auto model = Stacked();
   EXPECT_EQ(model->name(), "line");
   EXPECT_EQ(model->feature_set(), "column");
@@ -62,7 +62,7 @@ TEST(StackedModel, TheRelatedModelFadesAsResultsCome) {
   EXPECT_DOUBLE_EQ(after(277), 3);
 }
 
-TEST(StackedModel, SavesItsModelAndTheBaseModel) {
+TEST(StackedModel, SavesOwnAndRelatedModel) {
   const auto model = Stacked(), other = Stacked();
   ASSERT_TRUE(model->Update(Column(64, 1), std::vector<double>(64, 1)).ok());
   ASSERT_TRUE(other->Load(*model->Save()).ok());

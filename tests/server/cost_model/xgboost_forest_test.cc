@@ -63,7 +63,7 @@ std::vector<float> LibraryPrediction(const std::string& json, const FeatureMatri
   return result;
 }
 
-TEST(XgboostForestTest, PredictsWhatTheLibraryPredicts) {
+TEST(XgboostForestTest, MatchesTheLibrary) {
   const SyntheticTask train = MakeSyntheticTask(/*seed=*/11, /*candidates=*/300);
   const std::string json = TrainedJson(train);
   SyntheticTask held_out = MakeSyntheticTask(/*seed=*/12, /*candidates=*/200);
@@ -89,7 +89,7 @@ TEST(XgboostForestTest, PredictsWhatTheLibraryPredicts) {
   }
 }
 
-TEST(XgboostForestTest, NamesTheMissingPartsOfAModel) {
+TEST(XgboostForestTest, ErrorNamesMissingFields) {
   const auto message = [](absl::string_view json) {
     const absl::Status status = ForestOfXgboostJson(json, 2, 100).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal);

@@ -24,7 +24,7 @@ TEST(XgboostModelTest, ReadsStatementFeatures) {
   EXPECT_EQ(MakeModel(kXgboostModel)->feature_set(), "statement");
 }
 
-TEST(XgboostModelTest, OrdersCandidatesThatItHasNotSeen) {
+TEST(XgboostModelTest, OrdersUnseenCandidates) {
   const SyntheticTask held_out = MakeSyntheticTask(/*seed=*/22, /*candidates=*/300);
   const std::vector<double> scores =
       TrainAndScore(MakeSyntheticTask(/*seed=*/21, /*candidates=*/1000), held_out);
@@ -63,7 +63,7 @@ TEST(XgboostModelTest, RefusesTreesThatContradictTheirHeader) {
   EXPECT_EQ(model->Load(EncodeModel(header, trees)).code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(XgboostModelTest, PullsFailedCandidatesDown) {
+TEST(XgboostModelTest, FailedCandidatesGetLowScores) {
   // Two kinds of candidates that differ in one column. Candidates of the second kind fail.
   SyntheticTask task;
   task.features.columns = 3;

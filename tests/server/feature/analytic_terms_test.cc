@@ -70,7 +70,7 @@ TEST(AnalyticTermsTest, RowsThatCollideInL1CostMoreThanPanels) {
 
 // Six pixels of every other column occupy six lines of an L1 set, not the eleven of their bounding
 // box.
-TEST(AnalyticTermsTest, PixelsThatAStrideLeavesOutCostNothing) {
+TEST(AnalyticTermsTest, SkippedPixelsCostNothing) {
   const auto cycles = [](const char* image, const char* stride) {
     TestSpaces spaces("conv2d", {"n=1", absl::StrCat("h=", image), absl::StrCat("w=", image),
                                  "ci=1024", "co=512", "k=1", stride, "p=0"});
@@ -90,7 +90,7 @@ parallel(t)
   EXPECT_LT(cycles("14", "s=2"), 1.2 * cycles("7", "s=1"));
 }
 
-TEST(AnalyticTermsTest, ThreeUnitsOnTwoCoresTakeTwoTurns) {
+TEST(AnalyticTermsTest, ThreeTasksOnTwoCoresTakeTwoRounds) {
   TestSpaces parts(96);
   parts.Add("parts", R"(
 b0 = block("C")
@@ -145,7 +145,7 @@ TEST(AnalyticTermsTest, EveryProgramHasAPositiveFiniteTime) {
   }
 }
 
-TEST(AnalyticTermsTest, NoCachesAndNoVectorsAreNoTrouble) {
+TEST(AnalyticTermsTest, AcceptsTargetsWithoutCachesAndVectors) {
   const TestSpaces spaces = MatmulSpaces(64);
   target::Target bare{.arch = "riscv64",
                       .vector_bits = 64,
@@ -160,7 +160,7 @@ TEST(AnalyticTermsTest, NoCachesAndNoVectorsAreNoTrouble) {
   }
 }
 
-TEST(AnalyticTermsTest, HalvesOfVectorsTakeTwoTurns) {
+TEST(AnalyticTermsTest, SplitVectorsHalveThroughput) {
   const auto of = [](absl::string_view cpu, int vector_bits) {
     return AnalyticMachine::Of({.cpu = std::string(cpu), .vector_bits = vector_bits});
   };

@@ -73,7 +73,7 @@ TEST_P(FeatureSetTest, NamesDoNotMatter) {
   EXPECT_EQ(first, second);
 }
 
-TEST_P(FeatureSetTest, RefusesAProgramWithoutBlocksAndAppendsNothing) {
+TEST_P(FeatureSetTest, RejectsAProgramWithoutBlocks) {
   ir::Program program = ProgramOf(TraceCalled("plain"), {});
   program.kernels.clear();
   std::vector<float> values = {7};

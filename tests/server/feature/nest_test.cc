@@ -69,7 +69,7 @@ TEST(NestTest, BoxesAreTheBoundsOfTheIndicesAtEveryDepth) {
   EXPECT_GT(boxes, 1000);
 }
 
-TEST(NestTest, LoopsOfAnAccessAreThoseThatMoveIt) {
+TEST(NestTest, AccessVariesWithTheLoopsThatMoveIt) {
   Nest nest;
   for (uint64_t seed = 0; seed < 30; ++seed) {
     for (const NamedTrace& trace : Traces()) {

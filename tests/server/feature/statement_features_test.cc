@@ -100,7 +100,7 @@ TEST(StatementFeaturesTest, PlainMatmulByHand) {
   EXPECT_EQ(row["alloc.size"], 0);
 }
 
-TEST(StatementFeaturesTest, PlainMatmulAsPublicCodeHasIt) {
+TEST(StatementFeaturesTest, PlainMatmulMatchesPublicCode) {
   const std::vector<Row> rows =
       RowsOf(ProgramOf("workload m\ninput A: f32[8, 64]\ninput B: f32[64, 32]\n"
                        "output C[i: 8, j: 32] = sum(k: 64) A[i, k] * B[k, j]\n"),
@@ -136,7 +136,7 @@ TEST(StatementFeaturesTest, RegisterTileShowsInTheStandardColumns) {
   EXPECT_COUNT(packing["alloc.outer_prod"], 4 * 2);
 }
 
-TEST(StatementFeaturesTest, FusedLoopIsMixedAndPublicCodeCallsEveryLoopSo) {
+TEST(StatementFeaturesTest, FusedLoopIsMixedUnlikeInPublicCode) {
   const ir::Program program = ProgramOf(TraceCalled("tiled"), {16, 4, 4, 8, 2, 16, 64, 4});
   const Row corrected = RowsOf(program).back();
   EXPECT_EQ(corrected.Raw("parallel.pos_mixed"), 1);
@@ -204,7 +204,7 @@ transform_layout(b1, "k, j -> j / 16, k, j % 16")
   EXPECT_EQ(RowsOf(program).size(), 2u);
 }
 
-TEST(StatementFeaturesTest, RefusesUnsupportedPrograms) {
+TEST(StatementFeaturesTest, RejectsUnsupportedPrograms) {
   ir::Program program = ProgramOf(TraceCalled("plain"), {});
   const ir::NodeId block = program.AllBlocks()[0];
   std::vector<float> values = {7};

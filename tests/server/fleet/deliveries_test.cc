@@ -56,7 +56,7 @@ class DeliveriesTest : public ::testing::Test {
   Acknowledge acknowledge_;
 };
 
-TEST_F(DeliveriesTest, AResultIsDurableOnceItsJobAcknowledgesIt) {
+TEST_F(DeliveriesTest, ResultIsDurableWhenTheJobAcknowledges) {
   const std::string lease = Grant();
   EXPECT_EQ(Finish(lease, {.latency_ns = 100}), "");
   ASSERT_EQ(results_.size(), 1u);
@@ -72,7 +72,7 @@ TEST_F(DeliveriesTest, AResultIsDurableOnceItsJobAcknowledgesIt) {
   EXPECT_EQ(deliveries_.EndCommit(lease, true), nullptr) << "the commit ends only once";
 }
 
-TEST_F(DeliveriesTest, AResultThatItsJobDropsIsNotDurable) {
+TEST_F(DeliveriesTest, DroppedResultIsNotDurable) {
   const std::string lease = Grant();
   Finish(lease, {.latency_ns = 100});
   acknowledge_ = nullptr;
@@ -81,27 +81,27 @@ TEST_F(DeliveriesTest, AResultThatItsJobDropsIsNotDurable) {
   EXPECT_THAT(worker_.news.durable, IsEmpty());
 }
 
-TEST_F(DeliveriesTest, AResultUnderAnUnknownLeaseIsForgotten) {
+TEST_F(DeliveriesTest, ResultOfAnUnknownLeaseIsDropped) {
   Finish("of another server", {.latency_ns = 100});
   EXPECT_THAT(worker_.news.durable, ElementsAre("of another server"));
   EXPECT_EQ(deliveries_.refused(), 1);
   EXPECT_THAT(results_, IsEmpty());
 }
 
-TEST_F(DeliveriesTest, AnImpossibleResultIsRefusedWithTheReason) {
+TEST_F(DeliveriesTest, ImpossibleResultIsRejectedWithAReason) {
   EXPECT_THAT(Finish(Grant(), {.latency_ns = -1}), HasSubstr("reported an impossible result"));
   EXPECT_EQ(deliveries_.refused(), 1);
   EXPECT_EQ(book_.queue().waiting(), 1) << "the item is queued again";
   EXPECT_THAT(results_, IsEmpty());
 }
 
-TEST_F(DeliveriesTest, ABuildWhoseArtifactDidNotArriveIsRepeated) {
+TEST_F(DeliveriesTest, BuildWithoutItsArtifactIsRepeated) {
   Finish(Grant(/*run=*/false), {.artifact_digest = "nowhere"});
   EXPECT_TRUE(book_.queue().HasWaiting({.target_key = "t", .build = true}));
   EXPECT_EQ(book_.counts().requeued, 1);
 }
 
-TEST_F(DeliveriesTest, ALeaseIsTakenBackFromItsWorkerWithoutAnAttempt) {
+TEST_F(DeliveriesTest, TakeBackDoesNotCountAsAnAttempt) {
   const std::string lease = Grant();
   deliveries_.TakeBack(lease);
   EXPECT_THAT(worker_.news.cancel, ElementsAre(lease));

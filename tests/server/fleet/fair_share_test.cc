@@ -34,7 +34,7 @@ std::map<std::string, int> Grants(FairShare& shares, const std::vector<Asker>& a
   return counts;
 }
 
-TEST(FairShareTest, OwnersGetEqualSharesRegardlessOfTheirJobs) {
+TEST(FairShareTest, OwnersShareEvenlyRegardlessOfJobCount) {
   FairShare shares;
   const auto counts =
       Grants(shares, {{"ann", "a1"}, {"ann", "a2"}, {"ann", "a3"}, {"bob", "b"}}, 600);
@@ -43,7 +43,7 @@ TEST(FairShareTest, OwnersGetEqualSharesRegardlessOfTheirJobs) {
   EXPECT_EQ(counts.at("a2"), 100);
 }
 
-TEST(FairShareTest, PrioritiesChangeSharesAndNoJobStarves) {
+TEST(FairShareTest, PrioritiesWeightSharesWithoutStarvation) {
   FairShare shares;
   const auto counts = Grants(
       shares, {{"ann", "high", kHighPriority}, {"ann", "normal"}, {"ann", "low", kLowPriority}},
@@ -53,14 +53,14 @@ TEST(FairShareTest, PrioritiesChangeSharesAndNoJobStarves) {
   EXPECT_NEAR(counts.at("low"), 10, 2);
 }
 
-TEST(FairShareTest, PrioritiesChangeTheSharesOfOwners) {
+TEST(FairShareTest, PrioritiesWeightSharesBetweenOwners) {
   FairShare shares;
   const auto counts = Grants(shares, {{"ci", "low", kLowPriority}, {"ann", "normal"}}, 500);
   EXPECT_NEAR(counts.at("normal"), 400, 2);
   EXPECT_NEAR(counts.at("low"), 100, 2);
 }
 
-TEST(FairShareTest, APauseNeitherRaisesNorResetsAnOwnersShare) {
+TEST(FairShareTest, AbsenceNeitherSavesCreditNorForgivesDebt) {
   FairShare shares;
   Grants(shares, {{"ann", "a"}}, 1000);
   auto counts = Grants(shares, {{"ann", "a"}, {"bob", "b"}}, 100);
@@ -78,7 +78,7 @@ TEST(FairShareTest, APauseNeitherRaisesNorResetsAnOwnersShare) {
   EXPECT_LT(sum["low"], sum["normal"] / 3);
 }
 
-TEST(FairShareTest, NamesWithoutEffectAreRemoved) {
+TEST(FairShareTest, UnusedNamesAreForgotten) {
   FairShare shares;
   for (int i = 0; i < 5000; ++i) {
     shares.Charge("owner" + std::to_string(i), "job" + std::to_string(i), kNormalPriority);

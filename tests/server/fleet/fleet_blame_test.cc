@@ -28,7 +28,7 @@ class BlameTest : public ::testing::Test, protected Harness {
   }
 };
 
-TEST_F(BlameTest, ItemsOfALostWorkerAreRetriedOneByOneUntilTheCulpritIsFound) {
+TEST_F(BlameTest, SuspectsAreRetriedAloneUntilTheCulpritIsFound) {
   constexpr int kPoison = 2;
   std::vector<std::shared_ptr<Answer>> answers;
   for (int i = 0; i < 4; ++i) answers.push_back(Submit(Item("job", i)));
@@ -73,7 +73,7 @@ TEST_F(BlameTest, ItemsOfALostWorkerAreRetriedOneByOneUntilTheCulpritIsFound) {
   }
 }
 
-TEST_F(BlameTest, OtherWorkersContinueWhileOneRetriesASuspect) {
+TEST_F(BlameTest, OtherWorkersContinueDuringASuspectRetry) {
   Submit(Item("job", 0));
   FakeWorker first = FakeWorker::Both("first", 1);
   first.Call(fleet);
@@ -120,7 +120,7 @@ TEST_F(BlameTest, ABusyWorkerFinishesBeforeItTakesASuspect) {
   EXPECT_EQ(busy.started[2].work->decisions[0], 2);
 }
 
-TEST_F(BlameTest, AnItemIsRetriedElsewhereBeforeItFailsAsDeviceLost) {
+TEST_F(BlameTest, WorkerFailureIsRetriedOnAnotherWorker) {
   auto answer = Submit(Item("job", 1));
   FakeWorker broken = FakeWorker::Both("broken", 1);
   broken.Call(fleet);
@@ -138,7 +138,7 @@ TEST_F(BlameTest, AnItemIsRetriedElsewhereBeforeItFailsAsDeviceLost) {
   EXPECT_EQ(answer->result->result.latency_ns, 8);
 }
 
-TEST_F(BlameTest, AnItemThatFailsEverywhereComesBackAsDeviceLost) {
+TEST_F(BlameTest, RepeatedFailuresAreReported) {
   auto answer = Submit(Item("job", 1));
   FakeWorker broken = FakeWorker::Both("broken", 1);
   for (int i = 0; i < FleetOptions().max_device_errors; ++i) {
@@ -153,7 +153,7 @@ TEST_F(BlameTest, AnItemThatFailsEverywhereComesBackAsDeviceLost) {
   EXPECT_THAT(answer->result->result.detail, HasSubstr("disk is full"));
 }
 
-TEST_F(BlameTest, ABuildWhoseArtifactDidNotArriveIsAnAttempt) {
+TEST_F(BlameTest, MissingArtifactCountsAsAnAttempt) {
   auto answer = Submit(Item("job", 1));
   FakeWorker board = FakeWorker::Both("board", 1);
   board.report.capabilities.can_build = false;

@@ -51,7 +51,7 @@ TEST_F(CallTest, ASecondCallAnswersTheFirst) {
   EXPECT_FALSE(worker.reply.has_value());
 }
 
-TEST_F(CallTest, ABusyWorkerGetsLeasesInTheAnswerThatItsResultIsDurable) {
+TEST_F(CallTest, BusyWorkerGetsLeasesWithTheAcknowledgment) {
   auto first = Submit(Item("job", 1));
   Submit(Item("job", 2));
   FakeWorker worker = FakeWorker::Both("w", 2);
@@ -71,7 +71,7 @@ TEST_F(CallTest, ABusyWorkerGetsLeasesInTheAnswerThatItsResultIsDurable) {
 }
 
 // Results arrive faster than the disk commits them: at any time one of them is not durable yet.
-TEST_F(CallTest, AStreamOfResultsDoesNotDelayNews) {
+TEST_F(CallTest, SteadyResultsDoNotDelayAcknowledgments) {
   FakeWorker worker = FakeWorker::Both("w", 8);
   std::vector<std::shared_ptr<Answer>> answers;
   for (int i = 0; i < 20; ++i) answers.push_back(Submit(Item("job", i)));
@@ -86,7 +86,7 @@ TEST_F(CallTest, AStreamOfResultsDoesNotDelayNews) {
   EXPECT_GT(worker.started.size(), 8u);
 }
 
-TEST_F(CallTest, AWorkerWithoutOtherLeasesDoesNotWaitForTheCommit) {
+TEST_F(CallTest, IdleWorkerDoesNotWaitForTheCommit) {
   auto first = Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
@@ -97,7 +97,7 @@ TEST_F(CallTest, AWorkerWithoutOtherLeasesDoesNotWaitForTheCommit) {
   EXPECT_THAT(worker.started, SizeIs(2));
 }
 
-TEST_F(CallTest, AResultThatIsNotCommittedDelaysNothing) {
+TEST_F(CallTest, UncommittedResultDoesNotDelayLeases) {
   auto first = Submit(Item("job", 1));
   Submit(Item("job", 2));
   FakeWorker worker = FakeWorker::Both("w", 2);
@@ -127,7 +127,7 @@ TEST_F(CallTest, ACancelDoesNotWaitForACommit) {
   EXPECT_THAT(worker.cancelled, ElementsAre(theirs));
 }
 
-TEST_F(CallTest, AFullWorkerCallsAgainWhenItHasFinishedALease) {
+TEST_F(CallTest, FullWorkerRestsUntilItFinishesWork) {
   Submit(Item("job", 1));
   Submit(Item("job", 2));
   FakeWorker full = FakeWorker::Both("full", 1);
@@ -153,7 +153,7 @@ TEST_F(CallTest, BusyWorkersOfALargeFleetCallLessOften) {
   EXPECT_EQ(idle.reply->next_call, absl::ZeroDuration());
 }
 
-TEST_F(CallTest, WorkDoesNotWakeAWorkerWithoutAFreeSlot) {
+TEST_F(CallTest, WorkDoesNotWakeAFullWorker) {
   Submit(Item("job", 1));
   FakeWorker full = FakeWorker::Both("a", 1);
   full.Call(fleet);
@@ -177,7 +177,7 @@ TEST_F(CallTest, ADeviceIsFoundByItsTarget) {
   EXPECT_FALSE(fleet.DeviceOf("another").has_value());
 }
 
-TEST_F(CallTest, AnotherRunnerHasTheFewestLeases) {
+TEST_F(CallTest, AnotherRunnerIsTheLeastLoaded) {
   FakeWorker busy = FakeWorker::Both("a", 1);
   FakeWorker idle = FakeWorker::Both("b", 1);
   FakeWorker asker = FakeWorker::Both("c", 1);
@@ -190,7 +190,7 @@ TEST_F(CallTest, AnotherRunnerHasTheFewestLeases) {
   EXPECT_EQ(fleet.AnotherRunner("t", {"a", "b", "c"}), "");
 }
 
-TEST_F(CallTest, ALeaseLostWithAReplyIsSentAgainWithTheSameId) {
+TEST_F(CallTest, LostReplyIsRepeatedWithTheSameLeaseId) {
   Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
   const WorkerReport before = worker.report;
@@ -221,7 +221,7 @@ TEST_F(CallTest, UnknownLeasesAreCancelled) {
   EXPECT_THAT(worker.durable, ElementsAre("also-earlier"));
 }
 
-TEST_F(CallTest, ACancelledLeaseThatStopsSlowlyIsNotCancelledInEveryAnswer) {
+TEST_F(CallTest, SlowlyStoppingLeaseDoesNotCauseBusyCalls) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   const HeldLease stubborn{"of-an-earlier-server", LeasePhase::kRunning};
   worker.report.held = {stubborn};
@@ -263,7 +263,7 @@ TEST_F(CallTest, CancelEndsWaitingAndLeasedItems) {
   EXPECT_THAT(worker.cancelled, SizeIs(1));
 }
 
-TEST_F(CallTest, CancelWaitingKeepsStartedItems) {
+TEST_F(CallTest, CancelWaitingLeavesRunningItems) {
   auto running = Submit(Item("job", 1));
   auto queued = Submit(Item("job", 2));
   auto waiting = Submit(Item("job", 3));
@@ -277,7 +277,7 @@ TEST_F(CallTest, CancelWaitingKeepsStartedItems) {
   EXPECT_TRUE(waiting->called);
 }
 
-TEST_F(CallTest, WorkThatNoDeviceCanDoFailsWithTheReason) {
+TEST_F(CallTest, UnservableWorkFailsWithTheReason) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet, absl::Hours(1));
   WorkItem item = Item("job", 1);
@@ -293,7 +293,7 @@ TEST_F(CallTest, WorkThatNoDeviceCanDoFailsWithTheReason) {
               ::testing::AllOf(HasSubstr("arm-board"), HasSubstr("registered: t")));
 }
 
-TEST_F(CallTest, WorkWaitsForALostWorkerForALimitedTime) {
+TEST_F(CallTest, WorkWaitsForALostWorkerForABoundedTime) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
   auto answer = Submit(Item("job", 1));
@@ -307,7 +307,7 @@ TEST_F(CallTest, WorkWaitsForALostWorkerForALimitedTime) {
   EXPECT_EQ(answer->result.status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(CallTest, WorkersAreListedWithTheirLastError) {
+TEST_F(CallTest, WorkerListShowsTheLastError) {
   Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
@@ -319,7 +319,7 @@ TEST_F(CallTest, WorkersAreListedWithTheirLastError) {
   EXPECT_EQ(fleet.Workers().at(0).leases, 0);
 }
 
-TEST_F(CallTest, AWorkerThatAnnouncedItsEndIsNotLost) {
+TEST_F(CallTest, AnnouncedShutdownIsNotALoss) {
   auto answer = Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
   for (int i = 0; i < 2 * FleetOptions().max_killed_workers; ++i) {
@@ -340,7 +340,7 @@ TEST_F(CallTest, AWorkerThatAnnouncedItsEndIsNotLost) {
   EXPECT_EQ(fleet.Workers().at(0).last_error, "");
 }
 
-TEST_F(CallTest, ArtifactsToKeepAreRequestedUntilTheyArrive) {
+TEST_F(CallTest, RequestsArtifactsUntilTheyArrive) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet, absl::Seconds(30));
   const std::string digest = DigestOf("winner").ToHex();
@@ -359,7 +359,7 @@ TEST_F(CallTest, ArtifactsToKeepAreRequestedUntilTheyArrive) {
   EXPECT_THAT(worker.reply->keep_artifacts, IsEmpty());
 }
 
-TEST_F(CallTest, NativeMeansTheOnlyTarget) {
+TEST_F(CallTest, NativeResolvesToTheOnlyTarget) {
   absl::StatusOr<TargetChoice> choice = absl::UnknownError("");
   auto keep = [&](absl::StatusOr<TargetChoice> c) { choice = std::move(c); };
   fleet.AwaitTarget("", absl::Seconds(10), keep);
@@ -380,7 +380,7 @@ TEST_F(CallTest, NativeMeansTheOnlyTarget) {
   EXPECT_EQ(choice->key, "u");
 }
 
-TEST_F(CallTest, AMissingTargetIsRefusedWithAdvice) {
+TEST_F(CallTest, MissingTargetIsRejectedWithAdvice) {
   absl::StatusOr<TargetChoice> choice = absl::UnknownError("");
   fleet.AwaitTarget("v", absl::Seconds(10),
                     [&](absl::StatusOr<TargetChoice> c) { choice = std::move(c); });

@@ -30,7 +30,7 @@ class DistrustTest : public ::testing::Test, protected Harness {
   }
 };
 
-TEST_F(DistrustTest, AnImpossibleResultFlagsTheWorkerAndTheCandidateIsTriedElsewhere) {
+TEST_F(DistrustTest, ImpossibleResultFlagsWorkerAndRetriesElsewhere) {
   WorkItem item = Item("job", 1);
   item.fixed_flops = 1e6;  // 10,000 ns at 100 GFLOP/s
   auto answer = Submit(std::move(item));
@@ -54,7 +54,7 @@ TEST_F(DistrustTest, AnImpossibleResultFlagsTheWorkerAndTheCandidateIsTriedElsew
   EXPECT_THAT(liar.started, SizeIs(2)) << "an administrator has readmitted it";
 }
 
-TEST_F(DistrustTest, NaNZeroNegativeAndUnreadableResultsAreRefused) {
+TEST_F(DistrustTest, RejectsInvalidLatencies) {
   const double bad[] = {0, -1, NAN, INFINITY, 1e15};
   int number = 0;
   for (const double latency : bad) {
@@ -83,7 +83,7 @@ TEST_F(DistrustTest, AFailureNeedsNoLatency) {
   EXPECT_TRUE(answer->called);
 }
 
-TEST_F(DistrustTest, AFlagOnTheLastWorkerFailsTheWorkWithTheReason) {
+TEST_F(DistrustTest, FlaggingTheLastWorkerFailsItsWork) {
   WorkItem item = Item("job", 1);
   item.fixed_flops = 1e6;
   auto answer = Submit(std::move(item));
@@ -99,7 +99,7 @@ TEST_F(DistrustTest, AFlagOnTheLastWorkerFailsTheWorkWithTheReason) {
       ::testing::AllOf(HasSubstr("liar (it reported an impossible result"), HasSubstr("resume")));
 }
 
-TEST_F(DistrustTest, OtherLeasesOfAFlaggedWorkerAreRequeued) {
+TEST_F(DistrustTest, FlaggingAWorkerRequeuesItsLeases) {
   auto first = Submit(Item("job", 1));
   auto second = Submit(Item("job", 2));
   FakeWorker worker = FakeWorker::Both("w", 2);
@@ -133,7 +133,7 @@ TEST_F(DistrustTest, AReplayedResultChangesNothing) {
   EXPECT_GE(fleet.Counts().refused_results, 2);
 }
 
-TEST_F(DistrustTest, ANameBelongsToTheIdentityThatRegisteredIt) {
+TEST_F(DistrustTest, NameIsReservedForItsCredentials) {
   Submit(Item("job", 1));
   FakeWorker owner = FakeWorker::Both("w", 1);
   owner.report.identity = "certificate of w";
@@ -152,7 +152,7 @@ TEST_F(DistrustTest, ANameBelongsToTheIdentityThatRegisteredIt) {
   EXPECT_TRUE(owner.reply->refused.empty());
 }
 
-TEST_F(DistrustTest, AReplacedProcessIsRefused) {
+TEST_F(DistrustTest, ReplacedEpochIsRejected) {
   Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
   const WorkerReport delayed = worker.report;
@@ -170,7 +170,7 @@ TEST_F(DistrustTest, AReplacedProcessIsRefused) {
   EXPECT_EQ(fleet.Workers().at(0).leases, 1) << "the new process keeps its lease";
 }
 
-TEST_F(DistrustTest, ANameIsFreeAgainWhenTheSecondProcessAnnouncesItsEnd) {
+TEST_F(DistrustTest, NameIsFreeAfterTheSecondProcessShutsDown) {
   FakeWorker first = FakeWorker::Both("w", 1);
   first.Call(fleet);
   FakeWorker second = FakeWorker::Both("w", 1);
@@ -187,7 +187,7 @@ TEST_F(DistrustTest, ANameIsFreeAgainWhenTheSecondProcessAnnouncesItsEnd) {
   EXPECT_THAT(first.started, SizeIs(1));
 }
 
-TEST_F(DistrustTest, ANameIsFreeAgainSoonAfterTheSecondProcessWasKilled) {
+TEST_F(DistrustTest, NameIsFreeSoonAfterTheSecondProcessIsKilled) {
   FakeWorker first = FakeWorker::Both("w", 1);
   first.Call(fleet);
   FakeWorker second = FakeWorker::Both("w", 1);
@@ -207,7 +207,7 @@ TEST_F(DistrustTest, ANameIsFreeAgainSoonAfterTheSecondProcessWasKilled) {
   EXPECT_THAT(first.started, SizeIs(1));
 }
 
-TEST_F(DistrustTest, AnItemAvoidsTheWorkersThatItNames) {
+TEST_F(DistrustTest, SpotCheckRunsOnAnotherWorkerOnly) {
   FakeWorker claimant = FakeWorker::Both("claimant", 1);
   claimant.Call(fleet);
   EXPECT_EQ(fleet.AnotherRunner("t", {"claimant"}), "");

@@ -33,7 +33,7 @@ TEST_F(LeaseTest, AWorkerThatBuildsAndRunsGetsBothInOneLease) {
   EXPECT_EQ(answer->result->worker_id, "w");
 }
 
-TEST_F(LeaseTest, AResultIsDurableOnlyOnceItsJobAcknowledgesIt) {
+TEST_F(LeaseTest, ResultIsDurableWhenTheOwnerAcknowledges) {
   auto answer = Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
@@ -49,7 +49,7 @@ TEST_F(LeaseTest, AResultIsDurableOnlyOnceItsJobAcknowledgesIt) {
   EXPECT_THAT(worker.durable, ElementsAre(lease));
 }
 
-TEST_F(LeaseTest, AResultThatItsJobDropsIsForgottenByTheWorker) {
+TEST_F(LeaseTest, DroppedResultIsRejectedPermanently) {
   auto answer = Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
@@ -60,7 +60,7 @@ TEST_F(LeaseTest, AResultThatItsJobDropsIsForgottenByTheWorker) {
   EXPECT_THAT(worker.durable, SizeIs(1));
 }
 
-TEST_F(LeaseTest, ALateResultUnderAnExpiredLeaseIsRefusedAndForgotten) {
+TEST_F(LeaseTest, LateResultOfAnExpiredLeaseIsRejected) {
   auto answer = Submit(Item("job", 1));
   FakeWorker slow = FakeWorker::Both("slow", 1);
   slow.Call(fleet);
@@ -104,7 +104,7 @@ TEST_F(LeaseTest, ANewEpochRequeuesAtOnce) {
   EXPECT_NE(worker.started[0].lease_id, old);
 }
 
-TEST_F(LeaseTest, ANewProcessReportsTheResultsOfTheOldOne) {
+TEST_F(LeaseTest, NewProcessDeliversResultsOfTheOldOne) {
   auto done = Submit(Item("job", 1));
   Submit(Item("job", 2));
   FakeWorker worker = FakeWorker::Both("w", 2);
@@ -141,7 +141,7 @@ TEST_F(LeaseTest, ACandidateThatKillsTwoWorkersIsPoisoned) {
 }
 
 // A second worker was started under the same name by mistake, and was stopped again.
-TEST_F(LeaseTest, AProcessGetsItsNameBackWhenTheOtherProcessIsGone) {
+TEST_F(LeaseTest, NameReturnsWhenTheOtherProcessIsGone) {
   FakeWorker first = FakeWorker::Both("w", 1);
   first.Call(fleet);
   FakeWorker second = FakeWorker::Both("w", 1);
@@ -159,7 +159,7 @@ TEST_F(LeaseTest, AProcessGetsItsNameBackWhenTheOtherProcessIsGone) {
   EXPECT_THAT(second.reply->refused, HasSubstr("another process"));
 }
 
-TEST_F(LeaseTest, OnlyRunningItemsAreBlamedButEveryLossIsAnAttempt) {
+TEST_F(LeaseTest, OnlyRunningPhasePoisonsButEveryLossIsAnAttempt) {
   auto answer = Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
   for (int attempt = 1; attempt <= FleetOptions().max_attempts; ++attempt) {
@@ -175,7 +175,7 @@ TEST_F(LeaseTest, OnlyRunningItemsAreBlamedButEveryLossIsAnAttempt) {
   EXPECT_EQ(answer->result->result.outcome, record::Outcome::kDeviceLost);
 }
 
-TEST_F(LeaseTest, QueuedLeasesOfADrainingWorkerAreRequeuedWithoutAnAttempt) {
+TEST_F(LeaseTest, DrainingRequeuesLeasesWithoutAnAttempt) {
   auto answer = Submit(Item("job", 1));
   for (int i = 0; i < 2 * FleetOptions().max_attempts; ++i) {
     FakeWorker worker = FakeWorker::Both("w" + std::to_string(i), 1);
@@ -242,7 +242,7 @@ TEST_F(LeaseTest, AnotherWorkerBuildsForABoard) {
   EXPECT_EQ(answer->result->worker_id, "board");
 }
 
-TEST_F(LeaseTest, ARecordNamesTheBuilderOfTheArtifactAndTheMachineThatTimedIt) {
+TEST_F(LeaseTest, RecordNamesTheBuilderAndTheRunner) {
   FakeWorker strong = FakeWorker::Both("strong", 1);
   strong.report.capabilities.can_run = false;
   strong.report.capabilities.environment = {
@@ -283,7 +283,7 @@ TEST_F(LeaseTest, ARecordNamesTheBuilderOfTheArtifactAndTheMachineThatTimedIt) {
   EXPECT_EQ(confirmed->result->environment.codegen_version, 6);
 }
 
-TEST_F(LeaseTest, AFailedBuildIsTheResult) {
+TEST_F(LeaseTest, FailedBuildIsReported) {
   FakeWorker board = FakeWorker::Both("board", 0);
   board.report.capabilities.can_build = false;
   board.Call(fleet);
@@ -299,7 +299,7 @@ TEST_F(LeaseTest, AFailedBuildIsTheResult) {
   EXPECT_EQ(answer->result->result.outcome, record::Outcome::kCompileError);
 }
 
-TEST_F(LeaseTest, AMissingArtifactIsBuiltAgainOrReported) {
+TEST_F(LeaseTest, MissingArtifactIsRebuiltOrReported) {
   FakeWorker board = FakeWorker::Both("board", 0);
   board.report.capabilities.can_build = false;
   board.Call(fleet);
@@ -321,7 +321,7 @@ TEST_F(LeaseTest, AMissingArtifactIsBuiltAgainOrReported) {
   EXPECT_EQ(finalist->result.status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(LeaseTest, APinnedItemWaitsForItsWorkerWhileTheWorkerIsConnected) {
+TEST_F(LeaseTest, PinnedItemWaitsWhileItsWorkerIsConnected) {
   FakeWorker first = FakeWorker::Both("first", 1);
   FakeWorker second = FakeWorker::Both("second", 1);
   first.Call(fleet);
@@ -334,7 +334,7 @@ TEST_F(LeaseTest, APinnedItemWaitsForItsWorkerWhileTheWorkerIsConnected) {
   EXPECT_THAT(second.started, SizeIs(1));
 }
 
-TEST_F(LeaseTest, AnItemPinnedToABoardIsBuiltElsewhereAndRunOnTheBoard) {
+TEST_F(LeaseTest, ItemPinnedToABoardIsBuiltElsewhere) {
   FakeWorker board = FakeWorker::Both("board", 1);
   board.report.capabilities.can_build = false;
   board.report.free_build_slots = 0;

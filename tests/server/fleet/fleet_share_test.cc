@@ -22,7 +22,7 @@ class ShareTest : public ::testing::Test, protected Harness {
   }
 };
 
-TEST_F(ShareTest, AnOwnerWithManyJobsDoesNotDelayAnother) {
+TEST_F(ShareTest, ManyJobsOfOneUserDoNotDelayAnother) {
   for (int i = 0; i < 9; ++i) Submit(Of("ann", "a" + std::to_string(i), i));
   for (int i = 0; i < 3; ++i) Submit(Of("bob", "b", i));
   FakeWorker worker = FakeWorker::Both("w", 6);
@@ -32,7 +32,7 @@ TEST_F(ShareTest, AnOwnerWithManyJobsDoesNotDelayAnother) {
   EXPECT_EQ(bobs, 3);
 }
 
-TEST_F(ShareTest, ALowPriorityJobContinuesBesideAHighPriorityJob) {
+TEST_F(ShareTest, LowPriorityJobIsNotStarved) {
   for (int i = 0; i < 5; ++i) {
     WorkItem low = Of("ci", "low", i);
     low.priority = kLowPriority;
@@ -54,7 +54,7 @@ TEST_F(ShareTest, ALowPriorityJobContinuesBesideAHighPriorityJob) {
   EXPECT_GE(granted["high"], 30);
 }
 
-TEST_F(ShareTest, AFullQueueRefusesItemsUntilThereIsRoom) {
+TEST_F(ShareTest, FullQueueReportsItsLimitAndRecovers) {
   std::vector<std::shared_ptr<Answer>> accepted;
   for (int i = 0; i < 10; ++i) accepted.push_back(Submit(Of("ann", "a", i)));
   auto over = Submit(Of("ann", "a", 10));
@@ -75,7 +75,7 @@ TEST_F(ShareTest, AFullQueueRefusesItemsUntilThereIsRoom) {
   EXPECT_FALSE(Submit(Of("eve", "e", 1))->called);
 }
 
-TEST_F(ShareTest, CancellingFreesRoomInTheQueue) {
+TEST_F(ShareTest, CancellingFreesQueueSpace) {
   for (int i = 0; i < 10; ++i) Submit(Of("ann", "a", i));
   fleet.CancelJob("a");
   EXPECT_FALSE(Submit(Of("ann", "b", 1))->called);

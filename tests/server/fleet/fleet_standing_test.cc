@@ -16,7 +16,7 @@ using ::testing::SizeIs;
 
 class StandingTest : public ::testing::Test, protected Harness {};
 
-TEST_F(StandingTest, ADrainedWorkerFinishesItsLeasesAndGetsNoMoreUntilItIsResumed) {
+TEST_F(StandingTest, DrainedWorkerFinishesAndGetsNoNewWork) {
   auto begun = Submit(Item("job", 1));
   auto queued = Submit(Item("job", 2));
   FakeWorker worker = FakeWorker::Both("w", 2);
@@ -56,7 +56,7 @@ TEST_F(StandingTest, DrainingDoesNotCountAsAnAttempt) {
   EXPECT_FALSE(answer->called);
 }
 
-TEST_F(StandingTest, ARemovedWorkerIsRefusedUntilItIsResumed) {
+TEST_F(StandingTest, RemovedWorkerIsRejectedUntilResumed) {
   auto answer = Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
@@ -96,7 +96,7 @@ TEST_F(StandingTest, WorkOfADrainedTargetFailsWithTheReason) {
   EXPECT_THAT(std::string(answer->result.status().message()), HasSubstr("w (drained)"));
 }
 
-TEST_F(StandingTest, AnIdleWorkerTakesQueuedLeasesOfASlowOne) {
+TEST_F(StandingTest, IdleWorkerStealsFromASlowOne) {
   std::vector<std::shared_ptr<Answer>> answers;
   for (int i = 0; i < 8; ++i) answers.push_back(Submit(Item("job", i)));
   FakeWorker slow = FakeWorker::Both("slow", 8);
@@ -130,7 +130,7 @@ TEST_F(StandingTest, AnIdleWorkerTakesQueuedLeasesOfASlowOne) {
   EXPECT_EQ(answered, 4);
 }
 
-TEST_F(StandingTest, StandingsSurviveARestartOfTheServer) {
+TEST_F(StandingTest, WorkerStatesSurviveRestart) {
   fleet.Adopt({{.worker_id = "drained", .drained = true},
                {.worker_id = "flagged", .refused = "it lies"},
                {.worker_id = "removed", .refused = "go", .removed = true}});
@@ -151,7 +151,7 @@ TEST_F(StandingTest, StandingsSurviveARestartOfTheServer) {
   EXPECT_EQ(fleet.standings().Of("removed"), Standing{.worker_id = "removed"});
 }
 
-TEST_F(StandingTest, ADrainedWorkerIsDrainedWhenItComesBackAfterALongTime) {
+TEST_F(StandingTest, DrainedWorkerStaysDrainedAfterALongAbsence) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
   ASSERT_TRUE(fleet.Drain("w", false).ok());
@@ -166,7 +166,7 @@ TEST_F(StandingTest, ADrainedWorkerIsDrainedWhenItComesBackAfterALongTime) {
   EXPECT_THAT(worker.started, IsEmpty());
 }
 
-TEST(FlagTest, AFlagCallsOnStanding) {
+TEST(FlagTest, StandingCallbackIsCalled) {
   std::vector<std::string> told;
   Fleet* fleet = nullptr;
   FleetOptions options;
@@ -188,7 +188,7 @@ TEST(FlagTest, AFlagCallsOnStanding) {
   EXPECT_THAT(told, ElementsAre("w", "x"));
 }
 
-TEST_F(StandingTest, AdoptedStandingsApplyToBusyWorkers) {
+TEST_F(StandingTest, AdoptsStatesStoredByAnotherServer) {
   std::deque<FakeWorker> workers;  // pending replies hold pointers to the workers
   for (const char* const name : {"drained", "flagged", "removed", "untouched"}) {
     Submit(Item("job", static_cast<int64_t>(workers.size())));
@@ -223,7 +223,7 @@ TEST_F(StandingTest, AdoptedStandingsApplyToBusyWorkers) {
   EXPECT_FALSE(fleet.Workers().at(0).draining);
 }
 
-TEST_F(StandingTest, AdoptedStandingsDoNotUndoUnstoredChanges) {
+TEST_F(StandingTest, AdoptingKeepsUnstoredChanges) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
   ASSERT_TRUE(fleet.Drain("w", false).ok());
@@ -255,7 +255,7 @@ TEST_F(StandingTest, AdoptedStandingsDoNotUndoUnstoredChanges) {
   EXPECT_TRUE(fleet.standings().Of("w").drained) << "the store now decides";
 }
 
-TEST_F(StandingTest, WorkersWithAStandingAreListedWhileDisconnected) {
+TEST_F(StandingTest, ListsAbsentWorkersWithSpecialStates) {
   fleet.Adopt({{.worker_id = "a", .drained = true},
                {.worker_id = "c", .refused = "it lies"},
                {.worker_id = "d", .refused = "go", .removed = true}});
@@ -281,7 +281,7 @@ TEST_F(StandingTest, WorkersWithAStandingAreListedWhileDisconnected) {
   EXPECT_TRUE(absl::IsNotFound(fleet.Remove("nobody").status()));
 }
 
-TEST_F(StandingTest, LeasesAreNotTakenForAnotherTarget) {
+TEST_F(StandingTest, OnlySlowWorkerKeepsItsWork) {
   for (int i = 0; i < 4; ++i) Submit(Item("job", i));
   FakeWorker slow = FakeWorker::Both("slow", 4);
   slow.Call(fleet);

@@ -43,7 +43,7 @@ TEST_F(LeaseBookTest, ALeaseIsFoundByItsIdAndItsWorkerUntilItEnds) {
   EXPECT_THAT(book_.queue().TakeFresh(), SizeIs(1));
 }
 
-TEST_F(LeaseBookTest, AnItemIsGivenUpAfterItsAttempts) {
+TEST_F(LeaseBookTest, ItemFailsAfterMaxAttempts) {
   Add();
   for (int attempt = 1; attempt < options_.max_attempts; ++attempt) {
     EXPECT_FALSE(book_.End(Grant("w")->id, {.why = "silent"}).has_value()) << attempt;
@@ -56,7 +56,7 @@ TEST_F(LeaseBookTest, AnItemIsGivenUpAfterItsAttempts) {
   EXPECT_EQ(book_.counts().granted, 2 * options_.max_attempts - 1);
 }
 
-TEST_F(LeaseBookTest, AnItemThatRanAloneIsBlamedForTheLossOfItsWorker) {
+TEST_F(LeaseBookTest, ItemRunningAloneIsBlamedForALostWorker) {
   Add();
   for (int i = 0; i < 2; ++i) {
     const Lease* lease = Grant("w");

@@ -38,7 +38,7 @@ TEST(ResultCheckTest, AMachineMayBeFasterThanAtItsRegistration) {
   EXPECT_THAT(WhyImpossible(work, Ok(5500, 1), device), HasSubstr("5500"));
 }
 
-TEST(ResultCheckTest, TheDriftOfADisturbedReferenceIsDropped) {
+TEST(ResultCheckTest, DisturbedReferenceIsNotALie) {
   const WorkItem work{.fixed_flops = 1e6};
   const Capabilities device{.peak_gflops = 100};
   const auto dropped = [&](record::MeasureResult result) {
@@ -54,7 +54,7 @@ TEST(ResultCheckTest, TheDriftOfADisturbedReferenceIsDropped) {
   EXPECT_THAT(WhyImpossible(work, dropped(Ok(7900, 1.9)), device), HasSubstr("7900"));
 }
 
-TEST(ResultCheckTest, SamplesMustBeNumbers) {
+TEST(ResultCheckTest, RejectsInvalidSamples) {
   record::MeasureResult result = Ok(100);
   result.samples_ns = {100, -5};
   EXPECT_THAT(WhyImpossible({}, result, {}), HasSubstr("-5"));

@@ -11,7 +11,7 @@ using ::testing::IsEmpty;
 
 const Standing kDrained{.worker_id = "w", .drained = true};
 
-TEST(StandingsTest, AnUnknownNameIsNeitherDrainedNorRefused) {
+TEST(StandingsTest, UnknownWorkerMayWork) {
   Standings standings;
   EXPECT_TRUE(standings.MayWork("w"));
   EXPECT_EQ(standings.Of("w"), Standing{.worker_id = "w"});
@@ -19,7 +19,7 @@ TEST(StandingsTest, AnUnknownNameIsNeitherDrainedNorRefused) {
   EXPECT_FALSE(standings.Unstored("w").has_value());
 }
 
-TEST(StandingsTest, AChangeIsUnstoredUntilItIsStored) {
+TEST(StandingsTest, ChangeIsPendingUntilStored) {
   Standings standings;
   standings.Change(kDrained, /*drained=*/true, /*refused=*/false);
   EXPECT_TRUE(standings.IsDrained("w"));
@@ -39,7 +39,7 @@ TEST(StandingsTest, AChangeIsUnstoredUntilItIsStored) {
   EXPECT_FALSE(standings.Unstored("w").has_value());
 }
 
-TEST(StandingsTest, AdoptingKeepsUnstoredChanges) {
+TEST(StandingsTest, AdoptUpdatesStatesButKeepsUnstoredChanges) {
   Standings standings;
   standings.Change(kDrained, true, false);
   const Standing removed{.worker_id = "r", .refused = "go", .removed = true};

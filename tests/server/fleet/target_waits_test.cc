@@ -51,7 +51,7 @@ TEST_F(TargetWaitsTest, ACallIsAnsweredWhenAWorkerOfItsTargetRegisters) {
   EXPECT_EQ((*Await("a", now_))->value().key, "a") << "answered at once";
 }
 
-TEST_F(TargetWaitsTest, AtItsDeadlineACallFailsWithAdvice) {
+TEST_F(TargetWaitsTest, CallFailsWithAdviceAtItsDeadline) {
   const Answer first = Await("a", now_ + absl::Seconds(1));
   const Answer second = Await("a", now_ + absl::Seconds(2));
   waits_.Expire(now_);
@@ -68,7 +68,7 @@ TEST_F(TargetWaitsTest, TheNumberOfCallsIsLimited) {
   EXPECT_TRUE(absl::IsResourceExhausted((*Await("a", now_))->status()));
 }
 
-TEST_F(TargetWaitsTest, ClosingAnswersCallsAndLaterOnes) {
+TEST_F(TargetWaitsTest, CloseAnswersPendingAndLaterCalls) {
   const Answer before = Await("a", now_);
   waits_.Close();
   RunDeferred();

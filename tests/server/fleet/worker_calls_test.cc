@@ -74,7 +74,7 @@ TEST_F(WorkerCallsTest, ACallIsHeldUntilThereIsWork) {
   EXPECT_THAT(calls_.Idle(), IsEmpty());
 }
 
-TEST_F(WorkerCallsTest, ACallIsHeldForMaxWaitAndNotWithoutIt) {
+TEST_F(WorkerCallsTest, CallIsHeldForItsMaxWaitOnly) {
   Worker& worker = AddWorker("w");
   Call(worker);
   calls_.Tick(clock_.Now() + kWait / 2);
@@ -86,7 +86,7 @@ TEST_F(WorkerCallsTest, ACallIsHeldForMaxWaitAndNotWithoutIt) {
   EXPECT_TRUE(reply_.has_value());
 }
 
-TEST_F(WorkerCallsTest, AWorkerWithoutFreeSlotsGetsNoLeases) {
+TEST_F(WorkerCallsTest, FullWorkerIsNotIdle) {
   Worker& worker = AddWorker("w");
   worker.free_build_slots = worker.free_run_slots = 0;
   Call(worker);
@@ -119,7 +119,7 @@ TEST_F(WorkerCallsTest, AnAbandonedCallIsNotAnswered) {
   EXPECT_FALSE(reply_.has_value());
 }
 
-TEST_F(WorkerCallsTest, ARefusedWorkerDropsItsLeasesAndResults) {
+TEST_F(WorkerCallsTest, RefusedWorkerDropsAllLeasesAndResults) {
   calls_.Refuse({.held = {{.lease_id = "a"}}, .finished = {{.lease_id = "b"}}}, {.why = "why"},
                 [this](SynchronizeReply reply) { reply_ = std::move(reply); });
   RunDeferred();
@@ -128,7 +128,7 @@ TEST_F(WorkerCallsTest, ARefusedWorkerDropsItsLeasesAndResults) {
   EXPECT_EQ(reply_->refused, "why");
 }
 
-TEST_F(WorkerCallsTest, NewsWaitsForACommitWhileTheWorkerIsBusy) {
+TEST_F(WorkerCallsTest, BusyWorkerWaitsForTheCommit) {
   Worker& worker = AddWorker("w");
   AddWork();
   Call(worker);
@@ -143,7 +143,7 @@ TEST_F(WorkerCallsTest, NewsWaitsForACommitWhileTheWorkerIsBusy) {
   EXPECT_THAT(reply_->durable, ElementsAre("old"));
 }
 
-TEST_F(WorkerCallsTest, ClosingAnswersEveryCallAndLaterOnes) {
+TEST_F(WorkerCallsTest, CloseAnswersPendingAndLaterCalls) {
   Worker& worker = AddWorker("w");
   Call(worker);
   calls_.Close();

@@ -56,7 +56,7 @@ TEST_F(WorkerRegistryTest, ADrainedWorkerIsNotARunner) {
   EXPECT_THAT(registry_.WhyNoRunner("u"), HasSubstr("registered: t"));
 }
 
-TEST_F(WorkerRegistryTest, TheOnlyTargetHasAConnectedWorker) {
+TEST_F(WorkerRegistryTest, OnlyTargetMustBeConnected) {
   EXPECT_TRUE(absl::IsUnavailable(registry_.ChooseTarget("").status()));
   Worker& worker = Add("a", "t");
   EXPECT_EQ(registry_.ChooseTarget("")->text, "t text");
@@ -67,7 +67,7 @@ TEST_F(WorkerRegistryTest, TheOnlyTargetHasAConnectedWorker) {
   EXPECT_EQ(registry_.ChooseTarget("t")->key, "t") << "its worker may come back";
 }
 
-TEST_F(WorkerRegistryTest, ANameBelongsToItsCredentialsAndToTheNewestProcess) {
+TEST_F(WorkerRegistryTest, NameBelongsToCredentialsAndNewestProcess) {
   WorkerReport report{.worker_id = "a", .epoch = "1", .identity = "ann"};
   EXPECT_EQ(WhyTurnedAway(report), "");
   Worker& worker = registry_.Add("a");
@@ -88,7 +88,7 @@ TEST_F(WorkerRegistryTest, ANameBelongsToItsCredentialsAndToTheNewestProcess) {
   EXPECT_EQ(WhyTurnedAway(report), "go");
 }
 
-TEST(CommitCountTest, NewsWaitsOnlyForCommitsThatHadBegun) {
+TEST(CommitCountTest, AwaitsOnlyCommitsAlreadyStarted) {
   CommitCount commits;
   commits.begun = 1;
   commits.Await();

@@ -15,7 +15,7 @@ std::string Why(const absl::StatusOr<RecordedSet>& set) {
   return std::string(set.status().message());
 }
 
-TEST(RecordedSetTest, IsReadBackUnchanged) {
+TEST(RecordedSetTest, RoundTrips) {
   const RecordedSet set = SmallSet();
   const std::string bytes = EncodeRecordedSet(set);
   const auto read = DecodeRecordedSet(bytes);
@@ -44,7 +44,7 @@ TEST(RecordedSetTest, EveryChangedByteIsRefused) {
   }
 }
 
-TEST(RecordedSetTest, SaysWhatIsWrong) {
+TEST(RecordedSetTest, ErrorsNameTheCause) {
   std::string bytes = EncodeRecordedSet(SmallSet());
   std::string newer = bytes;
   newer.replace(newer.find(" 1\n"), 3, " 2\n");
@@ -57,7 +57,7 @@ TEST(RecordedSetTest, SaysWhatIsWrong) {
   EXPECT_FALSE(DecodeRecordedSet(bytes).ok());
 }
 
-TEST(RecordedSetTest, ContentThatContradictsItselfIsRefused) {
+TEST(RecordedSetTest, RejectsInconsistentContent) {
   RecordedSet set = SmallSet();
   set.candidates[3].measurement = 100000;
   EXPECT_THAT(Why(DecodeRecordedSet(EncodeRecordedSet(set))), HasSubstr("measurement 100000"));
@@ -72,7 +72,7 @@ TEST(RecordedSetTest, ContentThatContradictsItselfIsRefused) {
   EXPECT_THAT(Why(DecodeRecordedSet(EncodeRecordedSet(set))), HasSubstr("measurement 1"));
 }
 
-TEST(SetFolderTest, TheRepositorysSetsOpenAndOtherNamesAreListed) {
+TEST(SetFolderTest, OpensStoredSetsAndListsThemOnError) {
   const std::string folder = "tests/bench/recorded";
   const auto names = RecordedSetNames(folder);
   ASSERT_TRUE(names.ok()) << names.status();

@@ -27,7 +27,7 @@ std::unique_ptr<Bench> Open(RecordedSet set) {
   return *std::move(bench);
 }
 
-TEST(RunTest, EveryStrategyStaysInsideAndRepeatsNothing) {
+TEST(RunTest, StrategiesStayInTheSetWithoutRepeats) {
   const auto bench = Open(SmallSet());
   for (const std::string& strategy : search::SearchStrategyNames()) {
     const auto run =
@@ -39,7 +39,7 @@ TEST(RunTest, EveryStrategyStaysInsideAndRepeatsNothing) {
   }
 }
 
-TEST(RunTest, AnExhaustiveSearchRunsEveryProgramOnce) {
+TEST(RunTest, ExhaustiveSearchMeetsEveryProgramOnce) {
   const auto bench = Open(SmallSet());
   const auto run = RunSearch(
       *bench, {.strategy = "grid", .cost_model = "random", .trials = 1000, .stop_at_best = false});
@@ -64,7 +64,7 @@ TEST(RunTest, ProposalsThatAreNotRecordedAreRefusedAndCounted) {
   EXPECT_EQ(run->trials.size(), 96u);
 }
 
-TEST(RunTest, ItEndsWithTheBestKnown) {
+TEST(RunTest, StopsAtTheBestKnown) {
   const auto bench = Open(SmallSet());
   const auto run =
       RunSearch(*bench, {.strategy = "droplet", .cost_model = "xgboost", .trials = 144});
@@ -87,7 +87,7 @@ TEST(RunTest, ResultsOfAnotherSetGuideTheFirstTrials) {
             Area(*without, bench->best_latency_ns(), 16));
 }
 
-TEST(RelatedSetTest, TheModelAloneTakesOverNoCandidates) {
+TEST(RelatedSetTest, ModelOnlyTransferHasNoSeeds) {
   const auto bench = Open(SmallSet());
   const task::Transfer transfer = TransferFromSet(*bench, bench->spaces(), 1);
   ASSERT_FALSE(transfer.seeds.empty());
@@ -108,7 +108,7 @@ TEST(RelatedSetTest, TheModelAloneTakesOverNoCandidates) {
   }
 }
 
-TEST(RelatedSetTest, DrawsAreOfTheSeed) {
+TEST(RelatedSetTest, DrawsDependOnTheSeed) {
   const auto all = Open(SmallSet())->Results();
   EXPECT_EQ(DrawResults(all, 10, 1).size(), 10u);
   EXPECT_EQ(DrawResults(all, 1000, 1).size(), all.size());
@@ -144,7 +144,7 @@ Experiment SmallExperiment() {
           .trials = 48};
 }
 
-TEST(ExperimentTest, GivesTheSameTablesEachTimeAndOnAnyNumberOfThreads) {
+TEST(ExperimentTest, IsDeterministicForAnyNumberOfThreads) {
   Benches benches;
   benches["small"] = Open(SmallSet());
   const auto first = RunExperiment(SmallExperiment(), benches, 1);
@@ -161,7 +161,7 @@ TEST(ExperimentTest, GivesTheSameTablesEachTimeAndOnAnyNumberOfThreads) {
   EXPECT_THAT(SummaryText(*first), HasSubstr("| random |"));
 }
 
-TEST(ExperimentTest, ABaselineThatIsNotAVariantIsRefused) {
+TEST(ExperimentTest, RejectsAnUnknownBaseline) {
   Benches benches;
   benches["small"] = Open(SmallSet());
   Experiment experiment = SmallExperiment();
@@ -175,7 +175,7 @@ TEST(ExperimentTest, ABaselineThatIsNotAVariantIsRefused) {
               AllOf(HasSubstr("evolutionary on small"), HasSubstr("oracle")));
 }
 
-TEST(ExperimentTest, ALimitedSpaceHasTheBestKnownOfTheWhole) {
+TEST(ExperimentTest, LimitedSpaceKeepsTheBestKnown) {
   RecordedSet set = SmallSet();
   set.spaces[0] +=
       "b1 = cache_read(b0, \"B\", \"global\")\n"

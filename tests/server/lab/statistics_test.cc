@@ -15,7 +15,7 @@ TEST(StatisticsTest, MedianAndGeometricMean) {
 
 double Ratio(const std::vector<SeedValues>& drawn) { return MedianRatio(drawn[0], drawn[1]); }
 
-TEST(BootstrapTest, TheIntervalHoldsTheValueAndIsTheSameEachTime) {
+TEST(BootstrapTest, IntervalContainsTheValueDeterministically) {
   const SeedValues half = {{10, 11, 9, 10, 10}, {20, 22, 18, 21, 19}};
   const SeedValues whole = {{20, 19, 21, 20, 22}, {41, 39, 40, 38, 42}};
   const Interval ratio = Bootstrap({half, whole}, Ratio);
@@ -65,7 +65,7 @@ TEST(MetricsTest, TrialsAndSecondsToAShare) {
   EXPECT_EQ(SecondsTo(run, 99, 2, 1.0, false), -1);
 }
 
-TEST(MetricsTest, AnEndedRunStaysWhereItWas) {
+TEST(MetricsTest, FinishedRunKeepsItsShare) {
   const RunResult run = RunOf({200, 100});
   EXPECT_EQ(ShareAt(run, 100, 1), 0.5);
   EXPECT_EQ(ShareAt(run, 100, 50), 1.0);

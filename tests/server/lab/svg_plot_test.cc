@@ -74,7 +74,7 @@ TEST(SvgPlotTest, OnePointIsEnough) {
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
 }
 
-TEST(SvgPlotTest, TheCheckItselfFindsWhatIsWrong) {
+TEST(SvgPlotTest, WellFormednessCheckDetectsErrors) {
   EXPECT_NE(NotWellFormed("<a><b></a></b>"), "");
   EXPECT_NE(NotWellFormed("<a>x & y</a>"), "");
   EXPECT_NE(NotWellFormed("<a b=\"1>x</a>"), "");

@@ -110,7 +110,7 @@ TEST_P(StrategyTest, ThreadsDoNotChangeTheCandidates) {
   EXPECT_EQ(Run(spaces, *one, first_learner, 3), Run(spaces, *four, second_learner, 3));
 }
 
-TEST_P(StrategyTest, ARestoredSearchContinuesIdentically) {
+TEST_P(StrategyTest, RestoredStrategyContinuesIdentically) {
   const TestSpaces spaces = MatmulSpaces();
   Learner learner(&spaces), restored_learner(&spaces);
   const auto strategy = Create(spaces);
@@ -124,7 +124,7 @@ TEST_P(StrategyTest, ARestoredSearchContinuesIdentically) {
             Run(spaces, *restored, restored_learner, 3, /*event=*/3));
 }
 
-TEST_P(StrategyTest, RefusesStatesThatAreNotItsOwn) {
+TEST_P(StrategyTest, RejectsForeignStates) {
   const TestSpaces spaces = MatmulSpaces(), others = TinySpace(8);
   Learner learner(&spaces);
   const auto strategy = Create(spaces);
@@ -195,7 +195,7 @@ TEST_P(StrategyTest, ExhaustedSpaceEnds) {
   EXPECT_TRUE(strategy->Propose(5, 99, nullptr)->empty());
 }
 
-TEST_P(StrategyTest, AbsurdResultsDoNoHarm) {
+TEST_P(StrategyTest, ToleratesExtremeResults) {
   const TestSpaces spaces = MatmulSpaces();
   Learner learner(&spaces);
   const auto strategy = Create(spaces);
@@ -225,7 +225,7 @@ TEST_P(StrategyTest, AbsurdResultsDoNoHarm) {
   }
 }
 
-TEST_P(StrategyTest, WorksWithEveryModelAndWithNone) {
+TEST_P(StrategyTest, WorksWithAndWithoutEveryModel) {
   const TestSpaces spaces = MatmulSpaces();
   for (const std::string& name : cost_model::CostModelNames()) {
     const auto model = *cost_model::CreateCostModel(name, {});
@@ -288,7 +288,7 @@ TEST_P(SeededStrategyTest, ProposesSeedsAmongTheFirstAndNothingTwice) {
   }
 }
 
-TEST_P(SeededStrategyTest, OneByOneASeedIsEveryFourthProposal) {
+TEST_P(SeededStrategyTest, EveryFourthSingleProposalIsASeed) {
   const TestSpaces spaces = MatmulSpaces();
   const Candidates seeds = Drawn(spaces, 2);
   const auto strategy = Create(spaces, seeds);
@@ -302,7 +302,7 @@ TEST_P(SeededStrategyTest, OneByOneASeedIsEveryFourthProposal) {
   EXPECT_EQ(all[4], seeds[1]);
 }
 
-TEST_P(SeededStrategyTest, ARestoredSearchContinuesIdentically) {
+TEST_P(SeededStrategyTest, RestoredStrategyContinuesIdentically) {
   const TestSpaces spaces = MatmulSpaces();
   const Candidates seeds = Drawn(spaces, 6);
   Learner learner(&spaces), restored_learner(&spaces);
@@ -347,7 +347,7 @@ INSTANTIATE_TEST_SUITE_P(Registered, StrategyTest, testing::ValuesIn(SearchStrat
                            return absl::StrReplaceAll(info.param, {{"-", "_"}});
                          });
 
-TEST(SearchRegistryTest, RefusesUnknownNamesAndInvalidContexts) {
+TEST(SearchRegistryTest, RejectsUnknownAndInvalidStrategies) {
   const TestSpaces spaces = TinySpace(3);
   const absl::Status unknown = CreateSearchStrategy("guess", spaces.Context(1)).status();
   EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);

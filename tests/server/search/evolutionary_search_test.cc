@@ -20,7 +20,7 @@ TEST(EvolutionarySearchTest, LearnsFromResults) {
   EXPECT_LT(evolved.late, 0.85 * random.late);
 }
 
-TEST(EvolutionarySearchTest, ChainsLearnToo) {
+TEST(EvolutionarySearchTest, MetropolisChainsLearn) {
   const Progress evolved = RunRecorded("evolutionary-metropolis");
   EXPECT_LT(evolved.late, 0.75 * evolved.opening);
 }
@@ -35,7 +35,7 @@ TEST(EvolutionarySearchTest, TheDraftMakesTheFirstTrialsGood) {
   }
 }
 
-TEST(EvolutionarySearchTest, NoSpaceFillsMoreThanHalfOfABatchWhileOneIsUntried) {
+TEST(EvolutionarySearchTest, UntriedSpacesLimitOthersToHalfABatch) {
   TestSpaces spaces = MatmulSpaces(512);
   const auto strategy = *CreateSearchStrategy("evolutionary-drafted", spaces.Context(3));
   // Results are known for one space only, all very fast; the other spaces are untried.

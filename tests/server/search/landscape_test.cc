@@ -27,7 +27,7 @@ const Progress& RecordedAtRandom() {
   return progress;
 }
 
-TEST(GridSearchTest, EnumeratesInOrderAndMissesNothing) {
+TEST(GridSearchTest, EnumeratesEverythingInOrder) {
   TestSpaces spaces(64);
   spaces.Add("two", R"(
 b0 = block("C")
@@ -77,7 +77,7 @@ TEST(BayesianSearchTest, ProposesBetterOnceItHasLearnt) {
   EXPECT_LT(RunRecorded("bayesian").late, 0.85 * RecordedAtRandom().late);
 }
 
-TEST(BayesianSearchTest, LearnsALandscapeUnrelatedToTheDraft) {
+TEST(BayesianSearchTest, LearnsWithoutADraft) {
   EXPECT_LT(MeanRegret("bayesian", 160, kSeeds), 0.7 * RandomRegret(160));
 }
 

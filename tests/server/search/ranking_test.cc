@@ -48,13 +48,13 @@ TEST_F(RankingTest, WithoutResultsTheDraftLeads) {
   EXPECT_EQ(ranking.Score(0.25, 1, /*learnt=*/false), 0.25);
 }
 
-TEST_F(RankingTest, WithoutADraftTheModelsWordIsTheScore) {
+TEST_F(RankingTest, WithoutADraftTheModelDecides) {
   const Ranking ranking = Ranking::Of(context_, history_, /*has_draft=*/false);
   EXPECT_EQ(ranking.Score(0.25, 0.5, /*learnt=*/true), 0.5);
   EXPECT_EQ(ranking.Score(0.25, 0.5, /*learnt=*/false), 0);
 }
 
-TEST_F(RankingTest, AModelThatIsBetterThanTheDraftReplacesIt) {
+TEST_F(RankingTest, AccurateModelOutweighsTheDraft) {
   const auto unrelated = [](double cycles) {
     return 1000 + static_cast<double>(Rng(std::bit_cast<uint64_t>(cycles)).Below(1000));
   };
@@ -64,7 +64,7 @@ TEST_F(RankingTest, AModelThatIsBetterThanTheDraftReplacesIt) {
   EXPECT_GT(Ranking::Of(context_, history_, /*has_draft=*/true).model_weight(), 0.8);
 }
 
-TEST_F(RankingTest, AModelThatGuessesLosesItsSay) {
+TEST_F(RankingTest, InaccurateModelLosesWeight) {
   uint64_t guess = 0;
   for (uint64_t event = 0; event < 6; ++event) {
     Round(
@@ -86,7 +86,7 @@ TEST_F(RankingTest, ResultsCalibrateTheDraftPerSpace) {
   EXPECT_LT(ratio, 3.0);
 }
 
-TEST_F(RankingTest, FailuresScoreNothing) {
+TEST_F(RankingTest, FailuresScoreZero) {
   Round(1, 0, [](double cycles) { return cycles; }, [](double) { return 0.5; });
   const Measured failed{CandidateOf(context_, history_.entries()[0].point),
                         record::Outcome::kWrongOutput, 0};

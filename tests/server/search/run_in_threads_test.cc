@@ -26,7 +26,7 @@ TEST(RunInThreads, CallsEachOnce) {
   }
 }
 
-TEST(RunInThreads, AnExceptionReachesTheCallerAfterAllThreadsHaveReturned) {
+TEST(RunInThreads, RethrowsAfterAllThreadsReturn) {
   for (const size_t thrower : {0, 1, 3}) {
     std::atomic<int> returned = 0;
     EXPECT_THROW(RunInThreads(4,

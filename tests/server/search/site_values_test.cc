@@ -45,7 +45,7 @@ TEST(SiteValuesTest, ALongLoopIsListedInEvenTiles) {
   for (size_t i = 0; i < lists.Count(site); ++i) EXPECT_TRUE(site.IsLegal(lists.At(site, i)));
 }
 
-TEST(SiteValuesTest, HopsAreLegalDifferentAndChangeOneSite) {
+TEST(SiteValuesTest, HopsAreLegalDistinctAndChangeOneSite) {
   const TestSpaces spaces = MatmulSpaces(96);
   for (const auto& space : spaces.spaces()) {
     Rng rng(11);

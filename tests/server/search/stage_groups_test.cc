@@ -44,7 +44,7 @@ TEST(StageGroupsTest, DecisionsOfASoftmaxBelongToItsStages) {
   EXPECT_THAT(groups.of_decisions(), ElementsAre(kResult, kResult, kSum, kExp, kMax));
 }
 
-TEST(StageGroupsTest, StatementsAndPartialResultsBelongToTheirStage) {
+TEST(StageGroupsTest, StatementsBelongToTheirStages) {
   const TestSpaces spaces = SoftmaxSpace();
   const space::DesignSpace& space = *spaces.spaces()[0];
   const StageGroups groups = StageGroups::Of(space);
@@ -71,7 +71,7 @@ TEST(StageGroupsTest, APackedMatrixProductIsOneGroup) {
   }
 }
 
-TEST(StageGroupsTest, StagesThatAreComputedInAnotherAndDecideNothingJoinItsGroup) {
+TEST(StageGroupsTest, StagesWithoutDecisionsJoinTheirConsumer) {
   TestSpaces spaces("dense_relu", {"m=64", "n=64", "k=64"});
   spaces.Add("fused", R"(
 b0 = block("C")
@@ -103,7 +103,7 @@ vectorize(l8)
   EXPECT_THAT(apart.OfStatements(program), ElementsAre(0, 1));
 }
 
-TEST(StageGroupsTest, MergedDecisionsAreThoseOfTheBetterParentOfEachStage) {
+TEST(StageGroupsTest, MergeTakesTheBetterParentPerStage) {
   const TestSpaces spaces = SoftmaxSpace();
   const StageGroups groups = StageGroups::Of(*spaces.spaces()[0]);
   const std::vector<int64_t> a = {1, 8, 16, 48, 64}, b = {2, 16, 48, 64, 32};
@@ -178,7 +178,7 @@ TEST_F(StageScoresTest, AreSumsOfTheRowsOfEachStage) {
   }
 }
 
-TEST_F(StageScoresTest, AreNotThereForModelsThatDoNotScoreStatements) {
+TEST_F(StageScoresTest, AreEmptyForModelsWithoutStatementScores) {
   Rng rng(1);
   const std::vector<EvaluationPtr> evaluations =
       evaluator_.Evaluate({Point{0, *context_.spaces[0]->Sample(rng)}});

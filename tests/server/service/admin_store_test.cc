@@ -114,7 +114,7 @@ class AdminStoreTest : public ::testing::Test, protected ServiceHarness {
   std::unique_ptr<AdminStub> admin_;
 };
 
-TEST_F(AdminStoreTest, AnExportOfOneServerIsImportedByAnotherOnce) {
+TEST_F(AdminStoreTest, ExportIsImportedOnceByAnotherServer) {
   Tune(20);
   const std::vector<v1::Record> records = All(*this);
   ASSERT_GE(records.size(), 20u);
@@ -145,7 +145,7 @@ TEST_F(AdminStoreTest, AnExportOfOneServerIsImportedByAnotherOnce) {
             grpc::StatusCode::NOT_FOUND);
 }
 
-TEST_F(AdminStoreTest, EachFilterHoldsForListsAndExports) {
+TEST_F(AdminStoreTest, FiltersApplyToListsAndExports) {
   const v1::Job first = Tune(12);
   const v1::Job second = Tune(12, "fake other 9");
   const std::vector<v1::Record> all = All(*this);
@@ -208,7 +208,7 @@ TEST_F(AdminStoreTest, EachFilterHoldsForListsAndExports) {
   EXPECT_TRUE(bests[0].id() == best.record().id() || bests[1].id() == best.record().id());
 }
 
-TEST_F(AdminStoreTest, ImportedConfirmationsAreKnownToTheNearestAndARevalidation) {
+TEST_F(AdminStoreTest, NearestAndRevalidateUseImportedConfirmations) {
   const v1::Job tuned = Tune(150);
   ASSERT_EQ(tuned.state(), v1::JOB_STATE_DONE) << tuned.error();
   ASSERT_TRUE(Import(other_, Export(*this).text).status.ok());
@@ -245,7 +245,7 @@ TEST_F(AdminStoreTest, ImportedConfirmationsAreKnownToTheNearestAndARevalidation
   EXPECT_EQ(All(other_, unpublished).size(), 0u) << "published now";
 }
 
-TEST_F(AdminStoreTest, BadListsAreRefusedWithTheField) {
+TEST_F(AdminStoreTest, InvalidListRequestNamesTheField) {
   struct Case {
     const char* field;
     std::function<void(v1::ListRecordsRequest&)> spoil;
@@ -268,7 +268,7 @@ TEST_F(AdminStoreTest, BadListsAreRefusedWithTheField) {
   }
 }
 
-TEST_F(AdminStoreTest, ABadImportNamesItsLineAndLeavesNothing) {
+TEST_F(AdminStoreTest, BadImportNamesTheLineAndAddsNothing) {
   Tune(8);
   const std::string good = Export(*this).text;
   const size_t records = All(*this).size();
@@ -324,7 +324,7 @@ TEST_F(AdminStoreTest, ABadImportNamesItsLineAndLeavesNothing) {
   EXPECT_EQ(Import(other_, good).counts.added(), static_cast<int64_t>(records));
 }
 
-TEST_F(AdminStoreTest, AnInterruptedImportStoresNothing) {
+TEST_F(AdminStoreTest, AbortedImportAddsNothing) {
   Tune(8);
   const std::string good = Export(*this).text;
   {
@@ -342,7 +342,7 @@ TEST_F(AdminStoreTest, AnInterruptedImportStoresNothing) {
   EXPECT_TRUE(Import(other_, good).status.ok());
 }
 
-TEST_F(AdminStoreTest, ABackupIsACompleteStore) {
+TEST_F(AdminStoreTest, BackupIsACompleteStore) {
   Tune(8);
   const std::string path = folder + "/copy.db";
   v1::BackupStoreResponse report;
@@ -358,7 +358,7 @@ TEST_F(AdminStoreTest, ABackupIsACompleteStore) {
   EXPECT_EQ((*copy)->Query({.page_size = 1000})->size(), All(*this).size());
 }
 
-TEST_F(AdminStoreTest, CompactionReportsRemovedRowsAndKeepsTheBest) {
+TEST_F(AdminStoreTest, CompactionReportsRemovalsAndKeepsTheBest) {
   Tune(30);
   const size_t before = All(*this).size();
   v1::CompactStoreRequest request;

@@ -51,7 +51,7 @@ TEST_F(AdminWorkersTest, AWorkerIsDrainedAndResumed) {
   EXPECT_EQ(Drain("nobody", false, &info).error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
-TEST_F(AdminWorkersTest, ARemovedWorkerIsTurnedAwayUntilItIsResumed) {
+TEST_F(AdminWorkersTest, RemovedWorkerIsRejectedUntilResumed) {
   v1::RemoveWorkerRequest request;
   request.set_id("w");
   v1::RemoveWorkerResponse removed;
@@ -74,7 +74,7 @@ TEST_F(AdminWorkersTest, ARemovedWorkerIsTurnedAwayUntilItIsResumed) {
   EXPECT_EQ(reply_.refused(), "");
 }
 
-TEST_F(AdminWorkersTest, StandingsSurviveARestart) {
+TEST_F(AdminWorkersTest, WorkerStatesSurviveRestart) {
   v1::WorkerInfo info;
   ASSERT_TRUE(Drain("w", false, &info).ok());
   worker_ = "gone";
@@ -109,7 +109,7 @@ TEST_F(AdminWorkersTest, StandingsSurviveARestart) {
   }
 }
 
-TEST_F(AdminWorkersTest, DrainedAndRemovedWorkersAreListedAfterARestart) {
+TEST_F(AdminWorkersTest, DrainedAndRemovedWorkersAreListedAfterRestart) {
   v1::WorkerInfo info;
   ASSERT_TRUE(Drain("w", false, &info).ok());
   worker_ = "gone";
@@ -140,7 +140,7 @@ TEST_F(AdminWorkersTest, DrainedAndRemovedWorkersAreListedAfterARestart) {
   EXPECT_FALSE(page.workers(0).connected());
 }
 
-TEST_F(AdminWorkersTest, AFlagOutlivesTheServer) {
+TEST_F(AdminWorkersTest, FlagSurvivesRestart) {
   v1::Job job;
   ASSERT_TRUE(Call(*tuning, &v1::TuningService::Stub::CreateJob, Request(10), &job).ok());
   v1::SynchronizeRequest request = RemoteWorker::Hello("w");

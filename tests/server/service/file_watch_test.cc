@@ -26,7 +26,7 @@ class FileWatchTest : public ::testing::Test {
   std::string folder_, tokens_, key_;
 };
 
-TEST_F(FileWatchTest, AFileThatIsReplacedHasChangedOnce) {
+TEST_F(FileWatchTest, ReplacedFileIsReportedOnce) {
   FileWatch watch({tokens_, key_});
   EXPECT_FALSE(watch.Changed());
   ASSERT_TRUE(WriteFileAtomically(tokens_, "two").ok()) << "the size is unchanged";
@@ -34,21 +34,21 @@ TEST_F(FileWatchTest, AFileThatIsReplacedHasChangedOnce) {
   EXPECT_FALSE(watch.Changed());
 }
 
-TEST_F(FileWatchTest, AFileThatIsWrittenInItsPlaceHasChanged) {
+TEST_F(FileWatchTest, DetectsInPlaceWrites) {
   FileWatch watch({tokens_});
   std::ofstream(tokens_, std::ios::app) << " and more";
   EXPECT_TRUE(watch.Changed());
   EXPECT_FALSE(watch.Changed());
 }
 
-TEST_F(FileWatchTest, AFileWithOtherRightsHasChanged) {
+TEST_F(FileWatchTest, DetectsPermissionChanges) {
   FileWatch watch({tokens_});
   ASSERT_EQ(chmod(tokens_.c_str(), 0640), 0);
   EXPECT_TRUE(watch.Changed()) << "the file may have become private";
   EXPECT_FALSE(watch.Changed());
 }
 
-TEST_F(FileWatchTest, AFileThatIsAwayIsWaitedFor) {
+TEST_F(FileWatchTest, WaitsForAMissingFile) {
   FileWatch watch({tokens_, key_});
   ASSERT_EQ(unlink(tokens_.c_str()), 0);
   EXPECT_FALSE(watch.Changed());

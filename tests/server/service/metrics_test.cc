@@ -37,7 +37,7 @@ std::string Scrape(int port) {
   return answer;
 }
 
-TEST(MetricsTest, ReportsEventsAndTheStateOfTheServer) {
+TEST(MetricsTest, ExportsCountersAndServerState) {
   auto metrics = Metrics::Start(*rpc::Address::Parse("localhost:0"));
   ASSERT_TRUE(metrics.ok()) << metrics.status();
   (*metrics)->OnCall("/hone.v1.TuningService/GetJob", grpc::StatusCode::OK, absl::Milliseconds(3));

@@ -33,7 +33,7 @@ Reference Of(int extent) {
                               .target = target.ToText()})};
 }
 
-TEST(ReferenceCacheTest, NamesAreBoundedAsBytesAre) {
+TEST(ReferenceCacheTest, NumberOfNamesIsBounded) {
   ReferenceCache cache(1 << 20, /*max_names=*/3);
   for (int extent = 1; extent <= 10; ++extent) {
     const Reference reference = Of(extent);

@@ -100,7 +100,7 @@ class SecurityTest : public ::testing::Test, protected ServiceHarness {
   static constexpr int kAdmin = 3;
 };
 
-TEST(AccessTest, EveryMethodHasARow) {
+TEST(AccessTest, EveryMethodHasAnAccessRule) {
   std::set<std::string> methods;
   for (const auto* file :
        {v1::CreateJobRequest::descriptor()->file(), v1::SynchronizeRequest::descriptor()->file(),
@@ -141,7 +141,7 @@ TEST_F(SecurityTest, EveryMethodIsServed) {
   }
 }
 
-TEST_F(SecurityTest, EachRoleHasItsMethods) {
+TEST_F(SecurityTest, EachRoleMayCallItsMethodsOnly) {
   Serve();
   EXPECT_TRUE(List(Dial(kClients, kAnn)).ok());
   EXPECT_TRUE(List(Dial(kClients, kRoot)).ok());
@@ -163,7 +163,7 @@ TEST_F(SecurityTest, EachRoleHasItsMethods) {
   }
 }
 
-TEST_F(SecurityTest, CallersWithoutAValidTokenAreRefused) {
+TEST_F(SecurityTest, UnauthenticatedAndUnknownCallersAreRejected) {
   Serve();
   const absl::Status nobody = List(Dial(kClients, ""));
   EXPECT_EQ(nobody.code(), absl::StatusCode::kUnauthenticated);
@@ -174,7 +174,7 @@ TEST_F(SecurityTest, CallersWithoutAValidTokenAreRefused) {
   EXPECT_THAT(std::string(stranger.message()), Not(HasSubstr("mallory")));
 }
 
-TEST_F(SecurityTest, AUnixSocketNeedsNoToken) {
+TEST_F(SecurityTest, UnixSocketIsProtectedByItsFolder) {
   Serve();
   EXPECT_TRUE(List(Dial(kUnix, "")).ok());
   EXPECT_TRUE(Synchronize(Dial(kUnix, ""), "anybody").ok());
@@ -182,7 +182,7 @@ TEST_F(SecurityTest, AUnixSocketNeedsNoToken) {
   ASSERT_EQ(stat(address.path.c_str(), &info), 0);
 }
 
-TEST_F(SecurityTest, EachListenerServesItsOwn) {
+TEST_F(SecurityTest, EachListenerServesItsRoleOnly) {
   Serve();
   const absl::Status elsewhere = List(Dial(kWorkers, kAnn));
   EXPECT_EQ(elsewhere.code(), absl::StatusCode::kPermissionDenied);
@@ -190,7 +190,7 @@ TEST_F(SecurityTest, EachListenerServesItsOwn) {
   EXPECT_EQ(Synchronize(Dial(kClients, kPi), "pi-07").code(), absl::StatusCode::kPermissionDenied);
 }
 
-TEST_F(SecurityTest, AWorkerCannotCallItselfAnother) {
+TEST_F(SecurityTest, WorkerCannotUseAnotherName) {
   Serve();
   const absl::Status forged = Synchronize(Dial(kWorkers, kPi), "pi-08");
   EXPECT_EQ(forged.code(), absl::StatusCode::kPermissionDenied);
@@ -198,7 +198,7 @@ TEST_F(SecurityTest, AWorkerCannotCallItselfAnother) {
               HasSubstr("worker_id: 'pi-08' is not the caller's, which is pi-07"));
 }
 
-TEST_F(SecurityTest, ACallerOverItsRateLimitIsToldWhenToRetry) {
+TEST_F(SecurityTest, RateLimitReportsRetryDelay) {
   Serve({.calls_per_second = 5});
   const auto ann = Dial(kClients, kAnn);
   absl::Status status;
@@ -209,7 +209,7 @@ TEST_F(SecurityTest, ACallerOverItsRateLimitIsToldWhenToRetry) {
   EXPECT_TRUE(List(Dial(kClients, kRoot)).ok()) << "each caller has its own limit";
 }
 
-TEST_F(SecurityTest, AWithdrawnTokenIsUnknownFromTheNextCallOn) {
+TEST_F(SecurityTest, RevokedTokenIsRejectedAtTheNextCall) {
   Serve();
   const auto ann = Dial(kClients, kAnn);
   ASSERT_TRUE(List(ann).ok());
@@ -259,7 +259,7 @@ TEST_F(SecurityTest, UnknownMethodsAreCountedAsOne) {
   EXPECT_EQ(observer.methods(), std::set<std::string>{"/hone.v1/unknown"});
 }
 
-TEST_F(SecurityTest, TheJobKnowsItsOwner) {
+TEST_F(SecurityTest, JobRecordsItsOwner) {
   Serve();
   RemoteWorker worker(channel, "w");
   v1::Job job;
@@ -269,7 +269,7 @@ TEST_F(SecurityTest, TheJobKnowsItsOwner) {
   EXPECT_EQ(WaitForEnd(job.id()).owner(), "ann");
 }
 
-TEST_F(SecurityTest, TheAuditLogNamesCallersAndContainsNoSecrets) {
+TEST_F(SecurityTest, AuditLogNamesCallersWithoutSecrets) {
   Serve();
   RemoteWorker worker(channel, "w");
   v1::Job job;
@@ -303,7 +303,7 @@ TEST_F(SecurityTest, TheAuditLogNamesCallersAndContainsNoSecrets) {
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
-TEST_F(SecurityTest, TheAuditLogIsCutIntoFiles) {
+TEST_F(SecurityTest, AuditLogIsRotated) {
   auto log = AuditLog::Open(folder + "/a", {.max_bytes = 400, .kept = 2});
   ASSERT_TRUE(log.ok());
   for (int i = 0; i < 20; ++i) {
@@ -321,7 +321,7 @@ TEST_F(SecurityTest, TheAuditLogIsCutIntoFiles) {
   EXPECT_THAT(all, HasSubstr("ann\\n"));
 }
 
-TEST_F(SecurityTest, AddressesBeyondThisMachineNeedBoth) {
+TEST_F(SecurityTest, RemoteAddressesNeedTlsAndAuthentication) {
   ServerOptions options;
   options.listen = {*rpc::Address::Parse("0.0.0.0:0")};
   EXPECT_THAT(std::string(CheckListeners(options).message()), HasSubstr("not encrypted"));
@@ -344,7 +344,7 @@ TEST_F(SecurityTest, AddressesBeyondThisMachineNeedBoth) {
   EXPECT_TRUE(CheckListeners(options).ok());
 }
 
-TEST_F(SecurityTest, UnreadableFieldsAreInvalidAndNamed) {
+TEST_F(SecurityTest, MalformedRequestIsInvalidArgument) {
   Serve();
   const auto raw = [&](const std::string& method, const std::string& bytes) {
     return Raw(channel, method, bytes);
@@ -392,7 +392,7 @@ class InitTest : public SecurityTest {
   }
 };
 
-TEST_F(InitTest, ItsFilesAdmitEachRole) {
+TEST_F(InitTest, GeneratedCredentialsAdmitEachRole) {
   const auto report =
       Initialize({.folder = folder + "/etc", .hosts = {"hone.test"}, .workers = {"pi-07", "pi-08"}},
                  absl::Now());
@@ -458,7 +458,7 @@ TEST_F(InitTest, TheServerListensWhereItsHostsAre) {
   EXPECT_EQ(Value("hone.toml", "listen"), "127.0.0.1:7070");
 }
 
-TEST_F(InitTest, ItOverwritesNothing) {
+TEST_F(InitTest, DoesNotOverwriteFiles) {
   ASSERT_TRUE(Initialize({.folder = folder + "/etc", .hosts = {"a"}}, absl::Now()).ok());
   const std::string before = *ReadFile(folder + "/etc/ca-key.pem");
   const auto again = Initialize({.folder = folder + "/etc", .hosts = {"a"}}, absl::Now());

@@ -86,7 +86,7 @@ TEST_F(ServerTest, RemoteAddressesNeedInsecure) {
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kPermissionDenied);
 }
 
-TEST_F(ServerTest, ShutdownTellsWatchersAndIsQuick) {
+TEST_F(ServerTest, ShutdownNotifiesWatchersQuickly) {
   ASSERT_TRUE(Start().ok());
   RemoteWorker worker(channel, "w");
   worker.slow = 1;  // keeps a fast machine from measuring the whole space
@@ -107,7 +107,7 @@ TEST_F(ServerTest, ShutdownTellsWatchersAndIsQuick) {
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_F(ServerTest, ANewServerContinuesTheJob) {
+TEST_F(ServerTest, NewServerContinuesTheJob) {
   ASSERT_TRUE(Start().ok());
   v1::Job job;
   {
@@ -126,7 +126,7 @@ TEST_F(ServerTest, ANewServerContinuesTheJob) {
   EXPECT_EQ(ended.trials(), 300);
 }
 
-TEST_F(ServerTest, APrivateServerCancelsUnwatchedJobs) {
+TEST_F(ServerTest, PrivateServerCancelsUnwatchedJobs) {
   ASSERT_TRUE(Start({.private_mode = true, .unwatched_limit = absl::Milliseconds(300)}).ok());
   RemoteWorker worker(channel, "w");
   worker.slow = 1;  // keeps a fast machine from measuring the whole space
@@ -137,7 +137,7 @@ TEST_F(ServerTest, APrivateServerCancelsUnwatchedJobs) {
   EXPECT_EQ(WaitForEnd(job.id()).state(), v1::JOB_STATE_CANCELLED);
 }
 
-TEST_F(ServerTest, APrivateServerLeavesNoJobToTheNextOne) {
+TEST_F(ServerTest, PrivateServerCancelsJobsAtShutdown) {
   ASSERT_TRUE(Start({.private_mode = true}).ok());
   v1::Job job;
   {

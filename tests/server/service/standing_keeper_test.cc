@@ -76,7 +76,7 @@ class StandingKeeperTest : public ::testing::Test {
   Replica two_{&clock_, &store_};
 };
 
-TEST_F(StandingKeeperTest, ReplicasDoNotOverwriteEachOthersChanges) {
+TEST_F(StandingKeeperTest, ReplicasDoNotOverwriteEachOther) {
   one_.Call("w");
   two_.Call("w");
   Pass(absl::ZeroDuration());  // both have just read the store
@@ -88,7 +88,7 @@ TEST_F(StandingKeeperTest, ReplicasDoNotOverwriteEachOthersChanges) {
   EXPECT_TRUE(next.fleet.standings().Of("w").drained);
 }
 
-TEST_F(StandingKeeperTest, AReplicaHearsOfDrainsRemovalsAndFlagsWhileItRuns) {
+TEST_F(StandingKeeperTest, ReplicaLearnsOfStateChanges) {
   for (const char* const id : {"drained", "flagged", "removed"}) {
     one_.Call(id);
     two_.Call(id);
@@ -110,7 +110,7 @@ TEST_F(StandingKeeperTest, AReplicaHearsOfDrainsRemovalsAndFlagsWhileItRuns) {
   EXPECT_TRUE(one_.fleet.standings().Of("drained").drained);
 }
 
-TEST_F(StandingKeeperTest, AStoreOfOneServerIsNotReadAgain) {
+TEST_F(StandingKeeperTest, UnsharedStoreIsNotPolled) {
   store::MemoryStore alone;
   Replica server(&clock_, &alone);
   alone.ChangeStanding({.worker_id = "w", .drained = true}, [](const absl::Status&) {});
@@ -119,7 +119,7 @@ TEST_F(StandingKeeperTest, AStoreOfOneServerIsNotReadAgain) {
   EXPECT_FALSE(server.fleet.standings().Of("w").drained);
 }
 
-TEST_F(StandingKeeperTest, FailedWritesAreRepeatedUntilTheySucceed) {
+TEST_F(StandingKeeperTest, FailedWritesAreRetried) {
   one_.Call("flagged");
   one_.Call("drained");
   store_.FailWrites(absl::ResourceExhaustedError("the disk is full"));
@@ -143,7 +143,7 @@ TEST_F(StandingKeeperTest, FailedWritesAreRepeatedUntilTheySucceed) {
   EXPECT_FALSE(one_.fleet.standings().Unstored("flagged").has_value());
 }
 
-TEST_F(StandingKeeperTest, RetriesBackOffAndWriteWhatHoldsByThen) {
+TEST_F(StandingKeeperTest, RetriesBackOffAndWriteTheLatestState) {
   one_.Call("w");
   store_.FailWrites(absl::ResourceExhaustedError("the disk is full"));
   one_.fleet.Flag("w", "it lies");

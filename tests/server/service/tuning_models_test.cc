@@ -79,7 +79,7 @@ TEST_F(TuningModelsTest, TrainsAndEvaluatesFromTheRecords) {
   EXPECT_EQ(list.models_size(), 1);
 }
 
-TEST_F(TuningModelsTest, SaysWhatIsWrong) {
+TEST_F(TuningModelsTest, ErrorsNameTheCause) {
   v1::EvaluateModelsRequest request;
   v1::EvaluateModelsResponse evaluation;
   const auto expect = [&](grpc::StatusCode code, const std::string& message) {

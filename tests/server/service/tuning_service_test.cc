@@ -33,7 +33,7 @@ class TuningServiceTest : public ::testing::Test, protected ServiceHarness {
   }
 };
 
-TEST_F(TuningServiceTest, TunesAndAnswersTheBestAndItsBytes) {
+TEST_F(TuningServiceTest, TunesAndReturnsTheBestArtifact) {
   RemoteWorker worker(channel, "w");
   const v1::Job job = Tune(150);
   ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
@@ -65,7 +65,7 @@ TEST_F(TuningServiceTest, TunesAndAnswersTheBestAndItsBytes) {
   EXPECT_EQ(DigestOf(bytes).ToHex(), get.digest());
 }
 
-TEST_F(TuningServiceTest, AGivenSpaceIsReturnedWithTheResultOfItsCandidate) {
+TEST_F(TuningServiceTest, GivenCandidateIsReportedWithItsResult) {
   RemoteWorker worker(channel, "w");
   v1::CreateJobRequest request = Request(100);
   request.set_space("2,2,2");
@@ -102,7 +102,7 @@ TEST_F(TuningServiceTest, WatchingShowsProgressAndEndsWithTheJob) {
   EXPECT_LE(messages, 3 + (absl::Now() - begin) / WatchHub::kInterval);
 }
 
-TEST_F(TuningServiceTest, CancelKeepsTheMeasurements) {
+TEST_F(TuningServiceTest, CancelKeepsMeasurements) {
   RemoteWorker worker(channel, "w");
   v1::CreateJobRequest endless = Request(0);
   endless.set_max_time_ms(3'600'000);
@@ -177,7 +177,7 @@ TEST_F(TuningServiceTest, ListsArePaged) {
   EXPECT_THAT(workers.workers(0).environment(), HasSubstr("fake cpu"));
 }
 
-TEST_F(TuningServiceTest, BadRequestsAreRefusedWithTheField) {
+TEST_F(TuningServiceTest, InvalidRequestNamesTheField) {
   struct Case {
     const char* field;
     std::function<void(v1::CreateJobRequest&)> spoil;
@@ -212,7 +212,7 @@ TEST_F(TuningServiceTest, BadRequestsAreRefusedWithTheField) {
       << "the message lists the known names";
 }
 
-TEST_F(TuningServiceTest, AnUnknownShapeGetsTheNearestScheduleMarkedAsSuch) {
+TEST_F(TuningServiceTest, NearestAnswersForAnUnseenShape) {
   RemoteWorker worker(channel, "w");
   const v1::Job job = Tune(150);
   ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
@@ -246,7 +246,7 @@ TEST_F(TuningServiceTest, AnUnknownShapeGetsTheNearestScheduleMarkedAsSuch) {
             grpc::StatusCode::NOT_FOUND);
 }
 
-TEST_F(TuningServiceTest, ARevalidationConfirmsStoredCandidates) {
+TEST_F(TuningServiceTest, RevalidationConfirmsStoredCandidates) {
   RemoteWorker worker(channel, "w");
   const v1::Job tuned = Tune(150);
   ASSERT_EQ(tuned.state(), v1::JOB_STATE_DONE) << tuned.error();
@@ -281,7 +281,7 @@ TEST_F(TuningServiceTest, ARevalidationConfirmsStoredCandidates) {
   EXPECT_THAT(Create(request).error_message(), HasSubstr("space"));
 }
 
-TEST_F(TuningServiceTest, UnknownIdsAreNotFound) {
+TEST_F(TuningServiceTest, MissingJobIsNotFound) {
   v1::Job job;
   v1::GetJobRequest get;
   get.set_id("4711");
@@ -310,7 +310,7 @@ TEST_F(TuningServiceTest, UnknownIdsAreNotFound) {
             grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-TEST_F(TuningServiceTest, AJobMayBeCreatedBeforeItsWorkerComes) {
+TEST_F(TuningServiceTest, JobMayBeCreatedBeforeItsWorkerConnects) {
   std::optional<RemoteWorker> worker;
   std::thread late([&] { worker.emplace(channel, "late"); });
   const v1::Job job = Tune(10);
@@ -318,7 +318,7 @@ TEST_F(TuningServiceTest, AJobMayBeCreatedBeforeItsWorkerComes) {
   EXPECT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
 }
 
-TEST_F(TuningServiceTest, ARequestIsValidatedWithoutAWorkerAndMakesNoJob) {
+TEST_F(TuningServiceTest, ValidateOnlyCreatesNoJob) {
   v1::CreateJobRequest request = Request(10);
   request.set_validate_only(true);
   EXPECT_TRUE(Create(request).ok());
@@ -327,7 +327,7 @@ TEST_F(TuningServiceTest, ARequestIsValidatedWithoutAWorkerAndMakesNoJob) {
   EXPECT_EQ(page.jobs_size(), 0);
 }
 
-TEST_F(TuningServiceTest, FeaturesComeWithTheNamesOfTheirColumns) {
+TEST_F(TuningServiceTest, FeaturesHaveColumnNames) {
   v1::DescribeFeaturesRequest request;
   request.set_trace("a trace");
   request.set_target("target words");
@@ -359,7 +359,7 @@ TEST_F(TuningServiceTest, FeaturesComeWithTheNamesOfTheirColumns) {
       << "a worker has described the target key";
 }
 
-TEST_F(TuningServiceTest, ATargetWithoutAWorkerIsRefusedWithWhatToDo) {
+TEST_F(TuningServiceTest, TargetWithoutAWorkerIsRejectedWithAdvice) {
   Stop();
   ASSERT_TRUE(Start({.target_wait = absl::Milliseconds(1)}).ok());
   const grpc::Status status = Create(Request(10));
@@ -367,7 +367,7 @@ TEST_F(TuningServiceTest, ATargetWithoutAWorkerIsRefusedWithWhatToDo) {
   EXPECT_THAT(status.error_message(), HasSubstr("start hone-worker"));
 }
 
-TEST_F(TuningServiceTest, AJobThatWaitsForItsTargetCountsAmongItsOwnersJobs) {
+TEST_F(TuningServiceTest, WaitingRequestCountsAgainstTheQuota) {
   Stop();
   ASSERT_TRUE(Start({.job = {.max_jobs_per_owner = 1}}).ok());
   std::atomic<int> answered = 0, refused = 0, created = 0;

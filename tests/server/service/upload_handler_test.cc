@@ -10,7 +10,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(UploadHandlerTest, TheBytesOfAllStreamsTogetherAreLimited) {
+TEST(UploadHandlerTest, BytesInFlightAreBounded) {
   FakeClock clock;
   UploadHandler uploads(&clock, {.max_bytes = 100});
   const int64_t a = uploads.Enter([] {}), b = uploads.Enter([] {}), c = uploads.Enter([] {});
@@ -26,7 +26,7 @@ TEST(UploadHandlerTest, TheBytesOfAllStreamsTogetherAreLimited) {
   EXPECT_TRUE(uploads.Reserve(uploads.Enter([] {}), 60).ok());
 }
 
-TEST(UploadHandlerTest, AStalledUploadIsEndedAndItsBytesAreReleased) {
+TEST(UploadHandlerTest, StalledUploadIsCancelledAndFreesSpace) {
   FakeClock clock;
   UploadHandler uploads(&clock, {.max_bytes = 100, .stall_limit = absl::Seconds(60)});
   int cancelled = 0, moving = 0;

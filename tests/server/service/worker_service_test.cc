@@ -40,7 +40,7 @@ class WorkerServiceTest : public ::testing::Test, protected ServiceHarness {
   }
 };
 
-TEST_F(WorkerServiceTest, AHeldCallIsAnsweredWhenAJobComes) {
+TEST_F(WorkerServiceTest, HeldCallIsAnsweredWhenAJobArrives) {
   v1::SynchronizeRequest request = RemoteWorker::Hello("w");
   v1::SynchronizeResponse response;
   ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok()) << "registers";
@@ -99,7 +99,7 @@ class HandlingTest : public ::testing::Test, protected ServiceHarness {
   HandlingObserver observer_;
 };
 
-TEST_F(HandlingTest, TheTimeThatACallIsHeldDoesNotCount) {
+TEST_F(HandlingTest, ExcludesTheTimeThatACallIsHeld) {
   v1::SynchronizeRequest request = RemoteWorker::Hello("w");
   v1::SynchronizeResponse response;
   ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
@@ -115,7 +115,7 @@ TEST_F(HandlingTest, TheTimeThatACallIsHeldDoesNotCount) {
   EXPECT_GT(observer_.handling()[1], absl::ZeroDuration());
 }
 
-TEST_F(WorkerServiceTest, AWorkerThatBreaksTheConnectionIsNotedAndCanComeBack) {
+TEST_F(WorkerServiceTest, DisconnectedWorkerIsReportedAndCanReconnect) {
   v1::SynchronizeRequest request = RemoteWorker::Hello("w");
   request.set_max_wait_ms(30000);
   {
@@ -199,7 +199,7 @@ class UploadLimitTest : public ::testing::Test, protected ServiceHarness {
   }
 };
 
-TEST_F(UploadLimitTest, TheBytesOfAllStreamsAreLimitedAndTheWorkerRetries) {
+TEST_F(UploadLimitTest, BytesInFlightAreBoundedAndRetriesSucceed) {
   ServerOptions options;
   options.uploads.max_bytes = 100;
   ASSERT_TRUE(Start(std::move(options)).ok());
@@ -226,7 +226,7 @@ TEST_F(UploadLimitTest, TheBytesOfAllStreamsAreLimitedAndTheWorkerRetries) {
       << "the finished upload frees its bytes";
 }
 
-TEST_F(UploadLimitTest, AStalledUploadIsEnded) {
+TEST_F(UploadLimitTest, StalledUploadIsCancelled) {
   ServerOptions options;
   options.uploads.stall_limit = absl::Milliseconds(200);
   ASSERT_TRUE(Start(std::move(options)).ok());
@@ -237,7 +237,7 @@ TEST_F(UploadLimitTest, AStalledUploadIsEnded) {
   EXPECT_FALSE(silent->writer->Finish().ok());
 }
 
-TEST_F(WorkerServiceTest, ReferencesGoByTheNameOfTheirWorkloadAndTarget) {
+TEST_F(WorkerServiceTest, ReferencesAreNamedByWorkloadAndTarget) {
   const std::string workload = "workload copy\ninput A: f32[4]\noutput B[i: 4] = A[i]\n";
   const target::Target target = *target::TargetByName("x86-avx512");
   const std::string bytes = record::EncodeArtifact({.shared_object = "\x7f"
@@ -279,7 +279,7 @@ TEST_F(WorkerServiceTest, ReferencesGoByTheNameOfTheirWorkloadAndTarget) {
   EXPECT_EQ(download(name), bytes) << "the reference is unchanged";
 }
 
-TEST_F(WorkerServiceTest, ANaNResultIsRefusedAndItsWorkerFlagged) {
+TEST_F(WorkerServiceTest, NonNumericResultIsRejectedAndFlagsItsWorker) {
   v1::SynchronizeRequest request = RemoteWorker::Hello("w");
   v1::SynchronizeResponse response;
   ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
@@ -306,7 +306,7 @@ TEST_F(WorkerServiceTest, ANaNResultIsRefusedAndItsWorkerFlagged) {
   EXPECT_THAT(workers.workers(0).flagged(), HasSubstr("latency_ns"));
 }
 
-TEST_F(WorkerServiceTest, BadReportsAreRefusedWithTheField) {
+TEST_F(WorkerServiceTest, InvalidReportNamesTheField) {
   struct Case {
     const char* field;
     std::function<void(v1::SynchronizeRequest&)> spoil;

@@ -52,7 +52,7 @@ ir::LoopKind KindAbove(const ir::Program& program, absl::string_view block, size
   return program.node(loops[loops.size() - 1 - from_inside]).loop;
 }
 
-TEST(Algorithms, AStrictJobIsOfferedNone) {
+TEST(Algorithms, StrictJobGetsNoRewrites) {
   for (const char* text :
        {kConv, "conv2d_bn_relu n=1 h=14 w=14 ci=32 co=32 k=3 s=1 p=1", "matmul m=64 n=64 k=64"}) {
     EXPECT_TRUE(Rewritten(Generate(text, 0)).empty()) << text;
@@ -60,7 +60,7 @@ TEST(Algorithms, AStrictJobIsOfferedNone) {
   }
 }
 
-TEST(Algorithms, AJobGetsTheAlgorithmsThatItsToleranceAllows) {
+TEST(Algorithms, ToleranceDeterminesTheRewrites) {
   const auto workload = MakeWorkload(kConv);
   const double two = schedule::RewriteTolerance(*workload, "winograd", "Y", {2}).value();
   const double four = schedule::RewriteTolerance(*workload, "winograd", "Y", {4}).value();
@@ -80,13 +80,13 @@ TEST(Algorithms, AJobGetsTheAlgorithmsThatItsToleranceAllows) {
   }
 }
 
-TEST(Algorithms, TheWorkloadAsItIsWrittenStaysOnOffer) {
+TEST(Algorithms, KeepsTheSpacesOfTheOriginalWorkload) {
   const auto strict = Generate(kConv, 0), relaxed = Generate(kConv, kRelaxed);
   ASSERT_GT(relaxed.size(), strict.size());
   for (size_t i = 0; i < strict.size(); ++i) EXPECT_EQ(strict[i]->text(), relaxed[i]->text());
 }
 
-TEST(Algorithms, UnsuitableWorkloadsHaveNoAlgorithms) {
+TEST(Algorithms, UnsupportedShapesHaveNoRewrites) {
   for (const char* text : {"conv2d n=1 h=14 w=14 ci=32 co=32 k=3 s=2 p=1",
                            "conv2d n=1 h=14 w=14 ci=32 co=32 k=1 s=1 p=0",
                            "conv2d n=1 h=3 w=3 ci=32 co=32 k=3 s=1 p=0",  // one output
@@ -210,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(All, SplitReduction,
                          testing::Values("matmul m=1 n=64 k=8192", "matmul m=8 n=32 k=4096",
                                          "matmul m=16 n=48 k=3072", "dense m=2 n=100 k=16384"));
 
-TEST(SplitReductions, AreNotOfferedWhereResultsAreEnough) {
+TEST(SplitReductions, AreNotGeneratedForManyResults) {
   for (const char* text :
        {"matmul m=1024 n=1024 k=1024", "matmul m=1 n=64 k=128", "matmul m=8 n=32 k=4099",
         "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1"}) {

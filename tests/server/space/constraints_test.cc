@@ -60,7 +60,7 @@ TEST(TileConstraintsOfWindows, LimitTheUnrolledWindowMoreWhereThereAreGuards) {
   }
 }
 
-TEST_F(TileConstraints, WantAnIterationPerCoreWhereThereAreSoMany) {
+TEST_F(TileConstraints, NeedAnIterationPerCoreIfPossible) {
   EXPECT_TRUE(Holds(Make(true), "parallel", {8, 2, 1, 2, 9, 2, 9, 1, 1}));
   EXPECT_FALSE(Holds(Make(true), "parallel", {8, 2, 1, 3, 9, 1, 9, 1, 1}));
   EXPECT_TRUE(Holds(Make(true), "parallel", {8, 2, 1, 3, 1, 1, 1, 1, 1}));  // three in total
@@ -73,7 +73,7 @@ TEST_F(TileConstraints, KeepThePanelsSmall) {
   EXPECT_FALSE(Holds(Make(true), "panels", {8, 2, 4, 1, 1, 1, 1, 2, 110}));
 }
 
-TEST_F(TileConstraints, LimitTheSizeOfDataThatIsReadAgain) {
+TEST_F(TileConstraints, LimitTheDataThatIsReread) {
   // With the rows in the outer loop, 20 panels of 32 columns · depth 128 · 4 bytes = 320 KiB are
   // read again for each of the 2 row tiles.
   const std::vector<int64_t> wide = {8, 2, 1, 1, 20, 1, 2, 1, 128};

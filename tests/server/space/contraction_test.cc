@@ -35,7 +35,7 @@ TEST_F(ContractionTest, Matmul) {
   EXPECT_TRUE(c->shared.empty() && c->row_like.empty() && c->windows.empty());
 }
 
-TEST_F(ContractionTest, ABatchIsShared) {
+TEST_F(ContractionTest, BatchAxisIsShared) {
   const auto c = Analyze("batch_matmul b=2 m=8 n=9 k=10", "C");
   ASSERT_TRUE(c.has_value());
   ASSERT_EQ(c->shared.size(), 1u);
@@ -80,7 +80,7 @@ TEST_F(ContractionTest, ASquareReadTwiceCannotBePacked) {
   EXPECT_EQ(c->vector_operand.panel_dimension, -1);
 }
 
-TEST_F(ContractionTest, OthersAreNone) {
+TEST_F(ContractionTest, OtherStagesAreNotContractions) {
   EXPECT_FALSE(Analyze("workload m\ninput A: f32[4, 6]\noutput C[i: 4] = max(k: 6) A[i, k]\n", "C")
                    .has_value());
   EXPECT_FALSE(

@@ -36,7 +36,7 @@ std::unique_ptr<DesignSpace> Space(absl::string_view text) {
   return *std::move(space);
 }
 
-TEST(DesignSpace, TextAndDigestOfAGivenTraceStayAsTheyAre) {
+TEST(DesignSpace, KeepsTextAndDigestOfAGivenTrace) {
   const auto space = Space(kOpen);
   EXPECT_EQ(space->text(), kOpen);
   EXPECT_EQ(space->digest(), DigestOf(kOpen).ToHex());
@@ -65,7 +65,7 @@ TEST(DesignSpace, DecidedTextGivesItsDecisionsAndTheOpenSpace) {
   EXPECT_EQ((*open)->digest(), (*again)->digest());
 }
 
-TEST(DesignSpace, SamplesAreLegalDifferAndRepeatWithTheirKey) {
+TEST(DesignSpace, SamplesAreLegalDistinctAndReproducible) {
   const auto space = Space(kOpen);
   std::set<std::vector<int64_t>> seen;
   for (uint64_t i = 0; i < 200; ++i) {
@@ -82,7 +82,7 @@ TEST(DesignSpace, SamplesAreLegalDifferAndRepeatWithTheirKey) {
   EXPECT_GT(seen.size(), 100u);
 }
 
-TEST(DesignSpace, SitesTellTheExtentsThatTheDecisionsGive) {
+TEST(DesignSpace, SitesHaveTheExtentsOfTheDecisions) {
   const auto space = Space(kOpen);
   const auto sites = space->Sites({4, 8, 2, 3, 3, 2});
   ASSERT_TRUE(sites.ok()) << sites.status();
@@ -93,7 +93,7 @@ TEST(DesignSpace, SitesTellTheExtentsThatTheDecisionsGive) {
   EXPECT_EQ((*sites)[2].rows.size(), 4u);
 }
 
-TEST(DesignSpace, AMutantIsLegalAndDiffersAtOneSiteOrWhereThatForcesIt) {
+TEST(DesignSpace, MutantsAreLegalAndChangeOneSite) {
   const auto space = Space(kOpen);
   int one_site = 0;
   constexpr int kTries = 300;
@@ -137,7 +137,7 @@ TEST(DesignSpace, MutationsReachEveryVectorOfASmallSpace) {
   EXPECT_EQ(reached.size(), 4u * 5u);  // divisors of 6, sizes 1 to 5
 }
 
-TEST(DesignSpace, ACrossoverCombinesItsParents) {
+TEST(DesignSpace, CrossoverCombinesItsParents) {
   const auto space = Space(kOpen);
   int mixed = 0;
   for (uint64_t i = 0; i < 200; ++i) {
@@ -173,7 +173,7 @@ TEST(DesignSpace, WrongVectorsAreRefused) {
   EXPECT_EQ(space->Crossover({1}, {2}, rng).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(DesignSpace, ASpaceWithoutChoiceHasOneVectorAndNoMutant) {
+TEST(DesignSpace, SpaceWithoutDecisionsHasOneVector) {
   const auto space =
       DefaultCandidate(MakeWorkload("matmul m=8 n=8 k=8"), target::TargetByName("x86-avx2").value())
           .value();
@@ -194,7 +194,7 @@ TEST(DesignSpace, ATraceThatNeverReplaysIsRefusedWithItsReason) {
 
 // register_tile clamps its factors to the loops here, which means that the later extents do not
 // follow from the decisions alone.
-TEST(DesignSpace, ExtentsThatNeedAReplayAreFound) {
+TEST(DesignSpace, FindsExtentsByReplay) {
   const auto space = Space(
       "workload matmul\n"
       "input A: f32[6, 7]\n"
@@ -240,7 +240,7 @@ TEST(DesignSpace, ConstraintsHoldForEveryWayToDraw) {
   EXPECT_TRUE(space->Replay({64, 1, 1, 1, 1, 1}).ok());
 }
 
-TEST(DesignSpace, ConstraintsThatNothingMeetsEndTheSearch) {
+TEST(DesignSpace, UnsatisfiableConstraintsAreReported) {
   const auto given = Space(kOpen);
   const auto space =
       DesignSpace::Create("impossible", given->workload(), given->trace(),

@@ -99,13 +99,13 @@ TEST(GivenTrace, EveryStrategyProposesTheOneCandidateOnce) {
   }
 }
 
-TEST(GivenTrace, NamesOfTheWorkloadDoNotCount) {
+TEST(GivenTrace, IgnoresNamesInTheWorkload) {
   const std::string text = absl::StrReplaceAll(
       absl::StrCat(kWorkload, kOpen), {{"A", "Left"}, {"workload matmul", "workload mine"}});
   EXPECT_TRUE(GivenTraceSpace(Matmul(), text).ok());
 }
 
-TEST(GivenTrace, RefusalsSayWhatIsWrong) {
+TEST(GivenTrace, ErrorsNameTheCause) {
   const struct {
     const char* why;
     std::string text;

@@ -43,7 +43,7 @@ std::vector<std::string> TilingsIn(const DesignSpace& space) {
   return tilings;
 }
 
-TEST(StageComponents, AreJoinedByTheirDependencies) {
+TEST(StageComponents, AreConnectedByReads) {
   EXPECT_EQ(StageComponents(*MakeWorkload(Projections(3, 0))), (std::vector<int>{0, 1, 2}));
   EXPECT_EQ(StageComponents(*MakeWorkload("softmax m=8 n=8")),
             std::vector<int>(MakeWorkload("softmax m=8 n=8")->stages.size(), 0));

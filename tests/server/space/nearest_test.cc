@@ -82,7 +82,7 @@ TEST(Nearest, LegalDecisionsStayAsTheyAre) {
   }
 }
 
-TEST(WorkloadDistance, GrowsWithTheRatioOfExtentsAndEndsWhereNothingIsAlike) {
+TEST(WorkloadDistance, GrowsWithTheRatioOfExtents) {
   const auto distance = [](absl::string_view a, absl::string_view b) {
     return WorkloadDistance(*MakeWorkload(a), *MakeWorkload(b));
   };

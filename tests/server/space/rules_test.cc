@@ -309,7 +309,7 @@ TEST(Rules, MatmulOffersEveryPacking) {
   }
 }
 
-TEST(Rules, ConstantWeightsArePackedAheadOfTimeAndTheGuardedInputNever) {
+TEST(Rules, OnlyConstantWeightsArePacked) {
   for (const auto& space : Generate("conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=1", Avx512())) {
     EXPECT_EQ(space->text().find("\"X\""), std::string::npos) << space->text();
     Rng rng(1);
@@ -319,7 +319,7 @@ TEST(Rules, ConstantWeightsArePackedAheadOfTimeAndTheGuardedInputNever) {
   }
 }
 
-TEST(Rules, RowsGoThroughAllPixelsWhereNoWindowSlidesAndNothingRunsAtTheTile) {
+TEST(Rules, PointwiseConvolutionTilesAllPixels) {
   EXPECT_TRUE(Names(Generate("conv2d n=1 h=14 w=14 ci=64 co=64 k=1 s=1 p=0", Avx512()))
                   .contains("tile_hwco_hwco_packW"));
   EXPECT_TRUE(Names(Generate("conv2d n=2 h=14 w=14 ci=64 co=64 k=1 s=2 p=0", Avx512()))
@@ -343,7 +343,7 @@ TEST(Rules, AConsumerIsFusedAndAProducerInlined) {
   }
 }
 
-TEST(Rules, TheLocationOfAProducerIsADecision) {
+TEST(Rules, ProducerLocationIsADecision) {
   constexpr char kCostly[] =
       "workload costly\n"
       "input A: f32[64, 128]\n"

@@ -214,7 +214,7 @@ TEST(Templates, WinogradNeedsNoMoreThanTheTolerance) {
   }
 }
 
-TEST(Templates, AnOperatorWithoutATemplateGetsTheListOfOperators) {
+TEST(Templates, MissingTemplateListsSupportedOperators) {
   for (const char* text : {"softmax m=8 n=8", "conv1d n=1 l=8 ci=8 co=8 k=3 p=1",
                            "conv2d_nchw n=1 h=8 w=8 ci=8 co=8 k=3 p=1 groups=2", "add m=4 n=4"}) {
     const absl::Status status = CheckSpaceArgument(*MakeWorkload(text), "templates");
@@ -224,7 +224,7 @@ TEST(Templates, AnOperatorWithoutATemplateGetsTheListOfOperators) {
   }
 }
 
-TEST(Makers, ErrorsForUnknownNamesListTheKnownOnes) {
+TEST(Makers, UnknownNameListsTheKnownOnes) {
   const absl::Status status = CheckSpaceArgument(*MakeWorkload("matmul m=8 n=8 k=8"), "sketches");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
@@ -290,7 +290,7 @@ TEST_F(Entities, SplitByCandidates) {
   EXPECT_THAT(All(), ElementsAre(std::vector<int64_t>{3}, std::vector<int64_t>{5}));
 }
 
-TEST_F(Entities, AFilterHoldsOverSeveralKnobs) {
+TEST_F(Entities, FilterAppliesToSeveralKnobs) {
   const auto y = builder_.DefineSplit(loops_[0], {});
   const auto x = builder_.DefineSplit(loops_[1], {});
   builder_.AddFilter("tile", {y[1], x[1]},
@@ -300,7 +300,7 @@ TEST_F(Entities, AFilterHoldsOverSeveralKnobs) {
   for (const auto& d : all) EXPECT_EQ(d[1] * d[3], 32);
 }
 
-TEST_F(Entities, OrdersThatAreOneAreDrawnOnce) {
+TEST_F(Entities, EquivalentOrdersAreDrawnOnce) {
   const auto y =
       builder_.DefineSplit(loops_[0], {.policy = Policy::kCandidates, .candidates = {1, 24}});
   builder_.DefineReorder({y[0], y[1], loops_[1], loops_[2]},

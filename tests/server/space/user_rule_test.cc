@@ -25,7 +25,7 @@ std::vector<Sketch> ApplyLastLoopFirst(const RuleContext&, const Sketch& sketch,
 
 constexpr Rule kRule = {"last_loop_first", ApplyLastLoopFirst, "a test's own"};
 
-TEST(RegisterRule, ARuleTakesPartAndComesTooLateAfterTheFirstSpaces) {
+TEST(RegisterRule, RuleAppliesIfRegisteredBeforeTheFirstSpaces) {
   EXPECT_EQ(RegisterRule(kRule, "no_such_rule").code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(RegisterRule({"pack", ApplyLastLoopFirst, ""}).code(),
             absl::StatusCode::kAlreadyExists);

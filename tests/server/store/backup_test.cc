@@ -54,7 +54,7 @@ class BackupTest : public testing::Test {
   const std::string backup_ = folder_.File("backup.db");
 };
 
-TEST_F(BackupTest, ACopyIsConsistentDuringWrites) {
+TEST_F(BackupTest, BackupIsConsistentDuringWrites) {
   auto store = Open(path_);
   Fill(*store, 2000);
   std::atomic<bool> stop = false;
@@ -83,7 +83,7 @@ TEST_F(BackupTest, ACopyIsConsistentDuringWrites) {
   EXPECT_TRUE(copy->LookupBest({kWorkload, kTarget, 1e-5, ""}).ok());
 }
 
-TEST_F(BackupTest, NothingIsEverOverwritten) {
+TEST_F(BackupTest, DoesNotOverwriteFiles) {
   auto store = Open(path_);
   Fill(*store, 10);
   std::ofstream(backup_) << "mine";
@@ -95,7 +95,7 @@ TEST_F(BackupTest, NothingIsEverOverwritten) {
   EXPECT_TRUE(absl::IsAlreadyExists(store->Backup(folder_.File("link"), Never).status()));
 }
 
-TEST_F(BackupTest, ABadPathIsReportedAndLeavesNoFile) {
+TEST_F(BackupTest, InvalidPathIsReportedWithoutLeftovers) {
   auto store = Open(path_);
   Fill(*store, 10);
   EXPECT_TRUE(absl::IsInvalidArgument(store->Backup("relative.db", Never).status()));
@@ -107,7 +107,7 @@ TEST_F(BackupTest, ABadPathIsReportedAndLeavesNoFile) {
   }
 }
 
-TEST_F(BackupTest, RestoringReplacesTheStoreAndKeepsTheOldOne) {
+TEST_F(BackupTest, RestoreKeepsTheReplacedStore) {
   {
     auto store = Open(path_);
     Fill(*store, 10);
@@ -125,7 +125,7 @@ TEST_F(BackupTest, RestoringReplacesTheStoreAndKeepsTheOldOne) {
   EXPECT_TRUE(std::filesystem::exists(backup_));
 }
 
-TEST_F(BackupTest, RestoringWhereNothingWas) {
+TEST_F(BackupTest, RestoresIntoAnEmptyFolder) {
   Fill(*Open(backup_), 10);
   const auto report = RestoreStore(folder_.File("new/hone.db"), backup_, 0);
   ASSERT_TRUE(report.ok()) << report.status();
@@ -134,7 +134,7 @@ TEST_F(BackupTest, RestoringWhereNothingWas) {
 }
 
 // The last writes of a store whose server was killed are in its write-ahead log only.
-TEST_F(BackupTest, AStoreWithALogIsKeptWithIt) {
+TEST_F(BackupTest, ReplacedStoreKeepsItsWriteAheadLog) {
   {
     auto store = Open(path_);
     Fill(*store, 10);
@@ -148,7 +148,7 @@ TEST_F(BackupTest, AStoreWithALogIsKeptWithIt) {
   EXPECT_EQ(Count(*Open(folder_.File("crashed.db"))), 3u);
 }
 
-TEST_F(BackupTest, ADamagedStoreIsReplacedAndKept) {
+TEST_F(BackupTest, ReplacesAndKeepsADamagedStore) {
   Fill(*Open(backup_), 10);
   const std::string rubbish(9000, 'n');
   std::ofstream(path_) << rubbish;
@@ -158,7 +158,7 @@ TEST_F(BackupTest, ADamagedStoreIsReplacedAndKept) {
   EXPECT_EQ(Count(*Open(path_)), 10u);
 }
 
-TEST_F(BackupTest, AnIncompleteStoreIsNotRestored) {
+TEST_F(BackupTest, RejectsIncompleteBackups) {
   Fill(*Open(path_), 10);
   const std::string before = ReadFile(path_).value();
   EXPECT_TRUE(absl::IsNotFound(Restore(backup_)));
@@ -186,7 +186,7 @@ TEST_F(BackupTest, AnIncompleteStoreIsNotRestored) {
   EXPECT_EQ(ReadFile(path_).value(), before);
 }
 
-TEST_F(BackupTest, AnOlderSchemaIsRestoredAndMigratedLater) {
+TEST_F(BackupTest, RestoresAnOlderSchema) {
   const std::string sql = ReadFile("tests/server/store/testdata/schema_2.sql").value();
   ASSERT_TRUE(SqliteConnection::OpenForWriting(backup_).value()->Execute(sql).ok());
   const absl::Status restored = Restore(backup_);
@@ -194,7 +194,7 @@ TEST_F(BackupTest, AnOlderSchemaIsRestoredAndMigratedLater) {
   EXPECT_EQ(Count(*Open(path_)), 2u);
 }
 
-TEST_F(BackupTest, AStoreInUseIsNotReplaced) {
+TEST_F(BackupTest, DoesNotReplaceAStoreInUse) {
   Fill(*Open(backup_), 3);
   const auto store = Open(path_);
   EXPECT_TRUE(absl::IsUnavailable(Restore(backup_)));

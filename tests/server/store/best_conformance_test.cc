@@ -31,13 +31,13 @@ class BestConformanceTest : public StoreConformanceTest {
 INSTANTIATE_TEST_SUITE_P(Stores, BestConformanceTest, testing::ValuesIn(StoreFactories()),
                          FactoryName);
 
-TEST_P(BestConformanceTest, NothingIsBestUntilItIsPublished) {
+TEST_P(BestConformanceTest, UnpublishedRecordIsNotBest) {
   AppendId(ConfirmedRecord());
   EXPECT_TRUE(absl::IsNotFound(store_->LookupBest(query_).status()));
   EXPECT_THAT(store_->Query({.best_only = true}).value(), testing::IsEmpty());
 }
 
-TEST_P(BestConformanceTest, ThePublishedRecordComesWithItsTexts) {
+TEST_P(BestConformanceTest, PublishedRecordIncludesItsTexts) {
   record::Record record = ConfirmedRecord();
   record.id = Publish(record);
   Reopen();
@@ -63,7 +63,7 @@ TEST_P(BestConformanceTest, TheKeyIsWorkloadTargetToleranceAndPolicy) {
   }
 }
 
-TEST_P(BestConformanceTest, AQuarantinedBestIsWithdrawn) {
+TEST_P(BestConformanceTest, QuarantineWithdrawsTheBest) {
   const record::Record record = ConfirmedRecord();
   const int64_t id = Publish(record);
   const auto quarantine = [&](int64_t last_record) {
@@ -82,7 +82,7 @@ TEST_P(BestConformanceTest, AQuarantinedBestIsWithdrawn) {
 }
 
 // Two jobs compared their winners with the same incumbent. The second job must compare again.
-TEST_P(BestConformanceTest, TheSecondOfTwoPublishersWithTheSameIncumbentIsRefused) {
+TEST_P(BestConformanceTest, SecondPublisherWithAStaleIncumbentIsRejected) {
   const int64_t incumbent = Publish(ConfirmedRecord(100));
   const int64_t faster = AppendId(ConfirmedRecord(60));
   const int64_t slower = AppendId(ConfirmedRecord(80));
@@ -95,7 +95,7 @@ TEST_P(BestConformanceTest, TheSecondOfTwoPublishersWithTheSameIncumbentIsRefuse
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, slower);
 }
 
-TEST_P(BestConformanceTest, TheFirstBestIsPublishedOnlyWhileThereIsNone) {
+TEST_P(BestConformanceTest, FirstBestNeedsThatNoneExists) {
   const int64_t first = AppendId(ConfirmedRecord(100));
   const int64_t second = AppendId(ConfirmedRecord(50));
   EXPECT_TRUE(absl::IsAlreadyExists(PublishBest(*store_, first, {}, 1 << 20)));
@@ -105,7 +105,7 @@ TEST_P(BestConformanceTest, TheFirstBestIsPublishedOnlyWhileThereIsNone) {
 }
 
 // The incumbent is the record that a look-up without a policy returns.
-TEST_P(BestConformanceTest, AnIncumbentOfAnotherPolicyCounts) {
+TEST_P(BestConformanceTest, IncumbentMayHaveAnotherPolicy) {
   record::Record warm = ConfirmedRecord(50);
   warm.policy.cache = "warm";
   const int64_t incumbent = Publish(warm);
@@ -115,7 +115,7 @@ TEST_P(BestConformanceTest, AnIncumbentOfAnotherPolicyCounts) {
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, id);
 }
 
-TEST_P(BestConformanceTest, APublicationWithoutAnIncumbentReplacesAnyBest) {
+TEST_P(BestConformanceTest, LaterPublicationReplacesTheBest) {
   Publish(ConfirmedRecord(100));
   const int64_t slower = Publish(ConfirmedRecord(200));
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, slower);
@@ -125,7 +125,7 @@ TEST_P(BestConformanceTest, APublicationWithoutAnIncumbentReplacesAnyBest) {
   EXPECT_EQ(best->front().id, slower);
 }
 
-TEST_P(BestConformanceTest, AFormerBestCanComeBackAndPublishingTwiceIsOnce) {
+TEST_P(BestConformanceTest, FormerBestCanBeRepublishedIdempotently) {
   const int64_t first = Publish(ConfirmedRecord(100));
   Publish(ConfirmedRecord(200));
   ASSERT_TRUE(PublishBest(*store_, first).ok());
@@ -134,7 +134,7 @@ TEST_P(BestConformanceTest, AFormerBestCanComeBackAndPublishingTwiceIsOnce) {
   EXPECT_EQ(store_->Query({.best_only = true}).value().size(), 1u);
 }
 
-TEST_P(BestConformanceTest, WithoutAPolicyTheFastestOfThePoliciesIsBest) {
+TEST_P(BestConformanceTest, LookupWithoutPolicyReturnsTheFastest) {
   record::Record warm = ConfirmedRecord(50);
   warm.policy.cache = "warm";
   const int64_t warm_id = Publish(warm);
@@ -146,7 +146,7 @@ TEST_P(BestConformanceTest, WithoutAPolicyTheFastestOfThePoliciesIsBest) {
   EXPECT_EQ(store_->Query({.best_only = true}).value().size(), 2u);
 }
 
-TEST_P(BestConformanceTest, UnconfirmedRecordsAreNotPublished) {
+TEST_P(BestConformanceTest, RejectsUnconfirmedRecords) {
   const int64_t best = Publish(ConfirmedRecord(100));
   record::Record screened = ConfirmedRecord(10);
   screened.policy.name = "screen";

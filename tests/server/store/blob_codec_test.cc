@@ -10,7 +10,7 @@
 namespace hone::store {
 namespace {
 
-TEST(BlobCodec, DecisionsComeBack) {
+TEST(BlobCodec, DecisionsRoundTrip) {
   for (const std::vector<int64_t>& decisions : {std::vector<int64_t>{},
                                                 {0},
                                                 {-1, 1, -64, 63, 64, -65},
@@ -20,16 +20,16 @@ TEST(BlobCodec, DecisionsComeBack) {
 }
 
 // The encoding is part of the schema and must not change.
-TEST(BlobCodec, TheFormOfDecisions) {
+TEST(BlobCodec, DecisionEncodingIsStable) {
   EXPECT_EQ(EncodeDecisions({0, -1, 1, 64, -150}), std::string("\0\x01\x02\x80\x01\xab\x02", 7));
 }
 
-TEST(BlobCodec, TheFormOfSamples) {
+TEST(BlobCodec, SampleEncodingIsStable) {
   EXPECT_EQ(EncodeSamples({1.0, -2.5}),
             std::string("\0\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\x04\xc0", 16));
 }
 
-TEST(BlobCodec, SamplesComeBackToTheBit) {
+TEST(BlobCodec, SamplesRoundTripExactly) {
   const std::vector<double> samples = {0.1, -0.0, 1e-310, std::numeric_limits<double>::infinity(),
                                        std::numeric_limits<double>::quiet_NaN()};
   const std::vector<double> back = DecodeSamples(EncodeSamples(samples)).value();

@@ -66,7 +66,7 @@ int FillAndGoOn(const std::string& path, const std::function<bool()>& make_space
   return 0;
 }
 
-TEST(DiskFull, AFileSizeLimitIsAFullDisk) {
+TEST(DiskFull, FileSizeLimitActsAsAFullDisk) {
   TemporaryFolder folder;
   ChildProcess child([&](int) {
     signal(SIGXFSZ, SIG_IGN);
@@ -86,7 +86,7 @@ TEST(DiskFull, AFileSizeLimitIsAFullDisk) {
 }
 
 // Uses a small file system mounted by the child, with a ballast file that is deleted to make space.
-TEST(DiskFull, AFullFileSystem) {
+TEST(DiskFull, SurvivesAFullFileSystem) {
   TemporaryFolder folder;
   ChildProcess child([&](int) {
     const int own_user = geteuid() == 0 ? 0 : CLONE_NEWUSER;
@@ -104,7 +104,7 @@ TEST(DiskFull, AFullFileSystem) {
 
 // A store that was closed before its disk filled up: opening it reports the full disk, and works
 // again once there is space.
-TEST(DiskFull, OpeningAnOldStoreReportsAFullFileSystem) {
+TEST(DiskFull, OpeningAnOldStoreReportsAFullDisk) {
   TemporaryFolder folder;
   ChildProcess child([&](int pipe) {
     const int own_user = geteuid() == 0 ? 0 : CLONE_NEWUSER;

@@ -46,7 +46,7 @@ class ImportConformanceTest : public StoreConformanceTest {
 INSTANTIATE_TEST_SUITE_P(Stores, ImportConformanceTest, testing::ValuesIn(StoreFactories()),
                          FactoryName);
 
-TEST_P(ImportConformanceTest, AddsOnlyNewRecords) {
+TEST_P(ImportConformanceTest, AddsNewRecordsOnce) {
   const ImportBatch batch = Batch();
   const auto first = Import(*store_, batch);
   ASSERT_TRUE(first.ok()) << first.status();
@@ -69,7 +69,7 @@ TEST_P(ImportConformanceTest, AddsOnlyNewRecords) {
   EXPECT_EQ(BestLatency(), 100);
 }
 
-TEST_P(ImportConformanceTest, KnownRecordsAreFoundUnderAnotherJobName) {
+TEST_P(ImportConformanceTest, RecognizesOwnRecordsUnderAnyJobId) {
   ASSERT_TRUE(PutText(*store_, kWorkload, "the workload").ok());
   ASSERT_TRUE(PutText(*store_, kSpace, "the space").ok());
   ASSERT_TRUE(Append(*store_, ScreenedRecord(50)).ok());
@@ -79,7 +79,7 @@ TEST_P(ImportConformanceTest, KnownRecordsAreFoundUnderAnotherJobName) {
   EXPECT_EQ(All()[1].job_id, "job-1") << "the record of this store is kept";
 }
 
-TEST_P(ImportConformanceTest, ABestIsPublishedWhereItIsFaster) {
+TEST_P(ImportConformanceTest, PublishesAFasterBest) {
   PutTextsAndArtifact(*store_);
   ASSERT_TRUE(PublishBest(*store_, Append(*store_, ConfirmedRecord(90))->id).ok());
   EXPECT_EQ(Import(*store_, Batch())->bests, 0);
@@ -91,7 +91,7 @@ TEST_P(ImportConformanceTest, ABestIsPublishedWhereItIsFaster) {
   EXPECT_EQ(store_->Query({.best_only = true})->size(), 1u);
 }
 
-TEST_P(ImportConformanceTest, ABadRecordNamesItsPlaceAndLeavesNothing) {
+TEST_P(ImportConformanceTest, BadRecordIsNamedAndNothingIsAdded) {
   ImportBatch batch = Batch();
   batch.where = {"line 3", "line 4", "line 5"};
   batch.records[1].result.latency_ns = -1;
@@ -107,7 +107,7 @@ TEST_P(ImportConformanceTest, ABadRecordNamesItsPlaceAndLeavesNothing) {
   EXPECT_TRUE(absl::IsNotFound(store_->GetText(kSpace).status()));
 }
 
-TEST_P(ImportConformanceTest, MergingAddsTheMissingRecords) {
+TEST_P(ImportConformanceTest, MergeAddsRecordsOfTheOtherStore) {
   PutTextsAndArtifact(*other_);
   PutTextsAndArtifact(*store_);
   ASSERT_TRUE(PublishBest(*other_, Append(*other_, ConfirmedRecord(40))->id).ok());
@@ -124,7 +124,7 @@ TEST_P(ImportConformanceTest, MergingAddsTheMissingRecords) {
   EXPECT_EQ(All().size(), 32u);
 }
 
-TEST_P(ImportConformanceTest, NaNAndInfinitiesAreCopiedBetweenStores) {
+TEST_P(ImportConformanceTest, NanAndInfinityAreCopiedBetweenStores) {
   record::Record none = ScreenedRecord();
   none.result.outcome = record::Outcome::kWrongOutput;
   none.result.latency_ns = none.result.max_error = none.result.dispersion = std::nan("");
@@ -152,7 +152,7 @@ TEST_P(ImportConformanceTest, NaNAndInfinitiesAreCopiedBetweenStores) {
   }
 }
 
-TEST_P(ImportConformanceTest, AnExportComesBackInAnotherStore) {
+TEST_P(ImportConformanceTest, ExportRoundTripsThroughAnotherStore) {
   const std::string workload = "the workload";
   const std::string space = "the space";
   const std::string digest = DigestOf(space).ToHex();
@@ -212,7 +212,7 @@ class CompactionConformanceTest : public StoreConformanceTest {
 INSTANTIATE_TEST_SUITE_P(Stores, CompactionConformanceTest, testing::ValuesIn(StoreFactories()),
                          FactoryName);
 
-TEST_P(CompactionConformanceTest, KeepsNewRecordsBestsAndRunningJobs) {
+TEST_P(CompactionConformanceTest, KeepsNewBestAndUnfinishedRecords) {
   PutTextsAndArtifact(*store_);
   record::Record published = ConfirmedRecord(500);  // slow, but confirmed and published
   published.created_unix_ms = kOld;
@@ -243,7 +243,7 @@ TEST_P(CompactionConformanceTest, KeepsNewRecordsBestsAndRunningJobs) {
   EXPECT_EQ(Compact(*store_, options)->records_removed, 0);
 }
 
-TEST_P(CompactionConformanceTest, OldEndedJobsTextsAndArtifactsGoWhenNothingNamesThem) {
+TEST_P(CompactionConformanceTest, RemovesUnreferencedJobsTextsAndArtifacts) {
   JobRow ended = PendingJob("ended", kOld);
   ended.state = "done";
   ASSERT_TRUE(PutJob(*store_, ended).ok());
@@ -283,7 +283,7 @@ TEST_P(CompactionConformanceTest, WithoutATimeNothingIsRemoved) {
       store_->Compact({.keep_unix_ms = kNew, .keep_best = 1}, [] { return true; }).status()));
 }
 
-TEST_P(CompactionConformanceTest, HealthNamesTheBackend) {
+TEST_P(CompactionConformanceTest, HealthDescribesTheBackend) {
   const StoreHealth health = store_->Health();
   EXPECT_EQ(health.backend, GetParam().name);
   EXPECT_GT(health.size_bytes, 0);

@@ -65,7 +65,7 @@ TEST_P(JobConformanceTest, MalformedJobsAreRefused) {
   EXPECT_EQ(store_->ListJobs(10, "").value().size(), 1u);
 }
 
-TEST_P(JobConformanceTest, EveryStateOfTheContractIsKept) {
+TEST_P(JobConformanceTest, EveryStateRoundTrips) {
   for (const char* const state :
        {"pending", "running", "confirming", "done", "cancelled", "failed"}) {
     JobRow job = PendingJob("a");
@@ -98,7 +98,7 @@ TEST_P(JobConformanceTest, JobsAreListedNewestFirstInPages) {
   EXPECT_TRUE(absl::IsNotFound(store_->ListJobs(3, "nobody").status()));
 }
 
-TEST_P(JobConformanceTest, NumbersOfJobsAreNeverGivenTwice) {
+TEST_P(JobConformanceTest, JobNumbersAreUnique) {
   const int64_t first = store_->NextJobNumber().value();
   EXPECT_GT(first, 0);
   EXPECT_GT(store_->NextJobNumber().value(), first);
@@ -139,7 +139,7 @@ TEST_P(JobConformanceTest, AJobIsClaimedByOneUntilItsLeaseEnds) {
       << "the lease of this job has ended, the renewed one has not";
 }
 
-TEST_P(JobConformanceTest, WritesWithALostClaimAreRefused) {
+TEST_P(JobConformanceTest, ReplicaThatLostItsClaimCannotWrite) {
   JobRow job = PendingJob("a");
   job.replica = "one";
   job.lease_until_unix_ms = 10;
@@ -161,7 +161,7 @@ TEST_P(JobConformanceTest, WritesWithALostClaimAreRefused) {
 }
 
 // Records and bests of a job are written under its claim as well.
-TEST_P(JobConformanceTest, RecordsAndBestsOfWhoLostItsClaimAreRefused) {
+TEST_P(JobConformanceTest, RejectsRecordsAndBestsAfterALostClaim) {
   JobRow job = PendingJob("a");
   job.lease_until_unix_ms = 10;
   job.fence = 1;
@@ -190,7 +190,7 @@ TEST_P(JobConformanceTest, RecordsAndBestsOfWhoLostItsClaimAreRefused) {
 }
 
 // A disk that is briefly full may reject the proposal of a job and then accept its results.
-TEST_P(JobConformanceTest, ResultsOfAnEventThatIsNotStoredAreRefused) {
+TEST_P(JobConformanceTest, RejectsResultsOfAnUnstoredEvent) {
   JobRow job = PendingJob("a");
   job.lease_until_unix_ms = 10;
   job.fence = 1;
@@ -209,7 +209,7 @@ TEST_P(JobConformanceTest, ResultsOfAnEventThatIsNotStoredAreRefused) {
 
 // A write that was queued before the claim but runs after it is refused: the fence is checked when
 // the write runs.
-TEST_P(JobConformanceTest, WritesQueuedBeforeTheClaimIsLostAreRefused) {
+TEST_P(JobConformanceTest, RejectsWritesQueuedBeforeALostClaim) {
   JobRow job = PendingJob("a");
   job.lease_until_unix_ms = 10;
   job.fence = 1;
@@ -230,7 +230,7 @@ TEST_P(JobConformanceTest, WritesQueuedBeforeTheClaimIsLostAreRefused) {
   EXPECT_EQ(store_->Query({})->size(), 20u);
 }
 
-TEST_P(JobConformanceTest, StandingsAreStoredUntilTheWorkerIsResumed) {
+TEST_P(JobConformanceTest, WorkerStatesAreKeptUntilCleared) {
   const WorkerStanding drained{.worker_id = "b", .drained = true, .since_unix_ms = 7};
   const WorkerStanding removed{
       .worker_id = "a", .refused = "an administrator", .removed = true, .since_unix_ms = 8};
@@ -253,7 +253,7 @@ TEST_P(JobConformanceTest, StandingsAreStoredUntilTheWorkerIsResumed) {
   EXPECT_TRUE(absl::IsInvalidArgument(PutStanding(*store_, {.drained = true})));
 }
 
-TEST_P(JobConformanceTest, AChangeOfAStandingLeavesTheRestAsOthersWroteIt) {
+TEST_P(JobConformanceTest, WorkerStateChangeKeepsOtherFields) {
   ASSERT_TRUE(
       ChangeStanding(*store_, {.worker_id = "w", .drained = true, .since_unix_ms = 1}).ok());
   ASSERT_TRUE(
@@ -307,7 +307,7 @@ TEST_P(JobConformanceTest, SqlInNamesIsText) {
   EXPECT_EQ(store_->Query({})->size(), 2u);
 }
 
-TEST_P(JobConformanceTest, AReleasedJobIsAnybodys) {
+TEST_P(JobConformanceTest, ReleasedJobCanBeClaimedByAnyone) {
   ASSERT_TRUE(PutJob(*store_, PendingJob("a")).ok());
   ASSERT_EQ(ClaimJobs(*store_, {"one", 5, INT64_MAX})->size(), 1u);
   EXPECT_THAT(ClaimJobs(*store_, {"two", 6, 7}).value(), testing::IsEmpty());

@@ -32,7 +32,7 @@ void ExpectEqual(const ModelRow& actual, const ModelRow& expected) {
   EXPECT_EQ(actual.size, static_cast<int64_t>(expected.bytes.size()));
 }
 
-TEST_P(ModelConformanceTest, AModelComesBackWithEveryField) {
+TEST_P(ModelConformanceTest, ModelRoundTrips) {
   const ModelRow model = Xgboost("matmul", std::string("\0\xff bytes", 8));
   const absl::StatusOr<int64_t> id = PutModel(*store_, model);
   ASSERT_TRUE(id.ok()) << id.status();
@@ -44,7 +44,7 @@ TEST_P(ModelConformanceTest, AModelComesBackWithEveryField) {
   ExpectEqual(store_->GetModelById(*id).value(), model);
 }
 
-TEST_P(ModelConformanceTest, TheNewestOfAKeyIsInForce) {
+TEST_P(ModelConformanceTest, NewestModelOfAKeyIsUsed) {
   const int64_t first = PutModel(*store_, Xgboost("matmul", "old")).value();
   const int64_t second = PutModel(*store_, Xgboost("matmul", "new")).value();
   EXPECT_GT(second, first);
@@ -52,7 +52,7 @@ TEST_P(ModelConformanceTest, TheNewestOfAKeyIsInForce) {
   EXPECT_EQ(store_->GetModelById(first).value().bytes, "old") << "a job may still use it";
 }
 
-TEST_P(ModelConformanceTest, OnlyTheNewestOfAKeyStay) {
+TEST_P(ModelConformanceTest, OnlyTheNewestModelsOfAKeyAreKept) {
   const int64_t other = PutModel(*store_, Xgboost("conv2d")).value();
   std::vector<int64_t> ids;
   for (int i = 0; i < Store::kModelsKept + 2; ++i) {
@@ -64,7 +64,7 @@ TEST_P(ModelConformanceTest, OnlyTheNewestOfAKeyStay) {
   EXPECT_TRUE(store_->GetModelById(other).ok()) << "a model of another key";
 }
 
-TEST_P(ModelConformanceTest, EveryPartOfTheKeyTellsModelsApart) {
+TEST_P(ModelConformanceTest, EveryPartOfTheKeyDistinguishesModels) {
   ASSERT_TRUE(PutModel(*store_, Xgboost()).ok());
   for (const ModelKey& key : std::vector<ModelKey>{{"gp", "statement", kTarget, "matmul"},
                                                    {"xgboost", "curve-fix", kTarget, "matmul"},

@@ -47,20 +47,20 @@ class OpenTest : public testing::Test {
   const std::string path_ = folder_.File("hone.db");
 };
 
-TEST_F(OpenTest, MissingFoldersAreMade) {
+TEST_F(OpenTest, CreatesMissingFolders) {
   const std::string path = folder_.File("a/b/hone.db");
   EXPECT_TRUE(OpenSqliteStore(path).ok());
   EXPECT_TRUE(std::filesystem::exists(path));
   EXPECT_FALSE(std::filesystem::exists(path + "-wal")) << "closing the store removes the log";
 }
 
-TEST_F(OpenTest, APathThatIsNotAFileIsRefused) {
+TEST_F(OpenTest, RejectsAFolderOrAnEmptyPath) {
   EXPECT_TRUE(absl::IsInvalidArgument(OpenSqliteStore("").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(OpenSqliteStore(":memory:").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(OpenSqliteStore(folder_.path()).status()));
 }
 
-TEST_F(OpenTest, AFileThatIsNotADatabaseIsRefusedAndKept) {
+TEST_F(OpenTest, RejectsAndKeepsAFileThatIsNotADatabase) {
   const std::string text(5000, 'n');
   WriteBytes(text);
   ExpectRefused(absl::StatusCode::kDataLoss, "restore a backup");
@@ -97,7 +97,7 @@ TEST_F(OpenTest, AMissingTableIsDataLoss) {
 
 // Damage deep in the file does not keep the server from starting. It is found in the background and
 // stops all writes.
-TEST_F(OpenTest, DamageInTheMiddleIsFoundInTheBackground) {
+TEST_F(OpenTest, BackgroundCheckFindsDamage) {
   Fill();
   std::string bytes = ReadFile(path_).value();
   for (size_t page = 80; page < 110; ++page) bytes.replace(page * 4096, 2000, 2000, '\x55');
@@ -136,7 +136,7 @@ TEST_F(OpenTest, ANewerSchemaIsRefusedAndKept) {
   EXPECT_EQ(ReadFile(path_).value(), before);
 }
 
-TEST_F(OpenTest, ADatabaseOfAnotherProgramIsRefusedAndKept) {
+TEST_F(OpenTest, RejectsAndKeepsADatabaseOfAnotherProgram) {
   ASSERT_TRUE(SqliteConnection::OpenForWriting(path_)
                   .value()
                   ->Execute("CREATE TABLE cookies (name TEXT)")
@@ -182,7 +182,7 @@ TEST_F(OpenTest, AReadOnlyFolderIsPermissionDenied) {
   ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
 }
 
-TEST_F(OpenTest, ASecondProcessIsToldWhichProcessHasTheStore) {
+TEST_F(OpenTest, SecondProcessLearnsWhoHoldsTheStore) {
   std::string pid;
   ChildProcess owner([&](int pipe) {
     absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore(path_);

@@ -80,7 +80,7 @@ TEST_F(PostgresTest, TwoReplicasNeverClaimTheSameJob) {
       << "a job was claimed twice";
 }
 
-TEST_F(PostgresTest, AWriteRefusedByTheFenceStoresNothing) {
+TEST_F(PostgresTest, WriteRejectedByAFenceLeavesNothing) {
   const auto store = Open();
   ASSERT_TRUE(PutJob(*store, PendingJob("a")).ok());
   record::Record record = ScreenedRecord();
@@ -98,7 +98,7 @@ TEST_F(PostgresTest, AWriteRefusedByTheFenceStoresNothing) {
   EXPECT_EQ(environments(), 1);
 }
 
-TEST_F(PostgresTest, WritesOfBothReplicasInterleaveAndIdsGrow) {
+TEST_F(PostgresTest, InterleavedWritesHaveIncreasingIds) {
   const auto one = Open();
   const auto two = Open();
   std::atomic<int64_t> last_seen = 0;
@@ -130,7 +130,7 @@ TEST_F(PostgresTest, WritesOfBothReplicasInterleaveAndIdsGrow) {
   EXPECT_EQ(seen.size(), 600u);
 }
 
-TEST_F(PostgresTest, ABrokenConnectionLosesAndDoublesNothing) {
+TEST_F(PostgresTest, BrokenConnectionNeitherLosesNorDuplicates) {
   const auto store = Open();
   constexpr int kRecords = 3000;
   std::atomic<int> acknowledged = 0;
@@ -169,7 +169,7 @@ TEST_F(PostgresTest, ABrokenConnectionLosesAndDoublesNothing) {
   EXPECT_EQ(found.size(), static_cast<size_t>(kRecords));
 }
 
-TEST_F(PostgresTest, AWriteWithAnInvalidTextIsRefusedWithTheReason) {
+TEST_F(PostgresTest, UnstorableTextIsRejectedAlone) {
   const auto store = Open();
   absl::Status nul, invalid, good;
   store->PutText("good", "text", [&](absl::Status status) { good = status; });
@@ -185,7 +185,7 @@ TEST_F(PostgresTest, AWriteWithAnInvalidTextIsRefusedWithTheReason) {
 }
 
 // Databases of every released schema must remain readable, as with SQLite.
-TEST_F(PostgresTest, AnOlderDatabaseIsBroughtUpToDateWithItsRows) {
+TEST_F(PostgresTest, MigratesAnOlderDatabase) {
   const absl::StatusOr<std::string> dump = ReadFile("tests/server/store/testdata/postgres_1.sql");
   ASSERT_TRUE(dump.ok()) << dump.status();
   const absl::Status restored = PostgresConnection::Open(uri_).value()->Execute(*dump);
@@ -210,7 +210,7 @@ TEST_F(PostgresTest, AnOlderDatabaseIsBroughtUpToDateWithItsRows) {
 
 // A replica that stops within a transaction holds the write lock. The other replicas get the lock
 // within the time that a claim of a job lasts.
-TEST_F(PostgresTest, AReplicaThatStopsInATransactionDoesNotHoldTheOthersUp) {
+TEST_F(PostgresTest, StoppedReplicaDoesNotBlockTheOthers) {
   const auto store = Open();
   const auto stopped = PostgresConnection::Open(uri_).value();
   ASSERT_TRUE(stopped->Execute("BEGIN").ok());
@@ -222,7 +222,7 @@ TEST_F(PostgresTest, AReplicaThatStopsInATransactionDoesNotHoldTheOthersUp) {
 
 // A replica that commits after another replica's claim is refused, no matter what either has
 // queued.
-TEST_F(PostgresTest, OfTwoReplicasOnlyTheHolderOfTheJobCommitsItsRecords) {
+TEST_F(PostgresTest, OnlyTheJobHolderCommitsRecords) {
   const auto one = Open();
   const auto two = Open();
   JobRow job = PendingJob("a");
@@ -267,7 +267,7 @@ TEST_F(PostgresTest, ANewerSchemaAndAForeignDatabaseAreRefused) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("another program"));
 }
 
-TEST_F(PostgresTest, PasswordsAreInNoMessage) {
+TEST_F(PostgresTest, MessagesDoNotContainPasswords) {
   for (const std::string& uri :
        {std::string("postgresql://hone:s3cret@/nowhere?host=/nowhere"),
         std::string("postgresql://hone:s3cret@/nowhere?host=") + folder_.path(),

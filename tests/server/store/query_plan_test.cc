@@ -33,7 +33,7 @@ std::string Plan(const std::string& sql) {
   return plan;
 }
 
-TEST(QueryPlan, TheBestOfAnyPolicyIsTheFirstOfACoveringIndex) {
+TEST(QueryPlan, BestOfAnyPolicyUsesACoveringIndex) {
   EXPECT_THAT(Plan(LookupBestSql(true)),
               AllOf(HasSubstr("SEARCH b USING COVERING INDEX best_lookup"
                               " (workload=? AND target=? AND tolerance=?)\n"),
@@ -43,21 +43,21 @@ TEST(QueryPlan, TheBestOfAnyPolicyIsTheFirstOfACoveringIndex) {
                     Not(HasSubstr("SCAN")), Not(HasSubstr("TEMP B-TREE"))));
 }
 
-TEST(QueryPlan, TheBestOfOnePolicyIsOneRow) {
+TEST(QueryPlan, BestOfOnePolicyReadsOneRow) {
   EXPECT_THAT(Plan(LookupBestSql(false)),
               AllOf(HasSubstr("SEARCH b USING INDEX best_is_one"
                               " (workload=? AND target=? AND tolerance=? AND policy=?)\n"),
                     Not(HasSubstr("SCAN")), Not(HasSubstr("TEMP B-TREE"))));
 }
 
-TEST(QueryPlan, TheModelInForceIsTheLastOfAnIndex) {
+TEST(QueryPlan, NewestModelUsesAnIndex) {
   EXPECT_THAT(Plan(SelectModelSql()),
               AllOf(HasSubstr("SEARCH model USING INDEX model_by_key"
                               " (name=? AND feature_set=? AND target=? AND scope=?)\n"),
                     Not(HasSubstr("SCAN")), Not(HasSubstr("TEMP B-TREE"))));
 }
 
-TEST(QueryPlan, EachFilterHasItsIndexAndNoPageIsSorted) {
+TEST(QueryPlan, FiltersUseIndexesWithoutSorting) {
   EXPECT_THAT(Plan(QuerySql({})), HasSubstr("SEARCH r USING INTEGER PRIMARY KEY (rowid>?)"));
   EXPECT_THAT(Plan(QuerySql({.workload_digest = "w"})),
               HasSubstr("SEARCH r USING INDEX record_by_workload (workload=? AND rowid>?)"));
@@ -106,7 +106,7 @@ TEST(QueryPlan, NoCombinationOfFiltersScansOrSorts) {
 }
 
 // Confirmed records may be a tenth of all: reading their whole index would take seconds.
-TEST(QueryPlan, TheUnpublishedBestIsSoughtTaskByTask) {
+TEST(QueryPlan, UnpublishedBestSeeksTaskByTask) {
   const auto seeks = [](const std::string& range) {
     return AllOf(HasSubstr("SEARCH n USING INDEX record_confirmed (" + range + ")\n"),
                  HasSubstr("SEARCH b USING COVERING INDEX best_lookup"
@@ -124,12 +124,12 @@ TEST(QueryPlan, TheUnpublishedBestIsSoughtTaskByTask) {
       seeks("target=? AND workload=? AND tolerance>?"));
 }
 
-TEST(QueryPlan, AnImportFindsTheSameMeasurementByItsTime) {
+TEST(QueryPlan, ImportFindsDuplicatesByTime) {
   EXPECT_THAT(Plan(SameRecordSql()),
               HasSubstr("SEARCH record USING INDEX record_by_time (created_unix_ms=?)"));
 }
 
-TEST(QueryPlan, FreeJobsAreFoundAmongTheUnfinishedOnes) {
+TEST(QueryPlan, ClaimableJobsUseTheUnfinishedIndex) {
   EXPECT_THAT(Plan(ClaimableJobsSql()),
               AllOf(HasSubstr("SEARCH job USING INDEX job_unfinished (lease_until_unix_ms<?)"),
                     Not(HasSubstr("TEMP B-TREE"))));

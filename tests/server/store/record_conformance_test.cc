@@ -30,7 +30,7 @@ class RecordConformanceTest : public StoreConformanceTest {
 INSTANTIATE_TEST_SUITE_P(Stores, RecordConformanceTest, testing::ValuesIn(StoreFactories()),
                          FactoryName);
 
-TEST_P(RecordConformanceTest, EveryFieldOfARecordComesBackAfterReopening) {
+TEST_P(RecordConformanceTest, EveryFieldSurvivesReopening) {
   record::Record record = ConfirmedRecord();
   const absl::StatusOr<record::Record> appended = Append(*store_, record);
   ASSERT_TRUE(appended.ok()) << appended.status();
@@ -44,7 +44,7 @@ TEST_P(RecordConformanceTest, EveryFieldOfARecordComesBackAfterReopening) {
   ExpectEqual(records->front(), record);
 }
 
-TEST_P(RecordConformanceTest, FailuresAndStrangeNumbersComeBack) {
+TEST_P(RecordConformanceTest, FailuresAndSpecialNumbersRoundTrip) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const record::Outcome outcome : record::AllOutcomes()) {
     record::Record record = ScreenedRecord();
@@ -146,7 +146,7 @@ TEST_P(RecordConformanceTest, FiltersByJobOutcomeQuarantineAndTime) {
   EXPECT_TRUE(absl::IsInvalidArgument(store_->Query({.outcome = "splendid"}).status()));
 }
 
-TEST_P(RecordConformanceTest, NewestFirstAndOlderThanAnId) {
+TEST_P(RecordConformanceTest, ListsNewestFirstBeforeAnId) {
   std::vector<int64_t> ids;
   for (int i = 0; i < 5; ++i) {
     record::Record record = ScreenedRecord(100 + i);
@@ -215,7 +215,7 @@ TEST_P(RecordConformanceTest, TextsAndArtifactsByDigest) {
   EXPECT_TRUE(absl::IsInvalidArgument(PutArtifact(*store_, "", "x")));
 }
 
-TEST_P(RecordConformanceTest, ALargeArtifactComesBack) {
+TEST_P(RecordConformanceTest, LargeArtifactRoundTrips) {
   std::string bytes(20 << 20, '\0');
   for (size_t i = 0; i < bytes.size(); i += 4096) bytes[i] = static_cast<char>(i >> 12);
   ASSERT_TRUE(PutArtifact(*store_, "large", bytes).ok());

@@ -46,7 +46,7 @@ std::string Error(const std::string& text) {
   return std::string(batch.status().message());
 }
 
-TEST(RecordJson, EveryFieldComesBack) {
+TEST(RecordJson, EveryFieldRoundTrips) {
   record::Record record = Row();
   record.quarantined = true;
   record.quarantine_reason = "hot";
@@ -56,7 +56,7 @@ TEST(RecordJson, EveryFieldComesBack) {
   ExpectEqual(*back, record);
 }
 
-TEST(RecordJson, NumbersThatJsonHasNotComeBack) {
+TEST(RecordJson, NanAndInfinityRoundTrip) {
   record::Record record = Row();
   record.result.outcome = record::Outcome::kCrash;
   record.result.latency_ns = std::nan("");
@@ -67,7 +67,7 @@ TEST(RecordJson, NumbersThatJsonHasNotComeBack) {
   ExpectEqual(*back, record);
 }
 
-TEST(RecordJson, AFieldThatIsMissingOrUnknownIsNamed) {
+TEST(RecordJson, ErrorNamesMissingAndUnknownFields) {
   const nlohmann::json whole = nlohmann::json::parse(RecordLine(Row()))["record"];
   for (const auto& [name, value] : whole.items()) {
     nlohmann::json less = whole;
@@ -82,7 +82,7 @@ TEST(RecordJson, AFieldThatIsMissingOrUnknownIsNamed) {
   EXPECT_THAT(std::string(RecordFromJson(more).status().message()), HasSubstr("policy.colour"));
 }
 
-TEST(RecordImport, BadLinesAreNamed) {
+TEST(RecordImport, ErrorsNameTheLine) {
   const std::string good = RecordLine(Row());
   ASSERT_TRUE(Read(Whole(good)).ok()) << Read(Whole(good)).status();
   const auto with = [&](const std::string& from, const std::string& to) {
@@ -104,7 +104,7 @@ TEST(RecordImport, BadLinesAreNamed) {
               HasSubstr("line 4"));
 }
 
-TEST(RecordImport, TheFrameIsChecked) {
+TEST(RecordImport, ChecksHeaderAndEnd) {
   const std::string good = Whole(RecordLine(Row()));
   EXPECT_THAT(Error(""), HasSubstr("cut short"));
   EXPECT_THAT(Error(good.substr(0, good.size() - 1)), HasSubstr("cut short"));

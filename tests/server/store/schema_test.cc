@@ -51,7 +51,7 @@ TEST_F(SchemaTest, EveryTableIsStrict) {
             0);
 }
 
-TEST_F(SchemaTest, AnOlderStoreIsBroughtUpToDateWithItsRows) {
+TEST_F(SchemaTest, MigratesAnOlderStore) {
   std::vector<Migration> migrations = Two();
   const Migration second = migrations.back();
   migrations.pop_back();
@@ -66,7 +66,7 @@ TEST_F(SchemaTest, AnOlderStoreIsBroughtUpToDateWithItsRows) {
   EXPECT_TRUE(CheckSchema(*connection, migrations).ok());
 }
 
-TEST_F(SchemaTest, AFailedMigrationLeavesTheVersionBeforeIt) {
+TEST_F(SchemaTest, FailedMigrationKeepsThePreviousVersion) {
   std::vector<Migration> migrations = Two();
   migrations[1].sql = "CREATE TABLE b (z TEXT) STRICT; INSERT INTO nowhere VALUES (1)";
   auto connection = Open(path_);
@@ -79,7 +79,7 @@ TEST_F(SchemaTest, AFailedMigrationLeavesTheVersionBeforeIt) {
   EXPECT_TRUE(Migrate(*connection, Two()).ok());
 }
 
-TEST_F(SchemaTest, ADifferentSchemaIsNoticed) {
+TEST_F(SchemaTest, DetectsADifferentSchema) {
   auto connection = Open(path_);
   ASSERT_TRUE(Migrate(*connection, Migrations()).ok());
   ASSERT_TRUE(CheckSchema(*connection, Migrations()).ok());
@@ -123,7 +123,7 @@ TEST_P(OldSchemaTest, OpensAndReads) {
   EXPECT_EQ(store->Events("job-1").value().size(), 2u);
 }
 
-TEST_P(OldSchemaTest, JobsGetTheNewColumns) {
+TEST_P(OldSchemaTest, JobsGetDefaultsForNewFields) {
   const std::unique_ptr<Store> store = OpenDump();
   ASSERT_NE(store, nullptr);
   const JobRow job = store->GetJob("job-1").value();
@@ -134,7 +134,7 @@ TEST_P(OldSchemaTest, JobsGetTheNewColumns) {
 }
 
 // Stores of every schema can shrink after the migration.
-TEST_P(OldSchemaTest, GivesSpaceBack) {
+TEST_P(OldSchemaTest, CompactionShrinksTheFile) {
   std::unique_ptr<Store> store = OpenDump();
   ASSERT_NE(store, nullptr);
   JobRow job = store->GetJob("job-1").value();
@@ -158,7 +158,7 @@ TEST_P(OldSchemaTest, KeepsModels) {
   EXPECT_EQ(store->GetModel(key).value().bytes, "the trees");
 }
 
-TEST_P(OldSchemaTest, KeepsTheStandingsOfWorkers) {
+TEST_P(OldSchemaTest, KeepsWorkerStates) {
   const std::unique_ptr<Store> store = OpenDump();
   ASSERT_NE(store, nullptr);
   std::vector<WorkerStanding> expected;

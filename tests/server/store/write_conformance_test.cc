@@ -19,7 +19,7 @@ class WriteConformanceTest : public StoreConformanceTest {};
 INSTANTIATE_TEST_SUITE_P(Stores, WriteConformanceTest, testing::ValuesIn(StoreFactories()),
                          FactoryName);
 
-TEST_P(WriteConformanceTest, AReadInDoneSeesTheWrite) {
+TEST_P(WriteConformanceTest, CallbackSeesTheWrite) {
   absl::Notification ready;
   std::string text;
   store_->PutText("t", "text", [&](absl::Status status) {
@@ -31,7 +31,7 @@ TEST_P(WriteConformanceTest, AReadInDoneSeesTheWrite) {
   EXPECT_EQ(text, "text");
 }
 
-TEST_P(WriteConformanceTest, AWriteInDoneIsTaken) {
+TEST_P(WriteConformanceTest, CallbackMayWrite) {
   absl::Notification ready;
   store_->PutText("t", "text", [&](absl::Status) {
     store_->PutText("u", "more", [&](absl::Status status) {
@@ -43,7 +43,7 @@ TEST_P(WriteConformanceTest, AWriteInDoneIsTaken) {
   EXPECT_EQ(store_->GetText("u").value(), "more");
 }
 
-TEST_P(WriteConformanceTest, ABadWriteDoesNotLoseItsNeighbours) {
+TEST_P(WriteConformanceTest, InvalidWriteDoesNotAffectOthers) {
   ASSERT_TRUE(PutJob(*store_, PendingJob("a")).ok());
   std::vector<bool> ok(300);
   for (int i = 0; i < 300; ++i) {
@@ -56,7 +56,7 @@ TEST_P(WriteConformanceTest, ABadWriteDoesNotLoseItsNeighbours) {
   EXPECT_EQ(store_->Query({.page_size = 1000}).value().size(), 257u);
 }
 
-TEST_P(WriteConformanceTest, FlushTellsTheFirstErrorOnce) {
+TEST_P(WriteConformanceTest, FlushReportsTheFirstErrorOnce) {
   EXPECT_TRUE(store_->Flush().ok());
   store_->PutText("", "x", [](absl::Status) {});
   store_->AppendEvent({"nobody", 0, "tell", ""}, [](absl::Status) {});

@@ -61,7 +61,7 @@ class WriterTest : public testing::Test {
   std::unique_ptr<WriteQueue<SqliteApply>> writer_;
 };
 
-TEST_F(WriterTest, WaitingWritesAreCommittedTogether) {
+TEST_F(WriterTest, QueuedWritesAreCommittedInGroups) {
   Start({.max_group_writes = 256});
   absl::Notification release;
   Block(release);
@@ -87,7 +87,7 @@ TEST_F(WriterTest, WaitingWritesAreCommittedTogether) {
   }
 }
 
-TEST_F(WriterTest, AQueueThatIsFullRefusesThroughDone) {
+TEST_F(WriterTest, FullQueueReportsThroughTheCallback) {
   Start({.max_queued_writes = 3});
   absl::Notification release;
   Block(release);
@@ -128,7 +128,7 @@ TEST_F(WriterTest, BytesInTheQueueAreBoundedButOneLargeWritePasses) {
   EXPECT_THAT(ok, testing::ElementsAre(true, false, false));
 }
 
-TEST_F(WriterTest, AFailedWriteUndoesOnlyItsOwnStatements) {
+TEST_F(WriterTest, FailedWriteRollsBackOnlyItself) {
   Start({});
   absl::Notification release;
   Block(release);
@@ -151,7 +151,7 @@ TEST_F(WriterTest, AFailedWriteUndoesOnlyItsOwnStatements) {
 
 // SQLite rolls back the whole transaction when the database is full. The small writes of the group
 // must survive.
-TEST_F(WriterTest, AFullDatabaseFailsOnlyWhatDoesNotFit) {
+TEST_F(WriterTest, FullDatabaseFailsOnlyWritesThatDoNotFit) {
   ASSERT_TRUE(connection_->Execute("PRAGMA max_page_count = 40").ok());
   Start({});
   absl::Notification release;
@@ -171,7 +171,7 @@ TEST_F(WriterTest, AFullDatabaseFailsOnlyWhatDoesNotFit) {
   EXPECT_EQ(Count(), 2);
 }
 
-TEST_F(WriterTest, FlushFromACallbackIsRefusedNotADeadlock) {
+TEST_F(WriterTest, FlushFromACallbackIsRejected) {
   Start({});
   absl::Status inner;
   writer_->Enqueue(Insert(1), [&](absl::Status) { inner = writer_->Flush(); }, 1);
@@ -179,7 +179,7 @@ TEST_F(WriterTest, FlushFromACallbackIsRefusedNotADeadlock) {
   EXPECT_TRUE(absl::IsFailedPrecondition(inner)) << inner;
 }
 
-TEST_F(WriterTest, AfterRefuseNothingIsWritten) {
+TEST_F(WriterTest, RefuseStopsAllWrites) {
   Start({});
   writer_->Refuse(absl::DataLossError("damaged"));
   writer_->Refuse(absl::InternalError("later"));
@@ -189,7 +189,7 @@ TEST_F(WriterTest, AfterRefuseNothingIsWritten) {
   EXPECT_EQ(Count(), 0);
 }
 
-TEST_F(WriterTest, TheLogIsCopiedIntoTheDatabaseAndStaysSmall) {
+TEST_F(WriterTest, CheckpointsKeepTheLogSmall) {
   Start({}, /*checkpoint_pages=*/50);
   for (int i = 0; i < 200; ++i) {
     writer_->Enqueue(Insert(i, 8192), [](absl::Status) {}, 1);
@@ -200,7 +200,7 @@ TEST_F(WriterTest, TheLogIsCopiedIntoTheDatabaseAndStaysSmall) {
 }
 
 // Another program that holds the write lock for a short time only delays a write.
-TEST_F(WriterTest, AShortForeignLockIsWaitedFor) {
+TEST_F(WriterTest, WaitsForAShortForeignLock) {
   Start({});
   auto other = SqliteConnection::OpenForWriting(path_).value();
   ASSERT_TRUE(other->Execute("BEGIN IMMEDIATE").ok());

@@ -48,11 +48,11 @@ std::string Verdict(const std::string& script, absl::Duration limit = absl::Minu
   return std::string(status.message());
 }
 
-TEST(ChildPreflight, AChildThatExitsNormallyAcceptsTheJob) {
+TEST(ChildPreflight, SuccessfulChildPasses) {
   EXPECT_EQ(Verdict("echo step proposing candidates"), "");
 }
 
-TEST(ChildPreflight, ReportsHowAChildEndedAndInWhichStep) {
+TEST(ChildPreflight, ReportsHowAndWhereTheChildFailed) {
   EXPECT_THAT(Verdict("echo step making the design spaces; kill -SEGV $$"),
               AllOf(HasSubstr("signal 11"), HasSubstr("while making the design spaces")));
   EXPECT_THAT(Verdict("echo step making; echo step proposing candidates; kill -ABRT $$"),
@@ -64,16 +64,16 @@ TEST(ChildPreflight, ReportsHowAChildEndedAndInWhichStep) {
   EXPECT_THAT(Verdict("exit 9"), HasSubstr("exit code 9"));
 }
 
-TEST(ChildPreflight, AChildThatDoesNotExitIsKilled) {
+TEST(ChildPreflight, EndlessChildIsKilled) {
   EXPECT_THAT(Verdict("echo step b; while :; do :; done", absl::Milliseconds(200)),
               AllOf(HasSubstr("took longer than 200ms"), HasSubstr("while b")));
 }
 
-TEST(ChildPreflight, AChildWithoutProcessorTimeAcceptsTheJob) {
+TEST(ChildPreflight, ChildWithoutCpuTimePasses) {
   EXPECT_EQ(Verdict("echo step b; exec sleep 1000", absl::Milliseconds(200)), "");
 }
 
-TEST(ChildPreflight, ASlowCheckDoesNotDelayOthers) {
+TEST(ChildPreflight, SlowChildDoesNotBlockOthers) {
   ChildPreflight preflight(Shell("read job; case $job in *slow*) exec sleep 1000;; esac"));
   JobSpec slow = Spec();
   slow.workload = "slow";
@@ -84,7 +84,7 @@ TEST(ChildPreflight, ASlowCheckDoesNotDelayOthers) {
   EXPECT_EQ(ended.code(), absl::StatusCode::kCancelled) << ended;
 }
 
-TEST(ChildPreflight, TheChildReadsTheJobAndInheritsNothingElse) {
+TEST(ChildPreflight, ChildReadsTheJobAndInheritsNoDescriptors) {
   const std::string path = ::testing::TempDir() + "/child_preflight_input";
   JobSpec spec = Spec();
   spec.workload = std::string(1 << 20, 'w');  // larger than a pipe buffer
@@ -114,12 +114,12 @@ TEST(ChildPreflight, EqualJobsAreCheckedOnce) {
   EXPECT_EQ(*ReadFile(path), "x\nx\n");
 }
 
-TEST(ChildPreflight, AProgramThatCannotBeStartedDoesNotStopTheJob) {
+TEST(ChildPreflight, MissingProgramPasses) {
   ChildPreflight preflight({.command = {"/no/such/program"}});
   EXPECT_TRUE(Check(preflight, Spec()).ok());
 }
 
-TEST(ChildPreflight, StopKillsRunningChildrenAndRefusesMore) {
+TEST(ChildPreflight, StopCancelsRunningAndLaterChecks) {
   const std::string path = ::testing::TempDir() + "/child_preflight_began";
   std::filesystem::remove(path);
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);

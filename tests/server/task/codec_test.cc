@@ -6,7 +6,7 @@
 namespace hone::task {
 namespace {
 
-TEST(CodecTest, ASpecReadsBackEqual) {
+TEST(CodecTest, SpecRoundTrips) {
   const JobSpec spec{.request_id = "r\"1\"",
                      .workload = "workload x\ninput A: f32[2]\n",
                      .requested_target = "native",
@@ -25,7 +25,7 @@ TEST(CodecTest, ASpecReadsBackEqual) {
   EXPECT_EQ(*read, spec);
 }
 
-TEST(CodecTest, ASnapshotReadsBackEqual) {
+TEST(CodecTest, SnapshotRoundTrips) {
   JobSnapshot snapshot{.id = "7", .state = JobState::kFailed, .error = "why"};
   snapshot.trials = 3;
   snapshot.outcomes = {{record::Outcome::kOk, 2}, {record::Outcome::kCrash, 1}};
@@ -62,7 +62,7 @@ TEST(CodecTest, ASnapshotOfAnEarlierVersionHasNoCrashes) {
   EXPECT_FALSE(read->risky_step.has_value());
 }
 
-TEST(CodecTest, TheJsonOfEarlierReleasesIsRead) {
+TEST(CodecTest, ReadsJsonOfEarlierReleases) {
   const absl::StatusOr<JobSpec> spec =
       DecodeSpec(R"({"max_time_ms":61500,"seed":18446744073709551615,"transfer":false,
                      "priority":"high","strategy":"evolutionary"})");
@@ -107,7 +107,7 @@ TEST(CodecTest, TheJsonOfEarlierReleasesIsRead) {
   EXPECT_EQ(record.environment.cores, 4);
 }
 
-TEST(CodecTest, DataOfANewerReleaseIsRefusedWithAdvice) {
+TEST(CodecTest, DataOfANewerReleaseIsRejectedWithAdvice) {
   const std::string newer = "\x08\x02";  // version 2
   for (const absl::Status& status : {DecodeSpec(newer).status(), DecodeSnapshot(newer).status(),
                                      DecodePropose({"job", 3, kProposeKind, newer}).status(),
@@ -119,7 +119,7 @@ TEST(CodecTest, DataOfANewerReleaseIsRefusedWithAdvice) {
   }
 }
 
-TEST(CodecTest, EventsReadBackEqual) {
+TEST(CodecTest, EventsRoundTrip) {
   const ProposeEvent propose{.number = 4,
                              .asked = 2,
                              .model_version = 1,
@@ -148,7 +148,7 @@ TEST(CodecTest, ATellOfAnEarlierVersionIsRead) {
   EXPECT_EQ(told->told, (std::vector<TellEvent::Told>{{4, record::Outcome::kOk, 2.5}}));
 }
 
-TEST(CodecTest, DamageIsDataLossAndNeverACrash) {
+TEST(CodecTest, DamageIsDataLoss) {
   for (const char* text : {"", "{", "[]", "7", "{\"proposals\":7}", "{\"proposals\":[7]}"}) {
     EXPECT_FALSE(DecodePropose({"job", 0, kProposeKind, text}).ok()) << text;
   }

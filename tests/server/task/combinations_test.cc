@@ -141,7 +141,7 @@ TEST_P(CombinationTest, SearchesLearnsAndRestarts) {
 INSTANTIATE_TEST_SUITE_P(All, CombinationTest, ::testing::ValuesIn(All()),
                          [](const auto& info) { return NameOf(info.param); });
 
-TEST(CombinationsTest, RefusalsHaveTheReason) {
+TEST(CombinationsTest, IncompatibleChoicesAreExplained) {
   const auto environment = MakeCompilerEnvironment(1);
   const auto refused = [](const absl::Status& status, const char* why) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(why));

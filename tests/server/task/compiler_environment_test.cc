@@ -13,7 +13,7 @@ double FixedFlopsOf(const std::string& workload) {
   return described.ok() ? described->fixed_flops : -1;
 }
 
-TEST(FixedFlopsTest, AContractionPerformsAllItsMultiplyAdds) {
+TEST(FixedFlopsTest, ContractionCountsAllMultiplyAdds) {
   EXPECT_EQ(FixedFlopsOf("input A: f32[64, 32]\n"
                          "input B: f32[32, 48]\n"
                          "output C[i: 64, j: 48] = sum(k: 32) A[i, k] * B[k, j]\n"),
@@ -27,7 +27,7 @@ TEST(FixedFlopsTest, AContractionPerformsAllItsMultiplyAdds) {
       2.0 * 8 * 100 * 16 * 9);
 }
 
-TEST(FixedFlopsTest, OperationsThatAKernelMayAvoidAreNotCounted) {
+TEST(FixedFlopsTest, AvoidableOperationsAreNotCounted) {
   EXPECT_EQ(FixedFlopsOf("input X: f32[12, 12]\n"
                          "output Y[y: 10, x: 10] = sum(r: 3, s: 3) X[y + r, x + s]\n"),
             0)

@@ -45,7 +45,7 @@ std::vector<int> Decide(Confirmation& confirmation, const std::vector<double>& l
   return {};
 }
 
-TEST(ConfirmationTest, BeginsAgainWithTheWinnerAndANewIncumbent) {
+TEST(ConfirmationTest, RestartsWithTheWinnerAndANewIncumbent) {
   Confirmation confirmation(3, 0, 1);
   ASSERT_EQ(Decide(confirmation, {100, 95, 103}).front(), 1);
   confirmation.BeginAgain(1, 3);
@@ -78,7 +78,7 @@ TEST(ConfirmationTest, RoundsAreInDifferentOrders) {
   EXPECT_THAT(orders, SizeIs(3));
 }
 
-TEST(ConfirmationTest, LosersDropOutAfterTwoRoundsAndClearLosersAfterOne) {
+TEST(ConfirmationTest, LosersDropOutAfterOneOrTwoRounds) {
   Confirmation confirmation(4, -1, 1);
   const std::vector<double> latencies = {100, 100, 106, 130};
   for (int f : confirmation.NextRound()) {
@@ -90,7 +90,7 @@ TEST(ConfirmationTest, LosersDropOutAfterTwoRoundsAndClearLosersAfterOne) {
   EXPECT_THAT(confirmation.NextRound(), UnorderedElementsAre(0, 1));
 }
 
-TEST(ConfirmationTest, OnlyFinalistsThatMayWinContinueAfterTheThirdRound) {
+TEST(ConfirmationTest, OnlyContendersContinueAfterRoundThree) {
   Confirmation confirmation(8, 6, 1);
   for (int round = 0; round < 3; ++round) {
     const std::vector<int> order = confirmation.NextRound();
@@ -110,12 +110,12 @@ TEST(ConfirmationTest, ATieKeepsTheIncumbent) {
       << "all rounds are used to separate them";
 }
 
-TEST(ConfirmationTest, AClearlyFasterFinalistReplacesTheIncumbent) {
+TEST(ConfirmationTest, ClearlyFasterFinalistReplacesTheIncumbent) {
   Confirmation confirmation(2, 1, 1);
   EXPECT_THAT(Decide(confirmation, {90, 100}), ElementsAre(0));
 }
 
-TEST(ConfirmationTest, AFinalistThatFailsIsOut) {
+TEST(ConfirmationTest, FailedFinalistIsEliminated) {
   Confirmation confirmation(2, -1, 1);
   record::MeasureResult crash;
   crash.outcome = record::Outcome::kCrash;

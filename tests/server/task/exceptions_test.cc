@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(CatchExceptions, ReportsTheTypeAndTheMessage) {
+TEST(CatchExceptions, ReportsTypeAndMessage) {
   EXPECT_TRUE(CatchExceptions([] {}).ok());
   const absl::Status length = CatchExceptions([] { throw std::length_error("too long"); });
   EXPECT_EQ(length.code(), absl::StatusCode::kInternal);

@@ -28,7 +28,7 @@ TEST(StrandTest, MessagesRunInOrderAndNeverTogether) {
   for (int i = 0; i < kMessages; ++i) ASSERT_EQ(order[i], i);
 }
 
-TEST(ThreadPoolTest, RunsQueuedWorkBeforeItEnds) {
+TEST(ThreadPoolTest, RunsQueuedTasksBeforeShutdown) {
   std::atomic<int> ran{0};
   {
     ThreadPool pool(2);
@@ -37,7 +37,7 @@ TEST(ThreadPoolTest, RunsQueuedWorkBeforeItEnds) {
   EXPECT_EQ(ran.load(), 100);
 }
 
-TEST(ThreadPoolTest, WorkAfterItsEndIsNeverRun) {
+TEST(ThreadPoolTest, TasksAfterShutdownDoNotRun) {
   std::atomic<int> ran{0};
   auto held = std::make_shared<int>(7);
   {

@@ -85,7 +85,7 @@ class JobConfirmTest : public ::testing::Test, protected JobHarness {
   }
 };
 
-TEST_F(JobConfirmTest, AnImportedBestIsBuiltAndNoSlowerOneIsPublishedOverIt) {
+TEST_F(JobConfirmTest, ImportedBestIsBuiltAndNotReplacedBySlower) {
   StoreFromElsewhere(kHidden, 60);
   const auto job = RunToEnd(Create(Spec(1)));
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
@@ -99,7 +99,7 @@ TEST_F(JobConfirmTest, AnImportedBestIsBuiltAndNoSlowerOneIsPublishedOverIt) {
   EXPECT_EQ(built, 1) << "its artifact was not imported";
 }
 
-TEST_F(JobConfirmTest, AnImportedBestThatIsSlowHereDoesNotHinderTheWinner) {
+TEST_F(JobConfirmTest, ImportedBestThatIsSlowHereDoesNotWin) {
   StoreFromElsewhere(kSlow, 1);
   const auto job = RunToEnd(Create(Spec(100)));
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
@@ -108,7 +108,7 @@ TEST_F(JobConfirmTest, AnImportedBestThatIsSlowHereDoesNotHinderTheWinner) {
 }
 
 // The job compares its winner with the best that it finds at publication.
-TEST_F(JobConfirmTest, AFasterBestThatAnotherJobPublishesMeanwhileStays) {
+TEST_F(JobConfirmTest, FasterConcurrentBestIsKept) {
   int64_t published = 0;
   const auto job = RunBeside(kHidden, published);
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
@@ -123,7 +123,7 @@ TEST_F(JobConfirmTest, AFasterBestThatAnotherJobPublishesMeanwhileStays) {
   EXPECT_GE(rounds, 3);
 }
 
-TEST_F(JobConfirmTest, ASlowerBestThatAnotherJobPublishesMeanwhileIsReplaced) {
+TEST_F(JobConfirmTest, SlowerConcurrentBestIsReplaced) {
   int64_t published = 0;
   const auto job = RunBeside(kSlow, published);
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
@@ -139,7 +139,7 @@ TEST_F(JobConfirmTest, ASlowerBestThatAnotherJobPublishesMeanwhileIsReplaced) {
   EXPECT_EQ(last.size(), 2u) << "only the winner and the new incumbent";
 }
 
-TEST_F(JobConfirmTest, ABestThatIsWithdrawnMeanwhileDoesNotPreventPublication) {
+TEST_F(JobConfirmTest, BestWithdrawnMeanwhileDoesNotBlockTheWinner) {
   PublishFromElsewhere(kHidden);
   const std::string id = Create(Spec(100));
   for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
@@ -157,7 +157,7 @@ TEST_F(JobConfirmTest, ABestThatIsWithdrawnMeanwhileDoesNotPreventPublication) {
   EXPECT_EQ(Best(*job).record.id, job->best->record.id);
 }
 
-TEST_F(JobConfirmTest, AJobThatIsAlwaysLateKeepsTheBestOfTheOthers) {
+TEST_F(JobConfirmTest, JobThatIsAlwaysLateKeepsTheOthersBest) {
   const std::string id = Create(Spec(100));
   for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
   std::vector<int64_t> slow = kSlow;
@@ -172,7 +172,7 @@ TEST_F(JobConfirmTest, AJobThatIsAlwaysLateKeepsTheBestOfTheOthers) {
   EXPECT_EQ(job->best->record.id, published);
 }
 
-TEST_F(JobConfirmTest, OfTwoJobsThatConfirmAtTheSameTimeTheFasterWinnerIsPublished) {
+TEST_F(JobConfirmTest, FasterOfTwoConcurrentWinnersIsPublished) {
   JobSpec other = Spec(16, "other");
   other.seed = 8;
   const std::string first = Create(Spec(120, "first")), second = Create(std::move(other));
@@ -186,7 +186,7 @@ TEST_F(JobConfirmTest, OfTwoJobsThatConfirmAtTheSameTimeTheFasterWinnerIsPublish
   }
 }
 
-TEST_F(JobConfirmTest, FinalistsRunTheirOriginalArtifactsInAtLeastThreeRounds) {
+TEST_F(JobConfirmTest, FinalistsRunTheSameBytesInThreeRounds) {
   auto job = RunToEnd(Create(Spec(100)));
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   std::map<std::vector<int64_t>, int> rounds;
@@ -202,7 +202,7 @@ TEST_F(JobConfirmTest, FinalistsRunTheirOriginalArtifactsInAtLeastThreeRounds) {
   EXPECT_GE(job->best->record.result.samples_ns.size() + 1, 1u);
 }
 
-TEST_F(JobConfirmTest, AScreenedLatencyThatDoesNotHoldIsNotPublished) {
+TEST_F(JobConfirmTest, UnconfirmedScreeningLatencyIsNotPublished) {
   // One candidate looks best in the screening and is slow in every later process.
   std::vector<int64_t> lucky;
   device.measure = [&](const fleet::LeaseGrant& lease) {
@@ -222,7 +222,7 @@ TEST_F(JobConfirmTest, AScreenedLatencyThatDoesNotHoldIsNotPublished) {
   EXPECT_NE(job->best->record.candidate.decisions, lucky);
 }
 
-TEST_F(JobConfirmTest, ThePublishedBestTakesPartAndATieKeepsIt) {
+TEST_F(JobConfirmTest, PublishedBestCompetesAndATieKeepsIt) {
   auto first = RunToEnd(Create(Spec(200, "first")));
   ASSERT_EQ(first->state, JobState::kDone);
   const int64_t published = first->best->record.id;
@@ -239,7 +239,7 @@ TEST_F(JobConfirmTest, ThePublishedBestTakesPartAndATieKeepsIt) {
 
 // The machine was disturbed during both the screening and the confirmation. A later job finds the
 // true latency.
-TEST_F(JobConfirmTest, AnIncumbentThatBeatsItsRecordIsPublishedAgain) {
+TEST_F(JobConfirmTest, FasterRemeasuredIncumbentIsRepublished) {
   double disturbance = 3;
   device.measure = [&](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
@@ -261,7 +261,7 @@ TEST_F(JobConfirmTest, AnIncumbentThatBeatsItsRecordIsPublishedAgain) {
 
 // If the default is close to the best, it is confirmed in the same way: it is the baseline of the
 // reported speed-up.
-TEST_F(JobConfirmTest, ADefaultThatIsCloseToTheBestIsConfirmed) {
+TEST_F(JobConfirmTest, CloseDefaultIsConfirmed) {
   device.measure = [&](const fleet::LeaseGrant& lease) {
     const bool untiled = lease.work->decisions.empty();
     record::MeasureResult result;
@@ -277,7 +277,7 @@ TEST_F(JobConfirmTest, ADefaultThatIsCloseToTheBestIsConfirmed) {
   EXPECT_EQ(job->default_schedule->record.policy.name, "confirm");
 }
 
-TEST_F(JobConfirmTest, ADefaultThatIsMuchSlowerIsNotConfirmed) {
+TEST_F(JobConfirmTest, MuchSlowerDefaultIsNotConfirmed) {
   auto job = RunToEnd(Create(Spec(100)));  // the default is ten times as slow
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   for (const fleet::LeaseGrant& lease : ConfirmLeases())
@@ -345,7 +345,7 @@ TEST_F(JobConfirmTest, ALostArtifactIsBuiltAgain) {
   EXPECT_TRUE(store.GetArtifact(job->best->record.result.artifact_digest).ok());
 }
 
-TEST_F(JobConfirmTest, AnArtifactThatNeverArrivesFailsTheJob) {
+TEST_F(JobConfirmTest, MissingArtifactFailsTheJob) {
   device.uploads = false;
   auto job = RunToEnd(Create(Spec(30)), 2000);
   EXPECT_EQ(job->state, JobState::kFailed);
@@ -353,7 +353,7 @@ TEST_F(JobConfirmTest, AnArtifactThatNeverArrivesFailsTheJob) {
   EXPECT_FALSE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
 }
 
-TEST_F(JobConfirmTest, ASlowConfirmationAfterACancelIsNotCutShort) {
+TEST_F(JobConfirmTest, CancelDoesNotCutAConfirmationShort) {
   const std::string id = Create(Spec(400));
   for (int i = 0; i < 5; ++i) Step();
   ASSERT_TRUE(jobs->Cancel(id, true).ok());

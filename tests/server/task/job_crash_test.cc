@@ -119,7 +119,7 @@ class JobCrashTest : public ::testing::Test {
 
 class JobCrashAtStep : public JobCrashTest, public ::testing::WithParamInterface<const char*> {};
 
-TEST_P(JobCrashAtStep, AJobThatEndedTheServerTwiceIsNotResumed) {
+TEST_P(JobCrashAtStep, JobThatCrashedTheServerTwiceIsNotResumed) {
   const auto [bad, beside] = FirstRun(GetParam());
   {
     ServerRun server(Path(2));
@@ -152,7 +152,7 @@ TEST_P(JobCrashAtStep, AJobThatEndedTheServerTwiceIsNotResumed) {
 }
 INSTANTIATE_TEST_SUITE_P(All, JobCrashAtStep, ::testing::Values("open", "propose"));
 
-TEST_F(JobCrashTest, AfterACrashJobsStartOneAtATimeAndTheSuspectStartsLast) {
+TEST_F(JobCrashTest, AfterACrashJobsStartOneByOneSuspectLast) {
   const auto [bad, beside] = FirstRun("propose");
   ServerRun server(Path(2));
   std::vector<std::string> order;
@@ -174,7 +174,7 @@ TEST_F(JobCrashTest, AfterACrashJobsStartOneAtATimeAndTheSuspectStartsLast) {
   EXPECT_THAT(order, ::testing::ElementsAre("beside", "bad"));
 }
 
-TEST_F(JobCrashTest, ACleanShutdownInARiskyStepIsNotACrash) {
+TEST_F(JobCrashTest, ShutdownInARiskyStepIsNotACrash) {
   std::string id;
   {
     ServerRun server(Path(1));
@@ -194,7 +194,7 @@ TEST_F(JobCrashTest, ACleanShutdownInARiskyStepIsNotACrash) {
   EXPECT_EQ(server.Get(id)->crashes, 0);
 }
 
-TEST_F(JobCrashTest, ACleanShutdownResetsTheCrashCount) {
+TEST_F(JobCrashTest, ShutdownResetsTheCrashCount) {
   const auto [bad, beside] = FirstRun("propose");
   {
     ServerRun server(Path(2));

@@ -37,19 +37,19 @@ class JobFailureTest : public ::testing::Test, protected JobHarness {
   }
 };
 
-TEST_F(JobFailureTest, WhileTheSpacesAreMade) {
+TEST_F(JobFailureTest, ExceptionWhileMakingSpacesFailsOnlyItsJob) {
   ThrowAt("open", std::bad_alloc());
   ExpectOnlyTheBadOneFails(
       AllOf(HasSubstr("std::bad_alloc"), HasSubstr("making the design spaces")));
 }
 
-TEST_F(JobFailureTest, WhileCandidatesAreProposed) {
+TEST_F(JobFailureTest, ExceptionWhileProposingFailsOnlyItsJob) {
   ThrowAt("propose", std::length_error("a vector of 2^60"));
   ExpectOnlyTheBadOneFails(
       AllOf(HasSubstr("std::length_error: a vector of 2^60"), HasSubstr("proposing candidates")));
 }
 
-TEST_F(JobFailureTest, WhileTheModelIsTrained) {
+TEST_F(JobFailureTest, ExceptionWhileTrainingFailsOnlyItsJob) {
   ThrowAt("train", std::runtime_error("no tree"));
   ExpectOnlyTheBadOneFails(AllOf(HasSubstr("no tree"), HasSubstr("training the model")));
 }
@@ -86,13 +86,13 @@ class JobPreflightTest : public JobFailureTest {
   bool opened_ = false;
 };
 
-TEST_F(JobPreflightTest, AJobThatItRefusesFails) {
+TEST_F(JobPreflightTest, RejectedJobDoesNotStart) {
   refusing_.verdict = absl::AbortedError("it crashed with signal 11");
   ExpectOnlyTheBadOneFails(HasSubstr("signal 11"));
   EXPECT_FALSE(opened_);
 }
 
-TEST_F(JobPreflightTest, AnInterruptedCheckIsRepeatedByTheNextServer) {
+TEST_F(JobPreflightTest, NextServerContinuesAfterAShutdown) {
   refusing_.verdict = absl::CancelledError("shutting down");
   const std::string id = CreateBad();
   Step();

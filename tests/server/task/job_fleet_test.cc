@@ -19,7 +19,7 @@ record::MeasureResult Took(double latency_ns) {
   return result;
 }
 
-TEST(JobRoomTest, AJobWaitsForRoomInTheQueueAndThenFinishes) {
+TEST(JobRoomTest, JobWaitsForQueueSpaceAndFinishes) {
   JobHarness harness(JobHarness::DefaultOptions(), {.max_items_per_owner = 3});
   const std::string id = harness.Create(JobHarness::Spec(40));
   bool waited = false;
@@ -32,7 +32,7 @@ TEST(JobRoomTest, AJobWaitsForRoomInTheQueueAndThenFinishes) {
   EXPECT_TRUE(waited);
 }
 
-TEST(JobQuotaTest, AnOwnerHasALimitOfJobsAndTheErrorContainsIt) {
+TEST(JobQuotaTest, LimitsJobsPerOwnerAndReportsTheLimit) {
   JobOptions options = JobHarness::DefaultOptions();
   options.max_jobs_per_owner = 2;
   options.max_jobs = 3;
@@ -56,7 +56,7 @@ TEST(JobQuotaTest, AnOwnerHasALimitOfJobsAndTheErrorContainsIt) {
   EXPECT_TRUE(create("ann", "6").ok()) << "jobs that have ended do not count";
 }
 
-TEST(JobQuotaTest, AReservationCountsUntilItIsReleased) {
+TEST(JobQuotaTest, ReservationCountsUntilReleased) {
   JobOptions options = JobHarness::DefaultOptions();
   options.max_jobs_per_owner = 2;
   JobHarness harness(options);
@@ -72,7 +72,7 @@ TEST(JobQuotaTest, AReservationCountsUntilItIsReleased) {
   EXPECT_TRUE(harness.jobs->Reserve(spec).ok());
 }
 
-TEST(JobQuotaTest, ARetriedRequestSharesOneReservation) {
+TEST(JobQuotaTest, RetriedRequestSharesOneReservation) {
   JobOptions options = JobHarness::DefaultOptions();
   options.max_jobs_per_owner = 2;
   JobHarness harness(options);
@@ -96,7 +96,7 @@ TEST(JobQuotaTest, ARetriedRequestSharesOneReservation) {
   EXPECT_TRUE(harness.jobs->Reserve(third).ok());
 }
 
-TEST(JobQuotaTest, AStoredRequestNeedsNoReservation) {
+TEST(JobQuotaTest, StoredRequestNeedsNoReservation) {
   JobOptions options = JobHarness::DefaultOptions();
   options.max_jobs_per_owner = 1;
   JobHarness harness(options);
@@ -112,7 +112,7 @@ TEST(JobQuotaTest, AStoredRequestNeedsNoReservation) {
 }
 
 // The device measures latencies of at least 100 ns, and its peak is 50 operations per nanosecond.
-TEST(PeakTest, OnlyWithAToleranceMayAKernelNeedFewerOperations) {
+TEST(PeakTest, FewerOperationsNeedATolerance) {
   for (const double tolerance : {0.0, 1e-3}) {
     JobHarness harness;
     harness.environment.fixed_flops = 1e9;
@@ -143,7 +143,7 @@ class SpotCheckTest : public ::testing::Test, protected JobHarness {
   }
 };
 
-TEST_F(SpotCheckTest, ANewBestIsRunOnASecondWorkerBeforeItIsPublished) {
+TEST_F(SpotCheckTest, NewBestRunsOnASecondWorkerFirst) {
   FakeDevice second("1", "second");
   auto job = RunWith({&second});
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
@@ -155,7 +155,7 @@ TEST_F(SpotCheckTest, ANewBestIsRunOnASecondWorkerBeforeItIsPublished) {
   EXPECT_EQ(FlagOf("second"), "");
 }
 
-TEST_F(SpotCheckTest, AWrongBestIsNotPublishedAndItsWorkerIsFlagged) {
+TEST_F(SpotCheckTest, WrongResultIsNotPublishedAndFlagsTheClaimant) {
   FakeDevice second("1", "second");
   second.measure = [](const fleet::LeaseGrant&) {
     record::MeasureResult wrong;
@@ -171,7 +171,7 @@ TEST_F(SpotCheckTest, AWrongBestIsNotPublishedAndItsWorkerIsFlagged) {
   EXPECT_FALSE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
 }
 
-TEST_F(SpotCheckTest, ARunnerThatIsKilledDuringTheCheckIsNoObjection) {
+TEST_F(SpotCheckTest, KilledCheckerAccusesNobody) {
   FakeDevice second("1", "second");
   second.measure = [](const fleet::LeaseGrant&) {
     record::MeasureResult killed;
@@ -185,7 +185,7 @@ TEST_F(SpotCheckTest, ARunnerThatIsKilledDuringTheCheckIsNoObjection) {
   EXPECT_TRUE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
 }
 
-TEST_F(SpotCheckTest, ALatencyThatOtherWorkersCannotReproduceIsNotPublished) {
+TEST_F(SpotCheckTest, UnreproducibleLatencyIsNotPublished) {
   FakeDevice second("1", "second");
   second.measure = [](const fleet::LeaseGrant& lease) {
     return Took(10 * FakeLatency(lease.work->decisions));
@@ -209,7 +209,7 @@ TEST_F(SpotCheckTest, AThirdWorkerDecidesBetweenTwo) {
   EXPECT_THAT(FlagOf("liar"), HasSubstr("wrong_output"));
 }
 
-TEST_F(SpotCheckTest, ASecondWorkerThatDoesNotAnswerDelaysPublicationOnlyForALimitedTime) {
+TEST_F(SpotCheckTest, SilentCheckerDelaysPublicationForABoundedTime) {
   FakeDevice second("1", "second");
   const std::string id = Create(Spec(30));
   for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) Step();

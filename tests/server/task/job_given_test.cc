@@ -30,7 +30,7 @@ class JobGivenTest : public ::testing::Test, protected JobHarness {
   }
 };
 
-TEST_F(JobGivenTest, MeasuresOnlyTheDefaultAndTheGivenCandidate) {
+TEST_F(JobGivenTest, MeasuresTheDefaultAndTheCandidate) {
   const std::string id = Create(GivenSpec());
   auto job = RunToEnd(id);
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
@@ -47,7 +47,7 @@ TEST_F(JobGivenTest, MeasuresOnlyTheDefaultAndTheGivenCandidate) {
   EXPECT_EQ(job->best->record.candidate.decisions, kGiven) << "the given candidate won";
 }
 
-TEST_F(JobGivenTest, TheCandidateIsMeasuredAgainAndNeverStopsEarly) {
+TEST_F(JobGivenTest, KnownCandidateIsMeasuredAgainInFull) {
   RunToEnd(Create(Spec(200, "tuned")));
   RunToEnd(Create(GivenSpec("first", "9,9,9")));
   const std::string id = Create(GivenSpec("second", "9,9,9"));
@@ -60,7 +60,7 @@ TEST_F(JobGivenTest, TheCandidateIsMeasuredAgainAndNeverStopsEarly) {
   }
 }
 
-TEST_F(JobGivenTest, ASlowerCandidateIsReportedAndTheBestStaysPublished) {
+TEST_F(JobGivenTest, SlowerCandidateIsReportedAndTheBestStays) {
   auto tuned = RunToEnd(Create(Spec(200, "tuned")));
   ASSERT_LT(tuned->best->record.result.latency_ns, 280);
   auto job = RunToEnd(Create(GivenSpec("given", "9,9,9")));
@@ -90,7 +90,7 @@ TEST_F(JobGivenTest, AFailedCheckIsReportedWhileTheDefaultIsFine) {
   EXPECT_EQ(job->given->record.result.detail, "element 7");
 }
 
-TEST_F(JobGivenTest, ACandidateThatFailsTheConfirmationFailsTheJob) {
+TEST_F(JobGivenTest, FailureInConfirmationIsReported) {
   device.measure = [](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
     result.latency_ns = FakeLatency(lease.work->decisions);
@@ -106,7 +106,7 @@ TEST_F(JobGivenTest, ACandidateThatFailsTheConfirmationFailsTheJob) {
   EXPECT_EQ(job->state, JobState::kFailed);
 }
 
-TEST_F(JobGivenTest, ARestartedServerContinuesWithTheSameSpace) {
+TEST_F(JobGivenTest, RestartedServerContinuesWithTheSameSpace) {
   const std::string id = Create(GivenSpec());
   Step(0);
   Restart();

@@ -72,7 +72,7 @@ class JobReplicasTest : public testing::Test {
   std::unique_ptr<Replica> two_;
 };
 
-TEST_F(JobReplicasTest, AJobOfADeadReplicaContinuesOnTheOther) {
+TEST_F(JobReplicasTest, DeadReplicasJobContinuesAtTheOther) {
   const std::string id = Create(*one_);
   Run({one_.get(), two_.get()}, 6, absl::Milliseconds(100));
   EXPECT_THAT(two_->jobs.Unfinished(), testing::IsEmpty()) << "the first replica holds the job";
@@ -90,7 +90,7 @@ TEST_F(JobReplicasTest, AJobOfADeadReplicaContinuesOnTheOther) {
   EXPECT_EQ(ended->trials, 60) << "no trial is measured again";
 }
 
-TEST_F(JobReplicasTest, AReplicaThatWasStoppedReleasesItsJobs) {
+TEST_F(JobReplicasTest, ReplicaReleasesJobAfterSleeping) {
   const std::string id = Create(*one_);
   Run({one_.get(), two_.get()}, 3, absl::Milliseconds(100));
   clock_.Advance(absl::Minutes(1));  // the first replica was stopped for this time
@@ -107,7 +107,7 @@ TEST_F(JobReplicasTest, AReplicaThatWasStoppedReleasesItsJobs) {
 }
 
 // Results that reach the old replica after it lost the job are not recorded.
-TEST_F(JobReplicasTest, LateResultsOfAReplicaThatWasStoppedAreNotRecorded) {
+TEST_F(JobReplicasTest, ResultsOfAReplicaThatSleptAreNotRecorded) {
   const std::string id = Create(*one_);
   Run({one_.get(), two_.get()}, 3, absl::Milliseconds(100));
   clock_.Advance(absl::Minutes(1));
@@ -150,7 +150,7 @@ TEST_F(JobReplicasTest, AReplicaThatShutsDownReleasesItsJobsAtOnce) {
   EXPECT_THAT(two_->jobs.Unfinished(), testing::ElementsAre(id));
 }
 
-TEST_F(JobReplicasTest, TheOtherReplicaShowsAJobAndNamesTheReplicaThatCanCancelIt) {
+TEST_F(JobReplicasTest, OtherReplicaShowsJobAndItsHolder) {
   const std::string id = Create(*one_);
   Run({one_.get(), two_.get()}, 3, absl::Milliseconds(100));
   ASSERT_TRUE(two_->jobs.Get(id).ok());

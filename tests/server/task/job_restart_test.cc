@@ -25,7 +25,7 @@ class JobRestartTest : public ::testing::Test, protected JobHarness {
   }
 };
 
-TEST_F(JobRestartTest, AJobContinuesAndEveryTrialIsMeasuredOnce) {
+TEST_F(JobRestartTest, JobContinuesWithoutRepeatingTrials) {
   const std::string id = Create(Spec(120));
   for (int i = 0; i < 6; ++i) Step(5);
   const int64_t before = Get(id)->trials;
@@ -71,7 +71,7 @@ TEST_F(JobRestartTest, ACancelledJobResumesWhereItStopped) {
   EXPECT_EQ(unknown.status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(JobRestartTest, AResumedJobSurvivesTheServer) {
+TEST_F(JobRestartTest, ResumedJobSurvivesRestart) {
   const std::string id = Create(Spec(120));
   for (int i = 0; i < 6; ++i) Step(5);
   ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
@@ -100,7 +100,7 @@ TEST_F(JobRestartTest, TheLogOfAnInterruptedJobReplaysFromItsBeginning) {
   EXPECT_EQ(search->trials().size(), 120u);
 }
 
-TEST_F(JobRestartTest, AcknowledgedResultsSurviveACrashDuringCommits) {
+TEST_F(JobRestartTest, AcknowledgedResultsSurviveACrashDuringCommit) {
   const std::string id = Create(Spec(120));
   for (int i = 0; i < 4; ++i) Step(5);
   store.Hold();
@@ -113,7 +113,7 @@ TEST_F(JobRestartTest, AcknowledgedResultsSurviveACrashDuringCommits) {
   EXPECT_EQ(Trials(id).size(), 121u);
 }
 
-TEST_F(JobRestartTest, ARecordWithoutATellEventIsToldAfterTheRestart) {
+TEST_F(JobRestartTest, RecordWithoutTellEventIsToldAfterRestart) {
   const std::string id = Create(Spec(60));
   for (int i = 0; i < 3; ++i) Step(5);
   // Stores the result that a server committed before it died without logging the Tell.
@@ -143,7 +143,7 @@ TEST_F(JobRestartTest, ARecordWithoutATellEventIsToldAfterTheRestart) {
   EXPECT_EQ(Trials(id).size(), 61u);
 }
 
-TEST_F(JobRestartTest, ACancelledJobConfirmsWhatItHasAfterARestart) {
+TEST_F(JobRestartTest, CancelledJobConfirmsAfterRestart) {
   const std::string id = Create(Spec(120));
   for (int i = 0; i < 6; ++i) Step(5);
   ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
@@ -157,7 +157,7 @@ TEST_F(JobRestartTest, ACancelledJobConfirmsWhatItHasAfterARestart) {
   EXPECT_GE(Trials(id).size(), measured);
 }
 
-TEST_F(JobRestartTest, FinalistsWithoutAKnownWorkerAreBuiltAgain) {
+TEST_F(JobRestartTest, FinalistsWithoutArtifactsAreRebuilt) {
   const std::string id = Create(Spec(60));
   while (Trials(id).size() < 40) Step(5);
   Restart();
@@ -172,7 +172,7 @@ TEST_F(JobRestartTest, FinalistsWithoutAKnownWorkerAreBuiltAgain) {
   EXPECT_FALSE(built.empty());
 }
 
-TEST_F(JobRestartTest, ANewerProgramContinuesFromTheMeasurements) {
+TEST_F(JobRestartTest, NewerProgramContinuesFromMeasurements) {
   const std::string id = Create(Spec(120));
   for (int i = 0; i < 6; ++i) Step(5);
   environment.ChangeStrategies();

@@ -41,7 +41,7 @@ TEST_F(JobResultTest, TheDefaultScheduleIsMeasuredBesideTheTrials) {
   EXPECT_FALSE(job->best->record.is_default) << "a candidate of the search is faster";
 }
 
-TEST_F(JobResultTest, TheOwnBestIsShownBesideAnEarlierOneThatStaysPublished) {
+TEST_F(JobResultTest, OwnBestIsShownBesideThePublishedOne) {
   auto first = RunToEnd(Create(Spec(200, "first")));
   auto second = RunToEnd(Create(Spec(2, "second")));
   ASSERT_EQ(second->state, JobState::kDone) << second->error;
@@ -87,7 +87,7 @@ TEST_F(JobResultTest, AConfirmationWaitsForAQuieterMachine) {
   }
 }
 
-TEST_F(JobResultTest, AMachineThatStaysDisturbedDelaysTheEndForALimitedTime) {
+TEST_F(JobResultTest, DisturbedMachineDelaysTheEndForABoundedTime) {
   device.measure = [](const fleet::LeaseGrant& lease) {
     record::MeasureResult result = Timed(lease);
     if (IsConfirmation(lease)) result.reference_drift = 3.5;

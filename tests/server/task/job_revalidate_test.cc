@@ -45,7 +45,7 @@ class JobRevalidateTest : public ::testing::Test, protected JobHarness {
   std::vector<int64_t> best_;
 };
 
-TEST_F(JobRevalidateTest, BuildsTheBestCandidatesAgainAndPublishesTheWinner) {
+TEST_F(JobRevalidateTest, RebuildsTopCandidatesAndRepublishesTheWinner) {
   const std::string id = Create(Again(3));
   auto job = RunToEnd(id);
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
@@ -91,7 +91,7 @@ TEST_F(JobRevalidateTest, WithoutAPublishedBestTheBestConfirmedRecordIsUsed) {
   EXPECT_EQ(Published()->record.candidate.decisions, bests[0].candidate.decisions);
 }
 
-TEST_F(JobRevalidateTest, APublishedBestThatIsSlowerNowIsReplaced) {
+TEST_F(JobRevalidateTest, SlowerPublishedBestIsReplaced) {
   Change(record::Outcome::kOk, 900);
   auto job = RunToEnd(Create(Again(3)));
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
@@ -99,7 +99,7 @@ TEST_F(JobRevalidateTest, APublishedBestThatIsSlowerNowIsReplaced) {
   EXPECT_EQ(job->quarantined, 0);
 }
 
-TEST_F(JobRevalidateTest, AWrongBestIsQuarantinedAndTheNextOneIsPublished) {
+TEST_F(JobRevalidateTest, WrongBestIsQuarantinedAndTheNextPublished) {
   Change(record::Outcome::kWrongOutput, 0);
   auto job = RunToEnd(Create(Again(2)));
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
@@ -115,7 +115,7 @@ TEST_F(JobRevalidateTest, AWrongBestIsQuarantinedAndTheNextOneIsPublished) {
   EXPECT_GT(marked, 0);
 }
 
-TEST_F(JobRevalidateTest, IfAllCandidatesAreWrongNothingIsPublished) {
+TEST_F(JobRevalidateTest, NothingIsPublishedIfAllFail) {
   Change(record::Outcome::kInvalid, 0);
   auto job = RunToEnd(Create(Again(1)));
   EXPECT_EQ(job->state, JobState::kFailed);
@@ -123,7 +123,7 @@ TEST_F(JobRevalidateTest, IfAllCandidatesAreWrongNothingIsPublished) {
   EXPECT_TRUE(absl::IsNotFound(Published().status()));
 }
 
-TEST_F(JobRevalidateTest, ATimeoutQuarantinesNothing) {
+TEST_F(JobRevalidateTest, TimeoutDoesNotQuarantine) {
   Change(record::Outcome::kRunTimeout, 0);
   auto job = RunToEnd(Create(Again(2)));
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
@@ -164,7 +164,7 @@ TEST_F(JobRevalidateTest, AJobWithoutStoredCandidatesFails) {
   EXPECT_THAT(job->error, HasSubstr("tune it first"));
 }
 
-TEST_F(JobRevalidateTest, ARestartBeginsTheRevalidationAgain) {
+TEST_F(JobRevalidateTest, RestartStartsOver) {
   const std::string id = Create(Again(3));
   Step();
   Restart();

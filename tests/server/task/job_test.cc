@@ -78,7 +78,7 @@ TEST_F(JobTest, TheDefaultIsMeasuredFirstAndOnce) {
   EXPECT_EQ(defaults, 1);
 }
 
-TEST_F(JobTest, NoCandidateIsMeasuredTwiceEvenByALaterJob) {
+TEST_F(JobTest, NoCandidateIsMeasuredTwiceAcrossJobs) {
   RunToEnd(Create(Spec(60, "first")));
   const size_t leases = device.seen.size();
   const std::string second = Create(Spec(60, "second"));
@@ -104,7 +104,7 @@ TEST_F(JobTest, ALaterJobBeginsWithAModelOfTheEarlierRecords) {
   EXPECT_GT(propose.prior_record, 0);
 }
 
-TEST_F(JobTest, TheQueueIsLimitedButTheWorkerAlwaysHasWork) {
+TEST_F(JobTest, QueueIsBoundedAndTheWorkerNeverStarves) {
   const std::string id = Create(Spec(400));
   Step(0);
   for (int i = 0; i < 60; ++i) {
@@ -132,7 +132,7 @@ TEST_F(JobTest, ResultsAreAcknowledgedOnlyAfterTheirCommit) {
   EXPECT_GT(Get(id)->trials, 0);
 }
 
-TEST_F(JobTest, FailedCandidatesDoNotStopTheSearch) {
+TEST_F(JobTest, FailedCandidatesDoNotStopTheJob) {
   device.measure = [](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
     if (!lease.work->decisions.empty() && lease.work->decisions[0] % 2 == 0) {
@@ -151,7 +151,7 @@ TEST_F(JobTest, FailedCandidatesDoNotStopTheSearch) {
   EXPECT_EQ(job->best->record.candidate.decisions[0] % 2, 1);
 }
 
-TEST_F(JobTest, AJobWithoutAWorkingCandidateFailsWithTheOutcomes) {
+TEST_F(JobTest, JobWithoutSuccessesFailsAndListsOutcomes) {
   device.measure = [](const fleet::LeaseGrant&) {
     record::MeasureResult result;
     result.outcome = record::Outcome::kCompileError;
@@ -182,7 +182,7 @@ TEST_F(JobTest, TheTimeLimitStopsProposingAndConfirms) {
   EXPECT_LT(job->wall, absl::Seconds(20));
 }
 
-TEST_F(JobTest, AJobThatFailedOnAFullDiskCanBeResumedOnceThereIsSpace) {
+TEST_F(JobTest, JobThatFailedOnAFullDiskCanBeResumed) {
   const std::string id = Create(Spec(40));
   for (int i = 0; i < 3; ++i) Step(2);
   store.FailWrites(absl::ResourceExhaustedError("the disk is full"));
@@ -199,7 +199,7 @@ TEST_F(JobTest, AJobThatFailedOnAFullDiskCanBeResumedOnceThereIsSpace) {
 }
 
 // A full disk may reject a proposal and then accept its results.
-TEST_F(JobTest, ResultsOfAProposalThatWasNotStoredAreNotStored) {
+TEST_F(JobTest, ResultsOfAnUnstoredProposalAreNotStored) {
   const std::string id = Create(Spec(40));
   store.Hold();
   store.FailProposals(absl::ResourceExhaustedError("the disk is full"));
@@ -230,7 +230,7 @@ TEST_F(JobTest, ResultsOfAProposalThatWasNotStoredAreNotStored) {
   EXPECT_EQ(trials.size(), 41u);
 }
 
-TEST_F(JobTest, SettingTheMachinesClockNeitherEndsAJobNorDelaysIt) {
+TEST_F(JobTest, WallClockChangesDoNotAffectAJob) {
   JobSpec spec = Spec(60);
   spec.max_time = absl::Seconds(60);
   const std::string id = Create(spec);
@@ -246,7 +246,7 @@ TEST_F(JobTest, SettingTheMachinesClockNeitherEndsAJobNorDelaysIt) {
   EXPECT_LT(job->wall, absl::Seconds(60));
 }
 
-TEST_F(JobTest, CancelWithConfirmationConfirmsTheBestSoFar) {
+TEST_F(JobTest, CancelWithConfirmationConfirmsTheBest) {
   const std::string id = Create(Spec(400));
   for (int i = 0; i < 5; ++i) Step();
   ASSERT_TRUE(jobs->Cancel(id, true).ok());
@@ -257,7 +257,7 @@ TEST_F(JobTest, CancelWithConfirmationConfirmsTheBestSoFar) {
   EXPECT_TRUE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
 }
 
-TEST_F(JobTest, CancelWithoutConfirmationEndsAtOnceAndKeepsTheRecords) {
+TEST_F(JobTest, CancelWithoutConfirmationKeepsResults) {
   const std::string id = Create(Spec(400));
   for (int i = 0; i < 5; ++i) Step();
   ASSERT_TRUE(jobs->Cancel(id, false).ok());
@@ -271,7 +271,7 @@ TEST_F(JobTest, CancelWithoutConfirmationEndsAtOnceAndKeepsTheRecords) {
   EXPECT_EQ(store.GetJob(id)->state, "cancelled");
 }
 
-TEST_F(JobTest, ATargetWithoutAWorkerFailsTheJobWithTheReason) {
+TEST_F(JobTest, MissingTargetFailsTheJobWithTheReason) {
   JobSpec spec = Spec(20);
   spec.target_key = "other";
   const std::string id = Create(spec);

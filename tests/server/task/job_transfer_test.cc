@@ -52,7 +52,7 @@ TEST_F(JobTransferTest, TheBestOfARelatedWorkloadIsTriedFirst) {
   EXPECT_LE(job->best->record.result.latency_ns, first->best->record.result.latency_ns);
 }
 
-TEST_F(JobTransferTest, WithoutTransferAJobIgnoresOtherWorkloads) {
+TEST_F(JobTransferTest, WithoutTransferAJobStartsCold) {
   RunToEnd(Create(SpecOf("fake op 8", 200, "source")));
   JobSpec spec = SpecOf("fake op 16", 20, "without");
   spec.transfer = JobSpec().transfer;
@@ -80,7 +80,7 @@ TEST_F(JobTransferTest, WithoutTransferAJobIgnoresOtherWorkloads) {
   EXPECT_EQ(without, expected);
 }
 
-TEST_F(JobTransferTest, UnrelatedWorkloadsAreNotUsed) {
+TEST_F(JobTransferTest, UnrelatedWorkloadsAreNotTransferred) {
   RunToEnd(Create(SpecOf("fake other 8", 100, "source")));
   const auto transfer = Gather("fake pool 12");
   ASSERT_TRUE(transfer.ok()) << transfer.status();
@@ -124,7 +124,7 @@ TEST_F(JobTransferTest, LaterRecordsAreLeftOut) {
   EXPECT_TRUE(Gather("fake op 12", 0)->empty());
 }
 
-TEST_F(JobTransferTest, ARestartedJobIgnoresResultsThatWereStoredMeanwhile) {
+TEST_F(JobTransferTest, RestartedJobIgnoresLaterRecords) {
   RunToEnd(Create(SpecOf("fake op 8", 100, "source")));
   const std::string id = Create(SpecOf("fake op 16", 120, "target"));
   for (int i = 0; i < 6; ++i) Step();
@@ -147,7 +147,7 @@ TEST_F(JobTransferTest, ARestartedJobIgnoresResultsThatWereStoredMeanwhile) {
   for (const int64_t transfer : transfers) EXPECT_EQ(transfer, transfers[0]);
 }
 
-TEST_F(JobTransferTest, QuarantinedRecordsAreNotUsed) {
+TEST_F(JobTransferTest, QuarantinedRecordsAreNotTransferred) {
   auto source = RunToEnd(Create(SpecOf("fake op 8", 60, "source")));
   ASSERT_EQ(Gather("fake op 12")->seeds[0].decisions, source->best->record.candidate.decisions);
   const record::Candidate best = source->best->record.candidate;
@@ -233,7 +233,7 @@ TEST_F(JobStoredModelTest, IsNotUsedWithoutTransfer) {
   EXPECT_GT(DistanceOfTheFirst(without, kLiked), 4);
 }
 
-TEST_F(JobStoredModelTest, TheModelOfTheOperatorIsPreferredToTheGeneralModel) {
+TEST_F(JobStoredModelTest, OperatorModelPrecedesTheGeneralOne) {
   const int64_t own = Store(kLiked, "op");
   Store({0, 0, 0}, "");
   Store({0, 0, 0}, "other");
@@ -243,7 +243,7 @@ TEST_F(JobStoredModelTest, TheModelOfTheOperatorIsPreferredToTheGeneralModel) {
   EXPECT_LT(DistanceOfTheFirst(job, kLiked), 4);
 }
 
-TEST_F(JobStoredModelTest, IsNotUsedIfDamagedOrForAnotherTarget) {
+TEST_F(JobStoredModelTest, IgnoresModelsOfOtherTargetsAndDamagedOnes) {
   Store(kLiked, "", "another target");
   const std::string job = Create(SpecOf("fake op 8", 20, "job"));
   ASSERT_EQ(RunToEnd(job)->state, JobState::kDone);
@@ -254,7 +254,7 @@ TEST_F(JobStoredModelTest, IsNotUsedIfDamagedOrForAnotherTarget) {
   EXPECT_THAT(ModelsOf(damaged), testing::Each(0));
 }
 
-TEST_F(JobStoredModelTest, ARestartedJobKeepsItsModel) {
+TEST_F(JobStoredModelTest, RestartedJobKeepsItsModel) {
   const int64_t row = Store(kLiked, "");
   const std::string id = Create(SpecOf("fake op 16", 120, "target"));
   for (int i = 0; i < 6; ++i) Step();

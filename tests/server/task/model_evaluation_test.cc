@@ -91,7 +91,7 @@ TEST_F(ModelEvaluationTest, EqualSeedsHoldOutEqualTrials) {
   EXPECT_NE(Evaluate({.held_out_trials = 0.4, .seed = 4})->scores[0].rmse, once);
 }
 
-TEST_F(ModelEvaluationTest, RefusalsSayWhatIsMissing) {
+TEST_F(ModelEvaluationTest, ErrorsNameWhatIsMissing) {
   ExpectRefused({}, absl::StatusCode::kNotFound, "no measurements to learn from");
   PutTrials(store_, "op", 10, 12);
   ExpectRefused({}, absl::StatusCode::kFailedPrecondition, "8 to train on and 4 of a workload");
@@ -105,14 +105,14 @@ TEST_F(ModelEvaluationTest, RefusalsSayWhatIsMissing) {
                 "k must be at least 1");
 }
 
-TEST_F(ModelEvaluationTest, EndsWithTheErrorOfPause) {
+TEST_F(ModelEvaluationTest, StopsWhenCancelled) {
   PutTrials(store_, "op", 10, 60);
   pause_ = absl::DeadlineExceededError("enough");
   ExpectRefused({}, absl::StatusCode::kDeadlineExceeded, "enough");
 }
 
 // Records that the store may contain but that a model must not see.
-TEST_F(ModelEvaluationTest, ImplausibleQuarantinedAndConfirmedRecordsAreLeftOut) {
+TEST_F(ModelEvaluationTest, ImplausibleAndQuarantinedRecordsAreExcluded) {
   PutTrials(store_, "op", 10, 60);
   const double rmse = Evaluate({.held_out_trials = 0.3})->scores[0].rmse;
   for (const double latency : {std::numeric_limits<double>::quiet_NaN(),

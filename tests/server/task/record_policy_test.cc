@@ -20,7 +20,7 @@ record::Record Quiet(const std::string& policy) {
   return record;
 }
 
-TEST(RecordPolicyTest, AQuietMeasurementIsWithinThePolicy) {
+TEST(RecordPolicyTest, QuietMeasurementIsWithinPolicy) {
   EXPECT_THAT(WhyOutOfPolicy(Quiet("screen")), IsEmpty());
   EXPECT_THAT(WhyOutOfPolicy(Quiet("confirm")), IsEmpty());
 }
@@ -57,7 +57,7 @@ TEST(RecordPolicyTest, EachDisturbanceHasAReasonAndFinalistsHaveStricterLimits) 
   EXPECT_THAT(WhyOutOfPolicy(record), HasSubstr("101 °C"));
 }
 
-TEST(RecordPolicyTest, FailuresAreNeverOutOfPolicy) {
+TEST(RecordPolicyTest, FailuresAreNotJudged) {
   record::Record record = Quiet("confirm");
   record.result.outcome = record::Outcome::kCrash;
   record.result.dispersion = 9;

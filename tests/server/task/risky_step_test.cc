@@ -5,7 +5,7 @@
 namespace hone::task {
 namespace {
 
-TEST(RiskyStep, EndedByItselfIfTheMachineWasNotRebooted) {
+TEST(RiskyStep, CrashIsBlamedOnlyWithoutAReboot) {
   const RiskyStep step{.name = "proposing", .server = "host/11/1/1", .boot = "a"};
   EXPECT_TRUE(EndedByItself(step, "host/12/2/1", "a"));
   EXPECT_FALSE(EndedByItself(step, "host/12/2/1", "b")) << "the machine was rebooted";
@@ -14,7 +14,7 @@ TEST(RiskyStep, EndedByItselfIfTheMachineWasNotRebooted) {
       << "reboots of other machines are unknown";
 }
 
-TEST(RiskyStep, ABootHasAName) { EXPECT_EQ(ThisBoot(), ThisBoot()); }
+TEST(RiskyStep, BootIdIsStable) { EXPECT_EQ(ThisBoot(), ThisBoot()); }
 
 }  // namespace
 }  // namespace hone::task

@@ -45,7 +45,7 @@ TEST_F(SpotCheckVerdictTest, TwoWorkersThatDisagreeRejectTheFinalist) {
   EXPECT_THAT(check_.asked(), ElementsAre("a", "b", "c"));
 }
 
-TEST_F(SpotCheckVerdictTest, AWorkerAgainstTwoIsOutvoted) {
+TEST_F(SpotCheckVerdictTest, MinorityIsOutvoted) {
   Ask("b", Ran(10 * kClaimed));
   Ask("c", Ran(kClaimed));
   EXPECT_EQ(check_.verdict(), Verdict::kConfirmed);
@@ -68,7 +68,7 @@ TEST_F(SpotCheckVerdictTest, LateAnswersChangeNothing) {
   EXPECT_EQ(check_.verdict(), Verdict::kOpen);
 }
 
-TEST_F(SpotCheckVerdictTest, WithoutFurtherWorkersTheAnswersSoFarDecide) {
+TEST_F(SpotCheckVerdictTest, DecidesFromKnownAnswersWithoutMoreWorkers) {
   SpotCheck alone("a", kClaimed);
   alone.Close();
   EXPECT_EQ(alone.verdict(), Verdict::kConfirmed);

@@ -118,7 +118,7 @@ TEST_P(StoredJobTest, AFinishedJobIsShown) {
   EXPECT_TRUE((*done)->default_schedule->record.is_default);
 }
 
-TEST_P(StoredJobTest, AnInterruptedJobContinuesToItsEnd) {
+TEST_P(StoredJobTest, InterruptedJobContinuesAndFinishes) {
   Restore();
   const SnapshotOr begun = jobs_->Get("2");
   ASSERT_TRUE(begun.ok()) << begun.status();

@@ -66,7 +66,7 @@ TEST_F(TaskSearchTest, ReplayedEventsReproduceEveryCandidate) {
   EXPECT_EQ(first->Propose(10)->proposals, second->Propose(10)->proposals);
 }
 
-TEST_F(TaskSearchTest, ARestartedSearchDrawsNoCandidateTwice) {
+TEST_F(TaskSearchTest, RestartedSearchRepeatsNoCandidate) {
   auto first = Make();
   std::set<std::vector<int64_t>> drawn;  // the candidates of a strategy without results
   int64_t events = 0, trials = 1;
@@ -90,7 +90,7 @@ TEST_F(TaskSearchTest, ARestartedSearchDrawsNoCandidateTwice) {
   }
 }
 
-TEST_F(TaskSearchTest, TheModelChangesTheProposals) {
+TEST_F(TaskSearchTest, ReplayRestoresTheModelVersion) {
   // Replay must restore the model version: a model trained at a different point gives other
   // candidates.
   auto first = Make();
@@ -108,7 +108,7 @@ TEST_F(TaskSearchTest, TheModelChangesTheProposals) {
   EXPECT_EQ(Make()->Replay(log, spaces_->default_schedule()).code(), absl::StatusCode::kAborted);
 }
 
-TEST_F(TaskSearchTest, AChangeOfTheProgramIsDetected) {
+TEST_F(TaskSearchTest, ReplayDetectsAChangedProgram) {
   auto first = Make();
   const std::vector<store::JobEvent> log = Drive(*first, 3);
   environment_.ChangeStrategies();
@@ -116,7 +116,7 @@ TEST_F(TaskSearchTest, AChangeOfTheProgramIsDetected) {
   EXPECT_EQ(Make()->Replay(log, spaces_->default_schedule()).code(), absl::StatusCode::kAborted);
 }
 
-TEST_F(TaskSearchTest, KnownAndIllegalCandidatesAreDroppedAndGetNoTrial) {
+TEST_F(TaskSearchTest, KnownAndIllegalCandidatesGetNoTrial) {
   auto probe = Make();
   const ProposeEvent expected = *probe->Propose(4);
   // The search knows this candidate from earlier records, but the strategy forgets what it was

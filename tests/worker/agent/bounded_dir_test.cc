@@ -48,7 +48,7 @@ TEST_F(BoundedDirTest, TheLeastRecentlyUsedFileIsEvictedFirst) {
   EXPECT_FALSE(dir_->Pin(b));
 }
 
-TEST_F(BoundedDirTest, PinnedFilesStayUntilTheyAreUnpinned) {
+TEST_F(BoundedDirTest, PinnedFilesStayUntilUnpinned) {
   const std::string a = Put('a');
   EXPECT_TRUE(dir_->Pin(a));
   EXPECT_TRUE(dir_->Pin(a));
@@ -62,7 +62,7 @@ TEST_F(BoundedDirTest, PinnedFilesStayUntilTheyAreUnpinned) {
   EXPECT_FALSE(Exists(a));
 }
 
-TEST_F(BoundedDirTest, FilesOfOthersAreTakenIn) {
+TEST_F(BoundedDirTest, AdoptsFilesOfOtherProcesses) {
   const std::string name = DigestOf("by another hand").ToHex();
   ASSERT_TRUE(WriteFileAtomically(dir_->PathOf(name), std::string(250, 'x')).ok());
   dir_->Add(name);

@@ -20,7 +20,7 @@ std::unique_ptr<ChildProcess> Start(const std::vector<std::string>& argv) {
 
 absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
 
-TEST(ChildProcessTest, AnswersRequestsOnItsOutput) {
+TEST(ChildProcessTest, PipesConnectInputAndOutput) {
   const auto child = Start({"/bin/cat"});
   ASSERT_TRUE(record::WriteFrame(child->input(), "hello", Soon()).ok());
   EXPECT_EQ(record::ReadFrame(child->output(), Soon()).value(), "hello");
@@ -30,7 +30,7 @@ TEST(ChildProcessTest, AnswersRequestsOnItsOutput) {
   EXPECT_EQ(child->Wait(Soon()).ToString(), "exit status 0");
 }
 
-TEST(ChildProcessTest, ReportsHowItEndedAndItsLastOutput) {
+TEST(ChildProcessTest, ReportsExitStatusAndErrorOutput) {
   const auto exits = Start({"/bin/sh", "-c", "echo cannot >&2; exit 3"});
   EXPECT_EQ(exits->Wait(Soon()).ToString(), "exit status 3");
   EXPECT_EQ(exits->TakeErrorOutput(), "cannot\n");
@@ -39,7 +39,7 @@ TEST(ChildProcessTest, ReportsHowItEndedAndItsLastOutput) {
   EXPECT_EQ(crashes->Wait(Soon()).ToString(), "killed by SIGSEGV");
 }
 
-TEST(ChildProcessTest, OneThatDoesNotEndIsKilled) {
+TEST(ChildProcessTest, EndlessChildIsKilled) {
   const auto child = Start({"/bin/sleep", "1000"});
   const ChildEnd end = child->Wait(absl::Now() + absl::Milliseconds(10));
   EXPECT_EQ(end.signal, SIGKILL);
@@ -53,7 +53,7 @@ TEST(ChildProcessTest, IsKilledAndReapedWithItsObject) {
   EXPECT_EQ(kill(pid, 0), -1);
 }
 
-TEST(ChildProcessTest, AProgramThatIsNotThereIsNamed) {
+TEST(ChildProcessTest, MissingProgramIsNamed) {
   const auto child = ChildProcess::Start({"/no/such/program"});
   EXPECT_EQ(child.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(child.status().message()), HasSubstr("/no/such/program"));
@@ -67,7 +67,7 @@ TEST(ChildProcessTest, ProcessorTimeGrowsOnlyWhileItWorks) {
   EXPECT_LT(sleeps->CpuTime(), absl::Milliseconds(30));
 }
 
-TEST(ChildProcessTest, AFloodOfLastWordsIsCut) {
+TEST(ChildProcessTest, LongErrorOutputIsTruncated) {
   const auto child = Start({"/bin/sh", "-c", "seq 100000 >&2"});
   child->Wait(Soon());
   const std::string words = child->TakeErrorOutput();

@@ -74,7 +74,7 @@ class ClientsTest : public ::testing::Test {
   std::vector<std::string> details_;
 };
 
-TEST_F(ClientsTest, ABuilderThatDiesOrNeverEndsHasItsOutcomeAndASuccessor) {
+TEST_F(ClientsTest, FailedBuilderIsReportedAndReplaced) {
   struct Case {
     const char* space;
     Outcome outcome;
@@ -98,7 +98,7 @@ TEST_F(ClientsTest, ABuilderThatOnlyWaitsEndsByTheWallClock) {
   EXPECT_EQ(sleeper.Build({}).outcome, Outcome::kCompileTimeout);
 }
 
-TEST_F(ClientsTest, ProgramsThatAreNotThereLoseTheDevice) {
+TEST_F(ClientsTest, MissingProgramsAreDeviceLost) {
   BuilderClient builder({.command = {"/no/such/builder"}});
   EXPECT_EQ(builder.Build({}).outcome, Outcome::kDeviceLost);
   RunnerClient runner({.command = {"/no/such/runner"}});
@@ -107,13 +107,13 @@ TEST_F(ClientsTest, ProgramsThatAreNotThereLoseTheDevice) {
   EXPECT_THAT(result.detail, HasSubstr("/no/such/runner"));
 }
 
-TEST_F(ClientsTest, ABatchContinuesAfterACrash) {
+TEST_F(ClientsTest, BatchContinuesAfterACrash) {
   EXPECT_EQ(Run({RunRequest("good"), RunRequest("crash"), RunRequest("good"), RunRequest("wrong")}),
             (std::vector{Outcome::kOk, Outcome::kCrash, Outcome::kOk, Outcome::kWrongOutput}));
   EXPECT_THAT(details_[1], HasSubstr("SIGSEGV"));
 }
 
-TEST_F(ClientsTest, ABatchContinuesAfterAHang) {
+TEST_F(ClientsTest, BatchContinuesAfterAHang) {
   record::RunRequest hang = RunRequest("hang");
   hang.time_limit_ms = 100;
   EXPECT_EQ(Run({hang, RunRequest("good"), RunRequest("huge_workspace")}),
@@ -134,7 +134,7 @@ TEST_F(ClientsTest, AKernelThatBlocksEverySignalIsKilledFromOutside) {
       << "the lock is free again";
 }
 
-TEST_F(ClientsTest, ConfirmationsAreRun) {
+TEST_F(ClientsTest, RunsConfirmations) {
   record::RunRequest confirm = RunRequest("good");
   confirm.policy.name = "confirm";
   EXPECT_EQ(Run({RunRequest("good"), confirm, confirm, RunRequest("good")}),

@@ -56,7 +56,7 @@ class LeaseTableTest : public ::testing::Test {
   LeaseTable table_{{.builds = 3, .runs = 2}};
 };
 
-TEST_F(LeaseTableTest, RequestsOnlyLeasesThatItCanHold) {
+TEST_F(LeaseTableTest, ReportsItsFreeSlots) {
   EXPECT_EQ(Describe().free_build_slots(), 3);
   EXPECT_EQ(Describe().free_run_slots(), 2);
   v1::SynchronizeResponse response;
@@ -152,7 +152,7 @@ TEST_F(LeaseTableTest, ALeaseThatIsCancelledWhileItRunsLeavesNoResult) {
   EXPECT_EQ(Describe().finished_size(), 0);
 }
 
-TEST_F(LeaseTableTest, ABatchIsOfOneWorkload) {
+TEST_F(LeaseTableTest, BatchHasOneWorkload) {
   v1::SynchronizeResponse response;
   for (const char* id : {"v1", "w1", "v2", "w2", "v3"}) {
     AddLease(response, id, true, true, std::string(1, id[0]));
@@ -181,7 +181,7 @@ TEST_F(LeaseTableTest, ResultsOfAnEarlierProcessAreHandedIn) {
   EXPECT_EQ(Describe().finished_size(), 0);
 }
 
-TEST_F(LeaseTableTest, AResultIsReportedOnceWhileACallCarriesIt) {
+TEST_F(LeaseTableTest, ResultIsSentInOneCallAtATime) {
   EXPECT_FALSE(table_.HasNews());
   Add("a");
   EXPECT_TRUE(table_.HasNews());
@@ -196,7 +196,7 @@ TEST_F(LeaseTableTest, AResultIsReportedOnceWhileACallCarriesIt) {
   EXPECT_FALSE(table_.HasNews());
 }
 
-TEST_F(LeaseTableTest, ResultsOfAFailedCallAreReportedAgain) {
+TEST_F(LeaseTableTest, FailedCallsResultsAreSentAgain) {
   Add("a");
   table_.CallBegins(1, Describe());
   table_.CallEnds(1, false);
@@ -204,7 +204,7 @@ TEST_F(LeaseTableTest, ResultsOfAFailedCallAreReportedAgain) {
   EXPECT_EQ(Describe().finished_size(), 1);
 }
 
-TEST_F(LeaseTableTest, ResultsOfAnAnsweredCallAreRepeatedUntilTheyAreDurable) {
+TEST_F(LeaseTableTest, ResultsAreRepeatedUntilDurable) {
   Add("b");
   table_.CallBegins(1, Describe());
   table_.CallEnds(1, true);

@@ -131,7 +131,7 @@ TEST_F(PartsTest, QueuedArtifactsAreUploaded) {
   EXPECT_TRUE(link_.mutex_.AwaitWithTimeout(absl::Condition(&sent), absl::Seconds(60)));
 }
 
-TEST_F(PartsTest, AReferenceKernelIsOfferedOnceUntilTheServerIsANewOne) {
+TEST_F(PartsTest, ReferenceKernelIsUploadedOncePerServer) {
   ReferenceKernels kernels = MakeReferenceKernels();
   const HeldWork work = Work("good", true, false);
   kernels.Offer(work.lease);

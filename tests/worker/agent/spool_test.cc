@@ -30,7 +30,7 @@ class SpoolTest : public ::testing::Test {
   std::unique_ptr<Spool> spool_;
 };
 
-TEST_F(SpoolTest, ResultsOutliveTheProcessUntilTheyAreRemoved) {
+TEST_F(SpoolTest, ResultsSurviveRestartUntilRemoved) {
   ASSERT_TRUE(spool_->Put(Finished("instance-1", 10)).ok());
   ASSERT_TRUE(spool_->Put(Finished("../../evil", 20)).ok());
   spool_->Remove("instance-1");

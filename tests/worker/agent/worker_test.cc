@@ -253,7 +253,7 @@ TEST_F(WorkerTest, ReportsItsCapabilities) {
   EXPECT_FALSE(service_->last_.worker_id().empty());
 }
 
-TEST_F(WorkerTest, EveryFailureIsAnOutcomeAndTheWorkerContinues) {
+TEST_F(WorkerTest, EveryFailureHasAnOutcomeAndWorkContinues) {
   const std::map<std::string, v1::Outcome> cases = {
       {"good", v1::OUTCOME_OK},
       {"abort", v1::OUTCOME_COMPILE_ERROR},
@@ -279,7 +279,7 @@ TEST_F(WorkerTest, EveryFailureIsAnOutcomeAndTheWorkerContinues) {
   EXPECT_TRUE(Digest::FromHex(Result("good").artifact_digest()).ok());
 }
 
-TEST_F(WorkerTest, ArtifactsAreUploadedAndDownloaded) {
+TEST_F(WorkerTest, TransfersArtifacts) {
   v1::Lease build = Lease("build", "good");
   build.set_run(false);
   service_->Grant(build);
@@ -312,7 +312,7 @@ TEST_F(WorkerTest, ArtifactsAreUploadedAndDownloaded) {
   EXPECT_TRUE(service_->Await([&] { return service_->artifacts_.contains(winner); })) << Log();
 }
 
-TEST_F(WorkerTest, AnUploadIsRetriedWhileTheServerHasNoRoom) {
+TEST_F(WorkerTest, RetriesRejectedUploads) {
   {
     absl::MutexLock lock(&service_->mutex_);
     service_->uploads_without_room_ = 3;
@@ -328,7 +328,7 @@ TEST_F(WorkerTest, AnUploadIsRetriedWhileTheServerHasNoRoom) {
   EXPECT_TRUE(service_->artifacts_.contains(result.artifact_digest()));
 }
 
-TEST_F(WorkerTest, TheReferenceIsMadeBeforeTheCandidatesOfItsWorkload) {
+TEST_F(WorkerTest, UploadsTheReferenceFirst) {
   worker_.reset();
   StartWorker({"--build-slots", "4"});
   for (int i = 0; i < 4; ++i) {
@@ -343,7 +343,7 @@ TEST_F(WorkerTest, TheReferenceIsMadeBeforeTheCandidatesOfItsWorkload) {
   EXPECT_THAT(service_->uploads_.at(0), ::testing::StartsWith("reference3/"));
 }
 
-TEST_F(WorkerTest, ANewServerIsGivenTheReferenceAgain) {
+TEST_F(WorkerTest, UploadsTheReferenceToANewServer) {
   int built = 0;
   // Builds until the current server has the reference, for at most 40 seconds.
   const auto build_until_it_is_there = [&] {
@@ -367,7 +367,7 @@ TEST_F(WorkerTest, ANewServerIsGivenTheReferenceAgain) {
   EXPECT_TRUE(build_until_it_is_there()) << Log();
 }
 
-TEST_F(WorkerTest, ResultsOutliveAKilledWorkerUntilTheyAreDurable) {
+TEST_F(WorkerTest, ResultsSurviveAKilledWorker) {
   service_->SetAcknowledge(false);
   service_->Grant(Lease("a", "good"));
   ASSERT_TRUE(AwaitFinished(1)) << Log();
@@ -402,7 +402,7 @@ TEST_F(WorkerTest, ResultsAreGatheredWhileThereIsEnoughToDo) {
   EXPECT_TRUE(AwaitFinished(room)) << "the other results are reported when they are ready";
 }
 
-TEST_F(WorkerTest, ReconnectsWhenTheServerIsBack) {
+TEST_F(WorkerTest, ReconnectsToARestartedServer) {
   service_->Grant(Lease("a", "good"));
   ASSERT_TRUE(AwaitFinished(1)) << Log();
   StopServer();

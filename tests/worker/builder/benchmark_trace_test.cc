@@ -30,7 +30,7 @@ std::vector<std::string> Names() {
 
 class BenchmarkTraceTest : public ::testing::TestWithParam<std::string> {};
 
-TEST(BenchmarkTracesTest, AreThere) { EXPECT_FALSE(Names().empty()) << kFolder; }
+TEST(BenchmarkTracesTest, Exist) { EXPECT_FALSE(Names().empty()) << kFolder; }
 
 TEST_P(BenchmarkTraceTest, ComputesItsWorkload) {
   const std::string text = ReadFile(std::string(kFolder) + "/" + GetParam() + ".trace").value();

@@ -141,7 +141,7 @@ TEST_F(BuildTest, TheReferenceKernelAgreesWithTheInterpreter) {
   }
 }
 
-TEST_F(BuildTest, ErrorsOfCandidatesAreReported) {
+TEST_F(BuildTest, InvalidCandidateIsExplained) {
   const auto refused = [](const BuildRequest& request) {
     const BuildResponse response = Build(request);
     EXPECT_EQ(record::OutcomeName(response.outcome), "invalid");
@@ -211,7 +211,7 @@ TEST_F(BuildTest, HugeUnrollsAreInvalidAtOnce) {
               HasSubstr("the unrolled code exceeds 1048576 operations"));
 }
 
-TEST_F(BuildTest, AFolderThatCannotBeWrittenIsTheSystemsFailure) {
+TEST_F(BuildTest, UnwritableFolderIsASystemFailure) {
   BuildRequest request = Request();
   request.artifact_dir = "/no/such/folder";
   const BuildResponse response = Build(request);

@@ -79,7 +79,7 @@ TEST(LinkTest, AnUndefinedSymbolIsAnErrorThatNamesIt) {
   EXPECT_FALSE(Link(GOOD_OBJECT).empty());  // the linker still works
 }
 
-TEST(LinkTest, BytesThatAreNoObjectAreRefused) {
+TEST(LinkTest, RejectsInvalidObjects) {
   for (const absl::string_view bytes : {"", "not an object",
                                         "\x7f"
                                         "ELF"}) {

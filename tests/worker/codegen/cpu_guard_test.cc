@@ -78,7 +78,7 @@ int32_t CodeOf(CompiledProgram& kernel) {
                                                                                   nullptr);
 }
 
-TEST(CpuGuardTest, TheTableOfCpusSaysWhatLlvmTakesForGranted) {
+TEST(CpuGuardTest, CpuTableMatchesLlvm) {
   for (const absl::string_view cpu : target::X86CpuNames()) {
     const auto subtarget = SubtargetOf(cpu);
     ASSERT_NE(subtarget, nullptr) << cpu;
@@ -96,7 +96,7 @@ TEST(CpuGuardTest, TheTableOfCpusSaysWhatLlvmTakesForGranted) {
   }
 }
 
-TEST(CpuGuardTest, EveryFeatureOfEveryCpuIsAskedForOrKnownToNeedNoAsking) {
+TEST(CpuGuardTest, EveryFeatureIsCheckedOrExempt) {
   std::vector<std::string> cpus;
   for (const absl::string_view cpu : target::X86CpuNames()) cpus.emplace_back(cpu);
   for (const auto& cpu : SubtargetOf("x86-64")->getAllProcessorDescriptions()) {
@@ -115,7 +115,7 @@ TEST(CpuGuardTest, EveryFeatureOfEveryCpuIsAskedForOrKnownToNeedNoAsking) {
   EXPECT_GT(emitted, 80);
 }
 
-TEST(CpuGuardTest, AFeatureThatCannotBeCheckedIsRefused) {
+TEST(CpuGuardTest, RejectsUncheckableFeatures) {
   target::Target target = TargetOf("x86-64-v3");
   target.features.insert(std::ranges::lower_bound(target.features, "egpr"), "egpr");
   const absl::Status status = Load(target).status();
@@ -126,7 +126,7 @@ TEST(CpuGuardTest, AFeatureThatCannotBeCheckedIsRefused) {
 
 // This machine runs the kernels of some CPUs in the table and reports the others as unsupported.
 // Without the guard, the test would die of an illegal instruction.
-TEST(CpuGuardTest, AKernelRunsOrReportsThatTheCpuCannotRunIt) {
+TEST(CpuGuardTest, KernelRunsOrReportsUnsupportedCpu) {
   const target::Target host = target::DetectHost();
   if (host.arch != "x86_64") GTEST_SKIP() << "the host is not x86-64";
   const auto runs = [&](absl::string_view cpu) {
@@ -151,7 +151,7 @@ TEST(CpuGuardTest, AKernelRunsOrReportsThatTheCpuCannotRunIt) {
 }
 
 // The guard asks for AMX tiles only if the target names them.
-TEST(CpuGuardTest, TilesAreAskedForWhereTheTargetNamesThem) {
+TEST(CpuGuardTest, ChecksAmxTilesIfTheTargetHasThem) {
   const auto code = [](const std::string& feature) {
     target::Target target = TargetOf("x86-64-v3");
     if (!feature.empty()) target.features.insert(target.features.begin(), feature);

@@ -141,7 +141,7 @@ vectorize(l1)
 }
 
 // The loop over j changes S[i], so each iteration must read it again.
-TEST(InvariantTest, DataWrittenInTheLoopIsReadInTheLoop) {
+TEST(InvariantTest, ValuesWrittenInTheLoopAreReloaded) {
   constexpr absl::string_view kPrefix = R"(workload prefix
 input X: f32[6, 32]
 S[i: 6] = sum(k: 32) X[i, k]

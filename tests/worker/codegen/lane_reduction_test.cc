@@ -69,7 +69,7 @@ TEST(LaneReductionTest, AgreesWithTheInterpreter) {
 }
 
 // Maxima and minima ignore NaN in any lane.
-TEST(LaneReductionTest, NaNKeepsItsLane) {
+TEST(LaneReductionTest, NanIsIgnoredInEveryLane) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   for (const absl::string_view reducer : {"min", "max"}) {
     for (const absl::string_view dtype : {"f16", "f32", "f64"}) {

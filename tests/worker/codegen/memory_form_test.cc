@@ -190,7 +190,7 @@ TEST(MemoryFormTest, OtherStridesAndIndicesAreGathersOfWholeRegisters) {
   }
 }
 
-TEST(MemoryFormTest, StridedLoadsAreScalarIfGathersAreSlow) {
+TEST(MemoryFormTest, SlowGathersBecomeElementLoads) {
   for (const absl::string_view cpu : {"znver3", "znver4", "znver5"}) {
     for (const int64_t stride : {5, 9}) {
       const std::string text = absl::StrCat("workload strided\ninput X: f32[", stride * 64,
@@ -203,7 +203,7 @@ TEST(MemoryFormTest, StridedLoadsAreScalarIfGathersAreSlow) {
   }
 }
 
-TEST(MemoryFormTest, BroadcastsAreOne) {
+TEST(MemoryFormTest, BroadcastIsOneInstruction) {
   const std::string code = Avx512("broadcast", "f32", 16);
   EXPECT_GE(Count(code, "vbroadcastss"), 1) << code;
   EXPECT_EQ(Count(code, "vgather"), 0) << code;

@@ -73,7 +73,7 @@ schedule::RandomTrace WithCode(schedule::RandomTrace random) {
 
 class CompiledRandomTraces : public testing::TestWithParam<int> {};
 
-TEST_P(CompiledRandomTraces, KeepTheMeaningOfTheWorkload) {
+TEST_P(CompiledRandomTraces, MatchTheWorkload) {
   const schedule::SeedRange range =
       schedule::SeedRange::FromEnvironment("HONE_COMPILED_TRACES", kTraces)
           .Shard(GetParam(), kShards);

@@ -111,7 +111,7 @@ TEST_F(RewrittenKernelTest, WinogradPassesAtItsTolerance) {
 
 // The transforms for m = 4 and 6 contain thirds, which are not exact. The strict check compares
 // integers bitwise and reports this.
-TEST_F(RewrittenKernelTest, AStrictJobRefusesInexactAlgorithms) {
+TEST_F(RewrittenKernelTest, StrictCheckRejectsInexactRewrites) {
   for (const int m : {4, 6}) {
     const MeasureResult result = Measure(kConv, WinogradTrace(m), 0);
     EXPECT_EQ(result.outcome, Outcome::kWrongOutput) << m;

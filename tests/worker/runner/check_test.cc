@@ -64,7 +64,7 @@ TEST_P(CheckTest, AcceptsErrorsWithinTheBound) {
   EXPECT_FALSE(Exact().ok);
 }
 
-TEST_P(CheckTest, NamesTheFirstElementOutsideTheBound) {
+TEST_P(CheckTest, NamesTheFirstWrongElement) {
   for (const int index : {0, 20, kElements - 1}) {
     values_[index] += 1.1 * Bound(index);
     const CheckResult result = Check();

@@ -13,7 +13,7 @@ using ir::DType;
 constexpr DType kAll[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64, DType::kI8,
                           DType::kU8,  DType::kI32,  DType::kI64, DType::kBool};
 
-TEST(ElementsTest, WrittenElementsAreReadBackInEveryType) {
+TEST(ElementsTest, EveryTypeRoundTrips) {
   for (const DType dtype : kAll) {
     const auto check = [dtype](double value) {
       char memory[16] = {};

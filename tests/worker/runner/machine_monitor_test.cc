@@ -31,7 +31,7 @@ class MachineMonitorTest : public ::testing::Test {
   std::string root_;
 };
 
-TEST_F(MachineMonitorTest, ReadsTheFilesThatExist) {
+TEST_F(MachineMonitorTest, ReadsAvailableFiles) {
   Write("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "2400000\n");
   Write("/sys/class/hwmon/hwmon0/name", "nvme\n");
   Write("/sys/class/hwmon/hwmon0/temp1_input", "90000\n");
@@ -57,7 +57,7 @@ TEST_F(MachineMonitorTest, FallsBackToOtherFiles) {
   EXPECT_EQ(monitor.Look().temperature_c, 47);
 }
 
-TEST_F(MachineMonitorTest, TheFrequencyOfAVirtualMachineIsUnknown) {
+TEST_F(MachineMonitorTest, IgnoresTheClockOfAVirtualMachine) {
   Write("/proc/cpuinfo",
         "processor\t: 0\ncpu MHz\t\t: 2596.094\nflags\t\t: fpu vme hypervisor lahf_lm\n"
         "processor\t: 1\ncpu MHz\t\t: 2596.094\nflags\t\t: fpu vme hypervisor lahf_lm\n");
@@ -67,7 +67,7 @@ TEST_F(MachineMonitorTest, TheFrequencyOfAVirtualMachineIsUnknown) {
   EXPECT_EQ(MachineMonitor(root_).Look().frequency_mhz, 3900);
 }
 
-TEST_F(MachineMonitorTest, AMachineWithoutTheseFilesGivesZeros) {
+TEST_F(MachineMonitorTest, MissingInformationGivesZeros) {
   MachineMonitor monitor(root_);
   const MachineMonitor::State state = monitor.Look();
   EXPECT_EQ(state.frequency_mhz, 0);
@@ -76,7 +76,7 @@ TEST_F(MachineMonitorTest, AMachineWithoutTheseFilesGivesZeros) {
   EXPECT_EQ(state.steal, 0);
 }
 
-TEST_F(MachineMonitorTest, StealAndLoadOfOthersAreThoseOfTheInterval) {
+TEST_F(MachineMonitorTest, StealAndLoadCoverTheIntervalBetweenReadings) {
   WriteStat(0, 0, 0);
   MachineMonitor monitor(root_);
   EXPECT_EQ(monitor.Look(100, 10).steal, 0) << "there is no earlier reading";

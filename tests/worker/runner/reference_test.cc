@@ -41,7 +41,7 @@ class ReferenceTest : public ::testing::Test {
   Signature signature_;
 };
 
-TEST_F(ReferenceTest, TheSignatureDescribesBuffersAndTerms) {
+TEST_F(ReferenceTest, SignatureDescribesBuffersAndTerms) {
   ASSERT_EQ(signature_.inputs.size(), 2u);
   EXPECT_EQ(signature_.inputs[0].name, "A");
   EXPECT_EQ(signature_.inputs[1].bytes(), 5 * 4 * 4);
@@ -62,7 +62,7 @@ TEST_F(ReferenceTest, ACastInsideAnExpressionIsARoundingOfTheSignature) {
   EXPECT_EQ(SignatureOf(*cast).roundoff, 0x1p-24);
 }
 
-TEST_F(ReferenceTest, TheInterpreterMakesItForSmallWorkloads) {
+TEST_F(ReferenceTest, SmallWorkloadsUseTheInterpreter) {
   ASSERT_TRUE(MakeReference(workload_, digest_, nullptr, path_).ok());
   const auto reference = Reference::Open(path_, digest_, signature_);
   ASSERT_TRUE(reference.ok()) << reference.status();

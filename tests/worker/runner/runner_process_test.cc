@@ -100,7 +100,7 @@ class RunnerProcessTest : public ::testing::Test {
   std::unique_ptr<ChildProcess> runner_;
 };
 
-TEST_F(RunnerProcessTest, ACorrectKernelIsTimed) {
+TEST_F(RunnerProcessTest, CorrectKernelIsTimed) {
   const RunRequest request = Request("good");
   const MeasureResult result = Run(request);
   EXPECT_EQ(result.outcome, Outcome::kOk) << result.detail;
@@ -120,7 +120,7 @@ TEST_F(RunnerProcessTest, AConfirmationTakesManySamples) {
   EXPECT_GE(result.samples_ns.size(), 10u);
 }
 
-TEST_F(RunnerProcessTest, ColdCachesCostTime) {
+TEST_F(RunnerProcessTest, FlushesCaches) {
   RunRequest request = Request("good");
   request.policy.cache = "flushed";
   const MeasureResult result = Run(request);
@@ -128,7 +128,7 @@ TEST_F(RunnerProcessTest, ColdCachesCostTime) {
   EXPECT_GT(result.latency_ns, 0);
 }
 
-TEST_F(RunnerProcessTest, EachKindOfErrorHasItsOutcome) {
+TEST_F(RunnerProcessTest, EachFailureHasItsOutcome) {
   struct Case {
     const char* behaviour;
     Outcome outcome;
@@ -149,7 +149,7 @@ TEST_F(RunnerProcessTest, EachKindOfErrorHasItsOutcome) {
 }
 
 // The sandbox denies these requests, and the kernel continues.
-TEST_F(RunnerProcessTest, RefusedAccessesAreHarmless) {
+TEST_F(RunnerProcessTest, DeniedSystemCallsDoNoHarm) {
   for (const char* behaviour : {"reads_file", "writes_file", "raises_limits"}) {
     const MeasureResult result = Run(Request(behaviour));
     // The request failed, but the kernel did its work.
@@ -184,7 +184,7 @@ TEST_F(RunnerProcessTest, AKernelThatAllocatesWithoutBoundIsEnded) {
   EXPECT_EQ(runner_->Wait(Limit()).signal, SIGABRT);
 }
 
-TEST_F(RunnerProcessTest, AKernelThatWorksOnlyWhileItIsCheckedIsFound) {
+TEST_F(RunnerProcessTest, DetectsAKernelThatFakesItsTiming) {
   const MeasureResult result = Run(Request("fakes_timing"));
   EXPECT_EQ(result.outcome, Outcome::kWrongOutput);
   EXPECT_THAT(result.detail, HasSubstr("when its outputs do not contain the results yet"));
@@ -253,12 +253,12 @@ TEST_F(RunnerProcessTest, TheLockIsKeptForABatchAndFreeAfterIt) {
   EXPECT_TRUE(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), lock_).ok());
 }
 
-TEST_F(RunnerProcessTest, ExitsAtTheEndOfItsInput) {
+TEST_F(RunnerProcessTest, ExitsAtEndOfInput) {
   runner_->CloseInput();
   EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 0");
 }
 
-TEST_F(RunnerProcessTest, ExitsAfterAMalformedRequest) {
+TEST_F(RunnerProcessTest, ExitsOnAGarbledRequest) {
   ASSERT_TRUE(record::WriteFrame(runner_->input(), "\xff\xff\xff", Limit()).ok());
   EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 1");
   EXPECT_THAT(runner_->TakeErrorOutput(), HasSubstr("garbled"));

@@ -31,7 +31,7 @@ TEST(TensorMemoryTest, PoisonIsNaN) {
   EXPECT_TRUE(std::isnan(value));
 }
 
-TEST(TensorMemoryTest, WritesOutsideAreFoundAndCanariesRestored) {
+TEST(TensorMemoryTest, DetectsAndRepairsOutOfBoundsWrites) {
   const auto memory = TensorMemory::Create(1000, 128).value();
   char* const data = static_cast<char*>(memory->data());
   std::memset(data, 1, 1000);
@@ -45,7 +45,7 @@ TEST(TensorMemoryTest, WritesOutsideAreFoundAndCanariesRestored) {
   EXPECT_EQ(memory->WrittenOutside(), static_cast<int64_t>(1000 + TensorMemory::kCanaryBytes - 1));
 }
 
-TEST(TensorMemoryTest, ASizeThatCannotBeMappedIsAnError) {
+TEST(TensorMemoryTest, RejectsInvalidSizes) {
   EXPECT_EQ(TensorMemory::Create(int64_t{1} << 60, 0).status().code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(TensorMemory::Create(-1, 0).status().code(), absl::StatusCode::kResourceExhausted);

@@ -81,7 +81,7 @@ TEST(TimingTest, AHopelessKernelCostsOneRun) {
   EXPECT_EQ(machine.probes, 0);
 }
 
-TEST(TimingTest, AColdFirstRunDoesNotStopAShortKernel) {
+TEST(TimingTest, ColdFirstRunDoesNotRejectAShortKernel) {
   FakeMachine machine;
   machine.run_ns = 10e3;
   const Timing timing = machine.Time(100e3, {.best_latency_ns = 10e3});
@@ -89,7 +89,7 @@ TEST(TimingTest, AColdFirstRunDoesNotStopAShortKernel) {
   EXPECT_DOUBLE_EQ(timing.latency_ns, 10e3);
 }
 
-TEST(TimingTest, AColdFirstRunDoesNotStopAKernelOfAMillisecond) {
+TEST(TimingTest, ColdFirstRunDoesNotRejectAMillisecondKernel) {
   FakeMachine machine;
   machine.run_ns = 1.4e6;
   const Timing timing = machine.Time(3.5e6, {.best_latency_ns = 1.3e6});
@@ -139,7 +139,7 @@ TEST(TimingTest, BlocksThatOtherProcessesInterruptAreMeasuredAgain) {
   }
 }
 
-TEST(TimingTest, AnInterruptedFirstRunDoesNotStopAKernel) {
+TEST(TimingTest, InterruptedFirstRunDoesNotRejectAKernel) {
   FakeMachine machine;
   machine.slow = {40, 50, 40};
   machine.slow_is_preempted = true;
@@ -167,7 +167,7 @@ TEST(TimingTest, ADaemonMayInterruptALongBlock) {
   EXPECT_EQ(machine.Time(200e6, {}).remeasured, 0);
 }
 
-TEST(TimingTest, ASlowPhaseOfTheMachineStopsNoKernel) {
+TEST(TimingTest, SlowPhaseDoesNotRejectAKernel) {
   FakeMachine machine;
   machine.drift = 2.5;
   const Timing timing = machine.Time(1e6, {.best_latency_ns = 0.45e6});
@@ -176,7 +176,7 @@ TEST(TimingTest, ASlowPhaseOfTheMachineStopsNoKernel) {
   EXPECT_DOUBLE_EQ(timing.latency_ns, 1e6);  // as measured, without correction
 }
 
-TEST(TimingTest, AMachineThatIsAlwaysDisturbedStillGivesAResult) {
+TEST(TimingTest, AlwaysDisturbedMachineStillGivesAResult) {
   FakeMachine machine;
   machine.drifts.assign(1000, 2.0);
   const Timing timing = machine.Time(1e6, {});

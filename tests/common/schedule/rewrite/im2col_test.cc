@@ -45,7 +45,7 @@ TEST(Im2colTest, MixedPrecisionAndGuardsOfOtherAxesStay) {
   EXPECT_EQ(rewritten.stages[1].guards.size(), 1);
 }
 
-TEST(Im2colTest, RefusesWhatHasNoWindow) {
+TEST(Im2colTest, RejectsStagesWithoutAWindow) {
   EXPECT_THAT(Refusal(kMatmul, "im2col", "C", {}), HasSubstr("no factor is read through a window"));
   EXPECT_THAT(Refusal("workload pool\ninput X: f32[9]\noutput Y[l: 7] = max(k: 3) X[l + k]\n",
                       "im2col", "Y", {}),

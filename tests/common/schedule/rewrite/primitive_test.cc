@@ -88,7 +88,7 @@ TEST(RewritePrimitiveTest, SameTraceSameProgram) {
 }
 
 // The tolerance that a job must allow. Strict jobs allow only a different order of summation.
-TEST(ToleranceNeededTest, IsTheToleranceOfTheRewrites) {
+TEST(ToleranceNeededTest, DependsOnTheRewritesOfATrace) {
   const ir::Workload conv = Parsed(kConv);
   const auto needed = [&](const std::string& trace, std::vector<int64_t> decisions) {
     const auto parsed = ParseTrace(trace);

@@ -15,7 +15,7 @@
 namespace hone::schedule {
 namespace {
 
-TEST(RandomRewriteTest, RewrittenAndScheduledIsTheOriginal) {
+TEST(RandomRewriteTest, ScheduledRewriteMatchesTheOriginal) {
   const SeedRange range = SeedRange::FromEnvironment("HONE_TRACES", 1500);
   std::map<std::string, int> accepted;
   for (int64_t seed = range.first; seed < range.end(); ++seed) {

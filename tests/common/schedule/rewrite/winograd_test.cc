@@ -125,7 +125,7 @@ TEST(WinogradStagesTest, WorksInTheMiddleOfAWorkload) {
             0);
 }
 
-TEST(WinogradRefusalTest, SaysWhatDoesNotFit) {
+TEST(WinogradRefusalTest, ErrorsNameTheCause) {
   const auto refusal = [](const std::string& text, int64_t m) {
     return std::string(ApplyRewriteTo(Parsed(text), "winograd", "Y", {m}).status().message());
   };

@@ -32,7 +32,7 @@ l9, l10, l11 = split(l2, x7, x8, x9)
 }
 
 // Each choice is followed by 54³ tilings, more than the strategy examines in one call.
-TEST(GridSearch, SkipsPointsThatTheFirstDecisionsForbid) {
+TEST(GridSearch, SkipsIllegalPrefixes) {
   const std::unique_ptr<space::DesignSpace> space = SpaceWithALongIllegalStretch();
   SearchContext context{.spaces = {space.get()},
                         .target = target::TargetByName("x86-avx512").value()};
@@ -48,7 +48,7 @@ TEST(GridSearch, SkipsPointsThatTheFirstDecisionsForbid) {
   for (size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ((*first)[i].decisions, wanted[i]) << i;
 }
 
-TEST(DesignSpace, NamesTheShortestBeginningThatIsIllegal) {
+TEST(DesignSpace, FindsTheShortestIllegalPrefix) {
   const std::unique_ptr<space::DesignSpace> space = SpaceWithALongIllegalStretch();
   EXPECT_EQ(space->BrokenPrefix({4, 8, 1, 64, 8, 1, 64, 8, 1, 64}), 1);
   EXPECT_EQ(space->BrokenPrefix({8, 8, 1, 64, 8, 1, 64, 8, 1, 64}), 0);
