@@ -70,6 +70,7 @@ class Narrower {
     return var < static_cast<AtomId>(kind_.size()) ? kind_[var] : Var::kRuntime;
   }
 
+  // Returns kNoStmt if nothing is left.
   StmtId Narrow(StmtId id, int copies) {
     if (id == kNoStmt) return kNoStmt;
     const Stmt stmt = p_.stmts[id];
@@ -81,6 +82,9 @@ class Narrower {
       const StmtId narrowed = Narrow(child, copies);
       if (narrowed != kNoStmt || stmt.kind == Stmt::Kind::kIf) children.push_back(narrowed);
     }
+    const bool is_empty = std::all_of(children.begin(), children.end(),
+                                      [](StmtId child) { return child == kNoStmt; });
+    if (is_empty) return kNoStmt;
     p_.stmts[id].children = std::move(children);
     return id;
   }

@@ -178,6 +178,22 @@ l6, l7 = split(l5, 0, 2)
   EXPECT_THAT(text, Not(HasSubstr("else\n          for")));
 }
 
+// The guard never holds, so only the initialization is left, inside an unrolled loop too.
+TEST(LowerTest, EmptyReductionsLeaveNoLoops) {
+  const std::string text = LowerTrace(R"(workload w
+input X: f32[4, 2]
+output Y[h: 2, j: 2] = sum(r: 4 where 0 <= h + 3*r - 5 < 1) X[r, j]
+trace 1
+b0 = block("Y")
+l0, l1, l2 = loops(b0)
+unroll(l0)
+reorder(l0, l2, l1)
+)")
+                               .ToText();
+  EXPECT_THAT(text, Not(HasSubstr("X["))) << text;
+  EXPECT_THAT(text, HasSubstr("Y["));
+}
+
 // An instruction sums over variables that are no longer loops.
 TEST(LowerTest, TensorizedFullSumIsInitialized) {
   const std::string text = LowerTrace(R"(workload w
