@@ -26,6 +26,7 @@ absl::StatusOr<bool> PublishIfFaster(Connection& connection, const record::Recor
   const absl::Status published =
       InsertBest(connection, id, /*incumbent=*/std::nullopt, now_unix_ms);
   if (absl::IsFailedPrecondition(published)) return false;  // quarantined here
+  if (absl::IsAlreadyExists(published)) return false;       // what is published here is pinned
   HONE_RETURN_IF_ERROR(published);
   return true;
 }

@@ -71,6 +71,20 @@ struct BestQuery {
   std::string policy;  // Policy::Key(); "" for the confirmed best of any policy
 };
 
+// What is tuned: one workload on one target.
+struct TaskKey {
+  std::string workload_digest;
+  std::string target;
+  double tolerance = 0;
+};
+
+// Who pinned a published best, and when. A pinned best is not replaced.
+struct Pin {
+  std::string by;       // the caller's name; "" if callers are not authenticated
+  int64_t unix_ms = 0;  // 0: it is not pinned
+  friend bool operator==(const Pin&, const Pin&) = default;
+};
+
 enum class QuarantineFilter { kAll, kOnly, kNone };
 
 struct RecordQuery {
@@ -118,6 +132,13 @@ struct BestRow {
   record::Record record;
   std::string workload;  // text form
   std::string space;     // the design space's text
+  Pin pin;
+};
+
+// What Store::Forget quarantined and withdrew.
+struct Forgotten {
+  int64_t records = 0;
+  std::vector<record::Record> bests;  // that were published, as they were before
 };
 
 // How the store does, for a person and for metrics.
@@ -229,7 +250,7 @@ class Store {
   // transaction, with the artifact that was measured. The caller has decided that it is better than
   // `incumbent`, the id of the record that LookupBest returned for any policy (0: it found none);
   // nullopt replaces any incumbent. Does nothing if the record is published already.
-  // AlreadyExists: another record is the incumbent now. NotFound: no such record.
+  // AlreadyExists: another record is the incumbent now, or is pinned. NotFound: no such record.
   // FailedPrecondition: its policy is not "confirm", its outcome not ok, it is quarantined, or its
   // workload's or design space's text or its artifact is not in the store yet (put them first:
   // writes keep their order). Aborted: as of Append.
@@ -240,7 +261,8 @@ class Store {
   }
   // Quarantines the records of a candidate whose ids are up to `last_record`, whatever their
   // policy: they stay, and nothing is learnt from them or published of them. A published best among
-  // them is withdrawn. `reason`, for a person, is kept with those that were not quarantined before.
+  // them is withdrawn, and its pin with it. `reason`, for a person, is kept with those that were
+  // not quarantined before.
   // `done` is not OK only when the write was lost, or, Aborted, as of Append.
   virtual void Quarantine(const std::string& workload_digest, const std::string& target,
                           const record::Candidate& candidate, int64_t last_record,
@@ -253,6 +275,18 @@ class Store {
   }
   // The published best; of those of several policies the fastest. NotFound: none is published.
   virtual absl::StatusOr<BestRow> LookupBest(const BestQuery& query) = 0;
+  // Quarantines all records of a task, as Quarantine does for a candidate. NotFound: the task has
+  // no record that is not quarantined.
+  virtual void Forget(const TaskKey& task, const std::string& reason,
+                      absl::AnyInvocable<void(absl::StatusOr<Forgotten>) &&> done) = 0;
+  // Pins the published best of a task, or publishes and pins one of the task's records (`record`
+  // is not 0), whatever is published or pinned. NotFound: nothing is published; no such record.
+  // InvalidArgument: the record is of another task. FailedPrecondition: as of PublishBest.
+  virtual void PinBest(const TaskKey& task, int64_t record, const std::string& by, Done done) = 0;
+  // Removes the pin of a task's best, which stays published. NotFound: it is not pinned.
+  virtual void UnpinBest(const TaskKey& task, Done done) = 0;
+  // The pinned bests, in the order of their publication.
+  virtual absl::StatusOr<std::vector<BestRow>> PinnedBests() = 0;
 
   // Winners' artifacts.
   virtual void PutArtifact(const std::string& digest, std::string bytes, Done done) = 0;

@@ -61,14 +61,18 @@ absl::Status QuarantineRecords(Connection& connection, const std::string& worklo
                                const std::string& target, const record::Candidate& candidate,
                                int64_t last_record, const std::string& reason, int64_t now_unix_ms);
 
+// See Store::Forget.
+absl::StatusOr<Forgotten> ForgetTask(Connection& connection, const TaskKey& task,
+                                     const std::string& reason, int64_t now_unix_ms);
+
 // The statement behind Store::Query.
 std::string QuerySql(const RecordQuery& query, Dialect dialect = Dialect::kSqlite);
 // InvalidArgument: as of CheckQuery.
 absl::StatusOr<std::vector<record::Record>> QueryRecords(Connection& connection,
                                                          const RecordQuery& query);
 
-// best: which record is published for a (workload, target, tolerance, policy), and which were
-// before.
+// best: which record is published for a (workload, target, tolerance, policy), whether it is
+// pinned, and which were before.
 
 // As Store::PublishBest.
 absl::Status InsertBest(Connection& connection, int64_t record_id, std::optional<int64_t> incumbent,
@@ -78,6 +82,12 @@ absl::Status InsertBest(Connection& connection, int64_t record_id, std::optional
 std::string LookupBestSql(bool any_policy);
 // NotFound: none is published.
 absl::StatusOr<BestRow> SelectBest(Connection& connection, const BestQuery& query);
+
+// As Store::PinBest, UnpinBest and PinnedBests.
+absl::Status InsertPinnedBest(Connection& connection, const TaskKey& task, int64_t record_id,
+                              const Pin& pin);
+absl::Status RemovePin(Connection& connection, const TaskKey& task);
+absl::StatusOr<std::vector<BestRow>> SelectPinnedBests(Connection& connection);
 
 // job and job_event.
 
