@@ -37,6 +37,7 @@ void PrintMeasured(const client::Best& best) {
   PrintWrapped(absl::StrCat("measured  ", FormatTime(best.record.created_unix_ms), ", policy ",
                             best.record.policy.Key(), ", job ", best.record.job_id),
                "          ");
+  if (best.pinned_unix_ms > 0) absl::PrintF("%s\n", PinText(best));
 }
 
 void PrintNearest(const client::Nearest& nearest) {

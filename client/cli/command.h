@@ -19,6 +19,8 @@ void AddBest(Command& app, Globals& globals);
 void AddExport(Command& app, Globals& globals);
 void AddCompare(Command& app, Globals& globals);
 void AddRevalidate(Command& app, Globals& globals);
+void AddForget(Command& app, Globals& globals);
+void AddPin(Command& app, Globals& globals);
 void AddRun(Command& app, Globals& globals);
 void AddSchedule(Command& app, Globals& globals);
 void AddShow(Command& app, Globals& globals);

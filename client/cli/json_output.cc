@@ -12,6 +12,12 @@ namespace {
 
 constexpr char kPrinted[] = "hone.cli/printed-as-json";  // marks an error that was printed
 
+// Who pinned a best, and when; null if it is not pinned.
+Json PinnedJson(const client::Best& best) {
+  if (best.pinned_unix_ms == 0) return nullptr;
+  return {{"by", best.pinned_by}, {"unix_ms", best.pinned_unix_ms}};
+}
+
 }  // namespace
 
 Json ToJson(const record::Record& record) {
@@ -132,7 +138,11 @@ Json TuneJson(const client::Job& job, double peak_gflops) {
     best["confirmed"] = client::BestIsConfirmed(job);
     best["job"] = job.best->record.job_id;
     best["measured_unix_ms"] = job.best->record.created_unix_ms;
+    best["record"] = job.best->record.id;
+    best["pinned"] = PinnedJson(*job.best);
   }
+  Json own_best = LatencyJson(job.own_best);
+  if (!own_best.is_null()) own_best["record"] = job.own_best->record.id;
   const double wall_s = static_cast<double>(job.wall_ms) / 1e3;
   return {
       {"workload", job.workload},
@@ -142,7 +152,7 @@ Json TuneJson(const client::Job& job, double peak_gflops) {
       {"wall_s", wall_s},
       {"trials_per_min", wall_s > 0 ? static_cast<double>(job.trials) * 60 / wall_s : 0},
       {"best", std::move(best)},
-      {"own_best", LatencyJson(job.own_best)},
+      {"own_best", std::move(own_best)},
       {"default", LatencyJson(job.default_schedule)},
       {"disturbed", job.disturbed},
       {"peak_gflops", peak_gflops},
@@ -172,8 +182,20 @@ Json BestJson(const client::Best& best) {
   json["record"] = best.record.id;
   json["artifact_digest"] = best.record.result.artifact_digest;
   json["measured_unix_ms"] = best.record.created_unix_ms;
+  json["pinned"] = PinnedJson(best);
   whole["best"] = std::move(json);
   return whole;
+}
+
+Json PinJson(const client::Best& best) {
+  Json json = LatencyJson(best);
+  json["record"] = best.record.id;
+  json["operator"] = best.record.op;
+  json["workload"] = best.workload;
+  json["target"] = best.record.target;
+  json["tolerance"] = best.record.tolerance;
+  json["pinned"] = PinnedJson(best);
+  return json;
 }
 
 absl::Status PrintJson(Json json, absl::Status result) {

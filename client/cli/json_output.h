@@ -24,11 +24,15 @@ Json LatencyJson(const std::optional<client::Best>& best);
 
 // The output of `hone tune --json`: workload, target, trials, outcomes, wall_s, trials_per_min,
 // best, own_best, default, disturbed, peak_gflops, job, state. "best" has the job and the time of
-// its measurement, because a best of an earlier job stays published unless this job's is faster.
+// its measurement, because a best of an earlier job stays published unless this job's is faster;
+// its "pinned" is null, or says who pinned it and when.
 Json TuneJson(const client::Job& job, double peak_gflops);
 // The output of `hone best --json`. For an adapted schedule, "best" is null, and "adapted" and
 // "nearest" describe it.
 Json BestJson(const client::Best& best);
+
+// A pinned best: what `hone pin --json` prints, and an element of its list.
+Json PinJson(const client::Best& best);
 
 template <typename T>
 Json ListJson(const std::vector<T>& items) {

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/format.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -14,6 +15,21 @@ void AddBestWords(Command& command, BestWords& words, bool required) {
   command.Add("--tolerance", words.tolerance,
               "Tolerance that the operator was tuned with; 0 (default) is strict",
               {Range(0.0, 0.5)});
+}
+
+std::string NamedTask::Title() const {
+  return absl::StrCat(argument.title, " on ", task.target,
+                      task.tolerance == 0 ? "" : absl::StrCat(" with tolerance ", task.tolerance));
+}
+
+absl::StatusOr<NamedTask> OpenTask(const Globals& globals, const BestWords& words) {
+  HONE_ASSIGN_OR_RETURN(WorkloadArgument argument, ReadWorkloadArgument(words.words));
+  NamedTask named{.argument = std::move(argument)};
+  HONE_ASSIGN_OR_RETURN(named.session, Session::Open(globals));
+  named.task = {.workload_digest = named.argument.workload.StructuralDigest().ToHex(),
+                .tolerance = words.tolerance};
+  HONE_ASSIGN_OR_RETURN(named.task.target, named.session->TargetKey());
+  return named;
 }
 
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& words,
@@ -38,6 +54,12 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
   HONE_RETURN_IF_ERROR(best.status());
   known.best = *std::move(best);
   return known;
+}
+
+std::string PinText(const client::Best& best) {
+  return absl::StrCat("pinned ",
+                      best.pinned_by.empty() ? "" : absl::StrCat("by ", best.pinned_by, " "), "on ",
+                      FormatTime(best.pinned_unix_ms));
 }
 
 absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best) {

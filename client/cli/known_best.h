@@ -22,6 +22,19 @@ struct BestWords {
 // Adds the words and --tolerance to a command.
 void AddBestWords(Command& command, BestWords& words, bool required = true);
 
+// A workload on the target of the command line, and the session of the command.
+struct NamedTask {
+  WorkloadArgument argument;
+  std::unique_ptr<Session> session;
+  client::Task task;
+  // "OP … on TARGET", with the tolerance if it is not strict.
+  std::string Title() const;
+};
+
+// Opens a session for a task. Does not start a worker. Errors as for ReadWorkloadArgument and
+// Session::Open.
+absl::StatusOr<NamedTask> OpenTask(const Globals& globals, const BestWords& words);
+
 // The best of a workload, and the session that it was looked up in.
 struct KnownBest {
   WorkloadArgument argument;
@@ -41,6 +54,9 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& wo
                                      const LookUpOptions& options = {});
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument argument,
                                      double tolerance, const LookUpOptions& options = {});
+
+// "pinned by NAME on DATE", without the name if it is unknown. REQUIRES: the best is pinned.
+std::string PinText(const client::Best& best);
 
 // The kernel that was built and measured for a best. FailedPrecondition: the store no longer has
 // it. InvalidArgument: the bytes are not an artifact. Other errors as for

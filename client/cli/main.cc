@@ -104,9 +104,10 @@ int Main(int argc, char** argv) {
   app.Footer(Footer());
   app.AddVersion("hone " HONE_VERSION);
   AddGlobals(app, globals);
-  for (const auto add : {AddTune, AddBest, AddCompare, AddExport, AddRun, AddShow, AddSchedule,
-                         AddRevalidate, AddRecords, AddWorkers, AddWorkerConfig, AddJobs, AddModels,
-                         AddOperators, AddPrimitives, AddFeatures, AddDoctor, AddHelp}) {
+  for (const auto add : {AddTune,      AddBest,       AddCompare,      AddExport, AddRun,
+                         AddShow,      AddSchedule,   AddRevalidate,   AddForget, AddPin,
+                         AddRecords,   AddWorkers,    AddWorkerConfig, AddJobs,   AddModels,
+                         AddOperators, AddPrimitives, AddFeatures,     AddDoctor, AddHelp}) {
     add(app, globals);
   }
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);

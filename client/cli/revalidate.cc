@@ -12,6 +12,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
+#include "client/cli/known_best.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
 #include "client/cli/table.h"
@@ -132,14 +133,17 @@ void PrintReport(const std::vector<Revalidated>& all) {
   for (const Revalidated& each : all) {
     const double before = record::SteadyLatencyNs(each.before.result);
     const double after = each.Worked() ? LatencyNs(each.job) : 0;
+    const bool pinned = each.Worked() && each.job.best->pinned_unix_ms > 0;
     const bool same = each.Worked() && each.job.best->record.candidate == each.before.candidate;
-    table.AddRow(
-        {each.before.op, each.before.workload_digest.substr(0, 8), FormatLatency(before),
-         CodeText(each.before), FormatLatency(after),
-         each.Worked() ? CodeText(each.job.best->record) : "-",
-         after > 0 ? absl::StrFormat("%.3f", after / before) : "-",
-         absl::StrCat(each.job.quarantined),
-         each.Worked() ? (same ? "the same schedule" : "another schedule") : each.job.error});
+    table.AddRow({each.before.op, each.before.workload_digest.substr(0, 8), FormatLatency(before),
+                  CodeText(each.before), FormatLatency(after),
+                  each.Worked() ? CodeText(each.job.best->record) : "-",
+                  after > 0 ? absl::StrFormat("%.3f", after / before) : "-",
+                  absl::StrCat(each.job.quarantined),
+                  !each.Worked() ? each.job.error
+                  : pinned       ? PinText(*each.job.best)
+                  : same         ? "the same schedule"
+                                 : "another schedule"});
   }
   table.Print();
 }
@@ -220,7 +224,8 @@ void AddRevalidate(Command& app, Globals& globals) {
            "Without an operator, all bests of the target are revalidated, imported ones too, which "
            "are always due. Schedules are built again and confirmed as at the end of tuning. The "
            "fastest is published, even if it is slower than the previous best. A schedule that no "
-           "longer replays, or gives another program or output, is quarantined.\n\n"
+           "longer replays, or gives another program or output, is quarantined. A pinned best is "
+           "measured again and stays as it was built; it is withdrawn only if it is wrong.\n\n"
            "Examples:\n"
            "  hone revalidate\n"
            "  hone revalidate matmul m=1024 n=1024 k=1024 --top 8 --all\n"

@@ -10,6 +10,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
+#include "client/cli/known_best.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
 #include "client/cli/space_argument.h"
@@ -94,7 +95,10 @@ void PrintReport(const client::Job& job, const WorkloadArgument& argument, doubl
   if (earlier) add("best of this run", job.own_best);
   add(earlier ? "best known" : confirmed ? "best" : "best, not confirmed", job.best);
   table.Print();
-  if (earlier) {
+  if (job.best.has_value() && job.best->pinned_unix_ms > 0) {
+    PrintWrapped(absl::StrCat("\nthe best known, of job ", job.best->record.job_id, ", is ",
+                              PinText(*job.best), "; jobs do not replace it"));
+  } else if (earlier) {
     absl::PrintF(
         "\nthe best known is from job %s, %s; this run found nothing that is surely faster\n",
         job.best->record.job_id, FormatTime(job.best->record.created_unix_ms));

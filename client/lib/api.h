@@ -45,6 +45,13 @@ struct BestQuery {
   bool nearest = false;
 };
 
+// What is tuned: one workload on one target.
+struct Task {
+  std::string workload_digest;
+  std::string target;  // key
+  double tolerance = 0;
+};
+
 // The measured best of another workload, from which an answer was adapted.
 struct Nearest {
   std::string workload;  // text form
@@ -59,8 +66,10 @@ struct Best {
   std::string workload;  // text form
   std::string trace;     // text form
   double gflops = 0;
-  double peak_gflops = 0;  // 0: unknown
-  double read_gbps = 0;    // 0: unknown
+  double peak_gflops = 0;      // 0: unknown
+  double read_gbps = 0;        // 0: unknown
+  int64_t pinned_unix_ms = 0;  // since when it is pinned; 0: it is not pinned
+  std::string pinned_by;       // "": without authentication
   // Set if the schedule was adapted from another workload. Such a schedule was replayed, but
   // neither built nor measured.
   std::optional<Nearest> nearest;
@@ -150,6 +159,11 @@ struct RecordFilter {
 struct ImportCounts {
   int64_t added = 0;
   int64_t known = 0;  // already in the store
+};
+
+struct Forgotten {
+  int64_t records = 0;
+  std::vector<record::Record> bests;  // that were published
 };
 
 struct StoreBackup {

@@ -109,6 +109,8 @@ absl::StatusOr<Best> FromProto(const v1::Best& message) {
   best.gflops = message.gflops();
   best.peak_gflops = message.peak_gflops();
   best.read_gbps = message.read_gbps();
+  best.pinned_unix_ms = message.pinned_unix_ms();
+  best.pinned_by = message.pinned_by();
   if (message.has_nearest()) {
     const v1::Nearest& from = message.nearest();
     Nearest& nearest = best.nearest.emplace();

@@ -169,6 +169,16 @@ class GrpcConnection final : public Connection {
     return bests;
   }
 
+  absl::StatusOr<std::vector<Best>> ListPins() override {
+    HONE_ASSIGN_OR_RETURN(const v1::ListPinsResponse response,
+                          Call(&Stub::ListPins, v1::ListPinsRequest()));
+    std::vector<Best> bests;
+    for (const v1::Best& message : response.bests()) {
+      HONE_ASSIGN_OR_RETURN(bests.emplace_back(), FromProto(message));
+    }
+    return bests;
+  }
+
   absl::StatusOr<std::vector<record::Record>> ListRecords(const RecordFilter& filter,
                                                           int limit) override {
     return List<record::Record>(&Stub::ListRecords, ToProto(filter), limit);
@@ -225,6 +235,26 @@ class GrpcConnection final : public Connection {
     writer->WritesDone();
     HONE_RETURN_IF_ERROR(Explain(rpc::FromGrpc(writer->Finish())));
     return ImportCounts{.added = response.added(), .known = response.known()};
+  }
+
+  absl::StatusOr<Forgotten> ForgetRecords(const Task& task) override {
+    HONE_ASSIGN_OR_RETURN(const v1::ForgetRecordsResponse response,
+                          Call(&AdminStub::ForgetRecords, About<v1::ForgetRecordsRequest>(task)));
+    Forgotten forgotten{.records = response.records()};
+    for (const v1::Record& message : response.bests()) {
+      HONE_ASSIGN_OR_RETURN(forgotten.bests.emplace_back(), record::FromProto(message));
+    }
+    return forgotten;
+  }
+
+  absl::StatusOr<Best> PinBest(const Task& task, int64_t record) override {
+    auto request = About<v1::PinBestRequest>(task);
+    request.set_record(record);
+    return Ask<Best>(&AdminStub::PinBest, request);
+  }
+
+  absl::Status UnpinBest(const Task& task) override {
+    return Call(&AdminStub::UnpinBest, About<v1::UnpinBestRequest>(task)).status();
   }
 
   absl::StatusOr<StoreBackup> BackupStore(const std::string& path) override {
@@ -311,6 +341,16 @@ class GrpcConnection final : public Connection {
 
   template <typename S, typename Request, typename Response>
   using Method = grpc::Status (S::*)(grpc::ClientContext*, const Request&, Response*);
+
+  // A request about a task.
+  template <typename Request>
+  static Request About(const Task& task) {
+    Request request;
+    request.set_workload_digest(task.workload_digest);
+    request.set_target(task.target);
+    request.set_tolerance(task.tolerance);
+    return request;
+  }
 
   // One unary call, repeated while the server is unavailable. `timeout` of each attempt; 0:
   // ConnectionOptions::call_timeout.

@@ -68,6 +68,8 @@ class Connection {
   // the other. Answer i belongs to query i; nullopt: no best is known.
   virtual absl::StatusOr<std::vector<std::optional<Best>>> LookupBests(
       absl::Span<const BestQuery> queries) = 0;
+  // The pinned bests, without their traces.
+  virtual absl::StatusOr<std::vector<Best>> ListPins() = 0;
   virtual absl::StatusOr<std::vector<record::Record>> ListRecords(const RecordFilter& filter,
                                                                   int limit) = 0;
   // The page of up to `page_size` records at `page_token` ("": the first page). Sets `page_token`
@@ -83,6 +85,15 @@ class Connection {
   // InvalidArgument: the text is malformed; the message names the line, and nothing is imported.
   virtual absl::StatusOr<ImportCounts> ImportRecords(
       const std::function<absl::StatusOr<std::string>()>& read) = 0;
+  // Administrators only. Quarantines all records of a task and withdraws its best. NotFound:
+  // nothing is known of it. FailedPrecondition: a job of the task has not ended.
+  virtual absl::StatusOr<Forgotten> ForgetRecords(const Task& task) = 0;
+  // Administrators only. Pins the published best of a task, or publishes and pins a record of the
+  // task (`record` is not 0). Returns it without its trace. NotFound: nothing is published; no such
+  // record. FailedPrecondition: the record cannot be published.
+  virtual absl::StatusOr<Best> PinBest(const Task& task, int64_t record) = 0;
+  // Administrators only. NotFound: the best of the task is not pinned.
+  virtual absl::Status UnpinBest(const Task& task) = 0;
   // `path` is a path on the server's machine. AlreadyExists: the file exists.
   virtual absl::StatusOr<StoreBackup> BackupStore(const std::string& path) = 0;
   virtual absl::StatusOr<Compaction> CompactStore(const Retention& retention) = 0;

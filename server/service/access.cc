@@ -14,6 +14,7 @@ constexpr Access kTable[] = {
     {"/hone.v1.TuningService/ListJobs", Role::kClient, false, ""},
     {"/hone.v1.TuningService/ResumeJob", Role::kClient, true, "id"},
     {"/hone.v1.TuningService/LookupBest", Role::kClient, false, "target"},
+    {"/hone.v1.TuningService/ListPins", Role::kClient, false, ""},
     {"/hone.v1.TuningService/ListRecords", Role::kClient, false, ""},
     {"/hone.v1.TuningService/ListWorkers", Role::kClient, false, ""},
     {"/hone.v1.TuningService/ExportRecords", Role::kClient, true, "job_id"},
@@ -30,6 +31,9 @@ constexpr Access kTable[] = {
     {"/hone.v1.AdminService/BackupStore", Role::kAdmin, true, "path"},
     {"/hone.v1.AdminService/CompactStore", Role::kAdmin, true, ""},
     {"/hone.v1.AdminService/ImportRecords", Role::kAdmin, true, ""},
+    {"/hone.v1.AdminService/ForgetRecords", Role::kAdmin, true, "workload_digest"},
+    {"/hone.v1.AdminService/PinBest", Role::kAdmin, true, "workload_digest"},
+    {"/hone.v1.AdminService/UnpinBest", Role::kAdmin, true, "workload_digest"},
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "server/service/best_service.h"
 
-#include <cmath>
 #include <optional>
 #include <set>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "common/target/target.h"
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
+#include "server/service/task_request.h"
 #include "server/task/nearest.h"
 
 namespace hone::service {
@@ -31,9 +31,7 @@ grpc::ServerWriteReactor<v1::ArtifactChunk>* BestService::GetArtifact(
 }
 
 absl::Status BestService::FindBest(const v1::LookupBestRequest& request, v1::Best* response) {
-  if (!std::isfinite(request.tolerance()) || request.tolerance() < 0 || request.tolerance() > 1) {
-    return absl::InvalidArgumentError("tolerance: not a number from 0 to 1");
-  }
+  HONE_RETURN_IF_ERROR(CheckTolerance(request.tolerance()));
   HONE_ASSIGN_OR_RETURN(const task::WorkloadInfo workload,
                         deps_.environment->Describe(request.workload()));
   std::string target = request.target();
@@ -52,12 +50,62 @@ absl::Status BestService::FindBest(const v1::LookupBestRequest& request, v1::Bes
     return FindNearest(request, workload, target, response);
   }
   HONE_RETURN_IF_ERROR(row.status());
-  task::Best best = WithPeaks(row->record, workload.flops);
-  best.workload = row->workload;
+  task::Best best = MakeBest(*row, workload.flops);
   HONE_ASSIGN_OR_RETURN(best.trace,
                         deps_.environment->TraceText(row->space, row->record.candidate.decisions));
   *response = ToProto(best);
   return absl::OkStatus();
+}
+
+absl::Status BestService::ListPins(const v1::ListPinsRequest&, v1::ListPinsResponse* response) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<store::BestRow> rows, deps_.store->PinnedBests());
+  for (const store::BestRow& row : rows) {
+    HONE_ASSIGN_OR_RETURN(*response->add_bests(), Describe(row));
+  }
+  return absl::OkStatus();
+}
+
+void BestService::PinBest(Context* context, const v1::PinBestRequest* request, v1::Best* response,
+                          Reply reply) {
+  const absl::StatusOr<store::TaskKey> task = TaskOf(*request);
+  if (!task.ok()) return reply(task.status());
+  if (request->record() < 0) return reply(FieldError("record", "negative"));
+  const auto answer = [this, task = *task, response, reply] {
+    const absl::StatusOr<store::BestRow> row =
+        deps_.store->LookupBest({.workload_digest = task.workload_digest,
+                                 .target = task.target,
+                                 .tolerance = task.tolerance});
+    if (!row.ok()) return reply(row.status());
+    absl::StatusOr<v1::Best> best = Describe(*row);
+    if (best.ok()) *response = *std::move(best);
+    reply(best.status());
+  };
+  deps_.store->PinBest(*task, request->record(), deps_.authenticator->NameOf(*context),
+                       [this, answer, reply](absl::Status status) {
+                         if (!status.ok()) return reply(status);
+                         deps_.executor->Schedule(answer);  // it reads the store
+                       });
+}
+
+void BestService::UnpinBest(Context*, const v1::UnpinBestRequest* request, v1::UnpinBestResponse*,
+                            Reply reply) {
+  const absl::StatusOr<store::TaskKey> task = TaskOf(*request);
+  if (!task.ok()) return reply(task.status());
+  deps_.store->UnpinBest(*task, reply);
+}
+
+task::Best BestService::MakeBest(const store::BestRow& row, double flops) const {
+  task::Best best = WithPeaks(row.record, flops);
+  best.workload = row.workload;
+  best.pinned_by = row.pin.by;
+  best.pinned_unix_ms = row.pin.unix_ms;
+  return best;
+}
+
+absl::StatusOr<v1::Best> BestService::Describe(const store::BestRow& row) const {
+  HONE_ASSIGN_OR_RETURN(const task::WorkloadInfo workload,
+                        deps_.environment->Describe(row.workload));
+  return ToProto(MakeBest(row, workload.flops));
 }
 
 task::Best BestService::WithPeaks(const record::Record& record, double flops) const {

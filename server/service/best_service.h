@@ -4,21 +4,31 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "hone/v1/admin.pb.h"
 #include "hone/v1/tuning.pb.h"
 #include "server/service/handler.h"
 
 namespace hone::service {
 
-// The calls that look up the best kernel. Thread-safe. Errors are those of tuning.proto.
+// The calls that look up and pin the best kernel. Thread-safe. Errors are those of tuning.proto and
+// admin.proto.
 class BestService {
  public:
   explicit BestService(const Dependencies& deps) : deps_(deps) {}
 
   void LookupBest(Context*, const v1::LookupBestRequest*, v1::Best*, Reply);
   grpc::ServerWriteReactor<v1::ArtifactChunk>* GetArtifact(Context*, const v1::GetArtifactRequest*);
+  absl::Status ListPins(const v1::ListPinsRequest&, v1::ListPinsResponse*);
+  void PinBest(Context*, const v1::PinBestRequest*, v1::Best*, Reply);
+  void UnpinBest(Context*, const v1::UnpinBestRequest*, v1::UnpinBestResponse*, Reply);
 
  private:
   absl::Status FindBest(const v1::LookupBestRequest& request, v1::Best* response);
+  // Returns a published best without its trace. `flops` is that of its workload.
+  task::Best MakeBest(const store::BestRow& row, double flops) const;
+  // Returns a published best as a response.
+  absl::StatusOr<v1::Best> Describe(const store::BestRow& row) const;
   // Returns the record as a best, with the peaks of its device if they are known.
   task::Best WithPeaks(const record::Record& record, double flops) const;
   absl::Status FindNearest(const v1::LookupBestRequest& request, const task::WorkloadInfo& workload,

@@ -122,6 +122,8 @@ v1::Best ToProto(const task::Best& best) {
   message.set_gflops(best.gflops);
   message.set_peak_gflops(best.peak_gflops);
   message.set_read_gbps(best.read_gbps);
+  message.set_pinned_unix_ms(best.pinned_unix_ms);
+  message.set_pinned_by(best.pinned_by);
   return message;
 }
 

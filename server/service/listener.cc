@@ -27,6 +27,7 @@ Listener::Listener(const GateOptions& options, const Parts& parts)
   tuning_.AddWork("/hone.v1.TuningService/ListJobs", &all.jobs, &JobService::ListJobs);
   tuning_.Add("/hone.v1.TuningService/ResumeJob", &all.jobs, &JobService::ResumeJob);
   tuning_.Add("/hone.v1.TuningService/LookupBest", &all.bests, &BestService::LookupBest);
+  tuning_.AddWork("/hone.v1.TuningService/ListPins", &all.bests, &BestService::ListPins);
   tuning_.Add("/hone.v1.TuningService/GetArtifact", &all.bests, &BestService::GetArtifact);
   tuning_.AddWork("/hone.v1.TuningService/ListRecords", &all.records, &RecordService::ListRecords);
   tuning_.Add("/hone.v1.TuningService/ExportRecords", &all.records, &RecordService::ExportRecords);
@@ -45,6 +46,9 @@ Listener::Listener(const GateOptions& options, const Parts& parts)
   admin_.Add("/hone.v1.AdminService/BackupStore", &all.records, &RecordService::BackupStore);
   admin_.Add("/hone.v1.AdminService/CompactStore", &all.records, &RecordService::CompactStore);
   admin_.Add("/hone.v1.AdminService/ImportRecords", &all.records, &RecordService::ImportRecords);
+  admin_.Add("/hone.v1.AdminService/ForgetRecords", &all.records, &RecordService::ForgetRecords);
+  admin_.Add("/hone.v1.AdminService/PinBest", &all.bests, &BestService::PinBest);
+  admin_.Add("/hone.v1.AdminService/UnpinBest", &all.bests, &BestService::UnpinBest);
 }
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const GateOptions& options,

@@ -1,15 +1,19 @@
 #include "server/service/record_service.h"
 
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
 #include "server/service/job_convert.h"
 #include "server/service/record_stream.h"
+#include "server/service/task_request.h"
+#include "server/task/unfinished_job.h"
 
 namespace hone::service {
 namespace {
@@ -102,6 +106,35 @@ grpc::ServerReadReactor<v1::TextChunk>* RecordService::ImportRecords(
     Context*, v1::ImportRecordsResponse* response) {
   return new ImportReader(deps_.store, deps_.environment, deps_.executor, deps_.readiness->Check(),
                           response);
+}
+
+void RecordService::ForgetRecords(Context* context, const v1::ForgetRecordsRequest* request,
+                                  v1::ForgetRecordsResponse* response, Reply reply) {
+  absl::StatusOr<store::TaskKey> task = TaskOf(*request);
+  if (!task.ok()) return reply(task.status());
+  const std::string by = deps_.authenticator->NameOf(*context);
+  deps_.executor->Schedule([this, task = *std::move(task), by, reply, response] {
+    const absl::StatusOr<std::string> job =
+        task::FindUnfinishedJob(*deps_.jobs, *deps_.store, *deps_.environment, task);
+    if (!job.ok()) return reply(job.status());
+    if (!job->empty()) {
+      return reply(absl::FailedPreconditionError(
+          absl::StrCat("job ", *job, " measures this workload: wait for its end, or cancel it")));
+    }
+    const std::string when =
+        absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", deps_.clock->Now(), absl::UTCTimeZone());
+    deps_.store->Forget(
+        task,
+        absl::StrCat("forgotten ", by.empty() ? "" : absl::StrCat("by ", by, " "), "on ", when),
+        [response, reply](absl::StatusOr<store::Forgotten> forgotten) {
+          if (!forgotten.ok()) return reply(forgotten.status());
+          response->set_records(forgotten->records);
+          for (const record::Record& best : forgotten->bests) {
+            *response->add_bests() = record::ToProto(best);
+          }
+          reply(absl::OkStatus());
+        });
+  });
 }
 
 void RecordService::BackupStore(Context* context, const v1::BackupStoreRequest* request,

@@ -8,8 +8,8 @@
 
 namespace hone::service {
 
-// The calls that read, export and import records, and those that back up and compact the store.
-// Thread-safe. Errors are those of tuning.proto and admin.proto.
+// The calls that read, export, import and forget records, and those that back up and compact the
+// store. Thread-safe. Errors are those of tuning.proto and admin.proto.
 class RecordService {
  public:
   explicit RecordService(const Dependencies& deps) : deps_(deps) {}
@@ -17,6 +17,7 @@ class RecordService {
   absl::Status ListRecords(const v1::ListRecordsRequest&, v1::ListRecordsResponse*);
   grpc::ServerWriteReactor<v1::TextChunk>* ExportRecords(Context*, const v1::ListRecordsRequest*);
   grpc::ServerReadReactor<v1::TextChunk>* ImportRecords(Context*, v1::ImportRecordsResponse*);
+  void ForgetRecords(Context*, const v1::ForgetRecordsRequest*, v1::ForgetRecordsResponse*, Reply);
   void BackupStore(Context*, const v1::BackupStoreRequest*, v1::BackupStoreResponse*, Reply);
   void CompactStore(Context*, const v1::CompactStoreRequest*, v1::CompactStoreResponse*, Reply);
 

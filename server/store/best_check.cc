@@ -13,9 +13,8 @@ absl::Status CheckPublishable(
     return absl::FailedPreconditionError(
         absl::StrCat("record ", record.id, " cannot be published as best: ", why));
   };
-  const auto missing = [](absl::string_view what, const std::string& digest) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(what, " '", digest, "' is not in the store: put it before publishing"));
+  const auto missing = [&](absl::string_view what, const std::string& digest) {
+    return refuse(absl::StrCat(what, " '", digest, "' is not in the store"));
   };
   if (record.policy.name != "confirm") {
     return refuse(absl::StrCat("it was measured as '", record.policy.name, "', not confirmed"));
@@ -29,7 +28,7 @@ absl::Status CheckPublishable(
   HONE_ASSIGN_OR_RETURN(const bool space, has_text(record.candidate.space_digest));
   if (!space) return missing("the text of design space", record.candidate.space_digest);
   HONE_ASSIGN_OR_RETURN(const bool artifact, has_artifact(record.result.artifact_digest));
-  if (!artifact) return missing("artifact", record.result.artifact_digest);
+  if (!artifact) return missing("its artifact", record.result.artifact_digest);
   return absl::OkStatus();
 }
 
@@ -37,6 +36,23 @@ absl::Status NoBestError(const BestQuery& query) {
   return absl::NotFoundError(absl::StrCat("no best record of workload ", query.workload_digest,
                                           " on ", query.target, " with tolerance ",
                                           query.tolerance));
+}
+
+absl::Status CheckTask(const record::Record& record, const TaskKey& task) {
+  if (record.workload_digest == task.workload_digest && record.target == task.target &&
+      record.tolerance == task.tolerance) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "record ", record.id, " is of workload ", record.workload_digest, ", a ", record.op, ", on ",
+      record.target, " with tolerance ", record.tolerance, ", not of workload ",
+      task.workload_digest, " on ", task.target, " with tolerance ", task.tolerance));
+}
+
+absl::Status NoPinError(const TaskKey& task) {
+  return absl::NotFoundError(absl::StrCat("no best of workload ", task.workload_digest, " on ",
+                                          task.target, " with tolerance ", task.tolerance,
+                                          " is pinned"));
 }
 
 }  // namespace hone::store

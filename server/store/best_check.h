@@ -20,6 +20,11 @@ absl::Status CheckPublishable(
 
 absl::Status NoBestError(const BestQuery& query);
 
+// InvalidArgument: the record is of another task.
+absl::Status CheckTask(const record::Record& record, const TaskKey& task);
+// NotFound: the task's best is not pinned.
+absl::Status NoPinError(const TaskKey& task);
+
 }  // namespace hone::store
 
 #endif  // HONE_SERVER_STORE_BEST_CHECK_H_

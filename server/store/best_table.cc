@@ -1,4 +1,5 @@
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -27,44 +28,51 @@ absl::StatusOr<record::Record> SelectRecord(Connection& connection, int64_t id) 
   return ReadRecord(statement);
 }
 
-// AlreadyExists: neither `incumbent` nor the record itself is the published best of its task.
+// AlreadyExists: the record itself is not the published best of its task, and neither is
+// `incumbent`, or the published best is pinned.
 absl::Status CheckIncumbent(Connection& connection, const record::Record& record,
-                            int64_t incumbent) {
+                            std::optional<int64_t> incumbent) {
   const absl::StatusOr<BestRow> best =
       SelectBest(connection, {.workload_digest = record.workload_digest,
                               .target = record.target,
                               .tolerance = record.tolerance});
   if (!best.ok() && !absl::IsNotFound(best.status())) return best.status();
   const int64_t published = best.ok() ? best->record.id : 0;
-  if (published == incumbent || published == record.id) return absl::OkStatus();
+  if (published == record.id) return absl::OkStatus();
+  if (best.ok() && best->pin.unix_ms > 0) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        "record ", record.id, " is not published: the best, ", published, ", is pinned"));
+  }
+  if (!incumbent.has_value() || published == *incumbent) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat("record ", record.id, " was compared with best ",
-                                               incumbent, ", and the best is ", published, " now"));
+                                               *incumbent, ", and the best is ", published,
+                                               " now"));
 }
 
-}  // namespace
-
-absl::Status InsertBest(Connection& connection, int64_t record_id, std::optional<int64_t> incumbent,
-                        int64_t now_unix_ms) {
-  HONE_ASSIGN_OR_RETURN(const record::Record record, SelectRecord(connection, record_id));
-  HONE_RETURN_IF_ERROR(CheckPublishable(
+// CheckPublishable with what this store has.
+absl::Status CheckStored(Connection& connection, const record::Record& record) {
+  return CheckPublishable(
       record,
       [&](const std::string& digest) {
         return Exists(connection, "SELECT 1 FROM text WHERE digest = ?", digest);
       },
       [&](const std::string& digest) {
         return Exists(connection, "SELECT 1 FROM artifact WHERE digest = ?", digest);
-      }));
-  if (incumbent.has_value()) {
-    HONE_RETURN_IF_ERROR(CheckIncumbent(connection, record, *incumbent));
-  }
-  const std::string policy = record.policy.Key();
-  HONE_ASSIGN_OR_RETURN(
-      Statement replace,
-      connection.Prepare("UPDATE best SET replaced_unix_ms = ? WHERE workload = ? AND target = ?"
-                         " AND tolerance = ? AND policy = ? AND replaced_unix_ms IS NULL"
-                         " AND record <> ?"));
+      });
+}
+
+// Makes a record the published best in place of those of its task that were measured with the
+// policy of this key ("": with any).
+absl::Status ReplaceBests(Connection& connection, const record::Record& record,
+                          const std::string& policy, int64_t now_unix_ms) {
+  HONE_ASSIGN_OR_RETURN(Statement replace,
+                        connection.Prepare(absl::StrCat(
+                            "UPDATE best SET replaced_unix_ms = ? WHERE workload = ? AND target = ?"
+                            " AND tolerance = ? AND replaced_unix_ms IS NULL AND record <> ?",
+                            policy.empty() ? "" : " AND policy = ?")));
   replace.Bind(now_unix_ms).Bind(record.workload_digest).Bind(record.target);
-  replace.Bind(record.tolerance).Bind(policy).Bind(record_id);
+  replace.Bind(record.tolerance).Bind(record.id);
+  if (!policy.empty()) replace.Bind(policy);
   HONE_RETURN_IF_ERROR(replace.Run());
   // If the record itself is already published, its row is still there, and the insert does nothing.
   HONE_ASSIGN_OR_RETURN(
@@ -72,21 +80,60 @@ absl::Status InsertBest(Connection& connection, int64_t record_id, std::optional
       connection.Prepare("INSERT INTO best (workload, target, tolerance, policy, record,"
                          " latency_ns, published_unix_ms) VALUES (?, ?, ?, ?, ?, ?, ?)"
                          " ON CONFLICT DO NOTHING"));
-  insert.Bind(record.workload_digest).Bind(record.target).Bind(record.tolerance).Bind(policy);
-  insert.Bind(record_id).Bind(record.result.latency_ns).Bind(now_unix_ms);
-  return insert.Run();
+  insert.Bind(record.workload_digest).Bind(record.target).Bind(record.tolerance);
+  insert.Bind(record.policy.Key()).Bind(record.id).Bind(record.result.latency_ns);
+  return insert.Bind(now_unix_ms).Run();
 }
 
-std::string LookupBestSql(bool any_policy) {
+// The statement that gives what ReadBest reads.
+std::string BestSql(absl::string_view condition) {
   return absl::StrCat("SELECT ", Columns().select,
-                      ", w.text, s.text"
+                      ", w.text, s.text, b.pinned_by, b.pinned_unix_ms"
                       " FROM best b CROSS JOIN record r CROSS JOIN environment e"
                       " CROSS JOIN text w CROSS JOIN text s"
                       " WHERE r.id = b.record AND e.id = r.environment AND w.digest = r.workload"
-                      " AND s.digest = r.space"
-                      " AND b.workload = ? AND b.target = ? AND b.tolerance = ?"
-                      " AND b.replaced_unix_ms IS NULL",
-                      any_policy ? " ORDER BY b.latency_ns LIMIT 1" : " AND b.policy = ?");
+                      " AND s.digest = r.space AND b.replaced_unix_ms IS NULL AND ",
+                      condition);
+}
+
+absl::StatusOr<BestRow> ReadBest(Statement& statement) {
+  HONE_ASSIGN_OR_RETURN(record::Record record, ReadRecord(statement));
+  BestRow best{std::move(record)};
+  best.workload = statement.Text();
+  best.space = statement.Text();
+  best.pin.by = statement.Text();
+  best.pin.unix_ms = statement.Int64();
+  return best;
+}
+
+// Pins the published bests of a task, which is one except to remove pins.
+absl::Status SetPin(Connection& connection, const TaskKey& task, const Pin& pin) {
+  HONE_ASSIGN_OR_RETURN(
+      Statement set,
+      connection.Prepare("UPDATE best SET pinned_by = ?, pinned_unix_ms = ? WHERE workload = ?"
+                         " AND target = ? AND tolerance = ? AND replaced_unix_ms IS NULL"));
+  set.Bind(pin.by).Bind(pin.unix_ms);
+  return set.Bind(task.workload_digest).Bind(task.target).Bind(task.tolerance).Run();
+}
+
+BestQuery AnyPolicy(const TaskKey& task) {
+  return {
+      .workload_digest = task.workload_digest, .target = task.target, .tolerance = task.tolerance};
+}
+
+}  // namespace
+
+absl::Status InsertBest(Connection& connection, int64_t record_id, std::optional<int64_t> incumbent,
+                        int64_t now_unix_ms) {
+  HONE_ASSIGN_OR_RETURN(const record::Record record, SelectRecord(connection, record_id));
+  HONE_RETURN_IF_ERROR(CheckStored(connection, record));
+  HONE_RETURN_IF_ERROR(CheckIncumbent(connection, record, incumbent));
+  return ReplaceBests(connection, record, record.policy.Key(), now_unix_ms);
+}
+
+std::string LookupBestSql(bool any_policy) {
+  return BestSql(absl::StrCat("b.workload = ? AND b.target = ? AND b.tolerance = ?",
+                              any_policy ? " ORDER BY b.latency_ns LIMIT 1" : " AND b.policy = ?"));
 }
 
 absl::StatusOr<BestRow> SelectBest(Connection& connection, const BestQuery& query) {
@@ -98,11 +145,39 @@ absl::StatusOr<BestRow> SelectBest(Connection& connection, const BestQuery& quer
   if (!query.policy.empty()) statement.Bind(query.policy);
   HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
   if (!found) return NoBestError(query);
-  HONE_ASSIGN_OR_RETURN(record::Record record, ReadRecord(statement));
-  BestRow best{std::move(record)};
-  best.workload = statement.Text();
-  best.space = statement.Text();
-  return best;
+  return ReadBest(statement);
+}
+
+absl::Status InsertPinnedBest(Connection& connection, const TaskKey& task, int64_t record_id,
+                              const Pin& pin) {
+  if (record_id == 0) {
+    HONE_ASSIGN_OR_RETURN(const BestRow best, SelectBest(connection, AnyPolicy(task)));
+    record_id = best.record.id;
+  }
+  HONE_ASSIGN_OR_RETURN(const record::Record record, SelectRecord(connection, record_id));
+  HONE_RETURN_IF_ERROR(CheckTask(record, task));
+  HONE_RETURN_IF_ERROR(CheckStored(connection, record));
+  // A best of another policy would come before it if it were faster.
+  HONE_RETURN_IF_ERROR(ReplaceBests(connection, record, /*policy=*/"", pin.unix_ms));
+  return SetPin(connection, task, pin);
+}
+
+absl::Status RemovePin(Connection& connection, const TaskKey& task) {
+  const absl::StatusOr<BestRow> best = SelectBest(connection, AnyPolicy(task));
+  if (!best.ok() && !absl::IsNotFound(best.status())) return best.status();
+  if (!best.ok() || best->pin.unix_ms == 0) return NoPinError(task);
+  return SetPin(connection, task, Pin());
+}
+
+absl::StatusOr<std::vector<BestRow>> SelectPinnedBests(Connection& connection) {
+  HONE_ASSIGN_OR_RETURN(Statement statement,
+                        connection.Prepare(BestSql("b.pinned_unix_ms > 0 ORDER BY b.id")));
+  std::vector<BestRow> bests;
+  HONE_RETURN_IF_ERROR(Connection::ForEachRow(statement, [&]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(bests.emplace_back(), ReadBest(statement));
+    return absl::OkStatus();
+  }));
+  return bests;
 }
 
 }  // namespace hone::store

@@ -84,6 +84,27 @@ absl::StatusOr<BestRow> DatabaseStore::LookupBest(const BestQuery& query) {
   return Get([&](Connection& c) { return SelectBest(c, query); });
 }
 
+void DatabaseStore::Forget(const TaskKey& task, const std::string& reason,
+                           absl::AnyInvocable<void(absl::StatusOr<Forgotten>) &&> done) {
+  WriteForResult<Forgotten>(
+      [this, task, reason](Connection& c) { return ForgetTask(c, task, reason, NowUnixMs()); },
+      std::move(done), kRowBytes);
+}
+
+void DatabaseStore::PinBest(const TaskKey& task, int64_t record, const std::string& by, Done done) {
+  Write([this, task, record,
+         by](Connection& c) { return InsertPinnedBest(c, task, record, {by, NowUnixMs()}); },
+        std::move(done), kRowBytes);
+}
+
+void DatabaseStore::UnpinBest(const TaskKey& task, Done done) {
+  Write([task](Connection& c) { return RemovePin(c, task); }, std::move(done), kRowBytes);
+}
+
+absl::StatusOr<std::vector<BestRow>> DatabaseStore::PinnedBests() {
+  return Get([](Connection& c) { return SelectPinnedBests(c); });
+}
+
 void DatabaseStore::PutArtifact(const std::string& digest, std::string bytes, Done done) {
   const size_t size = kRowBytes + bytes.size();
   Write([this, digest, bytes = std::move(bytes)](

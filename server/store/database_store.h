@@ -31,6 +31,11 @@ class DatabaseStore : public Store {
                   const record::Candidate& candidate, int64_t last_record,
                   const std::string& reason, const JobFence& fence, Done done) override;
   absl::StatusOr<BestRow> LookupBest(const BestQuery& query) override;
+  void Forget(const TaskKey& task, const std::string& reason,
+              absl::AnyInvocable<void(absl::StatusOr<Forgotten>) &&> done) override;
+  void PinBest(const TaskKey& task, int64_t record, const std::string& by, Done done) override;
+  void UnpinBest(const TaskKey& task, Done done) override;
+  absl::StatusOr<std::vector<BestRow>> PinnedBests() override;
   void PutArtifact(const std::string& digest, std::string bytes, Done done) override;
   absl::StatusOr<std::string> GetArtifact(const std::string& digest) override;
   void PutJob(JobRow job, Done done) override;

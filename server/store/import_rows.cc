@@ -27,6 +27,7 @@ absl::StatusOr<bool> PublishIfFaster(Connection& connection, const record::Recor
   const absl::Status published =
       InsertBest(connection, id, /*incumbent=*/std::nullopt, now_unix_ms);
   if (absl::IsFailedPrecondition(published)) return false;  // quarantined in this store
+  if (absl::IsAlreadyExists(published)) return false;       // this store's best is pinned
   HONE_RETURN_IF_ERROR(published);
   return true;
 }

@@ -219,4 +219,48 @@ absl::Status QuarantineRecords(Connection& connection, const std::string& worklo
   return withdraw.Run();
 }
 
+absl::StatusOr<Forgotten> ForgetTask(Connection& connection, const TaskKey& task,
+                                     const std::string& reason, int64_t now_unix_ms) {
+  const std::string which = absl::StrCat("workload = ? AND ", NoIndex(connection.dialect()),
+                                         "target = ? AND tolerance = ?");
+  const auto bind = [&](Statement& statement) {
+    statement.Bind(task.workload_digest).Bind(task.target).Bind(task.tolerance);
+  };
+  Forgotten forgotten;
+  HONE_ASSIGN_OR_RETURN(Statement count,
+                        connection.Prepare(absl::StrCat(
+                            "SELECT COUNT(*) FROM record WHERE quarantined = ? AND ", which)));
+  count.BindBool(false);
+  bind(count);
+  HONE_RETURN_IF_ERROR(count.Run());
+  forgotten.records = count.Int64();
+  if (forgotten.records == 0) {
+    return absl::NotFoundError(absl::StrCat("nothing is known of workload ", task.workload_digest,
+                                            " on ", task.target, " with tolerance ",
+                                            task.tolerance));
+  }
+  HONE_ASSIGN_OR_RETURN(forgotten.bests,
+                        QueryRecords(connection, {.workload_digest = task.workload_digest,
+                                                  .target = task.target,
+                                                  .best_only = true}));
+  std::erase_if(forgotten.bests,
+                [&](const record::Record& best) { return best.tolerance != task.tolerance; });
+  HONE_ASSIGN_OR_RETURN(
+      Statement mark,
+      connection.Prepare(absl::StrCat("UPDATE record SET quarantined = ?, quarantine_reason = ?"
+                                      " WHERE quarantined = ? AND ",
+                                      which)));
+  mark.BindBool(true).Bind(reason).BindBool(false);
+  bind(mark);
+  HONE_RETURN_IF_ERROR(mark.Run());
+  HONE_ASSIGN_OR_RETURN(
+      Statement withdraw,
+      connection.Prepare("UPDATE best SET replaced_unix_ms = ? WHERE workload = ? AND target = ?"
+                         " AND tolerance = ? AND replaced_unix_ms IS NULL"));
+  withdraw.Bind(now_unix_ms);
+  bind(withdraw);
+  HONE_RETURN_IF_ERROR(withdraw.Run());
+  return forgotten;
+}
+
 }  // namespace hone::store

@@ -70,6 +70,20 @@ struct BestQuery {
   std::string policy;  // Policy::Key(); "" for the confirmed best of any policy
 };
 
+// What is tuned: one workload on one target.
+struct TaskKey {
+  std::string workload_digest;
+  std::string target;
+  double tolerance = 0;
+};
+
+// Who pinned a published best, and when. A pinned best is not replaced.
+struct Pin {
+  std::string by;       // the caller's name; "" if callers are not authenticated
+  int64_t unix_ms = 0;  // 0: it is not pinned
+  friend bool operator==(const Pin&, const Pin&) = default;
+};
+
 enum class QuarantineFilter { kAll, kOnly, kNone };
 
 struct RecordQuery {
@@ -118,6 +132,13 @@ struct BestRow {
   record::Record record;
   std::string workload;  // text form
   std::string space;     // the design space's text
+  Pin pin;
+};
+
+// What Store::Forget quarantined and withdrew.
+struct Forgotten {
+  int64_t records = 0;
+  std::vector<record::Record> bests;  // that were published, as they were before
 };
 
 // The health of the store, for people and metrics.
@@ -236,7 +257,8 @@ class Store {
   // transaction. The caller has decided that it is better than `incumbent`, the id of the record
   // that LookupBest returned for any policy (0 if it found none). nullopt replaces any incumbent.
   // Does nothing if the record is already published.
-  // AlreadyExists: another record has become the incumbent. NotFound: there is no such record.
+  // AlreadyExists: another record has become the incumbent, or is pinned. NotFound: there is no
+  // such record.
   // FailedPrecondition: its policy is not "confirm", its outcome is not ok, it is quarantined, or
   // its artifact or the text of its workload or design space is not in the store yet. Put these
   // first; writes keep their order. Aborted: see Append.
@@ -247,8 +269,8 @@ class Store {
   }
   // Quarantines the records of a candidate with ids up to `last_record` and any policy. Quarantined
   // records are kept, but are neither published nor used for training. A published best among them
-  // is withdrawn. `reason` is text for people; records that were quarantined before keep their
-  // reason. Aborted: see Append.
+  // is withdrawn with its pin. `reason` is text for people; records that were quarantined before
+  // keep their reason. Aborted: see Append.
   virtual void Quarantine(const std::string& workload_digest, const std::string& target,
                           const record::Candidate& candidate, int64_t last_record,
                           const std::string& reason, const JobFence& fence, Done done) = 0;
@@ -261,6 +283,18 @@ class Store {
   // Returns the published best; if several policies match, the fastest. NotFound: none is
   // published.
   virtual absl::StatusOr<BestRow> LookupBest(const BestQuery& query) = 0;
+  // Quarantines all records of a task, as Quarantine does for a candidate. NotFound: the task has
+  // no record that is not quarantined.
+  virtual void Forget(const TaskKey& task, const std::string& reason,
+                      absl::AnyInvocable<void(absl::StatusOr<Forgotten>) &&> done) = 0;
+  // Pins the published best of a task, or publishes and pins one of the task's records (`record`
+  // is not 0), whatever is published or pinned. NotFound: nothing is published; no such record.
+  // InvalidArgument: the record is of another task. FailedPrecondition: as of PublishBest.
+  virtual void PinBest(const TaskKey& task, int64_t record, const std::string& by, Done done) = 0;
+  // Removes the pin of a task's best, which stays published. NotFound: it is not pinned.
+  virtual void UnpinBest(const TaskKey& task, Done done) = 0;
+  // The pinned bests, in the order of their publication.
+  virtual absl::StatusOr<std::vector<BestRow>> PinnedBests() = 0;
 
   // Artifacts of winners, by digest.
   virtual void PutArtifact(const std::string& digest, std::string bytes, Done done) = 0;

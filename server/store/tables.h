@@ -60,14 +60,18 @@ absl::Status QuarantineRecords(Connection& connection, const std::string& worklo
                                const std::string& target, const record::Candidate& candidate,
                                int64_t last_record, const std::string& reason, int64_t now_unix_ms);
 
+// See Store::Forget.
+absl::StatusOr<Forgotten> ForgetTask(Connection& connection, const TaskKey& task,
+                                     const std::string& reason, int64_t now_unix_ms);
+
 // Returns the statement of Store::Query.
 std::string QuerySql(const RecordQuery& query, Dialect dialect = Dialect::kSqlite);
 // InvalidArgument: see CheckQuery.
 absl::StatusOr<std::vector<record::Record>> QueryRecords(Connection& connection,
                                                          const RecordQuery& query);
 
-// best: the record that is published for a (workload, target, tolerance, policy), and those that
-// were published before.
+// best: the record that is published for a (workload, target, tolerance, policy), its pin, and the
+// records that were published before.
 
 // See Store::PublishBest.
 absl::Status InsertBest(Connection& connection, int64_t record_id, std::optional<int64_t> incumbent,
@@ -77,6 +81,12 @@ absl::Status InsertBest(Connection& connection, int64_t record_id, std::optional
 std::string LookupBestSql(bool any_policy);
 // NotFound: none is published.
 absl::StatusOr<BestRow> SelectBest(Connection& connection, const BestQuery& query);
+
+// As Store::PinBest, UnpinBest and PinnedBests.
+absl::Status InsertPinnedBest(Connection& connection, const TaskKey& task, int64_t record_id,
+                              const Pin& pin);
+absl::Status RemovePin(Connection& connection, const TaskKey& task);
+absl::StatusOr<std::vector<BestRow>> SelectPinnedBests(Connection& connection);
 
 // job and job_event.
 

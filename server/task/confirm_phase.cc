@@ -368,6 +368,7 @@ void ConfirmPhase::OnPublished(int index, const absl::StatusOr<record::Record>& 
   if (job_.state().state != JobState::kConfirming) return;
   if (absl::IsAlreadyExists(record.status())) return ConfirmAgain(index, record.status());
   if (!record.ok()) return job_.OnNotStored(record.status());
+  finalists_.pin = store::Pin();  // a pinned best is not replaced
   Finish(*record);
 }
 
@@ -375,7 +376,7 @@ void ConfirmPhase::ConfirmAgain(int winner, const absl::Status& conflict) {
   job_.SetDoing("confirming the winner again");
   publishing_ = false;
   FindIncumbent(job_, task_, finalists_);
-  const bool gives_up = ++conflicts_ > kMostConflicts;
+  const bool gives_up = ++conflicts_ > kMostConflicts || finalists_.pin.unix_ms > 0;
   spdlog::info("job {}: {}", job_.id(), std::string(conflict.message()));
   if (finalists_.incumbent < 0) {  // it was withdrawn
     return gives_up ? Fail(conflict) : Publish();
@@ -387,7 +388,7 @@ void ConfirmPhase::ConfirmAgain(int winner, const absl::Status& conflict) {
 }
 
 void ConfirmPhase::Finish(const record::Record& best) {
-  job_.state().best = task_.MakeBest(best);
+  job_.state().best = task_.MakeBest(best, finalists_.pin);
   job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kDone);
 }
 

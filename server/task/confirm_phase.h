@@ -19,7 +19,8 @@ namespace hone::task {
 
 // The last phase of a job. The finalists are measured in rounds; then another worker checks the
 // best one, and it is published. If another job has published a best meanwhile, the winner is first
-// measured against that one. A revalidation has only this phase, with finalists from the store.
+// measured against that one; if the best is pinned, the winner is stored and not published. A
+// revalidation has only this phase, with finalists from the store.
 // Belongs to the job's strand.
 class ConfirmPhase {
  public:

@@ -118,6 +118,7 @@ void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists) {
   const JobServices& services = job.services();
   finalists.incumbent = -1;
   finalists.incumbent_record.reset();
+  finalists.pin = store::Pin();
   const absl::StatusOr<store::BestRow> row = task.PublishedBest();
   if (absl::IsNotFound(row.status())) return AddUnpublishedBest(job, task, finalists);
   if (!row.ok()) {
@@ -126,6 +127,7 @@ void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists) {
     return;
   }
   finalists.incumbent_record = row->record;
+  finalists.pin = row->pin;
   const auto known = std::find_if(
       finalists.list.begin(), finalists.list.end(),
       [&](const Finalist& finalist) { return finalist.candidate == row->record.candidate; });

@@ -42,6 +42,7 @@ struct Finalists {
   std::vector<Finalist> list;
   int incumbent = -1;  // index of the published best; -1: nothing is published
   std::optional<record::Record> incumbent_record;
+  store::Pin pin;  // of the incumbent
 };
 
 // Returns why nothing can be confirmed, from the outcomes.

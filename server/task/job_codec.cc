@@ -43,6 +43,8 @@ void VisitFields(B& best, Visit& visit) {
   visit({.proto = "gflops"}, best.gflops);
   visit({.proto = "peak_gflops"}, best.peak_gflops);
   visit({.proto = "read_gbps"}, best.read_gbps);
+  visit({.proto = "pinned_by"}, best.pinned_by);
+  visit({.proto = "pinned_unix_ms"}, best.pinned_unix_ms);
 }
 
 template <record::Is<RiskyStep> S, typename Visit>

@@ -77,9 +77,11 @@ absl::StatusOr<store::BestRow> JobTask::PublishedBest() const {
                                             .tolerance = job_.spec().tolerance});
 }
 
-Best JobTask::MakeBest(const record::Record& record) const {
+Best JobTask::MakeBest(const record::Record& record, const store::Pin& pin) const {
   Best best = BestOf(record, workload_.flops, peak_gflops_);
   best.read_gbps = read_gbps_;
+  best.pinned_by = pin.by;
+  best.pinned_unix_ms = pin.unix_ms;
   best.workload = workload_.text;
   best.record.result.samples_ns.clear();  // clients that need them list the records
   std::string space = SpaceText(record.candidate.space_digest);

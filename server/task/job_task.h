@@ -45,8 +45,8 @@ class JobTask {
   record::Record MakeRecord(const record::Candidate& candidate, int64_t trial) const;
   // Returns the published best; see Store::LookupBest.
   absl::StatusOr<store::BestRow> PublishedBest() const;
-  // Returns a record as clients see it.
-  Best MakeBest(const record::Record& record) const;
+  // Returns a record as clients see it. `pin`: of the published best.
+  Best MakeBest(const record::Record& record, const store::Pin& pin = {}) const;
 
   // Has the fleet measure an item. Its result is stored under `record`, acknowledged, and then
   // passed to `on_record` with the worker that measured it. `on_error` gets the fleet's error.

@@ -54,11 +54,13 @@ bool HasEnded(JobState state);
 // A measured candidate with what a client needs to show it.
 struct Best {
   record::Record record;
-  std::string workload;    // text form
-  std::string trace;       // text form with decisions
-  double gflops = 0;       // by the workload's formula and the steady latency
-  double peak_gflops = 0;  // FMA peak of the device when it registered; 0: unknown
-  double read_gbps = 0;    // memory bandwidth of the device; 0: unknown
+  std::string workload;        // text form
+  std::string trace;           // text form with decisions
+  double gflops = 0;           // by the workload's formula and the steady latency
+  double peak_gflops = 0;      // FMA peak of the device when it registered; 0: unknown
+  double read_gbps = 0;        // memory bandwidth of the device; 0: unknown
+  std::string pinned_by;       // who pinned it, see store::Pin
+  int64_t pinned_unix_ms = 0;  // when; 0: it is not pinned
 };
 
 // Returns the figures of a record, for a workload with `flops` operations and a device that had

@@ -131,6 +131,7 @@ absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const J
   std::optional<record::Record> best;
   if (published.ok()) {
     best = finalists.incumbent_record = published->record;
+    finalists.pin = published->pin;
   } else {
     HONE_ASSIGN_OR_RETURN(best, FindUnpublishedBest(job, task));
   }

@@ -12,9 +12,13 @@ bool HasEnded(const JobRow& row) {
   return row.state == "done" || row.state == "cancelled" || row.state == "failed";
 }
 
-bool SameTask(const record::Record& a, const record::Record& b) {
-  return a.workload_digest == b.workload_digest && a.target == b.target &&
-         a.tolerance == b.tolerance;
+bool IsOf(const record::Record& record, const TaskKey& task) {
+  return record.workload_digest == task.workload_digest && record.target == task.target &&
+         record.tolerance == task.tolerance;
+}
+
+TaskKey TaskOf(const record::Record& record) {
+  return {record.workload_digest, record.target, record.tolerance};
 }
 
 }  // namespace
@@ -119,12 +123,10 @@ void MemoryStore::Append(record::Record record, const JobFence& fence,
 
 bool MemoryStore::IsUnpublishedBest(const record::Record& record) const {
   const auto confirmed = [&](const record::Record& other) {
-    return SameTask(record, other) && other.policy.name == "confirm" && !other.quarantined &&
+    return IsOf(other, TaskOf(record)) && other.policy.name == "confirm" && !other.quarantined &&
            other.result.outcome == record::Outcome::kOk;
   };
-  return confirmed(record) &&
-         std::none_of(published_.begin(), published_.end(),
-                      [&](int64_t id) { return SameTask(record, records_.at(id - 1)); }) &&
+  return confirmed(record) && Published(TaskOf(record)) == 0 &&
          std::none_of(records_.begin(), records_.end(), [&](const record::Record& other) {
            return confirmed(other) && other.result.latency_ns < record.result.latency_ns;
          });
@@ -156,18 +158,13 @@ void MemoryStore::PublishBest(int64_t record_id, std::optional<int64_t> incumben
     if (status.ok()) {
       absl::MutexLock lock(&mutex_);
       const record::Record& record = records_.at(record_id - 1);
-      int64_t published = 0;
-      for (const int64_t id : published_) {
-        if (SameTask(records_.at(id - 1), record)) published = id;
-      }
+      const int64_t published = Published(TaskOf(record));
       status = CheckFence(fence);
-      if (!status.ok()) {
-        // Another replica has claimed the job.
-      } else if (record.policy.name != "confirm" ||
-                 !artifacts_.contains(record.result.artifact_digest) ||
-                 !texts_.contains(record.candidate.space_digest) ||
-                 !texts_.contains(record.workload_digest)) {
-        status = absl::FailedPreconditionError("not to be published");
+      status.Update(CheckPublishable(record));
+      if (!status.ok() || published == record_id) {
+        // Another replica has claimed the job, or there is nothing to do.
+      } else if (pins_.contains(published)) {
+        status = absl::AlreadyExistsError("the best is pinned");
       } else if (incumbent.has_value() && *incumbent != published) {
         status = absl::AlreadyExistsError("another best is published");
       } else {
@@ -193,24 +190,108 @@ void MemoryStore::Quarantine(const std::string& workload_digest, const std::stri
         }
         if (!record.quarantined) record.quarantine_reason = reason;
         record.quarantined = true;
-        std::erase(published_, record.id);
+        Withdraw(record.id);
       }
     }
     std::move(done)(status);
   });
 }
 
+int64_t MemoryStore::Published(const TaskKey& task) const {
+  for (const int64_t id : published_) {
+    if (IsOf(records_.at(id - 1), task)) return id;
+  }
+  return 0;
+}
+
+BestRow MemoryStore::MakeRow(int64_t id) const {
+  const record::Record& record = records_.at(id - 1);
+  const auto pin = pins_.find(id);
+  return {record, texts_.at(record.workload_digest), texts_.at(record.candidate.space_digest),
+          pin == pins_.end() ? Pin() : pin->second};
+}
+
+void MemoryStore::Withdraw(int64_t id) {
+  std::erase(published_, id);
+  pins_.erase(id);
+}
+
+absl::Status MemoryStore::CheckPublishable(const record::Record& record) const {
+  const bool publishable = record.policy.name == "confirm" && !record.quarantined &&
+                           artifacts_.contains(record.result.artifact_digest) &&
+                           texts_.contains(record.candidate.space_digest) &&
+                           texts_.contains(record.workload_digest);
+  return publishable ? absl::OkStatus() : absl::FailedPreconditionError("not to be published");
+}
+
 absl::StatusOr<BestRow> MemoryStore::LookupBest(const BestQuery& query) {
   absl::MutexLock lock(&mutex_);
-  for (int64_t id : published_) {
-    const record::Record& record = records_.at(id - 1);
-    if (record.workload_digest == query.workload_digest && record.target == query.target &&
-        record.tolerance == query.tolerance) {
-      return BestRow{record, texts_.at(record.workload_digest),
-                     texts_.at(record.candidate.space_digest)};
+  const int64_t id = Published({query.workload_digest, query.target, query.tolerance});
+  if (id == 0) return absl::NotFoundError("no best is published");
+  return MakeRow(id);
+}
+
+void MemoryStore::Forget(const TaskKey& task, const std::string& reason,
+                         absl::AnyInvocable<void(absl::StatusOr<Forgotten>) &&> done) {
+  Write([=, this, done = std::move(done)](absl::Status status) mutable {
+    Forgotten forgotten;
+    if (status.ok()) {
+      absl::MutexLock lock(&mutex_);
+      if (const int64_t id = Published(task); id > 0) {
+        forgotten.bests.push_back(records_.at(id - 1));
+        Withdraw(id);
+      }
+      for (record::Record& record : records_) {
+        if (!IsOf(record, task) || record.quarantined) continue;
+        record.quarantined = true;
+        record.quarantine_reason = reason;
+        ++forgotten.records;
+      }
+      if (forgotten.records == 0) status = absl::NotFoundError("nothing is known");
     }
-  }
-  return absl::NotFoundError("no best is published");
+    if (!status.ok()) return std::move(done)(status);
+    std::move(done)(std::move(forgotten));
+  });
+}
+
+void MemoryStore::PinBest(const TaskKey& task, int64_t record, const std::string& by, Done done) {
+  Write([=, this, done = std::move(done)](absl::Status status) mutable {
+    if (status.ok()) {
+      absl::MutexLock lock(&mutex_);
+      const int64_t published = Published(task);
+      const int64_t id = record == 0 ? published : record;
+      if (id < 1 || id > static_cast<int64_t>(records_.size())) {
+        status = absl::NotFoundError("no such record");
+      } else if (!IsOf(records_.at(id - 1), task)) {
+        status = absl::InvalidArgumentError("the record is of another task");
+      } else {
+        status = CheckPublishable(records_.at(id - 1));
+      }
+      if (status.ok()) {
+        Withdraw(published);
+        published_.push_back(id);
+        pins_[id] = {.by = by, .unix_ms = 1};
+      }
+    }
+    std::move(done)(status);
+  });
+}
+
+void MemoryStore::UnpinBest(const TaskKey& task, Done done) {
+  Write([=, this, done = std::move(done)](absl::Status status) mutable {
+    if (status.ok()) {
+      absl::MutexLock lock(&mutex_);
+      if (pins_.erase(Published(task)) == 0) status = absl::NotFoundError("no best is pinned");
+    }
+    std::move(done)(status);
+  });
+}
+
+absl::StatusOr<std::vector<BestRow>> MemoryStore::PinnedBests() {
+  absl::MutexLock lock(&mutex_);
+  std::vector<BestRow> rows;
+  for (const auto& [id, pin] : pins_) rows.push_back(MakeRow(id));
+  return rows;
 }
 
 void MemoryStore::PutArtifact(const std::string& digest, std::string bytes, Done done) {

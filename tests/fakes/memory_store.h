@@ -45,6 +45,11 @@ class MemoryStore final : public Store {
                   const record::Candidate& candidate, int64_t last_record,
                   const std::string& reason, const JobFence& fence, Done done) override;
   absl::StatusOr<BestRow> LookupBest(const BestQuery& query) override;
+  void Forget(const TaskKey& task, const std::string& reason,
+              absl::AnyInvocable<void(absl::StatusOr<Forgotten>) &&> done) override;
+  void PinBest(const TaskKey& task, int64_t record, const std::string& by, Done done) override;
+  void UnpinBest(const TaskKey& task, Done done) override;
+  absl::StatusOr<std::vector<BestRow>> PinnedBests() override;
   void PutArtifact(const std::string& digest, std::string bytes, Done done) override;
   absl::StatusOr<std::string> GetArtifact(const std::string& digest) override;
   absl::StatusOr<int64_t> NextJobNumber() override;
@@ -85,6 +90,12 @@ class MemoryStore final : public Store {
 
   absl::Status CheckFence(const JobFence& fence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsUnpublishedBest(const record::Record& record) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The id of the published record of a task; 0: none is published.
+  int64_t Published(const TaskKey& task) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  BestRow MakeRow(int64_t id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Withdraw(int64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckPublishable(const record::Record& record) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   bool shared_ = false;
   absl::Mutex mutex_;
@@ -96,6 +107,7 @@ class MemoryStore final : public Store {
   std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mutex_);
   std::vector<record::Record> records_ ABSL_GUARDED_BY(mutex_);
   std::vector<int64_t> published_ ABSL_GUARDED_BY(mutex_);
+  std::map<int64_t, Pin> pins_ ABSL_GUARDED_BY(mutex_);  // by record
   std::vector<JobRow> jobs_ ABSL_GUARDED_BY(mutex_);
   int64_t job_number_ ABSL_GUARDED_BY(mutex_) = 0;  // the last one given
   std::map<std::string, std::vector<JobEvent>> events_ ABSL_GUARDED_BY(mutex_);

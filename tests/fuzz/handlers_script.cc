@@ -121,7 +121,11 @@ const std::vector<Method>& Methods() {
                               {"/hone.v1.AdminService/RemoveWorker", "admin"},
                               {"/hone.v1.AdminService/CompactStore", "admin"},
                               {"/hone.v1.AdminService/ImportRecords", "admin", true},
-                              {"/hone.v1.AdminService/BackupStore", "admin"}};
+                              {"/hone.v1.AdminService/BackupStore", "admin"},
+                              {"/hone.v1.TuningService/ListPins", "client"},
+                              {"/hone.v1.AdminService/ForgetRecords", "admin"},
+                              {"/hone.v1.AdminService/PinBest", "admin"},
+                              {"/hone.v1.AdminService/UnpinBest", "admin"}};
   return *methods;
 }
 

@@ -1,5 +1,5 @@
 // Stored results used again, with the real programs: `hone compare`, `hone best --nearest`,
-// transfer between tasks, and `hone revalidate`.
+// transfer between tasks, `hone revalidate`, `hone pin` and `hone forget`.
 
 #include <string>
 #include <vector>
@@ -80,6 +80,55 @@ TEST(Knowledge, ComparesTransfersAndRevalidatesATunedOperator) {
   EXPECT_EQ(report[0]["quarantined"], 0);
   const nlohmann::json best = OneLineOfJson(home.Hone(With({"best", "--json"}, kTuned)).output);
   EXPECT_EQ(best["best"]["record"], report[0]["after"]["id"]);
+}
+
+TEST(Knowledge, APinnedBestStaysAndAForgottenOperatorStartsFresh) {
+  HoneHome home;
+  const auto json = [&](const Words& words) {
+    const Result result = home.Hone(With(words, {"--json"}));
+    EXPECT_EQ(result.code, 0) << result.errors;
+    return OneLineOfJson(result.output);
+  };
+  const nlohmann::json first = json(With({"tune", "--trials", "1"}, kTuned));
+  ASSERT_TRUE(first["best"].is_object()) << first;
+  EXPECT_TRUE(first["best"]["pinned"].is_null());
+  const nlohmann::json pinned = json(With({"pin"}, kTuned));
+  EXPECT_EQ(pinned["record"], first["best"]["record"]);
+  EXPECT_GT(pinned["pinned"]["unix_ms"], 0);
+  EXPECT_THAT(home.Hone({"pin"}).output, HasSubstr("matmul(f32[48, 32], f32[32, 64])"));
+
+  // A longer search reports its own best, and does not replace the pinned one.
+  const Result longer = home.Hone(With({"tune", "--trials", "12"}, kTuned));
+  ASSERT_EQ(longer.code, 0) << longer.errors;
+  EXPECT_THAT(longer.output, HasSubstr("best of this run"));
+  EXPECT_THAT(longer.output, HasSubstr("pinned on 20"));
+  EXPECT_EQ(json(With({"best"}, kTuned))["best"]["record"], first["best"]["record"]);
+  EXPECT_THAT(home.Hone(With({"best"}, kTuned)).output, HasSubstr("pinned on 20"));
+  const nlohmann::json screened = json({"records", "query", "--limit", "0"})["records"].back();
+  const Result refused =
+      home.Hone(With({"pin", "--record", std::to_string(screened["id"].get<int64_t>())}, kTuned));
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.errors, HasSubstr("only a confirmed record whose kernel is in the store"));
+  EXPECT_EQ(home.Hone(With({"pin", "--remove"}, kTuned)).code, 0);
+  EXPECT_EQ(home.Hone({"pin"}).output, "no best is pinned\n");
+
+  const nlohmann::json forgotten = json(With({"forget"}, kTuned));
+  EXPECT_GT(forgotten["records"], 0);
+  ASSERT_EQ(forgotten["bests"].size(), 1u);
+  EXPECT_EQ(forgotten["bests"][0]["id"], first["best"]["record"]);
+  for (const Words& words : {Words{"best"}, {"best", "--nearest"}, {"forget"}, {"compare"}}) {
+    EXPECT_EQ(home.Hone(With(words, kTuned)).code, 3) << words.front();
+  }
+  const nlohmann::json kept =
+      json({"records", "query", "--quarantined", "--limit", "0"})["records"];
+  EXPECT_GE(kept.size(), forgotten["records"].get<size_t>());
+  for (const nlohmann::json& record : kept) {
+    if (record["id"] != first["best"]["record"]) continue;
+    EXPECT_THAT(std::string(record["quarantine_reason"]), HasSubstr("forgotten on 20"));
+  }
+  const nlohmann::json fresh = json(With({"tune", "--trials", "1"}, kTuned));
+  EXPECT_EQ(fresh["best"]["job"], fresh["job"]);
+  EXPECT_EQ(fresh["trials"], 1);
 }
 
 }  // namespace

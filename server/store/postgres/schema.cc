@@ -166,9 +166,15 @@ CREATE INDEX record_confirmed ON record (target, workload, tolerance, latency_ns
   WHERE policy_name = 'confirm' AND outcome = 'ok' AND NOT quarantined;
 )sql";
 
+constexpr char kVersion4[] = R"sql(
+ALTER TABLE best ADD COLUMN pinned_by text NOT NULL DEFAULT '';
+ALTER TABLE best ADD COLUMN pinned_unix_ms bigint NOT NULL DEFAULT 0;
+)sql";
+
 // The migrations, oldest first. A released migration is never changed.
 const std::vector<const char*>& Versions() {
-  static const auto* const versions = new std::vector<const char*>{kVersion1, kVersion2, kVersion3};
+  static const auto* const versions =
+      new std::vector<const char*>{kVersion1, kVersion2, kVersion3, kVersion4};
   return *versions;
 }
 

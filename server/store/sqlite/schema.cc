@@ -176,6 +176,11 @@ CREATE INDEX record_confirmed ON record (target, workload, tolerance, latency_ns
   WHERE policy_name = 'confirm' AND outcome = 'ok' AND quarantined = 0;
 )sql";
 
+constexpr char kVersion6[] = R"sql(
+ALTER TABLE best ADD COLUMN pinned_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE best ADD COLUMN pinned_unix_ms INTEGER NOT NULL DEFAULT 0;
+)sql";
+
 absl::Status Apply(SqliteConnection& connection, const Migration& migration) {
   HONE_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
   const auto steps = [&]() -> absl::Status {
@@ -213,8 +218,9 @@ absl::StatusOr<absl::btree_map<std::string, std::string>> ReadSchema(SqliteConne
 }  // namespace
 
 const std::vector<Migration>& Migrations() {
-  static const auto* const migrations = new std::vector<Migration>{
-      {1, kVersion1}, {2, kVersion2}, {3, kVersion3}, {4, kVersion4}, {5, kVersion5}};
+  static const auto* const migrations =
+      new std::vector<Migration>{{1, kVersion1}, {2, kVersion2}, {3, kVersion3},
+                                 {4, kVersion4}, {5, kVersion5}, {6, kVersion6}};
   return *migrations;
 }
 

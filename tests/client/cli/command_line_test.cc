@@ -68,6 +68,8 @@ TEST_F(CommandLineTest, EveryCommandHasHelpWithExamples) {
                                                   {"best"},
                                                   {"export"},
                                                   {"show"},
+                                                  {"forget"},
+                                                  {"pin"},
                                                   {"records", "query"},
                                                   {"workers", "list"},
                                                   {"workers", "drain"},
@@ -544,6 +546,19 @@ TEST_F(CommandLineTest, ListsOfWorkloadsAreLookedUpOnOneConnection) {
   ExpectUsageError({"best", "matmul", "m=4", "n=4", "k=4", "--file", "list.txt"},
                    HasSubstr("--file"));
   ExpectUsageError({"best"}, HasSubstr("a workload is missing"));
+}
+
+TEST_F(CommandLineTest, PinsAreListedWithoutAnOperator) {
+  const Result none = Hone({"pin"});
+  EXPECT_EQ(none.code, 0) << none.errors;
+  EXPECT_EQ(none.output, "no best is pinned\n");
+  EXPECT_EQ(Hone({"pin", "--json"}).output, "{\"pins\":[]}\n");
+  ExpectUsageError({"pin", "--remove"}, HasSubstr("--remove needs an operator"));
+  ExpectUsageError({"pin", "--record", "4"}, HasSubstr("--record needs an operator"));
+  ExpectUsageError({"pin", "matmul", "m=4", "n=4", "k=4", "--record", "4", "--remove"},
+                   HasSubstr("--remove"));
+  ExpectUsageError({"pin", "matmul", "m=4", "n=4", "k=4", "--record", "0"}, HasSubstr("--record"));
+  ExpectUsageError({"forget"}, HasSubstr("workload"));
 }
 
 TEST_F(CommandLineTest, DetachNeedsAPermanentServer) {

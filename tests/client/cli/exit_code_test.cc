@@ -56,6 +56,8 @@ TEST_F(ExitCodeTest, AMissingInputIsAUsageError) {
                                {"show", trace},
                                {"schedule", trace},
                                {"revalidate", workload},
+                               {"forget", workload},
+                               {"pin", workload},
                                {"records", "query", workload},
                                {"records", "export", workload},
                                {"records", "import", missing},
@@ -80,6 +82,9 @@ TEST_F(ExitCodeTest, MissingConnectionFileIsAUsageError) {
                                With({"show"}, matmul),
                                {"schedule", "mine.trace"},
                                {"revalidate"},
+                               With({"forget"}, matmul),
+                               With({"pin"}, matmul),
+                               {"pin"},
                                {"records", "query"},
                                {"records", "export"},
                                {"records", "import", "-"},
@@ -127,6 +132,10 @@ TEST_F(ExitCodeTest, AnUnknownNameIsAUsageErrorAndAnUnknownBestIsNot) {
   Expect(3, {"best", "--file", list}, "1 of the 1 workloads");
   Expect(3, {"compare", "matmul", "m=4", "n=4", "k=4"}, "no schedule is known");
   Expect(3, {"models", "train"}, "no measurements");
+  Expect(3, {"forget", "matmul", "m=4", "n=4", "k=4"}, "nothing is known of matmul m=4 n=4 k=4");
+  Expect(3, {"pin", "matmul", "m=4", "n=4", "k=4"}, "no schedule is known");
+  Expect(3, {"pin", "matmul", "m=4", "n=4", "k=4", "--remove"}, "is not pinned");
+  Expect(2, {"pin", "matmul", "m=4", "n=4", "k=4", "--record", "999"}, "no record 999");
 }
 
 TEST_F(ExitCodeTest, UnwritableOutputIsAFailure) {

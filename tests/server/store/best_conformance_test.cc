@@ -1,6 +1,9 @@
 // The contract of Store for published bests.
 #include <atomic>
+#include <map>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "tests/server/store/done.h"
@@ -26,7 +29,16 @@ class BestConformanceTest : public StoreConformanceTest {
     EXPECT_TRUE(status.ok()) << status;
     return id;
   }
+  // The ids of the pinned bests.
+  std::vector<int64_t> Pinned() {
+    std::vector<int64_t> ids;
+    const absl::StatusOr<std::vector<BestRow>> pinned = store_->PinnedBests();
+    EXPECT_TRUE(pinned.ok()) << pinned.status();
+    for (const BestRow& best : *pinned) ids.push_back(best.record.id);
+    return ids;
+  }
   const BestQuery query_ = {.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5};
+  const TaskKey task_ = {.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5};
 };
 INSTANTIATE_TEST_SUITE_P(Stores, BestConformanceTest, testing::ValuesIn(StoreFactories()),
                          FactoryName);
@@ -205,6 +217,121 @@ TEST_P(BestConformanceTest, TheUnpublishedBestOfATaskIsItsFastestConfirmedRecord
   EXPECT_THAT(ids({.best_only = true}), testing::IsEmpty());
   ASSERT_TRUE(PublishBest(*store_, fastest).ok());
   EXPECT_THAT(ids({.target = kTarget}), ElementsAre(strict_id, other_id));
+}
+
+TEST_P(BestConformanceTest, APinnedBestIsNotReplacedUntilThePinIsRemoved) {
+  const int64_t pinned = Publish(ConfirmedRecord(100));
+  const int64_t faster = AppendId(ConfirmedRecord(50));
+  record::Record warm = ConfirmedRecord(40);
+  warm.policy.cache = "warm";
+  const int64_t warm_id = AppendId(warm);
+  EXPECT_EQ(store_->LookupBest(query_).value().pin, Pin());
+  ASSERT_TRUE(PinBest(*store_, task_).ok());
+  Reopen();
+  const BestRow best = store_->LookupBest(query_).value();
+  EXPECT_EQ(best.pin.by, "somebody");
+  EXPECT_GT(best.pin.unix_ms, 0);
+  EXPECT_THAT(Pinned(), testing::ElementsAre(pinned));
+  EXPECT_EQ(store_->PinnedBests()->front().pin, best.pin);
+
+  EXPECT_TRUE(absl::IsAlreadyExists(PublishBest(*store_, faster, {}, pinned)));
+  EXPECT_TRUE(absl::IsAlreadyExists(PublishBest(*store_, warm_id)));
+  EXPECT_TRUE(PublishBest(*store_, pinned).ok()) << "it is published already";
+  EXPECT_EQ(store_->LookupBest(query_).value().record.id, pinned);
+
+  ASSERT_TRUE(UnpinBest(*store_, task_).ok());
+  EXPECT_TRUE(absl::IsNotFound(UnpinBest(*store_, task_)));
+  EXPECT_THAT(Pinned(), testing::IsEmpty());
+  EXPECT_EQ(store_->LookupBest(query_).value().record.id, pinned) << "it stays published";
+  EXPECT_TRUE(PublishBest(*store_, faster, {}, pinned).ok());
+  EXPECT_EQ(store_->LookupBest(query_).value().pin, Pin());
+}
+
+TEST_P(BestConformanceTest, AFormerBestIsPublishedAgainByAPin) {
+  const int64_t former = Publish(ConfirmedRecord(100));
+  record::Record warm = ConfirmedRecord(40);
+  warm.policy.cache = "warm";
+  Publish(warm);
+  Publish(ConfirmedRecord(50));
+  ASSERT_TRUE(PinBest(*store_, task_, former).ok());
+  EXPECT_EQ(store_->LookupBest(query_).value().record.id, former) << "the slowest of the three";
+  EXPECT_EQ(store_->Query({.best_only = true}).value().size(), 1u);
+  EXPECT_THAT(Pinned(), testing::ElementsAre(former));
+
+  // A pin replaces another one.
+  const int64_t next = AppendId(ConfirmedRecord(70));
+  ASSERT_TRUE(PinBest(*store_, task_, next, "another").ok());
+  EXPECT_THAT(Pinned(), testing::ElementsAre(next));
+  EXPECT_EQ(store_->LookupBest(query_).value().pin.by, "another");
+}
+
+TEST_P(BestConformanceTest, WhatCannotBePublishedIsNotPinned) {
+  EXPECT_TRUE(absl::IsNotFound(PinBest(*store_, task_))) << "nothing is published";
+  const int64_t best = Publish(ConfirmedRecord(100));
+  record::Record no_artifact = ConfirmedRecord(10);
+  no_artifact.result.artifact_digest = "nowhere";
+  record::Record elsewhere = ConfirmedRecord(10);
+  elsewhere.target = "another";
+  for (const auto& record : {no_artifact, ScreenedRecord(10)}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(PinBest(*store_, task_, AppendId(record))));
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(PinBest(*store_, task_, AppendId(elsewhere))));
+  EXPECT_TRUE(absl::IsNotFound(PinBest(*store_, task_, 1 << 20)));
+  EXPECT_THAT(Pinned(), testing::IsEmpty());
+  EXPECT_EQ(store_->LookupBest(query_).value().record.id, best);
+}
+
+TEST_P(BestConformanceTest, AQuarantinedBestLosesItsPin) {
+  const record::Record record = ConfirmedRecord();
+  const int64_t pinned = Publish(record);
+  ASSERT_TRUE(PinBest(*store_, task_).ok());
+  ASSERT_TRUE(Quarantine(*store_, record, pinned, {}).ok());
+  EXPECT_TRUE(absl::IsNotFound(store_->LookupBest(query_).status()));
+  EXPECT_THAT(Pinned(), testing::IsEmpty());
+  Publish(record);
+  EXPECT_EQ(store_->LookupBest(query_).value().pin, Pin());
+}
+
+TEST_P(BestConformanceTest, AForgottenTaskHasNoBestAndKeepsItsRows) {
+  const int64_t screened = AppendId(ScreenedRecord(10));
+  const int64_t best = Publish(ConfirmedRecord(100));
+  ASSERT_TRUE(PinBest(*store_, task_).ok());
+  record::Record disturbed = ConfirmedRecord(20);
+  disturbed.quarantined = true;
+  disturbed.quarantine_reason = "disturbed";
+  const int64_t quarantined = AppendId(disturbed);
+  record::Record strict = ConfirmedRecord(300);
+  strict.tolerance = 0;
+  record::Record elsewhere = ConfirmedRecord(400);
+  elsewhere.target = "another";
+  const int64_t strict_id = Publish(strict), elsewhere_id = Publish(elsewhere);
+
+  const absl::StatusOr<Forgotten> forgotten = Forget(*store_, task_, "forgotten by somebody");
+  ASSERT_TRUE(forgotten.ok()) << forgotten.status();
+  EXPECT_EQ(forgotten->records, 2);
+  ASSERT_EQ(forgotten->bests.size(), 1u);
+  EXPECT_EQ(forgotten->bests[0].id, best);
+  EXPECT_TRUE(absl::IsNotFound(store_->LookupBest(query_).status()));
+  EXPECT_THAT(Pinned(), testing::IsEmpty());
+  std::map<int64_t, std::string> reasons;
+  const auto records = store_->Query({}).value();
+  for (const record::Record& record : records) {
+    EXPECT_EQ(record.quarantined, !record.quarantine_reason.empty()) << record.id;
+    reasons[record.id] = record.quarantine_reason;
+  }
+  EXPECT_THAT(reasons,
+              testing::ElementsAre(testing::Pair(screened, "forgotten by somebody"),
+                                   testing::Pair(best, "forgotten by somebody"),
+                                   testing::Pair(quarantined, "disturbed"),
+                                   testing::Pair(strict_id, ""), testing::Pair(elsewhere_id, "")));
+  const auto others = store_->Query({.best_only = true}).value();
+  EXPECT_EQ(others.size(), 2u);
+  EXPECT_THAT(store_->Query({.target = kTarget, .unpublished_best = true}).value(),
+              testing::IsEmpty());
+
+  EXPECT_TRUE(absl::IsNotFound(Forget(*store_, task_, "again").status()));
+  const int64_t fresh = Publish(ConfirmedRecord(500));
+  EXPECT_EQ(store_->LookupBest(query_).value().record.id, fresh);
 }
 
 // Readers see a best at every moment while it is being replaced.

@@ -48,6 +48,28 @@ inline absl::Status Quarantine(Store& store, const record::Record& record, int64
   });
 }
 
+inline absl::StatusOr<Forgotten> Forget(Store& store, const TaskKey& task,
+                                        const std::string& reason) {
+  absl::Notification ready;
+  absl::StatusOr<Forgotten> result;
+  store.Forget(task, reason, [&](absl::StatusOr<Forgotten> forgotten) {
+    result = std::move(forgotten);
+    ready.Notify();
+  });
+  ready.WaitForNotification();
+  return result;
+}
+
+// Record 0 is the published best.
+inline absl::Status PinBest(Store& store, const TaskKey& task, int64_t record = 0,
+                            const std::string& by = "somebody") {
+  return Wait([&](Store::Done done) { store.PinBest(task, record, by, std::move(done)); });
+}
+
+inline absl::Status UnpinBest(Store& store, const TaskKey& task) {
+  return Wait([&](Store::Done done) { store.UnpinBest(task, std::move(done)); });
+}
+
 inline absl::Status ChangeStanding(Store& store, const StandingChange& change) {
   return Wait([&](Store::Done done) { store.ChangeStanding(change, std::move(done)); });
 }

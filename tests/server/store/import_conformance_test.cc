@@ -91,6 +91,21 @@ TEST_P(ImportConformanceTest, PublishesAFasterBest) {
   EXPECT_EQ(store_->Query({.best_only = true})->size(), 1u);
 }
 
+TEST_P(ImportConformanceTest, PinnedBestsAndForgottenRecordsAreKept) {
+  const TaskKey task{.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5};
+  PutTextsAndArtifact(*store_);
+  ASSERT_TRUE(PublishBest(*store_, Append(*store_, ConfirmedRecord(110))->id).ok());
+  ASSERT_TRUE(PinBest(*store_, task).ok());
+  const auto imported = Import(*store_, Batch());
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->added, 3);
+  EXPECT_EQ(imported->bests, 0);
+  EXPECT_EQ(BestLatency(), 110);
+  ASSERT_TRUE(Forget(*store_, task, "forgotten").ok());
+  EXPECT_EQ(Import(*store_, Batch())->known, 3);
+  EXPECT_EQ(BestLatency(), 0);
+}
+
 TEST_P(ImportConformanceTest, BadRecordIsNamedAndNothingIsAdded) {
   ImportBatch batch = Batch();
   batch.where = {"line 3", "line 4", "line 5"};

@@ -202,6 +202,7 @@ TEST_F(PostgresTest, MigratesAnOlderDatabase) {
   EXPECT_EQ(store->Events("job-1").value().size(), 2u);
   EXPECT_EQ(store->GetModel({"xgboost", "statement", kTarget, "matmul"}).value().bytes,
             "the trees");
+  EXPECT_EQ(best->pin, Pin());
   EXPECT_THAT(store->Standings().value(), testing::IsEmpty())
       << "this schema does not store standings";
   EXPECT_TRUE(PutStanding(*store, {.worker_id = "w", .drained = true}).ok());

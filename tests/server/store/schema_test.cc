@@ -173,6 +173,20 @@ TEST_P(OldSchemaTest, KeepsWorkerStates) {
   EXPECT_EQ(store->Standings()->size(), expected.size() + 1);
 }
 
+TEST_P(OldSchemaTest, KeepsPins) {
+  const std::unique_ptr<Store> store = OpenDump();
+  ASSERT_NE(store, nullptr);
+  const TaskKey task{.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5};
+  if (GetParam() < 6) {
+    EXPECT_THAT(store->PinnedBests().value(), testing::IsEmpty());
+    ASSERT_TRUE(PinBest(*store, task).ok());
+  } else {
+    EXPECT_EQ(store->PinnedBests()->at(0).pin, (Pin{"somebody", 1700000000125}));
+  }
+  ASSERT_EQ(store->PinnedBests()->size(), 1u);
+  EXPECT_EQ(store->PinnedBests()->at(0).record.id, 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Versions, OldSchemaTest,
                          testing::Range(1, static_cast<int>(Migrations().size()) + 1));
 

@@ -38,6 +38,8 @@ TEST(CodecTest, SnapshotRoundTrips) {
   snapshot.best->record.environment.cpu = "cpu";
   snapshot.best->trace = "trace";
   snapshot.best->gflops = 1.0 / 3;
+  snapshot.best->pinned_by = "somebody";
+  snapshot.best->pinned_unix_ms = 1700000000123;
   snapshot.given = snapshot.best;
   snapshot.given->record.result.outcome = record::Outcome::kWrongOutput;
   snapshot.crashes = 1;
@@ -47,6 +49,8 @@ TEST(CodecTest, SnapshotRoundTrips) {
   EXPECT_EQ(EncodeSnapshot(*read), EncodeSnapshot(snapshot));
   EXPECT_EQ(read->best->record.candidate.decisions, snapshot.best->record.candidate.decisions);
   EXPECT_EQ(read->best->gflops, snapshot.best->gflops);
+  EXPECT_EQ(read->best->pinned_by, "somebody");
+  EXPECT_EQ(read->best->pinned_unix_ms, 1700000000123);
   EXPECT_EQ(read->given->record.result.outcome, record::Outcome::kWrongOutput);
   EXPECT_EQ(read->state, JobState::kFailed);
   EXPECT_EQ(read->outcomes, snapshot.outcomes);

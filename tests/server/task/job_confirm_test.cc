@@ -64,6 +64,11 @@ class JobConfirmTest : public ::testing::Test, protected JobHarness {
     store.PublishBest(record.id, done);
     return record.id;
   }
+  void Pin(int64_t record) {
+    store.PinBest({.workload_digest = environment.Describe("fake op 12")->digest, .target = "t"},
+                  record, "somebody",
+                  [](absl::Status status) { EXPECT_TRUE(status.ok()) << status; });
+  }
   void SetUp() override {
     device.measure = [](const fleet::LeaseGrant& lease) {
       record::MeasureResult result;
@@ -155,6 +160,36 @@ TEST_F(JobConfirmTest, BestWithdrawnMeanwhileDoesNotBlockTheWinner) {
   const auto job = RunToEnd(id);
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(Best(*job).record.id, job->best->record.id);
+}
+
+TEST_F(JobConfirmTest, PinnedBestIsKeptAndTheJobReportsItsOwn) {
+  const int64_t pinned = PublishFromElsewhere(kSlow);
+  Pin(pinned);
+  const auto job = RunToEnd(Create(Spec(100)));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Best(*job).record.id, pinned);
+  EXPECT_EQ(job->best->record.id, pinned);
+  EXPECT_EQ(job->best->pinned_by, "somebody");
+  EXPECT_GT(job->best->pinned_unix_ms, 0);
+  ASSERT_TRUE(job->own_best.has_value());
+  EXPECT_LT(job->own_best->record.result.latency_ns, FakeLatency(kSlow));
+  EXPECT_EQ(job->own_best->pinned_unix_ms, 0);
+
+  // Its own best is stored with its artifact, so that it can be pinned instead.
+  Pin(job->own_best->record.id);
+  EXPECT_EQ(Best(*job).record.id, job->own_best->record.id);
+}
+
+TEST_F(JobConfirmTest, BestThatIsPinnedDuringTheJobIsKept) {
+  const int64_t published = PublishFromElsewhere(kSlow);
+  const std::string id = Create(Spec(100));
+  for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  Pin(published);
+  const auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Best(*job).record.id, published);
+  EXPECT_EQ(job->best->record.id, published);
+  EXPECT_GT(job->best->pinned_unix_ms, 0);
 }
 
 TEST_F(JobConfirmTest, JobThatIsAlwaysLateKeepsTheOthersBest) {

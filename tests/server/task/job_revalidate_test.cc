@@ -25,6 +25,10 @@ class JobRevalidateTest : public ::testing::Test, protected JobHarness {
   absl::StatusOr<store::BestRow> Published() {
     return store.LookupBest({.workload_digest = tuned_->workload_digest, .target = "t"});
   }
+  void Pin() {
+    store.PinBest({.workload_digest = tuned_->workload_digest, .target = "t"}, /*record=*/0,
+                  "somebody", [](absl::Status status) { EXPECT_TRUE(status.ok()) << status; });
+  }
   // From now on, the best candidate gets this outcome and latency.
   void Change(record::Outcome outcome, double latency) {
     device.measure = [=, this](const fleet::LeaseGrant& lease) {
@@ -97,6 +101,41 @@ TEST_F(JobRevalidateTest, SlowerPublishedBestIsReplaced) {
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_NE(Published()->record.candidate.decisions, best_);
   EXPECT_EQ(job->quarantined, 0);
+}
+
+TEST_F(JobRevalidateTest, PinnedBestIsNotBuiltAgain) {
+  Pin();
+  Change(record::Outcome::kOk, 900);
+  auto job = RunToEnd(Create(Again(3)));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Published()->record.id, tuned_->best->record.id);
+  EXPECT_EQ(job->best->record.id, tuned_->best->record.id);
+  EXPECT_GT(job->best->pinned_unix_ms, 0);
+}
+
+TEST_F(JobRevalidateTest, WrongPinnedBestIsWithdrawn) {
+  Pin();
+  Change(record::Outcome::kWrongOutput, 0);
+  auto job = RunToEnd(Create(Again(2)));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_NE(Published()->record.candidate.decisions, best_);
+  EXPECT_EQ(Published()->pin, store::Pin());
+  EXPECT_EQ(job->best->pinned_unix_ms, 0);
+}
+
+TEST_F(JobRevalidateTest, ForgottenRecordsAreNotMeasuredAgain) {
+  store.Forget({.workload_digest = tuned_->workload_digest, .target = "t"}, "forgotten",
+               [](const absl::StatusOr<store::Forgotten>& forgotten) {
+                 EXPECT_TRUE(forgotten.ok()) << forgotten.status();
+               });
+  auto job = RunToEnd(Create(Again(2)));
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, HasSubstr("no working candidate"));
+  // The search proposes the same candidates again, as if none were known.
+  const auto fresh = RunToEnd(Create(Spec(200, "fresh")));
+  ASSERT_EQ(fresh->state, JobState::kDone) << fresh->error;
+  EXPECT_EQ(fresh->best->record.job_id, fresh->id);
+  EXPECT_EQ(fresh->best->record.candidate.decisions, best_);
 }
 
 TEST_F(JobRevalidateTest, WrongBestIsQuarantinedAndTheNextPublished) {

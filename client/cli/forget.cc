@@ -1,0 +1,67 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/command.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/format.h"
+#include "client/cli/json_output.h"
+#include "client/cli/known_best.h"
+#include "client/cli/terminal.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+absl::Status Forget(const Globals& globals, const BestWords& words) {
+  HONE_ASSIGN_OR_RETURN(const NamedTask named, OpenTask(globals, words));
+  const absl::StatusOr<client::Forgotten> forgotten =
+      named.session->connection().ForgetRecords(named.task);
+  if (absl::IsNotFound(forgotten.status())) {
+    return NothingKnownError(absl::StrCat("nothing is known of ", named.Title()));
+  }
+  HONE_RETURN_IF_ERROR(forgotten.status());
+  if (globals.json) {
+    return PrintJson({{"workload", named.argument.text},
+                      {"target", named.task.target},
+                      {"tolerance", named.task.tolerance},
+                      {"records", forgotten->records},
+                      {"bests", ListJson(forgotten->bests)}});
+  }
+  PrintWrapped(absl::StrCat("forgot ", forgotten->records, " records of ", named.Title()));
+  for (const record::Record& best : forgotten->bests) {
+    PrintWrapped(absl::StrCat("no longer the best: record ", best.id, ", ",
+                              FormatLatency(record::SteadyLatencyNs(best.result)), ", measured ",
+                              FormatTime(best.created_unix_ms), ", job ", best.job_id));
+  }
+  if (forgotten->bests.empty()) absl::PrintF("no best was published\n");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddForget(Command& app, Globals& globals) {
+  Command& command =
+      app.AddCommand("forget", "Forget what is known of an operator, so that tuning starts fresh");
+  auto words = std::make_shared<BestWords>();
+  AddBestWords(command, *words);
+  Complete(command, globals,
+           "The records of the operator on the target, with this tolerance, are quarantined with "
+           "a reason that says who forgot them and when. The published best is withdrawn, with its "
+           "pin. The records stay in the store: hone records query --quarantined lists them. "
+           "Nothing is learnt from them any more, but cost models that were trained and stored "
+           "before stay as they are.\n\n"
+           "An operator that a job measures cannot be forgotten: wait for the job, or cancel it. "
+           "A cancelled job that is resumed later knows its own measurements, and confirms its "
+           "best again.\n\n"
+           "The exit code is 3 if nothing is known. A server with authentication asks for the "
+           "role admin.\n\n"
+           "Examples:\n"
+           "  hone forget matmul m=1024 n=1024 k=1024\n"
+           "  hone forget mine.hone --tolerance 1e-5 --json",
+           [&globals, words] { return Forget(globals, *words); });
+}
+
+}  // namespace hone::cli

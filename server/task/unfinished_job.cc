@@ -1,0 +1,48 @@
+#include "server/task/unfinished_job.h"
+
+#include <vector>
+
+#include "common/base/status_macros.h"
+
+namespace hone::task {
+namespace {
+
+constexpr int kRowsAtOnce = 1000;
+
+// Adds the jobs that are unfinished by their stored rows.
+absl::Status AddStored(store::Store& store, std::vector<std::string>& ids) {
+  std::string last;
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<store::JobRow> page, store.ListJobs(kRowsAtOnce, last));
+    for (const store::JobRow& row : page) {
+      HONE_ASSIGN_OR_RETURN(const JobState state, JobStateFromName(row.state));
+      if (!HasEnded(state)) ids.push_back(row.id);
+      last = row.id;
+    }
+    if (static_cast<int>(page.size()) < kRowsAtOnce) return absl::OkStatus();
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> FindUnfinishedJob(const JobManager& jobs, store::Store& store,
+                                              const TaskEnvironment& environment,
+                                              const store::TaskKey& task) {
+  std::vector<std::string> ids = jobs.Unfinished();
+  if (store.IsShared()) HONE_RETURN_IF_ERROR(AddStored(store, ids));
+  for (const std::string& id : ids) {
+    const SnapshotOr job = jobs.Get(id);
+    if (absl::IsNotFound(job.status())) continue;
+    HONE_RETURN_IF_ERROR(job.status());
+    const JobSpec& spec = (*job)->spec;
+    if (HasEnded((*job)->state) || spec.target_key != task.target ||
+        spec.tolerance != task.tolerance) {
+      continue;
+    }
+    HONE_ASSIGN_OR_RETURN(const WorkloadInfo workload, environment.Describe(spec.workload));
+    if (workload.digest == task.workload_digest) return id;
+  }
+  return std::string();
+}
+
+}  // namespace hone::task
