@@ -27,9 +27,6 @@ struct BestOptions {
   std::string file;  // of workloads
 };
 
-// Look-ups that are in memory at a time.
-constexpr size_t kBatch = 1024;
-
 void PrintMeasured(const client::Best& best) {
   absl::PrintF("latency   %s\n", FormatLatency(client::LatencyNs(best)));
   absl::PrintF("GFLOP/s   %s (%s of peak)\n", FormatGflops(best.gflops),
@@ -85,33 +82,20 @@ absl::Status ShowBests(const Globals& globals, const BestOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
   Json list = Json::array();
   Table table({Left("workload"), Right("latency"), Right("GFLOP/s"), Right("of peak"), Left("")});
-  size_t unknown = 0;
-  for (size_t begin = 0; begin < arguments.size(); begin += kBatch) {
-    const auto batch = absl::MakeConstSpan(arguments).subspan(begin, kBatch);
-    std::vector<client::BestQuery> queries;
-    for (const WorkloadArgument& argument : batch) {
-      queries.push_back({argument.text, target, options.words.tolerance, options.nearest});
+  const auto add = [&](const WorkloadArgument& argument, const std::optional<client::Best>& best) {
+    if (!globals.json) {
+      table.AddRow(RowOf(argument, best));
+    } else if (best.has_value()) {
+      list.push_back(BestJson(*best));
+    } else {
+      list.push_back({{"workload", argument.text}, {"target", target}, {"best", nullptr}});
     }
-    HONE_ASSIGN_OR_RETURN(const std::vector<std::optional<client::Best>> bests,
-                          session->connection().LookupBests(queries));
-    for (size_t i = 0; i < bests.size(); ++i) {
-      if (!bests[i].has_value()) ++unknown;
-      if (globals.json) {
-        list.push_back(
-            bests[i].has_value()
-                ? BestJson(*bests[i])
-                : Json{{"workload", batch[i].text}, {"target", target}, {"best", nullptr}});
-      } else {
-        table.AddRow(RowOf(batch[i], bests[i]));
-      }
-    }
-  }
-  const absl::Status result =
-      unknown == 0 ? absl::OkStatus()
-                   : NothingKnownError(
-                         absl::StrCat("no schedule is known for ", unknown, " of the ",
-                                      arguments.size(), " workloads of ", options.file, " on ",
-                                      target, "; find them with: hone tune --file ", options.file));
+    return absl::OkStatus();
+  };
+  HONE_ASSIGN_OR_RETURN(
+      const size_t unknown,
+      VisitBests(*session, arguments, options.words.tolerance, options.nearest, add));
+  const absl::Status result = CheckAllKnown(unknown, arguments.size(), options.file, target);
   if (globals.json) return PrintJson({{"bests", std::move(list)}, {"unknown", unknown}}, result);
   table.Print();
   return result;

@@ -1,6 +1,8 @@
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +15,9 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
+#include "client/cli/table.h"
+#include "client/cli/workload_list.h"
+#include "client/lib/kernel_folder.h"
 #include "client/lib/kernel_header.h"
 #include "client/lib/kernel_object.h"
 #include "common/base/file.h"
@@ -25,17 +30,59 @@ namespace {
 
 struct ExportOptions {
   BestWords words;
+  std::string file;  // of workloads
   std::string folder;
   std::string name;
 };
 
-absl::StatusOr<std::string> Header(const ir::Workload& workload, const std::string& name,
-                                   const std::string& functions, const record::Artifact& artifact,
-                                   const client::Best& best) {
-  HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
+// What a kernel is called in the folder.
+struct Naming {
+  std::string files;                // a C identifier
+  bool prefix = false;              // whether the object's functions begin with it
+  std::vector<std::string> lookup;  // what programs find it by
+};
+
+// "mine" for a workload that was read from nets/mine.hone; "" for an operator or standard input.
+std::string FileName(const WorkloadArgument& argument) {
+  if (argument.title == "-" || !NamesFile({&argument.title, 1})) return "";
+  return client::CIdentifier(std::filesystem::path(argument.title).stem().string());
+}
+
+Naming NamingOf(const WorkloadArgument& argument, const std::string& given) {
+  Naming naming{.prefix = !given.empty()};
+  naming.files = client::CIdentifier(given.empty() ? argument.workload.name : given);
+  const std::string file = FileName(argument);
+  naming.lookup.push_back(!file.empty()           ? file
+                          : argument.title == "-" ? naming.files
+                                                  : argument.title);
+  if (!given.empty() && given != naming.lookup[0]) naming.lookup.push_back(given);
+  return naming;
+}
+
+// The names of a list's kernels, which must differ.
+absl::StatusOr<std::vector<Naming>> NamesOf(const std::vector<WorkloadArgument>& arguments) {
+  std::vector<Naming> names;
+  std::map<std::string, const WorkloadArgument*> owners;
+  for (const WorkloadArgument& argument : arguments) {
+    Naming& naming = names.emplace_back(NamingOf(argument, ""));
+    const std::string file = FileName(argument);
+    naming.files = file.empty() ? client::CIdentifier(argument.title) : file;
+    naming.prefix = true;
+    const auto [owner, added] = owners.emplace(naming.files, &argument);
+    if (!added && owner->second->text != argument.text) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(owner->second->title, " and ", argument.title, " would both be named ",
+                       naming.files, "; rename a file, or export one of them alone with --name"));
+    }
+  }
+  return names;
+}
+
+absl::StatusOr<std::string> Header(const ir::Workload& workload, const Naming& naming,
+                                   const target::Target& target, const client::Best& best) {
   client::KernelFacts facts;
-  facts.name = name;
-  facts.functions = functions;
+  facts.name = naming.files;
+  if (naming.prefix) facts.functions = naming.files;
   facts.target_key = target.Key();
   facts.cpu_features = absl::StrJoin(target.features, " ");
   facts.workspace_bytes = best.record.result.facts.workspace_bytes;
@@ -44,26 +91,24 @@ absl::StatusOr<std::string> Header(const ir::Workload& workload, const std::stri
   return client::KernelHeader(workload, facts);
 }
 
-absl::Status Export(const Globals& globals, const ExportOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const KnownBest known, LookUpBest(globals, options.words));
-  HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, ArtifactOf(*known.session, known.best));
+struct WrittenFile {
+  std::string path;
+  size_t bytes = 0;
+};
 
-  const ir::Workload& workload = known.argument.workload;
-  const std::string name = client::CIdentifier(options.name.empty() ? workload.name : options.name);
-  // --name also renames the functions.
-  const std::string functions = options.name.empty() ? "" : name;
-  HONE_ASSIGN_OR_RETURN(const std::string header,
-                        Header(workload, name, functions, artifact, known.best));
+// Writes the files of a kernel, all of them or none.
+absl::StatusOr<std::vector<WrittenFile>> WriteFiles(const std::string& folder, const Naming& naming,
+                                                    const record::Artifact& artifact,
+                                                    const std::string& header) {
   std::string object = artifact.object;
-  if (!functions.empty()) {
-    HONE_ASSIGN_OR_RETURN(object, client::RenameFunctions(artifact.object, functions));
+  if (naming.prefix) {
+    HONE_ASSIGN_OR_RETURN(object, client::RenameFunctions(artifact.object, naming.files));
   }
   std::error_code error;
-  std::filesystem::create_directories(options.folder, error);
+  std::filesystem::create_directories(folder, error);
   if (error) {
-    return WithExitCode(
-        ErrnoStatus(error.value(), absl::StrCat("cannot make the folder ", options.folder)),
-        kExitFailed);
+    return WithExitCode(ErrnoStatus(error.value(), absl::StrCat("cannot make the folder ", folder)),
+                        kExitFailed);
   }
   const std::vector<std::pair<std::string, absl::string_view>> files = {
       {".so", artifact.shared_object},
@@ -72,25 +117,94 @@ absl::Status Export(const Globals& globals, const ExportOptions& options) {
       {".hone", artifact.workload},
       {".trace", artifact.trace},
       {".program", artifact.program}};
-  std::vector<std::string> written;
+  std::vector<WrittenFile> written;
   for (const auto& [suffix, content] : files) {
-    const std::string path = (std::filesystem::path(options.folder) / (name + suffix)).string();
+    const std::string path = (std::filesystem::path(folder) / (naming.files + suffix)).string();
     if (absl::Status status = WriteFileAtomically(path, content); !status.ok()) {
       // Do not leave a new header beside the object of another kernel.
-      for (const std::string& half : written) std::filesystem::remove(half, error);
+      for (const WrittenFile& half : written) std::filesystem::remove(half.path, error);
       return WithExitCode(status, kExitFailed);
     }
-    written.push_back(path);
+    written.push_back({path, content.size()});
   }
-  if (globals.json) {
-    Json json = BestJson(known.best);
-    json["files"] = written;
-    return PrintJson(json);
-  }
-  for (size_t i = 0; i < files.size(); ++i) {
-    absl::PrintF("%s  %s\n", written[i], FormatBytes(static_cast<int64_t>(files[i].second.size())));
+  return written;
+}
+
+// Writes the files of a best, and adds it to the folder that programs look it up in.
+absl::StatusOr<std::vector<WrittenFile>> WriteKernel(Session& session,
+                                                     const WorkloadArgument& argument,
+                                                     const Naming& naming, const client::Best& best,
+                                                     const ExportOptions& options,
+                                                     client::KernelFolder& folder) {
+  HONE_ASSIGN_OR_RETURN(record::Artifact artifact, ArtifactOf(session, best));
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
+  HONE_ASSIGN_OR_RETURN(const std::string header, Header(argument.workload, naming, target, best));
+  HONE_ASSIGN_OR_RETURN(std::vector<WrittenFile> written,
+                        WriteFiles(options.folder, naming, artifact, header));
+  HONE_RETURN_IF_ERROR(WithExitCode(
+      folder.Add({naming.lookup, argument.workload, target, std::move(artifact.shared_object),
+                  options.words.tolerance, client::LatencyNs(best), best.gflops}),
+      kExitFailed));
+  return written;
+}
+
+Json ToJson(const client::Best& best, const std::vector<WrittenFile>& files) {
+  Json json = BestJson(best);
+  for (const WrittenFile& file : files) json["files"].push_back(file.path);
+  return json;
+}
+
+absl::Status ExportOne(const Globals& globals, const ExportOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const KnownBest known, LookUpBest(globals, options.words));
+  client::KernelFolder folder(options.folder);
+  HONE_ASSIGN_OR_RETURN(
+      const std::vector<WrittenFile> files,
+      WriteKernel(*known.session, known.argument, NamingOf(known.argument, options.name),
+                  known.best, options, folder));
+  HONE_RETURN_IF_ERROR(WithExitCode(folder.Commit(), kExitFailed));
+  if (globals.json) return PrintJson(ToJson(known.best, files));
+  for (const WrittenFile& file : files) {
+    absl::PrintF("%s  %s\n", file.path, FormatBytes(static_cast<int64_t>(file.bytes)));
   }
   return absl::OkStatus();
+}
+
+// Exports the known bests of a list. The index of the folder changes once, at the end.
+absl::Status ExportList(const Globals& globals, const ExportOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<WorkloadArgument> arguments,
+                        ReadWorkloadList(options.file));
+  HONE_ASSIGN_OR_RETURN(const std::vector<Naming> names, NamesOf(arguments));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
+  client::KernelFolder folder(options.folder);
+  Json list = Json::array();
+  Table table({Left("workload"), Right("latency"), Right("GFLOP/s"), Left("files")});
+  auto naming = names.begin();
+  const auto add = [&](const WorkloadArgument& argument,
+                       const std::optional<client::Best>& best) -> absl::Status {
+    const Naming& name = *naming++;
+    if (!best.has_value()) {
+      list.push_back({{"workload", argument.text}, {"target", target}, {"best", nullptr}});
+      table.AddRow({argument.title, "-", "-", "nothing known"});
+      return absl::OkStatus();
+    }
+    HONE_ASSIGN_OR_RETURN(const std::vector<WrittenFile> files,
+                          WriteKernel(*session, argument, name, *best, options, folder));
+    list.push_back(ToJson(*best, files));
+    table.AddRow({argument.title, FormatLatency(client::LatencyNs(*best)),
+                  FormatGflops(best->gflops), name.files});
+    return absl::OkStatus();
+  };
+  HONE_ASSIGN_OR_RETURN(
+      const size_t unknown,
+      VisitBests(*session, arguments, options.words.tolerance, /*nearest=*/false, add));
+  if (unknown < arguments.size()) {
+    HONE_RETURN_IF_ERROR(WithExitCode(folder.Commit(), kExitFailed));
+  }
+  const absl::Status result = CheckAllKnown(unknown, arguments.size(), options.file, target);
+  if (globals.json) return PrintJson({{"kernels", std::move(list)}, {"unknown", unknown}}, result);
+  table.Print();
+  return result;
 }
 
 }  // namespace
@@ -99,7 +213,11 @@ void AddExport(Command& app, Globals& globals) {
   Command& command =
       app.AddCommand("export", "Write the best kernel to files, exactly as it was measured");
   auto options = std::make_shared<ExportOptions>();
-  AddBestWords(command, options->words);
+  AddBestWords(command, options->words, /*required=*/false);
+  command.Add("--file", options->file,
+              "LIST of workloads, one on each line, whose kernels are exported; - reads standard "
+              "input. Names are made of the words",
+              {NotEmpty(), Excludes("workload")});
   command.Add("-o,--output", options->folder, "DIR for the files; created if it does not exist",
               {Required()});
   command.Add(
@@ -107,17 +225,22 @@ void AddExport(Command& app, Globals& globals) {
       "Name of the files and prefix of the object's functions (NAME_run instead of "
       "hone_kernel_run), so that one program can link several kernels (default: the workload's "
       "name for files, hone_kernel for functions)",
-      {PlainName()});
+      {PlainName(), Excludes("--file")});
   Complete(
       command, globals,
       "Writes NAME.so and NAME.o (the kernel), NAME.h (how to call it), NAME.hone, NAME.trace and "
-      "NAME.program (workload, trace and program as text). An adapted schedule (hone best "
+      "NAME.program (workload, trace and program as text), and adds the kernel to lookup/, where "
+      "programs find the kernel of a workload at run time with libhone_lookup (hone_lookup.h). "
+      "Several exports may share a folder. An adapted schedule (hone best "
       "--nearest) has no kernel to export: tune the operator or check the schedule first.\n\n"
       "Examples:\n"
       "  hone export matmul m=1024 n=1024 k=1024 -o kernel/\n"
       "  gcc main.c kernel/matmul.o -Ikernel -lgomp\n"
-      "  hone export softmax m=1024 n=1024 -o kernel/ --name probabilities",
-      [&globals, options] { return Export(globals, *options); });
+      "  hone export softmax m=1024 n=1024 -o kernel/ --name probabilities\n"
+      "  hone export --file network.txt -o kernels/",
+      [&globals, options] {
+        return options->file.empty() ? ExportOne(globals, *options) : ExportList(globals, *options);
+      });
 }
 
 }  // namespace hone::cli

@@ -3,12 +3,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
+namespace {
+
+// Look-ups that are in memory at a time.
+constexpr size_t kBatch = 1024;
+
+}  // namespace
 
 void AddBestWords(Command& command, BestWords& words, bool required) {
   AddWorkloadWords(command, words.words, required);
@@ -60,6 +67,36 @@ std::string PinText(const client::Best& best) {
   return absl::StrCat("pinned ",
                       best.pinned_by.empty() ? "" : absl::StrCat("by ", best.pinned_by, " "), "on ",
                       FormatTime(best.pinned_unix_ms));
+}
+
+absl::StatusOr<size_t> VisitBests(
+    Session& session, const std::vector<WorkloadArgument>& list, double tolerance, bool nearest,
+    absl::FunctionRef<absl::Status(const WorkloadArgument&, const std::optional<client::Best>&)>
+        visit) {
+  HONE_ASSIGN_OR_RETURN(const std::string target, session.TargetKey());
+  size_t unknown = 0;
+  for (size_t begin = 0; begin < list.size(); begin += kBatch) {
+    const auto batch = absl::MakeConstSpan(list).subspan(begin, kBatch);
+    std::vector<client::BestQuery> queries;
+    for (const WorkloadArgument& argument : batch) {
+      queries.push_back({argument.text, target, tolerance, nearest});
+    }
+    HONE_ASSIGN_OR_RETURN(const std::vector<std::optional<client::Best>> bests,
+                          session.connection().LookupBests(queries));
+    for (size_t i = 0; i < bests.size(); ++i) {
+      if (!bests[i].has_value()) ++unknown;
+      HONE_RETURN_IF_ERROR(visit(batch[i], bests[i]));
+    }
+  }
+  return unknown;
+}
+
+absl::Status CheckAllKnown(size_t unknown, size_t workloads, const std::string& file,
+                           const std::string& target) {
+  if (unknown == 0) return absl::OkStatus();
+  return NothingKnownError(absl::StrCat("no schedule is known for ", unknown, " of the ", workloads,
+                                        " workloads of ", file, " on ", target,
+                                        "; find them with: hone tune --file ", file));
 }
 
 absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best) {

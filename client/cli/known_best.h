@@ -2,9 +2,12 @@
 #define HONE_CLIENT_CLI_KNOWN_BEST_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/cli/globals.h"
 #include "client/cli/session.h"
@@ -57,6 +60,18 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
 
 // "pinned by NAME on DATE", without the name if it is unknown. REQUIRES: the best is pinned.
 std::string PinText(const client::Best& best);
+
+// Looks up every workload of a list on one connection, and calls `visit` for each of them in order,
+// with nullopt if no best is known. Returns how many are not known. Errors as for
+// Session::TargetKey and Connection::LookupBests, and those of `visit`.
+absl::StatusOr<size_t> VisitBests(
+    Session& session, const std::vector<WorkloadArgument>& list, double tolerance, bool nearest,
+    absl::FunctionRef<absl::Status(const WorkloadArgument&, const std::optional<client::Best>&)>
+        visit);
+
+// NothingKnownError: `unknown` of the workloads of a list are not known. OK if it is 0.
+absl::Status CheckAllKnown(size_t unknown, size_t workloads, const std::string& file,
+                           const std::string& target);
 
 // The kernel that was built and measured for a best. FailedPrecondition: the store no longer has
 // it. InvalidArgument: the bytes are not an artifact. Other errors as for

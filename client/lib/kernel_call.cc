@@ -63,17 +63,7 @@ absl::StatusOr<std::vector<std::string>> CallKernel(const ir::Workload& workload
     // An element that the kernel does not write is NaN.
     std::memset(buffers.back(), 0xff, workload.tensors[id].bytes());
   }
-  Memory packed, workspace;
-  if (kernel->packed_bytes() > 0) {
-    HONE_ASSIGN_OR_RETURN(packed, Allocate(kernel->packed_bytes()));
-    HONE_RETURN_IF_ERROR(
-        target::KernelStatusToStatus(kernel->Prepack(buffers.data(), packed.get())));
-  }
-  if (kernel->workspace_bytes() > 0) {
-    HONE_ASSIGN_OR_RETURN(workspace, Allocate(kernel->workspace_bytes()));
-  }
-  HONE_RETURN_IF_ERROR(
-      target::KernelStatusToStatus(kernel->Run(buffers.data(), packed.get(), workspace.get())));
+  HONE_RETURN_IF_ERROR(kernel->Call(buffers.data()));
   std::vector<std::string> outputs;
   for (size_t o = 0; o < out.size(); ++o) {
     outputs.emplace_back(static_cast<const char*>(buffers[in.size() + o]),

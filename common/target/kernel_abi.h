@@ -41,6 +41,8 @@ inline constexpr char kPrepackSymbol[] = "hone_kernel_prepack";
 using PrepackFunction = int32_t (*)(void* const* buffers, void* packed);
 
 // Computes the workload. Buffers are dense and row-major, with the workload's shapes and dtypes.
+// Checks the CPU first, then the pointers: with null buffers it only says whether the CPU is
+// supported.
 inline constexpr char kRunSymbol[] = "hone_kernel_run";
 using RunFunction = int32_t (*)(void* const* buffers, const void* packed, void* workspace);
 

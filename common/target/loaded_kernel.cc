@@ -1,10 +1,10 @@
 #include "common/target/loaded_kernel.h"
 
-#include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,53 +18,36 @@ namespace hone::target {
 absl::StatusOr<std::unique_ptr<LoadedKernel>> LoadedKernel::LoadSharedObject(
     absl::string_view bytes) {
   auto kernel = std::unique_ptr<LoadedKernel>(new LoadedKernel);
-  // The OpenMP runtime must stay loaded after the kernel is unloaded: its threads wait inside it.
-  static const void* const openmp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_NODELETE);
-  if (openmp == nullptr) {
-    return absl::FailedPreconditionError(
-        "the OpenMP runtime libgomp.so.1 cannot be loaded; install libgomp1");
-  }
-  kernel->fd_ = memfd_create("hone-kernel", MFD_CLOEXEC);
-  if (kernel->fd_ < 0) return ErrnoStatus(errno, "create a memory file");
+  kernel->file_.fd = memfd_create("hone-kernel", MFD_CLOEXEC);
+  const int fd = kernel->file_.fd;
+  if (fd < 0) return ErrnoStatus(errno, "create a memory file");
   while (!bytes.empty()) {
-    const ssize_t n = write(kernel->fd_, bytes.data(), bytes.size());
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
     if (n < 0) return ErrnoStatus(errno, "write a memory file");
     bytes.remove_prefix(n);
   }
-  const std::string path = absl::StrCat("/proc/self/fd/", kernel->fd_);
-  kernel->handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (kernel->handle_ == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat("cannot load the kernel: ", dlerror()));
+  std::string message;
+  switch (kernel->library_.Load(absl::StrCat("/proc/self/fd/", fd), message)) {
+    case KernelLibrary::Error::kNone:
+      return kernel;
+    case KernelLibrary::Error::kNotLoadable:
+      return absl::FailedPreconditionError(message);
+    case KernelLibrary::Error::kNotAKernel:
+      break;
   }
-  absl::Status missing;
-  const auto symbol = [&](const char* name) {
-    void* const address = dlsym(kernel->handle_, name);
-    if (address == nullptr) {
-      missing.Update(absl::InvalidArgumentError(absl::StrCat("the kernel has no symbol ", name)));
-    }
-    return address;
-  };
-  const auto abi = reinterpret_cast<AbiFunction>(symbol(kAbiSymbol));
-  const auto workspace = reinterpret_cast<SizeFunction>(symbol(kWorkspaceSymbol));
-  const auto packed = reinterpret_cast<SizeFunction>(symbol(kPackedSymbol));
-  const auto extent = reinterpret_cast<SizeFunction>(symbol(kRangeExtentSymbol));
-  kernel->prepack_ = reinterpret_cast<PrepackFunction>(symbol(kPrepackSymbol));
-  kernel->run_ = reinterpret_cast<RunFunction>(symbol(kRunSymbol));
-  kernel->range_ = reinterpret_cast<RangeFunction>(symbol(kRangeSymbol));
-  HONE_RETURN_IF_ERROR(missing);
-  if (abi() != kKernelAbiVersion) {
-    return absl::InvalidArgumentError(absl::StrCat("the kernel's interface has version ", abi(),
-                                                   ", this program knows ", kKernelAbiVersion));
-  }
-  kernel->workspace_bytes_ = workspace();
-  kernel->packed_bytes_ = packed();
-  kernel->range_extent_ = extent();
-  return kernel;
+  return absl::InvalidArgumentError(message);
 }
 
-LoadedKernel::~LoadedKernel() {
-  if (handle_ != nullptr) dlclose(handle_);
-  if (fd_ >= 0) close(fd_);
+LoadedKernel::MemoryFile::~MemoryFile() {
+  if (fd >= 0) close(fd);
+}
+
+absl::Status LoadedKernel::Call(void* const* buffers) const {
+  const std::optional<int32_t> status = library_.Call(buffers);
+  if (status.has_value()) return KernelStatusToStatus(*status);
+  return absl::ResourceExhaustedError(absl::StrCat("out of memory for a workspace of ",
+                                                   workspace_bytes(), " bytes and constants of ",
+                                                   packed_bytes(), " bytes"));
 }
 
 absl::Status KernelStatusToStatus(int32_t code) {

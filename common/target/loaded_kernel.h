@@ -8,48 +8,47 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/target/kernel_abi.h"
+#include "common/target/kernel_library.h"
 #include "common/target/target.h"
 
 namespace hone::target {
 
 // A kernel loaded into this process from the bytes of its artifact. The shared object is written to
-// a memory file and loaded by its name under /proc. Load runs only the kernel's size functions. The
-// first kernel loads the OpenMP runtime, which stays. Calls with different buffers may run
-// concurrently.
+// a memory file and loaded by its name under /proc. See KernelLibrary.
 class LoadedKernel {
  public:
   // InvalidArgument: a different ABI version, or a missing symbol. FailedPrecondition: the loader
   // rejects the object, or there is no OpenMP runtime. Internal: the memory file cannot be created.
   static absl::StatusOr<std::unique_ptr<LoadedKernel>> LoadSharedObject(absl::string_view bytes);
-  ~LoadedKernel();
-  LoadedKernel(const LoadedKernel&) = delete;
-  LoadedKernel& operator=(const LoadedKernel&) = delete;
 
-  int64_t workspace_bytes() const { return workspace_bytes_; }
-  int64_t packed_bytes() const { return packed_bytes_; }
-  int64_t range_extent() const { return range_extent_; }
+  int64_t workspace_bytes() const { return library_.workspace_bytes(); }
+  int64_t packed_bytes() const { return library_.packed_bytes(); }
+  int64_t range_extent() const { return library_.range_extent(); }
 
   // These call the functions of kernel_abi.h.
-  int32_t Prepack(void* const* buffers, void* packed) const { return prepack_(buffers, packed); }
+  int32_t Prepack(void* const* buffers, void* packed) const {
+    return library_.prepack()(buffers, packed);
+  }
   int32_t Run(void* const* buffers, const void* packed, void* workspace) const {
-    return run_(buffers, packed, workspace);
+    return library_.run()(buffers, packed, workspace);
   }
   int32_t Range(void* const* buffers, const void* packed, void* workspace, int64_t begin,
                 int64_t end) const {
-    return range_(buffers, packed, workspace, begin, end);
+    return library_.range()(buffers, packed, workspace, begin, end);
   }
+  // Packs the constants and computes once. ResourceExhausted: out of memory. Other errors as for
+  // KernelStatusToStatus.
+  absl::Status Call(void* const* buffers) const;
 
  private:
+  struct MemoryFile {
+    int fd = -1;
+    ~MemoryFile();
+  };
+
   LoadedKernel() = default;
-  int fd_ = -1;  // open while the code is loaded: the loader identifies objects by this name
-  void* handle_ = nullptr;
-  int64_t workspace_bytes_ = 0;
-  int64_t packed_bytes_ = 0;
-  int64_t range_extent_ = 0;
-  PrepackFunction prepack_ = nullptr;
-  RunFunction run_ = nullptr;
-  RangeFunction range_ = nullptr;
+  MemoryFile file_;  // open while the code is loaded: the loader identifies objects by this name
+  KernelLibrary library_;
 };
 
 // Converts a kernel's return code. FailedPrecondition: the CPU lacks a feature that the kernel

@@ -71,6 +71,12 @@ void WriteTexts() {
                                "1h30m",
                                "0123456789abcdef0123456789abcdef"};
   for (size_t i = 0; i < std::size(words); ++i) Write("words", absl::StrCat("word", i), words[i]);
+  Write("kernel_index", "matmul",
+        "operator matmul dtype=f32 acc=@dtype\nkernel 0123456789abcdef\n"
+        "name matmul acc=f32 dtype=f32 k=32 m=64 n=48\n"
+        "workload 0123456789abcdef0123456789abcdef\ntarget key x86_64 avx avx2\n"
+        "measured 0.001 1234.5 6e+20\ninput A f32 8192 64 32\nconstant B f32 6144 32 48\n"
+        "output C f32 12288 64 48\n");
   Write("words", "target", target::TargetByName("x86-avx512")->ToText());
 }
 

@@ -149,6 +149,43 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   EXPECT_EQ(replayed.output, std::string(std::istreambuf_iterator<char>(program), {}));
 }
 
+TEST(FirstLightTest, AProgramFindsExportedKernelsAtRunTime) {
+  HoneHome home;
+  TemporaryFolder folder;
+  const std::string list = folder / "list.txt", kernels = folder / "kernels";
+  std::ofstream(list) << "matmul m=48 n=80 k=64\ndense m=48 n=80 k=64\n";
+  std::ofstream(folder / "unknown.txt") << "matmul m=4 n=4 k=4\nmatmul m=48 n=80 k=64\n";
+  const Result tuned = home.Hone({"tune", "--file", list, "--trials", "8", "--seed", "1"});
+  ASSERT_EQ(tuned.code, 0) << tuned.errors;
+
+  // One kernel is exported by its name, all of them from a list, into the same folder.
+  const Result named =
+      home.Hone({"export", "dense", "m=48", "n=80", "k=64", "--name", "projection", "-o", kernels});
+  ASSERT_EQ(named.code, 0) << named.errors;
+  const Result exported = home.Hone({"export", "--file", list, "-o", kernels, "--json"});
+  ASSERT_EQ(exported.code, 0) << exported.errors;
+  const nlohmann::json json = OneLineOfJson(exported.output);
+  EXPECT_EQ(json["unknown"], 0);
+  ASSERT_EQ(json["kernels"].size(), 2u) << exported.output;
+  EXPECT_EQ(json["kernels"][0]["files"][0], kernels + "/matmul_m_48_n_80_k_64.so");
+  EXPECT_TRUE(std::filesystem::exists(kernels + "/dense_m_48_n_80_k_64.h"));
+  const Result partly =
+      home.Hone({"export", "--file", folder / "unknown.txt", "-o", folder / "partly"});
+  EXPECT_EQ(partly.code, 3) << partly.errors;
+  EXPECT_THAT(partly.output, HasSubstr("nothing known"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "partly/lookup/index"));
+
+  const std::string library = BinDir() + "/../lib";
+  const Result compiled =
+      RunProgram({"/usr/bin/cc", "-std=c99", "-pedantic-errors", "-Wall", "-Wextra", "-Werror",
+                  "-pthread", "-I", "client/lookup", "-o", folder / "use",
+                  "tests/integration/use_lookup.c", "-L", library, "-lhone_lookup"});
+  ASSERT_EQ(compiled.code, 0) << compiled.errors;
+  const Result used = RunProgram({folder / "use", kernels}, {{"LD_LIBRARY_PATH", library}});
+  EXPECT_EQ(used.code, 0) << used.output << used.errors;
+  EXPECT_EQ(used.output, "right\n");
+}
+
 TEST(FirstLightTest, KilledWorkerIsRestarted) {
   HoneHome home;
   Process tune(With({"hone", "tune", "--trials", "40", "--json"}, kMatmul), home.variables());

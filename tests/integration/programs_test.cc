@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/process.h"
@@ -40,6 +43,25 @@ TEST(ProgramsTest, OnlyTheServerLinksSqliteAndXgboost) {
 TEST(ProgramsTest, BuilderAndRunnerDoNotLinkGrpc) {
   for (const char* program : {"hone-builder", "hone-runner"}) {
     EXPECT_THAT(Needed(program), Not(HasSubstr("grpc"))) << program;
+  }
+}
+
+// An application that links it gets no other library, and no symbol that could clash with its own.
+TEST(ProgramsTest, TheLookUpLibraryNeedsTheStandardLibrariesAlone) {
+  const std::string library = BinDir() + "/../lib/libhone_lookup.so";
+  for (const absl::string_view line :
+       absl::StrSplit(Needed("../lib/libhone_lookup.so"), '\n', absl::SkipWhitespace())) {
+    if (!absl::StrContains(line, "(NEEDED)")) continue;
+    EXPECT_THAT(line,
+                AnyOf(HasSubstr("[libc.so"), HasSubstr("[libm.so"), HasSubstr("[libstdc++.so"),
+                      HasSubstr("[libgcc_s.so"), HasSubstr("[ld-linux")));
+  }
+  const Result symbols = RunProgram({"/usr/bin/nm", "-D", "--defined-only", library});
+  ASSERT_EQ(symbols.code, 0) << symbols.errors;
+  EXPECT_THAT(symbols.output, HasSubstr(" T hone_lookup_find"));
+  for (const absl::string_view line :
+       absl::StrSplit(symbols.output, '\n', absl::SkipWhitespace())) {
+    EXPECT_THAT(line, HasSubstr(" hone_lookup_"));
   }
 }
 

@@ -51,6 +51,7 @@ TEST_F(ExitCodeTest, AMissingInputIsAUsageError) {
                                {"best", "--file", missing},
                                {"compare", workload},
                                {"export", workload, "-o", "out"},
+                               {"export", "--file", missing, "-o", "out"},
                                {"run", workload, "--in", "A.npy", "--out", "C.npy"},
                                {"show", workload},
                                {"show", trace},
@@ -130,6 +131,7 @@ TEST_F(ExitCodeTest, AnUnknownNameIsAUsageErrorAndAnUnknownBestIsNot) {
   Expect(2, {"records", "backup", "/nowhere/backup.db"}, "/nowhere");
   Expect(3, {"best", "matmul", "m=4", "n=4", "k=4"}, "no schedule is known");
   Expect(3, {"best", "--file", list}, "1 of the 1 workloads");
+  Expect(3, {"export", "--file", list, "-o", data_ / "out"}, "1 of the 1 workloads");
   Expect(3, {"compare", "matmul", "m=4", "n=4", "k=4"}, "no schedule is known");
   Expect(3, {"models", "train"}, "no measurements");
   Expect(3, {"forget", "matmul", "m=4", "n=4", "k=4"}, "nothing is known of matmul m=4 n=4 k=4");

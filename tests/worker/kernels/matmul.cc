@@ -79,7 +79,9 @@ EXPORT int32_t hone_kernel_range(void* const* buffers, const void*, void*, int64
 EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, void*) {
 #if defined(KERNEL_OTHER_CPU)
   return hone::target::kKernelUnsupportedCpu;
-#elif defined(KERNEL_CRASH)
+#endif
+  if (buffers[0] == nullptr) return hone::target::kKernelMisalignedBuffer;
+#if defined(KERNEL_CRASH)
   *static_cast<volatile int*>(nullptr) = 1;
 #elif defined(KERNEL_HANG)
   for (;;) pause();

@@ -1,0 +1,134 @@
+#include "client/lib/kernel_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+#include "common/operator/operator.h"
+
+namespace hone::client {
+namespace {
+
+lookup::Defaults DefaultsOf(const op::OperatorInfo& info) {
+  lookup::Defaults defaults;
+  for (const op::KeyInfo& key : info.keys) {
+    if (key.default_value >= 0) {
+      defaults.emplace_back(key.name, absl::StrCat(key.default_value));
+    } else if (!key.default_key.empty()) {
+      defaults.emplace_back(key.name, absl::StrCat("@", key.default_key));
+    }
+  }
+  if (info.types != op::Types::kFixed) {
+    defaults.emplace_back("dtype", ir::DTypeName(ir::DType::kF32));
+    defaults.emplace_back("acc", "@dtype");
+  }
+  return defaults;
+}
+
+lookup::Buffer BufferOf(const ir::Tensor& tensor) {
+  lookup::Buffer buffer;
+  buffer.role = tensor.output     ? lookup::Role::kOutput
+                : tensor.constant ? lookup::Role::kConstant
+                                  : lookup::Role::kInput;
+  buffer.name = tensor.name;
+  buffer.dtype = std::string(ir::DTypeName(tensor.dtype));
+  buffer.bytes = tensor.bytes();
+  buffer.shape.assign(tensor.shape.begin(), tensor.shape.end());
+  return buffer;
+}
+
+bool SameTask(const lookup::Kernel& a, const lookup::Kernel& b) {
+  return a.workload == b.workload && a.target == b.target && a.tolerance == b.tolerance;
+}
+
+void Insert(lookup::Kernel kernel, lookup::Index& index) {
+  for (lookup::Kernel& other : index.kernels) {
+    // A name means one workload: the one that was exported last.
+    if (other.workload != kernel.workload) {
+      for (const std::string& name : kernel.names) std::erase(other.names, name);
+    }
+  }
+  const auto replaced = std::find_if(index.kernels.begin(), index.kernels.end(),
+                                     [&](const auto& other) { return SameTask(other, kernel); });
+  if (replaced == index.kernels.end()) {
+    index.kernels.push_back(std::move(kernel));
+    return;
+  }
+  // It keeps the other names of its workload.
+  for (const std::string& name : replaced->names) {
+    if (std::find(kernel.names.begin(), kernel.names.end(), name) == kernel.names.end()) {
+      kernel.names.push_back(name);
+    }
+  }
+  *replaced = std::move(kernel);
+}
+
+}  // namespace
+
+absl::Status KernelFolder::Add(const FolderKernel& kernel) {
+  lookup::Kernel entry;
+  entry.checksum = lookup::Checksum(kernel.shared_object);
+  const std::string path = lookup::SharedObjectPath(folder_, entry.checksum);
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("cannot make the folder of ", path));
+  std::string written;
+  if (!lookup::ReadFile(path, written) || written != kernel.shared_object) {
+    HONE_RETURN_IF_ERROR(WriteFileAtomically(path, kernel.shared_object));
+  }
+
+  for (const std::string& name : kernel.names) {
+    const std::string first = name.substr(0, name.find(' '));
+    if (const op::OperatorInfo* info = op::FindOperator(first); info != nullptr) {
+      added_.defaults[first] = DefaultsOf(*info);
+    }
+    entry.names.push_back(lookup::Canonical(name, added_.defaults));
+  }
+  entry.workload = kernel.workload.StructuralDigest().ToHex();
+  entry.target = kernel.target.Key();
+  entry.arch = kernel.target.arch;
+  entry.features = kernel.target.features;
+  entry.tolerance = kernel.tolerance;
+  entry.latency_ns = kernel.latency_ns;
+  entry.gflops = kernel.gflops;
+  for (const auto& ids : {kernel.workload.Inputs(), kernel.workload.Outputs()}) {
+    for (const ir::BufferId id : ids) {
+      entry.buffers.push_back(BufferOf(kernel.workload.tensors[id]));
+    }
+  }
+  Insert(std::move(entry), added_);
+  return absl::OkStatus();
+}
+
+absl::Status KernelFolder::Commit() {
+  const std::string path = lookup::IndexPath(folder_);
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  const int lock = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock < 0) return ErrnoStatus(errno, absl::StrCat("open ", parent));
+  const auto unlock = absl::MakeCleanup([lock] { close(lock); });
+  if (flock(lock, LOCK_EX) != 0) return ErrnoStatus(errno, absl::StrCat("lock ", parent));
+
+  lookup::Index index;
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
+  std::string error;
+  if (text.ok() && !lookup::Parse(*text, index, error)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": ", error, "; delete ", parent, " and export its kernels again"));
+  }
+  for (const auto& [name, defaults] : added_.defaults) index.defaults[name] = defaults;
+  for (lookup::Kernel& kernel : added_.kernels) Insert(std::move(kernel), index);
+  added_ = {};
+  return WriteFileAtomically(path, lookup::Print(index));
+}
+
+}  // namespace hone::client

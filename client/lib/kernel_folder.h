@@ -1,0 +1,47 @@
+#ifndef HONE_CLIENT_LIB_KERNEL_FOLDER_H_
+#define HONE_CLIENT_LIB_KERNEL_FOLDER_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/lookup/kernel_index.h"
+#include "common/ir/workload.h"
+#include "common/target/target.h"
+
+namespace hone::client {
+
+// A kernel for a folder.
+struct FolderKernel {
+  std::vector<std::string> names;  // that it is found by: an operator with its keys, or one word
+  ir::Workload workload;
+  target::Target target;
+  std::string shared_object;
+  double tolerance = 0;
+  double latency_ns = 0;
+  double gflops = 0;
+};
+
+// Adds kernels to a folder that programs read with libhone_lookup (client/lookup), of which this is
+// the writer. A kernel replaces an earlier one of the same workload, target and tolerance. Several
+// processes may add to a folder at a time. Files of replaced kernels stay, because a program may
+// be about to load them.
+class KernelFolder {
+ public:
+  explicit KernelFolder(std::string folder) : folder_(std::move(folder)) {}
+
+  // Writes the kernel's shared object. Errors as for WriteFileAtomically.
+  absl::Status Add(const FolderKernel& kernel);
+  // Adds the kernels to the index in one step. FailedPrecondition: the folder has an index that
+  // cannot be read. Other errors as for WriteFileAtomically.
+  absl::Status Commit();
+
+ private:
+  const std::string folder_;
+  lookup::Index added_;
+};
+
+}  // namespace hone::client
+
+#endif  // HONE_CLIENT_LIB_KERNEL_FOLDER_H_

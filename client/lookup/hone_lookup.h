@@ -1,0 +1,116 @@
+/* Finds tuned kernels at run time, in a folder that `hone export -o FOLDER` has written.
+ *
+ *   hone_lookup* lookup;
+ *   const hone_lookup_kernel* kernel;
+ *   if (hone_lookup_open("kernels", &lookup) != HONE_LOOKUP_OK) fail(hone_lookup_error());
+ *   if (hone_lookup_find(lookup, "matmul m=1024 n=1024 k=1024", 0, &kernel) == HONE_LOOKUP_OK)
+ *     ... kernel->run ...
+ *   else
+ *     ... the application's own implementation ...
+ *   hone_lookup_close(lookup);
+ *
+ * The library needs no server and no other library than the C and C++ standard libraries. Kernels
+ * need the OpenMP runtime, libgomp.so.1, which is loaded with the first kernel. The library neither
+ * throws nor prints. If the memory of its own tables cannot be allocated, it ends the program.
+ *
+ * Kernels are code: use only folders that no one else can write. */
+#ifndef HONE_LOOKUP_H_
+#define HONE_LOOKUP_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum hone_lookup_status {
+  HONE_LOOKUP_OK = 0,
+  HONE_LOOKUP_NOT_FOUND = 1,       /* the folder has no kernel for the workload */
+  HONE_LOOKUP_UNSUPPORTED_CPU = 2, /* it has one, but this CPU lacks instructions of it */
+  HONE_LOOKUP_BAD_FOLDER = 3,      /* no index, a damaged one, or one of another version */
+  HONE_LOOKUP_BAD_KERNEL = 4,      /* a kernel's file is missing, damaged or cannot be loaded */
+  HONE_LOOKUP_INVALID_ARGUMENT = 5,
+  HONE_LOOKUP_OUT_OF_MEMORY = 6
+} hone_lookup_status;
+
+/* Values that `run` and `prepack` of a kernel return. */
+#ifndef HONE_KERNEL_OK
+#define HONE_KERNEL_OK 0
+#define HONE_KERNEL_UNSUPPORTED_CPU 1   /* the CPU lacks a feature that the code uses */
+#define HONE_KERNEL_MISALIGNED_BUFFER 2 /* a pointer is null or not aligned */
+#endif
+
+/* Alignment in bytes of every buffer, the packed constants and the workspace. */
+#define HONE_LOOKUP_ALIGNMENT 64
+
+/* An opened folder. Functions with the same folder may be called by several threads at a time,
+ * except hone_lookup_close. */
+typedef struct hone_lookup hone_lookup;
+
+/* An input or output of a kernel: dense and row-major, at least `bytes` long. */
+typedef struct hone_lookup_buffer {
+  const char* name;    /* of the tensor in the workload, such as "A" */
+  const char* dtype;   /* "f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64" or "bool" */
+  int32_t is_output;   /* 1: written by the kernel */
+  int32_t is_constant; /* 1: an input that may be packed once, such as weights; see prepack */
+  int32_t rank;
+  const int64_t* shape; /* `rank` extents in elements, outermost first */
+  int64_t bytes;
+} hone_lookup_buffer;
+
+/* A kernel that this CPU can run. It and everything that it points to belong to the folder and are
+ * valid until hone_lookup_close. Later versions may add fields at the end. */
+typedef struct hone_lookup_kernel {
+  /* Computes the outputs. `buffers` has buffer_count pointers. `packed` may be null if packed_bytes
+   * is 0, and `workspace` may be null if workspace_bytes is 0. Uses the threads of OpenMP
+   * (OMP_NUM_THREADS). Calls with different outputs and workspaces may run at the same time. */
+  int32_t (*run)(void* const* buffers, const void* packed, void* workspace);
+  /* Packs the constant inputs into `packed`, once before `run`. If packed_bytes is not 0, `run`
+   * reads `packed` and not the constant inputs, whose pointers must still not be null. */
+  int32_t (*prepack)(void* const* buffers, void* packed);
+  int64_t packed_bytes;
+  int64_t workspace_bytes;
+  int32_t buffer_count;
+  const hone_lookup_buffer* buffers; /* inputs first, then outputs */
+  const char* workload;              /* digest of the workload, 32 hex digits */
+  const char* target;                /* key of the target that it was tuned for */
+  double tolerance;                  /* relative error that was allowed; 0: strict */
+  double latency_ns;                 /* measured on that target, in nanoseconds */
+  double gflops;                     /* GFLOP/s there */
+} hone_lookup_kernel;
+
+/* Opens a folder and reads its index. Later exports into the folder are seen by the next
+ * hone_lookup_open. BAD_FOLDER, INVALID_ARGUMENT (a null pointer): *lookup is set to null. */
+hone_lookup_status hone_lookup_open(const char* folder, hone_lookup** lookup);
+
+/* Finds the best kernel of a workload that this CPU can run. `workload` is one of
+ *   - an operator with its keys in any order, as on the command line of hone; keys with default
+ *     values may be left out: "conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1";
+ *   - the name that a kernel was given with `hone export --name`, or the name of its workload file;
+ *   - the digest of a workload, 32 hex digits.
+ * Kernels are considered if they were tuned with at most this tolerance; 0 finds the strict ones
+ * only. A kernel for more CPU features is better than one for fewer; then the latency decides.
+ *
+ * The first call that finds a kernel loads it, which takes about a millisecond. Further calls take
+ * about a microsecond. NOT_FOUND, UNSUPPORTED_CPU, BAD_KERNEL, INVALID_ARGUMENT (a null pointer or
+ * a word that is not of the form key=value): *kernel is set to null. */
+hone_lookup_status hone_lookup_find(hone_lookup* lookup, const char* workload, double tolerance,
+                                    const hone_lookup_kernel** kernel);
+
+/* Packs the constants and runs the kernel once, in memory that is allocated for this call. Programs
+ * that call a kernel often use prepack and run, and keep the memory. INVALID_ARGUMENT: a buffer is
+ * null or not aligned to HONE_LOOKUP_ALIGNMENT. OUT_OF_MEMORY: the outputs are unchanged. */
+hone_lookup_status hone_lookup_call(const hone_lookup_kernel* kernel, void* const* buffers);
+
+/* Unloads the kernels and frees the folder. No kernel of it may be running. Null is allowed. */
+void hone_lookup_close(hone_lookup* lookup);
+
+/* The reason of the last status other than OK on this thread, for people: what, where, and what to
+ * do. Valid until the next call of this library on this thread. */
+const char* hone_lookup_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HONE_LOOKUP_H_ */

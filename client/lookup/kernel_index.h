@@ -1,0 +1,68 @@
+#ifndef HONE_CLIENT_LOOKUP_KERNEL_INDEX_H_
+#define HONE_CLIENT_LOOKUP_KERNEL_INDEX_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+// The index of a kernel folder, which `hone export` writes and libhone_lookup reads. Like the rest
+// of this folder, it uses the standard library alone. README.md describes the format.
+namespace hone::lookup {
+
+// The paths inside a folder that `hone export -o` was given.
+std::string IndexPath(const std::string& folder);
+std::string SharedObjectPath(const std::string& folder, const std::string& kernel);
+
+enum class Role { kInput, kConstant, kOutput };
+
+struct Buffer {
+  Role role = Role::kInput;
+  std::string name;
+  std::string dtype;  // "f32"
+  int64_t bytes = 0;
+  std::vector<int64_t> shape;
+};
+
+struct Kernel {
+  std::string checksum;            // of the shared object, which is also its name
+  std::vector<std::string> names;  // canonical words of the workload, or names that the user chose
+  std::string workload;            // digest, 32 hex digits
+  std::string target;              // key
+  std::string arch;                // of the target
+  std::vector<std::string> features;  // CPU features of the target
+  double tolerance = 0;
+  double latency_ns = 0;
+  double gflops = 0;
+  std::vector<Buffer> buffers;  // inputs first
+};
+
+// The keys of an operator that may be left out, in the order in which they get their values: a
+// value, or "@KEY" for the value of another key.
+using Defaults = std::vector<std::pair<std::string, std::string>>;
+
+struct Index {
+  std::map<std::string, Defaults> defaults;  // by operator
+  std::vector<Kernel> kernels;
+};
+
+std::string Print(const Index& index);
+// Returns false if the text is not an index, has another version, is truncated or damaged. `error`
+// then says which.
+bool Parse(const std::string& text, Index& index, std::string& error);
+
+// The words of a workload with its defaults, sorted by key: equal for all spellings of the words.
+// A single word stays as it is. "": a word is not of the form key=value, a key is given twice, or
+// there are no words.
+std::string Canonical(const std::string& words, const std::map<std::string, Defaults>& defaults);
+
+// 16 hex digits (64-bit FNV-1a). It detects damage, not manipulation.
+std::string Checksum(const std::string& bytes);
+
+// The whole content of a regular file. Returns false if it cannot be read.
+bool ReadFile(const std::string& path, std::string& content);
+
+}  // namespace hone::lookup
+
+#endif  // HONE_CLIENT_LOOKUP_KERNEL_INDEX_H_

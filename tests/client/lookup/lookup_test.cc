@@ -1,0 +1,292 @@
+// The library against folders with handwritten kernels.
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/types/span.h"
+#include "client/lib/kernel_folder.h"
+#include "client/lookup/hone_lookup.h"
+#include "client/lookup/kernel_index.h"
+#include "common/base/file.h"
+#include "common/operator/operator.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/process.h"
+
+namespace hone::lookup {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsNull;
+
+constexpr int kM = 64, kN = 48, kK = 32;  // of the handwritten kernels
+constexpr char kMatmul[] = "matmul m=64 n=48 k=32";
+
+std::string Behaviour(const std::string& behaviour) {
+  return hone::ReadFile(absl::StrCat(KERNEL_DIR, "/kernel_", behaviour, ".so")).value();
+}
+
+client::FolderKernel MakeKernel(const std::string& words, const std::string& shared_object,
+                                const std::vector<std::string>& features = {"avx2"}) {
+  const std::vector<std::string> list = absl::StrSplit(words, ' ');
+  client::FolderKernel kernel;
+  kernel.names = {words};
+  kernel.workload = op::BuildWorkload(list[0], absl::MakeConstSpan(list).subspan(1)).value();
+  kernel.target.features = features;
+  kernel.shared_object = shared_object;
+  kernel.latency_ns = 1500;
+  kernel.gflops = 60;
+  return kernel;
+}
+
+class LookupTest : public ::testing::Test {
+ protected:
+  ~LookupTest() override { hone_lookup_close(lookup_); }
+
+  std::string folder() const { return temporary_ / "kernels"; }
+
+  void Export(const std::vector<client::FolderKernel>& kernels) {
+    client::KernelFolder folder(this->folder());
+    for (const client::FolderKernel& kernel : kernels) ASSERT_TRUE(folder.Add(kernel).ok());
+    const absl::Status committed = folder.Commit();
+    ASSERT_TRUE(committed.ok()) << committed;
+  }
+
+  hone_lookup_status Open() {
+    hone_lookup_close(lookup_);
+    return hone_lookup_open(folder().c_str(), &lookup_);
+  }
+
+  // Opens the folder again, and finds a kernel.
+  hone_lookup_status Find(const std::string& words, double tolerance = 0) {
+    EXPECT_EQ(Open(), HONE_LOOKUP_OK) << hone_lookup_error();
+    return hone_lookup_find(lookup_, words.c_str(), tolerance, &kernel_);
+  }
+
+  // The only shared object of the folder.
+  std::string SharedObject() const {
+    for (const auto& entry : std::filesystem::directory_iterator(folder() + "/lookup")) {
+      if (entry.path().extension() == ".so") return entry.path();
+    }
+    return "";
+  }
+
+  integration::TemporaryFolder temporary_;
+  hone_lookup* lookup_ = nullptr;
+  const hone_lookup_kernel* kernel_ = nullptr;
+};
+
+template <int kElements>
+struct alignas(HONE_LOOKUP_ALIGNMENT) Matrix {
+  float at[kElements];
+};
+
+// Whether the kernel multiplies matrices.
+bool Multiplies(const hone_lookup_kernel& kernel) {
+  static Matrix<kM * kK> a;
+  static Matrix<kK * kN> b;
+  static Matrix<kM * kN> c;
+  for (int i = 0; i < kM * kK; ++i) a.at[i] = static_cast<float>(i % 7 - 3);
+  for (int i = 0; i < kK * kN; ++i) b.at[i] = static_cast<float>(i % 5 - 2);
+  void* const buffers[] = {a.at, b.at, c.at};
+  if (hone_lookup_call(&kernel, buffers) != HONE_LOOKUP_OK) return false;
+  for (int i = 0; i < kM; ++i) {
+    for (int j = 0; j < kN; ++j) {
+      float sum = 0;
+      for (int k = 0; k < kK; ++k) sum += a.at[i * kK + k] * b.at[k * kN + j];
+      if (c.at[i * kN + j] != sum) return false;
+    }
+  }
+  return true;
+}
+
+TEST_F(LookupTest, FindsAKernelByEverySpellingOfItsWorkload) {
+  client::FolderKernel exported = MakeKernel(kMatmul, Behaviour("good"));
+  exported.names.push_back("projection");
+  Export({exported});
+  ASSERT_EQ(Find(kMatmul), HONE_LOOKUP_OK) << hone_lookup_error();
+  const hone_lookup_kernel* const first = kernel_;
+  const std::string digest = exported.workload.StructuralDigest().ToHex();
+  for (const std::string& words :
+       {std::string("matmul k=32 n=48 m=64"), std::string("matmul m=64 n=48 k=32 dtype=f32"),
+        std::string(" matmul  acc=f32 k=32 n=48 m=64"), std::string("projection"), digest}) {
+    EXPECT_EQ(hone_lookup_find(lookup_, words.c_str(), 0, &kernel_), HONE_LOOKUP_OK) << words;
+    EXPECT_EQ(kernel_, first) << words;
+  }
+  EXPECT_EQ(kernel_->workload, digest);
+  EXPECT_EQ(kernel_->target, exported.target.Key());
+  EXPECT_EQ(kernel_->latency_ns, 1500);
+  EXPECT_EQ(kernel_->workspace_bytes, 0);
+  ASSERT_EQ(kernel_->buffer_count, 3);
+  const hone_lookup_buffer& b = kernel_->buffers[1];
+  EXPECT_STREQ(b.name, "B");
+  EXPECT_STREQ(b.dtype, "f32");
+  EXPECT_EQ(b.bytes, kK * kN * 4);
+  EXPECT_THAT(std::vector<int64_t>(b.shape, b.shape + b.rank), ElementsAre(kK, kN));
+  EXPECT_EQ(b.is_output, 0);
+  EXPECT_EQ(kernel_->buffers[2].is_output, 1);
+  EXPECT_TRUE(Multiplies(*kernel_));
+
+  void* const nulls[] = {nullptr, nullptr, nullptr};
+  EXPECT_EQ(hone_lookup_call(kernel_, nulls), HONE_LOOKUP_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_lookup_error(), HasSubstr("not aligned to 64 bytes"));
+}
+
+TEST_F(LookupTest, ManyThreadsFindOneKernel) {
+  Export({MakeKernel(kMatmul, Behaviour("good"))});
+  ASSERT_EQ(Open(), HONE_LOOKUP_OK) << hone_lookup_error();
+  std::vector<const hone_lookup_kernel*> found(8);
+  std::vector<std::thread> threads;
+  for (const hone_lookup_kernel*& kernel : found) {
+    threads.emplace_back([this, &kernel] {
+      hone_lookup_find(lookup_, kMatmul, 0, &kernel);
+      const hone_lookup_kernel* none;
+      hone_lookup_find(lookup_, "matmul m=1", 0, &none);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(std::set(found.begin(), found.end()).size(), 1u);
+  ASSERT_NE(found[0], nullptr);
+  EXPECT_TRUE(Multiplies(*found[0]));
+}
+
+TEST_F(LookupTest, AMissingKernelIsNotFound) {
+  Export({MakeKernel(kMatmul, Behaviour("good"))});
+  EXPECT_EQ(Find("matmul m=64 n=48 k=33"), HONE_LOOKUP_NOT_FOUND);
+  EXPECT_THAT(kernel_, IsNull());
+  EXPECT_THAT(hone_lookup_error(),
+              AllOf(HasSubstr("hone export matmul m=64 n=48 k=33 -o"), HasSubstr(folder())));
+  EXPECT_EQ(Find("matmul m=64 n=48 k=32 dtype=f64"), HONE_LOOKUP_NOT_FOUND);
+  EXPECT_EQ(Find("matmul 64 48 32"), HONE_LOOKUP_INVALID_ARGUMENT);
+  EXPECT_THAT(hone_lookup_error(), HasSubstr("'matmul 64 48 32' is not a workload"));
+  EXPECT_EQ(hone_lookup_find(lookup_, nullptr, 0, &kernel_), HONE_LOOKUP_INVALID_ARGUMENT);
+  EXPECT_EQ(hone_lookup_find(nullptr, kMatmul, 0, &kernel_), HONE_LOOKUP_INVALID_ARGUMENT);
+  EXPECT_EQ(hone_lookup_find(lookup_, kMatmul, 0, nullptr), HONE_LOOKUP_INVALID_ARGUMENT);
+  hone_lookup* none = nullptr;
+  EXPECT_EQ(hone_lookup_open(nullptr, &none), HONE_LOOKUP_INVALID_ARGUMENT);
+  EXPECT_EQ(hone_lookup_call(nullptr, nullptr), HONE_LOOKUP_INVALID_ARGUMENT);
+}
+
+TEST_F(LookupTest, AnotherCpuIsDistinguishedFromAMissingKernel) {
+  client::FolderKernel elsewhere = MakeKernel("matmul m=1 n=1 k=1", "not even read");
+  elsewhere.target.arch = "riscv64";
+  Export({MakeKernel(kMatmul, Behaviour("other_cpu"), {"avx512f", "avx9000"}), elsewhere});
+  EXPECT_EQ(Find(kMatmul), HONE_LOOKUP_UNSUPPORTED_CPU);
+  EXPECT_THAT(hone_lookup_error(), HasSubstr("with avx512f avx9000"));
+  EXPECT_EQ(Find("matmul m=1 n=1 k=1"), HONE_LOOKUP_UNSUPPORTED_CPU);
+  EXPECT_THAT(hone_lookup_error(), HasSubstr("riscv64"));
+  // A kernel for fewer features runs.
+  Export({MakeKernel(kMatmul, Behaviour("good"))});
+  ASSERT_EQ(Find(kMatmul), HONE_LOOKUP_OK) << hone_lookup_error();
+  EXPECT_TRUE(Multiplies(*kernel_));
+}
+
+TEST_F(LookupTest, TheKernelForMoreFeaturesIsBetterAndThenTheFasterOne) {
+  std::vector<client::FolderKernel> kernels;
+  for (const double latency : {30, 10, 20}) {
+    kernels.push_back(MakeKernel(kMatmul, Behaviour("good")));
+    kernels.back().latency_ns = latency;
+    kernels.back().target.cores = static_cast<int>(latency);
+  }
+  Export(kernels);
+  ASSERT_EQ(Find(kMatmul), HONE_LOOKUP_OK) << hone_lookup_error();
+  EXPECT_EQ(kernel_->latency_ns, 10);
+  kernels[0].target.features = {"avx2", "avx512f"};
+  Export(kernels);
+  ASSERT_EQ(Find(kMatmul), HONE_LOOKUP_OK) << hone_lookup_error();
+  EXPECT_EQ(kernel_->latency_ns, 30);
+}
+
+TEST_F(LookupTest, OnlyAKernelWithinTheToleranceIsFound) {
+  client::FolderKernel loose = MakeKernel(kMatmul, Behaviour("good"));
+  loose.tolerance = 0.01;
+  loose.latency_ns = 1;
+  Export({loose});
+  EXPECT_EQ(Find(kMatmul, 0.001), HONE_LOOKUP_NOT_FOUND);
+  EXPECT_THAT(hone_lookup_error(), HasSubstr("greater tolerance"));
+  EXPECT_EQ(Find(kMatmul, 0.01), HONE_LOOKUP_OK);
+  Export({MakeKernel(kMatmul, Behaviour("good"))});
+  ASSERT_EQ(Find(kMatmul), HONE_LOOKUP_OK);
+  EXPECT_EQ(kernel_->tolerance, 0);
+  ASSERT_EQ(Find(kMatmul, 0.5), HONE_LOOKUP_OK);
+  EXPECT_EQ(kernel_->tolerance, 0.01);
+}
+
+TEST_F(LookupTest, ABadFolderIsAnError) {
+  EXPECT_EQ(Open(), HONE_LOOKUP_BAD_FOLDER);
+  EXPECT_THAT(lookup_, IsNull());
+  EXPECT_THAT(hone_lookup_error(), AllOf(HasSubstr("cannot read"), HasSubstr("hone export -o")));
+  Export({MakeKernel(kMatmul, Behaviour("good"))});
+  const std::string path = IndexPath(folder());
+  for (const std::string& content : {std::string(), std::string("hone kernels 2\n"),
+                                     std::string(1000, '\0'), hone::ReadFile(path)->substr(100)}) {
+    std::ofstream(path) << content;
+    EXPECT_EQ(Open(), HONE_LOOKUP_BAD_FOLDER);
+    EXPECT_THAT(hone_lookup_error(), HasSubstr(path));
+    client::KernelFolder exporter(folder());
+    const absl::Status committed = exporter.Commit();
+    EXPECT_EQ(committed.code(), absl::StatusCode::kFailedPrecondition) << committed;
+  }
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  EXPECT_EQ(Open(), HONE_LOOKUP_BAD_FOLDER);
+}
+
+TEST_F(LookupTest, ABadKernelIsAnError) {
+  Export({MakeKernel(kMatmul, Behaviour("other_abi"))});
+  EXPECT_EQ(Find(kMatmul), HONE_LOOKUP_BAD_KERNEL);
+  EXPECT_THAT(hone_lookup_error(), HasSubstr("the kernel's interface has version"));
+  const std::string path = SharedObject();
+  const std::string whole = hone::ReadFile(path).value();
+  ASSERT_TRUE(WriteFileAtomically(path, whole.substr(0, whole.size() / 2)).ok());
+  EXPECT_EQ(Find(kMatmul), HONE_LOOKUP_BAD_KERNEL);
+  EXPECT_THAT(hone_lookup_error(), AllOf(HasSubstr(path), HasSubstr("truncated or damaged")));
+  std::filesystem::remove(path);
+  EXPECT_EQ(Find(kMatmul), HONE_LOOKUP_BAD_KERNEL);
+  EXPECT_THAT(hone_lookup_error(), AllOf(HasSubstr("cannot read"), HasSubstr("again")));
+  Export({MakeKernel("matmul m=1 n=1 k=1", "not an object")});
+  EXPECT_EQ(Find("matmul m=1 n=1 k=1"), HONE_LOOKUP_BAD_KERNEL);
+  EXPECT_THAT(hone_lookup_error(), HasSubstr("cannot load the kernel"));
+}
+
+TEST_F(LookupTest, ALaterExportReplacesTheKernelAndKeepsItsNames) {
+  client::FolderKernel named = MakeKernel(kMatmul, Behaviour("other_cpu"));
+  named.names.push_back("mine");
+  Export({named, MakeKernel("matmul m=1 n=1 k=1", Behaviour("good"))});
+  Export({MakeKernel(kMatmul, Behaviour("good"))});
+  EXPECT_EQ(Find("mine"), HONE_LOOKUP_OK) << hone_lookup_error();
+  EXPECT_EQ(Find("matmul m=1 n=1 k=1"), HONE_LOOKUP_OK) << hone_lookup_error();
+  // A name belongs to the workload that was exported last under it.
+  client::FolderKernel other = MakeKernel("matmul m=2 n=2 k=2", Behaviour("good"));
+  other.names.push_back("mine");
+  Export({other});
+  ASSERT_EQ(Find("mine"), HONE_LOOKUP_OK) << hone_lookup_error();
+  EXPECT_EQ(kernel_->workload, other.workload.StructuralDigest().ToHex());
+  EXPECT_EQ(Find(kMatmul), HONE_LOOKUP_OK) << hone_lookup_error();
+}
+
+TEST_F(LookupTest, ExportsAtTheSameTimeLoseNothing) {
+  std::vector<std::thread> threads;
+  for (int m = 1; m <= 8; ++m) {
+    threads.emplace_back([this, m] {
+      Export({MakeKernel(absl::StrCat("matmul m=", m, " n=1 k=1"), Behaviour("good"))});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int m = 1; m <= 8; ++m) {
+    EXPECT_EQ(Find(absl::StrCat("matmul m=", m, " n=1 k=1")), HONE_LOOKUP_OK)
+        << hone_lookup_error();
+  }
+}
+
+}  // namespace
+}  // namespace hone::lookup
