@@ -179,15 +179,20 @@ void ConfirmPhase::ReportOnly() {
 }
 
 void ConfirmPhase::ReportOwn() {
+  // The first of the ranking. If all own candidates dropped out, the fastest of them.
   std::optional<record::Record> best;
-  for (size_t i = 0; i < finalists_.list.size(); ++i) {
-    const Finalist& finalist = finalists_.list[i];
-    if (!finalist.is_own || finalist.last.result.latency_ns <= 0) continue;
+  const auto consider = [&](int index) {
+    const Finalist& finalist = finalists_.list[index];
+    if (!finalist.is_own || finalist.last.result.latency_ns <= 0) return;
     record::Record record = finalist.last;
-    record.result = confirmation_->Combined(static_cast<int>(i));
+    record.result = confirmation_->Combined(index);
     if (!best || record::SteadyLatencyNs(record.result) < record::SteadyLatencyNs(best->result)) {
       best = std::move(record);
     }
+  };
+  for (size_t rank = 0; rank < ranking_.size() && !best; ++rank) consider(ranking_[rank]);
+  if (!best) {
+    for (size_t i = 0; i < finalists_.list.size(); ++i) consider(static_cast<int>(i));
   }
   if (best) job_.state().own_best = task_.MakeBest(*best);
 }

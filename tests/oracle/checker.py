@@ -4,6 +4,7 @@ a kernel may crash or hang; the last "step" tells the parent which kernel it was
 Reads a line of JSON per case on standard input and answers with lines of JSON. The last one has the
 event "verdict".
 """
+import contextlib
 import json
 import sys
 
@@ -88,7 +89,7 @@ class _Case:
                 _send("step", step=f"run kernel {k} ({kernel['origin']}) on filling {filling}",
                       kernel=k)
                 try:
-                    self._check_kernel(k, kernel, expected, filling, thorough=n == 0)
+                    self._check_kernel(kernel, expected, thorough=n == 0)
                 except calling.UnsupportedCpu:
                     self.unsupported += 1
                 except calling.Fault as fault:
@@ -109,8 +110,11 @@ class _Case:
                 self.fail(f"ONNX Runtime and {who} disagree, filling {filling}: "
                           f"{comparison.message}")
 
-    def _check_kernel(self, k, kernel, expected, filling, thorough):
-        loaded = calling.Kernel(kernel["path"])
+    def _check_kernel(self, kernel, expected, thorough):
+        with contextlib.closing(calling.Kernel(kernel["path"])) as loaded:
+            self._check_loaded(loaded, kernel, expected, thorough)
+
+    def _check_loaded(self, loaded, kernel, expected, thorough):
         if loaded.abi != 1:
             raise calling.Fault(f"the kernel has ABI {loaded.abi}, not 1")
         sizes = [dtypes.DTYPES[dtype].bytes * int(np.prod(shape, dtype=np.int64))

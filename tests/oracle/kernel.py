@@ -1,5 +1,6 @@
 """Calls a kernel through its C interface (common/target/kernel_abi.h), and checks the memory around
 its buffers."""
+import _ctypes
 import ctypes
 import mmap
 
@@ -70,6 +71,8 @@ class Buffer:
 
 
 class Kernel:
+    """A loaded kernel. Not closing them uses up the memory mappings of a process in long runs."""
+
     def __init__(self, path):
         self._library = ctypes.CDLL(path)
         for name in ("workspace_bytes", "packed_bytes", "range_extent"):
@@ -77,6 +80,9 @@ class Kernel:
         self.abi = self._library.hone_kernel_abi()
         self.workspace_bytes = self._library.hone_kernel_workspace_bytes()
         self.packed_bytes = self._library.hone_kernel_packed_bytes()
+
+    def close(self):
+        _ctypes.dlclose(self._library._handle)
 
     def run(self, addresses, packed, workspace):
         return self._library.hone_kernel_run(

@@ -38,7 +38,8 @@ class KernelTest(unittest.TestCase):
         source.write_text(_SOURCE.replace("BREAK", fault).replace("CHECKED", checked))
         path = source.with_suffix(".so")
         subprocess.run(["cc", "-shared", "-fPIC", "-w", source, "-o", path], check=True)
-        return kernel.Call(kernel.Kernel(str(path)), [np.arange(16, dtype=np.float32)], [64],
+        self._kernel = kernel.Kernel(str(path))
+        return kernel.Call(self._kernel, [np.arange(16, dtype=np.float32)], [64],
                            place, 0xFF)
 
     def test_a_good_kernel_passes_at_every_place(self):
@@ -47,6 +48,15 @@ class KernelTest(unittest.TestCase):
             (data,) = call.run()
             self.assertEqual(data.view(np.float32).tolist(), list(range(1, 17)))
             call.run_misaligned()
+
+    def test_a_closed_kernel_leaves_no_mappings(self):
+        def mappings():
+            return Path("/proc/self/maps").read_text().count("/kernel.so")
+
+        self._call("").run()
+        self.assertGreater(mappings(), 0)
+        self._kernel.close()
+        self.assertEqual(mappings(), 0)
 
     def test_what_breaks_the_interface_is_found(self):
         for fault, message in (("y[16] = 0", "4 bytes behind"), ("y[-1] = 0", "4 bytes before"),
