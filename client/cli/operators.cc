@@ -15,6 +15,7 @@
 #include "client/cli/terminal.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
+#include "common/ir/flop_count.h"
 #include "common/ir/vocabulary.h"
 #include "common/operator/operator.h"
 
@@ -134,7 +135,7 @@ Json ToJson(const Shown& shown) {
                {"keys", std::move(keys)},
                {"inputs", tensors(info.inputs, shown.Inputs(), "dtype")},
                {"outputs", tensors(info.outputs, shown.Outputs(), "acc")}};
-  if (shown.workload.has_value()) json["flops"] = shown.workload->FlopCount();
+  if (shown.workload.has_value()) json["flops"] = FlopCount(*shown.workload);
   return json;
 }
 
@@ -226,7 +227,7 @@ absl::Status ListOperators(const Globals& globals, const std::vector<std::string
       absl::StrAppend(&text, "\n", KeysText(*shown.info));
     }
     if (shown.workload.has_value()) {
-      absl::StrAppend(&text, "\n", shown.workload->FlopCount() / 1e9, " GFLOP; the stages are:\n\n",
+      absl::StrAppend(&text, "\n", FlopCount(*shown.workload) / 1e9, " GFLOP; the stages are:\n\n",
                       shown.workload->ToText());
     }
     text += "\n";

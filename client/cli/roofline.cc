@@ -1,10 +1,12 @@
 #include "client/cli/roofline.h"
 
+#include "common/ir/flop_count.h"
+
 namespace hone::cli {
 
 Roofline RooflineOf(const ir::Workload& workload, const client::Best& best) {
   Roofline roofline{
-      .flops = workload.FlopCount(), .peak_gflops = best.peak_gflops, .read_gbps = best.read_gbps};
+      .flops = FlopCount(workload), .peak_gflops = best.peak_gflops, .read_gbps = best.read_gbps};
   for (const ir::Tensor& tensor : workload.tensors) {
     if (tensor.input || tensor.output) roofline.bytes += static_cast<double>(tensor.bytes());
   }

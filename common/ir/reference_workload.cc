@@ -60,12 +60,13 @@ class ReferenceBuilder {
     if (accuracy_.rounds_on_the_way()) {
       ForEachNeeded([&](const Stage& stage, size_t c) { AddRoundings(stage, c); });
     }
-    HONE_RETURN_IF_ERROR(to_.Validate(kMostDepth));
+    HONE_RETURN_IF_ERROR(to_.Validate(kMostDepth, kMostTensors));
     return std::move(to_);
   }
 
  private:
   static constexpr int kMostDepth = 64 * kMaxExprDepth;
+  static constexpr size_t kMostTensors = 64 * kMaxTensors;
 
   template <typename Visit>
   void ForEachNeeded(const Visit& visit) {

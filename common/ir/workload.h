@@ -19,7 +19,7 @@ namespace hone::ir {
 inline constexpr int kMaxRank = 8;
 inline constexpr int64_t kMaxElements = int64_t{1} << 33;  // per tensor
 inline constexpr int64_t kMaxDomain = int64_t{1} << 50;    // points per stage
-inline constexpr int kMaxTensors = 256;
+inline constexpr size_t kMaxTensors = 256;
 inline constexpr int kMaxExprDepth = 64;
 inline constexpr int kMaxGuards = 32;            // per stage
 inline constexpr int kMaxTextOperators = 16384;  // in expressions and indices of the text
@@ -81,25 +81,17 @@ struct Workload {
 
   // InvalidArgument: a limit is exceeded, a rank or dtype does not match, an index can leave its
   // tensor, or a stage reads a tensor that is not computed before it. The message names the tensor
-  // and prints the index. `max_depth` limits the depth of expressions; expressions that are never
-  // written as text may exceed kMaxExprDepth.
-  absl::Status Validate(int max_depth = kMaxExprDepth) const;
+  // and prints the index. Workloads that are never written as text may have deeper expressions and
+  // more tensors.
+  absl::Status Validate(int max_depth = kMaxExprDepth, size_t max_tensors = kMaxTensors) const;
   // Validates one stage. REQUIRES valid earlier stages.
   absl::Status ValidateStage(size_t stage, int max_depth = kMaxExprDepth) const;
 
   // A hash of shapes, dtypes and expressions, but not of names. The same on every platform.
   Digest StructuralDigest() const;
 
-  // Arithmetic operations of the whole workload by its formula. A multiply and an add count one
-  // each; points where a guard fails (padded taps) do not count.
-  double FlopCount() const;
-  double FlopCount(const Stage& stage) const;
-
   std::string ToText() const;
 };
-
-// The number of points in a stage's domain where all guards hold.
-double GuardedPoints(const AtomTable& atoms, const Stage& stage);
 
 // Builds workloads in C++. Errors are reported by Validate().
 class WorkloadBuilder {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "common/ir/flop_count.h"
 #include "common/ir/program.h"
 #include "server/space/contraction.h"
 
@@ -68,7 +69,7 @@ bool HasContraction(const ir::Workload& workload) {
 double WorkloadDistance(const ir::Workload& a, const ir::Workload& b) {
   if (const std::optional<double> distance = FormDistance(a, b)) return *distance;
   if (!HasContraction(a) || !HasContraction(b)) return std::numeric_limits<double>::infinity();
-  return kOtherForm + LogRatio(a.FlopCount(), b.FlopCount());
+  return kOtherForm + LogRatio(FlopCount(a), FlopCount(b));
 }
 
 }  // namespace hone::space

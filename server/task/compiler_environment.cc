@@ -11,6 +11,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/ir/flop_count.h"
 #include "common/ir/reference_workload.h"
 #include "common/ir/workload_parser.h"
 #include "common/schedule/replay.h"
@@ -244,7 +245,7 @@ class CompilerEnvironment final : public TaskEnvironment {
     return WorkloadInfo{.text = workload.ToText(),
                         .digest = workload.StructuralDigest().ToHex(),
                         .op = workload.name,
-                        .flops = workload.FlopCount(),
+                        .flops = FlopCount(workload),
                         .fixed_flops = FixedFlops(workload),
                         .unmeasurable = std::string(ir::CheckReferenceBytes(workload).message())};
   }

@@ -9,6 +9,7 @@
 #include "client/cli/format.h"
 #include "client/cli/table.h"
 #include "common/base/status_macros.h"
+#include "common/ir/flop_count.h"
 #include "tests/bench/compare/operator_match.h"
 
 namespace hone::compare {
@@ -79,7 +80,7 @@ absl::StatusOr<Comparison> Compare(const std::vector<HoneSource>& sources, int t
     HONE_RETURN_IF_ERROR(library.status());
     contenders.push_back(*std::move(library));
   }
-  Comparison comparison{.title = match.ToText(), .threads = threads, .flops = workload.FlopCount()};
+  Comparison comparison{.title = match.ToText(), .threads = threads, .flops = FlopCount(workload)};
   HONE_RETURN_IF_ERROR(CheckAgreement(contenders, buffers, comparison.flops, bound));
   auto fma = std::make_unique<FmaPeak>();
   const FmaPeak& peak = *fma;

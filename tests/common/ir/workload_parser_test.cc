@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/ir/flop_count.h"
 #include "common/operator/operator.h"
 
 namespace hone::ir {
@@ -241,10 +242,10 @@ TEST(WorkloadTextTest, ComparisonsAreGuards) {
     EXPECT_EQ(compared->ToText(), written->ToText());
   }
   // The points that fulfil it count as work.
-  EXPECT_EQ(with("k <= j")->FlopCount(), 36);
-  EXPECT_EQ(with("k < j")->FlopCount(), 28);
-  EXPECT_EQ(with("k == j")->FlopCount(), 8);
-  EXPECT_EQ(with("k < 0")->FlopCount(), 0);
+  EXPECT_EQ(FlopCount(*with("k <= j")), 36);
+  EXPECT_EQ(FlopCount(*with("k < j")), 28);
+  EXPECT_EQ(FlopCount(*with("k == j")), 8);
+  EXPECT_EQ(FlopCount(*with("k < 0")), 0);
 }
 
 TEST(WorkloadTextTest, AComparisonGuardsAnIndex) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "common/ir/flop_count.h"
 #include "tests/common/operator/arrays.h"
 
 namespace hone::op {
@@ -195,7 +196,7 @@ TEST(ContractionTest, LstmCellIsOneStep) {
 }
 
 TEST(ContractionTest, Flops) {
-  const auto flops = [](const std::string& line) { return Built(line).FlopCount(); };
+  const auto flops = [](const std::string& line) { return FlopCount(Built(line)); };
   EXPECT_EQ(flops("matmul m=3 n=4 k=5 dtype=bf16 acc=f32"), 2.0 * 3 * 4 * 5);
   EXPECT_EQ(flops("quantized_matmul m=3 n=4 k=5"), 2.0 * 3 * 4 * 5);
   EXPECT_EQ(flops("transpose_batch_matmul b=2 s=3 h=4 d=5"), 2.0 * 2 * 4 * 9 * 5);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/ir/flop_count.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/reference_workload.h"
 #include "common/ir/workload_parser.h"
@@ -252,7 +253,7 @@ TEST(LibraryTest, EveryPublishedShapeBuilds) {
   for (const FieldShape& shape : shapes) {
     const auto workload = Build(shape.line);
     ASSERT_TRUE(workload.ok()) << shape.line << ": " << workload.status();
-    const double flops = workload->FlopCount();
+    const double flops = FlopCount(*workload);
     EXPECT_GE(flops, 2 * shape.macs) << shape.line;
     if (shape.macs == 0) continue;
     EXPECT_LE(flops, 2 * shape.macs * 1.06) << shape.line;  // epilogues and transforms

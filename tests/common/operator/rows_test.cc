@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "common/ir/flop_count.h"
 #include "tests/common/operator/arrays.h"
 
 namespace hone::op {
@@ -264,7 +265,7 @@ TEST(RowsTest, GlobalAvgPoolIsTheMeanOfAnImage) {
 }
 
 TEST(RowsTest, Flops) {
-  const auto flops = [](const std::string& line) { return Built(line).FlopCount(); };
+  const auto flops = [](const std::string& line) { return FlopCount(Built(line)); };
   EXPECT_EQ(flops("reduce_sum m=3 n=7"), 21);
   EXPECT_EQ(flops("transpose m=3 n=7"), 0);
   EXPECT_EQ(flops("add_relu m=3 n=7"), 42);
