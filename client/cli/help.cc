@@ -12,6 +12,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/suggest.h"
+#include "common/base/nearest.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "client/cli/exit_code.h"
+#include "common/base/nearest.h"
 #include "common/base/status_macros.h"
-#include "common/operator/operator.h"
 #include "common/target/target.h"
 
 namespace hone::cli {
@@ -57,7 +57,7 @@ absl::StatusOr<std::string> Session::TargetKey() const {
     return target_;
   }
   const std::vector<std::string> names = target::TargetNames();
-  const std::string nearest = op::Nearest(target_, names);
+  const std::string nearest = Nearest(target_, names);
   return absl::InvalidArgumentError(
       absl::StrCat("unknown target ", target_,
                    nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),

@@ -5,14 +5,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/operator/operator.h"
+#include "common/base/nearest.h"
 
 namespace hone::cli {
-
-std::string DidYouMean(const std::string& word, const std::vector<std::string>& known) {
-  const std::string nearest = op::Nearest(word, known);
-  return nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?");
-}
 
 std::string ExplainCommandLine(const Command& app, const std::vector<std::string>& arguments,
                                absl::string_view parser_says) {

@@ -9,9 +9,6 @@
 
 namespace hone::cli {
 
-// "; did you mean 'tune'?" with the known word that is nearest, or "".
-std::string DidYouMean(const std::string& word, const std::vector<std::string>& known);
-
 // Explains why the parser refused a command line: names an unknown command or option and the
 // nearest known one, or returns `parser_says`. `arguments` do not include the program's name.
 std::string ExplainCommandLine(const Command& app, const std::vector<std::string>& arguments,

@@ -74,8 +74,6 @@ const OperatorInfo* FindOperator(absl::string_view name);
 absl::StatusOr<ir::Workload> BuildWorkload(absl::string_view name,
                                            absl::Span<const std::string> words);
 
-using hone::Nearest;
-
 }  // namespace hone::op
 
 #endif  // HONE_COMMON_OPERATOR_OPERATOR_H_
