@@ -42,10 +42,22 @@ absl::Status AddValue(const OperatorInfo& info, absl::string_view key, absl::str
   return absl::OkStatus();
 }
 
+// Whether a key is the extent of a tensor's dimension.
+bool IsExtent(const OperatorInfo& info, absl::string_view key) {
+  for (const auto* tensors : {&info.inputs, &info.outputs}) {
+    for (const TensorInfo& tensor : *tensors) {
+      const std::vector<absl::string_view> dimensions = absl::StrSplit(tensor.layout, ' ');
+      if (std::find(dimensions.begin(), dimensions.end(), key) != dimensions.end()) return true;
+    }
+  }
+  return false;
+}
+
 // Whether a key needs a value. A key that is only the default of other keys needs none if all of
 // them are given.
 bool Needed(const OperatorInfo& info, const KeyInfo& key, const Arguments& arguments) {
   if (arguments.values.contains(key.name)) return false;
+  if (IsExtent(info, key.name)) return true;
   bool taken = false;
   for (const KeyInfo& other : info.keys) {
     if (other.default_key != key.name) continue;

@@ -57,6 +57,8 @@ TEST(OperatorTest, ErrorsNameTheCause) {
       {"conv2d n=1 h=4 w=4 ci=1 co=1 kh=3",
        "conv2d needs key 'k' (kernel extent in every dimension)"},
       {"conv2d n=1 h=4 w=4 ci=1 co=1", "conv2d needs key 'k'"},
+      {"mlp m=4 h=4 n=4", "mlp needs key 'k'"},
+      {"attention b=1 h=1 t=4 d=4", "attention needs key 's'"},
       {"conv2d n=1 h=6 w=6 ci=1 co=1 k=4 dil=2",
        "conv2d: a kernel of 4x4 with dilation 2 does not fit into the padded input of 6x6"},
       {"conv2d n=1 h=6 w=6 ci=1 co=1 k=8589934592 dil=8589934592", "does not fit"},
