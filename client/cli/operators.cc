@@ -167,7 +167,7 @@ std::vector<Word> Reducers(absl::string_view name) {
   return words;
 }
 
-// One line per word, with a title; "" if there is none.
+// Returns a table of the words under a title, or "" if the list is empty.
 std::string WordsText(const char* title, const std::vector<Word>& words) {
   if (words.empty()) return "";
   Table table({Left(absl::StrCat("  ", title)), Left(words[0].takes.empty() ? "" : "takes"),

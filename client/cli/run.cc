@@ -86,8 +86,8 @@ std::string Describe(const Found& found) {
   return found.best.record.is_default ? "untiled default schedule" : "first schedule of a search";
 }
 
-// Returns the stored best. If there is none, a job builds, checks and times the untiled default
-// schedule and the first candidate of a search, and the faster one is used.
+// Returns the stored best. If no best is stored, a job builds, checks and times the untiled default
+// schedule and the first candidate of a search, and this function returns the faster one.
 absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argument,
                                  const RunOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string target, session.TargetKey());

@@ -387,10 +387,11 @@ absl::Status ExprParser::UnknownFunction(const Token& token, const std::string& 
                         : absl::StrCat("unknown function '", name, "'", KnownFunctions(name)));
   }
   return TokenReader::Error(
-      token, has_axes ? absl::StrCat("a reduction is a stage of its own; compute this ", name,
-                                     " in a stage before, and read its tensor here")
-                      : absl::StrCat("'", name, "' reduces over axes; name them, as in ", name,
-                                     "(k: 8) A[k]"));
+      token,
+      has_axes
+          ? absl::StrCat("a reduction must be the whole value of its stage; compute this ", name,
+                         " in an earlier stage, and read its tensor here")
+          : absl::StrCat("'", name, "' reduces over axes; name them, as in ", name, "(k: 8) A[k]"));
 }
 
 absl::StatusOr<ExprId> ExprParser::Call(const Token& token, const std::string& name, int depth) {

@@ -28,7 +28,7 @@ absl::string_view TakesText(Function::Takes takes);
 absl::Span<const Function> Functions();
 // REQUIRES one of Functions().
 const Function& FunctionOf(Op op);
-// The function that is called by this name; nullptr if there is none.
+// Returns the function with this name, or nullptr if the name is unknown.
 const Function* FindFunction(absl::string_view name);
 
 struct ReducerInfo {

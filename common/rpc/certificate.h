@@ -42,7 +42,7 @@ struct CertificateFacts {
   absl::Time not_before;
   absl::Time not_after;
 };
-// Describes the first certificate of a PEM text. InvalidArgument: there is none.
+// Describes the first certificate of a PEM text. InvalidArgument: the text has no certificate.
 absl::StatusOr<CertificateFacts> DescribeCertificate(absl::string_view pem);
 
 // Checks that the certificate is valid at that time and belongs to the key. FailedPrecondition: it

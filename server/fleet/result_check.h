@@ -18,7 +18,7 @@ std::string WhyImpossible(const WorkItem& work, const record::MeasureResult& res
 
 // Sets the drift of a result to 1 if only the correction for the drift makes the result faster than
 // the peak. The measurement of the reference was then disturbed, which happens on shared machines.
-// The result's detail says so.
+// Adds this reason to the result's detail.
 void DropImpossibleDrift(const WorkItem& work, const Capabilities& device,
                          record::MeasureResult* result);
 

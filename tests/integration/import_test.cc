@@ -12,12 +12,6 @@ namespace hone::integration {
 namespace {
 
 using ::testing::HasSubstr;
-using Words = std::vector<std::string>;
-
-Words With(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 const Words kSmall = {"matmul", "m=48", "n=64", "k=32"};
 const Words kLarge = {"matmul", "m=256", "n=256", "k=256"};

@@ -12,12 +12,6 @@ namespace hone::integration {
 namespace {
 
 using ::testing::HasSubstr;
-using Words = std::vector<std::string>;
-
-Words With(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 const Words kTuned = {"matmul", "m=48", "n=64", "k=32"};
 const Words kUnseen = {"matmul", "m=80", "n=96", "k=40"};

@@ -15,6 +15,11 @@
 
 namespace hone::integration {
 
+Words With(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 std::string BinDir() {
   const char* dir = std::getenv("HONE_BIN_DIR");
   return dir == nullptr ? "build/release/bin" : dir;

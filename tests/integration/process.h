@@ -13,6 +13,11 @@
 // Runs real programs in tests.
 namespace hone::integration {
 
+using Words = std::vector<std::string>;
+
+// Returns `words` followed by `more`.
+Words With(Words words, const Words& more);
+
 // The folder of Hone's programs: HONE_BIN_DIR, which ctest sets.
 std::string BinDir();
 

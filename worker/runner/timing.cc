@@ -115,7 +115,7 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
     run_ns = std::min(run_ns, sample);
     if (disturbance > kDisturbed || IsInterrupted(preemptions, block_ns)) {
       disturbed.push_back(sample);
-      extra_ns += block_ns;
+      extra_ns += std::max(block_ns, kBlockNs);  // a short block takes time for the probe, too
       continue;
     }
     ++accepted;

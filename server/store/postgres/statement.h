@@ -53,7 +53,7 @@ class PostgresRows {
   PostgresRows(PostgresRows&&) noexcept = default;
   PostgresRows& operator=(PostgresRows&&) noexcept = default;
 
-  // Goes to the next row. Returns false if there is none.
+  // Moves to the next row. Returns false after the last row.
   bool Next();
   int64_t changed() const;  // rows that the statement inserted, updated or deleted
 

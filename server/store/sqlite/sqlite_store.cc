@@ -137,7 +137,7 @@ absl::Status ReleaseEveryJob(SqliteConnection& connection) {
       "UPDATE job SET replica = '', lease_until_unix_ms = 0 WHERE lease_until_unix_ms <> 0");
 }
 
-// Returns the largest number that is a job's id, or 0 if there is none.
+// Returns the largest job id that is a number, or 0 if no job has one.
 absl::StatusOr<int64_t> LastJobNumber(SqliteConnection& connection) {
   // Ids that are not numbers, from imports and tests, count as 0.
   return connection.QueryInt64("SELECT IFNULL(MAX(CAST(id AS INTEGER)), 0) FROM job");

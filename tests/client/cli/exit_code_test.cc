@@ -16,9 +16,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-using Words = std::vector<std::string>;
 using integration::Result;
 using integration::TemporaryFolder;
+using integration::With;
+using integration::Words;
 
 class ExitCodeTest : public ::testing::Test {
  protected:
@@ -34,11 +35,6 @@ class ExitCodeTest : public ::testing::Test {
 
   TemporaryFolder data_;
 };
-
-Words With(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 TEST_F(ExitCodeTest, AMissingInputIsAUsageError) {
   const Words matmul = {"matmul", "m=4", "n=4", "k=4"};

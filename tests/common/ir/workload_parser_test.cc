@@ -271,7 +271,8 @@ TEST(WorkloadTextTest, ErrorsSuggestACorrection) {
       {"product(k: 4) A[k]",
        "3:20: unknown reducer 'product'; did you mean 'prod'? The reducers are sum, prod, min, "},
       {"mean(k: 4) A[k]", "3:20: unknown reducer 'mean'; the reducers are sum, prod, min, max, "},
-      {"1.0 + sum(k: 4) A[k]", "3:26: a reduction is a stage of its own; compute this sum in a "},
+      {"1.0 + sum(k: 4) A[k]",
+       "3:26: a reduction must be the whole value of its stage; compute this sum in an "},
       {"sum(A[i])", "3:20: 'sum' reduces over axes; name them, as in sum(k: 8) A[k]"},
       {"maximum(A[i], 0.0)",
        "3:20: unknown function 'maximum'; did you mean 'max'? The functions are not, select, "

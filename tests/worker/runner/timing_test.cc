@@ -217,6 +217,16 @@ TEST(TimingTest, APolicyMayAskForMoreBlocks) {
       << "25 blocks and the first run";
 }
 
+TEST(TimingTest, ShortBlocksAreRepeatedALimitedNumberOfTimes) {
+  for (const bool confirm : {false, true}) {
+    FakeMachine machine;
+    machine.run_ns = 10;
+    machine.drifts.assign(100'000, 2.0);
+    machine.Time(10, {.confirm = confirm, .max_count = 4});
+    EXPECT_LE(machine.probes, 300);
+  }
+}
+
 TEST(QuantileTest, Interpolates) {
   EXPECT_DOUBLE_EQ(Quantile({3, 1, 2}, 0.5), 2);
   EXPECT_DOUBLE_EQ(Quantile({1, 2}, 0.5), 1.5);
