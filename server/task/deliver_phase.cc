@@ -39,6 +39,7 @@ void DeliverPhase::Rebuild() {
 }
 
 void DeliverPhase::Tick() {
+  if (job_.state().state != JobState::kConfirming) return;
   const std::string& artifact = best_.record.result.artifact_digest;
   if (job_.services().artifacts->Has(artifact)) {
     job_.state().best = task_.MakeBest(best_.record);

@@ -18,7 +18,7 @@ class DeliverPhase {
   DeliverPhase(JobActor& job, JobTask& task) : job_(job), task_(task) {}
 
   void Begin(std::vector<Screened> screened);
-  // Time has passed: ends the job once the artifact is here.
+  // Time has passed: after Begin, ends the job once the artifact is here.
   void Tick();
 
  private:
