@@ -12,7 +12,7 @@
 namespace hone::lower {
 
 using StmtId = int32_t;
-inline constexpr StmtId kNoStmt = -1;
+inline constexpr StmtId kNoStmt = -1;  // does nothing
 
 // A statement of a lowered program.
 struct Stmt {
@@ -96,6 +96,8 @@ struct LoweredProgram {
   }
 
   std::string ToText() const;
+  // One statement with everything inside it.
+  std::string ToText(StmtId stmt) const;
 };
 
 }  // namespace hone::lower

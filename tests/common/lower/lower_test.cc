@@ -70,6 +70,24 @@ trace 1
   EXPECT_THAT(padded, Not(HasSubstr("sum")));
 }
 
+// A loop that carries rows and reduction steps, with lanes that reduce: only the first lane of some
+// iterations stores the neutral element.
+TEST(LowerTest, FirstStepOfSomeLanesIsAMask) {
+  const std::string text = LowerTrace(R"(workload window
+input X: f32[2, 4]
+input W: f32[3, 3] constant
+output Y[h: 2, w: 2] = sum(r: 3, s: 3 where 0 <= h + r - 1 < 2) X[h + r - 1, w + s] * W[r, s]
+trace 1
+b0 = block("Y")
+l0, l1, l2, l3 = loops(b0)
+vectorize(l3)
+l4 = reorder_space(l1, l2, "grouped", 1)
+)")
+                               .ToText();
+  EXPECT_THAT(text, HasSubstr("= 0.0 if 0 <= s < 1"));
+  EXPECT_THAT(text, Not(HasSubstr("if 0 <= s < 1\n")));
+}
+
 TEST(LowerTest, AccumulatorsOfARegisterTileAreRegisters) {
   const std::string text =
       LowerTrace(std::string(kMatmul) + "l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 16, 2)\n")
