@@ -98,7 +98,7 @@ class Assigner {
     const int64_t bytes = Align(storage.elements * ir::DTypeBytes(buffer.dtype));
     if (buffer.scope == ir::Scope::kFragment) {
       storage.kind = Storage::Kind::kRegister;
-    } else if (p_.kernels.size() > 1 && uses.kernels.contains(0)) {
+    } else if (p_.kernels[0].name == ir::kPrepackKernel && uses.kernels.contains(0)) {
       storage.kind = Storage::Kind::kPacked;
       storage.offset_bytes = p_.packed_bytes;
       p_.packed_bytes += bytes;

@@ -79,7 +79,7 @@ struct LoweredProgram {
   std::vector<ir::Buffer> buffers;
   std::vector<Storage> storage;  // per buffer
   std::vector<Stmt> stmts;
-  std::vector<LoweredKernel> kernels;  // "prepack" first, if present; then "main"
+  std::vector<LoweredKernel> kernels;  // ir::kPrepackKernel, if there is one; then ir::kMainKernel
   int arguments = 0;                   // workload inputs, then outputs
   int threads = 1;  // the maximum over all parallel loops; each has its own number as an annotation
   int64_t packed_bytes = 0;

@@ -24,12 +24,12 @@ class Verifier {
     for (size_t b = 0; b < p_.buffers.size(); ++b) {
       HONE_RETURN_IF_ERROR(CheckStorage(static_cast<BufferId>(b)));
     }
-    if (p_.kernels.empty() || p_.kernels.size() > 2 || p_.kernels.back().name != "main" ||
-        (p_.kernels.size() == 2 && p_.kernels[0].name != "prepack")) {
+    if (p_.kernels.empty() || p_.kernels.size() > 2 || p_.kernels.back().name != ir::kMainKernel ||
+        (p_.kernels.size() == 2 && p_.kernels[0].name != ir::kPrepackKernel)) {
       return Broken("the kernels are not \"main\", or \"prepack\" and \"main\"");
     }
     for (const LoweredKernel& kernel : p_.kernels) {
-      prepacks_ = kernel.name == "prepack";
+      prepacks_ = kernel.name == ir::kPrepackKernel;
       if (kernel.body == kNoStmt) return Broken(absl::StrCat("kernel ", kernel.name, " is empty"));
       HONE_RETURN_IF_ERROR(Check(kernel.body));
     }

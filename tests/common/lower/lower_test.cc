@@ -85,7 +85,7 @@ l4 = reorder_space(l1, l2, "grouped", 1)
 )")
                                .ToText();
   EXPECT_THAT(text, HasSubstr("= 0.0 if 0 <= s < 1"));
-  EXPECT_THAT(text, Not(HasSubstr("if 0 <= s < 1\n")));
+  EXPECT_THAT(text, Not(HasSubstr("  if 0 <= s < 1\n")));
 }
 
 TEST(LowerTest, AccumulatorsOfARegisterTileAreRegisters) {
