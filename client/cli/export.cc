@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -42,20 +43,31 @@ struct Naming {
   std::vector<std::string> lookup;  // what programs find it by
 };
 
-// "mine" for a workload that was read from nets/mine.hone; "" for an operator or standard input.
+// "my-net" for a workload that was read from nets/my-net.hone; "" for an operator or standard
+// input.
 std::string FileName(const WorkloadArgument& argument) {
   if (argument.title == "-" || !NamesFile({&argument.title, 1})) return "";
-  return client::CIdentifier(std::filesystem::path(argument.title).stem().string());
+  return std::filesystem::path(argument.title).stem().string();
+}
+
+bool IsOneWord(const std::string& text) {
+  return text.find_first_of(" \t\r\n") == std::string::npos;
 }
 
 Naming NamingOf(const WorkloadArgument& argument, const std::string& given) {
   Naming naming{.prefix = !given.empty()};
   naming.files = client::CIdentifier(given.empty() ? argument.workload.name : given);
+  const auto add = [&](const std::string& name) {
+    if (!absl::c_linear_search(naming.lookup, name)) naming.lookup.push_back(name);
+  };
   const std::string file = FileName(argument);
-  naming.lookup.push_back(!file.empty()           ? file
-                          : argument.title == "-" ? naming.files
-                                                  : argument.title);
-  if (!given.empty() && given != naming.lookup[0]) naming.lookup.push_back(given);
+  if (!file.empty()) {
+    add(client::CIdentifier(file));
+    if (IsOneWord(file)) add(file);
+  } else {
+    add(argument.title == "-" ? naming.files : argument.title);
+  }
+  if (!given.empty()) add(given);
   return naming;
 }
 
@@ -66,7 +78,7 @@ absl::StatusOr<std::vector<Naming>> NamesOf(const std::vector<WorkloadArgument>&
   for (const WorkloadArgument& argument : arguments) {
     Naming& naming = names.emplace_back(NamingOf(argument, ""));
     const std::string file = FileName(argument);
-    naming.files = file.empty() ? client::CIdentifier(argument.title) : file;
+    naming.files = client::CIdentifier(file.empty() ? argument.title : file);
     naming.prefix = true;
     const auto [owner, added] = owners.emplace(naming.files, &argument);
     if (!added && owner->second->text != argument.text) {
@@ -216,7 +228,8 @@ void AddExport(Command& app, Globals& globals) {
   AddBestWords(command, options->words, /*required=*/false);
   command.Add("--file", options->file,
               "LIST of workloads, one on each line, whose kernels are exported; - reads standard "
-              "input. Names are made of the words",
+              "input. The files and functions are named after the words or the file of each "
+              "workload",
               {NotEmpty(), Excludes("workload")});
   command.Add("-o,--output", options->folder, "DIR for the files; created if it does not exist",
               {Required()});

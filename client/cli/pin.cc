@@ -27,7 +27,11 @@ struct PinOptions {
 
 absl::Status ListPins(const Globals& globals) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(const std::vector<client::Best> pins, session->connection().ListPins());
+  HONE_ASSIGN_OR_RETURN(const std::string target, session->GivenTargetKey());
+  HONE_ASSIGN_OR_RETURN(std::vector<client::Best> pins, session->connection().ListPins());
+  std::erase_if(pins, [&](const client::Best& pin) {
+    return !target.empty() && pin.record.target != target;
+  });
   if (globals.json) {
     Json list = Json::array();
     for (const client::Best& pin : pins) list.push_back(PinJson(pin));
@@ -78,9 +82,12 @@ absl::Status Explain(const absl::Status& status, const NamedTask& named, int64_t
 
 absl::Status Pin(const Globals& globals, const PinOptions& options) {
   if (options.words.words.empty()) {
-    if (!options.remove && options.record == 0) return ListPins(globals);
+    const bool strict = options.words.tolerance == 0;
+    if (!options.remove && options.record == 0 && strict) return ListPins(globals);
     return absl::InvalidArgumentError(
-        absl::StrCat(options.remove ? "--remove" : "--record",
+        absl::StrCat(options.remove        ? "--remove"
+                     : options.record != 0 ? "--record"
+                                           : "--tolerance",
                      " needs an operator, such as matmul m=512 n=512 k=512"));
   }
   HONE_ASSIGN_OR_RETURN(const NamedTask named, OpenTask(globals, options.words));
@@ -107,7 +114,8 @@ void AddPin(Command& app, Globals& globals) {
               "Make this record the best and pin it; hone records query lists the records",
               {Range(int64_t{1}, INT64_MAX), Excludes("--remove")});
   Complete(command, globals,
-           "Without an operator, the pins are listed. Jobs on a pinned operator measure and report "
+           "Without an operator, the pins are listed, with --target those of one target. Jobs on a "
+           "pinned operator measure and report "
            "their own best and do not publish it. A pinned best that turns out to be wrong, such "
            "as in hone revalidate, is withdrawn, and its pin is removed. hone forget removes the "
            "pin, too.\n\n"

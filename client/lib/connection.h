@@ -33,9 +33,9 @@ struct ConnectionOptions {
 inline constexpr absl::Duration kTick = absl::Milliseconds(200);
 
 // The calls of a tuning server, with plain structs. Thread-safe. Every call has a deadline; only
-// Unavailable is retried, with backoff and jitter. Errors of every call: Unavailable: the server
-// cannot be reached (the message names the address). DeadlineExceeded: it does not answer in time.
-// Other errors are as in proto/hone/v1/tuning.proto.
+// Unavailable is retried, with backoff and jitter, except by ForgetRecords and UnpinBest. Errors of
+// every call: Unavailable: the server cannot be reached (the message names the address).
+// DeadlineExceeded: it does not answer in time. Other errors are as in proto/hone/v1/tuning.proto.
 class Connection {
  public:
   virtual ~Connection() = default;

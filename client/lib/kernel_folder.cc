@@ -9,8 +9,11 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/operator/operator.h"
@@ -18,18 +21,31 @@
 namespace hone::client {
 namespace {
 
+// Whether other keys take the value of a key, and nothing else uses it.
+bool IsOnlyDefault(const op::OperatorInfo& info, const std::string& key) {
+  for (const auto* tensors : {&info.inputs, &info.outputs}) {
+    for (const op::TensorInfo& tensor : *tensors) {
+      const std::vector<absl::string_view> dimensions = absl::StrSplit(tensor.layout, ' ');
+      if (absl::c_linear_search(dimensions, key)) return false;
+    }
+  }
+  return absl::c_any_of(info.keys, [&](const auto& other) { return other.default_key == key; });
+}
+
 lookup::Defaults DefaultsOf(const op::OperatorInfo& info) {
   lookup::Defaults defaults;
   for (const op::KeyInfo& key : info.keys) {
+    lookup::DefaultKey entry{.name = key.name, .only_default = IsOnlyDefault(info, key.name)};
     if (key.default_value >= 0) {
-      defaults.emplace_back(key.name, absl::StrCat(key.default_value));
+      entry.value = absl::StrCat(key.default_value);
     } else if (!key.default_key.empty()) {
-      defaults.emplace_back(key.name, absl::StrCat("@", key.default_key));
+      entry.value = absl::StrCat("@", key.default_key);
     }
+    if (entry.only_default || !entry.value.empty()) defaults.push_back(std::move(entry));
   }
   if (info.types != op::Types::kFixed) {
-    defaults.emplace_back("dtype", ir::DTypeName(ir::DType::kF32));
-    defaults.emplace_back("acc", "@dtype");
+    defaults.push_back({"dtype", std::string(ir::DTypeName(ir::DType::kF32))});
+    defaults.push_back({"acc", "@dtype"});
   }
   return defaults;
 }
@@ -91,7 +107,9 @@ absl::Status KernelFolder::Add(const FolderKernel& kernel) {
     if (const op::OperatorInfo* info = op::FindOperator(first); info != nullptr) {
       added_.defaults[first] = DefaultsOf(*info);
     }
-    entry.names.push_back(lookup::Canonical(name, added_.defaults));
+    // Nothing can be found by a name that has no form, such as "matmul k= 4".
+    std::string canonical = lookup::Canonical(name, added_.defaults);
+    if (!canonical.empty()) entry.names.push_back(std::move(canonical));
   }
   entry.workload = kernel.workload.StructuralDigest().ToHex();
   entry.target = kernel.target.Key();

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <deque>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "client/lookup/cpu_features.h"
 #include "client/lookup/kernel_index.h"
 #include "common/target/kernel_library.h"
 
@@ -65,7 +68,7 @@ class FolderKernel : public hone_lookup_kernel {
 
  private:
   hone_lookup_status LoadOnce() {
-    if (entry_.arch != kArch) return Unsupported();
+    if (entry_.arch != kArch || !ThisCpuHas(entry_.features)) return Unsupported();
     const std::string path = SharedObjectPath(folder_, entry_.checksum);
     std::string bytes;
     if (!ReadFile(path, bytes)) return Bad("cannot read " + path);
@@ -114,7 +117,8 @@ hone_lookup_status Choose(const std::vector<FolderKernel*>& candidates, double t
                           const hone_lookup_kernel** kernel, std::string& message) {
   hone_lookup_status status = HONE_LOOKUP_NOT_FOUND;
   for (FolderKernel* const candidate : candidates) {
-    if (candidate->tolerance > tolerance) continue;
+    // NaN allows no kernel.
+    if (!(candidate->tolerance <= tolerance)) continue;
     const hone_lookup_status loaded = candidate->Load();
     if (loaded == HONE_LOOKUP_OK) {
       *kernel = candidate;
@@ -127,6 +131,21 @@ hone_lookup_status Choose(const std::vector<FolderKernel*>& candidates, double t
     }
   }
   return status;
+}
+
+// Why nothing is found. `words`: the canonical form of `workload`.
+std::string NotFound(const std::string& folder, const std::string& workload,
+                     const std::string& words) {
+  const std::string none = folder + " has no kernel ", into = " -o " + folder;
+  if (words.find(' ') != std::string::npos) {
+    return none + "for " + workload + "; add one with: hone export " + workload + into;
+  }
+  if (IsDigest(words)) {
+    return none + "for the workload with the digest " + words +
+           "; add one with: hone export OP key=value..." + into;
+  }
+  return none + "with the name " + words +
+         "; give one this name with: hone export OP key=value... --name " + words + into;
 }
 
 }  // namespace
@@ -144,19 +163,28 @@ using hone::lookup::Fail;
 
 extern "C" {
 
-hone_lookup_status hone_lookup_open(const char* folder, hone_lookup** lookup) {
+hone_lookup_status hone_lookup_open(const char* folder, hone_lookup** lookup) noexcept {
   if (lookup != nullptr) *lookup = nullptr;
   if (folder == nullptr || lookup == nullptr) {
     return Fail(HONE_LOOKUP_INVALID_ARGUMENT, "hone_lookup_open was called with a null pointer");
   }
+  if (*folder == '\0') {
+    return Fail(HONE_LOOKUP_INVALID_ARGUMENT, "hone_lookup_open was called with an empty path");
+  }
   auto opened = std::make_unique<hone_lookup>();
-  opened->folder = folder;
-  const std::string path = hone::lookup::IndexPath(folder);
+  // Kernels are loaded later, when the current folder may be another one.
+  std::error_code unknown;
+  opened->folder = std::filesystem::absolute(folder, unknown).string();
+  if (unknown) {
+    return Fail(HONE_LOOKUP_BAD_FOLDER, std::string("cannot find the current folder, which ") +
+                                            folder + " is relative to: " + unknown.message());
+  }
+  const std::string path = hone::lookup::IndexPath(opened->folder);
   std::string text, error;
   if (!hone::lookup::ReadFile(path, text)) {
-    return Fail(
-        HONE_LOOKUP_BAD_FOLDER,
-        "cannot read " + path + "; write kernels into the folder with: hone export -o " + folder);
+    return Fail(HONE_LOOKUP_BAD_FOLDER,
+                "cannot read " + path + "; write kernels into the folder with: hone export -o " +
+                    opened->folder);
   }
   if (!hone::lookup::Parse(text, opened->index, error)) {
     return Fail(HONE_LOOKUP_BAD_FOLDER,
@@ -175,7 +203,7 @@ hone_lookup_status hone_lookup_open(const char* folder, hone_lookup** lookup) {
 }
 
 hone_lookup_status hone_lookup_find(hone_lookup* lookup, const char* workload, double tolerance,
-                                    const hone_lookup_kernel** kernel) {
+                                    const hone_lookup_kernel** kernel) noexcept {
   if (kernel != nullptr) *kernel = nullptr;
   if (lookup == nullptr || workload == nullptr || kernel == nullptr) {
     return Fail(HONE_LOOKUP_INVALID_ARGUMENT, "hone_lookup_find was called with a null pointer");
@@ -188,9 +216,7 @@ hone_lookup_status hone_lookup_find(hone_lookup* lookup, const char* workload, d
   }
   const auto known = lookup->found_by.find(words);
   if (known == lookup->found_by.end()) {
-    return Fail(HONE_LOOKUP_NOT_FOUND, lookup->folder + " has no kernel for " + workload +
-                                           "; add one with: hone export " + workload + " -o " +
-                                           lookup->folder);
+    return Fail(HONE_LOOKUP_NOT_FOUND, hone::lookup::NotFound(lookup->folder, workload, words));
   }
   std::string message = std::string("the kernel for ") + workload + " in " + lookup->folder +
                         " was tuned with a greater tolerance";
@@ -198,7 +224,8 @@ hone_lookup_status hone_lookup_find(hone_lookup* lookup, const char* workload, d
   return status == HONE_LOOKUP_OK ? status : Fail(status, message);
 }
 
-hone_lookup_status hone_lookup_call(const hone_lookup_kernel* kernel, void* const* buffers) {
+hone_lookup_status hone_lookup_call(const hone_lookup_kernel* kernel,
+                                    void* const* buffers) noexcept {
   if (kernel == nullptr || buffers == nullptr) {
     return Fail(HONE_LOOKUP_INVALID_ARGUMENT, "hone_lookup_call was called with a null pointer");
   }
@@ -215,8 +242,8 @@ hone_lookup_status hone_lookup_call(const hone_lookup_kernel* kernel, void* cons
                   " bytes (the kernel returned " + std::to_string(*status) + ")");
 }
 
-void hone_lookup_close(hone_lookup* lookup) { delete lookup; }
+void hone_lookup_close(hone_lookup* lookup) noexcept { delete lookup; }
 
-const char* hone_lookup_error(void) { return hone::lookup::error_text; }
+const char* hone_lookup_error(void) noexcept { return hone::lookup::error_text; }
 
 }  // extern "C"

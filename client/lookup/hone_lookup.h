@@ -11,7 +11,7 @@
  *
  * The library needs no server and no other library than the C and C++ standard libraries. Kernels
  * need the OpenMP runtime, libgomp.so.1, which is loaded with the first kernel. The library neither
- * throws nor prints. If the memory of its own tables cannot be allocated, it ends the program.
+ * throws nor prints. It ends the program if it cannot allocate memory for its own tables.
  *
  * Kernels are code: use only folders that no one else can write. */
 #ifndef HONE_LOOKUP_H_
@@ -20,7 +20,10 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
+#define HONE_LOOKUP_NOEXCEPT noexcept
 extern "C" {
+#else
+#define HONE_LOOKUP_NOEXCEPT
 #endif
 
 typedef enum hone_lookup_status {
@@ -58,8 +61,8 @@ typedef struct hone_lookup_buffer {
   int64_t bytes;
 } hone_lookup_buffer;
 
-/* A kernel that this CPU can run. It and everything that it points to belong to the folder and are
- * valid until hone_lookup_close. Later versions may add fields at the end. */
+/* A kernel for this CPU. It and everything that it points to belong to the folder and are valid
+ * until hone_lookup_close. Later versions may add fields at the end. */
 typedef struct hone_lookup_kernel {
   /* Computes the outputs. `buffers` has buffer_count pointers. `packed` may be null if packed_bytes
    * is 0, and `workspace` may be null if workspace_bytes is 0. Uses the threads of OpenMP
@@ -79,35 +82,43 @@ typedef struct hone_lookup_kernel {
   double gflops;                     /* GFLOP/s there */
 } hone_lookup_kernel;
 
-/* Opens a folder and reads its index. Later exports into the folder are seen by the next
- * hone_lookup_open. BAD_FOLDER, INVALID_ARGUMENT (a null pointer): *lookup is set to null. */
-hone_lookup_status hone_lookup_open(const char* folder, hone_lookup** lookup);
+/* Opens a folder and reads its index. The folder stays the same when the program changes its
+ * current folder. Later exports into it are seen by the next hone_lookup_open. BAD_FOLDER,
+ * INVALID_ARGUMENT (a null pointer or an empty path): *lookup is set to null. */
+hone_lookup_status hone_lookup_open(const char* folder, hone_lookup** lookup) HONE_LOOKUP_NOEXCEPT;
 
-/* Finds the best kernel of a workload that this CPU can run. `workload` is one of
+/* Finds the best kernel of a workload for this CPU. `workload` is one of
  *   - an operator with its keys in any order, as on the command line of hone; keys with default
  *     values may be left out: "conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1";
- *   - the name that a kernel was given with `hone export --name`, or the name of its workload file;
+ *   - the name that a kernel was given with `hone export --name`;
+ *   - the name of its workload file: "my-net" or, as a C identifier, "my_net" for nets/my-net.hone
+ *     (a name with blanks only as a C identifier);
  *   - the digest of a workload, 32 hex digits.
  * Kernels are considered if they were tuned with at most this tolerance; 0 finds the strict ones
  * only. A kernel for more CPU features is better than one for fewer; then the latency decides.
+ *
+ * On x86-64, a kernel checks that the CPU has every instruction that it uses. On AArch64, only the
+ * CPU features of the kernel's target are compared with the CPU. A kernel may use others if the
+ * target names a CPU that has them, such as SVE of neoverse-v1.
  *
  * The first call that finds a kernel loads it, which takes about a millisecond. Further calls take
  * about a microsecond. NOT_FOUND, UNSUPPORTED_CPU, BAD_KERNEL, INVALID_ARGUMENT (a null pointer or
  * a word that is not of the form key=value): *kernel is set to null. */
 hone_lookup_status hone_lookup_find(hone_lookup* lookup, const char* workload, double tolerance,
-                                    const hone_lookup_kernel** kernel);
+                                    const hone_lookup_kernel** kernel) HONE_LOOKUP_NOEXCEPT;
 
 /* Packs the constants and runs the kernel once, in memory that is allocated for this call. Programs
  * that call a kernel often use prepack and run, and keep the memory. INVALID_ARGUMENT: a buffer is
  * null or not aligned to HONE_LOOKUP_ALIGNMENT. OUT_OF_MEMORY: the outputs are unchanged. */
-hone_lookup_status hone_lookup_call(const hone_lookup_kernel* kernel, void* const* buffers);
+hone_lookup_status hone_lookup_call(const hone_lookup_kernel* kernel,
+                                    void* const* buffers) HONE_LOOKUP_NOEXCEPT;
 
 /* Unloads the kernels and frees the folder. No kernel of it may be running. Null is allowed. */
-void hone_lookup_close(hone_lookup* lookup);
+void hone_lookup_close(hone_lookup* lookup) HONE_LOOKUP_NOEXCEPT;
 
 /* The reason of the last status other than OK on this thread, for people: what, where, and what to
  * do. Valid until the next call of this library on this thread. */
-const char* hone_lookup_error(void);
+const char* hone_lookup_error(void) HONE_LOOKUP_NOEXCEPT;
 
 #ifdef __cplusplus
 }

@@ -4,8 +4,9 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <memory>
+#include <system_error>
+#include <utility>
 
 namespace hone::lookup {
 namespace {
@@ -59,11 +60,37 @@ bool IsHex(const std::string& word, size_t digits) {
   return word.size() == digits && word.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
+// A natural number without a sign and leading zeros. Other values stay as they are.
+std::string Plain(const std::string& value) {
+  const size_t digits = value[0] == '+' || value[0] == '-' ? 1 : 0;
+  if (digits == value.size() || value.find_first_not_of("0123456789", digits) != std::string::npos)
+    return value;
+  const std::string number =
+      value.substr(std::min(value.find_first_not_of('0', digits), value.size() - 1));
+  return value[0] == '-' && number != "0" ? value : number;
+}
+
+using Values = std::map<std::string, std::string>;  // by key
+
+// Gives a key its default if it has no value.
+void AddDefault(const DefaultKey& key, Values& values) {
+  if (key.value.empty() || values.contains(key.name)) return;
+  if (key.value[0] != '@') {
+    values[key.name] = key.value;
+  } else if (const auto other = values.find(key.value.substr(1)); other != values.end()) {
+    values[key.name] = other->second;
+  }
+}
+
 bool ReadOperator(const Words& words, Index& index) {
   Defaults& defaults = index.defaults[words[1]];
   for (size_t i = 2; i < words.size(); ++i) {
-    auto& [key, value] = defaults.emplace_back();
-    if (!SplitPair(words[i], key, value)) return false;
+    DefaultKey& key = defaults.emplace_back();
+    key.only_default = words[i][0] == '-';
+    const std::string word = words[i].substr(key.only_default ? 1 : 0);
+    if (SplitPair(word, key.name, key.value)) continue;
+    if (!key.only_default || word.empty() || word.find('=') != std::string::npos) return false;
+    key.name = word;
   }
   return true;
 }
@@ -80,7 +107,7 @@ bool ReadName(const Words& words, Index& index) {
 
 bool ReadWorkload(const Words& words, Index& index) {
   index.kernels.back().workload = words[1];
-  return IsHex(words[1], kDigestDigits);
+  return IsDigest(words[1]);
 }
 
 bool ReadTarget(const Words& words, Index& index) {
@@ -151,7 +178,10 @@ std::string Print(const Index& index) {
   std::string text = std::string(kVersion) + "\n";
   for (const auto& [name, defaults] : index.defaults) {
     text += "operator " + name;
-    for (const auto& [key, value] : defaults) text += " " + key + "=" + value;
+    for (const DefaultKey& key : defaults) {
+      text += (key.only_default ? " -" : " ") + key.name;
+      if (!key.value.empty()) text += "=" + key.value;
+    }
     text += "\n";
   }
   for (const Kernel& kernel : index.kernels) {
@@ -208,27 +238,24 @@ bool Parse(const std::string& text, Index& index, std::string& error) {
 std::string Canonical(const std::string& text, const std::map<std::string, Defaults>& defaults) {
   const Words words = Split(text);
   if (words.empty()) return "";
-  std::map<std::string, std::string> values;
+  Values values;
   for (size_t i = 1; i < words.size(); ++i) {
     std::string key, value;
-    if (!SplitPair(words[i], key, value) || !values.emplace(key, value).second) return "";
+    if (!SplitPair(words[i], key, value) || !values.emplace(key, Plain(value)).second) return "";
   }
   const auto known = defaults.find(words[0]);
   if (!values.empty() && known != defaults.end()) {
-    for (const auto& [key, value] : known->second) {
-      if (values.contains(key)) continue;
-      const auto other = value[0] == '@' ? values.find(value.substr(1)) : values.end();
-      if (other != values.end()) {
-        values[key] = other->second;
-      } else if (value[0] != '@') {
-        values[key] = value;
-      }
+    for (const DefaultKey& key : known->second) AddDefault(key, values);
+    for (const DefaultKey& key : known->second) {
+      if (key.only_default) values.erase(key.name);
     }
   }
   std::string canonical = words[0];
   for (const auto& [key, value] : values) canonical += " " + key + "=" + value;
   return canonical;
 }
+
+bool IsDigest(const std::string& word) { return IsHex(word, kDigestDigits); }
 
 std::string Checksum(const std::string& bytes) {
   uint64_t hash = 0xcbf29ce484222325;
@@ -241,9 +268,16 @@ std::string Checksum(const std::string& bytes) {
 bool ReadFile(const std::string& path, std::string& content) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return false;
-  std::ifstream file(path, std::ios::binary);
-  content.assign(std::istreambuf_iterator<char>(file), {});
-  return file.good() || file.eof();
+  // Not a stream: its iterators throw if a read fails.
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
+                                                             std::fclose);
+  if (file == nullptr) return false;
+  content.clear();
+  char part[1 << 14];
+  while (const size_t size = std::fread(part, 1, sizeof part, file.get())) {
+    content.append(part, size);
+  }
+  return std::ferror(file.get()) == 0;
 }
 
 }  // namespace hone::lookup

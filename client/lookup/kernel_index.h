@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 // The index of a kernel folder, which `hone export` writes and libhone_lookup reads. Like the rest
@@ -38,9 +37,15 @@ struct Kernel {
   std::vector<Buffer> buffers;  // inputs first
 };
 
-// The keys of an operator that may be left out, in the order in which they get their values: a
-// value, or "@KEY" for the value of another key.
-using Defaults = std::vector<std::pair<std::string, std::string>>;
+// A key of an operator that may be left out.
+struct DefaultKey {
+  std::string name;
+  std::string value;  // its default: a value, or "@KEY" for the value of another key; "": none
+  // Whether a workload depends on the key only through other keys, which take its value.
+  bool only_default = false;
+};
+// In the order in which they get their values.
+using Defaults = std::vector<DefaultKey>;
 
 struct Index {
   std::map<std::string, Defaults> defaults;  // by operator
@@ -52,10 +57,13 @@ std::string Print(const Index& index);
 // then says which.
 bool Parse(const std::string& text, Index& index, std::string& error);
 
-// The words of a workload with its defaults, sorted by key: equal for all spellings of the words.
-// A single word stays as it is. "": a word is not of the form key=value, a key is given twice, or
-// there are no words.
+// The words of a workload with its defaults, sorted by key and without the keys that are only
+// defaults of others: equal for all words of equal workloads. A single word stays as it is. "": a
+// word is not of the form key=value, a key is given twice, or there are no words.
 std::string Canonical(const std::string& words, const std::map<std::string, Defaults>& defaults);
+
+// Whether a word has the form of a workload's digest.
+bool IsDigest(const std::string& word);
 
 // 16 hex digits (64-bit FNV-1a). It detects damage, not manipulation.
 std::string Checksum(const std::string& bytes);

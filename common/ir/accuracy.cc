@@ -177,7 +177,8 @@ double Accuracy::LeastOf(ExprId id) const {
     case Op::kConst:
       return expr.value.real();
     case Op::kLoad:
-      return least_[expr.buffer];
+      // A short format may round to 0.
+      return CastTo(expr.dtype, least_[expr.buffer]).real();
     case Op::kAbs:
     case Op::kExp:
     case Op::kSqrt:
@@ -199,7 +200,7 @@ double Accuracy::LeastOf(ExprId id) const {
     case Op::kSelect:
       return std::min(LeastOf(expr.b), LeastOf(expr.c));
     case Op::kCast:
-      return LeastOf(expr.a);
+      return CastTo(expr.dtype, LeastOf(expr.a)).real();
     default:
       return kUnknownLeast;
   }

@@ -202,10 +202,10 @@ Number MagnitudeOf(Op op, double unit, Number value, const Operands<Number>& of)
       const Number bound = op == Op::kLog ? Larger(size, relative)
                                           : size * Larger(ConstantLike(size, 1), 0.5 * relative);
       return IfLess(2 * unit * a, operand, bound,
-                    IfZero(SizeOf(a), size, BoundByLeast(op, unit, value, of)));
+                    IfZero(a, size, BoundByLeast(op, unit, value, of)));
     }
     default: {
-      // The margin holds for errors of at most this fraction of `a`, also with a tolerance.
+      // The margin holds for errors of at most this fraction of `a`: for tolerances up to 0.4 %.
       const double margin = unit > 0x1p-8 ? unit : 0x1p-8;
       return Larger(SizeOf(value), a * SteepestSlope(op, Absolute(of.a_value) - margin * a));
     }

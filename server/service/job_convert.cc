@@ -72,6 +72,9 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
   if (request.revalidate() > 0 && !request.space().empty()) {
     return FieldError("space", "a revalidation takes the stored candidates of every space");
   }
+  if (request.revalidate() > 0 && request.unpublished()) {
+    return FieldError("unpublished", "a revalidation publishes its best");
+  }
   task::JobSpec spec{.request_id = request.request_id(),
                      .requested_target = request.target(),
                      .max_trials = request.max_trials(),

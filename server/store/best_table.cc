@@ -28,8 +28,7 @@ absl::StatusOr<record::Record> SelectRecord(Connection& connection, int64_t id) 
   return ReadRecord(statement);
 }
 
-// AlreadyExists: the record itself is not the published best of its task, and neither is
-// `incumbent`, or the published best is pinned.
+// AlreadyExists: another record is the published best, and it is pinned or is not `incumbent`.
 absl::Status CheckIncumbent(Connection& connection, const record::Record& record,
                             std::optional<int64_t> incumbent) {
   const absl::StatusOr<BestRow> best =
@@ -106,7 +105,7 @@ absl::StatusOr<BestRow> ReadBest(Statement& statement) {
   return best;
 }
 
-// Pins the published bests of a task, which is one except to remove pins.
+// Sets the pin of all published bests of a task. Before a pin is set, only one may be published.
 absl::Status SetPin(Connection& connection, const TaskKey& task, const Pin& pin) {
   HONE_ASSIGN_OR_RETURN(
       Statement set,

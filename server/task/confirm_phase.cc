@@ -14,8 +14,8 @@ constexpr double kConfirmConfidence = 0.95;  // of the intervals for comparing f
 // An incumbent that wins is published again if it is faster than its record by this share; the
 // machine was probably disturbed when the record was measured.
 constexpr double kOutgrown = 0.05;
-// A round of a finalist on a disturbed machine is measured again after a while, at most this many
-// times. Each wait is twice as long as the one before. After that, the round counts.
+// The rounds of a finalist on a disturbed machine are measured again after a while, at most this
+// often in all. Each wait is twice as long as the one before. After that, disturbed rounds count.
 constexpr int kNoisyRounds = 3;
 constexpr absl::Duration kCalmDown = absl::Seconds(1);
 // If other jobs publish this many bests during the confirmation, the job keeps the last of these.
@@ -183,7 +183,7 @@ void ConfirmPhase::ReportOwn() {
   std::optional<record::Record> best;
   const auto consider = [&](int index) {
     const Finalist& finalist = finalists_.list[index];
-    if (!finalist.is_own || finalist.last.result.latency_ns <= 0) return;
+    if (!finalist.is_own || finalist.is_wrong || finalist.last.result.latency_ns <= 0) return;
     record::Record record = finalist.last;
     record.result = confirmation_->Combined(index);
     if (!best || record::SteadyLatencyNs(record.result) < record::SteadyLatencyNs(best->result)) {
@@ -194,6 +194,7 @@ void ConfirmPhase::ReportOwn() {
   if (!best) {
     for (size_t i = 0; i < finalists_.list.size(); ++i) consider(static_cast<int>(i));
   }
+  job_.state().own_best.reset();
   if (best) job_.state().own_best = task_.MakeBest(*best);
 }
 
@@ -325,7 +326,10 @@ void ConfirmPhase::Discard(int index, const SpotCheck& check) {
                               absl::StrCat("another worker found its result wrong: ", why));
   task_.Quarantine(finalists_.list[index].candidate, finalists_.list[index].last.id,
                    absl::StrCat("another worker disagrees: ", why));
+  finalists_.list[index].is_wrong = true;
   std::erase(ranking_, index);
+  if (conflicts_ == 0) ReportOwn();
+  if (ranking_.empty()) job_.state().own_best.reset();
   artifact_deadline_ = job_.Steady() + job_.options().artifact_limit;
   if (!ranking_.empty()) return Publish();
   job_.End(JobState::kFailed, absl::FailedPreconditionError(
@@ -346,8 +350,8 @@ void ConfirmPhase::PublishFinalist(int index) {
   record.quarantined = false;
   record.quarantine_reason.clear();
   record.created_unix_ms = absl::ToUnixMillis(job_.Now());
-  auto published = [this, index,
-                    self = job_.shared_from_this()](absl::StatusOr<record::Record> stored) {
+  const auto self = job_.shared_from_this();
+  auto published = [this, index, self](absl::StatusOr<record::Record> stored) {
     self->Post([this, index, stored = std::move(stored)] { OnPublished(index, stored); });
   };
   const int64_t incumbent = finalists_.incumbent_record ? finalists_.incumbent_record->id : 0;
@@ -356,9 +360,10 @@ void ConfirmPhase::PublishFinalist(int index) {
   store->PutText(finalist.candidate.space_digest, finalist.space, [](absl::Status) {});
   store->PutArtifact(finalist.artifact_digest, *bytes, [](absl::Status) {});
   store->Append(std::move(record), job_.Fence(),
-                [store, published, incumbent,
+                [this, index, self, store, published, incumbent,
                  fence = job_.Fence()](absl::StatusOr<record::Record> stored) mutable {
                   if (!stored.ok()) return published(std::move(stored));
+                  self->Post([this, index, record = *stored] { OnStored(index, record); });
                   const int64_t id = stored->id;
                   store->PublishBest(
                       id, incumbent, fence,
@@ -367,6 +372,12 @@ void ConfirmPhase::PublishFinalist(int index) {
                         published(std::move(stored));
                       });
                 });
+}
+
+void ConfirmPhase::OnStored(int index, const record::Record& record) {
+  if (job_.state().state != JobState::kConfirming || !finalists_.list[index].is_own) return;
+  // The record with the results of all rounds, which hone pin can publish if this job must not.
+  job_.state().own_best = task_.MakeBest(record);
 }
 
 void ConfirmPhase::OnPublished(int index, const absl::StatusOr<record::Record>& record) {

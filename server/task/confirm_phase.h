@@ -59,6 +59,7 @@ class ConfirmPhase {
   // Drops a finalist that other workers rejected.
   void Discard(int index, const SpotCheck& check);
   void PublishFinalist(int index);
+  void OnStored(int index, const record::Record& record);
   void OnPublished(int index, const absl::StatusOr<record::Record>& record);
   // Measures the winner against a best that was published since the incumbent was looked up.
   void ConfirmAgain(int winner, const absl::Status& conflict);

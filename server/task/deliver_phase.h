@@ -11,19 +11,24 @@
 namespace hone::task {
 
 // The end of an unpublished job: its fastest candidate is the result as it was screened, and its
-// artifact is fetched from the worker. Belongs to the job's strand.
+// artifact is fetched from the worker. If that worker is gone, the candidate is built again.
+// Belongs to the job's strand.
 class DeliverPhase {
  public:
   DeliverPhase(JobActor& job, JobTask& task) : job_(job), task_(task) {}
 
   void Begin(std::vector<Screened> screened);
-  // Time has passed: ends the job once the artifact is here.
+  // Time has passed: after Begin, ends the job once the artifact is here.
   void Tick();
 
  private:
+  // Builds and measures the candidate again, for a kernel that no worker has any more.
+  void Rebuild();
+
   JobActor& job_;
   JobTask& task_;
   Screened best_;
+  bool rebuilt_ = false;
   absl::Time deadline_ = absl::InfiniteFuture();
 };
 

@@ -93,14 +93,19 @@ class Chooser {
 }  // namespace
 
 absl::Status NothingRan(const JobSnapshot& state) {
-  if (state.outcomes.empty()) {
+  std::map<record::Outcome, int64_t> outcomes = state.outcomes;
+  // The default schedule is not a trial, but it may have been the only one that was measured.
+  if (outcomes.empty() && state.default_schedule) {
+    ++outcomes[state.default_schedule->record.result.outcome];
+  }
+  if (outcomes.empty()) {
     return absl::FailedPreconditionError(
         "nothing was measured before the job had to stop: no worker of its target was free in "
         "time");
   }
   return absl::FailedPreconditionError(
       absl::StrCat("no candidate ran successfully: ",
-                   absl::StrJoin(state.outcomes, ", ",
+                   absl::StrJoin(outcomes, ", ",
                                  [](std::string* text, const auto& outcome) {
                                    absl::StrAppend(text, record::OutcomeName(outcome.first), " ",
                                                    outcome.second);

@@ -35,6 +35,7 @@ struct Finalist {
   bool rebuilt = false;
   std::string stored_program;  // revalidation: digest of the measured program
   int noisy_rounds = 0;        // number of rounds measured again
+  bool is_wrong = false;       // another worker disagrees with its results
   record::Record last;         // of the last round
 };
 

@@ -114,7 +114,8 @@ void Job::OnTick() {
   if (searching) {
     search_.Tick();
   } else {
-    spec().unpublished ? deliver_.Tick() : confirm_.Tick();
+    const bool delivers = spec().unpublished && spec().revalidate == 0;
+    delivers ? deliver_.Tick() : confirm_.Tick();
   }
   if (!HasEnded() && SaveIsDue()) Save();
   if (ShowIsDue()) ShowState();

@@ -218,6 +218,7 @@ void MemoryStore::Withdraw(int64_t id) {
 
 absl::Status MemoryStore::CheckPublishable(const record::Record& record) const {
   const bool publishable = record.policy.name == "confirm" && !record.quarantined &&
+                           record.result.outcome == record::Outcome::kOk &&
                            artifacts_.contains(record.result.artifact_digest) &&
                            texts_.contains(record.candidate.space_digest) &&
                            texts_.contains(record.workload_digest);
@@ -290,7 +291,9 @@ void MemoryStore::UnpinBest(const TaskKey& task, Done done) {
 absl::StatusOr<std::vector<BestRow>> MemoryStore::PinnedBests() {
   absl::MutexLock lock(&mutex_);
   std::vector<BestRow> rows;
-  for (const auto& [id, pin] : pins_) rows.push_back(MakeRow(id));
+  for (const int64_t id : published_) {
+    if (pins_.contains(id)) rows.push_back(MakeRow(id));
+  }
   return rows;
 }
 

@@ -58,10 +58,12 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
                                    "trials_per_min", "best", "own_best", "default", "disturbed",
                                    "peak_gflops", "job", "state"));
   EXPECT_EQ(run["state"], "done");
-  EXPECT_THAT(KeysOf(run["best"]), UnorderedElementsAre("latency_ns", "gflops", "trace",
-                                                        "confirmed", "job", "measured_unix_ms"));
+  EXPECT_THAT(KeysOf(run["best"]),
+              UnorderedElementsAre("latency_ns", "gflops", "trace", "confirmed", "job",
+                                   "measured_unix_ms", "pinned", "record"));
   EXPECT_EQ(run["best"]["job"], run["job"]);
   EXPECT_EQ(run["own_best"]["latency_ns"], run["best"]["latency_ns"]);
+  EXPECT_EQ(run["own_best"]["record"], run["best"]["record"]);
   EXPECT_EQ(run["best"]["confirmed"], true);
   EXPECT_THAT(KeysOf(run["default"]), UnorderedElementsAre("latency_ns", "gflops"));
   EXPECT_EQ(run["trials"], 24);

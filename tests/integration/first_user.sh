@@ -194,6 +194,30 @@ run 0 "$hone" best --nearest matmul m=80 n=96 k=40 --json
 run 0 "$hone" revalidate $matmul --json
 run 0 "$hone" best $matmul
 
+step "16: pins, kernels for programs, and forgetting"
+run 0 "$hone" pin $matmul
+run 0 "$hone" tune $matmul --trials 4 --seed 7 --json
+is "$(json 'it["best"]["pinned"] is not None')" True
+run 0 "$hone" pin
+says "matmul"
+run 0 "$hone" pin $matmul --remove
+run 3 "$hone" pin $matmul --remove
+run 0 "$hone" export $matmul -o kernels
+python3 - "$(dirname "$bin")/lib/libhone_lookup.so" "$matmul" <<'P' || fail "the library does not find the kernel"
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+folder, kernel = ctypes.c_void_p(), ctypes.c_void_p()
+assert library.hone_lookup_open(b"kernels", ctypes.byref(folder)) == 0
+words = sys.argv[2].split()
+for spelling in (words, words[:1] + words[:0:-1]):
+    text = " ".join(spelling).encode()
+    assert library.hone_lookup_find(folder, text, ctypes.c_double(0), ctypes.byref(kernel)) == 0, text
+assert library.hone_lookup_find(folder, b"matmul m=7 n=7 k=7", ctypes.c_double(0), ctypes.byref(kernel)) == 1
+P
+run 0 "$hone" forget $matmul
+run 3 "$hone" best $matmul
+run 3 "$hone" forget $matmul
+
 step "7: run computes without publishing"
 python3 - <<'P'
 import struct

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 constexpr char kIndex[] =
     "hone kernels 1\n"
-    "operator conv2d s=1 kh=@k kw=@k dtype=f32 acc=@dtype\n"
+    "operator conv2d -k -s=1 -p=0 kh=@k kw=@k sh=@s sw=@s ph=@p pw=@p dtype=f32 acc=@dtype\n"
     "kernel 0123456789abcdef\n"
     "name matmul acc=f32 dtype=f32 k=32 m=64 n=48\n"
     "name mine\n"
@@ -75,10 +75,11 @@ TEST(KernelIndexTest, AnotherVersionIsNamed) {
 }
 
 TEST(KernelIndexTest, MalformedLinesAreRefused) {
-  for (const char* line : {"kernel ../0123456789abc", "kernel /bin/sh", "kernel", "kernel 0123",
-                           "unknown 1", "", "operator matmul dtype", "workload 0123", "target key",
-                           "measured 0 1", "measured nan 1 1", "measured 0 -1 1", "measured 0 1x 1",
-                           "input A f32", "input A f32 x", "input A f32 4 99999999999999999999"}) {
+  for (const char* line :
+       {"kernel ../0123456789abc", "kernel /bin/sh", "kernel", "kernel 0123", "unknown 1", "",
+        "operator matmul dtype", "operator matmul -", "operator matmul -=1", "operator matmul -k=",
+        "workload 0123", "target key", "measured 0 1", "measured nan 1 1", "measured 0 -1 1",
+        "measured 0 1x 1", "input A f32", "input A f32 x", "input A f32 4 99999999999999999999"}) {
     EXPECT_THAT(ErrorOf(Whole(absl::StrCat(kIndex, line, "\n"))), HasSubstr("line 12")) << line;
   }
   EXPECT_THAT(ErrorOf(Whole("hone kernels 1\nname x\n")), HasSubstr("line 2 is malformed"));
@@ -91,15 +92,36 @@ TEST(KernelIndexTest, AllSpellingsOfWordsHaveOneForm) {
   std::string error;
   ASSERT_TRUE(Parse(Whole(kIndex), index, error)) << error;
   const auto canonical = [&](const char* words) { return Canonical(words, index.defaults); };
-  EXPECT_EQ(canonical("conv2d n=1 k=3"), "conv2d acc=f32 dtype=f32 k=3 kh=3 kw=3 n=1 s=1");
-  EXPECT_EQ(canonical("  conv2d k=3\ts=1 kw=3 n=1 acc=f32\n"), canonical("conv2d n=1 k=3"));
-  EXPECT_EQ(canonical("conv2d kh=3 kw=5"), "conv2d acc=f32 dtype=f32 kh=3 kw=5 s=1");
-  EXPECT_EQ(canonical("conv2d k=3 dtype=f16"), "conv2d acc=f16 dtype=f16 k=3 kh=3 kw=3 s=1");
+  const std::string form =
+      "conv2d acc=f32 dtype=f32 kh=3 kw=3 n=1 ph=1 pw=1 sh=1 sw=1";  // keys that decide, sorted
+  for (const char* words :
+       {"conv2d n=1 k=3 p=1", "  conv2d k=3\ts=1 p=1 kw=3 n=1 acc=f32\n",
+        "conv2d n=1 kh=3 kw=3 p=1", "conv2d n=1 kh=3 kw=3 ph=1 pw=1",
+        "conv2d n=1 k=5 p=7 kh=3 kw=3 ph=1 pw=1", "conv2d n=01 k=003 s=+1 p=1 pw=1"}) {
+    EXPECT_EQ(canonical(words), form) << words;
+  }
+  EXPECT_EQ(canonical("conv2d kh=3 kw=5 s=2 pw=00"),
+            "conv2d acc=f32 dtype=f32 kh=3 kw=5 ph=0 pw=0 sh=2 sw=2");
+  EXPECT_EQ(canonical("conv2d k=3 sh=10 sw=100 dtype=f16 p=-0"),
+            "conv2d acc=f16 dtype=f16 kh=3 kw=3 ph=0 pw=0 sh=10 sw=100");
+  EXPECT_EQ(canonical("conv2d k=3 n=-1 ci=+ co=0x10"),
+            "conv2d acc=f32 ci=+ co=0x10 dtype=f32 kh=3 kw=3 n=-1 ph=0 pw=0 sh=1 sw=1");
   EXPECT_EQ(canonical("unknown b=1 a=2"), "unknown a=2 b=1");
   EXPECT_EQ(canonical("conv2d"), "conv2d") << "a name";
+  EXPECT_EQ(canonical(" 007 "), "007") << "a name";
   for (const char* wrong : {"", "  ", "conv2d k", "conv2d =1", "conv2d k=", "conv2d k=1 k=1"}) {
     EXPECT_EQ(canonical(wrong), "") << wrong;
   }
+}
+
+TEST(KernelIndexTest, AFileThatCannotBeReadIsAnError) {
+  std::string content;
+  EXPECT_FALSE(ReadFile("/nowhere", content));
+  EXPECT_FALSE(ReadFile("/proc/self", content));
+  // Opens like any file; the first page of a process is not mapped, so that reading it fails.
+  EXPECT_FALSE(ReadFile("/proc/self/mem", content));
+  EXPECT_TRUE(ReadFile("/proc/self/stat", content));
+  EXPECT_FALSE(content.empty());
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 // The library against folders with handwritten kernels.
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <set>
 #include <string>
 #include <thread>
@@ -141,6 +143,53 @@ TEST_F(LookupTest, FindsAKernelByEverySpellingOfItsWorkload) {
   EXPECT_THAT(hone_lookup_error(), HasSubstr("not aligned to 64 bytes"));
 }
 
+// Words of one workload with a window; none if the operator has no window of several dimensions.
+std::vector<std::string> SpellingsOfAWindow(const op::OperatorInfo& info) {
+  std::string extents = info.name, own;
+  const auto has = [&](const std::string& name) {
+    return std::any_of(info.keys.begin(), info.keys.end(),
+                       [&](const op::KeyInfo& key) { return key.name == name; });
+  };
+  for (const op::KeyInfo& key : info.keys) {
+    if (key.Required() && key.name != "k") absl::StrAppend(&extents, " ", key.name, "=8");
+  }
+  for (const char dimension : std::string("dhw")) {
+    const std::string d(1, dimension);
+    if (has("k" + d)) absl::StrAppend(&own, " k", d, "=3 s", d, "=2 p", d, "=1");
+  }
+  if (own.empty()) return {};
+  return {extents + " k=3 s=2 p=1", extents + own, extents + " k=5 s=7 p=0" + own,
+          extents + " k=03 s=+2 p=1 sw=2"};
+}
+
+TEST_F(LookupTest, EqualWorkloadsOfEveryOperatorWithAWindowAreFoundByAllTheirWords) {
+  int windows = 0;
+  for (const op::OperatorInfo& info : op::Operators()) {
+    const std::vector<std::string> spellings = SpellingsOfAWindow(info);
+    if (spellings.empty()) continue;
+    ++windows;
+    for (const std::string& exported : spellings) {
+      std::filesystem::remove_all(folder());
+      const client::FolderKernel kernel = MakeKernel(exported, Behaviour("good"));
+      Export({kernel});
+      ASSERT_EQ(Open(), HONE_LOOKUP_OK) << hone_lookup_error();
+      for (const std::string& words : spellings) {
+        EXPECT_EQ(MakeKernel(words, "").workload.StructuralDigest(),
+                  kernel.workload.StructuralDigest());
+        EXPECT_EQ(hone_lookup_find(lookup_, words.c_str(), 0, &kernel_), HONE_LOOKUP_OK)
+            << exported << ": " << hone_lookup_error();
+      }
+    }
+  }
+  EXPECT_GE(windows, 5);
+}
+
+TEST_F(LookupTest, AKeyThatIsAlsoAnExtentDistinguishesWorkloads) {
+  Export({MakeKernel("mlp m=8 k=16 h=32 n=16", Behaviour("good"))});
+  EXPECT_EQ(Find("mlp m=8 k=16 h=32"), HONE_LOOKUP_OK) << hone_lookup_error();
+  EXPECT_EQ(Find("mlp m=8 k=32 h=32 n=16"), HONE_LOOKUP_NOT_FOUND);
+}
+
 TEST_F(LookupTest, ManyThreadsFindOneKernel) {
   Export({MakeKernel(kMatmul, Behaviour("good"))});
   ASSERT_EQ(Open(), HONE_LOOKUP_OK) << hone_lookup_error();
@@ -166,6 +215,17 @@ TEST_F(LookupTest, AMissingKernelIsNotFound) {
   EXPECT_THAT(hone_lookup_error(),
               AllOf(HasSubstr("hone export matmul m=64 n=48 k=33 -o"), HasSubstr(folder())));
   EXPECT_EQ(Find("matmul m=64 n=48 k=32 dtype=f64"), HONE_LOOKUP_NOT_FOUND);
+  for (const char* name : {"relu", " relu "}) {
+    EXPECT_EQ(Find(name), HONE_LOOKUP_NOT_FOUND);
+    EXPECT_EQ(hone_lookup_error(),
+              absl::StrCat(folder(), " has no kernel with the name relu; give one this name with: ",
+                           "hone export OP key=value... --name relu -o ", folder()));
+  }
+  const std::string digest(32, 'a');
+  EXPECT_EQ(Find(digest), HONE_LOOKUP_NOT_FOUND);
+  EXPECT_EQ(hone_lookup_error(),
+            absl::StrCat(folder(), " has no kernel for the workload with the digest ", digest,
+                         "; add one with: hone export OP key=value... -o ", folder()));
   EXPECT_EQ(Find("matmul 64 48 32"), HONE_LOOKUP_INVALID_ARGUMENT);
   EXPECT_THAT(hone_lookup_error(), HasSubstr("'matmul 64 48 32' is not a workload"));
   EXPECT_EQ(hone_lookup_find(lookup_, nullptr, 0, &kernel_), HONE_LOOKUP_INVALID_ARGUMENT);
@@ -219,6 +279,8 @@ TEST_F(LookupTest, OnlyAKernelWithinTheToleranceIsFound) {
   EXPECT_EQ(kernel_->tolerance, 0);
   ASSERT_EQ(Find(kMatmul, 0.5), HONE_LOOKUP_OK);
   EXPECT_EQ(kernel_->tolerance, 0.01);
+  EXPECT_EQ(Find(kMatmul, std::numeric_limits<double>::quiet_NaN()), HONE_LOOKUP_NOT_FOUND);
+  EXPECT_THAT(kernel_, IsNull());
 }
 
 TEST_F(LookupTest, ABadFolderIsAnError) {
@@ -237,8 +299,43 @@ TEST_F(LookupTest, ABadFolderIsAnError) {
     EXPECT_EQ(committed.code(), absl::StatusCode::kFailedPrecondition) << committed;
   }
   std::filesystem::remove(path);
+  std::filesystem::create_symlink("/proc/self/mem", path);  // reading it fails
+  EXPECT_EQ(Open(), HONE_LOOKUP_BAD_FOLDER);
+  std::filesystem::remove(path);
   std::filesystem::create_directory(path);
   EXPECT_EQ(Open(), HONE_LOOKUP_BAD_FOLDER);
+  EXPECT_EQ(hone_lookup_open("", &lookup_), HONE_LOOKUP_INVALID_ARGUMENT);
+  EXPECT_THAT(lookup_, IsNull());
+  EXPECT_THAT(hone_lookup_error(), HasSubstr("empty path"));
+}
+
+TEST_F(LookupTest, ARelativeFolderStaysTheSameWhenTheCurrentFolderChanges) {
+  Export({MakeKernel(kMatmul, Behaviour("good"))});
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(temporary_.path());
+  const hone_lookup_status opened = hone_lookup_open("kernels", &lookup_);
+  std::filesystem::current_path(before);
+  ASSERT_EQ(opened, HONE_LOOKUP_OK) << hone_lookup_error();
+  EXPECT_EQ(hone_lookup_find(lookup_, kMatmul, 0, &kernel_), HONE_LOOKUP_OK) << hone_lookup_error();
+}
+
+TEST_F(LookupTest, ARelativeFolderNeedsACurrentFolder) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  const std::string gone = temporary_ / "gone";
+  std::filesystem::create_directory(gone);
+  std::filesystem::current_path(gone);
+  std::filesystem::remove(gone);
+  EXPECT_EQ(hone_lookup_open("kernels", &lookup_), HONE_LOOKUP_BAD_FOLDER);
+  EXPECT_THAT(hone_lookup_error(), HasSubstr("kernels"));
+  std::filesystem::current_path(before);
+}
+
+TEST_F(LookupTest, NoFunctionThrows) {
+  static_assert(noexcept(hone_lookup_open(nullptr, nullptr)));
+  static_assert(noexcept(hone_lookup_find(nullptr, nullptr, 0, nullptr)));
+  static_assert(noexcept(hone_lookup_call(nullptr, nullptr)));
+  static_assert(noexcept(hone_lookup_close(nullptr)));
+  static_assert(noexcept(hone_lookup_error()));
 }
 
 TEST_F(LookupTest, ABadKernelIsAnError) {
@@ -271,6 +368,14 @@ TEST_F(LookupTest, ALaterExportReplacesTheKernelAndKeepsItsNames) {
   Export({other});
   ASSERT_EQ(Find("mine"), HONE_LOOKUP_OK) << hone_lookup_error();
   EXPECT_EQ(kernel_->workload, other.workload.StructuralDigest().ToHex());
+  EXPECT_EQ(Find(kMatmul), HONE_LOOKUP_OK) << hone_lookup_error();
+}
+
+TEST_F(LookupTest, ANameThatCannotBeFoundIsLeftOut) {
+  client::FolderKernel kernel = MakeKernel(kMatmul, Behaviour("good"));
+  kernel.names.push_back("matmul m=64 n=48 k= 32");
+  kernel.names.push_back("");
+  Export({kernel});
   EXPECT_EQ(Find(kMatmul), HONE_LOOKUP_OK) << hone_lookup_error();
 }
 

@@ -121,6 +121,21 @@ TEST(InterpretElementTest, BoundedFunctionsOfLargeValuesHaveSmallBounds) {
   }
 }
 
+// A value without a bound has a root without one, and a positive number may be rounded to 0.
+TEST(InterpretElementTest, RootsAndRoundingsDoNotHideUnboundedErrors) {
+  const Workload workload = Parse(
+      "input A: f32[2]\nD[i: 1] = (A[0] + 1e9) - A[1] + 3.0\n"
+      "output R[i: 1] = rsqrt(abs(1.0 / D[i]) + 0.5)\n"
+      "output S[i: 1] = sqrt(abs(1.0 / D[i]))\n"
+      "output F[i: 1] = 1.0 / f32(f16(abs(D[i]) + 1e-8))\n");
+  const std::vector<BufferId> outputs = workload.Outputs();
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    const ElementValue element =
+        InterpretElement(workload, outputs[o], {0}, [](BufferId, int64_t at) { return at * 1e9; });
+    EXPECT_EQ(std::isfinite(element.magnitude + element.rounding), o < 1) << o;
+  }
+}
+
 // A divisor or operand of a root that is certainly positive bounds the result, however large its
 // error is.
 TEST(InterpretElementTest, PositiveLimitsBoundQuotientsAndRoots) {

@@ -279,6 +279,9 @@ TEST_F(TuningServiceTest, RevalidationConfirmsStoredCandidates) {
   request.set_revalidate(2);
   request.set_space("1,2,3");
   EXPECT_THAT(Create(request).error_message(), HasSubstr("space"));
+  request.clear_space();
+  request.set_unpublished(true);
+  EXPECT_THAT(Create(request).error_message(), HasSubstr("unpublished"));
 }
 
 TEST_F(TuningServiceTest, MissingJobIsNotFound) {

@@ -33,7 +33,7 @@ std::string Plan(const std::string& sql) {
   return plan;
 }
 
-TEST(QueryPlan, BestOfAnyPolicyUsesACoveringIndex) {
+TEST(QueryPlan, BestOfAnyPolicyNeedsNoSorting) {
   EXPECT_THAT(Plan(LookupBestSql(true)),
               AllOf(HasSubstr("SEARCH b USING INDEX best_lookup"
                               " (workload=? AND target=? AND tolerance=?)\n"),

@@ -166,6 +166,7 @@ TEST_F(SpotCheckTest, WrongResultIsNotPublishedAndFlagsTheClaimant) {
   auto job = RunWith({&second});
   EXPECT_EQ(job->state, JobState::kFailed);
   EXPECT_THAT(job->error, HasSubstr("element 7"));
+  EXPECT_FALSE(job->own_best.has_value()) << "another worker found every finalist wrong";
   EXPECT_GE(job->quarantined, 1);
   EXPECT_THAT(FlagOf("device"), HasSubstr("wrong_output"));
   EXPECT_FALSE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());

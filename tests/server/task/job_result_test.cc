@@ -123,6 +123,21 @@ TEST_F(JobResultTest, AnUnpublishedJobEndsWithItsBestAndItsArtifact) {
   for (const fleet::LeaseGrant& lease : device.seen) EXPECT_FALSE(IsConfirmation(lease));
 }
 
+TEST_F(JobResultTest, AnUnpublishedJobBuildsALostKernelAgain) {
+  device.uploads = false;
+  JobSpec spec = Spec(1);
+  spec.unpublished = true;
+  const std::string id = Create(spec);
+  for (int i = 0; i < 1000 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  const size_t searched = device.seen.size();
+  for (int i = 0; i < 1000 && device.seen.size() == searched; ++i) Step();
+  EXPECT_TRUE(device.seen.back().build);
+  device.uploads = true;
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_TRUE(artifacts->Has(job->best->record.result.artifact_digest));
+}
+
 TEST_F(JobResultTest, AnUnpublishedJobFailsIfItsArtifactDoesNotArrive) {
   device.uploads = false;
   JobSpec spec = Spec(1);
