@@ -73,11 +73,23 @@ Value* MemoryEmitter::NewBasePointer(ir::BufferId buffer) {
 Value* MemoryEmitter::Address(ir::BufferId buffer, const Split& split) {
   llvm::Type* type = f_.convert.MemoryType(f_.state.program.buffers[buffer].dtype);
   Value* base = BasePointer(buffer);
+  const bool inside = IsInside(buffer, split);
   // One pointer per stream: the runtime part moves it, and constants become displacements.
   if (Value* runtime = index_.RuntimeValue(split.runtime)) {
-    base = f_.b.CreateInBoundsGEP(type, base, runtime);
+    base =
+        inside ? f_.b.CreateInBoundsGEP(type, base, runtime) : f_.b.CreateGEP(type, base, runtime);
   }
-  return split.constant == 0 ? base : f_.b.CreateConstInBoundsGEP1_64(type, base, split.constant);
+  if (split.constant == 0) return base;
+  return inside ? f_.b.CreateConstInBoundsGEP1_64(type, base, split.constant)
+                : f_.b.CreateConstGEP1_64(type, base, split.constant);
+}
+
+bool MemoryEmitter::IsInside(ir::BufferId buffer, const Split& split) const {
+  const lower::LoweredProgram& program = f_.state.program;
+  const ir::Range runtime = program.atoms.RangeOf(split.runtime);
+  const int64_t elements = program.storage[buffer].elements;
+  return runtime.min >= 0 && runtime.max <= elements && runtime.min + split.constant >= 0 &&
+         runtime.max + split.constant <= elements;
 }
 
 absl::StatusOr<llvm::AllocaInst*> MemoryEmitter::RegisterSlot(ir::BufferId buffer,
@@ -96,16 +108,15 @@ absl::StatusOr<llvm::AllocaInst*> MemoryEmitter::RegisterSlot(ir::BufferId buffe
 
 Value* MemoryEmitter::LanePointers(ir::BufferId buffer, const Index& offset, const Split& split) {
   llvm::Type* scalar = f_.convert.MemoryType(f_.state.program.buffers[buffer].dtype);
-  if (split.irregular)
-    return f_.b.CreateInBoundsGEP(scalar, BasePointer(buffer), index_.Vector(offset));
+  // Lanes under a mask may be outside.
+  if (split.irregular) return f_.b.CreateGEP(scalar, BasePointer(buffer), index_.Vector(offset));
   // One base and constant distances, which fit into 32 bits and need no address registers.
   std::vector<llvm::Constant*> distances;
   const bool narrow = std::abs(split.lane) * f_.lanes < (int64_t{1} << 30);
   llvm::Type* integer = narrow ? f_.b.getInt32Ty() : f_.b.getInt64Ty();
   for (int64_t lane = 0; lane < f_.lanes; ++lane)
     distances.push_back(llvm::ConstantInt::get(integer, lane * split.lane, true));
-  return f_.b.CreateInBoundsGEP(scalar, Address(buffer, split),
-                                llvm::ConstantVector::get(distances));
+  return f_.b.CreateGEP(scalar, Address(buffer, split), llvm::ConstantVector::get(distances));
 }
 
 // Reads whole vectors between the elements of the first and the last lane, and nothing beyond.
