@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "client/lookup/cpu_features.h"
 #include "client/lookup/kernel_index.h"
 #include "common/target/kernel_library.h"
 
@@ -68,7 +67,7 @@ class FolderKernel : public hone_lookup_kernel {
 
  private:
   hone_lookup_status LoadOnce() {
-    if (entry_.arch != kArch || !ThisCpuHas(entry_.features)) return Unsupported();
+    if (entry_.arch != kArch) return Unsupported();
     const std::string path = SharedObjectPath(folder_, entry_.checksum);
     std::string bytes;
     if (!ReadFile(path, bytes)) return Bad("cannot read " + path);

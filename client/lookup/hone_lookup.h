@@ -87,7 +87,7 @@ typedef struct hone_lookup_kernel {
  * INVALID_ARGUMENT (a null pointer or an empty path): *lookup is set to null. */
 hone_lookup_status hone_lookup_open(const char* folder, hone_lookup** lookup) HONE_LOOKUP_NOEXCEPT;
 
-/* Finds the best kernel of a workload for this CPU. `workload` is one of
+/* Finds the best kernel of a workload that this CPU can run. `workload` is one of
  *   - an operator with its keys in any order, as on the command line of hone; keys with default
  *     values may be left out: "conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1";
  *   - the name that a kernel was given with `hone export --name`;
@@ -96,10 +96,6 @@ hone_lookup_status hone_lookup_open(const char* folder, hone_lookup** lookup) HO
  *   - the digest of a workload, 32 hex digits.
  * Kernels are considered if they were tuned with at most this tolerance; 0 finds the strict ones
  * only. A kernel for more CPU features is better than one for fewer; then the latency decides.
- *
- * On x86-64, a kernel checks that the CPU has every instruction that it uses. On AArch64, only the
- * CPU features of the kernel's target are compared with the CPU. A kernel may use others if the
- * target names a CPU that has them, such as SVE of neoverse-v1.
  *
  * The first call that finds a kernel loads it, which takes about a millisecond. Further calls take
  * about a microsecond. NOT_FOUND, UNSUPPORTED_CPU, BAD_KERNEL, INVALID_ARGUMENT (a null pointer or

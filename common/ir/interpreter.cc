@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/ir/arithmetic.h"
+#include "common/ir/evaluate.h"
 #include "common/ir/expr_printer.h"
 
 namespace hone::ir {
@@ -97,26 +98,17 @@ class Machine {
                      program_.buffers[buffer].name, " is read before it is written"));
   }
 
+  absl::StatusOr<Scalar> Read(const Expr& load) const {
+    const IndexList& indices = program_.pool.IndicesOf(load);
+    HONE_ASSIGN_OR_RETURN(const int64_t offset, Offset(load.buffer, indices));
+    const Memory& memory = memory_[load.buffer];
+    if (!memory.IsWritten(offset)) return Unwritten(load.buffer, indices);
+    return memory.Read(offset);
+  }
+
   absl::StatusOr<Scalar> Evaluate(ExprId id) const {
-    const Expr& expr = program_.pool[id];
-    if (expr.op == Op::kConst) return expr.value;
-    if (expr.op == Op::kIndex) {
-      return Scalar(program_.atoms.Evaluate(program_.pool.IndicesOf(expr)[0], vars_));
-    }
-    if (expr.op == Op::kLoad) {
-      const IndexList& indices = program_.pool.IndicesOf(expr);
-      HONE_ASSIGN_OR_RETURN(const int64_t offset, Offset(expr.buffer, indices));
-      const Memory& memory = memory_[expr.buffer];
-      if (!memory.IsWritten(offset)) return Unwritten(expr.buffer, indices);
-      return memory.Read(offset);
-    }
-    HONE_ASSIGN_OR_RETURN(const Scalar a, Evaluate(expr.a));
-    if (expr.op == Op::kSelect) return Evaluate(a.IsTrue() ? expr.b : expr.c);
-    Scalar b;
-    if (expr.b != kNoExpr) {
-      HONE_ASSIGN_OR_RETURN(b, Evaluate(expr.b));
-    }
-    return EvaluateOp(expr.op, expr.dtype, a, b);
+    return ir::Evaluate(program_.pool, program_.atoms, vars_, id,
+                        [this](const Expr& load) { return Read(load); });
   }
 
   absl::Status RunBlock(NodeId id) {

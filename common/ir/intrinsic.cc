@@ -32,20 +32,13 @@ constexpr char kUdot[] =
     "output C[j: 4] = sum(k: 4) i32(A[k]) * i32(B[j, k])\n";
 
 constexpr Intrinsic kIntrinsics[] = {
-    {1, "vnni_16x4", kVnni16, "x86_64", "avx512vnni", Shape::kDot, "llvm.x86.avx512.vpdpbusd.512",
-     DType::kI32},
-    {2, "vnni_8x4", kVnni8, "x86_64", "avx512vnni", Shape::kDot, "llvm.x86.avx512.vpdpbusd.256",
-     DType::kI32},
-    {3, "bf16dot_16x2", kBf16, "x86_64", "avx512bf16", Shape::kDot,
-     "llvm.x86.avx512bf16.dpbf16ps.512", DType::kBF16},
-    {4, "amx_u8i8_16x16x64", kAmxInt8, "x86_64", "amx-int8", Shape::kTile,
-     "llvm.x86.tdpbusd.internal", DType::kI32},
-    {5, "amx_bf16_16x16x32", kAmxBf16, "x86_64", "amx-bf16", Shape::kTile,
-     "llvm.x86.tdpbf16ps.internal", DType::kF32},
-    {6, "sdot_4x4", kSdot, "aarch64", "dotprod", Shape::kDot, "llvm.aarch64.neon.sdot.v4i32.v16i8",
-     DType::kI8},
-    {7, "udot_4x4", kUdot, "aarch64", "dotprod", Shape::kDot, "llvm.aarch64.neon.udot.v4i32.v16i8",
-     DType::kI8},
+    {1, "vnni_16x4", kVnni16, "x86_64", "avx512vnni", Shape::kDot},
+    {2, "vnni_8x4", kVnni8, "x86_64", "avx512vnni", Shape::kDot},
+    {3, "bf16dot_16x2", kBf16, "x86_64", "avx512bf16", Shape::kDot},
+    {4, "amx_u8i8_16x16x64", kAmxInt8, "x86_64", "amx-int8", Shape::kTile},
+    {5, "amx_bf16_16x16x32", kAmxBf16, "x86_64", "amx-bf16", Shape::kTile},
+    {6, "sdot_4x4", kSdot, "aarch64", "dotprod", Shape::kDot},
+    {7, "udot_4x4", kUdot, "aarch64", "dotprod", Shape::kDot},
 };
 
 template <typename Matches>

@@ -47,7 +47,7 @@ Program Program::FromWorkload(std::shared_ptr<const Workload> workload) {
          .constant = tensor.constant});
   }
   program.nodes.reserve(64);
-  program.nodes.push_back({.kind = Node::Kind::kKernel, .name = "main"});
+  program.nodes.push_back({.kind = Node::Kind::kKernel, .name = kMainKernel});
   program.kernels.push_back(0);
   for (const Stage& stage : w.stages) {
     Block block{.name = w.tensors[stage.tensors[0]].name,

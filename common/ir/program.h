@@ -74,6 +74,10 @@ struct BlockIter {
   Index binding;  // over the variables of the enclosing loops
 };
 
+// The kernel that packs constants ahead of time, and the one that computes the rest.
+inline constexpr char kPrepackKernel[] = "prepack";
+inline constexpr char kMainKernel[] = "main";
+
 // The innermost statement: outputs[indices] = values, or outputs[indices] =
 // reducer(outputs[indices], values). Expressions, indices and guards use the iteration variables;
 // predicates use the loop variables.
@@ -116,7 +120,7 @@ struct Node {
 // ToText prints any state.
 class Program {
  public:
-  // Builds one serial nest per stage, in order, in the kernel "main". REQUIRES a validated
+  // Builds one serial nest per stage, in order, in the kernel kMainKernel. REQUIRES a validated
   // workload.
   static Program FromWorkload(std::shared_ptr<const Workload> workload);
 

@@ -12,7 +12,8 @@ using ir::Index;
 
 namespace {
 
-constexpr int64_t kMaxStackBytes = 32 << 10;  // per buffer
+constexpr int64_t kMaxStackBytes = 32 << 10;       // per buffer
+constexpr int64_t kMaxTotalStackBytes = 64 << 10;  // of all buffers; threads may have small stacks
 constexpr int64_t kMaxMemoryBytes = int64_t{1} << 40;
 
 class Assigner {
@@ -98,13 +99,14 @@ class Assigner {
     const int64_t bytes = Align(storage.elements * ir::DTypeBytes(buffer.dtype));
     if (buffer.scope == ir::Scope::kFragment) {
       storage.kind = Storage::Kind::kRegister;
-    } else if (p_.kernels.size() > 1 && uses.kernels.contains(0)) {
+    } else if (p_.kernels[0].name == ir::kPrepackKernel && uses.kernels.contains(0)) {
       storage.kind = Storage::Kind::kPacked;
       storage.offset_bytes = p_.packed_bytes;
       p_.packed_bytes += bytes;
     } else if (uses.parallels.size() == 1 && *uses.parallels.begin() != ir::kNoAtom) {
-      if (bytes <= kMaxStackBytes) {
+      if (bytes <= kMaxStackBytes && stack_bytes_ + bytes <= kMaxTotalStackBytes) {
         storage.kind = Storage::Kind::kStack;
+        stack_bytes_ += bytes;
       } else {
         storage.kind = Storage::Kind::kThread;
         storage.offset_bytes = p_.thread_stride_bytes;
@@ -155,6 +157,7 @@ class Assigner {
 
   LoweredProgram& p_;
   int64_t cores_ = 1;
+  int64_t stack_bytes_ = 0;
   std::vector<Uses> uses_;
 };
 

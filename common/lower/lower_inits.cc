@@ -28,6 +28,13 @@ class InitLowering {
                        [&](const Index& index) { return p_.atoms.DependsOn(index, var); });
   }
 
+  bool DiffersBetweenLanes(const ir::Condition& condition) const {
+    return std::any_of(loops_.begin(), loops_.end(), [&](StmtId loop) {
+      return p_.stmts[loop].loop == ir::LoopKind::kVectorized &&
+             p_.atoms.DependsOn(condition.index, p_.stmts[loop].var);
+    });
+  }
+
   // Rewrites a subtree. Nests that must precede a loop are collected and inserted when that loop is
   // reached.
   StmtId Visit(StmtId id) {
@@ -77,10 +84,14 @@ class InitLowering {
       mixed |= OccursInPlace(store, var);
     }
     if (mixed || outermost == loops_.size()) {
-      // The bindings themselves tell the first step.
+      // The bindings themselves tell the first step. It may be that of some lanes only.
       init.conditions = store.conditions;
-      StmtId first = p_.Add(std::move(init));
+      std::vector<ir::Condition> branches;
       for (const ir::Condition& condition : store.first) {
+        (DiffersBetweenLanes(condition) ? init.conditions : branches).push_back(condition);
+      }
+      StmtId first = p_.Add(std::move(init));
+      for (const ir::Condition& condition : branches) {
         first = p_.Add({.kind = Stmt::Kind::kIf, .children = {first}, .condition = condition});
       }
       return p_.Add({.kind = Stmt::Kind::kSeq, .children = {first, id}});

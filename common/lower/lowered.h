@@ -12,7 +12,7 @@
 namespace hone::lower {
 
 using StmtId = int32_t;
-inline constexpr StmtId kNoStmt = -1;
+inline constexpr StmtId kNoStmt = -1;  // does nothing
 
 // A statement of a lowered program.
 struct Stmt {
@@ -79,7 +79,7 @@ struct LoweredProgram {
   std::vector<ir::Buffer> buffers;
   std::vector<Storage> storage;  // per buffer
   std::vector<Stmt> stmts;
-  std::vector<LoweredKernel> kernels;  // "prepack" first, if present; then "main"
+  std::vector<LoweredKernel> kernels;  // ir::kPrepackKernel, if there is one; then ir::kMainKernel
   int arguments = 0;                   // workload inputs, then outputs
   int threads = 1;  // the maximum over all parallel loops; each has its own number as an annotation
   int64_t packed_bytes = 0;
@@ -96,6 +96,8 @@ struct LoweredProgram {
   }
 
   std::string ToText() const;
+  // One statement with everything inside it.
+  std::string ToText(StmtId stmt) const;
 };
 
 }  // namespace hone::lower

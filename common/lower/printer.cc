@@ -10,6 +10,11 @@ class Printer {
  public:
   explicit Printer(const LoweredProgram& program) : p_(program) {}
 
+  std::string PrintStmt(StmtId id) {
+    Print(id, 0);
+    return std::move(text_);
+  }
+
   std::string Print() {
     constexpr absl::string_view kStorage[] = {"argument", "packed",   "workspace", "thread",
                                               "stack",    "register", "unused"};
@@ -86,5 +91,6 @@ class Printer {
 }  // namespace
 
 std::string LoweredProgram::ToText() const { return Printer(*this).Print(); }
+std::string LoweredProgram::ToText(StmtId stmt) const { return Printer(*this).PrintStmt(stmt); }
 
 }  // namespace hone::lower

@@ -31,8 +31,8 @@ class KernelLibrary {
 
   // The rest REQUIRES a successful Load.
 
-  // Asks the kernel whether this CPU has every instruction that it uses. A kernel for AArch64 has
-  // no check and says yes. `buffers`: the number of its buffers.
+  // Asks the kernel whether this CPU has every instruction that it uses. `buffers`: the number of
+  // its buffers.
   bool SupportsCpu(size_t buffers) const;
   // Packs the constants and computes once, in memory that is allocated for this call. Returns the
   // kernel's status, or nullopt if there is not enough memory.

@@ -24,6 +24,7 @@ absl::Status Refuse(absl::string_view why) {
 template <typename T, typename Visitor>
 void VisitFields(T& target, Visitor visit) {
   constexpr int64_t kMaxCache = int64_t{1} << 40;
+  visit("kind", target.kind);
   visit("arch", target.arch);
   visit("triple", target.triple);
   visit("cpu", target.cpu);
@@ -61,6 +62,17 @@ absl::Status Parse(absl::string_view, absl::string_view value, std::vector<std::
   return sorted ? absl::OkStatus() : Refuse("features must be sorted, each once");
 }
 
+constexpr absl::string_view kKindNames[] = {"cpu", "cuda", "opencl"};
+
+absl::Status Parse(absl::string_view, absl::string_view value, Kind& field) {
+  const auto* const found = std::ranges::find(kKindNames, value);
+  if (found == std::end(kKindNames)) {
+    return Refuse(absl::StrCat("kind='", value, "' is not one of cpu, cuda and opencl"));
+  }
+  field = static_cast<Kind>(found - kKindNames);
+  return absl::OkStatus();
+}
+
 template <typename Integer>
 absl::Status Parse(absl::string_view word, absl::string_view value, Integer& field, int64_t min,
                    int64_t max) {
@@ -71,6 +83,14 @@ absl::Status Parse(absl::string_view word, absl::string_view value, Integer& fie
 std::string FieldText(const std::string& field) { return field; }
 std::string FieldText(const std::vector<std::string>& field) { return absl::StrJoin(field, ","); }
 std::string FieldText(int64_t field) { return absl::StrCat(field); }
+std::string FieldText(Kind field) { return std::string(KindName(field)); }
+
+// Fields that targets had from the beginning are never left out.
+template <typename Field>
+bool IsLeftOut(const Field&) {
+  return false;
+}
+bool IsLeftOut(Kind field) { return field == Kind::kCpu; }
 
 std::string InstructionSet(const Target& target) {
   for (const absl::string_view feature : {"avx512f", "avx2", "sve", "neon"}) {
@@ -80,6 +100,8 @@ std::string InstructionSet(const Target& target) {
 }
 
 }  // namespace
+
+absl::string_view KindName(Kind kind) { return kKindNames[static_cast<int>(kind)]; }
 
 bool Target::HasFeature(absl::string_view feature) const {
   return std::ranges::binary_search(features, feature,
@@ -94,7 +116,7 @@ std::string Target::Key() const {
 std::string Target::ToText() const {
   std::string text = "target";
   VisitFields(*this, [&](absl::string_view word, const auto& field, auto...) {
-    absl::StrAppend(&text, " ", word, "=", FieldText(field));
+    if (!IsLeftOut(field)) absl::StrAppend(&text, " ", word, "=", FieldText(field));
   });
   return text;
 }
@@ -119,6 +141,7 @@ absl::StatusOr<Target> Target::FromText(absl::string_view text) {
   std::vector<absl::string_view> missing;
   VisitFields(target, [&](absl::string_view word, auto& field, auto... range) {
     const auto value = values.extract(word);
+    if (value.empty() && IsLeftOut(field)) return;
     if (value.empty()) {
       missing.push_back(word);
     } else {

@@ -10,11 +10,17 @@
 
 namespace hone::target {
 
+// What a device runs: native code, or kernels of an interface for GPUs.
+enum class Kind : uint8_t { kCpu, kCuda, kOpenCl };
+// "cpu", "cuda", "opencl".
+absl::string_view KindName(Kind kind);
+
 // A device that code is generated for. Devices with the same key are interchangeable: a record of
 // one is valid for the other. A value type. The text form is one line of key=value words, e.g.
 //   target arch=x86_64 cpu=cascadelake features=avx2,avx512f,fma cores=2 vector_bits=512
 //   vector_registers=32 l1=32768 …
 struct Target {
+  Kind kind = Kind::kCpu;       // the text form of a CPU does not have it
   std::string arch = "x86_64";  // LLVM's architecture name
   std::string triple = "x86_64-pc-linux-gnu";
   std::string cpu = "generic";        // LLVM's CPU name

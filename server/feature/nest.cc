@@ -17,8 +17,6 @@ using ir::Index;
 using ir::NodeId;
 using ir::Range;
 
-constexpr absl::string_view kPrepack = "prepack";
-
 // Returns the position of variable `index` of a block's `count` spatial (or reduction) variables.
 Position PositionOf(int index, int count, bool reduce) {
   if (index == count - 1) return reduce ? Position::kInnerReduce : Position::kInnerSpatial;
@@ -104,7 +102,8 @@ absl::Status Nest::Analyze(const ir::Program& program) {
   loops_of_.assign(program.atoms.size(), 0);
   range_of_.resize(program.atoms.size());
   for (NodeId kernel : program.kernels) {
-    if (program.node(kernel).name == kPrepack) continue;  // runs ahead of time and is not timed
+    if (program.node(kernel).name == ir::kPrepackKernel)
+      continue;  // runs ahead of time and is not timed
     HONE_RETURN_IF_ERROR(Visit(kernel, kernel));
   }
   return absl::OkStatus();

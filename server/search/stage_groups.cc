@@ -185,7 +185,7 @@ std::vector<int> StageGroups::OfStatements(const ir::Program& program) const {
   std::vector<int> groups;
   for (const ir::NodeId kernel : program.kernels) {
     // A prepack kernel is not timed and has no statements.
-    if (program.node(kernel).name == "prepack") continue;
+    if (program.node(kernel).name == ir::kPrepackKernel) continue;
     for (const ir::NodeId block : program.BlocksUnder(kernel)) {
       const auto group = of_blocks_.find(program.BlockOf(block).name);
       groups.push_back(group == of_blocks_.end() ? kNone : group->second);

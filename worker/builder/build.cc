@@ -19,9 +19,8 @@
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
-#include "worker/builder/code_facts.h"
-#include "worker/builder/link.h"
-#include "worker/codegen/compile.h"
+#include "worker/builder/toolchain.h"
+#include "worker/codegen/backend.h"
 
 namespace hone::builder {
 namespace {
@@ -91,31 +90,29 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
   HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(source.program, target));
   response.facts.workspace_bytes = lowered.workspace_bytes;
 
-  absl::StatusOr<codegen::CompiledObject> compiled = codegen::Compile(lowered, target);
+  absl::StatusOr<codegen::Code> code = codegen::Generate(lowered, target);
   // Exceeding a limit and unsupported code are the candidate's fault; anything else is an error of
   // the code generator.
   const bool refused =
-      absl::IsInvalidArgument(compiled.status()) || absl::IsUnimplemented(compiled.status());
+      absl::IsInvalidArgument(code.status()) || absl::IsUnimplemented(code.status());
   if (!refused) failure.outcome = Outcome::kCompileError;
-  HONE_RETURN_IF_ERROR(compiled.status());
+  HONE_RETURN_IF_ERROR(code.status());
   response.facts.compile_ms = MillisecondsSince(compile_begin);
-  const CodeFacts facts = ReadCodeFacts(compiled->object, target);
-  response.facts.code_bytes = facts.code_bytes;
-  response.facts.spills = facts.spills;
-  response.facts.loads_per_fma = facts.loads_per_fma;
 
   const auto link_begin = std::chrono::steady_clock::now();
-  absl::StatusOr<std::string> shared_object = LinkSharedObject(
-      compiled->object, {.triple = target.triple, .scratch_dir = request.artifact_dir});
-  // The linker reports a bad object as InvalidArgument; other errors come from the machine.
-  failure.outcome = absl::IsInvalidArgument(shared_object.status()) ? Outcome::kCompileError
-                                                                    : Outcome::kDeviceLost;
-  HONE_RETURN_IF_ERROR(shared_object.status());
+  absl::StatusOr<Finished> finished = Finish(*code, target, request.artifact_dir);
+  // Bad code is InvalidArgument; other errors come from the machine.
+  failure.outcome =
+      absl::IsInvalidArgument(finished.status()) ? Outcome::kCompileError : Outcome::kDeviceLost;
+  HONE_RETURN_IF_ERROR(finished.status());
   response.facts.link_ms = MillisecondsSince(link_begin);
+  response.facts.code_bytes = finished->facts.code_bytes;
+  response.facts.spills = finished->facts.spills;
+  response.facts.loads_per_fma = finished->facts.loads_per_fma;
 
   failure.outcome = Outcome::kDeviceLost;
-  const std::string artifact = record::EncodeArtifact({.shared_object = *std::move(shared_object),
-                                                       .object = std::move(compiled->object),
+  const std::string artifact = record::EncodeArtifact({.shared_object = std::move(finished->binary),
+                                                       .object = std::move(code->bytes),
                                                        .workload = source.workload->ToText(),
                                                        .trace = source.trace,
                                                        .program = source.program.ToText(),

@@ -37,13 +37,14 @@ struct KnownLibrary {
   const char* functions;
 };
 
-// The OpenMP runtime, libc's memory functions (which the optimizer creates from loops) and libm.
+// The OpenMP runtime, libc (getauxval for the CPU guard, and the memory functions that the
+// optimizer creates from loops) and libm.
 constexpr KnownLibrary kKnownLibraries[] = {
     {"libgomp.so.1",
      "GOMP_barrier GOMP_loop_dynamic_next GOMP_loop_end_nowait GOMP_parallel "
      "GOMP_parallel_loop_dynamic omp_get_max_threads omp_get_num_threads omp_get_thread_num "
      "omp_in_parallel"},
-    {"libc.so.6", "bzero memcmp memcpy memmove memset"},
+    {"libc.so.6", "bzero getauxval memcmp memcpy memmove memset"},
     {"libm.so.6",
      "exp exp2 exp2f expf expm1 expm1f erf erff log log1p log1pf log2 log2f logf pow powf sin sinf "
      "cos cosf tanh tanhf sqrt sqrtf fma fmaf floor floorf ceil ceilf rint rintf round roundf "

@@ -16,7 +16,7 @@
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
 #include "worker/builder/build.h"
-#include "worker/codegen/compile.h"
+#include "worker/codegen/backend.h"
 
 namespace {
 

@@ -11,17 +11,17 @@
 #include "absl/time/time.h"
 #include "common/base/host_lock.h"
 #include "common/record/record.h"
+#include "worker/runner/device.h"
 #include "worker/runner/elements.h"
-#include "worker/runner/kernel.h"
 #include "worker/runner/machine_monitor.h"
 #include "worker/runner/probe.h"
 #include "worker/runner/reference.h"
 #include "worker/runner/signature.h"
-#include "worker/runner/tensor_memory.h"
 
 namespace hone::runner {
 
 struct RunnerOptions {
+  std::unique_ptr<Device> device = MakeCpuDevice();
   std::string lock_path = HostLock::DefaultPath();
   // How long to wait for the lock before the device counts as lost.
   absl::Duration lock_patience = absl::Seconds(30);
@@ -59,29 +59,39 @@ class Runner {
   struct Bench {
     std::string digest;
     Signature signature;
-    std::vector<std::unique_ptr<TensorMemory>> inputs[2];  // by Filling
+    std::vector<std::unique_ptr<DeviceBuffer>> inputs[2];  // by Filling
     Digest input_digest;  // of the real inputs, to detect writes to them
-    std::vector<std::unique_ptr<TensorMemory>> outputs;
+    std::vector<std::unique_ptr<DeviceBuffer>> outputs;
     std::unique_ptr<Reference> reference;
     bool exact = false;  // outputs on integer inputs are exact in any order
-    std::vector<void*> Buffers(Filling filling) const;
+    std::vector<DeviceBuffer*> Buffers(Filling filling) const;
   };
 
   absl::Status PrepareBench(const record::RunRequest& request);
   absl::Status MakeReferenceData(const ir::Workload& workload, const record::RunRequest& request);
   absl::Status TakeLock(double peak_gflops);
   absl::StatusOr<record::MeasureResult> Measure(const record::RunRequest& request);
+  // Runs the kernel once on poisoned memory. This shows elements that it leaves out, and reads from
+  // a workspace that it did not write. Returns nanoseconds.
+  absl::StatusOr<double> RunPoisoned(DeviceKernel& kernel, Filling filling);
+  // Whether the kernel, judged on a part of its iterations, is too slow to be run completely.
+  // `result` then has its estimated latency.
+  absl::StatusOr<bool> IsHopelessByPart(DeviceKernel& kernel, double best_ns,
+                                        record::MeasureResult& result);
   // Checks the outputs of a run. If they are wrong, returns false and sets outcome, detail and
   // max_error.
-  bool CheckOutputs(Filling filling, double tolerance, record::MeasureResult& result);
-  Digest DigestOfInputs() const;
+  absl::StatusOr<bool> CheckOutputs(Filling filling, double tolerance,
+                                    record::MeasureResult& result);
+  // Checks that a possible best also computes when its outputs do not contain the results yet,
+  // because a kernel could do its work in the first run only. Returns false like CheckOutputs.
+  absl::StatusOr<bool> CheckAgain(DeviceKernel& kernel, const record::RunRequest& request,
+                                  double timed_ns, record::MeasureResult& result);
+  absl::StatusOr<Digest> DigestOfInputs();
 
   RunnerOptions options_;
   HostLock lock_;
   std::unique_ptr<Probe> probe_;
   std::unique_ptr<Bench> bench_;
-  std::unique_ptr<TensorMemory> workspace_;  // the largest so far
-  std::unique_ptr<TensorMemory> flush_;      // read to empty the caches
 };
 
 }  // namespace hone::runner

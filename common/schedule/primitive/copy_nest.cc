@@ -9,10 +9,10 @@ using ir::NodeId;
 
 CopyPlace PlaceOfCopy(ir::Program& program, NodeId reader_nest, bool ahead) {
   const NodeId kernel = program.node(reader_nest).parent;
-  if (!ahead || program.node(kernel).name == kPrepackKernel)
+  if (!ahead || program.node(kernel).name == ir::kPrepackKernel)
     return {kernel, program.PositionInParent(reader_nest)};
-  if (program.node(program.kernels[0]).name != kPrepackKernel) {
-    program.nodes.push_back({.kind = ir::Node::Kind::kKernel, .name = kPrepackKernel});
+  if (program.node(program.kernels[0]).name != ir::kPrepackKernel) {
+    program.nodes.push_back({.kind = ir::Node::Kind::kKernel, .name = ir::kPrepackKernel});
     program.kernels.insert(program.kernels.begin(), static_cast<NodeId>(program.nodes.size()) - 1);
   }
   return {program.kernels[0], program.node(program.kernels[0]).children.size()};

@@ -7,11 +7,8 @@
 
 namespace hone::schedule {
 
-// The kernel that runs once, ahead of time, on constant inputs.
-inline constexpr char kPrepackKernel[] = "prepack";
-
 // The position of a nest that copies data for a reader: before the reader's nest, or in the kernel
-// "prepack" (created if necessary).
+// ir::kPrepackKernel (created if necessary).
 struct CopyPlace {
   ir::NodeId parent;
   size_t position;

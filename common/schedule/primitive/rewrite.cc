@@ -33,8 +33,8 @@ void MoveConstantStages(ir::Program& program) {
     NodeId nest = id;
     while (program.node(program.node(nest).parent).kind != ir::Node::Kind::kKernel)
       nest = program.node(nest).parent;
-    if (program.node(program.kernels[0]).name != kPrepackKernel) {
-      program.nodes.push_back({.kind = ir::Node::Kind::kKernel, .name = kPrepackKernel});
+    if (program.node(program.kernels[0]).name != ir::kPrepackKernel) {
+      program.nodes.push_back({.kind = ir::Node::Kind::kKernel, .name = ir::kPrepackKernel});
       program.kernels.insert(program.kernels.begin(),
                              static_cast<NodeId>(program.nodes.size()) - 1);
     }

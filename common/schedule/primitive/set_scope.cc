@@ -16,7 +16,7 @@ absl::Status SetScope(ir::Program& program, NodeId block, ir::Scope scope) {
     if (buffer.output)
       return Illegal(program, block,
                      absl::StrCat("set_scope: ", buffer.name, " is an output of the workload"));
-    if (program.node(program.KernelOf(block)).name == kPrepackKernel) {
+    if (program.node(program.KernelOf(block)).name == ir::kPrepackKernel) {
       return Illegal(program, block,
                      absl::StrCat("set_scope: ", buffer.name,
                                   " is computed ahead of time, to scope global only"));

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "absl/strings/match.h"
 #include "common/lower/passes.h"
 #include "common/schedule/replay.h"
@@ -68,6 +70,24 @@ trace 1
   EXPECT_THAT(padded, HasSubstr("Y[i] = X[i - 1]"));
   EXPECT_THAT(padded, HasSubstr("Y[i] = 0.0"));
   EXPECT_THAT(padded, Not(HasSubstr("sum")));
+}
+
+// A loop that carries rows and reduction steps, with lanes that reduce: only the first lane of some
+// iterations stores the neutral element.
+TEST(LowerTest, FirstStepOfSomeLanesIsAMask) {
+  const std::string text = LowerTrace(R"(workload window
+input X: f32[2, 4]
+input W: f32[3, 3] constant
+output Y[h: 2, w: 2] = sum(r: 3, s: 3 where 0 <= h + r - 1 < 2) X[h + r - 1, w + s] * W[r, s]
+trace 1
+b0 = block("Y")
+l0, l1, l2, l3 = loops(b0)
+vectorize(l3)
+l4 = reorder_space(l1, l2, "grouped", 1)
+)")
+                               .ToText();
+  EXPECT_THAT(text, HasSubstr("= 0.0 if 0 <= s < 1"));
+  EXPECT_THAT(text, Not(HasSubstr("  if 0 <= s < 1\n")));
 }
 
 TEST(LowerTest, AccumulatorsOfARegisterTileAreRegisters) {
@@ -139,6 +159,30 @@ l0, l1, l2 = loops(b0)
 )") + tail);
   EXPECT_EQ(StorageOf(large, "A_copy").kind, Storage::Kind::kThread);
   EXPECT_GE(large.workspace_bytes, 2 * 10 * 4096 * 4);
+}
+
+TEST(LowerTest, StacksAreLimitedInAll) {
+  const LoweredProgram program = LowerTrace(R"(workload chain
+input X: f32[4, 8000]
+P[i: 4, j: 8000] = X[i, j] + 1.0
+Q[i: 4, j: 8000] = P[i, j] * P[i, 7999 - j]
+R[i: 4, j: 8000] = Q[i, j] * Q[i, 7999 - j]
+output Y[i: 4, j: 8000] = R[i, j] * R[i, 7999 - j]
+trace 1
+b0 = block("Y")
+l0, l1 = loops(b0)
+b1 = block("R")
+compute_at(b1, l0)
+b2 = block("Q")
+compute_at(b2, l0)
+b3 = block("P")
+compute_at(b3, l0)
+parallel(l0)
+)");
+  std::multiset<Storage::Kind> kinds;
+  for (const char* const name : {"P", "Q", "R"}) kinds.insert(StorageOf(program, name).kind);
+  EXPECT_EQ(kinds.count(Storage::Kind::kStack), 2u) << program.ToText();
+  EXPECT_EQ(kinds.count(Storage::Kind::kThread), 1u);
 }
 
 TEST(LowerTest, ConstantCopiesArePackedAheadOfTime) {

@@ -12,6 +12,7 @@ namespace hone::target {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::string Refusal(absl::string_view text) {
@@ -39,7 +40,7 @@ TEST(TargetTest, KeysAreReadableAndStable) {
 
 TEST(TargetTest, EveryFieldIsPartOfTheKey) {
   const Target base = *TargetByName("x86-avx2");
-  std::vector<Target> others(11, base);
+  std::vector<Target> others(12, base);
   others[0].arch = "aarch64";
   others[1].triple = "x86_64-unknown-linux-musl";
   others[2].cpu = "haswell";
@@ -51,7 +52,21 @@ TEST(TargetTest, EveryFieldIsPartOfTheKey) {
   others[8].l2_bytes *= 2;
   others[9].l3_bytes *= 2;
   others[10].cache_line_bytes = 128;
+  others[11].kind = Kind::kOpenCl;
   for (const Target& other : others) EXPECT_NE(other.Key(), base.Key()) << other.ToText();
+}
+
+// Texts and keys of CPUs are as they were before there were other kinds.
+TEST(TargetTest, OnlyOtherKindsThanCpusAreWritten) {
+  Target target = *TargetByName("x86-avx2");
+  EXPECT_THAT(target.ToText(), Not(HasSubstr("kind")));
+  target.kind = Kind::kCuda;
+  EXPECT_THAT(target.ToText(), StartsWith("target kind=cuda arch="));
+  const absl::StatusOr<Target> back = Target::FromText(target.ToText());
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(*back, target);
+  EXPECT_THAT(Refusal(absl::StrReplaceAll(target.ToText(), {{"cuda", "vulkan"}})),
+              HasSubstr("kind='vulkan' is not one of cpu, cuda and opencl"));
 }
 
 TEST(TargetTest, ParseErrorsNameTheCause) {

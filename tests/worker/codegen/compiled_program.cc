@@ -13,7 +13,7 @@
 #include "common/lower/lower.h"
 #include "common/target/kernel_abi.h"
 #include "worker/builder/link.h"
-#include "worker/codegen/compile.h"
+#include "worker/codegen/backend.h"
 #include "worker/runner/elements.h"
 
 namespace hone::codegen {
@@ -67,8 +67,13 @@ absl::StatusOr<std::vector<ir::Values>> ToValues(absl::StatusOr<std::vector<ir::
 absl::StatusOr<std::unique_ptr<CompiledProgram>> CompiledProgram::Load(
     const ir::Program& program, const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(program, target));
-  HONE_ASSIGN_OR_RETURN(const CompiledObject object, Compile(lowered, target));
-  HONE_ASSIGN_OR_RETURN(const std::string shared, builder::LinkSharedObject(object.object, {}));
+  HONE_ASSIGN_OR_RETURN(const Code code, Generate(lowered, target));
+  HONE_ASSIGN_OR_RETURN(const std::string shared, builder::LinkSharedObject(code.bytes, {}));
+  return Load(program.shared_workload(), shared);
+}
+
+absl::StatusOr<std::unique_ptr<CompiledProgram>> CompiledProgram::Load(
+    std::shared_ptr<const ir::Workload> workload, absl::string_view shared) {
   // Unloading a kernel must not unload the OpenMP runtime with its waiting threads.
   static const void* const openmp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_NODELETE);
   if (openmp == nullptr) return absl::InternalError("libgomp.so.1 cannot be loaded");
@@ -77,7 +82,7 @@ absl::StatusOr<std::unique_ptr<CompiledProgram>> CompiledProgram::Load(
     return absl::InternalError("cannot write the shared object to memory");
   }
   auto compiled = std::unique_ptr<CompiledProgram>(new CompiledProgram);
-  compiled->workload_ = program.shared_workload();
+  compiled->workload_ = std::move(workload);
   compiled->handle_ = dlopen(absl::StrCat("/proc/self/fd/", fd).c_str(), RTLD_NOW | RTLD_LOCAL);
   close(fd);
   if (compiled->handle_ == nullptr) return absl::InternalError(absl::StrCat("dlopen: ", dlerror()));

@@ -19,6 +19,9 @@ class CompiledProgram {
  public:
   static absl::StatusOr<std::unique_ptr<CompiledProgram>> Load(const ir::Program& program,
                                                                const target::Target& target);
+  // The same for a shared object that was made before.
+  static absl::StatusOr<std::unique_ptr<CompiledProgram>> Load(
+      std::shared_ptr<const ir::Workload> workload, absl::string_view shared_object);
   ~CompiledProgram();
 
   // Fills outputs with NaN (integers: with a pattern) before the run. Internal: the kernel returned

@@ -1,6 +1,4 @@
 // A kernel's CPU guard asks for every feature that LLVM may use on the kernel's CPU.
-#include "worker/codegen/cpu_guard.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,6 +16,8 @@
 #include "llvm/Support/TargetSelect.h"
 #include "tests/worker/codegen/compiled_program.h"
 #include "tests/worker/codegen/run_trace.h"
+#include "worker/codegen/llvm/aarch64_cpu_guard.h"
+#include "worker/codegen/llvm/x86_cpu_guard.h"
 
 namespace hone::codegen {
 namespace {
@@ -108,7 +108,7 @@ TEST(CpuGuardTest, EveryFeatureIsCheckedOrExempt) {
     const auto subtarget = SubtargetOf(cpu);
     if (!subtarget->checkFeatures("+sse2")) continue;  // a 32-bit CPU
     llvm::Module module("guard", context);
-    const auto guard = EmitCpuGuard(module, *subtarget, target::Target{.cpu = cpu});
+    const auto guard = EmitX86CpuGuard(module, *subtarget, target::Target{.cpu = cpu});
     EXPECT_TRUE(guard.ok()) << cpu << ": " << guard.status();
     ++emitted;
   }
@@ -164,6 +164,35 @@ TEST(CpuGuardTest, ChecksAmxTilesIfTheTargetHasThem) {
   EXPECT_EQ(code(""), target::kKernelOk);
   EXPECT_EQ(code("amx-int8"),
             host.HasFeature("amx-int8") ? target::kKernelOk : target::kKernelUnsupportedCpu);
+}
+
+absl::StatusOr<HwCaps> CapsOf(const char* cpu) {
+  constexpr char kArm[] = "aarch64-unknown-linux-gnu";
+  llvm::InitializeAllTargetInfos();
+  llvm::InitializeAllTargetMCs();
+  std::string error;
+  const llvm::Target* const arm = llvm::TargetRegistry::lookupTarget(kArm, error);
+  const std::unique_ptr<llvm::MCSubtargetInfo> subtarget(arm->createMCSubtargetInfo(kArm, cpu, ""));
+  return HwCapsOf(*subtarget, target::Target{.arch = "aarch64", .cpu = cpu});
+}
+
+TEST(AArch64CpuGuardTest, AsksForEveryFeatureOfTheCpu) {
+  constexpr uint64_t kFpAsimd = 3, kDotprod = 1 << 20, kHalf = 3 << 9, kSve = 1 << 22;
+  EXPECT_EQ(*CapsOf("generic"), (HwCaps{kFpAsimd, 0}));
+  EXPECT_EQ(*CapsOf("cortex-a72"), (HwCaps{kFpAsimd | 1 << 7, 0}));
+  EXPECT_EQ(CapsOf("cortex-a76")->hwcap & (kDotprod | kHalf | kSve), kDotprod | kHalf);
+  EXPECT_EQ(CapsOf("neoverse-v1")->hwcap & kSve, kSve);
+  EXPECT_EQ(CapsOf("neoverse-v1")->hwcap2 & 2, 0u) << "no SVE2";
+  EXPECT_EQ(CapsOf("neoverse-v2")->hwcap2 & 2, 2u);
+}
+
+TEST(AArch64CpuGuardTest, KnowsTheFeaturesOfCommonCpus) {
+  for (const char* const cpu :
+       {"a64fx", "ampere1", "apple-m1", "carmel", "cortex-a35", "cortex-a53", "cortex-a55",
+        "cortex-a57", "cortex-a73", "cortex-a75", "cortex-a77", "cortex-a78", "cortex-x1",
+        "neoverse-e1", "neoverse-n1", "neoverse-n2"}) {
+    EXPECT_TRUE(CapsOf(cpu).ok()) << CapsOf(cpu).status();
+  }
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include "common/lower/lower.h"
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
-#include "worker/codegen/compile.h"
+#include "worker/codegen/llvm/compile.h"
 
 namespace hone::codegen {
 namespace {

@@ -13,7 +13,7 @@
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 #include "tests/worker/codegen/compiled_program.h"
-#include "worker/codegen/compile.h"
+#include "worker/codegen/llvm/compile.h"
 
 namespace hone::codegen {
 namespace {

@@ -16,7 +16,7 @@
 #include "common/ir/workload_parser.h"
 #include "common/lower/lower.h"
 #include "tests/worker/codegen/run_trace.h"
-#include "worker/codegen/compile.h"
+#include "worker/codegen/llvm/compile.h"
 
 namespace hone::codegen {
 namespace {

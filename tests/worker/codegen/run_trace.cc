@@ -8,7 +8,7 @@
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 #include "tests/worker/codegen/compiled_program.h"
-#include "worker/codegen/compile.h"
+#include "worker/codegen/backend.h"
 
 namespace hone::codegen {
 
@@ -41,9 +41,8 @@ absl::StatusOr<std::vector<ir::Values>> RunTrace(const target::Target& target,
 absl::StatusOr<std::string> AssemblyOf(const target::Target& target, absl::string_view text) {
   HONE_ASSIGN_OR_RETURN(const ir::Program program, ReplayText(text));
   HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(program, target));
-  HONE_ASSIGN_OR_RETURN(const CompiledObject object,
-                        Compile(lowered, target, {.keep_assembly = true}));
-  return object.assembly;
+  HONE_ASSIGN_OR_RETURN(const Code code, Generate(lowered, target, {.keep_source = true}));
+  return code.source;
 }
 
 target::Target Preset(absl::string_view name) {

@@ -1,6 +1,6 @@
 // Compares the elementary functions of compiled kernels with libm in long double: errors in ulp of
 // the exact result.
-#include "worker/codegen/vector_math/vector_math.h"
+#include "worker/codegen/llvm/vector_math/vector_math.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

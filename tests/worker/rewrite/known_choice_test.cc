@@ -6,7 +6,7 @@
 #include "common/lower/lower.h"
 #include "common/schedule/replay.h"
 #include "common/target/target.h"
-#include "worker/codegen/compile.h"
+#include "worker/codegen/llvm/compile.h"
 
 namespace hone {
 namespace {

@@ -1,0 +1,39 @@
+#ifndef HONE_COMMON_IR_EVALUATE_H_
+#define HONE_COMMON_IR_EVALUATE_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/base/status_macros.h"
+#include "common/ir/arithmetic.h"
+#include "common/ir/expr.h"
+#include "common/ir/index.h"
+#include "common/ir/scalar.h"
+
+namespace hone::ir {
+
+// Evaluates an expression, where `vars` has the value of every variable and `load` reads an
+// element: absl::StatusOr<Scalar>(const Expr&). The operand that a select does not choose is not
+// evaluated.
+template <typename Load>
+absl::StatusOr<Scalar> Evaluate(const ExprPool& pool, const AtomTable& atoms,
+                                absl::Span<const int64_t> vars, ExprId id, const Load& load) {
+  const Expr& expr = pool[id];
+  if (expr.op == Op::kConst) return expr.value;
+  if (expr.op == Op::kIndex) return Scalar(atoms.Evaluate(pool.IndicesOf(expr)[0], vars));
+  if (expr.op == Op::kLoad) return load(expr);
+  HONE_ASSIGN_OR_RETURN(const Scalar a, Evaluate(pool, atoms, vars, expr.a, load));
+  if (expr.op == Op::kSelect) {
+    return Evaluate(pool, atoms, vars, a.IsTrue() ? expr.b : expr.c, load);
+  }
+  Scalar b;
+  if (expr.b != kNoExpr) {
+    HONE_ASSIGN_OR_RETURN(b, Evaluate(pool, atoms, vars, expr.b, load));
+  }
+  return EvaluateOp(expr.op, expr.dtype, a, b);
+}
+
+}  // namespace hone::ir
+
+#endif  // HONE_COMMON_IR_EVALUATE_H_

@@ -1,0 +1,36 @@
+#ifndef HONE_COMMON_LOWER_INTERPRETER_H_
+#define HONE_COMMON_LOWER_INTERPRETER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/ir/interpreter.h"
+#include "common/ir/workload.h"
+#include "common/lower/lowered.h"
+
+namespace hone::lower {
+
+// Runs a lowered program: all kernels, in order. This defines what back ends must generate. Accepts
+// the result of every pass from BuildTree on. Values are as in ir::Interpret.
+//
+// A vectorized loop runs each store for all lanes: all lanes read before the first one writes,
+// except where a store reduces over the lanes. Iterations of a parallel loop run in reverse order.
+// After AssignStorage, memory is checked, too: what an iteration of a parallel loop leaves in
+// stacks, registers and per-thread memory is lost, two iterations must not write the same element
+// of shared memory or read what another one writes, and an element must not be read after another
+// buffer has used its memory.
+//
+// InvalidArgument: wrong number or sizes of inputs. OutOfRange: a store accesses memory outside its
+// buffer. FailedPrecondition: an element is read before it is written or after its memory was
+// reused, or iterations race. Unimplemented: a loop that is bound to a GPU axis, or control flow
+// that differs between lanes. ResourceExhausted: more than `max_steps` stores.
+absl::StatusOr<std::vector<ir::Scalars>> Interpret(const LoweredProgram& program,
+                                                   const ir::Workload& workload,
+                                                   absl::Span<const ir::Scalars> inputs,
+                                                   int64_t max_steps = int64_t{1} << 32);
+
+}  // namespace hone::lower
+
+#endif  // HONE_COMMON_LOWER_INTERPRETER_H_

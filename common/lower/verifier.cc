@@ -1,0 +1,220 @@
+#include "common/lower/verifier.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/target/kernel_abi.h"
+
+namespace hone::lower {
+namespace {
+
+using ir::AtomId;
+using ir::BufferId;
+using ir::Index;
+
+class Verifier {
+ public:
+  explicit Verifier(const LoweredProgram& program)
+      : p_(program), bound_by_(program.atoms.size(), kUnbound) {}
+
+  absl::Status Run() {
+    if (p_.storage.size() != p_.buffers.size()) return Broken("not every buffer has storage");
+    for (size_t b = 0; b < p_.buffers.size(); ++b) {
+      HONE_RETURN_IF_ERROR(CheckStorage(static_cast<BufferId>(b)));
+    }
+    if (p_.kernels.empty() || p_.kernels.size() > 2 || p_.kernels.back().name != ir::kMainKernel ||
+        (p_.kernels.size() == 2 && p_.kernels[0].name != ir::kPrepackKernel)) {
+      return Broken("the kernels are not \"main\", or \"prepack\" and \"main\"");
+    }
+    for (const LoweredKernel& kernel : p_.kernels) {
+      prepacks_ = kernel.name == ir::kPrepackKernel;
+      if (kernel.body == kNoStmt) return Broken(absl::StrCat("kernel ", kernel.name, " is empty"));
+      HONE_RETURN_IF_ERROR(Check(kernel.body));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  enum Binding : uint8_t { kUnbound, kRuntime, kStatic, kLane, kTensor };
+
+  static absl::Status Broken(absl::string_view rule) {
+    return absl::InternalError(absl::StrCat("lowered program: ", rule));
+  }
+  absl::Status Broken(StmtId id, absl::string_view rule) const {
+    return Broken(absl::StrCat(rule, "\n", p_.ToText(id)));
+  }
+
+  absl::Status CheckStorage(BufferId id) const {
+    const ir::Buffer& buffer = p_.buffers[id];
+    const Storage& storage = p_.storage[id];
+    const auto within = [&](int64_t begin, int64_t bytes) {
+      const int64_t end =
+          begin + storage.offset_bytes + storage.elements * ir::DTypeBytes(buffer.dtype);
+      if (storage.offset_bytes % target::kBufferAlignment == 0 && storage.offset_bytes >= 0 &&
+          end <= bytes) {
+        return absl::OkStatus();
+      }
+      return Broken(absl::StrCat("buffer ", buffer.name, " does not lie within its memory"));
+    };
+    switch (storage.kind) {
+      case Storage::Kind::kArgument:
+        if (storage.position >= 0 && storage.position < p_.arguments) return absl::OkStatus();
+        return Broken(absl::StrCat("buffer ", buffer.name, " is not an argument"));
+      case Storage::Kind::kPacked:
+        return within(0, p_.packed_bytes);
+      case Storage::Kind::kWorkspace:
+        return within(0, p_.thread_stride_bytes > 0 ? p_.thread_offset_bytes : p_.workspace_bytes);
+      case Storage::Kind::kThread:
+        HONE_RETURN_IF_ERROR(within(0, p_.thread_stride_bytes));
+        if (p_.thread_offset_bytes + p_.threads * p_.thread_stride_bytes <= p_.workspace_bytes) {
+          return absl::OkStatus();
+        }
+        return Broken("the workspace has no room for every thread");
+      case Storage::Kind::kStack:
+      case Storage::Kind::kRegister:
+      case Storage::Kind::kUnused:
+        return absl::OkStatus();
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Check(StmtId id) {
+    if (id == kNoStmt) return absl::OkStatus();
+    const Stmt& stmt = p_.stmts[id];
+    switch (stmt.kind) {
+      case Stmt::Kind::kSeq:
+        break;
+      case Stmt::Kind::kFor:
+        return CheckFor(id, stmt);
+      case Stmt::Kind::kIf:
+        if (stmt.children.empty() || stmt.children.size() > 2) {
+          return Broken(id, "a branch has one or two sides");
+        }
+        HONE_RETURN_IF_ERROR(CheckIndex(id, stmt.condition.index));
+        break;
+      case Stmt::Kind::kStore:
+        return CheckStore(id, stmt);
+    }
+    for (const StmtId child : stmt.children) HONE_RETURN_IF_ERROR(Check(child));
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckFor(StmtId id, const Stmt& loop) {
+    if (loop.children.size() != 1 || loop.children[0] == kNoStmt) {
+      return Broken(id, "a loop has one body");
+    }
+    if (loop.extent < 1) return Broken(id, "a loop has at least one iteration");
+    for (const auto* bounds : {&loop.begins, &loop.ends}) {
+      if (!bounds->empty() && LoweredProgram::IsStatic(loop.loop)) {
+        return Broken(id, "a static loop has no bounds");
+      }
+      for (const Index& bound : *bounds) HONE_RETURN_IF_ERROR(CheckIndex(id, bound));
+    }
+    const bool vectorized = loop.loop == ir::LoopKind::kVectorized;
+    const bool parallel = loop.loop == ir::LoopKind::kParallel;
+    if ((vectorized || parallel) && in_vectorized_) {
+      return Broken(id, "a vectorized loop contains only serial and unrolled loops");
+    }
+    if (parallel && in_parallel_) return Broken(id, "a parallel loop is inside another one");
+    if (loop.var < 0 || bound_by_[loop.var] != kUnbound) {
+      return Broken(id, "the variable belongs to another loop");
+    }
+    bound_by_[loop.var] = vectorized                             ? kLane
+                          : loop.loop == ir::LoopKind::kUnrolled ? kStatic
+                                                                 : kRuntime;
+    in_vectorized_ |= vectorized;
+    in_parallel_ |= parallel;
+    HONE_RETURN_IF_ERROR(Check(loop.children[0]));
+    if (vectorized) in_vectorized_ = false;
+    if (parallel) in_parallel_ = false;
+    bound_by_[loop.var] = kUnbound;
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckIndex(StmtId id, const Index& index) const {
+    AtomId unbound = ir::kNoAtom;
+    p_.atoms.VisitVars(index, [&](AtomId var) {
+      if (bound_by_[var] == kUnbound) unbound = var;
+    });
+    if (unbound == ir::kNoAtom) return absl::OkStatus();
+    return Broken(id, absl::StrCat("no loop around it has the variable ", p_.atoms[unbound].name));
+  }
+
+  absl::Status CheckAccess(StmtId id, BufferId buffer, const ir::IndexList& indices) const {
+    const absl::string_view name = p_.buffers[buffer].name;
+    if (indices.size() != 1) return Broken(id, absl::StrCat("the index of ", name, " is not flat"));
+    HONE_RETURN_IF_ERROR(CheckIndex(id, indices[0]));
+    const Storage::Kind kind = p_.storage[buffer].kind;
+    if (kind == Storage::Kind::kUnused) return Broken(id, absl::StrCat(name, " has no memory"));
+    if (kind != Storage::Kind::kRegister) return absl::OkStatus();
+    bool runtime = false;
+    p_.atoms.VisitVars(indices[0], [&](AtomId var) { runtime |= bound_by_[var] == kRuntime; });
+    if (!runtime) return absl::OkStatus();
+    return Broken(id, absl::StrCat("the register index of ", name, " varies at run time"));
+  }
+
+  absl::Status CheckStore(StmtId id, const Stmt& store) {
+    if (!store.children.empty()) return Broken(id, "a store has no children");
+    for (const AtomId var : store.tensor_vars) bound_by_[var] = kTensor;
+    HONE_RETURN_IF_ERROR(CheckStoreInside(id, store));
+    for (const AtomId var : store.tensor_vars) bound_by_[var] = kUnbound;
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckStoreInside(StmtId id, const Stmt& store) const {
+    if (store.has_init) return Broken(id, "a neutral element is not stored");
+    if (store.outputs.empty() || store.outputs.size() != store.values.size()) {
+      return Broken(id, "a store has one value for each output");
+    }
+    for (const auto* list : {&store.conditions, &store.guards}) {
+      for (const ir::Condition& condition : *list) {
+        HONE_RETURN_IF_ERROR(CheckIndex(id, condition.index));
+      }
+    }
+    for (size_t c = 0; c < store.outputs.size(); ++c) {
+      const BufferId output = store.outputs[c];
+      const ir::Buffer& buffer = p_.buffers[output];
+      const Storage::Kind kind = p_.storage[output].kind;
+      HONE_RETURN_IF_ERROR(CheckAccess(id, output, store.indices));
+      if (p_.pool[store.values[c]].dtype != buffer.dtype) {
+        return Broken(id, absl::StrCat("the value has not the dtype of ", buffer.name));
+      }
+      if (buffer.input) return Broken(id, absl::StrCat("input ", buffer.name, " is written"));
+      if (prepacks_ != (kind == Storage::Kind::kPacked) && kind != Storage::Kind::kRegister) {
+        return Broken(id, prepacks_ ? "\"prepack\" writes a buffer that is not packed"
+                                    : "a packed constant is written outside \"prepack\"");
+      }
+      HONE_RETURN_IF_ERROR(CheckValue(id, store.values[c]));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckValue(StmtId id, ir::ExprId value) const {
+    absl::Status status;
+    p_.pool.Visit(value, [&](const ir::Expr& expr) {
+      if (expr.op == ir::Op::kIndex) status.Update(CheckIndex(id, p_.pool.IndicesOf(expr)[0]));
+      if (expr.op != ir::Op::kLoad) return;
+      status.Update(CheckAccess(id, expr.buffer, p_.pool.IndicesOf(expr)));
+      const ir::Buffer& buffer = p_.buffers[expr.buffer];
+      if (prepacks_ && p_.storage[expr.buffer].kind == Storage::Kind::kArgument &&
+          !buffer.constant) {
+        status.Update(
+            Broken(id, absl::StrCat("\"prepack\" reads ", buffer.name, ", which is not constant")));
+      }
+    });
+    return status;
+  }
+
+  const LoweredProgram& p_;
+  std::vector<Binding> bound_by_;
+  bool in_vectorized_ = false, in_parallel_ = false;
+  bool prepacks_ = false;
+};
+
+}  // namespace
+
+absl::Status Verify(const LoweredProgram& program) { return Verifier(program).Run(); }
+
+}  // namespace hone::lower

@@ -1,0 +1,162 @@
+// What every device must do: keep tensors between canaries, load the artifacts of its targets, and
+// run them.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
+#include "common/base/file.h"
+#include "common/schedule/trace.h"
+#include "common/target/target.h"
+#include "worker/builder/build.h"
+#include "worker/runner/device.h"
+
+namespace hone::runner {
+namespace {
+
+struct Candidate {
+  const char* name;
+  std::unique_ptr<Device> (*make)();
+  target::Target (*target)();  // what its artifacts are built for
+};
+void PrintTo(const Candidate& candidate, std::ostream* out) { *out << candidate.name; }
+
+// One line per device.
+const Candidate kCandidates[] = {{"cpu", MakeCpuDevice, target::DetectHost}};
+
+// C = A · W with packed weights, and a buffer in the workspace.
+constexpr char kTrace[] = R"(workload dense
+input A: f32[8, 16]
+input W: f32[16, 32] constant
+H[i: 8, k: 16] = A[i, k] + 1.0
+output C[i: 8, j: 32] = sum(k: 16) H[i, k] * W[k, j]
+trace 1
+b0 = block("C")
+l0, l1, l2 = loops(b0)
+b1 = cache_read(b0, "W", "global")
+transform_layout(b1, "k, j -> j / 16, k, j % 16")
+parallel(l0)
+)";
+
+class DeviceConformanceTest : public testing::TestWithParam<Candidate> {
+ protected:
+  DeviceConformanceTest() : device_(GetParam().make()) {
+    folder_ = (std::filesystem::temp_directory_path() / "hone-device-XXXXXX").string();
+    if (mkdtemp(folder_.data()) == nullptr) std::abort();
+  }
+  ~DeviceConformanceTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string Built() {
+    const auto file = schedule::ParseTraceFile(kTrace);
+    EXPECT_TRUE(file.ok()) << file.status();
+    const record::BuildResponse built =
+        builder::Build({.workload = file->workload.ToText(),
+                        .space = schedule::TraceFileText(file->workload, file->parsed.trace),
+                        .decisions = file->parsed.decisions,
+                        .target = GetParam().target().ToText(),
+                        .artifact_dir = folder_});
+    EXPECT_EQ(built.outcome, record::Outcome::kOk) << built.detail;
+    return absl::StrCat(folder_, "/", built.artifact_digest);
+  }
+  std::unique_ptr<DeviceBuffer> Floats(const std::vector<float>& values) {
+    const auto bytes = static_cast<int64_t>(values.size() * sizeof(float));
+    auto buffer = device_->Allocate(bytes, 1234);
+    EXPECT_TRUE(buffer.ok()) << buffer.status();
+    EXPECT_TRUE((*buffer)->Write([&](void* to) { std::memcpy(to, values.data(), bytes); }).ok());
+    return *std::move(buffer);
+  }
+  static std::vector<float> ValuesOf(DeviceBuffer& buffer) {
+    const auto data = buffer.Read();
+    EXPECT_TRUE(data.ok()) << data.status();
+    const auto* const floats = static_cast<const float*>(*data);
+    return {floats, floats + buffer.bytes() / sizeof(float)};
+  }
+  absl::Status LoadError(const std::string& name, const std::string& bytes) {
+    const std::string path = absl::StrCat(folder_, "/", name);
+    EXPECT_TRUE(WriteFileAtomically(path, bytes, Durability::kProcess).ok());
+    return device_->Load(path, 1).status();
+  }
+
+  std::unique_ptr<Device> device_;
+  std::string folder_;
+};
+
+TEST_P(DeviceConformanceTest, BuffersKeepWhatIsWritten) {
+  for (const int64_t count : {1, 7, 1000}) {
+    std::vector<float> values(count);
+    std::iota(values.begin(), values.end(), 1.0f);
+    const std::unique_ptr<DeviceBuffer> buffer = Floats(values);
+    EXPECT_EQ(buffer->bytes(), count * 4);
+    EXPECT_EQ(ValuesOf(*buffer), values);
+    EXPECT_EQ(*buffer->WrittenOutside(), std::nullopt);
+  }
+}
+
+TEST_P(DeviceConformanceTest, PoisonIsNaN) {
+  const std::unique_ptr<DeviceBuffer> buffer = Floats({1, 2, 3});
+  ASSERT_TRUE(buffer->Poison().ok());
+  for (const float value : ValuesOf(*buffer)) EXPECT_NE(value, value);
+}
+
+TEST_P(DeviceConformanceTest, TooMuchMemoryIsRefused) {
+  EXPECT_EQ(device_->Allocate(int64_t{1} << 55, 0).status().code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+TEST_P(DeviceConformanceTest, RunsAKernelWithConstantsAndWorkspace) {
+  std::vector<float> a(8 * 16), w(16 * 32), expected(8 * 32);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 5);
+  for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(i % 3) - 1;
+  for (int i = 0; i < 8; ++i) {
+    for (int j = 0; j < 32; ++j) {
+      for (int k = 0; k < 16; ++k) expected[i * 32 + j] += (a[i * 16 + k] + 1) * w[k * 32 + j];
+    }
+  }
+  const auto kernel = device_->Load(Built(), 5);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const std::unique_ptr<DeviceBuffer> in = Floats(a), weights = Floats(w),
+                                      out = Floats(std::vector<float>(8 * 32));
+  DeviceBuffer* const buffers[] = {in.get(), weights.get(), out.get()};
+  for (const bool flushed : {false, true}) {
+    ASSERT_TRUE(device_->PrepareTiming(0, flushed).ok());
+    ASSERT_TRUE(out->Poison().ok());
+    ASSERT_TRUE((*kernel)->PoisonWorkspace().ok());
+    ASSERT_TRUE((*kernel)->Prepack(buffers).ok());
+    const absl::StatusOr<double> ns = (*kernel)->Run(buffers, 3, flushed);
+    ASSERT_TRUE(ns.ok()) << ns.status();
+    EXPECT_GT(*ns, 0);
+    EXPECT_EQ(ValuesOf(*out), expected);
+    EXPECT_EQ(*out->WrittenOutside(), std::nullopt);
+  }
+  EXPECT_GE(device_->concurrency(), 1);
+  if ((*kernel)->parts() == 0) return;
+  // The workspace still has the first stage.
+  ASSERT_TRUE(out->Poison().ok());
+  const absl::StatusOr<double> ns = (*kernel)->RunPart(buffers, 2, 3);
+  ASSERT_TRUE(ns.ok()) << ns.status();
+  const std::vector<float> got = ValuesOf(*out);
+  for (int j = 0; j < 32; ++j) {
+    EXPECT_EQ(got[2 * 32 + j], expected[2 * 32 + j]);
+    EXPECT_NE(got[3 * 32 + j], got[3 * 32 + j]) << "another part was run";
+  }
+}
+
+TEST_P(DeviceConformanceTest, LoadErrorsNameTheirCause) {
+  EXPECT_EQ(device_->Load(folder_ + "/missing", 1).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(LoadError(std::string(32, '0'), "damaged").code(), absl::StatusCode::kDataLoss);
+  const std::string text = "not an artifact";
+  EXPECT_EQ(LoadError(DigestOf(text).ToHex(), text).code(), absl::StatusCode::kInvalidArgument);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DeviceConformanceTest, testing::ValuesIn(kCandidates),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace hone::runner

@@ -1,0 +1,39 @@
+#include "worker/builder/toolchain.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "worker/builder/link.h"
+
+namespace hone::builder {
+namespace {
+
+// LLD and LLVM's disassembler.
+class Elf final : public Toolchain {
+ public:
+  absl::string_view format() const override { return codegen::kElfObject; }
+  absl::StatusOr<Finished> Finish(const codegen::Code& code, const target::Target& target,
+                                  const std::string& scratch_dir) const override {
+    HONE_ASSIGN_OR_RETURN(
+        std::string shared_object,
+        LinkSharedObject(code.bytes, {.triple = target.triple, .scratch_dir = scratch_dir}));
+    return Finished{std::move(shared_object), ReadCodeFacts(code.bytes, target)};
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<Finished> Finish(const codegen::Code& code, const target::Target& target,
+                                const std::string& scratch_dir) {
+  // One line per toolchain.
+  static const Toolchain* const toolchains[] = {
+      new Elf,
+  };
+  for (const Toolchain* const toolchain : toolchains) {
+    if (toolchain->format() == code.format) return toolchain->Finish(code, target, scratch_dir);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("no toolchain for the format ", code.format));
+}
+
+}  // namespace hone::builder

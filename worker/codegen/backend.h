@@ -1,0 +1,59 @@
+#ifndef HONE_WORKER_CODEGEN_BACKEND_H_
+#define HONE_WORKER_CODEGEN_BACKEND_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/lower/lowered.h"
+#include "common/target/target.h"
+
+// Turns lowered programs into code: one back end per kind of code.
+namespace hone::codegen {
+
+// Raised whenever the code of a program changes. Stored records contain the version they were
+// measured with.
+inline constexpr int kCodegenVersion = 7;
+
+// Formats of code. A toolchain (worker/builder/toolchain.h) makes an artifact of each.
+inline constexpr char kElfObject[] = "elf object";  // with the symbols of target/kernel_abi.h
+
+struct Code {
+  std::string format;
+  std::string bytes;
+  std::string source;  // assembly or source text, if it was asked for
+};
+
+struct CodeOptions {
+  bool keep_source = false;  // may cost a second code generation
+};
+
+// A generator of code. Stateless: calls from several threads are independent. The interpreter of
+// common/lower defines what the code computes; tests/worker/codegen/backend_conformance.h checks
+// it.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual absl::string_view name() const = 0;
+  // Whether it generates code for this target.
+  virtual bool Serves(const target::Target& target) const = 0;
+  // REQUIRES Serves(target). InvalidArgument: the code would exceed a limit, or the target
+  // contradicts itself. Unimplemented: the program has an operation, loop or instruction without
+  // code on this target. Internal: a bug of the back end.
+  virtual absl::StatusOr<Code> Generate(const lower::LoweredProgram& program,
+                                        const target::Target& target,
+                                        const CodeOptions& options) const = 0;
+};
+
+// All back ends. A new one is a line in registry.cc.
+absl::Span<const Backend* const> Backends();
+
+// Generates code with the first back end that serves the target. Errors as in Backend::Generate;
+// Unimplemented: none does.
+absl::StatusOr<Code> Generate(const lower::LoweredProgram& program, const target::Target& target,
+                              const CodeOptions& options = {});
+
+}  // namespace hone::codegen
+
+#endif  // HONE_WORKER_CODEGEN_BACKEND_H_

@@ -1,0 +1,57 @@
+#ifndef HONE_WORKER_CODEGEN_LLVM_FUNCTION_EMITTER_H_
+#define HONE_WORKER_CODEGEN_LLVM_FUNCTION_EMITTER_H_
+
+#include <map>
+#include <string>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "worker/codegen/llvm/cache_hints.h"
+#include "worker/codegen/llvm/expr_emitter.h"
+#include "worker/codegen/llvm/function_context.h"
+#include "worker/codegen/llvm/index_emitter.h"
+#include "worker/codegen/llvm/memory_emitter.h"
+
+namespace hone::codegen {
+
+// Emits statements into one LLVM function. Static loops become straight-line code; the variables of
+// runtime loops are SSA values.
+class FunctionEmitter {
+ public:
+  // Emits void(ptr context) with the whole statement.
+  static absl::StatusOr<llvm::Function*> EmitKernel(ModuleState& state, const std::string& name,
+                                                    lower::StmtId body);
+
+ private:
+  explicit FunctionEmitter(ModuleState& state);
+
+  void Begin(const std::string& name, bool body);
+  void End();
+
+  absl::Status Emit(lower::StmtId id);
+  absl::Status EmitFor(const lower::Stmt& loop);
+  absl::Status EmitSerial(const lower::Stmt& loop);
+  absl::Status EmitParallel(const lower::Stmt& loop);
+  // Emits a loop over [begin, end). `guarded`: it may be empty. The variables of a `hoisting` loop
+  // do not change the invariants that are computed before it.
+  absl::Status EmitLoop(const lower::Stmt& loop, llvm::Value* begin, llvm::Value* end, bool guarded,
+                        bool hoisting);
+  absl::Status EmitIf(const lower::Stmt& branch);
+  absl::Status EmitStore(lower::StmtId id);
+  absl::Status EmitStoreUnder(lower::StmtId id, const lower::Stmt& store, llvm::Value* mask);
+  // Returns whether the index is within [0, extent), as an i1.
+  llvm::Value* IsBelow(const IndexEmitter::Split& split, int64_t extent);
+
+  FunctionContext f_;
+  IndexEmitter index_;
+  CacheHints hints_;
+  MemoryEmitter memory_;
+  ExprEmitter exprs_;
+  // The values of stores, combined with the elements that they update.
+  std::map<lower::StmtId, absl::InlinedVector<ir::ExprId, 2>> combined_;
+};
+
+}  // namespace hone::codegen
+
+#endif  // HONE_WORKER_CODEGEN_LLVM_FUNCTION_EMITTER_H_

@@ -1,0 +1,20 @@
+#ifndef HONE_WORKER_CODEGEN_LLVM_REDUCTION_STEPS_H_
+#define HONE_WORKER_CODEGEN_LLVM_REDUCTION_STEPS_H_
+
+#include "common/lower/lowered.h"
+#include "llvm/IR/IRBuilder.h"
+
+namespace hone::codegen {
+
+// Returns whether each iteration of an unrolled loop updates a large tile of accumulators in
+// registers.
+bool StepsThroughTile(const lower::LoweredProgram& program, const lower::Stmt& loop);
+
+// Separates the code of two such steps. LLVM's code generator would move the loads of nearby
+// addresses in several steps to the first of these loads, but besides the accumulators there are no
+// registers for these operands. LLVM moves nothing across this barrier, which emits no instruction.
+void SeparateSteps(llvm::IRBuilder<>& builder);
+
+}  // namespace hone::codegen
+
+#endif  // HONE_WORKER_CODEGEN_LLVM_REDUCTION_STEPS_H_

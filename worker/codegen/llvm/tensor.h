@@ -1,0 +1,22 @@
+#ifndef HONE_WORKER_CODEGEN_LLVM_TENSOR_H_
+#define HONE_WORKER_CODEGEN_LLVM_TENSOR_H_
+
+#include "absl/status/status.h"
+#include "common/lower/lowered.h"
+#include "common/target/target.h"
+#include "worker/codegen/llvm/memory_emitter.h"
+
+namespace hone::codegen {
+
+// Unimplemented: the program uses an instruction (common/ir/intrinsic.h) that the target lacks.
+absl::Status CheckIntrinsics(const lower::LoweredProgram& program, const target::Target& target);
+
+// Emits a store that one instruction computes; tensorize matched it against the table of
+// intrinsics. Internal: it is under a mask, or its operands do not have the layout that the
+// instruction needs.
+absl::Status EmitIntrinsic(FunctionContext& f, IndexEmitter& index, MemoryEmitter& memory,
+                           const lower::Stmt& store, llvm::Value* mask);
+
+}  // namespace hone::codegen
+
+#endif  // HONE_WORKER_CODEGEN_LLVM_TENSOR_H_

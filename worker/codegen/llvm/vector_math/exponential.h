@@ -1,0 +1,37 @@
+#ifndef HONE_WORKER_CODEGEN_LLVM_VECTOR_MATH_EXPONENTIAL_H_
+#define HONE_WORKER_CODEGEN_LLVM_VECTOR_MATH_EXPONENTIAL_H_
+
+#include "worker/codegen/llvm/vector_math/math_builder.h"
+
+// Parts of exponentials, which other functions use too.
+namespace hone::codegen {
+
+// x = n·ln 2 + r with |r| ≤ ln 2 / 2.
+struct Reduced {
+  llvm::Value* r;
+  llvm::Value* n;     // an integer, in the type of x
+  llvm::Value* bits;  // n + bias in the low bits of an integer
+};
+Reduced ReduceByLn2(MathBuilder& m, llvm::Value* x, int bias);
+// The same, with the bias that TimesPowerOfTwo needs.
+Reduced ReduceByLn2(MathBuilder& m, llvm::Value* x);
+
+// The bias of the exponents of x's format.
+inline int BiasOf(llvm::Value* x) { return MathBuilder::IsF64(x) ? 1023 : 127; }
+
+// kFast: the last two steps of Horner's rule round; kOnce: only one of them rounds, for one more
+// instruction.
+enum class Rounding { kFast, kOnce };
+// e^r and e^r − 1 for |r| ≤ ln 2 / 2.
+llvm::Value* ExpOfReduced(MathBuilder& m, llvm::Value* r, Rounding rounding);
+llvm::Value* Expm1OfReduced(MathBuilder& m, llvm::Value* r);
+
+// Returns 2^n. The low bits hold n + bias with the format's bias; the result is normal.
+llvm::Value* PowerOfTwo(MathBuilder& m, llvm::Value* bits);
+// Returns significand · 2^n, rounded once if the result is denormal. REQUIRES: `reduced` comes from
+// ReduceByLn2(m, x).
+llvm::Value* TimesPowerOfTwo(MathBuilder& m, llvm::Value* significand, const Reduced& reduced);
+
+}  // namespace hone::codegen
+
+#endif  // HONE_WORKER_CODEGEN_LLVM_VECTOR_MATH_EXPONENTIAL_H_

@@ -1,0 +1,83 @@
+#ifndef HONE_WORKER_RUNNER_DEVICE_H_
+#define HONE_WORKER_RUNNER_DEVICE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "worker/runner/probe.h"
+
+namespace hone::runner {
+
+// A tensor in the memory of a device, between canaries.
+class DeviceBuffer {
+ public:
+  virtual ~DeviceBuffer() = default;
+  virtual int64_t bytes() const = 0;
+  // `fill` writes the whole content into host memory of this size.
+  virtual absl::Status Write(absl::FunctionRef<void(void*)> fill) = 0;
+  // The content in host memory, valid until the next call with this buffer.
+  virtual absl::StatusOr<const void*> Read() = 0;
+  // Sets every bit. This is a NaN in each float type, so an element that a kernel leaves out shows.
+  virtual absl::Status Poison() = 0;
+  // Returns the position of the nearest byte that was written outside, in bytes from the start of
+  // the data: negative before it, ≥ bytes() behind it. nullopt if there is none. Restores the
+  // canaries.
+  virtual absl::StatusOr<std::optional<int64_t>> WrittenOutside() = 0;
+};
+
+// The buffers of a kernel: inputs, then outputs, of the device that loaded the kernel.
+using DeviceBuffers = absl::Span<DeviceBuffer* const>;
+
+// A kernel with its packed constants and workspace. InvalidArgument of every call: the kernel
+// refuses this machine or its buffers.
+class DeviceKernel {
+ public:
+  virtual ~DeviceKernel() = default;
+  // The number of iterations that RunPart can run; 0 if it cannot.
+  virtual int64_t parts() const = 0;
+  // Packs the constants among the buffers.
+  virtual absl::Status Prepack(DeviceBuffers buffers) = 0;
+  // Sets every bit of the workspace.
+  virtual absl::Status PoisonWorkspace() = 0;
+  // Runs `count` times and returns the total nanoseconds. If `flushed`, the device's caches are
+  // emptied before each run, which is not counted.
+  virtual absl::StatusOr<double> Run(DeviceBuffers buffers, int64_t count, bool flushed) = 0;
+  // Runs iterations [begin, end) of its last parallel loop on one thread; returns nanoseconds.
+  virtual absl::StatusOr<double> RunPart(DeviceBuffers buffers, int64_t begin, int64_t end) = 0;
+};
+
+// What loads and times kernels. Single-threaded. tests/worker/runner/device_conformance_test.cc
+// says what every device does.
+class Device {
+ public:
+  virtual ~Device() = default;
+  // `placement` chooses the offset of the data within its first page. ResourceExhausted: out of
+  // memory.
+  virtual absl::StatusOr<std::unique_ptr<DeviceBuffer>> Allocate(int64_t bytes,
+                                                                 uint64_t placement) = 0;
+  // Loads the artifact `<folder>/<digest>`; `placement` is that of its own memory. One kernel may
+  // run at a time. NotFound / Internal: the file cannot be read. DataLoss: the contents do not
+  // match the digest. InvalidArgument: not an artifact of this device. FailedPrecondition: the
+  // loader refuses the code. ResourceExhausted: the kernel wants too much memory.
+  virtual absl::StatusOr<std::unique_ptr<DeviceKernel>> Load(const std::string& artifact_path,
+                                                             uint64_t placement) = 0;
+  // Prepares timings with this number of threads; 0: as many as the device has.
+  virtual absl::Status PrepareTiming(int threads, bool flushed) = 0;
+  // The number of parts of a kernel that run at the same time.
+  virtual int concurrency() const = 0;
+  // Detects whether the device has become slower. As for CreateProbe.
+  virtual absl::StatusOr<std::unique_ptr<Probe>> MakeProbe(double peak_gflops) = 0;
+};
+
+// This machine's CPU.
+std::unique_ptr<Device> MakeCpuDevice();
+
+}  // namespace hone::runner
+
+#endif  // HONE_WORKER_RUNNER_DEVICE_H_
