@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the packages of the distribution (Debian 12) that Hone needs. Idempotent and quiet; if everything is installed,
-# it does nothing and needs no root. Kernels use GCC's libgomp, which build-essential installs.
+# it does nothing and needs no root. Hone runs kernels on the threads of GCC's libgomp, which build-essential installs.
 set -euo pipefail
 
 packages=(

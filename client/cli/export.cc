@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -24,6 +25,7 @@
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/record/artifact.h"
+#include "common/target/kernel_abi.h"
 #include "common/target/target.h"
 
 namespace hone::cli {
@@ -97,7 +99,6 @@ absl::StatusOr<std::string> Header(const ir::Workload& workload, const Naming& n
   if (naming.prefix) facts.functions = naming.files;
   facts.target_key = target.Key();
   facts.cpu_features = absl::StrJoin(target.features, " ");
-  facts.workspace_bytes = best.record.result.facts.workspace_bytes;
   facts.latency_ns = client::LatencyNs(best);
   facts.gflops = best.gflops;
   return client::KernelHeader(workload, facts);
@@ -149,6 +150,13 @@ absl::StatusOr<std::vector<WrittenFile>> WriteKernel(Session& session,
                                                      const ExportOptions& options,
                                                      client::KernelFolder& folder) {
   HONE_ASSIGN_OR_RETURN(record::Artifact artifact, ArtifactOf(session, best));
+  // Kernels of ABI 1 have no such function. Their interface is not that of the header.
+  if (!absl::StrContains(artifact.object, target::kThreadsSymbol)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the kernel of ", argument.title,
+                     " was built by an older version and has another interface; hone revalidate "
+                     "builds it again"));
+  }
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
   HONE_ASSIGN_OR_RETURN(const std::string header, Header(argument.workload, naming, target, best));
   HONE_ASSIGN_OR_RETURN(std::vector<WrittenFile> written,
@@ -248,7 +256,7 @@ void AddExport(Command& app, Globals& globals) {
       "--nearest) has no kernel to export: tune the operator or check the schedule first.\n\n"
       "Examples:\n"
       "  hone export matmul m=1024 n=1024 k=1024 -o kernel/\n"
-      "  gcc main.c kernel/matmul.o -Ikernel -lgomp\n"
+      "  gcc -fopenmp main.c kernel/matmul.o -Ikernel\n"
       "  hone export softmax m=1024 n=1024 -o kernel/ --name probabilities\n"
       "  hone export --file network.txt -o kernels/",
       [&globals, options] {

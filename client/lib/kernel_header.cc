@@ -74,27 +74,69 @@ std::string BufferText(const std::string& name, const ir::Tensor& tensor, int in
   return text;
 }
 
-constexpr char kFunctions[] = R"(#ifdef __cplusplus
+constexpr char kFunctions[] = R"(#ifndef HONE_RUNTIME
+#define HONE_RUNTIME
+/* The threads that a kernel may use. parallel_for calls body(context, begin, end, thread) for parts
+ * that cover [0, extent), each iteration once, and returns when all parts have ended. At most
+ * `threads` parts run at the same time, each with another thread number from 0 to threads - 1. With
+ * chunk 0, each thread gets one part, of equal sizes; otherwise threads fetch parts of `chunk`
+ * iterations when they are free. */
+typedef struct HoneRuntime HoneRuntime;
+struct HoneRuntime {
+  void (*parallel_for)(const HoneRuntime* runtime, int64_t extent, int64_t chunk, int32_t threads,
+                       void (*body)(void* context, int64_t begin, int64_t end, int64_t thread),
+                       void* context);
+  int32_t threads; /* the number of threads, at least 1 */
+};
+#endif
+
+#ifdef __cplusplus
 extern "C" {
 #endif
 
 /* Version of this interface. */
 int32_t hone_kernel_abi(void);
-/* Bytes of workspace that one call of run needs; 0: workspace may be null. */
-int64_t hone_kernel_workspace_bytes(void);
+/* The largest number of threads that run can use. */
+int32_t hone_kernel_threads(void);
+/* Bytes of workspace that one call of run needs with a runtime of this many threads; 0: workspace may be null. */
+int64_t hone_kernel_workspace_bytes(int32_t threads);
 /* Bytes of the packed constants; 0: prepack is not needed, and packed may be null. */
 int64_t hone_kernel_packed_bytes(void);
-/* Packs the constant inputs. Call it once, before run. */
+/* Packs the constant inputs on the calling thread. Call it once, before run. */
 int32_t hone_kernel_prepack(void* const* buffers, void* packed);
-/* Computes the outputs. Returns HONE_KERNEL_OK or one of the codes below. It keeps no state: calls with different buffers and
- * workspaces may run at the same time. */
-int32_t hone_kernel_run(void* const* buffers, const void* packed, void* workspace);
-/* The number of iterations of the outermost parallel loop (0: no parallel loop), and a function that runs a part of them on
- * the calling thread only. */
+/* Computes the outputs. Returns HONE_KERNEL_OK or one of the codes below. Outputs overlap no other buffer. Without a runtime,
+ * everything runs on the calling thread. It keeps no state: calls with different outputs and workspaces may run at the same
+ * time. */
+int32_t hone_kernel_run(void* const* buffers, const void* packed, void* workspace, const HoneRuntime* runtime);
+/* The number of iterations of the last parallel loop (0: no parallel loop), and a function that runs a part of them on the
+ * calling thread, as the thread with this number, which is below the number given to workspace_bytes. It is for measurements:
+ * what the loop reads is there only during run. */
 int64_t hone_kernel_range_extent(void);
-int32_t hone_kernel_range(void* const* buffers, const void* packed, void* workspace, int64_t begin, int64_t end);
+int32_t hone_kernel_range(void* const* buffers, const void* packed, void* workspace, int64_t begin, int64_t end,
+                          int64_t thread);
 
 #ifdef __cplusplus
+}
+#endif
+
+#if defined(_OPENMP) && !defined(HONE_OPENMP_RUNTIME)
+#define HONE_OPENMP_RUNTIME
+#include <omp.h>
+/* A runtime for programs that are compiled with OpenMP: HoneRuntime runtime = {hone_openmp_parallel_for, THREADS}; */
+static inline void hone_openmp_parallel_for(const HoneRuntime* runtime, int64_t extent, int64_t chunk, int32_t threads,
+                                            void (*body)(void*, int64_t, int64_t, int64_t), void* context) {
+  (void)runtime;
+  if (chunk == 0) {
+#pragma omp parallel num_threads(threads)
+    {
+      const int64_t thread = omp_get_thread_num(), count = omp_get_num_threads();
+      body(context, thread * extent / count, (thread + 1) * extent / count, thread);
+    }
+  } else {
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (int64_t begin = 0; begin < extent; begin += chunk)
+      body(context, begin, begin + chunk < extent ? begin + chunk : extent, omp_get_thread_num());
+  }
 }
 #endif
 )";
@@ -127,7 +169,7 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
   const std::string functions = facts.functions.empty() ? std::string(target::kFunctionPrefix)
                                                         : absl::StrCat(facts.functions, "_");
   absl::StrAppend(
-      &text, " *\n * Link the object file (with -lgomp), or load the shared object with dlopen. ",
+      &text, " *\n * Link the object file, or load the shared object with dlopen. ",
       facts.functions.empty()
           ? "All kernels have functions of\n * these names. To link several kernels into one "
             "program, export them with --name NAME.\n"
@@ -148,11 +190,15 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
       " *   void* packed = hone_kernel_packed_bytes() ? aligned_alloc(",
       target::kBufferAlignment,
       ", hone_kernel_packed_bytes()) : NULL;\n"
-      " *   void* workspace = hone_kernel_workspace_bytes() ? aligned_alloc(",
+      " *   HoneRuntime runtime = {hone_openmp_parallel_for, omp_get_max_threads()};  (or your "
+      "own)\n"
+      " *   int64_t bytes = hone_kernel_workspace_bytes(runtime.threads);\n"
+      " *   void* workspace = bytes ? aligned_alloc(",
       target::kBufferAlignment,
-      ", hone_kernel_workspace_bytes()) : NULL;\n"
+      ", bytes) : NULL;\n"
       " *   if (packed && hone_kernel_prepack(buffers, packed) != HONE_KERNEL_OK) abort();\n"
-      " *   if (hone_kernel_run(buffers, packed, workspace) != HONE_KERNEL_OK) abort();\n */\n");
+      " *   if (hone_kernel_run(buffers, packed, workspace, &runtime) != HONE_KERNEL_OK) abort();\n"
+      " */\n");
   absl::StrAppend(&body, "#ifndef HONE_KERNEL_", prefix, "_H\n#define HONE_KERNEL_", prefix,
                   "_H\n\n#include <stdint.h>\n\n");
   absl::StrAppend(&body, kFunctions, "\n");
@@ -162,13 +208,14 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
                   "    /* the CPU lacks a feature that the code uses */\n#define "
                   "HONE_KERNEL_MISALIGNED_BUFFER ",
                   static_cast<int>(target::kKernelMisalignedBuffer),
-                  "  /* a pointer is null or not aligned */\n#endif\n\n");
+                  "  /* a pointer is null or not aligned */\n#endif\n#ifndef HONE_KERNEL_OVERLAP\n"
+                  "#define HONE_KERNEL_OVERLAP ",
+                  static_cast<int>(target::kKernelOverlap),
+                  "  /* an output overlaps another buffer */\n#endif\n\n");
   absl::StrAppend(
       &body,
       "/* Alignment in bytes of every buffer, the packed constants and the workspace. */\n#define ",
       prefix, "_ALIGNMENT ", target::kBufferAlignment, "\n");
-  absl::StrAppend(&body, "/* The value of hone_kernel_workspace_bytes(). */\n#define ", prefix,
-                  "_WORKSPACE_BYTES INT64_C(", facts.workspace_bytes, ")\n");
   absl::StrAppend(&body,
                   "/* Length of the array of buffers: dense, row-major, inputs first. */\n#define ",
                   prefix, "_BUFFERS ", buffers.size(), "\n\n");

@@ -14,15 +14,14 @@ struct KernelFacts {
   std::string functions;  // C identifier; prefix of the object's functions, without the '_';
                           // empty: "hone_kernel"
   std::string target_key;
-  std::string cpu_features;     // required CPU features, human-readable
-  int64_t workspace_bytes = 0;  // as the builder reported; the kernel's function is authoritative
-  double latency_ns = 0;        // 0: unknown
+  std::string cpu_features;  // required CPU features, human-readable
+  double latency_ns = 0;     // 0: unknown
   double gflops = 0;
 };
 
 // A C and C++ header for a kernel that follows common/target/kernel_abi.h. It declares the
-// functions, defines the type, shape, strides, size and index of every buffer and the alignment and
-// workspace size, and shows a complete call in a comment.
+// functions, defines the type, shape, strides, size and index of every buffer and the alignment,
+// and shows a complete call in a comment.
 std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts);
 
 // Makes a C identifier from any text: other characters become '_', and a leading digit is prefixed

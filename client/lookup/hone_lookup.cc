@@ -15,6 +15,7 @@
 
 #include "client/lookup/kernel_index.h"
 #include "common/target/kernel_library.h"
+#include "common/target/openmp_runtime.h"
 
 namespace hone::lookup {
 namespace {
@@ -77,11 +78,13 @@ class FolderKernel : public hone_lookup_kernel {
     if (library_.Load(path, error) != target::KernelLibrary::Error::kNone) {
       return Bad(path + ": " + error);
     }
+    // Kernels of ABI 1 for AArch64 do not check the CPU.
+    if (library_.abi() == 1 && entry_.arch == "aarch64") {
+      return Bad(path + " is of an old version that does not check the CPU");
+    }
     if (!library_.SupportsCpu(buffers_.size())) return Unsupported();
-    run = library_.run();
     prepack = library_.prepack();
     packed_bytes = library_.packed_bytes();
-    workspace_bytes = library_.workspace_bytes();
     return HONE_LOOKUP_OK;
   }
 
@@ -104,6 +107,10 @@ class FolderKernel : public hone_lookup_kernel {
   std::string message_;
   target::KernelLibrary library_;
 };
+
+const target::KernelLibrary& LibraryOf(const hone_lookup_kernel* kernel) {
+  return static_cast<const FolderKernel*>(kernel)->library();
+}
 
 // Whether `a` is to be tried before `b`.
 bool IsBetter(const FolderKernel* a, const FolderKernel* b) {
@@ -223,19 +230,37 @@ hone_lookup_status hone_lookup_find(hone_lookup* lookup, const char* workload, d
   return status == HONE_LOOKUP_OK ? status : Fail(status, message);
 }
 
+int64_t hone_lookup_workspace_bytes(const hone_lookup_kernel* kernel, int32_t threads) noexcept {
+  return kernel == nullptr ? 0 : hone::lookup::LibraryOf(kernel).WorkspaceBytes(threads);
+}
+
+int32_t hone_lookup_run(const hone_lookup_kernel* kernel, void* const* buffers, const void* packed,
+                        void* workspace, const HoneRuntime* runtime) noexcept {
+  if (kernel == nullptr || buffers == nullptr) return HONE_KERNEL_MISALIGNED_BUFFER;
+  return hone::lookup::LibraryOf(kernel).Run(buffers, packed, workspace, runtime);
+}
+
+HoneRuntime hone_lookup_openmp(int32_t threads) noexcept {
+  if (!hone::target::LoadOpenMp()) return hone::target::OpenMpRuntime(1);
+  return hone::target::OpenMpRuntime(threads > 0 ? threads : hone::target::OpenMpThreads());
+}
+
 hone_lookup_status hone_lookup_call(const hone_lookup_kernel* kernel,
                                     void* const* buffers) noexcept {
   if (kernel == nullptr || buffers == nullptr) {
     return Fail(HONE_LOOKUP_INVALID_ARGUMENT, "hone_lookup_call was called with a null pointer");
   }
-  const std::optional<int32_t> status =
-      static_cast<const hone::lookup::FolderKernel*>(kernel)->library().Call(buffers);
+  const hone::target::KernelLibrary& library = hone::lookup::LibraryOf(kernel);
+  const std::optional<int32_t> status = library.Call(buffers);
   if (!status.has_value()) {
     return Fail(HONE_LOOKUP_OUT_OF_MEMORY,
-                "out of memory for a workspace of " + std::to_string(kernel->workspace_bytes) +
-                    " bytes and constants of " + std::to_string(kernel->packed_bytes) + " bytes");
+                "out of memory for the workspace of the kernel and constants of " +
+                    std::to_string(kernel->packed_bytes) + " bytes");
   }
   if (*status == HONE_KERNEL_OK) return HONE_LOOKUP_OK;
+  if (*status == HONE_KERNEL_OVERLAP) {
+    return Fail(HONE_LOOKUP_INVALID_ARGUMENT, "an output overlaps another buffer");
+  }
   return Fail(HONE_LOOKUP_INVALID_ARGUMENT,
               "a buffer is null or not aligned to " + std::to_string(HONE_LOOKUP_ALIGNMENT) +
                   " bytes (the kernel returned " + std::to_string(*status) + ")");

@@ -4,14 +4,15 @@
  *   const hone_lookup_kernel* kernel;
  *   if (hone_lookup_open("kernels", &lookup) != HONE_LOOKUP_OK) fail(hone_lookup_error());
  *   if (hone_lookup_find(lookup, "matmul m=1024 n=1024 k=1024", 0, &kernel) == HONE_LOOKUP_OK)
- *     ... kernel->run ...
+ *     ... hone_lookup_run(kernel, buffers, packed, workspace, &runtime) ...
  *   else
  *     ... the application's own implementation ...
  *   hone_lookup_close(lookup);
  *
- * The library needs no server and no other library than the C and C++ standard libraries. Kernels
- * need the OpenMP runtime, libgomp.so.1, which is loaded with the first kernel. The library neither
- * throws nor prints. It ends the program if it cannot allocate memory for its own tables.
+ * The library needs no server and no other library than the C and C++ standard libraries. It uses
+ * the threads of OpenMP (libgomp.so.1) if they are installed and the program brings none of its
+ * own. It neither throws nor prints. It ends the program if it cannot allocate memory for its own
+ * tables.
  *
  * Kernels are code: use only folders that no one else can write. */
 #ifndef HONE_LOOKUP_H_
@@ -36,11 +37,30 @@ typedef enum hone_lookup_status {
   HONE_LOOKUP_OUT_OF_MEMORY = 6
 } hone_lookup_status;
 
-/* Values that `run` and `prepack` of a kernel return. */
+#ifndef HONE_RUNTIME
+#define HONE_RUNTIME
+/* The threads that a kernel may use. parallel_for calls body(context, begin, end, thread) for parts
+ * that cover [0, extent), each iteration once, and returns when all parts have ended. At most
+ * `threads` parts run at the same time, each with another thread number from 0 to threads - 1. With
+ * chunk 0, each thread gets one part, of equal sizes; otherwise threads fetch parts of `chunk`
+ * iterations when they are free. */
+typedef struct HoneRuntime HoneRuntime;
+struct HoneRuntime {
+  void (*parallel_for)(const HoneRuntime* runtime, int64_t extent, int64_t chunk, int32_t threads,
+                       void (*body)(void* context, int64_t begin, int64_t end, int64_t thread),
+                       void* context);
+  int32_t threads; /* the number of threads, at least 1 */
+};
+#endif
+
+/* Values that hone_lookup_run and `prepack` of a kernel return. */
 #ifndef HONE_KERNEL_OK
 #define HONE_KERNEL_OK 0
 #define HONE_KERNEL_UNSUPPORTED_CPU 1   /* the CPU lacks a feature that the code uses */
 #define HONE_KERNEL_MISALIGNED_BUFFER 2 /* a pointer is null or not aligned */
+#endif
+#ifndef HONE_KERNEL_OVERLAP
+#define HONE_KERNEL_OVERLAP 3 /* an output overlaps another buffer */
 #endif
 
 /* Alignment in bytes of every buffer, the packed constants and the workspace. */
@@ -64,15 +84,12 @@ typedef struct hone_lookup_buffer {
 /* A kernel for this CPU. It and everything that it points to belong to the folder and are valid
  * until hone_lookup_close. Later versions may add fields at the end. */
 typedef struct hone_lookup_kernel {
-  /* Computes the outputs. `buffers` has buffer_count pointers. `packed` may be null if packed_bytes
-   * is 0, and `workspace` may be null if workspace_bytes is 0. Uses the threads of OpenMP
-   * (OMP_NUM_THREADS). Calls with different outputs and workspaces may run at the same time. */
-  int32_t (*run)(void* const* buffers, const void* packed, void* workspace);
-  /* Packs the constant inputs into `packed`, once before `run`. If packed_bytes is not 0, `run`
-   * reads `packed` and not the constant inputs, whose pointers must still not be null. */
+  /* Packs the constant inputs into `packed`, once before hone_lookup_run, on the calling thread. If
+   * packed_bytes is not 0, the kernel reads `packed` and not the constant inputs, whose pointers
+   * must still not be null.
+   */
   int32_t (*prepack)(void* const* buffers, void* packed);
   int64_t packed_bytes;
-  int64_t workspace_bytes;
   int32_t buffer_count;
   const hone_lookup_buffer* buffers; /* inputs first, then outputs */
   const char* workload;              /* digest of the workload, 32 hex digits */
@@ -103,9 +120,26 @@ hone_lookup_status hone_lookup_open(const char* folder, hone_lookup** lookup) HO
 hone_lookup_status hone_lookup_find(hone_lookup* lookup, const char* workload, double tolerance,
                                     const hone_lookup_kernel** kernel) HONE_LOOKUP_NOEXCEPT;
 
-/* Packs the constants and runs the kernel once, in memory that is allocated for this call. Programs
- * that call a kernel often use prepack and run, and keep the memory. INVALID_ARGUMENT: a buffer is
- * null or not aligned to HONE_LOOKUP_ALIGNMENT. OUT_OF_MEMORY: the outputs are unchanged. */
+/* Bytes of workspace for hone_lookup_run with a runtime of this many threads; 0: it may be null. */
+int64_t hone_lookup_workspace_bytes(const hone_lookup_kernel* kernel,
+                                    int32_t threads) HONE_LOOKUP_NOEXCEPT;
+
+/* Computes the outputs and returns HONE_KERNEL_OK or another of the values above. `buffers` has
+ * buffer_count pointers; outputs overlap no other buffer. `packed` may be null if packed_bytes is
+ * 0. Without a runtime, the kernel uses one thread. (A kernel that was exported by an old version
+ * always uses those of OpenMP.) Calls with different outputs and workspaces may
+ * run at the same time. */
+int32_t hone_lookup_run(const hone_lookup_kernel* kernel, void* const* buffers, const void* packed,
+                        void* workspace, const HoneRuntime* runtime) HONE_LOOKUP_NOEXCEPT;
+
+/* A runtime with the threads of OpenMP; 0 threads: as many as OMP_NUM_THREADS says. It has one
+ * thread if libgomp.so.1 is not installed. */
+HoneRuntime hone_lookup_openmp(int32_t threads) HONE_LOOKUP_NOEXCEPT;
+
+/* Packs the constants and runs the kernel once, on the threads of OpenMP, in memory that is
+ * allocated for this call. Programs that call a kernel often use prepack and hone_lookup_run, and
+ * keep the memory. INVALID_ARGUMENT: a buffer is null or not aligned to HONE_LOOKUP_ALIGNMENT, or
+ * an output overlaps another buffer. OUT_OF_MEMORY: the outputs are unchanged. */
 hone_lookup_status hone_lookup_call(const hone_lookup_kernel* kernel,
                                     void* const* buffers) HONE_LOOKUP_NOEXCEPT;
 

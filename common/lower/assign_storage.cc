@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <limits>
 #include <set>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/lower/passes.h"
@@ -16,6 +18,37 @@ constexpr int64_t kMaxStackBytes = 32 << 10;       // per buffer
 constexpr int64_t kMaxTotalStackBytes = 64 << 10;  // of all buffers; threads may have small stacks
 constexpr int64_t kMaxMemoryBytes = int64_t{1} << 40;
 
+// Memory in which buffers that are never in use at the same time may share bytes.
+class Region {
+ public:
+  // Returns the offset of a buffer that is in use in the top-level statements [first, last].
+  int64_t Place(int64_t bytes, int first, int last) {
+    std::vector<Placed> others;
+    for (const Placed& placed : placed_) {
+      if (placed.first <= last && first <= placed.last) others.push_back(placed);
+    }
+    std::sort(others.begin(), others.end(),
+              [](const Placed& a, const Placed& b) { return a.begin < b.begin; });
+    int64_t begin = 0;
+    for (const Placed& other : others) {
+      if (begin + bytes <= other.begin) break;
+      begin = std::max(begin, other.end);
+    }
+    placed_.push_back({first, last, begin, begin + bytes});
+    bytes_ = std::max(bytes_, begin + bytes);
+    return begin;
+  }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  struct Placed {
+    int first, last;
+    int64_t begin, end;
+  };
+  std::vector<Placed> placed_;
+  int64_t bytes_ = 0;
+};
+
 class Assigner {
  public:
   explicit Assigner(LoweredProgram& program) : p_(program), uses_(program.buffers.size()) {}
@@ -24,8 +57,9 @@ class Assigner {
     cores_ = std::max(1, target.cores);
     p_.threads = 1;
     p_.storage.assign(p_.buffers.size(), {});
-    for (size_t k = 0; k < p_.kernels.size(); ++k)
-      Visit(p_.kernels[k].body, static_cast<int>(k), ir::kNoAtom);
+    for (size_t k = 0; k < p_.kernels.size(); ++k) {
+      VisitTopLevel(p_.kernels[k].body, static_cast<int>(k));
+    }
     const ir::Workload& workload = source.workload();
     int position = 0;
     for (const auto& list : {workload.Inputs(), workload.Outputs()}) {
@@ -44,13 +78,11 @@ class Assigner {
             "buffer ", p_.buffers[b].name, " makes the kernel need more than 1 TiB of memory"));
       }
     }
-    p_.thread_offset_bytes = p_.workspace_bytes;
     if (p_.thread_stride_bytes > 0) {
       // Offsets the threads' parts within a page, so that they do not compete for the same cache
       // sets.
       p_.thread_stride_bytes =
           (p_.thread_stride_bytes + 4095) / 4096 * 4096 + 5 * target::kBufferAlignment;
-      p_.workspace_bytes += p_.thread_stride_bytes * p_.threads;
     }
     for (Stmt& stmt : p_.stmts) Flatten(stmt);
     return absl::OkStatus();
@@ -63,11 +95,25 @@ class Assigner {
     // into cases, there are several copies of the parallel loop; a buffer inside them is still
     // private to each thread.
     std::set<ir::AtomId> parallels;
+    // The first and the last top-level statement with a use.
+    int first = std::numeric_limits<int>::max(), last = -1;
   };
 
   void Use(BufferId buffer, int kernel, ir::AtomId parallel) {
-    uses_[buffer].kernels.insert(kernel);
-    uses_[buffer].parallels.insert(parallel);
+    Uses& uses = uses_[buffer];
+    uses.kernels.insert(kernel);
+    uses.parallels.insert(parallel);
+    uses.first = std::min(uses.first, statement_);
+    uses.last = std::max(uses.last, statement_);
+  }
+
+  void VisitTopLevel(StmtId id, int kernel) {
+    if (id != kNoStmt && p_.stmts[id].kind == Stmt::Kind::kSeq) {
+      for (const StmtId child : p_.stmts[id].children) VisitTopLevel(child, kernel);
+      return;
+    }
+    ++statement_;
+    Visit(id, kernel, ir::kNoAtom);
   }
 
   void Visit(StmtId id, int kernel, ir::AtomId parallel) {
@@ -77,7 +123,10 @@ class Assigner {
       parallel = stmt.var;
       const int64_t asked = ir::ValueOf(stmt.annotations, ir::Annotation::Key::kThreads, cores_);
       ir::Set(stmt.annotations, ir::Annotation::Key::kThreads, std::min(asked, stmt.extent));
-      p_.threads = std::max(p_.threads, static_cast<int>(std::min(asked, stmt.extent)));
+      // Constants are packed by one thread.
+      if (p_.kernels[kernel].name == ir::kMainKernel) {
+        p_.threads = std::max(p_.threads, static_cast<int>(std::min(asked, stmt.extent)));
+      }
     }
     for (BufferId output : stmt.outputs) Use(output, kernel, parallel);
     for (ir::ExprId value : stmt.values) {
@@ -109,13 +158,13 @@ class Assigner {
         stack_bytes_ += bytes;
       } else {
         storage.kind = Storage::Kind::kThread;
-        storage.offset_bytes = p_.thread_stride_bytes;
-        p_.thread_stride_bytes += bytes;
+        storage.offset_bytes = thread_.Place(bytes, uses.first, uses.last);
+        p_.thread_stride_bytes = thread_.bytes();
       }
     } else {
       storage.kind = Storage::Kind::kWorkspace;
-      storage.offset_bytes = p_.workspace_bytes;
-      p_.workspace_bytes += bytes;
+      storage.offset_bytes = workspace_.Place(bytes, uses.first, uses.last);
+      p_.workspace_bytes = workspace_.bytes();
     }
   }
 
@@ -158,6 +207,8 @@ class Assigner {
   LoweredProgram& p_;
   int64_t cores_ = 1;
   int64_t stack_bytes_ = 0;
+  int statement_ = -1;  // at the top level, over all kernels
+  Region workspace_, thread_;
   std::vector<Uses> uses_;
 };
 

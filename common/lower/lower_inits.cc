@@ -137,6 +137,9 @@ class InitLowering {
 
 }  // namespace
 
-void LowerInits(LoweredProgram& program) { InitLowering(program).Run(); }
+absl::Status LowerInits(LoweredProgram& program) {
+  InitLowering(program).Run();
+  return absl::OkStatus();
+}
 
 }  // namespace hone::lower

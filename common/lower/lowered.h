@@ -56,7 +56,7 @@ struct Storage {
     kArgument,   // buffers[position]
     kPacked,     // packed constants at offset_bytes
     kWorkspace,  // workspace at offset_bytes, shared by the threads
-    kThread,     // workspace at offset_bytes + thread · thread_stride_bytes
+    kThread,     // workspace at WorkspaceBytes(thread) + offset_bytes
     kStack,      // a stack slot of the parallel body or kernel
     kRegister,   // vector registers; all indices are known once the code is unrolled
     kUnused,
@@ -81,11 +81,15 @@ struct LoweredProgram {
   std::vector<Stmt> stmts;
   std::vector<LoweredKernel> kernels;  // ir::kPrepackKernel, if there is one; then ir::kMainKernel
   int arguments = 0;                   // workload inputs, then outputs
-  int threads = 1;  // the maximum over all parallel loops; each has its own number as an annotation
+  int threads =
+      1;  // the maximum over the parallel loops of kMainKernel, which have numbers of their own
   int64_t packed_bytes = 0;
-  int64_t workspace_bytes = 0;
-  int64_t thread_offset_bytes = 0;  // where the per-thread parts begin
-  int64_t thread_stride_bytes = 0;
+  int64_t workspace_bytes = 0;      // shared by the threads; the threads' own parts follow
+  int64_t thread_stride_bytes = 0;  // each thread's part
+  // Of a call that uses this many threads.
+  int64_t WorkspaceBytes(int64_t used) const {
+    return workspace_bytes + used * thread_stride_bytes;
+  }
 
   StmtId Add(Stmt stmt) {
     stmts.push_back(std::move(stmt));

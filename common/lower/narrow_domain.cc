@@ -265,6 +265,9 @@ class Narrower {
 
 }  // namespace
 
-void NarrowDomain(LoweredProgram& program) { Narrower(program).Run(); }
+absl::Status NarrowDomain(LoweredProgram& program) {
+  Narrower(program).Run();
+  return absl::OkStatus();
+}
 
 }  // namespace hone::lower

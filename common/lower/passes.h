@@ -2,12 +2,22 @@
 #define HONE_COMMON_LOWER_PASSES_H_
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "common/ir/program.h"
 #include "common/lower/lowered.h"
 #include "common/target/target.h"
 
 // The passes of Lower, in order. Each is a function of its input only.
 namespace hone::lower {
+
+// A pass between BuildTree and AssignStorage.
+struct Pass {
+  absl::string_view name;
+  absl::Status (*run)(LoweredProgram& program);
+};
+// The passes for a kind of target, in order; empty if there are none for it.
+absl::Span<const Pass> PassesFor(target::Kind kind);
 
 // Removes blocks whose results are neither read nor outputs.
 ir::Program RemoveDeadBlocks(const ir::Program& program);
@@ -28,12 +38,12 @@ LoweredProgram BuildTree(const ir::Program& program);
 absl::Status PromoteAccumulators(LoweredProgram& program);
 
 // Turns every remaining init into a nest before the outermost reduction loop.
-void LowerInits(LoweredProgram& program);
+absl::Status LowerInits(LoweredProgram& program);
 
 // Turns conditions into loop bounds, or into branches at the outermost place where they can be
 // decided. A guarded sum then runs only where its guard holds, and a remainder tile gets its own
 // code.
-void NarrowDomain(LoweredProgram& program);
+absl::Status NarrowDomain(LoweredProgram& program);
 
 // Flattens indices to offsets and assigns memory to buffers. InvalidArgument: more than 1 TiB of
 // memory is needed.

@@ -49,9 +49,8 @@ class Verifier {
   absl::Status CheckStorage(BufferId id) const {
     const ir::Buffer& buffer = p_.buffers[id];
     const Storage& storage = p_.storage[id];
-    const auto within = [&](int64_t begin, int64_t bytes) {
-      const int64_t end =
-          begin + storage.offset_bytes + storage.elements * ir::DTypeBytes(buffer.dtype);
+    const auto within = [&](int64_t bytes) {
+      const int64_t end = storage.offset_bytes + storage.elements * ir::DTypeBytes(buffer.dtype);
       if (storage.offset_bytes % target::kBufferAlignment == 0 && storage.offset_bytes >= 0 &&
           end <= bytes) {
         return absl::OkStatus();
@@ -63,15 +62,11 @@ class Verifier {
         if (storage.position >= 0 && storage.position < p_.arguments) return absl::OkStatus();
         return Broken(absl::StrCat("buffer ", buffer.name, " is not an argument"));
       case Storage::Kind::kPacked:
-        return within(0, p_.packed_bytes);
+        return within(p_.packed_bytes);
       case Storage::Kind::kWorkspace:
-        return within(0, p_.thread_stride_bytes > 0 ? p_.thread_offset_bytes : p_.workspace_bytes);
+        return within(p_.workspace_bytes);
       case Storage::Kind::kThread:
-        HONE_RETURN_IF_ERROR(within(0, p_.thread_stride_bytes));
-        if (p_.thread_offset_bytes + p_.threads * p_.thread_stride_bytes <= p_.workspace_bytes) {
-          return absl::OkStatus();
-        }
-        return Broken("the workspace has no room for every thread");
+        return within(p_.thread_stride_bytes);
       case Storage::Kind::kStack:
       case Storage::Kind::kRegister:
       case Storage::Kind::kUnused:

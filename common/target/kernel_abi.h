@@ -3,12 +3,34 @@
 
 #include <cstdint>
 
+#ifndef HONE_RUNTIME  // exported headers define it, too
+#define HONE_RUNTIME
+extern "C" {
+
+// The threads that a kernel may use. The caller of a kernel provides it; openmp_runtime.h has one.
+struct HoneRuntime {
+  // Calls body(context, begin, end, thread) for parts that cover [0, extent), each iteration once,
+  // and returns when all parts have ended. At most `threads` parts run at the same time, each with
+  // another thread number from 0 to threads − 1. `chunk` 0: each thread gets one part, of equal
+  // sizes; otherwise threads fetch parts of `chunk` iterations when they are free.
+  void (*parallel_for)(const struct HoneRuntime* runtime, int64_t extent, int64_t chunk,
+                       int32_t threads,
+                       void (*body)(void* context, int64_t begin, int64_t end, int64_t thread),
+                       void* context);
+  int32_t threads;  // the number of threads, at least 1
+};
+
+}  // extern "C"
+#endif
+
 // The C interface of every CPU kernel: the builder emits it, the runner loads it and `hone export`
 // delivers it. A kernel is an ELF shared object that exports these symbols only. It has no state:
-// calls with different buffers may run concurrently.
+// calls with different outputs and workspaces may run concurrently. Outputs must overlap no other
+// buffer of the call. Kernels of version 1, which stores may have, use OpenMP instead of a runtime;
+// KernelLibrary loads them, too.
 namespace hone::target {
 
-inline constexpr int kKernelAbiVersion = 1;
+inline constexpr int kKernelAbiVersion = 2;
 
 // Required alignment of buffers, packed constants and workspace, in bytes.
 inline constexpr int64_t kBufferAlignment = 64;
@@ -17,6 +39,7 @@ enum KernelStatus : int32_t {
   kKernelOk = 0,
   kKernelUnsupportedCpu = 1,    // the CPU lacks a feature that the code was generated for
   kKernelMisalignedBuffer = 2,  // a pointer is null or not aligned to kBufferAlignment
+  kKernelOverlap = 3,           // an output overlaps another buffer
 };
 
 // Prefix of the names of all kernel functions.
@@ -26,32 +49,40 @@ inline constexpr char kFunctionPrefix[] = "hone_kernel_";
 inline constexpr char kAbiSymbol[] = "hone_kernel_abi";
 using AbiFunction = int32_t (*)();
 
-// Workspace bytes that one call of run needs, for all threads together. If 0, workspace may be
-// null.
+// The largest number of threads that run can use.
+inline constexpr char kThreadsSymbol[] = "hone_kernel_threads";
+using ThreadsFunction = int32_t (*)();
+
+// Workspace bytes that one call of run needs with a runtime of this many threads. If 0, workspace
+// may be null.
 inline constexpr char kWorkspaceSymbol[] = "hone_kernel_workspace_bytes";
+using WorkspaceFunction = int64_t (*)(int32_t threads);
 // Bytes of the packed constants. If 0, there is nothing to prepack and packed may be null.
 inline constexpr char kPackedSymbol[] = "hone_kernel_packed_bytes";
 // Number of iterations that range can compute; 0 if the kernel has no outlined parallel loop.
 inline constexpr char kRangeExtentSymbol[] = "hone_kernel_range_extent";
 using SizeFunction = int64_t (*)();
 
-// Packs the constant inputs; called once. `buffers` holds the workload's inputs in order, then its
-// outputs (unused here).
+// Packs the constant inputs on the calling thread; called once. `buffers` holds the workload's
+// inputs in order, then its outputs (unused here).
 inline constexpr char kPrepackSymbol[] = "hone_kernel_prepack";
 using PrepackFunction = int32_t (*)(void* const* buffers, void* packed);
 
 // Computes the workload. Buffers are dense and row-major, with the workload's shapes and dtypes.
-// Checks the CPU first, then the pointers: with null buffers it only says whether the CPU is
-// supported.
+// Without a runtime, everything runs on the calling thread. Checks the CPU first, then the
+// pointers: with null buffers it only says whether the CPU is supported.
 inline constexpr char kRunSymbol[] = "hone_kernel_run";
-using RunFunction = int32_t (*)(void* const* buffers, const void* packed, void* workspace);
+using RunFunction = int32_t (*)(void* const* buffers, const void* packed, void* workspace,
+                                const HoneRuntime* runtime);
 
-// Computes iterations [begin, end) of the last parallel loop only, on the calling thread. What
-// precedes that loop (packing operands into the workspace) is done by run only. Used to estimate
-// the time of a slow kernel from a part of its work.
+// Computes iterations [begin, end) of the last parallel loop only, on the calling thread, as the
+// thread with this number: concurrent calls with one workspace need different numbers. What
+// precedes that loop (packing operands into the workspace) is done by run only, and its memory may
+// be reused afterwards. This gives a time, not results: it is used to estimate the time of a slow
+// kernel from a part of its work. `thread` is below the number given to kWorkspaceSymbol.
 inline constexpr char kRangeSymbol[] = "hone_kernel_range";
 using RangeFunction = int32_t (*)(void* const* buffers, const void* packed, void* workspace,
-                                  int64_t begin, int64_t end);
+                                  int64_t begin, int64_t end, int64_t thread);
 
 }  // namespace hone::target
 

@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "common/target/openmp_runtime.h"
+
 namespace hone::target {
 namespace {
 
@@ -28,12 +30,7 @@ KernelLibrary::~KernelLibrary() {
 }
 
 KernelLibrary::Error KernelLibrary::Load(const std::string& path, std::string& message) {
-  // The OpenMP runtime must stay loaded after the kernel is unloaded: its threads wait inside it.
-  static const void* const openmp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_NODELETE);
-  if (openmp == nullptr) {
-    message = "the OpenMP runtime libgomp.so.1 cannot be loaded; install libgomp1";
-    return Error::kNotLoadable;
-  }
+  LoadOpenMp();  // before a kernel of ABI 1 does, so that it stays when the kernel is unloaded
   handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr) {
     message = std::string("cannot load the kernel: ") + dlerror();
@@ -46,43 +43,65 @@ KernelLibrary::Error KernelLibrary::Load(const std::string& path, std::string& m
     return address;
   };
   const auto abi = reinterpret_cast<AbiFunction>(symbol(kAbiSymbol));
-  const auto workspace = reinterpret_cast<SizeFunction>(symbol(kWorkspaceSymbol));
+  abi_ = abi == nullptr ? 0 : abi();
+  if (missing.empty() && abi_ != 1 && abi_ != kKernelAbiVersion) {
+    message = "the kernel's interface has version " + std::to_string(abi_) +
+              ", this program knows 1 and " + std::to_string(kKernelAbiVersion);
+    return Error::kNotAKernel;
+  }
+  if (abi_ != 1) symbol(kThreadsSymbol);
   const auto packed = reinterpret_cast<SizeFunction>(symbol(kPackedSymbol));
   const auto extent = reinterpret_cast<SizeFunction>(symbol(kRangeExtentSymbol));
+  workspace_ = symbol(kWorkspaceSymbol);
   prepack_ = reinterpret_cast<PrepackFunction>(symbol(kPrepackSymbol));
-  run_ = reinterpret_cast<RunFunction>(symbol(kRunSymbol));
-  range_ = reinterpret_cast<RangeFunction>(symbol(kRangeSymbol));
+  run_ = symbol(kRunSymbol);
+  range_ = symbol(kRangeSymbol);
   if (!missing.empty()) {
     message = "the kernel has no symbol " + missing;
     return Error::kNotAKernel;
   }
-  if (abi() != kKernelAbiVersion) {
-    message = "the kernel's interface has version " + std::to_string(abi()) +
-              ", this program knows " + std::to_string(kKernelAbiVersion);
-    return Error::kNotAKernel;
-  }
-  workspace_bytes_ = workspace();
   packed_bytes_ = packed();
   range_extent_ = extent();
   return Error::kNone;
 }
 
+int64_t KernelLibrary::WorkspaceBytes(int32_t threads) const {
+  return abi_ == 1 ? reinterpret_cast<SizeFunction>(workspace_)()
+                   : reinterpret_cast<WorkspaceFunction>(workspace_)(threads);
+}
+
+int32_t KernelLibrary::Run(void* const* buffers, const void* packed, void* workspace,
+                           const HoneRuntime* runtime) const {
+  return abi_ == 1 ? reinterpret_cast<RunFunction1>(run_)(buffers, packed, workspace)
+                   : reinterpret_cast<RunFunction>(run_)(buffers, packed, workspace, runtime);
+}
+
+int32_t KernelLibrary::Range(void* const* buffers, const void* packed, void* workspace,
+                             int64_t begin, int64_t end, int64_t thread) const {
+  return abi_ == 1
+             ? reinterpret_cast<RangeFunction1>(range_)(buffers, packed, workspace, begin, end)
+             : reinterpret_cast<RangeFunction>(range_)(buffers, packed, workspace, begin, end,
+                                                       thread);
+}
+
 bool KernelLibrary::SupportsCpu(size_t buffers) const {
   // A kernel checks the CPU before its buffers, which it then refuses.
   const std::vector<void*> none(buffers, nullptr);
-  return run_(none.data(), nullptr, nullptr) != kKernelUnsupportedCpu;
+  return Run(none.data(), nullptr, nullptr, nullptr) != kKernelUnsupportedCpu;
 }
 
 std::optional<int32_t> KernelLibrary::Call(void* const* buffers) const {
-  const Memory packed = Allocate(packed_bytes_), workspace = Allocate(workspace_bytes_);
-  if ((packed_bytes_ > 0 && packed == nullptr) || (workspace_bytes_ > 0 && workspace == nullptr)) {
+  const HoneRuntime runtime = OpenMpRuntime(LoadOpenMp() ? OpenMpThreads() : 1);
+  const int64_t workspace_bytes = WorkspaceBytes(runtime.threads);
+  const Memory packed = Allocate(packed_bytes_), workspace = Allocate(workspace_bytes);
+  if ((packed_bytes_ > 0 && packed == nullptr) || (workspace_bytes > 0 && workspace == nullptr)) {
     return std::nullopt;
   }
   if (packed != nullptr) {
-    const int32_t status = prepack_(buffers, packed.get());
+    const int32_t status = Prepack(buffers, packed.get());
     if (status != kKernelOk) return status;
   }
-  return run_(buffers, packed.get(), workspace.get());
+  return Run(buffers, packed.get(), workspace.get(), &runtime);
 }
 
 }  // namespace hone::target

@@ -10,14 +10,14 @@
 
 namespace hone::target {
 
-// A kernel's shared object in this process. It uses the standard library alone, because it is a
-// part of libhone_lookup (client/lookup), which applications link. The first kernel loads the
-// OpenMP runtime, which stays. Calls with different buffers may run concurrently.
+// A kernel's shared object in this process, of ABI 2 or 1. It uses the standard library alone,
+// because it is a part of libhone_lookup (client/lookup), which applications link. Calls with
+// different outputs and workspaces may run concurrently.
 class KernelLibrary {
  public:
   enum class Error {
     kNone,
-    kNotLoadable,  // the loader rejects the file, or there is no OpenMP runtime
+    kNotLoadable,  // the loader rejects the file, which may need OpenMP's library
     kNotAKernel,   // a different ABI version, or a missing symbol
   };
 
@@ -31,28 +31,41 @@ class KernelLibrary {
 
   // The rest REQUIRES a successful Load.
 
+  int32_t abi() const { return abi_; }
+  // Bytes of workspace for a runtime of this many threads.
+  int64_t WorkspaceBytes(int32_t threads) const;
+  int64_t packed_bytes() const { return packed_bytes_; }
+  int64_t range_extent() const { return range_extent_; }
+
+  PrepackFunction prepack() const { return prepack_; }
+  // The functions of kernel_abi.h. A kernel of ABI 1 ignores the runtime and the thread.
+  int32_t Prepack(void* const* buffers, void* packed) const { return prepack_(buffers, packed); }
+  int32_t Run(void* const* buffers, const void* packed, void* workspace,
+              const HoneRuntime* runtime) const;
+  int32_t Range(void* const* buffers, const void* packed, void* workspace, int64_t begin,
+                int64_t end, int64_t thread) const;
+
   // Asks the kernel whether this CPU has every instruction that it uses. `buffers`: the number of
   // its buffers.
   bool SupportsCpu(size_t buffers) const;
-  // Packs the constants and computes once, in memory that is allocated for this call. Returns the
-  // kernel's status, or nullopt if there is not enough memory.
+  // Packs the constants and computes once, in memory that is allocated for this call, on the
+  // threads of OpenMP, or on one if OpenMP is not installed. Returns the kernel's status, or
+  // nullopt if there is not enough memory.
   std::optional<int32_t> Call(void* const* buffers) const;
 
-  int64_t workspace_bytes() const { return workspace_bytes_; }
-  int64_t packed_bytes() const { return packed_bytes_; }
-  int64_t range_extent() const { return range_extent_; }
-  PrepackFunction prepack() const { return prepack_; }
-  RunFunction run() const { return run_; }
-  RangeFunction range() const { return range_; }
-
  private:
+  using RunFunction1 = int32_t (*)(void* const* buffers, const void* packed, void* workspace);
+  using RangeFunction1 = int32_t (*)(void* const* buffers, const void* packed, void* workspace,
+                                     int64_t begin, int64_t end);
+
   void* handle_ = nullptr;
-  int64_t workspace_bytes_ = 0;
+  int32_t abi_ = 0;
   int64_t packed_bytes_ = 0;
   int64_t range_extent_ = 0;
+  void* workspace_ = nullptr;  // WorkspaceFunction, or SizeFunction of ABI 1
   PrepackFunction prepack_ = nullptr;
-  RunFunction run_ = nullptr;
-  RangeFunction range_ = nullptr;
+  void* run_ = nullptr;    // RunFunction, or RunFunction1 of ABI 1
+  void* range_ = nullptr;  // RangeFunction, or RangeFunction1 of ABI 1
 };
 
 }  // namespace hone::target

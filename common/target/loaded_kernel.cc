@@ -45,9 +45,9 @@ LoadedKernel::MemoryFile::~MemoryFile() {
 absl::Status LoadedKernel::Call(void* const* buffers) const {
   const std::optional<int32_t> status = library_.Call(buffers);
   if (status.has_value()) return KernelStatusToStatus(*status);
-  return absl::ResourceExhaustedError(absl::StrCat("out of memory for a workspace of ",
-                                                   workspace_bytes(), " bytes and constants of ",
-                                                   packed_bytes(), " bytes"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("out of memory for the workspace of the kernel and constants of ",
+                   library_.packed_bytes(), " bytes"));
 }
 
 absl::Status KernelStatusToStatus(int32_t code) {
@@ -59,6 +59,8 @@ absl::Status KernelStatusToStatus(int32_t code) {
           "the kernel uses instructions that this CPU does not have");
     case kKernelMisalignedBuffer:
       return absl::InternalError("the kernel was given a misaligned buffer");
+    case kKernelOverlap:
+      return absl::InternalError("the kernel was given an output that overlaps another buffer");
     default:
       return absl::InternalError(absl::StrCat("the kernel returned ", code));
   }

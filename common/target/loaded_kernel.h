@@ -21,22 +21,8 @@ class LoadedKernel {
   // rejects the object, or there is no OpenMP runtime. Internal: the memory file cannot be created.
   static absl::StatusOr<std::unique_ptr<LoadedKernel>> LoadSharedObject(absl::string_view bytes);
 
-  int64_t workspace_bytes() const { return library_.workspace_bytes(); }
-  int64_t packed_bytes() const { return library_.packed_bytes(); }
-  int64_t range_extent() const { return library_.range_extent(); }
-
-  // These call the functions of kernel_abi.h.
-  int32_t Prepack(void* const* buffers, void* packed) const {
-    return library_.prepack()(buffers, packed);
-  }
-  int32_t Run(void* const* buffers, const void* packed, void* workspace) const {
-    return library_.run()(buffers, packed, workspace);
-  }
-  int32_t Range(void* const* buffers, const void* packed, void* workspace, int64_t begin,
-                int64_t end) const {
-    return library_.range()(buffers, packed, workspace, begin, end);
-  }
-  // Packs the constants and computes once. ResourceExhausted: out of memory. Other errors as for
+  const KernelLibrary& library() const { return library_; }
+  // KernelLibrary::Call. ResourceExhausted: out of memory. Other errors as for
   // KernelStatusToStatus.
   absl::Status Call(void* const* buffers) const;
 

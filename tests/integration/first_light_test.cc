@@ -111,13 +111,16 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   for (const char* suffix : {".so", ".o", ".h", ".hone", ".trace", ".program"}) {
     EXPECT_TRUE(std::filesystem::exists(kernel / "out" + "/matmul" + suffix)) << suffix;
   }
-  const Result compiled = RunProgram(
-      {"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-I", kernel / "out", "-o", kernel / "use",
-       "tests/integration/use_kernel.c", kernel / "out" + "/matmul.o", "-lgomp", "-lm"});
-  ASSERT_EQ(compiled.code, 0) << compiled.errors;
-  const Result used = RunProgram({kernel / "use"});
-  EXPECT_EQ(used.code, 0) << used.output;
-  EXPECT_EQ(used.output, "right\n");
+  for (const char* const openmp : {"-fopenmp", "-fno-openmp"}) {
+    const Result compiled =
+        RunProgram({"/usr/bin/cc", "-std=c11", "-Wall", "-Wno-unknown-pragmas", "-Werror", openmp,
+                    "-I", kernel / "out", "-o", kernel / "use", "tests/integration/use_kernel.c",
+                    kernel / "out" + "/matmul.o", "-lm"});
+    ASSERT_EQ(compiled.code, 0) << compiled.errors;
+    const Result used = RunProgram({kernel / "use"});
+    EXPECT_EQ(used.code, 0) << used.output;
+    EXPECT_EQ(used.output, "right\n");
+  }
 
   // Two kernels with different names link into the same program.
   for (const char* name : {"first", "second"}) {
@@ -129,11 +132,11 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
          "int main(void) {\n"
          "  void* odd[3] = {(void*)1, (void*)1, (void*)1};\n"
          "  return first_abi() != second_abi() ||\n"
-         "         first_run(odd, 0, 0) != HONE_KERNEL_MISALIGNED_BUFFER ||\n"
-         "         second_run(odd, 0, 0) != HONE_KERNEL_MISALIGNED_BUFFER;\n}\n";
-  const Result linked = RunProgram(
-      {"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-I", kernel / "out", "-o", kernel / "two",
-       kernel / "two.c", kernel / "out" + "/first.o", kernel / "out" + "/second.o", "-lgomp"});
+         "         first_run(odd, 0, 0, 0) != HONE_KERNEL_MISALIGNED_BUFFER ||\n"
+         "         second_run(odd, 0, 0, 0) != HONE_KERNEL_MISALIGNED_BUFFER;\n}\n";
+  const Result linked = RunProgram({"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-I",
+                                    kernel / "out", "-o", kernel / "two", kernel / "two.c",
+                                    kernel / "out" + "/first.o", kernel / "out" + "/second.o"});
   ASSERT_EQ(linked.code, 0) << linked.errors;
   EXPECT_EQ(RunProgram({kernel / "two"}).code, 0);
 

@@ -9,6 +9,16 @@
 #define N 80
 #define K 64
 
+/* One part for each of the threads, one after the other. */
+static void run_parts(const HoneRuntime* runtime, int64_t extent, int64_t chunk, int32_t threads,
+                      void (*body)(void* context, int64_t begin, int64_t end, int64_t thread),
+                      void* context) {
+  (void)chunk;
+  if (threads > runtime->threads) abort();
+  for (int32_t t = 0; t < threads; ++t)
+    body(context, extent * t / threads, extent * (t + 1) / threads, t);
+}
+
 int main(void) {
   const int64_t shape_a[MATMUL_A_RANK] = MATMUL_A_SHAPE;
   const int64_t shape_b[MATMUL_B_RANK] = MATMUL_B_SHAPE;
@@ -18,33 +28,45 @@ int main(void) {
   float* C = aligned_alloc(MATMUL_ALIGNMENT, MATMUL_C_BYTES);
   for (int i = 0; i < M * K; ++i) A[i] = (float)(i % 7 - 3);
   for (int i = 0; i < K * N; ++i) B[i] = (float)(i % 5 - 2);
-  for (int i = 0; i < M * N; ++i) C[i] = NAN;
   void* buffers[MATMUL_BUFFERS];
   buffers[MATMUL_A_INDEX] = A;
   buffers[MATMUL_B_INDEX] = B;
   buffers[MATMUL_C_INDEX] = C;
-  if (hone_kernel_workspace_bytes() != MATMUL_WORKSPACE_BYTES) return 3;
+  if (hone_kernel_abi() != 2 || hone_kernel_threads() < 1) return 3;
+  HoneRuntime runtime = {run_parts, 3};
+  const int64_t workspace_bytes = hone_kernel_workspace_bytes(runtime.threads);
   void* packed = hone_kernel_packed_bytes() > 0
                      ? aligned_alloc(64, (hone_kernel_packed_bytes() + 63) / 64 * 64)
                      : NULL;
-  void* workspace = hone_kernel_workspace_bytes() > 0
-                        ? aligned_alloc(64, (hone_kernel_workspace_bytes() + 63) / 64 * 64)
-                        : NULL;
+  void* workspace =
+      workspace_bytes > 0 ? aligned_alloc(64, (workspace_bytes + 63) / 64 * 64) : NULL;
   if (packed && hone_kernel_prepack(buffers, packed) != HONE_KERNEL_OK) return 4;
-  if (hone_kernel_run(buffers, packed, workspace) != HONE_KERNEL_OK) return 5;
-  for (int i = 0; i < M; ++i) {
-    for (int j = 0; j < N; ++j) {
-      float expected = 0; /* exact: small integers */
-      for (int k = 0; k < K; ++k) expected += A[i * K + k] * B[k * N + j];
-      if (C[i * N + j] != expected) {
-        printf("C[%d, %d] is %g, not %g\n", i, j, C[i * N + j], expected);
-        return 1;
+#ifdef _OPENMP
+  HoneRuntime openmp = {hone_openmp_parallel_for, 3};
+  const HoneRuntime* const runtimes[] = {&runtime, &openmp, NULL};
+#else
+  const HoneRuntime* const runtimes[] = {&runtime, NULL};
+#endif
+  for (size_t r = 0; r < sizeof runtimes / sizeof *runtimes; ++r) {
+    for (int i = 0; i < M * N; ++i) C[i] = NAN;
+    if (hone_kernel_run(buffers, packed, workspace, runtimes[r]) != HONE_KERNEL_OK) return 5;
+    for (int i = 0; i < M; ++i) {
+      for (int j = 0; j < N; ++j) {
+        float expected = 0; /* exact: small integers */
+        for (int k = 0; k < K; ++k) expected += A[i * K + k] * B[k * N + j];
+        if (C[i * N + j] != expected) {
+          printf("C[%d, %d] is %g, not %g\n", i, j, C[i * N + j], expected);
+          return 1;
+        }
       }
     }
   }
-  if (hone_kernel_run((void* [MATMUL_BUFFERS]){A + 1, B, C}, packed, workspace) !=
+  if (hone_kernel_run((void* [MATMUL_BUFFERS]){A + 1, B, C}, packed, workspace, &runtime) !=
       HONE_KERNEL_MISALIGNED_BUFFER)
     return 6;
+  if (hone_kernel_run((void* [MATMUL_BUFFERS]){A, B, A}, packed, workspace, &runtime) !=
+      HONE_KERNEL_OVERLAP)
+    return 7;
   printf("right\n");
   return 0;
 }

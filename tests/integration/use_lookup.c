@@ -35,7 +35,8 @@ static void check(const char* workload) {
   const hone_lookup_kernel* kernel = find(workload);
   void* buffers[4];
   void* packed = allocate(kernel->packed_bytes);
-  void* workspace = allocate(kernel->workspace_bytes);
+  HoneRuntime runtime = hone_lookup_openmp(2);
+  void* workspace = allocate(hone_lookup_workspace_bytes(kernel, runtime.threads));
   const float *a, *b, *d;
   const float* c;
   int32_t which, i, j, k, once;
@@ -49,13 +50,15 @@ static void check(const char* workload) {
   b = buffers[1];
   d = kernel->buffer_count == 4 ? buffers[2] : NULL;
   c = buffers[kernel->buffer_count - 1];
-  for (once = 0; once < 2; ++once) {
+  for (once = 0; once < 3; ++once) {
     for (i = 0; i < M * N; ++i) ((float*)buffers[kernel->buffer_count - 1])[i] = -1e30f;
-    if (once) {
+    if (once == 1) {
       if (hone_lookup_call(kernel, buffers) != HONE_LOOKUP_OK) exit(3);
     } else {
       if (packed != NULL && kernel->prepack(buffers, packed) != HONE_KERNEL_OK) exit(4);
-      if (kernel->run(buffers, packed, workspace) != HONE_KERNEL_OK) exit(5);
+      if (hone_lookup_run(kernel, buffers, packed, workspace, once == 0 ? &runtime : NULL) !=
+          HONE_KERNEL_OK)
+        exit(5);
     }
     for (i = 0; i < M; ++i) {
       for (j = 0; j < N; ++j) {

@@ -115,14 +115,13 @@ class _Case:
             self._check_loaded(loaded, kernel, expected, thorough)
 
     def _check_loaded(self, loaded, kernel, expected, thorough):
-        if loaded.abi != 1:
-            raise calling.Fault(f"the kernel has ABI {loaded.abi}, not 1")
+        if loaded.abi != 2:
+            raise calling.Fault(f"the kernel has ABI {loaded.abi}, not 2")
         sizes = [dtypes.DTYPES[dtype].bytes * int(np.prod(shape, dtype=np.int64))
                  for _, dtype, shape in self.outputs]
         first = None
-        for place, poison, threads in self._ways(thorough):
-            _OPENMP.omp_set_max_active_levels(0 if threads == 1 else 1)
-            call = calling.Call(loaded, expected.arrays, sizes, place, poison)
+        for place, poison, how, runtime in self._ways(thorough):
+            call = calling.Call(loaded, expected.arrays, sizes, place, poison, runtime)
             for _ in range(2 if thorough else 1):
                 given = call.run()
                 self.runs += 1
@@ -130,10 +129,9 @@ class _Case:
                     first = given
                 elif any(not np.array_equal(a, b) for a, b in zip(first, given)):
                     raise calling.Fault(
-                        f"two runs on the same inputs differ (buffers at {place}, "
-                        f"{'one thread' if threads == 1 else 'all threads'})")
+                        f"two runs on the same inputs differ (buffers at {place}, {how})")
             if thorough and place == "odd":
-                call.run_misaligned()
+                call.run_wrong()
         for who, numbers in expected.outputs(kernel["tolerance"]):
             for (name, dtype, shape), data, number in zip(self.outputs, first, numbers):
                 array = data.view(dtypes.DTYPES[dtype].memory).reshape(shape)
@@ -146,12 +144,12 @@ class _Case:
                     raise calling.Fault(f"not what {who} gives: {comparison.message}")
 
     def _ways(self, thorough):
-        """The placement of buffers, their initial content, and the number of threads."""
-        yield "odd", _POISONS[0], self.case["threads"]
+        """The placement of buffers, their initial content, and the runtime with its name."""
+        threads = self.case["threads"]
+        yield "odd", _POISONS[0], "threads", calling.Runtime(threads)
         if thorough:
-            yield "end", _POISONS[1], self.case["threads"]
-            # A caller inside a parallel region gets no more threads.
-            yield "begin", _POISONS[0], 1
+            yield "end", _POISONS[1], "backwards", calling.Runtime(threads, backwards=True)
+            yield "begin", _POISONS[0], "without a runtime", None
 
 
 def main():
@@ -162,7 +160,6 @@ def main():
               onnx=case.onnx, unsupported=case.unsupported)
 
 
-_OPENMP = calling.openmp()
 
 if __name__ == "__main__":
     main()

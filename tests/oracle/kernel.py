@@ -3,11 +3,12 @@ its buffers."""
 import _ctypes
 import ctypes
 import mmap
+import threading
 
 import numpy as np
 
 ALIGNMENT = 64
-OK, UNSUPPORTED_CPU, MISALIGNED_BUFFER = 0, 1, 2
+OK, UNSUPPORTED_CPU, MISALIGNED_BUFFER, OVERLAP = 0, 1, 2, 3
 _PAGE = mmap.PAGESIZE
 _CANARY = 256  # bytes on each side that has no protected page
 _CANARY_BYTE = 0xC5
@@ -16,9 +17,41 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
-def openmp():
-    """The OpenMP runtime of the kernels. The loader has only one copy of a library of this name."""
-    return ctypes.CDLL("libgomp.so.1", mode=ctypes.RTLD_GLOBAL)
+_Body = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+_ParallelFor = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
+                                ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class Runtime(ctypes.Structure):
+    """The threads of a kernel: parts on threads of their own, or one part after the other, the last
+    one first."""
+    _fields_ = [("parallel_for", _ParallelFor), ("threads", ctypes.c_int32)]
+
+    def __init__(self, threads, backwards=False):
+        def parallel_for(_, extent, chunk, used, body, context):
+            body = _Body(body)
+            if chunk == 0:
+                parts = [[(extent * t // used, extent * (t + 1) // used)] for t in range(used)]
+            else:
+                all_parts = [(b, min(b + chunk, extent)) for b in range(0, extent, chunk)]
+                parts = [all_parts[t::used] for t in range(used)]
+
+            def work(thread):
+                for begin, end in (parts[thread][::-1] if backwards else parts[thread]):
+                    body(context, begin, end, thread)
+
+            if backwards:
+                for thread in reversed(range(used)):
+                    work(thread)
+                return
+            others = [threading.Thread(target=work, args=(t,)) for t in range(1, used)]
+            for other in others:
+                other.start()
+            work(0)
+            for other in others:
+                other.join()
+
+        super().__init__(_ParallelFor(parallel_for), threads)
 
 
 class Buffer:
@@ -75,18 +108,21 @@ class Kernel:
 
     def __init__(self, path):
         self._library = ctypes.CDLL(path)
-        for name in ("workspace_bytes", "packed_bytes", "range_extent"):
+        for name in ("workspace_bytes", "packed_bytes"):
             getattr(self._library, "hone_kernel_" + name).restype = ctypes.c_int64
         self.abi = self._library.hone_kernel_abi()
-        self.workspace_bytes = self._library.hone_kernel_workspace_bytes()
         self.packed_bytes = self._library.hone_kernel_packed_bytes()
 
     def close(self):
         _ctypes.dlclose(self._library._handle)
 
-    def run(self, addresses, packed, workspace):
+    def workspace_bytes(self, threads):
+        return self._library.hone_kernel_workspace_bytes(ctypes.c_int32(threads))
+
+    def run(self, addresses, packed, workspace, runtime=None):
         return self._library.hone_kernel_run(
-            _pointers(addresses), ctypes.c_void_p(packed), ctypes.c_void_p(workspace))
+            _pointers(addresses), ctypes.c_void_p(packed), ctypes.c_void_p(workspace),
+            None if runtime is None else ctypes.byref(runtime))
 
     def prepack(self, addresses, packed):
         return self._library.hone_kernel_prepack(_pointers(addresses), ctypes.c_void_p(packed))
@@ -103,15 +139,16 @@ class Fault(Exception):
 class Call:
     """The buffers for calls of a kernel."""
 
-    def __init__(self, kernel, inputs, output_sizes, place, poison):
-        self._kernel, self._poison = kernel, poison
+    def __init__(self, kernel, inputs, output_sizes, place, poison, runtime=None):
+        self._kernel, self._poison, self._runtime = kernel, poison, runtime
         self._inputs = inputs
         self._buffers = {f"input {n}": Buffer(array.nbytes, place)
                          for n, array in enumerate(inputs)}
         self._outputs = [Buffer(size, place) for size in output_sizes]
         self._buffers.update({f"output {n}": b for n, b in enumerate(self._outputs)})
         self._packed = Buffer(kernel.packed_bytes, place)
-        self._workspace = Buffer(kernel.workspace_bytes, place)
+        threads = 1 if runtime is None else runtime.threads
+        self._workspace = Buffer(kernel.workspace_bytes(threads), place)
         for n, array in enumerate(inputs):
             self._buffers[f"input {n}"].fill(array)
         self._addresses = [buffer.address for buffer in self._buffers.values()]
@@ -127,21 +164,27 @@ class Call:
         """Poisons outputs and workspace, runs, checks the canaries, returns the outputs' bytes."""
         for buffer in (*self._outputs, self._workspace):
             buffer.fill(self._poison)
-        code = self._kernel.run(self._addresses, self._packed.address, self._workspace.address)
+        code = self._kernel.run(self._addresses, self._packed.address, self._workspace.address,
+                                self._runtime)
         self._returns("run", code, OK)
         self._check_surroundings("run")
         return [buffer.data.copy() for buffer in self._outputs]
 
-    def run_misaligned(self):
-        """A misaligned or null pointer must be rejected, and nothing may be written."""
+    def run_wrong(self):
+        """A misaligned or null pointer and an output that is also an input must be rejected, and
+        nothing may be written."""
         for buffer in self._outputs:
             buffer.fill(self._poison)
         for wrong in (self._addresses[-1] + 4, None):
             addresses = [*self._addresses[:-1], wrong]
             code = self._kernel.run(addresses, self._packed.address, self._workspace.address)
             self._returns("run with a misaligned output", code, MISALIGNED_BUFFER)
+        if len(self._addresses) > 1:
+            addresses = [*self._addresses[:-1], self._addresses[0]]
+            code = self._kernel.run(addresses, self._packed.address, self._workspace.address)
+            self._returns("run with an output that is an input", code, OVERLAP)
         if any((buffer.data != self._poison).any() for buffer in self._outputs):
-            raise Fault("a run that refused a misaligned output wrote to an output")
+            raise Fault("a run that refused its outputs wrote to an output")
 
     def _returns(self, what, code, expected):
         if code == UNSUPPORTED_CPU and expected == OK:

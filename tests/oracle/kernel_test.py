@@ -1,4 +1,5 @@
 """Kernels that violate their interface must be detected."""
+import ctypes
 import subprocess
 import tempfile
 import unittest
@@ -13,13 +14,14 @@ from number import Number
 _SOURCE = """
 #include <stdint.h>
 static int calls;
-int32_t hone_kernel_abi(void) { return 1; }
-int64_t hone_kernel_workspace_bytes(void) { return 64; }
+int32_t hone_kernel_abi(void) { return 2; }
+int64_t hone_kernel_workspace_bytes(int32_t threads) { return 64; }
 int64_t hone_kernel_packed_bytes(void) { return 64; }
 int64_t hone_kernel_range_extent(void) { return 0; }
 int32_t hone_kernel_prepack(void* const* buffers, void* packed) { return *(float*)packed = 1, 0; }
-int32_t hone_kernel_run(void* const* buffers, void* packed, void* workspace) {
+int32_t hone_kernel_run(void* const* buffers, void* packed, void* workspace, const void* runtime) {
   if (!buffers[1] || (uintptr_t)buffers[1] % 64) return CHECKED;
+  if (buffers[0] == buffers[1]) return 3;
   float* x = buffers[0];
   float* y = buffers[1];
   ++calls;
@@ -47,7 +49,7 @@ class KernelTest(unittest.TestCase):
             call = self._call("", place)
             (data,) = call.run()
             self.assertEqual(data.view(np.float32).tolist(), list(range(1, 17)))
-            call.run_misaligned()
+            call.run_wrong()
 
     def test_a_closed_kernel_leaves_no_mappings(self):
         def mappings():
@@ -67,7 +69,18 @@ class KernelTest(unittest.TestCase):
             with self.assertRaisesRegex(kernel.Fault, message):
                 self._call(fault).run()
         with self.assertRaisesRegex(kernel.Fault, "returned 0"):
-            self._call("", checked="0").run_misaligned()
+            self._call("", checked="0").run_wrong()
+
+    def test_runtimes_run_every_part_once(self):
+        for backwards in (False, True):
+            for chunk in (0, 1, 3, 50):
+                runtime = kernel.Runtime(3, backwards)
+                seen = []
+                body = kernel._Body(lambda _, begin, end, thread: seen.append((begin, end, thread)))
+                runtime.parallel_for(None, 7, chunk, 3, ctypes.cast(body, ctypes.c_void_p), None)
+                done = sorted(i for begin, end, _ in seen for i in range(begin, end))
+                self.assertEqual(done, list(range(7)))
+                self.assertTrue(all(0 <= thread < 3 for *_, thread in seen))
 
     def test_an_element_that_is_not_written_is_poison(self):
         (data,) = self._call("((uint32_t*)y)[5] = 0xffffffff").run()

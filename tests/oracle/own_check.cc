@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/target/openmp_runtime.h"
 #include "worker/builder/build.h"
 #include "worker/runner/check.h"
 #include "worker/runner/elements.h"
@@ -86,14 +87,16 @@ absl::Status OwnCheck::CheckOn(
   for (const runner::TensorSpec& output : signature.outputs) {
     HONE_RETURN_IF_ERROR(allocate(output.bytes()));
   }
-  HONE_ASSIGN_OR_RETURN(const auto packed, runner::TensorMemory::Create(kernel.packed_bytes(), 0));
+  const target::KernelLibrary& library = kernel.library();
+  const HoneRuntime runtime = target::OpenMpRuntime(target::OpenMpThreads());
+  HONE_ASSIGN_OR_RETURN(const auto packed, runner::TensorMemory::Create(library.packed_bytes(), 0));
   HONE_ASSIGN_OR_RETURN(const auto workspace,
-                        runner::TensorMemory::Create(kernel.workspace_bytes(), 0));
-  if (kernel.packed_bytes() > 0) {
-    HONE_RETURN_IF_ERROR(Succeeded("prepack", kernel.Prepack(buffers.data(), packed->data())));
+                        runner::TensorMemory::Create(library.WorkspaceBytes(runtime.threads), 0));
+  if (library.packed_bytes() > 0) {
+    HONE_RETURN_IF_ERROR(Succeeded("prepack", library.Prepack(buffers.data(), packed->data())));
   }
   HONE_RETURN_IF_ERROR(
-      Succeeded("run", kernel.Run(buffers.data(), packed->data(), workspace->data())));
+      Succeeded("run", library.Run(buffers.data(), packed->data(), workspace->data(), &runtime)));
   for (size_t o = 0; o < signature.outputs.size(); ++o) {
     const runner::CheckResult result = check(o, buffers[signature.inputs.size() + o]);
     if (!result.ok) return absl::FailedPreconditionError(result.detail);

@@ -88,7 +88,7 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
   response.facts.program_digest = source.program.StructuralDigest().ToHex();
   const auto compile_begin = std::chrono::steady_clock::now();
   HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(source.program, target));
-  response.facts.workspace_bytes = lowered.workspace_bytes;
+  response.facts.workspace_bytes = lowered.WorkspaceBytes(lowered.threads);
 
   absl::StatusOr<codegen::Code> code = codegen::Generate(lowered, target);
   // Exceeding a limit and unsupported code are the candidate's fault; anything else is an error of
@@ -98,14 +98,12 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
   if (!refused) failure.outcome = Outcome::kCompileError;
   HONE_RETURN_IF_ERROR(code.status());
   response.facts.compile_ms = MillisecondsSince(compile_begin);
-
-  const auto link_begin = std::chrono::steady_clock::now();
   absl::StatusOr<Finished> finished = Finish(*code, target, request.artifact_dir);
   // Bad code is InvalidArgument; other errors come from the machine.
   failure.outcome =
       absl::IsInvalidArgument(finished.status()) ? Outcome::kCompileError : Outcome::kDeviceLost;
   HONE_RETURN_IF_ERROR(finished.status());
-  response.facts.link_ms = MillisecondsSince(link_begin);
+  response.facts.link_ms = finished->link_ms;
   response.facts.code_bytes = finished->facts.code_bytes;
   response.facts.spills = finished->facts.spills;
   response.facts.loads_per_fma = finished->facts.loads_per_fma;

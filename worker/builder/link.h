@@ -15,9 +15,9 @@ struct LinkOptions {
 
 // Links one object file to a shared object with LLD, in this process. Only the symbols
 // hone_kernel_* are visible, and unreachable code is dropped. Every other symbol must come from the
-// object or from the known libraries (OpenMP, libc's memory functions, libm), which become
-// dependencies only if used. Equal objects give equal bytes. LLD keeps global state, so concurrent
-// calls wait for each other.
+// object or from the known libraries (OpenMP, libc's memory functions and getauxval, libm), which
+// become dependencies only if used. Equal objects give equal bytes. LLD keeps global state, so
+// concurrent calls wait for each other.
 //
 // InvalidArgument: the linker refuses the object (an undefined symbol, not an object file, wrong
 // machine); the message is the linker's. NotFound / PermissionDenied / ResourceExhausted: the

@@ -1,5 +1,6 @@
 #include "worker/builder/toolchain.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,10 +16,12 @@ class Elf final : public Toolchain {
   absl::string_view format() const override { return codegen::kElfObject; }
   absl::StatusOr<Finished> Finish(const codegen::Code& code, const target::Target& target,
                                   const std::string& scratch_dir) const override {
+    const auto begin = std::chrono::steady_clock::now();
     HONE_ASSIGN_OR_RETURN(
         std::string shared_object,
         LinkSharedObject(code.bytes, {.triple = target.triple, .scratch_dir = scratch_dir}));
-    return Finished{std::move(shared_object), ReadCodeFacts(code.bytes, target)};
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    return Finished{std::move(shared_object), ReadCodeFacts(code.bytes, target), took.count()};
   }
 };
 

@@ -15,6 +15,7 @@ namespace hone::builder {
 struct Finished {
   std::string binary;  // ELF: a shared object
   CodeFacts facts;
+  double link_ms = 0;  // without reading the facts
 };
 
 // Makes code of one format loadable.

@@ -9,6 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/target/caches.h"
 #include "common/target/host.h"
+#include "common/target/openmp_runtime.h"
 #include "common/target/target.h"
 #include "worker/runner/device.h"
 #include "worker/runner/kernel.h"
@@ -27,6 +28,8 @@ absl::Status KernelError(int32_t code) {
       return absl::InvalidArgumentError("this CPU lacks a feature that the kernel was built for");
     case target::kKernelMisalignedBuffer:
       return absl::InvalidArgumentError("the kernel reports a misaligned buffer");
+    case target::kKernelOverlap:
+      return absl::InvalidArgumentError("the kernel reports buffers that overlap");
     default:
       return absl::InvalidArgumentError(absl::StrCat("the kernel returns ", code));
   }
@@ -65,23 +68,23 @@ class CpuBuffer final : public DeviceBuffer {
   std::unique_ptr<TensorMemory> memory_;
 };
 
-// Memory that the kernels of a device share.
-struct SharedMemory {
+// What the kernels of a device share.
+struct Shared {
+  HoneRuntime runtime;
   std::unique_ptr<TensorMemory> workspace;  // the largest so far
   std::unique_ptr<TensorMemory> flush;      // read to empty the caches
 };
 
 class CpuKernel final : public DeviceKernel {
  public:
-  CpuKernel(std::unique_ptr<Kernel> kernel, std::unique_ptr<TensorMemory> packed,
-            SharedMemory& shared)
+  CpuKernel(std::unique_ptr<Kernel> kernel, std::unique_ptr<TensorMemory> packed, Shared& shared)
       : kernel_(std::move(kernel)), packed_(std::move(packed)), shared_(shared) {}
 
-  int64_t parts() const override { return kernel_->range_extent(); }
+  int64_t parts() const override { return library().range_extent(); }
 
   absl::Status Prepack(DeviceBuffers buffers) override {
-    if (kernel_->packed_bytes() == 0) return absl::OkStatus();
-    return KernelError(kernel_->Prepack(Pointers(buffers).data(), packed_->data()));
+    if (library().packed_bytes() == 0) return absl::OkStatus();
+    return KernelError(library().Prepack(Pointers(buffers).data(), packed_->data()));
   }
 
   absl::Status PoisonWorkspace() override {
@@ -93,19 +96,20 @@ class CpuKernel final : public DeviceKernel {
     const std::vector<void*> pointers = Pointers(buffers);
     void* const packed = packed_->data();
     void* const workspace = shared_.workspace->data();
+    const HoneRuntime runtime = shared_.runtime;
     int32_t code = target::kKernelOk;
     double total = 0;
     if (flushed) {
       for (int64_t i = 0; i < count; ++i) {
         RunStream(shared_.flush->data(), shared_.flush->bytes());
         const double begin = NowNs();
-        code |= kernel_->Run(pointers.data(), packed, workspace);
+        code |= library().Run(pointers.data(), packed, workspace, &runtime);
         total += NowNs() - begin;
       }
     } else {
       const double begin = NowNs();
       for (int64_t i = 0; i < count; ++i) {
-        code |= kernel_->Run(pointers.data(), packed, workspace);
+        code |= library().Run(pointers.data(), packed, workspace, &runtime);
       }
       total = NowNs() - begin;
     }
@@ -116,8 +120,8 @@ class CpuKernel final : public DeviceKernel {
   absl::StatusOr<double> RunPart(DeviceBuffers buffers, int64_t begin, int64_t end) override {
     const std::vector<void*> pointers = Pointers(buffers);
     const double start = NowNs();
-    const int32_t code =
-        kernel_->Range(pointers.data(), packed_->data(), shared_.workspace->data(), begin, end);
+    const int32_t code = library().Range(pointers.data(), packed_->data(),
+                                         shared_.workspace->data(), begin, end, /*thread=*/0);
     const double elapsed = NowNs() - start;
     HONE_RETURN_IF_ERROR(KernelError(code));
     return elapsed;
@@ -132,9 +136,11 @@ class CpuKernel final : public DeviceKernel {
     return pointers;
   }
 
+  const target::KernelLibrary& library() const { return kernel_->library(); }
+
   std::unique_ptr<Kernel> kernel_;
   std::unique_ptr<TensorMemory> packed_;
-  SharedMemory& shared_;
+  Shared& shared_;
 };
 
 class CpuDevice final : public Device {
@@ -149,24 +155,27 @@ class CpuDevice final : public Device {
   absl::StatusOr<std::unique_ptr<DeviceKernel>> Load(const std::string& artifact_path,
                                                      uint64_t placement) override {
     HONE_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, LoadKernel(artifact_path));
-    HONE_RETURN_IF_ERROR(CheckSize("workspace", kernel->workspace_bytes()));
-    HONE_RETURN_IF_ERROR(CheckSize("packed constants", kernel->packed_bytes()));
+    const int64_t packed_bytes = kernel->library().packed_bytes();
+    const int64_t workspace_bytes = kernel->library().WorkspaceBytes(omp_get_num_procs());
+    HONE_RETURN_IF_ERROR(CheckSize("workspace", workspace_bytes));
+    HONE_RETURN_IF_ERROR(CheckSize("packed constants", packed_bytes));
     Rng offsets(placement);
     std::unique_ptr<TensorMemory>& workspace = shared_.workspace;
     const uint64_t offset = offsets();
-    if (workspace == nullptr ||
-        static_cast<int64_t>(workspace->bytes()) < kernel->workspace_bytes()) {
+    if (workspace == nullptr || static_cast<int64_t>(workspace->bytes()) < workspace_bytes) {
       workspace = nullptr;
-      HONE_ASSIGN_OR_RETURN(workspace, TensorMemory::Create(kernel->workspace_bytes(), offset));
+      HONE_ASSIGN_OR_RETURN(workspace, TensorMemory::Create(workspace_bytes, offset));
     }
     HONE_ASSIGN_OR_RETURN(std::unique_ptr<TensorMemory> packed,
-                          TensorMemory::Create(kernel->packed_bytes(), offsets()));
+                          TensorMemory::Create(packed_bytes, offsets()));
     return std::make_unique<CpuKernel>(std::move(kernel), std::move(packed), shared_);
   }
 
   absl::Status PrepareTiming(int threads, bool flushed) override {
     const int cores = omp_get_num_procs();
-    omp_set_num_threads(threads > 0 ? std::min(threads, cores) : cores);
+    const int used = threads > 0 ? std::min(threads, cores) : cores;
+    omp_set_num_threads(used);  // for the probe
+    shared_.runtime = target::OpenMpRuntime(used);
     if (!flushed || shared_.flush != nullptr) return absl::OkStatus();
     const target::Target host = target::DetectHost();
     const int64_t caches = host.l2_bytes * cores + target::ReachableL3Bytes(host);
@@ -175,14 +184,14 @@ class CpuDevice final : public Device {
     return absl::OkStatus();
   }
 
-  int concurrency() const override { return omp_get_max_threads(); }
+  int concurrency() const override { return shared_.runtime.threads; }
 
   absl::StatusOr<std::unique_ptr<Probe>> MakeProbe(double peak_gflops) override {
     return CreateProbe(peak_gflops);
   }
 
  private:
-  SharedMemory shared_;
+  Shared shared_{.runtime = target::OpenMpRuntime(1)};
 };
 
 }  // namespace

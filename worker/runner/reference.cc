@@ -1,6 +1,7 @@
 #include "worker/runner/reference.h"
 
 #include <fcntl.h>
+#include <omp.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include "common/base/status_macros.h"
 #include "common/ir/element_interpreter.h"
 #include "common/ir/reference_workload.h"
+#include "common/target/openmp_runtime.h"
 #include "worker/runner/tensor_memory.h"
 
 namespace hone::runner {
@@ -160,12 +162,15 @@ class ReferenceMaker {
   }
 
   absl::Status RunKernel(const Kernel& kernel) {
-    HONE_ASSIGN_OR_RETURN(const auto packed, TensorMemory::Create(kernel.packed_bytes(), 0));
-    HONE_ASSIGN_OR_RETURN(const auto workspace, TensorMemory::Create(kernel.workspace_bytes(), 0));
+    const target::KernelLibrary& library = kernel.library();
+    const HoneRuntime runtime = target::OpenMpRuntime(omp_get_num_procs());
+    HONE_ASSIGN_OR_RETURN(const auto packed, TensorMemory::Create(library.packed_bytes(), 0));
+    HONE_ASSIGN_OR_RETURN(const auto workspace,
+                          TensorMemory::Create(library.WorkspaceBytes(runtime.threads), 0));
     int32_t code = target::kKernelOk;
-    if (kernel.packed_bytes() > 0) code = kernel.Prepack(buffers_.data(), packed->data());
+    if (library.packed_bytes() > 0) code = library.Prepack(buffers_.data(), packed->data());
     if (code == target::kKernelOk) {
-      code = kernel.Run(buffers_.data(), packed->data(), workspace->data());
+      code = library.Run(buffers_.data(), packed->data(), workspace->data(), &runtime);
     }
     if (code == target::kKernelOk) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("the reference kernel returns ", code));

@@ -6,6 +6,7 @@
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
+#include "common/target/openmp_runtime.h"
 #include "tests/bench/compare/contender.h"
 #include "worker/runner/kernel.h"
 
@@ -32,23 +33,26 @@ class HoneKernel final : public Contender {
       : name_(std::move(name)),
         kernel_(std::move(kernel)),
         buffers_(buffers),
-        workspace_(Aligned(kernel_->workspace_bytes())),
-        packed_(Aligned(kernel_->packed_bytes())) {}
+        runtime_(target::OpenMpRuntime(target::OpenMpThreads())),
+        workspace_(Aligned(kernel_->library().WorkspaceBytes(runtime_.threads))),
+        packed_(Aligned(kernel_->library().packed_bytes())) {}
 
   absl::Status Prepack() {
     if (packed_ == nullptr) return absl::OkStatus();
-    return Explain(kernel_->Prepack(buffers_.pointers(), packed_.get()));
+    return Explain(kernel_->library().Prepack(buffers_.pointers(), packed_.get()));
   }
 
   std::string name() const override { return name_; }
   absl::Status Run() override {
-    return Explain(kernel_->Run(buffers_.pointers(), packed_.get(), workspace_.get()));
+    return Explain(
+        kernel_->library().Run(buffers_.pointers(), packed_.get(), workspace_.get(), &runtime_));
   }
 
  private:
   const std::string name_;
   const std::unique_ptr<runner::Kernel> kernel_;
   const Buffers& buffers_;
+  const HoneRuntime runtime_;
   const std::shared_ptr<void> workspace_;
   const std::shared_ptr<void> packed_;
 };

@@ -30,10 +30,14 @@ from operators import MEMORY_BOUND, OPERATORS
 REPEAT = r"""
 #include <stdint.h>
 #include <time.h>
-double repeat(int32_t (*run)(void* const*, const void*, void*), void* const* buffers, const void* packed, void* space, int n) {
+#include "common/target/kernel_abi.h"
+#include "common/target/openmp_runtime.h"
+extern "C" double repeat(hone::target::RunFunction run, void* const* buffers, const void* packed, void* space, int n) {
   struct timespec a, b;
+  if (!hone::target::LoadOpenMp()) return -1;
+  const HoneRuntime runtime = hone::target::OpenMpRuntime(hone::target::OpenMpThreads());
   clock_gettime(CLOCK_MONOTONIC, &a);
-  for (int i = 0; i < n; ++i) if (run(buffers, packed, space)) return -1;
+  for (int i = 0; i < n; ++i) if (run(buffers, packed, space, &runtime)) return -1;
   clock_gettime(CLOCK_MONOTONIC, &b);
   return ((b.tv_sec - a.tv_sec) + (b.tv_nsec - a.tv_nsec) * 1e-9) / n;
 }
@@ -59,7 +63,7 @@ class HoneKernel:
             buffer.view(np.float32)[:] = np.random.uniform(-1, 1, buffer.size // 4)
         self.pointers = (ctypes.c_void_p * len(shapes))(*[b.ctypes.data for b in self.buffers])
         self.packed = aligned(max(64, self.library.hone_kernel_packed_bytes()))
-        self.space = aligned(max(64, self.library.hone_kernel_workspace_bytes()))
+        self.space = aligned(max(64, self.library.hone_kernel_workspace_bytes(len(CORES))))
         if self.library.hone_kernel_packed_bytes():
             status = self.library.hone_kernel_prepack(self.pointers, ctypes.c_void_p(self.packed.ctypes.data))
             assert status == 0, status
@@ -136,9 +140,11 @@ def main():
     parser.add_argument("specs", nargs="*", metavar="NAME:INDEX", default=[])
     options = parser.parse_args()
     folder = tempfile.mkdtemp()
-    with open(folder + "/repeat.c", "w", encoding="utf-8") as source:
+    with open(folder + "/repeat.cc", "w", encoding="utf-8") as source:
         source.write(REPEAT)
-    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", folder + "/repeat.so", folder + "/repeat.c"], check=True)
+    root = os.path.dirname(os.path.abspath(__file__)) + "/../../.."
+    subprocess.run(["c++", "-std=c++20", "-O2", "-shared", "-fPIC", "-I", root, "-o", folder + "/repeat.so", folder + "/repeat.cc",
+                    root + "/common/target/openmp_runtime.cc"], check=True)
     rows = {}
     for line in open(options.out + "/tvm.jsonl", encoding="utf-8"):
         row = json.loads(line)

@@ -26,16 +26,17 @@ void Rows(void* const* buffers, int64_t begin, int64_t end) {
 }  // namespace
 
 EXPORT int32_t hone_kernel_abi() { return hone::target::kKernelAbiVersion; }
-EXPORT int64_t hone_kernel_workspace_bytes() { return 0; }
+EXPORT int32_t hone_kernel_threads() { return 1; }
+EXPORT int64_t hone_kernel_workspace_bytes(int32_t) { return 0; }
 EXPORT int64_t hone_kernel_packed_bytes() { return 0; }
 EXPORT int64_t hone_kernel_range_extent() { return kM; }
 EXPORT int32_t hone_kernel_prepack(void* const*, void*) { return 0; }
 EXPORT int32_t hone_kernel_range(void* const* buffers, const void*, void*, int64_t begin,
-                                 int64_t end) {
+                                 int64_t end, int64_t) {
   Rows(buffers, begin, end);
   return 0;
 }
-EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, void*) {
+EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, void*, const HoneRuntime*) {
   for (int repeat = 0; repeat < REPEATS; ++repeat) {
     Rows(buffers, 0, kM);
     asm volatile("" ::: "memory");

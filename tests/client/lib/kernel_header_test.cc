@@ -25,7 +25,6 @@ KernelFacts Facts(const std::string& name) {
   return {.name = name,
           .target_key = "x86_64-test-2c-00000000",
           .cpu_features = "avx2 fma",
-          .workspace_bytes = 4096,
           .latency_ns = 12345,
           .gflops = 6.5};
 }
@@ -34,7 +33,7 @@ TEST(KernelHeaderTest, DescribesTheCallingInterface) {
   const std::string header =
       KernelHeader(Build("dense_relu", {"m=4", "n=6", "k=8"}), Facts("dense_relu"));
   EXPECT_THAT(header, HasSubstr("#define DENSE_RELU_ALIGNMENT 64"));
-  EXPECT_THAT(header, HasSubstr("#define DENSE_RELU_WORKSPACE_BYTES INT64_C(4096)"));
+  EXPECT_THAT(header, HasSubstr("hone_kernel_workspace_bytes(runtime.threads)"));
   EXPECT_THAT(header, HasSubstr("#define DENSE_RELU_BUFFERS 3"));
   EXPECT_THAT(header, HasSubstr("_SHAPE {8, 6}"));
   EXPECT_THAT(header, HasSubstr("_STRIDES {6, 1}"));

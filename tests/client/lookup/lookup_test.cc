@@ -127,7 +127,7 @@ TEST_F(LookupTest, FindsAKernelByEverySpellingOfItsWorkload) {
   EXPECT_EQ(kernel_->workload, digest);
   EXPECT_EQ(kernel_->target, exported.target.Key());
   EXPECT_EQ(kernel_->latency_ns, 1500);
-  EXPECT_EQ(kernel_->workspace_bytes, 0);
+  EXPECT_EQ(hone_lookup_workspace_bytes(kernel_, 8), 0);
   ASSERT_EQ(kernel_->buffer_count, 3);
   const hone_lookup_buffer& b = kernel_->buffers[1];
   EXPECT_STREQ(b.name, "B");

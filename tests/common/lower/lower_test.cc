@@ -158,10 +158,26 @@ b0 = block("C")
 l0, l1, l2 = loops(b0)
 )") + tail);
   EXPECT_EQ(StorageOf(large, "A_copy").kind, Storage::Kind::kThread);
-  EXPECT_GE(large.workspace_bytes, 2 * 10 * 4096 * 4);
+  EXPECT_GE(large.thread_stride_bytes, 10 * 4096 * 4);
+  EXPECT_EQ(large.WorkspaceBytes(2) - large.WorkspaceBytes(1), large.thread_stride_bytes);
 }
 
-TEST(LowerTest, StacksAreLimitedInAll) {
+TEST(LowerTest, BuffersShareMemoryIfTheyAreNotUsedAtTheSameTime) {
+  const LoweredProgram program = LowerTrace(R"(workload chain
+input X: f32[64, 64]
+P[i: 64, j: 64] = X[i, j] + 1.0
+Q[i: 64, j: 64] = P[j, i] * P[i, j]
+R[i: 64, j: 64] = Q[j, i] * Q[i, j]
+output Y[i: 64, j: 64] = R[j, i] * R[i, j]
+trace 1
+)");
+  constexpr int64_t kBytes = 64 * 64 * 4;
+  EXPECT_EQ(program.workspace_bytes, 2 * kBytes) << program.ToText();
+  EXPECT_EQ(StorageOf(program, "P").offset_bytes, StorageOf(program, "R").offset_bytes);
+  EXPECT_NE(StorageOf(program, "P").offset_bytes, StorageOf(program, "Q").offset_bytes);
+}
+
+TEST(LowerTest, TheSumOfAllStacksIsLimited) {
   const LoweredProgram program = LowerTrace(R"(workload chain
 input X: f32[4, 8000]
 P[i: 4, j: 8000] = X[i, j] + 1.0

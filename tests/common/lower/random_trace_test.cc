@@ -88,17 +88,18 @@ std::string FaultyPass(const schedule::RandomTrace& random) {
     if (!difference.empty()) return absl::StrCat(name, ": ", difference, "\n", program.ToText());
   }
   LoweredProgram lowered = BuildTree(program);
-  const std::pair<const char*, absl::Status (*)(LoweredProgram&)> passes[] = {
-      {"BuildTree", [](LoweredProgram&) { return absl::OkStatus(); }},
-      {"PromoteAccumulators", PromoteAccumulators},
-      {"LowerInits", [](LoweredProgram& p) { return LowerInits(p), absl::OkStatus(); }},
-      {"NarrowDomain", [](LoweredProgram& p) { return NarrowDomain(p), absl::OkStatus(); }}};
-  for (const auto& [name, pass] : passes) {
-    const absl::Status status = pass(lowered);
-    const std::string difference =
-        status.ok() ? Difference(*example, Interpret(lowered, *random.workload, example->inputs))
-                    : std::string(status.message());
-    if (!difference.empty()) return absl::StrCat(name, ": ", difference, "\n", lowered.ToText());
+  const auto difference_now = [&] {
+    return Difference(*example, Interpret(lowered, *random.workload, example->inputs));
+  };
+  if (const std::string difference = difference_now(); !difference.empty()) {
+    return absl::StrCat("BuildTree: ", difference, "\n", lowered.ToText());
+  }
+  for (const Pass& pass : PassesFor(SmallTarget().kind)) {
+    const absl::Status status = pass.run(lowered);
+    const std::string difference = status.ok() ? difference_now() : std::string(status.message());
+    if (!difference.empty()) {
+      return absl::StrCat(pass.name, ": ", difference, "\n", lowered.ToText());
+    }
   }
   return "AssignStorage";
 }

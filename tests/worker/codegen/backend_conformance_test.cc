@@ -192,26 +192,41 @@ TEST_P(BackendConformanceTest, EveryReducer) {
   }
 }
 
-// Constants that are packed ahead of time, a buffer that threads share, and one for each of them.
+// Constants that are packed ahead of time, a buffer that threads share, and for each of them one on
+// its stack and one that is too large for that.
 constexpr char kMemories[] = R"(workload memories
-input A: f32[32, 64]
-input W: f32[64, 256] constant
-H[i: 32, j: 64] = A[i, j] * 2.0
-output C[i: 32, j: 256] = sum(k: 64) H[i, k] * W[k, j]
+input A: f32[4, 64]
+input W: f32[64, 16384] constant
+H[i: 4, j: 64] = A[i, j] * 2.0
+S[i: 4, j: 64] = H[i, j] + H[i, 63 - j]
+L[i: 4, j: 16384] = sum(k: 64) S[i, k] * W[k, j]
+output C[i: 4, j: 16384] = L[i, j] + L[i, 16383 - j]
 trace 1
-b0 = block("C")
-l0, l1, l2 = loops(b0)
+b0 = block("L")
 b1 = cache_read(b0, "W", "global")
 transform_layout(b1, "k, j -> j / 16, k, j % 16")
+b2 = block("C")
+l0, l1 = loops(b2)
+compute_at(b0, l0)
+b3 = block("S")
+compute_at(b3, l0)
 parallel(l0)
 )";
 
 TEST_P(BackendConformanceTest, EveryKindOfMemory) {
   const auto program = ReplayText(kMemories);
   ASSERT_TRUE(program.ok()) << program.status();
+  const auto lowered = lower::Lower(*program, SmallTarget());
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  using Kind = lower::Storage::Kind;
+  for (const Kind kind : {Kind::kPacked, Kind::kWorkspace, Kind::kThread, Kind::kStack}) {
+    EXPECT_TRUE(std::any_of(lowered->storage.begin(), lowered->storage.end(),
+                            [&](const lower::Storage& storage) { return storage.kind == kind; }))
+        << lowered->ToText();
+  }
   std::vector<ir::Scalars> inputs(2);
-  for (int i = 0; i < 32 * 64; ++i) inputs[0].push_back(ir::Scalar(i % 5 - 2.0));
-  for (int i = 0; i < 64 * 256; ++i) inputs[1].push_back(ir::Scalar(i % 3 - 1.0));
+  for (int i = 0; i < 4 * 64; ++i) inputs[0].push_back(ir::Scalar(i % 5 - 2.0));
+  for (int i = 0; i < 64 * 16384; ++i) inputs[1].push_back(ir::Scalar(i % 3 - 1.0));
   const auto results = Run(*program, inputs);
   ASSERT_TRUE(results.ok()) << results.status();
   EXPECT_EQ(results->code, results->interpreter);
@@ -242,6 +257,7 @@ TEST_P(BackendConformanceTest, RefusesWhatHasNoCode) {
   gpu.kind = target::Kind::kCuda;
   EXPECT_FALSE(GetParam().backend->Serves(gpu));
   EXPECT_EQ(Generate(*lowered, gpu).status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(lower::Lower(*program, gpu).status().code(), absl::StatusCode::kUnimplemented);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BackendConformanceTest, testing::ValuesIn(kCandidates),

@@ -54,16 +54,21 @@ class Printer {
       absl::StrAppend(&text_, type, " ", symbol, "(void) { return ", value, "; }\n");
     };
     number(target::kAbiSymbol, "int32_t", target::kKernelAbiVersion);
-    number(target::kWorkspaceSymbol, "int64_t", p_.workspace_bytes);
+    number(target::kThreadsSymbol, "int32_t", 1);
+    absl::StrAppend(&text_, "int64_t ", target::kWorkspaceSymbol, "(int32_t threads) { return ",
+                    p_.WorkspaceBytes(1), "; }\n");
     number(target::kPackedSymbol, "int64_t", p_.packed_bytes);
     number(target::kRangeExtentSymbol, "int64_t", 0);
     const bool packs = p_.kernels[0].name == ir::kPrepackKernel;
     HONE_RETURN_IF_ERROR(Function(target::kPrepackSymbol, "void* packed",
                                   packs ? p_.kernels[0].body : lower::kNoStmt));
-    HONE_RETURN_IF_ERROR(
-        Function(target::kRunSymbol, "void* packed, void* workspace", p_.kernels.back().body));
-    absl::StrAppend(&text_, "int32_t ", target::kRangeSymbol,
-                    "(void** b, void* p, void* w, int64_t begin, int64_t end) { return 0; }\n");
+    HONE_RETURN_IF_ERROR(Function(target::kRunSymbol,
+                                  "void* packed, void* workspace, void* runtime",
+                                  p_.kernels.back().body));
+    absl::StrAppend(
+        &text_, "int32_t ", target::kRangeSymbol,
+        "(void** b, void* p, void* w, int64_t begin, int64_t end, int64_t thread) { return "
+        "0; }\n");
     return text_;
   }
 
@@ -91,9 +96,8 @@ class Printer {
         case Storage::Kind::kWorkspace:
         case Storage::Kind::kThread:
           if (prepacks) break;
-          at("workspace",
-             storage.offset_bytes +
-                 (storage.kind == Storage::Kind::kThread ? p_.thread_offset_bytes : 0));
+          at("workspace", storage.offset_bytes +
+                              (storage.kind == Storage::Kind::kThread ? p_.workspace_bytes : 0));
           break;
         default:
           absl::StrAppend(&text_, type, " b", b, "[", storage.elements, "];\n");

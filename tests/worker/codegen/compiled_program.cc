@@ -12,6 +12,7 @@
 #include "common/base/status_macros.h"
 #include "common/lower/lower.h"
 #include "common/target/kernel_abi.h"
+#include "common/target/openmp_runtime.h"
 #include "worker/builder/link.h"
 #include "worker/codegen/backend.h"
 #include "worker/runner/elements.h"
@@ -74,9 +75,7 @@ absl::StatusOr<std::unique_ptr<CompiledProgram>> CompiledProgram::Load(
 
 absl::StatusOr<std::unique_ptr<CompiledProgram>> CompiledProgram::Load(
     std::shared_ptr<const ir::Workload> workload, absl::string_view shared) {
-  // Unloading a kernel must not unload the OpenMP runtime with its waiting threads.
-  static const void* const openmp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_NODELETE);
-  if (openmp == nullptr) return absl::InternalError("libgomp.so.1 cannot be loaded");
+  if (!target::LoadOpenMp()) return absl::InternalError("libgomp.so.1 cannot be loaded");
   const int fd = memfd_create("kernel", MFD_CLOEXEC);
   if (fd < 0 || write(fd, shared.data(), shared.size()) != static_cast<ssize_t>(shared.size())) {
     return absl::InternalError("cannot write the shared object to memory");
@@ -98,8 +97,12 @@ void* CompiledProgram::Symbol(const char* name) const { return dlsym(handle_, na
 int64_t CompiledProgram::range_extent() const {
   return reinterpret_cast<target::SizeFunction>(Symbol(target::kRangeExtentSymbol))();
 }
+int32_t CompiledProgram::threads() const {
+  return reinterpret_cast<target::ThreadsFunction>(Symbol(target::kThreadsSymbol))();
+}
+
 int64_t CompiledProgram::workspace_bytes() const {
-  return reinterpret_cast<target::SizeFunction>(Symbol(target::kWorkspaceSymbol))();
+  return reinterpret_cast<target::WorkspaceFunction>(Symbol(target::kWorkspaceSymbol))(threads());
 }
 
 absl::StatusOr<std::vector<ir::Values>> CompiledProgram::Run(absl::Span<const ir::Values> inputs) {
@@ -146,11 +149,12 @@ absl::StatusOr<std::vector<ir::Scalars>> CompiledProgram::RunWith(
       Symbol(target::kPrepackSymbol))(buffers.data(), packed);
   int32_t code = 0;
   if (begin < 0) {
+    const HoneRuntime runtime = target::OpenMpRuntime(threads());
     code = reinterpret_cast<target::RunFunction>(Symbol(target::kRunSymbol))(buffers.data(), packed,
-                                                                             workspace);
+                                                                             workspace, &runtime);
   } else {
     code = reinterpret_cast<target::RangeFunction>(Symbol(target::kRangeSymbol))(
-        buffers.data(), packed, workspace, begin, end);
+        buffers.data(), packed, workspace, begin, end, /*thread=*/0);
   }
   if (prepacked != 0 || code != 0)
     return absl::InternalError(absl::StrCat("return codes ", prepacked, " and ", code));

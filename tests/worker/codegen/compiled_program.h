@@ -32,6 +32,8 @@ class CompiledProgram {
   absl::StatusOr<std::vector<ir::Values>> RunRange(absl::Span<const ir::Values> inputs,
                                                    int64_t begin, int64_t end);
   int64_t range_extent() const;
+  // The kernel's largest number of threads, with which it runs, and its workspace then.
+  int32_t threads() const;
   int64_t workspace_bytes() const;
   void* Symbol(const char* name) const;
 

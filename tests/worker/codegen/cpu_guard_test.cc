@@ -75,7 +75,7 @@ int32_t CodeOf(CompiledProgram& kernel) {
   alignas(64) static unsigned char memory[4][2048];
   void* const buffers[] = {memory[0], memory[1], memory[2], memory[3]};
   return reinterpret_cast<target::RunFunction>(kernel.Symbol(target::kRunSymbol))(buffers, nullptr,
-                                                                                  nullptr);
+                                                                                  nullptr, nullptr);
 }
 
 TEST(CpuGuardTest, CpuTableMatchesLlvm) {

@@ -54,12 +54,20 @@ void Rows(void* const* buffers, int64_t begin, int64_t end) {
 EXPORT int32_t hone_kernel_abi() {
 #if defined(KERNEL_OTHER_ABI)
   return hone::target::kKernelAbiVersion + 1;
+#elif defined(KERNEL_ABI1)
+  return 1;
 #else
   return hone::target::kKernelAbiVersion;
 #endif
 }
 
-EXPORT int64_t hone_kernel_workspace_bytes() {
+#if defined(KERNEL_ABI1)
+#define THREADS
+#else
+#define THREADS int32_t
+EXPORT int32_t hone_kernel_threads() { return 1; }
+#endif
+EXPORT int64_t hone_kernel_workspace_bytes(THREADS) {
 #if defined(KERNEL_HUGE_WORKSPACE)
   return int64_t{1} << 50;
 #else
@@ -70,13 +78,21 @@ EXPORT int64_t hone_kernel_packed_bytes() { return 0; }
 EXPORT int64_t hone_kernel_range_extent() { return kM; }
 EXPORT int32_t hone_kernel_prepack(void* const*, void*) { return 0; }
 
+#if defined(KERNEL_ABI1)
+#define LAST_OF_RANGE
+#define LAST_OF_RUN
+#else
+#define LAST_OF_RANGE , int64_t
+#define LAST_OF_RUN , const HoneRuntime*
+#endif
+
 EXPORT int32_t hone_kernel_range(void* const* buffers, const void*, void*, int64_t begin,
-                                 int64_t end) {
+                                 int64_t end LAST_OF_RANGE) {
   Rows(buffers, begin, end);
   return 0;
 }
 
-EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, void*) {
+EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, void* LAST_OF_RUN) {
 #if defined(KERNEL_OTHER_CPU)
   return hone::target::kKernelUnsupportedCpu;
 #endif

@@ -55,7 +55,7 @@ TEST(SmallBufferTest, AnUnrolledTileBetweenTwoStagesIsRegisters) {
       "b = block(\"B\")\ncompute_at(b, ct)\n"
       "u, bt, bi, bj = "
       "loops(b)\nvectorize(bj)\nunroll(bi)\nvectorize(cj)\nunroll(ci)\nparallel(ct)\n");
-  const size_t body = code.find("@hone_parallel_0(");
+  const size_t body = code.find("define internal void @hone_parallel_0(");
   ASSERT_NE(body, std::string::npos);
   const std::string function = code.substr(body, code.find("\n}", body) - body);
   EXPECT_EQ(Count(function, "alloca"), 0) << function;

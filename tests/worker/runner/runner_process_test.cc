@@ -140,7 +140,7 @@ TEST_F(RunnerProcessTest, EachFailureHasItsOutcome) {
         Case{"unwritten", Outcome::kWrongOutput, "C: element 3071 is nan"},
         Case{"out_of_bounds", Outcome::kWrongOutput, "outside of output C, at byte"},
         Case{"huge_workspace", Outcome::kOutOfMemory, "bytes of workspace"},
-        Case{"other_abi", Outcome::kInvalid, "version 2"},
+        Case{"other_abi", Outcome::kInvalid, "version 3"}, Case{"abi1", Outcome::kOk, ""},
         Case{"other_cpu", Outcome::kInvalid, "this CPU lacks"}, Case{"good", Outcome::kOk, ""}}) {
     const MeasureResult result = Run(Request(c.behaviour));
     EXPECT_EQ(record::OutcomeName(result.outcome), record::OutcomeName(c.outcome)) << c.behaviour;

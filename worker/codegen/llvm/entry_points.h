@@ -6,7 +6,7 @@
 namespace hone::codegen {
 
 // Emits the C interface of common/target/kernel_abi.h around the kernels. `prepack` may be null.
-// Every entry point calls `cpu_guard` (cpu_guard.h) first.
+// Every entry point calls `cpu_guard` (Machine::EmitCpuGuard) first.
 void EmitEntryPoints(ModuleState& state, llvm::Function* cpu_guard, llvm::Function* prepack,
                      llvm::Function* main);
 

@@ -27,11 +27,12 @@ struct ModuleState {
   int64_t operations = 0;  // in their expressions
   int parallel_bodies = 0;
   ParallelBody last_parallel;
-  // Slots of the context that every function receives: buffers, packed constants, workspace, then
-  // captured loop variables.
+  // Slots of the context that every function receives: buffers, packed constants, workspace, the
+  // runtime, then captured loop variables.
   int PackedSlot() const { return program.arguments; }
   int WorkspaceSlot() const { return program.arguments + 1; }
-  int CaptureSlot() const { return program.arguments + 2; }
+  int RuntimeSlot() const { return program.arguments + 2; }
+  int CaptureSlot() const { return program.arguments + 3; }
 };
 inline constexpr int kMaxCaptures = 32;
 

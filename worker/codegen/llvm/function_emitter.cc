@@ -8,7 +8,7 @@
 #include "common/base/status_macros.h"
 #include "worker/codegen/llvm/compile.h"
 #include "worker/codegen/llvm/lane_reduction.h"
-#include "worker/codegen/llvm/openmp.h"
+#include "worker/codegen/llvm/parallel_for.h"
 #include "worker/codegen/llvm/reduction_steps.h"
 #include "worker/codegen/llvm/tensor.h"
 
@@ -213,7 +213,8 @@ absl::Status FunctionEmitter::EmitParallel(const Stmt& loop) {
     return absl::OkStatus();
   }
   const int64_t chunk = ir::ValueOf(loop.annotations, ir::Annotation::Key::kOmpSchedule, 0);
-  EmitFork(f_.b, body, context, loop.extent, static_cast<int>(threads), chunk);
+  Value* const runtime = f_.b.CreateLoad(f_.b.getPtrTy(), f_.Slot(f_.state.RuntimeSlot()));
+  EmitParallelFor(f_.b, body, context, runtime, loop.extent, static_cast<int>(threads), chunk);
   return absl::OkStatus();
 }
 

@@ -54,7 +54,7 @@ Value* MemoryEmitter::NewBasePointer(ir::BufferId buffer) {
     case Storage::Kind::kThread: {
       Value* own = f_.b.CreateMul(f_.thread, f_.I64(program.thread_stride_bytes));
       return plus(pointer(f_.state.WorkspaceSlot()),
-                  f_.b.CreateAdd(own, f_.I64(program.thread_offset_bytes + storage.offset_bytes)));
+                  f_.b.CreateAdd(own, f_.I64(program.workspace_bytes + storage.offset_bytes)));
     }
     case Storage::Kind::kStack: {
       auto* type = llvm::ArrayType::get(f_.convert.MemoryType(program.buffers[buffer].dtype),
