@@ -62,7 +62,8 @@ absl::StatusOr<std::string> ReadInput(const std::string& path, const ir::Tensor&
   if (!array.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", array.status().message()));
   }
-  const absl::Status fits = client::CheckNpy(*array, tensor.dtype, tensor.shape);
+  absl::Status fits = client::CheckNpy(*array, tensor.dtype, tensor.shape);
+  if (fits.ok() && tensor.bound > 0) fits = client::CheckBelow(*array, tensor.dtype, tensor.bound);
   if (!fits.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ", the input ", tensor.name, ": ", fits.message()));

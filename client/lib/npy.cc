@@ -1,6 +1,7 @@
 #include "client/lib/npy.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -218,6 +219,28 @@ absl::Status CheckNpy(const NpyArray& array, ir::DType dtype, const ir::Shape& s
   return absl::InvalidArgumentError(absl::StrCat("it is ", array.type, ShapeText(array.shape),
                                                  ", expected ", NpyType(dtype), also,
                                                  ShapeText(shape)));
+}
+
+absl::Status CheckBelow(const NpyArray& array, ir::DType dtype, int64_t bound) {
+  const size_t bytes = ir::DTypeBytes(dtype);
+  for (size_t i = 0; i * bytes < array.data.size(); ++i) {
+    const char* const at = array.data.data() + i * bytes;
+    int64_t value = 0;
+    if (dtype == ir::DType::kI8) {
+      value = static_cast<int8_t>(*at);
+    } else if (dtype == ir::DType::kI32) {
+      int32_t element = 0;
+      std::memcpy(&element, at, sizeof(element));
+      value = element;
+    } else {
+      std::memcpy(&value, at, bytes);
+    }
+    if (value >= 0 && value < bound) continue;
+    return absl::InvalidArgumentError(absl::StrCat("its element ", i, " is ", value,
+                                                   "; the workload declares elements from 0 to ",
+                                                   bound - 1));
+  }
+  return absl::OkStatus();
 }
 
 std::string NpyHeader(ir::DType dtype, const ir::Shape& shape) {

@@ -29,6 +29,10 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes);
 // 16 bits, as "u2" or "V2". InvalidArgument: they differ; the message names both types and shapes.
 absl::Status CheckNpy(const NpyArray& array, ir::DType dtype, const ir::Shape& shape);
 
+// Checks that every element of an integer array is at least 0 and less than `bound`.
+// InvalidArgument: names the first other element. REQUIRES: the array has the type.
+absl::Status CheckBelow(const NpyArray& array, ir::DType dtype, int64_t bound);
+
 // The header of a file of version 1, padded to a multiple of 64 bytes. The elements follow it. bf16
 // is written as "u2".
 std::string NpyHeader(ir::DType dtype, const ir::Shape& shape);

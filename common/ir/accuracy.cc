@@ -80,6 +80,7 @@ bool Accuracy::MayVary(ExprId id) const {
   const Expr& expr = workload_.pool[id];
   if (expr.op == Op::kLoad) {
     const Tensor& tensor = workload_.tensors[expr.buffer];
+    if (expr.gathered >= 0 && MayVary(expr.a)) return true;
     return varies_[expr.buffer] || (StoresShort(tensor) && !exact_[expr.buffer]);
   }
   bool computed = false;
@@ -117,6 +118,7 @@ bool Accuracy::IsExact(ExprId id) const {
       return IsExact(expr.a);
     case Op::kMin:
     case Op::kMax:
+    case Op::kWhere:
       return IsExact(expr.a) && IsExact(expr.b);
     default:
       return false;
@@ -148,7 +150,8 @@ bool Accuracy::AreEqual(ExprId a, ExprId b) const {
   if (a == b) return true;
   if (a == kNoExpr || b == kNoExpr) return false;
   const Expr &x = workload_.pool[a], &y = workload_.pool[b];
-  if (x.op != y.op || x.dtype != y.dtype || x.buffer != y.buffer || !(x.value == y.value)) {
+  if (x.op != y.op || x.dtype != y.dtype || x.buffer != y.buffer || x.gathered != y.gathered ||
+      !(x.value == y.value)) {
     return false;
   }
   if ((x.indices < 0) != (y.indices < 0)) return false;
@@ -194,6 +197,7 @@ double Accuracy::LeastOf(ExprId id) const {
       return a >= 0 && b >= 0 ? a * b : kUnknownLeast;
     }
     case Op::kMin:
+    case Op::kWhere:
       return std::min(LeastOf(expr.a), LeastOf(expr.b));
     case Op::kMax:
       return std::max(LeastOf(expr.a), LeastOf(expr.b));

@@ -11,6 +11,7 @@
 #include "common/ir/accuracy.h"
 #include "common/ir/arithmetic.h"
 #include "common/ir/error_bound.h"
+#include "common/ir/evaluate.h"
 
 namespace hone::ir {
 
@@ -212,7 +213,18 @@ class ElementMachine {
       for (const Index& index : workload_.pool.IndicesOf(expr)) {
         indices.push_back(workload_.atoms.Evaluate(index, vars));
       }
-      return Stored(expr.buffer, indices);
+      if (expr.gathered < 0) return Stored(expr.buffer, indices);
+      const ElementValue at = Evaluate(expr.a, vars);
+      indices[expr.gathered] = std::clamp<int64_t>(
+          at.value.whole(), 0, workload_.tensors[expr.buffer].shape[expr.gathered] - 1);
+      ElementValue element = Stored(expr.buffer, indices);
+      // Another index selects any element.
+      if (at.rounding != 0) element.rounding = element.error = INFINITY;
+      return element;
+    }
+    if (expr.op == Op::kWhere) {
+      const bool holds = Holds(workload_.atoms, workload_.pool.IndicesOf(expr), vars);
+      return Evaluate(holds ? expr.a : expr.b, vars);
     }
     const ElementValue a = Evaluate(expr.a, vars);
     if (expr.op == Op::kSelect) return Select(expr, a, vars);

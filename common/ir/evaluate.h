@@ -1,6 +1,7 @@
 #ifndef HONE_COMMON_IR_EVALUATE_H_
 #define HONE_COMMON_IR_EVALUATE_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/status/statusor.h"
@@ -13,16 +14,34 @@
 
 namespace hone::ir {
 
+// Whether every index is at least 0.
+inline bool Holds(const AtomTable& atoms, const IndexList& non_negative,
+                  absl::Span<const int64_t> vars) {
+  return std::all_of(non_negative.begin(), non_negative.end(),
+                     [&](const Index& index) { return atoms.Evaluate(index, vars) >= 0; });
+}
+
 // Evaluates an expression, where `vars` has the value of every variable and `load` reads an
-// element: absl::StatusOr<Scalar>(const Expr&). The operand that a select does not choose is not
-// evaluated.
+// element: absl::StatusOr<Scalar>(const Expr&, int64_t gathered), with the value of the gathered
+// index, or 0. The operand that a select or a guarded value does
+// not choose is not evaluated.
 template <typename Load>
 absl::StatusOr<Scalar> Evaluate(const ExprPool& pool, const AtomTable& atoms,
                                 absl::Span<const int64_t> vars, ExprId id, const Load& load) {
   const Expr& expr = pool[id];
   if (expr.op == Op::kConst) return expr.value;
   if (expr.op == Op::kIndex) return Scalar(atoms.Evaluate(pool.IndicesOf(expr)[0], vars));
-  if (expr.op == Op::kLoad) return load(expr);
+  if (expr.op == Op::kLoad) {
+    Scalar gathered;
+    if (expr.gathered >= 0) {
+      HONE_ASSIGN_OR_RETURN(gathered, Evaluate(pool, atoms, vars, expr.a, load));
+    }
+    return load(expr, gathered.whole());
+  }
+  if (expr.op == Op::kWhere) {
+    const bool holds = Holds(atoms, pool.IndicesOf(expr), vars);
+    return Evaluate(pool, atoms, vars, holds ? expr.a : expr.b, load);
+  }
   HONE_ASSIGN_OR_RETURN(const Scalar a, Evaluate(pool, atoms, vars, expr.a, load));
   if (expr.op == Op::kSelect) {
     return Evaluate(pool, atoms, vars, a.IsTrue() ? expr.b : expr.c, load);

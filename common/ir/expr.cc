@@ -17,6 +17,7 @@ constexpr OpInfo kOps[] = {
     {"<", 2, true, 4},       {"<=", 2, true, 4},     {"==", 2, true, 3},
     {"and", 2, true, 2},     {"or", 2, true, 1},     {"not", 1, false, 0},
     {"select", 3, false, 0}, {"cast", 1, false, 0},  {"normal_cdf", 1, false, 0},
+    {"where", 2, false, 0},
 };
 
 constexpr std::pair<Reducer, absl::string_view> kReducers[] = {
@@ -84,6 +85,13 @@ ExprId ExprPool::Load(BufferId buffer, DType dtype, IndexList indices) {
               .indices = static_cast<int32_t>(index_lists_.size()) - 1});
 }
 
+ExprId ExprPool::Gather(BufferId buffer, DType dtype, IndexList indices, int dimension, ExprId at) {
+  const ExprId load = Load(buffer, dtype, std::move(indices));
+  exprs_[load].gathered = static_cast<int8_t>(dimension);
+  exprs_[load].a = at;
+  return load;
+}
+
 ExprId ExprPool::Unary(Op op, ExprId a) {
   return Add({.op = op, .dtype = op == Op::kNot ? DType::kBool : exprs_[a].dtype, .a = a});
 }
@@ -96,6 +104,16 @@ ExprId ExprPool::Binary(Op op, ExprId a, ExprId b) {
 ExprId ExprPool::Select(ExprId condition, ExprId then, ExprId otherwise) {
   return Add(
       {.op = Op::kSelect, .dtype = exprs_[then].dtype, .a = condition, .b = then, .c = otherwise});
+}
+
+ExprId ExprPool::Where(IndexList non_negative, ExprId value, ExprId otherwise) {
+  if (non_negative.empty()) return value;
+  index_lists_.push_back(std::move(non_negative));
+  return Add({.op = Op::kWhere,
+              .dtype = exprs_[value].dtype,
+              .a = value,
+              .b = otherwise,
+              .indices = static_cast<int32_t>(index_lists_.size()) - 1});
 }
 
 ExprId ExprPool::Cast(DType dtype, ExprId a) {
@@ -117,6 +135,10 @@ ExprId ExprPool::Widened(ExprId value) {
     return Cast(DType::kF32, value);
   }
   if (expr.op == Op::kSelect) return Select(expr.a, Widened(expr.b), Widened(expr.c));
+  if (expr.op == Op::kWhere) {
+    const ExprId a = Widened(expr.a), b = Widened(expr.b);
+    return Where(IndexList(IndicesOf(expr)), a, b);
+  }
   const ExprId a = Widened(expr.a);
   return expr.b == kNoExpr ? Unary(expr.op, a) : Binary(expr.op, a, Widened(expr.b));
 }
@@ -132,25 +154,30 @@ ExprId ExprPool::WithOperands(ExprId of, ExprId a, ExprId b, ExprId c) {
 ExprId ExprPool::Rewrite(ExprId root, absl::FunctionRef<ExprId(const Expr&)> load,
                          absl::FunctionRef<Index(const Index&)> index) {
   const Expr expr = exprs_[root];
+  const ExprId a = expr.a == kNoExpr ? kNoExpr : Rewrite(expr.a, load, index);
+  const ExprId b = expr.b == kNoExpr ? kNoExpr : Rewrite(expr.b, load, index);
+  const ExprId c = expr.c == kNoExpr ? kNoExpr : Rewrite(expr.c, load, index);
   if (expr.op == Op::kLoad) {
-    if (const ExprId with = load(expr); with != kNoExpr) return with;
+    Expr rebuilt = expr;
+    rebuilt.a = a;
+    if (const ExprId with = load(rebuilt); with != kNoExpr) return with;
   }
-  if (expr.op == Op::kLoad || expr.op == Op::kIndex) {
-    IndexList mapped;
-    bool changed = false;
+  bool changed = a != expr.a || b != expr.b || c != expr.c;
+  IndexList mapped;
+  if (expr.indices >= 0) {
     for (size_t i = 0; i < index_lists_[expr.indices].size(); ++i) {
       const Index from = index_lists_[expr.indices][i];
       mapped.push_back(index(from));
       changed |= mapped.back() != from;
     }
-    if (!changed) return root;
-    return expr.op == Op::kLoad ? Load(expr.buffer, expr.dtype, std::move(mapped))
-                                : OfIndex(std::move(mapped[0]));
   }
-  const ExprId a = expr.a == kNoExpr ? kNoExpr : Rewrite(expr.a, load, index);
-  const ExprId b = expr.b == kNoExpr ? kNoExpr : Rewrite(expr.b, load, index);
-  const ExprId c = expr.c == kNoExpr ? kNoExpr : Rewrite(expr.c, load, index);
-  return a == expr.a && b == expr.b && c == expr.c ? root : WithOperands(root, a, b, c);
+  if (!changed) return root;
+  const ExprId rewritten = WithOperands(root, a, b, c);
+  if (expr.indices >= 0) {
+    index_lists_.push_back(std::move(mapped));
+    exprs_[rewritten].indices = static_cast<int32_t>(index_lists_.size()) - 1;
+  }
+  return rewritten;
 }
 
 void ExprPool::Visit(ExprId root, absl::FunctionRef<void(const Expr&)> visit) const {

@@ -24,7 +24,7 @@ using BufferId = int32_t;
 enum class Op : uint8_t {
   kConst,  // value
   kIndex,  // an index as a number (i64)
-  kLoad,   // buffer[indices]
+  kLoad,   // buffer[indices]; one index may be the value of `a`, see Expr::gathered
   kAdd,
   kSub,
   kMul,
@@ -51,6 +51,9 @@ enum class Op : uint8_t {
   // Program digests contain these numbers: append new operations at the end. kNormalCdf is the CDF
   // of the normal distribution, erfc(−a / √2) / 2.
   kNormalCdf,
+  // A guarded value: a where every index of a list is at least 0, else b. The operand that is not
+  // chosen is not evaluated. Lowering divides the points into cases (cases.h).
+  kWhere,
 };
 
 struct OpInfo {
@@ -64,10 +67,13 @@ const OpInfo& InfoOf(Op op);
 struct Expr {
   Op op = Op::kConst;
   DType dtype = DType::kF32;
+  // kLoad: the dimension whose index is the value of `a`, clamped into the dimension. Its entry in
+  // the index list is 0. −1 if all indices are affine.
+  int8_t gathered = -1;
   ExprId a = kNoExpr, b = kNoExpr, c = kNoExpr;
   Scalar value;          // kConst; representable in the dtype
   BufferId buffer = -1;  // kLoad
-  int32_t indices = -1;  // kLoad, kIndex: position in the pool's index lists
+  int32_t indices = -1;  // kLoad, kIndex, kWhere: position in the pool's index lists
 };
 
 using IndexList = absl::InlinedVector<Index, 4>;
@@ -83,10 +89,15 @@ class ExprPool {
   ExprId Const(DType dtype, Scalar value);
   ExprId OfIndex(Index index);
   ExprId Load(BufferId buffer, DType dtype, IndexList indices);
+  // A load whose index in one dimension is the value of an i32 or i64 expression. REQUIRES:
+  // indices[dimension] is 0.
+  ExprId Gather(BufferId buffer, DType dtype, IndexList indices, int dimension, ExprId at);
   // The dtype is that of the operands; comparisons return bool. REQUIRES operands of equal dtype.
   ExprId Unary(Op op, ExprId a);
   ExprId Binary(Op op, ExprId a, ExprId b);
   ExprId Select(ExprId condition, ExprId then, ExprId otherwise);
+  // Returns `value` if the list is empty.
+  ExprId Where(IndexList non_negative, ExprId value, ExprId otherwise);
   // Casts constants immediately.
   ExprId Cast(DType dtype, ExprId a);
   // The value as stored in a tensor of its dtype: rounded once to f16 or bf16, unlike the results
@@ -97,8 +108,9 @@ class ExprPool {
   // A copy of an expression with new operands.
   ExprId WithOperands(ExprId of, ExprId a, ExprId b, ExprId c);
 
-  // Rebuilds an expression. `load` returns the replacement of a load, or kNoExpr to keep it with
-  // its indices mapped; `index` maps every index. Unchanged shared subtrees are kept.
+  // Rebuilds an expression. `load` returns the replacement of a load, whose operand is already
+  // rebuilt, or kNoExpr to keep it with its indices mapped; `index` maps every index. Unchanged
+  // shared subtrees are kept.
   ExprId Rewrite(ExprId root, absl::FunctionRef<ExprId(const Expr&)> load,
                  absl::FunctionRef<Index(const Index&)> index);
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "common/base/status_macros.h"
+#include "common/ir/cases.h"
 #include "common/ir/expr_printer.h"
 #include "common/ir/vocabulary.h"
 
@@ -115,8 +116,10 @@ absl::StatusOr<Index> ExprParser::IndexFactor(int depth) {
   if (axis == kNoAtom) {
     const bool load = reader_.Peek().text == "[";
     return TokenReader::Error(
-        token, load ? absl::StrCat("an index is affine in the axes; it cannot read '", name, "'")
-                    : absl::StrCat("unknown axis '", name, "'"));
+        token,
+        load ? absl::StrCat("an index is affine in the axes; write at(…) for an index that reads '",
+                            name, "'")
+             : absl::StrCat("unknown axis '", name, "'"));
   }
   return Index::Of(axis);
 }
@@ -161,10 +164,56 @@ absl::StatusOr<IndexList> ExprParser::ParseIndices(const Token& token, const std
     } while (reader_.Accept(","));
     HONE_RETURN_IF_ERROR(reader_.Expect("]"));
   }
-  if (indices.size() == element.shape->size()) return indices;
+  HONE_RETURN_IF_ERROR(CheckRank(token, name, element, indices));
+  return indices;
+}
+
+absl::Status ExprParser::CheckRank(const Token& token, const std::string& name,
+                                   const ExprNames::Element& element, const IndexList& indices) {
+  if (indices.size() == element.shape->size()) return absl::OkStatus();
   return TokenReader::Error(
       token, absl::StrCat(name, " is ", TypeText(element.dtype, *element.shape), ", but has ",
                           indices.size(), " indices here"));
+}
+
+// Parses "i, at(A[j])]" after the opening bracket of an element that is read.
+absl::StatusOr<ExprId> ExprParser::Element(const Token& token, const std::string& name, int depth) {
+  const ExprNames::Element element = names_.Find(name);
+  if (element.shape == nullptr) {
+    return TokenReader::Error(token,
+                              absl::StrCat("unknown tensor '", name, "'", names_.WhyUnknown(name)));
+  }
+  IndexList indices;
+  int gathered = -1;
+  ExprId at = kNoExpr;
+  if (!element.shape->empty() || !reader_.Accept("]")) {
+    do {
+      Index& index = indices.emplace_back();
+      const Token index_token = reader_.Peek();
+      if (index_token.text != "at" || reader_.Peek(1).text != "(") {
+        HONE_ASSIGN_OR_RETURN(index, IndexSum(0));
+        continue;
+      }
+      if (gathered >= 0) {
+        return TokenReader::Error(index_token, "only one index of an element may be computed");
+      }
+      gathered = static_cast<int>(indices.size()) - 1;
+      reader_.Next();
+      reader_.Next();
+      HONE_ASSIGN_OR_RETURN(at, Expression(0, depth + 1));
+      HONE_RETURN_IF_ERROR(reader_.Expect(")"));
+      HONE_ASSIGN_OR_RETURN(at, Typed(index_token, at, DType::kI64));
+      if (const DType dtype = pool_[at].dtype; dtype != DType::kI32 && dtype != DType::kI64) {
+        return TokenReader::Error(
+            index_token, absl::StrCat("a computed index is i32 or i64, not ", DTypeName(dtype),
+                                      "; cast it, as in at(i32(x))"));
+      }
+    } while (reader_.Accept(","));
+    HONE_RETURN_IF_ERROR(reader_.Expect("]"));
+  }
+  HONE_RETURN_IF_ERROR(CheckRank(token, name, element, indices));
+  if (gathered < 0) return pool_.Load(element.id, element.dtype, std::move(indices));
+  return pool_.Gather(element.id, element.dtype, std::move(indices), gathered, at);
 }
 
 absl::StatusOr<Condition> ExprParser::ParseCondition() {
@@ -313,12 +362,48 @@ absl::StatusOr<ExprId> ExprParser::Expression(int min_precedence, int depth) {
   return Misspelled(symbol, foreign->value, begin, at);
 }
 
+// The indices that a guard requires to be at least 0.
+absl::StatusOr<IndexList> ExprParser::NonNegativeGuard() {
+  if (!options_.as_written) {
+    HONE_ASSIGN_OR_RETURN(const Condition guard, ParseGuard());
+    return NonNegative(atoms_, {guard});
+  }
+  HONE_RETURN_IF_ERROR(reader_.Expect("0"));
+  HONE_RETURN_IF_ERROR(reader_.Expect("<="));
+  IndexList indices;
+  HONE_ASSIGN_OR_RETURN(indices.emplace_back(), IndexSum(0));
+  if (reader_.Accept("<")) {
+    HONE_ASSIGN_OR_RETURN(const int64_t extent, reader_.Extent(options_.max_index));
+    indices.push_back(Index(extent - 1) - indices[0]);
+  }
+  return indices;
+}
+
+absl::StatusOr<ExprId> ExprParser::ParseGuarded(ExprId value, int depth) {
+  IndexList non_negative;
+  do {
+    const Token token = reader_.Peek();
+    HONE_ASSIGN_OR_RETURN(const IndexList indices, NonNegativeGuard());
+    non_negative.insert(non_negative.end(), indices.begin(), indices.end());
+    if (non_negative.size() > 2 * kMaxGuards) {
+      return TokenReader::Error(token, absl::StrCat("more than ", kMaxGuards, " guards"));
+    }
+  } while (reader_.Accept(","));
+  const Token token = reader_.Peek();
+  HONE_RETURN_IF_ERROR(reader_.Expect("else"));
+  HONE_ASSIGN_OR_RETURN(ExprId otherwise, Expression(0, depth + 1));
+  HONE_RETURN_IF_ERROR(reader_.Expect(")"));
+  HONE_RETURN_IF_ERROR(Unify(token, value, otherwise));
+  return pool_.Where(std::move(non_negative), value, otherwise);
+}
+
 absl::StatusOr<ExprId> ExprParser::Primary(int depth) {
   const Token token = reader_.Peek();
   if (depth > kMaxExprDepth)
     return TokenReader::Error(token, absl::StrCat("nested deeper than ", kMaxExprDepth));
   if (reader_.Accept("(")) {
     HONE_ASSIGN_OR_RETURN(const ExprId inner, Expression(0, depth + 1));
+    if (reader_.Accept("where")) return ParseGuarded(inner, depth);
     HONE_RETURN_IF_ERROR(reader_.Expect(")"));
     return inner;
   }
@@ -354,12 +439,7 @@ absl::StatusOr<ExprId> ExprParser::Primary(int depth) {
   }
   HONE_ASSIGN_OR_RETURN(const std::string name, reader_.Name("a tensor, a function or a number"));
   if (reader_.Accept("[")) {
-    const ExprNames::Element element = names_.Find(name);
-    if (element.shape == nullptr)
-      return TokenReader::Error(
-          token, absl::StrCat("unknown tensor '", name, "'", names_.WhyUnknown(name)));
-    HONE_ASSIGN_OR_RETURN(IndexList indices, ParseIndices(token, name, element));
-    return pool_.Load(element.id, element.dtype, std::move(indices));
+    return Element(token, name, depth);
   }
   if (!reader_.Accept("(")) {
     const ExprNames::Element tensor = names_.Find(name);

@@ -58,6 +58,8 @@ class ExprParser {
   // Parses the same, or a comparison of two indices ("k <= j"), which becomes a condition of that
   // form.
   absl::StatusOr<Condition> ParseGuard();
+  // Parses "guard, guard else value)" of a guarded value, after the word "where".
+  absl::StatusOr<ExprId> ParseGuarded(ExprId value, int depth);
 
   // With as_written: the atoms of every parsed sum, in textual order.
   const std::vector<std::vector<AtomId>>& sums() const { return sums_; }
@@ -68,6 +70,9 @@ class ExprParser {
   absl::StatusOr<Index> IndexSum(int depth);
   absl::StatusOr<Index> IndexFactor(int depth);
   absl::StatusOr<Index> IndexTermText(int depth);
+  static absl::Status CheckRank(const Token& token, const std::string& name,
+                                const ExprNames::Element& element, const IndexList& indices);
+  absl::StatusOr<IndexList> NonNegativeGuard();
   absl::StatusOr<Condition> Compare(const Token& token, absl::string_view symbol, const Index& left,
                                     const Index& right);
   // The error for a comparison of another language. Its left side begins at the position `begin`,
@@ -83,6 +88,7 @@ class ExprParser {
   absl::StatusOr<ExprId> Expression(int min_precedence, int depth);
   absl::StatusOr<ExprId> Primary(int depth);
   absl::Status UnknownFunction(const Token& token, const std::string& name, bool has_axes) const;
+  absl::StatusOr<ExprId> Element(const Token& token, const std::string& name, int depth);
   absl::StatusOr<ExprId> Call(const Token& token, const std::string& name, int depth);
 
   TokenReader& reader_;

@@ -2,11 +2,28 @@
 
 #include <charconv>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace hone::ir {
 namespace {
+
+// "0 <= i < 8, 0 <= j": two indices in turn with a constant sum are one guard.
+std::string PrintNonNegative(const AtomTable& atoms, const IndexList& indices) {
+  std::string text;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", "0 <= ", atoms.ToString(indices[i]));
+    if (i + 1 == indices.size()) break;
+    const Index sum = indices[i] + indices[i + 1];
+    if (!sum.IsConstant() || sum.constant() < 0) continue;
+    absl::StrAppend(&text, " < ", sum.constant() + 1);
+    ++i;
+  }
+  return text;
+}
 
 // `typed`: print the constant's dtype, because no other operand implies it.
 std::string Print(const ExprPool& pool, const AtomTable& atoms, ExprId root, int outer_precedence,
@@ -32,9 +49,23 @@ std::string Print(const ExprPool& pool, const AtomTable& atoms, ExprId root, int
     case Op::kIndex:
       return absl::StrCat("index(", atoms.ToString(pool.IndicesOf(expr)[0]), ")");
     case Op::kLoad:
+      if (expr.gathered >= 0) {
+        const IndexList& indices = pool.IndicesOf(expr);
+        std::vector<std::string> texts;
+        for (const Index& index : indices) texts.push_back(atoms.ToString(index));
+        // In a lowered program, the gathered index is added to an offset.
+        std::string& text = texts[expr.gathered];
+        text = absl::StrCat(text == "0" ? "" : absl::StrCat(text, " + "), "at(", operand(expr.a, 0),
+                            ")");
+        return absl::StrCat(buffer_name(expr.buffer), "[", absl::StrJoin(texts, ", "), "]");
+      }
       return absl::StrCat(buffer_name(expr.buffer), PrintIndices(atoms, pool.IndicesOf(expr)));
     case Op::kCast:
       return absl::StrCat(absl::string_view(DTypeName(expr.dtype)), "(", operand(expr.a, 0), ")");
+    case Op::kWhere:
+      return absl::StrCat("(", operand(expr.a, 0), " where ",
+                          PrintNonNegative(atoms, pool.IndicesOf(expr)), " else ",
+                          operand(expr.b, 0), ")");
     case Op::kNeg:
       return absl::StrCat("-", operand(expr.a, 7));
     default:

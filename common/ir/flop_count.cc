@@ -17,14 +17,15 @@ bool Reads(const ExprPool& pool, ExprId id) {
   return reads;
 }
 
-// Number of arithmetic operations in one evaluation. A select counts its more expensive branch. A
-// select on indices only costs nothing, because the loops decide it.
+// Number of arithmetic operations in one evaluation. A choice counts its more expensive branch. A
+// choice by indices only costs nothing, because the loops decide it.
 double Operations(const ExprPool& pool, ExprId id) {
   const Expr& expr = pool[id];
   if (expr.op == Op::kSelect) {
     const double branch = std::max(Operations(pool, expr.b), Operations(pool, expr.c));
     return branch + (Reads(pool, expr.a) ? 1 + Operations(pool, expr.a) : 0);
   }
+  if (expr.op == Op::kWhere) return std::max(Operations(pool, expr.a), Operations(pool, expr.b));
   double operations = expr.op != Op::kConst && expr.op != Op::kIndex && expr.op != Op::kLoad &&
                       expr.op != Op::kCast;
   for (const ExprId operand : {expr.a, expr.b, expr.c}) {

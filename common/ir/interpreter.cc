@@ -77,11 +77,15 @@ class Machine {
     });
   }
 
-  absl::StatusOr<int64_t> Offset(BufferId buffer, const IndexList& indices) const {
+  // `gathered`: the index in the dimension `gather`, if that is not −1.
+  absl::StatusOr<int64_t> Offset(BufferId buffer, const IndexList& indices, int gather = -1,
+                                 int64_t gathered = 0) const {
     const Shape& shape = program_.buffers[buffer].shape;
     int64_t offset = 0;
     for (size_t d = 0; d < shape.size(); ++d) {
-      const int64_t value = program_.atoms.Evaluate(indices[d], vars_);
+      const int64_t value = static_cast<int>(d) == gather
+                                ? std::clamp<int64_t>(gathered, 0, shape[d] - 1)
+                                : program_.atoms.Evaluate(indices[d], vars_);
       if (value < 0 || value >= shape[d]) {
         return absl::OutOfRangeError(absl::StrCat(
             "index ", d, " of ", program_.buffers[buffer].name,
@@ -98,17 +102,19 @@ class Machine {
                      program_.buffers[buffer].name, " is read before it is written"));
   }
 
-  absl::StatusOr<Scalar> Read(const Expr& load) const {
+  absl::StatusOr<Scalar> Read(const Expr& load, int64_t gathered) const {
     const IndexList& indices = program_.pool.IndicesOf(load);
-    HONE_ASSIGN_OR_RETURN(const int64_t offset, Offset(load.buffer, indices));
+    HONE_ASSIGN_OR_RETURN(const int64_t offset,
+                          Offset(load.buffer, indices, load.gathered, gathered));
     const Memory& memory = memory_[load.buffer];
     if (!memory.IsWritten(offset)) return Unwritten(load.buffer, indices);
     return memory.Read(offset);
   }
 
   absl::StatusOr<Scalar> Evaluate(ExprId id) const {
-    return ir::Evaluate(program_.pool, program_.atoms, vars_, id,
-                        [this](const Expr& load) { return Read(load); });
+    return ir::Evaluate(
+        program_.pool, program_.atoms, vars_, id,
+        [this](const Expr& load, int64_t gathered) { return Read(load, gathered); });
   }
 
   absl::Status RunBlock(NodeId id) {

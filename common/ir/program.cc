@@ -181,6 +181,15 @@ bool Program::Reads(const Block& block, BufferId buffer) const {
   return reads;
 }
 
+bool Program::Gathers(const Block& block, BufferId buffer) const {
+  bool gathers = false;
+  for (ExprId value : block.values) {
+    pool.VisitLoads(
+        value, [&](const Expr& load) { gathers |= load.buffer == buffer && load.gathered >= 0; });
+  }
+  return gathers;
+}
+
 std::vector<NodeId> Program::WritersOf(BufferId buffer) const {
   std::vector<NodeId> found;
   for (NodeId id : AllBlocks()) {

@@ -164,6 +164,8 @@ class Program {
   std::vector<NodeId> ReadersOf(
       BufferId buffer) const;  // blocks; an update does not count as a read
   bool Reads(const Block& block, BufferId buffer) const;
+  // Whether the block reads elements of the buffer whose index is computed.
+  bool Gathers(const Block& block, BufferId buffer) const;
 
   // Rewrites an index over a block's iteration variables as one over the loops.
   Index OverLoops(const Block& block, const Index& index);

@@ -247,6 +247,7 @@ class Encoder {
     if (expr.indices >= 0) {
       for (const Index& index : program_.pool.IndicesOf(expr)) Add(index);
     }
+    if (expr.gathered >= 0) builder_.Add(kExtra).Add(static_cast<int64_t>(expr.gathered));
     for (const ExprId operand : {expr.a, expr.b, expr.c}) {
       if (operand != kNoExpr) Add(operand);
     }

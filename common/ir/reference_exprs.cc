@@ -63,8 +63,18 @@ ExprId ReferenceExprs::LoadOf(const Expr& expr, const std::vector<BufferId>& ten
   IndexList indices;
   for (const Index& index : from_.pool.IndicesOf(expr)) indices.push_back(Renamed(index));
   const BufferId tensor = tensors[expr.buffer];
-  const ExprId load = to_.pool.Load(tensor, to_.tensors[tensor].dtype, std::move(indices));
+  const DType dtype = to_.tensors[tensor].dtype;
+  const ExprId load = expr.gathered < 0 ? to_.pool.Load(tensor, dtype, std::move(indices))
+                                        : to_.pool.Gather(tensor, dtype, std::move(indices),
+                                                          expr.gathered, Value(expr.a));
   return to_.pool.Cast(ValueDType(to_.tensors[tensor].dtype), load);
+}
+
+// The choice of the guarded value `of` between two expressions of the reference.
+ExprId ReferenceExprs::Guarded(const Expr& of, ExprId value, ExprId otherwise) {
+  IndexList non_negative;
+  for (const Index& index : from_.pool.IndicesOf(of)) non_negative.push_back(Renamed(index));
+  return to_.pool.Where(std::move(non_negative), value, otherwise);
 }
 
 // Another stage's value is rounded if its tensor has a short dtype.
@@ -91,6 +101,7 @@ ExprId ReferenceExprs::Value(ExprId id) {
   }
   const ExprId a = Value(expr.a);
   const ExprId b = expr.b == kNoExpr ? kNoExpr : Value(expr.b);
+  if (expr.op == Op::kWhere) return Guarded(expr, a, b);
   if (expr.op == Op::kSelect) return pool.Select(a, b, Value(expr.c));
   if (expr.b == kNoExpr) return pool.Unary(expr.op, a);
   return pool.Binary(expr.op, a, b);
@@ -216,6 +227,8 @@ ExprId ReferenceExprs::BuildMagnitude(ExprId id) {
     }
     case Op::kSelect:
       return Where(Value(expr.a), Magnitude(expr.b), Magnitude(expr.c)).id;
+    case Op::kWhere:
+      return Guarded(expr, Magnitude(expr.a).id, Magnitude(expr.b).id);
     case Op::kNeg:
     case Op::kAbs:
     case Op::kCast:
@@ -251,6 +264,8 @@ ExprId ReferenceExprs::BuildError(ExprId id) {
     case Op::kMin:
     case Op::kMax:
       return RoundingOf(expr.op, expr.dtype, F64Value(id), OperandsOf(expr, Kind::kError)).id;
+    case Op::kWhere:
+      return Guarded(expr, OrZero(Error(expr.a)).id, OrZero(Error(expr.b)).id);
     case Op::kSelect: {
       const ExprId condition = Rounding(expr.a);
       const F64Term chosen = Where(Value(expr.a), OrZero(Error(expr.b)), OrZero(Error(expr.c)));
@@ -284,6 +299,8 @@ ExprId ReferenceExprs::BuildRounding(ExprId id) {
     case Op::kIndex:
       return kNoExpr;
     case Op::kLoad:
+      // Another index selects any element.
+      if (expr.gathered >= 0 && Rounding(expr.a) != kNoExpr) return Infinite(F64Constant(0)).id;
       return tensors_.roundings[expr.buffer] < 0 ? kNoExpr : LoadOf(expr, tensors_.roundings);
     case Op::kSelect:
       return RoundingOfSelect(expr);
@@ -299,6 +316,9 @@ ExprId ReferenceExprs::BuildRounding(ExprId id) {
   const bool varies =
       Rounding(expr.a) != kNoExpr || (expr.b != kNoExpr && Rounding(expr.b) != kNoExpr);
   if (!varies) return kNoExpr;
+  if (expr.op == Op::kWhere) {
+    return Guarded(expr, OrZero(Rounding(expr.a)).id, OrZero(Rounding(expr.b)).id);
+  }
   return RoundingOf(expr.op, expr.dtype, F64Value(id), OperandsOf(expr, Kind::kRounding)).id;
 }
 

@@ -73,6 +73,7 @@ class ReferenceExprs {
   Operands<F64Term> OperandsOf(const Expr& expr, Kind kind);
 
   ExprId LoadOf(const Expr& expr, const std::vector<BufferId>& tensors);
+  ExprId Guarded(const Expr& of, ExprId value, ExprId otherwise);
   ExprId AsStored(const Expr& load, ExprId value);
   ExprId LoadOf(const Stored& stored);
   // nullopt if the expression cannot be a stage: it has no axes or too many points, or it may read

@@ -121,6 +121,7 @@ class ReferenceBuilder {
       case Op::kDiv:
       case Op::kMin:
       case Op::kMax:
+      case Op::kWhere:
         MarkNeeded(expr.b);
         break;
       default:

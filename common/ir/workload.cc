@@ -6,25 +6,29 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "common/base/status_macros.h"
+#include "common/ir/cases.h"
 #include "common/ir/expr_printer.h"
 
 namespace hone::ir {
 namespace {
 
-// Whether an index provably stays in [0, extent), by its range or by a guard of the stage.
+// Whether an index provably stays in [0, extent), by its range and the guards that hold.
 bool InBounds(const AtomTable& atoms, const Index& index, int64_t extent,
-              const std::vector<Condition>& guards) {
-  const Range range = atoms.RangeOf(index);
-  if (range.min >= 0 && range.max < extent) return true;
+              absl::Span<const Condition> guards) {
+  Range range = atoms.RangeOf(index);
   for (const Condition& guard : guards) {
-    const Index difference = index - guard.index;
-    if (!difference.IsConstant()) continue;
-    const int64_t low = std::max(range.min, difference.constant());
-    const int64_t high = std::min(range.max, guard.extent - 1 + difference.constant());
-    if (low >= 0 && high < extent) return true;
+    const Index difference = index - guard.index, sum = index + guard.index;
+    if (difference.IsConstant()) {
+      range.min = std::max(range.min, difference.constant());
+      range.max = std::min(range.max, difference.constant() + guard.extent - 1);
+    } else if (sum.IsConstant()) {
+      range.min = std::max(range.min, sum.constant() - guard.extent + 1);
+      range.max = std::min(range.max, sum.constant());
+    }
   }
-  return false;
+  return range.min >= 0 && range.max < extent;
 }
 
 int Depth(const ExprPool& pool, ExprId id) {
@@ -69,9 +73,53 @@ void AddExpr(DigestBuilder& builder, const Workload& workload, ExprId id,
     for (const Index& index : workload.pool.IndicesOf(expr))
       AddIndex(builder, workload.atoms, index, vars);
   }
+  if (expr.gathered >= 0) builder.Add(static_cast<int64_t>(expr.gathered));
   for (const ExprId operand : {expr.a, expr.b, expr.c}) {
     if (operand != kNoExpr) AddExpr(builder, workload, operand, vars);
   }
+}
+
+// Checks that a stage reads only tensors above it, inside their shapes where the guards hold.
+absl::Status CheckLoads(const Workload& workload, size_t s, const ExprPool& pool,
+                        absl::Span<const ExprId> values, absl::Span<const Condition> guards) {
+  const std::vector<Tensor>& tensors = workload.tensors;
+  const AtomTable& atoms = workload.atoms;
+  const Stage& stage = workload.stages[s];
+  const std::string& stage_name = tensors[stage.tensors[0]].name;
+  absl::Status status;
+  const auto check = [&](const Expr& load) {
+    if (!status.ok()) return;
+    const Tensor& tensor = tensors[load.buffer];
+    const IndexList& indices = pool.IndicesOf(load);
+    if (!tensor.input && tensor.stage >= static_cast<int>(s)) {
+      status = absl::InvalidArgumentError(absl::StrCat("stage ", stage_name, " reads ", tensor.name,
+                                                       ", which is not computed before it"));
+    } else if (indices.size() != tensor.shape.size()) {
+      status = absl::InvalidArgumentError(
+          absl::StrCat("stage ", stage_name, " reads ", tensor.name, " with ", indices.size(),
+                       " indices; its type is ", TypeText(tensor.dtype, tensor.shape)));
+    }
+    if (status.ok() && load.gathered >= 0 && !tensor.input) {
+      status = absl::InvalidArgumentError(
+          absl::StrCat("stage ", stage_name, " reads ", tensor.name,
+                       " at computed indices, which only inputs allow; make ", tensor.name,
+                       " an input, and compute it in another workload"));
+    }
+    for (size_t d = 0; status.ok() && d < indices.size(); ++d) {
+      if (InBounds(atoms, indices[d], tensor.shape[d], guards)) continue;
+      const Range range = atoms.RangeOf(indices[d]);
+      const std::string guard =
+          absl::StrCat("0 <= ", atoms.ToString(indices[d]), " < ", tensor.shape[d]);
+      status = absl::InvalidArgumentError(absl::StrCat(
+          "stage ", stage_name, ": index ", d, " of ", tensor.name, PrintIndices(atoms, indices),
+          " runs from ", range.min, " to ", range.max, ", but the extent is ", tensor.shape[d],
+          stage.reducer == Reducer::kNone
+              ? absl::StrCat("; guard the value ((… where ", guard, " else 0))")
+              : absl::StrCat("; add a guard to the reduction (… where ", guard, ")")));
+    }
+  };
+  for (const ExprId value : values) pool.VisitLoads(value, check);
+  return status;
 }
 
 }  // namespace
@@ -118,6 +166,12 @@ absl::Status ValidateTensor(const Tensor& tensor) {
                                                      " has more than ", kMaxElements, " elements"));
     }
     elements *= extent;
+  }
+  if (tensor.bound == 0) return absl::OkStatus();
+  const bool is_whole = !IsFloat(tensor.dtype) && tensor.dtype != DType::kBool;
+  if (!is_whole || tensor.bound < 0 || CastTo(tensor.dtype, tensor.bound - 1) != tensor.bound - 1) {
+    return absl::InvalidArgumentError(absl::StrCat("tensor ", tensor.name, ": ", tensor.bound,
+                                                   " is not a bound of ", DTypeName(tensor.dtype)));
   }
   return absl::OkStatus();
 }
@@ -184,30 +238,24 @@ absl::Status Workload::ValidateStage(size_t s, int max_depth) const {
           absl::StrCat("stage ", stage_name, " computes ", DTypeName(pool[stage.values[c]].dtype),
                        " but its tensor is ", DTypeName(tensors[stage.tensors[c]].dtype)));
     }
-    absl::Status status = absl::OkStatus();
-    pool.VisitLoads(stage.values[c], [&](const Expr& load) {
-      if (!status.ok()) return;
-      const Tensor& tensor = tensors[load.buffer];
-      const IndexList& indices = pool.IndicesOf(load);
-      if (!tensor.input && tensor.stage >= static_cast<int>(s)) {
-        status = absl::InvalidArgumentError(absl::StrCat(
-            "stage ", stage_name, " reads ", tensor.name, ", which is not computed before it"));
-      } else if (indices.size() != tensor.shape.size()) {
-        status = absl::InvalidArgumentError(
-            absl::StrCat("stage ", stage_name, " reads ", tensor.name, " with ", indices.size(),
-                         " indices; its type is ", TypeText(tensor.dtype, tensor.shape)));
-      }
-      for (size_t d = 0; status.ok() && d < indices.size(); ++d) {
-        if (InBounds(atoms, indices[d], tensor.shape[d], stage.guards)) continue;
-        const Range range = atoms.RangeOf(indices[d]);
-        status = absl::InvalidArgumentError(absl::StrCat(
-            "stage ", stage_name, ": index ", d, " of ", tensor.name, PrintIndices(atoms, indices),
-            " runs from ", range.min, " to ", range.max, ", but the extent is ", tensor.shape[d],
-            "; add a guard to the reduction (… where 0 <= ", atoms.ToString(indices[d]), " < ",
-            tensor.shape[d], ")"));
-      }
-    });
-    HONE_RETURN_IF_ERROR(status);
+  }
+  if (!HasGuardedValue(pool, stage.values))
+    return CheckLoads(*this, s, pool, stage.values, stage.guards);
+  if (stage.reducer != Reducer::kNone) {
+    return absl::InvalidArgumentError(absl::StrCat("stage ", stage_name,
+                                                   " reduces a guarded value; guard the reduction "
+                                                   "instead (sum(k: 8 where 0 <= k - 1 < 6)), or "
+                                                   "compute the value in an earlier stage"));
+  }
+  ExprPool of_cases = pool;
+  const auto cases = CasesOf(of_cases, atoms, stage.values);
+  if (!cases.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the guarded values of stage ", stage_name, " have more than ", kMaxCases,
+                     " cases; compute some of them in an earlier stage"));
+  }
+  for (const Case& at : *cases) {
+    HONE_RETURN_IF_ERROR(CheckLoads(*this, s, of_cases, at.values, at.conditions));
   }
   return absl::OkStatus();
 }
@@ -220,6 +268,7 @@ Digest Workload::StructuralDigest() const {
     for (int64_t extent : tensor.shape) builder.Add(extent);
     builder.Add(
         static_cast<int64_t>(tensor.input << 2 | tensor.constant << 1 | int{tensor.output}));
+    if (tensor.bound > 0) builder.Add(absl::string_view("bound")).Add(tensor.bound);
   }
   for (const Stage& stage : stages) {
     std::vector<AtomId> vars;
@@ -255,6 +304,7 @@ std::string Workload::ToText() const {
   for (const Tensor& tensor : tensors) {
     if (!tensor.input) continue;
     absl::StrAppend(&text, "input ", tensor.name, ": ", TypeText(tensor.dtype, tensor.shape),
+                    tensor.bound > 0 ? absl::StrCat(" < ", tensor.bound) : "",
                     tensor.constant ? " constant" : "", "\n");
   }
   for (const Stage& stage : stages) {

@@ -123,6 +123,9 @@ class Parser final : private ExprNames {
       } while (reader_.Accept(","));
       HONE_RETURN_IF_ERROR(reader_.Expect("]"));
     }
+    if (reader_.Accept("<")) {
+      HONE_ASSIGN_OR_RETURN(tensor.bound, reader_.Extent(kMaxElements));
+    }
     tensor.constant = reader_.Accept("constant");
     HONE_RETURN_IF_ERROR(Declare(tensor.name, token));
     if (const absl::Status status = ValidateTensor(tensor); !status.ok())
@@ -195,6 +198,10 @@ class Parser final : private ExprNames {
       HONE_ASSIGN_OR_RETURN(stage.values.emplace_back(), exprs_.ParseExpr(dtype));
     }
     if (tuple_value) HONE_RETURN_IF_ERROR(reader_.Expect(")"));
+    if (reader_.Peek().text == "where") {
+      return Error(reader_.Peek(),
+                   "put the guarded value in parentheses, as in (A[i] where 0 <= i < 8 else 0.0)");
+    }
     if (static_cast<int>(names.size()) != ReducerArity(stage.reducer)) {
       return Error(value_token,
                    absl::StrCat("this stage has ", names.size(), " components, its reducer ",

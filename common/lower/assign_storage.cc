@@ -190,6 +190,20 @@ class Assigner {
     return p_.atoms.Simplify(std::move(offset));
   }
 
+  // The index in the gathered dimension, clamped, as a number of elements.
+  ir::ExprId GatheredOffset(const ir::Expr& load) {
+    ir::ExprPool& pool = p_.pool;
+    const int64_t last = p_.buffers[load.buffer].shape[load.gathered] - 1;
+    const int64_t stride = Strides(load.buffer)[load.gathered];
+    ir::ExprId at = load.a;
+    if (last > std::numeric_limits<int32_t>::max()) at = pool.Cast(ir::DType::kI64, at);
+    const ir::DType dtype = pool[at].dtype;
+    at = pool.Binary(ir::Op::kMax, at, pool.Const(dtype, 0));
+    at = pool.Binary(ir::Op::kMin, at, pool.Const(dtype, last));
+    at = pool.Cast(ir::DType::kI64, at);
+    return stride == 1 ? at : pool.Binary(ir::Op::kMul, at, pool.Const(ir::DType::kI64, stride));
+  }
+
   void Flatten(Stmt& stmt) {
     if (stmt.kind != Stmt::Kind::kStore) return;
     stmt.indices = {Offset(stmt.outputs[0], stmt.indices)};
@@ -198,7 +212,12 @@ class Assigner {
           value,
           [&](const ir::Expr& load) {
             const ir::IndexList indices = p_.pool.IndicesOf(load);
-            return p_.pool.Load(load.buffer, load.dtype, {Offset(load.buffer, indices)});
+            Index offset = Offset(load.buffer, indices);
+            if (load.gathered < 0) {
+              return p_.pool.Load(load.buffer, load.dtype, {std::move(offset)});
+            }
+            return p_.pool.Gather(load.buffer, load.dtype, {std::move(offset)}, 0,
+                                  GatheredOffset(load));
           },
           [](const Index& index) { return index; });
     }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "common/ir/cases.h"
 #include "common/ir/intrinsic.h"
 #include "common/lower/passes.h"
 
@@ -50,6 +51,14 @@ class Builder {
         // A loop of one iteration is replaced by its body, except a parallel loop: it is where
         // threads start.
         if (node.extent.value == 1 && node.loop != ir::LoopKind::kParallel) return Children(id);
+        // A nest of one block is repeated for each of its cases, so that the conditions become
+        // bounds of loops.
+        if (node.loop != ir::LoopKind::kParallel && case_ == nullptr) {
+          if (const NodeId block = OnlyBlockUnder(id); block != ir::kNoNode) {
+            const std::vector<ir::Case> cases = CasesOf(program_.BlockOf(block));
+            if (cases.size() > 1) return EachCase(id, cases);
+          }
+        }
         Stmt loop{.kind = Stmt::Kind::kFor,
                   .loop = node.loop,
                   .var = node.var,
@@ -59,14 +68,42 @@ class Builder {
         loop.children = {Children(id)};
         return lowered_.Add(std::move(loop));
       }
-      case ir::Node::Kind::kBlock:
-        return Store(program_.BlockOf(id), node.annotations);
+      case ir::Node::Kind::kBlock: {
+        const ir::Block& block = program_.BlockOf(id);
+        if (case_ != nullptr) return Store(block, *case_, node.annotations);
+        const std::vector<ir::Case> cases = CasesOf(block);
+        if (cases.size() > 1) return EachCase(id, cases);
+        return Store(block, cases[0], node.annotations);
+      }
       case ir::Node::Kind::kKernel:
       case ir::Node::Kind::kBarrier:
       case ir::Node::Kind::kRemoved:
         break;
     }
     return kNoStmt;
+  }
+
+  // The block if it is the only one under this node and all nodes between are loops.
+  NodeId OnlyBlockUnder(NodeId id) const {
+    while (program_.IsLoop(id) && program_.node(id).children.size() == 1) {
+      id = program_.node(id).children[0];
+    }
+    return program_.IsBlock(id) ? id : ir::kNoNode;
+  }
+
+  // At least one. Primitives do not exceed the limit on cases.
+  std::vector<ir::Case> CasesOf(const ir::Block& block) {
+    return *ir::CasesOf(lowered_.pool, lowered_.atoms, block.values);
+  }
+
+  StmtId EachCase(NodeId id, const std::vector<ir::Case>& cases) {
+    Stmt seq;
+    for (const ir::Case& at : cases) {
+      case_ = &at;
+      seq.children.push_back(Build(id));
+    }
+    case_ = nullptr;
+    return lowered_.Add(std::move(seq));
   }
 
   // A nest that an instruction computes becomes one store: over lanes (kDot) or over a whole tile
@@ -81,7 +118,9 @@ class Builder {
       vars.push_back(program_.node(at).var);
     ir::Annotations annotations = program_.node(at).annotations;
     ir::Set(annotations, ir::Annotation::Key::kIntrinsic, number);
-    const StmtId store = Store(program_.BlockOf(at), annotations);
+    const ir::Block& block = program_.BlockOf(at);
+    const StmtId store =
+        Store(block, {.values = {block.values.begin(), block.values.end()}}, annotations);
     Stmt& stmt = lowered_.stmts[store];
     const ir::AtomId lane = vars[0];
     if (dot) vars.erase(vars.begin());
@@ -119,14 +158,14 @@ class Builder {
     });
   }
 
-  StmtId Store(const ir::Block& block, const ir::Annotations& annotations) {
+  StmtId Store(const ir::Block& block, const ir::Case& at, const ir::Annotations& annotations) {
     Stmt store{.kind = Stmt::Kind::kStore,
                .annotations = annotations,
                .outputs = block.outputs,
                .reducer = block.reducer,
                .has_init = block.has_init};
     for (const Index& index : block.indices) store.indices.push_back(OverLoops(block, index));
-    for (ir::ExprId value : block.values) {
+    for (ir::ExprId value : at.values) {
       store.values.push_back(lowered_.pool.Rewrite(
           value, [](const ir::Expr&) { return ir::kNoExpr; },
           [&](const Index& index) { return OverLoops(block, index); }));
@@ -135,6 +174,8 @@ class Builder {
       AddCondition(store.conditions, {OverLoops(block, predicate.index), predicate.extent});
     for (const ir::Condition& guard : block.guards)
       AddCondition(store.guards, {OverLoops(block, guard.index), guard.extent});
+    for (const ir::Condition& condition : at.conditions)
+      AddCondition(store.guards, {OverLoops(block, condition.index), condition.extent});
     for (const ir::BlockIter& iter : block.iters) {
       if (!iter.reduce) continue;
       const Index binding = OverLoops(block, iter.binding);
@@ -155,6 +196,7 @@ class Builder {
 
   const ir::Program& program_;
   LoweredProgram lowered_;
+  const ir::Case* case_ = nullptr;  // of the block that is being built
 };
 
 }  // namespace

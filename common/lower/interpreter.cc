@@ -123,14 +123,16 @@ class Machine {
     });
   }
 
-  absl::StatusOr<int64_t> Offset(BufferId buffer, const ir::IndexList& indices) const {
+  // `gathered`: the value of the index in the dimension `gather`, if that is not −1.
+  absl::StatusOr<int64_t> Offset(BufferId buffer, const ir::IndexList& indices, int gather = -1,
+                                 int64_t gathered = 0) const {
     const auto outside = [&](const Index& index, int64_t value, int64_t extent) {
       return absl::OutOfRangeError(absl::StrCat("index ", p_.atoms.ToString(index), " of ",
                                                 p_.buffers[buffer].name, " is ", value,
                                                 ", the extent ", extent));
     };
     if (!p_.storage.empty()) {
-      const int64_t offset = Value(indices[0]);
+      const int64_t offset = Value(indices[0]) + gathered;
       const int64_t elements = memory_.ElementsOf(buffer);
       if (offset < 0 || offset >= elements) return outside(indices[0], offset, elements);
       return offset;
@@ -138,11 +140,19 @@ class Machine {
     const ir::Shape& shape = p_.buffers[buffer].shape;
     int64_t offset = 0;
     for (size_t d = 0; d < shape.size(); ++d) {
-      const int64_t value = Value(indices[d]);
+      const int64_t value = static_cast<int>(d) == gather
+                                ? std::clamp<int64_t>(gathered, 0, shape[d] - 1)
+                                : Value(indices[d]);
       if (value < 0 || value >= shape[d]) return outside(indices[d], value, shape[d]);
       offset = offset * shape[d] + value;
     }
     return offset;
+  }
+
+  absl::StatusOr<Scalar> Read(const ir::Expr& load, int64_t gathered) {
+    HONE_ASSIGN_OR_RETURN(const int64_t offset,
+                          Offset(load.buffer, p_.pool.IndicesOf(load), load.gathered, gathered));
+    return memory_.Read(load.buffer, offset);
   }
 
   absl::StatusOr<Tuple> Values(const Stmt& store) {
@@ -150,11 +160,8 @@ class Machine {
     for (const ir::ExprId value : store.values) {
       HONE_ASSIGN_OR_RETURN(values.emplace_back(),
                             ir::Evaluate(p_.pool, p_.atoms, vars_, value,
-                                         [this](const ir::Expr& load) -> absl::StatusOr<Scalar> {
-                                           HONE_ASSIGN_OR_RETURN(
-                                               const int64_t offset,
-                                               Offset(load.buffer, p_.pool.IndicesOf(load)));
-                                           return memory_.Read(load.buffer, offset);
+                                         [this](const ir::Expr& load, int64_t gathered) {
+                                           return Read(load, gathered);
                                          }));
     }
     return values;

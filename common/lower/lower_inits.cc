@@ -116,10 +116,14 @@ class InitLowering {
       });
     };
     for (Index& index : init.indices) index = rename(index);
+    // The conditions at the first step, where every reduction variable is 0.
+    const Index zero(0);
     for (const ir::Condition& condition : store.conditions) {
-      bool reduces = false;
-      p_.atoms.VisitVars(condition.index, [&](AtomId var) { reduces |= Reduces(store, var); });
-      if (!reduces) init.conditions.push_back({rename(condition.index), condition.extent});
+      const Index first = p_.atoms.Substitute(
+          condition.index, [&](AtomId var) { return Reduces(store, var) ? &zero : nullptr; });
+      const ir::Range range = p_.atoms.RangeOf(first);
+      if (range.min >= 0 && range.max < condition.extent) continue;
+      init.conditions.push_back({rename(first), condition.extent});
     }
     StmtId nest = p_.Add(std::move(init));
     for (size_t l = copies.size(); l-- > 0;) {

@@ -34,8 +34,8 @@ struct Stmt {
   // kStore: where every condition holds, outputs[c][indices] = reducer(outputs[c][indices],
   // values[c]).
   std::vector<ir::BufferId> outputs;
-  ir::IndexList indices;  // after flattening, one index: the element's offset
-  std::vector<ir::ExprId> values;
+  ir::IndexList indices;           // after flattening, one index: the element's offset
+  std::vector<ir::ExprId> values;  // after flattening, a gathered index is added to the offset
   ir::Reducer reducer = ir::Reducer::kNone;
   std::vector<ir::Condition>
       conditions;                     // those that remain after narrowing; predicates of the store

@@ -190,6 +190,7 @@ class Verifier {
     absl::Status status;
     p_.pool.Visit(value, [&](const ir::Expr& expr) {
       if (expr.op == ir::Op::kIndex) status.Update(CheckIndex(id, p_.pool.IndicesOf(expr)[0]));
+      if (expr.op == ir::Op::kWhere) status.Update(Broken(id, "a guarded value is left"));
       if (expr.op != ir::Op::kLoad) return;
       status.Update(CheckAccess(id, expr.buffer, p_.pool.IndicesOf(expr)));
       const ir::Buffer& buffer = p_.buffers[expr.buffer];

@@ -98,6 +98,7 @@ absl::Status Nest::Analyze(const ir::Program& program) {
   program_ = &program;
   count_ = 0;
   path_.clear();
+  gathers_.clear();
   depth_of_.assign(program.atoms.size(), -1);
   loops_of_.assign(program.atoms.size(), 0);
   range_of_.resize(program.atoms.size());
@@ -194,6 +195,15 @@ void Nest::DescribeIters(Statement& statement) {
   }
 }
 
+const ir::IndexList* Nest::IndicesOfGather(const ir::Expr& load) {
+  const ir::ExprPool& pool = program_->pool;
+  ir::IndexList& indices = gathers_.emplace_back(pool.IndicesOf(load));
+  pool.VisitLoads(load.a, [&](const ir::Expr& read) {
+    for (const ir::Index& index : pool.IndicesOf(read)) indices[load.gathered] += index;
+  });
+  return &indices;
+}
+
 void Nest::DescribeAccesses(Statement& statement) {
   const ir::Program& program = *program_;
   const Block& block = *statement.block;
@@ -220,7 +230,8 @@ void Nest::DescribeAccesses(Statement& statement) {
     add(output, &block.indices, update ? AccessKind::kReadWrite : AccessKind::kWrite);
   for (ir::ExprId value : block.values) {
     program.pool.VisitLoads(value, [&](const ir::Expr& load) {
-      add(load.buffer, &program.pool.IndicesOf(load), AccessKind::kRead);
+      const ir::IndexList& indices = program.pool.IndicesOf(load);
+      add(load.buffer, load.gathered < 0 ? &indices : IndicesOfGather(load), AccessKind::kRead);
     });
   }
   statement.accesses.resize(accesses);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -112,6 +113,9 @@ class Nest {
   void Describe(Statement& statement);
   void DescribeIters(Statement& statement);
   void DescribeAccesses(Statement& statement);
+  // Stands for the indices of a gather: the elements that determine the computed index select
+  // different places.
+  const ir::IndexList* IndicesOfGather(const ir::Expr& load);
   // Returns the range of an iteration variable while the loops from `depth` inwards run.
   ir::Range RangeOfIter(const ir::BlockIter& iter, int depth) const;
   // Returns the extent of an access along one dimension for the current ranges.
@@ -128,6 +132,7 @@ class Nest {
   std::vector<ir::Range> range_of_;
   // The loops that each dimension of each access of the current statement depends on.
   std::vector<uint64_t> dimension_loops_;
+  std::deque<ir::IndexList> gathers_;
 };
 
 // Returns the number of outermost loops that all users of a buffer share, including `statement`.

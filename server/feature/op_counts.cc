@@ -88,6 +88,8 @@ class Counter {
       case Op::kNot:
         ++counts_.boolean;
         break;
+      case Op::kWhere:
+        break;  // the loops decide it
       case Op::kSelect:
         ++counts_.select;
         break;

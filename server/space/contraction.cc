@@ -58,6 +58,9 @@ std::optional<Contraction> AnalyzeContraction(const ir::Program& program, ir::No
 
   std::vector<ir::Expr> loads;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) { loads.push_back(load); });
+  const bool gathers = std::any_of(loads.begin(), loads.end(),
+                                   [](const ir::Expr& load) { return load.gathered >= 0; });
+  if (gathers) return std::nullopt;
   const auto depends = [&](const ir::Expr& load, int axis) {
     return DependsOn(program, program.pool.IndicesOf(load), block.iters[axis].var);
   };

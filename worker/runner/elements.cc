@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "absl/numeric/int128.h"
 #include "common/base/rng.h"
 
 namespace hone::runner {
@@ -108,6 +109,9 @@ void FillTensor(const TensorSpec& spec, Filling filling, uint64_t seed, int numb
   const auto small = [&](uint64_t bits) -> double {
     // Uses the upper bits, so the value is platform-independent, as for Rng::Below.
     const auto below = [&](int bound) { return static_cast<double>((bits >> 32) * bound >> 32); };
+    if (spec.bound > 0) {
+      return static_cast<double>(absl::Uint128High64(absl::uint128(bits) * spec.bound));
+    }
     if (spec.dtype == ir::DType::kBool) return below(2);
     if (filling == Filling::kReal) return IsUnsigned(spec.dtype) ? below(16) : below(16) - 8;
     return IsUnsigned(spec.dtype) ? below(4) : below(7) - 3;

@@ -11,7 +11,7 @@ Signature SignatureOf(const ir::Workload& workload) {
   Signature signature;
   const auto spec = [&](ir::BufferId id) {
     const ir::Tensor& tensor = workload.tensors[id];
-    return TensorSpec{tensor.name, tensor.dtype, ir::ElementsOf(tensor.shape)};
+    return TensorSpec{tensor.name, tensor.dtype, ir::ElementsOf(tensor.shape), tensor.bound};
   };
   for (const ir::BufferId id : workload.Inputs()) signature.inputs.push_back(spec(id));
   for (const ir::BufferId id : workload.Outputs()) signature.outputs.push_back(spec(id));

@@ -14,6 +14,7 @@ struct TensorSpec {
   std::string name;
   ir::DType dtype = ir::DType::kF32;
   int64_t elements = 0;
+  int64_t bound = 0;  // as in ir::Tensor
   int64_t bytes() const { return elements * ir::DTypeBytes(dtype); }
 };
 

@@ -22,6 +22,11 @@ absl::StatusOr<NodeId> CacheRead(ir::Program& program, NodeId block, absl::strin
         program, block,
         absl::StrCat("cache_read: the block reads no buffer called ", buffer_name.substr(0, 64)));
   }
+  if (program.Gathers(program.BlockOf(block), buffer)) {
+    return Illegal(program, block,
+                   absl::StrCat("cache_read: the block reads ", program.buffers[buffer].name,
+                                " at computed indices"));
+  }
   NodeId nest = block;  // the reader's nest in its kernel
   while (program.node(program.node(nest).parent).kind != ir::Node::Kind::kKernel)
     nest = program.node(nest).parent;

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/ir/cases.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/apply.h"
 #include "common/schedule/primitive/concurrency.h"
@@ -90,6 +91,7 @@ absl::Status ComputeInline(ir::Program& program, NodeId block) {
   // Inlining can grow exponentially: a chain of squares doubles with every stage.
   int nodes = 0;
   program.pool.Visit(content.values[0], [&](const ir::Expr&) { ++nodes; });
+  const bool guarded = ir::HasGuardedValue(program.pool, content.values);
   for (NodeId reader : readers) {
     if (InTensorNest(program, reader))
       return Illegal(program, reader, "compute_inline: the reader is in a tensor nest");
@@ -99,10 +101,26 @@ absl::Status ComputeInline(ir::Program& program, NodeId block) {
         total += e.op == ir::Op::kLoad && e.buffer == buffer ? nodes : 1;
       });
     }
+    if (guarded && program.BlockOf(reader).reducer != ir::Reducer::kNone) {
+      return Illegal(program, reader,
+                     "compute_inline: the reader reduces, and the block computes guarded values");
+    }
     if (total > kMaxNodes) {
       return Illegal(program, reader,
                      absl::StrCat("compute_inline: the reader's expression would have ", total,
                                   " nodes; at most ", kMaxNodes));
+    }
+  }
+  if (guarded) {
+    ir::Program copy = program;
+    Inline(copy, block, content, readers);
+    for (NodeId reader : readers) {
+      if (!ir::CasesOf(copy.pool, copy.atoms, copy.BlockOf(reader).values).has_value()) {
+        return Illegal(program, reader,
+                       absl::StrCat("compute_inline: the reader's guarded values would have more "
+                                    "than ",
+                                    ir::kMaxCases, " cases"));
+      }
     }
   }
   return KeepConcurrencyLegal(program, [&](ir::Program& p) { Inline(p, block, content, readers); });

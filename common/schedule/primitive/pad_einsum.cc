@@ -126,6 +126,7 @@ class Padder {
       return expr.op == ir::Op::kMul ? CheckExpr(expr.b) : absl::OkStatus();
     }
     if (expr.op != ir::Op::kLoad) return Fail("the value is not a product of loads and casts");
+    if (expr.gathered >= 0) return Fail("a load has a computed index");
     const ir::IndexList indices = p_.pool.IndicesOf(expr);
     bool padded = false;
     for (const Index& index : indices) {

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/ir/cases.h"
 #include "common/ir/region.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/apply.h"
@@ -39,6 +40,9 @@ absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
   // iterations of the block.
   if (!content.guards.empty())
     return Illegal(program, block, "reverse_compute_at: the block has guards");
+  if (ir::HasGuardedValue(program.pool, content.values)) {
+    return Illegal(program, block, "reverse_compute_at: the block computes guarded values");
+  }
   // The computed buffers that the block reads, their producers, and the read that determines its
   // iterations.
   std::vector<NodeId> producers;

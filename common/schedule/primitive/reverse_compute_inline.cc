@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/ir/cases.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/apply.h"
 #include "common/schedule/primitive/concurrency.h"
@@ -53,6 +54,9 @@ absl::Status ReverseComputeInline(ir::Program& program, NodeId block) {
     return Illegal(program, block, "reverse_compute_inline: the block reduces");
   if (InTensorNest(program, block))
     return Illegal(program, block, "reverse_compute_inline: the block is in a tensor nest");
+  if (ir::HasGuardedValue(program.pool, consumer.values)) {
+    return Illegal(program, block, "reverse_compute_inline: the block computes guarded values");
+  }
   const BufferId result = consumer.outputs[0];
   if (program.WritersOf(result).size() != 1)
     return Illegal(program, block, "reverse_compute_inline: another block writes the same buffer");

@@ -92,6 +92,7 @@ class Matcher {
     const Expr a = program_.pool[actual], w = description_.pool[wanted];
     if (a.op != w.op || a.dtype != w.dtype || a.value != w.value) return false;
     if (a.op == ir::Op::kLoad) {
+      if (a.gathered >= 0) return false;
       return MatchesAccess(a.buffer, program_.pool.IndicesOf(a), w.buffer,
                            description_.pool.IndicesOf(w));
     }

@@ -36,7 +36,7 @@ absl::StatusOr<Conv2dForm> MatchConv2d(const ir::Workload& workload, const ir::S
   for (const bool swapped : {false, true}) {
     const ir::Expr x = workload.pool[swapped ? product.b : product.a],
                    w = workload.pool[swapped ? product.a : product.b];
-    if (x.op != ir::Op::kLoad || w.op != ir::Op::kLoad)
+    if (x.op != ir::Op::kLoad || w.op != ir::Op::kLoad || x.gathered >= 0 || w.gathered >= 0)
       return No("the factors are not plain elements of two tensors");
     const ir::IndexList xi = workload.pool.IndicesOf(x), wi = workload.pool.IndicesOf(w);
     if (xi.size() != 4 || wi.size() != 4)

@@ -68,8 +68,10 @@ ir::Workload Renumbered(ir::Workload workload) {
           value,
           [&](const ir::Expr& load) {
             if (renamed[load.buffer] == load.buffer) return ir::kNoExpr;
-            return workload.pool.Load(renamed[load.buffer], load.dtype,
-                                      ir::IndexList(workload.pool.IndicesOf(load)));
+            ir::IndexList indices = workload.pool.IndicesOf(load);
+            const ir::BufferId to = renamed[load.buffer];
+            if (load.gathered < 0) return workload.pool.Load(to, load.dtype, std::move(indices));
+            return workload.pool.Gather(to, load.dtype, std::move(indices), load.gathered, load.a);
           },
           [](const ir::Index& index) { return index; });
     }

@@ -56,7 +56,8 @@ absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int position,
   Factors(w.pool, stage.values[0], factors);
   ExprId window = ir::kNoExpr;
   for (ExprId factor : factors) {
-    if (w.pool[factor].op != Op::kLoad || !IsWindow(w, stage, w.pool.IndicesOf(w.pool[factor])))
+    const ir::Expr& read = w.pool[factor];
+    if (read.op != Op::kLoad || read.gathered >= 0 || !IsWindow(w, stage, w.pool.IndicesOf(read)))
       continue;
     if (window != ir::kNoExpr) return No("two factors are read through windows");
     window = factor;

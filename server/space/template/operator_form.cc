@@ -34,7 +34,7 @@ std::vector<Factor> FactorsOf(const Workload& workload, ir::ExprId value) {
   std::vector<Factor> factors;
   int others = 0;
   workload.pool.Visit(value, [&](const ir::Expr& expr) {
-    if (expr.op == ir::Op::kLoad) {
+    if (expr.op == ir::Op::kLoad && expr.gathered < 0) {
       factors.push_back({expr.buffer, workload.pool.IndicesOf(expr)});
     } else if (expr.op != ir::Op::kMul && expr.op != ir::Op::kCast) {
       ++others;

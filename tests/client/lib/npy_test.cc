@@ -68,6 +68,20 @@ TEST(Npy, WrittenHeadersRoundTrip) {
   }
 }
 
+TEST(Npy, FindsElementsOutsideOfABound) {
+  const auto check = [](ir::DType dtype, std::string data, int64_t bound) {
+    const NpyArray array = {.data = data};
+    return std::string(CheckBelow(array, dtype, bound).message());
+  };
+  EXPECT_EQ(check(ir::DType::kI32, std::string("\x01\0\0\0\x07\0\0\0", 8), 8), "");
+  EXPECT_EQ(check(ir::DType::kI32, std::string("\x01\0\0\0\x08\0\0\0", 8), 8),
+            "its element 1 is 8; the workload declares elements from 0 to 7");
+  EXPECT_THAT(check(ir::DType::kI32, "\xff\xff\xff\xff", 8), HasSubstr("element 0 is -1"));
+  EXPECT_THAT(check(ir::DType::kI8, "\xff", 8), HasSubstr("element 0 is -1"));
+  EXPECT_THAT(check(ir::DType::kU8, "\xff", 8), HasSubstr("element 0 is 255"));
+  EXPECT_THAT(check(ir::DType::kI64, std::string(8, '\xff'), 8), HasSubstr("element 0 is -1"));
+}
+
 TEST(Npy, RejectsMismatchedTypesAndShapes) {
   const std::string file = File(1, kDictionary, std::string(24, 'x'));
   const NpyArray array = ParseNpy(file).value();

@@ -106,7 +106,7 @@ TEST(BadWorkloadTest, IndicesThatAreNotAffine) {
   ExpectMarked("input A: f32[4]\noutput B[i: 4, j: 4] = A[i / j]\n", "3:28",
                "the divisor must be a positive number", "output B[i: 4, j: 4] = A[i / j]");
   ExpectMarked("input A: f32[4]\ninput I: i32[4]\noutput B[i: 4] = A[I[i]]\n", "4:20",
-               "it cannot read 'I'", "output B[i: 4] = A[I[i]]");
+               "that reads 'I'", "output B[i: 4] = A[I[i]]");
 }
 
 TEST(BadWorkloadTest, AliasingTensors) {

@@ -136,6 +136,22 @@ TEST(LowerTest, RuntimeGuardBecomesLoopBounds) {
   EXPECT_THAT(text, Not(HasSubstr(" if 0 <=")));
 }
 
+TEST(LowerTest, CasesOfAGuardedValueAreNestsWithoutBranches) {
+  const LoweredProgram program = LowerTrace(R"(workload pad
+input X: f32[6, 30]
+output P[i: 8, j: 32] = (X[i - 1, j - 1] where 0 <= i - 1 < 6, 0 <= j - 1 < 30 else 0.5)
+trace 1
+b0 = block("P")
+l0, l1 = loops(b0)
+)");
+  const std::string text = program.ToText();
+  EXPECT_THAT(text, Not(HasSubstr("if ")));
+  EXPECT_THAT(text, HasSubstr("for i in 8 from 1 to 7"));
+  int stores = 0;
+  for (size_t at = 0; (at = text.find("P[", at)) != std::string::npos; ++at) ++stores;
+  EXPECT_EQ(stores, 5) << text;  // the inside and four borders
+}
+
 TEST(LowerTest, PanelComputedAtALoopIsCompacted) {
   const LoweredProgram program =
       LowerTrace(std::string(kMatmul) +
@@ -239,6 +255,26 @@ l6, l7 = split(l5, 0, 2)
 }
 
 // The guard never holds, so only the initialization is left, inside an unrolled loop too.
+TEST(LowerTest, ElementsOutsideOfTheDomainAreNotInitialized) {
+  // The row and the column of a point come from one counter, of which the last values are unused.
+  const LoweredProgram program = LowerTrace(R"(workload rows
+input X: f32[9, 4]
+output (V, I)[i: 9] = argmax(k: 4) (X[i, k], index(k))
+trace 1
+b0 = block("V")
+l0, l1 = loops(b0)
+l2 = fuse(l0, l1)
+l3, l4 = split(l2, 0, 8)
+b1 = block("V")
+l5, l6 = loops(b1)
+l7, l8, l9 = split(l6, 0, 1, 4)
+)");
+  const std::string text = program.ToText();
+  const size_t init = text.find("= -inf");
+  ASSERT_NE(init, std::string::npos) << text;
+  EXPECT_THAT(text.substr(0, init), HasSubstr("if 0 <= 8*i.k_0 + 4*i.k_1_0 < 36\n")) << text;
+}
+
 TEST(LowerTest, EmptyReductionsLeaveNoLoops) {
   const std::string text = LowerTrace(R"(workload w
 input X: f32[4, 2]

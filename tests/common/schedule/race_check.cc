@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/ir/evaluate.h"
 
 namespace hone::schedule {
 namespace {
@@ -81,6 +83,18 @@ class Walker {
                      " meet: block ", block.name, " ", what, " ", program_.buffers[buffer].name));
   }
 
+  // Visits the loads that are evaluated: only one operand of a guarded value.
+  void VisitReads(ir::ExprId id, absl::FunctionRef<void(const ir::Expr&)> visit) const {
+    if (id == ir::kNoExpr) return;
+    const ir::Expr& expr = program_.pool[id];
+    if (expr.op == ir::Op::kWhere) {
+      const bool holds = ir::Holds(program_.atoms, program_.pool.IndicesOf(expr), vars_);
+      return VisitReads(holds ? expr.a : expr.b, visit);
+    }
+    if (expr.op == ir::Op::kLoad) visit(expr);
+    for (const ir::ExprId operand : {expr.a, expr.b, expr.c}) VisitReads(operand, visit);
+  }
+
   absl::Status Block(const ir::Block& block) {
     if (!inside_ || !Holds(block.predicates)) return absl::OkStatus();
     bool first = true;
@@ -105,7 +119,7 @@ class Walker {
     absl::Status status = absl::OkStatus();
     if (updates) {
       for (ir::ExprId value : block.values) {
-        program_.pool.VisitLoads(value, [&](const ir::Expr& load) {
+        VisitReads(value, [&](const ir::Expr& load) {
           if (status.ok() && !program_.buffers[load.buffer].input)
             status = touch(load.buffer, program_.pool.IndicesOf(load), true, false);
         });

@@ -85,6 +85,28 @@ output D[i: {m}, j: {n}] = select(C[i, j] < 0, 0 - C[i, j], C[i, j]))",
 input B: f16[{n}, {k}]
 S[i: {m}, j: {n}] = sum(k: {k}) f32(A[i, k]) * f32(B[j, k])
 output D[i: {m}, j: {n}] = f16(S[i, j]) + A[i, 0])",
+    // Guarded values: padding, concatenation, a shifted sum.
+    R"(input X: f32[{b}, {m}, {n}]
+P[a: {b}, h: {m+2}, w: {n+3}] = (X[a, h - 1, w - 1] where 0 <= h - 1 < {m}, 0 <= w - 1 < {n} else -3.0)
+Q[a: {b}, h: {m+2}, w: {n+3}] = P[a, h, w] * 2.0
+output Y[a: {b}, h: {m}, w: {n}] = sum(r: 3, s: 3) Q[a, h + r, w + s])",
+    R"(input A: f32[{m}, {k}]
+input B: f32[{n}, {k}]
+C[i: {m+n}, j: {k}] = (A[i, j] where i < {m} else B[i - {m}, j] + 1.0)
+output D[j: {k}, i: {m+n}] = max(C[i, j], 0.0) - C[i, 0])",
+    R"(input A: i32[{m}, {n}]
+B[i: {m}, j: {n}] = A[i, j] + 1
+C[i: {m}, j: {n}] = (B[i, j - 1] where 1 <= j else i32(7)) + (B[i - 1, j] where 1 <= i else B[i, j])
+output D[i: {m}, j: {n}] = (C[i, j + 1] where j + 1 < {n}, j <= i else 0 - C[i, j]))",
+    // Gathered elements.
+    R"(input T: f32[{m}, {n}]
+input I: i32[{b}, {k}] < {m}
+E[b: {b}, t: {k}, j: {n}] = T[at(I[b, t]), j] * 2.0
+output S[b: {b}, j: {n}] = sum(t: {k}) E[b, t, j])",
+    R"(input T: f32[{b}, {m}, {n}] constant
+input I: i64[{k}]
+J[i: {k}] = I[i] + 1
+output Y[j: {n}, b: {b}, i: {k}] = (T[b, at(J[i]), j] where 1 <= j else T[b, 0, at(I[i] * 2)]) + 1.0)",
     // Workloads that instructions can compute.
     R"(input A: u8[{m}, {4*c}]
 input B: i8[{c}, {8*b}, 4] constant
@@ -126,6 +148,8 @@ std::string RandomWorkload::Text() const {
                                                                {"{b}", absl::StrCat(b)},
                                                                {"{c}", absl::StrCat(c)},
                                                                {"{n+3}", absl::StrCat(n + 3)},
+                                                               {"{m+2}", absl::StrCat(m + 2)},
+                                                               {"{m+n}", absl::StrCat(m + n)},
                                                                {"{s}", absl::StrCat(s)},
                                                                {"{2*s}", absl::StrCat(2 * s)},
                                                                {"{2*s+1}", absl::StrCat(2 * s + 1)},
@@ -147,8 +171,10 @@ std::vector<ir::Values> SmallIntegerInputs(const ir::Workload& workload, Rng& rn
   std::vector<ir::Values> inputs;
   for (ir::BufferId id : workload.Inputs()) {
     ir::Values& values = inputs.emplace_back(ir::ElementsOf(workload.tensors[id].shape));
-    const double least = workload.tensors[id].dtype == ir::DType::kU8 ? 0 : -4;
-    for (double& value : values) value = static_cast<double>(rng.Below(9)) + least;
+    const ir::Tensor& tensor = workload.tensors[id];
+    const double least = tensor.bound > 0 || tensor.dtype == ir::DType::kU8 ? 0 : -4;
+    const int64_t numbers = tensor.bound > 0 ? tensor.bound : 9;
+    for (double& value : values) value = static_cast<double>(rng.Below(numbers)) + least;
   }
   return inputs;
 }

@@ -143,7 +143,8 @@ class Printer {
       case ir::Op::kIndex:
         return Text(p_.pool.IndicesOf(expr)[0]);
       case ir::Op::kLoad:
-        return absl::StrCat("b", expr.buffer, "[", Text(p_.pool.IndicesOf(expr)[0]), "]");
+        return absl::StrCat("b", expr.buffer, "[", Text(p_.pool.IndicesOf(expr)[0]),
+                            expr.gathered < 0 ? "" : absl::StrCat(" + ", operand(expr.a)), "]");
       case ir::Op::kDiv:
         if (ir::IsFloat(expr.dtype)) break;
         return absl::StrCat("DIV(", type, ", ", operand(expr.a), ", ", operand(expr.b), ")");

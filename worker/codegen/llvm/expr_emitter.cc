@@ -48,8 +48,12 @@ absl::StatusOr<Value*> ExprEmitter::EmitNew(ir::ExprId id, Value* mask) {
       if (index_.SplitOf(index).is_uniform()) return index_.Scalar(index);
       return b.CreateSExt(index_.Vector(index), f_.ValueType(DType::kI64));
     }
-    case Op::kLoad:
-      return memory_.Load(expr.buffer, pool.IndicesOf(expr)[0], mask);
+    case Op::kLoad: {
+      const Index& offset = pool.IndicesOf(expr)[0];
+      if (expr.gathered < 0) return memory_.Load(expr.buffer, offset, mask);
+      HONE_ASSIGN_OR_RETURN(Value * gathered, Emit(expr.a, mask));
+      return memory_.Gather(expr.buffer, offset, gathered, mask);
+    }
     case Op::kSelect: {
       HONE_ASSIGN_OR_RETURN(Value * holds, Emit(expr.a, mask));
       // If unrolling has decided the condition, only the selected operand is emitted. Tables of

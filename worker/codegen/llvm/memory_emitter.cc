@@ -204,6 +204,34 @@ absl::StatusOr<Value*> MemoryEmitter::Load(ir::BufferId buffer, const Index& off
       f_.b.CreateAlignedLoad(f_.convert.MemoryType(dtype), Address(buffer, split), align), dtype);
 }
 
+Value* MemoryEmitter::Gather(ir::BufferId buffer, const Index& offset, Value* gathered,
+                             Value* mask) {
+  const DType dtype = f_.state.program.buffers[buffer].dtype;
+  llvm::Type* scalar = f_.convert.MemoryType(dtype);
+  const llvm::Align align(ir::DTypeBytes(dtype));
+  const Split split = index_.SplitOf(offset);
+  const bool one_row = !gathered->getType()->isVectorTy();
+  if (one_row && (f_.lanes == 0 || split.is_uniform())) {
+    Value* address = f_.b.CreateGEP(scalar, Address(buffer, split), gathered);
+    return f_.convert.FromMemory(f_.b.CreateAlignedLoad(scalar, address, align), dtype);
+  }
+  llvm::Type* vector = Conversion::Lanes(scalar, f_.lanes);
+  llvm::Constant* zero = llvm::Constant::getNullValue(vector);
+  if (one_row && !split.irregular && split.lane == 1) {
+    Value* address = f_.b.CreateGEP(scalar, Address(buffer, split), gathered);
+    Value* value = nullptr;
+    if (mask == nullptr) {
+      value = f_.b.CreateAlignedLoad(vector, address, align);
+    } else {
+      value = f_.b.CreateMaskedLoad(vector, address, align, mask, zero);
+    }
+    return f_.convert.FromMemory(value, dtype);
+  }
+  Value* pointers = f_.b.CreateGEP(scalar, LanePointers(buffer, offset, split), gathered);
+  return f_.convert.FromMemory(
+      f_.b.CreateMaskedGather(vector, pointers, align, LanesOf(mask), zero), dtype);
+}
+
 Value* MemoryEmitter::LoadVector(ir::BufferId buffer, const Index& offset, const Split& split,
                                  Value* mask) {
   const DType dtype = f_.state.program.buffers[buffer].dtype;

@@ -21,6 +21,9 @@ class MemoryEmitter {
 
   absl::StatusOr<llvm::Value*> Load(ir::BufferId buffer, const ir::Index& offset,
                                     llvm::Value* mask);
+  // Loads at offset + gathered, an i64 or a vector of one for each lane.
+  llvm::Value* Gather(ir::BufferId buffer, const ir::Index& offset, llvm::Value* gathered,
+                      llvm::Value* mask);
   absl::Status Store(ir::BufferId buffer, const ir::Index& offset, llvm::Value* value,
                      llvm::Value* mask);
   // Returns the address of the first lane's element. REQUIRES: the lanes are regular.

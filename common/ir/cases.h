@@ -1,0 +1,37 @@
+#ifndef HONE_COMMON_IR_CASES_H_
+#define HONE_COMMON_IR_CASES_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "common/ir/expr.h"
+#include "common/ir/index.h"
+#include "common/ir/workload.h"
+
+namespace hone::ir {
+
+// Limit on the cases of one stage or block.
+inline constexpr size_t kMaxCases = 32;
+
+// What guarded values, (a where … else b), are at the points where some conditions hold.
+struct Case {
+  std::vector<Condition> conditions;
+  absl::InlinedVector<ExprId, 2> values;  // without guarded values inside
+};
+
+bool HasGuardedValue(const ExprPool& pool, absl::Span<const ExprId> values);
+
+// Divides the points into cases, of which exactly one holds at each point. Values without guarded
+// values have one case without conditions. nullopt: there are more than kMaxCases.
+std::optional<std::vector<Case>> CasesOf(ExprPool& pool, const AtomTable& atoms,
+                                         absl::Span<const ExprId> values);
+
+// The conditions as indices that are at least 0, as in Op::kWhere. Conditions that hold everywhere
+// are left out.
+IndexList NonNegative(const AtomTable& atoms, absl::Span<const Condition> conditions);
+
+}  // namespace hone::ir
+
+#endif  // HONE_COMMON_IR_CASES_H_

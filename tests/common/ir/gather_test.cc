@@ -1,0 +1,94 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "common/ir/element_interpreter.h"
+#include "common/ir/interpreter.h"
+#include "common/ir/workload_parser.h"
+
+namespace hone::ir {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kEmbedding[] =
+    "workload embedding\ninput T: f32[3, 2]\ninput I: i32[4] < 3\n"
+    "output Y[i: 4, j: 2] = T[at(I[i]), j] + 0.5\n";
+
+Workload Parse(absl::string_view text) {
+  absl::StatusOr<Workload> workload = ParseWorkload(text);
+  EXPECT_TRUE(workload.ok()) << workload.status();
+  return *std::move(workload);
+}
+
+TEST(GatherTest, PrintsAndParsesBack) {
+  const Workload w = Parse(kEmbedding);
+  EXPECT_EQ(w.ToText(), kEmbedding);
+  EXPECT_EQ(w.tensors[1].bound, 3);
+  EXPECT_EQ(Parse(w.ToText()).StructuralDigest(), w.StructuralDigest());
+}
+
+TEST(GatherTest, TheDigestContainsTheBoundTheDimensionAndTheIndex) {
+  const auto digest = [](absl::string_view bound, absl::string_view element) {
+    return Parse(absl::StrCat("workload w\ninput T: f32[3, 3]\ninput I: i32[3]", bound,
+                              "\noutput Y[i: 3] = ", element, "\n"))
+        .StructuralDigest();
+  };
+  const Digest plain = digest("", "T[at(I[i]), 0]");
+  EXPECT_NE(plain, digest(" < 3", "T[at(I[i]), 0]"));
+  EXPECT_NE(plain, digest("", "T[0, at(I[i])]"));
+  EXPECT_NE(plain, digest("", "T[at(I[i] + 1), 0]"));
+}
+
+TEST(GatherTest, IndicesAreClampedIntoTheDimension) {
+  const Workload w = Parse(kEmbedding);
+  const std::vector<Values> inputs = {{0, 1, 10, 11, 20, 21}, {2, 0, -7, 9}};
+  const auto outputs = Interpret(w, inputs, 100);
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_THAT((*outputs)[0], ElementsAre(20.5, 21.5, 0.5, 1.5, 0.5, 1.5, 20.5, 21.5));
+}
+
+TEST(GatherTest, AnIndexThatMayVaryHasNoBound) {
+  const Workload w = Parse(
+      "workload w\ninput T: f32[8]\ninput X: f32[4]\n"
+      "output Y[i: 4] = T[at(i32(exp(X[i])))]\noutput Z[i: 4] = T[at(index(7 - i))]\n");
+  const auto read = [](BufferId tensor, int64_t at) {
+    return Scalar(tensor == 0 ? at + 0.5 : 0.0);
+  };
+  // exp(0) may be a little less than 1.
+  const ElementValue risky = InterpretElement(w, 2, {1}, read);
+  EXPECT_EQ(risky.value.real(), 1.5);
+  EXPECT_TRUE(std::isinf(risky.rounding));
+  const ElementValue sure = InterpretElement(w, 3, {1}, read);
+  EXPECT_EQ(sure.value.real(), 6.5);
+  EXPECT_EQ(sure.rounding, 0);
+}
+
+TEST(GatherTest, ErrorsSayWhatToWrite) {
+  const auto error = [](absl::string_view input, absl::string_view stage) {
+    return std::string(
+        ParseWorkload(absl::StrCat("workload w\ninput T: f32[8, 2]\n", input, "\n", stage, "\n"))
+            .status()
+            .message());
+  };
+  EXPECT_THAT(error("input I: i32[4]", "output Y[i: 4] = T[I[i], 0]"), HasSubstr("write at(…)"));
+  EXPECT_THAT(error("input I: u8[4]", "output Y[i: 4] = T[at(I[i]), 0]"),
+              HasSubstr("a computed index is i32 or i64, not u8"));
+  EXPECT_THAT(error("input I: i32[4]", "output Y[i: 4] = T[at(I[i]), at(I[i])]"),
+              HasSubstr("only one index"));
+  EXPECT_THAT(error("input I: i32[4]", "output Y[i: 4] = T[at(I[i])]"),
+              HasSubstr("has 1 indices here"));
+  EXPECT_THAT(error("input I: i32[4]", "S[k: 8] = T[k, 0] * 2.0\noutput Y[i: 4] = S[at(I[i])]"),
+              HasSubstr("which only inputs allow"));
+  EXPECT_THAT(error("input I: f32[4] < 8", "output Y[i: 4] = T[i, 0] + I[i]"),
+              HasSubstr("8 is not a bound of f32"));
+  EXPECT_THAT(error("input I: u8[4] < 300", "output Y[i: 4] = T[i, 0] + f32(I[i])"),
+              HasSubstr("300 is not a bound of u8"));
+}
+
+}  // namespace
+}  // namespace hone::ir
