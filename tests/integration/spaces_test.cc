@@ -1,5 +1,5 @@
-// Design spaces and features with the real programs: `hone tune --space` with the strategy, model
-// and features of AutoTVM, and `hone features`.
+// Design spaces, features and drafts with the real programs: `hone tune --space` with the strategy,
+// model and features of AutoTVM, `hone features` and `hone show --draft`.
 
 #include <filesystem>
 #include <fstream>
@@ -122,12 +122,13 @@ TEST_F(Spaces, TheDraftIsTheFirstTrial) {
   EXPECT_FALSE(std::filesystem::exists(home_.data_dir() + "/run/worker.log"));
   EXPECT_EQ(home_.Hone(With({"best"}, matmul)).code, 3) << "nothing was stored";
 
-  const Result tuned = home_.Hone(With({"tune", "--trials", "1", "--trace", "--json"}, matmul));
+  const Result tuned = home_.Hone(With({"tune", "--trials", "1", "--json"}, matmul));
   ASSERT_EQ(tuned.code, 0) << tuned.errors;
   const Result records = home_.Hone(With({"records", "query", "--limit", "0", "--json"}, matmul));
   ASSERT_EQ(records.code, 0) << records.errors;
   std::string first, digest;
-  for (const nlohmann::json& record : OneLineOfJson(records.output)["records"]) {
+  const nlohmann::json listed = OneLineOfJson(records.output);
+  for (const nlohmann::json& record : listed["records"]) {
     if (record["trial"] != 1) continue;
     digest = record["space_digest"];
     first = absl::StrJoin(record["decisions"].get<std::vector<int64_t>>(), ",");

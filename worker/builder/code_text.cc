@@ -21,11 +21,12 @@ absl::StatusOr<std::string> CodeText(absl::string_view trace, const target::Targ
         absl::StrCat("the trace is a design space, with ", parsed.trace.decisions,
                      " decisions open, but code belongs to a single candidate"));
   }
-  HONE_ASSIGN_OR_RETURN(
-      const ir::Program program,
+  const absl::StatusOr<ir::Program> program =
       schedule::Replay(std::make_shared<const ir::Workload>(std::move(file.workload)), parsed.trace,
-                       parsed.decisions));
-  HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(program, target));
+                       parsed.decisions);
+  // Whatever a primitive refuses, the trace is wrong.
+  if (!program.ok()) return absl::InvalidArgumentError(program.status().message());
+  HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(*program, target));
   HONE_ASSIGN_OR_RETURN(codegen::Code code,
                         codegen::Generate(lowered, target, {.keep_source = true}));
   return std::move(code.source);

@@ -58,7 +58,7 @@ TEST_F(CodeCommandTest, PrintsAssembly) {
 
 TEST_F(CodeCommandTest, MistakesAreUsageErrors) {
   ExpectUsageError({"--target", "pdp11", "-"}, "x86-avx2, x86-avx512, arm-neon", kTrace);
-  ExpectUsageError({"-"}, "1:1", "nonsense");
+  ExpectUsageError({"-"}, "2:1: ", "nonsense");
   ExpectUsageError({"/nowhere/mine.trace"}, "/nowhere/mine.trace");
   ExpectUsageError({}, "file is required");
 }

@@ -46,7 +46,7 @@ TEST(CodeTextTest, RefusesWhatIsNotACandidate) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     return std::string(status.message());
   };
-  EXPECT_THAT(refusal("nonsense"), HasSubstr("1:1"));
+  EXPECT_THAT(refusal("nonsense"), HasSubstr("2:1: "));
   EXPECT_THAT(refusal(absl::StrCat(kMatmul,
                                    "trace 1\nb0 = block(\"C\")\nl0, l1, l2 = loops(b0)\n"
                                    "x0, x1 = sample_perfect_tile(l0, parts=2)\n")),
