@@ -19,7 +19,8 @@
 namespace hone::client {
 
 struct ConnectionOptions {
-  absl::Duration call_timeout = absl::Seconds(20);  // for every call but WatchJob and Artifact
+  // For every call but WatchJob, Artifact, DraftSchedule and those with a limit of their own.
+  absl::Duration call_timeout = absl::Seconds(20);
   absl::Duration watch_patience =
       absl::Seconds(60);  // how long WatchJob tries to find a server again
   RetryOptions retry;
