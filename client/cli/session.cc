@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "client/cli/exit_code.h"
-#include "common/base/nearest.h"
 #include "common/base/status_macros.h"
-#include "common/target/target.h"
 
 namespace hone::cli {
 namespace {
@@ -36,52 +32,26 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, b
     options.call_timeout = kPrivatePatience;
     options.check = [session = session.get()] { return session->CheckPrivate(); };
   }
-  session->host_ = target::DetectHost();  // while the server starts
-  session->host_key_ = session->host_.Key();
+  session->target_.host = target::DetectHost();  // while the server starts
   if (session->private_server_ != nullptr)
     HONE_RETURN_IF_ERROR(session->private_server_->WaitUntilReady());
   HONE_ASSIGN_OR_RETURN(session->connection_, client::Connection::Open(address, options));
   return session;
 }
 
-absl::StatusOr<std::string> Session::TargetKey() const {
-  if (IsNative()) return host_key_;
-  const absl::StatusOr<target::Target> preset = target::TargetByName(target_);
-  if (preset.ok()) return preset->Key();
-  // A key consists of parts joined by hyphens; the last part has eight hex digits.
-  const size_t hyphen = target_.rfind('-');
-  const absl::string_view tail =
-      absl::string_view(target_).substr(hyphen == std::string::npos ? 0 : hyphen + 1);
-  if (hyphen != std::string::npos && tail.size() == 8 &&
-      std::all_of(tail.begin(), tail.end(), absl::ascii_isxdigit)) {
-    return target_;
-  }
-  const std::vector<std::string> names = target::TargetNames();
-  const std::string nearest = Nearest(target_, names);
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown target ", target_,
-                   nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
-                   "; the names are ", absl::StrJoin(names, ", "), "; or give a key"));
-}
-
 absl::StatusOr<std::string> Session::GivenTargetKey() const {
-  return target_.empty() ? std::string() : TargetKey();
-}
-
-absl::StatusOr<std::string> Session::TargetText() const {
-  if (IsNative()) return host_.ToText();
-  const absl::StatusOr<target::Target> preset = target::TargetByName(target_);
-  return preset.ok() ? preset->ToText() : TargetKey();
+  return target_.given.empty() ? std::string() : TargetKey();
 }
 
 absl::StatusOr<std::string> Session::TargetForTuning() const {
   if (private_server_ == nullptr) {
-    return IsNative() ? std::string("native") : TargetKey();
+    return target_.IsNative() ? std::string("native") : TargetKey();
   }
   HONE_ASSIGN_OR_RETURN(std::string key, TargetKey());
-  if (key == host_key_) return key;
+  const std::string host_key = target_.host.Key();
+  if (key == host_key) return key;
   return absl::InvalidArgumentError(
-      absl::StrCat("--target ", target_, ": this machine is ", host_key_,
+      absl::StrCat("--target ", target_.given, ": this machine is ", host_key,
                    ", and a private worker measures only this machine; use --server to name a "
                    "server that has a worker of the target, or omit --target"));
 }

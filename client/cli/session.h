@@ -9,9 +9,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/globals.h"
+#include "client/cli/target_argument.h"
 #include "client/lib/connection.h"
 #include "client/lib/private_server.h"
-#include "common/target/target.h"
 
 namespace hone::cli {
 
@@ -34,12 +34,12 @@ class Session {
 
   // The key of the given target; for "native", the key of this machine. InvalidArgument: the name
   // is unknown.
-  absl::StatusOr<std::string> TargetKey() const;
+  absl::StatusOr<std::string> TargetKey() const { return target_.Key(); }
   // The same for a filter: "" if no target was given.
   absl::StatusOr<std::string> GivenTargetKey() const;
   // The text form of the given target. A key is returned unchanged, because only a server with a
   // worker of the target knows its text form. Errors as for TargetKey.
-  absl::StatusOr<std::string> TargetText() const;
+  absl::StatusOr<std::string> TargetText() const { return target_.Text(); }
   // The target of a job: a key, or "native" if a server was given, which means the only target of
   // its workers. Errors as for TargetKey. InvalidArgument: the server is private and the target is
   // not this machine.
@@ -57,14 +57,10 @@ class Session {
   absl::Status WaitForWorker(const std::function<bool()>& waiting);
 
  private:
-  explicit Session(const std::string& target) : target_(target) {}
-
-  bool IsNative() const { return target_.empty() || target_ == "native"; }
+  explicit Session(const std::string& target) : target_{.given = target} {}
 
   const absl::Time began_ = absl::Now();
-  const std::string target_;  // as given; "": not given
-  target::Target host_;       // this machine
-  std::string host_key_;
+  TargetArgument target_;
   std::unique_ptr<client::PrivateServer> private_server_;
   std::unique_ptr<client::PrivateServer> with_worker_;  // set by StartWorker
   std::unique_ptr<client::Connection> connection_;

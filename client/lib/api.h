@@ -140,6 +140,12 @@ struct FeatureTable {
   std::vector<std::vector<float>> rows;  // one value per column
 };
 
+// The schedule that the search of a new task begins with.
+struct DraftedSchedule {
+  std::string trace;   // text of a trace file with decisions
+  std::string target;  // text form
+};
+
 enum class Quarantined { kAll, kOnly, kNone };
 
 struct RecordFilter {

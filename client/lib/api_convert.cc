@@ -168,6 +168,10 @@ FeatureTable FromProto(const v1::FeatureTable& message) {
   return table;
 }
 
+DraftedSchedule FromProto(const v1::DraftedSchedule& message) {
+  return {.trace = message.trace(), .target = message.target()};
+}
+
 absl::StatusOr<Worker> FromProto(const v1::WorkerInfo& message) {
   Worker worker;
   worker.id = message.id();

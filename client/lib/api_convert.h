@@ -17,6 +17,7 @@ v1::ListRecordsRequest ToProto(const RecordFilter& filter);
 absl::StatusOr<Best> FromProto(const v1::Best& best);
 absl::StatusOr<Job> FromProto(const v1::Job& job);
 FeatureTable FromProto(const v1::FeatureTable& table);
+DraftedSchedule FromProto(const v1::DraftedSchedule& drafted);
 
 v1::TrainModelRequest ToProto(const TrainingRequest& request);
 v1::EvaluateModelsRequest ToProto(const EvaluationRequest& request);

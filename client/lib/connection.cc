@@ -28,6 +28,8 @@ namespace {
 constexpr int kPageSize = 200;
 // Of what goes through a whole store.
 constexpr absl::Duration kLongTimeout = absl::Hours(2);
+// Of the design spaces and the first candidates of a task, on a busy machine.
+constexpr absl::Duration kDraftTimeout = absl::Minutes(5);
 constexpr absl::Duration kArtifactTimeout = absl::Minutes(2);
 constexpr absl::Duration kWatchTimeout =
     absl::Minutes(10);  // after this time the stream is opened again
@@ -292,6 +294,16 @@ class GrpcConnection final : public Connection {
     request.set_target(target);
     request.set_feature_set(feature_set);
     return Ask<FeatureTable>(&Stub::DescribeFeatures, request);
+  }
+
+  absl::StatusOr<DraftedSchedule> DraftSchedule(const std::string& workload,
+                                                const std::string& target,
+                                                double tolerance) override {
+    v1::DraftScheduleRequest request;
+    request.set_workload(workload);
+    request.set_target(target);
+    request.set_tolerance(tolerance);
+    return Ask<DraftedSchedule>(&Stub::DraftSchedule, request, kDraftTimeout);
   }
 
   absl::StatusOr<std::string> Artifact(const std::string& digest) override {

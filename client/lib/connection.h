@@ -19,7 +19,8 @@
 namespace hone::client {
 
 struct ConnectionOptions {
-  absl::Duration call_timeout = absl::Seconds(20);  // for every call but WatchJob and Artifact
+  // For every call but WatchJob, Artifact, DraftSchedule and those with a limit of their own.
+  absl::Duration call_timeout = absl::Seconds(20);
   absl::Duration watch_patience =
       absl::Seconds(60);  // how long WatchJob tries to find a server again
   RetryOptions retry;
@@ -107,6 +108,12 @@ class Connection {
   virtual absl::StatusOr<FeatureTable> DescribeFeatures(const std::string& trace,
                                                         const std::string& target,
                                                         const std::string& feature_set) = 0;
+  // The schedule that a job with default settings would measure first, if nothing is known of the
+  // workload on the target. `target` is as for DescribeFeatures. FailedPrecondition: no schedule is
+  // legal, or as for DescribeFeatures. Aborted: a test run of the search failed.
+  virtual absl::StatusOr<DraftedSchedule> DraftSchedule(const std::string& workload,
+                                                        const std::string& target,
+                                                        double tolerance) = 0;
   // The bytes of an artifact, checked against the digest. NotFound: no such artifact. DataLoss: the
   // bytes do not match the digest.
   virtual absl::StatusOr<std::string> Artifact(const std::string& digest) = 0;

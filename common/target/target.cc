@@ -183,12 +183,42 @@ Target PresetAvx512() {
                 .l3_bytes = 16 << 20};
 }
 
+// Like a Cortex-A72 board: every AArch64 CPU has these instructions.
+Target PresetNeon() {
+  return Target{.arch = "aarch64",
+                .triple = "aarch64-unknown-linux-gnu",
+                .cpu = "cortex-a72",
+                .features = {"neon"},
+                .cores = 4,
+                .vector_bits = 128,
+                .vector_registers = 32,
+                .l1_bytes = 32 << 10,
+                .l2_bytes = 1 << 20};
+}
+
+// Like a Cortex-A76 board: with dot products of bytes and arithmetic in f16.
+Target PresetDotProd() {
+  return Target{.arch = "aarch64",
+                .triple = "aarch64-unknown-linux-gnu",
+                .cpu = "cortex-a76",
+                .features = {"dotprod", "fullfp16", "neon"},
+                .cores = 4,
+                .vector_bits = 128,
+                .vector_registers = 32,
+                .l1_bytes = 64 << 10,
+                .l2_bytes = 512 << 10,
+                .l3_bytes = 2 << 20};
+}
+
 struct Preset {
   absl::string_view name;
   Target (*make)();
 };
-constexpr std::array<Preset, 3> kPresets = {
-    {{"native", DetectHost}, {"x86-avx2", PresetAvx2}, {"x86-avx512", PresetAvx512}}};
+constexpr std::array<Preset, 5> kPresets = {{{"native", DetectHost},
+                                             {"x86-avx2", PresetAvx2},
+                                             {"x86-avx512", PresetAvx512},
+                                             {"arm-neon", PresetNeon},
+                                             {"arm-dotprod", PresetDotProd}}};
 
 }  // namespace
 

@@ -51,8 +51,8 @@ struct Target {
 // This machine, from CPUID, /sys and the CPUs that this process may run on.
 Target DetectHost();
 
-// Returns a target by name: "native" (DetectHost) or a preset ("x86-avx2", "x86-avx512"). NotFound:
-// the message lists the names.
+// Returns a target by name: "native" (DetectHost) or a preset ("x86-avx2", "x86-avx512",
+// "arm-neon", "arm-dotprod"). NotFound: the message lists the names.
 absl::StatusOr<Target> TargetByName(absl::string_view name);
 std::vector<std::string> TargetNames();
 

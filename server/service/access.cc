@@ -20,6 +20,7 @@ constexpr Access kTable[] = {
     {"/hone.v1.TuningService/ExportRecords", Role::kClient, true, "job_id"},
     {"/hone.v1.TuningService/GetArtifact", Role::kClient, false, "digest"},
     {"/hone.v1.TuningService/DescribeFeatures", Role::kClient, false, ""},
+    {"/hone.v1.TuningService/DraftSchedule", Role::kClient, false, ""},
     {"/hone.v1.TuningService/ListModels", Role::kClient, false, "name"},
     {"/hone.v1.TuningService/TrainModel", Role::kClient, true, "target"},
     {"/hone.v1.TuningService/EvaluateModels", Role::kClient, false, "target"},

@@ -15,6 +15,7 @@
 #include "server/service/upload_handler.h"
 #include "server/service/watch_hub.h"
 #include "server/store/store.h"
+#include "server/task/draft_work.h"
 #include "server/task/executor.h"
 #include "server/task/job_manager.h"
 #include "server/task/model_work.h"
@@ -34,6 +35,7 @@ struct Dependencies {
   task::Executor* executor = nullptr;  // for work that is too slow for gRPC's threads
   task::JobManager* jobs = nullptr;
   task::ModelWork* models = nullptr;
+  task::DraftWork* drafts = nullptr;
   StandingKeeper* standings = nullptr;
   WatchHub* watches = nullptr;
   UploadHandler* uploads = nullptr;

@@ -117,6 +117,18 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
   return spec;
 }
 
+absl::StatusOr<task::JobSpec> ToSpec(const v1::DraftScheduleRequest& request,
+                                     const task::TaskEnvironment& environment) {
+  v1::CreateJobRequest job;
+  job.set_workload(request.workload());
+  job.set_target(kNativeTarget);
+  job.set_tolerance(request.tolerance());
+  // A job must have a limit. One of the time leaves the batches at their full size, as the default
+  // number of trials of `hone tune` does.
+  job.set_max_time_ms(1);
+  return ToSpec(job, environment);
+}
+
 v1::Best ToProto(const task::Best& best) {
   v1::Best message;
   *message.mutable_record() = record::ToProto(best.record);

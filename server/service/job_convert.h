@@ -25,6 +25,9 @@ inline constexpr char kNativeTarget[] = "native";
 // tuning.proto; the message names the field.
 absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
                                      const task::TaskEnvironment& environment);
+// The spec of a job with default settings. The caller must resolve the target. Errors as above.
+absl::StatusOr<task::JobSpec> ToSpec(const v1::DraftScheduleRequest& request,
+                                     const task::TaskEnvironment& environment);
 v1::Job ToProto(const task::JobSnapshot& snapshot);
 v1::Best ToProto(const task::Best& best);
 // Without the trace.

@@ -14,6 +14,7 @@ class JobService {
   explicit JobService(const Dependencies& deps) : deps_(deps) {}
 
   void CreateJob(Context*, const v1::CreateJobRequest*, v1::Job*, Reply);
+  void DraftSchedule(Context*, const v1::DraftScheduleRequest*, v1::DraftedSchedule*, Reply);
   absl::Status GetJob(const v1::GetJobRequest&, v1::Job*);
   grpc::ServerWriteReactor<v1::Job>* WatchJob(Context*, const v1::GetJobRequest*);
   absl::Status CancelJob(const v1::CancelJobRequest&, v1::Job*);

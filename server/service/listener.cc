@@ -34,6 +34,7 @@ Listener::Listener(const GateOptions& options, const Parts& parts)
   tuning_.Add("/hone.v1.TuningService/ListWorkers", &all.fleet, &FleetService::ListWorkers);
   tuning_.AddWork("/hone.v1.TuningService/DescribeFeatures", &all.models,
                   &ModelService::DescribeFeatures);
+  tuning_.Add("/hone.v1.TuningService/DraftSchedule", &all.jobs, &JobService::DraftSchedule);
   tuning_.AddWork("/hone.v1.TuningService/ListModels", &all.models, &ModelService::ListModels);
   tuning_.Add("/hone.v1.TuningService/TrainModel", &all.models, &ModelService::TrainModel);
   tuning_.Add("/hone.v1.TuningService/EvaluateModels", &all.models, &ModelService::EvaluateModels);

@@ -30,6 +30,7 @@ constexpr TextField kTexts[] = {
     {"hone.v1.CreateJobRequest.space", 8 << 20},
     {"hone.v1.LookupBestRequest.workload", 1 << 20},
     {"hone.v1.DescribeFeaturesRequest.trace", 8 << 20},
+    {"hone.v1.DraftScheduleRequest.workload", 1 << 20},
     {"hone.v1.Capabilities.target", 64 << 10},
     {"hone.v1.MeasureResult.detail", 256 << 10},
     {"hone.v1.Environment.cpu", 4096},

@@ -1,15 +1,13 @@
 #include "server/service/model_service.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "server/service/described_target.h"
 #include "server/service/job_convert.h"
 #include "server/service/model_convert.h"
 
@@ -64,28 +62,10 @@ void ModelService::EvaluateModels(Context* context, const v1::EvaluateModelsRequ
 
 absl::Status ModelService::DescribeFeatures(const v1::DescribeFeaturesRequest& request,
                                             v1::FeatureTable* response) {
-  if (request.target().size() > kMaxTargetBytes) {
-    return absl::InvalidArgumentError("target: too long");
-  }
   if (request.feature_set().size() > kMaxIdBytes) {
     return absl::InvalidArgumentError("feature_set: too long");
   }
-  std::string target = request.target();
-  if (target.find(' ') == std::string::npos) {  // a key; text forms contain spaces
-    std::set<std::string> keys;
-    for (const fleet::WorkerInfo& worker : deps_.fleet->Workers()) {
-      const fleet::Capabilities& capabilities = worker.capabilities;
-      keys.insert(capabilities.target_key);
-      if (capabilities.target_key == request.target()) target = capabilities.target;
-    }
-    if (!keys.contains(request.target())) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("target: no worker of '", request.target(),
-                       "' is registered, and a key alone does not "
-                       "say what it stands for; there are: ",
-                       keys.empty() ? "none" : absl::StrJoin(keys, ", ")));
-    }
-  }
+  HONE_ASSIGN_OR_RETURN(const std::string target, DescribedTarget(request.target(), *deps_.fleet));
   HONE_ASSIGN_OR_RETURN(
       const task::FeatureTable table,
       deps_.environment->DescribeFeatures(request.trace(), target, request.feature_set()));

@@ -60,6 +60,7 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                    .preflight = options_.preflight};
   jobs_ = std::make_unique<task::JobManager>(services, options_.job);
   models_ = std::make_unique<task::ModelWork>(services, options_.job.respect_timing_lock);
+  drafts_ = std::make_unique<task::DraftWork>(services, options_.job);
   standings_ =
       std::make_unique<StandingKeeper>(StandingKeeper::Dependencies{.clock = &clock_,
                                                                     .steady_clock = &steady_clock_,
@@ -77,6 +78,7 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                                       .executor = pool_.get(),
                                                       .jobs = jobs_.get(),
                                                       .models = models_.get(),
+                                                      .drafts = drafts_.get(),
                                                       .standings = standings_.get(),
                                                       .watches = watches_.get(),
                                                       .uploads = &uploads_,

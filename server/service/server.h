@@ -135,6 +135,7 @@ class Server {
   std::unique_ptr<task::ThreadPool> pool_;
   std::unique_ptr<task::JobManager> jobs_;
   std::unique_ptr<task::ModelWork> models_;
+  std::unique_ptr<task::DraftWork> drafts_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<StandingKeeper> standings_;
   std::unique_ptr<WatchHub> watches_;

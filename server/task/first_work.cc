@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "server/task/task_search.h"
+#include "server/task/search_options.h"
 
 namespace hone::task {
 namespace {
@@ -21,12 +21,7 @@ void DoFirstWork(const TaskEnvironment& environment, const JobSpec& spec,
   if (!spaces.ok() || spec.revalidate > 0) return;
   begins(kProposing);
   const absl::StatusOr<std::unique_ptr<TaskSearch>> search =
-      TaskSearch::Create(&environment, spaces->get(),
-                         {.strategy = spec.strategy,
-                          .cost_model = spec.cost_model,
-                          .feature_set = spec.feature_set,
-                          .seed = spec.seed},
-                         /*prior=*/{});
+      TaskSearch::Create(&environment, spaces->get(), SearchOptionsOf(spec), /*prior=*/{});
   if (!search.ok()) return;
   (*search)->Propose(kFirstBatch).status().IgnoreError();
 }

@@ -9,6 +9,7 @@
 #include "common/base/status_macros.h"
 #include "server/task/exceptions.h"
 #include "server/task/first_work.h"
+#include "server/task/search_options.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::task {
@@ -35,13 +36,10 @@ absl::Status SearchPhase::Restore() {
   const JobSpec& spec = job_.spec();
   HONE_ASSIGN_OR_RETURN(const std::vector<store::JobEvent> events,
                         job_.services().store->Events(job_.id()));
-  TaskSearchOptions options{.strategy = spec.strategy,
-                            .cost_model = spec.cost_model,
-                            .feature_set = spec.feature_set,
-                            .seed = spec.seed,
-                            .prior_record = -1,
-                            .transfer_record = -1,
-                            .transfer_model = -1};
+  TaskSearchOptions options = SearchOptionsOf(spec);
+  options.prior_record = -1;
+  options.transfer_record = -1;
+  options.transfer_model = -1;
   for (const store::JobEvent& event : events) {
     if (event.kind != kProposeKind) continue;
     HONE_ASSIGN_OR_RETURN(const ProposeEvent propose, DecodePropose(event));
@@ -180,12 +178,7 @@ void SearchPhase::Begin() {
   Pump();
 }
 
-int SearchPhase::BatchSize() const {
-  const JobOptions& options = job_.options();
-  const int64_t limit = job_.spec().max_trials;
-  if (limit == 0) return options.max_batch;
-  return static_cast<int>(std::clamp<int64_t>(limit / 8, options.min_batch, options.max_batch));
-}
+int SearchPhase::BatchSize() const { return BatchSizeOf(job_.spec(), job_.options()); }
 
 void SearchPhase::Pump() {
   JobSnapshot& state = job_.state();
@@ -215,15 +208,11 @@ void SearchPhase::Propose() {
     job_.LeaveStep();
     return Pump();
   }
-  int64_t count = BatchSize();
-  if (const int64_t limit = job_.spec().max_trials; limit > 0) {
-    count = std::min(count, limit - Proposed());
-  }
   LogTells();
   absl::StatusOr<ProposeEvent> event;
   {
     const HostShare share(job_.options().respect_timing_lock);
-    event = search_->Propose(static_cast<int>(count));
+    event = search_->Propose(NextBatchOf(job_.spec(), job_.options(), Proposed()));
   }
   if (!event.ok()) return job_.End(JobState::kFailed, event.status());
   std::vector<int64_t> trials;

@@ -125,7 +125,8 @@ const std::vector<Method>& Methods() {
                               {"/hone.v1.TuningService/ListPins", "client"},
                               {"/hone.v1.AdminService/ForgetRecords", "admin"},
                               {"/hone.v1.AdminService/PinBest", "admin"},
-                              {"/hone.v1.AdminService/UnpinBest", "admin"}};
+                              {"/hone.v1.AdminService/UnpinBest", "admin"},
+                              {"/hone.v1.TuningService/DraftSchedule", "client"}};
   return *methods;
 }
 
@@ -209,6 +210,10 @@ std::string TuningScript(bool on_disk) {
   features.set_trace("trace 1");
   features.set_target("t");
   script.Add("DescribeFeatures", {features.SerializeAsString()});
+  v1::DraftScheduleRequest draft;
+  draft.set_workload("fake op 12");
+  draft.set_target("t");
+  script.Add("DraftSchedule", {draft.SerializeAsString()});
   v1::TrainModelRequest train;
   train.set_target("t");
   script.Add("TrainModel", {train.SerializeAsString()});

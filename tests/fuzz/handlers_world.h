@@ -22,6 +22,7 @@
 #include "server/service/upload_handler.h"
 #include "server/service/watch_hub.h"
 #include "server/store/store.h"
+#include "server/task/draft_work.h"
 #include "server/task/job_manager.h"
 #include "server/task/model_work.h"
 #include "tests/fakes/fake_clock.h"
@@ -79,6 +80,7 @@ class HandlersWorld {
   const task::JobServices services_;
   task::JobManager jobs_;
   task::ModelWork models_;
+  task::DraftWork drafts_;
   service::WatchHub watches_;
   service::Services handlers_;
   std::unique_ptr<service::Listener> listener_;

@@ -187,6 +187,20 @@ is "$(json 'len(it["error"]) > 0')" True
 # From here on, hone is alone with its private server, which finds the other programs beside it.
 hone=$bin/hone
 
+step "19: drafts and their code for every preset, without a device"
+run 2 "$hone" show matmul m=64 n=64 k=64 --target nope --draft
+presets=$(grep -o 'names are native, [^;]*' <<<"$errors" | cut -d, -f2- | tr -d ,)
+is "$(wc -w <<<"$presets")" 4
+for preset in $presets; do
+  run 0 "$hone" show matmul m=64 n=64 k=64 --target "$preset" --draft --code
+  case $preset in
+    arm-*) says fmla ;;
+    x86-avx512) says zmm ;;
+    *) says ymm ;;
+  esac
+done
+run 3 "$hone" best matmul m=64 n=64 k=64
+
 step "3: imported records are known"
 run 0 "${admin[@]}" records export -o records.jsonl
 run 0 "$hone" records import records.jsonl

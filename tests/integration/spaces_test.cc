@@ -1,5 +1,5 @@
-// Design spaces and features with the real programs: `hone tune --space` with the strategy, model
-// and features of AutoTVM, and `hone features`.
+// Design spaces, features and drafts with the real programs: `hone tune --space` with the strategy,
+// model and features of AutoTVM, `hone features` and `hone show --draft`.
 
 #include <filesystem>
 #include <fstream>
@@ -7,6 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/digest.h"
+#include "common/schedule/trace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/hone_home.h"
@@ -108,6 +111,38 @@ TEST_F(Spaces, FeaturesHaveNames) {
   EXPECT_EQ(key.code, 1) << key.errors;
   EXPECT_THAT(key.errors, HasSubstr("no worker of 'x86_64-nothing-2c-01234567'"));
   EXPECT_FALSE(std::filesystem::exists(home_.data_dir() + "/run/worker.log"));
+}
+
+// The draft's choice is what a search measures first.
+TEST_F(Spaces, TheDraftIsTheFirstTrial) {
+  const std::vector<std::string> matmul = {"matmul", "m=48", "n=64", "k=32"};
+  const Result shown = home_.Hone(With({"show", "--draft", "--trace", "--json"}, matmul));
+  ASSERT_EQ(shown.code, 0) << shown.errors;
+  const std::string drafted = OneLineOfJson(shown.output)["trace"];
+  EXPECT_FALSE(std::filesystem::exists(home_.data_dir() + "/run/worker.log"));
+  EXPECT_EQ(home_.Hone(With({"best"}, matmul)).code, 3) << "nothing was stored";
+
+  const Result tuned = home_.Hone(With({"tune", "--trials", "1", "--json"}, matmul));
+  ASSERT_EQ(tuned.code, 0) << tuned.errors;
+  const Result records = home_.Hone(With({"records", "query", "--limit", "0", "--json"}, matmul));
+  ASSERT_EQ(records.code, 0) << records.errors;
+  std::string first, digest;
+  const nlohmann::json listed = OneLineOfJson(records.output);
+  for (const nlohmann::json& record : listed["records"]) {
+    if (record["trial"] != 1) continue;
+    digest = record["space_digest"];
+    first = absl::StrJoin(record["decisions"].get<std::vector<int64_t>>(), ",");
+  }
+  const auto file = schedule::ParseTraceFile(drafted);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(absl::StrJoin(file->parsed.decisions, ","), first);
+  EXPECT_EQ(DigestOf(schedule::TraceFileText(file->workload, file->parsed.trace)).ToHex(), digest);
+
+  const Result best = home_.Hone(With({"show", "--code", "--json"}, matmul));
+  ASSERT_EQ(best.code, 0) << best.errors;
+  const nlohmann::json object = OneLineOfJson(best.output);
+  EXPECT_THAT(object["code"].get<std::string>(), HasSubstr("hone_main:"));
+  EXPECT_THAT(object["trace"].get<std::string>(), HasSubstr("trace 1"));
 }
 
 }  // namespace

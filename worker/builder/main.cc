@@ -1,5 +1,6 @@
 // hone-builder: compiles and links the candidates that the agent names on standard input
-// (BuildRequest), and answers on standard output (BuildResponse), one at a time. See --help.
+// (BuildRequest), and answers on standard output (BuildResponse), one at a time. Its command `code`
+// prints the code of a schedule. See --help.
 #include <llvm/Config/llvm-config.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -16,6 +17,7 @@
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
 #include "worker/builder/build.h"
+#include "worker/builder/code_command.h"
 #include "worker/codegen/backend.h"
 
 namespace {
@@ -75,11 +77,13 @@ int Serve(const std::string& lock_path) {
 int main(int argc, char** argv) {
   hone::Command app(
       "Compiles and links kernels. Started by hone-worker, which sends requests on standard "
-      "input.\nExample: hone-builder --version");
+      "input.\nExample: hone-builder code --target x86-avx512 best.trace");
   bool describe = false;
   std::string lock_path = HostLock::DefaultPath();
   app.AddFlag("--describe", describe, "Print what compiles here as JSON and end");
   app.Add("--lock", lock_path, "The host's timing lock", {ShowDefault()});
+  hone::builder::CodeOptions code_options;
+  const hone::Command& code = hone::builder::AddCodeCommand(app, code_options);
   app.AddVersion("hone-builder " HONE_VERSION " with LLVM " LLVM_VERSION_STRING);
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
 
@@ -93,5 +97,5 @@ int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   LimitMemory();
-  return Serve(lock_path);
+  return code.Given() ? hone::builder::RunCodeCommand(code_options, lock_path) : Serve(lock_path);
 }

@@ -51,6 +51,8 @@ TEST_F(ExitCodeTest, AMissingInputIsAUsageError) {
                                {"run", workload, "--in", "A.npy", "--out", "C.npy"},
                                {"show", workload},
                                {"show", trace},
+                               {"show", "--draft", workload},
+                               {"show", "--code", trace},
                                {"schedule", trace},
                                {"revalidate", workload},
                                {"forget", workload},
@@ -77,6 +79,7 @@ TEST_F(ExitCodeTest, MissingConnectionFileIsAUsageError) {
                                With({"export", "-o", "out"}, matmul),
                                With({"run", "--in", "A.npy", "--out", "C.npy"}, matmul),
                                With({"show"}, matmul),
+                               With({"show", "--draft"}, matmul),
                                {"schedule", "mine.trace"},
                                {"revalidate"},
                                With({"forget"}, matmul),
@@ -126,6 +129,8 @@ TEST_F(ExitCodeTest, AnUnknownNameIsAUsageErrorAndAnUnknownBestIsNot) {
   Expect(2, {"workers", "drain", "nope"}, "nope");
   Expect(2, {"records", "backup", "/nowhere/backup.db"}, "/nowhere");
   Expect(3, {"best", "matmul", "m=4", "n=4", "k=4"}, "no schedule is known");
+  Expect(3, {"show", "matmul", "m=4", "n=4", "k=4", "--code"}, "no schedule is known");
+  Expect(2, {"show", "matmul", "m=4", "n=4", "k=4", "--draft", "--target", "nope"}, "nope");
   Expect(3, {"best", "--file", list}, "1 of the 1 workloads");
   Expect(3, {"export", "--file", list, "-o", data_ / "out"}, "1 of the 1 workloads");
   Expect(3, {"compare", "matmul", "m=4", "n=4", "k=4"}, "no schedule is known");

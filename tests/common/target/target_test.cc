@@ -36,6 +36,8 @@ TEST(TargetTest, KeysAreReadableAndStable) {
   // Records are stored under keys, so this key must never change.
   EXPECT_THAT(TargetByName("x86-avx512")->Key(), StartsWith("x86_64-skylake-avx512-avx512-4c-"));
   EXPECT_EQ(TargetByName("x86-avx2")->Key(), "x86_64-x86-64-v3-avx2-4c-8a577baa");
+  EXPECT_THAT(TargetByName("arm-neon")->Key(), StartsWith("aarch64-cortex-a72-neon-4c-"));
+  EXPECT_THAT(TargetByName("arm-dotprod")->Key(), StartsWith("aarch64-cortex-a76-neon-4c-"));
 }
 
 TEST(TargetTest, EveryFieldIsPartOfTheKey) {

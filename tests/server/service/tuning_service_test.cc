@@ -7,6 +7,8 @@
 #include <set>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/digest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -328,6 +330,58 @@ TEST_F(TuningServiceTest, ValidateOnlyCreatesNoJob) {
   v1::ListJobsResponse page;
   ASSERT_TRUE(Call(*tuning, &Stub::ListJobs, v1::ListJobsRequest(), &page).ok());
   EXPECT_EQ(page.jobs_size(), 0);
+}
+
+TEST_F(TuningServiceTest, DraftedScheduleIsTheFirstTrialOfADefaultJob) {
+  v1::DraftScheduleRequest request;
+  request.set_workload("fake op 12");
+  request.set_target("target words");
+  v1::DraftedSchedule drafted;
+  const grpc::Status status = Call(*tuning, &Stub::DraftSchedule, request, &drafted);
+  ASSERT_TRUE(status.ok()) << status.error_message() << "; it needs no worker";
+  EXPECT_THAT(drafted.trace(), HasSubstr("space of op searched ["));
+  EXPECT_EQ(drafted.target(), "target words");
+  v1::ListJobsResponse jobs;
+  ASSERT_TRUE(Call(*tuning, &Stub::ListJobs, v1::ListJobsRequest(), &jobs).ok());
+  EXPECT_EQ(jobs.jobs_size(), 0);
+
+  const auto code = [&] {
+    return Call(*tuning, &Stub::DraftSchedule, request, &drafted).error_code();
+  };
+  request.set_target("t");
+  EXPECT_EQ(code(), grpc::StatusCode::FAILED_PRECONDITION) << "no worker has described the key";
+  request.set_target(std::string(10000, ' '));
+  EXPECT_EQ(code(), grpc::StatusCode::INVALID_ARGUMENT);
+  request.set_target("target words");
+  request.set_tolerance(-1);
+  EXPECT_EQ(code(), grpc::StatusCode::INVALID_ARGUMENT);
+  request.set_tolerance(0);
+  request.set_workload("nonsense");
+  EXPECT_EQ(code(), grpc::StatusCode::INVALID_ARGUMENT);
+
+  RemoteWorker worker(channel, "w");
+  v1::CreateJobRequest create = Request(256);  // the default number of trials of hone tune
+  create.clear_seed();
+  v1::Job job;
+  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, create, &job).ok());
+  job = WaitForEnd(job.id());
+  ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
+  v1::ListRecordsRequest list;
+  list.set_job_id(job.id());
+  list.set_page_size(1000);
+  v1::ListRecordsResponse records;
+  ASSERT_TRUE(Call(*tuning, &Stub::ListRecords, list, &records).ok());
+  std::string first;
+  for (const v1::Record& record : records.records()) {
+    if (record.trial() != 1 || record.policy().name() != "screen") continue;
+    first = absl::StrCat("space of op searched [",
+                         absl::StrJoin(record.candidate().decisions(), ", "), "]");
+  }
+  EXPECT_EQ(drafted.trace(), first);
+  request.set_workload("fake op 12");
+  request.set_target("t");
+  EXPECT_EQ(code(), grpc::StatusCode::OK) << "a worker has described the key";
+  EXPECT_EQ(drafted.trace(), first) << "measurements do not change the draft";
 }
 
 TEST_F(TuningServiceTest, FeaturesHaveColumnNames) {

@@ -1,0 +1,106 @@
+#include "client/lib/kernel_code.h"
+
+#include <spawn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "client/lib/private_server.h"
+#include "common/base/command_line.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+
+extern char** environ;
+
+namespace hone::client {
+namespace {
+
+// A file without a name. Unlike a pipe, it holds a text of any length without a reader.
+class MemoryFile {
+ public:
+  MemoryFile() : fd_(memfd_create("hone", MFD_CLOEXEC)) {}
+  ~MemoryFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  int fd() const { return fd_; }
+
+  absl::Status Write(absl::string_view text) {
+    while (!text.empty()) {
+      const ssize_t size = write(fd_, text.data(), text.size());
+      if (size < 0 && errno == EINTR) continue;
+      if (size < 0) return ErrnoStatus(errno, "write a file in memory");
+      text.remove_prefix(static_cast<size_t>(size));
+    }
+    lseek(fd_, 0, SEEK_SET);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::string> Read() const { return ReadFile(absl::StrCat("/proc/self/fd/", fd_)); }
+
+ private:
+  const int fd_;
+};
+
+// Runs a program to its end and returns its wait status.
+absl::StatusOr<int> RunToEnd(std::vector<std::string> words, const MemoryFile& input,
+                             const MemoryFile& output, const MemoryFile& errors) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_adddup2(&files, input.fd(), STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&files, output.fd(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&files, errors.fd(), STDERR_FILENO);
+  pid_t pid = 0;
+  const int error = posix_spawn(&pid, arguments[0], &files, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  if (error != 0) return ErrnoStatus(error, absl::StrCat("start ", words[0]));
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0) {
+    if (errno != EINTR) return ErrnoStatus(errno, absl::StrCat("wait for ", words[0]));
+  }
+  return status;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> KernelCode(const std::string& trace, const std::string& target,
+                                       const std::string& program_dir) {
+  const std::string builder =
+      absl::StrCat(program_dir.empty() ? ProgramDir() : program_dir, "/hone-builder");
+  if (access(builder.c_str(), X_OK) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(builder,
+                     " is missing, and it generates the code; install it in the folder of hone, or "
+                     "omit --code"));
+  }
+  MemoryFile input, output, errors;
+  if (input.fd() < 0 || output.fd() < 0 || errors.fd() < 0) {
+    return ErrnoStatus(errno, "make a file in memory");
+  }
+  HONE_RETURN_IF_ERROR(input.Write(trace));
+  HONE_ASSIGN_OR_RETURN(const int status, RunToEnd({builder, "code", "--target", target, "-"},
+                                                   input, output, errors));
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return output.Read();
+  HONE_ASSIGN_OR_RETURN(const std::string text, errors.Read());
+  absl::string_view why = absl::StripAsciiWhitespace(text);
+  absl::ConsumePrefix(&why, "hone-builder: ");
+  if (WIFSIGNALED(status)) {
+    return absl::AbortedError(absl::StrCat("hone-builder ended with signal ", WTERMSIG(status),
+                                           " (", strsignal(WTERMSIG(status)), ")",
+                                           why.empty() ? "" : ": ", why));
+  }
+  return WEXITSTATUS(status) == kUsageExitCode ? absl::InvalidArgumentError(why)
+                                               : absl::AbortedError(why);
+}
+
+}  // namespace hone::client

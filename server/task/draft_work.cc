@@ -1,0 +1,57 @@
+#include "server/task/draft_work.h"
+
+#include <memory>
+#include <utility>
+
+#include "common/base/host_share.h"
+#include "common/base/status_macros.h"
+#include "server/task/exceptions.h"
+#include "server/task/search_options.h"
+#include "server/task/task_search.h"
+
+namespace hone::task {
+
+void DraftWork::Draft(JobSpec spec, Done done) {
+  if (services_.preflight == nullptr) return Schedule(std::move(spec), std::move(done));
+  const JobSpec checked = spec;
+  services_.preflight->Check(checked, [this, spec = std::move(spec), done = std::move(done)](
+                                          const absl::Status& verdict) mutable {
+    if (verdict.ok()) return Schedule(std::move(spec), std::move(done));
+    std::move(done)(absl::IsCancelled(verdict) ? absl::UnavailableError(verdict.message())
+                                               : verdict);
+  });
+}
+
+void DraftWork::Schedule(JobSpec spec, Done done) {
+  services_.executor->Schedule([this, spec = std::move(spec), done = std::move(done)]() mutable {
+    absl::StatusOr<std::string> trace;
+    const absl::Status thrown = CatchExceptions([&] {
+      const HostShare share(options_.respect_timing_lock);
+      trace = FirstTrace(spec);
+    });
+    if (!thrown.ok()) trace = thrown;
+    std::move(done)(std::move(trace));
+  });
+}
+
+absl::StatusOr<std::string> DraftWork::FirstTrace(const JobSpec& spec) const {
+  const TaskEnvironment& environment = *services_.environment;
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<TaskSpaces> spaces,
+                        environment.Open(spec.workload, spec.target, spec.space, spec.tolerance));
+  HONE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<TaskSearch> search,
+      TaskSearch::Create(&environment, spaces.get(), SearchOptionsOf(spec), /*prior=*/{}));
+  HONE_RETURN_IF_ERROR(search->Propose(NextBatchOf(spec, options_, /*proposed=*/0)).status());
+  if (search->trials().empty()) {
+    return absl::FailedPreconditionError(
+        "no schedule of the design spaces is legal for the workload on the target");
+  }
+  const record::Candidate& first = search->trials().begin()->second;
+  for (const SpaceInfo& space : spaces->spaces()) {
+    if (space.digest != first.space_digest) continue;
+    return environment.TraceText(space.text, first.decisions);
+  }
+  return absl::InternalError("the search proposed a candidate of an unknown design space");
+}
+
+}  // namespace hone::task

@@ -1,0 +1,26 @@
+#include "server/task/search_options.h"
+
+#include <algorithm>
+
+namespace hone::task {
+
+TaskSearchOptions SearchOptionsOf(const JobSpec& spec) {
+  return {.strategy = spec.strategy,
+          .cost_model = spec.cost_model,
+          .feature_set = spec.feature_set,
+          .seed = spec.seed};
+}
+
+int BatchSizeOf(const JobSpec& spec, const JobOptions& options) {
+  if (spec.max_trials == 0) return options.max_batch;
+  return static_cast<int>(
+      std::clamp<int64_t>(spec.max_trials / 8, options.min_batch, options.max_batch));
+}
+
+int NextBatchOf(const JobSpec& spec, const JobOptions& options, int64_t proposed) {
+  const int size = BatchSizeOf(spec, options);
+  if (spec.max_trials == 0) return size;
+  return static_cast<int>(std::min<int64_t>(size, spec.max_trials - proposed));
+}
+
+}  // namespace hone::task

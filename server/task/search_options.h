@@ -1,0 +1,23 @@
+#ifndef HONE_SERVER_TASK_SEARCH_OPTIONS_H_
+#define HONE_SERVER_TASK_SEARCH_OPTIONS_H_
+
+#include <cstdint>
+
+#include "server/task/job_services.h"
+#include "server/task/job_types.h"
+#include "server/task/task_search.h"
+
+namespace hone::task {
+
+// Returns the options of a search that follow from the job's request. The others describe what is
+// known of the task.
+TaskSearchOptions SearchOptionsOf(const JobSpec& spec);
+
+// Returns the number of candidates of each Propose, as long as the trial limit allows so many.
+int BatchSizeOf(const JobSpec& spec, const JobOptions& options);
+// Returns the number of candidates of the next Propose, after `proposed` trials.
+int NextBatchOf(const JobSpec& spec, const JobOptions& options, int64_t proposed);
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_SEARCH_OPTIONS_H_

@@ -1,0 +1,77 @@
+// `hone-builder code`: output, messages and exit codes.
+
+#include <fstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/integration/process.h"
+
+namespace hone::builder {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using integration::Result;
+using integration::RunProgram;
+using integration::TemporaryFolder;
+
+constexpr char kTrace[] =
+    "workload scale\n"
+    "input A: f32[64]\n"
+    "output B[i: 64] = A[i] * 2.0\n"
+    "trace 1\n"
+    "b0 = block(\"B\")\n"
+    "l0 = loops(b0)\n"
+    "vectorize(l0)\n";
+
+class CodeCommandTest : public ::testing::Test {
+ protected:
+  Result Code(const integration::Words& words, const std::string& input = "") {
+    return RunProgram(integration::With({"hone-builder", "--lock", files_ / "lock", "code"}, words),
+                      {}, absl::Seconds(120), input);
+  }
+  void ExpectUsageError(const integration::Words& words, const std::string& message,
+                        const std::string& input = "") {
+    const Result result = Code(words, input);
+    EXPECT_EQ(result.code, 2) << result.errors;
+    EXPECT_THAT(result.errors, AllOf(HasSubstr("hone-builder: "), HasSubstr(message)));
+    EXPECT_THAT(result.output, IsEmpty());
+  }
+
+  TemporaryFolder files_;
+};
+
+TEST_F(CodeCommandTest, PrintsAssembly) {
+  std::ofstream(files_ / "scale.trace") << kTrace;
+  const Result file = Code({"--target", "x86-avx2", files_ / "scale.trace"});
+  EXPECT_EQ(file.code, 0) << file.errors;
+  EXPECT_THAT(file.output, AllOf(HasSubstr("hone_main:"), HasSubstr("%ymm")));
+  const Result input = Code({"--target", "x86-avx2", "-"}, kTrace);
+  EXPECT_EQ(input.output, file.output);
+  const Result native = Code({"-"}, kTrace);
+  EXPECT_EQ(native.code, 0) << native.errors;
+  EXPECT_THAT(native.output, HasSubstr("hone_main:"));
+}
+
+TEST_F(CodeCommandTest, MistakesAreUsageErrors) {
+  ExpectUsageError({"--target", "pdp11", "-"}, "x86-avx2, x86-avx512, arm-neon", kTrace);
+  ExpectUsageError({"-"}, "2:1: ", "nonsense");
+  ExpectUsageError({"/nowhere/mine.trace"}, "/nowhere/mine.trace");
+  ExpectUsageError({}, "file is required");
+}
+
+TEST_F(CodeCommandTest, OutputErrorsAreFailures) {
+  std::ofstream(files_ / "scale.trace") << kTrace;
+  const Result full =
+      RunProgram({"/bin/sh", "-c",
+                  integration::BinDir() + "/hone-builder --lock " + (files_ / "lock") + " code " +
+                      (files_ / "scale.trace") + " >/dev/full"});
+  EXPECT_EQ(full.code, 1);
+  EXPECT_THAT(full.errors, HasSubstr("standard output could not be written"));
+}
+
+}  // namespace
+}  // namespace hone::builder

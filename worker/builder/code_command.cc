@@ -1,0 +1,58 @@
+#include "worker/builder/code_command.h"
+
+#include <cstdio>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/file.h"
+#include "common/base/host_lock.h"
+#include "common/base/status_macros.h"
+#include "common/target/target.h"
+#include "worker/builder/code_text.h"
+
+namespace hone::builder {
+namespace {
+
+absl::StatusOr<std::string> Code(const CodeOptions& options, const std::string& lock_path) {
+  HONE_ASSIGN_OR_RETURN(const target::Target target, ReadTarget(options.target));
+  absl::StatusOr<std::string> trace = ReadFile(options.file == "-" ? "/dev/stdin" : options.file);
+  if (!trace.ok()) return absl::InvalidArgumentError(trace.status().message());
+  HONE_ASSIGN_OR_RETURN(const HostLock lock, HostLock::Acquire(HostLock::Mode::kShared,
+                                                               absl::InfiniteFuture(), lock_path));
+  return CodeText(*trace, target);
+}
+
+}  // namespace
+
+const Command& AddCodeCommand(Command& app, CodeOptions& options) {
+  Command& command =
+      app.AddCommand("code",
+                     "Print the code of a schedule: assembly, or source for targets that "
+                     "compile it themselves");
+  command.Add("--target", options.target,
+              absl::StrCat("Target of the code: ", absl::StrJoin(target::TargetNames(), ", "),
+                           ", or the text form of a target"),
+              {ShowDefault(), NotEmpty()});
+  command.Add("file", options.file, "FILE.trace with its decisions; \"-\" reads standard input",
+              {Required()});
+  command.Footer(
+      "The device is not needed. The exit code is 2 if the target or the trace is wrong, and 1 if "
+      "the code cannot be generated.\n"
+      "Example: hone-builder code --target x86-avx512 best.trace");
+  return command;
+}
+
+int RunCodeCommand(const CodeOptions& options, const std::string& lock_path) {
+  const absl::StatusOr<std::string> code = Code(options, lock_path);
+  if (!code.ok()) {
+    std::fprintf(stderr, "hone-builder: %s\n", std::string(code.status().message()).c_str());
+    return absl::IsInvalidArgument(code.status()) ? kUsageExitCode : 1;
+  }
+  const bool written = std::fwrite(code->data(), 1, code->size(), stdout) == code->size() &&
+                       std::fflush(stdout) == 0;
+  if (!written) std::fprintf(stderr, "hone-builder: standard output could not be written\n");
+  return written ? 0 : 1;
+}
+
+}  // namespace hone::builder

@@ -1,0 +1,25 @@
+#ifndef HONE_WORKER_BUILDER_CODE_COMMAND_H_
+#define HONE_WORKER_BUILDER_CODE_COMMAND_H_
+
+#include <string>
+
+#include "common/base/command_line.h"
+
+namespace hone::builder {
+
+// The options of `hone-builder code`, which prints the code of a schedule.
+struct CodeOptions {
+  std::string target = "native";
+  std::string file;
+};
+
+// Adds the command. `options` must outlive `app`.
+const Command& AddCodeCommand(Command& app, CodeOptions& options);
+
+// Runs the command, holding the shared lock of the host as a build does. Returns the exit code: 0;
+// kUsageExitCode if the target or the trace is wrong; 1 if the code cannot be generated or written.
+int RunCodeCommand(const CodeOptions& options, const std::string& lock_path);
+
+}  // namespace hone::builder
+
+#endif  // HONE_WORKER_BUILDER_CODE_COMMAND_H_

@@ -1,0 +1,42 @@
+#include "worker/builder/code_text.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/lower/lower.h"
+#include "common/schedule/replay.h"
+#include "common/schedule/trace.h"
+#include "worker/codegen/backend.h"
+
+namespace hone::builder {
+
+absl::StatusOr<std::string> CodeText(absl::string_view trace, const target::Target& target) {
+  HONE_ASSIGN_OR_RETURN(schedule::TraceFile file, schedule::ParseTraceFile(trace));
+  const schedule::ParsedTrace& parsed = file.parsed;
+  if (static_cast<int>(parsed.decisions.size()) != parsed.trace.decisions) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the trace is a design space, with ", parsed.trace.decisions,
+                     " decisions open, but code belongs to a single candidate"));
+  }
+  const absl::StatusOr<ir::Program> program =
+      schedule::Replay(std::make_shared<const ir::Workload>(std::move(file.workload)), parsed.trace,
+                       parsed.decisions);
+  // Whatever a primitive refuses, the trace is wrong.
+  if (!program.ok()) return absl::InvalidArgumentError(program.status().message());
+  HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(*program, target));
+  HONE_ASSIGN_OR_RETURN(codegen::Code code,
+                        codegen::Generate(lowered, target, {.keep_source = true}));
+  return std::move(code.source);
+}
+
+absl::StatusOr<target::Target> ReadTarget(absl::string_view text) {
+  if (absl::StartsWith(text, "target ")) return target::Target::FromText(text);
+  absl::StatusOr<target::Target> named = target::TargetByName(text);
+  if (named.ok()) return named;
+  return absl::InvalidArgumentError(named.status().message());
+}
+
+}  // namespace hone::builder
