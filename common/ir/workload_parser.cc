@@ -75,9 +75,12 @@ class Parser final : private ExprNames {
 
   // Implements ExprNames.
   std::string WhyUnknown(const std::string& name) const override {
+    if (own_names_.contains(name)) {
+      return ": a stage cannot read what it computes, and there are no recurrences; a running sum is "
+             "written as sum(k: 8 where k <= i) A[k]";
+    }
     if (!stage_names_.contains(name)) return "";
-    return ": it is computed by this stage or a later one, and stages read what is above them (no "
-           "cycles)";
+    return ": it is computed by a later stage, and stages read what is above them";
   }
   Element Find(const std::string& name) const override {
     const auto tensor = tensor_ids_.find(name);
@@ -153,6 +156,7 @@ class Parser final : private ExprNames {
 
   absl::Status StageStatement() {
     axes_.clear();
+    own_names_.clear();
     const bool output = reader_.Peek().text == "output" && reader_.Peek(1).kind != Token::kSymbol
                             ? reader_.Accept("output")
                         : reader_.Peek().text == "output" && reader_.Peek(1).text == "("
@@ -167,6 +171,7 @@ class Parser final : private ExprNames {
                             reader_.Name("'input', 'output' or a tensor's name"));
     } while (tuple && reader_.Accept(","));
     if (tuple) HONE_RETURN_IF_ERROR(reader_.Expect(")"));
+    own_names_.insert(names.begin(), names.end());
     HONE_RETURN_IF_ERROR(reader_.Expect("["));
     HONE_ASSIGN_OR_RETURN(stage.spatial, Axes());
     HONE_RETURN_IF_ERROR(reader_.Expect("]"));
@@ -247,6 +252,7 @@ class Parser final : private ExprNames {
   }
 
   const std::set<std::string> stage_names_;
+  std::set<std::string> own_names_;  // of the stage being read
   std::vector<Token> stage_tokens_;
   TokenReader reader_;
   Workload workload_;

@@ -83,7 +83,7 @@ TEST_F(BadInputTest, RejectsZeroExtentsAndEmptyReductions) {
 }
 
 TEST_F(BadInputTest, RejectsCyclicAndDanglingStages) {
-  ExpectBadWorkload("B[i: 4] = C[i]\noutput C[i: 4] = B[i]\n", "2:11", "no cycles",
+  ExpectBadWorkload("B[i: 4] = C[i]\noutput C[i: 4] = B[i]\n", "2:11", "later stage",
                     "B[i: 4] = C[i]");
   ExpectBadWorkload("input A: f32[4]\nB[i: 4] = A[i]\noutput C[i: 4] = A[i]\n", "3:1",
                     "stage B is unused", "B[i: 4] = A[i]");
