@@ -13,7 +13,7 @@ constexpr double kUnknownLeast = -std::numeric_limits<double>::infinity();
 
 bool RoundsItsResult(Op op) {
   return (op >= Op::kAdd && op <= Op::kDiv) || (op >= Op::kExp && op <= Op::kSigmoid) ||
-         op == Op::kNormalCdf;
+         op == Op::kNormalCdf || op == Op::kPow;
 }
 
 }  // namespace
@@ -85,6 +85,7 @@ bool Accuracy::MayVary(ExprId id) const {
   }
   bool computed = false;
   if (IsComparison(expr.op)) computed = !IsExact(expr.a) || !IsExact(expr.b);
+  if (RoundsToWhole(expr.op)) computed = !IsExact(expr.a);
   if (expr.op == Op::kCast) {
     const DType from = workload_.pool[expr.a].dtype;
     computed = IsFloat(from) && !IsWidening(from, expr.dtype) && !IsExact(expr.a);
@@ -106,6 +107,10 @@ bool Accuracy::IsExact(ExprId id) const {
   switch (expr.op) {
     case Op::kConst:
     case Op::kIndex:
+    case Op::kRound:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kTrunc:
       return true;
     case Op::kLoad:
       return exact_[expr.buffer] || StoresShort(workload_.tensors[expr.buffer]);
@@ -130,6 +135,10 @@ bool Accuracy::IsPlain(ExprId id) const {
   switch (expr.op) {
     case Op::kConst:
     case Op::kIndex:
+    case Op::kRound:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kTrunc:
       return true;
     case Op::kLoad:
       return workload_.tensors[expr.buffer].input || StoresShort(workload_.tensors[expr.buffer]);
@@ -189,6 +198,12 @@ double Accuracy::LeastOf(ExprId id) const {
     case Op::kSigmoid:
     case Op::kNormalCdf:
       return 0;
+    case Op::kRound:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kTrunc:
+    case Op::kPow:
+      return LeastOf(expr.a) >= 0 ? 0 : kUnknownLeast;
     case Op::kAdd:
       return LeastOf(expr.a) + LeastOf(expr.b);
     case Op::kMul: {

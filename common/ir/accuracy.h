@@ -27,14 +27,16 @@ class Accuracy {
   // Algorithms, 2002, section 4.2). The factor 8 leaves room for equal terms, whose roundings do
   // not cancel.
   double relative_error() const;
-  // Whether the value of an expression is exact but for its last conversion: no float arithmetic
-  // follows that conversion.
+  // Whether the value of an expression is exact but for its last conversion or rounding to a whole
+  // number: no float arithmetic follows.
   bool IsExact(ExprId id) const;
   // The same for the values that a stage computes, before they are stored.
   bool IsComputedExactly(BufferId tensor) const { return exact_[tensor]; }
   // Whether an expression is a product or quotient of two computed values, whose relative errors
   // add up (MagnitudeOfProduct() and MagnitudeOfQuotient()).
   bool AddsErrors(const Expr& expr) const;
+  // Whether the value of an expression has no error of arithmetic.
+  bool IsPlain(ExprId id) const;
   // A positive number that the divisor of a quotient, or the operand of a logarithm or root, is
   // never less than, in any correct computation; 0 if none is known.
   double LeastOperand(const Expr& expr) const;
@@ -43,8 +45,8 @@ class Accuracy {
   // Whether two correct computations of an expression may differ.
   bool MayDiffer(ExprId id) const { return !IsExact(id) || MayVary(id); }
   // Whether the rounding of an output may be positive: an intermediate tensor is f16 or bf16, a
-  // cast loses digits, computed floats are compared, or the output is the index of an extreme of
-  // computed floats.
+  // cast loses digits, computed floats are compared or rounded to whole numbers, or the output is
+  // the index of an extreme of computed floats.
   bool rounds_on_the_way() const { return rounds_on_the_way_; }
   // Whether floats that are computed from integers are integers: there are only sums, products and
   // comparisons of loads and integer constants.
@@ -55,7 +57,6 @@ class Accuracy {
   void AddValue(ExprId value);
   bool VariesAsComputed(const Stage& stage, size_t component) const;
   double LeastOfComponent(const Stage& stage, size_t component) const;
-  bool IsPlain(ExprId id) const;  // whether the value has no error
   bool AreEqual(ExprId a, ExprId b) const;
   // A lower limit of an expression in any correct computation, apart from the rounding of
   // constants; −infinity if none is known.

@@ -33,6 +33,13 @@ Scalar IntegerOp(Op op, DType dtype, Scalar a, Scalar b) {
     case Op::kAbs:
       result = a.whole() < 0 ? -left : left;
       break;
+    // Negative counts are large unsigned ones. Bits beyond the width are dropped at the end.
+    case Op::kShiftLeft:
+      result = right > 63 ? 0 : left << right;
+      break;
+    case Op::kShiftRight:
+      result = static_cast<uint64_t>(a.whole() >> std::min<uint64_t>(right, 63));
+      break;
     default:
       break;
   }
@@ -71,6 +78,16 @@ double FloatOp(Op op, double a, double b) {
           std::erfc(-static_cast<long double>(a) * std::numbers::sqrt2_v<long double> / 2) / 2);
     case Op::kSigmoid:
       return 1 / (1 + std::exp(-a));
+    case Op::kRound:
+      return std::rint(a);
+    case Op::kFloor:
+      return std::floor(a);
+    case Op::kCeil:
+      return std::ceil(a);
+    case Op::kTrunc:
+      return std::trunc(a);
+    case Op::kPow:
+      return std::pow(a, b);
     default:
       return 0;
   }

@@ -10,6 +10,8 @@ namespace hone::ir {
 
 // Evaluates one operation; unused operands are ignored. `dtype` is that of the result. Floats are
 // computed in double and rounded only by a cast. Integers wrap at each operation; x / 0 is 0.
+// Shifts by a negative count, or by the width or more, give 0; to the right, −1 for negative
+// numbers.
 Scalar EvaluateOp(Op op, DType dtype, Scalar a, Scalar b = 0, Scalar c = 0);
 
 // Returns one component of the combination of two reduction tuples. `dtype` is that of the

@@ -238,6 +238,8 @@ class ElementMachine {
       result.rounding = RoundingOfCast(expr, a);
     } else if (IsComparison(expr.op)) {
       result.rounding = ComparisonRounding(std::abs(a_value - b_value), a.error + b.error);
+    } else if (RoundsToWhole(expr.op)) {
+      result.rounding = WholeRounding(expr.op, a_value, a.error);
     } else if (a.rounding + b.rounding != 0) {
       result.rounding = RoundingOf<double>(expr.op, expr.dtype, v,
                                            {a_value, a.rounding, b_value, b.rounding, least});
@@ -259,6 +261,10 @@ class ElementMachine {
     const double unit = accuracy_.relative_error();
     // The quotient of integers is at most the dividend, also by 0.
     if (expr.op == Op::kDiv && !IsFloat(expr.dtype)) return of.a;
+    if (expr.op == Op::kPow) {
+      return MagnitudeOf(expr.op, unit, value,
+                         WithErrors(!accuracy_.IsPlain(expr.a), !accuracy_.IsPlain(expr.b), of));
+    }
     if (!accuracy_.AddsErrors(expr)) return MagnitudeOf(expr.op, unit, value, of);
     return expr.op == Op::kMul ? MagnitudeOfProduct(of) : MagnitudeOfQuotient(unit, value, of);
   }

@@ -2,10 +2,15 @@
 
 #include <cmath>
 
+#include "common/ir/arithmetic.h"
+
 namespace hone::ir {
 
 double Exponential(double a) { return std::exp(a); }
 double SquareRoot(double a) { return std::sqrt(a); }
+double Logarithm(double a) { return std::log(a); }
+double Power(double a, double b) { return std::pow(a, b); }
+double Whole(Op op, double a) { return EvaluateOp(op, DType::kF64, a).real(); }
 
 double MagnitudeOfConstant(double value) { return std::isinf(value) ? 0 : std::abs(value); }
 
@@ -48,6 +53,8 @@ bool IsWidening(DType from, DType to) {
 }
 
 bool IsComparison(Op op) { return op >= Op::kLess && op <= Op::kEqual; }
+
+bool RoundsToWhole(Op op) { return op >= Op::kRound && op <= Op::kTrunc; }
 
 bool LosesDigits(DType from, DType to) {
   return IsFloat(from) && to != DType::kBool && !IsWidening(from, to);

@@ -16,8 +16,9 @@
 //              result is not bounded, such as at a zero of a divisor.
 //   rounding   an absolute bound on how far jumps on the way can drive two computations apart; 0
 //              without them. Jumps are conversions (intermediate tensors of f16 and bf16, casts)
-//              and comparisons of computed floats. Two computations differ there only where their
-//              errors of arithmetic reach a boundary between two results.
+//              roundings to whole numbers and comparisons of computed floats. Two computations
+//              differ there only where their errors of arithmetic reach a boundary between two
+//              results.
 // The formulas are templates because the interpreter evaluates them and the reference workload
 // builds expressions from them. `Number` is double or a type with + - * / and the functions below.
 namespace hone::ir {
@@ -35,6 +36,10 @@ inline double IfLess(double a, double b, double then, double otherwise) {
 }
 double Exponential(double a);
 double SquareRoot(double a);
+double Logarithm(double a);
+double Power(double a, double b);
+// REQUIRES RoundsToWhole(op).
+double Whole(Op op, double a);
 
 // Unit roundoff of a float type: half the distance from 1 to the next number. 0 for other types.
 double UnitRoundoff(DType dtype);
@@ -50,6 +55,8 @@ bool IsWidening(DType from, DType to);
 bool LosesDigits(DType from, DType to);
 // Whether an operation is <, <= or ==.
 bool IsComparison(Op op);
+// Whether an operation rounds a float to a whole number.
+bool RoundsToWhole(Op op);
 
 template <typename Number>
 Number Infinite(Number like) {
@@ -99,6 +106,16 @@ Number ConversionRounding(DType from, DType dtype, Number value, Number error) {
   if (IsFloat(dtype)) return IfZero(error, zero, Larger(above, below) + 0 * error);
   const Number wrapped = Converted(dtype, value);
   return IfZero(error, zero, WrappedRounding(dtype, wrapped, above, below) + 0 * error);
+}
+
+// The rounding of an operand within `error` of `value` to a whole number. NaN if the error is not
+// finite.
+template <typename Number>
+Number WholeRounding(Op op, Number value, Number error) {
+  const Number zero = ConstantLike(error, 0), at = Whole(op, value);
+  const Number above = Absolute(Whole(op, value + error) - at);
+  const Number below = Absolute(at - Whole(op, value - error));
+  return IfZero(error, zero, Larger(above, below) + 0 * error);
 }
 
 // The magnitude of a constant. 0 for an infinite one, such as that of a masked element: it has no
@@ -165,8 +182,42 @@ Number BoundByLeast(Op op, double unit, Number value, const Operands<Number>& of
   }
 }
 
+// Bound on the error of a power, in units of `unit`: of.a and of.b bound the errors of base and
+// exponent in these units, 0 if there are none. Infinite where the base may be 0 or change its
+// sign, unless the exponent is certainly a positive whole number, and where an exponent of a
+// negative base may be wrong.
+template <typename Number>
+Number ErrorOfPower(double unit, Number value, const Operands<Number>& of) {
+  const Number zero = ConstantLike(value, 0), infinite = Infinite(value);
+  const Number base = Absolute(of.a_value), exponent = of.b_value;
+  // How far the logarithms of the base and of the power may move.
+  const Number of_base = IfZero(of.a, zero, of.a / (base - unit * of.a));
+  const Number of_exponent =
+      IfZero(of.b, zero, of.b * (Absolute(Logarithm(base)) + unit * of_base));
+  const Number change = Absolute(exponent) * of_base + of_exponent;
+  const Number far = Absolute(value) * (change * Exponential(unit * change));
+  // The steepest slope within the error of the base.
+  const Number near = exponent * of.a * Power(base + unit * of.a, exponent - 1.0);
+  const Number of_whole =
+      IfZero(exponent - Whole(Op::kRound, exponent),
+             IfLess(exponent, ConstantLike(value, 1), infinite, near), infinite);
+  return IfZero(
+      of.a + of.b, zero,
+      IfLess(2 * unit * of.a, base, IfLess(of.a_value, zero, IfZero(of.b, far, infinite), far),
+             IfZero(of.b, of_whole, infinite)));
+}
+
+// The operands of a power, with errors of 0 for those that have none.
+template <typename Number>
+Operands<Number> WithErrors(bool base, bool exponent, Operands<Number> of) {
+  if (!base) of.a = ConstantLike(of.a, 0);
+  if (!exponent) of.b = ConstantLike(of.b, 0);
+  return of;
+}
+
 // Magnitude of a unary or binary operation with result `value`. For products and quotients it is
-// the product of the operands' magnitudes.
+// the product of the operands' magnitudes. Those of a power's operands are 0 if they have no
+// errors.
 template <typename Number>
 Number MagnitudeOf(Op op, double unit, Number value, const Operands<Number>& of) {
   const Number a = of.a, b = of.b;
@@ -190,6 +241,17 @@ Number MagnitudeOf(Op op, double unit, Number value, const Operands<Number>& of)
     case Op::kAbs:
     case Op::kCast:
       return a;
+    case Op::kRound:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kTrunc:
+      // It is exact, but a jump may make it larger.
+      return 1.0 + (SizeOf(value) + unit * a);
+    case Op::kPow:
+      return SizeOf(value) + ErrorOfPower(unit, value, of);
+    case Op::kShiftLeft:
+    case Op::kShiftRight:
+      return Absolute(value);
     case Op::kExp:
       // The relative error is the error of a. A result of 0 has no error, however large a is.
       return IfZero(value, value, Absolute(value) * (1 + a));
@@ -261,6 +323,8 @@ Number RoundingOfFloat(Op op, Number value, const Operands<Number>& of) {
       return a;
     case Op::kExp:
       return IfZero(value, value, Absolute(value) * (Exponential(a) - 1));
+    case Op::kPow:
+      return ErrorOfPower(1, value, of);
     case Op::kLog: {
       const Number size = Absolute(of.a_value);
       return IfLess(a, size, a / (size - a), IfZero(a, a, BoundByLeast(op, 1, value, of)));
@@ -282,6 +346,15 @@ Number RoundingOfFloat(Op op, Number value, const Operands<Number>& of) {
   }
 }
 
+// The rounding of a shift. The rounding of a count may move every bit.
+template <typename Number>
+Number RoundingOfShift(Op op, Number value, const Operands<Number>& of) {
+  const Number size = Absolute(of.a_value);
+  if (op == Op::kShiftRight) return IfZero(of.b, of.a, 1.0 + (size + of.a));
+  constexpr double kLog2 = 0.6931471805599453;
+  return IfZero(of.b, 1.001 * (of.a * Exponential(kLog2 * of.b_value)), Infinite(value));
+}
+
 // The same for any dtype. The quotients of integers are truncated, and those by 0 are 0.
 template <typename Number>
 Number RoundingOf(Op op, DType dtype, Number value, const Operands<Number>& of) {
@@ -291,6 +364,8 @@ Number RoundingOf(Op op, DType dtype, Number value, const Operands<Number>& of) 
     const Number divisor = Absolute(of.b_value);
     rounding = IfLess(of.b, divisor, 1.0 + (of.a + Absolute(value) * of.b) / (divisor - of.b),
                       Absolute(of.a_value) + of.a + Absolute(value));
+  } else if (op == Op::kShiftLeft || op == Op::kShiftRight) {
+    rounding = RoundingOfShift(op, value, of);
   } else {
     rounding = RoundingOfFloat(op, value, of);
   }

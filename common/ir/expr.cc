@@ -9,15 +9,17 @@ namespace {
 
 constexpr OpInfo kOps[] = {
     {"const", 0, false, 0},  {"index", 0, false, 0}, {"load", 0, false, 0},
-    {"+", 2, true, 5},       {"-", 2, true, 5},      {"*", 2, true, 6},
-    {"/", 2, true, 6},       {"min", 2, false, 0},   {"max", 2, false, 0},
+    {"+", 2, true, 6},       {"-", 2, true, 6},      {"*", 2, true, 7},
+    {"/", 2, true, 7},       {"min", 2, false, 0},   {"max", 2, false, 0},
     {"-", 1, false, 0},      {"abs", 1, false, 0},   {"exp", 1, false, 0},
     {"log", 1, false, 0},    {"sqrt", 1, false, 0},  {"rsqrt", 1, false, 0},
     {"tanh", 1, false, 0},   {"erf", 1, false, 0},   {"sigmoid", 1, false, 0},
     {"<", 2, true, 4},       {"<=", 2, true, 4},     {"==", 2, true, 3},
     {"and", 2, true, 2},     {"or", 2, true, 1},     {"not", 1, false, 0},
     {"select", 3, false, 0}, {"cast", 1, false, 0},  {"normal_cdf", 1, false, 0},
-    {"where", 2, false, 0},
+    {"where", 2, false, 0},  {"round", 1, false, 0}, {"floor", 1, false, 0},
+    {"ceil", 1, false, 0},   {"trunc", 1, false, 0}, {"pow", 2, false, 0},
+    {"<<", 2, true, 5},      {">>", 2, true, 5},
 };
 
 constexpr std::pair<Reducer, absl::string_view> kReducers[] = {

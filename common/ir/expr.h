@@ -54,6 +54,14 @@ enum class Op : uint8_t {
   // A guarded value: a where every index of a list is at least 0, else b. The operand that is not
   // chosen is not evaluated. Lowering divides the points into cases (cases.h).
   kWhere,
+  kRound,  // to the nearest whole number, ties to even
+  kFloor,
+  kCeil,
+  kTrunc,
+  kPow,  // a to the power of b, as in C
+  // Of integers. A count that is negative or at least the width shifts every bit out.
+  kShiftLeft,
+  kShiftRight,  // keeps the sign
 };
 
 struct OpInfo {

@@ -327,7 +327,9 @@ absl::Status ExprParser::CheckOperand(const Token& token, Op op, ExprId operand)
   const bool accepted = takes == Function::Takes::kBools     ? dtype == DType::kBool
                         : takes == Function::Takes::kFloats  ? IsFloat(dtype)
                         : takes == Function::Takes::kNumbers ? dtype != DType::kBool
-                                                             : true;
+                        : takes == Function::Takes::kIntegers
+                            ? !IsFloat(dtype) && dtype != DType::kBool
+                            : true;
   if (accepted) return absl::OkStatus();
   return TokenReader::Error(token, absl::StrCat("'", InfoOf(op).name, "' takes ", TakesText(takes),
                                                 ", not ", DTypeName(dtype)));
@@ -337,8 +339,8 @@ absl::StatusOr<ExprId> ExprParser::Expression(int min_precedence, int depth) {
   const auto infix = [&]() -> std::optional<Op> {
     const Token& token = reader_.Peek();
     if (token.kind != Token::kSymbol && token.kind != Token::kName) return std::nullopt;
-    for (const Op op : {Op::kAdd, Op::kSub, Op::kMul, Op::kDiv, Op::kLess, Op::kLessEqual,
-                        Op::kEqual, Op::kAnd, Op::kOr}) {
+    for (const Op op : {Op::kAdd, Op::kSub, Op::kMul, Op::kDiv, Op::kShiftLeft, Op::kShiftRight,
+                        Op::kLess, Op::kLessEqual, Op::kEqual, Op::kAnd, Op::kOr}) {
       if (InfoOf(op).name == token.text && InfoOf(op).precedence >= min_precedence) return op;
     }
     return std::nullopt;

@@ -25,6 +25,8 @@ std::string PrintNonNegative(const AtomTable& atoms, const IndexList& indices) {
   return text;
 }
 
+constexpr int kTightest = 8;  // tighter than any infix operator
+
 // `typed`: print the constant's dtype, because no other operand implies it.
 std::string Print(const ExprPool& pool, const AtomTable& atoms, ExprId root, int outer_precedence,
                   bool typed, absl::FunctionRef<std::string(BufferId)> buffer_name) {
@@ -67,7 +69,7 @@ std::string Print(const ExprPool& pool, const AtomTable& atoms, ExprId root, int
                           PrintNonNegative(atoms, pool.IndicesOf(expr)), " else ",
                           operand(expr.b, 0), ")");
     case Op::kNeg:
-      return absl::StrCat("-", operand(expr.a, 7));
+      return absl::StrCat("-", operand(expr.a, kTightest));
     default:
       break;
   }

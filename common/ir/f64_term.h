@@ -37,6 +37,9 @@ inline F64Term Smaller(F64Term a, F64Term b) { return Binary(Op::kMin, a, b); }
 inline F64Term Absolute(F64Term a) { return Unary(Op::kAbs, a); }
 inline F64Term Exponential(F64Term a) { return Unary(Op::kExp, a); }
 inline F64Term SquareRoot(F64Term a) { return Unary(Op::kSqrt, a); }
+inline F64Term Logarithm(F64Term a) { return Unary(Op::kLog, a); }
+inline F64Term Power(F64Term a, F64Term b) { return Binary(Op::kPow, a, b); }
+inline F64Term Whole(Op op, F64Term a) { return Unary(op, a); }
 inline F64Term Converted(DType dtype, F64Term a) {
   return {a.pool, a.pool->Cast(DType::kF64, a.pool->Cast(dtype, a.id))};
 }

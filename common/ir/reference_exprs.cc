@@ -11,7 +11,8 @@ namespace {
 
 // Comparisons also have two operands, but do not use their magnitudes.
 bool IsArithmetic(const Expr& expr) {
-  return expr.b != kNoExpr && expr.op >= Op::kAdd && expr.op <= Op::kMax;
+  const bool logical = expr.op >= Op::kLess && expr.op <= Op::kSelect;
+  return expr.b != kNoExpr && !logical;
 }
 
 constexpr int64_t kMostNodes = 300;                // of an expression that is not a stage
@@ -245,7 +246,10 @@ ExprId ReferenceExprs::BuildMagnitude(ExprId id) {
   }
   // The quotient of integers is at most the dividend, also by 0.
   if (expr.op == Op::kDiv && !IsFloat(expr.dtype)) return Magnitude(expr.a).id;
-  const Operands<F64Term> operands = OperandsOf(expr, Kind::kMagnitude);
+  Operands<F64Term> operands = OperandsOf(expr, Kind::kMagnitude);
+  if (expr.op == Op::kPow) {
+    operands = WithErrors(!accuracy_.IsPlain(expr.a), !accuracy_.IsPlain(expr.b), operands);
+  }
   if (!accuracy_.AddsErrors(expr)) {
     return MagnitudeOf(expr.op, unit, F64Value(id), operands).id;
   }
@@ -310,6 +314,14 @@ ExprId ReferenceExprs::BuildRounding(ExprId id) {
     case Op::kLessEqual:
     case Op::kEqual:
       return RoundingOfComparison(expr);
+    case Op::kRound:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kTrunc: {
+      const ExprId error = Error(expr.a);
+      if (error == kNoExpr) return kNoExpr;
+      return WholeRounding(expr.op, F64Value(expr.a), OrZero(error)).id;
+    }
     default:
       break;
   }

@@ -122,6 +122,9 @@ class ReferenceBuilder {
       case Op::kMin:
       case Op::kMax:
       case Op::kWhere:
+      case Op::kPow:
+      case Op::kShiftLeft:
+      case Op::kShiftRight:
         MarkNeeded(expr.b);
         break;
       default:

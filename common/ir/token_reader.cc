@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -74,7 +75,8 @@ absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text, int first_li
     } else {
       const absl::string_view two = text.substr(at, 2);
       // The parser refuses "=" and ">" in comparisons with a proposal.
-      at += two == "<=" || two == "==" || two == ">=" || two == "!=" ? 2 : 1;
+      constexpr absl::string_view kPairs[] = {"<=", "==", ">=", "!=", "<<", ">>"};
+      at += absl::c_linear_search(kPairs, two) ? 2 : 1;
       if (absl::string_view("[](),:=<>+-*/%@").find(c) == absl::string_view::npos && two != "!=") {
         return absl::InvalidArgumentError(absl::StrCat(line, ":", begin - line_begin + 1,
                                                        ": unexpected character '", Shown(c), "'",

@@ -21,6 +21,12 @@ constexpr Function kFunctions[] = {
     {Op::kDiv, "a / b", Takes::kNumbers,
      "quotient; of integers: rounded toward 0, and 0 if b is 0"},
     {Op::kNeg, "-a", Takes::kNumbers, "negation"},
+    {Op::kShiftLeft, "a << n", Takes::kIntegers,
+     "a times 2 to the power of n, wrapped; 0 if n is negative or at least the width of the type"},
+    {Op::kShiftRight, "a >> n", Takes::kIntegers,
+     "a divided by 2 to the power of n, rounded down; if n is negative or at least the width of "
+     "the "
+     "type: -1 for a < 0, else 0"},
     {Op::kLess, "a < b", Takes::kNumbers, "true if a is less than b"},
     {Op::kLessEqual, "a <= b", Takes::kNumbers, "true if a is at most b"},
     {Op::kEqual, "a == b", Takes::kAny, "true if both are equal"},
@@ -31,10 +37,16 @@ constexpr Function kFunctions[] = {
     {Op::kMin, "min(a, b)", Takes::kNumbers, "b if b < a, else a"},
     {Op::kMax, "max(a, b)", Takes::kNumbers, "b if a < b, else a"},
     {Op::kAbs, "abs(x)", Takes::kNumbers, "absolute value"},
+    {Op::kRound, "round(x)", Takes::kFloats, "nearest whole number, the even one of two"},
+    {Op::kFloor, "floor(x)", Takes::kFloats, "largest whole number that is at most x"},
+    {Op::kCeil, "ceil(x)", Takes::kFloats, "smallest whole number that is at least x"},
+    {Op::kTrunc, "trunc(x)", Takes::kFloats, "x without its fraction"},
     {Op::kExp, "exp(x)", Takes::kFloats, "e to the power of x"},
     {Op::kLog, "log(x)", Takes::kFloats, "natural logarithm"},
     {Op::kSqrt, "sqrt(x)", Takes::kFloats, "square root"},
     {Op::kRsqrt, "rsqrt(x)", Takes::kFloats, "1 / sqrt(x)"},
+    {Op::kPow, "pow(x, y)", Takes::kFloats,
+     "x to the power of y; nan if x is negative and y is not a whole number, and 1 if y is 0"},
     {Op::kTanh, "tanh(x)", Takes::kFloats, "hyperbolic tangent"},
     {Op::kErf, "erf(x)", Takes::kFloats, "error function"},
     {Op::kNormalCdf, "normal_cdf(x)", Takes::kFloats,
@@ -79,6 +91,8 @@ absl::string_view TakesText(Takes takes) {
   switch (takes) {
     case Takes::kNumbers:
       return "numbers";
+    case Takes::kIntegers:
+      return "an integer type";
     case Takes::kFloats:
       return "a float type";
     case Takes::kBools:

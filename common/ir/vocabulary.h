@@ -12,7 +12,7 @@
 namespace hone::ir {
 
 struct Function {
-  enum class Takes : uint8_t { kNumbers, kFloats, kBools, kAny, kIndex };
+  enum class Takes : uint8_t { kNumbers, kIntegers, kFloats, kBools, kAny, kIndex };
   Op op;
   absl::string_view usage;  // "select(condition, a, b)", "a + b"
   Takes takes;

@@ -76,7 +76,8 @@ class Parser final : private ExprNames {
   // Implements ExprNames.
   std::string WhyUnknown(const std::string& name) const override {
     if (own_names_.contains(name)) {
-      return ": a stage cannot read what it computes, and there are no recurrences; a running sum is "
+      return ": a stage cannot read what it computes, and there are no recurrences; a running sum "
+             "is "
              "written as sum(k: 8 where k <= i) A[k]";
     }
     if (!stage_names_.contains(name)) return "";

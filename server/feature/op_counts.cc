@@ -77,10 +77,17 @@ class Counter {
       case Op::kErf:
       case Op::kNormalCdf:
       case Op::kSigmoid:
+      case Op::kPow:
         ++Of(expr.dtype).math;
         break;
       case Op::kAbs:
       case Op::kCast:
+      case Op::kRound:
+      case Op::kFloor:
+      case Op::kCeil:
+      case Op::kTrunc:
+      case Op::kShiftLeft:
+      case Op::kShiftRight:
         ++Of(expr.dtype).other;
         break;
       case Op::kAnd:

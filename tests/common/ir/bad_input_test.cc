@@ -79,8 +79,7 @@ TEST(BadWorkloadTest, ReductionsOverEmptyAxes) {
 
 TEST(BadWorkloadTest, CyclicStages) {
   ExpectMarked("input A: f32[4]\nB[i: 4] = C[i] + A[i]\noutput C[i: 4] = B[i]\n", "3:11",
-               "unknown tensor 'C': it is computed by a later stage",
-               "B[i: 4] = C[i] + A[i]");
+               "unknown tensor 'C': it is computed by a later stage", "B[i: 4] = C[i] + A[i]");
   ExpectMarked("output B[i: 4] = B[i] + 1.0\n", "2:18", "there are no recurrences; a running sum",
                "output B[i: 4] = B[i] + 1.0");
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
 #include "common/ir/interpreter.h"
+#include "common/ir/reference_workload.h"
 #include "common/ir/workload_parser.h"
 
 namespace hone::ir {
@@ -276,6 +277,60 @@ TEST(InterpretElementTest, ConversionsToIntegersAreBounded) {
   EXPECT_EQ(rounding(0, 1.5), 0);
   EXPECT_EQ(rounding(0, 2.0), 1);
   EXPECT_EQ(rounding(1, 2.0), 0);  // an input is exact
+}
+
+// The same for whole numbers that stay floats.
+TEST(InterpretElementTest, RoundingsToWholeNumbersAreBounded) {
+  const Workload workload = Parse(
+      "input X: f32[8]\n"
+      "output R[i: 8] = round(X[i] * 3.0)\n"
+      "output F[i: 8] = floor(X[i] * 3.0) * 5.0\n"
+      "output C[i: 8] = ceil(X[i])\n"
+      "output S[i: 8] = round(round(X[i] * 3.0) + 0.5)\n");
+  const auto element = [&](int output, double product) {
+    return InterpretElement(workload, workload.Outputs()[output], {0},
+                            [&](BufferId, int64_t) { return product / 3; });
+  };
+  EXPECT_EQ(element(0, 1.5).rounding, 1);
+  EXPECT_EQ(element(0, 1.6).rounding, 0);
+  EXPECT_EQ(element(0, 1.6).error, 0);  // it is exact
+  EXPECT_EQ(element(1, 3).rounding, 5);
+  EXPECT_EQ(element(1, 3.5).rounding, 0);
+  EXPECT_EQ(element(2, 3).rounding, 0);    // an input is exact
+  EXPECT_EQ(element(3, 1.5).rounding, 2);  // 2.5 ± 1
+  EXPECT_FALSE(RoundsOnTheWay(Parse("input X: f32[8]\noutput R[i: 8] = round(X[i]) * 0.1")));
+}
+
+// A result that a jump may make larger than its value still has a bound on the errors that follow.
+TEST(InterpretElementTest, JumpsCountInTheMagnitude) {
+  const Workload workload = Parse("input X: f32[2]\noutput C[u: 1] = ceil(X[0] - X[1]) * 0.1");
+  const ElementValue element = InterpretElement(workload, workload.Outputs()[0], {0},
+                                                [](BufferId, int64_t) { return 0.01; });
+  EXPECT_EQ(element.value, 0);
+  EXPECT_GE(element.magnitude, 0.1f);
+}
+
+// Powers of inputs have a small bound, and the square of a difference has that of a product.
+TEST(InterpretElementTest, PowersCarryTheErrorsOfTheirOperands) {
+  const Workload workload = Parse(
+      "input X: f32[2]\n"
+      "output I[u: 1] = pow(X[0], X[1])\n"
+      "output S[u: 1] = pow(X[0] - X[1], 2.0)\n"
+      "output P[u: 1] = (X[0] - X[1]) * (X[0] - X[1])\n"
+      "output R[u: 1] = pow(X[0] - X[1], 0.5)\n"
+      "output E[u: 1] = pow(2.0, X[0] * X[1])\n");
+  const auto magnitude = [&](int output, double x, double y) {
+    return InterpretElement(workload, workload.Outputs()[output], {0},
+                            [&](BufferId, int64_t offset) { return offset == 0 ? x : y; })
+        .magnitude;
+  };
+  EXPECT_EQ(magnitude(0, 3, 4), 81);
+  EXPECT_EQ(magnitude(0, -3, 4), 81);
+  EXPECT_EQ(magnitude(0, 0, 2), 0);
+  EXPECT_NEAR(magnitude(1, 1, 0.75), magnitude(2, 1, 0.75), 0.1 * magnitude(2, 1, 0.75));
+  EXPECT_LT(magnitude(1, 1, 1), 1e-4);
+  EXPECT_EQ(magnitude(3, 1, 1), INFINITY);
+  EXPECT_NEAR(magnitude(4, 3, 1), 8 * (1 + 3 * std::log(2.0)), 1e-3);
 }
 
 // A comparison of a computed float has either result near the boundary.

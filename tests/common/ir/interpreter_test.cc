@@ -108,6 +108,46 @@ TEST(InterpreterTest, IntegersWrapAtEachOperation) {
   EXPECT_THAT(u8[0], ElementsAre(255, 247));
 }
 
+// Counts are taken as written: they do not wrap at the width.
+TEST(InterpreterTest, ShiftsByAnyCount) {
+  const auto i8 = Compute(
+      "input A: i8[7]\ninput N: i8[7]\noutput L[i: 7] = A[i] << N[i]\n"
+      "output R[i: 7] = A[i] >> N[i]",
+      {{3, -128, 100, 127, -5, 5, -1}, {6, 7, 0, 8, 100, -1, -128}});
+  EXPECT_THAT(i8[0], ElementsAre(-64, 0, 100, 0, 0, 0, 0));
+  EXPECT_THAT(i8[1], ElementsAre(0, -1, 100, 0, -1, 0, -1));
+  const auto u8 = Compute(
+      "input A: u8[4]\ninput N: u8[4]\noutput L[i: 4] = A[i] << N[i]\n"
+      "output R[i: 4] = A[i] >> N[i]",
+      {{255, 255, 255, 129}, {1, 8, 255, 7}});
+  EXPECT_THAT(u8[0], ElementsAre(254, 0, 0, 128));
+  EXPECT_THAT(u8[1], ElementsAre(127, 0, 0, 1));
+  const auto i32 = Compute(
+      "input A: i32[3]\noutput L[i: 3] = A[i] << 31\noutput R[i: 3] = A[i] >> 31\n"
+      "output S[i: 3] = i64(A[i]) << 62 >> 62",
+      {{1, -1, 2}});
+  EXPECT_THAT(i32[0], ElementsAre(-0x1p31, -0x1p31, 0));
+  EXPECT_THAT(i32[1], ElementsAre(0, -1, 0));
+  EXPECT_THAT(i32[2], ElementsAre(1, -1, -2));
+}
+
+TEST(InterpreterTest, RoundingToWholeNumbers) {
+  const auto outputs = Compute(
+      "input A: f32[7]\noutput R[i: 7] = round(A[i])\noutput F[i: 7] = floor(A[i])\n"
+      "output C[i: 7] = ceil(A[i])\noutput T[i: 7] = trunc(A[i])",
+      {{0.5, 1.5, -2.5, -0.75, 3, 16777215, INFINITY}});
+  EXPECT_THAT(outputs[0], ElementsAre(0, 2, -2, -1, 3, 16777215, INFINITY));
+  EXPECT_THAT(outputs[1], ElementsAre(0, 1, -3, -1, 3, 16777215, INFINITY));
+  EXPECT_THAT(outputs[2], ElementsAre(1, 2, -2, 0, 3, 16777215, INFINITY));
+  EXPECT_THAT(outputs[3], ElementsAre(0, 1, -2, 0, 3, 16777215, INFINITY));
+}
+
+TEST(InterpreterTest, Powers) {
+  const auto outputs = Compute("input X: f64[6]\ninput Y: f64[6]\noutput P[i: 6] = pow(X[i], Y[i])",
+                               {{2, -2, -2, NAN, 0, 1}, {10, 3, 0.5, 0, -1, NAN}});
+  EXPECT_THAT(outputs[0], ElementsAre(1024, -8, ::testing::IsNan(), 1, INFINITY, 1));
+}
+
 TEST(InterpreterTest, StoresRoundToTheType) {
   const auto outputs = Compute(
       "input A: f32[2]\noutput B[i: 2] = f16(A[i])\noutput C[i: 2] = bf16(A[i])\n"

@@ -176,7 +176,12 @@ TEST(ReferenceWorkloadTest, JumpsAgreeWithTheElements) {
       "output H[i: 7] = sum(j: 5) log(1.0625 - X[i, j] * X[i, j]) * sqrt(Z[i, j] * Z[i, j])\n"
       "output J[i: 7] = sum(j: 5) rsqrt(Z[i, j] * Z[i, j] + 1.0) / (Z[i, j] - 7.0)\n"
       "(V, P)[i: 7] = argmax(j: 5) (select(Z[i, j] < 2.25, 0, 1), index(j))\n"
-      "output K[i: 7] = P[i]\n");
+      "output K[i: 7] = P[i]\n"
+      "output L[i: 7, j: 5] = round(Z[i, j]) * 0.3 + floor(Z[i, j] * 2.0) - ceil(Z[i, j])\n"
+      "output M[i: 7] = sum(j: 5) trunc(Z[i, j] / 3.0) * X[i, j]\n"
+      "output N[i: 7, j: 5] = (I[i, j] << 3) + (i32(7) >> I[i, j]) + (I[i, j] >> 1)\n"
+      "output O[i: 7, j: 5] = pow(Z[i, j], 2.0) + pow(1.0 + X[i, j] * 0.3, Z[i, j])\n"
+      "output Q[i: 7, j: 5] = pow(round(Z[i, j]) + 9.0, 1.5 + floor(Z[i, j]))\n");
   ASSERT_TRUE(workload.ok()) << workload.status();
   EXPECT_TRUE(RoundsOnTheWay(*workload));
   Rng rng(3);

@@ -47,6 +47,9 @@ TEST(WorkloadTextTest, TrickyTextsRoundTrip) {
            "input A: f32[4]\noutput B[i: 4] = select(A[i] < 1.0 and (A[i] <= 2.0 or A[i] == 3.0), "
            "A[i], -1.5)",
            "input A: f32[4]\noutput B[i: 4] = select(not(A[i] < 1.0), 1e30, 1.5e-07)",
+           "input A: i32[4]\noutput B[i: 4] = (A[i] << 2) * 3 + (A[i] >> (A[i] << 1))",
+           "input A: u8[4]\noutput B[i: 4] = A[i] << 1 + A[i] >> 2 < A[i] and 1 == A[i] >> 3",
+           "input A: f32[4]\noutput B[i: 4] = pow(round(A[i]), 2.0) + floor(-ceil(trunc(A[i])))",
            // Numbers.
            "input A: f32[4]\noutput B[i: 4] = max(A[i], -inf) + min(A[i], inf) + 0.1 + 16777216.0",
            "input A: f64[4]\noutput B[i: 4] = A[i] * 0.1 + 123456789.125 + exp(f64(0.1))",
@@ -123,6 +126,17 @@ TEST(WorkloadTextTest, ErrorsNameTheLocation) {
       {"input A: f32[4]\noutput B[i: 4, i: 4] = 1.0\n", "3:16: axis i is declared twice"},
       {"input A: f32[4]\n+\n", "3:1: expected 'input', 'output' or a tensor's name, found '+'"},
       {"input A: f32[4]\noutput B[i: 4] = A[i] $ 2\n", "3:23: unexpected character '$'"},
+      // Operands.
+      {"input A: f32[4]\noutput B[i: 4] = A[i] << 2\n",
+       "3:23: '<<' takes an integer type, not f32"},
+      {"input A: bool[4]\noutput B[i: 4] = A[i] >> A[i]\n",
+       "3:23: '>>' takes an integer type, not bool"},
+      {"input A: i32[4]\noutput B[i: 4] = A[i] << i8(1)\n",
+       "3:23: operands have dtypes i32 and i8; cast one, as in f32(x)"},
+      {"input A: i32[4]\noutput B[i: 4] = round(A[i])\n",
+       "3:18: 'round' takes a float type, not i32"},
+      {"input A: f32[4]\noutput B[i: 4] = pow(A[i])\n",
+       "3:18: pow takes 2 operands, not 1, as in pow(x, y)"},
       // Extents and limits.
       {"input A: f32[0]\n", "2:14: extent 0 is not between 1 and 8589934592"},
       {"input A: f32[-4]\n", "2:14: extent -4 is not between 1 and 8589934592"},
