@@ -223,4 +223,21 @@ Value* Conversion::Divide(Value* a, Value* b, DType dtype) {
                          b_.CreateSelect(is_minus_one, b_.CreateNeg(a), quotient));
 }
 
+Value* Conversion::ShiftLeft(Value* a, Value* count) {
+  Value* inside = b_.CreateICmpULT(count, Int(a, a->getType()->getScalarSizeInBits()));
+  Value* shifted = b_.CreateShl(a, b_.CreateSelect(inside, count, Int(a, 0)));
+  return b_.CreateSelect(inside, shifted, Int(a, 0));
+}
+
+Value* Conversion::ShiftRight(Value* a, Value* count, DType dtype) {
+  const unsigned width = a->getType()->getScalarSizeInBits();
+  if (dtype != DType::kU8) {
+    return b_.CreateAShr(a,
+                         b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, count, Int(a, width - 1)));
+  }
+  Value* inside = b_.CreateICmpULT(count, Int(a, width));
+  Value* shifted = b_.CreateLShr(a, b_.CreateSelect(inside, count, Int(a, 0)));
+  return b_.CreateSelect(inside, shifted, Int(a, 0));
+}
+
 }  // namespace hone::codegen

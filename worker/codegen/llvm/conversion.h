@@ -35,6 +35,11 @@ class Conversion {
   // divide as floats, which is exact up to i32.
   llvm::Value* Divide(llvm::Value* a, llvm::Value* b, ir::DType dtype);
 
+  // Integer shifts by any count: a negative count, or one of the width or more, shifts every bit
+  // out.
+  llvm::Value* ShiftLeft(llvm::Value* a, llvm::Value* count);
+  llvm::Value* ShiftRight(llvm::Value* a, llvm::Value* count, ir::DType dtype);
+
  private:
   llvm::Value* FloatFromF16(llvm::Value* bits);
   llvm::Value* F16FromFloat(llvm::Value* value);

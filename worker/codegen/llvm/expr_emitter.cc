@@ -134,6 +134,20 @@ absl::StatusOr<Value*> ExprEmitter::EmitOp(Op op, DType operand, DType result, V
                                   builder.CreateNeg(a), a);
     case Op::kSqrt:
       return builder.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
+    case Op::kRound:
+      return builder.CreateUnaryIntrinsic(llvm::Intrinsic::rint, a);
+    case Op::kFloor:
+      return builder.CreateUnaryIntrinsic(llvm::Intrinsic::floor, a);
+    case Op::kCeil:
+      return builder.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, a);
+    case Op::kTrunc:
+      return builder.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, a);
+    case Op::kPow:
+      return Pow(math_, a, b);
+    case Op::kShiftLeft:
+      return f_.convert.ShiftLeft(a, b);
+    case Op::kShiftRight:
+      return f_.convert.ShiftRight(a, b, operand);
     case Op::kLess:
       return less(a, b);
     case Op::kLessEqual:

@@ -64,6 +64,22 @@ Value* Expm1OfReduced(MathBuilder& m, Value* r) {
   return m.Fma(m.Mul(r, r), q, r);
 }
 
+Value* ExpOfSum(MathBuilder& m, Value* high, Value* low) {
+  Value* bounded = m.AtLeast(m.AtMost(high, kExpHighF32, kExpHighF64), kExpLowF32, kExpLowF64);
+  Value* inside = m.ir().CreateFCmpOEQ(bounded, high);
+  low = m.ir().CreateSelect(inside, low, m.Number(high, 0));
+  const Reduced reduced = ReduceByLn2(m, bounded);
+  // The first difference is exact. The errors of the sums are added to the last term.
+  Value* difference = m.Fma(reduced.n, m.Number(high, -kLn2HighF32, -kLn2HighF64), bounded);
+  low = m.Fma(reduced.n, m.Number(high, -kLn2LowF32, -kLn2LowF64), low);
+  Value* r = m.Add(difference, low);
+  Value* one = m.Number(high, 1);
+  Value* sum = m.Add(one, r);
+  Value* lost = m.Add(m.Sub(r, m.Sub(sum, one)), m.Sub(low, m.Sub(r, difference)));
+  Value* tail = m.Fma(m.Mul(r, r), m.Polynomial(r, kExpm1F32, kExpm1F64), lost);
+  return TimesPowerOfTwo(m, m.Add(sum, tail), reduced);
+}
+
 Value* PowerOfTwo(MathBuilder& m, Value* bits) {
   const bool f64 = bits->getType()->getScalarSizeInBits() == 64;
   Value* shifted = m.ir().CreateShl(bits, llvm::ConstantInt::get(bits->getType(), f64 ? 52 : 23));

@@ -26,6 +26,9 @@ enum class Rounding { kFast, kOnce };
 llvm::Value* ExpOfReduced(MathBuilder& m, llvm::Value* r, Rounding rounding);
 llvm::Value* Expm1OfReduced(MathBuilder& m, llvm::Value* r);
 
+// e^(high + low) for any high part, with |low| < 2^-20 where the result is neither 0 nor ∞.
+llvm::Value* ExpOfSum(MathBuilder& m, llvm::Value* high, llvm::Value* low);
+
 // Returns 2^n. The low bits hold n + bias with the format's bias; the result is normal.
 llvm::Value* PowerOfTwo(MathBuilder& m, llvm::Value* bits);
 // Returns significand · 2^n, rounded once if the result is denormal. REQUIRES: `reduced` comes from

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the coefficients of exponential.cc, logarithm.cc, error_function.cc and
+"""Prints the coefficients of exponential.cc, logarithm.cc, power.cc, error_function.cc and
 normal_distribution.cc.
 
 Each is a minimax fit in the relative error of the function that it serves, by Remez' exchange algorithm on a grid of
@@ -82,6 +82,11 @@ def atanh_tail(z):
     return (log((1 + s) / (1 - s)) - 2 * s) / s**3 if z > mpf(10) ** -14 else mpf(2) / 3 + mpf(2) / 5 * z
 
 
+def atanh_rest(z):
+    """The series from its fourth term on."""
+    return sum(2 * z**n / (2 * n + 7) for n in range(40))
+
+
 def erf_near(u):
     return erf(sqrt(u)) / sqrt(u) - 1 if u > 0 else 2 / sqrt(pi) - 1
 
@@ -99,6 +104,7 @@ for name, degree, rounded, digits in (("kExpm1F32", 4, round_f32, 24), ("kExpm1F
     show(name, expm1_tail, lambda r: abs(r**2 / expm1(r)) if r != 0 else mpf(0), degree, -HALF_LN2, HALF_LN2, rounded, digits)
 show("kLogF32", log_tail, lambda f: abs(f**2 / log1p(f)) if f != 0 else mpf(0), 8, LOW, HIGH, round_f32, 24)
 show("kLogF64", atanh_tail, lambda z: z / 2, 6, mpf(0), ATANH_END, round_f64, 53)
+show("kRest", atanh_rest, lambda z: z**3 / 2, 6, mpf(0), ATANH_END, round_f64, 53)
 for format, near_degree, split, far_degree, end, rounded, digits in (
     ("F32", 5, mpf("0.85"), 6, mpf(4), round_f32, 24),
     ("F64", 11, mpf("0.9"), 20, mpf(6), round_f64, 53),

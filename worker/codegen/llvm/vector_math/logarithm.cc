@@ -1,4 +1,6 @@
-// log: x = 2^k · (1 + f) with √½ ≤ 1 + f < √2, log x = k·ln 2 + log(1 + f).
+// log x = k·ln 2 + log(1 + f).
+#include "worker/codegen/llvm/vector_math/logarithm.h"
+
 #include <limits>
 
 #include "worker/codegen/llvm/vector_math/vector_math.h"
@@ -9,9 +11,8 @@ using llvm::Value;
 
 namespace {
 
-// k·high is exact or enters by fma.
+// k·high enters by fma.
 constexpr double kLogOf2HighF32 = 0x1.62e43p-1, kLogOf2LowF32 = -0x1.05c61p-29;
-constexpr double kLogOf2HighF64 = 0x1.62e42fee00000p-1, kLogOf2LowF64 = 0x1.a39ef35793c76p-33;
 
 // (log(1 + f) − f) / f², weighted by f² / log(1 + f): 0.05 ulp.
 constexpr double kLogF32[] = {-0x1.fffff8p-2, 0x1.55555p-2,  -0x1.000426p-2,
@@ -44,8 +45,7 @@ Value* LogF64(MathBuilder& m, Value* f, Value* k) {
 
 }  // namespace
 
-Value* Log(MathBuilder& m, Value* x) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+PowerAndFraction SplitPowerOfTwo(MathBuilder& m, Value* x) {
   llvm::IRBuilder<>& b = m.ir();
   const bool f64 = MathBuilder::IsF64(x);
   const int digits = f64 ? 52 : 23;
@@ -66,8 +66,14 @@ Value* Log(MathBuilder& m, Value* x) {
       b.CreateOr(field, m.Bits(x, f64 ? 0x4330000000000000 : 0x4b000000)), x->getType());
   Value* offset = b.CreateSelect(small, m.Number(x, scale + static_cast<double>(bias) + digits),
                                  m.Number(x, scale + static_cast<double>(bias)));
-  Value* k = m.Sub(number, offset);
-  Value* result = f64 ? LogF64(m, f, k) : LogF32(m, f, k);
+  return {f, m.Sub(number, offset)};
+}
+
+Value* Log(MathBuilder& m, Value* x) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  llvm::IRBuilder<>& b = m.ir();
+  const auto [f, k] = SplitPowerOfTwo(m, x);
+  Value* result = MathBuilder::IsF64(x) ? LogF64(m, f, k) : LogF32(m, f, k);
   // ∞ and NaN return themselves; 0 and negative numbers have special results.
   result = b.CreateSelect(b.CreateFCmpOLT(x, m.Number(x, kInfinity)), result, x);
   Value* nonpositive = b.CreateSelect(b.CreateFCmpOEQ(x, m.Number(x, 0)), m.Number(x, -kInfinity),

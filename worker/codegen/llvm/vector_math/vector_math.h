@@ -20,6 +20,7 @@ namespace hone::codegen {
 //   normal_cdf 3.00 ≤ 3.5    2.91 ≤ 3.5    accurate in both tails
 //   sigmoid    1.46 ≤ 2      1.43 ≤ 2      accurate at both ends
 //   rsqrt      1.48 ≤ 1.5    1.50 ≤ 1.5    ±∞ for ±0
+//   pow        0.50 ≤ 0.502  0.75 ≤ 1      as in C for special values (power_test.cc)
 //
 // NaN gives NaN; infinities give the limits. tanh and erf keep the sign of −0. f32 exp takes 13
 // instructions per vector with AVX-512 and 18 with AVX2.
@@ -33,7 +34,7 @@ namespace hone::codegen {
 // chapter 10; Muller, Elementary Functions, 3rd ed.). fit_coefficients.py computes the
 // coefficients.
 //
-// Emits the function of an operation. Returns nullptr if the operation is not such a function.
+// Emits the function of a unary operation. Returns nullptr if the operation is not such a function.
 llvm::Value* EmitFunction(ir::Op op, MathBuilder& m, llvm::Value* x);
 
 llvm::Value* Exp(MathBuilder& m, llvm::Value* x);
@@ -43,6 +44,8 @@ llvm::Value* Erf(MathBuilder& m, llvm::Value* x);
 // The distribution function of the standard normal distribution, Φ(x) = erfc(−x/√2) / 2.
 llvm::Value* NormalCdf(MathBuilder& m, llvm::Value* x);
 llvm::Value* Sigmoid(MathBuilder& m, llvm::Value* x);
+// x to the power of y, as in C.
+llvm::Value* Pow(MathBuilder& m, llvm::Value* x, llvm::Value* y);
 
 // Divides a vector by a scalar. The result is rounded correctly (Markstein, 1990), except for an
 // error of 1 ulp if the quotient or the remainder is denormal (numerators below 2^-100 in f32) or
