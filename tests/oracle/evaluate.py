@@ -160,6 +160,9 @@ _OPERATIONS = {
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
     "/": lambda a, b: a / b,
+    "<<": Number.shifted_left,
+    ">>": Number.shifted_right,
+    "pow": Number.power,
     "min": Number.minimum,
     "max": Number.maximum,
     "neg": lambda a: -a,
@@ -174,3 +177,5 @@ _OPERATIONS = {
 }
 for _name in ("exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sigmoid", "normal_cdf"):
     _OPERATIONS[_name] = lambda a, name=_name: a.apply(name)
+for _name in ("round", "floor", "ceil", "trunc"):
+    _OPERATIONS[_name] = lambda a, name=_name: a.whole(name)

@@ -39,8 +39,12 @@ class EvaluateTest(unittest.TestCase):
     def test_operators_bind_as_the_grammar_says(self):
         out = _run("input A: i32[1]\n"
                    "output X[i: 1] = -A[i] * 2 - 3 * (A[i] + 1) / 2\n"
-                   "output B[i: 1] = not (A[i] < 4) or A[i] == 5 and A[i] <= 4",
+                   "output B[i: 1] = not (A[i] < 4) or A[i] == 5 and A[i] <= 4\n"
+                   "output S[i: 1] = A[i] + 1 << 2 >> 1 - 2 + A[i]\n"
+                   "output P[i: 1] = pow(floor(f32(A[i]) * 0.5), 3.0)",
                    A=np.array([5], np.int32))
+        self.assertEqual(out["S"].value.tolist(), [(5 + 1 << 2) >> 4])
+        self.assertEqual(out["P"].value.tolist(), [8])
         self.assertEqual(out["X"].value.tolist(), [-10 - 9])
         self.assertEqual(out["B"].value.tolist(), [True])
 

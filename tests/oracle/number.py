@@ -227,6 +227,50 @@ class Number:
         carried = np.where(self.error == 0, 0.0, np.where(np.isnan(carried), np.inf, carried))
         return self._rounded(value, carried, (self,), roundings=ELEMENTARY_ROUNDINGS)
 
+    @_quiet
+    def whole(self, name):
+        """Rounds to whole numbers, exactly. All roundings are monotone."""
+        function = _ROUNDINGS[name]
+        value = function(self.value)
+        ends = [function(self.value - self.error), function(self.value + self.error)]
+        error = np.maximum(np.abs(ends[0] - value), np.abs(ends[1] - value))
+        return self._like(value, np.where(self.error == 0, 0.0,
+                                          np.where(np.isnan(error), np.inf, error)))
+
+    @_quiet
+    def power(self, exponent):
+        """A power is monotone in the base where that keeps its sign, and in the exponent."""
+        value = np.power(self.value, exponent.value)
+        away = np.zeros(())
+        for base in (self.value - self.error, self.value + self.error):
+            for other in (exponent.value - exponent.error, exponent.value + exponent.error):
+                away = np.maximum(away, np.abs(np.power(base, other) - value))
+        positive = self.value > self.error
+        turns_at_zero = ((exponent.error == 0) & (exponent.value >= 1)
+                         & (exponent.value == np.rint(exponent.value)))
+        exact = (self.error == 0) & (exponent.error == 0)
+        away = np.where((positive | turns_at_zero) & ~np.isnan(away), away, np.inf)
+        power = self._rounded(value, np.where(exact, 0.0, away), (self, exponent),
+                              roundings=ELEMENTARY_ROUNDINGS)
+        return self._like(value, np.where(exact | np.isfinite(value), power.error, np.inf))
+
+    def _shifted(self, count, shift):
+        # A count may be negative or larger than the width.
+        inside = np.clip(count.value.astype(np.int64), 0, 63)
+        return self._like(shift(self.value.astype(np.int64), inside), self._either(count))
+
+    @_quiet
+    def shifted_left(self, count):
+        places = count.value.astype(np.int64)
+        return self._shifted(count, lambda value, inside: np.where(
+            (places < 0) | (places > 63), 0, value << inside).astype(self.value.dtype))
+
+    @_quiet
+    def shifted_right(self, count):
+        places = count.value.astype(np.int64)
+        return self._shifted(count, lambda value, inside: np.where(
+            places < 0, value >> 63, value >> inside).astype(self.value.dtype))
+
     # -- conditions -----------------------------------------------------------------------------
 
     def _condition(self, value, unsure):
@@ -364,6 +408,8 @@ _FUNCTIONS = {
     "normal_cdf": normal_cdf,
     "sigmoid": _sigmoid,
 }
+
+_ROUNDINGS = {"round": np.rint, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc}
 
 
 @_quiet

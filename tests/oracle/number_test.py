@@ -51,6 +51,34 @@ class BoundsTest(unittest.TestCase):
         self.assertEqual((a / b).value.tolist(), [3, -3, -3, 3, -2**31, 0, 2**31 - 1])
         self.assertEqual((a + b).value.tolist()[-1], -2**31)
 
+    def test_shifts_by_any_count(self):
+        a = Number("i8", np.array([3, -128, 100, 127, -5, 5, -1], np.int8))
+        n = Number("i8", np.array([6, 7, 0, 8, 100, -1, -128], np.int8))
+        self.assertEqual(a.shifted_left(n).value.tolist(), [-64, 0, 100, 0, 0, 0, 0])
+        self.assertEqual(a.shifted_right(n).value.tolist(), [0, -1, 100, 0, -1, 0, -1])
+        b = Number("u8", np.array([255, 255, 129], np.uint8))
+        n = Number("u8", np.array([1, 255, 7], np.uint8))
+        self.assertEqual(b.shifted_left(n).value.tolist(), [254, 0, 128])
+        self.assertEqual(b.shifted_right(n).value.tolist(), [127, 0, 1])
+        wide = Number("i64", np.array([-2**63, 5]))
+        n = Number("i64", np.array([63, 64]))
+        self.assertEqual(wide.shifted_right(n).value.tolist(), [-1, 0])
+        self.assertEqual(wide.shifted_left(n).value.tolist(), [0, 0])
+
+    def test_roundings_jump_where_an_error_reaches_a_tie(self):
+        x = Number("f32", np.array([2.5, 2.5, 2.4, -0.5]), np.array([0.0, 1e-6, 1e-6, 1e-6]))
+        rounded = x.whole("round")
+        self.assertEqual(rounded.value.tolist(), [2, 2, 2, 0])
+        self.assertEqual(rounded.error.tolist(), [0, 1, 0, 1])
+
+    def test_powers_of_inexact_bases(self):
+        x = Number("f64", np.array([0.0, -2.0, 4.0, 0.1]), np.array([0.25, 0.5, 0.5, 0.2]))
+        squares = x.power(Number.constant("f64", 2, 1))
+        self.assertTrue((squares.error >= [0.0625, 2.25, 4.25, 0.08]).all())
+        self.assertTrue((squares.error <= [0.0626, 2.26, 4.26, 0.09]).all())
+        roots = x.power(Number.constant("f64", 0.5, 1))
+        self.assertEqual(np.isinf(roots.error).tolist(), [True, True, False, True])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -29,7 +29,7 @@ def _session_options():
     return options
 
 
-def _node(op, arrays, outputs=1, **attributes):
+def run_node(op, arrays, outputs=1, **attributes):
     """Runs a single node."""
     names = [f"i{n}" for n in range(len(arrays))]
     results = [f"o{n}" for n in range(outputs)]
@@ -70,25 +70,25 @@ def _conv(op, dimensions):
         weight = np.ascontiguousarray(np.moveaxis(weight, (-1, -2), (0, 1)))
         options = {**_window(arguments, dimensions), "group": arguments.get("groups", 1),
                    "dilations": [arguments.get("dil", 1)] * len(dimensions)}
-        return [_last(_node(op, [_first(x), weight], **options)[0])]
+        return [_last(run_node(op, [_first(x), weight], **options)[0])]
 
     return run
 
 
 def _conv_nchw(arguments, x, weight):
-    return _node("Conv", [x, weight], **_window(arguments, "hw"),
-                 group=arguments.get("groups", 1), dilations=[arguments.get("dil", 1)] * 2)
+    return run_node("Conv", [x, weight], **_window(arguments, "hw"),
+                    group=arguments.get("groups", 1), dilations=[arguments.get("dil", 1)] * 2)
 
 
 def _depthwise(arguments, x, weight):
     weight = np.ascontiguousarray(np.moveaxis(weight, -1, 0)[:, None])
-    return [_last(_node("Conv", [_first(x), weight], **_window(arguments, "hw"),
-                        group=arguments["c"], dilations=[arguments.get("dil", 1)] * 2)[0])]
+    return [_last(run_node("Conv", [_first(x), weight], **_window(arguments, "hw"),
+                           group=arguments["c"], dilations=[arguments.get("dil", 1)] * 2)[0])]
 
 
 def _conv_transpose(arguments, x, weight):
     weight = np.ascontiguousarray(weight.transpose(2, 3, 0, 1))
-    return [_last(_node("ConvTranspose", [_first(x), weight], **_window(arguments, "hw"))[0])]
+    return [_last(run_node("ConvTranspose", [_first(x), weight], **_window(arguments, "hw"))[0])]
 
 
 def _pool(op, **more):
@@ -96,32 +96,32 @@ def _pool(op, **more):
         options = dict(more)
         if op == "AveragePool":
             options["count_include_pad"] = arguments.get("pad_counts", 1)
-        return [_last(_node(op, [_first(x)], **_window(arguments, "hw"), **options)[0])]
+        return [_last(run_node(op, [_first(x)], **_window(arguments, "hw"), **options)[0])]
 
     return run
 
 
 def _reduce(op):
     def run(arguments, x):
-        return _node(op, [x, np.array([arguments.get("axis", 1)])], keepdims=0)
+        return run_node(op, [x, np.array([arguments.get("axis", 1)])], keepdims=0)
 
     return run
 
 
 def _argmax(arguments, x):
     axis = arguments.get("axis", 1)
-    best = _node("ReduceMax", [x, np.array([axis])], keepdims=0)[0]
-    return [best, _node("ArgMax", [x], axis=axis, keepdims=0)[0].astype(np.int32)]
+    best = run_node("ReduceMax", [x, np.array([axis])], keepdims=0)[0]
+    return [best, run_node("ArgMax", [x], axis=axis, keepdims=0)[0].astype(np.int32)]
 
 
 def _simple(op, **attributes):
-    return lambda arguments, *arrays: _node(op, list(arrays), **attributes)
+    return lambda arguments, *arrays: run_node(op, list(arrays), **attributes)
 
 
 def _transpose_batch_matmul(arguments, a, b):
     a = np.ascontiguousarray(a.transpose(0, 2, 1, 3))
     b = np.ascontiguousarray(b.transpose(0, 2, 3, 1))
-    return _node("MatMul", [a, b])
+    return run_node("MatMul", [a, b])
 
 
 _NODES = {
@@ -141,7 +141,7 @@ _NODES = {
     "max_pool2d": _pool("MaxPool"),
     "avg_pool2d": _pool("AveragePool"),
     "global_avg_pool": lambda arguments, x: [
-        _node("GlobalAveragePool", [_first(x)])[0][:, :, 0, 0]],
+        run_node("GlobalAveragePool", [_first(x)])[0][:, :, 0, 0]],
     "softmax": _simple("Softmax", axis=-1),
     "layer_norm": _simple("LayerNormalization", axis=-1, epsilon=1e-5),
     "reduce_sum": _reduce("ReduceSum"),

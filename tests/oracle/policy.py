@@ -19,6 +19,11 @@ Most of them are documented for users in common/operator/README.md, "Special val
   integers                                 wrap at each operation; division truncates and gives 0 if
                                            the divisor is 0
   float to integer                         truncates and wraps; NaN and infinities give 0
+  shifts                                   of integers, modulo the width of the type; a count that is
+                                           negative or at least the width shifts every bit out: 0,
+                                           or -1 for a negative number to the right
+  round                                    of a tie: the even number, as in NumPy and ONNX Runtime
+  pow                                      as in C, NumPy and ONNX Runtime
   denormals                                are not flushed to zero
   f16 and bf16                             are computed in f32 and rounded when they are stored. In
                                            an operator with dtype or acc f16 or bf16, each

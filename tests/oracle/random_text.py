@@ -11,6 +11,7 @@ _INTEGER_CONSTANTS = {
     "i64": (-2, 3, 7, (1 << 53) + 1, -(1 << 53) - 1, (1 << 60) + 5, -(1 << 61) - 3),
 }
 _FUNCTIONS = ("tanh", "sigmoid", "erf", "normal_cdf", "exp", "sqrt", "log", "rsqrt")
+_ROUNDINGS = ("round", "floor", "ceil", "trunc")
 _FLOAT_CONSTANTS = ("0.5", "2.0", "1.25", "0.1", "(-3.0)", "(-0.7)")
 
 
@@ -118,7 +119,7 @@ class _Writer:
         if depth == 0 or self.rng.random() < 0.2:
             return self._leaf(dtype)
         value = lambda: self._value(dtype, depth - 1)
-        kind = self.rng.choice("+-*mMnas/f")
+        kind = self.rng.choice("+-*mMnas/ftp")
         if kind in "+-*":
             return f"({value()} {kind} {value()})"
         if kind in "mM":
@@ -129,14 +130,32 @@ class _Writer:
             return f"abs({value()})"
         if kind == "s":
             return f"select({self._condition(depth - 1)}, {value()}, {value()})"
+        if kind in "tp" and not dtypes.is_float(dtype):
+            return f"({value()} {'<<' if kind == 't' else '>>'} {self._count(dtype)})"
         if not dtypes.is_float(dtype):
             return f"({value()} / {self._leaf(dtype)})"
+        if kind == "t":
+            return f"{self.rng.choice(_ROUNDINGS)}({value()} * {dtype}(4.0))"
+        if kind == "p":
+            return self._power(dtype, value)
         if kind == "/":
             return f"({value()} / (abs({value()}) + 1.0))"
         function = self.rng.choice(_FUNCTIONS)
         if function in ("sqrt", "log", "rsqrt"):
             return f"{function}(abs({value()}) + 0.5)"
         return f"{function}({'tanh(' + value() + ')' if function == 'exp' else value()})"
+
+    def _count(self, dtype):
+        """The count of a shift, which may be out of range."""
+        if self.rng.random() < 0.4:
+            return self._leaf(dtype)
+        return f"{dtype}({self.rng.choice((0, 1, 2, 5, 7, 8, 40, 100))})"
+
+    def _power(self, dtype, value):
+        if self.rng.random() < 0.5:
+            return f"pow({value()}, {dtype}({self.rng.choice(('2.0', '3.0', '0.0', '1.0'))}))"
+        exponent = self.rng.choice((f"{dtype}(0.5)", f"{dtype}((-1.5))", f"tanh({value()})"))
+        return f"pow(abs({value()}) + 0.5, {exponent})"
 
     def _leaf(self, dtype):
         chance = self.rng.random()

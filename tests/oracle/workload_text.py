@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from dtypes import DTYPES, is_float
 
 _TOKEN = re.compile(r"(?P<number>\d[\w.]*(?:(?<=e)[+-]\d+)?)|(?P<name>[A-Za-z_][\w.]*)"
-                    r"|(?P<symbol><=|==|[\[\](),:=<+\-*/%])")
+                    r"|(?P<symbol><=|==|<<|>>|[\[\](),:=<+\-*/%])")
 _REDUCERS = ("sum", "prod", "min", "max", "argmax", "argmin", "online_softmax")
-_UNARY = ("abs", "exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sigmoid", "normal_cdf", "not")
-_PRECEDENCE = {"or": 1, "and": 2, "==": 3, "<": 4, "<=": 4, "+": 5, "-": 5, "*": 6, "/": 6}
+_UNARY = ("abs", "exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sigmoid", "normal_cdf", "not",
+          "round", "floor", "ceil", "trunc")
+_PRECEDENCE = {"or": 1, "and": 2, "==": 3, "<": 4, "<=": 4, "<<": 5, ">>": 5, "+": 6, "-": 6,
+               "*": 7, "/": 7}
 _CONDITIONS = ("or", "and", "==", "<", "<=", "not")
 
 
@@ -269,7 +271,7 @@ class _Reader:
         if name == "select":
             then, otherwise = self._unify(operands[1], operands[2])
             return Node("select", then.dtype, (operands[0], then, otherwise))
-        if name in ("min", "max"):
+        if name in ("min", "max", "pow"):
             a, b = self._unify(*operands)
             return Node(name, a.dtype, (a, b))
         if name not in _UNARY:

@@ -121,6 +121,28 @@ output C[i: {m}, j: {4*b}] = sum(k: {4*c}) i32(A[i, k]) * i32(B[k / 4, j, k % 4]
     R"(input A: bf16[{m}, {2*c}]
 input B: bf16[{c}, {16*b}, 2] constant
 output C[i: {m}, j: {16*b}] = sum(k: {2*c}) f32(A[i, k]) * f32(B[k / 2, j, k % 2]))",
+    // Quantization, powers and shifts.
+    R"(input A: f32[{m}, {k}]
+input B: f32[{k}, {n}]
+C[i: {m}, j: {n}] = sum(k: {k}) A[i, k] * B[k, j]
+Q[i: {m}, j: {n}] = u8(min(max(round(C[i, j] * 0.125) + 16.0, 0.0), 255.0))
+output D[i: {m}, j: {n}] = (f32(Q[i, j]) - floor(A[i, 0] * 0.5)) * pow(B[0, j], 2.0))",
+    R"(input A: f16[{m}, {n}]
+input B: bf16[{n}]
+C[i: {m}, j: {n}] = ceil(A[i, j] * 0.25) - trunc(f16(B[j]) * 0.5)
+output D[j: {n}, i: {m}] = f32(C[i, j]) + f32(pow(B[j], 3.0)))",
+    R"(input A: f64[{m}, {n}]
+R[i: {m}] = sum(j: {n}) round(A[i, j] * 0.5)
+output T[i: {m}, j: {n}] = floor(R[i] * 0.25) + trunc(A[i, j] * 0.75))",
+    R"(input A: i8[{m}, {k}]
+input B: i8[{k}, {n}]
+input N: i32[{n}]
+C[i: {m}, j: {n}] = sum(k: {k}) i32(A[i, k]) * i32(B[k, j])
+output D[i: {m}, j: {n}] = i8((C[i, j] << N[j]) + 2 >> 2) + (A[i, 0] << 5 >> A[i, 0]))",
+    R"(input A: u8[{m}, {n}]
+input N: i64[{n}]
+C[i: {m}, j: {n}] = A[i, j] << (A[i, 0] >> 1)
+output D[i: {m}] = sum(j: {n}) i64(C[i, j]) << N[j] >> 1)",
 };
 
 // For m, n, k, s, b, c.

@@ -14,8 +14,8 @@
 namespace hone::schedule {
 
 // A small random workload: a pattern (contractions, convolutions with stride and padding, fused
-// chains, row reductions, transposes, reshapes, windows, argmax, mixed precision, dot instructions)
-// and its extents.
+// chains, row reductions, transposes, reshapes, windows, argmax, mixed precision, dot instructions,
+// quantization, shifts) and its extents.
 struct RandomWorkload {
   static constexpr int kExtents = 6;
   int pattern = 0;

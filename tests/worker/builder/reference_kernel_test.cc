@@ -91,8 +91,21 @@ TEST_F(ReferenceKernelTest, EveryOperationOnEveryDType) {
                                        absl::StrCat(name, "(index(7 * i))")};
     if (ir::IsFloat(dtype)) {
       for (const absl::string_view function :
-           {"exp", "log", "sqrt", "rsqrt", "tanh", "erf", "normal_cdf", "sigmoid"}) {
+           {"exp", "log", "sqrt", "rsqrt", "tanh", "erf", "normal_cdf", "sigmoid", "round", "floor",
+            "ceil", "trunc"}) {
         values.push_back(absl::StrCat(function, "(A[i])"));
+      }
+      // Jumps next to whole numbers, and exponents that have errors.
+      for (const absl::string_view value :
+           {"pow(A[i], B[i])", "pow(abs(A[i]) * 0.3 + 0.5, B[i] * 0.7)", "pow(A[i] - B[i], 2.0)",
+            "round(A[i] * 0.5) * 0.3 + B[i]", "floor(A[i] * B[i]) / (ceil(B[i] * 0.3) + 0.5)",
+            "trunc(exp(B[i]))"}) {
+        values.emplace_back(value);
+      }
+    } else {
+      for (const absl::string_view value :
+           {"A[i] << B[i]", "A[i] >> B[i]", "(A[i] * B[i]) << 3 >> 2"}) {
+        values.emplace_back(value);
       }
     }
     ExpectAsInterpreted(Elementwise(dtype, values));

@@ -32,6 +32,8 @@ constexpr char kPrelude[] = R"(#include <math.h>
 static int64_t fdiv(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 static int64_t fmod_(int64_t a, int64_t b) { return a - b * fdiv(a, b); }
 static int64_t llabs_(int64_t x) { return x < 0 ? 0 - x : x; }
+static int64_t shl(int64_t a, uint64_t n) { return n > 63 ? 0 : (uint64_t)a << n; }
+static int64_t shr(int64_t a, uint64_t n) { return a >> (n > 63 ? 63 : n); }
 static double rsqrt(double x) { return 1 / sqrt(x); }
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double normal_cdf(double x) { return erfc(x * -M_SQRT1_2) / 2; }
@@ -158,6 +160,12 @@ class Printer {
         if (expr.dtype == DType::kU8) return operand(expr.a);
         return ir::IsFloat(expr.dtype) ? cast("fabs(", operand(expr.a), ")")
                                        : cast("llabs_(", operand(expr.a), ")");
+      case ir::Op::kRound:
+        return cast("rint(", operand(expr.a), ")");
+      case ir::Op::kShiftLeft:
+        return cast("shl(", operand(expr.a), ", ", operand(expr.b), ")");
+      case ir::Op::kShiftRight:
+        return cast("shr(", operand(expr.a), ", ", operand(expr.b), ")");
       case ir::Op::kNot:
         return absl::StrCat("!", operand(expr.a));
       case ir::Op::kSelect:
@@ -172,7 +180,10 @@ class Printer {
         break;
     }
     const ir::OpInfo& info = ir::InfoOf(expr.op);
-    if (!info.infix) return cast(info.name, "(", operand(expr.a), ")");
+    if (!info.infix) {
+      return cast(info.name, "(", operand(expr.a),
+                  expr.b == ir::kNoExpr ? "" : absl::StrCat(", ", operand(expr.b)), ")");
+    }
     return cast(operand(expr.a), " ",
                 expr.op == ir::Op::kAnd  ? "&&"
                 : expr.op == ir::Op::kOr ? "||"

@@ -227,6 +227,16 @@ TEST(DTypeTest, EveryOperationAgreesWithTheInterpreter) {
     output("logic", "A[i] < B[i] and not (B[i] < 3) or A[i] == B[i]");
     output("choice", "select(A[i] < B[i], B[i], A[i] - B[i])");
     output("count", "i32(A[i] < B[i]) + i32(index(i))");
+    if (ir::IsFloat(dtype)) {
+      for (const absl::string_view function : {"round", "floor", "ceil", "trunc"}) {
+        output(function, absl::StrCat(function, "(A[i])"));
+      }
+    } else {
+      output("shift_left", "A[i] << B[i]");
+      output("shift_right", "A[i] >> B[i]");
+      output("shift_constants", "(A[i] << 3) >> 5");
+      output("shift_out", "(A[i] >> 100) - (A[i] << 100)");
+    }
     ExpectAsInterpreted(text, blocks, inputs);
   }
 }
