@@ -254,6 +254,22 @@ l6, l7 = split(l5, 0, 2)
   EXPECT_THAT(text, Not(HasSubstr("else\n          for")));
 }
 
+// The same where the elements have a loop of their own, because their steps follow it.
+TEST(LowerTest, ElementsWithoutUpdatesAreNotInitialized) {
+  const std::string text = LowerTrace(R"(workload w
+input X: i32[9, 4]
+output Y[i: 9] = max(k: 4) X[i, k]
+trace 1
+b0 = block("Y")
+l0, l1 = loops(b0)
+l2 = fuse(l0, l1)
+l3, l4 = split(l2, 0, 8)
+l5, l6, l7 = split(l4, 0, 1, 4)
+)")
+                               .ToText();
+  EXPECT_THAT(text, HasSubstr("for i.k_1_0 in 2 to -2*i.k_0 + 9"));
+}
+
 // The guard never holds, so only the initialization is left, inside an unrolled loop too.
 TEST(LowerTest, ElementsOutsideOfTheDomainAreNotInitialized) {
   // The row and the column of a point come from one counter, of which the last values are unused.
