@@ -23,6 +23,7 @@
 // builds expressions from them. `Number` is double or a type with + - * / and the functions below.
 namespace hone::ir {
 
+inline bool IsZero(double a) { return a == 0; }
 inline double Absolute(double a) { return a < 0 ? -a : a; }
 // The absolute value; 0 of an infinity or NaN, which has no error.
 inline double SizeOf(double a) { return std::isfinite(a) ? Absolute(a) : 0; }
@@ -184,27 +185,28 @@ Number BoundByLeast(Op op, double unit, Number value, const Operands<Number>& of
 
 // Bound on the error of a power, in units of `unit`: of.a and of.b bound the errors of base and
 // exponent in these units, 0 if there are none. Infinite where the base may be 0 or change its
-// sign, unless the exponent is certainly a positive whole number, and where an exponent of a
-// negative base may be wrong.
+// sign, unless the exponent is certainly a positive whole number, and where the exponent of a base
+// that is not positive may be wrong.
 template <typename Number>
 Number ErrorOfPower(double unit, Number value, const Operands<Number>& of) {
-  const Number zero = ConstantLike(value, 0), infinite = Infinite(value);
-  const Number base = Absolute(of.a_value), exponent = of.b_value;
-  // How far the logarithms of the base and of the power may move.
-  const Number of_base = IfZero(of.a, zero, of.a / (base - unit * of.a));
-  const Number of_exponent =
-      IfZero(of.b, zero, of.b * (Absolute(Logarithm(base)) + unit * of_base));
-  const Number change = Absolute(exponent) * of_base + of_exponent;
-  const Number far = Absolute(value) * (change * Exponential(unit * change));
+  const Number zero = ConstantLike(value, 0), one = ConstantLike(value, 1);
+  const Number infinite = Infinite(value);
+  const Number base = Absolute(of.a_value), exponent = of.b_value, size = Absolute(exponent);
   // The steepest slope within the error of the base.
-  const Number near = exponent * of.a * Power(base + unit * of.a, exponent - 1.0);
-  const Number of_whole =
-      IfZero(exponent - Whole(Op::kRound, exponent),
-             IfLess(exponent, ConstantLike(value, 1), infinite, near), infinite);
-  return IfZero(
-      of.a + of.b, zero,
-      IfLess(2 * unit * of.a, base, IfLess(of.a_value, zero, IfZero(of.b, far, infinite), far),
-             IfZero(of.b, of_whole, infinite)));
+  const Number lowest = IfLess(Absolute(exponent - 0.5), one - 0.5, -1 * one, one);
+  const Number steepest = IfLess(exponent, zero, -1 * one, lowest);
+  const Number slope = Power(Absolute(base + steepest * (unit * of.a)), exponent - 1.0);
+  const Number is_natural = IfLess(exponent, zero, infinite,
+                                   IfZero(exponent - Whole(Op::kRound, exponent), zero, infinite));
+  const Number of_base =
+      IfZero(of.a, zero, size * (of.a * slope) + IfLess(unit * of.a, base, zero, is_natural));
+  if (IsZero(of.b)) return of_base;
+  // How far the logarithms of base and power may move.
+  const Number moved = of.a / (base - unit * of.a);
+  const Number change = size * moved + of.b * (Absolute(Logarithm(base)) + unit * moved);
+  const Number of_both = IfLess(unit * of.a, of.a_value,
+                                Absolute(value) * (change * Exponential(unit * change)), infinite);
+  return IfZero(of.b, of_base, of_both);
 }
 
 // The operands of a power, with errors of 0 for those that have none.

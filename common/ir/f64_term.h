@@ -32,6 +32,11 @@ inline F64Term operator*(double a, F64Term b) { return Constant(b, a) * b; }
 inline F64Term operator*(F64Term a, double b) { return a * Constant(a, b); }
 inline F64Term operator/(F64Term a, F64Term b) { return Binary(Op::kDiv, a, b); }
 
+// Whether it is the constant 0.
+inline bool IsZero(F64Term a) {
+  const Expr& expr = (*a.pool)[a.id];
+  return expr.op == Op::kConst && expr.value == 0;
+}
 inline F64Term Larger(F64Term a, F64Term b) { return Binary(Op::kMax, a, b); }
 inline F64Term Smaller(F64Term a, F64Term b) { return Binary(Op::kMin, a, b); }
 inline F64Term Absolute(F64Term a) { return Unary(Op::kAbs, a); }

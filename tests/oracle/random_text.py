@@ -154,7 +154,8 @@ class _Writer:
     def _power(self, dtype, value):
         if self.rng.random() < 0.5:
             return f"pow({value()}, {dtype}({self.rng.choice(('2.0', '3.0', '0.0', '1.0'))}))"
-        exponent = self.rng.choice((f"{dtype}(0.5)", f"{dtype}((-1.5))", f"tanh({value()})"))
+        exponent = self.rng.choice(("(0.5)", "((-1.5))", ""))
+        exponent = dtype + exponent if exponent else f"tanh({value()})"
         return f"pow(abs({value()}) + 0.5, {exponent})"
 
     def _leaf(self, dtype):
