@@ -181,7 +181,8 @@ void AddRun(Command& app, Globals& globals) {
            "faster one. \"hone best\" does not return it, because it is not tuned.\n\n"
            "Files must have .npy version 1 or 2, be little-endian and in C order, and have the "
            "workload's shapes and types: f2 f4 f8 i1 u1 i4 i8 b1. bf16 is read as its bits, u2 or "
-           "V2, and written as u2 (in NumPy: a.view(ml_dtypes.bfloat16)).\n\n"
+           "V2, and written as u2 (in NumPy: a.view(ml_dtypes.bfloat16)); f8e4m3 and f8e5m2 are u1 "
+           "or V1, written as u1 (a.view(ml_dtypes.float8_e4m3fn), ml_dtypes.float8_e5m2).\n\n"
            "Examples:\n"
            "  hone run matmul m=512 n=512 k=512 --in A.npy --in B.npy --out C.npy\n"
            "  hone run mine.hone --in A.npy --out C.npy --out D.npy --json",

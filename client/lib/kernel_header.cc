@@ -21,6 +21,10 @@ std::string CType(ir::DType dtype) {
       return "uint16_t /* IEEE half */";
     case ir::DType::kBF16:
       return "uint16_t /* bfloat16 */";
+    case ir::DType::kF8E4M3:
+      return "uint8_t /* OCP FP8 E4M3 */";
+    case ir::DType::kF8E5M2:
+      return "uint8_t /* OCP FP8 E5M2 */";
     case ir::DType::kF32:
       return "float";
     case ir::DType::kF64:

@@ -140,6 +140,8 @@ absl::string_view NpyType(ir::DType dtype) {
     case ir::DType::kI8:
       return "i1";
     case ir::DType::kU8:
+    case ir::DType::kF8E4M3:
+    case ir::DType::kF8E5M2:
       return "u1";
     case ir::DType::kI32:
       return "i4";
@@ -149,6 +151,13 @@ absl::string_view NpyType(ir::DType dtype) {
       return "b1";
   }
   return "";
+}
+
+// The name of the raw bytes of a type that NumPy does not have, as which ml_dtypes saves it; empty
+// for other types.
+std::string RawType(ir::DType dtype) {
+  const bool unknown = ir::AccumulatorOf(dtype) != dtype && dtype != ir::DType::kF16;
+  return unknown ? absl::StrCat("V", ir::DTypeBytes(dtype)) : "";
 }
 
 std::string ShapeText(absl::Span<const int64_t> shape) {
@@ -210,15 +219,14 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes) {
 }
 
 absl::Status CheckNpy(const NpyArray& array, ir::DType dtype, const ir::Shape& shape) {
-  const bool bits = dtype == ir::DType::kBF16 && array.type == "V2";
-  if ((array.type == NpyType(dtype) || bits) &&
+  const std::string raw = RawType(dtype);
+  if ((array.type == NpyType(dtype) || array.type == raw) &&
       std::equal(shape.begin(), shape.end(), array.shape.begin(), array.shape.end())) {
     return absl::OkStatus();
   }
-  const absl::string_view also = dtype == ir::DType::kBF16 ? " or V2" : "";
   return absl::InvalidArgumentError(absl::StrCat("it is ", array.type, ShapeText(array.shape),
-                                                 ", expected ", NpyType(dtype), also,
-                                                 ShapeText(shape)));
+                                                 ", expected ", NpyType(dtype),
+                                                 raw.empty() ? "" : " or ", raw, ShapeText(shape)));
 }
 
 absl::Status CheckBelow(const NpyArray& array, ir::DType dtype, int64_t bound) {

@@ -25,8 +25,9 @@ struct NpyArray {
 // reason and, if there is one, a remedy.
 absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes);
 
-// Checks that an array has the type and shape of a tensor. NumPy has no bf16; it is stored as its
-// 16 bits, as "u2" or "V2". InvalidArgument: they differ; the message names both types and shapes.
+// Checks that an array has the type and shape of a tensor. NumPy has no bf16, f8e4m3 and f8e5m2;
+// they are stored as their bits, as "u2" or "V2" and as "u1" or "V1". InvalidArgument: they differ;
+// the message names both types and shapes.
 absl::Status CheckNpy(const NpyArray& array, ir::DType dtype, const ir::Shape& shape);
 
 // Checks that every element of an integer array is at least 0 and less than `bound`.
@@ -34,7 +35,7 @@ absl::Status CheckNpy(const NpyArray& array, ir::DType dtype, const ir::Shape& s
 absl::Status CheckBelow(const NpyArray& array, ir::DType dtype, int64_t bound);
 
 // The header of a file of version 1, padded to a multiple of 64 bytes. The elements follow it. bf16
-// is written as "u2".
+// is written as "u2", f8e4m3 and f8e5m2 as "u1".
 std::string NpyHeader(ir::DType dtype, const ir::Shape& shape);
 
 }  // namespace hone::client

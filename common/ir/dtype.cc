@@ -14,19 +14,24 @@ struct DTypeInfo {
   bool is_float;
 };
 constexpr DTypeInfo kInfo[] = {
-    {"f16", 2, true}, {"bf16", 2, true}, {"f32", 4, true},  {"f64", 8, true},   {"i8", 1, false},
-    {"u8", 1, false}, {"i32", 4, false}, {"i64", 8, false}, {"bool", 1, false},
+    {"f16", 2, true},   {"bf16", 2, true},   {"f32", 4, true},    {"f64", 8, true},
+    {"i8", 1, false},   {"u8", 1, false},    {"i32", 4, false},   {"i64", 8, false},
+    {"bool", 1, false}, {"f8e4m3", 1, true}, {"f8e5m2", 1, true},
 };
 
+constexpr double kLargestE4M3 = 448, kLargestE5M2 = 57344;
+
 // Rounds to a binary format with `digits` significant bits (including the hidden one) and
-// `min_exponent` as the exponent of its smallest normal number.
-double RoundSignificand(double value, int digits, int min_exponent, double max_finite) {
+// `min_exponent` as the exponent of its smallest normal number. Finite values beyond `max_finite`
+// become `overflow`.
+double RoundSignificand(double value, int digits, int min_exponent, double max_finite,
+                        double overflow = INFINITY) {
   if (!std::isfinite(value) || value == 0) return value;
   int exponent;
   std::frexp(value, &exponent);  // value = f·2^exponent, ½ ≤ |f| < 1
   const int ulp = std::max(exponent, min_exponent) - digits;
   const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -ulp)), ulp);
-  return std::abs(rounded) > max_finite ? std::copysign(INFINITY, value) : rounded;
+  return std::abs(rounded) > max_finite ? std::copysign(overflow, value) : rounded;
 }
 
 }  // namespace
@@ -52,13 +57,20 @@ double RoundTo(DType dtype, double value) {
       return RoundSignificand(value, 8, -125, 0x1.fep127);
     case DType::kF32:
       return static_cast<float>(value);
+    case DType::kF8E4M3:
+      if (std::isinf(value)) return std::copysign(kLargestE4M3, value);
+      return RoundSignificand(value, 4, -5, kLargestE4M3, kLargestE4M3);
+    case DType::kF8E5M2:
+      return RoundSignificand(value, 3, -13, kLargestE5M2, kLargestE5M2);
     default:
       return value;
   }
 }
 
+bool Saturates(DType dtype) { return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2; }
+
 DType AccumulatorOf(DType dtype) {
-  return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
+  return IsFloat(dtype) && DTypeBytes(dtype) < DTypeBytes(DType::kF32) ? DType::kF32 : dtype;
 }
 
 }  // namespace hone::ir

@@ -8,8 +8,22 @@
 
 namespace hone::ir {
 
-// Scalar types. Index arithmetic is always 64-bit and has no DType.
-enum class DType : uint8_t { kF16, kBF16, kF32, kF64, kI8, kU8, kI32, kI64, kBool };
+// Scalar types. Index arithmetic is always 64-bit and has no DType. Digests contain these numbers:
+// append new types at the end. f8e4m3 and f8e5m2 are the formats E4M3 and E5M2 of the OCP 8-bit
+// Floating Point Specification: the first has no infinities (in other systems, E4M3FN).
+enum class DType : uint8_t {
+  kF16,
+  kBF16,
+  kF32,
+  kF64,
+  kI8,
+  kU8,
+  kI32,
+  kI64,
+  kBool,
+  kF8E4M3,
+  kF8E5M2,
+};
 
 // "f32", …
 absl::string_view DTypeName(DType dtype);
@@ -18,10 +32,14 @@ absl::StatusOr<DType> DTypeFromName(absl::string_view name);
 // Size in memory in bytes; bool takes one.
 int DTypeBytes(DType dtype);
 bool IsFloat(DType dtype);
-// Rounds to the nearest value of a float type, ties to even. REQUIRES: IsFloat(dtype).
+// Rounds to the nearest value of a float type, ties to even. Finite values beyond the largest one
+// become infinite, or the largest one in the 8-bit formats, which saturate. f8e4m3 makes infinities
+// the largest value, too. A value of the type is not changed. REQUIRES: IsFloat(dtype).
 double RoundTo(DType dtype, double value);
-// The type used to accumulate sums and products: f32 for f16 and bf16, where rounding at every step
-// would lose most of a long sum; otherwise the type itself.
+// Whether RoundTo() never makes a finite value infinite, as in the 8-bit floats.
+bool Saturates(DType dtype);
+// The type used to accumulate sums and products: f32 for f16, bf16 and the 8-bit floats, where
+// rounding at every step would lose most of a long sum; otherwise the type itself.
 DType AccumulatorOf(DType dtype);
 
 }  // namespace hone::ir

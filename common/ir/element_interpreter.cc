@@ -88,7 +88,9 @@ class ElementMachine {
     std::vector<Scalar> value(components), next(components), combined(components);
     Tuple result(components);
     for (size_t c = 0; c < components; ++c) {
-      value[c] = ReducerIdentity(stage.reducer, static_cast<int>(c), dtype(c));
+      // Floats are not rounded here, and neither is the neutral element.
+      const DType unrounded = IsFloat(dtype(c)) ? DType::kF64 : dtype(c);
+      value[c] = ReducerIdentity(stage.reducer, static_cast<int>(c), unrounded);
       result[c].magnitude = stage.reducer == Reducer::kProd ? 1 : 0;
     }
     ForEachPoint(stage, vars, [&](const Tuple& point) {

@@ -24,6 +24,10 @@ double UnitRoundoff(DType dtype) {
       return 0x1p-24;
     case DType::kF64:
       return 0x1p-53;
+    case DType::kF8E4M3:
+      return 0x1p-4;
+    case DType::kF8E5M2:
+      return 0x1p-3;
     default:
       return 0;
   }
@@ -48,8 +52,7 @@ double MostInteger(DType dtype) {
 }
 
 bool IsWidening(DType from, DType to) {
-  if (!IsFloat(from) || !IsFloat(to)) return false;
-  return from == to || to == DType::kF64 || (to == DType::kF32 && from != DType::kF64);
+  return IsFloat(from) && IsFloat(to) && (from == to || DTypeBytes(from) < DTypeBytes(to));
 }
 
 bool IsComparison(Op op) { return op >= Op::kLess && op <= Op::kEqual; }

@@ -36,7 +36,7 @@ template <typename T>
 constexpr std::pair<Scalar, Scalar> kRangeOf = {std::numeric_limits<T>::min(),
                                                 std::numeric_limits<T>::max()};
 
-// The smallest and the largest value of a dtype, including infinities.
+// The smallest and the largest value of a dtype, including its infinities.
 std::pair<Scalar, Scalar> RangeOf(DType dtype) {
   switch (dtype) {
     case DType::kI8:
@@ -53,7 +53,7 @@ std::pair<Scalar, Scalar> RangeOf(DType dtype) {
       break;
   }
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  return {-kInfinity, kInfinity};
+  return {CastTo(dtype, -kInfinity), CastTo(dtype, kInfinity)};
 }
 
 Scalar LowestOf(DType dtype) { return RangeOf(dtype).first; }

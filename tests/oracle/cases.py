@@ -12,7 +12,8 @@ _SOURCES = {".op": "operator", ".hone": "workload", ".trace": "trace"}
 _DIRECTIVE = re.compile(r"^# oracle:(.*)$", re.M)
 
 _SAME_TYPES = ("f32",) * 6 + ("f64", "f16", "bf16")
-_FLOAT_TYPES = (*_SAME_TYPES, "f16 acc=f32", "bf16 acc=f32", "f32 acc=f64", "i8 acc=f32")
+_FLOAT_TYPES = (*_SAME_TYPES, "f16 acc=f32", "bf16 acc=f32", "f32 acc=f64", "i8 acc=f32",
+                "f8e4m3 acc=f32", "f8e5m2 acc=f32")
 _NUMBER_TYPES = (*_FLOAT_TYPES, "i8", "u8", "i32", "i64", "i8 acc=i32", "u8 acc=i64")
 
 

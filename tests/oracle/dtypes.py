@@ -1,6 +1,6 @@
 """The scalar types of workloads: their layout in memory, rounding and wrapping.
 
-Written without ml_dtypes, so that the rounding of bf16 is the oracle's own.
+Written without ml_dtypes, so that the rounding of bf16 and of the 8-bit floats is the oracle's own.
 """
 from dataclasses import dataclass
 
@@ -30,12 +30,19 @@ DTYPES = {
         DType("i32", 4, np.int32, "int"),
         DType("i64", 8, np.int64, "int"),
         DType("bool", 1, np.uint8, "bool"),
+        DType("f8e4m3", 1, np.uint8, "float", 4, 448.0, 2.0**-9),
+        DType("f8e5m2", 1, np.uint8, "float", 3, 57344.0, 2.0**-16),
     )
 }
 
 
 def is_float(name):
     return DTYPES[name].kind == "float"
+
+
+def is_short(name):
+    """Whether it is a float that is computed in a longer type."""
+    return is_float(name) and DTYPES[name].bytes < 4
 
 
 def arithmetic(name):
@@ -64,11 +71,47 @@ def _round_to_bf16_bits(values):
     return rounded.astype(np.uint16)
 
 
+def _float8_values():
+    """The 256 numbers of each 8-bit format, by their bits."""
+    tables = {}
+    for name, fraction_bits, bias in (("f8e4m3", 3, 7), ("f8e5m2", 2, 15)):
+        code = np.arange(128)
+        exponent, fraction = code >> fraction_bits, code % (1 << fraction_bits)
+        significand = (fraction + ((exponent > 0) << fraction_bits)).astype(np.float64)
+        values = significand * 2.0 ** (np.maximum(exponent, 1) - bias - fraction_bits)
+        if name == "f8e4m3":
+            values[127] = np.nan
+        else:
+            values[124], values[125:] = np.inf, np.nan
+        tables[name] = np.concatenate([values, -values])
+    return tables
+
+
+_FLOAT8 = _float8_values()
+
+
+def _round_to_float8_bits(name, values):
+    """The bits of the nearest number, ties to even. What is too large becomes the largest one."""
+    finite = _FLOAT8[name][:128][_FLOAT8[name][:128] <= DTYPES[name].largest]
+    size = np.abs(np.where(np.isnan(values), 0.0, values))
+    above = np.minimum(np.searchsorted(finite, size), len(finite) - 1)
+    below = np.maximum(above - 1, 0)
+    to_above, to_below = np.abs(finite[above] - size), np.abs(size - finite[below])
+    even = np.where(above % 2 == 0, above, below)
+    bits = np.where(to_above < to_below, above, np.where(to_above > to_below, below, even))
+    if name == "f8e5m2":
+        bits = np.where(np.isinf(values), 124, bits)
+    bits = np.where(np.isnan(values), 127, bits)
+    return (bits + 128 * np.signbit(values)).astype(np.uint8)
+
+
 def to_memory(name, values):
     """The bytes of an array of numbers (f64, int64 or bool) as in a kernel's buffer."""
     dtype = DTYPES[name]
     if name == "bf16":
         return _round_to_bf16_bits(np.asarray(values, np.float64))
+    if name in _FLOAT8:
+        return _round_to_float8_bits(name, np.asarray(values, np.float64))
     with np.errstate(over="ignore", invalid="ignore"):
         return np.ascontiguousarray(values).astype(dtype.memory)
 
@@ -77,6 +120,8 @@ def from_memory(name, array):
     """Converts floats to f64, and keeps integers and bool in their types. Exact."""
     if name == "bf16":
         array = (array.astype(np.uint32) << 16).view(np.float32)
+    if name in _FLOAT8:
+        return _FLOAT8[name][array]
     if is_float(name):
         with np.errstate(invalid="ignore"):  # a signaling NaN
             return array.astype(np.float64)
@@ -84,7 +129,7 @@ def from_memory(name, array):
 
 
 def round_to(name, values):
-    """The nearest float of a type, as f64; infinite beyond the largest float."""
+    """The nearest float of a type, as f64; beyond the largest float, infinite or the largest."""
     if name == "f64":
         return np.asarray(values, np.float64)
     return from_memory(name, to_memory(name, np.asarray(values, np.float64)))

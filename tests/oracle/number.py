@@ -8,8 +8,8 @@ of rounding analysis (Higham, Accuracy and Stability of Numerical Algorithms):
   a sum            the terms' errors, and c * u * sqrt(K) * sum |t|; 0 if all partial sums are exact
   a store          a rounding to the type, which is optional because the stage may be inlined
 
-f16 and bf16 are computed in f32 and rounded when they are stored; their sums are f32 sums. If a
-bound is infinite, any answer is correct (e.g. for a comparison of nearly equal numbers).
+Floats shorter than f32 are computed in f32 and rounded when they are stored; their sums are f32 sums.
+If a bound is infinite, any answer is correct (e.g. for a comparison of nearly equal numbers).
 """
 import math
 
@@ -115,7 +115,7 @@ class Number:
     @_quiet
     def stored(self):
         """The result of a stage: rounded to the type, or unrounded if the stage is inlined."""
-        if not self.is_float or self.dtype in ("f32", "f64"):
+        if not dtypes.is_short(self.dtype):
             return self
         low = dtypes.round_to(self.dtype, self.value - self.error)
         high = dtypes.round_to(self.dtype, self.value + self.error)

@@ -441,5 +441,5 @@ def define(text, inputs):
     converted = {}
     for key, number in inputs.items():
         converted[key] = number.cast(acc)
-        converted[key].each_rounds = acc in ("f16", "bf16")
+        converted[key].each_rounds = dtypes.is_short(acc)
     return operator.define(arguments, converted)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -59,7 +60,9 @@ Scan ScanF32(const float* data, const double* values, const double* magnitudes, 
   return scan;
 }
 
-double SmallestNormal(ir::DType dtype) {
+// The error that is allowed even at 0: the smallest normal number, or only what rounding to a
+// denormal may change if the smallest normal number is large.
+double ErrorAtZero(ir::DType dtype) {
   switch (dtype) {
     case ir::DType::kF16:
       return 0x1p-14;
@@ -68,9 +71,20 @@ double SmallestNormal(ir::DType dtype) {
       return 0x1p-126;
     case ir::DType::kF64:
       return 0x1p-1022;
+    case ir::DType::kF8E4M3:
+      return 0x1p-10;
+    case ir::DType::kF8E5M2:
+      return 0x1p-17;
     default:
       return 0;
   }
+}
+
+// The expected element within the range of a dtype that saturates. The reference is in f64.
+ir::Scalar WithinRange(ir::DType dtype, ir::Scalar expected) {
+  if (!ir::Saturates(dtype)) return expected;
+  const double largest = ir::RoundTo(dtype, std::numeric_limits<double>::max());
+  return std::fabs(expected.real()) > largest ? ir::CastTo(dtype, expected) : expected;
 }
 
 // The allowed error of each element.
@@ -81,10 +95,11 @@ class Bounds {
       : expected_(expected),
         by_magnitude_(ir::IsFloat(spec.dtype) ? signature.relative_error + tolerance : 0),
         by_value_(ir::UnitRoundoff(spec.dtype)),
-        tiny_(SmallestNormal(spec.dtype)) {}
+        tiny_(ErrorAtZero(spec.dtype)),
+        dtype_(spec.dtype) {}
 
   double Of(int64_t i) const {
-    const double value = std::fabs(expected_.Value(i).real());
+    const double value = std::fabs(WithinRange(dtype_, expected_.Value(i)).real());
     return (by_magnitude_ == 0 ? 0 : by_magnitude_ * expected_.magnitudes[i]) +
            expected_.Rounding(i) + (std::isinf(value) ? 0 : by_value_ * value) + tiny_;
   }
@@ -97,6 +112,7 @@ class Bounds {
  private:
   const Expected& expected_;
   double by_magnitude_, by_value_, tiny_;
+  ir::DType dtype_;
 };
 
 // |a − b|, exact up to the rounding of the result.
@@ -109,6 +125,12 @@ double Distance(ir::Scalar a, ir::Scalar b) {
 // Returns the error of one element divided by its bound; infinity if the error is not finite, for
 // example NaN.
 double ErrorRatio(ir::DType dtype, ir::Scalar got, ir::Scalar expected, double allowed) {
+  // Overflow is right where the bound, like the reference, leaves the range of the dtype. Types
+  // that saturate are computed in f32 and keep its infinities.
+  const ir::DType computed = ir::Saturates(dtype) ? ir::AccumulatorOf(dtype) : dtype;
+  const double beyond = expected.real() + std::copysign(allowed, got.real());
+  const bool overflows = std::isinf(got.real()) && ir::RoundTo(computed, beyond) == got.real();
+  expected = WithinRange(dtype, expected);
   const double wanted = expected.real(), found = got.real();
   if (!std::isfinite(wanted)) {
     const bool same = std::isnan(wanted) ? std::isnan(found) : found == wanted;
@@ -118,9 +140,6 @@ double ErrorRatio(ir::DType dtype, ir::Scalar got, ir::Scalar expected, double a
   if (!std::isfinite(allowed)) return 0;
   const double error = Distance(got, expected);
   if (error == 0) return 0;
-  // Overflow is right where the bound, like the reference, leaves the dtype's range.
-  const bool overflows =
-      std::isinf(found) && ir::RoundTo(dtype, wanted + std::copysign(allowed, found)) == found;
   if (overflows) return 0;
   const double ratio = error / allowed;
   return std::isnan(ratio) ? INFINITY : ratio;

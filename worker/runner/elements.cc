@@ -44,6 +44,19 @@ uint16_t DoubleToHalf(double value) {
   return static_cast<uint16_t>(sign | (exponent + 14) << 10 | significand);
 }
 
+// As a half with one more bit in the exponent, the number is too small by a factor of 2^8.
+double E4M3ToDouble(uint8_t bits) {
+  if ((bits & 0x7f) == 0x7f) return NAN;
+  return 0x1p8 * HalfToDouble(static_cast<uint16_t>((bits & 0x80) << 8 | (bits & 0x7f) << 7));
+}
+
+// REQUIRES: f8e4m3 can represent `value`.
+uint8_t DoubleToE4M3(double value) {
+  if (std::isnan(value)) return 0x7f;
+  const uint16_t half = DoubleToHalf(value * 0x1p-8);
+  return static_cast<uint8_t>((half >> 8 & 0x80) | (half >> 7 & 0x7f));
+}
+
 template <typename T, typename Value>
 void Fill(void* data, int64_t elements, Rng rng, const Value& value) {
   T* const typed = static_cast<T*>(data);
@@ -62,6 +75,10 @@ ir::Scalar ReadElement(ir::DType dtype, const void* data, int64_t index) {
       return HalfToDouble(Load<uint16_t>(data, index));
     case ir::DType::kBF16:
       return std::bit_cast<float>(static_cast<uint32_t>(Load<uint16_t>(data, index)) << 16);
+    case ir::DType::kF8E4M3:
+      return E4M3ToDouble(Load<uint8_t>(data, index));
+    case ir::DType::kF8E5M2:  // the upper byte of a half
+      return HalfToDouble(static_cast<uint16_t>(Load<uint8_t>(data, index) << 8));
     case ir::DType::kF32:
       return Load<float>(data, index);
     case ir::DType::kF64:
@@ -88,6 +105,10 @@ void WriteElement(ir::DType dtype, void* data, int64_t index, ir::Scalar value) 
       return Store(
           data, index,
           static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(value.real())) >> 16));
+    case ir::DType::kF8E4M3:
+      return Store(data, index, DoubleToE4M3(value.real()));
+    case ir::DType::kF8E5M2:
+      return Store(data, index, static_cast<uint8_t>(DoubleToHalf(value.real()) >> 8));
     case ir::DType::kF32:
       return Store(data, index, static_cast<float>(value.real()));
     case ir::DType::kF64:

@@ -53,7 +53,7 @@ TEST(Npy, AcceptsHeaderVariants) {
 }
 
 TEST(Npy, WrittenHeadersRoundTrip) {
-  for (int d = 0; d <= static_cast<int>(ir::DType::kBool); ++d) {
+  for (int d = 0; d <= static_cast<int>(ir::DType::kF8E5M2); ++d) {
     const auto dtype = static_cast<ir::DType>(d);
     for (const ir::Shape& shape : {ir::Shape{}, ir::Shape{7}, ir::Shape{2, 3, 4}}) {
       const std::string header = NpyHeader(dtype, shape);
@@ -95,6 +95,15 @@ TEST(Npy, RejectsMismatchedTypesAndShapes) {
     EXPECT_TRUE(CheckNpy(half, ir::DType::kBF16, {2, 3}).ok());
     EXPECT_FALSE(CheckNpy(half, ir::DType::kF16, {2, 3}).ok());
   }
+  NpyArray byte = array;
+  for (const char* type : {"u1", "V1"}) {
+    byte.type = type;
+    EXPECT_TRUE(CheckNpy(byte, ir::DType::kF8E4M3, {2, 3}).ok());
+    EXPECT_TRUE(CheckNpy(byte, ir::DType::kF8E5M2, {2, 3}).ok());
+    EXPECT_FALSE(CheckNpy(byte, ir::DType::kI8, {2, 3}).ok());
+  }
+  EXPECT_THAT(CheckNpy(array, ir::DType::kF8E4M3, {2, 3}).message(),
+              HasSubstr("expected u1 or V1(2, 3)"));
 }
 
 TEST(Npy, ErrorsNameTheCause) {

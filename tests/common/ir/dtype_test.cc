@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "common/base/rng.h"
 
@@ -19,6 +20,15 @@ double HalfFromBits(uint32_t bits) {
 }
 
 double BFloatFromBits(uint32_t bits) { return std::bit_cast<float>(bits << 16); }
+
+double E4M3FromBits(uint32_t bits) {
+  const int sign = bits >> 7 ? -1 : 1, exponent = (bits >> 3) & 15, fraction = bits & 7;
+  if ((bits & 127) == 127) return std::nan("");
+  return sign * (exponent ? std::ldexp(8 + fraction, exponent - 10) : std::ldexp(fraction, -9));
+}
+
+// The upper byte of an f16.
+double E5M2FromBits(uint32_t bits) { return HalfFromBits(bits << 8); }
 
 // Checks rounding to nearest even by a search for the two neighbours among the finite values.
 void ExpectNearestEven(DType dtype, double (*from_bits)(uint32_t), uint32_t largest_finite,
@@ -36,7 +46,9 @@ void ExpectNearestEven(DType dtype, double (*from_bits)(uint32_t), uint32_t larg
   double expected = magnitude - below < above - magnitude                ? below
                     : magnitude - below > above - magnitude || (low & 1) ? above
                                                                          : below;
-  if (low == largest_finite && expected == above) expected = INFINITY;
+  if (low == largest_finite) {
+    expected = Saturates(dtype) ? below : expected == above ? INFINITY : expected;
+  }
   expected = std::copysign(expected, value);
   const double actual = RoundTo(dtype, value);
   EXPECT_EQ(std::bit_cast<uint64_t>(actual), std::bit_cast<uint64_t>(expected))
@@ -54,6 +66,30 @@ TEST(DTypeTest, ShortFormatValuesRoundTrip) {
     }
   }
   EXPECT_TRUE(std::isnan(RoundTo(DType::kF16, std::nan(""))));
+  for (uint32_t bits = 0; bits < 256; ++bits) {
+    const double e4m3 = E4M3FromBits(bits), e5m2 = E5M2FromBits(bits);
+    if (!std::isnan(e4m3)) {
+      EXPECT_EQ(RoundTo(DType::kF8E4M3, e4m3), e4m3);
+    }
+    if (!std::isnan(e5m2)) {
+      EXPECT_EQ(RoundTo(DType::kF8E5M2, e5m2), e5m2);
+    }
+  }
+}
+
+// ONNX's Cast saturates. Infinities of f8e5m2 remain, because a value of the type is not changed.
+TEST(DTypeTest, EightBitFloatsSaturate) {
+  for (const auto& [dtype, largest, infinite] :
+       {std::tuple{DType::kF8E4M3, 448.0, 448.0}, {DType::kF8E5M2, 57344.0, double{INFINITY}}}) {
+    for (const double sign : {1.0, -1.0}) {
+      for (const double beyond : {1.01 * largest, 1.2 * largest, 1e9, 1e300}) {
+        EXPECT_EQ(RoundTo(dtype, sign * beyond), sign * largest);
+      }
+      EXPECT_EQ(RoundTo(dtype, sign * INFINITY), sign * infinite);
+    }
+    EXPECT_TRUE(std::isnan(RoundTo(dtype, std::nan(""))));
+    EXPECT_EQ(AccumulatorOf(dtype), DType::kF32);
+  }
 }
 
 TEST(DTypeTest, RoundsToNearestEven) {
@@ -73,6 +109,21 @@ TEST(DTypeTest, RoundsToNearestEven) {
     ExpectNearestEven(DType::kBF16, BFloatFromBits, 0x7f7f,
                       (BFloatFromBits(bits) + BFloatFromBits(bits + 1)) / 2);
   }
+  for (const auto& [dtype, from_bits, largest] :
+       {std::tuple{DType::kF8E4M3, &E4M3FromBits, 0x7eu}, {DType::kF8E5M2, &E5M2FromBits, 0x7bu}}) {
+    for (uint32_t bits = 0; bits < largest; ++bits) {
+      const double low = from_bits(bits), high = from_bits(bits + 1), middle = (low + high) / 2;
+      for (const double value : {low, middle, std::nextafter(middle, low), high,
+                                 std::nextafter(middle, high), std::nextafter(low, high)}) {
+        ExpectNearestEven(dtype, from_bits, largest, value);
+        ExpectNearestEven(dtype, from_bits, largest, -value);
+      }
+    }
+    for (int i = 0; i < 20000; ++i) {
+      const double value = std::ldexp(rng.Uniform() - 0.5, static_cast<int>(rng.Below(50)) - 25);
+      ExpectNearestEven(dtype, from_bits, largest, value);
+    }
+  }
   for (const double value :
        {65504.0, 65519.999, 65520.0, 65536.0, 1e9, 0.0, -0.0, 0x1p-25, 0x1.8p-25}) {
     ExpectNearestEven(DType::kF16, HalfFromBits, 0x7bff, value);
@@ -81,14 +132,15 @@ TEST(DTypeTest, RoundsToNearestEven) {
 }
 
 TEST(DTypeTest, NamesRoundTrip) {
-  for (int i = 0; i <= static_cast<int>(DType::kBool); ++i) {
+  for (int i = 0; i <= static_cast<int>(DType::kF8E5M2); ++i) {
     const auto dtype = static_cast<DType>(i);
     const auto read = DTypeFromName(DTypeName(dtype));
     ASSERT_TRUE(read.ok());
     EXPECT_EQ(*read, dtype);
   }
-  EXPECT_EQ(DTypeFromName("f31").status().message(),
-            "unknown dtype 'f31'; known: f16, bf16, f32, f64, i8, u8, i32, i64, bool");
+  EXPECT_EQ(
+      DTypeFromName("f31").status().message(),
+      "unknown dtype 'f31'; known: f16, bf16, f32, f64, i8, u8, i32, i64, bool, f8e4m3, f8e5m2");
 }
 
 }  // namespace

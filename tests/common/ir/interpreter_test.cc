@@ -257,7 +257,7 @@ TEST(InterpreterTest, DivisionAndNegationWrapAtTheLeastInteger) {
 
 // f16 and bf16 have few digits: a sum rounded at each step would stop at 256 or 2048.
 TEST(InterpreterTest, SumsOfShortFormatsAreRoundedOnce) {
-  for (const absl::string_view dtype : {"f16", "bf16"}) {
+  for (const absl::string_view dtype : {"f16", "bf16", "f8e5m2"}) {
     const auto outputs =
         RunExactly(absl::StrCat("input A: ", dtype, "[4096]\noutput S[u: 1] = sum(k: 4096) A[k]\n"),
                    {Scalars(4096, 1)});

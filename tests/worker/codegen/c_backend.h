@@ -8,7 +8,7 @@
 namespace hone::codegen {
 
 // A small back end that prints C for one thread. It shows what a back end needs, and that nothing
-// outside it depends on LLVM. It has no f16 and bf16.
+// outside it depends on LLVM. It has no floats shorter than f32.
 const Backend* CBackend();
 inline constexpr char kCSource[] = "c source";
 

@@ -21,10 +21,12 @@ using ir::Values;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr DType kAll[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64, DType::kI8,
-                          DType::kU8,  DType::kI32,  DType::kI64, DType::kBool};
-constexpr DType kNumbers[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64,
-                              DType::kI8,  DType::kU8,   DType::kI32, DType::kI64};
+constexpr DType kAll[] = {DType::kF16,  DType::kBF16,   DType::kF32,   DType::kF64,
+                          DType::kI8,   DType::kU8,     DType::kI32,   DType::kI64,
+                          DType::kBool, DType::kF8E4M3, DType::kF8E5M2};
+constexpr DType kNumbers[] = {DType::kF16,    DType::kBF16,  DType::kF32, DType::kF64,
+                              DType::kI8,     DType::kU8,    DType::kI32, DType::kI64,
+                              DType::kF8E4M3, DType::kF8E5M2};
 
 // An x86-64 CPU from 2003: no FMA, no F16C, no vectors beyond 128 bits. Missing conversions are
 // computed with integer arithmetic.

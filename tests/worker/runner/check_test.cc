@@ -151,6 +151,51 @@ INSTANTIATE_TEST_SUITE_P(FloatTypes, CheckTest,
                          ::testing::Values(DType::kF16, DType::kBF16, DType::kF32, DType::kF64),
                          [](const auto& info) { return std::string(ir::DTypeName(info.param)); });
 
+// The reference in f64 is beyond the range of a dtype that saturates.
+TEST(CheckSaturationTest, TheLargestNumberIsRightWhereTheReferenceIsBeyondIt) {
+  Signature signature;
+  signature.roundoff = ir::UnitRoundoff(DType::kF32);
+  signature.relative_error = 4 * signature.roundoff;
+  for (const auto& [dtype, largest] :
+       {std::pair{DType::kF8E4M3, 448.0}, {DType::kF8E5M2, 57344.0}}) {
+    const TensorSpec spec = {"C", dtype, 1};
+    const auto accepts = [&](double reference, double got) {
+      char data[1];
+      WriteElement(dtype, data, 0, got);
+      const double magnitude = std::fabs(reference);
+      const Expected expected = {.values = &reference, .magnitudes = &magnitude};
+      return CheckOutput(spec, data, expected, signature, 0).ok;
+    };
+    for (const double sign : {1.0, -1.0}) {
+      for (const double beyond : {1.3 * largest, 1e5, 1e6}) {
+        EXPECT_TRUE(accepts(sign * beyond, sign * largest)) << beyond;
+        EXPECT_FALSE(accepts(sign * beyond, -sign * largest)) << beyond;
+        EXPECT_FALSE(accepts(sign * beyond, sign * largest / 2)) << beyond;
+        EXPECT_FALSE(accepts(sign * beyond, NAN)) << beyond;
+      }
+      EXPECT_TRUE(accepts(sign * INFINITY, sign * INFINITY));
+      EXPECT_EQ(accepts(sign * INFINITY, sign * largest), dtype == DType::kF8E4M3);
+      // The arithmetic in f32 overflows before the rounding.
+      EXPECT_TRUE(accepts(sign * 1e39, sign * INFINITY));
+      EXPECT_EQ(accepts(sign * 1e30, sign * INFINITY), dtype == DType::kF8E4M3);
+    }
+    EXPECT_TRUE(accepts(NAN, NAN));
+  }
+}
+
+// A denormal may be rounded up or down, and no further.
+TEST(CheckSaturationTest, SmallNumbersOf8BitsAreNotArbitrary) {
+  const TensorSpec spec = {"C", DType::kF8E4M3, 1};
+  const Signature signature;
+  char data[1];
+  WriteElement(spec.dtype, data, 0, 0x1p-8);
+  for (const auto& [value, right] : {std::pair{0x1p-8, true}, {0x1.3p-8, true}, {0x1p-7, false}}) {
+    const double reference = value, magnitude = value;
+    const Expected expected = {.values = &reference, .magnitudes = &magnitude};
+    EXPECT_EQ(CheckOutput(spec, data, expected, signature, 0).ok, right) << value;
+  }
+}
+
 TEST(CheckIntegerTest, IntegerTypesMustBeEqual) {
   const TensorSpec spec = {"C", DType::kI32, 3};
   Signature signature;

@@ -10,8 +10,9 @@ namespace {
 
 using ir::DType;
 
-constexpr DType kAll[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64, DType::kI8,
-                          DType::kU8,  DType::kI32,  DType::kI64, DType::kBool};
+constexpr DType kAll[] = {DType::kF16,  DType::kBF16,   DType::kF32,   DType::kF64,
+                          DType::kI8,   DType::kU8,     DType::kI32,   DType::kI64,
+                          DType::kBool, DType::kF8E4M3, DType::kF8E5M2};
 
 TEST(ElementsTest, EveryTypeRoundTrips) {
   for (const DType dtype : kAll) {
@@ -45,6 +46,33 @@ TEST(ElementsTest, HalvesHaveTheBitsOfTheStandard) {
   EXPECT_EQ(bits(0x1p-14), 0x0400);
   EXPECT_EQ(bits(INFINITY), 0x7c00);
   EXPECT_EQ(bits(0.333251953125), 0x3555);
+}
+
+TEST(ElementsTest, EightBitFloatsHaveTheBitsOfTheStandard) {
+  const auto bits = [](DType dtype, double value) {
+    uint8_t byte = 0;
+    WriteElement(dtype, &byte, 0, value);
+    return static_cast<int>(byte);
+  };
+  EXPECT_EQ(bits(DType::kF8E4M3, 1), 0x38);
+  EXPECT_EQ(bits(DType::kF8E4M3, -448), 0xfe);
+  EXPECT_EQ(bits(DType::kF8E4M3, 0x1p-6), 0x08);
+  EXPECT_EQ(bits(DType::kF8E4M3, -0x1p-9), 0x81);
+  EXPECT_EQ(bits(DType::kF8E4M3, INFINITY), 0x7e);
+  EXPECT_EQ(bits(DType::kF8E4M3, NAN), 0x7f);
+  EXPECT_EQ(bits(DType::kF8E5M2, 1), 0x3c);
+  EXPECT_EQ(bits(DType::kF8E5M2, -57344), 0xfb);
+  EXPECT_EQ(bits(DType::kF8E5M2, 0x1p-16), 0x01);
+  EXPECT_EQ(bits(DType::kF8E5M2, -INFINITY), 0xfc);
+  for (int code = 0; code < 256; ++code) {
+    for (const DType dtype : {DType::kF8E4M3, DType::kF8E5M2}) {
+      const auto byte = static_cast<uint8_t>(code);
+      const double value = ReadElement(dtype, &byte, 0).real();
+      if (!std::isnan(value)) {
+        EXPECT_EQ(bits(dtype, value), code);
+      }
+    }
+  }
 }
 
 TEST(ElementsTest, FillingsAreRepeatableAndKeepTheirRange) {

@@ -10,6 +10,8 @@ llvm::Type* Conversion::MemoryType(DType dtype) {
     case DType::kF16:
     case DType::kBF16:
       return b_.getInt16Ty();
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
     case DType::kBool:
       return b_.getInt8Ty();
     default:
@@ -21,6 +23,8 @@ llvm::Type* Conversion::ValueType(DType dtype) {
   switch (dtype) {
     case DType::kF16:
     case DType::kBF16:
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
     case DType::kF32:
       return b_.getFloatTy();
     case DType::kF64:
@@ -53,6 +57,10 @@ Value* Conversion::FromMemory(Value* raw, DType dtype) {
       return FloatFromF16(raw);
     case DType::kBF16:
       return FloatFromBF16(raw);
+    case DType::kF8E4M3:
+      return FloatFromE4M3(raw);
+    case DType::kF8E5M2:
+      return FloatFromE5M2(raw);
     case DType::kBool:
       return b_.CreateICmpNE(raw, Int(raw, 0));
     default:
@@ -66,6 +74,9 @@ Value* Conversion::ToMemory(Value* value, DType dtype) {
       return F16FromFloat(value);
     case DType::kBF16:
       return BF16FromFloat(value);
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
+      return Float8FromFloat(value, dtype);
     case DType::kBool:
       return b_.CreateZExt(value, Like(value, b_.getInt8Ty()));
     default:
@@ -181,9 +192,13 @@ Value* Conversion::Cast(Value* value, DType from, DType to) {
     Value* zero = llvm::Constant::getNullValue(value->getType());
     return from_float ? b_.CreateFCmpUNE(value, zero) : b_.CreateICmpNE(value, zero);
   }
-  if (to == DType::kF16 || to == DType::kBF16) {
-    // Bytes are exact in f32; wider types pass through f64, which is then rounded again.
-    if (from == DType::kI8 || is_unsigned) return Cast(value, from, DType::kF32);
+  if (ir::AccumulatorOf(to) != to) {
+    // Bytes are exact in f32, f16 and bf16; wider types pass through f64, which is then rounded
+    // again.
+    if (from == DType::kI8 || is_unsigned) {
+      Value* exact = Cast(value, from, DType::kF32);
+      return ir::DTypeBytes(to) > 1 ? exact : Cast(exact, DType::kF32, to);
+    }
     if (from == DType::kI64) value = WithoutLowBits(value);
     if (!from_float) return Cast(Cast(value, from, DType::kF64), DType::kF64, to);
     if (from == DType::kF64) value = RoundToOdd(value);

@@ -8,8 +8,8 @@
 namespace hone::codegen {
 
 // Defines how numbers are represented in memory and in registers, and converts between dtypes, for
-// scalars and vectors of any width. f16 and bf16 are 16-bit integers in memory and float in
-// registers: arithmetic is in f32 and rounds where the interpreter rounds, at stores and casts.
+// scalars and vectors of any width. f16, bf16, f8e4m3 and f8e5m2 are integers in memory and float
+// in registers: arithmetic is in f32 and rounds where the interpreter rounds, at stores and casts.
 // bool is a byte in memory (any value but 0 is true) and i1 in registers. Conversions are vector
 // code without calls: hardware instructions where available, integer arithmetic elsewhere.
 class Conversion {
@@ -45,6 +45,10 @@ class Conversion {
   llvm::Value* F16FromFloat(llvm::Value* value);
   llvm::Value* FloatFromBF16(llvm::Value* bits);
   llvm::Value* BF16FromFloat(llvm::Value* value);
+  // float8.cc
+  llvm::Value* FloatFromE4M3(llvm::Value* bits);
+  llvm::Value* FloatFromE5M2(llvm::Value* bits);
+  llvm::Value* Float8FromFloat(llvm::Value* value, ir::DType dtype);
   // Converts f64 to f32, rounding to odd. Rounding the result again gives the same as rounding
   // once.
   llvm::Value* RoundToOdd(llvm::Value* value);
