@@ -18,6 +18,7 @@ class AArch64 final : public Machine {
   explicit AArch64(const target::Target& target) : Machine(target) {}
 
   bool SchedulesInstructions() const override { return true; }
+  bool ComputesF16() const override { return target_.HasFeature("fullfp16"); }
 
   absl::StatusOr<llvm::Function*> EmitCpuGuard(
       llvm::Module& module, const llvm::MCSubtargetInfo& subtarget) const override {

@@ -100,6 +100,9 @@ Value* Conversion::FloatFromF16(Value* bits) {
 }
 
 Value* Conversion::F16FromFloat(Value* value) {
+  if (Value* computed = HalfArithmetic(value)) {
+    return b_.CreateBitCast(computed, Like(value, b_.getInt16Ty()));
+  }
   if (machine_.ConvertsF16())
     return b_.CreateBitCast(b_.CreateFPTrunc(value, Like(value, b_.getHalfTy())),
                             Like(value, b_.getInt16Ty()));

@@ -43,6 +43,8 @@ class Machine {
   virtual bool GathersSlowly() const { return false; }
   // Whether the CPU converts f16 to f32 and back.
   virtual bool ConvertsF16() const { return true; }
+  // Whether the CPU adds, subtracts, multiplies, divides and takes roots in f16.
+  virtual bool ComputesF16() const { return false; }
 
   // Orders non-temporal stores before all later stores.
   virtual void EmitStoreFence(llvm::IRBuilder<>&) const {}

@@ -50,6 +50,7 @@ class X86 final : public Machine {
   bool ConvertsF16() const override {
     return target_.HasFeature("f16c") || target_.HasFeature("avx512f");
   }
+  bool ComputesF16() const override { return target_.HasFeature("avx512fp16"); }
 
   void EmitStoreFence(llvm::IRBuilder<>& b) const override {
     b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
