@@ -18,7 +18,7 @@ class Accuracy {
   // 1: the terms of reductions and the operations of expressions. A reduction with n factors counts
   // n² times the terms of its factors, because relative errors of factors add up.
   double terms() const { return terms_; }
-  // Unit roundoff of the coarsest float type used in computation (f32 for f16 and bf16); 0 without
+  // Unit roundoff of the coarsest float type used in computation (f32 for short floats); 0 without
   // floats.
   double roundoff() const { return roundoff_; }
   // Bound on the error of a computed float, as a fraction of its magnitude, in addition to the
@@ -44,7 +44,7 @@ class Accuracy {
   bool MayVary(ExprId id) const;
   // Whether two correct computations of an expression may differ.
   bool MayDiffer(ExprId id) const { return !IsExact(id) || MayVary(id); }
-  // Whether the rounding of an output may be positive: an intermediate tensor is f16 or bf16, a
+  // Whether the rounding of an output may be positive: an intermediate tensor is a short float, a
   // cast loses digits, computed floats are compared or rounded to whole numbers, or the output is
   // the index of an extreme of computed floats.
   bool rounds_on_the_way() const { return rounds_on_the_way_; }

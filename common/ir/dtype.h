@@ -38,8 +38,8 @@ bool IsFloat(DType dtype);
 double RoundTo(DType dtype, double value);
 // Whether RoundTo() never makes a finite value infinite, as in the 8-bit floats.
 bool Saturates(DType dtype);
-// The type used to accumulate sums and products: f32 for f16, bf16 and the 8-bit floats, where
-// rounding at every step would lose most of a long sum; otherwise the type itself.
+// The type used to accumulate sums and products: f32 for short floats (f16, bf16 and the 8-bit
+// ones), where rounding at every step would lose most of a long sum; otherwise the type itself.
 DType AccumulatorOf(DType dtype);
 
 }  // namespace hone::ir

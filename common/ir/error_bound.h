@@ -15,7 +15,7 @@
 //              Stability of Numerical Algorithms, 2002, chapters 1 and 3); infinite where the
 //              result is not bounded, such as at a zero of a divisor.
 //   rounding   an absolute bound on how far jumps on the way can drive two computations apart; 0
-//              without them. Jumps are conversions (intermediate tensors of f16 and bf16, casts)
+//              without them. Jumps are conversions (intermediate tensors of short floats, casts),
 //              roundings to whole numbers and comparisons of computed floats. Two computations
 //              differ there only where their errors of arithmetic reach a boundary between two
 //              results.

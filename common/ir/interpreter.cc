@@ -13,7 +13,7 @@
 namespace hone::ir {
 namespace {
 
-// The elements of one buffer. Sums of f16 and bf16 stay unrounded, as in accumulators.
+// The elements of one buffer. Sums of short floats stay unrounded, as in accumulators.
 class Memory {
  public:
   Memory(DType dtype, int64_t elements)

@@ -18,7 +18,7 @@ using Scalars = std::vector<Scalar>;
 using Values = std::vector<double>;
 
 // Runs a program. This defines what a program means. Float arithmetic is in double and is rounded
-// to the dtype at each store. Sums and products of f16 and bf16, which AccumulatorOf() widens, are
+// to the dtype at each store. Sums and products of short floats, which AccumulatorOf() widens, are
 // rounded once, when they are read. Integers wrap at each operation. Inputs are in the order of
 // workload.Inputs(), outputs in that of workload.Outputs().
 //

@@ -15,7 +15,7 @@ inline constexpr int64_t kMostReferenceBytes = int64_t{4} << 30;
 DType ReferenceDType(DType dtype);
 
 // Whether values are rounded to short formats before they reach an output, by an intermediate
-// tensor of f16 or bf16 or a cast that loses digits. The reference then also has roundings.
+// tensor of a short float or a cast that loses digits. The reference then also has roundings.
 bool RoundsOnTheWay(const Workload& workload);
 
 // The size of a workload's reference: value, magnitude and possibly rounding of each output

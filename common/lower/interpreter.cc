@@ -186,7 +186,7 @@ class Machine {
       }
       const Scalar combined =
           ir::CombineScalars(store.reducer, static_cast<int>(c), dtype, old, values);
-      // Until PromoteAccumulators, sums of f16 and bf16 are added up in their buffers.
+      // Until PromoteAccumulators, sums of short floats are added up in their buffers.
       HONE_RETURN_IF_ERROR(ir::AccumulatorOf(store.reducer, dtype) != dtype
                                ? memory_.Accumulate(output, offset, combined)
                                : memory_.Write(output, offset, combined));

@@ -9,8 +9,8 @@
 namespace hone::lower {
 
 // Lowers a scheduled program for a target with the passes of passes.h. InvalidArgument: the program
-// needs more than 1 TiB of memory, or would round partial sums to f16 or bf16. Unimplemented: there
-// are no passes for the target's kind.
+// needs more than 1 TiB of memory, or would round partial sums to short floats. Unimplemented:
+// there are no passes for the target's kind.
 absl::StatusOr<LoweredProgram> Lower(const ir::Program& program, const target::Target& target);
 
 }  // namespace hone::lower

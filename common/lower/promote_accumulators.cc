@@ -117,7 +117,7 @@ class Promoter {
     return true;
   }
 
-  // Checks that sums of f16 and bf16 are complete when they are stored. `outside` is the number of
+  // Checks that sums of short floats are complete when they are stored. `outside` is the number of
   // the site's loops outside the accumulators.
   absl::Status CheckPartialSums(const Site& site, size_t outside) const {
     const Stmt& store = p_.stmts[site.store];

@@ -12,7 +12,7 @@ namespace hone::space {
 namespace {
 
 constexpr Rule kRules[] = {
-    {"wide_accumulator", ApplyWideAccumulator, "sums of f16 and bf16 accumulate in an f32 buffer"},
+    {"wide_accumulator", ApplyWideAccumulator, "sums of short floats accumulate in an f32 buffer"},
     {"auto_inline", ApplyAutoInline, "element-wise producers are computed where they are read"},
     {"transform", ApplyTransform,
      "small linear maps of tiles, like Winograd's: unrolled, with or without the products between",

@@ -25,8 +25,8 @@ Most of them are documented for users in common/operator/README.md, "Special val
   round                                    of a tie: the even number, as in NumPy and ONNX Runtime
   pow                                      as in C, NumPy and ONNX Runtime
   denormals                                are not flushed to zero
-  f16 and bf16                             are computed in f32 and rounded when they are stored. In
-                                           an operator with dtype or acc f16 or bf16, each
+  short floats                             are computed in f32 and rounded when they are stored. In
+                                           an operator with such a dtype or acc, each
                                            intermediate result may be rounded, but sums stay in f32
   gelu, silu, sigmoid, tanh, erf           have a small relative error everywhere, also where gelu's
                                            1 + erf(x / sqrt 2) would cancel; there, ONNX Runtime

@@ -28,7 +28,7 @@ absl::StatusOr<NodeId> CacheWrite(ir::Program& program, NodeId block, ir::Scope 
   if (target.padded)
     return Illegal(program, block,
                    absl::StrCat("cache_write: ", target.name, " is stored with padding"));
-  // Partial sums of f16 and bf16 are kept in f32; the copy rounds them once.
+  // Partial sums of short floats are kept in f32; the copy rounds them once.
   const ir::DType dtype = ir::AccumulatorOf(program.BlockOf(block).reducer, target.dtype);
   if (dtype != target.dtype) {
     const ir::ExprId widened = program.pool.Widened(program.BlockOf(block).values[0]);

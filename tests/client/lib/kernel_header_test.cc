@@ -42,6 +42,15 @@ TEST(KernelHeaderTest, DescribesTheCallingInterface) {
   EXPECT_THAT(header, HasSubstr("avx2 fma"));
 }
 
+TEST(KernelHeaderTest, TypesWithoutACTypeAreTheirBits) {
+  const std::string header =
+      KernelHeader(Build("matmul", {"m=4", "n=6", "k=8", "dtype=f8e4m3", "acc=f32"}), Facts("m"));
+  EXPECT_THAT(header, HasSubstr("A_TYPE uint8_t /* OCP FP8 E4M3 */"));
+  EXPECT_THAT(header, HasSubstr("C_TYPE float"));
+  EXPECT_THAT(KernelHeader(Build("relu", {"m=4", "n=6", "dtype=f8e5m2"}), Facts("m")),
+              HasSubstr("X_TYPE uint8_t /* OCP FP8 E5M2 */"));
+}
+
 // The header compiles as C and as C++ with all warnings.
 TEST(KernelHeaderTest, CompilesAsCAndCxx) {
   char folder[] = "/tmp/hone_header_XXXXXX";

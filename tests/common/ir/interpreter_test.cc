@@ -159,6 +159,19 @@ TEST(InterpreterTest, StoresRoundToTheType) {
   EXPECT_THAT(outputs[3], ElementsAre(0, 1));
 }
 
+TEST(InterpreterTest, EightBitFloatsSaturate) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const auto outputs = Compute(
+      "input A: f32[5]\noutput B[i: 5] = f8e4m3(A[i])\noutput C[i: 5] = f8e5m2(A[i])\n"
+      "output M[u: 1] = max(k: 5 where 0 <= k - 9 < 2) f8e4m3(A[k])\n"
+      "output N[u: 1] = min(k: 5 where 0 <= k - 9 < 2) f8e5m2(A[k])",
+      {{1.1, 300, -1e6, kInfinity, -kInfinity}});
+  EXPECT_THAT(outputs[0], ElementsAre(1.125, 288, -448, 448, -448));
+  EXPECT_THAT(outputs[1], ElementsAre(1, 320, -57344, kInfinity, -kInfinity));
+  EXPECT_THAT(outputs[2], ElementsAre(-448));
+  EXPECT_THAT(outputs[3], ElementsAre(kInfinity));
+}
+
 TEST(InterpreterTest, Functions) {
   const auto outputs = Compute(
       "input A: f64[1]\n"

@@ -1,4 +1,4 @@
-// Design spaces of f16 and bf16. Sums accumulate in f32, and every sampled candidate can be
+// Design spaces of short floats. Sums accumulate in f32, and every sampled candidate can be
 // lowered.
 #include <gtest/gtest.h>
 
@@ -23,6 +23,9 @@ constexpr const char* kWorkloads[] = {
     "depthwise_conv2d n=1 h=9 w=9 c=40 k=3 s=1 p=1 dtype=f16",
     "softmax m=9 n=100 dtype=bf16",
     "reduce_sum m=31 n=200 dtype=f16",
+    "matmul m=34 n=40 k=300 dtype=f8e4m3",
+    "matmul m=34 n=40 k=300 dtype=f8e5m2 acc=f32",
+    "dense_relu m=19 n=70 k=129 dtype=f8e5m2",
 };
 
 class ShortFormatsTest : public ::testing::TestWithParam<const char*> {};
