@@ -19,7 +19,7 @@
 namespace hone::client {
 
 struct ConnectionOptions {
-  // For every call but WatchJob, Artifact, DraftSchedule and those with a limit of their own.
+  // For every call that has no timeout of its own in connection.cc.
   absl::Duration call_timeout = absl::Seconds(20);
   absl::Duration watch_patience =
       absl::Seconds(60);  // how long WatchJob tries to find a server again

@@ -9,11 +9,10 @@ namespace hone::client {
 
 // Returns the code of a schedule as people read it: assembly, or source for targets that compile it
 // themselves. Runs `hone-builder code`. `trace` is the text of a trace file with decisions, and
-// `target` the text form of a target; the device is not needed. `program_dir` holds Hone's
-// programs;
-// "": the folder of this program. FailedPrecondition: hone-builder is not there. InvalidArgument:
-// the trace or the target is wrong, or the code would exceed a limit. Aborted: the code cannot be
-// generated. Other errors: hone-builder cannot be started.
+// `target` the text form of a target; the device is not needed. `program_dir` is the folder of
+// Hone's programs; "": that of this program. FailedPrecondition: hone-builder is not there.
+// InvalidArgument: the trace or the target is wrong, or the code would exceed a limit. Aborted: the
+// code cannot be generated. Other errors: hone-builder cannot be started.
 absl::StatusOr<std::string> KernelCode(const std::string& trace, const std::string& target,
                                        const std::string& program_dir = "");
 

@@ -15,7 +15,8 @@ namespace hone::ir {
 // Limit on the cases of one stage or block.
 inline constexpr size_t kMaxCases = 32;
 
-// What guarded values, (a where … else b), are at the points where some conditions hold.
+// The values of a stage or block at the points where some conditions hold. There, each guarded
+// value, (a where … else b), is one of its two operands.
 struct Case {
   std::vector<Condition> conditions;
   absl::InlinedVector<ExprId, 2> values;  // without guarded values inside

@@ -33,8 +33,8 @@ absl::StatusOr<DType> DTypeFromName(absl::string_view name);
 int DTypeBytes(DType dtype);
 bool IsFloat(DType dtype);
 // Rounds to the nearest value of a float type, ties to even. Finite values beyond the largest one
-// become infinite, or the largest one in the 8-bit formats, which saturate. f8e4m3 makes infinities
-// the largest value, too. A value of the type is not changed. REQUIRES: IsFloat(dtype).
+// become infinite; in the 8-bit formats, which saturate, they become the largest one, and so do
+// infinities in f8e4m3. A value of the type is not changed. REQUIRES: IsFloat(dtype).
 double RoundTo(DType dtype, double value);
 // Whether RoundTo() never makes a finite value infinite, as in the 8-bit floats.
 bool Saturates(DType dtype);

@@ -218,8 +218,8 @@ Operands<Number> WithErrors(bool base, bool exponent, Operands<Number> of) {
 }
 
 // Magnitude of a unary or binary operation with result `value`. For products and quotients it is
-// the product of the operands' magnitudes. Those of a power's operands are 0 if they have no
-// errors.
+// the product of the operands' magnitudes. For a power, the magnitude of an operand without errors
+// must be 0 (WithErrors).
 template <typename Number>
 Number MagnitudeOf(Op op, double unit, Number value, const Operands<Number>& of) {
   const Number a = of.a, b = of.b;

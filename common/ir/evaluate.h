@@ -22,9 +22,9 @@ inline bool Holds(const AtomTable& atoms, const IndexList& non_negative,
 }
 
 // Evaluates an expression, where `vars` has the value of every variable and `load` reads an
-// element: absl::StatusOr<Scalar>(const Expr&, int64_t gathered), with the value of the gathered
-// index, or 0. The operand that a select or a guarded value does
-// not choose is not evaluated.
+// element: absl::StatusOr<Scalar>(const Expr&, int64_t gathered). `gathered` is the value of the
+// computed index, or 0 if there is none. The operand that a select or a guarded value does not
+// choose is not evaluated.
 template <typename Load>
 absl::StatusOr<Scalar> Evaluate(const ExprPool& pool, const AtomTable& atoms,
                                 absl::Span<const int64_t> vars, ExprId id, const Load& load) {

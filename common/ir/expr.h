@@ -108,10 +108,11 @@ class ExprPool {
   ExprId Where(IndexList non_negative, ExprId value, ExprId otherwise);
   // Casts constants immediately.
   ExprId Cast(DType dtype, ExprId a);
-  // The value as stored in a tensor of its dtype: rounded once to f16 or bf16, unlike the results
-  // of arithmetic. Returns the same expression for other dtypes or if it is already rounded.
+  // The value as stored in a tensor of its dtype: rounded once to a short float, unlike the
+  // results of arithmetic. Returns the same expression for other dtypes or if it is already
+  // rounded.
   ExprId Rounded(ExprId value);
-  // The value in f32. Arithmetic on f16 and bf16 is done in f32, so what it reads is cast.
+  // The value in f32. Arithmetic on short floats is done in f32, so what it reads is cast.
   ExprId Widened(ExprId value);
   // A copy of an expression with new operands.
   ExprId WithOperands(ExprId of, ExprId a, ExprId b, ExprId c);

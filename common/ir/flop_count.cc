@@ -18,7 +18,7 @@ bool Reads(const ExprPool& pool, ExprId id) {
 }
 
 // Number of arithmetic operations in one evaluation. A choice counts its more expensive branch. A
-// choice by indices only costs nothing, because the loops decide it.
+// choice that depends only on indices costs nothing, because the loops decide it.
 double Operations(const ExprPool& pool, ExprId id) {
   const Expr& expr = pool[id];
   if (expr.op == Op::kSelect) {

@@ -25,8 +25,7 @@ constexpr Function kFunctions[] = {
      "a times 2 to the power of n, wrapped; 0 if n is negative or at least the width of the type"},
     {Op::kShiftRight, "a >> n", Takes::kIntegers,
      "a divided by 2 to the power of n, rounded down; if n is negative or at least the width of "
-     "the "
-     "type: -1 for a < 0, else 0"},
+     "the type: -1 for a < 0, else 0"},
     {Op::kLess, "a < b", Takes::kNumbers, "true if a is less than b"},
     {Op::kLessEqual, "a <= b", Takes::kNumbers, "true if a is at most b"},
     {Op::kEqual, "a == b", Takes::kAny, "true if both are equal"},

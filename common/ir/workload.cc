@@ -114,7 +114,7 @@ absl::Status CheckLoads(const Workload& workload, size_t s, const ExprPool& pool
           "stage ", stage_name, ": index ", d, " of ", tensor.name, PrintIndices(atoms, indices),
           " runs from ", range.min, " to ", range.max, ", but the extent is ", tensor.shape[d],
           stage.reducer == Reducer::kNone
-              ? absl::StrCat("; guard the value ((… where ", guard, " else 0))")
+              ? absl::StrCat("; guard the value, as in (… where ", guard, " else 0)")
               : absl::StrCat("; add a guard to the reduction (… where ", guard, ")")));
     }
   };

@@ -77,8 +77,7 @@ class Parser final : private ExprNames {
   std::string WhyUnknown(const std::string& name) const override {
     if (own_names_.contains(name)) {
       return ": a stage cannot read what it computes, and there are no recurrences; a running sum "
-             "is "
-             "written as sum(k: 8 where k <= i) A[k]";
+             "is written as sum(k: 8 where k <= i) A[k]";
     }
     if (!stage_names_.contains(name)) return "";
     return ": it is computed by a later stage, and stages read what is above them";

@@ -32,8 +32,8 @@ ir::Program CompactBuffers(const ir::Program& program);
 LoweredProgram BuildTree(const ir::Program& program);
 
 // Keeps the accumulators of a reduction in registers while only reduction loops and static loops
-// run: loads or initializes them before, stores them after. At most 64 vectors. Sums of f16 and
-// bf16 accumulate in f32 and are rounded when stored. InvalidArgument: such a sum would be stored
+// run: loads or initializes them before, stores them after. At most 64 vectors. Sums of short
+// floats accumulate in f32 and are rounded when stored. InvalidArgument: such a sum would be stored
 // before it is complete, which would round its partial sums.
 absl::Status PromoteAccumulators(LoweredProgram& program);
 

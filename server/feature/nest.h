@@ -113,8 +113,8 @@ class Nest {
   void Describe(Statement& statement);
   void DescribeIters(Statement& statement);
   void DescribeAccesses(Statement& statement);
-  // Stands for the indices of a gather: the elements that determine the computed index select
-  // different places.
+  // Returns indices that stand for those of a gather. The indices of the elements that the computed
+  // index reads are added up in its place, so that the access moves where they move.
   const ir::IndexList* IndicesOfGather(const ir::Expr& load);
   // Returns the range of an iteration variable while the loops from `depth` inwards run.
   ir::Range RangeOfIter(const ir::BlockIter& iter, int depth) const;

@@ -123,8 +123,8 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::DraftScheduleRequest& request,
   job.set_workload(request.workload());
   job.set_target(kNativeTarget);
   job.set_tolerance(request.tolerance());
-  // A job must have a limit. One of the time leaves the batches at their full size, as the default
-  // number of trials of `hone tune` does.
+  // A job must have a limit. A limit of time leaves the batches at their full size, as the default
+  // number of trials of `hone tune` does; a small number of trials would not.
   job.set_max_time_ms(1);
   return ToSpec(job, environment);
 }

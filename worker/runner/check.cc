@@ -125,8 +125,8 @@ double Distance(ir::Scalar a, ir::Scalar b) {
 // Returns the error of one element divided by its bound; infinity if the error is not finite, for
 // example NaN.
 double ErrorRatio(ir::DType dtype, ir::Scalar got, ir::Scalar expected, double allowed) {
-  // Overflow is right where the bound, like the reference, leaves the range of the dtype. Types
-  // that saturate are computed in f32 and keep its infinities.
+  // An infinity is right if the reference plus its bound overflows. Types that saturate are
+  // computed in f32 and keep its infinities.
   const ir::DType computed = ir::Saturates(dtype) ? ir::AccumulatorOf(dtype) : dtype;
   const double beyond = expected.real() + std::copysign(allowed, got.real());
   const bool overflows = std::isinf(got.real()) && ir::RoundTo(computed, beyond) == got.real();
@@ -139,8 +139,7 @@ double ErrorRatio(ir::DType dtype, ir::Scalar got, ir::Scalar expected, double a
   // Any value is possible, such as log of a difference that may be computed as 0.
   if (!std::isfinite(allowed)) return 0;
   const double error = Distance(got, expected);
-  if (error == 0) return 0;
-  if (overflows) return 0;
+  if (error == 0 || overflows) return 0;
   const double ratio = error / allowed;
   return std::isnan(ratio) ? INFINITY : ratio;
 }

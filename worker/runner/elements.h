@@ -16,7 +16,7 @@ void WriteElement(ir::DType dtype, void* data, int64_t index, ir::Scalar value);
 
 // How inputs are filled.
 enum class Filling {
-  // Integer inputs with a bound are uniform below it in both.
+  // With either, integer inputs that declare a bound are uniform in [0, bound).
   kReal,     // uniform in [-1, 1); integer types in [-8, 7], unsigned ones in [0, 15]
   kInteger,  // integers in [-3, 3] (unsigned: [0, 3]); sums of their products are exact in any
              // order

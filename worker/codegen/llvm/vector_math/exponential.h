@@ -26,7 +26,7 @@ enum class Rounding { kFast, kOnce };
 llvm::Value* ExpOfReduced(MathBuilder& m, llvm::Value* r, Rounding rounding);
 llvm::Value* Expm1OfReduced(MathBuilder& m, llvm::Value* r);
 
-// e^(high + low) for any high part, with |low| < 2^-20 where the result is neither 0 nor ∞.
+// Returns e^(high + low). REQUIRES |low| < 2^-20, unless the result is 0 or ∞.
 llvm::Value* ExpOfSum(MathBuilder& m, llvm::Value* high, llvm::Value* low);
 
 // Returns 2^n. The low bits hold n + bias with the format's bias; the result is normal.

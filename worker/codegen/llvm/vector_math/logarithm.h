@@ -10,7 +10,7 @@ namespace hone::codegen {
 struct PowerAndFraction {
   llvm::Value *f, *k;
 };
-// The result means nothing unless x is positive and finite.
+// The result is arbitrary unless x is positive and finite.
 PowerAndFraction SplitPowerOfTwo(MathBuilder& m, llvm::Value* x);
 
 // ln 2 in f64 in two parts. The product of the high part with any exponent is exact.
