@@ -226,14 +226,15 @@ double Accuracy::LeastOf(ExprId id) const {
 }
 
 double Accuracy::LeastOperand(const Expr& expr) const {
-  constexpr double kOfRoundings = 1 - 0x1p-5;  // more than the roundings of constants in bf16
+  // More than the roundings of constants.
+  const double of_roundings = 1 - std::max(0x1p-5, 2 * UnitRoundoff(expr.dtype));
   switch (expr.op) {
     case Op::kDiv:
-      return std::max(0.0, kOfRoundings * LeastOf(expr.b));
+      return std::max(0.0, of_roundings * LeastOf(expr.b));
     case Op::kLog:
     case Op::kSqrt:
     case Op::kRsqrt:
-      return std::max(0.0, kOfRoundings * LeastOf(expr.a));
+      return std::max(0.0, of_roundings * LeastOf(expr.a));
     default:
       return 0;
   }

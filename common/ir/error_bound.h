@@ -353,8 +353,10 @@ template <typename Number>
 Number RoundingOfShift(Op op, Number value, const Operands<Number>& of) {
   const Number size = Absolute(of.a_value);
   if (op == Op::kShiftRight) return IfZero(of.b, of.a, 1.0 + (size + of.a));
+  // Counts of 64 and more shift every bit out.
   constexpr double kLog2 = 0.6931471805599453;
-  return IfZero(of.b, 1.001 * (of.a * Exponential(kLog2 * of.b_value)), Infinite(value));
+  const Number count = Smaller(of.b_value, ConstantLike(value, 64));
+  return IfZero(of.b, 1.001 * (of.a * Exponential(kLog2 * count)), Infinite(value));
 }
 
 // The same for any dtype. The quotients of integers are truncated, and those by 0 are 0.

@@ -244,6 +244,9 @@ class Encoder {
     builder_.Add(static_cast<int64_t>(expr.op)).Add(static_cast<int64_t>(expr.dtype));
     if (expr.op == Op::kConst) AddTo(builder_, expr.value);
     if (expr.op == Op::kLoad) AddBuffer(expr.buffer);
+    if (expr.op == Op::kWhere) {
+      builder_.Add(static_cast<int64_t>(program_.pool.IndicesOf(expr).size()));
+    }
     if (expr.indices >= 0) {
       for (const Index& index : program_.pool.IndicesOf(expr)) Add(index);
     }

@@ -304,7 +304,9 @@ ExprId ReferenceExprs::BuildRounding(ExprId id) {
       return kNoExpr;
     case Op::kLoad:
       // Another index selects any element.
-      if (expr.gathered >= 0 && Rounding(expr.a) != kNoExpr) return Infinite(F64Constant(0)).id;
+      if (expr.gathered >= 0 && Rounding(expr.a) != kNoExpr) {
+        return IfZero(OrZero(Rounding(expr.a)), F64Constant(0), Infinite(F64Constant(0))).id;
+      }
       return tensors_.roundings[expr.buffer] < 0 ? kNoExpr : LoadOf(expr, tensors_.roundings);
     case Op::kSelect:
       return RoundingOfSelect(expr);

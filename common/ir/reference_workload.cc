@@ -103,6 +103,8 @@ class ReferenceBuilder {
     switch (expr.op) {
       case Op::kLoad:
         needed_[expr.buffer] = true;
+        // Only indices that may vary have bounds.
+        if (expr.gathered >= 0 && accuracy_.MayVary(expr.a)) MarkNeeded(expr.a);
         return;
       case Op::kSelect:
         // Only conditions that may vary have bounds.

@@ -99,12 +99,6 @@ absl::Status CheckLoads(const Workload& workload, size_t s, const ExprPool& pool
           absl::StrCat("stage ", stage_name, " reads ", tensor.name, " with ", indices.size(),
                        " indices; its type is ", TypeText(tensor.dtype, tensor.shape)));
     }
-    if (status.ok() && load.gathered >= 0 && !tensor.input) {
-      status = absl::InvalidArgumentError(
-          absl::StrCat("stage ", stage_name, " reads ", tensor.name,
-                       " at computed indices, which only inputs allow; make ", tensor.name,
-                       " an input, and compute it in another workload"));
-    }
     for (size_t d = 0; status.ok() && d < indices.size(); ++d) {
       if (InBounds(atoms, indices[d], tensor.shape[d], guards)) continue;
       const Range range = atoms.RangeOf(indices[d]);
@@ -119,6 +113,20 @@ absl::Status CheckLoads(const Workload& workload, size_t s, const ExprPool& pool
     }
   };
   for (const ExprId value : values) pool.VisitLoads(value, check);
+  return status;
+}
+
+absl::Status CheckGathers(const Workload& workload, const Stage& stage) {
+  absl::Status status;
+  const auto check = [&](const Expr& load) {
+    const Tensor& tensor = workload.tensors[load.buffer];
+    if (load.gathered < 0 || tensor.input) return;
+    status = absl::InvalidArgumentError(
+        absl::StrCat("stage ", workload.tensors[stage.tensors[0]].name, " reads ", tensor.name,
+                     " at computed indices, which only inputs allow; make ", tensor.name,
+                     " an input, and compute it in another workload"));
+  };
+  for (const ExprId value : stage.values) workload.pool.VisitLoads(value, check);
   return status;
 }
 
@@ -239,6 +247,7 @@ absl::Status Workload::ValidateStage(size_t s, int max_depth) const {
                        " but its tensor is ", DTypeName(tensors[stage.tensors[c]].dtype)));
     }
   }
+  HONE_RETURN_IF_ERROR(CheckGathers(*this, stage));
   if (!HasGuardedValue(pool, stage.values))
     return CheckLoads(*this, s, pool, stage.values, stage.guards);
   if (stage.reducer != Reducer::kNone) {

@@ -233,6 +233,7 @@ void Server::Shutdown() {
   if (options_.private_mode) CancelAllJobs();
   jobs_->Suspend();
   models_->Stop();
+  drafts_->Stop();
   watches_->Drain();
   fleet_.Shutdown();
   const absl::Time calls_end = clock_.Now() + kCallsShare * options_.shutdown_limit;

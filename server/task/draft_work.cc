@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/host_share.h"
 #include "common/base/status_macros.h"
 #include "server/task/exceptions.h"
@@ -11,7 +12,23 @@
 
 namespace hone::task {
 
-void DraftWork::Draft(JobSpec spec, Done done) {
+namespace {
+
+absl::Status ShuttingDown() { return absl::UnavailableError("the server is shutting down"); }
+
+}  // namespace
+
+void DraftWork::Draft(JobSpec spec, Done answer) {
+  if (stopped_) return std::move(answer)(ShuttingDown());
+  if (++in_progress_ > kMaxAtOnce) {
+    --in_progress_;
+    return std::move(answer)(absl::ResourceExhaustedError(
+        absl::StrCat(kMaxAtOnce, " drafts are in progress; try again later")));
+  }
+  Done done = [this, answer = std::move(answer)](absl::StatusOr<std::string> trace) mutable {
+    --in_progress_;
+    std::move(answer)(std::move(trace));
+  };
   if (services_.preflight == nullptr) return Schedule(std::move(spec), std::move(done));
   const JobSpec checked = spec;
   services_.preflight->Check(checked, [this, spec = std::move(spec), done = std::move(done)](
@@ -24,6 +41,7 @@ void DraftWork::Draft(JobSpec spec, Done done) {
 
 void DraftWork::Schedule(JobSpec spec, Done done) {
   services_.executor->Schedule([this, spec = std::move(spec), done = std::move(done)]() mutable {
+    if (stopped_) return std::move(done)(ShuttingDown());
     absl::StatusOr<std::string> trace;
     const absl::Status thrown = CatchExceptions([&] {
       const HostShare share(options_.respect_timing_lock);

@@ -1,6 +1,7 @@
 #ifndef HONE_SERVER_TASK_DRAFT_WORK_H_
 #define HONE_SERVER_TASK_DRAFT_WORK_H_
 
+#include <atomic>
 #include <string>
 
 #include "absl/functional/any_invocable.h"
@@ -19,12 +20,17 @@ class DraftWork {
   DraftWork(const JobServices& services, const JobOptions& options)
       : services_(services), options_(options) {}
 
+  static constexpr int kMaxAtOnce = 16;
+
   // `done` gets the text of a trace file with decisions. InvalidArgument: the workload has no
   // design space on the target. FailedPrecondition: the search has no legal candidate. Aborted: the
-  // test run failed, see Preflight. Internal: an exception was thrown. Unavailable: the server is
-  // shutting down.
+  // test run failed, see Preflight. Internal: an exception was thrown. ResourceExhausted:
+  // kMaxAtOnce drafts are in progress. Unavailable: the server is shutting down.
   using Done = absl::AnyInvocable<void(absl::StatusOr<std::string>) &&>;
   void Draft(JobSpec spec, Done done);
+
+  // Refuses new drafts and those that have not begun.
+  void Stop() { stopped_ = true; }
 
  private:
   absl::StatusOr<std::string> FirstTrace(const JobSpec& spec) const;
@@ -32,6 +38,8 @@ class DraftWork {
 
   const JobServices services_;
   const JobOptions options_;
+  std::atomic<int> in_progress_ = 0;
+  std::atomic<bool> stopped_ = false;
 };
 
 }  // namespace hone::task

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/ir/element_interpreter.h"
 #include "common/ir/interpreter.h"
+#include "common/ir/reference_workload.h"
 #include "common/ir/workload_parser.h"
 
 namespace hone::ir {
@@ -66,6 +67,33 @@ TEST(GatherTest, AnIndexThatMayVaryHasNoBound) {
   const ElementValue sure = InterpretElement(w, 3, {1}, read);
   EXPECT_EQ(sure.value.real(), 6.5);
   EXPECT_EQ(sure.rounding, 0);
+}
+
+// The reference of a computed index needs the bounds of what the index is computed from.
+TEST(GatherTest, ReferencesHaveTheBoundsOfComputedIndices) {
+  for (const char* const stages :
+       {"output R[i: 4, j: 2] = T[at(i32(floor(S[i]))), j]\n",
+        "N[i: 4] = i32(floor(S[i]))\noutput R[i: 4, j: 2] = T[at(N[i]), j]\n"}) {
+    const Workload w = Parse(absl::StrCat(
+        "workload w\ninput A: f32[4, 8]\ninput T: f32[100, 2]\nS[i: 4] = sum(k: 8) A[i, k]\n",
+        stages));
+    const absl::StatusOr<Workload> reference = ReferenceWorkload(w);
+    ASSERT_TRUE(reference.ok()) << reference.status();
+    // Sums of 8 and of 8.5: only the first may be computed as less than a whole number.
+    std::vector<Values> inputs = {Values(32, 1.0), Values(200)};
+    inputs[0][8] = 1.5;
+    for (size_t e = 0; e < 200; ++e) inputs[1][e] = static_cast<double>(e);
+    const auto outputs = Interpret(*reference, inputs, 100000);
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    const std::vector<BufferId> ids = reference->Outputs();
+    bool found = false;
+    for (size_t o = 0; o < ids.size(); ++o) {
+      const Values& values = (*outputs)[o];
+      const bool bounds = std::isinf(values[0]) && std::isinf(values[1]);
+      found |= bounds && values[2] == 0 && values[3] == 0;
+    }
+    EXPECT_TRUE(found) << reference->ToText();
+  }
 }
 
 TEST(GatherTest, ErrorsSayWhatToWrite) {

@@ -82,6 +82,31 @@ TEST(DraftWorkTest, DraftsForEveryTargetWithoutADevice) {
   }
 }
 
+TEST(DraftWorkTest, DraftsAreLimitedAndStop) {
+  JobHarness harness;
+  DraftWork work(ServicesOf(harness), JobHarness::DefaultOptions());
+  std::vector<absl::Status> answers;
+  const auto draft = [&] {
+    work.Draft(JobHarness::Spec(8), [&](const absl::StatusOr<std::string>& trace) {
+      answers.push_back(trace.status());
+    });
+  };
+  for (int i = 0; i <= DraftWork::kMaxAtOnce; ++i) draft();
+  ASSERT_EQ(answers.size(), 1);
+  EXPECT_TRUE(absl::IsResourceExhausted(answers[0])) << answers[0];
+  harness.executor->RunAll();
+  ASSERT_EQ(answers.size(), DraftWork::kMaxAtOnce + 1);
+  EXPECT_TRUE(answers.back().ok()) << answers.back();
+  draft();
+  work.Stop();
+  harness.executor->RunAll();
+  draft();
+  ASSERT_EQ(answers.size(), DraftWork::kMaxAtOnce + 3);
+  for (size_t i = answers.size() - 2; i < answers.size(); ++i) {
+    EXPECT_TRUE(absl::IsUnavailable(answers[i])) << answers[i];
+  }
+}
+
 TEST(DraftWorkTest, MistakesAndDefectsAreErrors) {
   JobHarness harness;
   JobSpec spec = JobHarness::Spec(8);

@@ -196,8 +196,8 @@ const ExprEmitter::Uses& ExprEmitter::UsesOf(ir::ExprId id) {
     const Index& offset = program.pool.IndicesOf(expr)[0];
     const ir::Range range = program.atoms.RangeOf(offset);
     const Storage& storage = program.storage[expr.buffer];
-    uses.floating &=
-        storage.kind != Storage::Kind::kRegister && range.min >= 0 && range.max < storage.elements;
+    uses.floating &= expr.gathered < 0 && storage.kind != Storage::Kind::kRegister &&
+                     range.min >= 0 && range.max < storage.elements;
     program.atoms.VisitVars(offset, [&](AtomId var) {
       if (std::find(uses.vars.begin(), uses.vars.end(), var) == uses.vars.end()) {
         uses.vars.push_back(var);
