@@ -3,6 +3,7 @@ import random
 import re
 from pathlib import Path
 
+import onnx_text
 import operators
 import random_text
 
@@ -48,6 +49,10 @@ def drawn(seed, number):
             "random_traces": 1, "tolerance": 0.0}
     if number % 3 == 0:
         fillings = rng.sample(("normal", "whole", "uniform", "any", "ends", "far", "wide"), 2)
+        if number % 12 == 0:
+            text, node = onnx_text.draw(rng)
+            return {**case, "source": "workload", "name": node["op"], "text": text,
+                    "fillings": fillings, "node": node}
         return {**case, "source": "workload", "name": "text", "text": random_text.draw(rng),
                 "fillings": fillings}
     names = sorted(operators.OPERATORS)

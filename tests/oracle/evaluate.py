@@ -55,10 +55,7 @@ class _Domain:
         values = [self._full(self._value(node)) for node in self.stage.values]
         if not self.stage.reducer:
             return values
-        where = np.ones(self.shape, bool)
-        for index, extent in self.stage.guards:
-            at = self._index(index)
-            where = where & (0 <= at) & (at < extent)
+        where = self._hold(self.stage.guards)
         axes = tuple(range(self.spatial, self.rank))
         reducer = self.stage.reducer
         if reducer in ("argmax", "argmin"):
@@ -88,6 +85,13 @@ class _Domain:
             return left * right
         return left // right if kind == "/" else left % right
 
+    def _hold(self, guards):
+        """Where all guards hold."""
+        where = np.ones(self.shape, bool)
+        for operator, left, right in (comparison for guard in guards for comparison in guard):
+            where = where & _COMPARISONS[operator](self._index(left), self._index(right))
+        return where
+
     def _value(self, node):
         if node.op == "const":
             return Number.constant(node.dtype, node.value, self.rank)
@@ -96,18 +100,32 @@ class _Domain:
         if node.op == "load":
             return self._load(node)
         operands = [self._value(operand) for operand in node.operands]
+        if node.op == "where":
+            return Number("bool", self._hold(node.guards)).select(*operands)
         if node.op == "cast":
             return operands[0].cast(node.dtype)
         return _OPERATIONS[node.op](*operands)
 
     def _load(self, node):
         tensor = self.tensors[node.tensor]
-        # Indices outside the guards may lie outside the tensor.
-        indices = tuple(np.clip(self._index(index), 0, extent - 1)
-                        for index, extent in zip(node.indices, tensor.value.shape))
+        # Affine indices outside the guards may lie outside the tensor. Computed ones are clamped.
+        unsure = np.zeros((1,) * self.rank, bool)
+        indices = []
+        for index, extent in zip(node.indices, tensor.value.shape):
+            if index[0] == "at":
+                number = self._value(index[1])
+                unsure = unsure | number.unsure
+                place = number.value
+            else:
+                place = self._index(index)
+            indices.append(np.clip(place, 0, extent - 1).astype(np.int64))
         if not indices:
             return tensor.reshaped(lambda array: array.reshape((1,) * self.rank))
-        return tensor[indices]
+        element = tensor[tuple(indices)]
+        if not unsure.any():
+            return element
+        shape = np.broadcast_shapes(unsure.shape, element.value.shape)
+        return element.reshaped(lambda array: np.broadcast_to(array, shape)).doubted(unsure)
 
 
 def _arg_extreme(values, where, spatial, largest):
@@ -155,6 +173,7 @@ def _online_softmax(values, where, axes):
     return [top, Number(x.dtype, total.value, total.error + rescaled)]
 
 
+_COMPARISONS = {"<": np.less, "<=": np.less_equal, "==": np.equal}
 _OPERATIONS = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,

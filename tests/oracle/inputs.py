@@ -107,9 +107,11 @@ INTEGER_FILLINGS = {
 }
 
 
-def draw(filling, dtype, shape, seed, name):
-    """The memory of one input."""
+def draw(filling, dtype, shape, seed, name, bound=0):
+    """The memory of one input. `bound`: its elements are at least 0 and less, unless it is 0."""
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    if bound:
+        return rng.integers(0, bound, shape, np.int64).astype(dtypes.DTYPES[dtype].memory)
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(np.uint8)
     if dtypes.is_float(dtype):

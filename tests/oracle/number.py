@@ -90,6 +90,10 @@ class Number:
     def transpose(self, *axes):
         return self.reshaped(lambda array: array.transpose(*axes))
 
+    def doubted(self, where):
+        """Any value is correct where the condition holds."""
+        return self._like(self.value, np.where(where, np.inf, self.error))
+
     # -- rounding -------------------------------------------------------------------------------
 
     def _rounded(self, value, carried, sources, roundings=1.0, exact=False):

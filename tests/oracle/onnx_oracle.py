@@ -1,9 +1,11 @@
-"""The second oracle: ONNX Runtime, for operators that ONNX also has, in f32 (and u8 x i8).
+"""The second oracle: ONNX Runtime, for operators that ONNX also has, in f32 (and u8 x i8), and for
+the drawn nodes of onnx_text.py.
 
 Optional: if the packages are not installed, AVAILABLE is false and run() returns None.
 """
 import numpy as np
 
+import dtypes
 from operators import parse_words
 
 try:
@@ -174,6 +176,16 @@ def allowance(text, arrays, values):
 
 def _magnitudes(values):
     return np.where(np.isfinite(values), np.abs(values), 0.0)
+
+
+def run_node(node, arrays):
+    """The outputs of a node that only moves elements (onnx_text.py), or None."""
+    if not AVAILABLE:
+        return None
+    constants = [dtypes.to_memory(dtype, value) for dtype, value in node["constants"]]
+    if node["op"] == "Where":
+        arrays = [arrays[0].astype(bool), *arrays[1:]]
+    return _node(node["op"], [*arrays, *constants], **node["attributes"])
 
 
 def run(text, arrays, filling):

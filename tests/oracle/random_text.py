@@ -1,10 +1,12 @@
-"""Draws workloads in text form: stages over odd shapes with guards, tuples, casts, constants."""
+"""Draws workloads in text form: stages over odd shapes with guards, tuples, casts, constants,
+guarded values and computed indices."""
 import dtypes
 
 _EXTENTS = (1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 19, 33, 37)
 _DTYPES = ("f32", "f32", "f32", "f64", "f16", "bf16", "f8e4m3", "f8e5m2", "i8", "u8", "i32", "i64",
            "i64")
 _MOST_POINTS = 30000
+_MOST_CASES = 32  # Hone refuses a stage whose guarded values have more
 _INTEGER_CONSTANTS = {
     "i8": (-7, -1, 2, 3, 100),
     "u8": (1, 2, 3, 200),
@@ -26,6 +28,10 @@ class _Writer:
         self.rng = rng
         self.dtype = rng.choice(_DTYPES)
         self.inputs = {}  # name: [dtype, least extents so far]
+        self.bounds = {}  # of inputs of indices
+        self.known = []  # (index, extent): indices that the guards around keep below the extent
+        self.cases = _MOST_CASES  # of the current stage, at least so many are left
+        self.nested = 0  # computed indices around
         self.stages = {}  # name: (dtype, shape)
         self.read = set()
         self.lines = []  # (names, text after "output")
@@ -34,12 +40,16 @@ class _Writer:
         for n in range(self.rng.randint(1, 3)):
             dtype = self.dtype if n < 2 else self.rng.choice((self.dtype, *_DTYPES, "bool"))
             self.inputs["ABC"[n]] = [dtype, [1] * self.rng.choice((1, 2, 2))]
+        if self.rng.random() < 0.4:
+            self.inputs["K"] = [self.rng.choice(("i32", "i64")), [1] * self.rng.choice((1, 2))]
+            self.bounds["K"] = self.rng.choice((0, 0, 1, 6, 18, 40))
         for n in range(self.rng.randint(1, 4)):
             self._stage(n)
         text = ["workload drawn"]
         for name, (dtype, shape) in self.inputs.items():
             constant = " constant" if self.rng.random() < 0.2 else ""
-            text.append(f"input {name}: {dtype}[{', '.join(map(str, shape))}]{constant}")
+            bound = f" < {self.bounds[name]}" if self.bounds.get(name) else ""
+            text.append(f"input {name}: {dtype}[{', '.join(map(str, shape))}]{bound}{constant}")
         for n, (names, line) in enumerate(self.lines):
             is_output = n + 1 == len(self.lines) or not self.read.intersection(names)
             if is_output or self.rng.random() < 0.2:
@@ -54,6 +64,8 @@ class _Writer:
         kind = self.rng.choice(("map", "map", "sum", "sum", "prod", "min", "max", "arg", "online"))
         if kind == "online" and not dtypes.is_float(self.dtype):
             kind = "arg"
+        # Reductions of guarded values are refused.
+        self.cases = _MOST_CASES if kind == "map" else 1
         if kind == "map":
             self.axes = spatial
             dtype = self.dtype if self.rng.random() < 0.85 else "bool"
@@ -111,12 +123,16 @@ class _Writer:
             return ""
         name, extent = self.rng.choice(reduce)
         other, _ = self.rng.choice(spatial)
+        if self.rng.random() < 0.2:
+            return f" where {name} {self.rng.choice(('<', '<=', '=='))} {other}"
         index = f"{name} {self.rng.choice('+-')} {other} + {self.rng.randint(0, 3)}"
         return f" where 0 <= {index} < {self.rng.choice((extent, 5, extent + 2))}"
 
     # -- expressions ------------------------------------------------------------------------------
 
     def _value(self, dtype, depth):
+        if self.cases > 1 and self.rng.random() < 0.25:
+            return self._guarded(lambda: self._value(dtype, max(0, depth - 1)))
         if depth == 0 or self.rng.random() < 0.2:
             return self._leaf(dtype)
         value = lambda: self._value(dtype, depth - 1)
@@ -159,6 +175,69 @@ class _Writer:
         exponent = dtype + exponent if exponent else f"tanh({value()})"
         return f"pow(abs({value()}) + 0.5, {exponent})"
 
+    def _guarded(self, value):
+        """A guarded value, or only a value if it could have too many cases."""
+        drawn = [self._guard_of_value() for _ in range(self.rng.choice((1, 1, 1, 2, 3)))]
+        conditions = sum(count for _, count, _, _ in drawn)
+        if self.cases // (conditions + 1) < 1:
+            return value()
+        self.cases //= conditions + 1
+        outside = self.known
+        self.known = outside + [index for *_, inside, _ in drawn for index in inside]
+        there = value()
+        # Where only one condition can fail, the opposite of it holds.
+        self.known = outside + (drawn[0][3] if conditions == 1 else [])
+        elsewhere = value()
+        self.known = outside
+        guards = ", ".join(text for text, *_ in drawn)
+        return f"({there} where {guards} else {elsewhere})"
+
+    def _guard_of_value(self):
+        """The guard, the number of its conditions, and the indices known inside and elsewhere."""
+        (name, extent), (other, reach) = self.rng.choice(self.axes), self.rng.choice(self.axes)
+        c = self.rng.randint(0, min(extent, 9))
+        kind = self.rng.choice(("cut", "shift", "window", "window", "compare", "equal"))
+        if kind == "cut":
+            c += 1
+            return (f"{name} < {c}", 1, [(name, min(c, extent))],
+                    [(f"{name} - {c}", extent - c)] if c < extent else [])
+        if kind == "shift":
+            # No point holds if c is the extent; then the indices inside may be anything.
+            return (f"{c} <= {name}", 1,
+                    [(f"{name} - {c}", extent - c) if c < extent else (f"{name} + 1000", 3)],
+                    [(name, c)] if c else [])
+        if kind == "window":
+            index = self.rng.choice((
+                f"{name} - {c}", f"{name} - {c}", f"{name} - {c}", f"{extent - 2} - {name}",
+                f"2 * {name} - {c}", f"{name} + {other} - {c}", f"3 * {name} - {other}",
+                f"{name} / 3 - 1", f"({name} + 2) % 5 - 1", f"({name} * 2 + {other}) / 3 - 1",
+                f"{name} - {other} % 3"))
+            last = self.rng.randint(1, max(1, extent))
+            return f"0 <= {index} < {last}", 2, [(index, last)], []
+        if kind == "compare":
+            strict = self.rng.random() < 0.5
+            inside = [(f"{other} - {name}", reach)]
+            return f"{name} {'<' if strict else '<='} {other}", 1, inside, []
+        return (f"{name} == {self.rng.choice((other, str(c), f'{other} / 2', f'{other} % 3'))}", 2,
+                [], [])
+
+    def _computed_index(self):
+        """at(x) for an integer x, often outside of any dimension."""
+        self.nested += 1
+        dtype = self.rng.choice(("i32", "i64"))
+        kind = self.rng.random()
+        if "K" in self.inputs and kind < 0.6:
+            value = self._load_of("K")
+        elif kind < 0.8:
+            value = f"index({self._free_index(0)[0]})"
+        elif kind < 0.9:
+            value = self._load(dtype)
+        else:
+            value = self._leaf(dtype)
+        self.nested -= 1
+        change = self.rng.choice(("", "", "", " * 2 - 3", " / 2", " + 5", " * 1000003"))
+        return f"at({'-' if self.rng.random() < 0.1 else ''}{value}{change})"
+
     def _leaf(self, dtype):
         chance = self.rng.random()
         if chance < 0.65:
@@ -174,6 +253,8 @@ class _Writer:
         return f"{dtype}({number})" if number >= 0 else f"{dtype}(({number}))"
 
     def _condition(self, depth):
+        if self.cases > 1 and self.rng.random() < 0.1:
+            return self._guarded(lambda: self._condition(max(0, depth - 1)))
         if depth > 0 and self.rng.random() < 0.4:
             a = self._condition(depth - 1)
             if self.rng.random() < 0.3:
@@ -199,7 +280,13 @@ class _Writer:
         if name in self.inputs:
             extents = self.inputs[name][1]
             indices = []
+            often = 0.05 if self.nested else 0.3 if "K" in self.inputs else 0.06
+            computed = self.rng.randrange(len(extents)) if self.rng.random() < often else -1
             for d in range(len(extents)):
+                if d == computed:
+                    extents[d] = max(extents[d], self.rng.choice((1, 3, 8, 17, 40)))
+                    indices.append(self._computed_index())
+                    continue
                 index, largest = self._free_index(d)
                 extents[d] = max(extents[d], largest + 1)
                 indices.append(index)
@@ -210,6 +297,9 @@ class _Writer:
 
     def _free_index(self, d):
         """An index of an input. The extent of the input follows from it."""
+        if self.known and self.rng.random() < 0.6:
+            index, extent = self.rng.choice(self.known)
+            return index, extent - 1
         name, extent = self.axes[(d + (self.rng.random() < 0.25)) % len(self.axes)]
         last = extent - 1
         kind = self.rng.random()
@@ -234,6 +324,9 @@ class _Writer:
 
     def _index_within(self, d, extent):
         """An index of a stage's tensor, which has a known extent."""
+        within = [index for index, known in self.known if known <= extent]
+        if within and self.rng.random() < 0.6:
+            return self.rng.choice(within)
         name, reach = self.axes[d % len(self.axes)]
         if reach > extent:
             if self.rng.random() < 0.5:

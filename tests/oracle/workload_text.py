@@ -1,6 +1,8 @@
 """Reads workloads in their text form (common/ir/workload_parser.h) into plain tuples.
 
 An index is ("axis", name), ("number", n), or (operator, left, right) with the operators + - * / %.
+A computed index is ("at", Node). A guard is a tuple of comparisons (operator, left, right) of
+indices with the operators < <= ==, all of which hold.
 An expression is a Node with a dtype. Literals become constants; integers are exact.
 """
 import re
@@ -23,16 +25,18 @@ class Tensor:
     name: str
     dtype: str
     shape: tuple
+    bound: int = 0  # of an input: its elements are at least 0 and less than this, unless it is 0
 
 
 @dataclass
 class Node:
-    op: str  # "const", "load", "index", "cast", "select", an operator or a function
+    op: str  # "const", "load", "index", "cast", "select", "where", an operator or a function
     dtype: str
     operands: tuple = ()
     value: object = None  # for a constant: int or float
     tensor: str = ""  # for a load
     indices: tuple = ()  # for a load or an index
+    guards: tuple = ()  # of a guarded value, whose operands are the value and the one elsewhere
 
 
 @dataclass
@@ -42,7 +46,7 @@ class Stage:
     output: bool
     reducer: str = ""
     reduce: list = field(default_factory=list)
-    guards: list = field(default_factory=list)  # (index, extent)
+    guards: list = field(default_factory=list)
     values: list = field(default_factory=list)
 
 
@@ -142,8 +146,9 @@ class _Reader:
         dtype = self._next()
         self._expect("[")
         shape = tuple(self._list(lambda: int(self._next()), "]"))
+        bound = int(self._next()) if self._accept("<") else 0
         self._accept("constant")
-        self.tensors[name] = Tensor(name, dtype, shape)
+        self.tensors[name] = Tensor(name, dtype, shape, bound)
         self.workload.inputs.append(self.tensors[name])
 
     def _axis(self):
@@ -165,9 +170,7 @@ class _Reader:
             while self._accept(","):
                 stage.reduce.append(self._axis())
             if self._accept("where"):
-                stage.guards.append(self._guard())
-                while self._accept(","):
-                    stage.guards.append(self._guard())
+                stage.guards = self._guards()
             self._expect(")")
         if len(names) > 1:
             self._expect("(")
@@ -184,12 +187,20 @@ class _Reader:
             self.tensors[name] = Tensor(name, value.dtype, shape)
         self.workload.stages.append(stage)
 
+    def _guards(self):
+        guards = [self._guard()]
+        while self._accept(","):
+            guards.append(self._guard())
+        return guards
+
     def _guard(self):
-        self._expect("0")
-        self._expect("<=")
-        index = self._index_sum()
-        self._expect("<")
-        return index, int(self._next())
+        sides, operators = [self._index_sum()], []
+        while self._peek() in ("<", "<=", "=="):
+            operators.append(self._next())
+            sides.append(self._index_sum())
+        if not operators:
+            raise ValueError(f"expected a comparison, found {self._peek()!r} in {self.line!r}")
+        return tuple(zip(operators, sides, sides[1:]))
 
     # -- indices --------------------------------------------------------------------------------
 
@@ -216,6 +227,14 @@ class _Reader:
         token = self._next()
         return ("number", int(token)) if token[:1].isdigit() else ("axis", token)
 
+    def _index_of_element(self):
+        if self._peek() == "at" and self._peek(1) == "(":
+            self.at += 2
+            value = self._typed(self._expression(0), "i64")
+            self._expect(")")
+            return "at", value
+        return self._index_sum()
+
     # -- expressions ----------------------------------------------------------------------------
 
     def _typed(self, value, dtype):
@@ -241,6 +260,8 @@ class _Reader:
     def _primary(self):
         if self._accept("("):
             inner = self._expression(0)
+            if self._accept("where"):
+                inner = self._guarded(inner)
             self._expect(")")
             return inner
         if self._accept("-"):
@@ -255,10 +276,16 @@ class _Reader:
             return _Literal(float(token))
         if self._accept("["):
             tensor = self.tensors[token]
-            indices = tuple(self._list(self._index_sum, "]"))
+            indices = tuple(self._list(self._index_of_element, "]"))
             return Node("load", tensor.dtype, tensor=token, indices=indices)
         self._expect("(")
         return self._call(token)
+
+    def _guarded(self, value):
+        guards = tuple(self._guards())
+        self._expect("else")
+        value, otherwise = self._unify(value, self._expression(0))
+        return Node("where", value.dtype, (value, otherwise), guards=guards)
 
     def _call(self, name):
         if name == "index":
