@@ -231,9 +231,11 @@ class _Writer:
         elif kind < 0.8:
             value = f"index({self._free_index(0)[0]})"
         elif kind < 0.9:
-            value = self._load(dtype)
+            # Of an input: if rounding decided the index, no value could be checked.
+            name = self.rng.choice(list(self.inputs))
+            value = f"{dtype}({self._load_of(name)})"
         else:
-            value = self._leaf(dtype)
+            value = self._constant(dtype)
         self.nested -= 1
         change = self.rng.choice(("", "", "", " * 2 - 3", " / 2", " + 5", " * 1000003"))
         return f"at({'-' if self.rng.random() < 0.1 else ''}{value}{change})"
