@@ -28,12 +28,13 @@ class Divider {
     while (!open.empty()) {
       Part part = std::move(open.back());
       open.pop_back();
+      // Contradictions end at once: below one, each guarded value would double the parts again.
+      std::optional<std::vector<Condition>> conditions = ConditionsOf(part.holding);
+      if (!conditions.has_value()) continue;
       Resolve(part);
       const ExprId guarded = FirstGuarded(part.values);
       if (guarded == kNoExpr) {
-        if (std::optional<std::vector<Condition>> conditions = ConditionsOf(part.holding)) {
-          cases.push_back({*std::move(conditions), std::move(part.values)});
-        }
+        cases.push_back({*std::move(conditions), std::move(part.values)});
       } else {
         Divide(part, guarded, open);
       }

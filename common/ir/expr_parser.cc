@@ -21,6 +21,9 @@ Scalar Negated(const Expr& constant) {
   return static_cast<int64_t>(-static_cast<uint64_t>(constant.value.whole()));
 }
 
+constexpr char kAtIsWhole[] =
+    "at(…) is a whole index of an input's element; write the arithmetic inside, as in at(x + 1)";
+
 // Comparisons of other languages, and how they are written here.
 struct ForeignComparison {
   absl::string_view symbol;
@@ -115,6 +118,7 @@ absl::StatusOr<Index> ExprParser::IndexFactor(int depth) {
   const AtomId axis = names_.FindAxis(name);
   if (axis == kNoAtom) {
     const bool load = reader_.Peek().text == "[";
+    if (name == "at" && reader_.Peek().text == "(") return TokenReader::Error(token, kAtIsWhole);
     return TokenReader::Error(
         token,
         load ? absl::StrCat("an index is affine in the axes; write at(…) for an index that reads '",
@@ -208,6 +212,8 @@ absl::StatusOr<ExprId> ExprParser::Element(const Token& token, const std::string
             index_token, absl::StrCat("a computed index is i32 or i64, not ", DTypeName(dtype),
                                       "; cast it, as in at(i32(x))"));
       }
+      const Token next = reader_.Peek();
+      if (next.text != "," && next.text != "]") return TokenReader::Error(next, kAtIsWhole);
     } while (reader_.Accept(","));
     HONE_RETURN_IF_ERROR(reader_.Expect("]"));
   }
@@ -392,6 +398,7 @@ absl::StatusOr<ExprId> ExprParser::ParseGuarded(ExprId value, int depth) {
     }
   } while (reader_.Accept(","));
   const Token token = reader_.Peek();
+  if (token.text == "and") return TokenReader::Error(token, "guards are separated by ','");
   HONE_RETURN_IF_ERROR(reader_.Expect("else"));
   HONE_ASSIGN_OR_RETURN(ExprId otherwise, Expression(0, depth + 1));
   HONE_RETURN_IF_ERROR(reader_.Expect(")"));

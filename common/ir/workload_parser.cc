@@ -127,7 +127,12 @@ class Parser final : private ExprNames {
       HONE_RETURN_IF_ERROR(reader_.Expect("]"));
     }
     if (reader_.Accept("<")) {
-      HONE_ASSIGN_OR_RETURN(tensor.bound, reader_.Extent(kMaxElements));
+      const Token bound = reader_.Peek();
+      HONE_ASSIGN_OR_RETURN(tensor.bound, reader_.Integer("a bound"));
+      if (tensor.bound < 1 || tensor.bound > kMaxElements) {
+        return Error(bound,
+                     absl::StrCat("bound ", tensor.bound, " is not between 1 and ", kMaxElements));
+      }
     }
     tensor.constant = reader_.Accept("constant");
     HONE_RETURN_IF_ERROR(Declare(tensor.name, token));

@@ -110,6 +110,17 @@ TEST(CasesTest, TooManyCasesAreRefused) {
               HasSubstr("have more than 32 cases"));
 }
 
+// Without an end at the contradiction, each of the other guarded values would double the parts.
+TEST(CasesTest, PointsThatContradictEachOtherAreNotDivided) {
+  std::string text =
+      "workload many\ninput A: f32[4]\noutput B[i: 268435456] = (A[0] where i < 2, 5 <= i else "
+      "1.0)";
+  for (int bit = 0; bit < 28; ++bit)
+    absl::StrAppend(&text, " + (A[1] where i / ", 1 << bit, " % 2 == 1 else 0.0)");
+  EXPECT_THAT(std::string(ParseWorkload(text).status().message()),
+              HasSubstr("have more than 32 cases"));
+}
+
 TEST(GuardedValueTest, PrintsAndParsesBack) {
   const std::string text =
       "workload guarded\ninput A: f32[4, 8]\ninput B: f32[4, 8]\n"
@@ -134,6 +145,8 @@ TEST(GuardedValueTest, ErrorsSayWhatToWrite) {
   EXPECT_THAT(error("output B[i: 6] = A[i - 1] where 0 <= i - 1 < 4 else 0.0"),
               HasSubstr("in parentheses"));
   EXPECT_THAT(error("output B[i: 6] = (A[i - 1] where 0 <= i - 1 < 4)"), HasSubstr("'else'"));
+  EXPECT_THAT(error("output B[i: 6] = (A[i - 1] where 1 <= i and i < 5 else 0.0)"),
+              HasSubstr("guards are separated by ','"));
   EXPECT_THAT(error("output B[i: 6] = (A[i - 1] where 0 <= i - 1 < 4 else i32(0))"),
               HasSubstr("operands have dtypes f32 and i32"));
   EXPECT_THAT(error("output B[u: 1] = sum(i: 6) (A[i - 1] where 0 <= i - 1 < 4 else 0.0)"),

@@ -112,6 +112,12 @@ TEST(GatherTest, ErrorsSayWhatToWrite) {
               HasSubstr("has 1 indices here"));
   EXPECT_THAT(error("input I: i32[4]", "S[k: 8] = T[k, 0] * 2.0\noutput Y[i: 4] = S[at(I[i])]"),
               HasSubstr("which only inputs allow"));
+  EXPECT_THAT(error("input I: i32[4]", "output Y[i: 4] = T[at(I[i]) + 1, 0]"),
+              HasSubstr("as in at(x + 1)"));
+  EXPECT_THAT(error("input I: i32[4]", "output Y[i: 4] = T[2 * at(I[i]), 0]"),
+              HasSubstr("as in at(x + 1)"));
+  EXPECT_THAT(error("input I: i32[4] < 0", "output Y[i: 4] = I[i]"),
+              HasSubstr("bound 0 is not between 1 and"));
   EXPECT_THAT(error("input I: f32[4] < 8", "output Y[i: 4] = T[i, 0] + I[i]"),
               HasSubstr("8 is not a bound of f32"));
   EXPECT_THAT(error("input I: u8[4] < 300", "output Y[i: 4] = T[i, 0] + f32(I[i])"),
