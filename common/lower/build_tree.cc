@@ -97,7 +97,7 @@ class Builder {
   }
 
   StmtId EachCase(NodeId id, const std::vector<ir::Case>& cases) {
-    Stmt seq;
+    Stmt seq{.cases = true};
     for (const ir::Case& at : cases) {
       case_ = &at;
       seq.children.push_back(Build(id));

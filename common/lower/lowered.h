@@ -19,6 +19,9 @@ struct Stmt {
   enum class Kind : uint8_t { kSeq, kFor, kIf, kStore };
   Kind kind = Kind::kSeq;
   std::vector<StmtId> children;  // kSeq: all; kFor: the body; kIf: then [, else]
+  // kSeq: the children are the cases of guarded values. They have different conditions, and one
+  // child stores at each point.
+  bool cases = false;
 
   // kFor: var runs over [max(0, begins…), min(extent, ends…)). Static (unrolled or vectorized)
   // loops have neither begins nor ends.

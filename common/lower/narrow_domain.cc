@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "common/lower/passes.h"
 
@@ -75,6 +76,7 @@ class Narrower {
     if (id == kNoStmt) return kNoStmt;
     const Stmt stmt = p_.stmts[id];
     if (stmt.kind == Stmt::Kind::kStore) return id;
+    if (stmt.cases) return NarrowCases(id, copies);
     if (stmt.kind == Stmt::Kind::kFor && !LoweredProgram::IsStatic(stmt.loop))
       return NarrowLoop(id, copies);
     std::vector<StmtId> children;
@@ -89,15 +91,32 @@ class Narrower {
     return id;
   }
 
-  // Conditions in the body for which `var` is the last runtime variable to be set.
-  std::vector<Class> ReadyConditions(StmtId body, AtomId var) {
+  // Decides the conditions of each case for itself: a decision for all cases would copy those that
+  // do not have the condition, and the copies would double with every condition.
+  StmtId NarrowCases(StmtId id, int copies) {
+    std::vector<StmtId> children;
+    for (StmtId child : std::vector<StmtId>(p_.stmts[id].children)) {
+      int copies_of_case = copies;
+      for (const Class& decided : ReadyConditions(child, std::nullopt))
+        child = Decide(nullptr, child, decided, copies_of_case);
+      child = Narrow(child, copies_of_case);
+      if (child != kNoStmt) children.push_back(child);
+    }
+    if (children.empty()) return kNoStmt;
+    p_.stmts[id].children = std::move(children);
+    return id;
+  }
+
+  // Conditions in the body for which `var`, or any variable if there is none, is the last runtime
+  // variable to be set. Those of cases are left out.
+  std::vector<Class> ReadyConditions(StmtId body, std::optional<AtomId> var) {
     std::vector<Class> ready;
-    VisitStores(body, [&](const Stmt& store) {
+    VisitStores(body, /*cases=*/false, [&](const Stmt& store) {
       for (const auto* list : {&store.conditions, &store.guards}) {
         for (const Condition& condition : *list) {
           bool has_var = false, complete = true;
           p_.atoms.VisitVars(condition.index, [&](AtomId v) {
-            has_var |= v == var;
+            has_var |= var.has_value() ? v == *var : KindOf(v) == Var::kRuntime;
             complete &= KindOf(v) == Var::kStatic ||
                         std::find(defined_.begin(), defined_.end(), v) != defined_.end();
           });
@@ -111,11 +130,12 @@ class Narrower {
   }
 
   template <typename F>
-  void VisitStores(StmtId id, F&& visit) {
+  void VisitStores(StmtId id, bool cases, F&& visit) {
     if (id == kNoStmt) return;
     const Stmt& stmt = p_.stmts[id];
     if (stmt.kind == Stmt::Kind::kStore) return visit(stmt);
-    for (StmtId child : stmt.children) VisitStores(child, visit);
+    if (stmt.cases && !cases) return;
+    for (StmtId child : stmt.children) VisitStores(child, cases, visit);
   }
 
   bool Has(const Stmt& store, const Class& decided) const {
@@ -184,7 +204,7 @@ class Narrower {
     defined_.push_back(loop.var);
     StmtId body = loop.children[0];
     for (const Class& decided : ReadyConditions(body, loop.var))
-      body = Decide(loop, body, decided, copies);
+      body = Decide(&loop, body, decided, copies);
     if (body != kNoStmt) body = Narrow(body, copies);
     defined_.pop_back();
     if (body == kNoStmt) return kNoStmt;
@@ -203,16 +223,18 @@ class Narrower {
     return p_.Add(std::move(branch));
   }
 
-  StmtId Decide(Stmt& loop, StmtId body, const Class& decided, int& copies) {
+  // The body of `loop`, or of any loop if it is null, with one class of conditions decided.
+  StmtId Decide(Stmt* loop, StmtId body, const Class& decided, int& copies) {
     bool everywhere = true;
-    VisitStores(body, [&](const Stmt& store) { everywhere &= Has(store, decided); });
+    VisitStores(body, /*cases=*/true,
+                [&](const Stmt& store) { everywhere &= Has(store, decided); });
     const Index& runtime = decided.runtime;
     const int64_t extent = decided.extent;
     const ir::Range s = decided.fixed;
     // The iterations of a parallel loop are distributed by number, so its bounds stay unchanged.
-    const bool bounds = everywhere && loop.loop == ir::LoopKind::kSerial;
+    const bool bounds = everywhere && loop != nullptr && loop->loop == ir::LoopKind::kSerial;
     if (s.min == 0 && s.max == 0) {
-      if (bounds && AddBounds(loop, runtime, extent))
+      if (bounds && AddBounds(*loop, runtime, extent))
         return Specialize(body, decided, Mode::kHolds);
       return If(runtime, extent, Specialize(body, decided, Mode::kHolds),
                 Specialize(body, decided, Mode::kFails));
@@ -240,7 +262,7 @@ class Narrower {
     const int cases = static_cast<int>(partial.size()) + interior;
     if (copies * std::max(cases, 1) > kMaxCopies) return body;
     copies *= std::max(cases, 1);
-    const bool bounded = bounds && AddBounds(loop, runtime + s.max, extent + s.max - s.min);
+    const bool bounded = bounds && AddBounds(*loop, runtime + s.max, extent + s.max - s.min);
     const bool may_miss = !bounded && (r.min + s.max < 0 || r.max + s.min >= extent);
     StmtId result = may_miss ? Specialize(body, decided, Mode::kFails) : kNoStmt;
     const StmtId inside = interior ? Specialize(body, decided, Mode::kHolds) : kNoStmt;

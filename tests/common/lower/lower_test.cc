@@ -152,6 +152,25 @@ l0, l1 = loops(b0)
   EXPECT_EQ(stores, 5) << text;  // the inside and four borders
 }
 
+// The iterations of a parallel loop have no bounds for cases. Each case has branches of its own.
+TEST(LowerTest, CasesInAParallelLoopAreNotCopied) {
+  const LoweredProgram program = LowerTrace(R"(workload many
+input X: f32[9, 40]
+output P[i: 9, j: 40] = (X[i, j] where 2 <= i else 0.5) + (X[i, j] where i < 7 else 0.5) + (X[i, j] where 3 <= j else 0.5) + (X[i, j] where j < 37 else 0.5) + (X[i, j] where i == 4 else 0.5)
+trace 1
+b0 = block("P")
+l0, l1 = loops(b0)
+l2, l3 = split(l1, 0, 8)
+vectorize(l3)
+l4 = fuse(l0, l2)
+parallel(l4)
+)");
+  const std::string text = program.ToText();
+  int stores = 0;
+  for (size_t at = 0; (at = text.find("P[", at)) != std::string::npos; ++at) ++stores;
+  EXPECT_LE(stores, 32 * 3) << text;
+}
+
 TEST(LowerTest, PanelComputedAtALoopIsCompacted) {
   const LoweredProgram program =
       LowerTrace(std::string(kMatmul) +
