@@ -120,7 +120,9 @@ absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int position,
   product.values[0] = w.pool.Rewrite(
       product.values[0],
       [&](const ir::Expr& expr) {
-        return expr.buffer == load.buffer && w.pool.IndicesOf(expr) == indices ? read : ir::kNoExpr;
+        const bool same =
+            expr.buffer == load.buffer && expr.gathered < 0 && w.pool.IndicesOf(expr) == indices;
+        return same ? read : ir::kNoExpr;
       },
       [](const Index& index) { return index; });
   ir::Workload result = Renumbered(std::move(w));

@@ -46,8 +46,10 @@ bool Equal(const ir::ExprPool& pool, ExprId left, ExprId right) {
   if (left == right) return true;
   if (left == ir::kNoExpr || right == ir::kNoExpr) return false;
   const ir::Expr &a = pool[left], &b = pool[right];
-  if (a.op != b.op || a.dtype != b.dtype || a.value != b.value || a.buffer != b.buffer)
+  if (a.op != b.op || a.dtype != b.dtype || a.value != b.value || a.buffer != b.buffer ||
+      a.gathered != b.gathered) {
     return false;
+  }
   if ((a.indices >= 0) != (b.indices >= 0) ||
       (a.indices >= 0 && pool.IndicesOf(a) != pool.IndicesOf(b)))
     return false;

@@ -35,6 +35,14 @@ TEST(Im2colTest, NoPaddingNeedsNoReduction) {
   EXPECT_EQ(rewritten.stages[0].reducer, ir::Reducer::kNone);
 }
 
+// The element at a computed index has the same affine indices as the window, with a 0.
+TEST(Im2colTest, ElementsAtComputedIndicesStay) {
+  ExactlyRewritten(
+      "workload gather\ninput X: f32[9, 3]\ninput I: i32[7] < 3\n"
+      "output Y[l: 7] = sum(k: 3) X[l + k, 0] * X[l + k, at(I[l])]\n",
+      "im2col", "Y", {});
+}
+
 TEST(Im2colTest, MixedPrecisionAndGuardsOfOtherAxesStay) {
   const ir::Workload rewritten = ExactlyRewritten(
       "workload qconv\ninput X: u8[8, 3]\ninput W: i8[3, 3, 2]\n"

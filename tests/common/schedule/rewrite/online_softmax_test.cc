@@ -47,6 +47,15 @@ TEST(OnlineSoftmaxTest, RowsOfAttention) {
   EXPECT_LE(SoftmaxError(text, *rewritten), 1e-6);
 }
 
+TEST(OnlineSoftmaxTest, AnotherDimensionOfAComputedIndexIsAnotherExpression) {
+  EXPECT_THAT(Refusal("workload softmax\ninput T: f32[9, 9]\ninput I: i32[9]\n"
+                      "M[i: 3] = max(k: 9) T[at(I[k]), 0]\n"
+                      "S[i: 3] = sum(k: 9) exp(T[0, at(I[k])] - M[i])\n"
+                      "output Y[i: 3] = M[i] / S[i]\n",
+                      "online_softmax", "S", {}),
+              HasSubstr("another expression"));
+}
+
 TEST(OnlineSoftmaxTest, Refusals) {
   const auto refusal = [](absl::string_view sum, absl::string_view stage) {
     return Refusal(
