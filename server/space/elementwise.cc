@@ -1,10 +1,13 @@
 #include "server/space/elementwise.h"
 
+#include "common/ir/cases.h"
+
 namespace hone::space {
 
 ir::NodeId ElementwiseProducer(const ir::Program& program, ir::NodeId id) {
   const ir::Block& block = program.BlockOf(id);
   if (block.reducer != ir::Reducer::kNone || block.values.size() != 1) return ir::kNoNode;
+  if (ir::HasGuardedValue(program.pool, block.values)) return ir::kNoNode;
   ir::NodeId producer = ir::kNoNode;
   bool elementwise = true;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "common/schedule/primitive/placement.h"
 #include "server/space/rule/rules.h"
 #include "server/space/sketch_editor.h"
 
@@ -35,7 +36,7 @@ bool IsReadOften(const ir::Program& program, ir::BufferId buffer) {
 // Inlines a stage without a reduction whose tensor is read by others and is not an output, unless
 // it is costly and would be computed repeatedly.
 std::vector<Sketch> ApplyAutoInline(const RuleContext& context, const Sketch& sketch, int nest) {
-  const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
+  std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
   if (!found.has_value()) return {};
   const ir::Program& program = found->program;
   const ir::Block& block = found->block();
@@ -44,6 +45,8 @@ std::vector<Sketch> ApplyAutoInline(const RuleContext& context, const Sketch& sk
     return {};
   }
   if (IsCostly(program, block) && IsReadOften(program, block.outputs[0])) return {};
+  // Guarded values, for example, are not inlined into reductions.
+  if (!schedule::ComputeInline(found->program, found->id).ok()) return {};
   Sketch inlined = sketch;
   inlined.trace.Add("compute_inline", {inlined.nests[nest].block});
   inlined.nests[nest].state = Nest::State::kDone;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/ir/cases.h"
 
 namespace hone::space {
 namespace {
@@ -152,10 +153,12 @@ bool MatchConvolution(const Workload& workload, const Factor& data, const Factor
   return true;
 }
 
-// Whether a stage after the sum is element-wise in what was computed before.
+// Whether a stage after the sum is element-wise in what was computed before. Guarded values are not
+// moved to the sum's tiles.
 bool IsElementwise(const Workload& workload, const Stage& stage, const Stage& main) {
   if (stage.reducer != ir::Reducer::kNone || stage.tensors.size() != 1 || !stage.guards.empty() ||
-      stage.spatial.size() != main.spatial.size()) {
+      stage.spatial.size() != main.spatial.size() ||
+      ir::HasGuardedValue(workload.pool, stage.values)) {
     return false;
   }
   for (size_t a = 0; a < main.spatial.size(); ++a) {

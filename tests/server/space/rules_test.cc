@@ -63,6 +63,20 @@ const char* const kSmall[] = {
     "C[i: 18, j: 50] = sum(k: 10) P[i, k] * B[k, j]\n"
     "E[i: 18, j: 50] = C[i, j] + bias[j]\n"
     "output D[i: 18, j: 50] = max(E[i, j], 0.0)\n",
+    // A padded producer, whose guarded values are not inlined into the reduction, and a consumer
+    // with guarded values, which is not moved to the tile.
+    "workload padded\n"
+    "input A: f32[16, 10]\n"
+    "input B: f32[10, 50] constant\n"
+    "P[i: 18, k: 10] = (A[i - 1, k] where 0 <= i - 1 < 16 else 0.5)\n"
+    "C[i: 18, j: 50] = sum(k: 10) P[i, k] * B[k, j]\n"
+    "output D[i: 18, j: 50] = (C[i, j] where i < 9 else 0.0)\n",
+    // Rows of a table.
+    "workload embedding\n"
+    "input T: f32[30, 20] constant\n"
+    "input I: i32[9] < 30\n"
+    "E[i: 9, k: 20] = T[at(I[i]), k] * 2.0\n"
+    "output S[i: 9] = sum(k: 20) E[i, k] * T[at(I[i]), k]\n",
     // Two contractions.
     "workload twice\n"
     "input A: f32[12, 9]\n"

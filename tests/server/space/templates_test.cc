@@ -216,7 +216,10 @@ TEST(Templates, WinogradNeedsNoMoreThanTheTolerance) {
 
 TEST(Templates, MissingTemplateListsSupportedOperators) {
   for (const char* text : {"softmax m=8 n=8", "conv1d n=1 l=8 ci=8 co=8 k=3 p=1",
-                           "conv2d_nchw n=1 h=8 w=8 ci=8 co=8 k=3 p=1 groups=2", "add m=4 n=4"}) {
+                           "conv2d_nchw n=1 h=8 w=8 ci=8 co=8 k=3 p=1 groups=2", "add m=4 n=4",
+                           "workload half\ninput A: f32[8, 8]\ninput B: f32[8, 16] constant\n"
+                           "C[i: 8, j: 16] = sum(k: 8) A[i, k] * B[k, j]\n"
+                           "output D[i: 8, j: 16] = (C[i, j] where j < 8 else 0.0)\n"}) {
     const absl::Status status = CheckSpaceArgument(*MakeWorkload(text), "templates");
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(std::string(status.message()),
