@@ -101,6 +101,17 @@ TEST(InvariantsTest, RestoredBackupHoldsAcknowledgedRecords) {
   EXPECT_EQ(kept.gone, 1);
   EXPECT_THAT(kept.broken, IsEmpty());
   EXPECT_THAT(ledger.acknowledged(), SizeIs(1));
+  // A lease from before the restoration ends after it.
+  ledger.Answered(Grant("a-3", 3));
+  EXPECT_THAT(ledger.Restored(at_backup, {first}).broken, IsEmpty());
+  ledger.Told(Finish("a-3", {5.5, 6.5}));
+  ledger.Answered(Durable("a-3"));
+  EXPECT_THAT(CheckAcknowledged({first}, ledger.acknowledged()).violations, IsEmpty());
+  // One from after it is a promise again.
+  ledger.Answered(Grant("a-4", 4));
+  ledger.Told(Finish("a-4", {7.5, 8.5}));
+  ledger.Answered(Durable("a-4"));
+  EXPECT_THAT(CheckAcknowledged({first}, ledger.acknowledged()).violations, SizeIs(1));
   const Ledger::Restoration lost = ledger.Restored(at_backup, {});
   EXPECT_THAT(lost.broken, SizeIs(1));
 }

@@ -55,6 +55,7 @@ void Ledger::Answered(const v1::SynchronizeResponse& response) {
   for (const std::string& id : response.durable()) {
     auto lease = leases_.find(id);
     if (lease == leases_.end() || !lease->second.finished || !lease->second.run) continue;
+    if (lease->second.undone) continue;
     promises_.acknowledged[id] = {.lease = id,
                                   .asked = lease->second.asked,
                                   .outcome = lease->second.outcome,
@@ -125,6 +126,7 @@ Ledger::Restoration Ledger::Restored(const Promises& at_backup,
     }
   }
   promises_ = std::move(kept);
+  for (auto& [id, lease] : leases_) lease.undone = !promises_.acknowledged.contains(id);
   return restoration;
 }
 

@@ -85,7 +85,8 @@ class Ledger {
     Asked asked;
     bool run = false;
     bool cancelled = false;
-    int grant = 0;  // number of this candidate's grant, from 1
+    int grant = 0;        // number of this candidate's grant, from 1
+    bool undone = false;  // by a restored backup, whose job may continue with other candidates
     // The last result that was sent.
     bool finished = false;
     record::Outcome outcome = record::Outcome::kOk;
