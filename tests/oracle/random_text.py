@@ -1,5 +1,7 @@
 """Draws workloads in text form: stages over odd shapes with guards, tuples, casts, constants,
 guarded values and computed indices."""
+import itertools
+
 import dtypes
 
 _EXTENTS = (1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 19, 33, 37)
@@ -187,10 +189,19 @@ class _Writer:
         there = value()
         # Where only one condition can fail, the opposite of it holds.
         self.known = outside + (drawn[0][3] if conditions == 1 else [])
+        read = set(self.read)
         elsewhere = value()
         self.known = outside
+        if all(self._always_holds(text) for text, *_ in drawn):
+            self.read = read  # Hone drops the other value
         guards = ", ".join(text for text, *_ in drawn)
         return f"({there} where {guards} else {elsewhere})"
+
+    def _always_holds(self, guard):
+        names, extents = zip(*self.axes)
+        rule = eval(f"lambda {', '.join(names)}: {guard.replace('/', '//')}")
+        used = [range(extent) if name in guard else (0,) for name, extent in zip(names, extents)]
+        return all(rule(*point) for point in itertools.product(*used))
 
     def _guard_of_value(self):
         """The guard, the number of its conditions, and the indices known inside and elsewhere."""
