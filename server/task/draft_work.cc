@@ -14,12 +14,12 @@ namespace hone::task {
 
 namespace {
 
-absl::Status ShuttingDown() { return absl::UnavailableError("the server is shutting down"); }
+absl::Status Stopped() { return absl::UnavailableError("the server is shutting down"); }
 
 }  // namespace
 
 void DraftWork::Draft(JobSpec spec, Done answer) {
-  if (stopped_) return std::move(answer)(ShuttingDown());
+  if (stopped_) return std::move(answer)(Stopped());
   if (++in_progress_ > kMaxAtOnce) {
     --in_progress_;
     return std::move(answer)(absl::ResourceExhaustedError(
@@ -41,7 +41,7 @@ void DraftWork::Draft(JobSpec spec, Done answer) {
 
 void DraftWork::Schedule(JobSpec spec, Done done) {
   services_.executor->Schedule([this, spec = std::move(spec), done = std::move(done)]() mutable {
-    if (stopped_) return std::move(done)(ShuttingDown());
+    if (stopped_) return std::move(done)(Stopped());
     absl::StatusOr<std::string> trace;
     const absl::Status thrown = CatchExceptions([&] {
       const HostShare share(options_.respect_timing_lock);

@@ -167,8 +167,10 @@ absl::StatusOr<std::shared_ptr<const Transfer>> SearchPhase::FindTransfer(int64_
 
 void SearchPhase::Begin() {
   trials_.emplace(kDefaultTrial, Trial{.candidate = task_.spaces().default_schedule()});
+  // A new job measures the default schedule together with its first candidates. Its result could
+  // otherwise come before the first proposal and change it.
   for (const auto& [trial, entry] : trials_) {
-    if (entry.told) continue;
+    if (entry.told || Proposed() == 0) continue;
     ++outstanding_;
     Submit(trial);
   }
@@ -209,6 +211,7 @@ void SearchPhase::Propose() {
     return Pump();
   }
   LogTells();
+  const bool first = Proposed() + outstanding_ == 0 && !trials_.at(kDefaultTrial).told;
   absl::StatusOr<ProposeEvent> event;
   {
     const HostShare share(job_.options().respect_timing_lock);
@@ -225,6 +228,7 @@ void SearchPhase::Propose() {
     trials.push_back(proposal.trial);
   }
   fruitless_ = trials.empty() ? fruitless_ + 1 : 0;
+  if (first) trials.insert(trials.begin(), kDefaultTrial);
   outstanding_ += static_cast<int>(trials.size());
   // Candidates are submitted only when the event is durable, because a restarted job must know
   // them.

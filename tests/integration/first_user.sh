@@ -235,16 +235,16 @@ run 3 "$hone" forget $matmul
 step "7: run computes without publishing"
 python3 - <<'P'
 import struct
-for name, shape in (("A", (8, 16)), ("B", (16, 24))):
+for name, shape in (("A", (64, 80)), ("B", (80, 96))):
     header = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % (shape,)
     header += " " * (63 - (10 + len(header)) % 64) + "\n"
     count = shape[0] * shape[1]
     with open(name + ".npy", "wb") as file:
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack("<%df" % count, *range(count)))
 P
-run 0 "$hone" run matmul m=8 n=24 k=16 --in A.npy --in B.npy --out C.npy
+run 0 "$hone" run matmul m=64 n=96 k=80 --in A.npy --in B.npy --out C.npy
 says "first"
-run 3 "$hone" best matmul m=8 n=24 k=16
+run 3 "$hone" best matmul m=64 n=96 k=80
 
 step "11: the language explains itself"
 run 0 "$hone" primitives split

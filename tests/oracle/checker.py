@@ -100,7 +100,7 @@ class _Case:
         node, text = self.case.get("node"), self.case["text"]
         given = None
         if node:
-            given = onnx_oracle.run_node(node, expected.arrays)
+            given = onnx_oracle.run_case(node, expected.arrays)
         elif self.case["source"] == "operator":
             given = onnx_oracle.run(text, expected.arrays, filling)
         if given is None:

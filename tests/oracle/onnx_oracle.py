@@ -178,14 +178,14 @@ def _magnitudes(values):
     return np.where(np.isfinite(values), np.abs(values), 0.0)
 
 
-def run_node(node, arrays):
+def run_case(node, arrays):
     """The outputs of a node that only moves elements (onnx_text.py), or None."""
     if not AVAILABLE:
         return None
     constants = [dtypes.to_memory(dtype, value) for dtype, value in node["constants"]]
     if node["op"] == "Where":
         arrays = [arrays[0].astype(bool), *arrays[1:]]
-    return _node(node["op"], [*arrays, *constants], **node["attributes"])
+    return run_node(node["op"], [*arrays, *constants], **node["attributes"])
 
 
 def run(text, arrays, filling):

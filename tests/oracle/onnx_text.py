@@ -1,5 +1,5 @@
 """Draws workloads in text form that are one ONNX node: padding, concatenation, slices, gathers and
-choices. ONNX Runtime computes them too, see onnx_oracle.run_node()."""
+choices. ONNX Runtime computes them too, see onnx_oracle.run_case()."""
 
 _DTYPES = ("f32", "f32", "f64", "i32", "i64")  # ONNX Runtime has all of these nodes for them
 _EXTENTS = (1, 2, 3, 5, 8, 13, 17, 33)
