@@ -18,34 +18,19 @@ bool ReducesLanes(const ir::Block& block) {
           block.reducer == ir::Reducer::kMax || block.reducer == ir::Reducer::kMin);
 }
 
-// Returns the block and all open blocks that only it and other members read.
-std::vector<NodeId> Members(const ir::Program& program, NodeId last,
-                            absl::Span<const NodeId> open) {
-  std::vector<NodeId> members = {last};
-  for (bool grown = true; grown;) {
-    grown = false;
-    for (const NodeId block : open) {
-      if (Contains(members, block)) continue;
-      const std::vector<NodeId> readers = program.ReadersOf(program.BlockOf(block).outputs[0]);
-      const bool inside = !readers.empty() &&
-                          !program.buffers[program.BlockOf(block).outputs[0]].output &&
-                          std::all_of(readers.begin(), readers.end(),
-                                      [&](NodeId reader) { return Contains(members, reader); });
-      if (!inside) continue;
-      members.push_back(block);
-      grown = true;
-    }
+}  // namespace
+
+BlockAxes AxesOf(const ir::Block& block) {
+  BlockAxes axes;
+  for (size_t i = 0; i < block.iters.size(); ++i) {
+    (block.iters[i].reduce ? axes.reduce : axes.spatial).push_back(static_cast<int>(i));
   }
-  std::vector<NodeId> ordered;
-  for (const NodeId block : program.AllBlocks()) {
-    if (Contains(members, block)) ordered.push_back(block);
-  }
-  return ordered;
+  return axes;
 }
 
-// Whether a member reads and writes its rows at the same position.
-bool KeepsToRows(const ir::Program& program, const ir::Block& block, const BlockAxes& axes,
-                 int rows, absl::Span<const ir::BufferId> computed) {
+bool KeepsToRows(const ir::Program& program, const ir::Block& block, int rows,
+                 absl::Span<const ir::BufferId> computed) {
+  const BlockAxes axes = AxesOf(block);
   const auto own = [&](const ir::IndexList& indices) {
     if (static_cast<int>(indices.size()) < rows) return false;
     for (int d = 0; d < rows; ++d) {
@@ -62,14 +47,45 @@ bool KeepsToRows(const ir::Program& program, const ir::Block& block, const Block
   return keeps;
 }
 
-}  // namespace
-
-BlockAxes AxesOf(const ir::Block& block) {
-  BlockAxes axes;
-  for (size_t i = 0; i < block.iters.size(); ++i) {
-    (block.iters[i].reduce ? axes.reduce : axes.spatial).push_back(static_cast<int>(i));
+std::vector<NodeId> RowMembers(const ir::Program& program, NodeId last,
+                               absl::Span<const NodeId> open, int rows) {
+  std::vector<NodeId> members = {last};
+  // Whether all readers of a block are members that read it at their own rows.
+  const auto joins = [&](NodeId id) {
+    const ir::Block& block = program.BlockOf(id);
+    const ir::BufferId result = block.outputs[0];
+    const std::vector<NodeId> readers = program.ReadersOf(result);
+    return !readers.empty() && !program.buffers[result].output &&
+           KeepsToRows(program, block, rows, {}) &&
+           std::all_of(readers.begin(), readers.end(), [&](NodeId reader) {
+             return Contains(members, reader) &&
+                    KeepsToRows(program, program.BlockOf(reader), rows, {result});
+           });
+  };
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (const NodeId block : open) {
+      if (Contains(members, block) || !joins(block)) continue;
+      members.push_back(block);
+      grown = true;
+    }
   }
-  return axes;
+  std::vector<NodeId> ordered;
+  for (const NodeId block : program.AllBlocks()) {
+    if (Contains(members, block)) ordered.push_back(block);
+  }
+  return ordered;
+}
+
+bool ReducesRows(const ir::Program& program, const ir::Block& block) {
+  const BlockAxes axes = AxesOf(block);
+  if (!ReducesLanes(block) || axes.spatial.empty() || !block.guards.empty() ||
+      !IsContiguousAlong(program, block, axes.reduce.back())) {
+    return false;
+  }
+  // Lanes along the result's last axis need no sum over lanes.
+  const int inner = axes.spatial.back();
+  return block.iters[inner].extent == 1 || !IsContiguousAlong(program, block, inner);
 }
 
 bool IsContiguousAlong(const ir::Program& program, const ir::Block& block, int axis) {
@@ -88,7 +104,8 @@ bool IsContiguousAlong(const ir::Program& program, const ir::Block& block, int a
 
 std::optional<RowGroup> FindRowGroup(const ir::Program& program, NodeId last,
                                      absl::Span<const NodeId> open) {
-  RowGroup group{.blocks = Members(program, last, open), .rows = -1};
+  // The number of rows follows from the members.
+  RowGroup group{.blocks = RowMembers(program, last, open, /*rows=*/0), .rows = -1};
   std::vector<ir::BufferId> computed;
   for (const NodeId id : group.blocks) {
     const ir::Block& block = program.BlockOf(id);
@@ -97,13 +114,7 @@ std::optional<RowGroup> FindRowGroup(const ir::Program& program, NodeId last,
     if (block.reducer == ir::Reducer::kNone) continue;
     const BlockAxes axes = AxesOf(block);
     const auto rank = static_cast<int>(axes.spatial.size());
-    if (!ReducesLanes(block) || rank == 0 || (group.rows >= 0 && rank != group.rows) ||
-        !block.guards.empty() || !IsContiguousAlong(program, block, axes.reduce.back())) {
-      return std::nullopt;
-    }
-    // Lanes along the result's last axis need no sum over lanes.
-    const int inner = axes.spatial.back();
-    if (block.iters[inner].extent > 1 && IsContiguousAlong(program, block, inner))
+    if (!ReducesRows(program, block) || (group.rows >= 0 && rank != group.rows))
       return std::nullopt;
     group.rows = rank;
     int64_t points = 1;
@@ -112,8 +123,7 @@ std::optional<RowGroup> FindRowGroup(const ir::Program& program, NodeId last,
   }
   if (group.rows < 0) return std::nullopt;
   for (const NodeId id : group.blocks) {
-    const ir::Block& block = program.BlockOf(id);
-    if (!KeepsToRows(program, block, AxesOf(block), group.rows, computed)) return std::nullopt;
+    if (!KeepsToRows(program, program.BlockOf(id), group.rows, computed)) return std::nullopt;
   }
   return group;
 }

@@ -32,6 +32,21 @@ struct BlockAxes {
 };
 BlockAxes AxesOf(const ir::Block& block);
 
+// Returns `last` and the blocks of `open` that only members read, in program order. The first
+// `rows` spatial axes are the rows: every member but `last` writes at its own rows, and its readers
+// read it at theirs.
+std::vector<ir::NodeId> RowMembers(const ir::Program& program, ir::NodeId last,
+                                   absl::Span<const ir::NodeId> open, int rows);
+
+// Whether a block writes, and reads the buffers of `computed`, at its own first `rows` spatial
+// axes.
+bool KeepsToRows(const ir::Program& program, const ir::Block& block, int rows,
+                 absl::Span<const ir::BufferId> computed);
+
+// Whether a block reduces every row to one element whose lanes can be combined: no guards, and the
+// innermost axis is contiguous in what it reads, but no spatial axis is.
+bool ReducesRows(const ir::Program& program, const ir::Block& block);
+
 // Whether some load that varies with the block's reduction has consecutive elements along an axis,
 // i.e. a coefficient of 1 in its last index.
 bool IsContiguousAlong(const ir::Program& program, const ir::Block& block, int axis);

@@ -67,6 +67,9 @@ struct Sketch {
   // more than one of them per component is dropped.
   int minor = 0;
   std::vector<ComponentChoices> components;  // set by GenerateDesignSpaces, not by rules
+
+  // The nest of a block. REQUIRES: it is in `nests`.
+  Nest& NestOf(absl::string_view block);
 };
 
 struct RuleContext {

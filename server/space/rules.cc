@@ -17,6 +17,9 @@ constexpr Rule kRules[] = {
     {"transform", ApplyTransform,
      "small linear maps of tiles, like Winograd's: unrolled, with or without the products between",
      /*last_first=*/true},
+    {"row_chain", ApplyRowChain,
+     "chains of contractions, such as attention: all stages at a block of rows of the last one",
+     /*last_first=*/true},
     {"split_reduction", ApplySplitReduction,
      "contractions with few results: the reduction is split into parts for threads"},
     {"window_reduction", ApplyWindowReduction,
@@ -77,6 +80,11 @@ absl::Status RegisterRule(const Rule& rule, absl::string_view before) {
   if (at == registry.rules.end()) return absl::NotFoundError(absl::StrCat("unknown rule ", before));
   registry.rules.insert(at, rule);
   return absl::OkStatus();
+}
+
+Nest& Sketch::NestOf(absl::string_view block) {
+  return *std::find_if(nests.begin(), nests.end(),
+                       [&](const Nest& nest) { return nest.name == block; });
 }
 
 absl::StatusOr<ir::Program> RuleContext::ProgramOf(const Sketch& sketch) const {

@@ -16,6 +16,15 @@ std::optional<NestBlock> FindNestBlock(const RuleContext& context, const Sketch&
   return found;
 }
 
+std::vector<ir::NodeId> OpenBlocks(const Sketch& sketch, const ir::Program& program) {
+  std::vector<ir::NodeId> open;
+  for (const Nest& nest : sketch.nests) {
+    const ir::NodeId block = program.FindBlock(nest.name);
+    if (nest.state == Nest::State::kOpen && block != ir::kNoNode) open.push_back(block);
+  }
+  return open;
+}
+
 SketchEditor::Operands SketchEditor::Add(absl::string_view primitive, Operands operands,
                                          std::vector<schedule::Attribute> attributes, int results) {
   return sketch_.trace.Add(primitive, std::move(operands), std::move(attributes), results);

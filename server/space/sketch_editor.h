@@ -24,6 +24,9 @@ struct NestBlock {
 std::optional<NestBlock> FindNestBlock(const RuleContext& context, const Sketch& sketch, int nest,
                                        Nest::State state = Nest::State::kOpen);
 
+// The open blocks of a sketch, in its program.
+std::vector<ir::NodeId> OpenBlocks(const Sketch& sketch, const ir::Program& program);
+
 // Writes loop transformations to the trace of a sketch. Each function adds one instruction.
 class SketchEditor {
  public:

@@ -14,6 +14,20 @@ int64_t Inner(Decisions d, const Tile& tile) { return tile.sampled() ? d[tile.ou
 
 void AddTileConstraints(const TileLimits& limits, const TileDecisions& at, const TileShape& shape,
                         std::vector<Constraint>& constraints) {
+  constraints.push_back({"parallel", at.row.outer + 2, [=](Decisions d) {
+                           int64_t iterations = Outer(d, at.vector) * Outer(d, at.row);
+                           int64_t tiles = iterations * Inner(d, at.vector) * Inner(d, at.row);
+                           for (const Tile& other : at.others) {
+                             iterations *= Outer(d, other);
+                             tiles *= Outer(d, other) * Inner(d, other);
+                           }
+                           return iterations >= std::min(limits.cores, tiles);
+                         }});
+  AddCacheConstraints(limits, at, shape, constraints);
+}
+
+void AddCacheConstraints(const TileLimits& limits, const TileDecisions& at, const TileShape& shape,
+                         std::vector<Constraint>& constraints) {
   const int64_t statements = at.short_steps ? limits.short_statements
                              : at.guarded   ? limits.guarded_statements
                                             : limits.unrolled_statements;
@@ -28,15 +42,6 @@ void AddTileConstraints(const TileLimits& limits, const TileDecisions& at, const
                                     body * d[at.window_unroll] <= statements;
                            }});
   }
-  constraints.push_back({"parallel", at.row.outer + 2, [=](Decisions d) {
-                           int64_t iterations = Outer(d, at.vector) * Outer(d, at.row);
-                           int64_t tiles = iterations * Inner(d, at.vector) * Inner(d, at.row);
-                           for (const Tile& other : at.others) {
-                             iterations *= Outer(d, other);
-                             tiles *= Outer(d, other) * Inner(d, other);
-                           }
-                           return iterations >= std::min(limits.cores, tiles);
-                         }});
   if (!at.reduce.sampled()) return;
   const auto depth = [=](Decisions d) {
     return Inner(d, at.reduce) * d[at.k_unroll] * at.window_points;

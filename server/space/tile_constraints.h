@@ -38,14 +38,19 @@ struct TileShape {
 
 // Adds the constraints on the decisions of a tiled contraction, each of which is checked as early
 // as possible:
-//   statements  rows · vectors · k_unroll · unrolled window within the limit;
 //   parallel    at least as many outer iterations as cores, or as there are tiles;
+//   and those of AddCacheConstraints.
+void AddTileConstraints(const TileLimits& limits, const TileDecisions& decisions,
+                        const TileShape& shape, std::vector<Constraint>& constraints);
+
+// Adds the constraints on what a contraction keeps in registers and caches:
+//   statements  rows · vectors · k_unroll · unrolled window within the limit;
 //   panels      the two panels of a micro-kernel within limits.panel_bytes, unless they have the
 //               minimum size;
 //   block       the operand that the inner tile loops stream repeatedly within
 //               limits.block_bytes, with the same exception.
-void AddTileConstraints(const TileLimits& limits, const TileDecisions& decisions,
-                        const TileShape& shape, std::vector<Constraint>& constraints);
+void AddCacheConstraints(const TileLimits& limits, const TileDecisions& decisions,
+                         const TileShape& shape, std::vector<Constraint>& constraints);
 
 }  // namespace hone::space
 

@@ -60,6 +60,16 @@ std::vector<int64_t> RegisterTiles(const TileLimits& limits, int64_t row_extent,
   return tiles;
 }
 
+std::vector<int64_t> KUnrolls(const TileLimits& limits, int64_t extent) {
+  std::vector<int64_t> candidates;
+  for (const int64_t k : limits.k_unroll) {
+    if (k <= extent) candidates.push_back(k);
+  }
+  const bool known = std::find(candidates.begin(), candidates.end(), extent) != candidates.end();
+  if (extent <= limits.whole_unroll && !known) candidates.push_back(extent);
+  return candidates;
+}
+
 std::vector<int64_t> RowWidths(const TileLimits& limits, int64_t extent) {
   std::vector<int64_t> dividing, fitting;
   for (const int64_t vectors : limits.wide) {

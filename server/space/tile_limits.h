@@ -16,6 +16,7 @@ struct TileLimits {
   int64_t accumulators = 8;  // needed to hide the FMA's latency: latency × FMAs per cycle
   int64_t max_vectors = 4;   // in a register tile's row
   std::vector<int64_t> k_unroll = {1, 2, 4, 8};
+  int64_t whole_unroll = 8;  // loops of up to this many iterations may be unrolled completely
   // Limit for a micro-kernel's body. A longer one takes long to compile and gains nothing. A
   // guarded block is compiled several times (first, interior and last tiles).
   int64_t unrolled_statements = 256;
@@ -52,6 +53,11 @@ struct TileLimits {
 // and does not exceed the extents.
 std::vector<int64_t> RegisterTiles(const TileLimits& limits, int64_t row_extent,
                                    int64_t vector_extent);
+
+// Returns how many steps of a reduction of `extent` steps a micro-kernel may unroll: those of
+// limits.k_unroll, and all of them if there are only a few, so that data shared by the steps is
+// loaded once.
+std::vector<int64_t> KUnrolls(const TileLimits& limits, int64_t extent);
 
 // Returns vector widths for a row of `extent` elements: multiples of limits.lanes that divide the
 // row. If none divides it, those not longer than the row, or else its length. Never empty.

@@ -14,8 +14,6 @@ namespace {
 
 using schedule::Operand;
 
-// Windows up to this many iterations may be unrolled completely.
-constexpr int64_t kMaxUnrolledWindow = 8;
 // Up to this many steps, a micro-kernel is too short without a window.
 constexpr int64_t kShortSteps = 8;
 
@@ -54,7 +52,7 @@ class Tiler {
       tiling.contraction.row_operand.panel_dimension = -1;  // its rows lie along several dimensions
     }
     SampleRegisterTile(tiling);
-    const Operand k_unroll = edit_.Sample(KUnrolls());
+    const Operand k_unroll = edit_.Sample(KUnrolls(limits_, Extent(c_.reduce)));
     tiling.k_unroll = k_unroll;
     const std::vector<Operand> tiled =
         edit_.Add("register_tile", {nest.block, loops[c_.row], loops[c_.vector], loops[c_.reduce],
@@ -136,19 +134,6 @@ class Tiler {
     tiling.vectors = tile[1];
   }
 
-  std::vector<int64_t> KUnrolls() const {
-    std::vector<int64_t> candidates;
-    for (int64_t k : limits_.k_unroll) {
-      if (k <= Extent(c_.reduce)) candidates.push_back(k);
-    }
-    // A short reduction is unrolled completely, so data shared by its steps is loaded once.
-    if (const int64_t whole = Extent(c_.reduce);
-        whole <= kMaxUnrolledWindow &&
-        std::find(candidates.begin(), candidates.end(), whole) == candidates.end())
-      candidates.push_back(whole);
-    return candidates;
-  }
-
   // Splits a loop into an outer and an inner tile loop; a loop of one iteration stays outside.
   void Cut(absl::string_view sampling, const Operand& loop, int axis, std::vector<Tile>& tiles,
            std::vector<Operand>& outer, std::vector<Operand>& inner) {
@@ -170,7 +155,7 @@ class Tiler {
       const Operand loop = loops[c_.windows[w]];
       const int64_t extent = Extent(c_.windows[w]);
       decisions.window_points *= extent;
-      if (w + 1 < c_.windows.size() || extent == 1 || extent > kMaxUnrolledWindow) {
+      if (w + 1 < c_.windows.size() || extent == 1 || extent > limits_.whole_unroll) {
         rolled.push_back(loop);
         continue;
       }

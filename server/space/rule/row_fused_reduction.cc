@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "server/space/row_group.h"
+#include "server/space/row_vectors.h"
 #include "server/space/rule/rules.h"
 #include "server/space/sketch_editor.h"
 
@@ -45,16 +46,17 @@ class RowFuser {
           edit_.Loops(BlockRegister(id), kAbove + member.iters.size());
       // First one loop for the rows of the block, then columns or reductions.
       if (member.reducer != ir::Reducer::kNone) {
-        Lanes(id, inside.back(), kAbove + group_.rows);
+        vectors_.Lanes(BlockRegister(id), inside.back(), member.iters.back().extent,
+                       kAbove + group_.rows);
       } else if (static_cast<int>(member.iters.size()) > group_.rows) {
-        Vectors(inside.back(), member.iters.back().extent);
+        vectors_.Columns(inside.back(), member.iters.back().extent);
       }
       NestOf(id).state = Nest::State::kDone;
     }
     if (block.reducer != ir::Reducer::kNone) {
-      Lanes(last, loops.back(), kAbove + 1);
+      vectors_.Lanes(BlockRegister(last), loops.back(), block.iters.back().extent, kAbove + 1);
     } else if (static_cast<int>(block.iters.size()) > group_.rows) {
-      Vectors(loops.back(), block.iters.back().extent);
+      vectors_.Columns(loops.back(), block.iters.back().extent);
     }
     edit_.Add("annotate", {place, schedule::Text("prefetch"), ahead});
     edit_.Add("parallel", {threads});
@@ -78,41 +80,8 @@ class RowFuser {
   }
 
  private:
-  Nest& NestOf(ir::NodeId id) {
-    return *std::find_if(sketch_.nests.begin(), sketch_.nests.end(),
-                         [&](const Nest& nest) { return nest.name == program_.BlockOf(id).name; });
-  }
+  Nest& NestOf(ir::NodeId id) { return sketch_.NestOf(program_.BlockOf(id).name); }
   Operand BlockRegister(ir::NodeId id) { return NestOf(id).block; }
-
-  // Splits columns into vectors of a sampled width, the same for all stages without a reduction.
-  void Vectors(const Operand& columns, int64_t extent) {
-    if (extent <= limits_.lanes) {
-      edit_.Add("vectorize", {columns});
-      return;
-    }
-    const std::vector<Operand> parts = edit_.Split(columns, {Width(extent, columns_)});
-    edit_.Add("vectorize", {parts[1]});
-  }
-
-  // Vectorizes the innermost loop of a reduction into partial results, which are combined in
-  // halves; `lane` is the position of the combining block's innermost loop.
-  void Lanes(ir::NodeId id, const Operand& reduction, int lane) {
-    const int64_t extent = program_.BlockOf(id).iters.back().extent;
-    const std::vector<Operand> parts = edit_.Split(reduction, {Width(extent, reductions_)});
-    edit_.Add("rfactor", {BlockRegister(id), parts[1]});
-    edit_.Add("vectorize", {parts[1]});
-    const std::vector<Operand> combining = edit_.Loops(BlockRegister(id), lane + 1);
-    edit_.Add("vectorize", {combining.back()});
-  }
-
-  Operand Width(int64_t extent, std::vector<std::pair<int64_t, Operand>>& widths) {
-    for (const auto& [of, width] : widths) {
-      if (of == extent) return width;
-    }
-    const Operand width = edit_.Sample(RowWidths(limits_, extent));
-    widths.emplace_back(extent, width);
-    return width;
-  }
 
   // Constraints: at least as many parallel iterations as cores or rows, small pieces of rows_1 if
   // there are many rows, and no prefetch if there is no next block.
@@ -144,7 +113,7 @@ class RowFuser {
       Operand loop = loops[axis];
       if (axis == axes.reduce.back()) {
         const std::vector<Operand> vectors =
-            edit_.Split(loop, {Width(block.iters[axis].extent, reductions_)});
+            edit_.Split(loop, {vectors_.LanesOf(block.iters[axis].extent)});
         loop = vectors[0];
         lanes = vectors[1];
       }
@@ -193,7 +162,7 @@ class RowFuser {
   const ir::Program& program_;
   const RowGroup& group_;
   const TileLimits& limits_;
-  std::vector<std::pair<int64_t, Operand>> columns_, reductions_;  // widths per extent
+  RowVectors vectors_{edit_, limits_};
 };
 
 }  // namespace
@@ -207,12 +176,8 @@ std::vector<Sketch> ApplyRowFusedReduction(const RuleContext& context, const Ske
   const ir::Program& program = found->program;
   const ir::Block& block = found->block();
   const TileLimits& limits = found->limits;
-  std::vector<ir::NodeId> open;
-  for (const Nest& other : sketch.nests) {
-    const ir::NodeId block = program.FindBlock(other.name);
-    if (other.state == Nest::State::kOpen && block != ir::kNoNode) open.push_back(block);
-  }
-  const std::optional<RowGroup> group = FindRowGroup(program, found->id, open);
+  const std::optional<RowGroup> group =
+      FindRowGroup(program, found->id, OpenBlocks(sketch, program));
   if (!group.has_value()) return {};
   if (group->row_points < limits.lanes) return {};
   int64_t rows = 1;

@@ -18,6 +18,7 @@ std::vector<Sketch> ApplyMultiLevelTiling(const RuleContext& context, const Sket
 std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, int nest);
 std::vector<Sketch> ApplyParallelVectorizeUnroll(const RuleContext& context, const Sketch& sketch,
                                                  int nest);
+std::vector<Sketch> ApplyRowChain(const RuleContext& context, const Sketch& sketch, int nest);
 std::vector<Sketch> ApplyRowFusedReduction(const RuleContext& context, const Sketch& sketch,
                                            int nest);
 std::vector<Sketch> ApplySplitReduction(const RuleContext& context, const Sketch& sketch, int nest);

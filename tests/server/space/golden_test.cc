@@ -19,6 +19,7 @@ struct Golden {
   const char* file;
   const char* workload;
   const char* maker = "rules";
+  const char* only = "";  // the name of the only space to compare, if there are too many
 };
 
 class GoldenText : public testing::TestWithParam<Golden> {};
@@ -30,6 +31,9 @@ TEST_P(GoldenText, IsUnchanged) {
       MakeSpaces({.workload = workload, .target = &target, .tolerance = 1e-3}, GetParam().maker);
   ASSERT_TRUE(spaces.ok()) << spaces.status();
   spaces->push_back(DefaultCandidate(workload, target).value());
+  const std::string only = GetParam().only;
+  if (!only.empty())
+    std::erase_if(*spaces, [&](const auto& space) { return space->name() != only; });
   std::string text =
       absl::StrCat("# ", GetParam().workload, " on x86-avx512\n\n", workload->ToText());
   for (const auto& space : *spaces) {
@@ -55,6 +59,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Golden{"conv2d_pointwise", "conv2d n=1 h=14 w=14 ci=1024 co=512 k=1 s=1 p=0"},
                     Golden{"matmul_parts", "matmul m=1 n=64 k=16384"},
                     Golden{"dense_relu", "dense_relu m=19 n=70 k=9"},
+                    Golden{"attention_chain", "attention b=1 h=8 s=2048 d=64", "rules", "chain"},
+                    Golden{"mlp_chain", "mlp m=512 k=768 h=3072 n=768", "rules", "chain"},
                     Golden{"templates_dense", "dense m=128 n=768 k=768", "templates"},
                     Golden{"templates_conv2d",
                            "conv2d_bn_relu n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1", "templates"},

@@ -173,6 +173,34 @@ const char* const kSmall[] = {
     "input A: f32[3, 5, 12]\n"
     "input B: f32[12, 40] constant\n"
     "output C[b: 3, i: 5, j: 40] = sum(k: 12) A[b, i, k] * B[k, j]\n",
+    // The stages of attention in integer arithmetic.
+    "workload weighted_rows\n"
+    "input Q: f32[2, 19, 20]\n"
+    "input K: f32[2, 37, 20]\n"
+    "input V: f32[2, 37, 24]\n"
+    "Scores[b: 2, i: 19, j: 37] = sum(d: 20) Q[b, i, d] * K[b, j, d]\n"
+    "Max[b: 2, i: 19] = max(j: 37) Scores[b, i, j]\n"
+    "E[b: 2, i: 19, j: 37] = Scores[b, i, j] - Max[b, i]\n"
+    "Sum[b: 2, i: 19] = sum(j: 37) E[b, i, j]\n"
+    "Values[b: 2, i: 19, d: 24] = sum(j: 37) E[b, i, j] * V[b, j, d]\n"
+    "output Y[b: 2, i: 19, d: 24] = Values[b, i, d] + Sum[b, i]\n",
+    // Two dense layers that end in a contraction, and three that end in a consumer.
+    "workload two_layers\n"
+    "input X: f32[26, 9]\n"
+    "input W1: f32[9, 40] constant\n"
+    "input W2: f32[40, 33] constant\n"
+    "C1[i: 26, j: 40] = sum(k: 9) X[i, k] * W1[k, j]\n"
+    "H[i: 26, j: 40] = C1[i, j] * max(C1[i, j], 0.0)\n"
+    "output C2[i: 26, j: 33] = sum(k: 40) H[i, k] * W2[k, j]\n",
+    "workload three_layers\n"
+    "input X: f32[3, 7, 9]\n"
+    "input W1: f32[9, 16]\n"
+    "input W2: f32[16, 21]\n"
+    "input W3: f32[18, 21]\n"
+    "C1[b: 3, i: 7, j: 16] = sum(k: 9) X[b, i, k] * W1[k, j]\n"
+    "C2[b: 3, i: 7, j: 21] = sum(k: 16) C1[b, i, k] * W2[k, j]\n"
+    "C3[b: 3, i: 7, j: 18] = sum(k: 21) C2[b, i, k] * W3[j, k]\n"
+    "output Y[b: 3, i: 7, j: 18] = C3[b, i, j] + 1.0\n",
 };
 
 class SmallWorkload : public testing::TestWithParam<const char*> {};
@@ -289,7 +317,8 @@ INSTANTIATE_TEST_SUITE_P(All, LargeWorkload,
                                          "depthwise_conv2d n=1 h=112 w=112 c=32 k=3 s=1 p=1",
                                          "max_pool2d n=1 h=112 w=112 c=64 k=3 s=2 p=1",
                                          "softmax m=1024 n=1024", "layer_norm m=128 n=768",
-                                         "norm b=1 m=1024 n=1024", "dense_relu m=512 n=512 k=512"),
+                                         "norm b=1 m=1024 n=1024", "dense_relu m=512 n=512 k=512",
+                                         "mlp m=512 k=256 h=1024 n=256"),
                          NameOf);
 
 TEST(Rules, NamesAreSortedByTheirUseAndUnique) {
@@ -313,6 +342,60 @@ TEST(Rules, ReductionsOfRowsShareABlockOfRows) {
     }
     EXPECT_TRUE(found) << text;
   }
+}
+
+// The design space of a workload's chain of contractions; null if there is none.
+std::unique_ptr<DesignSpace> Chain(absl::string_view text, const target::Target& target) {
+  for (auto& space : Generate(text, target)) {
+    if (space->name() == "chain") return std::move(space);
+  }
+  return nullptr;
+}
+
+TEST(Rules, ContractionsOfAChainShareABlockOfRowsThatFitsTheCache) {
+  target::Target target = Avx512();
+  target.cores = 8;
+  target.l2_bytes = 1 << 20;
+  const auto space = Chain("attention b=1 h=2 s=1024 d=64", target);
+  ASSERT_NE(space, nullptr);
+  std::set<int64_t> heights;
+  for (uint64_t i = 0; i < 50; ++i) {
+    Rng rng(23, i);
+    const std::vector<int64_t> decisions = space->Sample(rng).value();
+    const ir::Program program = space->Replay(decisions).value();
+    const std::vector<ir::NodeId> loops = program.LoopsAbove(program.FindBlock("Exp"));
+    for (const char* name : {"Scores", "Max", "Sum", "Values", "Y"})
+      EXPECT_EQ(program.LoopsAbove(program.FindBlock(name))[0], loops[0]) << program.ToText();
+    EXPECT_EQ(program.node(loops[0]).loop, ir::LoopKind::kParallel);
+    EXPECT_GE(program.node(loops[0]).extent.value, 8);
+    // Scores and Exp have 8 KiB per row. A single register tile is always allowed.
+    const int64_t rows = program.node(loops[3]).extent.value, tile = decisions[0];
+    EXPECT_TRUE(rows * (8 << 10) <= 1 << 20 || rows == tile) << program.ToText();
+    heights.insert(rows / tile);
+  }
+  EXPECT_GE(heights.size(), 4u);
+  EXPECT_TRUE(heights.contains(1));
+}
+
+TEST(Rules, VectorsOfAChainThatAreNotContiguousAreCopiedIntoPanels) {
+  const auto space = Chain("attention b=1 h=2 s=128 d=64", Avx512());
+  ASSERT_NE(space, nullptr);
+  EXPECT_NE(space->text().find("\"K\", \"global\""), std::string::npos) << space->text();
+  EXPECT_EQ(space->text().find("\"V\", \"global\""), std::string::npos) << space->text();
+}
+
+TEST(Rules, OnlyTheLongestChainIsOffered) {
+  int chains = 0;
+  for (const auto& space : Generate("mlp m=512 k=64 h=128 n=64", Avx512()))
+    chains += space->name().find("chain") != std::string::npos;
+  EXPECT_EQ(chains, 1);
+}
+
+TEST(Rules, AChainNeedsRowsForAllCores) {
+  target::Target many = Avx512();
+  many.cores = 64;
+  EXPECT_EQ(Chain("mlp m=16 k=64 h=128 n=64", many), nullptr);
+  EXPECT_NE(Chain("mlp m=1024 k=64 h=128 n=64", many), nullptr);
 }
 
 TEST(Rules, MatmulOffersEveryPacking) {

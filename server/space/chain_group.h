@@ -1,0 +1,45 @@
+#ifndef HONE_SERVER_SPACE_CHAIN_GROUP_H_
+#define HONE_SERVER_SPACE_CHAIN_GROUP_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/ir/program.h"
+#include "server/space/contraction.h"
+
+namespace hone::space {
+
+// Stages with a contraction whose result another contraction reads at the same rows, directly or
+// through stages between them: attention, two dense layers with an activation between. A block of
+// rows of the last stage needs only the same block of rows of every other member.
+struct ChainGroup {
+  struct Member {
+    ir::NodeId block = ir::kNoNode;
+    // Of a contraction, whose rows are the last row axis. Every other reduction reduces rows
+    // (ReducesRows).
+    std::optional<Contraction> contraction;
+  };
+  std::vector<Member> members;  // in program order; the last one is the result
+  int rows = 1;                 // number of row axes: the first spatial axes of every member
+  int64_t batch = 1;            // iterations of the row axes but the last one
+  int64_t height = 1;           // iterations of the last row axis
+  int64_t row_bytes = 0;        // what the members but the last one write per row
+
+  // The contraction that is computed first.
+  const Member& first() const;
+};
+
+// Finds the group that ends in `last`, using only blocks of `open`. Returns nullopt if no
+// contraction follows another one, or if a member writes several tensors, has a predicate or a
+// guard, is a reduction of another kind, or is a contraction whose vectors are not contiguous and
+// cannot be copied into panels.
+std::optional<ChainGroup> FindChainGroup(const ir::Program& program, ir::NodeId last,
+                                         absl::Span<const ir::NodeId> open);
+
+// Whether the vectors of a contraction can be copied into panels before its nest runs.
+bool HasPanels(const ir::Program& program, const Contraction& contraction);
+
+}  // namespace hone::space
+
+#endif  // HONE_SERVER_SPACE_CHAIN_GROUP_H_

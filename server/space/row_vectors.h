@@ -1,0 +1,40 @@
+#ifndef HONE_SERVER_SPACE_ROW_VECTORS_H_
+#define HONE_SERVER_SPACE_ROW_VECTORS_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "server/space/sketch_editor.h"
+#include "server/space/tile_limits.h"
+
+namespace hone::space {
+
+// Vectors along the rows of a sketch's stages, with sampled widths: one for all element-wise stages
+// whose rows have the same length, and one for all reductions.
+class RowVectors {
+ public:
+  // Keeps references to both.
+  RowVectors(SketchEditor& edit, const TileLimits& limits) : edit_(edit), limits_(limits) {}
+
+  // Splits the columns of a stage without a reduction into vectors.
+  void Columns(const schedule::Operand& columns, int64_t extent);
+  // Vectorizes the innermost loop of a reduction into partial results, which are combined in
+  // halves; `lane` is the position of the combining block's innermost loop.
+  void Lanes(const schedule::Operand& block, const schedule::Operand& reduction, int64_t extent,
+             int lane);
+  // The sampled width of a reduction's lanes.
+  schedule::Operand LanesOf(int64_t extent) { return Width(extent, reductions_); }
+
+ private:
+  using Widths = std::vector<std::pair<int64_t, schedule::Operand>>;  // by the rows' length
+  schedule::Operand Width(int64_t extent, Widths& widths);
+
+  SketchEditor& edit_;
+  const TileLimits& limits_;
+  Widths columns_, reductions_;
+};
+
+}  // namespace hone::space
+
+#endif  // HONE_SERVER_SPACE_ROW_VECTORS_H_
