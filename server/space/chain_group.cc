@@ -36,6 +36,14 @@ std::optional<ChainGroup::Member> MemberOf(const ir::Program& program, NodeId id
   return member;
 }
 
+// Returns the bytes of a contraction's vector operand that one row needs.
+int64_t VectorBytes(const ir::Program& program, NodeId id, const Contraction& contraction) {
+  const ir::Block& block = program.BlockOf(id);
+  int64_t elements = block.iters[contraction.vector].extent;
+  for (const int axis : AxesOf(block).reduce) elements *= block.iters[axis].extent;
+  return elements * ir::DTypeBytes(program.buffers[contraction.vector_operand.buffer].dtype);
+}
+
 // Whether some contraction reads what depends on another one.
 bool HasChain(const ir::Program& program, const ChainGroup& group) {
   std::set<ir::BufferId> after;  // tensors that depend on a contraction
@@ -65,6 +73,8 @@ std::optional<ChainGroup> ChainAtRows(const ir::Program& program, NodeId last,
     group.members.push_back(*std::move(member));
     const ir::Buffer& tensor = program.buffers[program.BlockOf(id).outputs[0]];
     if (!std::equal(shape.begin(), shape.begin() + rows, tensor.shape.begin())) return std::nullopt;
+    if (group.members.back().contraction.has_value())
+      group.vector_bytes += VectorBytes(program, id, *group.members.back().contraction);
     if (id == last) continue;
     int64_t columns = 1;
     for (size_t d = rows; d < tensor.shape.size(); ++d) columns *= tensor.shape[d];

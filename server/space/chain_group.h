@@ -25,6 +25,9 @@ struct ChainGroup {
   int64_t batch = 1;            // iterations of the row axes but the last one
   int64_t height = 1;           // iterations of the last row axis
   int64_t row_bytes = 0;        // what the members but the last one write per row
+  // What the contractions read as vectors for one iteration of the batch; every block of rows reads
+  // it again.
+  int64_t vector_bytes = 0;
 
   // The contraction that is computed first.
   const Member& first() const;

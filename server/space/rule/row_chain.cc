@@ -15,6 +15,10 @@ namespace {
 
 using schedule::Operand;
 
+// A block of rows saves several transfers of its results, which fill L2 at most, to and from a
+// farther cache. That is worth reading vectors of up to this many times the size of L2.
+constexpr int64_t kMostVectors = 4;
+
 // Computes every stage at a block of rows of the last one. A block is some register tiles high, so
 // that every contraction runs without a remainder.
 //   parallel batch, blocks of rows
@@ -36,6 +40,13 @@ class RowChainer {
   // Whether there are rows for all cores. Threads share nothing else.
   bool HasRowsForAll() const {
     return group_.batch * ir::CeilDivInt(group_.height, least_rows_) >= limits_.cores;
+  }
+
+  // Whether computing whole tensors instead can seldom pay: they do not fit into the L2 caches of
+  // all cores, and the vectors, which every block of rows reads again, are few.
+  bool IsClearlyBetter() const {
+    return group_.batch * group_.height * group_.row_bytes > limits_.cores * limits_.block_bytes &&
+           group_.vector_bytes <= kMostVectors * limits_.block_bytes;
   }
 
   Sketch Run() {
@@ -243,7 +254,9 @@ std::vector<Sketch> ApplyRowChain(const RuleContext& context, const Sketch& sket
   if (!group.has_value() || IsPartOfLongerChain(program, found->id, open)) return {};
   RowChainer chainer(sketch, program, *context.target, *group, found->limits);
   if (!chainer.HasRowsForAll()) return {};
-  return {sketch, chainer.Run()};
+  Sketch whole = sketch;
+  if (chainer.IsClearlyBetter()) ++whole.minor;
+  return {std::move(whole), chainer.Run()};
 }
 
 }  // namespace hone::space

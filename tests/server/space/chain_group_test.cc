@@ -35,7 +35,10 @@ TEST_F(ChainGroupTest, AttentionSharesBatchHeadsAndQueries) {
   ASSERT_TRUE(group.has_value());
   EXPECT_EQ(Names(*group), "[Scores] Max Exp Sum [Values] Y");
   EXPECT_EQ(group->rows, 3);
+  EXPECT_EQ(group->batch, 6);
+  EXPECT_EQ(group->height, 40);
   EXPECT_EQ(group->row_bytes, (48 + 1 + 48 + 1 + 16) * 4);
+  EXPECT_EQ(group->vector_bytes, 2 * 48 * 16 * 4);
 }
 
 TEST_F(ChainGroupTest, DenseLayersShareTheirRows) {

@@ -391,6 +391,19 @@ TEST(Rules, OnlyTheLongestChainIsOffered) {
   EXPECT_EQ(chains, 1);
 }
 
+TEST(Rules, WholeTensorsGetOnlyTheMainAlternativesIfTheyLeaveTheCaches) {
+  target::Target target = Avx512();
+  target.l2_bytes = 1 << 20;
+  const std::set<std::string> long_rows = Names(Generate("attention b=1 h=2 s=2048 d=64", target));
+  const std::set<std::string> short_rows = Names(Generate("attention b=1 h=2 s=128 d=64", target));
+  EXPECT_TRUE(long_rows.contains("chain") && short_rows.contains("chain"));
+  EXPECT_GT(long_rows.size(), 1u);
+  EXPECT_LT(2 * long_rows.size(), short_rows.size());
+  // Every block of rows reads all weights again.
+  const std::set<std::string> layers = Names(Generate("mlp m=2048 k=768 h=3072 n=768", target));
+  EXPECT_EQ(layers, Names(Generate("mlp m=128 k=768 h=3072 n=768", target)));
+}
+
 TEST(Rules, AChainNeedsRowsForAllCores) {
   target::Target many = Avx512();
   many.cores = 64;
