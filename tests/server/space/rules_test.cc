@@ -377,6 +377,30 @@ TEST(Rules, ContractionsOfAChainShareABlockOfRowsThatFitsTheCache) {
   EXPECT_TRUE(heights.contains(1));
 }
 
+// The other tests draw few candidates of a chain, because attention has many other spaces.
+TEST(Rules, CandidatesOfAChainReplayAndDiffer) {
+  for (const target::Target& target : {Avx512(), Avx2()}) {
+    for (const char* text :
+         {"attention b=1 h=12 s=128 d=64", "attention b=2 h=3 s=197 d=80 t=333",
+          "attention b=1 h=8 s=4096 d=40", "attention b=1 h=2 s=61 d=40 dtype=f16",
+          "mlp m=500 k=100 h=300 n=77"}) {
+      constexpr int kCandidates = 200;
+      const auto space = Chain(text, target);
+      ASSERT_NE(space, nullptr) << text;
+      int invalid = 0, repeated = 0;
+      std::set<Digest> programs;
+      for (uint64_t i = 0; i < kCandidates; ++i) {
+        Rng rng(29, i);
+        const auto program = space->Replay(space->Sample(rng).value());
+        invalid += !program.ok();
+        repeated += program.ok() && !programs.insert(program->StructuralDigest()).second;
+      }
+      EXPECT_LE(invalid * 50, kCandidates) << text;
+      EXPECT_LE(repeated * 100, kCandidates) << text;
+    }
+  }
+}
+
 TEST(Rules, VectorsOfAChainThatAreNotContiguousAreCopiedIntoPanels) {
   const auto space = Chain("attention b=1 h=2 s=128 d=64", Avx512());
   ASSERT_NE(space, nullptr);
