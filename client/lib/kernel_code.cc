@@ -2,7 +2,6 @@
 
 #include <spawn.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,39 +14,13 @@
 #include "client/lib/private_server.h"
 #include "common/base/command_line.h"
 #include "common/base/file.h"
+#include "common/base/memory_file.h"
 #include "common/base/status_macros.h"
 
 extern char** environ;
 
 namespace hone::client {
 namespace {
-
-// A file without a name. Unlike a pipe, it holds a text of any length without a reader.
-class MemoryFile {
- public:
-  MemoryFile() : fd_(memfd_create("hone", MFD_CLOEXEC)) {}
-  ~MemoryFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  int fd() const { return fd_; }
-
-  absl::Status Write(absl::string_view text) {
-    while (!text.empty()) {
-      const ssize_t size = write(fd_, text.data(), text.size());
-      if (size < 0 && errno == EINTR) continue;
-      if (size < 0) return ErrnoStatus(errno, "write a file in memory");
-      text.remove_prefix(static_cast<size_t>(size));
-    }
-    lseek(fd_, 0, SEEK_SET);
-    return absl::OkStatus();
-  }
-  absl::StatusOr<std::string> Read() const { return ReadFile(absl::StrCat("/proc/self/fd/", fd_)); }
-
- private:
-  const int fd_;
-};
 
 // Runs a program to its end and returns its wait status.
 absl::StatusOr<int> RunToEnd(std::vector<std::string> words, const MemoryFile& input,

@@ -13,6 +13,7 @@
 #include "common/ir/annotation.h"
 #include "common/ir/atom_plan.h"
 #include "common/ir/buffer_parser.h"
+#include "common/ir/cases.h"
 #include "common/ir/expr_parser.h"
 #include "common/ir/text_mark.h"
 #include "common/ir/token_reader.h"
@@ -331,6 +332,11 @@ absl::Status ProgramParser::ReadBody(TokenReader& reader) {
     block.values.push_back(value);
   }
   if (tuple) HONE_RETURN_IF_ERROR(reader.Expect(")"));
+  ExprPool of_cases = program_.pool;
+  if (!CasesOf(of_cases, program_.atoms, block.values)) {
+    return TokenReader::Error(first, absl::StrCat("the guarded values of block ", block.name,
+                                                  " have more than ", kMaxCases, " cases"));
+  }
   while (reader.Accept("where")) {
     HONE_ASSIGN_OR_RETURN(block.guards.emplace_back(), parser.ParseCondition());
   }

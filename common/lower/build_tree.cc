@@ -54,7 +54,9 @@ class Builder {
         // A nest of one block is repeated for each of its cases, so that the conditions become
         // bounds of loops.
         if (node.loop != ir::LoopKind::kParallel && case_ == nullptr) {
-          if (const NodeId block = OnlyBlockUnder(id); block != ir::kNoNode) {
+          const NodeId block = OnlyBlockUnder(id);
+          if (block != ir::kNoNode &&
+              ir::HasGuardedValue(lowered_.pool, program_.BlockOf(block).values)) {
             const std::vector<ir::Case> cases = CasesOf(program_.BlockOf(block));
             if (cases.size() > 1) return EachCase(id, cases);
           }

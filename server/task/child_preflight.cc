@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/file.h"
+#include "common/base/memory_file.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_clock.h"
 #include "server/task/first_work.h"
@@ -59,24 +59,6 @@ class OpenFile {
  private:
   int fd_;
 };
-
-// Returns a file in memory with this content, positioned at its beginning; -1 with errno on
-// failure. Unlike a pipe, it can hold a text of any length without a reader.
-int FileInMemory(absl::string_view content) {
-  const int fd = memfd_create("job", MFD_CLOEXEC);
-  if (fd < 0) return -1;
-  while (!content.empty()) {
-    const ssize_t written = write(fd, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      close(fd);
-      return -1;
-    }
-    content.remove_prefix(static_cast<size_t>(written));
-  }
-  lseek(fd, 0, SEEK_SET);
-  return fd;
-}
 
 // The standard output of a child.
 struct Report {
@@ -132,12 +114,13 @@ absl::Status ChildPreflight::CheckNow(const JobSpec& spec) {
     absl::MutexLock lock(&mutex_);
     if (passed_.contains(digest)) return absl::OkStatus();
   }
-  const OpenFile input(FileInMemory(text));
+  MemoryFile input;
+  const absl::Status filled = input.Write(text);
   int ends[2] = {-1, -1};
   const bool piped = pipe2(ends, O_CLOEXEC) == 0;
   const OpenFile output(ends[0]);
   OpenFile written(ends[1]);
-  const absl::StatusOr<pid_t> child = input.fd() >= 0 && piped
+  const absl::StatusOr<pid_t> child = filled.ok() && piped
                                           ? Start(input.fd(), written.fd())
                                           : ErrnoStatus(errno, "a file or a pipe for the child");
   if (absl::IsCancelled(child.status())) return child.status();

@@ -208,6 +208,16 @@ TEST(ProgramParser, ErrorsNameTheLimits) {
   std::string many = absl::StrCat(buffers, "kernel main\n");
   for (int n = 0; n < kMaxProgramNodes; ++n) many += "  barrier\n";
   EXPECT_FALSE(ParseProgram(Pair(), many).ok());
+  std::string cases(kProgram);
+  std::string guarded = "sum ";
+  for (int n = 1; n < 6; ++n) {
+    for (const char* const axis : {"i", "k"})
+      absl::StrAppend(&guarded, "(1.0 where 0 <= ", axis, " - ", n, " < 8 else 0.0) + ");
+  }
+  cases.replace(cases.find("sum "), 4, guarded);
+  EXPECT_NE(ParseProgram(Pair(), cases).status().message().find("have more than 32 cases"),
+            std::string::npos)
+      << ParseProgram(Pair(), cases).status();
   std::string large = absl::StrCat(buffers, std::string(kMaxProgramTextBytes, '#'));
   EXPECT_NE(ParseProgram(Pair(), large).status().message().find("at most"), std::string::npos);
 }
