@@ -15,8 +15,9 @@
 
 namespace hone::client {
 
-// Many LookupBest calls on one connection, a few dozen of which are in flight at a time. Used once,
-// by one thread; gRPC's threads call OnDone.
+// Many LookupBest calls on one connection, a few dozen of which are in flight at a time. Slows down
+// when the server's limit on the rate of calls refuses some. Used once, by one thread; gRPC's
+// threads call OnDone.
 class BestLookups {
  public:
   // `requests` must outlive this object. `limit` of each call.
@@ -25,10 +26,20 @@ class BestLookups {
       : stub_(stub), requests_(requests), limit_(limit), answers_(requests.size()) {}
 
   // Makes the calls and waits for them. Answer i belongs to request i; nullopt: no best is known.
-  // An error of a call ends the others and is returned.
+  // An error of a call ends the others and is returned. ResourceExhausted: the server has refused
+  // all calls for longer than `limit`.
   absl::StatusOr<std::vector<std::optional<v1::Best>>> Run();
 
  private:
+  // What came of the calls until the first refusal.
+  struct Round {
+    size_t answered = 0;
+    absl::Status refusal;  // the last one; OK if there was none
+    bool is_last = false;
+  };
+
+  // Makes the waiting calls until one is refused, and waits for those in flight.
+  absl::StatusOr<Round> RunUntilRefused();
   void Start(size_t index);
   void OnDone(size_t index, const absl::Status& status, v1::Best& answer);
 
@@ -37,7 +48,8 @@ class BestLookups {
   const absl::Duration limit_;
   absl::Mutex mutex_;
   std::vector<std::optional<v1::Best>> answers_ ABSL_GUARDED_BY(mutex_);
-  size_t next_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<size_t> waiting_ ABSL_GUARDED_BY(mutex_);  // requests, the next one last
+  Round round_ ABSL_GUARDED_BY(mutex_);
   size_t in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status error_ ABSL_GUARDED_BY(mutex_);
 };

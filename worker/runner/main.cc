@@ -144,6 +144,7 @@ int main(int argc, char** argv) {
   hone::Command app(
       "Loads, checks and times kernels. Started by hone-worker, which sends requests on standard "
       "input.\nExample: hone-runner --measure-peak");
+  app.AddVersion("hone-runner " HONE_VERSION);
   bool measure_peak = false;
   std::string lock_path = HostLock::DefaultPath();
   app.AddFlag("--measure-peak", measure_peak,
