@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/ir/element_bytes.h"
 #include "common/ir/error_bound.h"
 #include "worker/runner/elements.h"
 
@@ -187,7 +188,7 @@ CheckResult CheckOutput(const TensorSpec& spec, const void* data, const Expected
   }
   double worst = 0, needed = 0;
   for (int64_t i = 0; i < spec.elements; ++i) {
-    const ir::Scalar got = ReadElement(spec.dtype, data, i), wanted = expected.Value(i);
+    const ir::Scalar got = ir::ReadElement(spec.dtype, data, i), wanted = expected.Value(i);
     const double ratio = ErrorRatio(spec.dtype, got, wanted, bounds.Of(i));
     worst = std::max(worst, ratio);
     if (ratio <= 1) continue;
@@ -226,12 +227,12 @@ CheckResult CheckExact(const TensorSpec& spec, const void* data, const Expected&
     if (equal) return {};
   }
   for (int64_t i = 0; i < spec.elements; ++i) {
-    const ir::Scalar got = ReadElement(spec.dtype, data, i);
+    const ir::Scalar got = ir::ReadElement(spec.dtype, data, i);
     const ir::Scalar wanted = ir::CastTo(spec.dtype, expected.Value(i));
     if (got == wanted) continue;
     double needed = 0;
     for (int64_t e = i; e < spec.elements; ++e) {
-      const ir::Scalar other = ReadElement(spec.dtype, data, e);
+      const ir::Scalar other = ir::ReadElement(spec.dtype, data, e);
       needed = std::max(needed, ToleranceOf(other, ir::CastTo(spec.dtype, expected.Value(e)),
                                             expected.magnitudes[e]));
     }

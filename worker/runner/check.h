@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "common/ir/element_bytes.h"
 #include "worker/runner/elements.h"
 #include "worker/runner/signature.h"
 
@@ -25,7 +26,7 @@ struct Expected {
   const double* magnitudes = nullptr;
   const double* roundings = nullptr;  // null: all are 0
 
-  ir::Scalar Value(int64_t i) const { return ReadElement(dtype, values, i); }
+  ir::Scalar Value(int64_t i) const { return ir::ReadElement(dtype, values, i); }
   double Rounding(int64_t i) const {
     return roundings == nullptr ? 0 : UsableRounding(roundings[i]);
   }

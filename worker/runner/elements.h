@@ -3,16 +3,9 @@
 
 #include <cstdint>
 
-#include "common/ir/dtype.h"
-#include "common/ir/scalar.h"
 #include "worker/runner/signature.h"
 
 namespace hone::runner {
-
-// Element access by dtype. Integers and bool are whole numbers. Written values are cast to the
-// dtype (see ir::CastTo).
-ir::Scalar ReadElement(ir::DType dtype, const void* data, int64_t index);
-void WriteElement(ir::DType dtype, void* data, int64_t index, ir::Scalar value);
 
 // How inputs are filled.
 enum class Filling {

@@ -19,6 +19,7 @@
 #include "common/base/file.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
+#include "common/ir/element_bytes.h"
 #include "common/ir/element_interpreter.h"
 #include "common/ir/reference_workload.h"
 #include "common/target/openmp_runtime.h"
@@ -157,7 +158,7 @@ class ReferenceMaker {
     interpreter_ =
         std::make_unique<ir::ElementInterpreter>(workload_, [this](ir::BufferId id, int64_t at) {
           const int input = input_of_tensor_[id];
-          return ReadElement(signature_.inputs[input].dtype, buffers_[input], at);
+          return ir::ReadElement(signature_.inputs[input].dtype, buffers_[input], at);
         });
   }
 
@@ -257,13 +258,13 @@ class ReferenceMaker {
 
   ir::ElementValue Get(size_t output, int64_t at) const {
     const ir::DType dtype = ir::ReferenceDType(signature_.outputs[output].dtype);
-    return {.value = ReadElement(dtype, Data(0, output), at),
+    return {.value = ir::ReadElement(dtype, Data(0, output), at),
             .magnitude = Data(1, output)[at],
             .rounding = signature_.has_roundings ? UsableRounding(Data(2, output)[at]) : 0};
   }
   void Set(size_t output, int64_t at, const ir::ElementValue& element) {
     const ir::DType dtype = ir::ReferenceDType(signature_.outputs[output].dtype);
-    WriteElement(dtype, Data(0, output), at, element.value);
+    ir::WriteElement(dtype, Data(0, output), at, element.value);
     Data(1, output)[at] = element.magnitude;
     if (signature_.has_roundings) Data(2, output)[at] = element.rounding;
   }

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/ir/element_bytes.h"
 #include "common/lower/lower.h"
 #include "common/target/kernel_abi.h"
 #include "common/target/openmp_runtime.h"
@@ -127,15 +128,15 @@ absl::StatusOr<std::vector<ir::Scalars>> CompiledProgram::RunWith(
     const ir::Tensor& tensor = workload_->tensors[input_ids[t]];
     memory.emplace_back(tensor.bytes());
     for (size_t e = 0; e < inputs[t].size(); ++e) {
-      runner::WriteElement(tensor.dtype, memory.back().data(), e, inputs[t][e]);
+      ir::WriteElement(tensor.dtype, memory.back().data(), e, inputs[t][e]);
     }
   }
   for (ir::BufferId id : output_ids) {
     const ir::Tensor& tensor = workload_->tensors[id];
     memory.emplace_back(tensor.bytes());
     for (int64_t e = 0; e < ir::ElementsOf(tensor.shape); ++e) {
-      runner::WriteElement(tensor.dtype, memory.back().data(), e,
-                           ir::IsFloat(tensor.dtype) ? ir::Scalar(NAN) : ir::Scalar(77));
+      ir::WriteElement(tensor.dtype, memory.back().data(), e,
+                       ir::IsFloat(tensor.dtype) ? ir::Scalar(NAN) : ir::Scalar(77));
     }
   }
   const int64_t packed_bytes =
@@ -168,7 +169,7 @@ absl::StatusOr<std::vector<ir::Scalars>> CompiledProgram::RunWith(
     ir::Scalars& values = outputs.emplace_back(ir::ElementsOf(tensor.shape));
     const void* const data = memory[input_ids.size() + t].data();
     for (size_t e = 0; e < values.size(); ++e) {
-      values[e] = runner::ReadElement(tensor.dtype, data, static_cast<int64_t>(e));
+      values[e] = ir::ReadElement(tensor.dtype, data, static_cast<int64_t>(e));
     }
   }
   return outputs;

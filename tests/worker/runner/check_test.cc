@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "common/ir/element_bytes.h"
 #include "common/ir/error_bound.h"
 #include "worker/runner/elements.h"
 
@@ -28,7 +29,7 @@ class CheckTest : public ::testing::TestWithParam<DType> {
     for (int i = 0; i < kElements; ++i) {
       values_.push_back(i - 10);
       magnitudes_.push_back(std::fabs(i - 10) + 5);
-      WriteElement(GetParam(), data_.data(), i, i - 10);
+      ir::WriteElement(GetParam(), data_.data(), i, i - 10);
     }
   }
   CheckResult Check(double tolerance = 0) {
@@ -88,7 +89,7 @@ TEST_P(CheckTest, ErrorsOfTheSizeOfRoundingsNameATolerance) {
   EXPECT_THAT(Check().detail, Not(HasSubstr("tolerance")));
   EXPECT_THAT(Exact().detail, Not(HasSubstr("tolerance")));
   values_[21] -= 1;
-  WriteElement(GetParam(), data_.data(), 33, NAN);
+  ir::WriteElement(GetParam(), data_.data(), 33, NAN);
   EXPECT_THAT(Check().detail, Not(HasSubstr("tolerance")));
 }
 
@@ -106,7 +107,7 @@ TEST_P(CheckTest, RoundingsAreAllowedWhereTheyHappen) {
 }
 
 TEST_P(CheckTest, NaNIsWrongUnlessExpected) {
-  WriteElement(GetParam(), data_.data(), 33, NAN);
+  ir::WriteElement(GetParam(), data_.data(), 33, NAN);
   const CheckResult result = Check(1);
   EXPECT_FALSE(result.ok);
   EXPECT_TRUE(std::isfinite(result.max_error));
@@ -116,7 +117,7 @@ TEST_P(CheckTest, NaNIsWrongUnlessExpected) {
 }
 
 TEST_P(CheckTest, InfinityIsRightOnlyWhereExpected) {
-  WriteElement(GetParam(), data_.data(), 3, INFINITY);
+  ir::WriteElement(GetParam(), data_.data(), 3, INFINITY);
   EXPECT_FALSE(Check(1).ok);
   values_[3] = INFINITY;
   magnitudes_[3] = INFINITY;
@@ -134,16 +135,16 @@ TEST_P(CheckTest, AnOverflowIsRightWhereTheReferenceLeavesTheRange) {
     for (const double sign : {1.0, -1.0}) {
       values_[index] = sign * beyond;
       magnitudes_[index] = beyond;
-      WriteElement(GetParam(), data_.data(), index, sign * INFINITY);
+      ir::WriteElement(GetParam(), data_.data(), index, sign * INFINITY);
       EXPECT_TRUE(Check().ok) << Check().detail;
-      WriteElement(GetParam(), data_.data(), index, -sign * INFINITY);
+      ir::WriteElement(GetParam(), data_.data(), index, -sign * INFINITY);
       EXPECT_FALSE(Check().ok);
-      WriteElement(GetParam(), data_.data(), index, sign * 1000);
+      ir::WriteElement(GetParam(), data_.data(), index, sign * 1000);
       EXPECT_FALSE(Check().ok);
     }
     values_[index] = index - 10;
     magnitudes_[index] = std::fabs(values_[index]) + 5;
-    WriteElement(GetParam(), data_.data(), index, index - 10);
+    ir::WriteElement(GetParam(), data_.data(), index, index - 10);
   }
 }
 
@@ -161,7 +162,7 @@ TEST(CheckSaturationTest, TheLargestNumberIsRightWhereTheReferenceIsBeyondIt) {
     const TensorSpec spec = {"C", dtype, 1};
     const auto accepts = [&](double reference, double got) {
       char data[1];
-      WriteElement(dtype, data, 0, got);
+      ir::WriteElement(dtype, data, 0, got);
       const double magnitude = std::fabs(reference);
       const Expected expected = {.values = &reference, .magnitudes = &magnitude};
       return CheckOutput(spec, data, expected, signature, 0).ok;
@@ -188,7 +189,7 @@ TEST(CheckSaturationTest, SmallNumbersOf8BitsAreNotArbitrary) {
   const TensorSpec spec = {"C", DType::kF8E4M3, 1};
   const Signature signature;
   char data[1];
-  WriteElement(spec.dtype, data, 0, 0x1p-8);
+  ir::WriteElement(spec.dtype, data, 0, 0x1p-8);
   for (const auto& [value, right] : {std::pair{0x1p-8, true}, {0x1.3p-8, true}, {0x1p-7, false}}) {
     const double reference = value, magnitude = value;
     const Expected expected = {.values = &reference, .magnitudes = &magnitude};
@@ -262,9 +263,9 @@ TEST(IsExactTest, OutputsOfShortFormatsAreTheRoundedSum) {
   const Expected expected = {.values = values, .magnitudes = magnitudes};
   EXPECT_TRUE(IsExact(spec, expected, signature));
   std::vector<char> data(spec.bytes());
-  WriteElement(spec.dtype, data.data(), 0, 4096);
+  ir::WriteElement(spec.dtype, data.data(), 0, 4096);
   EXPECT_TRUE(CheckExact(spec, data.data(), expected, signature).ok);
-  WriteElement(spec.dtype, data.data(), 0, 4128);  // the next bf16
+  ir::WriteElement(spec.dtype, data.data(), 0, 4128);  // the next bf16
   EXPECT_FALSE(CheckExact(spec, data.data(), expected, signature).ok);
 }
 

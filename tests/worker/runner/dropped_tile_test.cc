@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/rng.h"
+#include "common/ir/element_bytes.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/workload_parser.h"
 #include "worker/runner/check.h"
@@ -131,14 +132,14 @@ class DroppedTileTest : public ::testing::TestWithParam<DType> {
         FillTensor(input, filling, InputSeed(digest), static_cast<int>(i), memory.data());
         ir::Scalars& values = inputs.emplace_back();
         for (int64_t e = 0; e < input.elements; ++e) {
-          values.push_back(ReadElement(input.dtype, memory.data(), e));
+          values.push_back(ir::ReadElement(input.dtype, memory.data(), e));
         }
       }
       const auto outputs = ir::Interpret(kernel, inputs);
       EXPECT_TRUE(outputs.ok()) << outputs.status();
       std::vector<char> data(spec.bytes());
       for (int64_t e = 0; e < spec.elements; ++e) {
-        WriteElement(spec.dtype, data.data(), e, (*outputs)[0][e]);
+        ir::WriteElement(spec.dtype, data.data(), e, (*outputs)[0][e]);
       }
       const CheckResult check = filling == Filling::kReal
                                     ? CheckOutput(spec, data.data(), expected, signature, 0)

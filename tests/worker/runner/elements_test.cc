@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "common/ir/element_bytes.h"
+
 namespace hone::runner {
 namespace {
 
@@ -18,8 +20,8 @@ TEST(ElementsTest, EveryTypeRoundTrips) {
   for (const DType dtype : kAll) {
     const auto check = [dtype](double value) {
       char memory[16] = {};
-      WriteElement(dtype, memory, 1, value);
-      EXPECT_EQ(ReadElement(dtype, memory, 1), ir::CastTo(dtype, value))
+      ir::WriteElement(dtype, memory, 1, value);
+      EXPECT_EQ(ir::ReadElement(dtype, memory, 1), ir::CastTo(dtype, value))
           << ir::DTypeName(dtype) << " " << value;
     };
     for (const double value : {0.0, 1.0}) check(value);
@@ -36,7 +38,7 @@ TEST(ElementsTest, EveryTypeRoundTrips) {
 TEST(ElementsTest, HalvesHaveTheBitsOfTheStandard) {
   const auto bits = [](double value) {
     uint16_t half = 0;
-    WriteElement(DType::kF16, &half, 0, value);
+    ir::WriteElement(DType::kF16, &half, 0, value);
     return half;
   };
   EXPECT_EQ(bits(1), 0x3c00);
@@ -51,7 +53,7 @@ TEST(ElementsTest, HalvesHaveTheBitsOfTheStandard) {
 TEST(ElementsTest, EightBitFloatsHaveTheBitsOfTheStandard) {
   const auto bits = [](DType dtype, double value) {
     uint8_t byte = 0;
-    WriteElement(dtype, &byte, 0, value);
+    ir::WriteElement(dtype, &byte, 0, value);
     return static_cast<int>(byte);
   };
   EXPECT_EQ(bits(DType::kF8E4M3, 1), 0x38);
@@ -67,7 +69,7 @@ TEST(ElementsTest, EightBitFloatsHaveTheBitsOfTheStandard) {
   for (int code = 0; code < 256; ++code) {
     for (const DType dtype : {DType::kF8E4M3, DType::kF8E5M2}) {
       const auto byte = static_cast<uint8_t>(code);
-      const double value = ReadElement(dtype, &byte, 0).real();
+      const double value = ir::ReadElement(dtype, &byte, 0).real();
       if (!std::isnan(value)) {
         EXPECT_EQ(bits(dtype, value), code);
       }
@@ -87,7 +89,7 @@ TEST(ElementsTest, FillingsAreRepeatableAndKeepTheirRange) {
       EXPECT_NE(first, other);
       double lowest = 1e9, highest = -1e9;
       for (int i = 0; i < 1000; ++i) {
-        const double value = ReadElement(dtype, first.data(), i).real();
+        const double value = ir::ReadElement(dtype, first.data(), i).real();
         lowest = std::min(lowest, value);
         highest = std::max(highest, value);
         if (filling == Filling::kInteger) {

@@ -1,0 +1,30 @@
+#ifndef HONE_COMMON_GRAPH_GROUP_H_
+#define HONE_COMMON_GRAPH_GROUP_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/graph/graph.h"
+#include "common/ir/workload.h"
+
+namespace hone::graph {
+
+// Nodes of a graph as one workload. Its tensors are those of the graph in another name; scalars
+// have one dimension of extent 1.
+struct Group {
+  ir::Workload workload;
+  std::vector<ValueId> inputs;   // in the order of the workload's inputs
+  std::vector<ValueId> outputs;  // in the order of the workload's outputs
+};
+
+// Makes a workload of these nodes, which are in the graph's order. Its inputs are the values that
+// the nodes read and do not compute; constants are constant inputs. Its outputs are the values that
+// other nodes or the graph's outputs need. Errors are those of the operators, and of
+// ir::Workload::Validate (too many tensors, an empty tensor).
+absl::StatusOr<Group> MakeGroup(const Graph& graph, const std::vector<int>& nodes,
+                                std::string name);
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMMON_GRAPH_GROUP_H_

@@ -1,0 +1,23 @@
+#ifndef HONE_COMMON_GRAPH_OP_AXES_H_
+#define HONE_COMMON_GRAPH_OP_AXES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/graph/node_view.h"
+
+namespace hone::graph {
+
+// One axis of a tensor of this rank; negative values count from the end. InvalidArgument, with the
+// node's name: there is no such axis.
+absl::StatusOr<int64_t> AxisOf(const NodeView& node, int64_t axis, int64_t rank);
+// The same for a list. InvalidArgument: an axis occurs twice.
+absl::StatusOr<std::vector<int64_t>> AxesOf(const NodeView& node, std::vector<int64_t> axes,
+                                            int64_t rank);
+// The axes in an optional constant input; all axes if it is absent.
+absl::StatusOr<std::vector<int64_t>> AxesInput(const NodeView& node, int input, int64_t rank);
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMMON_GRAPH_OP_AXES_H_

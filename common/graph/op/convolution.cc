@@ -1,0 +1,115 @@
+#include "common/graph/op/convolution.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/graph/op/element_type.h"
+#include "common/graph/op/families.h"
+#include "common/graph/op/formula.h"
+
+namespace hone::graph {
+namespace {
+
+std::string Position(size_t dimension) { return absl::StrCat("p", dimension); }
+std::string Tap(size_t dimension) { return absl::StrCat("r", dimension); }
+
+}  // namespace
+
+absl::StatusOr<Convolution> Convolution::Of(const NodeView& node, int x, int w) {
+  const std::vector<int64_t>&image = node.Shape(x), &kernel = node.Shape(w);
+  if (kernel.size() < 3 || kernel.size() != image.size()) {
+    return node.InvalidError(absl::StrCat("kernels of type ", node.Type(w).ToText(),
+                                          " do not fit images of type ", node.Type(x).ToText()));
+  }
+  const std::vector<int64_t> extents(kernel.begin() + 2, kernel.end());
+  HONE_ASSIGN_OR_RETURN(const auto given, node.IntList("kernel_shape", extents));
+  if (given != extents) return node.InvalidError("kernel_shape differs from the kernels' shape");
+  HONE_ASSIGN_OR_RETURN(const int64_t groups, node.Int("group", 1));
+  if (groups < 1 || kernel[0] % groups != 0 || image[1] % groups != 0 ||
+      image[1] / groups != kernel[1]) {
+    return node.InvalidError(absl::StrCat("kernels of type ", node.Type(w).ToText(), " in ", groups,
+                                          " groups do not fit images of type ",
+                                          node.Type(x).ToText()));
+  }
+  Convolution c{x, w, groups, kernel[1], kernel[0] / groups, {}, {image[0], kernel[0]}};
+  HONE_ASSIGN_OR_RETURN(c.windows, Windows(node, extents));
+  for (const Window& window : c.windows) c.shape.push_back(window.outputs);
+  return c;
+}
+
+std::vector<std::string> Convolution::Axes() const {
+  std::vector<std::string> axes = {"n", "c"};
+  for (size_t d = 0; d < windows.size(); ++d) axes.push_back(Position(d));
+  return axes;
+}
+
+std::vector<std::string> Convolution::ImageIndices() const {
+  // The group of an output channel determines its first input channel.
+  const std::string group = group_outputs == 1 ? "c" : absl::StrCat("c / ", group_outputs);
+  std::string channel = group_inputs == 1 ? "" : "k";
+  if (groups > 1) {
+    absl::StrAppend(&channel, channel.empty() ? "" : " + ", group,
+                    group_inputs == 1 ? "" : absl::StrCat(" * ", group_inputs));
+  }
+  std::vector<std::string> indices = {"n", channel.empty() ? "0" : channel};
+  for (size_t d = 0; d < windows.size(); ++d) {
+    indices.push_back(windows[d].At(Position(d), Tap(d)));
+  }
+  return indices;
+}
+
+std::vector<std::string> Convolution::KernelIndices() const {
+  std::vector<std::string> indices = {"c", group_inputs == 1 ? "0" : "k"};
+  for (size_t d = 0; d < windows.size(); ++d) indices.push_back(Tap(d));
+  return indices;
+}
+
+std::string Convolution::Reduced(bool channels) const {
+  std::vector<std::string> axes, guards;
+  std::vector<int64_t> extents;
+  if (channels && group_inputs > 1) {
+    axes.push_back("k");
+    extents.push_back(group_inputs);
+  }
+  for (size_t d = 0; d < windows.size(); ++d) {
+    axes.push_back(Tap(d));
+    extents.push_back(windows[d].kernel);
+    windows[d].Guard(Position(d), Tap(d), guards);
+  }
+  return Reduction("sum", axes, extents, guards);
+}
+
+namespace {
+
+absl::StatusOr<Types> InferConv(const NodeView& node) {
+  HONE_RETURN_IF_ERROR(NeedFloat(node, 0));
+  HONE_RETURN_IF_ERROR(NeedOneType(node, 0, node.inputs() - 1));
+  HONE_ASSIGN_OR_RETURN(Convolution c, Convolution::Of(node, 0, 1));
+  if (node.Has(2) && node.Shape(2) != std::vector<int64_t>{c.shape[1]}) {
+    return node.InvalidError(
+        absl::StrCat("the bias is ", node.Type(2).ToText(), " for ", c.shape[1], " channels"));
+  }
+  return Types{{node.Type(0).dtype, std::move(c.shape)}};
+}
+
+absl::Status DefineConv(const NodeView& node, StageWriter& writer) {
+  HONE_ASSIGN_OR_RETURN(const Convolution c, Convolution::Of(node, 0, 1));
+  const std::string sum = absl::StrCat(c.Reduced(), writer.In(0, c.ImageIndices()), " * ",
+                                       writer.In(1, c.KernelIndices()));
+  if (!node.Has(2)) {
+    writer.Output(0, c.Axes(), sum);
+    return absl::OkStatus();
+  }
+  const std::string stage = writer.Stage("conv", c.Axes(), c.shape, sum);
+  writer.Output(0, c.Axes(), absl::StrCat(Element(stage, c.Axes()), " + ", writer.In(2, {"c"})));
+  return absl::OkStatus();
+}
+
+constexpr OperatorDef kOperators[] = {
+    {"Conv", 2, 3, InferConv, DefineConv, "float types; 1 to 6 dimensions"},
+};
+
+}  // namespace
+
+absl::Span<const OperatorDef> ConvolutionOperators() { return kOperators; }
+
+}  // namespace hone::graph

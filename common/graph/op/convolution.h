@@ -1,0 +1,39 @@
+#ifndef HONE_COMMON_GRAPH_OP_CONVOLUTION_H_
+#define HONE_COMMON_GRAPH_OP_CONVOLUTION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/graph/node_view.h"
+#include "common/graph/op/window.h"
+#include "common/graph/stage_writer.h"
+
+namespace hone::graph {
+
+// A convolution Y[n, co, …] = Σ X[n, ci, …] · W[co, ci/groups, …], for operators whose inputs X and
+// W have any positions.
+struct Convolution {
+  int x, w;  // the inputs
+  int64_t groups;
+  int64_t group_inputs, group_outputs;  // channels of a group
+  std::vector<Window> windows;
+  std::vector<int64_t> shape;  // of the result
+
+  // InvalidArgument: the shapes or attributes do not fit.
+  static absl::StatusOr<Convolution> Of(const NodeView& node, int x, int w);
+
+  // The elements of the image and of the kernel at the axes of Axes() and Reduced().
+  std::vector<std::string> ImageIndices() const;
+  std::vector<std::string> KernelIndices() const;
+  // The axes of the result: "n", "c" and one per dimension.
+  std::vector<std::string> Axes() const;
+  // "sum(k: 64, r0: 3, r1: 3 where <guards>) ". Channels are the outermost reduction, because they
+  // are not contiguous. A group of one input channel has no reduction over channels.
+  std::string Reduced(bool channels = true) const;
+};
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMMON_GRAPH_OP_CONVOLUTION_H_

@@ -1,0 +1,44 @@
+#ifndef HONE_COMMON_GRAPH_OP_COORDINATE_H_
+#define HONE_COMMON_GRAPH_OP_COORDINATE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/graph/node_view.h"
+
+namespace hone::graph {
+
+// The largest extent that can be resized, so that coordinates are exact.
+inline constexpr int64_t kMaxResized = 1 << 24;
+
+// One dimension of a resized tensor.
+struct Resized {
+  int64_t from, to;
+  int64_t p, q;  // 1 / scale, as a fraction
+
+  bool changes() const { return from != to || p != q; }
+  // Scales the extent by a number. InvalidArgument: it is not positive or not reasonable.
+  static absl::StatusOr<Resized> ByScale(const NodeView& node, int64_t from, double scale);
+};
+
+// The place in the input of element o of the result: (factor·o + offset) / divisor, exactly.
+struct Coordinate {
+  int64_t factor = 1, offset = 0, divisor = 1;
+
+  // From the attribute coordinate_transformation_mode. Unimplemented: the mode is not supported.
+  static absl::StatusOr<Coordinate> Of(const NodeView& node, const Resized& dimension);
+  // The coordinate that, rounded down, is the nearest element, by the attribute nearest_mode.
+  absl::StatusOr<Coordinate> Nearest(const NodeView& node) const;
+
+  bool IsWhole() const { return factor % divisor == 0 && offset % divisor == 0; }
+  // The place of a known element, rounded down.
+  int64_t At(int64_t output) const;
+  // As indices: "2*i + 1", and "(2*i + 1) / 4", which is rounded down.
+  std::string Numerator(const std::string& axis) const;
+  std::string Whole(const std::string& axis) const;
+};
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMMON_GRAPH_OP_COORDINATE_H_

@@ -1,0 +1,32 @@
+#ifndef HONE_COMMON_GRAPH_OP_ELEMENT_TYPE_H_
+#define HONE_COMMON_GRAPH_OP_ELEMENT_TYPE_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/graph/node_view.h"
+#include "common/graph/operator_def.h"
+#include "common/ir/dtype.h"
+
+namespace hone::graph {
+
+// The type that ONNX gives this number (TensorProto.DataType). Unimplemented, with the node's name:
+// Hone does not have it.
+absl::StatusOr<ir::DType> ElementType(const NodeView& node, int64_t onnx_type);
+// The type that an attribute names by its number in ONNX. REQUIRES: the node has the attribute.
+absl::StatusOr<ir::DType> ElementTypeAttribute(const NodeView& node, absl::string_view name);
+
+// infer() of operators whose output has the type of the first input: any, a float, or a number.
+absl::StatusOr<Types> SameType(const NodeView& node);
+absl::StatusOr<Types> SameFloatType(const NodeView& node);
+absl::StatusOr<Types> SameNumberType(const NodeView& node);
+
+// InvalidArgument, with the node's name: the input has another type of elements.
+absl::Status NeedFloat(const NodeView& node, int input);
+absl::Status NeedNumber(const NodeView& node, int input);
+absl::Status NeedType(const NodeView& node, int input, ir::DType dtype);
+// InvalidArgument: the present ones of inputs first to last differ in the type of their elements.
+absl::Status NeedOneType(const NodeView& node, int first, int last);
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMMON_GRAPH_OP_ELEMENT_TYPE_H_

@@ -1,0 +1,174 @@
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/graph/op/element_type.h"
+#include "common/graph/op/families.h"
+#include "common/graph/op/formula.h"
+#include "common/graph/op/window.h"
+
+namespace hone::graph {
+namespace {
+
+// The axes of a pooling: "n", "c", a position and a tap per dimension.
+struct Pooling {
+  std::vector<Window> windows;
+  std::vector<std::string> axes = {"n", "c"}, positions, taps, element = {"n", "c"};
+  std::vector<int64_t> shape, kernel;
+
+  static absl::StatusOr<Pooling> Of(const NodeView& node) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> kernel, node.IntList("kernel_shape", {}));
+    Pooling pooling;
+    HONE_ASSIGN_OR_RETURN(pooling.windows, Windows(node, kernel));
+    pooling.kernel = kernel;
+    pooling.shape = {node.Shape(0)[0], node.Shape(0)[1]};
+    for (size_t d = 0; d < kernel.size(); ++d) {
+      const std::string position = absl::StrCat("p", d), tap = absl::StrCat("r", d);
+      pooling.axes.push_back(position);
+      pooling.positions.push_back(position);
+      pooling.taps.push_back(tap);
+      pooling.element.push_back(pooling.windows[d].At(position, tap));
+      pooling.shape.push_back(pooling.windows[d].outputs);
+    }
+    return pooling;
+  }
+
+  // "max(r0: 3, r1: 3 where <guards>) "
+  std::string Reduced(absl::string_view reducer) const {
+    std::vector<std::string> guards;
+    for (size_t d = 0; d < windows.size(); ++d) windows[d].Guard(positions[d], taps[d], guards);
+    return Reduction(reducer, taps, kernel, guards);
+  }
+};
+
+absl::StatusOr<Types> InferPool(const NodeView& node) {
+  HONE_RETURN_IF_ERROR(NeedNumber(node, 0));
+  HONE_ASSIGN_OR_RETURN(Pooling pooling, Pooling::Of(node));
+  return Types{{node.Type(0).dtype, std::move(pooling.shape)}};
+}
+
+absl::StatusOr<Types> InferFloatPool(const NodeView& node) {
+  HONE_RETURN_IF_ERROR(NeedFloat(node, 0));
+  return InferPool(node);
+}
+
+absl::StatusOr<Types> InferMaxPool(const NodeView& node) {
+  HONE_ASSIGN_OR_RETURN(Types types, InferPool(node));
+  types.push_back({ir::DType::kI64, types[0].shape});
+  return types;
+}
+
+// The place of a window's element in the input, in row-major order, or with the dimensions of the
+// image in column-major order.
+absl::StatusOr<std::string> FlatPlace(const NodeView& node, const Pooling& pooling) {
+  HONE_ASSIGN_OR_RETURN(const int64_t by_columns, node.Int("storage_order", 0));
+  const std::vector<int64_t>& shape = node.Shape(0);
+  const size_t dimensions = pooling.windows.size();
+  std::vector<std::pair<int64_t, std::string>> terms;
+  int64_t stride = 1;
+  for (size_t i = 0; i < dimensions; ++i) {
+    const size_t d = 2 + (by_columns != 0 ? i : dimensions - 1 - i);
+    terms.emplace_back(stride, absl::StrCat("(", pooling.element[d], ")"));
+    stride *= shape[d];
+  }
+  terms.emplace_back(stride, "c");
+  terms.emplace_back(stride * shape[1], "n");
+  return Affine(terms, 0);
+}
+
+absl::Status DefineMaxPool(const NodeView& node, StageWriter& writer) {
+  HONE_ASSIGN_OR_RETURN(const Pooling pooling, Pooling::Of(node));
+  const std::string element = writer.In(0, pooling.element);
+  if (!writer.WantsOutput(1)) {
+    writer.Output(0, pooling.axes, absl::StrCat(pooling.Reduced("max"), element));
+    return absl::OkStatus();
+  }
+  HONE_ASSIGN_OR_RETURN(const std::string place, FlatPlace(node, pooling));
+  writer.Outputs(0, 1, pooling.axes,
+                 absl::StrCat(pooling.Reduced("argmax"), "(", element, ", index(", place, "))"));
+  return absl::OkStatus();
+}
+
+// What a sum of a window is divided by: a number if all windows have as many elements, otherwise an
+// element of a stage without channels.
+std::string Divisor(const NodeView& node, StageWriter& writer, const Pooling& pooling,
+                    bool count_padding) {
+  std::vector<std::string> guards;
+  std::vector<int64_t> outputs;
+  int64_t taps = 1;
+  for (size_t d = 0; d < pooling.windows.size(); ++d) {
+    const Window& window = pooling.windows[d];
+    window.Guard(pooling.positions[d], pooling.taps[d], guards, count_padding ? window.begin : 0,
+                 count_padding ? window.end : 0);
+    outputs.push_back(window.outputs);
+    taps *= window.kernel;
+  }
+  const ir::DType dtype = node.Type(0).dtype;
+  if (guards.empty()) return Literal(dtype, static_cast<double>(taps));
+  const std::string count = writer.Stage(
+      "count", pooling.positions, outputs,
+      absl::StrCat(Reduction("sum", pooling.taps, pooling.kernel, guards), Literal(dtype, 1.0)));
+  return Element(count, pooling.positions);
+}
+
+absl::Status DefineAveragePool(const NodeView& node, StageWriter& writer) {
+  HONE_ASSIGN_OR_RETURN(const Pooling pooling, Pooling::Of(node));
+  HONE_ASSIGN_OR_RETURN(const int64_t count_padding, node.Int("count_include_pad", 0));
+  const std::string sum =
+      writer.Stage("sum", pooling.axes, pooling.shape,
+                   absl::StrCat(pooling.Reduced("sum"), writer.In(0, pooling.element)));
+  writer.Output(0, pooling.axes,
+                absl::StrCat(Element(sum, pooling.axes), " / ",
+                             Divisor(node, writer, pooling, count_padding != 0)));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Types> InferGlobalPool(const NodeView& node) {
+  HONE_RETURN_IF_ERROR(NeedFloat(node, 0));
+  if (node.Rank(0) < 3) return node.InvalidError(absl::StrCat("pools ", node.Type(0).ToText()));
+  std::vector<int64_t> shape(node.Rank(0), 1);
+  shape[0] = node.Shape(0)[0];
+  shape[1] = node.Shape(0)[1];
+  return Types{{node.Type(0).dtype, std::move(shape)}};
+}
+
+// "max(r0: 7, r1: 7) X[i0, i1, r0, r1]"
+std::string Global(const NodeView& node, StageWriter& writer, absl::string_view reducer) {
+  const std::vector<int64_t> extents(node.Shape(0).begin() + 2, node.Shape(0).end());
+  const std::vector<std::string> taps = StageWriter::Axes(extents, "r");
+  std::vector<std::string> element = {"i0", "i1"};
+  element.insert(element.end(), taps.begin(), taps.end());
+  return absl::StrCat(Reduction(reducer, taps, extents), writer.In(0, element));
+}
+
+absl::Status DefineGlobalMaxPool(const NodeView& node, StageWriter& writer) {
+  writer.Output(0, StageWriter::Axes(writer.OutputType(0).shape), Global(node, writer, "max"));
+  return absl::OkStatus();
+}
+
+absl::Status DefineGlobalAveragePool(const NodeView& node, StageWriter& writer) {
+  const std::vector<std::string> axes = StageWriter::Axes(writer.OutputType(0).shape);
+  const std::vector<int64_t>& image = node.Shape(0);
+  const std::string sum =
+      writer.Stage("sum", {"i0", "i1"}, {image[0], image[1]}, Global(node, writer, "sum"));
+  const int64_t count = TensorType{.shape = {image.begin() + 2, image.end()}}.elements();
+  writer.Output(0, axes,
+                absl::StrCat(Element(sum, {"i0", "i1"}), " / ",
+                             Literal(node.Type(0).dtype, static_cast<double>(count))));
+  return absl::OkStatus();
+}
+
+constexpr OperatorDef kOperators[] = {
+    {"AveragePool", 1, 1, InferFloatPool, DefineAveragePool, "float types"},
+    {"GlobalAveragePool", 1, 1, InferGlobalPool, DefineGlobalAveragePool, "float types"},
+    {"GlobalMaxPool", 1, 1, InferGlobalPool, DefineGlobalMaxPool, "float types"},
+    {"MaxPool", 1, 1, InferMaxPool, DefineMaxPool},
+};
+
+}  // namespace
+
+absl::Span<const OperatorDef> PoolingOperators() { return kOperators; }
+
+}  // namespace hone::graph

@@ -1,0 +1,148 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/graph/op/element_type.h"
+#include "common/graph/op/families.h"
+#include "common/graph/op/formula.h"
+#include "common/graph/op/quantized.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::DType;
+
+bool IsShortFloat(DType dtype) { return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2; }
+
+// The axis that the scale and the zero point, inputs 1 and 2, follow; -1 if they have one element.
+absl::StatusOr<int64_t> ChannelAxis(const NodeView& node) {
+  HONE_ASSIGN_OR_RETURN(const int64_t block, node.Int("block_size", 0));
+  if (block != 0) return node.UnimplementedError("blocks of a scale are not supported");
+  if (node.Has(2) && node.Shape(2) != node.Shape(1)) {
+    return node.InvalidError("the scale and the zero point have different shapes");
+  }
+  if (node.Type(1).elements() == 1) return -1;
+  HONE_ASSIGN_OR_RETURN(const int64_t axis, node.AxisAttribute("axis", 1, node.Rank(0)));
+  HONE_RETURN_IF_ERROR(NeedPerChannel(node, 1, node.Shape(0)[axis]));
+  return axis;
+}
+
+absl::StatusOr<Types> InferQuantize(const NodeView& node) {
+  HONE_RETURN_IF_ERROR(NeedNumber(node, 0));
+  HONE_RETURN_IF_ERROR(NeedFloat(node, 1));
+  HONE_RETURN_IF_ERROR(ChannelAxis(node).status());
+  HONE_ASSIGN_OR_RETURN(const int64_t saturate, node.Int("saturate", 1));
+  if (saturate == 0) return node.UnimplementedError("saturate=0 is not supported");
+  DType dtype = DType::kU8;
+  HONE_ASSIGN_OR_RETURN(const int64_t output, node.Int("output_dtype", 0));
+  if (output != 0) {
+    HONE_ASSIGN_OR_RETURN(dtype, ElementTypeAttribute(node, "output_dtype"));
+  }
+  if (node.Has(2)) dtype = node.Type(2).dtype;
+  if (IsByte(dtype) || IsShortFloat(dtype)) return Types{{dtype, node.Shape(0)}};
+  return node.UnimplementedError(
+      absl::StrCat("quantizes to ", ir::DTypeName(dtype), ", which is not supported"));
+}
+
+absl::Status DefineQuantize(const NodeView& node, StageWriter& writer) {
+  HONE_ASSIGN_OR_RETURN(const int64_t axis, ChannelAxis(node));
+  const std::vector<std::string> axes = StageWriter::Axes(node.Shape(0));
+  const std::string channel = axis < 0 ? "0" : axes[axis];
+  const std::string scaled =
+      absl::StrCat(Convert(node.Type(0).dtype, DType::kF32, writer.In(0, axes)), " / ",
+                   Convert(node.Type(1).dtype, DType::kF32, PerChannel(node, writer, 1, channel)));
+  const DType dtype = writer.OutputType(0).dtype;
+  if (IsShortFloat(dtype)) {
+    // Infinities saturate, too.
+    const absl::string_view most = dtype == DType::kF8E5M2 ? "57344.0" : "448.0";
+    writer.Output(
+        0, axes,
+        absl::StrCat(ir::DTypeName(dtype), "(min(max(", scaled, ", -", most, "), ", most, "))"));
+    return absl::OkStatus();
+  }
+  const std::string zero_point = IsZero(node, 2) ? "" : PerChannel(node, writer, 2, channel);
+  writer.Output(0, axes, Saturated(scaled, zero_point, dtype));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Types> InferDequantize(const NodeView& node) {
+  HONE_RETURN_IF_ERROR(NeedFloat(node, 1));
+  HONE_RETURN_IF_ERROR(ChannelAxis(node).status());
+  const DType dtype = node.Type(0).dtype;
+  if (!IsByte(dtype) && !IsShortFloat(dtype) && dtype != DType::kI32) {
+    return node.InvalidError(absl::StrCat("cannot dequantize ", node.Type(0).ToText()));
+  }
+  if (node.Has(2) && node.Type(2).dtype != dtype) {
+    return node.InvalidError("the zero point has another type than the input");
+  }
+  return Types{{node.Type(1).dtype, node.Shape(0)}};
+}
+
+absl::Status DefineDequantize(const NodeView& node, StageWriter& writer) {
+  HONE_ASSIGN_OR_RETURN(const int64_t axis, ChannelAxis(node));
+  const std::vector<std::string> axes = StageWriter::Axes(node.Shape(0));
+  const std::string channel = axis < 0 ? "0" : axes[axis];
+  const DType dtype = node.Type(0).dtype, scale = node.Type(1).dtype;
+  const DType whole = IsShortFloat(dtype) ? DType::kF32 : DType::kI32;
+  std::string value = writer.In(0, axes);
+  if (!IsZero(node, 2)) {
+    const std::string zero_point = PerChannel(node, writer, 2, channel);
+    value = absl::StrCat(Convert(dtype, whole, value), " - ", Convert(dtype, whole, zero_point));
+    value = Convert(whole, DType::kF32, value);
+  } else {
+    value = Convert(dtype, DType::kF32, value);
+  }
+  if (whole == DType::kF32) value = absl::StrCat("(", value, ")");
+  writer.Output(
+      0, axes,
+      Convert(DType::kF32, scale,
+              absl::StrCat(value, " * ",
+                           Convert(scale, DType::kF32, PerChannel(node, writer, 1, channel)))));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Types> InferDynamicQuantize(const NodeView& node) {
+  HONE_RETURN_IF_ERROR(NeedType(node, 0, DType::kF32));
+  return Types{{DType::kU8, node.Shape(0)}, {DType::kF32, {}}, {DType::kU8, {}}};
+}
+
+// The range of the elements and 0 is mapped to that of u8.
+absl::Status DefineDynamicQuantize(const NodeView& node, StageWriter& writer) {
+  const std::vector<int64_t>& shape = node.Shape(0);
+  const std::vector<std::string> members = StageWriter::Axes(shape, "k"),
+                                 axes = StageWriter::Axes(shape);
+  const auto extreme = [&](absl::string_view reducer) {
+    const std::vector<int64_t> extents = shape.empty() ? std::vector<int64_t>{1} : shape;
+    return writer.Stage(reducer, {"i"}, {1},
+                        absl::StrCat(Reduction(reducer, members, extents), writer.In(0, members)));
+  };
+  const std::string least = absl::StrCat("min(", extreme("min"), "[0], 0.0)");
+  const std::string most = absl::StrCat("max(", extreme("max"), "[0], 0.0)");
+  const std::string scale_stage =
+      writer.Stage("scale", {"i"}, {1}, absl::StrCat("(", most, " - ", least, ") / 255.0"));
+  const std::string scale = absl::StrCat(scale_stage, "[0]");
+  const std::string zero_stage = writer.Stage(
+      "zero", {"i"}, {1}, Saturated(absl::StrCat("-", least, " / ", scale), "", DType::kU8));
+  const std::string zero = absl::StrCat(zero_stage, "[0]");
+  if (writer.WantsOutput(0)) {
+    writer.Output(0, axes,
+                  Saturated(absl::StrCat(writer.In(0, axes), " / ", scale), zero, DType::kU8));
+  }
+  if (writer.WantsOutput(1)) writer.Output(1, {"i"}, scale);
+  if (writer.WantsOutput(2)) writer.Output(2, {"i"}, zero);
+  return absl::OkStatus();
+}
+
+constexpr OperatorDef kOperators[] = {
+    {"DequantizeLinear", 2, 3, InferDequantize, DefineDequantize,
+     "u8, i8, i32 and 8-bit floats; per tensor or axis"},
+    {"DynamicQuantizeLinear", 1, 1, InferDynamicQuantize, DefineDynamicQuantize},
+    {"QuantizeLinear", 2, 3, InferQuantize, DefineQuantize,
+     "to u8, i8 and 8-bit floats; per tensor or axis"},
+};
+
+}  // namespace
+
+absl::Span<const OperatorDef> QuantizeOperators() { return kOperators; }
+
+}  // namespace hone::graph

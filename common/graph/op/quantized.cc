@@ -1,0 +1,43 @@
+#include "common/graph/op/quantized.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/graph/op/formula.h"
+
+namespace hone::graph {
+
+using ir::DType;
+
+bool IsByte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
+
+std::string Saturated(absl::string_view value, absl::string_view zero_point, DType dtype) {
+  const bool is_signed = dtype == DType::kI8;
+  std::string rounded = absl::StrCat("round(", value, ")");
+  if (!zero_point.empty()) absl::StrAppend(&rounded, " + f32(", zero_point, ")");
+  return absl::StrCat(ir::DTypeName(dtype), "(min(max(", rounded, ", ",
+                      is_signed ? "-128.0" : "0.0", "), ", is_signed ? "127.0" : "255.0", "))");
+}
+
+bool IsZero(const NodeView& node, int zero_point) {
+  if (!node.Has(zero_point)) return true;
+  if (!node.IsConstant(zero_point)) return false;
+  const auto elements = node.Elements(zero_point);
+  return std::all_of(elements->begin(), elements->end(),
+                     [](const ir::Scalar& element) { return element == ir::Scalar(0); });
+}
+
+std::string PerChannel(const NodeView& node, StageWriter& writer, int input,
+                       absl::string_view channel) {
+  if (node.Type(input).elements() == 1) return First(node, writer, input);
+  return writer.In(input, {std::string(channel)});
+}
+
+absl::Status NeedPerChannel(const NodeView& node, int input, int64_t channels) {
+  if (!node.Has(input) || node.Type(input).elements() == 1) return absl::OkStatus();
+  if (node.Shape(input) == std::vector<int64_t>{channels}) return absl::OkStatus();
+  return node.InvalidError(absl::StrCat("input ", input, " is ", node.Type(input).ToText(), " for ",
+                                        channels, " channels"));
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+#include "common/base/status_macros.h"
+#include "common/graph/op/axes.h"
+#include "common/graph/op/element_type.h"
+#include "common/graph/op/families.h"
+#include "common/graph/op/formula.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::DType;
+
+// Which dimensions a node reduces, and the axes of its stages.
+struct Reduced {
+  std::vector<int64_t> shape;        // of the result, with or without the reduced dimensions
+  std::vector<std::string> axes;     // of the result
+  std::vector<std::string> element;  // of the input, at `axes` and `members`
+  std::vector<std::string> members;  // the reduced axes
+  std::vector<int64_t> extents;      // theirs
+
+  static Reduced Over(const NodeView& node, const std::vector<int64_t>& dimensions, bool keep) {
+    Reduced r;
+    for (int64_t d = 0; d < node.Rank(0); ++d) {
+      const int64_t extent = node.Shape(0)[d];
+      const bool reduced = std::count(dimensions.begin(), dimensions.end(), d) > 0;
+      if (!reduced || keep) {
+        r.shape.push_back(reduced ? 1 : extent);
+        r.axes.push_back(absl::StrCat("i", d));
+      }
+      if (reduced) {
+        r.members.push_back(absl::StrCat("k", d));
+        r.extents.push_back(extent);
+      }
+      r.element.push_back(absl::StrCat(reduced ? "k" : "i", d));
+    }
+    if (r.axes.empty()) r.axes = {"i"};
+    if (r.element.empty()) r.element = {"0"};
+    return r;
+  }
+
+  static absl::StatusOr<Reduced> Of(const NodeView& node) {
+    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> dimensions, AxesInput(node, 1, node.Rank(0)));
+    HONE_ASSIGN_OR_RETURN(const int64_t keep, node.Int("keepdims", 1));
+    HONE_ASSIGN_OR_RETURN(const int64_t noop, node.Int("noop_with_empty_axes", 0));
+    const bool given = node.Has(1) && node.Type(1).elements() > 0;
+    if (!given && noop != 0) {
+      dimensions.clear();
+    } else if (!given) {
+      HONE_ASSIGN_OR_RETURN(dimensions, AxesInput(node, node.inputs(), node.Rank(0)));
+    }
+    return Over(node, dimensions, keep != 0);
+  }
+
+  std::string Over(absl::string_view reducer) const { return Reduction(reducer, members, extents); }
+};
+
+absl::StatusOr<Types> InferReduce(const NodeView& node) {
+  HONE_RETURN_IF_ERROR(NeedNumber(node, 0));
+  HONE_ASSIGN_OR_RETURN(Reduced r, Reduced::Of(node));
+  return Types{{node.Type(0).dtype, std::move(r.shape)}};
+}
+
+absl::StatusOr<Types> InferFloatReduce(const NodeView& node) {
+  HONE_RETURN_IF_ERROR(NeedFloat(node, 0));
+  return InferReduce(node);
+}
+
+absl::StatusOr<Types> InferAnyReduce(const NodeView& node) {
+  HONE_ASSIGN_OR_RETURN(Reduced r, Reduced::Of(node));
+  return Types{{node.Type(0).dtype, std::move(r.shape)}};
+}
+
+// Writes a reduction of a formula of $0, the element of the input, and then a function of $0, the
+// result, which "$0" leaves out.
+absl::Status Write(const NodeView& node, StageWriter& writer, absl::string_view reducer,
+                   absl::string_view formula, absl::string_view function) {
+  HONE_ASSIGN_OR_RETURN(const Reduced r, Reduced::Of(node));
+  const std::string value =
+      absl::StrCat(r.Over(reducer), absl::Substitute(formula, writer.In(0, r.element)));
+  if (function == "$0") {
+    writer.Output(0, r.axes, value);
+    return absl::OkStatus();
+  }
+  const std::string stage = writer.Stage("total", r.axes, r.shape, value);
+  writer.Output(0, r.axes, absl::Substitute(function, Element(stage, r.axes)));
+  return absl::OkStatus();
+}
+
+template <const char* kReducer, const char* kFormula, const char* kFunction>
+absl::Status Reduce(const NodeView& node, StageWriter& writer) {
+  return Write(node, writer, kReducer, kFormula, kFunction);
+}
+
+constexpr char kMax[] = "max";
+constexpr char kMin[] = "min";
+constexpr char kProd[] = "prod";
+constexpr char kSum[] = "sum";
+constexpr char kIt[] = "$0";
+constexpr char kAbs[] = "abs($0)";
+constexpr char kSquare[] = "$0 * $0";
+constexpr char kSqrt[] = "sqrt($0)";
+constexpr char kLog[] = "log($0)";
+
+// Whether any or all elements are true: the largest or smallest of them as numbers.
+template <const char* kReducer>
+absl::Status Extreme(const NodeView& node, StageWriter& writer) {
+  if (node.Type(0).dtype != DType::kBool) return Write(node, writer, kReducer, "$0", "$0");
+  return Write(node, writer, kReducer, "u8($0)", "bool($0)");
+}
+
+absl::Status DefineMean(const NodeView& node, StageWriter& writer) {
+  HONE_ASSIGN_OR_RETURN(const Reduced r, Reduced::Of(node));
+  const int64_t count = TensorType{.shape = r.extents}.elements();
+  const DType dtype = node.Type(0).dtype;
+  const std::string divisor =
+      ir::IsFloat(dtype) ? StageWriter::Number(static_cast<double>(count)) : absl::StrCat(count);
+  return Write(node, writer, kSum, "$0", absl::StrCat("$0 / ", divisor));
+}
+
+// The largest element is subtracted, so that no exponential overflows.
+absl::Status DefineLogSumExp(const NodeView& node, StageWriter& writer) {
+  HONE_ASSIGN_OR_RETURN(const Reduced r, Reduced::Of(node));
+  const std::string x = writer.In(0, r.element);
+  const std::string max = writer.Stage("max", r.axes, r.shape, absl::StrCat(r.Over("max"), x));
+  const std::string sum =
+      writer.Stage("sum", r.axes, r.shape,
+                   absl::StrCat(r.Over("sum"), "exp(", x, " - ", Element(max, r.axes), ")"));
+  writer.Output(0, r.axes,
+                absl::StrCat(Element(max, r.axes), " + log(", Element(sum, r.axes), ")"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Reduced> OfArg(const NodeView& node) {
+  HONE_ASSIGN_OR_RETURN(const int64_t axis, node.AxisAttribute("axis", 0, node.Rank(0)));
+  HONE_ASSIGN_OR_RETURN(const int64_t keep, node.Int("keepdims", 1));
+  return Reduced::Over(node, {axis}, keep != 0);
+}
+
+absl::StatusOr<Types> InferArg(const NodeView& node) {
+  HONE_RETURN_IF_ERROR(NeedNumber(node, 0));
+  HONE_ASSIGN_OR_RETURN(Reduced r, OfArg(node));
+  return Types{{DType::kI64, std::move(r.shape)}};
+}
+
+// The last place of several is the first one from the end.
+template <const char* kReducer>
+absl::Status DefineArg(const NodeView& node, StageWriter& writer) {
+  HONE_ASSIGN_OR_RETURN(Reduced r, OfArg(node));
+  HONE_ASSIGN_OR_RETURN(const int64_t last, node.Int("select_last_index", 0));
+  const std::string k = r.members[0];
+  if (last != 0) {
+    std::replace(r.element.begin(), r.element.end(), k, Affine({{-1, k}}, r.extents[0] - 1));
+  }
+  const std::string place = writer.PlaceStage(
+      "place", r.axes, r.shape,
+      absl::StrCat(r.Over(kReducer), "(", writer.In(0, r.element), ", index(", k, "))"));
+  const std::string at = Element(place, r.axes);
+  writer.Output(0, r.axes, last == 0 ? at : absl::StrCat(r.extents[0] - 1, " - ", at));
+  return absl::OkStatus();
+}
+
+constexpr char kArgMax[] = "argmax";
+constexpr char kArgMin[] = "argmin";
+
+constexpr OperatorDef kOperators[] = {
+    {"ArgMax", 1, 1, InferArg, DefineArg<kArgMax>},
+    {"ArgMin", 1, 1, InferArg, DefineArg<kArgMin>},
+    {"ReduceL1", 1, 2, InferReduce, Reduce<kSum, kAbs, kIt>, "constant axes"},
+    {"ReduceL2", 1, 2, InferFloatReduce, Reduce<kSum, kSquare, kSqrt>, "constant axes"},
+    {"ReduceLogSum", 1, 2, InferFloatReduce, Reduce<kSum, kIt, kLog>, "constant axes"},
+    {"ReduceLogSumExp", 1, 2, InferFloatReduce, DefineLogSumExp, "constant axes"},
+    {"ReduceMax", 1, 2, InferAnyReduce, Extreme<kMax>, "constant axes"},
+    {"ReduceMean", 1, 2, InferReduce, DefineMean, "constant axes"},
+    {"ReduceMin", 1, 2, InferAnyReduce, Extreme<kMin>, "constant axes"},
+    {"ReduceProd", 1, 2, InferReduce, Reduce<kProd, kIt, kIt>, "constant axes"},
+    {"ReduceSum", 1, 2, InferReduce, Reduce<kSum, kIt, kIt>, "constant axes"},
+    {"ReduceSumSquare", 1, 2, InferReduce, Reduce<kSum, kSquare, kIt>, "constant axes"},
+};
+
+}  // namespace
+
+absl::Span<const OperatorDef> ReductionOperators() { return kOperators; }
+
+}  // namespace hone::graph

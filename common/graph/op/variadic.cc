@@ -1,0 +1,93 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+#include "common/base/status_macros.h"
+#include "common/graph/op/broadcast.h"
+#include "common/graph/op/element_type.h"
+#include "common/graph/op/families.h"
+#include "common/graph/op/formula.h"
+
+// Functions of any number of elements, with NumPy's broadcasting, and Where.
+namespace hone::graph {
+namespace {
+
+using ir::DType;
+
+absl::StatusOr<std::vector<int64_t>> BroadcastAll(const NodeView& node) {
+  std::vector<int64_t> shape = node.Shape(0);
+  for (int i = 1; i < node.inputs(); ++i) {
+    if (!node.Has(i)) return node.InvalidError(absl::StrCat("input ", i, " is missing"));
+    HONE_ASSIGN_OR_RETURN(shape, Broadcast(node, shape, node.Shape(i)));
+  }
+  return shape;
+}
+
+absl::StatusOr<Types> InferNumbers(const NodeView& node) {
+  HONE_RETURN_IF_ERROR(NeedNumber(node, 0));
+  HONE_RETURN_IF_ERROR(NeedOneType(node, 0, node.inputs() - 1));
+  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> shape, BroadcastAll(node));
+  return Types{{node.Type(0).dtype, std::move(shape)}};
+}
+
+absl::StatusOr<Types> InferFloats(const NodeView& node) {
+  HONE_RETURN_IF_ERROR(NeedFloat(node, 0));
+  return InferNumbers(node);
+}
+
+// Joins the elements of all inputs by a formula of $0 and $1.
+std::string Join(const NodeView& node, StageWriter& writer, const std::vector<std::string>& axes,
+                 absl::string_view formula) {
+  std::string value = BroadcastElement(writer, 0, node.Shape(0), axes);
+  for (int i = 1; i < node.inputs(); ++i) {
+    value = absl::Substitute(formula, value, BroadcastElement(writer, i, node.Shape(i), axes));
+  }
+  return value;
+}
+
+template <const char* kFormula>
+absl::Status Map(const NodeView& node, StageWriter& writer) {
+  const std::vector<std::string> axes = StageWriter::Axes(writer.OutputType(0).shape);
+  writer.Output(0, axes, Join(node, writer, axes, kFormula));
+  return absl::OkStatus();
+}
+
+constexpr char kMax[] = "max($0, $1)";
+constexpr char kMin[] = "min($0, $1)";
+constexpr char kSum[] = "$0 + $1";
+
+absl::Status DefineMean(const NodeView& node, StageWriter& writer) {
+  const std::vector<std::string> axes = StageWriter::Axes(writer.OutputType(0).shape);
+  writer.Output(0, axes,
+                absl::StrCat("(", Join(node, writer, axes, kSum), ") / ", node.inputs(), ".0"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Types> InferWhere(const NodeView& node) {
+  HONE_RETURN_IF_ERROR(NeedType(node, 0, DType::kBool));
+  HONE_RETURN_IF_ERROR(NeedOneType(node, 1, 2));
+  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> shape, BroadcastAll(node));
+  return Types{{node.Type(1).dtype, std::move(shape)}};
+}
+
+absl::Status DefineWhere(const NodeView& node, StageWriter& writer) {
+  const std::vector<std::string> axes = StageWriter::Axes(writer.OutputType(0).shape);
+  const auto element = [&](int input) {
+    return BroadcastElement(writer, input, node.Shape(input), axes);
+  };
+  writer.Output(0, axes,
+                absl::StrCat("select(", element(0), ", ", element(1), ", ", element(2), ")"));
+  return absl::OkStatus();
+}
+
+constexpr OperatorDef kOperators[] = {
+    {"Max", 1, -1, InferNumbers, Map<kMax>},  {"Mean", 1, -1, InferFloats, DefineMean},
+    {"Min", 1, -1, InferNumbers, Map<kMin>},  {"Sum", 1, -1, InferFloats, Map<kSum>},
+    {"Where", 3, 3, InferWhere, DefineWhere},
+};
+
+}  // namespace
+
+absl::Span<const OperatorDef> VariadicOperators() { return kOperators; }
+
+}  // namespace hone::graph

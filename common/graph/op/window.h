@@ -1,0 +1,42 @@
+#ifndef HONE_COMMON_GRAPH_OP_WINDOW_H_
+#define HONE_COMMON_GRAPH_OP_WINDOW_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/graph/node_view.h"
+
+namespace hone::graph {
+
+// How a window slides along one dimension of an image: output o reads the elements o·stride +
+// tap·dilation − begin, for each tap of the kernel.
+struct Window {
+  int64_t extent, kernel, stride, dilation;
+  int64_t begin, end;  // the padding before and after the image
+  int64_t outputs;
+
+  // The element that a tap reads: "2*h + r - 1".
+  std::string At(absl::string_view position, absl::string_view tap) const;
+  // Appends a guard that the tap is in the image, or in a range around it, unless it always is.
+  void Guard(absl::string_view position, absl::string_view tap, std::vector<std::string>& guards,
+             int64_t before = 0, int64_t after = 0) const;
+};
+
+// The windows of a convolution or pooling with these kernels over the dimensions of input 0 after
+// the first two, from the attributes strides, dilations, pads, auto_pad and, for pooling,
+// ceil_mode. InvalidArgument: they do not fit.
+absl::StatusOr<std::vector<Window>> Windows(const NodeView& node,
+                                            const std::vector<int64_t>& kernel);
+
+// A list attribute with one number per dimension. InvalidArgument: it has another length, or a
+// number below `least`.
+absl::StatusOr<std::vector<int64_t>> PerDimension(const NodeView& node, absl::string_view name,
+                                                  size_t dimensions, int64_t default_value,
+                                                  int64_t least);
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMMON_GRAPH_OP_WINDOW_H_

@@ -1,0 +1,29 @@
+#ifndef HONE_COMMON_GRAPH_PARTITION_NODE_KIND_H_
+#define HONE_COMMON_GRAPH_PARTITION_NODE_KIND_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/graph/graph.h"
+#include "common/ir/workload.h"
+
+namespace hone::graph {
+
+// What a node does with elements. Except for aliases, it follows from the node's workload.
+enum class NodeKind {
+  kAlias,          // its results share memory with its inputs (views.h)
+  kElementwise,    // an element depends on the elements of its place, or on broadcast ones
+  kTransposition,  // permutes the dimensions of one tensor
+  kRearrangement,  // reads elements of other places: Slice, Concat, Gather, Pad
+  kAnchor,         // reduces
+};
+
+// The kind of a workload; never kAlias.
+NodeKind KindOf(const ir::Workload& workload);
+
+// The kinds of all nodes. Errors are those of MakeGroup.
+absl::StatusOr<std::vector<NodeKind>> NodeKinds(const Graph& graph);
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMMON_GRAPH_PARTITION_NODE_KIND_H_

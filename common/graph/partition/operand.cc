@@ -1,0 +1,51 @@
+#include <algorithm>
+#include <vector>
+
+#include "common/graph/partition/rules.h"
+
+namespace hone::graph {
+namespace {
+
+void FuseTransposition(Fusion& fusion, int node) {
+  std::vector<int> nodes = fusion.Readers(fusion.graph().nodes[node].outputs[0]);
+  if (!fusion.ResultOf(node)) return;
+  const bool fits = std::all_of(nodes.begin(), nodes.end(), [&](int reader) {
+    return fusion.InOneGroup(reader, nodes[0]) &&
+           (fusion.kind(reader) == NodeKind::kElementwise || IsProduct(fusion, reader));
+  });
+  nodes.push_back(node);
+  if (fits) fusion.Merge(nodes);
+}
+
+void FuseWidening(Fusion& fusion, int node) {
+  const int reader = fusion.SoleReader(fusion.graph().nodes[node].outputs[0]);
+  if (reader < 0) return;
+  if (fusion.kind(reader) == NodeKind::kElementwise || fusion.kind(reader) == NodeKind::kAnchor) {
+    fusion.Merge({node, reader});
+  }
+}
+
+}  // namespace
+
+bool Widens(const Fusion& fusion, int node) {
+  const std::vector<ValueId>& inputs = fusion.graph().nodes[node].inputs;
+  if (inputs.empty() || inputs[0] == kNoValue) return false;
+  return fusion.kind(node) == NodeKind::kElementwise &&
+         ir::DTypeBytes(fusion.graph().value(inputs[0]).type.dtype) <
+             ir::DTypeBytes(fusion.TypeOf(node).dtype);
+}
+
+bool IsProduct(const Fusion& fusion, int node) {
+  return fusion.graph().nodes[node].op == "MatMul" || fusion.graph().nodes[node].op == "Gemm";
+}
+
+void FuseOperands(Fusion& fusion) {
+  for (size_t i = 0; i < fusion.graph().nodes.size(); ++i) {
+    const int n = static_cast<int>(i);
+    if (!fusion.IsAlone(n)) continue;
+    if (fusion.kind(n) == NodeKind::kTransposition) FuseTransposition(fusion, n);
+    if (Widens(fusion, n)) FuseWidening(fusion, n);
+  }
+}
+
+}  // namespace hone::graph

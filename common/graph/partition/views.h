@@ -1,0 +1,47 @@
+#ifndef HONE_COMMON_GRAPH_PARTITION_VIEWS_H_
+#define HONE_COMMON_GRAPH_PARTITION_VIEWS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/graph/graph.h"
+
+namespace hone::graph {
+
+// The values of a graph that share memory. Every value is a contiguous part of the memory of its
+// owner; at first each owns its memory. Inputs, constants and outputs of the graph are outside: the
+// caller provides their memory.
+class Views {
+ public:
+  explicit Views(const Graph& graph);
+
+  struct View {
+    ValueId owner;
+    int64_t offset;  // in bytes
+  };
+  View Of(ValueId id) const;
+  // The input, constant or output of the graph whose memory an owner uses; kNoValue if it is none.
+  ValueId OutsideOf(ValueId owner) const { return outside_[owner]; }
+
+  // Makes the memory of `part` a part of that of `whole`, from a byte of it. Returns false, and
+  // changes nothing, if `part` is itself only a part of what its owner has, or if memory outside
+  // would have to be two things at once.
+  bool Place(ValueId part, ValueId whole, int64_t offset);
+
+ private:
+  std::vector<int64_t> bytes_;
+  std::vector<View> views_;       // of each value in another; an owner is in itself
+  std::vector<ValueId> outside_;  // of owners
+  std::vector<bool> is_output_;
+};
+
+// Whether a node can be an alias: it changes only the shape of a tensor, takes contiguous parts of
+// one, or appends tensors. If so, its values share memory from now on. Parts begin at multiples of
+// kAlignment, because kernels need aligned buffers.
+bool TakeAlias(const Graph& graph, const Node& node, Views& views);
+
+inline constexpr int64_t kAlignment = 64;  // of tensors, in bytes
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMMON_GRAPH_PARTITION_VIEWS_H_

@@ -1,0 +1,168 @@
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "common/graph/node_view.h"
+#include "common/graph/pass/affine.h"
+#include "common/graph/pass/edit.h"
+#include "common/graph/pass/passes.h"
+
+namespace hone::graph {
+namespace {
+
+bool IsAll(const std::vector<double>& elements, double value) {
+  return std::all_of(elements.begin(), elements.end(), [&](double e) { return e == value; });
+}
+
+bool IsConvolution(const Node& node) { return node.op == "Conv" || node.op == "ConvTranspose"; }
+
+// The dimension of a product's result with its channels.
+int64_t ChannelAxis(const Graph& graph, const Node& product) {
+  if (IsConvolution(product)) return 1;
+  return static_cast<int64_t>(graph.value(product.outputs[0]).type.shape.size()) - 1;
+}
+
+// Whether the weights are a constant of floats in which each element belongs to one channel.
+bool HasWeights(const Graph& graph, const Node& node) {
+  if (!IsConvolution(node) && node.op != "Gemm" && node.op != "MatMul") return false;
+  const Value& weights = graph.value(node.inputs[1]);
+  if (!weights.constant || !ir::IsFloat(weights.type.dtype)) return false;
+  return IsConvolution(node) || weights.type.shape.size() == 2;
+}
+
+// The channel of each element of the weights.
+class WeightChannels {
+ public:
+  WeightChannels(const Graph& graph, const Node& node) {
+    const std::vector<int64_t>& shape = graph.value(node.inputs[1]).type.shape;
+    const NodeView view(graph, node);
+    bool channels_first = node.op == "Conv";
+    if (node.op == "Gemm") channels_first = view.Int("transB", 0).value_or(0) != 0;
+    if (!channels_first) rows_ = shape[0];
+    channels_ = channels_first ? shape[0] : shape[1];
+    for (size_t d = channels_first ? 1 : 2; d < shape.size(); ++d) inner_ *= shape[d];
+    if (node.op == "ConvTranspose") groups_ = view.Int("group", 1).value_or(1);
+  }
+  int64_t Of(int64_t element) const {
+    const int64_t row = element / inner_ / channels_, channel = element / inner_ % channels_;
+    return row / (rows_ / groups_) * channels_ + channel;
+  }
+
+ private:
+  // The weights are [rows, channels, inner]; each group of a transposed convolution has its rows.
+  int64_t rows_ = 1, channels_ = 1, inner_ = 1, groups_ = 1;
+};
+
+ValueId ScaledWeights(Graph& graph, const Node& product, const std::vector<double>& scale) {
+  const Value weights = graph.value(product.inputs[1]);
+  const WeightChannels channels(graph, product);
+  std::vector<double> elements = Reals(graph, product.inputs[1]);
+  for (size_t i = 0; i < elements.size(); ++i) {
+    elements[i] *= scale[channels.Of(static_cast<int64_t>(i))];
+  }
+  return AddConstant(graph, absl::StrCat(weights.name, ".scaled"), weights.type, elements);
+}
+
+// The bias per channel; zeros if there is none. None if it is not a constant per channel.
+std::optional<std::vector<double>> BiasOf(const Graph& graph, const Node& product, int64_t axis) {
+  const std::vector<int64_t>& shape = graph.value(product.outputs[0]).type.shape;
+  const NodeView view(graph, product);
+  if (!view.Has(2)) return std::vector<double>(shape[axis], 0);
+  if (IsConvolution(product)) {
+    if (!graph.IsConstant(product.inputs[2])) return std::nullopt;
+    return Reals(graph, product.inputs[2]);
+  }
+  auto bias = PerChannel(graph, product.inputs[2], shape, axis);
+  if (!bias) return std::nullopt;
+  const double beta = view.Float("beta", 1).value_or(1);
+  for (double& element : *bias) element *= beta;
+  return bias;
+}
+
+ValueId AddBias(Graph& graph, const Node& of, const std::vector<double>& bias) {
+  const TensorType type{graph.value(of.outputs[0]).type.dtype, {static_cast<int64_t>(bias.size())}};
+  return AddConstant(graph, absl::StrCat(of.name, ".bias"), type, bias);
+}
+
+// Folds an affine node into the product with a bias that computes its input.
+bool FoldIntoBiased(Graph& graph, int n, int producer, const Affine& affine, int64_t axis) {
+  auto bias = BiasOf(graph, graph.nodes[producer], axis);
+  if (!bias) return false;
+  if (!ReplaceBy(graph, n, affine.input)) return false;
+  for (size_t c = 0; c < bias->size(); ++c) {
+    (*bias)[c] = (*bias)[c] * affine.scale[c] + affine.shift[c];
+  }
+  const ValueId weights = ScaledWeights(graph, graph.nodes[producer], affine.scale);
+  Node& product = graph.nodes[producer];
+  product.inputs[1] = weights;
+  if (product.inputs.size() < 3 && IsAll(*bias, 0)) return true;
+  product.inputs.resize(3);
+  product.inputs[2] = AddBias(graph, product, *bias);
+  if (product.op == "Gemm") product.attributes["beta"] = 1.0;
+  return true;
+}
+
+// Folds an affine node into a MatMul that computes its input, or into a MatMul and the Add of a
+// bias between them. The affine node becomes the Add of a bias.
+bool FoldIntoMatMul(Graph& graph, int n, int producer, Affine affine, int64_t axis) {
+  int product = producer;
+  ValueId result = affine.input;
+  if (graph.nodes[producer].op != "MatMul") {
+    const auto bias = AffineOf(graph, graph.nodes[producer], axis);
+    product = PrivateProducer(graph, bias->input);
+    result = bias->input;
+    for (size_t c = 0; c < affine.shift.size(); ++c) {
+      affine.shift[c] += bias->shift[c] * affine.scale[c];
+    }
+    MarkRemoved(graph.nodes[producer]);
+  }
+  const ValueId weights = ScaledWeights(graph, graph.nodes[product], affine.scale);
+  graph.nodes[product].inputs[1] = weights;
+  Node& node = graph.nodes[n];
+  node.inputs = {result, AddBias(graph, node, affine.shift)};
+  node.op = "Add";
+  node.attributes.clear();
+  return true;
+}
+
+// The product whose result a node reads alone, or reads after a bias is added to it; -1 if there is
+// none.
+int FindProduct(const Graph& graph, int producer) {
+  if (producer < 0) return -1;
+  if (HasWeights(graph, graph.nodes[producer])) return producer;
+  const Node& sum = graph.nodes[producer];
+  if (sum.op != "Add" && sum.op != "Sub") return -1;
+  const int product = PrivateProducer(graph, sum.inputs[graph.IsConstant(sum.inputs[0]) ? 1 : 0]);
+  if (product < 0 || graph.nodes[product].op != "MatMul") return -1;
+  if (!HasWeights(graph, graph.nodes[product])) return -1;
+  const auto bias = AffineOf(graph, sum, ChannelAxis(graph, graph.nodes[product]));
+  return bias && IsAll(bias->scale, 1) ? product : -1;
+}
+
+bool FoldNode(Graph& graph, int n) {
+  const Node& node = graph.nodes[n];
+  if (node.inputs.empty() || node.inputs[0] == kNoValue) return false;
+  const ValueId input = node.inputs[graph.IsConstant(node.inputs[0]) ? 1 % node.inputs.size() : 0];
+  const int producer = PrivateProducer(graph, input);
+  const int product = FindProduct(graph, producer);
+  if (product < 0) return false;
+  const int64_t axis = ChannelAxis(graph, graph.nodes[product]);
+  const auto affine = AffineOf(graph, node, axis);
+  if (!affine || affine->input != input) return false;
+  if (graph.nodes[product].op != "MatMul") {
+    return FoldIntoBiased(graph, n, producer, *affine, axis);
+  }
+  if (producer == product && IsAll(affine->scale, 1)) return false;  // a bias already
+  return FoldIntoMatMul(graph, n, producer, *affine, axis);
+}
+
+}  // namespace
+
+absl::StatusOr<bool> FoldBatchNorm(Graph& graph) {
+  bool changed = false;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) changed |= FoldNode(graph, static_cast<int>(n));
+  EraseRemoved(graph);
+  return changed;
+}
+
+}  // namespace hone::graph

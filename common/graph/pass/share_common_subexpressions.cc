@@ -1,0 +1,55 @@
+#include <map>
+#include <tuple>
+
+#include "common/base/digest.h"
+#include "common/graph/pass/edit.h"
+#include "common/graph/pass/passes.h"
+
+namespace hone::graph {
+namespace {
+
+// Makes all nodes read the first of equal constants.
+bool ShareConstants(Graph& graph) {
+  std::map<std::tuple<ir::DType, std::vector<int64_t>, Digest>, ValueId> firsts;
+  std::vector<ValueId> first_of(graph.values.size());
+  for (ValueId id = 0; static_cast<size_t>(id) < graph.values.size(); ++id) {
+    const Value& value = graph.value(id);
+    first_of[id] = id;
+    if (!value.constant) continue;
+    const auto key =
+        std::make_tuple(value.type.dtype, value.type.shape, DigestOf(value.constant->bytes()));
+    first_of[id] = firsts.emplace(key, id).first->second;
+  }
+  bool changed = false;
+  for (Node& node : graph.nodes) {
+    for (ValueId& id : node.inputs) {
+      if (id == kNoValue || first_of[id] == id) continue;
+      id = first_of[id];
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+bool HasOneOutput(const Node& node) {
+  return node.outputs.size() == 1 && node.outputs[0] != kNoValue;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> ShareCommonSubexpressions(Graph& graph) {
+  const bool changed = ShareConstants(graph);
+  using Key = std::tuple<std::string, std::vector<ValueId>, std::map<std::string, Attribute>>;
+  std::map<Key, int> firsts;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    // A conversion to a wider type costs less than its result, and is part of what reads it.
+    if (!HasOneOutput(node) || node.op == "DequantizeLinear") continue;
+    const auto [first, is_new] =
+        firsts.emplace(Key(node.op, node.inputs, node.attributes), static_cast<int>(n));
+    if (!is_new) ReplaceBy(graph, static_cast<int>(n), graph.nodes[first->second].outputs[0]);
+  }
+  return EraseRemoved(graph) || changed;
+}
+
+}  // namespace hone::graph

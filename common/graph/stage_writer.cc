@@ -1,0 +1,80 @@
+#include "common/graph/stage_writer.h"
+
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace hone::graph {
+
+std::string StageWriter::In(int input, const std::vector<std::string>& indices) {
+  inputs_[input].read = true;
+  return absl::StrCat(inputs_[input].name, "[", absl::StrJoin(indices, ", "), "]");
+}
+
+std::vector<std::string> StageWriter::Axes(const std::vector<int64_t>& shape,
+                                           absl::string_view letter) {
+  std::vector<std::string> axes = {absl::StrCat(letter, 0)};
+  for (size_t d = 1; d < shape.size(); ++d) axes.push_back(absl::StrCat(letter, d));
+  return axes;
+}
+
+std::string StageWriter::Domain(const std::vector<std::string>& axes,
+                                const std::vector<int64_t>& shape) {
+  if (shape.empty()) return absl::StrCat(axes[0], ": 1");
+  std::vector<std::string> parts;
+  for (size_t d = 0; d < shape.size(); ++d) parts.push_back(absl::StrCat(axes[d], ": ", shape[d]));
+  return absl::StrJoin(parts, ", ");
+}
+
+std::string StageWriter::Number(double value) {
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  std::string text = absl::StrFormat("%.17g", value);
+  for (int digits = 1; digits < 17; ++digits) {  // the shortest text of this number
+    const std::string shorter = absl::StrFormat("%.*g", digits, value);
+    if (std::stod(shorter) != value) continue;
+    text = shorter;
+    break;
+  }
+  if (!absl::StrContains(text, '.') && !absl::StrContains(text, 'e')) absl::StrAppend(&text, ".0");
+  return text;
+}
+
+void StageWriter::Output(int output, const std::vector<std::string>& axes,
+                         absl::string_view value) {
+  const Named& named = outputs_[output];
+  absl::StrAppend(&text_, named.name, "[", Domain(axes, named.type.shape), "] = ", value, "\n");
+}
+
+void StageWriter::Outputs(int first, int second, const std::vector<std::string>& axes,
+                          absl::string_view value) {
+  const auto name = [&](int output) {
+    return WantsOutput(output) ? outputs_[output].name : Fresh("unused");
+  };
+  const std::vector<int64_t>& shape = outputs_[WantsOutput(first) ? first : second].type.shape;
+  const std::string names = absl::StrCat("(", name(first), ", ", name(second), ")");
+  absl::StrAppend(&text_, names, "[", Domain(axes, shape), "] = ", value, "\n");
+}
+
+std::string StageWriter::Stage(absl::string_view name, const std::vector<std::string>& axes,
+                               const std::vector<int64_t>& shape, absl::string_view value) {
+  const std::string tensor = Fresh(name);
+  absl::StrAppend(&text_, tensor, "[", Domain(axes, shape), "] = ", value, "\n");
+  return tensor;
+}
+
+std::string StageWriter::PlaceStage(absl::string_view name, const std::vector<std::string>& axes,
+                                    const std::vector<int64_t>& shape, absl::string_view value) {
+  const std::string places = Fresh(name);
+  absl::StrAppend(&text_, "(", Fresh("unused"), ", ", places, ")[", Domain(axes, shape),
+                  "] = ", value, "\n");
+  return places;
+}
+
+std::string StageWriter::Fresh(absl::string_view name) {
+  return absl::StrCat(prefix_, name, fresh_++ == 0 ? "" : absl::StrCat(fresh_));
+}
+
+}  // namespace hone::graph

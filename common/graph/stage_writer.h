@@ -1,0 +1,80 @@
+#ifndef HONE_COMMON_GRAPH_STAGE_WRITER_H_
+#define HONE_COMMON_GRAPH_STAGE_WRITER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "common/graph/graph.h"
+
+namespace hone::graph {
+
+// Writes the stages of one node in the language of workloads (docs/language.md). Tensors of rank 0
+// are written with one dimension of extent 1.
+//
+//   writer.Output(0, {"i", "j"}, absl::StrCat("max(", writer.In(0, {"i", "j"}), ", 0.0)"));
+class StageWriter {
+ public:
+  // `inputs`: the names of the node's inputs ("" for absent ones). `outputs`: the names and types
+  // of its outputs; an empty name is an output that is not wanted. `prefix` begins the names of
+  // intermediate tensors. Stages are appended to `text`.
+  struct Named {
+    std::string name;
+    TensorType type;
+    bool read = false;
+  };
+  StageWriter(std::vector<Named> inputs, std::vector<Named> outputs, std::string prefix,
+              std::string* text)
+      : inputs_(std::move(inputs)),
+        outputs_(std::move(outputs)),
+        prefix_(std::move(prefix)),
+        text_(*text) {}
+
+  // "A[i, j + 1]": an element of an input.
+  std::string In(int input, const std::vector<std::string>& indices);
+  // Whether a stage reads the input. The others are not inputs of the workload.
+  bool Reads(int input) const { return inputs_[input].read; }
+  const TensorType& OutputType(int output) const { return outputs_[output].type; }
+  bool WantsOutput(int output) const {
+    return output < static_cast<int>(outputs_.size()) && !outputs_[output].name.empty();
+  }
+
+  // Names for the axes of a tensor: {"i0", "i1"}; as many as its rank, at least one.
+  static std::vector<std::string> Axes(const std::vector<int64_t>& shape,
+                                       absl::string_view letter = "i");
+
+  // Writes the stage that computes an output: "Y[i: 4, j: 8] = <value>". The value may be a
+  // reduction.
+  void Output(int output, const std::vector<std::string>& axes, absl::string_view value);
+  // Writes a stage that computes two outputs by one reduction to a tuple. An output that is not
+  // wanted becomes an intermediate tensor.
+  void Outputs(int first, int second, const std::vector<std::string>& axes,
+               absl::string_view value);
+  // Writes an intermediate stage and returns the name of its tensor.
+  std::string Stage(absl::string_view name, const std::vector<std::string>& axes,
+                    const std::vector<int64_t>& shape, absl::string_view value);
+  // Writes a stage that computes a tuple of a value and its place by argmax or argmin, and returns
+  // the name of the tensor of places.
+  std::string PlaceStage(absl::string_view name, const std::vector<std::string>& axes,
+                         const std::vector<int64_t>& shape, absl::string_view value);
+
+  // "(i: 4, j: 8)" without parentheses, for reductions.
+  static std::string Domain(const std::vector<std::string>& axes,
+                            const std::vector<int64_t>& shape);
+  // A number in the language, with all of its digits: "0.1", "inf", "-inf", "nan" is not possible.
+  static std::string Number(double value);
+
+ private:
+  std::string Fresh(absl::string_view name);
+
+  std::vector<Named> inputs_, outputs_;
+  std::string prefix_;
+  std::string& text_;
+  int fresh_ = 0;
+};
+
+}  // namespace hone::graph
+
+#endif  // HONE_COMMON_GRAPH_STAGE_WRITER_H_
