@@ -30,6 +30,14 @@ add_library(hone_xgboost INTERFACE)
 target_include_directories(hone_xgboost SYSTEM INTERFACE ${HONE_XGBOOST_INCLUDE})
 target_link_libraries(hone_xgboost INTERFACE ${HONE_XGBOOST_LIBRARY})
 
+# The messages of ONNX. The package's CMake file also requires libraries that are not used here.
+find_path(HONE_ONNX_INCLUDE onnx/onnx_pb.h REQUIRED)
+find_library(HONE_ONNX_PROTO_LIBRARY onnx_proto REQUIRED)
+add_library(hone_onnx_proto INTERFACE)
+target_include_directories(hone_onnx_proto SYSTEM INTERFACE ${HONE_ONNX_INCLUDE})
+target_compile_definitions(hone_onnx_proto INTERFACE ONNX_NAMESPACE=onnx ONNX_ML=1)
+target_link_libraries(hone_onnx_proto INTERFACE ${HONE_ONNX_PROTO_LIBRARY} protobuf::libprotobuf)
+
 # libtorch's CMake file is not used, because it requires everything that libtorch was built with.
 if(HONE_WITH_TORCH)
   find_path(HONE_TORCH_INCLUDE torch/torch.h PATH_SUFFIXES torch/csrc/api/include REQUIRED)

@@ -9,8 +9,9 @@ packages=(
   llvm-19-dev liblld-19-dev zlib1g-dev libzstd-dev
   libxgboost-dev libsqlite3-dev libpq-dev postgresql libxxhash-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libeigen3-dev
   python3-numpy python3-venv
+  libonnx-dev
   libjemalloc-dev libhwloc-dev libseccomp-dev libssl-dev prometheus-cpp-dev
-  libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev libopenblas-dev
+  libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev libopenblas-dev libonnx-testdata
 )
 
 missing=()

@@ -1,0 +1,26 @@
+#ifndef HONE_CLIENT_ONNX_ATTRIBUTE_H_
+#define HONE_CLIENT_ONNX_ATTRIBUTE_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/onnx/external_data.h"
+#include "client/onnx/tensor.h"
+#include "onnx/onnx_pb.h"
+
+namespace hone::onnx {
+
+// The attributes of a node. Those that are tensors are apart, because nodes of graphs have none.
+struct Attributes {
+  std::map<std::string, graph::Attribute> plain;
+  std::map<std::string, Tensor> tensors;
+};
+
+// InvalidArgument: an attribute is given twice, or refers to a function's. Unimplemented: it is a
+// graph, a sparse tensor or a type. Otherwise those of ReadTensor. The messages name the attribute.
+absl::StatusOr<Attributes> ReadAttributes(const ::onnx::NodeProto& node, ExternalData& files);
+
+}  // namespace hone::onnx
+
+#endif  // HONE_CLIENT_ONNX_ATTRIBUTE_H_

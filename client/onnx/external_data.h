@@ -1,0 +1,43 @@
+#ifndef HONE_CLIENT_ONNX_EXTERNAL_DATA_H_
+#define HONE_CLIENT_ONNX_EXTERNAL_DATA_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/graph/graph.h"
+
+namespace hone::onnx {
+
+// The bytes of a tensor that are stored in a file beside the model.
+struct ExternalRange {
+  std::string location;  // relative to the model's folder
+  int64_t offset = 0;
+  int64_t length = 0;
+};
+
+// Files with elements of tensors. They are mapped, each once, and must not be changed while a graph
+// uses them. A model cannot read files outside of its folder.
+class ExternalData {
+ public:
+  // `folder`: that of the model; "" if the model is not a file, which then has no such data.
+  explicit ExternalData(std::string folder) : folder_(std::move(folder)) {}
+
+  // InvalidArgument: there is no folder, the location is not a relative path to a file inside it,
+  // or the range is not inside the file. NotFound, PermissionDenied: the file cannot be read.
+  absl::StatusOr<graph::ConstantData> Map(const ExternalRange& range);
+
+ private:
+  struct Mapping;
+  absl::StatusOr<std::shared_ptr<const Mapping>> Open(const std::string& location);
+
+  const std::string folder_;
+  std::map<std::string, std::shared_ptr<const Mapping>> files_;  // by location
+};
+
+}  // namespace hone::onnx
+
+#endif  // HONE_CLIENT_ONNX_EXTERNAL_DATA_H_

@@ -1,0 +1,57 @@
+#ifndef HONE_CLIENT_ONNX_GRAPH_BUILDER_H_
+#define HONE_CLIENT_ONNX_GRAPH_BUILDER_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/onnx/tensor.h"
+#include "common/graph/graph.h"
+#include "common/graph/operator_def.h"
+
+namespace hone::onnx {
+
+// Builds a graph node by node. Nodes whose results are constant are computed at once if they are
+// small, because the types of other nodes may depend on them. Larger ones stay nodes.
+class GraphBuilder {
+ public:
+  // `names`: those of the model's tensors, which made-up names must avoid.
+  explicit GraphBuilder(std::set<std::string> names) : tensor_names_(std::move(names)) {}
+
+  const graph::Graph& graph() const { return graph_; }
+  graph::Graph& graph() { return graph_; }
+
+  // A name that no tensor has: `name`, or this name with a number.
+  std::string FreshTensorName(absl::string_view name);
+  // The same for nodes, which the model may leave without names, or give one name.
+  std::string FreshNodeName(absl::string_view name);
+
+  // Constants with made-up names.
+  graph::ValueId AddInts(absl::string_view name, const std::vector<int64_t>& elements);
+  graph::ValueId AddFloats(absl::string_view name, const std::vector<double>& elements);
+  graph::ValueId AddScalar(absl::string_view name, ir::DType dtype, double value);
+  // A constant tensor with equal elements. ResourceExhausted: such tensors became too large.
+  absl::StatusOr<graph::ValueId> AddFilled(std::string name, graph::TensorType type,
+                                           const ir::Scalar& element);
+
+  // Adds a node, or constants in its place. Returns the values of the outputs; kNoValue for those
+  // that are not wanted, which have an empty name. Errors are those of Graph::AddNode.
+  absl::StatusOr<std::vector<graph::ValueId>> Add(graph::Node node,
+                                                  const std::vector<std::string>& output_names);
+
+ private:
+  absl::StatusOr<std::vector<graph::ValueId>> AddFolded(
+      graph::Node node, const graph::Types& types, const std::vector<std::string>& output_names);
+
+  graph::Graph graph_;
+  std::set<std::string> tensor_names_, node_names_;
+  int64_t filled_elements_ = 0;
+  double folded_points_ = 0;
+};
+
+}  // namespace hone::onnx
+
+#endif  // HONE_CLIENT_ONNX_GRAPH_BUILDER_H_

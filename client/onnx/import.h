@@ -1,0 +1,43 @@
+#ifndef HONE_CLIENT_ONNX_IMPORT_H_
+#define HONE_CLIENT_ONNX_IMPORT_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/onnx/tensor.h"
+#include "common/graph/graph.h"
+
+namespace hone::onnx {
+
+struct ImportOptions {
+  // Shapes of inputs by name, for the dimensions that the model leaves open. A dimension with a
+  // name may also be given by this name, as a list of one extent.
+  std::map<std::string, std::vector<int64_t>> shapes;
+  // Inputs that become constants. A model must have constants where shapes depend on them.
+  std::map<std::string, Tensor> constants;
+};
+
+// Reads a network from an ONNX file of the opsets 7 to 21, and of older ones if its operators did
+// not change, as a graph with the semantics of opset 21. Weights become constants; nodes that only
+// compute shapes vanish. Weights in files beside the model are mapped: these files must not change
+// while the graph is used.
+//
+// NotFound, PermissionDenied: the file cannot be read. InvalidArgument: it is not an ONNX model, is
+// truncated or contradicts itself; a dimension of an input is open. FailedPrecondition: shapes
+// depend on elements that only the running network computes. Unimplemented: the model has operators
+// (all are listed), attributes or types that Hone does not support, or an opset that it does not
+// read. The messages begin with the path, and name the node or the tensor.
+absl::StatusOr<graph::Graph> ImportOnnx(const std::string& path, const ImportOptions& options = {});
+
+// The same for the bytes of a file. `folder`: where the files of weights are; "" if none may be
+// read.
+absl::StatusOr<graph::Graph> ImportOnnxBytes(absl::string_view bytes, const std::string& folder,
+                                             const ImportOptions& options = {});
+
+}  // namespace hone::onnx
+
+#endif  // HONE_CLIENT_ONNX_IMPORT_H_

@@ -1,0 +1,238 @@
+#include "client/onnx/model_importer.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/onnx/attribute.h"
+#include "client/onnx/graph_builder.h"
+#include "client/onnx/input_types.h"
+#include "client/onnx/opset.h"
+#include "client/onnx/prune.h"
+#include "client/onnx/replaced.h"
+#include "client/onnx/running_order.h"
+#include "client/onnx/supported_operators.h"
+#include "client/onnx/tensor_proto.h"
+#include "common/base/status_macros.h"
+#include "common/graph/node_view.h"
+
+namespace hone::onnx {
+namespace {
+
+using graph::kNoValue;
+using graph::ValueId;
+
+// Checks the parts of a model beside its nodes. Returns the opset.
+absl::StatusOr<int64_t> CheckModel(const ::onnx::ModelProto& model) {
+  if (!model.has_graph()) return absl::InvalidArgumentError("this is not an ONNX model: no graph");
+  if (model.functions_size() > 0) {
+    return absl::UnimplementedError(absl::StrCat(
+        "the model has functions, which are not supported: ", model.functions(0).name()));
+  }
+  if (model.training_info_size() > 0) {
+    return absl::UnimplementedError("the model has training information, which is not supported");
+  }
+  const ::onnx::GraphProto& graph = model.graph();
+  if (graph.sparse_initializer_size() > 0) {
+    return absl::UnimplementedError(absl::StrCat("tensor '",
+                                                 graph.sparse_initializer(0).values().name(),
+                                                 "' is sparse, which is not supported"));
+  }
+  if (graph.output_size() == 0) return absl::InvalidArgumentError("the model has no outputs");
+  for (const auto& opset : model.opset_import()) {
+    if (!opset.domain().empty() && opset.domain() != "ai.onnx") continue;
+    if (1 <= opset.version() && opset.version() <= kNewestOpset) return opset.version();
+    return absl::UnimplementedError(absl::StrCat("the model has opset ", opset.version(),
+                                                 "; the newest that is supported is ",
+                                                 kNewestOpset));
+  }
+  return absl::InvalidArgumentError("the model does not say which opset it uses");
+}
+
+std::set<std::string> TensorNames(const ::onnx::GraphProto& graph) {
+  std::set<std::string> names;
+  for (const auto& input : graph.input()) names.insert(input.name());
+  for (const auto& initializer : graph.initializer()) names.insert(initializer.name());
+  for (const auto& node : graph.node()) names.insert(node.output().begin(), node.output().end());
+  return names;
+}
+
+class ModelImporter {
+ public:
+  ModelImporter(::onnx::GraphProto& model, int64_t opset, ExternalData& files,
+                const ImportOptions& options)
+      : model_(model),
+        opset_(opset),
+        files_(files),
+        options_(options),
+        builder_(TensorNames(model)) {}
+
+  absl::StatusOr<graph::Graph> Run() {
+    builder_.graph().name = model_.name();
+    HONE_RETURN_IF_ERROR(FindInitializers());
+    std::set<std::string> given;
+    for (const auto& [name, unused] : initializers_) given.insert(name);
+    for (const auto& input : model_.input()) given.insert(input.name());
+    HONE_ASSIGN_OR_RETURN(const std::vector<int> order, RunningOrder(model_, given));
+    HONE_RETURN_IF_ERROR(CheckOperators(model_, order, opset_));
+    HONE_RETURN_IF_ERROR(AddInputs());
+    for (const int n : order) HONE_RETURN_IF_ERROR(AddNode(model_.node(n)));
+    HONE_RETURN_IF_ERROR(SetOutputs());
+    graph::Graph graph = std::move(builder_.graph());
+    RemoveUnusedConstants(graph);
+    HONE_RETURN_IF_ERROR(graph.Verify());
+    return graph;
+  }
+
+ private:
+  absl::Status FindInitializers() {
+    for (int i = 0; i < model_.initializer_size(); ++i) {
+      const std::string& name = model_.initializer(i).name();
+      if (name.empty()) return absl::InvalidArgumentError("an initializer has no name");
+      if (initializers_.emplace(name, i).second) continue;
+      return absl::InvalidArgumentError(absl::StrCat("tensor '", name, "' is defined twice"));
+    }
+    return absl::OkStatus();
+  }
+
+  // Initializers may be inputs, too, which gives them a default value. They are constants here.
+  absl::Status AddInputs() {
+    std::vector<const ::onnx::ValueInfoProto*> inputs;
+    std::set<std::string> names;
+    for (const auto& input : model_.input()) {
+      const std::string& name = input.name();
+      if (name.empty()) return absl::InvalidArgumentError("an input has no name");
+      if (!names.insert(name).second) {
+        return absl::InvalidArgumentError(absl::StrCat("input '", name, "' is defined twice"));
+      }
+      if (initializers_.contains(name)) continue;
+      if (const auto constant = options_.constants.find(name);
+          constant != options_.constants.end()) {
+        const Tensor& tensor = constant->second;
+        values_[name] = builder_.graph().AddConstant(name, tensor.type, tensor.data);
+      } else {
+        inputs.push_back(&input);
+      }
+    }
+    for (const auto& [name, unused] : options_.constants) {
+      if (values_.contains(name)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is no input '", name, "' that could be constant"));
+    }
+    HONE_ASSIGN_OR_RETURN(std::vector<graph::TensorType> types,
+                          InputTypes(inputs, options_.shapes));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const std::string& name = inputs[i]->name();
+      values_[name] = builder_.graph().AddValue(name, std::move(types[i]));
+      builder_.graph().inputs.push_back(values_[name]);
+    }
+    return absl::OkStatus();
+  }
+
+  // Returns the value of a tensor that is known. Initializers become constants when they are first
+  // read.
+  absl::StatusOr<ValueId> ValueOf(const std::string& name) {
+    if (name.empty()) return kNoValue;
+    if (const auto known = values_.find(name); known != values_.end()) return known->second;
+    ::onnx::TensorProto& initializer = *model_.mutable_initializer(initializers_.at(name));
+    HONE_ASSIGN_OR_RETURN(Tensor tensor, ReadTensor(std::move(initializer), files_));
+    return values_[name] =
+               builder_.graph().AddConstant(name, std::move(tensor.type), std::move(tensor.data));
+  }
+
+  absl::Status AddNode(const ::onnx::NodeProto& proto) {
+    VersionedNode versioned{.outputs = {proto.output().begin(), proto.output().end()},
+                            .opset = opset_};
+    graph::Node& node = versioned.node;
+    node.name = builder_.FreshNodeName(proto.name().empty() ? proto.op_type() : proto.name());
+    node.op = proto.op_type();
+    for (const std::string& name : proto.input()) {
+      HONE_ASSIGN_OR_RETURN(const ValueId id, ValueOf(name));
+      node.inputs.push_back(id);
+    }
+    while (!node.inputs.empty() && node.inputs.back() == kNoValue) node.inputs.pop_back();
+    while (!versioned.outputs.empty() && versioned.outputs.back().empty()) {
+      versioned.outputs.pop_back();
+    }
+    absl::StatusOr<Attributes> attributes = ReadAttributes(proto, files_);
+    if (!attributes.ok()) {
+      return absl::Status(attributes.status().code(),
+                          absl::StrCat(Describe(proto), ": ", attributes.status().message()));
+    }
+    node.attributes = std::move(attributes->plain);
+
+    std::vector<ValueId> results;
+    if (IsReplaced(node.op)) {
+      HONE_ASSIGN_OR_RETURN(results, Replace(versioned, attributes->tensors, builder_));
+    } else {
+      if (!attributes->tensors.empty()) {
+        return graph::NodeView(builder_.graph(), node)
+            .UnimplementedError(absl::StrCat("attribute '", attributes->tensors.begin()->first,
+                                             "' is a tensor, which is not supported"));
+      }
+      HONE_RETURN_IF_ERROR(ConvertToNewest(versioned, builder_));
+      HONE_ASSIGN_OR_RETURN(results, builder_.Add(std::move(node), versioned.outputs));
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (results[i] != kNoValue) values_[versioned.outputs[i]] = results[i];
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status SetOutputs() {
+    graph::Graph& graph = builder_.graph();
+    std::set<ValueId> outputs;
+    for (const auto& output : model_.output()) {
+      HONE_ASSIGN_OR_RETURN(ValueId id, ValueOf(output.name()));
+      if (id == kNoValue) return absl::InvalidArgumentError("an output has no name");
+      HONE_ASSIGN_OR_RETURN(id, Named(id, output.name()));
+      if (!outputs.insert(id).second) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("tensor '", output.name(), "' is an output twice"));
+      }
+      graph.outputs.push_back(id);
+    }
+    return absl::OkStatus();
+  }
+
+  // Returns a value with the name of an output. Where a node vanished, its input is the output
+  // under another name.
+  absl::StatusOr<ValueId> Named(ValueId id, const std::string& name) {
+    graph::Graph& graph = builder_.graph();
+    graph::Value& value = graph.values[id];
+    if (value.name == name) return id;
+    if (value.constant) return graph.AddConstant(name, value.type, *value.constant);
+    const auto is_listed = [id](const std::vector<ValueId>& ids) {
+      return std::find(ids.begin(), ids.end(), id) != ids.end();
+    };
+    if (is_listed(graph.inputs) || is_listed(graph.outputs)) {
+      HONE_RETURN_IF_ERROR(
+          graph.AddNode({builder_.FreshNodeName(name), "Identity", {id}, {}, {}}, {name}));
+      return graph.nodes.back().outputs[0];
+    }
+    value.name = name;
+    return id;
+  }
+
+  ::onnx::GraphProto& model_;
+  const int64_t opset_;
+  ExternalData& files_;
+  const ImportOptions& options_;
+  GraphBuilder builder_;
+  std::map<std::string, int> initializers_;
+  std::map<std::string, ValueId> values_;  // the tensors that are known so far
+};
+
+}  // namespace
+
+absl::StatusOr<graph::Graph> ImportModel(::onnx::ModelProto& model, ExternalData& files,
+                                         const ImportOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const int64_t opset, CheckModel(model));
+  return ModelImporter(*model.mutable_graph(), opset, files, options).Run();
+}
+
+}  // namespace hone::onnx

@@ -1,0 +1,36 @@
+#ifndef HONE_CLIENT_ONNX_OPSET_H_
+#define HONE_CLIENT_ONNX_OPSET_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "client/onnx/graph_builder.h"
+
+namespace hone::onnx {
+
+// The newest version of ONNX's operators that the importer reads.
+inline constexpr int64_t kNewestOpset = 21;
+
+// The oldest opset of which the importer reads an operator: 7, or less if it did not change then.
+int64_t OldestOpset(absl::string_view op);
+
+// A node of a model. Its inputs are values of the graph that is being built.
+struct VersionedNode {
+  graph::Node node;
+  std::vector<std::string> outputs;  // "" for one that is not wanted
+  int64_t opset;
+};
+
+// The operator that replaces one of an older opset or of another name; otherwise the same name.
+absl::string_view CurrentName(absl::string_view op);
+
+// Rewrites a node to the semantics of opset 21. Adds the constants and nodes that it then needs.
+// Unimplemented: opset 21 has no counterpart; the message names the node.
+absl::Status ConvertToNewest(VersionedNode& node, GraphBuilder& builder);
+
+}  // namespace hone::onnx
+
+#endif  // HONE_CLIENT_ONNX_OPSET_H_

@@ -1,0 +1,74 @@
+#include "client/onnx/supported_operators.h"
+
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/onnx/opset.h"
+#include "client/onnx/replaced.h"
+#include "common/graph/operator_def.h"
+#include "onnx/onnx_pb.h"
+
+namespace hone::onnx {
+namespace {
+
+bool IsSupported(const ::onnx::NodeProto& node, int64_t opset) {
+  if (!node.domain().empty() && node.domain() != "ai.onnx") return false;
+  if (opset < OldestOpset(node.op_type())) return false;
+  return IsReplaced(node.op_type()) || graph::FindOperator(CurrentName(node.op_type())) != nullptr;
+}
+
+// The note on an operator that the importer replaces.
+std::string ReplacementNote(absl::string_view op) {
+  if (op == "Dropout") return "does nothing, as outside of training";
+  return op == CurrentName(op) ? "" : absl::StrCat("becomes ", CurrentName(op));
+}
+
+struct Uses {
+  int count = 0;
+  std::string first;
+};
+
+}  // namespace
+
+std::vector<SupportedOperator> SupportedOperators() {
+  std::map<std::string, std::string> limits;
+  for (const graph::OperatorDef* const def : graph::Operators()) {
+    limits[std::string(def->name)] = std::string(def->limits);
+  }
+  for (const char* const op :
+       {"Constant", "ConstantOfShape", "Dropout", "Identity", "Scatter", "Upsample"}) {
+    if (IsReplaced(op) || limits.contains(std::string(CurrentName(op)))) {
+      limits[op] = ReplacementNote(op);
+    }
+  }
+  std::vector<SupportedOperator> operators;
+  for (auto& [name, limit] : limits) operators.push_back({name, limit});
+  return operators;
+}
+
+absl::Status CheckOperators(const ::onnx::GraphProto& graph, const std::vector<int>& nodes,
+                            int64_t opset) {
+  std::map<std::string, Uses> unsupported;
+  for (const int n : nodes) {
+    const ::onnx::NodeProto& node = graph.node(n);
+    if (IsSupported(node, opset)) continue;
+    const std::string op = node.domain().empty()
+                               ? absl::StrCat(node.op_type(), " (opset ", opset, ")")
+                               : absl::StrCat(node.op_type(), " (of ", node.domain(), ")");
+    Uses& uses = unsupported[op];
+    if (uses.count++ == 0) uses.first = node.name();
+  }
+  if (unsupported.empty()) return absl::OkStatus();
+  std::string text =
+      absl::StrCat(unsupported.size(), unsupported.size() == 1 ? " operator is not supported:"
+                                                               : " operators are not supported:");
+  for (const auto& [op, uses] : unsupported) {
+    absl::StrAppend(&text, "\n  ", op, ": ", uses.count,
+                    uses.count == 1 ? " node, '" : " nodes, first '", uses.first, "'");
+  }
+  return absl::UnimplementedError(
+      absl::StrCat(text, "\nhone operators --onnx lists those that are supported"));
+}
+
+}  // namespace hone::onnx

@@ -1,0 +1,22 @@
+#ifndef HONE_CLIENT_ONNX_TENSOR_PROTO_H_
+#define HONE_CLIENT_ONNX_TENSOR_PROTO_H_
+
+#include "absl/status/statusor.h"
+#include "client/onnx/external_data.h"
+#include "client/onnx/tensor.h"
+#include "onnx/onnx_pb.h"
+
+namespace hone::onnx {
+
+// Converts a number of ONNX's enumeration of element types. Unimplemented: Hone does not have the
+// type; the message names it. InvalidArgument: there is no such number.
+absl::StatusOr<ir::DType> ElementType(int32_t number);
+
+// Converts a tensor; takes its bytes if they are raw. Every message names the tensor.
+// InvalidArgument: its shape is not legal, or the number of elements is not that of the shape.
+// Unimplemented: an element type that Hone does not have. Otherwise those of ExternalData::Map.
+absl::StatusOr<Tensor> ReadTensor(::onnx::TensorProto proto, ExternalData& files);
+
+}  // namespace hone::onnx
+
+#endif  // HONE_CLIENT_ONNX_TENSOR_PROTO_H_
