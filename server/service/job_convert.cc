@@ -11,11 +11,18 @@
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
 #include "server/service/field_error.h"
+#include "server/service/network_convert.h"
 
 namespace hone::service {
 namespace {
 
-// Returns the name, or the default if the name is "".
+std::string Describe(const record::Environment& e) {
+  return absl::StrCat(e.cpu, ", ", e.cores, " cores, ", e.isa, ", ", e.os, ", governor ",
+                      e.governor.empty() ? "unknown" : e.governor, ", ", e.compiler);
+}
+
+}  // namespace
+
 absl::StatusOr<std::string> Choose(absl::string_view field, const std::string& asked,
                                    const std::string& standard,
                                    const std::vector<std::string>& names) {
@@ -25,7 +32,7 @@ absl::StatusOr<std::string> Choose(absl::string_view field, const std::string& a
                                         "'; there are: ", absl::StrJoin(names, ", ")));
 }
 
-v1::JobState StateToProto(task::JobState state) {
+v1::JobState ToProto(task::JobState state) {
   switch (state) {
     case task::JobState::kPending:
       return v1::JOB_STATE_PENDING;
@@ -43,20 +50,15 @@ v1::JobState StateToProto(task::JobState state) {
   return v1::JOB_STATE_UNSPECIFIED;
 }
 
-std::string Describe(const record::Environment& e) {
-  return absl::StrCat(e.cpu, ", ", e.cores, " cores, ", e.isa, ", ", e.os, ", governor ",
-                      e.governor.empty() ? "unknown" : e.governor, ", ", e.compiler);
-}
-
-}  // namespace
-
 absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
                                      const task::TaskEnvironment& environment) {
   if (request.request_id().size() > kMaxIdBytes) return FieldError("request_id", "too long");
   if (request.target().size() > kMaxIdBytes) return FieldError("target", "too long");
   if (request.target().empty())
     return FieldError("target", "missing; \"native\" or the key of a target");
-  if (request.workload().empty()) return FieldError("workload", "missing");
+  if (request.workload().empty() && !request.has_network()) {
+    return FieldError("workload", "missing");
+  }
   if (request.max_trials() < 0) return FieldError("max_trials", "negative");
   if (request.max_time_ms() < 0) return FieldError("max_time_ms", "negative");
   if (request.max_trials() == 0 && request.max_time_ms() == 0) {
@@ -106,6 +108,10 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
   // the feature set.
   if (absl::IsFailedPrecondition(fits)) return FieldError("cost_model", fits.message());
   if (!fits.ok()) return FieldError("feature_set", fits.message());
+  if (request.has_network()) {
+    HONE_ASSIGN_OR_RETURN(spec.network, ToNetworkSpec(request, environment));
+    return spec;
+  }
   HONE_ASSIGN_OR_RETURN(task::WorkloadInfo workload, environment.Describe(request.workload()));
   if (!workload.unmeasurable.empty()) return FieldError("workload", workload.unmeasurable);
   spec.workload = std::move(workload.text);
@@ -163,7 +169,7 @@ v1::Best ToProto(const task::NearestBest& nearest, const task::WorkloadInfo& wor
 v1::Job ToProto(const task::JobSnapshot& snapshot) {
   v1::Job message;
   message.set_id(snapshot.id);
-  message.set_state(StateToProto(snapshot.state));
+  message.set_state(ToProto(snapshot.state));
   message.set_error(snapshot.error);
   message.set_workload(snapshot.spec.workload);
   message.set_workload_digest(snapshot.workload_digest);
@@ -204,6 +210,10 @@ v1::Job ToProto(const task::JobSnapshot& snapshot) {
   message.set_queued(snapshot.queued);
   message.set_phase(snapshot.phase);
   message.set_note(snapshot.note);
+  if (snapshot.spec.network.has_value()) {
+    *request.mutable_network() = RequestToProto(*snapshot.spec.network);
+    *message.mutable_network() = ProgressToProto(snapshot);
+  }
   return message;
 }
 

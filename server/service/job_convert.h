@@ -1,7 +1,11 @@
 #ifndef HONE_SERVER_SERVICE_JOB_CONVERT_H_
 #define HONE_SERVER_SERVICE_JOB_CONVERT_H_
 
+#include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "hone/v1/tuning.pb.h"
 #include "server/fleet/worker.h"
@@ -29,6 +33,11 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
 absl::StatusOr<task::JobSpec> ToSpec(const v1::DraftScheduleRequest& request,
                                      const task::TaskEnvironment& environment);
 v1::Job ToProto(const task::JobSnapshot& snapshot);
+v1::JobState ToProto(task::JobState state);
+// Returns the name, or the default if the name is "". InvalidArgument: it is not one of the names.
+absl::StatusOr<std::string> Choose(absl::string_view field, const std::string& asked,
+                                   const std::string& standard,
+                                   const std::vector<std::string>& names);
 v1::Best ToProto(const task::Best& best);
 // Without the trace.
 v1::Best ToProto(const task::NearestBest& nearest, const task::WorkloadInfo& workload);

@@ -23,7 +23,8 @@ absl::Status Fill(const task::SnapshotOr& snapshot, v1::Job* response) {
 }  // namespace
 
 absl::StatusOr<task::JobSpec> JobService::ReadSpec(const v1::CreateJobRequest& request) const {
-  if (request.workload_digest().empty()) return ToSpec(request, *deps_.environment);
+  if (request.workload_digest().empty() || request.has_network())
+    return ToSpec(request, *deps_.environment);
   if (!request.workload().empty()) {
     return FieldError("workload_digest", "the workload is given as text, too");
   }
@@ -104,7 +105,12 @@ absl::Status JobService::ListJobs(const v1::ListJobsRequest& request,
     return absl::InvalidArgumentError("page_token: not one that this server gave");
   }
   HONE_RETURN_IF_ERROR(jobs.status());
-  for (const auto& job : *jobs) *response->add_jobs() = ToProto(*job);
+  for (const auto& job : *jobs) {
+    v1::Job& message = *response->add_jobs() = ToProto(*job);
+    if (!message.has_network()) continue;
+    message.mutable_network()->clear_tasks();  // a page would be too large with them
+    message.mutable_network()->clear_estimates();
+  }
   if (static_cast<int>(jobs->size()) == page_size) {
     response->set_next_page_token(jobs->back()->id);
   }

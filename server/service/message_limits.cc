@@ -28,6 +28,7 @@ struct TextField {
 constexpr TextField kTexts[] = {
     {"hone.v1.CreateJobRequest.workload", 1 << 20},
     {"hone.v1.CreateJobRequest.space", 8 << 20},
+    {"hone.v1.NetworkTask.workload", 1 << 20},
     {"hone.v1.LookupBestRequest.workload", 1 << 20},
     {"hone.v1.DescribeFeaturesRequest.trace", 8 << 20},
     {"hone.v1.DraftScheduleRequest.workload", 1 << 20},

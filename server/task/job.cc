@@ -14,21 +14,25 @@ absl::Duration ConfirmationTime(absl::Duration max_time) {
 
 }  // namespace
 
-void Job::Start() {
-  Post([this] { Initialize(); });
+void Job::Allow(int64_t candidates) {
+  Post([this, candidates] { OnAllowed(candidates); });
 }
 
-void Job::Cancel(bool confirm) {
-  Post([this, confirm] { OnCancel(confirm); });
+void Job::Finish(absl::Duration limit) {
+  Post([this, limit] { OnFinish(limit); });
 }
 
-void Job::Tick() {
-  if (tick_posted_.exchange(true)) return;  // the strand is busy; one tick is enough
-  Post([this] { OnTick(); });
+bool Job::IsOrphan() const {
+  if (spec().parent.empty()) return false;
+  const absl::StatusOr<store::JobRow> parent = services().store->GetJob(spec().parent);
+  if (!parent.ok()) return absl::IsNotFound(parent.status());
+  const absl::StatusOr<JobState> state = JobStateFromName(parent->state);
+  return state.ok() && task::HasEnded(*state);
 }
 
 void Job::Initialize() {
   if (HasEnded()) return;  // cancelled while it waited for its turn
+  if (IsOrphan()) return End(JobState::kCancelled);
   if (const absl::Status crashes = CheckCrashes(); !crashes.ok()) {
     return End(JobState::kFailed, crashes);
   }
@@ -55,7 +59,7 @@ void Job::Begin() {
   if (absl::Status status = task_.Open(); !status.ok()) return End(JobState::kFailed, status);
   if (spec().revalidate > 0) {
     LeaveStep();
-    begun_ = true;
+    SetBegun();
     return confirm_.BeginRevalidation();
   }
   SetDoing("taking up the search");
@@ -63,9 +67,10 @@ void Job::Begin() {
     return End(JobState::kFailed, status);
   }
   LeaveStep();
-  begun_ = true;
-  if (!state().cancelled) return search_.Begin();
-  // It was cancelled before the server ended. Its results are confirmed.
+  ShowState();  // the job of the networks reads it once this job has begun
+  SetBegun();
+  if (!state().cancelled && !finishing_) return search_.Begin();
+  // It was cancelled before the server ended, or before it began. Its results are confirmed.
   StopSearch(Steady());
   search_.Pump();
 }
@@ -80,26 +85,33 @@ void Job::StopSearch(absl::Time deadline) {
   drain_deadline_ = deadline;
 }
 
+void Job::OnAllowed(int64_t candidates) {
+  if (HasEnded() || candidates <= state().allowance) return;
+  state().unmeasured += candidates - state().allowance;
+  state().allowance = candidates;
+  if (HasBegun()) search_.Pump();
+}
+
 void Job::OnCancel(bool confirm) {
   if (HasEnded()) return;
   if (!confirm) return End(JobState::kCancelled);
   state().cancelled = true;
   Save();
+  OnFinish(absl::InfiniteDuration());
+}
+
+void Job::OnFinish(absl::Duration limit) {
+  if (HasEnded()) return;
+  SetDeadline(Steady() + limit);
+  finishing_ = true;
   // A job that has not begun stops when it begins.
-  if (state().state != JobState::kRunning || search_.IsStopping()) return;
+  if (!HasBegun() || state().state != JobState::kRunning || search_.IsStopping()) return;
   StopSearch(Steady() + options().drain_limit);
   services().fleet->CancelWaiting(id());
   search_.Pump();
 }
 
 void Job::OnTick() {
-  tick_posted_ = false;
-  if (HasEnded()) {
-    // Retries to store the last state if this failed, for example because the disk was full. The
-    // job cannot be resumed until then.
-    if (!IsOver() && SaveIsDue()) Save();
-    return;
-  }
   state().wall = Wall();
   const bool searching = state().state == JobState::kRunning;
   const absl::Duration reserved = ConfirmationTime(spec().max_time);
@@ -113,6 +125,7 @@ void Job::OnTick() {
   }
   if (searching) {
     search_.Tick();
+    if (!HasEnded() && search_.IsIdle()) return;  // nothing changes until more is allowed
   } else {
     const bool delivers = spec().unpublished && spec().revalidate == 0;
     delivers ? deliver_.Tick() : confirm_.Tick();
@@ -122,7 +135,7 @@ void Job::OnTick() {
 }
 
 void Job::OnEnd() {
-  begun_ = true;
+  SetBegun();
   search_.Close();
   confirm_.Close();
 }

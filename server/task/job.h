@@ -1,8 +1,9 @@
 #ifndef HONE_SERVER_TASK_JOB_H_
 #define HONE_SERVER_TASK_JOB_H_
 
-#include <atomic>
+#include <cstdint>
 
+#include "absl/time/time.h"
 #include "server/task/confirm_phase.h"
 #include "server/task/deliver_phase.h"
 #include "server/task/job_actor.h"
@@ -16,6 +17,9 @@ namespace hone::task {
 // job fetches the artifact of its best instead (DeliverPhase). Every public method may be called
 // from any thread, returns at once, and takes effect through a message.
 //
+// The job of a task of networks (JobSpec::parent) proposes only as many candidates as it is
+// allowed, and then waits until it is allowed more or told to finish.
+//
 // A job survives a restart of the server: everything it needs to continue is in the store, and a
 // Job made from a stored one first replays its events.
 class Job final : public JobActor {
@@ -25,32 +29,28 @@ class Job final : public JobActor {
   Job(const JobServices& services, const JobOptions& options, JobSnapshot snapshot)
       : JobActor(services, options, std::move(snapshot)) {}
 
-  // Begins, or continues after a restart.
-  void Start();
-  // Returns whether the first risky step of Start is over, or the job has ended or was suspended.
-  bool HasBegun() const { return begun_ || IsSuspended(); }
-  // Stops proposing. With `confirm`, work in progress finishes and the finalists are confirmed;
-  // otherwise everything stops at once.
-  void Cancel(bool confirm);
-  // Called a few times a second.
-  void Tick();
+  // Raises the number of candidates that the job may propose. A lower number changes nothing.
+  void Allow(int64_t candidates);
+  // Stops proposing and confirms the finalists, within `limit`.
+  void Finish(absl::Duration limit);
 
  private:
   void BeforeSave() override { search_.LogTells(); }
   void OnEnd() override;
+  void Initialize() override;
+  void OnTick() override;
+  void OnCancel(bool confirm) override;
 
   // Messages, and functions that they call.
-  void Initialize();
   void OnChecked(const absl::Status& checked);  // the verdict of the preflight
   void Begin();
-  void OnTick();
+  // Returns whether the job is of a task of networks that have ended.
+  bool IsOrphan() const;
+  void OnAllowed(int64_t candidates);
+  void OnFinish(absl::Duration limit);
   void OnSearched();
-  void OnCancel(bool confirm);
   // Stops the search. Builds and runs that have begun may finish until `deadline`.
   void StopSearch(absl::Time deadline);
-
-  std::atomic<bool> begun_{false};
-  std::atomic<bool> tick_posted_{false};
 
   // The following members are used only on the strand.
   JobTask task_{*this};
@@ -58,6 +58,7 @@ class Job final : public JobActor {
   DeliverPhase deliver_{*this, task_};
   SearchPhase search_{*this, task_, [this] { OnSearched(); }};
   absl::Time drain_deadline_ = absl::InfiniteFuture();
+  bool finishing_ = false;
 };
 
 }  // namespace hone::task

@@ -31,6 +31,25 @@ JobActor::JobActor(const JobServices& services, const JobOptions& options, JobSn
   shown_ = std::make_shared<const JobSnapshot>(state_);
 }
 
+void JobActor::Start() {
+  Post([this] { Initialize(); });
+}
+
+void JobActor::Cancel(bool confirm) {
+  Post([this, confirm] { OnCancel(confirm); });
+}
+
+void JobActor::Tick() {
+  if (tick_posted_.exchange(true)) return;  // the strand is busy; one tick is enough
+  Post([this] {
+    tick_posted_ = false;
+    if (!HasEnded()) return OnTick();
+    // Retries to store the last state if this failed, for example because the disk was full. The
+    // job cannot be resumed until then.
+    if (!over_ && SaveIsDue()) Save();
+  });
+}
+
 void JobActor::Post(absl::AnyInvocable<void() &&> message) {
   strand_.Post([self = shared_from_this(), message = std::move(message)]() mutable {
     if (self->suspended_) return;

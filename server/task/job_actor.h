@@ -1,6 +1,7 @@
 #ifndef HONE_SERVER_TASK_JOB_ACTOR_H_
 #define HONE_SERVER_TASK_JOB_ACTOR_H_
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -20,14 +21,24 @@ namespace hone::task {
 // state, publishes it to readers, and limits the effect of defects: an exception in a message fails
 // only the job, and risky steps are stored before they begin (risky_step.h).
 //
-// Job derives from it, and the phases of a job use it.
+// Job and NetworkJob derive from it, and the phases of a job use it.
 class JobActor : public std::enable_shared_from_this<JobActor> {
  public:
   JobActor(const JobServices& services, const JobOptions& options, JobSnapshot snapshot);
   virtual ~JobActor() = default;
 
-  // The following methods may be called from any thread.
+  // The following methods may be called from any thread. They return at once, and take effect
+  // through messages.
 
+  // Begins, or continues after a restart.
+  void Start();
+  // Returns whether the first risky step of Start is over, or the job has ended or was suspended.
+  bool HasBegun() const { return begun_ || suspended_; }
+  // Stops proposing. With `confirm`, work in progress finishes and the finalists are confirmed;
+  // otherwise everything stops at once.
+  void Cancel(bool confirm);
+  // Called a few times a second.
+  void Tick();
   // Ignores all further messages and does not change the stored state. The next server continues
   // the job.
   void Suspend();
@@ -87,11 +98,16 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   absl::Duration Wall() const { return earlier_wall_ + (Steady() - resumed_); }
   // Returns the time until the job should end; infinite without a time limit.
   absl::Duration TimeLeft() const {
-    return spec_.max_time > absl::ZeroDuration() ? spec_.max_time - Wall()
-                                                 : absl::InfiniteDuration();
+    const absl::Duration until_deadline = deadline_ - Steady();
+    return spec_.max_time > absl::ZeroDuration() ? std::min(spec_.max_time - Wall(), until_deadline)
+                                                 : until_deadline;
   }
 
  protected:
+  // The messages of Start, Cancel and Tick. A job that has ended gets no ticks.
+  virtual void Initialize() = 0;
+  virtual void OnCancel(bool confirm) = 0;
+  virtual void OnTick() = 0;
   // BeforeSave is called before each save, and OnEnd after the end.
   virtual void BeforeSave() = 0;
   virtual void OnEnd() = 0;
@@ -101,7 +117,10 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   bool ShowIsDue() const { return Steady() >= shown_at_ + options_.show_interval; }
   // Aborted: the job must be given up, because servers crashed too often in its risky steps.
   absl::Status CheckCrashes() const;
-  bool IsSuspended() const { return suspended_; }
+  // The job proposes from now on.
+  void SetBegun() { begun_ = true; }
+  // Sets a time by which the job should end, in addition to the limit of its request.
+  void SetDeadline(absl::Time deadline) { deadline_ = deadline; }
 
  private:
   // `done` runs in any thread with the result. It is not called if the job is suspended.
@@ -114,6 +133,8 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   Strand strand_;
   std::atomic<bool> suspended_{false};  // set under save_mutex_
   std::atomic<bool> over_{false};
+  std::atomic<bool> begun_{false};
+  std::atomic<bool> tick_posted_{false};
 
   mutable absl::Mutex mutex_;
   std::shared_ptr<const JobSnapshot> shown_ ABSL_GUARDED_BY(mutex_);
@@ -128,6 +149,7 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   std::string crashed_while_;  // the risky step in which an earlier server crashed
   bool step_pending_ = true;
   JobSnapshot state_;
+  absl::Time deadline_ = absl::InfiniteFuture();
   absl::Time resumed_;           // when this server began to work on the job
   absl::Duration earlier_wall_;  // under earlier servers
   absl::Time saved_ = absl::InfinitePast();

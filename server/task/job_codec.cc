@@ -8,6 +8,7 @@
 #include "common/base/status_macros.h"
 #include "hone/v1/job_state.pb.h"
 #include "server/task/json_fields.h"
+#include "server/task/network_codec.h"
 #include "server/task/stored_message.h"
 
 namespace hone::task {
@@ -33,6 +34,7 @@ void VisitFields(S& spec, Visit& visit) {
   visit({.proto = "owner"}, spec.owner);
   visit({.proto = "priority"}, spec.priority);
   visit({.proto = "unpublished"}, spec.unpublished);
+  visit({.proto = "parent"}, spec.parent);
 }
 
 template <record::Is<Best> B, typename Visit>
@@ -54,7 +56,7 @@ void VisitFields(S& step, Visit& visit) {
   visit({.proto = "boot"}, step.boot);
 }
 
-// All fields except the state and the outcomes.
+// All fields except the state, the outcomes and the networks.
 template <record::Is<JobSnapshot> S, typename Visit>
 void VisitFields(S& snapshot, Visit& visit) {
   visit({.proto = "id"}, snapshot.id);
@@ -77,12 +79,14 @@ void VisitFields(S& snapshot, Visit& visit) {
   visit({.proto = "own_best"}, snapshot.own_best);
   visit({.proto = "disturbed"}, snapshot.disturbed);
   visit({.proto = "disturbance"}, snapshot.disturbance);
+  visit({.proto = "allowance"}, snapshot.allowance);
 }
 
 namespace {
 
 constexpr char kRequest[] = "the request of a job";
 constexpr char kSummary[] = "the summary of a job";
+constexpr int kNetworkVersion = 2;  // of the requests of networks and of their tasks
 
 template <typename Message, typename T>
 Message WriteStored(const T& value) {
@@ -93,9 +97,9 @@ Message WriteStored(const T& value) {
 }
 
 template <typename Message, typename T>
-absl::Status ReadStored(absl::string_view bytes, absl::string_view what, Message& message,
-                        T& value) {
-  HONE_RETURN_IF_ERROR(ParseStored(bytes, what, message));
+absl::Status ReadStored(absl::string_view bytes, absl::string_view what, Message& message, T& value,
+                        int newest = kStoredVersion) {
+  HONE_RETURN_IF_ERROR(ParseStored(bytes, what, message, newest));
   const absl::Status read = ReadFields(message, value);
   if (read.ok()) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(what, " cannot be read: ", read.message()));
@@ -113,7 +117,11 @@ absl::StatusOr<Json> ReadJson(absl::string_view text, absl::string_view what, T&
 }  // namespace
 
 std::string EncodeSpec(const JobSpec& spec) {
-  return WriteStored<v1::StoredJobSpec>(spec).SerializeAsString();
+  auto message = WriteStored<v1::StoredJobSpec>(spec);
+  if (spec.network.has_value()) WriteNetwork(*spec.network, *message.mutable_network());
+  // An earlier release would tune a task without its allowance, and reject the job of networks.
+  if (spec.network.has_value() || !spec.parent.empty()) message.set_version(kNetworkVersion);
+  return message.SerializeAsString();
 }
 
 absl::StatusOr<JobSpec> DecodeSpec(absl::string_view stored) {
@@ -123,7 +131,8 @@ absl::StatusOr<JobSpec> DecodeSpec(absl::string_view stored) {
     HONE_RETURN_IF_ERROR(ReadJson(stored, kRequest, spec).status());
   } else {
     v1::StoredJobSpec message;
-    HONE_RETURN_IF_ERROR(ReadStored(stored, kRequest, message, spec));
+    HONE_RETURN_IF_ERROR(ReadStored(stored, kRequest, message, spec, kNetworkVersion));
+    if (message.has_network()) spec.network = ReadNetwork(message.network());
   }
   return spec;
 }
@@ -137,6 +146,7 @@ std::string EncodeSnapshot(const JobSnapshot& snapshot) {
     message.mutable_outcomes()->Resize(std::max(message.outcomes_size(), number + 1), 0);
     message.set_outcomes(number, count);
   }
+  if (snapshot.network.has_value()) WriteNetworkState(*snapshot.network, message);
   return message.SerializeAsString();
 }
 
@@ -162,6 +172,7 @@ absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view stored) {
       const int64_t count = number < message.outcomes_size() ? message.outcomes(number) : 0;
       if (count != 0) snapshot.outcomes[outcome] = count;
     }
+    if (message.tasks_size() > 0) snapshot.network = ReadNetworkState(message);
   }
   if (auto known = JobStateFromName(state); known.ok()) snapshot.state = *known;
   return snapshot;

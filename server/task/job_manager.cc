@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <set>
@@ -12,6 +13,8 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "server/task/job_codec.h"
+#include "server/task/network_job.h"
+#include "server/task/network_state.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::task {
@@ -27,10 +30,13 @@ std::string NameThisRun() {
   return absl::StrCat(host, "/", getpid(), "/", absl::ToUnixMicros(absl::Now()), "/", ++made);
 }
 
-JobServices Named(JobServices services, const std::string& server) {
+JobServices Completed(JobServices services, const std::string& server, ChildJobs* children) {
   services.server = server;
+  services.children = children;
   return services;
 }
+
+bool IsChild(const JobActor& job) { return !job.spec().parent.empty(); }
 
 SnapshotOr SharedFromRow(const store::JobRow& row) {
   HONE_ASSIGN_OR_RETURN(JobSnapshot snapshot, FromRow(row));
@@ -42,7 +48,7 @@ SnapshotOr SharedFromRow(const store::JobRow& row) {
 JobManager::JobManager(const JobServices& services, JobOptions options)
     : replica_(NameThisRun()),
       boot_(ThisBoot()),
-      services_(Named(services, replica_)),
+      services_(Completed(services, replica_, this)),
       options_(std::move(options)) {}
 
 store::JobClaim JobManager::MakeClaim() const {
@@ -74,11 +80,15 @@ absl::Status JobManager::Restore() {
 }
 
 void JobManager::TakeUp(const std::vector<store::JobRow>& rows) {
-  std::vector<std::shared_ptr<Job>> jobs, suspects;
+  std::vector<std::shared_ptr<JobActor>> jobs, suspects;
   for (const store::JobRow& row : rows) {
     absl::StatusOr<JobSnapshot> snapshot = FromRow(row);
     if (!snapshot.ok()) {
       spdlog::error("job {} cannot be read: {}", row.id, snapshot.status().ToString());
+      continue;
+    }
+    if (BelongsElsewhere(*snapshot, rows)) {
+      services_.store->ReleaseJob(row.id, row.fence, [](const absl::Status&) {});
       continue;
     }
     const auto& step = snapshot->risky_step;
@@ -88,18 +98,18 @@ void JobManager::TakeUp(const std::vector<store::JobRow>& rows) {
       spdlog::warn("job {}: an earlier server ended abnormally while {}, {} in all", row.id,
                    step->name, snapshot->crashes);
     }
-    auto job = std::make_shared<Job>(services_, options_, *std::move(snapshot));
+    const std::shared_ptr<JobActor> job = MakeJob(*std::move(snapshot));
     absl::MutexLock lock(&mutex_);
     if (suspended_) return;
-    std::shared_ptr<Job>& known = jobs_[row.id];
+    std::shared_ptr<JobActor>& known = jobs_[row.id];
     // This server's claim had expired, so the stored state is the valid one.
     if (known != nullptr) known->Suspend();
     known = job;
-    (crashed ? suspects : jobs).push_back(std::move(job));
+    (crashed ? suspects : jobs).push_back(job);
   }
   const bool one_at_a_time = !suspects.empty();
   jobs.insert(jobs.end(), suspects.begin(), suspects.end());
-  for (const std::shared_ptr<Job>& job : jobs) {
+  for (const std::shared_ptr<JobActor>& job : jobs) {
     services_.fleet->CancelJob(job->snapshot()->id);  // of the suspended job
     spdlog::info("job {}: is continued", job->snapshot()->id);
     if (!one_at_a_time) job->Start();
@@ -110,6 +120,16 @@ void JobManager::TakeUp(const std::vector<store::JobRow>& rows) {
     waiting_.insert(waiting_.end(), jobs.begin(), jobs.end());
   }
   StartNext();
+}
+
+bool JobManager::BelongsElsewhere(const JobSnapshot& snapshot,
+                                  const std::vector<store::JobRow>& claimed) const {
+  const std::string& parent = snapshot.spec.parent;
+  if (parent.empty() || !services_.store->IsShared() || Find(parent) != nullptr) return false;
+  const auto is_parent = [&](const store::JobRow& row) { return row.id == parent; };
+  if (std::any_of(claimed.begin(), claimed.end(), is_parent)) return false;
+  const SnapshotOr stored = Get(parent);
+  return stored.ok() && !HasEnded((*stored)->state);  // otherwise it ends as an orphan
 }
 
 void JobManager::StartNext() {
@@ -150,6 +170,7 @@ void JobManager::LetGo(const std::vector<std::string>& asked,
                        const std::vector<std::string>& held) {
   const std::set<std::string> ours(held.begin(), held.end());
   std::vector<std::string> lost;
+  std::vector<std::shared_ptr<JobActor>> without_parent;
   {
     absl::MutexLock lock(&mutex_);
     for (const std::string& id : asked) {
@@ -161,8 +182,21 @@ void JobManager::LetGo(const std::vector<std::string>& asked,
       jobs_.erase(found);
       lost.push_back(id);
     }
+    for (auto job = jobs_.begin(); job != jobs_.end();) {
+      if (std::find(lost.begin(), lost.end(), job->second->spec().parent) == lost.end()) {
+        ++job;
+        continue;
+      }
+      job->second->Suspend();
+      without_parent.push_back(job->second);
+      lost.push_back(job->first);
+      job = jobs_.erase(job);
+    }
   }
   for (const std::string& id : lost) services_.fleet->CancelJob(id);
+  for (const std::shared_ptr<JobActor>& job : without_parent) {
+    services_.store->ReleaseJob(job->id(), job->snapshot()->fence, [](const absl::Status&) {});
+  }
 }
 
 void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> done) {
@@ -182,17 +216,17 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
   const store::JobClaim claim = MakeClaim();
   row.replica = claim.replica;
   row.lease_until_unix_ms = claim.until_unix_ms;
-  std::shared_ptr<Job> job;
+  std::shared_ptr<JobActor> job;
   SnapshotOr known = absl::UnavailableError("the server is shutting down");
   {
     absl::MutexLock lock(&mutex_);
-    if (const std::shared_ptr<Job> other = FindRequest(row.request_id); other != nullptr) {
+    if (const std::shared_ptr<JobActor> other = FindRequest(row.request_id); other != nullptr) {
       known = other->snapshot();  // another call is creating it
     } else if (absl::Status room = CheckQuota(row.request_id, row.owner);
                !suspended_ && !room.ok()) {
       known = room;
     } else if (!suspended_) {
-      job = std::make_shared<Job>(services_, options_, std::move(snapshot));
+      job = MakeJob(std::move(snapshot));
       jobs_[row.id] = job;
     }
   }
@@ -214,7 +248,7 @@ absl::StatusOr<std::shared_ptr<void>> JobManager::Reserve(const JobSpec& spec) {
   });
 }
 
-void JobManager::StoreAndStart(store::JobRow row, std::shared_ptr<Job> job,
+void JobManager::StoreAndStart(store::JobRow row, std::shared_ptr<JobActor> job,
                                absl::AnyInvocable<void(SnapshotOr) &&> done) {
   services_.store->PutJob(
       row, [this, row, job, done = std::move(done)](absl::Status status) mutable {
@@ -237,7 +271,7 @@ void JobManager::StoreAndStart(store::JobRow row, std::shared_ptr<Job> job,
 
 void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duration max_time,
                         absl::AnyInvocable<void(SnapshotOr) &&> done) {
-  if (std::shared_ptr<Job> job = Find(id); job != nullptr && !job->IsOver()) {
+  if (std::shared_ptr<JobActor> job = Find(id); job != nullptr && !job->IsOver()) {
     const std::shared_ptr<const JobSnapshot> now = job->snapshot();
     if (!HasEnded(now->state)) return std::move(done)(now);
     return std::move(done)(
@@ -249,6 +283,10 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   if (!snapshot.ok()) return std::move(done)(snapshot.status());
   // Another replica works on it.
   if (!HasEnded(snapshot->state)) return std::move(done)(SharedFromRow(*row));
+  if (!snapshot->spec.parent.empty()) {
+    return std::move(done)(absl::InvalidArgumentError(absl::StrCat(
+        "job ", id, " tunes a task of job ", snapshot->spec.parent, "; resume that job")));
+  }
   if (snapshot->state == JobState::kDone) {
     return std::move(done)(absl::FailedPreconditionError(absl::StrCat(
         "job ", id, " is done; start a new job of the same workload, which reuses its results")));
@@ -266,34 +304,40 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   snapshot->cancelled = false;
   snapshot->error.clear();
   snapshot->note.clear();
+  if (snapshot->network.has_value()) ReopenTasks(*spec.network, *snapshot->network);
   row = RowOf(*snapshot, services_.clock->Now());
+  spdlog::info("job {}: resumed", id);
+  StartAgain(*std::move(row), *std::move(snapshot), std::move(done));
+}
+
+void JobManager::StartAgain(store::JobRow row, JobSnapshot snapshot,
+                            absl::AnyInvocable<void(SnapshotOr) &&> done) {
   if (services_.store->IsShared()) {
     // The next replica that claims the job continues it.
     return services_.store->PutJob(
-        *row, [this, row = *row, done = std::move(done)](absl::Status status) mutable {
+        row, [this, row, done = std::move(done)](absl::Status status) mutable {
           if (!status.ok()) return std::move(done)(status);
           services_.store->ReleaseJob(row.id, row.fence, [](const absl::Status&) {});
           std::move(done)(SharedFromRow(row));
         });
   }
-  std::shared_ptr<Job> job;
+  std::shared_ptr<JobActor> job;
   SnapshotOr known = absl::UnavailableError("the server is shutting down");
   {
     absl::MutexLock lock(&mutex_);
-    auto other = jobs_.find(id);
+    auto other = jobs_.find(row.id);
     if (other != jobs_.end() && !other->second->IsOver()) {
       known = other->second->snapshot();  // another call was faster
     } else if (!suspended_) {
-      job = std::make_shared<Job>(services_, options_, *std::move(snapshot));
-      jobs_[id] = job;
+      job = MakeJob(std::move(snapshot));
+      jobs_[row.id] = job;
     }
   }
   if (job == nullptr) return std::move(done)(std::move(known));
-  spdlog::info("job {}: resumed", id);
-  StoreAndStart(*std::move(row), std::move(job), std::move(done));
+  StoreAndStart(std::move(row), std::move(job), std::move(done));
 }
 
-std::shared_ptr<Job> JobManager::FindRequest(const std::string& request_id) const {
+std::shared_ptr<JobActor> JobManager::FindRequest(const std::string& request_id) const {
   if (request_id.empty()) return nullptr;
   for (const auto& [id, job] : jobs_) {
     if (job->spec().request_id == request_id) return job;
@@ -306,6 +350,7 @@ absl::Status JobManager::CheckQuota(const std::string& request_id, const std::st
   int own = 0;
   std::set<absl::string_view> counted = {request_id};
   for (const auto& [id, job] : jobs_) {
+    if (IsChild(*job)) continue;
     const std::shared_ptr<const JobSnapshot> shown = job->snapshot();
     counted.insert(job->spec().request_id);
     if (HasEnded(shown->state)) continue;
@@ -327,35 +372,43 @@ absl::Status JobManager::CheckQuota(const std::string& request_id, const std::st
       absl::StrCat(all, " jobs are under way, which is the limit of this server; try again later"));
 }
 
-std::shared_ptr<Job> JobManager::Find(const std::string& id) const {
+std::shared_ptr<JobActor> JobManager::Find(const std::string& id) const {
   absl::MutexLock lock(&mutex_);
   auto found = jobs_.find(id);
   return found == jobs_.end() ? nullptr : found->second;
 }
 
 SnapshotOr JobManager::Get(const std::string& id) const {
-  if (std::shared_ptr<Job> job = Find(id); job != nullptr) return job->snapshot();
+  if (std::shared_ptr<JobActor> job = Find(id); job != nullptr) return job->snapshot();
   HONE_ASSIGN_OR_RETURN(const store::JobRow row, services_.store->GetJob(id));
   return SharedFromRow(row);
 }
 
 absl::StatusOr<std::vector<std::shared_ptr<const JobSnapshot>>> JobManager::List(
     int page_size, const std::string& after_id) const {
-  HONE_ASSIGN_OR_RETURN(const std::vector<store::JobRow> page,
-                        services_.store->ListJobs(page_size, after_id));
   std::vector<std::shared_ptr<const JobSnapshot>> list;
-  for (const store::JobRow& row : page) {
-    if (std::shared_ptr<Job> job = Find(row.id); job != nullptr) {
-      list.push_back(job->snapshot());
-      continue;
+  std::string last = after_id;
+  int rows = page_size;
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<store::JobRow> page,
+                          services_.store->ListJobs(rows, last));
+    for (const store::JobRow& row : page) {
+      last = row.id;
+      if (IsTaskJobId(row.id)) continue;
+      if (std::shared_ptr<JobActor> job = Find(row.id); job != nullptr) {
+        list.push_back(job->snapshot());
+      } else {
+        HONE_ASSIGN_OR_RETURN(list.emplace_back(), SharedFromRow(row));
+      }
+      if (static_cast<int>(list.size()) == page_size) return list;
     }
-    HONE_ASSIGN_OR_RETURN(list.emplace_back(), SharedFromRow(row));
+    if (static_cast<int>(page.size()) < rows) return list;
+    rows = std::max(rows, kPage);  // many of the next rows may be of children, too
   }
-  return list;
 }
 
 SnapshotOr JobManager::Cancel(const std::string& id, bool confirm) {
-  if (std::shared_ptr<Job> job = Find(id); job != nullptr) {
+  if (std::shared_ptr<JobActor> job = Find(id); job != nullptr) {
     job->Cancel(confirm);
     return job->snapshot();
   }
@@ -373,6 +426,7 @@ std::vector<std::string> JobManager::Unfinished() const {
   absl::MutexLock lock(&mutex_);
   std::vector<std::string> ids;
   for (const auto& [id, job] : jobs_) {
+    if (IsChild(*job)) continue;
     if (!HasEnded(job->snapshot()->state)) ids.push_back(id);
   }
   return ids;
@@ -381,12 +435,88 @@ std::vector<std::string> JobManager::Unfinished() const {
 std::map<JobState, int64_t> JobManager::States() const {
   absl::MutexLock lock(&mutex_);
   std::map<JobState, int64_t> states;
-  for (const auto& [id, job] : jobs_) ++states[job->snapshot()->state];
+  for (const auto& [id, job] : jobs_) {
+    if (!IsChild(*job)) ++states[job->snapshot()->state];
+  }
   return states;
 }
 
+std::shared_ptr<JobActor> JobManager::MakeJob(JobSnapshot snapshot) const {
+  if (snapshot.spec.network.has_value()) {
+    return std::make_shared<NetworkJob>(services_, options_, std::move(snapshot));
+  }
+  return std::make_shared<Job>(services_, options_, std::move(snapshot));
+}
+
+void JobManager::CreateChild(const std::string& id, JobSpec spec, int64_t allowance, Done done) {
+  if (Find(id) != nullptr || services_.store->GetJob(id).ok()) {
+    return std::move(done)(absl::OkStatus());  // the server ended before it knew that
+  }
+  JobSnapshot snapshot;
+  snapshot.id = id;
+  snapshot.fence = 1;
+  snapshot.spec = std::move(spec);
+  snapshot.allowance = snapshot.unmeasured = allowance;
+  snapshot.created_unix_ms = absl::ToUnixMillis(services_.clock->Now());
+  store::JobRow row = RowOf(snapshot, services_.clock->Now());
+  const store::JobClaim claim = MakeClaim();
+  row.replica = claim.replica;
+  row.lease_until_unix_ms = claim.until_unix_ms;
+  const std::shared_ptr<JobActor> job = MakeJob(std::move(snapshot));
+  {
+    absl::MutexLock lock(&mutex_);
+    if (suspended_) return;  // the next server continues
+    jobs_[id] = job;
+  }
+  StoreAndStart(std::move(row), job, [done = std::move(done)](const SnapshotOr& created) mutable {
+    std::move(done)(created.status());
+  });
+}
+
+void JobManager::ReopenChild(const std::string& id, int64_t allowance, Done done) {
+  absl::StatusOr<store::JobRow> row = services_.store->GetJob(id);
+  if (!row.ok()) return std::move(done)(row.status());
+  absl::StatusOr<JobSnapshot> snapshot = FromRow(*row);
+  if (!snapshot.ok()) return std::move(done)(snapshot.status());
+  snapshot->state = JobState::kPending;
+  snapshot->cancelled = false;
+  snapshot->error.clear();
+  snapshot->note.clear();
+  snapshot->allowance = std::max(snapshot->allowance, allowance);
+  row = RowOf(*snapshot, services_.clock->Now());
+  StartAgain(*std::move(row), *std::move(snapshot),
+             [done = std::move(done)](const SnapshotOr& started) mutable {
+               std::move(done)(started.status());
+             });
+}
+
+absl::StatusOr<ChildJobs::Child> JobManager::GetChild(const std::string& id) const {
+  if (const std::shared_ptr<JobActor> job = Find(id); job != nullptr) {
+    const bool begun = job->HasBegun();  // first, because the snapshot may be older otherwise
+    return Child{.begun = begun, .snapshot = job->snapshot()};
+  }
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const JobSnapshot> snapshot, Get(id));
+  return Child{.snapshot = std::move(snapshot)};
+}
+
+std::shared_ptr<Job> JobManager::FindChild(const std::string& id) const {
+  return std::dynamic_pointer_cast<Job>(Find(id));
+}
+
+void JobManager::AllowChild(const std::string& id, int64_t candidates) {
+  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr) job->Allow(candidates);
+}
+
+void JobManager::FinishChild(const std::string& id, absl::Duration limit) {
+  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr) job->Finish(limit);
+}
+
+void JobManager::CancelChild(const std::string& id) {
+  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr) job->Cancel(false);
+}
+
 void JobManager::Tick() {
-  std::vector<std::shared_ptr<Job>> jobs;
+  std::vector<std::shared_ptr<JobActor>> jobs;
   {
     absl::MutexLock lock(&mutex_);
     for (auto it = jobs_.begin(); it != jobs_.end();) {
@@ -398,13 +528,13 @@ void JobManager::Tick() {
       ++it;
     }
   }
-  for (const std::shared_ptr<Job>& job : jobs) job->Tick();
+  for (const std::shared_ptr<JobActor>& job : jobs) job->Tick();
   StartNext();
   RenewClaims();
 }
 
 void JobManager::Suspend() {
-  std::map<std::string, std::shared_ptr<Job>> jobs;
+  std::map<std::string, std::shared_ptr<JobActor>> jobs;
   {
     absl::MutexLock lock(&mutex_);
     suspended_ = true;

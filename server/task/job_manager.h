@@ -13,14 +13,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "server/task/child_jobs.h"
 #include "server/task/job.h"
 
 namespace hone::task {
 
 using SnapshotOr = absl::StatusOr<std::shared_ptr<const JobSnapshot>>;
 
-// Manages all jobs. Unfinished jobs are in memory, the others only in the store. Thread-safe.
-class JobManager {
+// Manages all jobs. Unfinished jobs are in memory, the others only in the store. The jobs of a
+// network's tasks, its children, are jobs as others, except that lists, counts and quotas leave
+// them out, and that only the network's job creates and resumes them. Thread-safe.
+class JobManager final : private ChildJobs {
  public:
   JobManager(const JobServices& services, JobOptions options);
 
@@ -43,13 +46,14 @@ class JobManager {
   // returns the first page.
   absl::StatusOr<std::vector<std::shared_ptr<const JobSnapshot>>> List(
       int page_size, const std::string& after_id) const;
-  // See Job::Cancel. Does nothing if the job has ended. NotFound: unknown job. FailedPrecondition:
-  // another server replica works on it.
+  // See JobActor::Cancel. Does nothing if the job has ended. NotFound: unknown job.
+  // FailedPrecondition: another server replica works on it.
   SnapshotOr Cancel(const std::string& id, bool confirm);
   // Resumes a cancelled or failed job where it stopped. `done` runs once this is durable. Limits
   // that are not zero replace the job's limits. Does nothing if the job is unfinished. NotFound:
   // unknown job. FailedPrecondition: the job is done. InvalidArgument: a limit is below the job's
-  // limit. Unavailable: the server is shutting down, or the job is just ending.
+  // limit, or the job is a child. Unavailable: the server is shutting down, or the job is just
+  // ending.
   void Resume(const std::string& id, int64_t max_trials, absl::Duration max_time,
               absl::AnyInvocable<void(SnapshotOr) &&> done);
   // Returns the unfinished jobs.
@@ -65,20 +69,36 @@ class JobManager {
   void Suspend();
 
  private:
-  std::shared_ptr<Job> Find(const std::string& id) const;
+  void CreateChild(const std::string& id, JobSpec spec, int64_t allowance, Done done) override;
+  void ReopenChild(const std::string& id, int64_t allowance, Done done) override;
+  absl::StatusOr<Child> GetChild(const std::string& id) const override;
+  void AllowChild(const std::string& id, int64_t candidates) override;
+  void FinishChild(const std::string& id, absl::Duration limit) override;
+  void CancelChild(const std::string& id) override;
+  std::shared_ptr<Job> FindChild(const std::string& id) const;
+
+  std::shared_ptr<JobActor> MakeJob(JobSnapshot snapshot) const;
+  std::shared_ptr<JobActor> Find(const std::string& id) const;
   store::JobClaim MakeClaim() const;
   // Continues jobs that were just claimed, from their stored state.
   void TakeUp(const std::vector<store::JobRow>& rows);
   // Starts the next job of waiting_.
   void StartNext();
   void RenewClaims();
-  // Abandons the jobs in `asked` that are not in `held`.
+  // Returns whether a claimed job must be left to the replica that has its parent.
+  bool BelongsElsewhere(const JobSnapshot& snapshot,
+                        const std::vector<store::JobRow>& claimed) const;
+  // Abandons the jobs in `asked` that are not in `held`, and releases the children of those.
   void LetGo(const std::vector<std::string>& asked, const std::vector<std::string>& held);
+  // Starts an ended job again, whose row is stored with its new state. `done` gets its state once
+  // this is durable.
+  void StartAgain(store::JobRow row, JobSnapshot snapshot,
+                  absl::AnyInvocable<void(SnapshotOr) &&> done);
   // Stores the row of a job that is in jobs_ and starts it.
-  void StoreAndStart(store::JobRow row, std::shared_ptr<Job> job,
+  void StoreAndStart(store::JobRow row, std::shared_ptr<JobActor> job,
                      absl::AnyInvocable<void(SnapshotOr) &&> done);
   // Returns the job in memory that a request created; null if there is none.
-  std::shared_ptr<Job> FindRequest(const std::string& request_id) const
+  std::shared_ptr<JobActor> FindRequest(const std::string& request_id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckQuota(const std::string& request_id, const std::string& owner) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -88,13 +108,14 @@ class JobManager {
   const JobServices services_;
   const JobOptions options_;
   mutable absl::Mutex mutex_;
-  std::map<std::string, std::shared_ptr<Job>> jobs_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<JobActor>> jobs_ ABSL_GUARDED_BY(mutex_);
   // Request id → owner, one entry per Reserve in effect. Calls of one request share a place.
   std::multimap<std::string, std::string> reserved_ ABSL_GUARDED_BY(mutex_);
   // After a crash the jobs begin one at a time, and those that were in a risky step begin last. If
   // one of them crashes the server again, no other job is in such a step.
-  std::deque<std::shared_ptr<Job>> waiting_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<Job> beginning_ ABSL_GUARDED_BY(mutex_);  // the last job of waiting_ that began
+  std::deque<std::shared_ptr<JobActor>> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<JobActor> beginning_
+      ABSL_GUARDED_BY(mutex_);  // the last job of waiting_ that began
   absl::Time claims_renewed_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   bool suspended_ ABSL_GUARDED_BY(mutex_) = false;
 };

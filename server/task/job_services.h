@@ -8,6 +8,7 @@
 #include "server/fleet/artifact_cache.h"
 #include "server/fleet/fleet.h"
 #include "server/store/store.h"
+#include "server/task/child_jobs.h"
 #include "server/task/confirmation.h"
 #include "server/task/executor.h"
 #include "server/task/preflight.h"
@@ -26,6 +27,8 @@ struct JobServices {
   Executor* executor = nullptr;
   // Checks the first work of a job before the job starts; null: jobs start unchecked.
   Preflight* preflight = nullptr;
+  // The jobs of the tasks of networks. JobManager sets it.
+  ChildJobs* children = nullptr;
   // Identifies this run of this server, as in claims. JobManager sets it.
   std::string server;
 

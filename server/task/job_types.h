@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/record/record.h"
+#include "server/task/network_types.h"
 #include "server/task/risky_step.h"
 
 namespace hone::task {
@@ -35,6 +36,9 @@ struct JobSpec {
   bool unpublished = false;  // do not confirm or publish the best
   std::string owner;         // the caller's name; "" if callers are not authenticated
   std::string priority = "normal";  // "low", "normal" or "high"
+  // The job of networks whose task this job tunes; "": none. Such a job is not shown in lists.
+  std::string parent;
+  std::optional<NetworkSpec> network;  // set if the job tunes networks; `workload` is then ""
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
@@ -99,6 +103,11 @@ struct JobSnapshot {
   // How often a server has crashed in a risky step of this job. Reset to 0 at an orderly shutdown,
   // and when the job ends.
   int crashes = 0;
+  // The job of a task of networks: how many candidates it may propose, and how many of them it has
+  // not proposed or not measured, which is not stored.
+  int64_t allowance = 0;
+  int64_t unmeasured = 0;
+  std::optional<NetworkState> network;  // set if the job tunes networks
 };
 
 }  // namespace hone::task

@@ -62,9 +62,15 @@ absl::Status SearchPhase::Restore() {
   options.transfer_record = options.transfer == nullptr ? 0 : options.transfer->last_record;
   options.transfer_model = options.transfer == nullptr ? 0 : options.transfer->model_id;
   trials_[kDefaultTrial] = {.candidate = task_.spaces().default_schedule()};
+  JobSnapshot& state = job_.state();
+  state.allowance = std::max(state.allowance, Proposed());
   const std::map<int64_t, record::Record> own = earlier.own;
   HONE_RETURN_IF_ERROR(Replay(events, std::move(options), std::move(earlier)));
   CountAgain(own);
+  const auto untold = std::count_if(trials_.begin(), trials_.end(), [](const auto& trial) {
+    return trial.first != kDefaultTrial && !trial.second.told;
+  });
+  state.unmeasured = Unmeasured() + untold;  // until Begin submits them
   return absl::OkStatus();
 }
 
@@ -182,12 +188,38 @@ void SearchPhase::Begin() {
 
 int SearchPhase::BatchSize() const { return BatchSizeOf(job_.spec(), job_.options()); }
 
+int SearchPhase::NextBatch() const {
+  const int batch = NextBatchOf(job_.spec(), job_.options(), Proposed());
+  if (job_.spec().parent.empty()) return batch;
+  return static_cast<int>(std::min<int64_t>(batch, job_.state().allowance - Proposed()));
+}
+
+bool SearchPhase::IsOutOfAllowance() const {
+  return !job_.spec().parent.empty() && !stopping_ && !exhausted_ &&
+         Proposed() >= job_.state().allowance;
+}
+
+int64_t SearchPhase::Unmeasured() const {
+  return job_.spec().parent.empty() ? 0 : job_.state().allowance - Proposed() + outstanding_;
+}
+
+void SearchPhase::Settle() {
+  JobSnapshot& state = job_.state();
+  if (std::exchange(state.unmeasured, 0) == 0) return;
+  job_.SetPhase("waiting for its turn among the tasks");
+  job_.Save();
+  job_.ShowState();
+}
+
 void SearchPhase::Pump() {
   JobSnapshot& state = job_.state();
   if (state.state != JobState::kRunning || first_model_pending_ || job_.IsStepPending()) return;
   const int64_t limit = job_.spec().max_trials;
-  const bool may_propose = !stopping_ && !exhausted_ && (limit == 0 || Proposed() < limit);
+  const bool may_propose =
+      !stopping_ && !exhausted_ && !IsOutOfAllowance() && (limit == 0 || Proposed() < limit);
   state.queued = outstanding_;
+  if (IsIdle()) return Settle();
+  state.unmeasured = Unmeasured();
   if (!may_propose && outstanding_ == 0) {
     if (exhausted_ && !task_.IsDecided() && (limit == 0 || state.trials < limit)) {
       state.note =
@@ -215,7 +247,7 @@ void SearchPhase::Propose() {
   absl::StatusOr<ProposeEvent> event;
   {
     const HostShare share(job_.options().respect_timing_lock);
-    event = search_->Propose(NextBatchOf(job_.spec(), job_.options(), Proposed()));
+    event = search_->Propose(NextBatch());
   }
   if (!event.ok()) return job_.End(JobState::kFailed, event.status());
   std::vector<int64_t> trials;

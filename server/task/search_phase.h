@@ -35,6 +35,8 @@ class SearchPhase {
   // Stops proposing. Work that has begun may finish.
   void Stop() { stopping_ = true; }
   bool IsStopping() const { return stopping_; }
+  // Returns whether the job has measured all candidates that it may propose until more are allowed.
+  bool IsIdle() const { return outstanding_ == 0 && IsOutOfAllowance(); }
   // Called periodically. Resubmits candidates that the fleet had no room for, and calls Pump.
   void Tick();
   // Stores, as an event, the results that the search was told since the last event. Called before
@@ -68,7 +70,13 @@ class SearchPhase {
   absl::StatusOr<std::shared_ptr<const Transfer>> FindTransfer(int64_t up_to_record,
                                                                int64_t model_id) const;
   int BatchSize() const;
+  int NextBatch() const;  // the size of the next Propose
   int64_t Proposed() const { return static_cast<int64_t>(trials_.size()) - 1; }
+  bool IsOutOfAllowance() const;
+  // See JobSnapshot::unmeasured.
+  int64_t Unmeasured() const;
+  // Publishes that the allowance is used up, once.
+  void Settle();
   void Propose();
   // Submits proposed trials, or drops them if the job is stopping.
   void Submit(const std::vector<int64_t>& trials);

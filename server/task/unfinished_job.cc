@@ -23,6 +23,16 @@ absl::Status AddStored(store::Store& store, std::vector<std::string>& ids) {
   }
 }
 
+// Returns whether a task is one of the networks'.
+absl::StatusOr<bool> Tunes(const NetworkSpec& network, const TaskEnvironment& environment,
+                           const store::TaskKey& task) {
+  for (const NetworkTaskSpec& own : network.tasks) {
+    HONE_ASSIGN_OR_RETURN(const WorkloadInfo workload, environment.Describe(own.workload));
+    if (workload.digest == task.workload_digest) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> FindUnfinishedJob(const JobManager& jobs, store::Store& store,
@@ -37,6 +47,11 @@ absl::StatusOr<std::string> FindUnfinishedJob(const JobManager& jobs, store::Sto
     const JobSpec& spec = (*job)->spec;
     if (HasEnded((*job)->state) || spec.target_key != task.target ||
         spec.tolerance != task.tolerance) {
+      continue;
+    }
+    if (spec.network.has_value()) {
+      HONE_ASSIGN_OR_RETURN(const bool tuned, Tunes(*spec.network, environment, task));
+      if (tuned) return id;
       continue;
     }
     HONE_ASSIGN_OR_RETURN(const WorkloadInfo workload, environment.Describe(spec.workload));

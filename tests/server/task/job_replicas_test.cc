@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/server/task/job_harness.h"
+#include "tests/server/task/network_harness.h"
 
 namespace hone::task {
 namespace {
@@ -50,8 +50,11 @@ class JobReplicasTest : public testing::Test {
     EXPECT_TRUE(two_->jobs.Restore().ok());
   }
   std::string Create(Replica& replica, const std::string& request = "r") {
+    return Create(replica, JobHarness::Spec(60, request));
+  }
+  std::string Create(Replica& replica, JobSpec spec) {
     std::string id;
-    replica.jobs.Create(JobHarness::Spec(60, request), [&](SnapshotOr snapshot) {
+    replica.jobs.Create(std::move(spec), [&](SnapshotOr snapshot) {
       ASSERT_TRUE(snapshot.ok()) << snapshot.status();
       id = (*snapshot)->id;
     });
@@ -158,6 +161,48 @@ TEST_F(JobReplicasTest, OtherReplicaShowsJobAndItsHolder) {
   EXPECT_TRUE(absl::IsFailedPrecondition(two_->jobs.Cancel(id, false).status()));
   EXPECT_TRUE(one_->jobs.Cancel(id, false).ok());
   EXPECT_EQ(Create(*two_), id) << "a repeated request gives the same job on every replica";
+}
+
+// The jobs of a network's tasks are at the replica that has the network's job.
+TEST_F(JobReplicasTest, ANetworkOfADeadReplicaContinuesAtTheOther) {
+  const std::string id = Create(*one_, NetworkHarness::NetworkOf(96));
+  Run({one_.get(), two_.get()}, 20, absl::Milliseconds(100));
+  ASSERT_GT((*one_->jobs.Get(id))->trials, 0);
+  Run({two_.get()}, 40, absl::Seconds(1));
+  ASSERT_THAT(two_->jobs.Unfinished(), testing::ElementsAre(id));
+  Run({two_.get()}, 400, absl::Milliseconds(100));
+  const auto ended = *two_->jobs.Get(id);
+  EXPECT_EQ(ended->state, JobState::kDone) << ended->error << ended->phase;
+  EXPECT_EQ(ended->trials, 96);
+}
+
+TEST_F(JobReplicasTest, ANetworkMovesFromASleepingReplicaWithItsTasks) {
+  const std::string id = Create(*one_, NetworkHarness::NetworkOf(96));
+  Run({one_.get(), two_.get()}, 20, absl::Milliseconds(100));
+  clock_.Advance(absl::Minutes(1));  // the first replica was stopped for this time
+  Run({two_.get()}, 3, absl::Seconds(6));
+  ASSERT_THAT(two_->jobs.Unfinished(), testing::ElementsAre(id));
+  Run({one_.get(), two_.get()}, 400, absl::Milliseconds(100));
+  EXPECT_THAT(one_->jobs.Unfinished(), testing::IsEmpty());
+  const auto ended = *two_->jobs.Get(id);
+  EXPECT_EQ(ended->state, JobState::kDone) << ended->error << ended->phase;
+  EXPECT_EQ(ended->trials, 96);
+  for (const NetworkTaskState& task : ended->network->tasks) EXPECT_TRUE(task.confirmed);
+}
+
+// A replica may claim a task of a network whose own job another replica has just claimed.
+TEST_F(JobReplicasTest, ATaskIsLeftToTheReplicaThatHasItsNetwork) {
+  const std::string id = Create(*one_, NetworkHarness::NetworkOf(96));
+  Run({one_.get(), two_.get()}, 20, absl::Milliseconds(100));
+  const std::string task = TaskJobId(id, 0);
+  const int64_t fence = store_.GetJob(task)->fence;
+  store_.ReleaseJob(task, fence, [](const absl::Status&) {});
+  Run({two_.get()}, 2, absl::Seconds(6));
+  EXPECT_GT(store_.GetJob(task)->fence, fence) << "the second replica claimed it";
+  Run({one_.get(), two_.get()}, 400, absl::Seconds(1));
+  const auto ended = *one_->jobs.Get(id);
+  EXPECT_EQ(ended->state, JobState::kDone) << ended->error << ended->phase;
+  EXPECT_EQ(ended->trials, 96);
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+#ifndef HONE_SERVER_SERVICE_NETWORK_CONVERT_H_
+#define HONE_SERVER_SERVICE_NETWORK_CONVERT_H_
+
+#include "absl/status/statusor.h"
+#include "hone/v1/tuning.pb.h"
+#include "server/task/job_types.h"
+#include "server/task/task_environment.h"
+
+namespace hone::service {
+
+inline constexpr int kMostNetworkTasks = 1024;
+inline constexpr int kMostNetworks = 64;
+
+// Converts the networks of a request, with defaults filled in and workloads in their printed form.
+// REQUIRES: the request has networks. InvalidArgument: a field violates tuning.proto or the limits
+// above; the message names the field.
+absl::StatusOr<task::NetworkSpec> ToNetworkSpec(const v1::CreateJobRequest& request,
+                                                const task::TaskEnvironment& environment);
+// Without the tasks.
+v1::NetworkRequest RequestToProto(const task::NetworkSpec& spec);
+// REQUIRES: the job is of networks.
+v1::NetworkProgress ProgressToProto(const task::JobSnapshot& job);
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_NETWORK_CONVERT_H_

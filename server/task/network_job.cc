@@ -1,0 +1,340 @@
+#include "server/task/network_job.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/rng.h"
+#include "common/base/status_macros.h"
+#include "server/task/network_state.h"
+#include "spdlog/spdlog.h"
+
+namespace hone::task {
+namespace {
+
+// A child prepares its design spaces before it proposes. At most this many do so at the same time.
+constexpr int kMostPreparing = 2;
+// A task is closed if so many batches of it have had no valid result.
+constexpr int64_t kMostFruitlessBatches = 4;
+// The most time that is reserved for confirming one task.
+constexpr absl::Duration kConfirmationOfATask = absl::Seconds(8);
+
+}  // namespace
+
+NetworkJob::NetworkJob(const JobServices& services, const JobOptions& options, JobSnapshot snapshot)
+    : JobActor(services, options, std::move(snapshot)), batch_(TrialsAtATime(spec(), options)) {}
+
+void NetworkJob::Initialize() {
+  if (HasEnded()) return;  // cancelled while it waited for its turn
+  SetDoing("looking up its tasks");
+  if (const absl::Status opened = Open(); !opened.ok()) return End(JobState::kFailed, opened);
+  if (state().state != JobState::kConfirming) state().state = JobState::kRunning;
+  counted_ = Steady();
+  Refresh();
+  SetBegun();
+  Save();
+  ShowState();
+}
+
+absl::Status NetworkJob::Open() {
+  const NetworkSpec& network_spec = *spec().network;
+  HONE_ASSIGN_OR_RETURN(scheduler_, CreateTaskScheduler(network_spec.scheduler,
+                                                        {.objective = ObjectiveOf(network_spec),
+                                                         .batch = batch_,
+                                                         .seed = spec().seed}));
+  if (!state().network.has_value()) {
+    HONE_ASSIGN_OR_RETURN(state().network, NewNetworkState(spec(), services()));
+  }
+  return FindChildren();
+}
+
+absl::Status NetworkJob::FindChildren() {
+  children_.assign(network().tasks.size(), {});
+  for (size_t i = 0; i < children_.size(); ++i) {
+    const absl::StatusOr<ChildJobs::Child> found = services().children->GetChild(ChildId(i));
+    if (absl::IsNotFound(found.status())) continue;
+    HONE_RETURN_IF_ERROR(found.status());
+    Child& child = children_[i];
+    child.exists = true;
+    child.last = found->snapshot;
+    child.ended = task::HasEnded(child.last->state);
+    child.restoring = !child.ended;
+    child.allowance = child.last->allowance;
+    NetworkTaskState& task = network().tasks[i];
+    // If this job had seen the end, its state would say so.
+    if (child.ended && task.state != JobStateName(child.last->state)) task.closed = true;
+  }
+  return absl::OkStatus();
+}
+
+void NetworkJob::OnTick() {
+  SetDoing("scheduling its tasks");
+  state().wall = Wall();
+  CountTime();
+  Refresh();
+  if (state().state == JobState::kRunning) {
+    if (const std::optional<std::string> why = WhyDone()) {
+      if (!why->empty()) state().note = *why;
+      BeginConfirming();
+    } else {
+      Grant();
+    }
+  } else {
+    Confirm();
+  }
+  if (HasEnded()) return;
+  if (SaveIsDue()) Save();
+  if (ShowIsDue()) ShowState();
+}
+
+void NetworkJob::OnCancel(bool confirm) {
+  if (HasEnded()) return;
+  if (confirm) {
+    state().cancelled = true;
+    return Save();
+  }
+  End(JobState::kCancelled);
+}
+
+void NetworkJob::OnEnd() {
+  SetBegun();
+  for (size_t i = 0; i < spec().network->tasks.size(); ++i) {
+    services().children->CancelChild(ChildId(i));
+  }
+}
+
+int64_t NetworkJob::InFlight(size_t task) const {
+  const Child& child = children_[task];
+  if (!child.exists && !child.creating) return 0;
+  if (child.ended && !child.creating) return 0;
+  if (child.creating || !child.begun) return child.allowance - child.used;
+  return child.last->unmeasured + child.allowance - child.last->allowance;
+}
+
+bool NetworkJob::IsAnyInFlight() const {
+  for (size_t i = 0; i < children_.size(); ++i) {
+    if (InFlight(i) > 0) return true;
+  }
+  return false;
+}
+
+void NetworkJob::CountTime() {
+  const absl::Time now = Steady();
+  const absl::Duration passed = now - std::exchange(counted_, now);
+  if (state().state != JobState::kRunning) return;
+  std::vector<size_t> busy;
+  for (size_t i = 0; i < children_.size(); ++i) {
+    if (children_[i].begun && InFlight(i) > 0) busy.push_back(i);
+  }
+  for (const size_t i : busy) {
+    network().tasks[i].seconds += absl::ToDoubleSeconds(passed) / static_cast<double>(busy.size());
+  }
+}
+
+void NetworkJob::Refresh() {
+  for (size_t i = 0; i < children_.size(); ++i) RefreshChild(i);
+  CountTrials();
+  AddEstimate({.wall_ms = absl::ToInt64Milliseconds(Wall()),
+               .trials = state().trials,
+               .latency_ns = NetworkLatency(*spec().network, network())},
+              batch_, network());
+}
+
+void NetworkJob::RefreshChild(size_t i) {
+  Child& child = children_[i];
+  if (!child.exists || child.ended || child.creating) return;
+  const absl::StatusOr<ChildJobs::Child> found = services().children->GetChild(ChildId(i));
+  if (!found.ok()) {
+    spdlog::warn("job {}: {}", ChildId(i), found.status().ToString());
+    return;
+  }
+  const bool was_begun = std::exchange(child.begun, found->begun);
+  child.ended = task::HasEnded(found->snapshot->state);
+  if (!child.begun && !child.ended) {
+    // It has not begun yet, or another replica has claimed it for a moment and has not heard what
+    // it was told.
+    child.restoring = child.restoring || was_begun;
+    child.finishing = false;
+    return;
+  }
+  child.last = found->snapshot;
+  if (std::exchange(child.restoring, false)) child.allowance = child.last->allowance;
+  NetworkTaskState& task = network().tasks[i];
+  UpdateTask(*child.last, InFlight(i), batch_, task);
+  const bool fruitless = task.latency_ns == 0 && task.trials >= kMostFruitlessBatches * batch_;
+  if (child.ended || (fruitless && InFlight(i) == 0)) task.closed = true;
+}
+
+void NetworkJob::CountTrials() {
+  JobSnapshot& all = state();
+  all.trials = all.dropped = all.disturbed = all.queued = 0;
+  all.outcomes.clear();
+  for (const Child& child : children_) {
+    if (child.last == nullptr) continue;
+    all.trials += child.last->trials;
+    all.dropped += child.last->dropped;
+    all.queued += child.last->queued;
+    all.disturbed += child.last->disturbed;
+    if (!child.last->disturbance.empty()) all.disturbance = child.last->disturbance;
+    for (const auto& [outcome, count] : child.last->outcomes) all.outcomes[outcome] += count;
+  }
+}
+
+std::optional<std::string> NetworkJob::WhyDone() const {
+  if (state().cancelled || TimeLeft() <= ConfirmationTime()) return "";
+  const auto restoring = [](const Child& child) { return child.restoring; };
+  if (std::any_of(children_.begin(), children_.end(), restoring)) return std::nullopt;
+  if (HasLostPatience(network(), spec().network->patience)) {
+    return absl::StrCat("the last ", spec().network->patience,
+                        " trials have not improved the networks");
+  }
+  if (IsAnyInFlight()) return std::nullopt;
+  if (spec().max_trials > 0 && state().trials >= spec().max_trials) return "";
+  if (!NextTask().has_value()) return "no task can improve the networks further";
+  return std::nullopt;
+}
+
+std::optional<int> NetworkJob::NextTask() const {
+  return scheduler_->Next(ProgressOf(*spec().network, network()));
+}
+
+void NetworkJob::Grant() {
+  int preparing = 0;
+  int64_t measuring = 0;
+  int64_t granted = 0;
+  for (size_t i = 0; i < children_.size(); ++i) {
+    if (children_[i].restoring) return SetPhase("restoring the searches of its tasks");
+    const int64_t in_flight = InFlight(i);
+    granted += network().tasks[i].granted;
+    if (in_flight == 0) continue;
+    children_[i].begun ? measuring += in_flight : ++preparing;
+  }
+  SetPhase("");
+  while (measuring <= batch_ && preparing < kMostPreparing) {
+    const int64_t left = spec().max_trials == 0 ? batch_ : spec().max_trials - granted;
+    if (left <= 0) return;
+    const std::optional<int> next = NextTask();
+    if (!next.has_value()) return;
+    const int64_t trials = std::min(batch_, left);
+    const bool ready = children_[*next].begun && !children_[*next].ended;
+    GrantTo(static_cast<size_t>(*next), trials);
+    granted += trials;
+    ready ? measuring += trials : ++preparing;
+  }
+}
+
+void NetworkJob::GrantTo(size_t i, int64_t trials) {
+  Child& child = children_[i];
+  network().tasks[i].granted += trials;
+  if (child.creating) {  // OnGranted allows it more
+    child.allowance += trials;
+    return;
+  }
+  if (child.exists && !child.ended) {
+    child.allowance += trials;
+    return services().children->AllowChild(ChildId(i), child.allowance);
+  }
+  child.creating = true;
+  child.used = std::exchange(child.allowance, child.allowance + trials);
+  auto done = [this, self = shared_from_this(), i](const absl::Status& status) {
+    self->Post([this, i, status] { OnGranted(i, status); });
+  };
+  if (child.exists) {
+    services().children->ReopenChild(ChildId(i), child.allowance, std::move(done));
+  } else {
+    services().children->CreateChild(ChildId(i), ChildSpec(i), child.allowance, std::move(done));
+  }
+}
+
+void NetworkJob::OnGranted(size_t i, const absl::Status& status) {
+  Child& child = children_[i];
+  child.creating = false;
+  if (HasEnded()) return services().children->CancelChild(ChildId(i));
+  if (!status.ok()) return OnNotStored(status);
+  child.exists = true;
+  child.ended = child.begun = false;
+  services().children->AllowChild(ChildId(i), child.allowance);
+}
+
+JobSpec NetworkJob::ChildSpec(size_t i) const {
+  JobSpec child = spec();
+  child.request_id.clear();
+  child.network.reset();
+  child.parent = id();
+  child.workload = spec().network->tasks[i].workload;
+  child.max_trials = 0;  // its allowance limits it
+  child.max_time = absl::ZeroDuration();
+  child.seed = Rng(spec().seed, i)();
+  return child;
+}
+
+absl::Duration NetworkJob::ConfirmationTime() const {
+  const absl::Duration limit = spec().max_time;
+  const auto tasks = std::count_if(children_.begin(), children_.end(),
+                                   [](const Child& child) { return child.exists; });
+  return std::min(limit / 2, std::clamp(limit / 4, absl::Seconds(1),
+                                        std::max(absl::Seconds(1), kConfirmationOfATask * tasks)));
+}
+
+void NetworkJob::BeginConfirming() {
+  state().state = JobState::kConfirming;
+  SetPhase("confirming the finalists of its tasks");
+  for (size_t i = 0; i < children_.size(); ++i) {
+    if (InFlight(i) > 0) Finish(i);
+  }
+  Save();
+  ShowState();
+}
+
+void NetworkJob::Confirm() {
+  std::optional<size_t> heaviest;
+  double most = -1;
+  for (size_t i = 0; i < children_.size(); ++i) {
+    const Child& child = children_[i];
+    if (child.creating) return;
+    if (!child.exists || child.ended) continue;
+    if (child.finishing) return;
+    const std::vector<double>& weights = spec().network->tasks[i].weights;
+    const double share =
+        network().tasks[i].latency_ns * std::accumulate(weights.begin(), weights.end(), 0.0);
+    if (share <= most) continue;
+    most = share;
+    heaviest = i;
+  }
+  heaviest.has_value() ? Finish(*heaviest) : Conclude();
+}
+
+void NetworkJob::Finish(size_t i) {
+  const auto unfinished = std::count_if(children_.begin(), children_.end(), [](const Child& child) {
+    return child.exists && !child.ended && !child.finishing;
+  });
+  children_[i].finishing = true;
+  services().children->FinishChild(
+      ChildId(i), TimeLeft() / static_cast<double>(std::max<int64_t>(1, unfinished)));
+}
+
+void NetworkJob::Conclude() {
+  std::string first_error;
+  int64_t without = 0;
+  for (size_t i = 0; i < children_.size(); ++i) {
+    const NetworkTaskState& task = network().tasks[i];
+    if (task.confirmed) continue;
+    ++without;
+    if (first_error.empty() && !task.error.empty()) {
+      first_error = absl::StrCat("task ", i, ", ", task.op, ": ", task.error);
+    }
+  }
+  if (state().cancelled) return End(JobState::kCancelled);
+  if (without == static_cast<int64_t>(children_.size())) {
+    return End(JobState::kFailed, absl::FailedPreconditionError(
+                                      first_error.empty() ? "no task had trials" : first_error));
+  }
+  if (without > 0) {
+    state().note = absl::StrCat(without, " of ", children_.size(), " tasks have no kernel",
+                                first_error.empty() ? "" : "; ", first_error);
+  }
+  End(JobState::kDone);
+}
+
+}  // namespace hone::task

@@ -1,0 +1,87 @@
+#ifndef HONE_SERVER_TASK_NETWORK_JOB_H_
+#define HONE_SERVER_TASK_NETWORK_JOB_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/task/child_jobs.h"
+#include "server/task/job_actor.h"
+#include "server/task/scheduler/task_scheduler.h"
+
+namespace hone::task {
+
+// The job of networks. Each task with trials is tuned by a job of its own, a child (TaskJobId).
+// This job raises the allowances of the children by a batch at a time, as its scheduler says. When
+// its limits are reached, the children confirm their finalists, the heaviest task first, and the
+// job ends. Children confirm one after the other, except those that are measuring when time is up.
+//
+// All that decides is in the store: the allowances and trials in the children, the time and the
+// curves in the state of this job. After a restart it grants nothing until every child has restored
+// its search, so that the limit of trials holds.
+class NetworkJob final : public JobActor {
+ public:
+  NetworkJob(const JobServices& services, const JobOptions& options, JobSnapshot snapshot);
+
+ private:
+  struct Child {
+    bool exists = false;
+    bool creating = false;   // or being reopened
+    bool restoring = false;  // existed before this server had it
+    bool begun = false;
+    bool finishing = false;
+    bool ended = false;
+    int64_t allowance = 0;                    // the last one that was granted
+    int64_t used = 0;                         // of it, when the child was created or reopened
+    std::shared_ptr<const JobSnapshot> last;  // null: not read yet
+  };
+
+  void BeforeSave() override {}
+  void OnEnd() override;
+  void Initialize() override;
+  void OnTick() override;
+  void OnCancel(bool confirm) override;
+
+  NetworkState& network() { return *state().network; }
+  const NetworkState& network() const { return *state().network; }
+  absl::Status Open();
+  // Finds the children of earlier servers.
+  absl::Status FindChildren();
+  // Takes over the progress of the children.
+  void Refresh();
+  void RefreshChild(size_t task);
+  int64_t InFlight(size_t task) const;
+  // Shares the time of the search since the last call among the tasks in flight.
+  void CountTime();
+  // Adds the counts of the children.
+  void CountTrials();
+  std::optional<int> NextTask() const;
+  // Grants batches until enough candidates are on the way.
+  void Grant();
+  void GrantTo(size_t task, int64_t trials);
+  void OnGranted(size_t task, const absl::Status& status);
+  // Returns why no more trials are granted; nullopt: some are. "": the limits say so.
+  std::optional<std::string> WhyDone() const;
+  absl::Duration ConfirmationTime() const;
+  bool IsAnyInFlight() const;
+  void BeginConfirming();
+  // Tells the next child to finish, or ends the job.
+  void Confirm();
+  void Finish(size_t task);
+  void Conclude();
+  JobSpec ChildSpec(size_t task) const;
+  std::string ChildId(size_t task) const { return TaskJobId(id(), task); }
+
+  // The following members are used only on the strand.
+  const int64_t batch_;
+  std::unique_ptr<TaskScheduler> scheduler_;
+  std::vector<Child> children_;
+  absl::Time counted_;  // the last call of CountTime
+};
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_NETWORK_JOB_H_

@@ -1,0 +1,36 @@
+#ifndef HONE_SERVER_TASK_NETWORK_STATE_H_
+#define HONE_SERVER_TASK_NETWORK_STATE_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "server/store/store.h"
+#include "server/task/job_services.h"
+#include "server/task/job_types.h"
+
+// How the state of a job of networks is made and changed.
+namespace hone::task {
+
+// Returns the state of a new job, with what the store knows of its tasks. InvalidArgument: a
+// workload is malformed.
+absl::StatusOr<NetworkState> NewNetworkState(const JobSpec& spec, const JobServices& services);
+// Opens the tasks that were closed when the job ended, for a job that is resumed.
+void ReopenTasks(const NetworkSpec& spec, NetworkState& state);
+
+// Returns how many trials a task gets at a time: an eighth of its share of the limit, within the
+// bounds of the options.
+int64_t TrialsAtATime(const JobSpec& spec, const JobOptions& options);
+
+// Takes over the progress of the job that tunes a task. `in_flight`: the trials that the task has
+// been granted and that are not measured. `batch`: how far the points of the curve are apart.
+void UpdateTask(const JobSnapshot& job, int64_t in_flight, int64_t batch, NetworkTaskState& task);
+// Adds an estimate if the latency has changed or another batch was measured. Keeps at most
+// kMostEstimates.
+inline constexpr size_t kMostEstimates = 512;
+void AddEstimate(NetworkEstimate now, int64_t batch, NetworkState& state);
+// Returns whether the last `patience` trials have improved the estimate by less than 0.1 %.
+bool HasLostPatience(const NetworkState& state, int64_t patience);
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_NETWORK_STATE_H_

@@ -1,0 +1,34 @@
+#ifndef HONE_SERVER_TASK_SCHEDULER_IMPROVEMENT_H_
+#define HONE_SERVER_TASK_SCHEDULER_IMPROVEMENT_H_
+
+#include "absl/types/span.h"
+#include "server/task/scheduler/task_progress.h"
+
+namespace hone::task {
+
+// A model of how the best latency of a task falls with its trials. Random search finds a new best
+// with a probability that falls as 1 / trials, so improvements are a process in the logarithm of
+// the number of trials n, with a rate s per unit of ln n:
+//   E[ln latency(n) − ln latency(m)] = s · ln(m / n).
+// The posterior mean of s, given a prior mean s₀ with the weight k and the observed improvements
+// Δ ln latency over Δ ln n, is
+//   s = (k·s₀ + Σ v·Δ ln latency) / (k + Σ v·Δ ln n).
+// An observation that ended at trial m has the weight v = m / n, because a search that slows down
+// must soon be seen as slow. The prior mean s₀ is the same estimate over all tasks.
+class Improvement {
+ public:
+  explicit Improvement(absl::Span<const TaskProgress> tasks);
+
+  // Returns the rate s of a task.
+  double Rate(const TaskProgress& task) const;
+  // Returns the expected latency when the task has had this many trials in this job, which is not
+  // below the number measured. REQUIRES: the task has a latency.
+  double ExpectedLatency(const TaskProgress& task, int64_t trials) const;
+
+ private:
+  double prior_rate_;
+};
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_SCHEDULER_IMPROVEMENT_H_

@@ -1,0 +1,283 @@
+// Jobs of networks: how trials are spread over the tasks, and how such a job ends.
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/task/unfinished_job.h"
+#include "tests/server/task/network_harness.h"
+
+namespace hone::task {
+namespace {
+
+using ::testing::HasSubstr;
+
+class NetworkJobTest : public ::testing::Test, protected NetworkHarness {
+ protected:
+  void StepUntilTrials(const std::string& id, int64_t trials) {
+    for (int i = 0; i < 500 && Get(id)->trials < trials; ++i) Step();
+    ASSERT_GE(Get(id)->trials, trials);
+  }
+  SnapshotOr Resume(const std::string& id, int64_t trials) {
+    SnapshotOr answer = absl::UnknownError("not called");
+    jobs->Resume(id, trials, absl::ZeroDuration(),
+                 [&](SnapshotOr snapshot) { answer = std::move(snapshot); });
+    executor->RunAll();
+    return answer;
+  }
+};
+
+TEST_F(NetworkJobTest, TunesEveryTaskWithinTheLimit) {
+  const std::string id = Create(NetworkOf(120));
+  const auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 120);
+  EXPECT_EQ(job->note, "");
+  EXPECT_EQ(job->outcomes.at(record::Outcome::kOk), 120);
+  EXPECT_EQ(Trials(),
+            (std::map<std::string, int64_t>{{id + ".0", 40}, {id + ".1", 40}, {id + ".2", 40}}));
+  double latency = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    const NetworkTaskState& task = job->network->tasks[i];
+    EXPECT_EQ(task.state, "done");
+    EXPECT_TRUE(task.confirmed);
+    EXPECT_EQ(task.default_latency_ns, 1000);
+    EXPECT_GT(task.seconds, 0);
+    EXPECT_EQ(task.trials, 40);
+    const auto best = store.LookupBest({.workload_digest = task.workload_digest, .target = "t"});
+    ASSERT_TRUE(best.ok()) << best.status();
+    EXPECT_EQ(best->record.result.latency_ns, task.latency_ns);
+    latency += job->spec.network->tasks[i].weights[0] * task.latency_ns;
+  }
+  EXPECT_EQ(job->network->estimates.back().latency_ns, latency);
+  EXPECT_EQ(DefaultNetworkLatency(*job->spec.network, *job->network), 8000);
+}
+
+TEST_F(NetworkJobTest, TheEstimateFallsWhileTrialsAreMade) {
+  const std::string id = Create(NetworkOf(240));
+  const auto job = RunToEnd(id);
+  const std::vector<NetworkEstimate>& estimates = job->network->estimates;
+  ASSERT_GT(estimates.size(), 3u);
+  for (size_t i = 1; i < estimates.size(); ++i) {
+    EXPECT_GE(estimates[i].trials, estimates[i - 1].trials);
+    EXPECT_GE(estimates[i].wall_ms, estimates[i - 1].wall_ms);
+    EXPECT_LE(estimates[i].latency_ns, estimates[i - 1].latency_ns);
+  }
+}
+
+TEST_F(NetworkJobTest, TheDefaultSchedulerFavoursTheHeavyTask) {
+  JobSpec spec = NetworkOf(240);
+  spec.network->scheduler = "expected-gain";
+  spec.network->tasks[1].weights = {50};
+  const std::string id = Create(spec);
+  const auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  const std::map<std::string, int64_t> trials = Trials();
+  EXPECT_GT(trials.at(id + ".1"), trials.at(id + ".0"));
+  EXPECT_GT(trials.at(id + ".1"), trials.at(id + ".2"));
+  EXPECT_GE(trials.at(id + ".0"), 8) << "every task has a first batch";
+}
+
+TEST_F(NetworkJobTest, ListsAndQuotasCountOneJob) {
+  options.max_jobs_per_owner = 2;
+  Restart();
+  const std::string id = Create(NetworkOf(120));
+  for (int i = 0; i < 10; ++i) Step(5);
+  EXPECT_GE(Trials().size(), 2u);
+  EXPECT_EQ(jobs->Unfinished(), std::vector<std::string>{id});
+  const std::string other = Create(Spec(10, "other"));
+  EXPECT_NE(other, "");
+  for (const int page_size : {1, 2, 10}) {
+    std::vector<std::string> ids;
+    std::string last;
+    while (true) {
+      const auto page = *jobs->List(page_size, last);
+      for (const auto& job : page) ids.push_back(last = job->id);
+      if (static_cast<int>(page.size()) < page_size) break;
+    }
+    EXPECT_EQ(ids, (std::vector<std::string>{other, id})) << "pages of " << page_size;
+  }
+  EXPECT_EQ(RunToEnd(id)->state, JobState::kDone);
+}
+
+TEST_F(NetworkJobTest, ATaskCannotBeForgottenMeanwhile) {
+  const std::string id = Create(NetworkOf(120));
+  for (int i = 0; i < 5; ++i) Step(5);
+  const std::string digest = environment.Describe("fake beta 12")->digest;
+  const auto job = FindUnfinishedJob(*jobs, store, environment,
+                                     {.workload_digest = digest, .target = "t", .tolerance = 0});
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(*job, id);
+  const auto none = FindUnfinishedJob(*jobs, store, environment,
+                                      {.workload_digest = "x", .target = "t", .tolerance = 0});
+  EXPECT_EQ(*none, "");
+}
+
+TEST_F(NetworkJobTest, OnlyMissingTasksGetTrials) {
+  JobSpec one = Spec(40, "first");
+  one.workload = "fake beta 12";
+  ASSERT_EQ(RunToEnd(Create(one))->state, JobState::kDone);
+  JobSpec spec = NetworkOf(80);
+  spec.network->only_missing = true;
+  const std::string id = Create(spec);
+  const auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 80);
+  const NetworkTaskState& known = job->network->tasks[1];
+  EXPECT_EQ(known.trials, 0);
+  EXPECT_EQ(known.state, "");
+  EXPECT_TRUE(known.confirmed);
+  EXPECT_GT(known.latency_ns, 0);
+  EXPECT_FALSE(store.GetJob(id + ".1").ok());
+
+  const auto again = RunToEnd(Create([&] {
+    spec.request_id = "again";
+    return spec;
+  }()));
+  EXPECT_EQ(again->state, JobState::kDone) << again->error;
+  EXPECT_EQ(again->trials, 0) << "all are known";
+  EXPECT_THAT(again->note, HasSubstr("no task can improve"));
+}
+
+TEST_F(NetworkJobTest, AKnownTaskStartsFromItsBest) {
+  JobSpec one = Spec(60, "first");
+  one.workload = "fake beta 12";
+  const auto first = RunToEnd(Create(one));
+  const std::string id = Create(NetworkOf(60));
+  for (int i = 0; i < 2; ++i) Step();
+  const NetworkTaskState& task = Get(id)->network->tasks[1];
+  EXPECT_EQ(task.latency_ns, first->best->record.result.latency_ns);
+  EXPECT_GE(task.earlier_trials, 50);
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_LE(job->network->tasks[1].latency_ns, first->best->record.result.latency_ns);
+}
+
+TEST_F(NetworkJobTest, PatienceEndsTheJob) {
+  JobSpec spec = NetworkOf(100000);
+  spec.network->patience = 100;
+  const std::string id = Create(spec);
+  const auto job = RunToEnd(id, 3000);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_THAT(job->note, HasSubstr("the last 100 trials"));
+  EXPECT_LT(job->trials, 5000);
+  for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
+}
+
+TEST_F(NetworkJobTest, LatencyLimitsEndTheJob) {
+  JobSpec spec = NetworkOf(1000);
+  spec.network->objective = "latency-limits";
+  spec.network->limits_ns = {7900};  // all default schedules have 8000
+  const auto job = RunToEnd(Create(spec));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_LT(job->trials, 1000);
+}
+
+TEST_F(NetworkJobTest, TheTimeLimitIncludesTheConfirmation) {
+  JobSpec spec = NetworkOf(0);
+  spec.max_time = absl::Seconds(20);
+  const std::string id = Create(spec);
+  const auto job = RunToEnd(id, 400);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_GT(job->wall, absl::Seconds(10));
+  EXPECT_LT(job->wall, absl::Seconds(22));
+  for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
+}
+
+TEST_F(NetworkJobTest, CancelConfirmsWhatWasMeasured) {
+  const std::string id = Create(NetworkOf(10000));
+  StepUntilTrials(id, 100);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kCancelled);
+  EXPECT_LT(job->trials, 1000);
+  for (const NetworkTaskState& task : job->network->tasks) {
+    EXPECT_EQ(task.state, "done");
+    EXPECT_TRUE(task.confirmed);
+  }
+}
+
+TEST_F(NetworkJobTest, CancelAtOnceEndsTheTasks) {
+  const std::string id = Create(NetworkOf(10000));
+  StepUntilTrials(id, 100);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  executor->RunAll();
+  EXPECT_EQ(Get(id)->state, JobState::kCancelled);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Get(TaskJobId(id, i))->state, JobState::kCancelled);
+  }
+  for (int i = 0; i < 3; ++i) Step();
+  const int64_t trials = AllTrials();
+  for (int i = 0; i < 20; ++i) Step();
+  EXPECT_EQ(AllTrials(), trials);
+}
+
+TEST_F(NetworkJobTest, ResumedWithMoreTrialsItContinuesItsTasks) {
+  const std::string id = Create(NetworkOf(120));
+  StepUntilTrials(id, 60);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const auto cancelled = RunToEnd(id);
+  ASSERT_EQ(cancelled->state, JobState::kCancelled);
+  Step();
+  EXPECT_EQ(Resume(id + ".1", 0).status().code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_TRUE(Resume(id, 240).ok());
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 240);
+  EXPECT_EQ(AllTrials(), 240);
+}
+
+TEST_F(NetworkJobTest, OneFailedTaskDoesNotFailTheOthers) {
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    if (lease.work->workload == "fake beta 12") {
+      result.outcome = record::Outcome::kCompileError;
+      return result;
+    }
+    result.latency_ns = FakeLatency(lease.work->decisions);
+    return result;
+  };
+  const std::string id = Create(NetworkOf(240));
+  const auto job = RunToEnd(id, 1000);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_THAT(job->note, HasSubstr("1 of 3 tasks have no kernel"));
+  EXPECT_EQ(job->network->tasks[1].state, "failed");
+  EXPECT_NE(job->network->tasks[1].error, "");
+  EXPECT_LE(job->network->tasks[1].trials, 60) << "a task without valid results is given up";
+  EXPECT_TRUE(job->network->tasks[0].confirmed);
+  EXPECT_EQ(NetworkLatency(*job->spec.network, *job->network), 0) << "not known for all tasks";
+}
+
+TEST_F(NetworkJobTest, FailsIfNoTaskHasAKernel) {
+  device.measure = [](const fleet::LeaseGrant&) {
+    record::MeasureResult result;
+    result.outcome = record::Outcome::kCompileError;
+    return result;
+  };
+  const auto job = RunToEnd(Create(NetworkOf(60)), 1000);
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, HasSubstr("task 0, alpha: "));
+}
+
+TEST_F(NetworkJobTest, AnExhaustedTaskLeavesItsTrialsToTheOthers) {
+  JobSpec spec = NetworkOf(200);
+  spec.network->tasks[0].workload = "fake alpha 2";  // 8 candidates
+  const std::string id = Create(spec);
+  const auto job = RunToEnd(id, 1000);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 200);
+  EXPECT_LE(job->network->tasks[0].trials, 8);
+  EXPECT_TRUE(job->network->tasks[0].confirmed);
+}
+
+TEST_F(NetworkJobTest, SharedTasksWeighInEveryNetwork) {
+  JobSpec spec = NetworkOf(120);
+  spec.network->tasks[0].weights = {1, 10};
+  spec.network->network_names = {"a", "b"};
+  const auto job = RunToEnd(Create(spec));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  const std::vector<NetworkTaskState>& tasks = job->network->tasks;
+  EXPECT_DOUBLE_EQ(NetworkLatency(*job->spec.network, *job->network),
+                   11 * tasks[0].latency_ns + 5 * tasks[1].latency_ns + 2 * tasks[2].latency_ns);
+}
+
+}  // namespace
+}  // namespace hone::task
