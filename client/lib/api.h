@@ -37,6 +37,64 @@ struct JobSpec {
   std::string workload_digest;
 };
 
+// A task of networks: a workload, and how often it occurs in each network.
+struct NetworkTask {
+  std::string workload;         // text form; each workload at most once
+  std::vector<double> weights;  // at least one is positive
+};
+
+struct Network {
+  std::string name;
+  double latency_limit_ns = 0;  // for the objective "latency-limits"
+  double reference_ns = 0;      // for the objective "speedup"
+};
+
+// The description of a job of networks, whose tasks share its trials.
+struct NetworkSpec {
+  std::string name;
+  std::vector<NetworkTask> tasks;
+  std::vector<Network> networks;  // may be empty for one network
+  std::string objective;          // "": the sum of the networks' latencies
+  std::string scheduler;          // "": the server's default
+  int64_t patience = 0;           // end after this many trials without improvement; 0: no limit
+  int64_t early_stop = 0;         // trials of a task, for the objective "early-stop"
+  bool only_missing = false;      // give trials only to tasks without a published best
+};
+
+// The state of a task of networks.
+struct NetworkTaskProgress {
+  std::string workload;
+  std::string workload_digest;
+  std::string op;
+  std::vector<double> weights;
+  std::string job;    // that tunes it; "": it has had no trials
+  std::string state;  // of that job, as JobStateName says it; "": there is none
+  int64_t trials = 0;
+  double seconds = 0;             // that the trials took
+  double latency_ns = 0;          // best so far, also from earlier jobs; 0: unknown
+  double default_latency_ns = 0;  // 0: not measured in this job
+  bool confirmed = false;         // latency_ns is of the published best
+  double gflops = 0;
+  double peak_gflops = 0;  // 0: unknown
+  std::string error;
+};
+
+struct NetworkEstimate {
+  int64_t wall_ms = 0;
+  int64_t trials = 0;
+  double latency_ns = 0;
+};
+
+// The state of a job of networks. Connection::ListJobs returns it without tasks and estimates.
+struct NetworkProgress {
+  std::string name;
+  int task_count = 0;
+  double latency_ns = 0;          // sum of the tasks by weight; 0: not known for all of them
+  double default_latency_ns = 0;  // the same for the default schedules
+  std::vector<NetworkTaskProgress> tasks;  // in the order of the request
+  std::vector<NetworkEstimate> estimates;  // latency_ns over time
+};
+
 // A question for the best of a workload on a target; see Connection::LookupBest.
 struct BestQuery {
   std::string workload;  // text form
@@ -116,6 +174,7 @@ struct Job {
   std::string phase;
   std::string note;   // why it ended before its budget was used up
   std::string owner;  // name of the creator's token or certificate; "": without authentication
+  std::optional<NetworkProgress> network;  // set if the job tunes networks; `workload` is then ""
 };
 
 // The reason for a report of a watched job.

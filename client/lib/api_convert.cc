@@ -26,6 +26,8 @@ JobSpec FromProto(const v1::CreateJobRequest& request) {
   return spec;
 }
 
+}  // namespace
+
 absl::StatusOr<JobState> FromProto(v1::JobState state) {
   if (state < v1::JOB_STATE_PENDING || state > v1::JOB_STATE_FAILED) {
     return absl::InvalidArgumentError(
@@ -34,8 +36,6 @@ absl::StatusOr<JobState> FromProto(v1::JobState state) {
   }
   return static_cast<JobState>(state);
 }
-
-}  // namespace
 
 absl::string_view JobStateName(JobState state) {
   switch (state) {
@@ -155,6 +155,9 @@ absl::StatusOr<Job> FromProto(const v1::Job& message) {
   job.phase = message.phase();
   job.note = message.note();
   job.owner = message.owner();
+  if (message.has_network()) {
+    HONE_ASSIGN_OR_RETURN(job.network, FromProto(message.network()));
+  }
   return job;
 }
 

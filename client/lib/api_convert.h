@@ -11,11 +11,14 @@
 namespace hone::client {
 
 v1::CreateJobRequest ToProto(const JobSpec& spec, const std::string& request_id);
+v1::NetworkRequest ToProto(const NetworkSpec& network);
 v1::LookupBestRequest ToProto(const BestQuery& query);
 v1::ListRecordsRequest ToProto(const RecordFilter& filter);
 
 absl::StatusOr<Best> FromProto(const v1::Best& best);
 absl::StatusOr<Job> FromProto(const v1::Job& job);
+absl::StatusOr<JobState> FromProto(v1::JobState state);
+absl::StatusOr<NetworkProgress> FromProto(const v1::NetworkProgress& progress);
 FeatureTable FromProto(const v1::FeatureTable& table);
 DraftedSchedule FromProto(const v1::DraftedSchedule& drafted);
 

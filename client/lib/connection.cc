@@ -42,6 +42,9 @@ uint64_t RandomSeed() {
   return (uint64_t{device()} << 32) | device();
 }
 
+// An id for all attempts of a call: whichever of them arrives first makes the job.
+std::string NewRequestId() { return absl::StrCat(absl::Hex(RandomSeed(), absl::kZeroPad16)); }
+
 // The items on a page of a list.
 const auto& Items(const v1::ListJobsResponse& page) { return page.jobs(); }
 const auto& Items(const v1::ListRecordsResponse& page) { return page.records(); }
@@ -57,9 +60,13 @@ class GrpcConnection final : public Connection {
         admin_stub_(v1::AdminService::NewStub(channel)) {}
 
   absl::StatusOr<Job> CreateJob(const JobSpec& spec) override {
-    // One id for all attempts: whichever of them arrives first makes the job.
-    const std::string request_id = absl::StrCat(absl::Hex(RandomSeed(), absl::kZeroPad16));
-    return Ask<Job>(&Stub::CreateJob, ToProto(spec, request_id));
+    return Ask<Job>(&Stub::CreateJob, ToProto(spec, NewRequestId()));
+  }
+
+  absl::StatusOr<Job> CreateNetworkJob(const JobSpec& common, const NetworkSpec& network) override {
+    v1::CreateJobRequest request = ToProto(common, NewRequestId());
+    *request.mutable_network() = ToProto(network);
+    return Ask<Job>(&Stub::CreateJob, request);
   }
 
   absl::Status CheckJob(const JobSpec& spec) override {

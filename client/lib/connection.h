@@ -43,6 +43,11 @@ class Connection {
 
   // Stores a job and starts it. FailedPrecondition: no worker can run it.
   virtual absl::StatusOr<Job> CreateJob(const JobSpec& spec) = 0;
+  // Stores a job of networks and starts it. `common` has its target, limits, strategy and so on;
+  // its workload is "". The job is watched, cancelled and resumed as other jobs. Errors as for
+  // CreateJob.
+  virtual absl::StatusOr<Job> CreateNetworkJob(const JobSpec& common,
+                                               const NetworkSpec& network) = 0;
   // Checks a job without creating it, as far as this is possible without a worker. Errors as for
   // CreateJob.
   virtual absl::Status CheckJob(const JobSpec& spec) = 0;

@@ -1,79 +1,12 @@
 #include "client/lib/kernel_code.h"
 
-#include <spawn.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <vector>
-
-#include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
-#include "client/lib/private_server.h"
-#include "common/base/command_line.h"
-#include "common/base/file.h"
-#include "common/base/memory_file.h"
-#include "common/base/status_macros.h"
-
-extern char** environ;
+#include "client/lib/builder_process.h"
 
 namespace hone::client {
-namespace {
-
-// Runs a program to its end and returns its wait status.
-absl::StatusOr<int> RunToEnd(std::vector<std::string> words, const MemoryFile& input,
-                             const MemoryFile& output, const MemoryFile& errors) {
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_adddup2(&files, input.fd(), STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&files, output.fd(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&files, errors.fd(), STDERR_FILENO);
-  pid_t pid = 0;
-  const int error = posix_spawn(&pid, arguments[0], &files, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (error != 0) return ErrnoStatus(error, absl::StrCat("start ", words[0]));
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0) {
-    if (errno != EINTR) return ErrnoStatus(errno, absl::StrCat("wait for ", words[0]));
-  }
-  return status;
-}
-
-}  // namespace
 
 absl::StatusOr<std::string> KernelCode(const std::string& trace, const std::string& target,
                                        const std::string& program_dir) {
-  const std::string builder =
-      absl::StrCat(program_dir.empty() ? ProgramDir() : program_dir, "/hone-builder");
-  if (access(builder.c_str(), X_OK) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(builder,
-                     " is missing, and it generates the code; install it in the folder of hone, or "
-                     "omit --code"));
-  }
-  MemoryFile input, output, errors;
-  if (input.fd() < 0 || output.fd() < 0 || errors.fd() < 0) {
-    return ErrnoStatus(errno, "make a file in memory");
-  }
-  HONE_RETURN_IF_ERROR(input.Write(trace));
-  HONE_ASSIGN_OR_RETURN(const int status, RunToEnd({builder, "code", "--target", target, "-"},
-                                                   input, output, errors));
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return output.Read();
-  HONE_ASSIGN_OR_RETURN(const std::string text, errors.Read());
-  absl::string_view why = absl::StripAsciiWhitespace(text);
-  absl::ConsumePrefix(&why, "hone-builder: ");
-  if (WIFSIGNALED(status)) {
-    return absl::AbortedError(absl::StrCat("hone-builder ended with signal ", WTERMSIG(status),
-                                           " (", strsignal(WTERMSIG(status)), ")",
-                                           why.empty() ? "" : ": ", why));
-  }
-  return WEXITSTATUS(status) == kUsageExitCode ? absl::InvalidArgumentError(why)
-                                               : absl::AbortedError(why);
+  return RunBuilder({"code", "--target", target, "-"}, trace, program_dir);
 }
 
 }  // namespace hone::client

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
-#include <limits>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -54,9 +54,13 @@ absl::StatusOr<Elf64_Ehdr> FileHeader(absl::string_view object) {
   return header;
 }
 
-}  // namespace
+struct Renamed {
+  std::string object;
+  int defined = 0;  // symbols of this object that have another name
+};
 
-absl::StatusOr<std::string> RenameFunctions(absl::string_view object, absl::string_view prefix) {
+absl::StatusOr<Renamed> Rename(absl::string_view object, absl::string_view old_prefix,
+                               absl::string_view new_prefix) {
   HONE_ASSIGN_OR_RETURN(const Elf64_Ehdr header, FileHeader(object));
   const auto section_at = [&](uint64_t index) {
     return header.e_shoff + index * sizeof(Elf64_Shdr);
@@ -75,25 +79,39 @@ absl::StatusOr<std::string> RenameFunctions(absl::string_view object, absl::stri
 
   // Append a copy of the string table, with the new names after the old ones, to the file.
   std::string strings(object.substr(table.sh_offset, table.sh_size));
-  std::string renamed(object);
-  int functions = 0;
+  Renamed renamed{.object = std::string(object)};
   for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= symbols.sh_size; at += sizeof(Elf64_Sym)) {
     const uint64_t offset = symbols.sh_offset + at;
     HONE_ASSIGN_OR_RETURN(Elf64_Sym symbol, Read<Elf64_Sym>(object, offset));
     HONE_ASSIGN_OR_RETURN(absl::string_view name, NameAt(strings, symbol.st_name));
-    if (ELF64_ST_BIND(symbol.st_info) != STB_GLOBAL || symbol.st_shndx == SHN_UNDEF) continue;
-    if (!absl::ConsumePrefix(&name, target::kFunctionPrefix)) continue;
-    const std::string new_name = absl::StrCat(prefix, "_", name);
+    if (ELF64_ST_BIND(symbol.st_info) != STB_GLOBAL) continue;
+    if (!absl::ConsumePrefix(&name, old_prefix)) continue;
+    if (symbol.st_shndx != SHN_UNDEF) ++renamed.defined;
+    const std::string new_name = absl::StrCat(new_prefix, name);
     symbol.st_name = static_cast<uint32_t>(strings.size());
     strings.append(new_name.c_str(), new_name.size() + 1);
-    Write(renamed, offset, symbol);
-    ++functions;
+    Write(renamed.object, offset, symbol);
   }
-  if (functions == 0) return Malformed("contains no kernel function");
-  table.sh_offset = renamed.size();
+  table.sh_offset = renamed.object.size();
   table.sh_size = strings.size();
-  Write(renamed, section_at(symbols.sh_link), table);
-  return renamed + strings;
+  Write(renamed.object, section_at(symbols.sh_link), table);
+  renamed.object += strings;
+  return renamed;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> RenameFunctions(absl::string_view object, absl::string_view prefix) {
+  HONE_ASSIGN_OR_RETURN(Renamed renamed,
+                        Rename(object, target::kFunctionPrefix, absl::StrCat(prefix, "_")));
+  if (renamed.defined == 0) return Malformed("contains no kernel function");
+  return std::move(renamed.object);
+}
+
+absl::StatusOr<std::string> RenameSymbols(absl::string_view object, absl::string_view old_prefix,
+                                          absl::string_view new_prefix) {
+  HONE_ASSIGN_OR_RETURN(Renamed renamed, Rename(object, old_prefix, new_prefix));
+  return std::move(renamed.object);
 }
 
 }  // namespace hone::client

@@ -15,6 +15,11 @@ namespace hone::client {
 // truncated, or contains no kernel function.
 absl::StatusOr<std::string> RenameFunctions(absl::string_view object, absl::string_view prefix);
 
+// Replaces the prefix of all global symbols that have it, defined or not. InvalidArgument: as
+// above, but a file without such symbols stays as it is.
+absl::StatusOr<std::string> RenameSymbols(absl::string_view object, absl::string_view old_prefix,
+                                          absl::string_view new_prefix);
+
 }  // namespace hone::client
 
 #endif  // HONE_CLIENT_LIB_KERNEL_OBJECT_H_

@@ -42,15 +42,15 @@ KernelLibrary::Error KernelLibrary::Load(const std::string& path, std::string& m
     if (address == nullptr && missing.empty()) missing = name;
     return address;
   };
-  const auto abi = reinterpret_cast<AbiFunction>(symbol(kAbiSymbol));
-  abi_ = abi == nullptr ? 0 : abi();
+  abi_function_ = reinterpret_cast<AbiFunction>(symbol(kAbiSymbol));
+  abi_ = abi_function_ == nullptr ? 0 : abi_function_();
   if (missing.empty() && abi_ != 1 && abi_ != kKernelAbiVersion) {
     message = "the kernel's interface has version " + std::to_string(abi_) +
               ", this program knows 1 and " + std::to_string(kKernelAbiVersion);
     return Error::kNotAKernel;
   }
   if (abi_ != 1) symbol(kThreadsSymbol);
-  const auto packed = reinterpret_cast<SizeFunction>(symbol(kPackedSymbol));
+  packed_function_ = reinterpret_cast<SizeFunction>(symbol(kPackedSymbol));
   const auto extent = reinterpret_cast<SizeFunction>(symbol(kRangeExtentSymbol));
   workspace_ = symbol(kWorkspaceSymbol);
   prepack_ = reinterpret_cast<PrepackFunction>(symbol(kPrepackSymbol));
@@ -60,7 +60,7 @@ KernelLibrary::Error KernelLibrary::Load(const std::string& path, std::string& m
     message = "the kernel has no symbol " + missing;
     return Error::kNotAKernel;
   }
-  packed_bytes_ = packed();
+  packed_bytes_ = packed_function_();
   range_extent_ = extent();
   return Error::kNone;
 }

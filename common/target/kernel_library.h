@@ -38,6 +38,18 @@ class KernelLibrary {
   int64_t range_extent() const { return range_extent_; }
 
   PrepackFunction prepack() const { return prepack_; }
+  // The functions of a kernel of ABI 2, for programs that call many kernels.
+  struct Functions {
+    AbiFunction abi = nullptr;
+    WorkspaceFunction workspace_bytes = nullptr;
+    SizeFunction packed_bytes = nullptr;
+    RunFunction run = nullptr;
+  };
+  // REQUIRES abi() == kKernelAbiVersion.
+  Functions functions() const {
+    return {abi_function_, reinterpret_cast<WorkspaceFunction>(workspace_), packed_function_,
+            reinterpret_cast<RunFunction>(run_)};
+  }
   // The functions of kernel_abi.h. A kernel of ABI 1 ignores the runtime and the thread.
   int32_t Prepack(void* const* buffers, void* packed) const { return prepack_(buffers, packed); }
   int32_t Run(void* const* buffers, const void* packed, void* workspace,
@@ -59,7 +71,9 @@ class KernelLibrary {
                                      int64_t begin, int64_t end);
 
   void* handle_ = nullptr;
+  AbiFunction abi_function_ = nullptr;
   int32_t abi_ = 0;
+  SizeFunction packed_function_ = nullptr;
   int64_t packed_bytes_ = 0;
   int64_t range_extent_ = 0;
   void* workspace_ = nullptr;  // WorkspaceFunction, or SizeFunction of ABI 1

@@ -3,20 +3,15 @@
 
 #include <cstdint>
 
-#include "common/target/kernel_abi.h"
+#include "common/target/hone_runtime.h"
+#include "common/target/openmp_library.h"
 
 namespace hone::target {
 
-// Loads OpenMP's library, libgomp, once. Returns false if it is not installed. It stays loaded,
-// because its threads wait inside it.
-bool LoadOpenMp();
-
-// The number of threads that OpenMP uses by default (OMP_NUM_THREADS). REQUIRES LoadOpenMp().
-int32_t OpenMpThreads();
-
-// A runtime with the threads of OpenMP. REQUIRES LoadOpenMp(). It uses the standard library alone,
-// because it is a part of libhone_lookup (client/lookup).
-HoneRuntime OpenMpRuntime(int32_t threads);
+// The functions of openmp_library.h.
+inline bool LoadOpenMp() { return hone_openmp_load(); }
+inline int32_t OpenMpThreads() { return hone_openmp_threads(); }
+inline HoneRuntime OpenMpRuntime(int32_t threads) { return hone_openmp_runtime(threads); }
 
 }  // namespace hone::target
 

@@ -37,18 +37,23 @@ struct KnownLibrary {
   const char* functions;
 };
 
-// The OpenMP runtime, libc (getauxval for the CPU guard, and the memory functions that the
-// optimizer creates from loops) and libm.
+// The OpenMP runtime, libc (getauxval for the CPU guard, the memory functions that the optimizer
+// creates from loops, and what the runtime of networks uses), libm, and the loader.
 constexpr KnownLibrary kKnownLibraries[] = {
     {"libgomp.so.1",
      "GOMP_barrier GOMP_loop_dynamic_next GOMP_loop_end_nowait GOMP_parallel "
      "GOMP_parallel_loop_dynamic omp_get_max_threads omp_get_num_threads omp_get_thread_num "
      "omp_in_parallel"},
-    {"libc.so.6", "bzero getauxval memcmp memcpy memmove memset"},
+    {"libc.so.6",
+     "__errno_location aligned_alloc bzero calloc clock_gettime close dlopen dlsym free getauxval "
+     "lseek madvise malloc memchr memcmp memcpy memmove memset mmap munmap open pthread_once "
+     "snprintf "
+     "strcmp strerror strlen vsnprintf"},
     {"libm.so.6",
      "exp exp2 exp2f expf expm1 expm1f erf erff log log1p log1pf log2 log2f logf pow powf sin sinf "
      "cos cosf tanh tanhf sqrt sqrtf fma fmaf floor floorf ceil ceilf rint rintf round roundf "
      "trunc truncf fmin fminf fmax fmaxf fmod fmodf nearbyint nearbyintf"},
+    {"ld-linux-x86-64.so.2", "__tls_get_addr"},
 };
 
 // An in-memory file that the linker opens by its name under /proc.
@@ -75,11 +80,8 @@ class MemoryFile {
   int fd_;
 };
 
-// The linker's other inputs; made once per triple.
-struct Surroundings {
-  std::unique_ptr<MemoryFile> version_script;
-  std::vector<std::unique_ptr<MemoryFile>> libraries;
-};
+// The stubs of the known libraries; made once per triple.
+using Libraries = std::vector<std::unique_ptr<MemoryFile>>;
 
 ABSL_CONST_INIT absl::Mutex linker_mutex(absl::kConstInit);
 
@@ -124,47 +126,57 @@ absl::StatusOr<std::unique_ptr<MemoryFile>> MakeStub(const KnownLibrary& library
   return MemoryFile::Create(*bytes);
 }
 
-absl::StatusOr<const Surroundings*> SurroundingsFor(const LinkOptions& options)
+absl::StatusOr<const Libraries*> LibrariesFor(const LinkOptions& options)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(linker_mutex) {
-  static auto* const by_triple = new std::map<std::string, Surroundings>;
+  static auto* const by_triple = new std::map<std::string, Libraries>;
   if (const auto found = by_triple->find(options.triple); found != by_triple->end()) {
     return &found->second;
   }
-  Surroundings made;
-  HONE_ASSIGN_OR_RETURN(
-      made.version_script,
-      MemoryFile::Create(absl::StrCat("{ global: ", target::kFunctionPrefix, "*; local: *; };\n")));
+  Libraries made;
   for (const KnownLibrary& library : kKnownLibraries) {
-    HONE_ASSIGN_OR_RETURN(made.libraries.emplace_back(), MakeStub(library, options));
+    HONE_ASSIGN_OR_RETURN(made.emplace_back(), MakeStub(library, options));
   }
   return &by_triple->emplace(options.triple, std::move(made)).first->second;
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> LinkSharedObject(absl::string_view object, const LinkOptions& options) {
-  if (!absl::StartsWith(object, "\177ELF")) {  // the linker would parse it as a script
-    return absl::InvalidArgumentError("link: the input is not an ELF object file");
+absl::StatusOr<std::string> LinkSharedObject(absl::Span<const absl::string_view> objects,
+                                             const LinkOptions& options) {
+  for (const absl::string_view object : objects) {
+    if (!absl::StartsWith(object, "\177ELF")) {  // the linker would parse it as a script
+      return absl::InvalidArgumentError("link: the input is not an ELF object file");
+    }
   }
   // LLD itself would only say "cannot open output file".
   if (access(options.scratch_dir.c_str(), W_OK | X_OK) != 0) {
     return ErrnoStatus(errno, absl::StrCat("write to ", options.scratch_dir));
   }
   absl::MutexLock lock(&linker_mutex);
-  HONE_ASSIGN_OR_RETURN(const Surroundings* const surroundings, SurroundingsFor(options));
-  HONE_ASSIGN_OR_RETURN(const auto input, MemoryFile::Create(object));
+  HONE_ASSIGN_OR_RETURN(const Libraries* const libraries, LibrariesFor(options));
+  HONE_ASSIGN_OR_RETURN(
+      const auto version_script,
+      MemoryFile::Create(absl::StrCat("{ global: ", options.visible, "*; local: *; };\n")));
   const std::string output = absl::StrCat(options.scratch_dir, "/.link-", getpid());
   std::vector<std::string> arguments = absl::StrSplit(
       "-shared --threads=1 --build-id=none --gc-sections --no-undefined -z now -z noexecstack "
       "--as-needed",
       ' ');
-  arguments.insert(arguments.end(), {"--version-script", surroundings->version_script->path(), "-o",
-                                     output, input->path()});
-  for (const auto& library : surroundings->libraries) arguments.push_back(library->path());
+  arguments.insert(arguments.end(), {"--version-script", version_script->path(), "-o", output});
+  std::vector<std::unique_ptr<MemoryFile>> inputs;
+  for (const absl::string_view object : objects) {
+    HONE_ASSIGN_OR_RETURN(inputs.emplace_back(), MemoryFile::Create(object));
+    arguments.push_back(inputs.back()->path());
+  }
+  for (const auto& library : *libraries) arguments.push_back(library->path());
   HONE_RETURN_IF_ERROR(RunLinker(arguments));
   absl::StatusOr<std::string> bytes = ReadFile(output);
   unlink(output.c_str());
   return bytes;
+}
+
+absl::StatusOr<std::string> LinkSharedObject(absl::string_view object, const LinkOptions& options) {
+  return LinkSharedObject(absl::Span<const absl::string_view>(&object, 1), options);
 }
 
 }  // namespace hone::builder

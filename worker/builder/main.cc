@@ -1,6 +1,6 @@
 // hone-builder: compiles and links the candidates that the agent names on standard input
-// (BuildRequest), and answers on standard output (BuildResponse), one at a time. Its command `code`
-// prints the code of a schedule. See --help.
+// (BuildRequest), and answers on standard output (BuildResponse), one at a time. Its commands print
+// the code of a schedule and link object files. See --help.
 #include <llvm/Config/llvm-config.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -18,6 +18,7 @@
 #include "common/record/proto_convert.h"
 #include "worker/builder/build.h"
 #include "worker/builder/code_command.h"
+#include "worker/builder/link_command.h"
 #include "worker/codegen/backend.h"
 
 namespace {
@@ -84,6 +85,8 @@ int main(int argc, char** argv) {
   app.Add("--lock", lock_path, "The host's timing lock", {ShowDefault()});
   hone::builder::CodeOptions code_options;
   const hone::Command& code = hone::builder::AddCodeCommand(app, code_options);
+  hone::builder::LinkCommandOptions link_options;
+  const hone::Command& link = hone::builder::AddLinkCommand(app, link_options);
   app.AddVersion("hone-builder " HONE_VERSION " with LLVM " LLVM_VERSION_STRING);
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
 
@@ -97,5 +100,6 @@ int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   LimitMemory();
-  return code.Given() ? hone::builder::RunCodeCommand(code_options, lock_path) : Serve(lock_path);
+  if (code.Given()) return hone::builder::RunCodeCommand(code_options, lock_path);
+  return link.Given() ? hone::builder::RunLinkCommand(link_options) : Serve(lock_path);
 }

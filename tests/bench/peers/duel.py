@@ -144,7 +144,7 @@ def main():
         source.write(REPEAT)
     root = os.path.dirname(os.path.abspath(__file__)) + "/../../.."
     subprocess.run(["c++", "-std=c++20", "-O2", "-shared", "-fPIC", "-I", root, "-o", folder + "/repeat.so", folder + "/repeat.cc",
-                    root + "/common/target/openmp_runtime.cc"], check=True)
+                    "-x", "c", root + "/common/target/openmp_library.c"], check=True)
     rows = {}
     for line in open(options.out + "/tvm.jsonl", encoding="utf-8"):
         row = json.loads(line)

@@ -72,6 +72,26 @@ TEST(LinkTest, OnlyTheInterfaceIsVisible) {
   EXPECT_EQ(interface, 8);
 }
 
+TEST(LinkTest, ObjectsProvideEachOthersSymbols) {
+  const std::string caller = ReadFile(CALLER_OBJECT).value(),
+                    callee = ReadFile(CALLEE_OBJECT).value();
+  const std::vector<absl::string_view> objects = {caller, callee};
+  const auto bytes = LinkSharedObject(objects, {.visible = "caller_"});
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  void* const handle = Load(*bytes);
+  ASSERT_NE(handle, nullptr);
+  const auto run = reinterpret_cast<int (*)()>(dlsym(handle, "caller_run"));
+  ASSERT_NE(run, nullptr);
+  EXPECT_EQ(run(), 42);
+  EXPECT_EQ(dlsym(handle, "callee_value"), nullptr);
+  EXPECT_EQ(dlclose(handle), 0);
+
+  const std::vector<absl::string_view> twice = {callee, callee};
+  const absl::Status status = LinkSharedObject(twice, {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("callee_value"));
+}
+
 TEST(LinkTest, AnUndefinedSymbolIsAnErrorThatNamesIt) {
   const absl::Status status = LinkSharedObject(ReadFile(UNDEFINED_OBJECT).value(), {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

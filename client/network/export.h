@@ -1,0 +1,42 @@
+#ifndef HONE_CLIENT_NETWORK_EXPORT_H_
+#define HONE_CLIENT_NETWORK_EXPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "client/network/network_kernel.h"
+#include "common/graph/graph.h"
+#include "common/graph/partition.h"
+
+namespace hone::network {
+
+struct ExportOptions {
+  std::string folder;            // created if it does not exist
+  std::string name = "network";  // of the files, and prefix of the functions; a C identifier
+  std::string program_dir;       // of Hone's programs; "": that of this program
+};
+
+struct ExportedFile {
+  std::string path;
+  int64_t bytes = 0;
+};
+
+// Writes a network: libNAME.so with all kernels, the runtime and the plan; NAME.weights with the
+// constants, packed as the kernels need them; NAME.h and NAME.py, which describe how to run it. All
+// files are written, or none. Files of an earlier export are replaced.
+//
+// `kernels` has one with its object file for each task. InvalidArgument: an object file is missing,
+// or the linker refuses one; the name is not possible. FailedPrecondition: hone-builder, which
+// links, is not installed. ResourceExhausted, PermissionDenied: the files cannot be written. Other
+// errors are those of MakePlan and WriteWeights.
+absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& graph,
+                                                        const graph::Partition& partition,
+                                                        absl::Span<const NetworkKernel> kernels,
+                                                        const ExportOptions& options);
+
+}  // namespace hone::network
+
+#endif  // HONE_CLIENT_NETWORK_EXPORT_H_

@@ -1,0 +1,77 @@
+#include "client/network/network_header.h"
+
+#include <set>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "client/lib/kernel_header.h"
+#include "client/network/embedded_files.h"
+
+namespace hone::network {
+namespace {
+
+// An embedded file with the name of a network.
+std::string ForNetwork(absl::string_view file, const std::string& name) {
+  for (const EmbeddedFile& embedded : EmbeddedFiles()) {
+    if (embedded.name != file) continue;
+    return absl::StrReplaceAll(
+        embedded.content, {{"hone_network", name}, {"HONE_NETWORK", absl::AsciiStrToUpper(name)}});
+  }
+  return "";
+}
+
+// Names cannot end a comment or a line.
+std::string InComment(const std::string& name) {
+  return absl::StrReplaceAll(name, {{"*/", "* /"}, {"\n", " "}, {"\\", "/"}, {"\"", "'"}});
+}
+
+// One line for each of the tensors: "INPUT 0: x f32[1, 3, 224, 224]".
+std::string Signature(const Plan& plan, absl::string_view prefix) {
+  std::string text;
+  const auto add = [&](absl::string_view kind, const std::vector<int>& tensors) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const PlanTensor& tensor = plan.tensors[tensors[i]];
+      absl::StrAppend(&text, prefix, kind, " ", i, ": ", InComment(tensor.name), ", ",
+                      tensor.type.ToText(), "\n");
+    }
+  };
+  add("input", plan.inputs);
+  add("output", plan.outputs);
+  return text;
+}
+
+std::string Macros(const std::string& prefix, absl::string_view kind, const Plan& plan,
+                   const std::vector<int>& tensors) {
+  std::string text = absl::StrFormat("#define %s_%sS %d\n", prefix, kind, tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const graph::TensorType& type = plan.tensors[tensors[i]].type;
+    const std::string name = absl::StrCat(prefix, "_", kind, "_", i);
+    absl::StrAppendFormat(&text, "/* %s, %s */\n", InComment(plan.tensors[tensors[i]].name),
+                          type.ToText());
+    absl::StrAppendFormat(&text, "#define %s_ELEMENTS INT64_C(%d)\n", name, type.elements());
+    absl::StrAppendFormat(&text, "#define %s_BYTES INT64_C(%d)\n", name, type.bytes());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string NetworkHeader(const std::string& name, const Plan& plan) {
+  const std::string prefix = absl::AsciiStrToUpper(name);
+  const std::string end = absl::StrCat("#endif /* ", prefix, "_H_ */\n");
+  std::string text = ForNetwork("hone_network.h", name);
+  text.resize(text.size() - end.size());
+  return absl::StrCat(text, Macros(prefix, "INPUT", plan, plan.inputs),
+                      Macros(prefix, "OUTPUT", plan, plan.outputs), "\n", end);
+}
+
+std::string PythonModule(const std::string& name, const Plan& plan) {
+  return absl::StrReplaceAll(ForNetwork("hone_network.py", name),
+                             {{"@SIGNATURE@\n", Signature(plan, "")}});
+}
+
+}  // namespace hone::network

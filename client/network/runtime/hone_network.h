@@ -1,0 +1,120 @@
+/* A network that Hone has exported. C99 or C++11.
+ *
+ *   hone_network* network;
+ *   hone_network_instance* instance;
+ *   if (hone_network_open("hone_network.weights", &network) != HONE_NETWORK_OK)
+ * fail(hone_network_error()); HoneRuntime runtime = hone_network_openmp(0);  (or your own threads)
+ *   if (hone_network_new_instance(network, &runtime, &instance) != HONE_NETWORK_OK)
+ * fail(hone_network_error()); const void* inputs[] = {x}; void* outputs[] = {y}; if
+ * (hone_network_run(instance, inputs, outputs) != HONE_NETWORK_OK) fail(hone_network_error());
+ *   hone_network_free_instance(instance);
+ *   hone_network_close(network);
+ */
+#ifndef HONE_NETWORK_H_
+#define HONE_NETWORK_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define HONE_NETWORK_NOEXCEPT noexcept
+extern "C" {
+#else
+#define HONE_NETWORK_NOEXCEPT
+#endif
+
+#ifndef HONE_RUNTIME
+#define HONE_RUNTIME
+/* The threads that kernels may use. parallel_for calls body(context, begin, end, thread) for parts
+ * that cover [0, extent), each iteration once, and returns when all parts have ended. At most
+ * `threads` parts run at the same time, each with another thread number from 0 to threads - 1. With
+ * chunk 0, each thread gets one part, of equal sizes; otherwise threads fetch parts of `chunk`
+ * iterations when they are free. */
+typedef struct HoneRuntime HoneRuntime;
+struct HoneRuntime {
+  void (*parallel_for)(const HoneRuntime* runtime, int64_t extent, int64_t chunk, int32_t threads,
+                       void (*body)(void* context, int64_t begin, int64_t end, int64_t thread),
+                       void* context);
+  int32_t threads; /* the number of threads, at least 1 */
+};
+#endif
+
+/* Buffers with this alignment in bytes are used in place. Others are copied. */
+#define HONE_NETWORK_ALIGNMENT 64
+
+typedef enum hone_network_status {
+  HONE_NETWORK_OK = 0,
+  HONE_NETWORK_INVALID_ARGUMENT = 1, /* a null pointer, or buffers that overlap */
+  HONE_NETWORK_NOT_FOUND = 2,        /* the weights file does not exist or cannot be read */
+  HONE_NETWORK_BAD_FILE = 3,         /* the file is truncated, or belongs to another network */
+  HONE_NETWORK_UNSUPPORTED_CPU = 4,  /* a kernel uses instructions that this CPU does not have */
+  HONE_NETWORK_OUT_OF_MEMORY = 5,
+  HONE_NETWORK_INTERNAL = 6 /* a kernel failed */
+} hone_network_status;
+
+/* An input or output: dense and row-major. */
+typedef struct hone_network_tensor {
+  const char* name;
+  const char* dtype; /* "f32", "f16", "bf16", "f64", "i8", "u8", "i32", "i64", "bool" */
+  int32_t rank;
+  const int64_t* shape;
+  int64_t bytes;
+} hone_network_tensor;
+
+typedef struct hone_network hone_network;
+typedef struct hone_network_instance hone_network_instance;
+
+/* Maps the weights file, and checks that it belongs to this network and that the CPU can run every
+ * kernel. The network is immutable: any number of threads may use it. On failure *network is null.
+ */
+hone_network_status hone_network_open(const char* weights_path,
+                                      hone_network** network) HONE_NETWORK_NOEXCEPT;
+
+/* Frees a network, whose instances have been freed. Null is allowed. */
+void hone_network_close(hone_network* network) HONE_NETWORK_NOEXCEPT;
+
+int32_t hone_network_input_count(const hone_network* network) HONE_NETWORK_NOEXCEPT;
+int32_t hone_network_output_count(const hone_network* network) HONE_NETWORK_NOEXCEPT;
+const hone_network_tensor* hone_network_inputs(const hone_network* network) HONE_NETWORK_NOEXCEPT;
+const hone_network_tensor* hone_network_outputs(const hone_network* network) HONE_NETWORK_NOEXCEPT;
+
+/* The steps of a run, each a kernel or a copy. */
+int32_t hone_network_step_count(const hone_network* network) HONE_NETWORK_NOEXCEPT;
+const char* hone_network_step_name(const hone_network* network, int32_t step) HONE_NETWORK_NOEXCEPT;
+const char* hone_network_step_kernel(const hone_network* network,
+                                     int32_t step) HONE_NETWORK_NOEXCEPT;
+
+/* Makes the memory for one run at a time. Instances are independent: several threads may run at
+ * once, each with its own. `runtime` must outlive the instance; null: everything runs on the
+ * calling thread. Two instances that run at the same time may share it if its parallel_for allows
+ * that. */
+hone_network_status hone_network_new_instance(
+    const hone_network* network, const HoneRuntime* runtime,
+    hone_network_instance** instance) HONE_NETWORK_NOEXCEPT;
+void hone_network_free_instance(hone_network_instance* instance) HONE_NETWORK_NOEXCEPT;
+
+/* Bytes that an instance has allocated. */
+int64_t hone_network_instance_bytes(const hone_network_instance* instance) HONE_NETWORK_NOEXCEPT;
+
+/* Computes the outputs. Allocates nothing and takes no lock. Outputs overlap neither inputs nor
+ * each other. */
+hone_network_status hone_network_run(hone_network_instance* instance, const void* const* inputs,
+                                     void* const* outputs) HONE_NETWORK_NOEXCEPT;
+
+/* The same, and writes the nanoseconds of each step. */
+hone_network_status hone_network_profile(hone_network_instance* instance, const void* const* inputs,
+                                         void* const* outputs,
+                                         int64_t* step_ns) HONE_NETWORK_NOEXCEPT;
+
+/* A runtime with the threads of OpenMP; 0 threads: as many as OMP_NUM_THREADS says. It has one
+ * thread if libgomp.so.1 is not installed. */
+HoneRuntime hone_network_openmp(int32_t threads) HONE_NETWORK_NOEXCEPT;
+
+/* The reason of the last status other than OK on this thread, for people. Valid until the next call
+ * on this thread. */
+const char* hone_network_error(void) HONE_NETWORK_NOEXCEPT;
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* HONE_NETWORK_H_ */

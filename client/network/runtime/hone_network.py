@@ -1,0 +1,188 @@
+"""A network that Hone has exported.
+
+    from hone_network import Network
+
+    network = Network()
+    y, = network(x)
+
+@SIGNATURE@
+
+Inputs are NumPy arrays, or what NumPy makes arrays of through DLPack or the buffer protocol. Outputs are new NumPy arrays; without
+NumPy they are memoryviews. Types that NumPy does not have (bf16) are their bits, as unsigned integers. A Network is for one
+thread at a time; Network.sibling() makes another one that shares the weights.
+"""
+
+import ctypes
+import os
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+_ALIGNMENT = 64
+# Of each type: NumPy's name, and the code and size of memoryviews.
+_TYPES = {
+    "f16": ("float16", "e", 2), "f32": ("float32", "f", 4), "f64": ("float64", "d", 8), "i8": ("int8", "b", 1),
+    "u8": ("uint8", "B", 1), "i32": ("int32", "i", 4), "i64": ("int64", "q", 8), "bool": ("bool", "?", 1),
+    "bf16": ("uint16", "H", 2), "f8e4m3": ("uint8", "B", 1), "f8e5m2": ("uint8", "B", 1),
+}
+
+
+class _Runtime(ctypes.Structure):
+    _fields_ = [("parallel_for", ctypes.c_void_p), ("threads", ctypes.c_int32)]
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p), ("rank", ctypes.c_int32),
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("bytes", ctypes.c_int64)]
+
+
+class Tensor:
+    """The name, type and shape of an input or output."""
+
+    def __init__(self, tensor):
+        self.name = tensor.name.decode()
+        self.dtype = tensor.dtype.decode()
+        self.shape = tuple(tensor.shape[:tensor.rank])
+        self.bytes = tensor.bytes
+
+    def __repr__(self):
+        return f"{self.name}: {self.dtype}{list(self.shape)}"
+
+
+class Error(RuntimeError):
+    """The network cannot be opened or run."""
+
+
+def _load(path):
+    library = ctypes.CDLL(path)
+    pointer = ctypes.c_void_p
+    for name, result, arguments in [
+            ("open", ctypes.c_int, [ctypes.c_char_p, ctypes.POINTER(pointer)]),
+            ("close", None, [pointer]),
+            ("input_count", ctypes.c_int32, [pointer]),
+            ("output_count", ctypes.c_int32, [pointer]),
+            ("inputs", ctypes.POINTER(_Tensor), [pointer]),
+            ("outputs", ctypes.POINTER(_Tensor), [pointer]),
+            ("step_count", ctypes.c_int32, [pointer]),
+            ("step_name", ctypes.c_char_p, [pointer, ctypes.c_int32]),
+            ("step_kernel", ctypes.c_char_p, [pointer, ctypes.c_int32]),
+            ("new_instance", ctypes.c_int, [pointer, ctypes.POINTER(_Runtime), ctypes.POINTER(pointer)]),
+            ("free_instance", None, [pointer]),
+            ("run", ctypes.c_int, [pointer, pointer, pointer]),
+            ("profile", ctypes.c_int, [pointer, pointer, pointer, pointer]),
+            ("openmp", _Runtime, [ctypes.c_int32]),
+            ("error", ctypes.c_char_p, [])]:
+        function = getattr(library, "hone_network_" + name)
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+class _Weights:
+    """The opened network, which all siblings share."""
+
+    def __init__(self, folder):
+        self.call = _load(os.path.join(folder, "libhone_network.so"))
+        self.address = ctypes.c_void_p()
+        path = os.path.join(folder, "hone_network.weights")
+        if self.function("open")(os.fsencode(path), ctypes.byref(self.address)) != 0:
+            raise Error(self.function("error")().decode())
+
+    def function(self, name):
+        return getattr(self.call, "hone_network_" + name)
+
+    def __del__(self):
+        if getattr(self, "address", None):
+            self.function("close")(self.address)
+
+
+def _address(array):
+    """The address of an object's bytes, and what keeps them in memory."""
+    view = memoryview(array)
+    if not view.c_contiguous:
+        raise Error("an input is not contiguous")
+    if view.readonly:
+        copy = ctypes.create_string_buffer(view.tobytes(), view.nbytes)
+        return ctypes.addressof(copy), copy
+    raw = (ctypes.c_char * view.nbytes).from_buffer(view)
+    return ctypes.addressof(raw), raw
+
+
+class Network:
+    """The network, with memory for one run at a time. `threads` 0: as many as OMP_NUM_THREADS says."""
+
+    def __init__(self, folder=_FOLDER, threads=0, _weights=None):
+        self._weights = _weights or _Weights(folder)
+        self._threads = threads
+        function, address = self._weights.function, self._weights.address
+        self.inputs = [Tensor(function("inputs")(address)[i]) for i in range(function("input_count")(address))]
+        self.outputs = [Tensor(function("outputs")(address)[i]) for i in range(function("output_count")(address))]
+        self.steps = [(function("step_name")(address, s).decode(), function("step_kernel")(address, s).decode())
+                      for s in range(function("step_count")(address))]
+        self._runtime = function("openmp")(threads)
+        self._instance = ctypes.c_void_p()
+        if function("new_instance")(address, ctypes.byref(self._runtime), ctypes.byref(self._instance)) != 0:
+            raise Error(function("error")().decode())
+
+    def __del__(self):
+        if getattr(self, "_instance", None):
+            self._weights.function("free_instance")(self._instance)
+
+    def sibling(self):
+        """Another instance, for another thread."""
+        return Network(threads=self._threads, _weights=self._weights)
+
+    def __call__(self, *arrays):
+        """Returns the list of outputs."""
+        return self._run(arrays, None)
+
+    def profile(self, *arrays):
+        """Runs once and returns the name, kernel and nanoseconds of each step."""
+        times = (ctypes.c_int64 * len(self.steps))()
+        self._run(arrays, times)
+        return [(name, kernel, ns) for (name, kernel), ns in zip(self.steps, times)]
+
+    def _run(self, arrays, times):
+        if len(arrays) != len(self.inputs):
+            raise Error(f"the network has {len(self.inputs)} inputs, not {len(arrays)}")
+        kept = [self._input(tensor, array) for tensor, array in zip(self.inputs, arrays)]
+        made = [self._output(tensor) for tensor in self.outputs]
+        inputs = (ctypes.c_void_p * max(len(kept), 1))(*[address for address, _ in kept])
+        outputs = (ctypes.c_void_p * max(len(made), 1))(*[address for address, _ in made])
+        function = self._weights.function
+        if times is None:
+            status = function("run")(self._instance, inputs, outputs)
+        else:
+            status = function("profile")(self._instance, inputs, outputs, times)
+        if status != 0:
+            raise Error(function("error")().decode())
+        return [array for _, array in made]
+
+    @staticmethod
+    def _input(tensor, array):
+        name = _TYPES[tensor.dtype][0]
+        if numpy is not None:
+            if not isinstance(array, numpy.ndarray):
+                array = numpy.from_dlpack(array) if hasattr(array, "__dlpack__") else numpy.asarray(array)
+            if array.dtype != name or array.shape != tensor.shape:
+                raise Error(f"input {tensor.name} is {name}{list(tensor.shape)}, not {array.dtype}{list(array.shape)}")
+            array = numpy.ascontiguousarray(array)
+            return array.ctypes.data, array
+        if memoryview(array).nbytes != tensor.bytes:
+            raise Error(f"input {tensor.name} has {tensor.bytes} bytes, not {memoryview(array).nbytes}")
+        return _address(array)
+
+    @staticmethod
+    def _output(tensor):
+        name, code, size = _TYPES[tensor.dtype]
+        memory = bytearray(tensor.bytes + _ALIGNMENT)
+        begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        skip = -begin % _ALIGNMENT
+        view = memoryview(memory)[skip:skip + tensor.bytes]
+        address = begin + skip
+        if numpy is not None:
+            return address, numpy.frombuffer(view, dtype=name).reshape(tensor.shape)
+        return address, view.cast(code, tensor.shape) if tensor.shape else view.cast(code)

@@ -1,0 +1,41 @@
+/* What a network is opened from: its plan and its kernels. client/network/program_object.cc writes
+ * it into the shared object of an exported network; client/network/runner.cc makes it for kernels
+ * that it has loaded. */
+#ifndef HONE_CLIENT_NETWORK_RUNTIME_HONE_PROGRAM_H_
+#define HONE_CLIENT_NETWORK_RUNTIME_HONE_PROGRAM_H_
+
+#include <stdint.h>
+
+#include "client/network/runtime/hone_network.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The functions of one kernel, see common/target/kernel_abi.h. */
+typedef struct hone_network_kernel {
+  int32_t (*abi)(void);
+  int64_t (*workspace_bytes)(int32_t threads);
+  int64_t (*packed_bytes)(void);
+  int32_t (*run)(void* const* buffers, const void* packed, void* workspace,
+                 const HoneRuntime* runtime);
+} hone_network_kernel;
+
+typedef struct hone_network_program {
+  const void* plan; /* plan_format.h; aligned to 8 bytes */
+  uint64_t plan_bytes;
+  const hone_network_kernel* kernels;
+  uint64_t kernel_count;
+} hone_network_program;
+
+/* hone_network_open for this program, which must outlive the network. BAD_FILE: the plan is
+ * malformed, too. Not a part of an exported network's interface. */
+__attribute__((visibility("hidden"))) hone_network_status
+hone_network_open_program(const hone_network_program* program, const char* weights_path,
+                          hone_network** network) HONE_NETWORK_NOEXCEPT;
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* HONE_CLIENT_NETWORK_RUNTIME_HONE_PROGRAM_H_ */

@@ -1,0 +1,81 @@
+/* The bytes of a network's plan, which hone_network.c reads and client/network/plan.cc writes. All
+ * numbers are little-endian. The header is followed by the tensors, steps, kernels, buffers,
+ * inputs, outputs and texts, without gaps. Text is given by its offset in the texts, and ends with
+ * a zero. */
+#ifndef HONE_CLIENT_NETWORK_RUNTIME_PLAN_FORMAT_H_
+#define HONE_CLIENT_NETWORK_RUNTIME_PLAN_FORMAT_H_
+
+#include <stdint.h>
+
+#define HONE_PLAN_MAGIC "HONEPLAN"
+#define HONE_PLAN_VERSION 1
+#define HONE_WEIGHTS_MAGIC "HONEWGTS"
+#define HONE_WEIGHTS_VERSION 1
+#define HONE_PLAN_ALIGNMENT 64 /* of weights, tensors in the arena and packed constants */
+#define HONE_PLAN_MAX_RANK 8
+#define HONE_PLAN_COPY \
+  UINT32_MAX /* the kernel of a step that copies its first tensor to its second */
+#define HONE_PLAN_MAX_BYTES (UINT64_C(1) << 46) /* of the arena, the weights and each tensor */
+
+typedef struct HonePlanHeader {
+  char magic[8];
+  uint32_t version;
+  uint32_t tensors; /* counts */
+  uint32_t steps;
+  uint32_t kernels;
+  uint32_t buffers; /* of all steps */
+  uint32_t inputs;
+  uint32_t outputs;
+  uint32_t text_bytes;
+  uint64_t arena_bytes;
+  uint64_t weights_bytes; /* of the weights file, with its header */
+  uint64_t absent_bytes;  /* of the largest tensor in HONE_PLACE_ABSENT */
+  uint8_t id[16];         /* equals that of the weights file */
+} HonePlanHeader;
+
+enum {
+  HONE_PLACE_INPUT = 0,   /* in the caller's buffer of input `number` */
+  HONE_PLACE_OUTPUT = 1,  /* in the caller's buffer of output `number` */
+  HONE_PLACE_WEIGHTS = 2, /* in the weights file */
+  HONE_PLACE_ARENA = 3,   /* in the instance's arena */
+  HONE_PLACE_ABSENT = 4,  /* a constant that kernels read in its packed form only */
+  HONE_PLACES = 5
+};
+
+typedef struct HonePlanTensor {
+  int64_t shape[HONE_PLAN_MAX_RANK];
+  uint64_t bytes;
+  uint64_t offset; /* from the begin of its place, in bytes */
+  uint32_t name;
+  uint32_t dtype;
+  uint32_t rank;
+  uint32_t place;
+  uint32_t number; /* of the input or output */
+  uint32_t reserved;
+} HonePlanTensor;
+
+typedef struct HonePlanStep {
+  uint64_t packed_offset; /* of the packed constants in the weights file */
+  uint32_t name;
+  uint32_t kernel; /* or HONE_PLAN_COPY */
+  uint32_t first_buffer;
+  uint32_t buffers;
+} HonePlanStep;
+
+typedef struct HonePlanKernel {
+  uint64_t packed_bytes;
+  uint32_t name;
+  uint32_t buffers;
+} HonePlanKernel;
+
+/* The first bytes of the weights file. */
+typedef struct HoneWeightsHeader {
+  char magic[8];
+  uint32_t version;
+  uint32_t reserved;
+  uint64_t bytes; /* of the file */
+  uint8_t id[16];
+  uint8_t padding[24];
+} HoneWeightsHeader;
+
+#endif /* HONE_CLIENT_NETWORK_RUNTIME_PLAN_FORMAT_H_ */

@@ -1,0 +1,147 @@
+#include "client/network/runtime/plan_reader.h"
+
+#include <string.h>
+
+/* Takes `count` elements off the rest of the bytes; null if it has fewer. */
+static const void* Take(const char** at, const char* end, uint64_t count, uint64_t element_bytes) {
+  const char* const begin = *at;
+  if ((uint64_t)(end - begin) / element_bytes < count) return NULL;
+  *at = begin + count * element_bytes;
+  return begin;
+}
+
+static int InFile(const HonePlan* plan, uint64_t offset, uint64_t bytes) {
+  const uint64_t total = plan->header->weights_bytes;
+  return offset % HONE_PLAN_ALIGNMENT == 0 && offset >= sizeof(HoneWeightsHeader) &&
+         offset <= total && bytes <= total - offset;
+}
+
+static int IsInside(const HonePlanTensor* tensor, uint64_t bytes) {
+  return tensor->offset % HONE_PLAN_ALIGNMENT == 0 && tensor->offset <= bytes &&
+         tensor->bytes <= bytes - tensor->offset;
+}
+
+static const char* CheckTensor(const HonePlan* plan, const HonePlanTensor* tensor) {
+  const HonePlanHeader* const header = plan->header;
+  if (tensor->name >= header->text_bytes || tensor->dtype >= header->text_bytes)
+    return "names no text";
+  if (tensor->rank > HONE_PLAN_MAX_RANK) return "has a tensor of too many dimensions";
+  if (tensor->bytes > HONE_PLAN_MAX_BYTES) return "has a tensor that is too large";
+  switch (tensor->place) {
+    case HONE_PLACE_INPUT:
+      return tensor->number < header->inputs ? NULL
+                                             : "has a tensor in an input that does not exist";
+    case HONE_PLACE_OUTPUT:
+      return tensor->number < header->outputs ? NULL
+                                              : "has a tensor in an output that does not exist";
+    case HONE_PLACE_WEIGHTS:
+      return InFile(plan, tensor->offset, tensor->bytes) ? NULL
+                                                         : "has a tensor outside the weights";
+    case HONE_PLACE_ARENA:
+      return IsInside(tensor, header->arena_bytes) ? NULL : "has a tensor outside the arena";
+    case HONE_PLACE_ABSENT:
+      return tensor->bytes <= header->absent_bytes ? NULL
+                                                   : "has an absent tensor that is too large";
+    default:
+      return "has a tensor in an unknown place";
+  }
+}
+
+static const char* CheckStep(const HonePlan* plan, const HonePlanStep* step) {
+  const HonePlanHeader* const header = plan->header;
+  if (step->name >= header->text_bytes) return "names no text";
+  if (step->first_buffer > header->buffers ||
+      step->buffers > header->buffers - step->first_buffer) {
+    return "has a step without its buffers";
+  }
+  const uint32_t* const buffers = plan->buffers + step->first_buffer;
+  for (uint32_t b = 0; b < step->buffers; ++b) {
+    if (buffers[b] >= header->tensors) return "has a step with an unknown tensor";
+  }
+  if (step->kernel == HONE_PLAN_COPY) {
+    if (step->buffers != 2) return "has a copy that is not of one tensor to another";
+    const HonePlanTensor* const from = &plan->tensors[buffers[0]];
+    const HonePlanTensor* const to = &plan->tensors[buffers[1]];
+    if (from->bytes != to->bytes || from->place == HONE_PLACE_ABSENT)
+      return "has a copy that is not possible";
+    return to->place == HONE_PLACE_OUTPUT || to->place == HONE_PLACE_ARENA
+               ? NULL
+               : "copies to a tensor that is constant";
+  }
+  if (step->kernel >= header->kernels) return "has a step with an unknown kernel";
+  const HonePlanKernel* const kernel = &plan->kernels[step->kernel];
+  if (step->buffers != kernel->buffers)
+    return "has a step with another number of buffers than its kernel";
+  if (kernel->packed_bytes > 0 && !InFile(plan, step->packed_offset, kernel->packed_bytes)) {
+    return "has packed constants outside the weights";
+  }
+  return NULL;
+}
+
+/* Inputs and outputs are tensors that begin the buffers of their numbers. */
+static const char* CheckEnds(const HonePlan* plan, const uint32_t* tensors, uint32_t count,
+                             uint32_t place) {
+  for (uint32_t i = 0; i < count; ++i) {
+    if (tensors[i] >= plan->header->tensors) return "has an unknown input or output";
+    const HonePlanTensor* const tensor = &plan->tensors[tensors[i]];
+    if (tensor->place != place || tensor->number != i || tensor->offset != 0)
+      return "has an input or output in another place";
+  }
+  return NULL;
+}
+
+/* A tensor in a caller's buffer lies inside it. */
+static const char* CheckShared(const HonePlan* plan) {
+  for (uint32_t t = 0; t < plan->header->tensors; ++t) {
+    const HonePlanTensor* const tensor = &plan->tensors[t];
+    const uint32_t* const ends = tensor->place == HONE_PLACE_INPUT    ? plan->inputs
+                                 : tensor->place == HONE_PLACE_OUTPUT ? plan->outputs
+                                                                      : NULL;
+    if (ends != NULL && !IsInside(tensor, plan->tensors[ends[tensor->number]].bytes)) {
+      return "has a tensor outside its input or output";
+    }
+  }
+  return NULL;
+}
+
+const char* hone_plan_read(const void* bytes, uint64_t size, HonePlan* plan) {
+  const char* at = bytes;
+  const char* const end = at + size;
+  const HonePlanHeader* const header = Take(&at, end, 1, sizeof(HonePlanHeader));
+  if (header == NULL || memcmp(header->magic, HONE_PLAN_MAGIC, sizeof header->magic) != 0)
+    return "is not a plan";
+  if (header->version != HONE_PLAN_VERSION) return "has another version";
+  if (header->arena_bytes > HONE_PLAN_MAX_BYTES || header->weights_bytes > HONE_PLAN_MAX_BYTES ||
+      header->absent_bytes > HONE_PLAN_MAX_BYTES) {
+    return "is too large";
+  }
+  plan->header = header;
+  plan->tensors = Take(&at, end, header->tensors, sizeof(HonePlanTensor));
+  plan->steps = Take(&at, end, header->steps, sizeof(HonePlanStep));
+  plan->kernels = Take(&at, end, header->kernels, sizeof(HonePlanKernel));
+  plan->buffers = Take(&at, end, header->buffers, sizeof(uint32_t));
+  plan->inputs = Take(&at, end, header->inputs, sizeof(uint32_t));
+  plan->outputs = Take(&at, end, header->outputs, sizeof(uint32_t));
+  plan->texts = Take(&at, end, header->text_bytes, 1);
+  if (plan->tensors == NULL || plan->steps == NULL || plan->kernels == NULL ||
+      plan->buffers == NULL || plan->inputs == NULL || plan->outputs == NULL ||
+      plan->texts == NULL || at != end) {
+    return "is truncated";
+  }
+  if (header->text_bytes == 0 || plan->texts[header->text_bytes - 1] != '\0')
+    return "has texts without an end";
+  const char* wrong = NULL;
+  for (uint32_t t = 0; t < header->tensors && wrong == NULL; ++t)
+    wrong = CheckTensor(plan, &plan->tensors[t]);
+  for (uint32_t k = 0; k < header->kernels && wrong == NULL; ++k) {
+    if (plan->kernels[k].name >= header->text_bytes) wrong = "names no text";
+    if (plan->kernels[k].packed_bytes > HONE_PLAN_MAX_BYTES)
+      wrong = "has packed constants that are too large";
+  }
+  for (uint32_t s = 0; s < header->steps && wrong == NULL; ++s)
+    wrong = CheckStep(plan, &plan->steps[s]);
+  if (wrong == NULL) wrong = CheckEnds(plan, plan->inputs, header->inputs, HONE_PLACE_INPUT);
+  if (wrong == NULL) wrong = CheckEnds(plan, plan->outputs, header->outputs, HONE_PLACE_OUTPUT);
+  if (wrong == NULL) wrong = CheckShared(plan);
+  return wrong;
+}

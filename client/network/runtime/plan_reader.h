@@ -1,0 +1,33 @@
+#ifndef HONE_CLIENT_NETWORK_RUNTIME_PLAN_READER_H_
+#define HONE_CLIENT_NETWORK_RUNTIME_PLAN_READER_H_
+
+#include <stdint.h>
+
+#include "client/network/runtime/plan_format.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The parts of a plan: views of its bytes. */
+typedef struct HonePlan {
+  const HonePlanHeader* header;
+  const HonePlanTensor* tensors;
+  const HonePlanStep* steps;
+  const HonePlanKernel* kernels;
+  const uint32_t* buffers; /* tensors of all steps */
+  const uint32_t* inputs;  /* tensors */
+  const uint32_t* outputs; /* tensors */
+  const char* texts;
+} HonePlan;
+
+/* Reads any bytes that are aligned to 8. Returns null if they are a plan: every number is in range,
+ * every tensor lies inside its place, and every step has as many buffers as its kernel. Otherwise
+ * returns what is wrong. */
+const char* hone_plan_read(const void* bytes, uint64_t size, HonePlan* plan);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* HONE_CLIENT_NETWORK_RUNTIME_PLAN_READER_H_ */

@@ -1,0 +1,23 @@
+#ifndef HONE_CLIENT_NETWORK_WEIGHTS_FILE_H_
+#define HONE_CLIENT_NETWORK_WEIGHTS_FILE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "client/network/make_plan.h"
+#include "client/network/network_kernel.h"
+#include "common/graph/graph.h"
+
+namespace hone::network {
+
+// Writes the weights of a network to a file, which the plan then names by its digest. Constants are
+// packed here, by the kernels. The file is on the disk when this returns. ResourceExhausted: the
+// disk is full, or there is not enough memory to pack. Internal: a kernel fails. Other errors as
+// for ErrnoStatus.
+absl::Status WriteWeights(const graph::Graph& graph, absl::Span<const NetworkKernel> kernels,
+                          const std::string& path, PlannedNetwork& planned);
+
+}  // namespace hone::network
+
+#endif  // HONE_CLIENT_NETWORK_WEIGHTS_FILE_H_

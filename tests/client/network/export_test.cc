@@ -1,0 +1,218 @@
+// Exported networks, used by programs that know their files alone.
+
+#include "client/network/export.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/network/runtime/hone_network.h"
+#include "common/base/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/network/test_network.h"
+#include "tests/integration/process.h"
+
+namespace hone::network {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+class ExportTest : public ::testing::Test {
+ protected:
+  // Exports the network as "residual".
+  absl::StatusOr<std::vector<ExportedFile>> Export(const TestNetwork& network,
+                                                   const std::string& name = "residual") {
+    return ExportNetwork(
+        network.graph, network.partition, network.kernels,
+        {.folder = folder_ / "out", .name = name, .program_dir = integration::BinDir()});
+  }
+
+  std::string File(const std::string& name) const { return folder_ / ("out/" + name); }
+
+  std::vector<std::string> Files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "out")) {
+      names.push_back(entry.path().filename());
+    }
+    return names;
+  }
+
+  // Writes an input and the outputs that the interpreter computes from it.
+  std::vector<std::string> WriteTensors(const graph::Graph& graph) {
+    std::vector<std::string> tensors = MakeInputs(graph), paths;
+    for (const std::string& output : Expected(graph, tensors)) tensors.push_back(output);
+    for (const std::string& tensor : tensors) {
+      paths.push_back(folder_ / absl::StrCat("tensor", paths.size()));
+      EXPECT_TRUE(WriteFileAtomically(paths.back(), tensor).ok());
+    }
+    return paths;
+  }
+
+  integration::TemporaryFolder folder_;
+};
+
+TEST_F(ExportTest, ACProgramRunsIt) {
+  for (const bool pack : {false, true}) {
+    const TestNetwork network = Compile(Residual(), {.pack = pack});
+    const auto files = Export(network);
+    ASSERT_TRUE(files.ok()) << files.status();
+    EXPECT_THAT(Files(), UnorderedElementsAre("libresidual.so", "residual.weights", "residual.h",
+                                              "residual.py"));
+    const std::string program = folder_ / "program";
+    const integration::Result compiled = integration::RunProgram(
+        {"/usr/bin/cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", folder_ / "out", "-o",
+         program, "tests/client/network/use_network.c", "-L", folder_ / "out", "-lresidual",
+         "-pthread", absl::StrCat("-Wl,-rpath,", folder_ / "out")});
+    ASSERT_EQ(compiled.code, 0) << compiled.errors;
+    const integration::Result ran = integration::RunProgram(
+        integration::With({program, File("residual.weights")}, WriteTensors(network.graph)));
+    EXPECT_EQ(ran.code, 0) << ran.errors;
+    EXPECT_EQ(ran.output, "right\n");
+  }
+}
+
+TEST_F(ExportTest, TheHeaderIsCxx) {
+  ASSERT_TRUE(Export(Compile(Residual())).ok());
+  std::ofstream(folder_ / "main.cc")
+      << "#include \"residual.h\"\nint main() { return residual_step_count(nullptr) + "
+         "RESIDUAL_OUTPUT_1_ELEMENTS; }\n";
+  const integration::Result compiled =
+      integration::RunProgram({"/usr/bin/c++", "-std=c++11", "-pedantic", "-Wall", "-Werror",
+                               "-fsyntax-only", "-I", folder_ / "out", folder_ / "main.cc"});
+  EXPECT_EQ(compiled.code, 0) << compiled.errors;
+}
+
+TEST_F(ExportTest, PythonRunsIt) {
+  const TestNetwork network = Compile(Residual(), {.pack = true});
+  ASSERT_TRUE(Export(network).ok());
+  const integration::Result ran = integration::RunProgram(integration::With(
+      {"/usr/bin/python3", "tests/client/network/use_network.py", folder_ / "out"},
+      WriteTensors(network.graph)));
+  EXPECT_EQ(ran.code, 0) << ran.errors;
+  EXPECT_EQ(ran.output, "right\n");
+}
+
+TEST_F(ExportTest, ExportsTheFunctionsOfTheHeaderAlone) {
+  ASSERT_TRUE(Export(Compile(Residual())).ok());
+  const integration::Result symbols =
+      integration::RunProgram({"/usr/bin/nm", "-D", "--defined-only", File("libresidual.so")});
+  ASSERT_EQ(symbols.code, 0) << symbols.errors;
+  const std::string header = ReadFile(File("residual.h")).value();
+  int count = 0;
+  for (const absl::string_view line :
+       absl::StrSplit(symbols.output, '\n', absl::SkipWhitespace())) {
+    const std::string name(line.substr(line.rfind(' ') + 1));
+    EXPECT_THAT(header, HasSubstr(name + "("));
+    ++count;
+  }
+  EXPECT_EQ(count, 16);
+}
+
+TEST_F(ExportTest, NeedsTheCLibraryAlone) {
+  ASSERT_TRUE(Export(Compile(Residual())).ok());
+  const integration::Result needed =
+      integration::RunProgram({"/usr/bin/readelf", "-d", File("libresidual.so")});
+  ASSERT_EQ(needed.code, 0) << needed.errors;
+  for (const absl::string_view line : absl::StrSplit(needed.output, '\n')) {
+    if (line.find("(NEEDED)") == absl::string_view::npos) continue;
+    EXPECT_THAT(std::string(line),
+                ::testing::AnyOf(HasSubstr("[libc.so.6]"), HasSubstr("[ld-linux")));
+  }
+}
+
+TEST_F(ExportTest, EqualNetworksGiveEqualFiles) {
+  std::vector<std::string> first;
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(Export(Compile(Residual(), {.pack = true})).ok());
+    std::vector<std::string> contents;
+    for (const char* file : {"libresidual.so", "residual.weights", "residual.h", "residual.py"}) {
+      contents.push_back(ReadFile(File(file)).value());
+    }
+    if (round == 0) first = contents;
+    EXPECT_EQ(contents, first);
+  }
+}
+
+// The functions of an exported network.
+struct Library {
+  explicit Library(const std::string& path) : handle(dlopen(path.c_str(), RTLD_NOW)) {
+    EXPECT_NE(handle, nullptr) << dlerror();
+  }
+  ~Library() { dlclose(handle); }
+  // Opens the network and closes it again.
+  std::pair<hone_network_status, std::string> Open(const std::string& weights) const {
+    const auto open =
+        reinterpret_cast<decltype(&hone_network_open)>(dlsym(handle, "residual_open"));
+    const auto close =
+        reinterpret_cast<decltype(&hone_network_close)>(dlsym(handle, "residual_close"));
+    const auto error =
+        reinterpret_cast<decltype(&hone_network_error)>(dlsym(handle, "residual_error"));
+    hone_network* network = nullptr;
+    const hone_network_status status = open(weights.c_str(), &network);
+    EXPECT_EQ(network != nullptr, status == HONE_NETWORK_OK);
+    close(network);
+    return {status, error()};
+  }
+  void* const handle;
+};
+
+TEST_F(ExportTest, RefusesWeightsOfAnotherNetworkAndDamagedOnes) {
+  graph::Graph other = Residual();
+  other.values[1].constant = graph::ConstantData(std::string(other.values[1].type.bytes(), 'x'));
+  ASSERT_TRUE(Export(Compile(other)).ok());
+  std::filesystem::rename(File("residual.weights"), File("other.weights"));
+  ASSERT_TRUE(Export(Compile(Residual())).ok());
+  const Library library(File("libresidual.so"));
+  const std::string good = ReadFile(File("residual.weights")).value();
+  const auto open_bytes = [&](const std::string& bytes) {
+    EXPECT_TRUE(WriteFileAtomically(File("damaged.weights"), bytes).ok());
+    return library.Open(File("damaged.weights"));
+  };
+  EXPECT_EQ(library.Open(File("residual.weights")).first, HONE_NETWORK_OK);
+  const auto belongs = library.Open(File("other.weights"));
+  EXPECT_EQ(belongs.first, HONE_NETWORK_BAD_FILE);
+  EXPECT_THAT(belongs.second, HasSubstr("belongs to another export"));
+  for (const size_t size : {size_t{0}, size_t{8}, size_t{63}, size_t{64}, good.size() - 1}) {
+    EXPECT_EQ(open_bytes(good.substr(0, size)).first, HONE_NETWORK_BAD_FILE) << size;
+  }
+  EXPECT_THAT(open_bytes(good.substr(0, 64)).second,
+              HasSubstr(absl::StrCat("has 64 bytes instead of ", good.size())));
+  EXPECT_EQ(open_bytes(good + "x").first, HONE_NETWORK_BAD_FILE);
+  EXPECT_THAT(open_bytes(std::string(good.size(), '\0')).second,
+              HasSubstr("is not a weights file of Hone"));
+  EXPECT_EQ(library.Open("/").first, HONE_NETWORK_NOT_FOUND);
+}
+
+TEST_F(ExportTest, RefusesNamesThatCannotBeFunctions) {
+  const TestNetwork network = Compile(Residual());
+  for (const char* name : {"", "my-net", "1st", "hone_task0"}) {
+    const absl::Status status = Export(network, name).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << name << ": " << status;
+  }
+}
+
+TEST_F(ExportTest, AFailureLeavesNothing) {
+  TestNetwork network = Compile(Residual());
+  network.kernels[0].object.clear();
+  const absl::Status missing = Export(network).status();
+  EXPECT_THAT(std::string(missing.message()), HasSubstr("object file of the kernel of"));
+  EXPECT_THAT(Files(), IsEmpty());
+
+  const absl::Status thin =
+      ExportNetwork(Residual(), network.partition, Compile(Residual()).kernels,
+                    {.folder = folder_ / "out", .name = "residual", .program_dir = folder_.path()})
+          .status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(thin)) << thin;
+  EXPECT_THAT(Files(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace hone::network

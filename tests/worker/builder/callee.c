@@ -1,0 +1,1 @@
+int callee_value(void) { return 41; }
