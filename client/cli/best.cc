@@ -12,6 +12,7 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
+#include "client/cli/network_best.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "client/cli/workload_list.h"
@@ -25,6 +26,7 @@ struct BestOptions {
   bool nearest = false;
   bool trace = false;
   std::string file;  // of workloads
+  std::vector<std::string> shapes;
 };
 
 void PrintMeasured(const client::Best& best) {
@@ -47,6 +49,10 @@ void PrintNearest(const client::Nearest& nearest) {
 }
 
 absl::Status ShowBest(const Globals& globals, const BestOptions& options) {
+  if (NamesNetwork(options.words.words)) {
+    return ShowNetworkBest(globals, {options.words.words[0], options.shapes},
+                           options.words.tolerance);
+  }
   HONE_ASSIGN_OR_RETURN(const KnownBest known,
                         LookUpBest(globals, options.words, {.nearest = options.nearest}));
   const client::Best& best = known.best;
@@ -115,15 +121,18 @@ void AddBest(Command& app, Globals& globals) {
               "LIST of workloads, one on each line, to look up on one connection; - reads standard "
               "input",
               {NotEmpty(), Excludes("workload")});
+  AddShapes(command, options->shapes);
   command.AddFlag("--trace", options->trace, "Also print the trace of the schedule");
   Complete(command, globals,
            "The exit code is 3 if no schedule is known for a workload. An adapted schedule was "
            "replayed, but "
-           "neither built nor checked; hone schedule --check does both.\n\n"
+           "neither built nor checked; hone schedule --check does both. For a network, "
+           "FILE.onnx, its tasks are listed with the latency that they add up to.\n\n"
            "Examples:\n"
            "  hone best matmul m=1024 n=1024 k=1024\n"
            "  hone best matmul m=1000 n=1000 k=1000 --nearest --trace\n"
            "  hone best --file network.txt --json\n"
+           "  hone best resnet50.onnx\n"
            "  hone --server hone.internal:7070 best mine.hone --json",
            [&globals, options] {
              return options->file.empty() ? ShowBest(globals, *options)

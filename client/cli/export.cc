@@ -17,6 +17,7 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
+#include "client/cli/network_export.h"
 #include "client/cli/table.h"
 #include "client/cli/workload_list.h"
 #include "client/lib/kernel_folder.h"
@@ -36,6 +37,7 @@ struct ExportOptions {
   std::string file;  // of workloads
   std::string folder;
   std::string name;
+  std::vector<std::string> shapes;
 };
 
 // What a kernel is called in the folder.
@@ -175,6 +177,10 @@ Json ToJson(const client::Best& best, const std::vector<WrittenFile>& files) {
 }
 
 absl::Status ExportOne(const Globals& globals, const ExportOptions& options) {
+  if (NamesNetwork(options.words.words)) {
+    return ExportNetworkFiles(globals, {options.words.words[0], options.shapes},
+                              options.words.tolerance, options.folder, options.name);
+  }
   HONE_ASSIGN_OR_RETURN(const KnownBest known, LookUpBest(globals, options.words));
   client::KernelFolder folder(options.folder);
   HONE_ASSIGN_OR_RETURN(
@@ -247,6 +253,7 @@ void AddExport(Command& app, Globals& globals) {
       "hone_kernel_run), so that one program can link several kernels (default: the workload's "
       "name for files, hone_kernel for functions)",
       {PlainName(), Excludes("--file")});
+  AddShapes(command, options->shapes);
   Complete(
       command, globals,
       "Writes NAME.so and NAME.o (the kernel), NAME.h (how to call it), NAME.hone, NAME.trace and "
@@ -254,11 +261,14 @@ void AddExport(Command& app, Globals& globals) {
       "programs find the kernel of a workload at run time with libhone_lookup (hone_lookup.h). "
       "Several exports may share a folder. An adapted schedule (hone best "
       "--nearest) has no kernel to export: tune the operator or check the schedule first.\n\n"
+      "A network, FILE.onnx, becomes libNAME.so (all kernels and what runs them), NAME.weights, "
+      "NAME.h for C and C++, and NAME.py for Python.\n\n"
       "Examples:\n"
       "  hone export matmul m=1024 n=1024 k=1024 -o kernel/\n"
       "  gcc -fopenmp main.c kernel/matmul.o -Ikernel\n"
       "  hone export softmax m=1024 n=1024 -o kernel/ --name probabilities\n"
-      "  hone export --file network.txt -o kernels/",
+      "  hone export --file network.txt -o kernels/\n"
+      "  hone export resnet50.onnx -o resnet50/",
       [&globals, options] {
         return options->file.empty() ? ExportOne(globals, *options) : ExportList(globals, *options);
       });

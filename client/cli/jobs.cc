@@ -8,10 +8,10 @@
 #include "client/cli/command.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
+#include "client/cli/network_output.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
 #include "client/cli/table.h"
-#include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -25,11 +25,14 @@ absl::Status ListJobs(const Globals& globals, int limit) {
                Right("best latency"), Right("took"), Left("workload"), Left("target"),
                Left("created"), Left("")});
   for (const client::Job& job : jobs) {
+    const double latency = job.network.has_value() ? job.network->latency_ns
+                           : job.best.has_value()  ? client::LatencyNs(*job.best)
+                                                   : 0;
     table.AddRow({job.id, std::string(client::JobStateName(job.state)), absl::StrCat(job.trials),
                   job.best.has_value() ? FormatGflops(job.best->gflops) : "-",
-                  job.best.has_value() ? FormatLatency(client::LatencyNs(*job.best)) : "-",
-                  FormatClock(absl::Milliseconds(job.wall_ms)), DescribeWorkloadText(job.workload),
-                  job.target, FormatTime(job.created_unix_ms),
+                  latency > 0 ? FormatLatency(latency) : "-",
+                  FormatClock(absl::Milliseconds(job.wall_ms)), DescribeJob(job), job.target,
+                  FormatTime(job.created_unix_ms),
                   !job.error.empty()  ? job.error
                   : job.phase.empty() ? job.note
                                       : job.phase});
@@ -44,7 +47,17 @@ struct ResumeOptions {
   std::string time;
 };
 
-// Prints the state and the best of a job.
+void PrintNetwork(const client::NetworkProgress& network) {
+  if (network.latency_ns > 0) {
+    const double gain = network.default_latency_ns / network.latency_ns;
+    absl::PrintF(
+        "sum of the tasks: %s%s\n", FormatLatency(network.latency_ns),
+        gain > 0 ? absl::StrFormat(", %.2fx faster than the default schedules", gain) : "");
+  }
+  TaskTable(network).Print();
+}
+
+// Prints the state and the best of a job, or the tasks of its networks.
 absl::Status PrintJob(const Globals& globals, const client::Job& job) {
   if (globals.json) return PrintJson(ToJson(job));
   const std::string& why = !job.error.empty() ? job.error : job.note;
@@ -54,7 +67,14 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job) {
     absl::PrintF("best: %s, %s GFLOP/s\n", FormatLatency(client::LatencyNs(*job.best)),
                  FormatGflops(job.best->gflops));
   }
+  if (job.network.has_value()) PrintNetwork(*job.network);
   return absl::OkStatus();
+}
+
+absl::Status ShowJob(const Globals& globals, const std::string& id) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().GetJob(id));
+  return PrintJob(globals, job);
 }
 
 // Reports the end of a followed job.
@@ -103,7 +123,7 @@ absl::Status ResumeJob(const Globals& globals, const ResumeOptions& options) {
 }  // namespace
 
 void AddJobs(Command& app, Globals& globals) {
-  Command& jobs = app.AddCommand("jobs", "List, watch, cancel and resume tuning jobs");
+  Command& jobs = app.AddCommand("jobs", "List, show, watch, cancel and resume tuning jobs");
   jobs.RequireCommand(1, 1);
   jobs.Footer(
       "Examples:\n"
@@ -125,6 +145,16 @@ void AddJobs(Command& app, Globals& globals) {
     command.Add("JOB", id, "The job's number, as hone jobs list prints it", {Required()});
   };
   auto id = std::make_shared<std::string>();
+  Command& show =
+      jobs.AddCommand("show", "Print the state of a job, and of each task of a network");
+  add_id(show, *id);
+  Complete(show, globals,
+           "The tasks of a network have jobs of their own: 4711.3 tunes task 3 of job 4711.\n\n"
+           "Examples:\n"
+           "  hone jobs show 4711 --server hone.internal:7070\n"
+           "  hone jobs show 4711.3 --json",
+           [&globals, id] { return ShowJob(globals, *id); });
+
   Command& watch =
       jobs.AddCommand("watch", "Follow a job to its end; Ctrl-C does not stop the job");
   add_id(watch, *id);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/network_output.h"
 
 namespace hone::cli {
 namespace {
@@ -107,7 +108,7 @@ Json LatencyJson(const std::optional<client::Best>& best) {
 }
 
 Json ToJson(const client::Job& job) {
-  return {
+  Json json = {
       {"job", job.id},
       {"state", std::string(client::JobStateName(job.state))},
       {"owner", job.owner},
@@ -129,6 +130,8 @@ Json ToJson(const client::Job& job) {
       {"best", LatencyJson(job.best)},
       {"default", LatencyJson(job.default_schedule)},
   };
+  if (job.network.has_value()) json["network"] = ToJson(*job.network);
+  return json;
 }
 
 Json TuneJson(const client::Job& job, double peak_gflops) {

@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/command.h"
@@ -14,6 +16,7 @@
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "client/cli/workload_argument.h"
+#include "client/onnx/supported_operators.h"
 #include "common/base/status_macros.h"
 #include "common/ir/flop_count.h"
 #include "common/ir/vocabulary.h"
@@ -22,7 +25,8 @@
 namespace hone::cli {
 namespace {
 
-constexpr int kNoteColumns = 98;  // of a note, without its indent
+constexpr int kNoteColumns = 98;      // of a note, without its indent
+constexpr int kOnnxNameColumns = 24;  // of an operator of ONNX
 
 // An operator, and the workload that it gives with the keys on the command line, if there are any.
 struct Shown {
@@ -252,24 +256,56 @@ absl::Status ListOperators(const Globals& globals, const std::vector<std::string
   return absl::OkStatus();
 }
 
+// The operators of networks in ONNX files.
+absl::Status ListOnnxOperators(const Globals& globals) {
+  const std::vector<onnx::SupportedOperator> operators = onnx::SupportedOperators();
+  if (globals.json) {
+    Json list = Json::array();
+    for (const auto& [name, limits] : operators)
+      list.push_back({{"name", name}, {"limits", limits}});
+    return PrintJson({{"operators", std::move(list)}});
+  }
+  const std::string indent(kOnnxNameColumns, ' ');
+  for (const auto& [name, limits] : operators) {
+    absl::PrintF("%s\n", absl::StripTrailingAsciiWhitespace(absl::StrFormat(
+                             "%-*s%s", kOnnxNameColumns, name,
+                             Wrapped(limits, kNoteColumns - kOnnxNameColumns, indent))));
+  }
+  return absl::OkStatus();
+}
+
+struct OperatorsOptions {
+  std::vector<std::string> words;
+  bool onnx = false;
+};
+
+absl::Status List(const Globals& globals, const OperatorsOptions& options) {
+  if (!options.onnx) return ListOperators(globals, options.words);
+  if (options.words.empty()) return ListOnnxOperators(globals);
+  return absl::InvalidArgumentError("--onnx lists all operators of networks; omit the operator");
+}
+
 }  // namespace
 
 void AddOperators(Command& app, Globals& globals) {
   Command& command = app.AddCommand(
       "operators", "List the operators, and the functions and reducers of workloads");
-  auto words = std::make_shared<std::vector<std::string>>();
-  command.Add("operator", *words,
+  auto options = std::make_shared<OperatorsOptions>();
+  command.Add("operator", options->words,
               "OP shows what its keys mean; OP key=value... also shows shapes, work and stages; a "
               "function or reducer of workloads shows its operands");
+  command.AddFlag("--onnx", options->onnx,
+                  "List the operators of networks in ONNX files, with their limits");
   Complete(command, globals,
            "Examples:\n"
            "  hone operators\n"
+           "  hone operators --onnx\n"
            "  hone operators conv2d\n"
            "  hone operators reduce_max    (what it does with NaN)\n"
            "  hone operators argmax        (the operator and the reducer)\n"
            "  hone operators conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1\n"
            "  hone operators --json | jq -r '.operators[].name'",
-           [&globals, words] { return ListOperators(globals, *words); });
+           [&globals, options] { return List(globals, *options); });
 }
 
 }  // namespace hone::cli

@@ -63,6 +63,13 @@ std::string ProgressText(const client::Job& job, int columns) {
       add(1, " (", FormatShare(job.best->gflops, job.best->peak_gflops), " of peak)");
     }
   }
+  if (job.network.has_value() && job.network->latency_ns > 0) {
+    add(8, "  sum ", FormatLatency(job.network->latency_ns));
+    if (job.network->default_latency_ns > 0) {
+      add(1,
+          absl::StrFormat(" (%.2fx)", job.network->default_latency_ns / job.network->latency_ns));
+    }
+  }
   int64_t outcomes = 0;
   int64_t ok = 0;
   for (const auto& [name, count] : job.outcomes) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -7,16 +8,15 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/command.h"
-#include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
+#include "client/cli/network_run.h"
+#include "client/cli/npy_argument.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
 #include "client/cli/workload_argument.h"
 #include "client/lib/kernel_call.h"
-#include "client/lib/npy.h"
-#include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/record/artifact.h"
 
@@ -28,6 +28,11 @@ struct RunOptions {
   std::vector<std::string> in;
   std::vector<std::string> out;
   double tolerance = 0;
+  // Of networks only.
+  std::vector<std::string> shapes;
+  std::vector<std::string> expect;
+  int repeat = 0;  // 0: not given
+  bool profile = false;
 };
 
 // "A: f32[4, 8], B: f32[8] (constant)".
@@ -52,24 +57,6 @@ absl::Status CheckCounts(const WorkloadArgument& argument, const RunOptions& opt
                      Describe(workload, outputs), "; ", options.out.size(), " are given"));
   }
   return absl::OkStatus();
-}
-
-// Reads the elements of an input from its file.
-absl::StatusOr<std::string> ReadInput(const std::string& path, const ir::Tensor& tensor) {
-  absl::StatusOr<std::string> bytes = ReadFile(path);
-  if (!bytes.ok()) return absl::InvalidArgumentError(bytes.status().message());
-  const absl::StatusOr<client::NpyArray> array = client::ParseNpy(*bytes);
-  if (!array.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", array.status().message()));
-  }
-  absl::Status fits = client::CheckNpy(*array, tensor.dtype, tensor.shape);
-  if (fits.ok() && tensor.bound > 0) fits = client::CheckBelow(*array, tensor.dtype, tensor.bound);
-  if (!fits.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ", the input ", tensor.name, ": ", fits.message()));
-  }
-  bytes->erase(0, bytes->size() - array->data.size());
-  return bytes;
 }
 
 struct Found {
@@ -116,13 +103,29 @@ absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argum
 }
 
 absl::Status Run(const Globals& globals, const RunOptions& options) {
+  if (NamesNetwork(options.words)) {
+    return RunNetwork(globals, {.words = {options.words[0], options.shapes},
+                                .in = options.in,
+                                .out = options.out,
+                                .expect = options.expect,
+                                .tolerance = options.tolerance,
+                                .repeat = std::max(options.repeat, 1),
+                                .profile = options.profile});
+  }
+  if (!options.shapes.empty() || !options.expect.empty() || options.repeat > 0 || options.profile) {
+    return absl::InvalidArgumentError(
+        "--shape, --expect, --repeat and --profile are for networks (FILE.onnx)");
+  }
   HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(options.words));
   const ir::Workload& workload = argument.workload;
   HONE_RETURN_IF_ERROR(CheckCounts(argument, options));
   std::vector<std::string> inputs;
   const std::vector<ir::BufferId> in = workload.Inputs(), out = workload.Outputs();
   for (size_t i = 0; i < in.size(); ++i) {
-    HONE_ASSIGN_OR_RETURN(inputs.emplace_back(), ReadInput(options.in[i], workload.tensors[in[i]]));
+    const ir::Tensor& tensor = workload.tensors[in[i]];
+    HONE_ASSIGN_OR_RETURN(inputs.emplace_back(),
+                          ReadNpyArgument(options.in[i], absl::StrCat("input ", tensor.name),
+                                          tensor.dtype, tensor.shape, tensor.bound));
   }
 
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
@@ -135,9 +138,7 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
   Json files = Json::array();
   for (size_t o = 0; o < out.size(); ++o) {
     const ir::Tensor& tensor = workload.tensors[out[o]];
-    const absl::Status written = WriteFileAtomically(
-        options.out[o], absl::StrCat(client::NpyHeader(tensor.dtype, tensor.shape), outputs[o]));
-    if (!written.ok()) return WithExitCode(written, kExitFailed);
+    HONE_RETURN_IF_ERROR(WriteNpyResult(options.out[o], tensor.dtype, tensor.shape, outputs[o]));
     files.push_back({{"file", options.out[o]},
                      {"tensor", tensor.name},
                      {"dtype", std::string(ir::DTypeName(tensor.dtype))},
@@ -169,12 +170,20 @@ void AddRun(Command& app, Globals& globals) {
   AddWorkloadWords(command, options->words, /*required=*/true);
   command.Add("--in", options->in,
               "A.npy of an input; once for each input, in order (hone operators lists them)",
-              {OneWordPerUse(), Required()});
+              {OneWordPerUse()});
   command.Add("--out", options->out, "C.npy of an output; once for each output, in order",
-              {OneWordPerUse(), Required()});
+              {OneWordPerUse()});
   command.Add("--tolerance", options->tolerance,
               "Tolerance that the operator was tuned with; 0 (default) is strict",
               {Range(0.0, 0.5)});
+  AddShapes(command, options->shapes);
+  command.Add("--expect", options->expect,
+              "C.npy of an expected output of a network; once for each output. Prints the largest "
+              "error",
+              {OneWordPerUse()});
+  command.Add("--repeat", options->repeat, "Time this many runs of a network (default 1)",
+              {Range(1, 1'000'000)});
+  command.AddFlag("--profile", options->profile, "Print the time of each step of a network");
   Complete(command, globals,
            "Runs the best known kernel on this machine. If none is known, it builds, checks and "
            "times the untiled default schedule and the first schedule of a search, and runs the "
@@ -183,9 +192,13 @@ void AddRun(Command& app, Globals& globals) {
            "workload's shapes and types: f2 f4 f8 i1 u1 i4 i8 b1. bf16 is read as its bits, u2 or "
            "V2, and written as u2 (in NumPy: a.view(ml_dtypes.bfloat16)); f8e4m3 and f8e5m2 are u1 "
            "or V1, written as u1 (a.view(ml_dtypes.float8_e4m3fn), ml_dtypes.float8_e5m2).\n\n"
+           "A network, FILE.onnx, runs with the best known kernels of its tasks, which hone tune "
+           "FILE.onnx finds. Its inputs and expected outputs may also be ONNX's .pb files, and "
+           "--out may be omitted.\n\n"
            "Examples:\n"
            "  hone run matmul m=512 n=512 k=512 --in A.npy --in B.npy --out C.npy\n"
-           "  hone run mine.hone --in A.npy --out C.npy --out D.npy --json",
+           "  hone run mine.hone --in A.npy --out C.npy --out D.npy --json\n"
+           "  hone run resnet50.onnx --in image.npy --out scores.npy --profile",
            [&globals, options] { return Run(globals, *options); });
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -91,25 +92,14 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
   return FollowedJob{*std::move(job), /*interrupted=*/heard > 0};
 }
 
-}  // namespace
+using CreateCall = absl::FunctionRef<absl::StatusOr<client::Job>(const client::JobSpec&)>;
 
-absl::Status CheckNotCancelled(const FollowedJob& followed) {
-  const client::Job& job = followed.job;
-  const std::string after = absl::StrCat("after ", job.trials, " trials");
-  if (followed.interrupted) {
-    return InterruptedError(absl::StrCat("interrupted: job ", job.id, " ended ", after));
-  }
-  if (job.state != client::JobState::kCancelled) return absl::OkStatus();
-  return absl::AbortedError(
-      absl::StrCat("job ", job.id, " was cancelled by another client ", after));
-}
-
-absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec) {
+// Starts the worker of a private server, creates a job with the time that is left, and follows it.
+absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const client::JobSpec& spec,
+                                            CreateCall create) {
   InterruptCounter interrupts;
   ProgressLine progress;
   if (session.private_server() != nullptr) {
-    // A worker takes seconds to start: report errors of the job first.
-    HONE_RETURN_IF_ERROR(session.connection().CheckJob(spec));
     if (const std::string noise = NoiseNow(); !noise.empty()) {
       absl::FPrintF(stderr, "warning: %s\n", noise);
     }
@@ -124,8 +114,38 @@ absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec
     const int64_t spent_ms = absl::ToInt64Milliseconds(absl::Now() - session.began());
     remaining.max_time_ms = std::max(kLeastTimeMs, spec.max_time_ms - spent_ms);
   }
-  HONE_ASSIGN_OR_RETURN(const client::Job created, session.connection().CreateJob(remaining));
+  HONE_ASSIGN_OR_RETURN(const client::Job created, create(remaining));
   return Follow(session, created, OnInterrupt::kConfirm, interrupts, progress);
+}
+
+}  // namespace
+
+absl::Status CheckNotCancelled(const FollowedJob& followed) {
+  const client::Job& job = followed.job;
+  const std::string after = absl::StrCat("after ", job.trials, " trials");
+  if (followed.interrupted) {
+    return InterruptedError(absl::StrCat("interrupted: job ", job.id, " ended ", after));
+  }
+  if (job.state != client::JobState::kCancelled) return absl::OkStatus();
+  return absl::AbortedError(
+      absl::StrCat("job ", job.id, " was cancelled by another client ", after));
+}
+
+absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec) {
+  // A worker takes seconds to start: report errors of the job first.
+  if (session.private_server() != nullptr) {
+    HONE_RETURN_IF_ERROR(session.connection().CheckJob(spec));
+  }
+  return CreateAndFollow(session, spec, [&](const client::JobSpec& remaining) {
+    return session.connection().CreateJob(remaining);
+  });
+}
+
+absl::StatusOr<FollowedJob> RunNetworkJob(Session& session, const client::JobSpec& common,
+                                          const client::NetworkSpec& network) {
+  return CreateAndFollow(session, common, [&](const client::JobSpec& remaining) {
+    return session.connection().CreateNetworkJob(remaining, network);
+  });
 }
 
 absl::StatusOr<FollowedJob> FollowJob(Session& session, const client::Job& job,

@@ -23,6 +23,10 @@ absl::Status CheckNotCancelled(const FollowedJob& followed);
 // state of the job, even if it failed. Errors are those of the connection and of the private
 // server.
 absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec);
+// The same for a job of networks; see client::Connection::CreateNetworkJob. It is not checked
+// before the worker starts.
+absl::StatusOr<FollowedJob> RunNetworkJob(Session& session, const client::JobSpec& common,
+                                          const client::NetworkSpec& network);
 
 // The effect of Ctrl-C on a followed job.
 enum class OnInterrupt {

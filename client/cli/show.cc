@@ -11,6 +11,7 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
+#include "client/cli/model_argument.h"
 #include "client/cli/session.h"
 #include "client/cli/target_argument.h"
 #include "client/lib/kernel_code.h"
@@ -29,6 +30,7 @@ struct ShowOptions {
   bool program = false;
   bool trace = false;
   bool code = false;
+  std::vector<std::string> shapes;  // of a model's inputs
 
   // Whether a schedule must be known.
   bool NeedsSchedule() const { return program || trace || code || !workload; }
@@ -137,7 +139,26 @@ absl::StatusOr<Shown> Best(const Globals& globals, const ShowOptions& options,
   return shown;
 }
 
+absl::Status ShowModel(const Globals& globals, const ShowOptions& options) {
+  if (options.draft || options.workload || options.program || options.trace || options.code) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.words.words[0],
+                     " is a network; omit the options that choose a part of a schedule"));
+  }
+  HONE_ASSIGN_OR_RETURN(const graph::Graph graph,
+                        ReadModelArgument(options.words.words[0], options.shapes));
+  if (globals.json) return PrintJson({{"graph", graph.ToText()}});
+  PrintText(graph.ToText());
+  return absl::OkStatus();
+}
+
 absl::Status Show(const Globals& globals, const ShowOptions& options) {
+  if (options.words.words.size() == 1 && NamesModel(options.words.words[0])) {
+    return ShowModel(globals, options);
+  }
+  if (!options.shapes.empty()) {
+    return absl::InvalidArgumentError("--shape is for models: hone show MODEL.onnx --shape ...");
+  }
   WorkloadArgument argument;
   const std::vector<std::string>& words = options.words.words;
   if (NamesFile(words)) {
@@ -175,7 +196,9 @@ void AddShow(Command& app, Globals& globals) {
   command.AddFlag("--code", options->code,
                   "Show the code of the schedule: assembly, or source for targets that compile it "
                   "themselves");
+  command.Add("--shape", options->shapes, kShapeHelp);
   Complete(command, globals,
+           "A MODEL.onnx is shown as the graph of its operators.\n\n"
            "The schedule is the best known one, that of FILE.trace, or with --draft the one that "
            "hone tune measures as its first trial if it knows nothing of the workload yet. Without "
            "--workload, --program, --trace and --code, shows the first three; --code alone shows "
@@ -185,6 +208,7 @@ void AddShow(Command& app, Globals& globals) {
            "Examples:\n"
            "  hone show matmul m=1024 n=1024 k=1024 --program\n"
            "  hone show matmul m=64 n=64 k=64 --target x86-avx512 --draft --code\n"
+           "  hone show resnet50.onnx --shape data=1x3x224x224\n"
            "  hone show kernel/matmul.trace --target arm-neon --code --json | jq -r .code\n"
            "  hone show conv2d n=1 h=14 w=14 ci=256 co=256 k=3 p=1 --workload > conv.hone",
            [&globals, options] { return Show(globals, *options); });

@@ -11,6 +11,7 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
+#include "client/cli/network_tune.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
 #include "client/cli/space_argument.h"
@@ -41,6 +42,15 @@ struct TuneOptions {
   std::string file;  // of workloads
   bool detach = false;
   bool fail_if_unconfirmed = false;
+  // Of networks only.
+  std::vector<std::string> shapes;
+  std::string scheduler;
+  int64_t patience = 0;
+  bool only_missing = false;
+
+  bool HasNetworkOptions() const {
+    return !shapes.empty() || !scheduler.empty() || patience > 0 || only_missing;
+  }
 };
 
 // A workload and the job that tunes it.
@@ -146,16 +156,14 @@ absl::Status CheckSchedules(const std::string& title, const std::string& trace,
                    "without --space"));
 }
 
-absl::StatusOr<client::JobSpec> SpecOf(const TuneOptions& options,
-                                       const WorkloadArgument& argument) {
+// What all jobs of the command line have in common.
+absl::StatusOr<client::JobSpec> CommonSpec(const TuneOptions& options) {
   client::JobSpec spec;
-  spec.workload = argument.text;
   spec.max_trials = options.trials;
   if (!options.time.empty()) {
     HONE_ASSIGN_OR_RETURN(const absl::Duration time, ParseDuration(options.time));
     spec.max_time_ms = std::max<int64_t>(1, absl::ToInt64Milliseconds(time));
   }
-  if (spec.max_trials == 0 && spec.max_time_ms == 0) spec.max_trials = kDefaultTrials;
   spec.seed = options.seed;
   spec.strategy = options.strategy;
   spec.cost_model = options.cost_model;
@@ -178,12 +186,14 @@ absl::StatusOr<std::vector<WorkloadArgument>> WorkloadsOf(const TuneOptions& opt
 absl::StatusOr<std::vector<TuneJob>> JobsOf(const TuneOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string space, ReadSpaceArgument(options.space));
   HONE_ASSIGN_OR_RETURN(std::vector<WorkloadArgument> arguments, WorkloadsOf(options, space));
+  HONE_ASSIGN_OR_RETURN(client::JobSpec spec, CommonSpec(options));
+  if (spec.max_trials == 0 && spec.max_time_ms == 0) spec.max_trials = kDefaultTrials;
+  spec.space = space;
   std::vector<TuneJob> jobs;
   for (WorkloadArgument& argument : arguments) {
     if (IsTrace(space)) HONE_RETURN_IF_ERROR(CheckSchedules(options.space, space, argument));
-    HONE_ASSIGN_OR_RETURN(client::JobSpec spec, SpecOf(options, argument));
-    spec.space = space;
-    jobs.push_back({std::move(argument), std::move(spec)});
+    spec.workload = argument.text;
+    jobs.push_back({std::move(argument), spec});
   }
   return jobs;
 }
@@ -266,10 +276,28 @@ absl::Status Detach(const Globals& globals, Session& session, const std::vector<
   return globals.json ? PrintJson({{"jobs", ListJson(created)}}, result) : result;
 }
 
+absl::Status TuneNetworkOf(const Globals& globals, const TuneOptions& options) {
+  if (options.space != TuneOptions().space) {
+    return absl::InvalidArgumentError("--space is for operators; a network uses the rules");
+  }
+  HONE_ASSIGN_OR_RETURN(const client::JobSpec common, CommonSpec(options));
+  return TuneNetwork(globals, {.words = {options.words[0], options.shapes},
+                               .common = common,
+                               .network = {.scheduler = options.scheduler,
+                                           .patience = options.patience,
+                                           .only_missing = options.only_missing},
+                               .detach = options.detach});
+}
+
 absl::Status Tune(const Globals& globals, const TuneOptions& options) {
   if (options.detach && globals.server.empty()) {
     return absl::InvalidArgumentError(
         "--detach needs --server: a private server ends with this command, and its jobs with it");
+  }
+  if (NamesNetwork(options.words)) return TuneNetworkOf(globals, options);
+  if (options.HasNetworkOptions()) {
+    return absl::InvalidArgumentError(
+        "--shape, --scheduler, --patience and --only-missing are for a network (FILE.onnx)");
   }
   HONE_ASSIGN_OR_RETURN(std::vector<TuneJob> jobs, JobsOf(options));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
@@ -286,9 +314,11 @@ void AddTune(Command& app, Globals& globals) {
       app.AddCommand("tune", "Search for the fastest schedule of an operator on a target");
   auto options = std::make_shared<TuneOptions>();
   AddWorkloadWords(command, options->words, /*required=*/false);
-  command.Add("--trials", options->trials,
-              "Measure at most this many candidates (default 256 without --time)",
-              {Range(1, 100'000'000)});
+  command.Add(
+      "--trials", options->trials,
+      "Measure at most this many candidates (default 256 without --time; for a network, 32 for "
+      "each task)",
+      {Range(1, 100'000'000)});
   command.Add("--time", options->time,
               "End after this long, including the start of the worker and the confirmation: 60s, "
               "10m, 1h30m",
@@ -323,6 +353,16 @@ void AddTune(Command& app, Globals& globals) {
   command.AddFlag("--fail-if-unconfirmed", options->fail_if_unconfirmed,
                   "Exit with 1 if a best could not be confirmed", {Excludes("--detach")});
   command.AddFlag("--trace", options->trace, "Also print the trace of the best schedule");
+  AddShapes(command, options->shapes);
+  command.Add("--scheduler", options->scheduler,
+              "Decides which task of a network gets the next trials; the error for an unknown name "
+              "lists all",
+              {NotEmpty()});
+  command.Add("--patience", options->patience,
+              "End a network after this many trials without an improvement",
+              {Range(1, 100'000'000)});
+  command.AddFlag("--only-missing", options->only_missing,
+                  "Give trials only to tasks of a network without a known best");
   Complete(
       command, globals,
       "Ctrl-C ends the search and confirms the finalists; a second Ctrl-C ends immediately. "
@@ -331,6 +371,8 @@ void AddTune(Command& app, Globals& globals) {
       "workload of the trace. Several workloads are tuned one after the other, each with the given "
       "limits; a failure does not prevent the next one, and the exit code is 1. With --json they "
       "are the list \"jobs\".\n\n"
+      "A network, FILE.onnx, is divided into tasks, which share the trials of one job. The result "
+      "lists the tasks and the latency of the whole network.\n\n"
       "Examples:\n"
       "  hone tune matmul m=1024 n=1024 k=1024 --trials 256\n"
       "  hone tune conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1 --time 60s\n"
@@ -339,6 +381,7 @@ void AddTune(Command& app, Globals& globals) {
       "  hone tune matmul m=64 n=64 k=64 softmax m=64 n=64 mine.hone --trials 64\n"
       "  hone tune --file network.txt --trials 200 --fail-if-unconfirmed\n"
       "  hone tune --space trace:mine.trace --trials 64\n"
+      "  hone tune resnet50.onnx --trials 2000 --shape data=1x3x224x224\n"
       "  hone tune mine.hone --json --seed 7 | jq .best.gflops",
       [&globals, options] { return Tune(globals, *options); });
 }

@@ -75,6 +75,7 @@ TEST_F(CommandLineTest, EveryCommandHasHelpWithExamples) {
                                                   {"workers", "drain"},
                                                   {"workers", "remove"},
                                                   {"jobs", "list"},
+                                                  {"jobs", "show"},
                                                   {"jobs", "watch"},
                                                   {"jobs", "cancel"},
                                                   {"jobs", "resume"},

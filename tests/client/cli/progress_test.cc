@@ -30,6 +30,17 @@ TEST(ProgressTextTest, ShowsEverythingOnAWideTerminal) {
   EXPECT_THAT(ProgressText(job), HasSubstr("0:20 left  (waiting)"));
 }
 
+TEST(ProgressTextTest, ShowsTheSumOfANetwork) {
+  client::Job job = RunningJob();
+  job.best.reset();
+  job.network.emplace();
+  job.network->latency_ns = 2e6;
+  EXPECT_EQ(ProgressText(job),
+            "tuning  128/256 trials  sum 2.000 ms  invalid 25.0 %  6.4 trials/s  0:20 left");
+  job.network->default_latency_ns = 3e7;
+  EXPECT_THAT(ProgressText(job), HasSubstr("sum 2.000 ms (15.00x)  invalid"));
+}
+
 TEST(ProgressTextTest, DropsTheLeastImportantPartsFirst) {
   const client::Job job = RunningJob();
   EXPECT_EQ(ProgressText(job, 84),

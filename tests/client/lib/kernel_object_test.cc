@@ -39,6 +39,23 @@ class KernelObjectTest : public ::testing::Test {
   std::string root_, one_, two_;
 };
 
+// Definitions and uses get the new name.
+TEST_F(KernelObjectTest, RenamesSymbolsByTheirPrefix) {
+  auto renamed = RenameSymbols(one_, "hone_kernel_", "mine_");
+  ASSERT_TRUE(renamed.ok()) << renamed.status();
+  renamed = RenameSymbols(*renamed, "out", "in");
+  ASSERT_TRUE(renamed.ok()) << renamed.status();
+  std::ofstream(root_ + "/renamed.o") << *renamed;
+  std::ofstream(root_ + "/main.c") << "int mine_run(void); int reads(void);\n"
+                                      "int inside(void) { return 4; }\n"
+                                      "int main(void) { return mine_run() + reads(); }\n";
+  const int status =
+      std::system(("cd " + root_ + " && cc -o main main.c renamed.o && ./main").c_str());
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 5);
+  EXPECT_EQ(RenameSymbols("ELF", "a", "b").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST_F(KernelObjectTest, OneProgramLinksTwoKernels) {
   const auto first = RenameFunctions(one_, "first");
   ASSERT_TRUE(first.ok()) << first.status();

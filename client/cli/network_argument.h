@@ -1,0 +1,49 @@
+#ifndef HONE_CLIENT_CLI_NETWORK_ARGUMENT_H_
+#define HONE_CLIENT_CLI_NETWORK_ARGUMENT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "client/cli/workload_argument.h"
+#include "common/base/command_line.h"
+#include "common/graph/graph.h"
+#include "common/graph/partition.h"
+
+namespace hone::cli {
+
+// The words of a command line that name a network.
+struct NetworkWords {
+  std::string path;
+  std::vector<std::string> shapes;  // "NAME=1x3x224x224"
+};
+
+// Adds --shape to a command.
+void AddShapes(Command& command, std::vector<std::string>& shapes);
+
+// A network named on the command line, divided into tasks.
+struct NetworkArgument {
+  std::string path;
+  graph::Graph graph;
+  graph::Partition partition;
+  // The tasks of the partition, in their order. Their titles name the operator and the shapes of
+  // its outputs.
+  std::vector<WorkloadArgument> tasks;
+};
+
+// Whether the words name a network: one word that ends with ".onnx".
+bool NamesNetwork(absl::Span<const std::string> words);
+
+// Reads and optimizes an ONNX file. InvalidArgument: a shape is malformed; the file cannot be read,
+// is malformed or has operators that Hone does not support. The message names the file.
+absl::StatusOr<NetworkArgument> ReadNetwork(const NetworkWords& words);
+
+// NothingKnownError: no schedule is known for some tasks of a network. OK if `unknown` is 0.
+absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
+                               const std::string& target);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_NETWORK_ARGUMENT_H_

@@ -1,0 +1,116 @@
+#include "client/cli/network_best.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/format.h"
+#include "client/cli/json_output.h"
+#include "client/cli/known_best.h"
+#include "client/cli/table.h"
+#include "client/cli/terminal.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+// The bests of a network's tasks.
+struct NetworkBests {
+  std::vector<std::optional<client::Best>> bests;
+  size_t known = 0;
+  double latency_ns = 0;   // of the known tasks, by weight
+  double known_flops = 0;  // by weight
+  double flops = 0;
+};
+
+absl::StatusOr<NetworkBests> LookUp(Session& session, const NetworkArgument& network,
+                                    double tolerance) {
+  NetworkBests found;
+  const auto add = [&](const WorkloadArgument&, const std::optional<client::Best>& best) {
+    const graph::Task& task = network.partition.tasks[found.bests.size()];
+    found.bests.push_back(best);
+    found.flops += task.flops * static_cast<double>(task.weight);
+    if (!best.has_value()) return absl::OkStatus();
+    ++found.known;
+    found.known_flops += task.flops * static_cast<double>(task.weight);
+    found.latency_ns += client::LatencyNs(*best) * static_cast<double>(task.weight);
+    return absl::OkStatus();
+  };
+  HONE_RETURN_IF_ERROR(
+      VisitBests(session, network.tasks, tolerance, /*nearest=*/false, add).status());
+  return found;
+}
+
+Json ToJson(const NetworkArgument& network, const NetworkBests& found, const std::string& target) {
+  Json tasks = Json::array();
+  for (size_t t = 0; t < found.bests.size(); ++t) {
+    const graph::Task& task = network.partition.tasks[t];
+    Json each = {{"workload", network.tasks[t].text},
+                 {"weight", task.weight},
+                 {"latency_ns", nullptr},
+                 {"gflops", nullptr},
+                 {"job", nullptr}};
+    if (const auto& best = found.bests[t]; best.has_value()) {
+      each["latency_ns"] = client::LatencyNs(*best);
+      each["gflops"] = best->gflops;
+      each["job"] = best->record.job_id;
+    }
+    tasks.push_back(std::move(each));
+  }
+  const bool complete = found.known == found.bests.size();
+  return {{"network", network.path},
+          {"target", target},
+          {"tasks", std::move(tasks)},
+          {"known", found.known},
+          {"known_flops_share", found.flops > 0 ? found.known_flops / found.flops : 1.0},
+          {"latency_ns", complete ? Json(found.latency_ns) : Json(nullptr)}};
+}
+
+void Print(const NetworkArgument& network, const NetworkBests& found, const std::string& target) {
+  PrintWrapped(absl::StrCat(network.path, " on ", target, ": ", network.partition.tasks.size(),
+                            " tasks, ", network.partition.steps.size(), " steps"));
+  absl::PrintF("\n");
+  Table table({Left("task"), Right("times"), Right("latency"), Right("GFLOP/s"), Right("of peak"),
+               Right("share"), Left("")});
+  for (size_t t = 0; t < found.bests.size(); ++t) {
+    const std::string times = absl::StrCat(network.partition.tasks[t].weight);
+    const auto& best = found.bests[t];
+    if (!best.has_value()) {
+      table.AddRow({network.tasks[t].title, times, "-", "-", "-", "-", "nothing known"});
+      continue;
+    }
+    const double latency = client::LatencyNs(*best);
+    const double share =
+        latency * static_cast<double>(network.partition.tasks[t].weight) / found.latency_ns;
+    table.AddRow({network.tasks[t].title, times, FormatLatency(latency), FormatGflops(best->gflops),
+                  FormatShare(best->gflops, best->peak_gflops),
+                  absl::StrFormat("%.1f %%", 100 * share),
+                  absl::StrCat("job ", best->record.job_id)});
+  }
+  table.Print();
+  const bool complete = found.known == found.bests.size();
+  PrintWrapped(absl::StrFormat(
+      "\n%d of %d tasks are known, with %.1f %% of the operations; %s %s, the sum of kernels timed "
+      "one by one",
+      found.known, found.bests.size(),
+      found.flops > 0 ? 100 * found.known_flops / found.flops : 100.0,
+      complete ? "together they take" : "those take", FormatLatency(found.latency_ns)));
+}
+
+}  // namespace
+
+absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, double tolerance) {
+  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(words));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
+  HONE_ASSIGN_OR_RETURN(const NetworkBests found, LookUp(*session, network, tolerance));
+  const absl::Status result = CheckNetworkKnown(network, found.bests.size() - found.known, target);
+  if (globals.json) return PrintJson(ToJson(network, found, target), result);
+  Print(network, found, target);
+  return result;
+}
+
+}  // namespace hone::cli

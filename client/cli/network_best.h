@@ -1,0 +1,16 @@
+#ifndef HONE_CLIENT_CLI_NETWORK_BEST_H_
+#define HONE_CLIENT_CLI_NETWORK_BEST_H_
+
+#include "absl/status/status.h"
+#include "client/cli/globals.h"
+#include "client/cli/network_argument.h"
+
+namespace hone::cli {
+
+// Prints what the store knows of a network: the best of each task, how much of the network is
+// known, and the latency that this adds up to. NothingKnownError: a task is not known.
+absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, double tolerance);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_NETWORK_BEST_H_

@@ -1,0 +1,99 @@
+#include "client/cli/network_output.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/format.h"
+#include "client/cli/workload_argument.h"
+
+namespace hone::cli {
+namespace {
+
+double Occurrences(const client::NetworkTaskProgress& task) {
+  return std::accumulate(task.weights.begin(), task.weights.end(), 0.0);
+}
+
+std::string LatencyText(double nanoseconds) {
+  return nanoseconds > 0 ? FormatLatency(nanoseconds) : "-";
+}
+
+std::string StateText(const client::NetworkTaskProgress& task) {
+  if (!task.error.empty()) return absl::StrCat("failed: ", task.error);
+  if (task.state.empty()) return task.confirmed ? "known" : "waiting";
+  return task.confirmed ? "confirmed" : task.state;
+}
+
+Json LatencyOrNull(double nanoseconds) {
+  return nanoseconds > 0 ? Json(nanoseconds) : Json(nullptr);
+}
+
+}  // namespace
+
+std::string DescribeJob(const client::Job& job) {
+  if (!job.network.has_value()) return DescribeWorkloadText(job.workload);
+  const client::NetworkProgress& network = *job.network;
+  return absl::StrCat("network", network.name.empty() ? "" : " ", network.name, ", ",
+                      network.task_count, network.task_count == 1 ? " task" : " tasks");
+}
+
+Table TaskTable(const client::NetworkProgress& network) {
+  Table table({Left("task"), Right("times"), Right("trials"), Right("latency"), Right("of all"),
+               Right("GFLOP/s"), Right("gain"), Left("state"), Left("workload")});
+  std::vector<size_t> order(network.tasks.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto part = [&](size_t i) {
+    return Occurrences(network.tasks[i]) * network.tasks[i].latency_ns;
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return part(a) > part(b); });
+  for (const size_t i : order) {
+    const client::NetworkTaskProgress& task = network.tasks[i];
+    const bool gained = task.latency_ns > 0 && task.default_latency_ns > 0;
+    table.AddRow(
+        {task.job.empty() ? absl::StrCat(i) : task.job, absl::StrFormat("%g", Occurrences(task)),
+         absl::StrCat(task.trials), LatencyText(task.latency_ns),
+         FormatShare(part(i), network.latency_ns), FormatGflops(task.gflops),
+         gained ? absl::StrFormat("%.2fx", task.default_latency_ns / task.latency_ns) : "-",
+         StateText(task), DescribeWorkloadText(task.workload)});
+  }
+  return table;
+}
+
+Json ToJson(const client::NetworkProgress& network) {
+  Json tasks = Json::array();
+  for (const client::NetworkTaskProgress& task : network.tasks) {
+    tasks.push_back({{"workload", task.workload},
+                     {"workload_digest", task.workload_digest},
+                     {"operator", task.op},
+                     {"weight", Occurrences(task)},
+                     {"weights", task.weights},
+                     {"job", task.job},
+                     {"state", task.state},
+                     {"trials", task.trials},
+                     {"seconds", task.seconds},
+                     {"latency_ns", LatencyOrNull(task.latency_ns)},
+                     {"default_latency_ns", LatencyOrNull(task.default_latency_ns)},
+                     {"confirmed", task.confirmed},
+                     {"gflops", task.gflops},
+                     {"peak_gflops", task.peak_gflops},
+                     {"error", task.error}});
+  }
+  Json estimates = Json::array();
+  for (const client::NetworkEstimate& estimate : network.estimates) {
+    estimates.push_back({{"wall_s", static_cast<double>(estimate.wall_ms) / 1e3},
+                         {"trials", estimate.trials},
+                         {"latency_ns", estimate.latency_ns}});
+  }
+  return {{"name", network.name},
+          {"task_count", network.task_count},
+          {"latency_ns", LatencyOrNull(network.latency_ns)},
+          {"default_latency_ns", LatencyOrNull(network.default_latency_ns)},
+          {"tasks", std::move(tasks)},
+          {"estimates", std::move(estimates)}};
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,21 @@
+#ifndef HONE_CLIENT_CLI_NETWORK_OUTPUT_H_
+#define HONE_CLIENT_CLI_NETWORK_OUTPUT_H_
+
+#include <string>
+
+#include "client/cli/json_output.h"
+#include "client/cli/table.h"
+#include "client/lib/api.h"
+
+// How jobs of networks are shown.
+namespace hone::cli {
+
+// What a job tunes: "network resnet50, 23 tasks", or the workload as DescribeWorkloadText says it.
+std::string DescribeJob(const client::Job& job);
+// A row for each task, the one with the largest part of the latency first.
+Table TaskTable(const client::NetworkProgress& network);
+Json ToJson(const client::NetworkProgress& network);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_NETWORK_OUTPUT_H_

@@ -1,0 +1,204 @@
+#include "client/cli/network_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/format.h"
+#include "client/cli/network_kernels.h"
+#include "client/cli/npy_argument.h"
+#include "client/cli/table.h"
+#include "client/cli/terminal.h"
+#include "client/onnx/tensor_file.h"
+#include "common/base/file.h"
+#include "common/base/rng.h"
+#include "common/base/status_macros.h"
+#include "common/ir/element_bytes.h"
+
+namespace hone::cli {
+namespace {
+
+using graph::ValueId;
+
+ir::Shape ShapeOf(const graph::TensorType& type) {
+  return ir::Shape(type.shape.begin(), type.shape.end());
+}
+
+std::string Describe(const graph::Graph& graph, const std::vector<ValueId>& ids) {
+  return absl::StrJoin(ids, ", ", [&](std::string* text, ValueId id) {
+    absl::StrAppend(text, graph.value(id).name, ": ", graph.value(id).type.ToText());
+  });
+}
+
+absl::Status CheckCounts(const NetworkArgument& network, const NetworkRunOptions& options) {
+  const graph::Graph& graph = network.graph;
+  const struct {
+    const char* option;
+    size_t given;
+    const std::vector<ValueId>& wanted;
+    bool may_be_none;
+  } lists[] = {{"--in", options.in.size(), graph.inputs, false},
+               {"--out", options.out.size(), graph.outputs, true},
+               {"--expect", options.expect.size(), graph.outputs, true}};
+  for (const auto& list : lists) {
+    if (list.given == list.wanted.size() || (list.may_be_none && list.given == 0)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(network.path, " needs ", list.wanted.size(), " files with ", list.option, ": ",
+                     Describe(graph, list.wanted), "; ", list.given, " are given"));
+  }
+  return absl::OkStatus();
+}
+
+// Reads a tensor from a NumPy file or, if the name ends with ".pb", from one of ONNX.
+absl::StatusOr<std::string> ReadTensor(const std::string& path, const graph::Value& value,
+                                       absl::string_view kind) {
+  const std::string name = absl::StrCat(kind, " ", value.name);
+  if (!absl::EndsWith(path, ".pb")) {
+    return ReadNpyArgument(path, name, value.type.dtype, ShapeOf(value.type));
+  }
+  const absl::StatusOr<std::string> bytes = ReadFile(path);
+  if (!bytes.ok()) return absl::InvalidArgumentError(bytes.status().message());
+  const absl::StatusOr<onnx::NamedTensor> read = onnx::ParseTensorFile(*bytes);
+  if (!read.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", read.status().message()));
+  }
+  if (read->tensor.type == value.type) return std::string(read->tensor.data.bytes());
+  return absl::InvalidArgumentError(absl::StrCat(path, ", the ", name, ": it is ",
+                                                 read->tensor.type.ToText(), ", expected ",
+                                                 value.type.ToText()));
+}
+
+// The largest difference of two tensors, relative to the largest magnitude of the second one.
+double ErrorOf(const graph::TensorType& type, absl::string_view got, absl::string_view expected) {
+  double difference = 0, largest = 0;
+  for (int64_t i = 0; i < type.elements(); ++i) {
+    const double a = ir::ReadElement(type.dtype, got.data(), i).real();
+    const double b = ir::ReadElement(type.dtype, expected.data(), i).real();
+    if (std::isnan(a) && std::isnan(b)) continue;
+    if (a != b)
+      difference = std::max(difference, std::isfinite(a - b) ? std::abs(a - b) : INFINITY);
+    if (std::isfinite(b)) largest = std::max(largest, std::abs(b));
+    if (std::isnan(a) != std::isnan(b)) difference = INFINITY;
+  }
+  return difference == 0 ? 0 : largest == 0 ? INFINITY : difference / largest;
+}
+
+void PrintProfile(const std::vector<network::StepTime>& times) {
+  int64_t total = 0;
+  for (const network::StepTime& time : times) total += time.ns;
+  Table table({Left("step"), Right("latency"), Right("share"), Left("kernel")});
+  for (const network::StepTime& time : times) {
+    table.AddRow({time.name, FormatLatency(static_cast<double>(time.ns)),
+                  FormatShare(static_cast<double>(time.ns), static_cast<double>(total)),
+                  time.kernel});
+  }
+  table.Print();
+  absl::PrintF("\n");
+}
+
+Json ToJson(const std::vector<network::StepTime>& times) {
+  Json list = Json::array();
+  for (const network::StepTime& time : times) {
+    list.push_back({{"step", time.name}, {"kernel", time.kernel}, {"latency_ns", time.ns}});
+  }
+  return list;
+}
+
+double At(const std::vector<double>& sorted, double share) {
+  return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
+}
+
+}  // namespace
+
+Json ToJson(const NetworkTimes& times) {
+  return {{"median", times.median}, {"p10", times.p10}, {"p90", times.p90}};
+}
+
+absl::StatusOr<NetworkTimes> TimeNetwork(network::Runner& runner,
+                                         absl::Span<const absl::string_view> inputs, int repeat) {
+  HONE_RETURN_IF_ERROR(runner.Run(inputs).status());
+  std::vector<double> times;
+  for (int i = 0; i < repeat; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    HONE_RETURN_IF_ERROR(runner.Run(inputs).status());
+    times.push_back(
+        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count());
+  }
+  std::sort(times.begin(), times.end());
+  return NetworkTimes{At(times, 0.5), At(times, 0.1), At(times, 0.9)};
+}
+
+std::vector<std::string> SomeInputs(const network::Runner& runner) {
+  std::vector<std::string> inputs;
+  Rng rng(1, 0);
+  for (const graph::TensorType& type : runner.input_types()) {
+    std::string& bytes = inputs.emplace_back(type.bytes(), '\0');
+    if (!ir::IsFloat(type.dtype)) continue;
+    for (int64_t i = 0; i < type.elements(); ++i) {
+      const double value = static_cast<double>(rng() >> 40) * 0x1p-23 - 1;
+      ir::WriteElement(type.dtype, bytes.data(), i, value);
+    }
+  }
+  return inputs;
+}
+
+absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(options.words));
+  HONE_RETURN_IF_ERROR(CheckCounts(network, options));
+  const graph::Graph& graph = network.graph;
+  const auto read = [&](const std::vector<std::string>& paths, const std::vector<ValueId>& ids,
+                        absl::string_view kind) -> absl::StatusOr<std::vector<std::string>> {
+    std::vector<std::string> tensors;
+    for (size_t i = 0; i < paths.size(); ++i) {
+      HONE_ASSIGN_OR_RETURN(tensors.emplace_back(),
+                            ReadTensor(paths[i], graph.value(ids[i]), kind));
+    }
+    return tensors;
+  };
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> inputs,
+                        read(options.in, graph.inputs, "input"));
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> expected,
+                        read(options.expect, graph.outputs, "output"));
+
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
+                        LoadNetworkKernels(*session, network, options.tolerance));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
+                        network::Runner::Create(graph, network.partition, kernels));
+  const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
+  HONE_ASSIGN_OR_RETURN(const NetworkTimes times, TimeNetwork(*runner, views, options.repeat));
+  std::vector<network::StepTime> profile;
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> outputs,
+                        runner->Run(views, options.profile ? &profile : nullptr));
+
+  double error = 0;
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    const graph::TensorType& type = graph.value(graph.outputs[o]).type;
+    if (!expected.empty()) error = std::max(error, ErrorOf(type, outputs[o], expected[o]));
+    if (options.out.empty()) continue;
+    HONE_RETURN_IF_ERROR(WriteNpyResult(options.out[o], type.dtype, ShapeOf(type), outputs[o]));
+  }
+  if (globals.json) {
+    Json json = {
+        {"network", network.path}, {"latency_ns", ToJson(times)}, {"repeat", options.repeat}};
+    if (!expected.empty()) json["max_error"] = error;
+    if (options.profile) json["steps"] = ToJson(profile);
+    return PrintJson(std::move(json));
+  }
+  if (options.profile) PrintProfile(profile);
+  absl::PrintF("latency   %s (median of %d; p10 %s, p90 %s)\n", FormatLatency(times.median),
+               options.repeat, FormatLatency(times.p10), FormatLatency(times.p90));
+  if (!expected.empty()) {
+    absl::PrintF("error     %.3g of the largest expected magnitude\n", error);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,52 @@
+#ifndef HONE_CLIENT_CLI_NETWORK_RUN_H_
+#define HONE_CLIENT_CLI_NETWORK_RUN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "client/cli/globals.h"
+#include "client/cli/json_output.h"
+#include "client/cli/network_argument.h"
+#include "client/network/network_kernel.h"
+#include "client/network/runner.h"
+
+namespace hone::cli {
+
+// The times of repeated runs of a network, in nanoseconds.
+struct NetworkTimes {
+  double median = 0;
+  double p10 = 0;
+  double p90 = 0;
+};
+Json ToJson(const NetworkTimes& times);
+
+// Runs a network `repeat` times after one run that does not count. REQUIRES: repeat ≥ 1.
+absl::StatusOr<NetworkTimes> TimeNetwork(network::Runner& runner,
+                                         absl::Span<const absl::string_view> inputs, int repeat);
+
+// Elements for the inputs of a network, the same in every call: uniform in [-1, 1), and zeros for
+// integers.
+std::vector<std::string> SomeInputs(const network::Runner& runner);
+
+struct NetworkRunOptions {
+  NetworkWords words;
+  std::vector<std::string> in;      // .npy files
+  std::vector<std::string> out;     // .npy files; may be empty
+  std::vector<std::string> expect;  // .npy files that outputs are compared with; may be empty
+  double tolerance = 0;
+  int repeat = 1;
+  bool profile = false;
+};
+
+// Runs a network on NumPy files with the best known kernels, and prints its latency, the error
+// against the expected outputs, and with `profile` the time of each step. InvalidArgument: a file
+// does not fit. Other errors as for ReadNetwork and LoadNetworkKernels.
+absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_NETWORK_RUN_H_

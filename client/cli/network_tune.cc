@@ -1,0 +1,143 @@
+#include "client/cli/network_tune.h"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/format.h"
+#include "client/cli/json_output.h"
+#include "client/cli/network_kernels.h"
+#include "client/cli/network_output.h"
+#include "client/cli/network_run.h"
+#include "client/cli/run_job.h"
+#include "client/cli/session.h"
+#include "client/cli/terminal.h"
+#include "common/base/status_macros.h"
+#include "common/target/host.h"
+
+namespace hone::cli {
+namespace {
+
+// The trials of a network without --trials and --time.
+constexpr int64_t kTrialsPerTask = 32;
+constexpr int kTimedRuns = 20;
+
+client::NetworkSpec SpecOf(const NetworkArgument& network, client::NetworkSpec spec) {
+  spec.name = std::filesystem::path(network.path).stem().string();
+  for (size_t t = 0; t < network.tasks.size(); ++t) {
+    spec.tasks.push_back(
+        {network.tasks[t].text, {static_cast<double>(network.partition.tasks[t].weight)}});
+  }
+  return spec;
+}
+
+// The latency of the network with the best kernels, if this machine can run it.
+absl::StatusOr<NetworkTimes> Measure(Session& session, const NetworkArgument& network,
+                                     double tolerance) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
+                        LoadNetworkKernels(session, network, tolerance));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
+                        network::Runner::Create(network.graph, network.partition, kernels));
+  const std::vector<std::string> inputs = SomeInputs(*runner);
+  const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
+  return TimeNetwork(*runner, views, kTimedRuns);
+}
+
+void Print(const NetworkArgument& network, const client::Job& job,
+           const absl::StatusOr<NetworkTimes>& measured) {
+  const client::NetworkProgress& progress = *job.network;
+  PrintWrapped(absl::StrCat(network.path, " on ", job.target, ": ", job.trials, " trials in ",
+                            FormatClock(absl::Milliseconds(job.wall_ms))));
+  absl::PrintF("\n");
+  TaskTable(progress).Print();
+  absl::PrintF("\n");
+  if (progress.latency_ns > 0) {
+    absl::PrintF("sum of kernels   %s", FormatLatency(progress.latency_ns));
+    if (progress.default_latency_ns > 0) {
+      absl::PrintF(" (default schedules %s, %.1fx)", FormatLatency(progress.default_latency_ns),
+                   progress.default_latency_ns / progress.latency_ns);
+    }
+    absl::PrintF("\n");
+  }
+  if (measured.ok()) {
+    absl::PrintF("whole network    %s (median of %d; p10 %s, p90 %s)\n",
+                 FormatLatency(measured->median), kTimedRuns, FormatLatency(measured->p10),
+                 FormatLatency(measured->p90));
+  } else {
+    PrintWrapped(absl::StrCat("the whole network was not timed: ", measured.status().message()));
+  }
+  if (!job.note.empty()) PrintWrapped(job.note);
+}
+
+Json ReportJson(const NetworkArgument& network, const client::Job& job,
+                const absl::StatusOr<NetworkTimes>& measured) {
+  const Json progress = ToJson(*job.network);
+  Json json = {{"network", network.path},
+               {"target", job.target},
+               {"job", job.id},
+               {"state", std::string(client::JobStateName(job.state))},
+               {"trials", job.trials},
+               {"wall_s", static_cast<double>(job.wall_ms) / 1e3},
+               {"latency_ns", nullptr},
+               {"estimated_latency_ns", progress.at("latency_ns")},
+               {"default_latency_ns", progress.at("default_latency_ns")},
+               {"tasks", progress.at("tasks")},
+               {"estimates", progress.at("estimates")}};
+  if (measured.ok()) {
+    json["latency_ns"] = measured->median;
+    json["latency_p10_ns"] = measured->p10;
+    json["latency_p90_ns"] = measured->p90;
+  }
+  return json;
+}
+
+absl::Status ResultOf(const FollowedJob& followed) {
+  HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
+  const client::Job& job = followed.job;
+  if (job.state == client::JobState::kFailed) {
+    return absl::AbortedError(absl::StrCat("job ", job.id, " failed: ", job.error));
+  }
+  int without = 0;
+  for (const client::NetworkTaskProgress& task : job.network->tasks) without += !task.confirmed;
+  if (without == 0) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(without, " of ", job.network->tasks.size(),
+                                         " tasks have no confirmed schedule"));
+}
+
+}  // namespace
+
+absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(options.words));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  client::JobSpec common = options.common;
+  HONE_ASSIGN_OR_RETURN(common.target, session->TargetForTuning());
+  if (common.max_trials == 0 && common.max_time_ms == 0) {
+    common.max_trials = kTrialsPerTask * static_cast<int64_t>(network.tasks.size());
+  }
+  const client::NetworkSpec spec = SpecOf(network, options.network);
+  if (options.detach) {
+    HONE_ASSIGN_OR_RETURN(const client::Job job,
+                          session->connection().CreateNetworkJob(common, spec));
+    if (globals.json) return PrintJson({{"jobs", Json::array({ToJson(job)})}});
+    absl::PrintF("job %s: %s; hone jobs watch %s follows it\n", job.id, network.path, job.id);
+    return absl::OkStatus();
+  }
+  HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunNetworkJob(*session, common, spec));
+  const absl::Status result = ResultOf(followed);
+  absl::StatusOr<NetworkTimes> measured =
+      absl::FailedPreconditionError("this machine is another target");
+  if (followed.job.target == target::DetectHost().Key()) {
+    measured = Measure(*session, network, common.tolerance);
+  }
+  if (globals.json) return PrintJson(ReportJson(network, followed.job, measured), result);
+  Print(network, followed.job, measured);
+  return result;
+}
+
+}  // namespace hone::cli

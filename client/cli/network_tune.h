@@ -1,0 +1,25 @@
+#ifndef HONE_CLIENT_CLI_NETWORK_TUNE_H_
+#define HONE_CLIENT_CLI_NETWORK_TUNE_H_
+
+#include "absl/status/status.h"
+#include "client/cli/globals.h"
+#include "client/cli/network_argument.h"
+#include "client/lib/api.h"
+
+namespace hone::cli {
+
+struct NetworkTuneOptions {
+  NetworkWords words;
+  client::JobSpec common;       // limits, strategy and so on, without workload and target
+  client::NetworkSpec network;  // scheduler, patience, only_missing
+  bool detach = false;
+};
+
+// Tunes the tasks of a network in one job, and prints the tasks and the latency of the network:
+// estimated from its kernels and, if the target is this machine, measured as a whole. Errors as for
+// ReadNetwork and RunNetworkJob. Aborted: some tasks have no working schedule.
+absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_NETWORK_TUNE_H_

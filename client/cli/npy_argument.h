@@ -1,0 +1,27 @@
+#ifndef HONE_CLIENT_CLI_NPY_ARGUMENT_H_
+#define HONE_CLIENT_CLI_NPY_ARGUMENT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/ir/workload.h"
+
+namespace hone::cli {
+
+// Reads the elements of a tensor from a NumPy file. `name`: "input A", for errors.
+// InvalidArgument: the file cannot be read, or does not have the type, the shape and, if `bound` is
+// not 0, elements in [0, bound).
+absl::StatusOr<std::string> ReadNpyArgument(const std::string& path, absl::string_view name,
+                                            ir::DType dtype, const ir::Shape& shape,
+                                            int64_t bound = 0);
+
+// Writes a NumPy file. A failure has the exit code kExitFailed.
+absl::Status WriteNpyResult(const std::string& path, ir::DType dtype, const ir::Shape& shape,
+                            absl::string_view elements);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_NPY_ARGUMENT_H_

@@ -1,0 +1,55 @@
+#include "client/cli/network_output.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::cli {
+namespace {
+
+client::NetworkProgress Network() {
+  client::NetworkProgress network{.name = "net", .task_count = 3, .latency_ns = 4000};
+  network.tasks = {{.workload = "small",
+                    .weights = {2},
+                    .job = "7.0",
+                    .state = "confirming",
+                    .trials = 16,
+                    .latency_ns = 500,
+                    .default_latency_ns = 1000},
+                   {.workload = "large", .weights = {1, 2}, .latency_ns = 1000, .confirmed = true},
+                   {.workload = "unknown", .weights = {1}, .job = "7.2", .error = "broken"}};
+  network.estimates = {{1000, 8, 5000}};
+  return network;
+}
+
+TEST(NetworkOutputTest, TheHeaviestTaskComesFirst) {
+  EXPECT_EQ(TaskTable(Network()).ToText(),
+            "task  times  trials   latency  of all  GFLOP/s   gain  state           workload\n"
+            "1         3       0  1.000 us  75.0 %        -      -  known           large\n"
+            "7.0       2      16  500.0 ns  25.0 %        -  2.00x  confirming      small\n"
+            "7.2       1       0         -   0.0 %        -      -  failed: broken  unknown\n");
+}
+
+TEST(NetworkOutputTest, AJobOfNetworksIsDescribed) {
+  client::Job job;
+  job.workload = "first line\nsecond line";
+  EXPECT_EQ(DescribeJob(job), "first line");
+  job.network = Network();
+  EXPECT_EQ(DescribeJob(job), "network net, 3 tasks");
+  job.network->name.clear();
+  job.network->task_count = 1;
+  EXPECT_EQ(DescribeJob(job), "network, 1 task");
+}
+
+TEST(NetworkOutputTest, JsonHasTheTasksInTheirOrder) {
+  const Json json = ToJson(Network());
+  EXPECT_EQ(json["latency_ns"], 4000);
+  EXPECT_TRUE(json["default_latency_ns"].is_null());
+  ASSERT_EQ(json["tasks"].size(), 3u);
+  EXPECT_EQ(json["tasks"][0]["workload"], "small");
+  EXPECT_EQ(json["tasks"][1]["weight"], 3);
+  EXPECT_TRUE(json["tasks"][2]["latency_ns"].is_null());
+  EXPECT_EQ(json["estimates"][0]["wall_s"], 1);
+}
+
+}  // namespace
+}  // namespace hone::cli
