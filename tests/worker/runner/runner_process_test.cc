@@ -117,7 +117,8 @@ TEST_F(RunnerProcessTest, AConfirmationTakesManySamples) {
   request.policy.name = "confirm";
   const MeasureResult result = Run(request);
   EXPECT_EQ(result.outcome, Outcome::kOk) << result.detail;
-  EXPECT_GE(result.samples_ns.size(), 10u);
+  // Ten on a quiet machine; a disturbed one may reject half of them. A screening takes up to four.
+  EXPECT_GE(result.samples_ns.size(), 5u);
 }
 
 TEST_F(RunnerProcessTest, FlushesCaches) {
