@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/lower/passes.h"
 #include "common/target/kernel_abi.h"
 
@@ -53,7 +54,8 @@ class Assigner {
  public:
   explicit Assigner(LoweredProgram& program) : p_(program), uses_(program.buffers.size()) {}
 
-  absl::Status Run(const ir::Program& source, const target::Target& target) {
+  absl::Status Run(const ir::Program& source, const target::Target& target,
+                   const ArgumentStrides& strides) {
     cores_ = std::max(1, target.cores);
     p_.threads = 1;
     p_.storage.assign(p_.buffers.size(), {});
@@ -67,10 +69,13 @@ class Assigner {
         p_.storage[id] = {.kind = Storage::Kind::kArgument, .position = position++};
     }
     p_.arguments = position;
+    HONE_RETURN_IF_ERROR(SetStrides(strides));
     for (size_t b = 0; b < p_.buffers.size(); ++b) {
       Storage& storage = p_.storage[b];
       const ir::Shape& shape = p_.buffers[b].shape;
-      storage.elements = shape.empty() ? 1 : Strides(static_cast<BufferId>(b))[0] * shape[0];
+      storage.elements = !storage.strides.empty() ? SpanOf(shape, storage.strides)
+                         : shape.empty()          ? 1
+                                                  : Strides(static_cast<BufferId>(b))[0] * shape[0];
       if (storage.kind != Storage::Kind::kArgument) Place(static_cast<BufferId>(b));
       if (p_.packed_bytes > kMaxMemoryBytes || p_.workspace_bytes > kMaxMemoryBytes ||
           p_.thread_stride_bytes > kMaxMemoryBytes) {
@@ -98,6 +103,33 @@ class Assigner {
     // The first and the last top-level statement with a use.
     int first = std::numeric_limits<int>::max(), last = -1;
   };
+
+  // Gives the arguments their strides.
+  absl::Status SetStrides(const ArgumentStrides& strides) {
+    if (strides.empty()) return absl::OkStatus();
+    if (static_cast<int>(strides.size()) != p_.arguments) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("strides of ", strides.size(), " arguments; the kernel has ", p_.arguments));
+    }
+    for (size_t b = 0; b < p_.buffers.size(); ++b) {
+      Storage& storage = p_.storage[b];
+      if (storage.kind != Storage::Kind::kArgument) continue;
+      storage.strides = strides[storage.position];
+      if (storage.strides.empty()) continue;
+      const ir::Buffer& buffer = p_.buffers[b];
+      HONE_RETURN_IF_ERROR(CheckStrides(buffer.name, buffer.dtype, buffer.shape, storage.strides));
+    }
+    // A store has one offset for all of its outputs.
+    for (const Stmt& stmt : p_.stmts) {
+      for (const BufferId output : stmt.outputs) {
+        if (p_.storage[output].strides == p_.storage[stmt.outputs[0]].strides) continue;
+        return absl::InvalidArgumentError(
+            absl::StrCat(p_.buffers[stmt.outputs[0]].name, " and ", p_.buffers[output].name,
+                         " are outputs of one stage and must have the same strides"));
+      }
+    }
+    return absl::OkStatus();
+  }
 
   void Use(BufferId buffer, int kernel, ir::AtomId parallel) {
     Uses& uses = uses_[buffer];
@@ -170,6 +202,7 @@ class Assigner {
 
   // In elements, per dimension.
   ir::Shape Strides(BufferId id) const {
+    if (!p_.storage[id].strides.empty()) return p_.storage[id].strides;
     const ir::Buffer& buffer = p_.buffers[id];
     ir::Shape strides(buffer.shape.size(), 1);
     for (size_t d = buffer.shape.size(); d-- > 1;) {
@@ -234,8 +267,8 @@ class Assigner {
 }  // namespace
 
 absl::Status AssignStorage(LoweredProgram& program, const ir::Program& source,
-                           const target::Target& target) {
-  return Assigner(program).Run(source, target);
+                           const target::Target& target, const ArgumentStrides& strides) {
+  return Assigner(program).Run(source, target, strides);
 }
 
 }  // namespace hone::lower

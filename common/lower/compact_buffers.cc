@@ -21,31 +21,70 @@ NodeId CommonAncestor(const ir::Program& program, const std::vector<NodeId>& nod
   return at;
 }
 
+// The buffers that blocks write together with the given one, which is among them. A block has one
+// list of indices for all of its outputs, so these buffers keep equal shapes.
+std::vector<BufferId> WrittenTogether(const ir::Program& program, BufferId buffer) {
+  std::vector<BufferId> together = {buffer};
+  for (size_t t = 0; t < together.size(); ++t) {
+    for (const NodeId writer : program.WritersOf(together[t])) {
+      for (const BufferId output : program.BlockOf(writer).outputs) {
+        if (std::find(together.begin(), together.end(), output) == together.end())
+          together.push_back(output);
+      }
+    }
+  }
+  return together;
+}
+
+// The blocks that use the buffers, each once.
+std::vector<NodeId> UsersOf(const ir::Program& program, absl::Span<const BufferId> buffers) {
+  std::vector<NodeId> users;
+  for (const BufferId buffer : buffers) {
+    for (const auto& list : {program.WritersOf(buffer), program.ReadersOf(buffer)}) {
+      for (const NodeId user : list) {
+        if (std::find(users.begin(), users.end(), user) == users.end()) users.push_back(user);
+      }
+    }
+  }
+  return users;
+}
+
+// What the blocks under a loop access of the buffers; empty if they write nothing.
+std::vector<ir::Interval> RegionUsed(ir::Program& program, absl::Span<const BufferId> buffers,
+                                     NodeId loop) {
+  std::vector<ir::Interval> region = ir::RegionWritten(program, buffers[0], loop);
+  if (region.empty()) return region;
+  for (const BufferId buffer : buffers) {
+    const std::vector<ir::Interval> read = ir::RegionRead(program, buffer, loop);
+    for (size_t d = 0; d < read.size(); ++d) region[d] = ir::Union(program, region[d], read[d]);
+  }
+  return region;
+}
+
 }  // namespace
 
 ir::Program CompactBuffers(const ir::Program& original) {
   ir::Program program = original;
   for (size_t b = 0; b < program.buffers.size(); ++b) {
-    const auto buffer = static_cast<BufferId>(b);
-    if (program.buffers[b].input || program.buffers[b].output) continue;
-    std::vector<NodeId> users = program.WritersOf(buffer);
-    const std::vector<NodeId> readers = program.ReadersOf(buffer);
-    users.insert(users.end(), readers.begin(), readers.end());
-    // A block with several outputs has one list of indices for all of them.
-    const bool tuple = std::any_of(users.begin(), users.end(), [&](NodeId id) {
-      return program.BlockOf(id).outputs.size() > 1;
+    const std::vector<BufferId> buffers = WrittenTogether(program, static_cast<BufferId>(b));
+    const bool done = *std::min_element(buffers.begin(), buffers.end()) < buffers[0];
+    const bool kept = std::any_of(buffers.begin(), buffers.end(), [&](BufferId buffer) {
+      return program.buffers[buffer].input || program.buffers[buffer].output;
     });
-    if (users.empty() || tuple) continue;
+    if (done || kept) continue;
+    const std::vector<NodeId> users = UsersOf(program, buffers);
+    if (users.empty()) continue;
     NodeId scope = CommonAncestor(program, users);
     // The lanes of a vectorized loop run at once, so each needs its own elements.
     while (program.IsLoop(scope) && program.node(scope).loop == ir::LoopKind::kVectorized)
       scope = program.node(scope).parent;
     // Buffers that are used by several kernels or throughout one keep their shape.
     if (scope == ir::kNoNode || !program.IsLoop(scope)) continue;
-    std::vector<ir::Interval> region = ir::RegionWritten(program, buffer, scope);
-    const std::vector<ir::Interval> read = ir::RegionRead(program, buffer, scope);
+    const std::vector<ir::Interval> region = RegionUsed(program, buffers, scope);
     if (region.empty()) continue;
-    for (size_t d = 0; d < read.size(); ++d) region[d] = ir::Union(program, region[d], read[d]);
+    const auto compacted = [&](BufferId buffer) {
+      return std::find(buffers.begin(), buffers.end(), buffer) != buffers.end();
+    };
     // Block indices use iteration variables, but the region uses loop variables. The block
     // therefore gets new iteration variables, bound to the region's minimum, and subtracts them.
     for (NodeId user : users) {
@@ -66,21 +105,23 @@ ir::Program CompactBuffers(const ir::Program& original) {
         for (size_t d = 0; d < indices.size(); ++d) result.push_back(indices[d] - minimum[d]);
         return result;
       };
-      if (std::find(block.outputs.begin(), block.outputs.end(), buffer) != block.outputs.end())
-        block.indices = shifted(block.indices);
+      if (compacted(block.outputs[0])) block.indices = shifted(block.indices);
       for (ir::ExprId& value : block.values) {
         value = program.pool.Rewrite(
             value,
             [&](const ir::Expr& load) {
-              if (load.buffer != buffer) return ir::kNoExpr;
+              if (!compacted(load.buffer)) return ir::kNoExpr;
               const ir::IndexList indices = program.pool.IndicesOf(load);
-              return program.pool.Load(buffer, load.dtype, shifted(indices));
+              return program.pool.Load(load.buffer, load.dtype, shifted(indices));
             },
             [](const Index& index) { return index; });
       }
       program.BlockOf(user) = std::move(block);
     }
-    for (size_t d = 0; d < region.size(); ++d) program.buffers[b].shape[d] = region[d].extent.value;
+    for (const BufferId buffer : buffers) {
+      for (size_t d = 0; d < region.size(); ++d)
+        program.buffers[buffer].shape[d] = region[d].extent.value;
+    }
   }
   return program;
 }

@@ -9,6 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/ir/arithmetic.h"
 #include "common/ir/evaluate.h"
+#include "common/lower/layout.h"
 #include "common/lower/memory_model.h"
 
 namespace hone::lower {
@@ -275,6 +276,11 @@ class Machine {
   bool in_parallel_ = false;
 };
 
+// Empty before AssignStorage.
+ir::Shape StridesOf(const LoweredProgram& program, BufferId buffer) {
+  return program.storage.empty() ? ir::Shape() : program.storage[buffer].strides;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<ir::Scalars>> Interpret(const LoweredProgram& program,
@@ -290,22 +296,27 @@ absl::StatusOr<std::vector<ir::Scalars>> Interpret(const LoweredProgram& program
   MemoryModel& memory = machine.memory();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const BufferId id = input_ids[i];
+    const ir::Tensor& tensor = workload.tensors[id];
     const auto elements = static_cast<int64_t>(inputs[i].size());
-    if (elements != memory.ElementsOf(id)) {
-      return absl::InvalidArgumentError(absl::StrCat("input ", workload.tensors[id].name, " has ",
-                                                     memory.ElementsOf(id), " elements, not ",
-                                                     elements));
+    if (elements != ir::ElementsOf(tensor.shape)) {
+      return absl::InvalidArgumentError(absl::StrCat("input ", tensor.name, " has ",
+                                                     ir::ElementsOf(tensor.shape),
+                                                     " elements, not ", elements));
     }
+    const ir::Shape strides = StridesOf(program, id);
     for (int64_t e = 0; e < elements; ++e) {
-      HONE_RETURN_IF_ERROR(memory.Write(id, e, inputs[i][e]));
+      HONE_RETURN_IF_ERROR(memory.Write(id, OffsetOf(tensor.shape, strides, e), inputs[i][e]));
     }
   }
   HONE_RETURN_IF_ERROR(machine.Run());
   std::vector<ir::Scalars> outputs;
   for (const BufferId id : workload.Outputs()) {
-    ir::Scalars& output = outputs.emplace_back(memory.ElementsOf(id));
+    const ir::Shape& shape = workload.tensors[id].shape;
+    const ir::Shape strides = StridesOf(program, id);
+    ir::Scalars& output = outputs.emplace_back(ir::ElementsOf(shape));
     for (size_t e = 0; e < output.size(); ++e) {
-      HONE_ASSIGN_OR_RETURN(output[e], memory.Read(id, static_cast<int64_t>(e)));
+      HONE_ASSIGN_OR_RETURN(output[e],
+                            memory.Read(id, OffsetOf(shape, strides, static_cast<int64_t>(e))));
     }
   }
   return outputs;

@@ -15,7 +15,8 @@ absl::Span<const Pass> PassesFor(target::Kind kind) {
   return kind == target::Kind::kCpu ? absl::Span<const Pass>(kCpu) : absl::Span<const Pass>();
 }
 
-absl::StatusOr<LoweredProgram> Lower(const ir::Program& program, const target::Target& target) {
+absl::StatusOr<LoweredProgram> Lower(const ir::Program& program, const target::Target& target,
+                                     const ArgumentStrides& strides) {
   const absl::Span<const Pass> passes = PassesFor(target.kind);
   if (passes.empty()) {
     return absl::UnimplementedError(absl::StrCat("no passes lower programs for targets of kind ",
@@ -24,7 +25,7 @@ absl::StatusOr<LoweredProgram> Lower(const ir::Program& program, const target::T
   const ir::Program compact = CompactBuffers(RemoveDeadBlocks(program));
   LoweredProgram lowered = BuildTree(compact);
   for (const Pass& pass : passes) HONE_RETURN_IF_ERROR(pass.run(lowered));
-  HONE_RETURN_IF_ERROR(AssignStorage(lowered, compact, target));
+  HONE_RETURN_IF_ERROR(AssignStorage(lowered, compact, target, strides));
   return lowered;
 }
 

@@ -67,7 +67,8 @@ struct Storage {
   Kind kind = Kind::kUnused;
   int position = 0;
   int64_t offset_bytes = 0;
-  int64_t elements = 0;
+  int64_t elements = 0;  // from the first to the last
+  ir::Shape strides;     // kArgument: those of a slice, see layout.h; empty: dense
 };
 
 struct LoweredKernel {

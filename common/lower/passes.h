@@ -5,6 +5,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/ir/program.h"
+#include "common/lower/layout.h"
 #include "common/lower/lowered.h"
 #include "common/target/target.h"
 
@@ -46,9 +47,10 @@ absl::Status LowerInits(LoweredProgram& program);
 absl::Status NarrowDomain(LoweredProgram& program);
 
 // Flattens indices to offsets and assigns memory to buffers. InvalidArgument: more than 1 TiB of
-// memory is needed.
+// memory is needed, or the strides of an argument are refused: CheckStrides (layout.h) does so, or
+// outputs of one stage have different strides.
 absl::Status AssignStorage(LoweredProgram& program, const ir::Program& source,
-                           const target::Target& target);
+                           const target::Target& target, const ArgumentStrides& strides);
 
 }  // namespace hone::lower
 

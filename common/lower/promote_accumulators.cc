@@ -21,7 +21,7 @@ struct Site {
     int64_t extent;
   };
   StmtId store;
-  ir::BufferId buffer;
+  ir::BufferId buffer;  // the first output
   std::vector<StmtId> loops;
   std::vector<Loop> around;  // copies of the original loops
 };
@@ -43,7 +43,7 @@ class Promoter {
   void Visit(StmtId id) {
     if (p_.stmts[id].kind == Stmt::Kind::kStore) {
       const Stmt& store = p_.stmts[id];
-      if (store.reducer == ir::Reducer::kNone || store.outputs.size() != 1) return;
+      if (store.reducer == ir::Reducer::kNone) return;
       Site site{.store = id, .buffer = store.outputs[0], .loops = loops_};
       for (StmtId loop : loops_) {
         site.around.push_back({p_.stmts[loop].var, p_.stmts[loop].extent});
@@ -143,6 +143,43 @@ class Promoter {
     return absl::OkStatus();
   }
 
+  ir::DType DTypeOf(ir::BufferId buffer) const { return p_.buffers[buffer].dtype; }
+
+  // Adds a register buffer for each output of the store: an element for each point of the tile.
+  std::vector<ir::BufferId> AddAccumulators(const Stmt& store, const std::vector<StmtId>& tile) {
+    std::vector<ir::BufferId> accumulators;
+    for (const ir::BufferId output : store.outputs) {
+      ir::Buffer accumulator{
+          .name = absl::StrCat(p_.buffers[output].name, ".acc", p_.buffers.size()),
+          .dtype = ir::AccumulatorOf(store.reducer, DTypeOf(output)),
+          .scope = ir::Scope::kFragment};
+      for (StmtId loop : tile) accumulator.shape.push_back(p_.stmts[loop].extent);
+      if (tile.empty()) accumulator.shape.push_back(1);
+      p_.buffers.push_back(std::move(accumulator));
+      accumulators.push_back(static_cast<ir::BufferId>(p_.buffers.size()) - 1);
+    }
+    return accumulators;
+  }
+
+  // The elements of some buffers at a place, in the dtypes of the buffers `to`.
+  std::vector<ir::ExprId> Values(absl::Span<const ir::BufferId> from, const ir::IndexList& at,
+                                 absl::Span<const ir::BufferId> to) {
+    std::vector<ir::ExprId> values;
+    for (size_t c = 0; c < from.size(); ++c)
+      values.push_back(p_.pool.Cast(DTypeOf(to[c]), p_.pool.Load(from[c], DTypeOf(from[c]), at)));
+    return values;
+  }
+
+  std::vector<ir::ExprId> Identities(const Stmt& store, absl::Span<const ir::BufferId> of) {
+    std::vector<ir::ExprId> values;
+    for (size_t c = 0; c < of.size(); ++c) {
+      const ir::Scalar identity =
+          ir::ReducerIdentity(store.reducer, static_cast<int>(c), DTypeOf(of[c]));
+      values.push_back(p_.pool.Const(DTypeOf(of[c]), identity));
+    }
+    return values;
+  }
+
   // Returns the number of the site's loops that stay outside the accumulators: all of them if the
   // sums are not promoted.
   size_t Promote(const Site& site) {
@@ -173,7 +210,8 @@ class Promoter {
           (loop.loop == ir::LoopKind::kVectorized ? lanes : registers) *= loop.extent;
         }
       } else {
-        if (loop.loop != ir::LoopKind::kSerial || place) break;
+        // A loop that neither reduces nor occurs in the place repeats the whole reduction.
+        if (loop.loop != ir::LoopKind::kSerial || place || !Reduces(store, loop.var)) break;
         runtime_reduction = true;
       }
       first = l;
@@ -186,7 +224,7 @@ class Promoter {
       std::erase(tile, site.loops[first]);
       ++first;
     }
-    registers = 1;
+    registers = static_cast<int64_t>(store.outputs.size());
     for (StmtId loop : tile) {
       if (p_.stmts[loop].loop == ir::LoopKind::kUnrolled) registers *= p_.stmts[loop].extent;
     }
@@ -206,22 +244,13 @@ class Promoter {
     }
     place_conditions.insert(place_conditions.end(), implied.begin(), implied.end());
 
-    // The register buffer has one dimension per static loop of the tile, with the vector lanes
+    // Each register buffer has one dimension per static loop of the tile, with the vector lanes
     // last.
     std::stable_sort(tile.begin(), tile.end(), [&](StmtId a, StmtId b) {
       return (p_.stmts[a].loop == ir::LoopKind::kVectorized) <
              (p_.stmts[b].loop == ir::LoopKind::kVectorized);
     });
-    const ir::Buffer& target = p_.buffers[store.outputs[0]];
-    const ir::DType memory_dtype = target.dtype;
-    const ir::DType dtype = ir::AccumulatorOf(store.reducer, memory_dtype);
-    ir::Buffer accumulator{.name = absl::StrCat(target.name, ".acc", p_.buffers.size()),
-                           .dtype = dtype,
-                           .scope = ir::Scope::kFragment};
-    for (StmtId loop : tile) accumulator.shape.push_back(p_.stmts[loop].extent);
-    if (tile.empty()) accumulator.shape.push_back(1);
-    p_.buffers.push_back(std::move(accumulator));
-    const auto registers_id = static_cast<ir::BufferId>(p_.buffers.size()) - 1;
+    const std::vector<ir::BufferId> accumulators = AddAccumulators(store, tile);
 
     ir::IndexList places;
     for (StmtId loop : tile) places.push_back(Index::Of(p_.stmts[loop].var));
@@ -285,30 +314,14 @@ class Promoter {
       std::vector<ir::Condition> conditions;
       for (const ir::Condition& condition : place_conditions)
         conditions.push_back({rename(condition.index), condition.extent});
-      const ir::ExprId identity =
-          p_.pool.Const(dtype, ir::ReducerIdentity(store.reducer, 0, dtype));
-      StmtId body;
-      if (!load) {
-        body =
-            p_.Add({.kind = Stmt::Kind::kStore,
-                    .outputs = store.outputs,
-                    .indices = memory,
-                    .values = {p_.pool.Cast(memory_dtype, p_.pool.Load(registers_id, dtype, reg))},
-                    .conditions = conditions});
-      } else if (store.has_init && is_first.empty()) {
-        body = p_.Add({.kind = Stmt::Kind::kStore,
-                       .outputs = {registers_id},
-                       .indices = reg,
-                       .values = {identity},
-                       .conditions = conditions});
-      } else {
-        body = p_.Add(
-            {.kind = Stmt::Kind::kStore,
-             .outputs = {registers_id},
-             .indices = reg,
-             .values = {p_.pool.Cast(dtype, p_.pool.Load(store.outputs[0], memory_dtype, memory))},
-             .conditions = conditions});
-      }
+      const bool initializes = load && store.has_init && is_first.empty();
+      const StmtId body = p_.Add({.kind = Stmt::Kind::kStore,
+                                  .outputs = load ? accumulators : store.outputs,
+                                  .indices = load ? reg : memory,
+                                  .values = initializes ? Identities(store, accumulators)
+                                            : load ? Values(store.outputs, memory, accumulators)
+                                                   : Values(accumulators, reg, store.outputs),
+                                  .conditions = conditions});
       const auto wrap = [&](StmtId inner) {
         for (size_t l = cloned.size(); l-- > 0;) {
           p_.stmts[cloned[l]].children = {inner};
@@ -322,12 +335,11 @@ class Promoter {
     if (store.has_init && !is_first.empty()) {
       // The first step of the outer reductions loads neutral elements, later steps load partial
       // sums.
-      Stmt init_store{
-          .kind = Stmt::Kind::kStore,
-          .outputs = {registers_id},
-          .indices = places,
-          .values = {p_.pool.Const(dtype, ir::ReducerIdentity(store.reducer, 0, dtype))},
-          .conditions = place_conditions};
+      Stmt init_store{.kind = Stmt::Kind::kStore,
+                      .outputs = accumulators,
+                      .indices = places,
+                      .values = Identities(store, accumulators),
+                      .conditions = place_conditions};
       std::vector<std::pair<AtomId, Index>> renamed;
       std::vector<StmtId> loops;
       for (StmtId loop : tile) {
@@ -365,11 +377,14 @@ class Promoter {
     }
     const StmtId store_back = copy(false);
 
-    const ir::ExprId added =
-        dtype == memory_dtype ? store.values[0] : p_.pool.Widened(store.values[0]);
+    std::vector<ir::ExprId> added;
+    for (size_t c = 0; c < accumulators.size(); ++c) {
+      const bool widens = DTypeOf(accumulators[c]) != DTypeOf(store.outputs[c]);
+      added.push_back(widens ? p_.pool.Widened(store.values[c]) : store.values[c]);
+    }
     Stmt& update = p_.stmts[site.store];
-    update.values = {added};
-    update.outputs = {registers_id};
+    update.values = std::move(added);
+    update.outputs = accumulators;
     update.indices = places;
     update.has_init = false;
     // The update repeats these conditions so that NarrowDomain handles all three together.

@@ -7,21 +7,22 @@
 
 // The C interface of every CPU kernel: the builder emits it, the runner loads it and `hone export`
 // delivers it. A kernel is an ELF shared object that exports these symbols only. It has no state:
-// calls with different outputs and workspaces may run concurrently. Outputs must overlap no other
-// buffer of the call. Kernels of version 1, which stores may have, use OpenMP instead of a runtime;
-// KernelLibrary loads them, too.
+// calls with different outputs and workspaces may run concurrently. Outputs must share no element
+// with another buffer of the call. Kernels of version 1, which stores may have, use OpenMP instead
+// of a runtime; KernelLibrary loads them, too.
 namespace hone::target {
 
 inline constexpr int kKernelAbiVersion = 2;
 
-// Required alignment of buffers, packed constants and workspace, in bytes.
+// Required alignment of buffers, packed constants and workspace, in bytes. A buffer with strides
+// (kStridesSymbol) needs only that of its elements.
 inline constexpr int64_t kBufferAlignment = 64;
 
 enum KernelStatus : int32_t {
   kKernelOk = 0,
   kKernelUnsupportedCpu = 1,    // the CPU lacks a feature that the code was generated for
-  kKernelMisalignedBuffer = 2,  // a pointer is null or not aligned to kBufferAlignment
-  kKernelOverlap = 3,           // an output overlaps another buffer
+  kKernelMisalignedBuffer = 2,  // a pointer is null or not aligned
+  kKernelOverlap = 3,           // an output shares memory with another buffer
 };
 
 // Prefix of the names of all kernel functions.
@@ -45,12 +46,22 @@ inline constexpr char kPackedSymbol[] = "hone_kernel_packed_bytes";
 inline constexpr char kRangeExtentSymbol[] = "hone_kernel_range_extent";
 using SizeFunction = int64_t (*)();
 
+// The strides of a buffer in elements, outermost first, or null if it is dense and row-major. A
+// buffer with strides is a slice of a larger tensor, and its pointer that of the slice's first
+// element. With slices as outputs, concatenating tensors needs no copy. A kernel writes nothing
+// between the rows of a slice. Two slices may share no element, but their rows may alternate in
+// memory if the distance from row to row is the same in both. All other buffers must be apart.
+// Kernels without this symbol have dense buffers only.
+inline constexpr char kStridesSymbol[] = "hone_kernel_strides";
+using StridesFunction = const int64_t* (*)(int32_t buffer);
+
 // Packs the constant inputs on the calling thread; called once. `buffers` holds the workload's
 // inputs in order, then its outputs (unused here).
 inline constexpr char kPrepackSymbol[] = "hone_kernel_prepack";
 using PrepackFunction = int32_t (*)(void* const* buffers, void* packed);
 
-// Computes the workload. Buffers are dense and row-major, with the workload's shapes and dtypes.
+// Computes the workload. Buffers have the workload's shapes and dtypes, and are dense and row-major
+// unless kStridesSymbol says otherwise.
 // Without a runtime, everything runs on the calling thread. Checks the CPU first, then the
 // pointers: with null buffers it only says whether the CPU is supported.
 inline constexpr char kRunSymbol[] = "hone_kernel_run";

@@ -53,6 +53,7 @@ KernelLibrary::Error KernelLibrary::Load(const std::string& path, std::string& m
   packed_function_ = reinterpret_cast<SizeFunction>(symbol(kPackedSymbol));
   const auto extent = reinterpret_cast<SizeFunction>(symbol(kRangeExtentSymbol));
   workspace_ = symbol(kWorkspaceSymbol);
+  strides_ = reinterpret_cast<StridesFunction>(dlsym(handle_, kStridesSymbol));
   prepack_ = reinterpret_cast<PrepackFunction>(symbol(kPrepackSymbol));
   run_ = symbol(kRunSymbol);
   range_ = symbol(kRangeSymbol);

@@ -36,6 +36,10 @@ class KernelLibrary {
   int64_t WorkspaceBytes(int32_t threads) const;
   int64_t packed_bytes() const { return packed_bytes_; }
   int64_t range_extent() const { return range_extent_; }
+  // The strides of a buffer in elements, outermost first; null if it is dense (kStridesSymbol).
+  const int64_t* Strides(int32_t buffer) const {
+    return strides_ == nullptr ? nullptr : strides_(buffer);
+  }
 
   PrepackFunction prepack() const { return prepack_; }
   // The functions of a kernel of ABI 2, for programs that call many kernels.
@@ -76,7 +80,8 @@ class KernelLibrary {
   SizeFunction packed_function_ = nullptr;
   int64_t packed_bytes_ = 0;
   int64_t range_extent_ = 0;
-  void* workspace_ = nullptr;  // WorkspaceFunction, or SizeFunction of ABI 1
+  void* workspace_ = nullptr;          // WorkspaceFunction, or SizeFunction of ABI 1
+  StridesFunction strides_ = nullptr;  // null: all buffers are dense
   PrepackFunction prepack_ = nullptr;
   void* run_ = nullptr;    // RunFunction, or RunFunction1 of ABI 1
   void* range_ = nullptr;  // RangeFunction, or RangeFunction1 of ABI 1

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/functional/function_ref.h"
+
 namespace hone::space {
 namespace {
 
@@ -11,11 +13,32 @@ bool Contains(absl::Span<const NodeId> blocks, NodeId block) {
   return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
 }
 
-// Whether a block reduces one component whose lanes can be combined in halves.
-bool ReducesLanes(const ir::Block& block) {
-  return block.outputs.size() == 1 &&
-         (block.reducer == ir::Reducer::kSum || block.reducer == ir::Reducer::kProd ||
-          block.reducer == ir::Reducer::kMax || block.reducer == ir::Reducer::kMin);
+// Visits the loads whose elements are the block's terms: all but those that only compute an index.
+void VisitTerms(const ir::ExprPool& pool, ir::ExprId id,
+                absl::FunctionRef<void(const ir::Expr&)> visit) {
+  if (id == ir::kNoExpr) return;
+  const ir::Expr& expr = pool[id];
+  if (expr.op == ir::Op::kLoad) return visit(expr);
+  for (const ir::ExprId operand : {expr.a, expr.b, expr.c}) VisitTerms(pool, operand, visit);
+}
+
+// Whether an affine or computed index of a load varies with the block's reduction.
+bool VariesWithReduction(const ir::Program& program, const ir::Block& block, const ir::Expr& load) {
+  const auto reduces = [&](const ir::Index& index) {
+    return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
+      return iter.reduce && program.atoms.DependsOn(index, iter.var);
+    });
+  };
+  const auto any = [&](const ir::Expr& expr) {
+    const ir::IndexList& indices = program.pool.IndicesOf(expr);
+    return std::any_of(indices.begin(), indices.end(), reduces);
+  };
+  bool varies = any(load);
+  if (load.gathered < 0) return varies;
+  program.pool.Visit(load.a, [&](const ir::Expr& expr) {
+    if (expr.indices >= 0) varies |= any(expr);
+  });
+  return varies;
 }
 
 }  // namespace
@@ -40,10 +63,12 @@ bool KeepsToRows(const ir::Program& program, const ir::Block& block, int rows,
   };
   bool keeps = static_cast<int>(axes.spatial.size()) >= rows && own(block.indices);
   if (!keeps) return false;
-  program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
-    if (std::find(computed.begin(), computed.end(), load.buffer) == computed.end()) return;
-    keeps &= own(program.pool.IndicesOf(load));
-  });
+  for (const ir::ExprId value : block.values) {
+    program.pool.VisitLoads(value, [&](const ir::Expr& load) {
+      if (std::find(computed.begin(), computed.end(), load.buffer) == computed.end()) return;
+      keeps &= own(program.pool.IndicesOf(load));
+    });
+  }
   return keeps;
 }
 
@@ -79,7 +104,7 @@ std::vector<NodeId> RowMembers(const ir::Program& program, NodeId last,
 
 bool ReducesRows(const ir::Program& program, const ir::Block& block) {
   const BlockAxes axes = AxesOf(block);
-  if (!ReducesLanes(block) || axes.spatial.empty() || !block.guards.empty() ||
+  if (axes.reduce.empty() || axes.spatial.empty() || !block.guards.empty() ||
       !IsContiguousAlong(program, block, axes.reduce.back())) {
     return false;
   }
@@ -90,15 +115,13 @@ bool ReducesRows(const ir::Program& program, const ir::Block& block) {
 
 bool IsContiguousAlong(const ir::Program& program, const ir::Block& block, int axis) {
   bool contiguous = false;
-  program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
-    const ir::IndexList& indices = program.pool.IndicesOf(load);
-    const bool reduces = std::any_of(indices.begin(), indices.end(), [&](const ir::Index& index) {
-      return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
-        return iter.reduce && program.atoms.DependsOn(index, iter.var);
-      });
+  for (const ir::ExprId value : block.values) {
+    VisitTerms(program.pool, value, [&](const ir::Expr& load) {
+      const ir::IndexList& indices = program.pool.IndicesOf(load);
+      contiguous |= VariesWithReduction(program, block, load) &&
+                    indices.back().CoeffOf(block.iters[axis].var) == 1;
     });
-    contiguous |= reduces && indices.back().CoeffOf(block.iters[axis].var) == 1;
-  });
+  }
   return contiguous;
 }
 
@@ -109,8 +132,9 @@ std::optional<RowGroup> FindRowGroup(const ir::Program& program, NodeId last,
   std::vector<ir::BufferId> computed;
   for (const NodeId id : group.blocks) {
     const ir::Block& block = program.BlockOf(id);
-    computed.push_back(block.outputs[0]);
-    if (block.outputs.size() != 1 || !block.predicates.empty()) return std::nullopt;
+    computed.insert(computed.end(), block.outputs.begin(), block.outputs.end());
+    // Only the last member stays in its own nest: compute_at moves no tuples.
+    if ((block.outputs.size() != 1 && id != last) || !block.predicates.empty()) return std::nullopt;
     if (block.reducer == ir::Reducer::kNone) continue;
     const BlockAxes axes = AxesOf(block);
     const auto rank = static_cast<int>(axes.spatial.size());

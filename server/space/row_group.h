@@ -21,8 +21,8 @@ struct RowGroup {
 };
 
 // Finds the group that ends in `last`, using only blocks of `open`. Returns nullopt if no member
-// reduces, a member reduces a tuple, a member reads at another place in the rows than it writes, or
-// the lanes lie along a spatial axis (see window_reduction).
+// reduces, a member other than the last one reduces a tuple, a member reads at another place in the
+// rows than it writes, or the lanes lie along a spatial axis (see window_reduction).
 std::optional<RowGroup> FindRowGroup(const ir::Program& program, ir::NodeId last,
                                      absl::Span<const ir::NodeId> open);
 
@@ -48,7 +48,8 @@ bool KeepsToRows(const ir::Program& program, const ir::Block& block, int rows,
 bool ReducesRows(const ir::Program& program, const ir::Block& block);
 
 // Whether some load that varies with the block's reduction has consecutive elements along an axis,
-// i.e. a coefficient of 1 in its last index.
+// i.e. a coefficient of 1 in its last index. A computed index is not consecutive, and neither do
+// the loads count that compute it.
 bool IsContiguousAlong(const ir::Program& program, const ir::Block& block, int axis);
 
 }  // namespace hone::space

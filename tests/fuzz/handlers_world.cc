@@ -130,6 +130,7 @@ HandlersWorld::HandlersWorld(bool on_disk)
                   .fleet = &fleet_,
                   .store = store_.get(),
                   .executor = &executor_}),
+      worker_memory_({.clock = &clock_, .fleet = &fleet_, .store = store_.get()}),
       services_{.clock = &clock_,
                 .store = store_.get(),
                 .fleet = &fleet_,
@@ -152,6 +153,7 @@ HandlersWorld::HandlersWorld(bool on_disk)
                  .models = &models_,
                  .drafts = &drafts_,
                  .standings = &standings_,
+                 .worker_memory = &worker_memory_,
                  .watches = &watches_,
                  .uploads = &uploads_,
                  .target_wait = absl::Seconds(5)}) {
@@ -215,6 +217,7 @@ void HandlersWorld::Pass(absl::Duration time, absl::Duration step) {
     fleet_.Tick();
     jobs_.Tick();
     standings_.Tick();
+    worker_memory_.Tick();
     uploads_.Tick();
     watches_.Tick();
     Work();

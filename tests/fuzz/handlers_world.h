@@ -21,6 +21,7 @@
 #include "server/service/standing_keeper.h"
 #include "server/service/upload_handler.h"
 #include "server/service/watch_hub.h"
+#include "server/service/worker_memory.h"
 #include "server/store/store.h"
 #include "server/task/draft_work.h"
 #include "server/task/job_manager.h"
@@ -76,6 +77,7 @@ class HandlersWorld {
   service::UploadHandler uploads_;
   fleet::Fleet fleet_;
   service::StandingKeeper standings_;
+  service::WorkerMemory worker_memory_;
   task::FakeTaskEnvironment environment_;
   const task::JobServices services_;
   task::JobManager jobs_;

@@ -16,9 +16,9 @@
 #include "common/lower/lower.h"
 #include "common/record/artifact.h"
 #include "common/schedule/default_schedule.h"
-#include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
+#include "worker/builder/source.h"
 #include "worker/builder/toolchain.h"
 #include "worker/codegen/backend.h"
 
@@ -40,13 +40,6 @@ struct Failure {
   absl::Status status;
 };
 
-// A program to build and its origin.
-struct Source {
-  std::shared_ptr<const ir::Workload> workload;
-  ir::Program program;
-  std::string trace;  // text form with decisions
-};
-
 // The design space's text begins with its workload. That is usually the text of the request's
 // workload, which need not be parsed again then.
 absl::StatusOr<Source> ReplayCandidate(const BuildRequest& request) {
@@ -57,11 +50,7 @@ absl::StatusOr<Source> ReplayCandidate(const BuildRequest& request) {
     if (file->workload.StructuralDigest() != wanted.StructuralDigest())
       return absl::InvalidArgumentError("the design space belongs to another workload");
   }
-  const auto workload = std::make_shared<const ir::Workload>(std::move(file->workload));
-  const schedule::Trace& trace = file->parsed.trace;
-  HONE_ASSIGN_OR_RETURN(ir::Program program, schedule::Replay(workload, trace, request.decisions));
-  return Source{workload, std::move(program),
-                schedule::TraceFileText(*workload, trace, request.decisions)};
+  return ReplayFile(*std::move(file), request.decisions);
 }
 
 // Schedules the reference kernel: everything in f64, each output's values and then its magnitudes.

@@ -1,18 +1,46 @@
 #include "worker/builder/code_command.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/file.h"
 #include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
+#include "common/schedule/trace.h"
 #include "common/target/target.h"
+#include "worker/builder/build.h"
 #include "worker/builder/code_text.h"
 
 namespace hone::builder {
 namespace {
+
+// The bytes of the artifact that a candidate with this schedule would have.
+absl::StatusOr<std::string> ArtifactBytes(const std::string& trace, const target::Target& target) {
+  HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(trace));
+  std::string folder = (std::filesystem::temp_directory_path() / "hone-code-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) return ErrnoStatus(errno, "make a temporary folder");
+  const absl::Cleanup remove = [&] {
+    std::error_code error;
+    std::filesystem::remove_all(folder, error);
+  };
+  const record::BuildResponse response = Build({.workload = file.workload.ToText(),
+                                                .space = trace,
+                                                .decisions = file.parsed.decisions,
+                                                .target = target.ToText(),
+                                                .artifact_dir = folder});
+  if (response.outcome == record::Outcome::kOk) {
+    return ReadFile(absl::StrCat(folder, "/", response.artifact_digest));
+  }
+  return response.outcome == record::Outcome::kInvalid ? absl::InvalidArgumentError(response.detail)
+                                                       : absl::AbortedError(response.detail);
+}
 
 absl::StatusOr<std::string> Code(const CodeOptions& options, const std::string& lock_path) {
   HONE_ASSIGN_OR_RETURN(const target::Target target, ReadTarget(options.target));
@@ -20,7 +48,7 @@ absl::StatusOr<std::string> Code(const CodeOptions& options, const std::string& 
   if (!trace.ok()) return absl::InvalidArgumentError(trace.status().message());
   HONE_ASSIGN_OR_RETURN(const HostLock lock, HostLock::Acquire(HostLock::Mode::kShared,
                                                                absl::InfiniteFuture(), lock_path));
-  return CodeText(*trace, target);
+  return options.artifact ? ArtifactBytes(*trace, target) : CodeText(*trace, target);
 }
 
 }  // namespace
@@ -34,6 +62,8 @@ const Command& AddCodeCommand(Command& app, CodeOptions& options) {
               absl::StrCat("Target of the code: ", absl::StrJoin(target::TargetNames(), ", "),
                            ", or the text form of a target"),
               {ShowDefault(), NotEmpty()});
+  command.AddFlag("--artifact", options.artifact,
+                  "Write the artifact that workers run: the kernel with its texts");
   command.Add("file", options.file, "FILE.trace with its decisions; \"-\" reads standard input",
               {Required()});
   command.Footer(

@@ -10,6 +10,7 @@ namespace hone::builder {
 // The options of `hone-builder code`, which prints the code of a schedule.
 struct CodeOptions {
   std::string target = "native";
+  bool artifact = false;
   std::string file;
 };
 

@@ -1,14 +1,15 @@
 #include "worker/builder/code_text.h"
 
-#include <memory>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/lower/lower.h"
-#include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
+#include "worker/builder/source.h"
 #include "worker/codegen/backend.h"
 
 namespace hone::builder {
@@ -21,12 +22,9 @@ absl::StatusOr<std::string> CodeText(absl::string_view trace, const target::Targ
         absl::StrCat("the trace is a design space, with ", parsed.trace.decisions,
                      " decisions open, but code belongs to a single candidate"));
   }
-  const absl::StatusOr<ir::Program> program =
-      schedule::Replay(std::make_shared<const ir::Workload>(std::move(file.workload)), parsed.trace,
-                       parsed.decisions);
-  // Whatever a primitive refuses, the trace is wrong.
-  if (!program.ok()) return absl::InvalidArgumentError(program.status().message());
-  HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(*program, target));
+  const std::vector<int64_t> decisions = parsed.decisions;
+  HONE_ASSIGN_OR_RETURN(const Source source, ReplayFile(std::move(file), decisions));
+  HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(source.program, target));
   HONE_ASSIGN_OR_RETURN(codegen::Code code,
                         codegen::Generate(lowered, target, {.keep_source = true}));
   return std::move(code.source);

@@ -289,7 +289,7 @@ l5, l6, l7 = split(l4, 0, 1, 4)
   EXPECT_THAT(text, HasSubstr("for i.k_1_0 in 2 to -2*i.k_0 + 9"));
 }
 
-// The guard never holds, so only the initialization is left, inside an unrolled loop too.
+// The same for a tuple.
 TEST(LowerTest, ElementsOutsideOfTheDomainAreNotInitialized) {
   // The row and the column of a point come from one counter, of which the last values are unused.
   const LoweredProgram program = LowerTrace(R"(workload rows
@@ -304,10 +304,50 @@ b1 = block("V")
 l5, l6 = loops(b1)
 l7, l8, l9 = split(l6, 0, 1, 4)
 )");
-  const std::string text = program.ToText();
-  const size_t init = text.find("= -inf");
-  ASSERT_NE(init, std::string::npos) << text;
-  EXPECT_THAT(text.substr(0, init), HasSubstr("if 0 <= 8*i.k_0 + 4*i.k_1_0 < 36\n")) << text;
+  EXPECT_THAT(program.ToText(), HasSubstr("    for i.k_1_0 in 2 to -2*i.k_0 + 9\n"
+                                          "      V.acc3, I.acc4[0] = -inf, i64(-1)\n"
+                                          "      for i.k_1_2 in 4 to "));
+}
+
+// Its reader was moved away and inlined, so that the loop computes the same sum again and again.
+TEST(LowerTest, ARepeatedSumBeginsAnewEachTime) {
+  const LoweredProgram program = LowerTrace(R"(workload repeated
+input A: f32[1, 5]
+R[i: 1] = sum(j: 5) A[i, j]
+output T[i: 1, j: 5] = R[i] + A[i, j]
+trace 1
+b0 = block("T")
+b1 = cache_write(b0, "local")
+b2 = block("R")
+b3 = block("T")
+l0, l1 = loops(b3)
+compute_at(b2, l1)
+compute_inline(b3)
+)");
+  EXPECT_THAT(program.ToText(), HasSubstr("  for j in 5\n"
+                                          "    R.acc4[0] = 0.0\n"
+                                          "    for R.j in 5\n"));
+}
+
+// The accumulators of a tuple stay in registers, and its partial results in a small buffer.
+TEST(LowerTest, PartialTuplesAreCompactedAndAccumulateInRegisters) {
+  const LoweredProgram program = LowerTrace(R"(workload best
+input X: f32[40, 96]
+output (V, I)[i: 40] = argmax(k: 96) (X[i, k], index(k))
+trace 1
+b0 = block("V")
+l0, l1 = loops(b0)
+l2, l3 = split(l1, 0, 16)
+b1 = rfactor(b0, l3)
+vectorize(l3)
+parallel(l0)
+)");
+  for (const char* const partial : {"V_rf", "I_rf"}) {
+    EXPECT_EQ(StorageOf(program, partial).kind, Storage::Kind::kStack);
+    EXPECT_EQ(StorageOf(program, partial).elements, 16);
+  }
+  EXPECT_THAT(program.ToText(), HasSubstr("buffer V_rf.acc5: f32[16] register"));
+  EXPECT_THAT(program.ToText(), HasSubstr("buffer I_rf.acc6: i64[16] register"));
 }
 
 TEST(LowerTest, EmptyReductionsLeaveNoLoops) {

@@ -17,6 +17,7 @@
 #include "common/lower/lower.h"
 #include "common/lower/passes.h"
 #include "common/lower/verifier.h"
+#include "tests/common/lower/random_strides.h"
 #include "tests/common/schedule/random_workload.h"
 #include "tests/common/schedule/seed_range.h"
 #include "tests/common/schedule/shrink.h"
@@ -63,7 +64,11 @@ std::string Difference(const Example& example,
 
 // Returns "" or a description of the problem.
 std::string Problem(const schedule::RandomTrace& random) {
-  const absl::StatusOr<LoweredProgram> lowered = Lower(random.program, SmallTarget());
+  // Some kernels read and write slices of larger tensors.
+  Rng rng(random.seed, 6);
+  const absl::StatusOr<LoweredProgram> lowered =
+      Lower(random.program, SmallTarget(),
+            random.seed % 3 == 1 ? RandomStrides(*random.workload, rng) : ArgumentStrides());
   // The trace would store sums of f16 and bf16 before they are complete.
   if (absl::StrContains(lowered.status().message(), "partial sums of")) return "";
   if (!lowered.ok()) return std::string(lowered.status().message());

@@ -143,6 +143,13 @@ output D[i: {m}, j: {n}] = i8((C[i, j] << N[j]) + 2 >> 2) + (A[i, 0] << 5 >> A[i
 input N: i64[{n}]
 C[i: {m}, j: {n}] = A[i, j] << (A[i, 0] >> 1)
 output D[i: {m}] = sum(j: {n}) i64(C[i, j]) << N[j] >> 1)",
+    // Tuples whose components are outputs, with ties and with an empty domain.
+    R"(input X: f32[{m}, {n}]
+output (V, I)[i: {m}] = argmin(k: {n} where 0 <= k - i < {n}) (floor(X[i, k] * 0.5), i32(index(k))))",
+    R"(input X: f32[{m}, {n}]
+B[i: {m}, k: {n}] = X[i, k] + 1.0
+(V, I)[k: {n}] = argmax(i: {m}) (B[i, k], index(i))
+output D[k: {n}] = V[k] * 2.0 + f32(I[k]))",
 };
 
 // For m, n, k, s, b, c.

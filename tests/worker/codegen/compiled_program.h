@@ -9,16 +9,19 @@
 #include "absl/types/span.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/program.h"
+#include "common/lower/layout.h"
 #include "common/target/target.h"
 
 namespace hone::codegen {
 
 // A program that is lowered, compiled, linked and loaded into this process. It runs on the
-// interpreter's values. Guard bytes around every buffer are checked after each run.
+// interpreter's values. Guard bytes around every buffer, and between the rows of slices, are
+// checked after each run.
 class CompiledProgram {
  public:
-  static absl::StatusOr<std::unique_ptr<CompiledProgram>> Load(const ir::Program& program,
-                                                               const target::Target& target);
+  static absl::StatusOr<std::unique_ptr<CompiledProgram>> Load(
+      const ir::Program& program, const target::Target& target,
+      const lower::ArgumentStrides& strides = {});
   // The same for a shared object that was made before.
   static absl::StatusOr<std::unique_ptr<CompiledProgram>> Load(
       std::shared_ptr<const ir::Workload> workload, absl::string_view shared_object);
@@ -42,6 +45,9 @@ class CompiledProgram {
   absl::StatusOr<std::vector<ir::Scalars>> RunWith(absl::Span<const ir::Scalars> inputs,
                                                    int64_t begin, int64_t end);
   std::shared_ptr<const ir::Workload> workload_;
+  // Open as long as the program is loaded: the loader takes a file of the same name for the same
+  // one.
+  int file_ = -1;
   void* handle_ = nullptr;
 };
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "common/target/kernel_abi.h"
+#include "common/lower/layout.h"
 
 namespace hone::codegen {
 
@@ -48,11 +48,13 @@ void CacheHints::PrefetchAhead(ir::BufferId buffer, const ir::Index& offset, int
   }
 }
 
-void CacheHints::PassCaches(llvm::StoreInst* store, const IndexEmitter::Split& split,
-                            int64_t element_bytes) {
+void CacheHints::PassCaches(llvm::StoreInst* store, ir::BufferId buffer,
+                            const IndexEmitter::Split& split) {
   if (!nontemporal_) return;
   // Arguments are checked when the kernel is called; all other buffers are aligned by construction.
-  int64_t align = std::gcd(target::kBufferAlignment, split.constant * element_bytes);
+  const int64_t element_bytes = ir::DTypeBytes(f_.state.program.buffers[buffer].dtype);
+  int64_t align =
+      std::gcd(lower::AlignmentOf(f_.state.program, buffer), split.constant * element_bytes);
   for (const ir::IndexTerm& term : split.runtime.terms()) {
     align = std::gcd(align, term.coeff * element_bytes);
   }

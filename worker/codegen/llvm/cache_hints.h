@@ -28,7 +28,7 @@ class CacheHints {
   void PrefetchAhead(ir::BufferId buffer, const ir::Index& offset, int64_t element_bytes,
                      absl::FunctionRef<llvm::Value*(const IndexEmitter::Split&)> address);
   // Makes a store non-temporal if the statement asks for it and the address is aligned to its size.
-  void PassCaches(llvm::StoreInst* store, const IndexEmitter::Split& split, int64_t element_bytes);
+  void PassCaches(llvm::StoreInst* store, ir::BufferId buffer, const IndexEmitter::Split& split);
   // Orders the non-temporal stores since the last fence before later stores.
   void Fence();
 

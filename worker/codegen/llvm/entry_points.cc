@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "common/lower/layout.h"
 #include "common/target/kernel_abi.h"
 
 namespace hone::codegen {
@@ -27,6 +28,7 @@ class EntryPoints {
     Constant(target::kAbiSymbol, b_.getInt32(target::kKernelAbiVersion));
     Constant(target::kThreadsSymbol, b_.getInt32(program.threads));
     EmitWorkspaceBytes();
+    EmitStrides();
     Constant(target::kPackedSymbol, b_.getInt64(program.packed_bytes));
     Constant(target::kRangeExtentSymbol, b_.getInt64(has_range ? state_.last_parallel.extent : 0));
     auto* ptr = b_.getPtrTy();
@@ -81,32 +83,86 @@ class EntryPoints {
     b_.CreateRet(b_.CreateAdd(parts, b_.getInt64(program.workspace_bytes)));
   }
 
-  // Requires that no output overlaps another buffer. Constants that are packed are not read by run,
-  // and may be gone.
-  void RequireApart(llvm::ArrayRef<Value*> buffers) {
+  // The function of kStridesSymbol, if some argument has strides.
+  void EmitStrides() {
+    std::vector<const lower::Storage*> slices;
+    for (const lower::Storage& storage : state_.program.storage) {
+      if (!storage.strides.empty()) slices.push_back(&storage);
+    }
+    if (slices.empty()) return;
+    llvm::Function* const function =
+        Function(target::kStridesSymbol, b_.getPtrTy(), {b_.getInt32Ty()});
+    auto* const dense = llvm::BasicBlock::Create(context_, "dense", function);
+    llvm::SwitchInst* const choice = b_.CreateSwitch(function->getArg(0), dense);
+    b_.SetInsertPoint(dense);
+    b_.CreateRet(llvm::ConstantPointerNull::get(b_.getPtrTy()));
+    for (const lower::Storage* const storage : slices) {
+      const std::vector<uint64_t> strides(storage->strides.begin(), storage->strides.end());
+      llvm::Constant* const numbers = llvm::ConstantDataArray::get(context_, strides);
+      auto* const slice = llvm::BasicBlock::Create(context_, "slice", function);
+      choice->addCase(b_.getInt32(storage->position), slice);
+      b_.SetInsertPoint(slice);
+      b_.CreateRet(new llvm::GlobalVariable(module_, numbers->getType(), /*isConstant=*/true,
+                                            llvm::GlobalValue::InternalLinkage, numbers));
+    }
+  }
+
+  // The memory of an argument, in bytes. `span` is 0 if run does not access it.
+  struct Extent {
+    int64_t span = 0, row = 0, pitch = 0;
+    int64_t alignment = target::kBufferAlignment;
+    bool written = false;
+  };
+
+  // Constants that are packed are not read by run, and may be gone.
+  std::vector<Extent> ExtentsOfArguments() const {
     const lower::LoweredProgram& program = state_.program;
-    std::vector<int64_t> bytes(buffers.size());
-    std::vector<bool> written(buffers.size());
+    std::vector<Extent> extents(program.arguments);
     for (size_t b = 0; b < program.buffers.size(); ++b) {
       const lower::Storage& storage = program.storage[b];
+      const ir::Buffer& buffer = program.buffers[b];
       if (storage.kind != lower::Storage::Kind::kArgument) continue;
-      if (program.buffers[b].constant && program.packed_bytes > 0) continue;
-      bytes[storage.position] = storage.elements * ir::DTypeBytes(program.buffers[b].dtype);
-      written[storage.position] = program.buffers[b].output;
+      Extent& extent = extents[storage.position];
+      extent.alignment = lower::AlignmentOf(program, static_cast<ir::BufferId>(b));
+      if (buffer.constant && program.packed_bytes > 0) continue;
+      const int64_t bytes = ir::DTypeBytes(buffer.dtype);
+      extent.written = buffer.output;
+      extent.span = storage.elements * bytes;
+      if (storage.strides.empty()) continue;
+      const lower::Rows rows = lower::RowsOf(buffer.shape, storage.strides);
+      extent.row = rows.elements * bytes;
+      extent.pitch = rows.pitch * bytes;
     }
+    return extents;
+  }
+
+  // Whether the rows of x lie between the rows of y. REQUIRES equal pitches.
+  Value* Alternate(const Extent& x, const Extent& y, Value* distance) {
+    Value* const pitch = b_.getInt64(x.pitch);
+    // The place of x's rows in the pitch, when y's rows begin at 0.
+    Value* const place = b_.CreateSRem(b_.CreateAdd(b_.CreateSRem(distance, pitch), pitch), pitch);
+    return b_.CreateAnd(b_.CreateICmpSGE(place, b_.getInt64(y.row)),
+                        b_.CreateICmpSLE(place, b_.getInt64(x.pitch - x.row)));
+  }
+
+  // Requires that no output shares memory with another buffer.
+  void RequireApart(llvm::ArrayRef<Value*> buffers, llvm::ArrayRef<Extent> extents) {
     auto* const i64 = b_.getInt64Ty();
     Value* apart = b_.getTrue();
     for (size_t x = 0; x < buffers.size(); ++x) {
       for (size_t y = 0; y < x; ++y) {
-        if ((!written[x] && !written[y]) || bytes[x] == 0 || bytes[y] == 0) continue;
+        const Extent &first = extents[x], &second = extents[y];
+        if ((!first.written && !second.written) || first.span == 0 || second.span == 0) continue;
         // They are apart if x − y, as an unsigned number, is at least y's size and at most 2^64
         // minus x's size.
         Value* const distance =
             b_.CreateSub(b_.CreatePtrToInt(buffers[x], i64), b_.CreatePtrToInt(buffers[y], i64));
-        Value* const range = b_.CreateSub(distance, b_.getInt64(bytes[y]));
-        apart = b_.CreateAnd(apart,
-                             b_.CreateICmpULE(range, b_.getInt64(-static_cast<uint64_t>(bytes[x]) -
-                                                                 static_cast<uint64_t>(bytes[y]))));
+        Value* const range = b_.CreateSub(distance, b_.getInt64(second.span));
+        Value* holds = b_.CreateICmpULE(range, b_.getInt64(-static_cast<uint64_t>(first.span) -
+                                                           static_cast<uint64_t>(second.span)));
+        if (first.pitch > 0 && first.pitch == second.pitch)
+          holds = b_.CreateOr(holds, Alternate(first, second, distance));
+        apart = b_.CreateAnd(apart, holds);
       }
     }
     Require(apart, target::kKernelOverlap);
@@ -126,9 +182,9 @@ class EntryPoints {
     b_.SetInsertPoint(pass);
   }
 
-  Value* IsAligned(Value* pointer) {
+  Value* IsAligned(Value* pointer, int64_t alignment = target::kBufferAlignment) {
     Value* bits = b_.CreatePtrToInt(pointer, b_.getInt64Ty());
-    Value* low = b_.CreateAnd(bits, b_.getInt64(target::kBufferAlignment - 1));
+    Value* low = b_.CreateAnd(bits, b_.getInt64(alignment - 1));
     return b_.CreateAnd(b_.CreateICmpEQ(low, b_.getInt64(0)),
                         b_.CreateICmpNE(bits, b_.getInt64(0)));
   }
@@ -141,15 +197,17 @@ class EntryPoints {
         b_.CreateAlloca(b_.getInt64Ty(), b_.getInt32(state_.CaptureSlot() + kMaxCaptures));
     Require(b_.CreateCall(cpu_guard_), target::kKernelUnsupportedCpu);
     const bool is_prepack = name == target::kPrepackSymbol;
+    const std::vector<Extent> extents = ExtentsOfArguments();
     std::vector<Value*> buffers;
     for (int i = 0; i < program.arguments; ++i) {
       Value* buffer = b_.CreateLoad(
           b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), function->getArg(0), i));
-      if (!is_prepack) Require(IsAligned(buffer), target::kKernelMisalignedBuffer);
+      if (!is_prepack)
+        Require(IsAligned(buffer, extents[i].alignment), target::kKernelMisalignedBuffer);
       Store(context, i, buffer);
       buffers.push_back(buffer);
     }
-    if (!is_prepack) RequireApart(buffers);
+    if (!is_prepack) RequireApart(buffers, extents);
     if (program.packed_bytes > 0)
       Require(IsAligned(function->getArg(1)), target::kKernelMisalignedBuffer);
     if (!is_prepack && program.WorkspaceBytes(1) > 0)

@@ -27,10 +27,9 @@ class ExprEmitter {
 
   // Begins a statement: within it, shared expressions are emitted once.
   void BeginStatement() { emitted_.clear(); }
+  // Gives an expression a value until the next statement begins.
+  void Define(ir::ExprId id, llvm::Value* value) { emitted_.emplace_back(id, value); }
   absl::StatusOr<llvm::Value*> Emit(ir::ExprId id, llvm::Value* mask);
-  // Emits an operation whose operands, of type `operand`, are known.
-  absl::StatusOr<llvm::Value*> EmitOp(ir::Op op, ir::DType operand, ir::DType result,
-                                      llvm::Value* a, llvm::Value* b);
 
  private:
   using Variable = IndexEmitter::Variable;
@@ -51,6 +50,9 @@ class ExprEmitter {
   };
 
   absl::StatusOr<llvm::Value*> EmitNew(ir::ExprId id, llvm::Value* mask);
+  // Emits an operation whose operands, of type `operand`, are known.
+  absl::StatusOr<llvm::Value*> EmitOp(ir::Op op, ir::DType operand, ir::DType result,
+                                      llvm::Value* a, llvm::Value* b);
   // Returns the outermost enclosing loop in which a loaded or computed float is invariant; nullptr
   // if there is none, or if its loads could leave the buffers before the loop's conditions are
   // checked.

@@ -1,34 +1,64 @@
 #include "worker/codegen/llvm/lane_reduction.h"
 
+#include <algorithm>
 #include <numeric>
-#include <vector>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/container/inlined_vector.h"
 #include "common/base/status_macros.h"
 
 namespace hone::codegen {
 
-using ir::Op;
 using llvm::Value;
 using lower::Stmt;
 
 namespace {
 
-absl::StatusOr<Op> CombiningOp(ir::Reducer reducer) {
-  switch (reducer) {
-    case ir::Reducer::kSum:
-      return Op::kAdd;
-    case ir::Reducer::kProd:
-      return Op::kMul;
-    case ir::Reducer::kMin:
-      return Op::kMin;
-    case ir::Reducer::kMax:
-      return Op::kMax;
-    default:
-      return absl::UnimplementedError(
-          absl::StrCat(ir::ReducerName(reducer), " over the lanes of a vector"));
+using Tuple = absl::InlinedVector<Value*, 2>;
+
+// Combines the tuples of one reduction.
+class Combiner {
+ public:
+  Combiner(FunctionContext& f, ExprEmitter& exprs, const Stmt& store) : f_(f), exprs_(exprs) {
+    lower::LoweredProgram& program = f.state.program;
+    for (size_t c = 0; c < store.outputs.size(); ++c) {
+      const ir::DType dtype = program.buffers[store.outputs[c]].dtype;
+      const ir::Scalar identity = ir::ReducerIdentity(store.reducer, static_cast<int>(c), dtype);
+      neutral_.push_back(program.pool.Const(dtype, identity));
+      left_.push_back(program.pool.Const(dtype, identity));
+      right_.push_back(program.pool.Const(dtype, identity));
+    }
+    combined_ = ir::Combine(program.pool, store.reducer, left_, right_);
   }
-}
+
+  absl::StatusOr<Tuple> Neutral() {
+    Tuple values;
+    for (const ir::ExprId component : neutral_) {
+      HONE_ASSIGN_OR_RETURN(Value* const value, exprs_.Emit(component, nullptr));
+      values.push_back(f_.Widen(value));
+    }
+    return values;
+  }
+
+  absl::StatusOr<Tuple> operator()(const Tuple& left, const Tuple& right) {
+    exprs_.BeginStatement();
+    for (size_t c = 0; c < left.size(); ++c) {
+      exprs_.Define(left_[c], left[c]);
+      exprs_.Define(right_[c], right[c]);
+    }
+    Tuple values;
+    for (const ir::ExprId component : combined_) {
+      HONE_ASSIGN_OR_RETURN(values.emplace_back(), exprs_.Emit(component, nullptr));
+    }
+    return values;
+  }
+
+ private:
+  FunctionContext& f_;
+  ExprEmitter& exprs_;
+  absl::InlinedVector<ir::ExprId, 2> neutral_;
+  absl::InlinedVector<ir::ExprId, 2> left_, right_, combined_;  // operands have no values yet
+};
 
 }  // namespace
 
@@ -41,59 +71,71 @@ bool ReducesLanes(const FunctionContext& f, const IndexEmitter& index, const Stm
 
 absl::Status EmitLaneReduction(FunctionContext& f, ExprEmitter& exprs, MemoryEmitter& memory,
                                const Stmt& store, Value* mask) {
-  lower::LoweredProgram& program = f.state.program;
-  HONE_ASSIGN_OR_RETURN(const Op op, CombiningOp(store.reducer));
-  const ir::DType dtype = program.buffers[store.outputs[0]].dtype;
-  const ir::DType operand = program.pool[store.values[0]].dtype;
-  const auto combine = [&](Value* a, Value* b) { return exprs.EmitOp(op, operand, dtype, a, b); };
-  HONE_ASSIGN_OR_RETURN(Value * value, exprs.Emit(store.values[0], mask));
-  value = f.Widen(value);
+  Tuple values;
+  for (const ir::ExprId component : store.values) {
+    HONE_ASSIGN_OR_RETURN(Value* const value, exprs.Emit(component, mask));
+    values.push_back(f.Widen(value));
+  }
+  Combiner combine(f, exprs, store);
   // The serial loop has the element as the first operand, and thus ignores NaN. Here, NaN lanes are
   // replaced by the neutral element, because combining halves would otherwise lose the half that is
   // not NaN.
-  const bool ordered = ir::IsFloat(dtype) && (op == Op::kMin || op == Op::kMax);
+  const bool ordered = ir::FindsExtreme(store.reducer) &&
+                       ir::IsFloat(f.state.program.buffers[store.outputs[0]].dtype);
   if (mask != nullptr || ordered) {
-    const ir::Scalar identity = ir::ReducerIdentity(store.reducer, 0, dtype);
-    const ir::ExprId neutral = program.pool.Const(dtype, identity);
-    HONE_ASSIGN_OR_RETURN(Value * rest, exprs.Emit(neutral, nullptr));
-    rest = f.Widen(rest);
-    if (mask != nullptr) value = f.b.CreateSelect(mask, value, rest);
+    HONE_ASSIGN_OR_RETURN(const Tuple neutral, combine.Neutral());
+    for (size_t c = 0; mask != nullptr && c < values.size(); ++c)
+      values[c] = f.b.CreateSelect(mask, values[c], neutral[c]);
     if (ordered) {
-      HONE_ASSIGN_OR_RETURN(value, combine(rest, value));
+      HONE_ASSIGN_OR_RETURN(values, combine(neutral, values));
     }
   }
-  int64_t width = f.lanes;
-  Value* odd = nullptr;  // the last lanes of halves with an odd size
-  if (op == Op::kAdd && value->getType()->isIntOrIntVectorTy()) {
+  const int64_t lanes = f.lanes;
+  if (store.reducer == ir::Reducer::kSum && values[0]->getType()->isIntOrIntVectorTy()) {
     // Uses LLVM's own reduction. LLVM turns its own halves into dot products, but miscompiles ours,
     // which end in vectors of one lane.
-    value = f.b.CreateVectorSplat(1, f.b.CreateAddReduce(value));
-    width = 1;
+    values[0] = f.b.CreateVectorSplat(1, f.b.CreateAddReduce(values[0]));
+    f.lanes = 1;
   }
-  while (width > 1) {
-    if (width % 2 != 0) {
-      Value* last = f.b.CreateExtractElement(value, width - 1);
-      HONE_ASSIGN_OR_RETURN(odd, odd == nullptr ? last : combine(odd, last));
-    }
-    width /= 2;
-    std::vector<int> low(width), high(width);
+  Tuple odd;  // the last lanes of halves with an odd size
+  while (f.lanes > 1) {
+    const bool rest = f.lanes % 2 != 0;
+    const auto last = static_cast<uint64_t>(f.lanes - 1);
+    f.lanes /= 2;
+    std::vector<int> low(f.lanes), high(f.lanes);
     std::iota(low.begin(), low.end(), 0);
-    std::iota(high.begin(), high.end(), static_cast<int>(width));
-    Value* const left = f.b.CreateShuffleVector(value, low);
-    Value* const right = f.b.CreateShuffleVector(value, high);
-    HONE_ASSIGN_OR_RETURN(value, combine(left, right));
+    std::iota(high.begin(), high.end(), static_cast<int>(f.lanes));
+    Tuple lasts, left, right;
+    for (Value* const value : values) {
+      if (rest) lasts.push_back(f.b.CreateExtractElement(value, last));
+      left.push_back(f.b.CreateShuffleVector(value, low));
+      right.push_back(f.b.CreateShuffleVector(value, high));
+    }
+    HONE_ASSIGN_OR_RETURN(values, combine(left, right));
+    if (!rest) continue;
+    const int64_t width = std::exchange(f.lanes, 0);
+    if (odd.empty()) {
+      odd = lasts;
+    } else {
+      HONE_ASSIGN_OR_RETURN(odd, combine(odd, lasts));
+    }
+    f.lanes = width;
   }
-  value = f.b.CreateExtractElement(value, uint64_t{0});
-  if (odd != nullptr) {
-    HONE_ASSIGN_OR_RETURN(value, combine(value, odd));
+  f.lanes = 0;
+  for (Value*& value : values) value = f.b.CreateExtractElement(value, uint64_t{0});
+  if (!odd.empty()) {
+    HONE_ASSIGN_OR_RETURN(values, combine(values, odd));
   }
   const ir::Index& offset = store.indices[0];
-  const int64_t lanes = std::exchange(f.lanes, 0);
-  HONE_ASSIGN_OR_RETURN(Value* const element, memory.Load(store.outputs[0], offset, nullptr));
-  HONE_ASSIGN_OR_RETURN(Value* const result, combine(element, value));
-  const absl::Status stored = memory.Store(store.outputs[0], offset, result, nullptr);
+  Tuple element;
+  for (const ir::BufferId output : store.outputs) {
+    HONE_ASSIGN_OR_RETURN(element.emplace_back(), memory.Load(output, offset, nullptr));
+  }
+  HONE_ASSIGN_OR_RETURN(values, combine(element, values));
+  for (size_t c = 0; c < values.size(); ++c)
+    HONE_RETURN_IF_ERROR(memory.Store(store.outputs[c], offset, values[c], nullptr));
   f.lanes = lanes;
-  return stored;
+  return absl::OkStatus();
 }
 
 }  // namespace hone::codegen

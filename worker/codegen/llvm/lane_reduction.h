@@ -8,8 +8,7 @@ namespace hone::codegen {
 // Returns whether a store combines all lanes into one element.
 bool ReducesLanes(const FunctionContext& f, const IndexEmitter& index, const lower::Stmt& store);
 
-// Emits such a store: the lanes are combined in halves, then with the element. Unimplemented: the
-// reducer has no operation of two lanes.
+// Emits such a store: the lanes are combined in halves, then with the element.
 absl::Status EmitLaneReduction(FunctionContext& f, ExprEmitter& exprs, MemoryEmitter& memory,
                                const lower::Stmt& store, llvm::Value* mask);
 

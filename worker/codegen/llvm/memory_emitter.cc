@@ -295,8 +295,7 @@ absl::Status MemoryEmitter::Store(ir::BufferId buffer, const Index& offset, Valu
   } else if (!split.irregular && split.lane == 1) {
     Value* address = Address(buffer, split);
     if (mask == nullptr) {
-      hints_.PassCaches(f_.b.CreateAlignedStore(value, address, align), split,
-                        ir::DTypeBytes(dtype));
+      hints_.PassCaches(f_.b.CreateAlignedStore(value, address, align), buffer, split);
     } else {
       f_.b.CreateMaskedStore(value, address, align, mask);
     }

@@ -1,0 +1,47 @@
+#ifndef HONE_COMMON_LOWER_LAYOUT_H_
+#define HONE_COMMON_LOWER_LAYOUT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "common/ir/workload.h"
+#include "common/lower/lowered.h"
+
+namespace hone::lower {
+
+// For each argument of a kernel, inputs before outputs, its strides in elements, outermost first.
+// An argument without strides is dense and row-major. The whole list may be empty. An argument with
+// strides is a slice of a larger tensor: concatenating without a copy means that each producer
+// writes its slice of the result.
+using ArgumentStrides = std::vector<ir::Shape>;
+
+// The memory of a slice: rows of consecutive elements, and a pitch from one row to the next that
+// divides all outer strides. The pitch is 0 if all elements are consecutive.
+struct Rows {
+  int64_t elements = 1;
+  int64_t pitch = 0;
+};
+// REQUIRES that CheckStrides accepts them.
+Rows RowsOf(const ir::Shape& shape, const ir::Shape& strides);
+
+// The number of elements from the first one of a slice to its last one, both included.
+int64_t SpanOf(const ir::Shape& shape, const ir::Shape& strides);
+
+// The offset of an element of a dense tensor, by its number, in a slice. Without strides, the slice
+// is dense, too.
+int64_t OffsetOf(const ir::Shape& shape, const ir::Shape& strides, int64_t element);
+
+// InvalidArgument, with a message that names the tensor: the number of strides differs from that of
+// the dimensions, two elements share memory, the rows have no common pitch, or the slice spans more
+// than 1 TiB.
+absl::Status CheckStrides(absl::string_view name, ir::DType dtype, const ir::Shape& shape,
+                          const ir::Shape& strides);
+
+// The alignment in bytes that a kernel may assume of a buffer. Slices begin at any element.
+int64_t AlignmentOf(const LoweredProgram& program, ir::BufferId buffer);
+
+}  // namespace hone::lower
+
+#endif  // HONE_COMMON_LOWER_LAYOUT_H_
