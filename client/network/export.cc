@@ -95,6 +95,7 @@ absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& grap
   const std::vector<std::pair<std::string, std::string>> contents = {
       {absl::StrCat("lib", name, ".so"), shared_object},  // Python would import NAME.so itself
       {absl::StrCat(name, ".h"), NetworkHeader(name, planned.plan)},
+      {absl::StrCat(name, ".hpp"), CppHeader(name)},
       {absl::StrCat(name, ".py"), PythonModule(name, planned.plan)}};
   std::vector<std::string> names = {weights};
   for (const auto& [file, content] : contents) {

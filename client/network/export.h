@@ -25,7 +25,8 @@ struct ExportedFile {
 };
 
 // Writes a network: libNAME.so with all kernels, the runtime and the plan; NAME.weights with the
-// constants, packed as the kernels need them; NAME.h and NAME.py, which describe how to run it. All
+// constants, packed as the kernels need them; NAME.h, NAME.hpp and NAME.py, with which C, C++ and
+// Python run it. All
 // files are written, or none. Files of an earlier export are replaced.
 //
 // `kernels` has one with its object file for each task. InvalidArgument: an object file is missing,

@@ -69,6 +69,8 @@ std::string NetworkHeader(const std::string& name, const Plan& plan) {
                       Macros(prefix, "OUTPUT", plan, plan.outputs), "\n", end);
 }
 
+std::string CppHeader(const std::string& name) { return ForNetwork("hone_network.hpp", name); }
+
 std::string PythonModule(const std::string& name, const Plan& plan) {
   return absl::StrReplaceAll(ForNetwork("hone_network.py", name),
                              {{"@SIGNATURE@\n", Signature(plan, "")}});

@@ -60,6 +60,8 @@ struct Runner::State {
 Runner::Runner(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Runner::~Runner() = default;
 
+int Runner::threads() const { return state_->runtime.threads; }
+
 absl::StatusOr<std::unique_ptr<Runner>> Runner::Create(const graph::Graph& graph,
                                                        const graph::Partition& partition,
                                                        absl::Span<const NetworkKernel> kernels,

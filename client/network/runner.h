@@ -36,6 +36,7 @@ class Runner {
                                                         int threads = 0);
   ~Runner();
 
+  int threads() const;
   // The types of inputs and outputs, in the order of the graph.
   const std::vector<graph::TensorType>& input_types() const { return input_types_; }
   const std::vector<graph::TensorType>& output_types() const { return output_types_; }

@@ -1,6 +1,7 @@
 #include "client/network/weights_file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,32 +69,40 @@ absl::StatusOr<Memory> Pack(const graph::Graph& graph, const NetworkKernel& kern
   return packed;
 }
 
+// The id of a file of this size, of which everything but the header is written.
+absl::StatusOr<Digest> DigestOfContent(int file, const std::string& path, int64_t bytes) {
+  void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0);
+  if (mapped == MAP_FAILED) return ErrnoStatus(errno, absl::StrCat("map ", path));
+  const absl::string_view content(static_cast<const char*>(mapped), bytes);
+  const Digest digest = DigestOf(content.substr(sizeof(HoneWeightsHeader)));
+  munmap(mapped, bytes);
+  return digest;
+}
+
 }  // namespace
 
 absl::Status WriteWeights(const graph::Graph& graph, absl::Span<const NetworkKernel> kernels,
                           const std::string& path, PlannedNetwork& planned) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return ErrnoStatus(errno, absl::StrCat("create ", path));
   const absl::Cleanup close_file = [&] { close(file); };
   if (ftruncate(file, planned.plan.weights_bytes) != 0) {
     return ErrnoStatus(errno, absl::StrCat("write ", path));
   }
-  DigestBuilder digest;
-  const auto write = [&](int64_t offset, absl::string_view bytes) {
-    digest.Add(offset).Add(DigestOf(bytes));
-    return WriteAt(file, path, offset, bytes);
-  };
   for (const WeightsPiece& piece : planned.pieces) {
     if (piece.constant != graph::kNoValue) {
-      HONE_RETURN_IF_ERROR(write(piece.offset, graph.value(piece.constant).constant->bytes()));
+      HONE_RETURN_IF_ERROR(
+          WriteAt(file, path, piece.offset, graph.value(piece.constant).constant->bytes()));
       continue;
     }
     const PlanKernel& kernel = planned.plan.kernels[piece.task];
     HONE_ASSIGN_OR_RETURN(const Memory packed,
                           Pack(graph, kernels[piece.task], piece, kernel.buffers));
-    HONE_RETURN_IF_ERROR(write(piece.offset, {packed.get(), size_t(kernel.packed_bytes)}));
+    HONE_RETURN_IF_ERROR(
+        WriteAt(file, path, piece.offset, {packed.get(), size_t(kernel.packed_bytes)}));
   }
-  planned.plan.weights = digest.Finish();
+  HONE_ASSIGN_OR_RETURN(planned.plan.weights,
+                        DigestOfContent(file, path, planned.plan.weights_bytes));
   HoneWeightsHeader header = {};
   std::memcpy(header.magic, HONE_WEIGHTS_MAGIC, sizeof header.magic);
   header.version = HONE_WEIGHTS_VERSION;

@@ -1,35 +1,16 @@
 #include "client/onnx/external_data.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 
 namespace hone::onnx {
 namespace fs = std::filesystem;
-
-struct ExternalData::Mapping {
-  Mapping(void* data, size_t size) : data(data), size(size) {}
-  ~Mapping() {
-    if (data != nullptr) ::munmap(data, size);
-  }
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-
-  void* const data;  // null if the file is empty
-  const size_t size;
-};
 
 namespace {
 
@@ -62,43 +43,25 @@ absl::StatusOr<fs::path> Resolve(const std::string& folder, const std::string& l
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const ExternalData::Mapping>> ExternalData::Open(
-    const std::string& location) {
+absl::StatusOr<std::shared_ptr<const MappedFile>> ExternalData::Open(const std::string& location) {
   if (const auto open = files_.find(location); open != files_.end()) return open->second;
   HONE_ASSIGN_OR_RETURN(const fs::path path, Resolve(folder_, location));
-  // Without O_NONBLOCK, a pipe would block.
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return ErrnoStatus(errno, absl::StrCat("cannot open ", path.string()));
-  const absl::Cleanup close = [file] { ::close(file); };
-  struct stat info;
-  if (::fstat(file, &info) != 0) {
-    return ErrnoStatus(errno, absl::StrCat("cannot read ", path.string()));
-  }
-  if (!S_ISREG(info.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("has its elements in '", location, "', which is not a file"));
-  }
-  const size_t size = static_cast<size_t>(info.st_size);
-  void* data = nullptr;
-  if (size > 0) {
-    data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-    if (data == MAP_FAILED) {
-      return ErrnoStatus(errno, absl::StrCat("cannot map ", path.string()));
-    }
-  }
-  return files_[location] = std::make_shared<const Mapping>(data, size);
+  absl::StatusOr<std::shared_ptr<const MappedFile>> file = MappedFile::Open(path.string());
+  if (file.ok()) return files_[location] = *std::move(file);
+  return absl::Status(file.status().code(),
+                      absl::StrCat("has its elements in '", location,
+                                   "', which cannot be read: ", file.status().message()));
 }
 
 absl::StatusOr<graph::ConstantData> ExternalData::Map(const ExternalRange& range) {
-  HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const Mapping> mapping, Open(range.location));
-  const int64_t size = static_cast<int64_t>(mapping->size);
+  HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, Open(range.location));
+  const int64_t size = static_cast<int64_t>(file->bytes().size());
   if (range.offset < 0 || range.offset > size || range.length > size - range.offset) {
     return absl::InvalidArgumentError(absl::StrCat("needs ", range.length, " bytes from byte ",
                                                    range.offset, " of the file '", range.location,
                                                    "', which has ", size, " bytes"));
   }
-  const char* const begin = static_cast<const char*>(mapping->data) + range.offset;
-  return graph::ConstantData(mapping, absl::string_view(begin, static_cast<size_t>(range.length)));
+  return graph::ConstantData(file, file->bytes().substr(range.offset, range.length));
 }
 
 }  // namespace hone::onnx

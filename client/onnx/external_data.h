@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "client/onnx/mapped_file.h"
 #include "common/graph/graph.h"
 
 namespace hone::onnx {
@@ -31,11 +32,10 @@ class ExternalData {
   absl::StatusOr<graph::ConstantData> Map(const ExternalRange& range);
 
  private:
-  struct Mapping;
-  absl::StatusOr<std::shared_ptr<const Mapping>> Open(const std::string& location);
+  absl::StatusOr<std::shared_ptr<const MappedFile>> Open(const std::string& location);
 
   const std::string folder_;
-  std::map<std::string, std::shared_ptr<const Mapping>> files_;  // by location
+  std::map<std::string, std::shared_ptr<const MappedFile>> files_;  // by location
 };
 
 }  // namespace hone::onnx

@@ -20,6 +20,8 @@ using graph::ValueId;
 
 constexpr int64_t kMaxFilledElements = int64_t{1} << 26;  // of all filled tensors together
 constexpr double kMaxFoldedPoints = 1 << 26;              // of all folded nodes together
+// Filled tensors of more bytes are computed when they are read.
+constexpr int64_t kComputedBytes = 4096;
 
 std::string Fresh(std::set<std::string>& taken, absl::string_view name) {
   std::string fresh(name);
@@ -67,13 +69,20 @@ absl::StatusOr<ValueId> GraphBuilder::AddFilled(std::string name, TensorType typ
                                                      kMaxFilledElements, " elements in total"));
   }
   filled_elements_ += elements;
-  const std::string one = graph::Encode({type.dtype, {}}, {element});
-  std::string bytes(type.bytes(), '\0');
-  for (size_t at = 0; at < bytes.size(); at += one.size()) {
-    std::memcpy(bytes.data() + at, one.data(), one.size());
+  const auto fill = [one = graph::Encode({type.dtype, {}}, {element}), size = type.bytes()] {
+    std::string bytes(size, '\0');
+    for (size_t at = 0; at < bytes.size(); at += one.size()) {
+      std::memcpy(bytes.data() + at, one.data(), one.size());
+    }
+    return bytes;
+  };
+  if (type.bytes() <= kComputedBytes) {
+    return graph_.AddConstant(std::move(name), std::move(type), graph::ConstantData(fill()));
   }
-  return graph_.AddConstant(std::move(name), std::move(type),
-                            graph::ConstantData(std::move(bytes)));
+  const Digest recipe =
+      DigestBuilder().Add("filled").Add(element.ToText()).Add(type.bytes()).Finish();
+  graph::ConstantData data = graph::ConstantData::Computed(recipe, type.bytes(), fill);
+  return graph_.AddConstant(std::move(name), std::move(type), std::move(data));
 }
 
 absl::StatusOr<std::vector<ValueId>> GraphBuilder::Add(

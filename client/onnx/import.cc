@@ -1,34 +1,48 @@
 #include "client/onnx/import.h"
 
 #include <filesystem>
-#include <limits>
+#include <memory>
+#include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/onnx/external_data.h"
+#include "client/onnx/mapped_file.h"
+#include "client/onnx/model_file.h"
 #include "client/onnx/model_importer.h"
-#include "common/base/file.h"
 #include "common/base/status_macros.h"
 
 namespace hone::onnx {
+namespace {
+
+// The graph shares the bytes, which belong to `owner`.
+absl::StatusOr<graph::Graph> Import(const std::shared_ptr<const void>& owner,
+                                    absl::string_view bytes, const std::string& folder,
+                                    const ImportOptions& options) {
+  HONE_ASSIGN_OR_RETURN(ModelFile file, ParseModelFile(bytes));
+  std::vector<std::optional<graph::ConstantData>> raw_data;
+  for (const auto& part : file.raw_data) {
+    raw_data.push_back(part ? std::make_optional(graph::ConstantData(owner, *part)) : std::nullopt);
+  }
+  ExternalData files(folder);
+  return ImportModel(file.model, raw_data, files, options);
+}
+
+}  // namespace
 
 absl::StatusOr<graph::Graph> ImportOnnx(const std::string& path, const ImportOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
   const std::string folder = std::filesystem::path(path).parent_path().string();
   absl::StatusOr<graph::Graph> graph =
-      ImportOnnxBytes(bytes, folder.empty() ? "." : folder, options);
+      Import(file, file->bytes(), folder.empty() ? "." : folder, options);
   if (graph.ok()) return graph;
   return absl::Status(graph.status().code(), absl::StrCat(path, ": ", graph.status().message()));
 }
 
 absl::StatusOr<graph::Graph> ImportOnnxBytes(absl::string_view bytes, const std::string& folder,
                                              const ImportOptions& options) {
-  ::onnx::ModelProto model;
-  if (bytes.size() > std::numeric_limits<int>::max() ||
-      !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return absl::InvalidArgumentError("this is not an ONNX model, or it is truncated");
-  }
-  ExternalData files(folder);
-  return ImportModel(model, files, options);
+  const auto copy = std::make_shared<const std::string>(bytes);
+  return Import(copy, *copy, folder, options);
 }
 
 }  // namespace hone::onnx

@@ -23,8 +23,8 @@ struct ImportOptions {
 
 // Reads a network from an ONNX file of the opsets 7 to 21, and of older ones if its operators did
 // not change, as a graph with the semantics of opset 21. Weights become constants; nodes that only
-// compute shapes vanish. Weights in files beside the model are mapped: these files must not change
-// while the graph is used.
+// compute shapes vanish. The model and files of weights beside it are mapped, so that weights
+// are read when they are first used: these files must not change while the graph is used.
 //
 // NotFound, PermissionDenied: the file cannot be read. InvalidArgument: it is not an ONNX model, is
 // truncated or contradicts itself; a dimension of an input is open. FailedPrecondition: shapes

@@ -63,10 +63,12 @@ std::set<std::string> TensorNames(const ::onnx::GraphProto& graph) {
 
 class ModelImporter {
  public:
-  ModelImporter(::onnx::GraphProto& model, int64_t opset, ExternalData& files,
-                const ImportOptions& options)
+  ModelImporter(::onnx::GraphProto& model, int64_t opset,
+                const std::vector<std::optional<graph::ConstantData>>& raw_data,
+                ExternalData& files, const ImportOptions& options)
       : model_(model),
         opset_(opset),
+        raw_data_(raw_data),
         files_(files),
         options_(options),
         builder_(TensorNames(model)) {}
@@ -138,8 +140,10 @@ class ModelImporter {
   absl::StatusOr<ValueId> ValueOf(const std::string& name) {
     if (name.empty()) return kNoValue;
     if (const auto known = values_.find(name); known != values_.end()) return known->second;
-    ::onnx::TensorProto& initializer = *model_.mutable_initializer(initializers_.at(name));
-    HONE_ASSIGN_OR_RETURN(Tensor tensor, ReadTensor(std::move(initializer), files_));
+    const int initializer = initializers_.at(name);
+    HONE_ASSIGN_OR_RETURN(Tensor tensor,
+                          ReadTensor(std::move(*model_.mutable_initializer(initializer)), files_,
+                                     raw_data_[initializer]));
     return values_[name] =
                builder_.graph().AddConstant(name, std::move(tensor.type), std::move(tensor.data));
   }
@@ -220,6 +224,7 @@ class ModelImporter {
 
   ::onnx::GraphProto& model_;
   const int64_t opset_;
+  const std::vector<std::optional<graph::ConstantData>>& raw_data_;
   ExternalData& files_;
   const ImportOptions& options_;
   GraphBuilder builder_;
@@ -229,10 +234,11 @@ class ModelImporter {
 
 }  // namespace
 
-absl::StatusOr<graph::Graph> ImportModel(::onnx::ModelProto& model, ExternalData& files,
-                                         const ImportOptions& options) {
+absl::StatusOr<graph::Graph> ImportModel(
+    ::onnx::ModelProto& model, const std::vector<std::optional<graph::ConstantData>>& raw_data,
+    ExternalData& files, const ImportOptions& options) {
   HONE_ASSIGN_OR_RETURN(const int64_t opset, CheckModel(model));
-  return ModelImporter(*model.mutable_graph(), opset, files, options).Run();
+  return ModelImporter(*model.mutable_graph(), opset, raw_data, files, options).Run();
 }
 
 }  // namespace hone::onnx

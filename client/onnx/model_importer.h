@@ -1,6 +1,9 @@
 #ifndef HONE_CLIENT_ONNX_MODEL_IMPORTER_H_
 #define HONE_CLIENT_ONNX_MODEL_IMPORTER_H_
 
+#include <optional>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "client/onnx/external_data.h"
 #include "client/onnx/import.h"
@@ -8,9 +11,11 @@
 
 namespace hone::onnx {
 
-// Converts a parsed model, whose weights are moved into the graph. Errors are those of ImportOnnx.
-absl::StatusOr<graph::Graph> ImportModel(::onnx::ModelProto& model, ExternalData& files,
-                                         const ImportOptions& options);
+// Converts a parsed model. `raw_data`: that of each initializer, if it has some; the graph shares
+// it. Errors are those of ImportOnnx.
+absl::StatusOr<graph::Graph> ImportModel(
+    ::onnx::ModelProto& model, const std::vector<std::optional<graph::ConstantData>>& raw_data,
+    ExternalData& files, const ImportOptions& options);
 
 }  // namespace hone::onnx
 

@@ -8,85 +8,18 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "client/onnx/gather_nd.h"
+#include "client/onnx/rewrite.h"
 #include "common/base/status_macros.h"
 #include "common/graph/node_view.h"
 
 namespace hone::onnx {
 namespace {
 
-using graph::Attribute;
 using graph::kNoValue;
 using graph::Node;
 using graph::NodeView;
 using graph::ValueId;
-
-// A node while a rule rewrites it. Its first input is present.
-class Rewrite {
- public:
-  Rewrite(VersionedNode& versioned, GraphBuilder& builder)
-      : versioned_(versioned), builder_(builder) {}
-
-  Node& node() { return versioned_.node; }
-  NodeView view() const { return NodeView(builder_.graph(), versioned_.node); }
-  size_t outputs() const { return versioned_.outputs.size(); }
-
-  std::optional<Attribute> Take(const std::string& name) {
-    auto taken = node().attributes.extract(name);
-    if (taken.empty()) return std::nullopt;
-    return std::move(taken.mapped());
-  }
-  void SetInput(size_t index, ValueId value) {
-    if (node().inputs.size() <= index) node().inputs.resize(index + 1, kNoValue);
-    node().inputs[index] = value;
-  }
-  // Makes an attribute that is a list an input.
-  absl::Status ListToInput(const std::string& name, size_t index) {
-    const std::optional<Attribute> value = Take(name);
-    if (!value) return absl::OkStatus();
-    if (const auto* ints = std::get_if<std::vector<int64_t>>(&*value)) {
-      SetInput(index, builder_.AddInts(TensorName(name), *ints));
-    } else if (const auto* one = std::get_if<int64_t>(&*value)) {
-      SetInput(index, builder_.AddInts(TensorName(name), {*one}));
-    } else if (const auto* floats = std::get_if<std::vector<double>>(&*value)) {
-      SetInput(index, builder_.AddFloats(TensorName(name), *floats));
-    } else {
-      return view().InvalidError(absl::StrCat("attribute '", name, "' must be a list of numbers"));
-    }
-    return absl::OkStatus();
-  }
-  // Makes an attribute that is a number a scalar input of the type of the first input.
-  absl::Status NumberToInput(const std::string& name, size_t index) {
-    if (!view().HasAttribute(name)) return absl::OkStatus();
-    HONE_ASSIGN_OR_RETURN(const double number, view().Float(name, 0));
-    Take(name);
-    SetInput(index, builder_.AddScalar(TensorName(name), view().Type(0).dtype, number));
-    return absl::OkStatus();
-  }
-  // A new tensor: `op` applied to values.
-  absl::StatusOr<ValueId> Apply(absl::string_view op, std::vector<ValueId> inputs,
-                                std::map<std::string, Attribute> attributes = {}) {
-    Node added{builder_.FreshNodeName(absl::StrCat(node().name, "_", op)),
-               std::string(op),
-               std::move(inputs),
-               {},
-               std::move(attributes)};
-    const std::string name = builder_.FreshTensorName(TensorName(op));
-    HONE_ASSIGN_OR_RETURN(const std::vector<ValueId> results,
-                          builder_.Add(std::move(added), {name}));
-    return results[0];
-  }
-  ValueId Ints(absl::string_view name, const std::vector<int64_t>& elements) {
-    return builder_.AddInts(TensorName(name), elements);
-  }
-
- private:
-  std::string TensorName(absl::string_view suffix) const {
-    return absl::StrCat(versioned_.node.name, "_", suffix);
-  }
-
-  VersionedNode& versioned_;
-  GraphBuilder& builder_;
-};
 
 absl::Status Clip(Rewrite& rewrite) {
   HONE_RETURN_IF_ERROR(rewrite.NumberToInput("min", 1));
@@ -215,6 +148,7 @@ constexpr int64_t kAnyOpset = kNewestOpset + 1;
 constexpr Rule kRules[] = {
     {"BatchNormalization", 9, BatchNormalization},
     {"Clip", 11, Clip},
+    {"GatherND", kAnyOpset, GatherND},
     {"GroupNormalization", 21, GroupNormalization},
     {"Hardmax", 13, Softmax},
     {"LogSoftmax", 13, Softmax},
@@ -241,9 +175,9 @@ constexpr Rule kRules[] = {
     {"Upsample", kAnyOpset, OldResize},
 };
 
-// Operators that have another name in opset 21.
+// Operators that have another name in opset 21, or become nodes of other operators.
 constexpr std::pair<absl::string_view, absl::string_view> kRenamed[] = {
-    {"Scatter", "ScatterElements"}, {"Upsample", "Resize"}};
+    {"GatherND", "Gather"}, {"Scatter", "ScatterElements"}, {"Upsample", "Resize"}};
 
 // Operators that are the same in opset 7 as in an older one.
 struct Unchanged {

@@ -3,7 +3,9 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "client/onnx/opset.h"
 #include "client/onnx/replaced.h"
 #include "common/graph/operator_def.h"
@@ -24,9 +26,42 @@ std::string ReplacementNote(absl::string_view op) {
   return op == CurrentName(op) ? "" : absl::StrCat("becomes ", CurrentName(op));
 }
 
+// Why some operators are not supported, for messages. Names that end with * are prefixes.
+struct Reason {
+  std::vector<absl::string_view> ops;
+  absl::string_view text;
+};
+
+const std::vector<Reason>& Reasons() {
+  static const auto* const reasons = new std::vector<Reason>{
+      {{"Compress", "NonMaxSuppression", "NonZero", "Unique"},
+       "the shape of its result depends on elements, but all shapes are fixed when a model is "
+       "read"},
+      {{"If", "Loop", "Scan"}, "control flow is not supported"},
+      {{"Bernoulli", "Multinomial", "Random*"}, "random numbers are not supported"},
+      {{"ConcatFromSequence", "Optional*", "Sequence*", "SplitToSequence"},
+       "sequences and optional values are not supported"},
+      {{"RegexFullMatch", "String*", "TfIdfVectorizer"}, "strings are not supported"},
+  };
+  return *reasons;
+}
+
+// Returns "; " and why an operator is not supported, or "" if no reason is known.
+std::string ReasonText(absl::string_view op) {
+  for (const Reason& reason : Reasons()) {
+    for (absl::string_view pattern : reason.ops) {
+      const bool matches =
+          absl::ConsumeSuffix(&pattern, "*") ? absl::StartsWith(op, pattern) : op == pattern;
+      if (matches) return absl::StrCat("; ", reason.text);
+    }
+  }
+  return "";
+}
+
 struct Uses {
   int count = 0;
   std::string first;
+  std::string reason;
 };
 
 }  // namespace
@@ -37,7 +72,7 @@ std::vector<SupportedOperator> SupportedOperators() {
     limits[std::string(def->name)] = std::string(def->limits);
   }
   for (const char* const op :
-       {"Constant", "ConstantOfShape", "Dropout", "Identity", "Scatter", "Upsample"}) {
+       {"Constant", "ConstantOfShape", "Dropout", "GatherND", "Identity", "Scatter", "Upsample"}) {
     if (IsReplaced(op) || limits.contains(std::string(CurrentName(op)))) {
       limits[op] = ReplacementNote(op);
     }
@@ -57,7 +92,9 @@ absl::Status CheckOperators(const ::onnx::GraphProto& graph, const std::vector<i
                                ? absl::StrCat(node.op_type(), " (opset ", opset, ")")
                                : absl::StrCat(node.op_type(), " (of ", node.domain(), ")");
     Uses& uses = unsupported[op];
-    if (uses.count++ == 0) uses.first = node.name();
+    if (uses.count++ > 0) continue;
+    uses.first = node.name();
+    if (node.domain().empty()) uses.reason = ReasonText(node.op_type());
   }
   if (unsupported.empty()) return absl::OkStatus();
   std::string text =
@@ -65,7 +102,7 @@ absl::Status CheckOperators(const ::onnx::GraphProto& graph, const std::vector<i
                                                                : " operators are not supported:");
   for (const auto& [op, uses] : unsupported) {
     absl::StrAppend(&text, "\n  ", op, ": ", uses.count,
-                    uses.count == 1 ? " node, '" : " nodes, first '", uses.first, "'");
+                    uses.count == 1 ? " node, '" : " nodes, first '", uses.first, "'", uses.reason);
   }
   return absl::UnimplementedError(
       absl::StrCat(text, "\nhone operators --onnx lists those that are supported"));

@@ -53,7 +53,12 @@ constexpr ElementTypeInfo kElementTypes[] = {
 // Reads one tensor. The methods return errors without the name of the tensor.
 class Reader {
  public:
-  Reader(::onnx::TensorProto& proto, ExternalData& files) : proto_(proto), files_(files) {}
+  Reader(::onnx::TensorProto& proto, ExternalData& files, std::optional<ConstantData> raw_data)
+      : proto_(proto), files_(files), raw_data_(std::move(raw_data)) {
+    if (!raw_data_ && proto_.has_raw_data()) {
+      raw_data_ = ConstantData(std::move(*proto_.mutable_raw_data()));
+    }
+  }
 
   absl::StatusOr<Tensor> Read() {
     HONE_ASSIGN_OR_RETURN(const DType dtype, ElementType(proto_.data_type()));
@@ -68,9 +73,9 @@ class Reader {
  private:
   absl::StatusOr<ConstantData> Data(const TensorType& type) {
     if (proto_.data_location() == ::onnx::TensorProto::EXTERNAL) return External(type);
-    if (proto_.has_raw_data()) {
-      HONE_RETURN_IF_ERROR(CheckCount(type, proto_.raw_data().size(), type.bytes(), "bytes"));
-      return ConstantData(std::move(*proto_.mutable_raw_data()));
+    if (raw_data_) {
+      HONE_RETURN_IF_ERROR(CheckCount(type, raw_data_->size(), type.bytes(), "bytes"));
+      return *raw_data_;
     }
     switch (type.dtype) {
       case DType::kF32:
@@ -144,6 +149,7 @@ class Reader {
 
   ::onnx::TensorProto& proto_;
   ExternalData& files_;
+  std::optional<ConstantData> raw_data_;
 };
 
 }  // namespace
@@ -159,9 +165,10 @@ absl::StatusOr<DType> ElementType(int32_t number) {
       absl::StrCat("has elements of the type ", info.name, ", which is not supported"));
 }
 
-absl::StatusOr<Tensor> ReadTensor(::onnx::TensorProto proto, ExternalData& files) {
+absl::StatusOr<Tensor> ReadTensor(::onnx::TensorProto proto, ExternalData& files,
+                                  std::optional<ConstantData> raw_data) {
   const std::string name = proto.name();
-  absl::StatusOr<Tensor> tensor = Reader(proto, files).Read();
+  absl::StatusOr<Tensor> tensor = Reader(proto, files, std::move(raw_data)).Read();
   if (tensor.ok()) return tensor;
   return absl::Status(tensor.status().code(),
                       absl::StrCat("tensor '", name, "' ", tensor.status().message()));

@@ -1,6 +1,8 @@
 #ifndef HONE_CLIENT_ONNX_TENSOR_PROTO_H_
 #define HONE_CLIENT_ONNX_TENSOR_PROTO_H_
 
+#include <optional>
+
 #include "absl/status/statusor.h"
 #include "client/onnx/external_data.h"
 #include "client/onnx/tensor.h"
@@ -12,10 +14,12 @@ namespace hone::onnx {
 // type; the message names it. InvalidArgument: there is no such number.
 absl::StatusOr<ir::DType> ElementType(int32_t number);
 
-// Converts a tensor; takes its bytes if they are raw. Every message names the tensor.
+// Converts a tensor; takes its bytes if they are raw. `raw_data`: its raw bytes if they are not in
+// the message. Every message names the tensor.
 // InvalidArgument: its shape is not legal, or the number of elements is not that of the shape.
 // Unimplemented: an element type that Hone does not have. Otherwise those of ExternalData::Map.
-absl::StatusOr<Tensor> ReadTensor(::onnx::TensorProto proto, ExternalData& files);
+absl::StatusOr<Tensor> ReadTensor(::onnx::TensorProto proto, ExternalData& files,
+                                  std::optional<graph::ConstantData> raw_data = std::nullopt);
 
 }  // namespace hone::onnx
 

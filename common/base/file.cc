@@ -80,7 +80,9 @@ absl::Status MakeDirectories(const std::string& path) {
     made /= part;
     if (std::filesystem::is_directory(made, error)) continue;
     if (mkdir(made.c_str(), 0700) != 0 && errno != EEXIST) {
-      return ErrnoStatus(errno, absl::StrCat("create folder ", made.string()));
+      // The folder above exists. Special file systems such as /proc still give ENOENT.
+      return ErrnoStatus(errno == ENOENT ? EACCES : errno,
+                         absl::StrCat("create folder ", made.string()));
     }
   }
   return absl::OkStatus();

@@ -81,7 +81,7 @@ class Verifier {
       if (!type.ok()) return Wrong(id, type.message());
       if (!value.constant) continue;
       known_[id] = true;
-      const int64_t size = static_cast<int64_t>(value.constant->bytes().size());
+      const int64_t size = value.constant->size();
       if (size == value.type.bytes()) continue;
       return Wrong(id, absl::StrCat("is ", value.type.ToText(), " and has ", size,
                                     " bytes instead of ", value.type.bytes()));

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "common/graph/constant_data.h"
 #include "common/ir/dtype.h"
 
 namespace hone::graph {
@@ -32,22 +32,6 @@ struct TensorType {
 // InvalidArgument: an extent is negative, or the rank or number of elements exceeds the limits of
 // ir::Workload.
 absl::Status CheckType(const TensorType& type);
-
-// The elements of a constant tensor, row-major, little-endian. Immutable and shared by copies. The
-// bytes may belong to a mapped file.
-class ConstantData {
- public:
-  explicit ConstantData(std::string bytes)
-      : owner_(std::make_shared<std::string>(std::move(bytes))),
-        bytes_(*static_cast<const std::string*>(owner_.get())) {}
-  ConstantData(std::shared_ptr<const void> owner, absl::string_view bytes)
-      : owner_(std::move(owner)), bytes_(bytes) {}
-  absl::string_view bytes() const { return bytes_; }
-
- private:
-  std::shared_ptr<const void> owner_;
-  absl::string_view bytes_;
-};
 
 // Identifies a tensor of a graph: an index into Graph::values.
 using ValueId = int32_t;

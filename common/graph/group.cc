@@ -28,7 +28,7 @@ class GroupText {
       const TensorType& type = graph_.value(id).type;
       absl::StrAppend(&text, "input ", names_.at(id), ": ", ir::DTypeName(type.dtype), "[",
                       type.shape.empty() ? "1" : absl::StrJoin(type.shape, ", "), "]",
-                      graph_.IsConstant(id) ? " constant" : "", "\n");
+                      BoundText(id), graph_.IsConstant(id) ? " constant" : "", "\n");
     }
     return absl::StrCat(text, stages_);
   }
@@ -70,7 +70,7 @@ class GroupText {
     const std::string prefix = absl::StrCat("T", number_++, "_");
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const ValueId id = node.outputs[i];
-      if (!needed_.contains(id)) {  // absent, or nobody reads it
+      if (!needed_.contains(id)) {  // it is absent, or no node reads it
         outputs.emplace_back();
         continue;
       }
@@ -84,7 +84,10 @@ class GroupText {
     StageWriter writer(std::move(inputs), std::move(outputs), prefix, &stages);
     HONE_RETURN_IF_ERROR(def->define(view, writer));
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (node.inputs[i] != kNoValue && writer.Reads(static_cast<int>(i))) Read(node.inputs[i]);
+      const int input = static_cast<int>(i);
+      if (node.inputs[i] == kNoValue || !writer.Reads(input)) continue;
+      Read(node.inputs[i]);
+      if (writer.Bound(input) > 0) AddBound(node.inputs[i], writer.Bound(input));
     }
     Append(stages);
     return absl::OkStatus();
@@ -114,6 +117,16 @@ class GroupText {
     return entry->second;
   }
 
+  // Of several bounds of a value, the least one holds.
+  void AddBound(ValueId id, int64_t bound) {
+    const auto [entry, is_new] = bounds_.emplace(id, bound);
+    if (!is_new) entry->second = std::min(entry->second, bound);
+  }
+  std::string BoundText(ValueId id) const {
+    const auto bound = bounds_.find(id);
+    return bound == bounds_.end() ? "" : absl::StrCat(" < ", bound->second);
+  }
+
   // A value that is read and that no node of the group computes is an input.
   void Read(ValueId id) {
     if (computed_.contains(id)) return;
@@ -123,6 +136,7 @@ class GroupText {
   const Graph& graph_;
   const std::vector<int>& nodes_;
   std::map<ValueId, std::string> names_;
+  std::map<ValueId, int64_t> bounds_;
   std::set<ValueId> computed_, needed_;
   std::vector<ValueId> inputs_, outputs_;
   std::string stages_;

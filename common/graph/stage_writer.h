@@ -24,6 +24,7 @@ class StageWriter {
     std::string name;
     TensorType type;
     bool read = false;
+    int64_t bound = 0;  // see SetBound(); 0: none
   };
   StageWriter(std::vector<Named> inputs, std::vector<Named> outputs, std::string prefix,
               std::string* text)
@@ -36,6 +37,10 @@ class StageWriter {
   std::string In(int input, const std::vector<std::string>& indices);
   // Whether a stage reads the input. The others are not inputs of the workload.
   bool Reads(int input) const { return inputs_[input].read; }
+  // Declares that the elements of an input are indices from 0 to bound - 1, so that tuning draws
+  // such ones.
+  void SetBound(int input, int64_t bound) { inputs_[input].bound = bound; }
+  int64_t Bound(int input) const { return inputs_[input].bound; }
   const TensorType& OutputType(int output) const { return outputs_[output].type; }
   bool WantsOutput(int output) const {
     return output < static_cast<int>(outputs_.size()) && !outputs_[output].name.empty();

@@ -152,6 +152,15 @@ hone_network_status hone_network_open_program(const hone_network_program* progra
   return status;
 }
 
+hone_network_status hone_network_verify(const hone_network* network) {
+  if (network == NULL) return Fail(HONE_NETWORK_INVALID_ARGUMENT, "a pointer is null");
+  const HonePlanHeader* const header = network->plan.header;
+  if (hone_weights_have_id(network->weights, header->weights_bytes, header->id))
+    return HONE_NETWORK_OK;
+  return Fail(HONE_NETWORK_BAD_FILE,
+              "the weights are damaged: their bytes are not those of the export");
+}
+
 void hone_network_close(hone_network* network) {
   if (network == NULL) return;
   if (network->weights != NULL)

@@ -1,15 +1,24 @@
+/* clang-format off */
 /* A network that Hone has exported. C99 or C++11.
  *
  *   hone_network* network;
- *   hone_network_instance* instance;
  *   if (hone_network_open("hone_network.weights", &network) != HONE_NETWORK_OK)
- * fail(hone_network_error()); HoneRuntime runtime = hone_network_openmp(0);  (or your own threads)
+ *     fail(hone_network_error());
+ *
+ *   HoneRuntime runtime = hone_network_openmp(0);  (or your own threads)
+ *   hone_network_instance* instance;
  *   if (hone_network_new_instance(network, &runtime, &instance) != HONE_NETWORK_OK)
- * fail(hone_network_error()); const void* inputs[] = {x}; void* outputs[] = {y}; if
- * (hone_network_run(instance, inputs, outputs) != HONE_NETWORK_OK) fail(hone_network_error());
+ *     fail(hone_network_error());
+ *
+ *   const void* inputs[] = {x};
+ *   void* outputs[] = {y};
+ *   if (hone_network_run(instance, inputs, outputs) != HONE_NETWORK_OK)
+ *     fail(hone_network_error());
+ *
  *   hone_network_free_instance(instance);
  *   hone_network_close(network);
  */
+/* clang-format on */
 #ifndef HONE_NETWORK_H_
 #define HONE_NETWORK_H_
 
@@ -64,10 +73,14 @@ typedef struct hone_network hone_network;
 typedef struct hone_network_instance hone_network_instance;
 
 /* Maps the weights file, and checks that it belongs to this network and that the CPU can run every
- * kernel. The network is immutable: any number of threads may use it. On failure *network is null.
+ * kernel. Does not read all weights: they are read when they are first used. The network is
+ * immutable: any number of threads may use it. On failure *network is null.
  */
 hone_network_status hone_network_open(const char* weights_path,
                                       hone_network** network) HONE_NETWORK_NOEXCEPT;
+
+/* Reads all weights and checks that they are those of the export. BAD_FILE: they are not. */
+hone_network_status hone_network_verify(const hone_network* network) HONE_NETWORK_NOEXCEPT;
 
 /* Frees a network, whose instances have been freed. Null is allowed. */
 void hone_network_close(hone_network* network) HONE_NETWORK_NOEXCEPT;

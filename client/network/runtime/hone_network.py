@@ -61,6 +61,7 @@ def _load(path):
     pointer = ctypes.c_void_p
     for name, result, arguments in [
             ("open", ctypes.c_int, [ctypes.c_char_p, ctypes.POINTER(pointer)]),
+            ("verify", ctypes.c_int, [pointer]),
             ("close", None, [pointer]),
             ("input_count", ctypes.c_int32, [pointer]),
             ("output_count", ctypes.c_int32, [pointer]),
@@ -130,6 +131,11 @@ class Network:
     def __del__(self):
         if getattr(self, "_instance", None):
             self._weights.function("free_instance")(self._instance)
+
+    def verify(self):
+        """Reads all weights and checks that they are those of the export."""
+        if self._weights.function("verify")(self._weights.address) != 0:
+            raise Error(self._weights.function("error")().decode())
 
     def sibling(self):
         """Another instance, for another thread."""

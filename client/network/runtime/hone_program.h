@@ -28,8 +28,8 @@ typedef struct hone_network_program {
   uint64_t kernel_count;
 } hone_network_program;
 
-/* hone_network_open for this program, which must outlive the network. BAD_FILE: the plan is
- * malformed, too. Not a part of an exported network's interface. */
+/* Opens this program as hone_network_open does; the program must outlive the network. BAD_FILE also
+ * means that the plan is malformed. Callers of an exported network do not see this function. */
 __attribute__((visibility("hidden"))) hone_network_status
 hone_network_open_program(const hone_network_program* program, const char* weights_path,
                           hone_network** network) HONE_NETWORK_NOEXCEPT;

@@ -30,7 +30,7 @@ typedef struct HonePlanHeader {
   uint64_t arena_bytes;
   uint64_t weights_bytes; /* of the weights file, with its header */
   uint64_t absent_bytes;  /* of the largest tensor in HONE_PLACE_ABSENT */
-  uint8_t id[16];         /* equals that of the weights file */
+  uint8_t id[16];         /* that of the weights file */
 } HonePlanHeader;
 
 enum {
@@ -68,7 +68,8 @@ typedef struct HonePlanKernel {
   uint32_t buffers;
 } HonePlanKernel;
 
-/* The first bytes of the weights file. */
+/* The first bytes of the weights file. Its id is the XXH3-128 hash of the bytes after this header,
+ * the high half first. */
 typedef struct HoneWeightsHeader {
   char magic[8];
   uint32_t version;

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "client/network/runtime/plan_format.h"
 
@@ -51,4 +53,11 @@ HoneWeightsStatus hone_weights_map(const char* path, uint64_t bytes, const uint8
   }
   munmap(mapped, (size_t)size);
   return HONE_WEIGHTS_BAD;
+}
+
+int hone_weights_have_id(const char* address, uint64_t bytes, const uint8_t id[16]) {
+  const XXH128_hash_t hash =
+      XXH3_128bits(address + sizeof(HoneWeightsHeader), bytes - sizeof(HoneWeightsHeader));
+  const uint64_t halves[2] = {hash.high64, hash.low64};
+  return memcmp(halves, id, sizeof halves) == 0;
 }

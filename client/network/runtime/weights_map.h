@@ -15,4 +15,7 @@ typedef enum HoneWeightsStatus {
 HoneWeightsStatus hone_weights_map(const char* path, uint64_t bytes, const uint8_t id[16],
                                    const char** address, char* message, size_t message_bytes);
 
+/* Whether the content of a mapped file has its id. Reads all of it. */
+int hone_weights_have_id(const char* address, uint64_t bytes, const uint8_t id[16]);
+
 #endif /* HONE_CLIENT_NETWORK_RUNTIME_WEIGHTS_MAP_H_ */

@@ -24,9 +24,12 @@ absl::StatusOr<std::vector<int64_t>> Broadcast(const NodeView& node, const std::
 std::string BroadcastElement(StageWriter& writer, int input, const std::vector<int64_t>& shape,
                              const std::vector<std::string>& axes) {
   if (shape.empty()) return writer.In(input, {"0"});
-  std::vector<std::string> indices(axes.end() - static_cast<int64_t>(shape.size()), axes.end());
-  for (size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] == 1) indices[d] = "0";
+  const auto rank = static_cast<int64_t>(shape.size());
+  std::vector<std::string> indices(axes.end() - rank, axes.end());
+  const std::vector<int64_t>& result = writer.OutputType(0).shape;
+  for (int64_t d = 0; d < rank; ++d) {
+    // An axis of extent 1 stays, so that a schedule sees that the stage is elementwise.
+    if (shape[d] != result[result.size() - rank + d]) indices[d] = "0";
   }
   return writer.In(input, indices);
 }

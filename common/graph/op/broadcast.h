@@ -15,8 +15,8 @@ namespace hone::graph {
 absl::StatusOr<std::vector<int64_t>> Broadcast(const NodeView& node, const std::vector<int64_t>& a,
                                                const std::vector<int64_t>& b);
 
-// The element of an input of shape `shape` that broadcasting pairs with the element of the result
-// at `axes`.
+// The element of an input of shape `shape` that broadcasting pairs with the element of output 0 at
+// `axes`.
 std::string BroadcastElement(StageWriter& writer, int input, const std::vector<int64_t>& shape,
                              const std::vector<std::string>& axes);
 

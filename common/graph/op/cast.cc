@@ -34,7 +34,7 @@ absl::Status DefineCast(const NodeView& node, StageWriter& writer) {
   const std::vector<std::string> axes = StageWriter::Axes(node.Shape(0));
   const DType from = node.Type(0).dtype, to = writer.OutputType(0).dtype;
   std::string value = writer.In(0, axes);
-  // ONNX saturates infinities, too.
+  // In ONNX, infinities saturate like large numbers.
   if (to == DType::kF8E5M2 && from != to) {
     value = absl::StrCat("min(max(", Convert(from, DType::kF32, value), ", -57344.0), 57344.0)");
     writer.Output(0, axes, absl::StrCat("f8e5m2(", value, ")"));

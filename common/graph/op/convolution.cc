@@ -5,6 +5,7 @@
 #include "common/graph/op/element_type.h"
 #include "common/graph/op/families.h"
 #include "common/graph/op/formula.h"
+#include "common/graph/op/layout.h"
 
 namespace hone::graph {
 namespace {
@@ -20,25 +21,33 @@ absl::StatusOr<Convolution> Convolution::Of(const NodeView& node, int x, int w) 
     return node.InvalidError(absl::StrCat("kernels of type ", node.Type(w).ToText(),
                                           " do not fit images of type ", node.Type(x).ToText()));
   }
-  const std::vector<int64_t> extents(kernel.begin() + 2, kernel.end());
+  const size_t dimensions = image.size() - 2;
+  HONE_ASSIGN_OR_RETURN(const bool last, HasChannelsLast(node));
+  const auto taps = kernel.begin() + (last ? 0 : 2);
+  const std::vector<int64_t> extents(taps, taps + static_cast<int64_t>(dimensions));
+  const int64_t inputs = image[last ? dimensions + 1 : 1];
+  const int64_t group_inputs = kernel[last ? dimensions : 1];
+  const int64_t outputs = kernel[last ? dimensions + 1 : 0];
   HONE_ASSIGN_OR_RETURN(const auto given, node.IntList("kernel_shape", extents));
   if (given != extents) return node.InvalidError("kernel_shape differs from the kernels' shape");
   HONE_ASSIGN_OR_RETURN(const int64_t groups, node.Int("group", 1));
-  if (groups < 1 || kernel[0] % groups != 0 || image[1] % groups != 0 ||
-      image[1] / groups != kernel[1]) {
+  if (groups < 1 || outputs % groups != 0 || inputs % groups != 0 ||
+      inputs / groups != group_inputs) {
     return node.InvalidError(absl::StrCat("kernels of type ", node.Type(w).ToText(), " in ", groups,
                                           " groups do not fit images of type ",
                                           node.Type(x).ToText()));
   }
-  Convolution c{x, w, groups, kernel[1], kernel[0] / groups, {}, {image[0], kernel[0]}};
+  Convolution c{x, w, last, groups, group_inputs, outputs / groups, {}, {image[0], outputs}};
   HONE_ASSIGN_OR_RETURN(c.windows, Windows(node, extents));
   for (const Window& window : c.windows) c.shape.push_back(window.outputs);
+  if (last) MoveChannelsLast(c.shape);
   return c;
 }
 
 std::vector<std::string> Convolution::Axes() const {
   std::vector<std::string> axes = {"n", "c"};
   for (size_t d = 0; d < windows.size(); ++d) axes.push_back(Position(d));
+  if (channels_last) MoveChannelsLast(axes);
   return axes;
 }
 
@@ -54,26 +63,31 @@ std::vector<std::string> Convolution::ImageIndices() const {
   for (size_t d = 0; d < windows.size(); ++d) {
     indices.push_back(windows[d].At(Position(d), Tap(d)));
   }
+  if (channels_last) MoveChannelsLast(indices);
   return indices;
 }
 
 std::vector<std::string> Convolution::KernelIndices() const {
-  std::vector<std::string> indices = {"c", group_inputs == 1 ? "0" : "k"};
+  const std::string input = group_inputs == 1 ? "0" : "k";
+  std::vector<std::string> indices;
   for (size_t d = 0; d < windows.size(); ++d) indices.push_back(Tap(d));
+  const std::vector<std::string> channels = {channels_last ? input : "c",
+                                             channels_last ? "c" : input};
+  indices.insert(channels_last ? indices.end() : indices.begin(), channels.begin(), channels.end());
   return indices;
 }
 
 std::string Convolution::Reduced(bool channels) const {
   std::vector<std::string> axes, guards;
   std::vector<int64_t> extents;
-  if (channels && group_inputs > 1) {
-    axes.push_back("k");
-    extents.push_back(group_inputs);
-  }
   for (size_t d = 0; d < windows.size(); ++d) {
     axes.push_back(Tap(d));
     extents.push_back(windows[d].kernel);
     windows[d].Guard(Position(d), Tap(d), guards);
+  }
+  if (channels && group_inputs > 1) {
+    axes.insert(channels_last ? axes.end() : axes.begin(), "k");
+    extents.insert(channels_last ? extents.end() : extents.begin(), group_inputs);
   }
   return Reduction("sum", axes, extents, guards);
 }
@@ -84,9 +98,10 @@ absl::StatusOr<Types> InferConv(const NodeView& node) {
   HONE_RETURN_IF_ERROR(NeedFloat(node, 0));
   HONE_RETURN_IF_ERROR(NeedOneType(node, 0, node.inputs() - 1));
   HONE_ASSIGN_OR_RETURN(Convolution c, Convolution::Of(node, 0, 1));
-  if (node.Has(2) && node.Shape(2) != std::vector<int64_t>{c.shape[1]}) {
+  const int64_t channels = c.groups * c.group_outputs;
+  if (node.Has(2) && node.Shape(2) != std::vector<int64_t>{channels}) {
     return node.InvalidError(
-        absl::StrCat("the bias is ", node.Type(2).ToText(), " for ", c.shape[1], " channels"));
+        absl::StrCat("the bias is ", node.Type(2).ToText(), " for ", channels, " channels"));
   }
   return Types{{node.Type(0).dtype, std::move(c.shape)}};
 }

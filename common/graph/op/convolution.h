@@ -13,9 +13,11 @@
 namespace hone::graph {
 
 // A convolution Y[n, co, …] = Σ X[n, ci, …] · W[co, ci/groups, …], for operators whose inputs X and
-// W have any positions.
+// W have any positions. With channels last (layout.h), Y[n, …, co] = Σ X[n, …, ci] ·
+// W[…, ci/groups, co].
 struct Convolution {
   int x, w;  // the inputs
+  bool channels_last;
   int64_t groups;
   int64_t group_inputs, group_outputs;  // channels of a group
   std::vector<Window> windows;
@@ -29,8 +31,9 @@ struct Convolution {
   std::vector<std::string> KernelIndices() const;
   // The axes of the result: "n", "c" and one per dimension.
   std::vector<std::string> Axes() const;
-  // "sum(k: 64, r0: 3, r1: 3 where <guards>) ". Channels are the outermost reduction, because they
-  // are not contiguous. A group of one input channel has no reduction over channels.
+  // "sum(k: 64, r0: 3, r1: 3 where <guards>) ". Channels are the innermost reduction if they are
+  // contiguous, otherwise the outermost. A group of one input channel has no reduction over
+  // channels.
   std::string Reduced(bool channels = true) const;
 };
 

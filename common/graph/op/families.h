@@ -32,10 +32,13 @@ absl::Span<const OperatorDef> ReductionOperators();
 absl::Span<const OperatorDef> RepeatOperators();
 absl::Span<const OperatorDef> ReshapeOperators();
 absl::Span<const OperatorDef> ResizeOperators();
+absl::Span<const OperatorDef> ScatterOperators();
 absl::Span<const OperatorDef> SliceOperators();
 absl::Span<const OperatorDef> SoftmaxOperators();
+absl::Span<const OperatorDef> TopKOperators();
 absl::Span<const OperatorDef> TransposeOperators();
 absl::Span<const OperatorDef> TriangleOperators();
+absl::Span<const OperatorDef> TrigonometryOperators();
 absl::Span<const OperatorDef> UnaryOperators();
 absl::Span<const OperatorDef> VariadicOperators();
 
@@ -65,10 +68,13 @@ inline std::vector<absl::Span<const OperatorDef>> Families() {
       RepeatOperators(),
       ReshapeOperators(),
       ResizeOperators(),
+      ScatterOperators(),
       SliceOperators(),
       SoftmaxOperators(),
+      TopKOperators(),
       TransposeOperators(),
       TriangleOperators(),
+      TrigonometryOperators(),
       UnaryOperators(),
       VariadicOperators(),
   };

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -7,46 +6,17 @@
 #include "common/graph/op/element_type.h"
 #include "common/graph/op/families.h"
 #include "common/graph/op/formula.h"
+#include "common/graph/op/indices.h"
 
 namespace hone::graph {
 namespace {
 
 using ir::DType;
 
-absl::Status NeedIndices(const NodeView& node, int input) {
-  const DType dtype = node.Type(input).dtype;
-  if (dtype == DType::kI32 || dtype == DType::kI64) return absl::OkStatus();
-  return node.InvalidError(absl::StrCat("indices are ", node.Type(input).ToText()));
-}
-
-// A computed index of a dimension; negative ones count from its end.
-std::string At(const NodeView& node, StageWriter& writer, int input,
-               const std::vector<std::string>& element, int64_t extent) {
-  const std::string index = writer.In(input, element);
-  if (node.IsConstant(input)) {
-    const auto indices = node.Ints(input);
-    if (std::all_of(indices->begin(), indices->end(), [](int64_t i) { return i >= 0; })) {
-      return absl::StrCat("at(", index, ")");
-    }
-  }
-  return absl::StrCat("at(select(", index, " < 0, ", index, " + ", extent, ", ", index, "))");
-}
-
-absl::Status CheckConstant(const NodeView& node, int input, int64_t extent) {
-  if (!node.IsConstant(input)) return absl::OkStatus();
-  HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> indices, node.Ints(input));
-  for (const int64_t index : indices) {
-    if (index < -extent || index >= extent) {
-      return node.InvalidError(absl::StrCat("index ", index, " of ", extent, " elements"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<Types> InferGather(const NodeView& node) {
   HONE_RETURN_IF_ERROR(NeedIndices(node, 1));
   HONE_ASSIGN_OR_RETURN(const int64_t axis, node.AxisAttribute("axis", 0, node.Rank(0)));
-  HONE_RETURN_IF_ERROR(CheckConstant(node, 1, node.Shape(0)[axis]));
+  HONE_RETURN_IF_ERROR(CheckConstantIndices(node, 1, node.Shape(0)[axis]));
   std::vector<int64_t> shape = node.Shape(0);
   shape.erase(shape.begin() + axis);
   shape.insert(shape.begin() + axis, node.Shape(1).begin(), node.Shape(1).end());
@@ -64,7 +34,7 @@ absl::Status DefineGather(const NodeView& node, StageWriter& writer) {
   } else {
     std::vector<std::string> at(axes.begin() + axis, axes.begin() + axis + rank);
     if (at.empty()) at = {"0"};
-    index = At(node, writer, 1, at, extent);
+    index = absl::StrCat("at(", PlaceAt(node, writer, 1, at, extent), ")");
   }
   std::vector<std::string> element(axes.begin(), axes.begin() + axis);
   element.push_back(index);
@@ -76,7 +46,7 @@ absl::Status DefineGather(const NodeView& node, StageWriter& writer) {
 absl::StatusOr<Types> InferGatherElements(const NodeView& node) {
   HONE_RETURN_IF_ERROR(NeedIndices(node, 1));
   HONE_ASSIGN_OR_RETURN(const int64_t axis, node.AxisAttribute("axis", 0, node.Rank(0)));
-  HONE_RETURN_IF_ERROR(CheckConstant(node, 1, node.Shape(0)[axis]));
+  HONE_RETURN_IF_ERROR(CheckConstantIndices(node, 1, node.Shape(0)[axis]));
   bool fits = node.Rank(1) == node.Rank(0);
   for (int64_t d = 0; fits && d < node.Rank(0); ++d) {
     fits = d == axis || node.Shape(1)[d] <= node.Shape(0)[d];
@@ -90,7 +60,7 @@ absl::Status DefineGatherElements(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const int64_t axis, node.AxisAttribute("axis", 0, node.Rank(0)));
   const std::vector<std::string> axes = StageWriter::Axes(node.Shape(1));
   std::vector<std::string> element = axes;
-  element[axis] = At(node, writer, 1, axes, node.Shape(0)[axis]);
+  element[axis] = absl::StrCat("at(", PlaceAt(node, writer, 1, axes, node.Shape(0)[axis]), ")");
   writer.Output(0, axes, writer.In(0, element));
   return absl::OkStatus();
 }
@@ -128,12 +98,45 @@ absl::Status DefineOneHot(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
+absl::Status CheckReverseSequence(const NodeView& node, int64_t time, int64_t batch) {
+  HONE_RETURN_IF_ERROR(NeedIndices(node, 1));
+  if (node.Rank(0) >= 2 && time != batch && time + batch == 1 &&
+      node.Shape(1) == std::vector<int64_t>{node.Shape(0)[batch]}) {
+    return absl::OkStatus();
+  }
+  return node.InvalidError(absl::StrCat("cannot reverse ", node.Type(0).ToText(),
+                                        " by lengths of type ", node.Type(1).ToText(),
+                                        "; time and batch are the axes 0 and 1"));
+}
+
+absl::StatusOr<Types> InferReverseSequence(const NodeView& node) {
+  HONE_ASSIGN_OR_RETURN(const int64_t time, node.Int("time_axis", 0));
+  HONE_ASSIGN_OR_RETURN(const int64_t batch, node.Int("batch_axis", 1));
+  HONE_RETURN_IF_ERROR(CheckReverseSequence(node, time, batch));
+  return SameType(node);
+}
+
+absl::Status DefineReverseSequence(const NodeView& node, StageWriter& writer) {
+  HONE_ASSIGN_OR_RETURN(const int64_t time, node.Int("time_axis", 0));
+  HONE_ASSIGN_OR_RETURN(const int64_t batch, node.Int("batch_axis", 1));
+  const std::vector<std::string> axes = StageWriter::Axes(node.Shape(0));
+  const std::string length = Convert(node.Type(1).dtype, DType::kI64, writer.In(1, {axes[batch]}));
+  writer.SetBound(1, node.Shape(0)[time] + 1);
+  const std::string place = absl::StrCat("index(", axes[time], ")");
+  std::vector<std::string> element = axes;
+  element[time] = absl::StrCat("at(select(", place, " < ", length, ", ", length, " - 1 - ", place,
+                               ", ", place, "))");
+  writer.Output(0, axes, writer.In(0, element));
+  return absl::OkStatus();
+}
+
 constexpr OperatorDef kOperators[] = {
     {"Gather", 2, 2, InferGather, DefineGather,
      "i32 or i64 indices; those outside of the dimension are clamped"},
     {"GatherElements", 2, 2, InferGatherElements, DefineGatherElements,
      "i32 or i64 indices; those outside of the dimension are clamped"},
     {"OneHot", 3, 3, InferOneHot, DefineOneHot, "a constant depth"},
+    {"ReverseSequence", 2, 2, InferReverseSequence, DefineReverseSequence},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "common/graph/op/element_type.h"
 #include "common/graph/op/families.h"
 #include "common/graph/op/formula.h"
+#include "common/graph/op/layout.h"
 #include "common/graph/op/window.h"
 
 namespace hone::graph {
@@ -23,7 +24,8 @@ struct Pooling {
     Pooling pooling;
     HONE_ASSIGN_OR_RETURN(pooling.windows, Windows(node, kernel));
     pooling.kernel = kernel;
-    pooling.shape = {node.Shape(0)[0], node.Shape(0)[1]};
+    HONE_ASSIGN_OR_RETURN(const bool last, HasChannelsLast(node));
+    pooling.shape = {node.Shape(0)[0], last ? node.Shape(0).back() : node.Shape(0)[1]};
     for (size_t d = 0; d < kernel.size(); ++d) {
       const std::string position = absl::StrCat("p", d), tap = absl::StrCat("r", d);
       pooling.axes.push_back(position);
@@ -31,6 +33,11 @@ struct Pooling {
       pooling.taps.push_back(tap);
       pooling.element.push_back(pooling.windows[d].At(position, tap));
       pooling.shape.push_back(pooling.windows[d].outputs);
+    }
+    if (last) {
+      MoveChannelsLast(pooling.axes);
+      MoveChannelsLast(pooling.element);
+      MoveChannelsLast(pooling.shape);
     }
     return pooling;
   }
@@ -56,6 +63,10 @@ absl::StatusOr<Types> InferFloatPool(const NodeView& node) {
 
 absl::StatusOr<Types> InferMaxPool(const NodeView& node) {
   HONE_ASSIGN_OR_RETURN(Types types, InferPool(node));
+  HONE_ASSIGN_OR_RETURN(const bool last, HasChannelsLast(node));
+  if (last && node.WantsOutput(1)) {
+    return node.UnimplementedError("places of elements need channels first");
+  }
   types.push_back({ir::DType::kI64, types[0].shape});
   return types;
 }
@@ -128,35 +139,57 @@ absl::Status DefineAveragePool(const NodeView& node, StageWriter& writer) {
 absl::StatusOr<Types> InferGlobalPool(const NodeView& node) {
   HONE_RETURN_IF_ERROR(NeedFloat(node, 0));
   if (node.Rank(0) < 3) return node.InvalidError(absl::StrCat("pools ", node.Type(0).ToText()));
+  HONE_ASSIGN_OR_RETURN(const bool last, HasChannelsLast(node));
+  const size_t channels = last ? node.Rank(0) - 1 : 1;
   std::vector<int64_t> shape(node.Rank(0), 1);
   shape[0] = node.Shape(0)[0];
-  shape[1] = node.Shape(0)[1];
+  shape[channels] = node.Shape(0)[channels];
   return Types{{node.Type(0).dtype, std::move(shape)}};
 }
 
-// "max(r0: 7, r1: 7) X[i0, i1, r0, r1]"
-std::string Global(const NodeView& node, StageWriter& writer, absl::string_view reducer) {
-  const std::vector<int64_t> extents(node.Shape(0).begin() + 2, node.Shape(0).end());
-  const std::vector<std::string> taps = StageWriter::Axes(extents, "r");
-  std::vector<std::string> element = {"i0", "i1"};
-  element.insert(element.end(), taps.begin(), taps.end());
-  return absl::StrCat(Reduction(reducer, taps, extents), writer.In(0, element));
-}
+// The axes of a pooling of whole images.
+struct GlobalPooling {
+  std::vector<std::string> axes;  // of the result
+  std::string sample, channel;    // two of them
+  std::vector<int64_t> sums;      // their extents
+  int64_t count = 1;              // elements of an image
+  std::string element;            // "max(r0: 7, r1: 7) X[i0, i1, r0, r1]"
+
+  static absl::StatusOr<GlobalPooling> Of(const NodeView& node, StageWriter& writer,
+                                          absl::string_view reducer) {
+    HONE_ASSIGN_OR_RETURN(const bool last, HasChannelsLast(node));
+    const std::vector<int64_t>& image = node.Shape(0);
+    const size_t channels = last ? image.size() - 1 : 1;
+    GlobalPooling pooling{.axes = StageWriter::Axes(writer.OutputType(0).shape)};
+    pooling.sample = pooling.axes[0];
+    pooling.channel = pooling.axes[channels];
+    pooling.sums = {image[0], image[channels]};
+    std::vector<int64_t> extents = image;
+    extents.erase(extents.begin() + static_cast<int64_t>(channels));
+    extents.erase(extents.begin());
+    for (const int64_t extent : extents) pooling.count *= extent;
+    const std::vector<std::string> taps = StageWriter::Axes(extents, "r");
+    std::vector<std::string> element = {pooling.sample, pooling.channel};
+    element.insert(element.end(), taps.begin(), taps.end());
+    if (last) MoveChannelsLast(element);
+    pooling.element = absl::StrCat(Reduction(reducer, taps, extents), writer.In(0, element));
+    return pooling;
+  }
+};
 
 absl::Status DefineGlobalMaxPool(const NodeView& node, StageWriter& writer) {
-  writer.Output(0, StageWriter::Axes(writer.OutputType(0).shape), Global(node, writer, "max"));
+  HONE_ASSIGN_OR_RETURN(const auto pooling, GlobalPooling::Of(node, writer, "max"));
+  writer.Output(0, pooling.axes, pooling.element);
   return absl::OkStatus();
 }
 
 absl::Status DefineGlobalAveragePool(const NodeView& node, StageWriter& writer) {
-  const std::vector<std::string> axes = StageWriter::Axes(writer.OutputType(0).shape);
-  const std::vector<int64_t>& image = node.Shape(0);
-  const std::string sum =
-      writer.Stage("sum", {"i0", "i1"}, {image[0], image[1]}, Global(node, writer, "sum"));
-  const int64_t count = TensorType{.shape = {image.begin() + 2, image.end()}}.elements();
-  writer.Output(0, axes,
-                absl::StrCat(Element(sum, {"i0", "i1"}), " / ",
-                             Literal(node.Type(0).dtype, static_cast<double>(count))));
+  HONE_ASSIGN_OR_RETURN(const auto pooling, GlobalPooling::Of(node, writer, "sum"));
+  const std::vector<std::string> places = {pooling.sample, pooling.channel};
+  const std::string sum = writer.Stage("sum", places, pooling.sums, pooling.element);
+  writer.Output(0, pooling.axes,
+                absl::StrCat(Element(sum, places), " / ",
+                             Literal(node.Type(0).dtype, static_cast<double>(pooling.count))));
   return absl::OkStatus();
 }
 

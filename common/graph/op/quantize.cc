@@ -18,7 +18,9 @@ bool IsShortFloat(DType dtype) { return dtype == DType::kF8E4M3 || dtype == DTyp
 absl::StatusOr<int64_t> ChannelAxis(const NodeView& node) {
   HONE_ASSIGN_OR_RETURN(const int64_t block, node.Int("block_size", 0));
   if (block != 0) return node.UnimplementedError("blocks of a scale are not supported");
-  if (node.Has(2) && node.Shape(2) != node.Shape(1)) {
+  // ONNX Runtime writes scales of shape [1] with zero points of shape [].
+  const bool single = node.Has(2) && node.Type(1).elements() == 1 && node.Type(2).elements() == 1;
+  if (node.Has(2) && !single && node.Shape(2) != node.Shape(1)) {
     return node.InvalidError("the scale and the zero point have different shapes");
   }
   if (node.Type(1).elements() == 1) return -1;
@@ -53,7 +55,7 @@ absl::Status DefineQuantize(const NodeView& node, StageWriter& writer) {
                    Convert(node.Type(1).dtype, DType::kF32, PerChannel(node, writer, 1, channel)));
   const DType dtype = writer.OutputType(0).dtype;
   if (IsShortFloat(dtype)) {
-    // Infinities saturate, too.
+    // Infinities saturate like large numbers.
     const absl::string_view most = dtype == DType::kF8E5M2 ? "57344.0" : "448.0";
     writer.Output(
         0, axes,

@@ -29,7 +29,7 @@ absl::StatusOr<Convolution> Check(const NodeView& node, const Inputs& in) {
     return node.InvalidError(absl::StrCat("convolves ", node.Type(input).ToText()));
   }
   HONE_RETURN_IF_ERROR(NeedPerChannel(node, in.x_zero, 1));
-  HONE_RETURN_IF_ERROR(NeedPerChannel(node, in.w_zero, c.shape[1]));
+  HONE_RETURN_IF_ERROR(NeedPerChannel(node, in.w_zero, c.groups * c.group_outputs));
   return c;
 }
 
@@ -42,6 +42,7 @@ std::string WriteSum(const NodeView& node, StageWriter& writer, const Inputs& in
     return Convert(node.Type(input).dtype, DType::kI32, writer.In(input, indices));
   };
   const std::vector<std::string> axes = c.Axes();
+  const size_t channels = c.channels_last ? axes.size() - 1 : 1;
   const std::string x = whole(in.x, c.ImageIndices()), w = whole(in.w, c.KernelIndices());
   std::string value =
       Element(writer.Stage("conv", axes, c.shape, absl::StrCat(c.Reduced(), x, " * ", w)), axes);
@@ -54,8 +55,8 @@ std::string WriteSum(const NodeView& node, StageWriter& writer, const Inputs& in
     std::vector<int64_t> shape = c.shape;
     std::vector<std::string> at = axes;
     if (c.groups == 1) {
-      shape[1] = 1;
-      at[1] = "0";
+      shape[channels] = 1;
+      at[channels] = "0";
     }
     const std::string sums = writer.Stage("image", axes, shape, absl::StrCat(c.Reduced(), x));
     absl::StrAppend(&value, " - ", Element(sums, at), " * ", zero(in.w_zero));
@@ -63,9 +64,10 @@ std::string WriteSum(const NodeView& node, StageWriter& writer, const Inputs& in
   if (shifts_x) {
     // The kernel summed over channels first, because its sum over taps depends on the position.
     std::vector<std::string> taps = c.KernelIndices();
-    taps.erase(taps.begin() + 1);
     std::vector<int64_t> shape = node.Shape(in.w);
-    shape.erase(shape.begin() + 1);
+    const auto reduced = static_cast<ptrdiff_t>(c.channels_last ? taps.size() - 2 : 1);
+    taps.erase(taps.begin() + reduced);
+    shape.erase(shape.begin() + reduced);
     const std::string kernel = writer.Stage(
         "kernel", taps, shape,
         absl::StrCat(c.group_inputs > 1 ? Reduction("sum", {"k"}, {c.group_inputs}) : "", w));
@@ -81,11 +83,11 @@ std::string WriteSum(const NodeView& node, StageWriter& writer, const Inputs& in
     if (shifts_w) {
       // The number of taps that meet the image, times the channels.
       std::vector<int64_t> count_shape = window_shape;
-      count_shape[1] = 1;
+      count_shape[channels] = 1;
       const std::string count =
           writer.Stage("count", axes, count_shape,
                        absl::StrCat(c.Reduced(/*channels=*/false), "i32(", c.group_inputs, ")"));
-      at[1] = "0";
+      at[channels] = "0";
       absl::StrAppend(&value, " + ", Element(count, at), " * ", zero(in.x_zero), " * ",
                       zero(in.w_zero));
     }
@@ -106,7 +108,7 @@ absl::Status DefineConvInteger(const NodeView& node, StageWriter& writer) {
 
 absl::StatusOr<Types> InferQLinearConv(const NodeView& node) {
   HONE_ASSIGN_OR_RETURN(Convolution c, Check(node, kLinear));
-  HONE_RETURN_IF_ERROR(NeedPerChannel(node, 4, c.shape[1]));
+  HONE_RETURN_IF_ERROR(NeedPerChannel(node, 4, c.groups * c.group_outputs));
   for (const int scale : {1, 4, 6}) HONE_RETURN_IF_ERROR(NeedFloat(node, scale));
   for (const int single : {1, 6, 7}) HONE_RETURN_IF_ERROR(NeedPerChannel(node, single, 1));
   if (!IsByte(node.Type(7).dtype)) {
@@ -114,7 +116,7 @@ absl::StatusOr<Types> InferQLinearConv(const NodeView& node) {
   }
   if (node.Has(8)) {
     HONE_RETURN_IF_ERROR(NeedType(node, 8, DType::kI32));
-    if (node.Shape(8) != std::vector<int64_t>{c.shape[1]}) {
+    if (node.Shape(8) != std::vector<int64_t>{c.groups * c.group_outputs}) {
       return node.InvalidError(absl::StrCat("the bias is ", node.Type(8).ToText()));
     }
   }

@@ -11,8 +11,8 @@
 #include "common/graph/op/joined.h"
 #include "common/ir/workload.h"
 
-// Recurrent layers, unrolled: each step of the sequence has stages of its own, because the language
-// has no recurrences. The products with the inputs of all steps are one stage.
+// Recurrent layers. The language has no recurrences, so each step of the sequence has its own
+// stages. One stage computes the products with the inputs of all steps.
 namespace hone::graph {
 namespace {
 
@@ -156,7 +156,9 @@ class Direction {
     WriteInputs();
     for (int64_t s = 0; s < layer.steps; ++s) {
       const int64_t t = reverse_ ? layer.steps - 1 - s : s;
-      Step(absl::StrCat(t));
+      // Nothing reads the last state of an LSTM of which only the cell is wanted.
+      const bool is_read = s + 1 < layer.steps || writer.WantsOutput(0) || writer.WantsOutput(1);
+      Step(absl::StrCat(t), is_read);
       states_[t] = h_;
     }
   }
@@ -216,14 +218,15 @@ class Direction {
     return writer_.Stage(name, {"b", "j"}, {layer_.batch, layer_.hidden}, value);
   }
 
-  void Step(const std::string& t) {
+  // `state_is_read`: whether the state after the step is needed.
+  void Step(const std::string& t, bool state_is_read) {
     if (layer_.kind == Kind::kRnn) {
       const std::string product = Product(h_, 0, layer_.hidden);
       h_ = State("h", Activated(0, Gate(t, 0, product, 0)));
     } else if (layer_.kind == Kind::kGru) {
       GruStep(t);
     } else {
-      LstmStep(t);
+      LstmStep(t, state_is_read);
     }
   }
 
@@ -258,7 +261,7 @@ class Direction {
   }
 
   // The gates are i (input), o (output), f (forget) and c (cell).
-  void LstmStep(const std::string& t) {
+  void LstmStep(const std::string& t, bool state_is_read) {
     const std::string product = Product(h_, 0, 4 * layer_.hidden);
     const std::string cell = c_.empty()       ? ""
                              : c_ == kInitial ? writer_.In(kInitialC, layer_.InState(d_, "b", "j"))
@@ -273,6 +276,7 @@ class Direction {
     const std::string kept = cell.empty() ? "" : absl::StrCat(Activated(0, f), " * ", cell, " + ");
     c_ = State("c",
                absl::StrCat(kept, Activated(0, i), " * ", Activated(1, Gate(t, 3, product, 0))));
+    if (!state_is_read) return;
     const std::string now = Element(c_, {"b", "j"});
     const std::string o = absl::StrCat(Gate(t, 1, product, 0), peephole(1, now));
     h_ = State("h", absl::StrCat(Activated(0, o), " * ", Activated(2, now)));

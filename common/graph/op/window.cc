@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/graph/op/formula.h"
+#include "common/graph/op/layout.h"
 
 namespace hone::graph {
 namespace {
@@ -76,6 +77,7 @@ absl::StatusOr<std::vector<Window>> Windows(const NodeView& node,
   HONE_ASSIGN_OR_RETURN(const auto pads, PerDimension(node, "pads", 2 * n, 0, 0));
   HONE_ASSIGN_OR_RETURN(const std::string auto_pad, node.String("auto_pad", "NOTSET"));
   HONE_ASSIGN_OR_RETURN(const int64_t ceil_mode, node.Int("ceil_mode", 0));
+  HONE_ASSIGN_OR_RETURN(const bool last, HasChannelsLast(node));
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   if (!same && auto_pad != "NOTSET" && auto_pad != "VALID" && !auto_pad.empty()) {
     return node.InvalidError(absl::StrCat("auto_pad is '", auto_pad, "'"));
@@ -83,9 +85,13 @@ absl::StatusOr<std::vector<Window>> Windows(const NodeView& node,
   std::vector<Window> windows;
   for (size_t d = 0; d < n; ++d) {
     const bool padded = auto_pad == "NOTSET" || auto_pad.empty();
-    Window window{
-        node.Shape(0)[d + 2],     kernel[d], strides[d], dilations[d], padded ? pads[d] : 0,
-        padded ? pads[n + d] : 0, 0};
+    Window window{node.Shape(0)[d + (last ? 1 : 2)],
+                  kernel[d],
+                  strides[d],
+                  dilations[d],
+                  padded ? pads[d] : 0,
+                  padded ? pads[n + d] : 0,
+                  0};
     if (window.kernel < 1 || window.kernel > kMaxStep) {
       return node.InvalidError(absl::StrCat("a kernel has the extent ", window.kernel));
     }
@@ -96,7 +102,7 @@ absl::StatusOr<std::vector<Window>> Windows(const NodeView& node,
     }
     if (window.outputs < 1) {
       return node.InvalidError(absl::StrCat("a kernel of extent ", window.kernel,
-                                            " exceeds dimension ", d + 2, " of ",
+                                            " exceeds dimension ", d + (last ? 1 : 2), " of ",
                                             node.Type(0).ToText(), " with its padding"));
     }
     windows.push_back(window);

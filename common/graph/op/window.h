@@ -25,8 +25,8 @@ struct Window {
              int64_t before = 0, int64_t after = 0) const;
 };
 
-// The windows of a convolution or pooling with these kernels over the dimensions of input 0 after
-// the first two, from the attributes strides, dilations, pads, auto_pad and, for pooling,
+// The windows of a convolution or pooling with these kernels over the dimensions of the image in
+// input 0, from the attributes strides, dilations, pads, auto_pad and, for pooling,
 // ceil_mode. InvalidArgument: they do not fit.
 absl::StatusOr<std::vector<Window>> Windows(const NodeView& node,
                                             const std::vector<int64_t>& kernel);

@@ -41,7 +41,7 @@ void FuseEpilogues(Fusion& fusion) {
 void FuseChains(Fusion& fusion) {
   for (size_t i = 0; i < fusion.graph().nodes.size(); ++i) {
     const int n = static_cast<int>(i);
-    if (fusion.kind(n) != NodeKind::kAlias && fusion.IsAlone(n)) TakeEpilogue(fusion, n);
+    if (fusion.kind(n) != NodeKind::kAlias) TakeEpilogue(fusion, n);
   }
 }
 

@@ -10,9 +10,9 @@
 
 namespace hone::graph {
 
-// The division of a graph's nodes into groups while rules merge them. At first each node is a group
-// of its own. No group depends on itself through others, so that groups can run one after the
-// other. The graph must outlive it.
+// The division of a graph's nodes into groups while rules merge them. At first each group
+// has one node. The groups can always run one after the other: no two of them wait for each other.
+// The graph must outlive it.
 class Fusion {
  public:
   // REQUIRES: one kind per node.

@@ -1,17 +1,22 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/graph/op/layout.h"
 #include "common/graph/partition/rules.h"
 
 namespace hone::graph {
 namespace {
 
+// A convolution reads so few channels as well from planes, [n, c, h, w].
+constexpr int64_t kMaxChannelsOfPlanes = 4;
+
 void FuseTransposition(Fusion& fusion, int node) {
-  std::vector<int> nodes = fusion.Readers(fusion.graph().nodes[node].outputs[0]);
+  const ValueId result = fusion.graph().nodes[node].outputs[0];
+  std::vector<int> nodes = fusion.Readers(result);
   if (!fusion.ResultOf(node)) return;
   const bool fits = std::all_of(nodes.begin(), nodes.end(), [&](int reader) {
     return fusion.InOneGroup(reader, nodes[0]) &&
-           (fusion.kind(reader) == NodeKind::kElementwise || IsProduct(fusion, reader));
+           (fusion.kind(reader) == NodeKind::kElementwise || ReadsAnyOrder(fusion, reader, result));
   });
   nodes.push_back(node);
   if (fits) fusion.Merge(nodes);
@@ -37,6 +42,15 @@ bool Widens(const Fusion& fusion, int node) {
 
 bool IsProduct(const Fusion& fusion, int node) {
   return fusion.graph().nodes[node].op == "MatMul" || fusion.graph().nodes[node].op == "Gemm";
+}
+
+bool ReadsAnyOrder(const Fusion& fusion, int node, ValueId operand) {
+  if (IsProduct(fusion, node)) return true;
+  const Node& reader = fusion.graph().nodes[node];
+  if (reader.op != "Conv" || reader.inputs[0] != operand) return false;
+  const std::vector<int64_t>& kernel = fusion.graph().value(reader.inputs[1]).type.shape;
+  const bool last = reader.attributes.contains(kChannelsLast);
+  return last && kernel[kernel.size() - 2] <= kMaxChannelsOfPlanes;
 }
 
 void FuseOperands(Fusion& fusion) {

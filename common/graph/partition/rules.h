@@ -15,7 +15,8 @@ void FuseNormalizations(Fusion& fusion);
 // Anchors take the elementwise nodes and transpositions that follow. The last anchor of the graph
 // comes first, so that the other operands of a sum are known when it runs.
 void FuseEpilogues(Fusion& fusion);
-// Transpositions are merged into a product or an elementwise node that reads them, and conversions
+// Transpositions are merged into a product, an elementwise node or the convolution of an image with
+// few channels that reads them, and conversions
 // to a wider type, such as DequantizeLinear, into a single reader.
 void FuseOperands(Fusion& fusion);
 // The remaining nodes take the elementwise nodes and transpositions that follow.
@@ -25,6 +26,9 @@ void FuseChains(Fusion& fusion);
 bool Widens(const Fusion& fusion, int node);
 // Whether the node is a product of matrices.
 bool IsProduct(const Fusion& fusion, int node);
+// Whether the node reads an operand as fast in another order of its dimensions: a product of
+// matrices, or a convolution of an image with few channels.
+bool ReadsAnyOrder(const Fusion& fusion, int node, ValueId operand);
 
 }  // namespace hone::graph
 

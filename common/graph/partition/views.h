@@ -20,7 +20,8 @@ class Views {
     int64_t offset;  // in bytes
   };
   View Of(ValueId id) const;
-  // The input, constant or output of the graph whose memory an owner uses; kNoValue if it is none.
+  // The input, constant or output of the graph whose memory an owner uses; kNoValue if the memory
+  // belongs to the arena.
   ValueId OutsideOf(ValueId owner) const { return outside_[owner]; }
 
   // Makes the memory of `part` a part of that of `whole`, from a byte of it. Returns false, and

@@ -1,8 +1,10 @@
 #include "common/graph/pass/edit.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
 #include "common/graph/node_view.h"
 
 namespace hone::graph {
@@ -14,16 +16,41 @@ bool IsOutput(const Graph& graph, ValueId id) {
 
 ValueId Add(Graph& graph, const std::string& name, const TensorType& type,
             const std::vector<ir::Scalar>& elements) {
-  const auto is_taken = [&](const std::string& candidate) {
-    return std::any_of(graph.values.begin(), graph.values.end(),
-                       [&](const Value& value) { return value.name == candidate; });
-  };
-  std::string fresh = name;
-  for (int number = 2; is_taken(fresh); ++number) fresh = absl::StrCat(name, ".", number);
-  return graph.AddConstant(fresh, type, ConstantData(Encode(type, elements)));
+  return AddConstant(graph, name, type, ConstantData(Encode(type, elements)));
+}
+
+// The elements of a constant of this type in another order of its dimensions.
+std::string PermutedBytes(const TensorType& type, absl::string_view bytes,
+                          const std::vector<int64_t>& order) {
+  const size_t rank = order.size();
+  const auto size = static_cast<int64_t>(ir::DTypeBytes(type.dtype));
+  std::vector<int64_t> strides(rank, size), steps(rank), extents(rank), at(rank, 0);
+  for (size_t d = rank - 1; d > 0; --d) strides[d - 1] = strides[d] * type.shape[d];
+  for (size_t d = 0; d < rank; ++d) {
+    steps[d] = strides[order[d]];
+    extents[d] = type.shape[order[d]];
+  }
+  std::string permuted;
+  permuted.reserve(bytes.size());
+  int64_t offset = 0;
+  while (permuted.size() < bytes.size()) {
+    permuted.append(bytes.data() + offset, size);
+    for (size_t d = rank; d-- > 0;) {
+      offset += steps[d];
+      if (++at[d] < extents[d]) break;
+      offset -= steps[d] * extents[d];
+      at[d] = 0;
+    }
+  }
+  return permuted;
 }
 
 }  // namespace
+
+ValueId AddConstant(Graph& graph, const std::string& name, const TensorType& type,
+                    ConstantData data) {
+  return graph.AddConstant(FreshName(graph, name), type, std::move(data));
+}
 
 bool ReplaceBy(Graph& graph, int node, ValueId value) {
   const ValueId result = graph.nodes[node].outputs[0];
@@ -46,6 +73,16 @@ void MarkRemoved(Node& node) { node = Node(); }
 bool IsRemoved(const Node& node) { return node.op.empty(); }
 
 bool EraseRemoved(Graph& graph) { return std::erase_if(graph.nodes, IsRemoved) > 0; }
+
+std::string FreshName(const Graph& graph, const std::string& name) {
+  const auto is_taken = [&](const std::string& candidate) {
+    return std::any_of(graph.values.begin(), graph.values.end(),
+                       [&](const Value& value) { return value.name == candidate; });
+  };
+  std::string fresh = name;
+  for (int number = 2; is_taken(fresh); ++number) fresh = absl::StrCat(name, ".", number);
+  return fresh;
+}
 
 ValueId AddConstant(Graph& graph, const std::string& name, const TensorType& type,
                     const std::vector<double>& elements) {
@@ -77,6 +114,23 @@ int PrivateProducer(const Graph& graph, ValueId id) {
     }
   }
   return readers == 1 ? producer : -1;
+}
+
+ValueId AddPermuted(Graph& graph, ValueId constant, const std::vector<int64_t>& shape,
+                    const std::vector<int64_t>& order) {
+  const Value value = graph.value(constant);
+  const TensorType given{value.type.dtype, shape};
+  TensorType type{.dtype = value.type.dtype};
+  for (const int64_t d : order) type.shape.push_back(shape[d]);
+  DigestBuilder recipe;
+  recipe.Add("permuted").Add(value.constant->origin());
+  for (const int64_t extent : shape) recipe.Add(extent);
+  for (const int64_t d : order) recipe.Add(d);
+  const auto compute = [given, order, data = *value.constant] {
+    return PermutedBytes(given, data.bytes(), order);
+  };
+  return AddConstant(graph, absl::StrCat(value.name, ".permuted"), type,
+                     ConstantData::Computed(recipe.Finish(), type.bytes(), compute));
 }
 
 }  // namespace hone::graph

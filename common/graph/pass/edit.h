@@ -22,10 +22,20 @@ bool IsRemoved(const Node& node);
 // Erases the marked nodes. Returns whether there were any.
 bool EraseRemoved(Graph& graph);
 
+// `name`, with a number if a value has this name already.
+std::string FreshName(const Graph& graph, const std::string& name);
+
 // Adds a constant, under a name that begins with `name`.
 ValueId AddConstant(Graph& graph, const std::string& name, const TensorType& type,
                     const std::vector<double>& elements);
+ValueId AddConstant(Graph& graph, const std::string& name, const TensorType& type,
+                    ConstantData data);
 ValueId AddInts(Graph& graph, const std::string& name, const std::vector<int64_t>& elements);
+
+// Adds a constant with the elements of another one, seen in this shape, in another order of its
+// dimensions. REQUIRES: the rank is at least 1.
+ValueId AddPermuted(Graph& graph, ValueId constant, const std::vector<int64_t>& shape,
+                    const std::vector<int64_t>& order);
 
 // The elements of a constant of numbers. REQUIRES: it is a constant.
 std::vector<double> Reals(const Graph& graph, ValueId id);

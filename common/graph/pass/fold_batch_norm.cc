@@ -3,9 +3,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/graph/node_view.h"
+#include "common/graph/op/layout.h"
 #include "common/graph/pass/affine.h"
 #include "common/graph/pass/edit.h"
 #include "common/graph/pass/passes.h"
+#include "common/ir/element_bytes.h"
 
 namespace hone::graph {
 namespace {
@@ -18,7 +20,7 @@ bool IsConvolution(const Node& node) { return node.op == "Conv" || node.op == "C
 
 // The dimension of a product's result with its channels.
 int64_t ChannelAxis(const Graph& graph, const Node& product) {
-  if (IsConvolution(product)) return 1;
+  if (IsConvolution(product) && !product.attributes.contains(kChannelsLast)) return 1;
   return static_cast<int64_t>(graph.value(product.outputs[0]).type.shape.size()) - 1;
 }
 
@@ -30,22 +32,50 @@ bool HasWeights(const Graph& graph, const Node& node) {
   return IsConvolution(node) || weights.type.shape.size() == 2;
 }
 
-// The channel of each element of the weights.
+// The channels of the elements of weights.
 class WeightChannels {
  public:
   WeightChannels(const Graph& graph, const Node& node) {
     const std::vector<int64_t>& shape = graph.value(node.inputs[1]).type.shape;
     const NodeView view(graph, node);
     bool channels_first = node.op == "Conv";
+    if (node.attributes.contains(kChannelsLast)) {
+      // The channels are last, in all rows.
+      channels_ = shape.back();
+      for (size_t d = 0; d + 1 < shape.size(); ++d) rows_ *= shape[d];
+      return;
+    }
     if (node.op == "Gemm") channels_first = view.Int("transB", 0).value_or(0) != 0;
     if (!channels_first) rows_ = shape[0];
     channels_ = channels_first ? shape[0] : shape[1];
     for (size_t d = channels_first ? 1 : 2; d < shape.size(); ++d) inner_ *= shape[d];
     if (node.op == "ConvTranspose") groups_ = view.Int("group", 1).value_or(1);
   }
-  int64_t Of(int64_t element) const {
-    const int64_t row = element / inner_ / channels_, channel = element / inner_ % channels_;
-    return row / (rows_ / groups_) * channels_ + channel;
+
+  // The weights, each multiplied by the number of its channel.
+  std::string Scaled(ir::DType dtype, absl::string_view weights,
+                     const std::vector<double>& scale) const {
+    std::string scaled(weights.size(), '\0');
+    int64_t at = 0;
+    for (int64_t row = 0; row < rows_; ++row) {
+      for (int64_t channel = 0; channel < channels_; ++channel) {
+        const double factor = scale[row / (rows_ / groups_) * channels_ + channel];
+        for (const int64_t end = at + inner_; at < end; ++at) {
+          const double weight = ir::ReadElement(dtype, weights.data(), at).real();
+          ir::WriteElement(dtype, scaled.data(), at, weight * factor);
+        }
+      }
+    }
+    return scaled;
+  }
+
+  // Identifies what Scaled() computes.
+  Digest Recipe(const ConstantData& weights, const std::vector<double>& scale) const {
+    DigestBuilder recipe;
+    recipe.Add("scaled").Add(weights.origin());
+    for (const int64_t extent : {rows_, channels_, inner_, groups_}) recipe.Add(extent);
+    for (const double factor : scale) recipe.Add(factor);
+    return recipe.Finish();
   }
 
  private:
@@ -53,14 +83,17 @@ class WeightChannels {
   int64_t rows_ = 1, channels_ = 1, inner_ = 1, groups_ = 1;
 };
 
+// The scaled weights of a product. They are computed when they are needed, because what a network
+// is made of can be found without them.
 ValueId ScaledWeights(Graph& graph, const Node& product, const std::vector<double>& scale) {
   const Value weights = graph.value(product.inputs[1]);
   const WeightChannels channels(graph, product);
-  std::vector<double> elements = Reals(graph, product.inputs[1]);
-  for (size_t i = 0; i < elements.size(); ++i) {
-    elements[i] *= scale[channels.Of(static_cast<int64_t>(i))];
-  }
-  return AddConstant(graph, absl::StrCat(weights.name, ".scaled"), weights.type, elements);
+  const auto compute = [=, dtype = weights.type.dtype, data = *weights.constant] {
+    return channels.Scaled(dtype, data.bytes(), scale);
+  };
+  return AddConstant(graph, absl::StrCat(weights.name, ".scaled"), weights.type,
+                     ConstantData::Computed(channels.Recipe(*weights.constant, scale),
+                                            weights.type.bytes(), compute));
 }
 
 // The bias per channel; zeros if there is none. None if it is not a constant per channel.

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "common/graph/node_view.h"
+#include "common/graph/op/layout.h"
 #include "common/graph/operator_def.h"
 #include "common/graph/pass/edit.h"
 #include "common/graph/pass/passes.h"
@@ -63,6 +64,7 @@ bool FoldNode(Graph& graph, Node& node) {
   if (producer < 0) return false;
   const auto padding = PaddingOf(graph, graph.nodes[producer]);
   if (!padding) return false;
+  if (node.attributes.contains(kChannelsLast)) return false;  // it is folded before layouts
   const NodeView view(graph, node);
   auto pads = view.IntList("pads", Ints(padding->pads.size(), 0));
   if (!pads.ok() || pads->size() != padding->pads.size()) return false;

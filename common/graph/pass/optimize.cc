@@ -3,21 +3,40 @@
 
 namespace hone::graph {
 
-// Every change removes a node, an output or a value, or brings a node closer to the inputs, so this
-// ends.
-absl::Status Optimize(Graph& graph) {
+namespace {
+
+// Every change removes a node, an output or a value, brings a node closer to the inputs, or makes a
+// product of floats one of integers, so this ends.
+absl::Status Simplify(Graph& graph) {
   bool changed = true;
   while (changed) {
     changed = false;
+    // Folding would compute dequantized weights, so it comes after the products.
+    for (const auto pass : {UseUnsignedBytes, UseIntegerProducts}) {
+      HONE_ASSIGN_OR_RETURN(const bool applied, pass(graph));
+      changed |= applied;
+    }
     HONE_ASSIGN_OR_RETURN(const bool folded, FoldConstants(graph));
     changed |= folded;
-    for (const auto pass : {RemoveIdentity, ShareCommonSubexpressions, MergeReshapes,
-                            MergeTransposes, FoldPadding, FoldBatchNorm, RemoveDead}) {
+    for (const auto pass :
+         {RemoveIdentity, ShareCommonSubexpressions, MergeReshapes, MergeTransposes, FoldPadding,
+          FoldBatchNorm, SkipDequantization, RemoveDead}) {
       HONE_ASSIGN_OR_RETURN(const bool applied, pass(graph));
       changed |= applied;
     }
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Optimize(Graph& graph) {
+  HONE_RETURN_IF_ERROR(Simplify(graph));
+  HONE_ASSIGN_OR_RETURN(const bool changed, AssignLayouts(graph));
+  if (!changed) return absl::OkStatus();
+  HONE_RETURN_IF_ERROR(Simplify(graph));
+  HONE_RETURN_IF_ERROR(JoinAlongDepth(graph).status());
+  return Simplify(graph);
 }
 
 }  // namespace hone::graph

@@ -7,8 +7,9 @@
 #include "common/graph/graph.h"
 
 // Transformations of a graph that keep what it computes: its inputs and outputs, their names and
-// types, and their elements. Only FoldBatchNorm() rounds differently. Each returns whether it
-// changed the graph. REQUIRES: Graph::Verify() accepts the graph; it accepts the result, too.
+// types, and their elements. FoldBatchNorm() and AssignLayouts() round differently. Each returns
+// whether it changed the graph. REQUIRES: Graph::Verify() accepts the graph; it accepts the result,
+// too.
 namespace hone::graph {
 
 // Computes nodes whose inputs are constant. Results of more elements than the limit, and nodes that
@@ -32,6 +33,19 @@ absl::StatusOr<bool> FoldBatchNorm(Graph& graph);
 // themselves.
 absl::StatusOr<bool> FoldPadding(Graph& graph);
 
+// Quantizes to u8 instead of i8 where the bytes are only dequantized: instructions of x86 multiply
+// u8 by i8. The zero point grows by 128, so the numbers stay.
+absl::StatusOr<bool> UseUnsignedBytes(Graph& graph);
+
+// Computes a Conv, MatMul or Gemm of dequantized u8 and i8 tensors as a product of integers and
+// multiplies the sums by the scales. Scales and zero points must be constant.
+absl::StatusOr<bool> UseIntegerProducts(Graph& graph);
+
+// Moves elements and takes their maxima as bytes where a DequantizeLinear before and a
+// QuantizeLinear after have the same scale and zero point, and removes such a pair with nothing
+// between.
+absl::StatusOr<bool> SkipDequantization(Graph& graph);
+
 // Replaces a Reshape, Flatten, Squeeze or Unsqueeze after another one by a Reshape of the first
 // tensor.
 absl::StatusOr<bool> MergeReshapes(Graph& graph);
@@ -44,7 +58,17 @@ absl::StatusOr<bool> MergeTransposes(Graph& graph);
 // earlier one.
 absl::StatusOr<bool> ShareCommonSubexpressions(Graph& graph);
 
-// Applies all passes until none changes the graph.
+// Gives convolutions, pooling and what is between them channels last ([n, h, w, c]) where that is
+// faster, with transpositions in between (op/layout.h). The choice is exact for its estimates of
+// times (min_cut.h). Does nothing if the graph has such nodes already.
+absl::StatusOr<bool> AssignLayouts(Graph& graph);
+
+// Joins equal images with channels last along a new dimension instead of along the channels,
+// [1, parts, h, w, c]. The parts are then views of one memory, and no kernel copies them. A
+// convolution of the joined image gets this dimension as a third one, which its kernel covers.
+absl::StatusOr<bool> JoinAlongDepth(Graph& graph);
+
+// Applies all passes until none changes the graph, and those of layouts once.
 absl::Status Optimize(Graph& graph);
 
 }  // namespace hone::graph

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -8,17 +9,43 @@
 namespace hone::graph {
 namespace {
 
+// A digest that equal constants share, and others rarely. It reads a few parts of large constants,
+// so that files of weights need not be read.
+Digest Sample(const ConstantData& constant) {
+  if (constant.is_computed()) return constant.origin();
+  constexpr size_t kPart = 1024, kParts = 2;  // the first and the last bytes
+  const absl::string_view bytes = constant.bytes();
+  if (bytes.size() <= kPart * kParts) return DigestOf(bytes);
+  DigestBuilder sample;
+  for (size_t p = 0; p < kParts; ++p) {
+    sample.Add(bytes.substr((bytes.size() - kPart) / (kParts - 1) * p, kPart));
+  }
+  return sample.Finish();
+}
+
+bool AreEqual(const ConstantData& a, const ConstantData& b) {
+  if (a.is_computed() || b.is_computed()) return a.origin() == b.origin();
+  return a.bytes() == b.bytes();
+}
+
 // Makes all nodes read the first of equal constants.
 bool ShareConstants(Graph& graph) {
-  std::map<std::tuple<ir::DType, std::vector<int64_t>, Digest>, ValueId> firsts;
+  std::multimap<std::tuple<ir::DType, std::vector<int64_t>, Digest>, ValueId> firsts;
   std::vector<ValueId> first_of(graph.values.size());
   for (ValueId id = 0; static_cast<size_t>(id) < graph.values.size(); ++id) {
     const Value& value = graph.value(id);
     first_of[id] = id;
     if (!value.constant) continue;
-    const auto key =
-        std::make_tuple(value.type.dtype, value.type.shape, DigestOf(value.constant->bytes()));
-    first_of[id] = firsts.emplace(key, id).first->second;
+    const auto key = std::make_tuple(value.type.dtype, value.type.shape, Sample(*value.constant));
+    const auto [begin, end] = firsts.equal_range(key);
+    const auto first = std::find_if(begin, end, [&](const auto& entry) {
+      return AreEqual(*graph.value(entry.second).constant, *value.constant);
+    });
+    if (first == end) {
+      firsts.emplace(key, id);
+    } else {
+      first_of[id] = first->second;
+    }
   }
   bool changed = false;
   for (Node& node : graph.nodes) {

@@ -65,7 +65,7 @@ TEST_F(ExportTest, ACProgramRunsIt) {
     const auto files = Export(network);
     ASSERT_TRUE(files.ok()) << files.status();
     EXPECT_THAT(Files(), UnorderedElementsAre("libresidual.so", "residual.weights", "residual.h",
-                                              "residual.py"));
+                                              "residual.hpp", "residual.py"));
     const std::string program = folder_ / "program";
     const integration::Result compiled = integration::RunProgram(
         {"/usr/bin/cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", folder_ / "out", "-o",
@@ -88,6 +88,21 @@ TEST_F(ExportTest, TheHeaderIsCxx) {
       integration::RunProgram({"/usr/bin/c++", "-std=c++11", "-pedantic", "-Wall", "-Werror",
                                "-fsyntax-only", "-I", folder_ / "out", folder_ / "main.cc"});
   EXPECT_EQ(compiled.code, 0) << compiled.errors;
+}
+
+TEST_F(ExportTest, ACxxProgramRunsIt) {
+  const TestNetwork network = Compile(Residual(), {.pack = true});
+  ASSERT_TRUE(Export(network).ok());
+  const std::string program = folder_ / "program";
+  const integration::Result compiled = integration::RunProgram(
+      {"/usr/bin/c++", "-std=c++17", "-pedantic", "-Wall", "-Wextra", "-Werror", "-I",
+       folder_ / "out", "-o", program, "tests/client/network/use_network.cc", "-L", folder_ / "out",
+       "-lresidual", absl::StrCat("-Wl,-rpath,", folder_ / "out")});
+  ASSERT_EQ(compiled.code, 0) << compiled.errors;
+  const integration::Result ran = integration::RunProgram(
+      integration::With({program, File("residual.weights")}, WriteTensors(network.graph)));
+  EXPECT_EQ(ran.code, 0) << ran.errors;
+  EXPECT_EQ(ran.output, "right\n");
 }
 
 TEST_F(ExportTest, PythonRunsIt) {
@@ -113,7 +128,7 @@ TEST_F(ExportTest, ExportsTheFunctionsOfTheHeaderAlone) {
     EXPECT_THAT(header, HasSubstr(name + "("));
     ++count;
   }
-  EXPECT_EQ(count, 16);
+  EXPECT_EQ(count, 17);
 }
 
 TEST_F(ExportTest, NeedsTheCLibraryAlone) {
@@ -133,7 +148,8 @@ TEST_F(ExportTest, EqualNetworksGiveEqualFiles) {
   for (int round = 0; round < 2; ++round) {
     ASSERT_TRUE(Export(Compile(Residual(), {.pack = true})).ok());
     std::vector<std::string> contents;
-    for (const char* file : {"libresidual.so", "residual.weights", "residual.h", "residual.py"}) {
+    for (const char* file :
+         {"libresidual.so", "residual.weights", "residual.h", "residual.hpp", "residual.py"}) {
       contents.push_back(ReadFile(File(file)).value());
     }
     if (round == 0) first = contents;
@@ -148,16 +164,20 @@ struct Library {
   }
   ~Library() { dlclose(handle); }
   // Opens the network and closes it again.
-  std::pair<hone_network_status, std::string> Open(const std::string& weights) const {
+  std::pair<hone_network_status, std::string> Open(const std::string& weights,
+                                                   bool verify_weights = false) const {
     const auto open =
         reinterpret_cast<decltype(&hone_network_open)>(dlsym(handle, "residual_open"));
     const auto close =
         reinterpret_cast<decltype(&hone_network_close)>(dlsym(handle, "residual_close"));
     const auto error =
         reinterpret_cast<decltype(&hone_network_error)>(dlsym(handle, "residual_error"));
+    const auto verify =
+        reinterpret_cast<decltype(&hone_network_verify)>(dlsym(handle, "residual_verify"));
     hone_network* network = nullptr;
-    const hone_network_status status = open(weights.c_str(), &network);
+    hone_network_status status = open(weights.c_str(), &network);
     EXPECT_EQ(network != nullptr, status == HONE_NETWORK_OK);
+    if (status == HONE_NETWORK_OK && verify_weights) status = verify(network);
     close(network);
     return {status, error()};
   }
@@ -189,6 +209,16 @@ TEST_F(ExportTest, RefusesWeightsOfAnotherNetworkAndDamagedOnes) {
   EXPECT_THAT(open_bytes(std::string(good.size(), '\0')).second,
               HasSubstr("is not a weights file of Hone"));
   EXPECT_EQ(library.Open("/").first, HONE_NETWORK_NOT_FOUND);
+
+  EXPECT_EQ(library.Open(File("residual.weights"), true).first, HONE_NETWORK_OK);
+  for (const size_t at : {size_t{64}, good.size() / 2, good.size() - 1}) {
+    std::string changed = good;
+    changed[at] ^= 1;
+    EXPECT_EQ(open_bytes(changed).first, HONE_NETWORK_OK) << at;
+    const auto verified = library.Open(File("damaged.weights"), true);
+    EXPECT_EQ(verified.first, HONE_NETWORK_BAD_FILE) << at;
+    EXPECT_THAT(verified.second, HasSubstr("are not those of the export"));
+  }
 }
 
 TEST_F(ExportTest, RefusesNamesThatCannotBeFunctions) {

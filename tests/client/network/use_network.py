@@ -59,6 +59,7 @@ for wrong in [[], [x, x], [x[:2]]]:
         continue
     raise AssertionError("wrong inputs were accepted")
 
+network.verify()
 weights = os.path.join(folder, "residual.weights")
 with open(weights, "r+b") as file:
     file.truncate(len(read(weights)) - 64)

@@ -66,9 +66,9 @@ TEST_F(ExternalDataTest, Errors) {
     EXPECT_THAT(Map(range).status().message(), HasSubstr("of the file 'w', which has 8 bytes"));
   }
   EXPECT_TRUE(absl::IsNotFound(Map({"absent", 0, 1}).status()));
-  EXPECT_THAT(Map({"sub", 0, 1}).status().message(), HasSubstr("which is not a file"));
+  EXPECT_THAT(Map({"sub", 0, 1}).status().message(), HasSubstr("Is a directory"));
   ASSERT_EQ(::mkfifo((root_ + "/m/pipe").c_str(), 0600), 0);
-  EXPECT_THAT(Map({"pipe", 0, 1}).status().message(), HasSubstr("which is not a file"));
+  EXPECT_THAT(Map({"pipe", 0, 1}).status().message(), HasSubstr("not a regular file"));
 }
 
 }  // namespace

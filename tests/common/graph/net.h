@@ -32,6 +32,16 @@ class Net {
     return Constant({ir::DType::kI64, {static_cast<int64_t>(values.size())}},
                     {values.begin(), values.end()});
   }
+  // A constant of bytes, or of u8 or i32 if asked for.
+  ValueId Bytes(std::vector<int64_t> shape, std::vector<int64_t> elements,
+                ir::DType dtype = ir::DType::kI8) {
+    return Constant({dtype, std::move(shape)}, {elements.begin(), elements.end()});
+  }
+  // Quantizes to u8 and back.
+  ValueId Quantized(ValueId x, double scale, int64_t zero_point) {
+    const ValueId step = Weights({}, {scale}), zero = Bytes({}, {zero_point}, ir::DType::kU8);
+    return Apply("DequantizeLinear", {Apply("QuantizeLinear", {x, step, zero}), step, zero});
+  }
   // Applies an operator with one result.
   ValueId Apply(const std::string& op, std::vector<ValueId> inputs,
                 std::map<std::string, Attribute> attributes = {}) {

@@ -286,6 +286,35 @@ TEST(PartitionTest, ConversionsToAWiderTypeBelongToTheirReader) {
   EXPECT_THAT(StepsOf(net.graph), ElementsAre("cast", "cast_conv2d_cast", "cast"));
 }
 
+TEST(PartitionTest, ASumOfDequantizedTensorsIsQuantizedAtOnce) {
+  Net net;
+  const auto dequantized = [&] {
+    return net.Apply("DequantizeLinear",
+                     {net.Apply("Cast", {net.Input({2})}, {{"to", int64_t{2}}}), net.Weights({})});
+  };
+  const ValueId sum = net.Apply("Add", {dequantized(), dequantized()});
+  net.graph.outputs = {net.Apply("QuantizeLinear", {sum, net.Weights({})})};
+  EXPECT_THAT(
+      StepsOf(net.graph),
+      ElementsAre("cast", "cast", "dequantize_linear_dequantize_linear_add_quantize_linear"));
+}
+
+// A workload can look up its inputs only, so what computes the table is another kernel.
+TEST(PartitionTest, LookUpsAreNotFusedWithWhatComputesTheirTable) {
+  for (const char* const producer : {"Relu", "Softmax", "Transpose"}) {
+    Net net;
+    const ValueId table = net.Apply(producer, {net.Input({8, 8})});
+    const ValueId rows = net.Apply("Gather", {table, net.Ints({3, 1, 4})});
+    const ValueId sum = net.Apply("Add", {rows, net.Weights({3, 8})});
+    net.graph.outputs = {net.Apply("Abs", {sum})};
+    const auto partition = MakePartition(net.graph);
+    ASSERT_TRUE(partition.ok()) << producer << ": " << partition.status();
+    ASSERT_EQ(partition->steps.size(), 2u) << producer;
+    EXPECT_EQ(partition->steps[0].nodes, std::vector<int>({0})) << producer;
+    EXPECT_EQ(partition->steps[1].nodes, std::vector<int>({1, 2, 3})) << producer;
+  }
+}
+
 TEST(PartitionTest, NodesThatNothingReadsAreRefused) {
   Net net;
   const ValueId x = net.Input({4});

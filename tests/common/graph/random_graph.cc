@@ -121,7 +121,7 @@ void RandomGraph::AddPattern() {
       &RandomGraph::Reduced,   &RandomGraph::LayerNorm,   &RandomGraph::SpelledSoftmax,
       &RandomGraph::Gelu,      &RandomGraph::Swish,       &RandomGraph::Attention,
       &RandomGraph::Unchanged, &RandomGraph::OfConstants, &RandomGraph::Again,
-      &RandomGraph::Padded,
+      &RandomGraph::Padded,    &RandomGraph::Quantized,   &RandomGraph::Quantized,
   };
   (this->*kPatterns[Below(std::size(kPatterns))])(DrawValue());
 }
@@ -318,6 +318,69 @@ ValueId RandomGraph::Attention(ValueId x) {
   }
   const ValueId y = Apply("MatMul", {Apply("Softmax", {scores}), v});
   return Below(2) == 0 ? y : Apply("Transpose", {y}, {{"perm", permutation}});
+}
+
+// All scales are powers of two, so that f32 represents every value exactly.
+ValueId RandomGraph::Quantized(ValueId x) {
+  if (Rank(x) < 2) return kNoValue;
+  constexpr int64_t kF32 = 1;
+  const auto scale = [&](const Shape& shape) {
+    const TensorType type{ir::DType::kF32, shape};
+    ir::Scalars elements(type.elements());
+    for (ir::Scalar& element : elements) element = std::ldexp(1, static_cast<int>(-Below(4) - 2));
+    return AddConstant(type, elements);
+  };
+  const auto bytes = [&](const Shape& shape) {
+    const TensorType type{ir::DType::kI8, shape};
+    ir::Scalars elements(type.elements());
+    for (ir::Scalar& element : elements) element = Below(256) - 128;
+    return AddConstant(type, elements);
+  };
+  const ValueId step = scale({});
+  const ir::DType dtype = Below(2) == 0 ? ir::DType::kU8 : ir::DType::kI8;
+  const ValueId zero = AddConstant({dtype, {}}, {ir::Scalar(Below(2) * 120)});
+  const auto quantized = [&](ValueId real) {
+    return Apply("DequantizeLinear", {Apply("QuantizeLinear", {real, step, zero}), step, zero});
+  };
+  const int64_t own_type = dtype_ == ir::DType::kF64 ? 11 : kF32;
+  const ValueId real = Apply("Cast", {x}, {{"to", kF32}});
+  if (Rank(x) > 2 && Below(3) == 0) {
+    Shape weights = {1 + Below(3), ShapeOf(x)[1]};
+    weights.resize(Rank(x), 2);
+    const ValueId w_zero = AddConstant({ir::DType::kI8, {}}, {ir::Scalar(Below(2) * 5)});
+    const ValueId sum = Apply(
+        "ConvInteger", {Apply("QuantizeLinear", {real, step, zero}), bytes(weights), zero, w_zero},
+        {{"pads", Ints64(2 * (Rank(x) - 2), Below(2))}});
+    return Apply("Cast", {sum}, {{"to", own_type}});
+  }
+  ValueId y = quantized(real);
+  if (Below(2) == 0) y = quantized(Apply("Transpose", {y}));
+  if (y == kNoValue) return y;
+  const int64_t out = 1 + Below(3);
+  const bool per_channel = Below(2) == 0;
+  if (Rank(y) > 2) {
+    Shape weights = {out, ShapeOf(y)[1]};
+    weights.resize(Rank(y), 2);
+    std::vector<ValueId> inputs = {
+        y, Apply("DequantizeLinear", {bytes(weights), scale(per_channel ? Shape{out} : Shape{})},
+                 {{"axis", int64_t{0}}})};
+    if (Below(2) == 0) {
+      const ValueId bias = AddConstant({ir::DType::kI32, {out}}, ir::Scalars(out, Below(2000)));
+      inputs.push_back(Apply("DequantizeLinear", {bias, scale({})}));
+    }
+    y = Apply("Conv", inputs, {{"pads", Ints64(2 * (Rank(y) - 2), Below(2))}});
+  } else {
+    const bool transposed = Below(2) == 0;
+    const int64_t inner = ShapeOf(y)[1];
+    const ValueId weights = Apply("DequantizeLinear",
+                                  {bytes(transposed ? Shape{out, inner} : Shape{inner, out}),
+                                   scale(per_channel ? Shape{out} : Shape{})},
+                                  {{"axis", int64_t{transposed ? 0 : 1}}});
+    y = transposed ? Apply("Gemm", {y, weights}, {{"transB", int64_t{1}}, {"alpha", 0.5}})
+                   : Apply("MatMul", {y, weights});
+  }
+  if (Below(2) == 0) y = quantized(Apply("Relu", {y}));
+  return Apply("Cast", {y}, {{"to", own_type}});
 }
 
 ValueId RandomGraph::Unchanged(ValueId x) {

@@ -63,6 +63,7 @@ class RandomGraph {
   ValueId Gelu(ValueId x);
   ValueId Swish(ValueId x);
   ValueId Attention(ValueId x);
+  ValueId Quantized(ValueId x);
   ValueId Unchanged(ValueId x);
   ValueId OfConstants(ValueId x);
   ValueId Again(ValueId x);

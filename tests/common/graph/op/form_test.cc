@@ -25,6 +25,13 @@ TEST(FormTest, GuardsAreOnlyWherePaddingIs) {
                     Not(HasSubstr("0 <= p1"))));
 }
 
+TEST(FormTest, ChannelsThatAreContiguousAreTheInnermostReduction) {
+  const Given x = Floats({1, 9, 9, 4}, Random()), w = Floats({3, 3, 4, 2}, Random(), true);
+  EXPECT_THAT(TextOf("Conv", {x, w}, {{"channels_last", int64_t{1}}}),
+              HasSubstr("[n: 1, p0: 7, p1: 7, c: 2] = sum(r0: 3, r1: 3, k: 4) T0[n, p0 + r0, p1 + "
+                        "r1, k] * T1[r0, r1, k, c]"));
+}
+
 TEST(FormTest, DepthwiseConvolutionsReduceOverTapsAlone) {
   const Given x = Floats({1, 4, 9, 9}, Random()), w = Floats({4, 1, 3, 3}, Random(), true);
   EXPECT_THAT(TextOf("Conv", {x, w}, {{"group", int64_t{4}}}),
@@ -36,6 +43,13 @@ TEST(FormTest, PoolingDividesByANumberWithoutPadding) {
   const std::vector<int64_t> two = {2, 2};
   EXPECT_THAT(TextOf("AveragePool", {x}, {{"kernel_shape", two}, {"strides", two}}),
               HasSubstr("/ 4.0"));
+}
+
+TEST(FormTest, BroadcastingKeepsAxesOfOneElement) {
+  const Given x = Floats({1, 4, 1}, Random()), y = Floats({1, 4, 1}, Random());
+  EXPECT_THAT(TextOf("Add", {x, y}), HasSubstr("T0[i0, i1, i2] + T1[i0, i1, i2]"));
+  EXPECT_THAT(TextOf("Add", {x, Floats({2, 1, 1}, Random())}),
+              HasSubstr("T0[0, i1, i2] + T1[i0, 0, i2]"));
 }
 
 TEST(FormTest, ReshapesReadPlainAxes) {

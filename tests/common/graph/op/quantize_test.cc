@@ -40,6 +40,14 @@ TEST(QuantizeTest, PerAxis) {
               HasSubstr("input 1 is f32[3] for 4 channels"));
 }
 
+// ONNX Runtime's quantization tools write such models.
+TEST(QuantizeTest, OneScaleMayHaveAnotherRankThanItsZeroPoint) {
+  const Given bytes{TensorType{DType::kI8, {2}}, {1, 2}};
+  const Given scale{TensorType{DType::kF32, {1}}, {0.5}, true};
+  const Given zero{TensorType{DType::kI8, {}}, {3}, true};
+  ExpectNear(Apply("DequantizeLinear", {bytes, scale, zero}), {-1, -0.5});
+}
+
 TEST(QuantizeTest, DynamicRangeContainsZero) {
   const Given x{TensorType{DType::kF32, {3}}, {1.0, 2.0, 5.1}};
   const auto outputs = Apply("DynamicQuantizeLinear", {x}, {}, 3);

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
+#include "common/graph/group.h"
 #include "tests/common/graph/op/apply.h"
 
 namespace hone::graph {
@@ -119,6 +121,36 @@ TEST(RecurrentTest, Lstm) {
     ExpectNear(outputs, y, 0);
     ExpectNear(outputs, last, 1);
     ExpectNear(outputs, cell, 2);
+  }
+}
+
+// A layer of which only some results are wanted computes nothing else: a workload refuses stages
+// that nothing reads.
+TEST(RecurrentTest, UnwantedResultsAreNotComputed) {
+  std::mt19937 random(7);
+  for (const char* const direction : {"forward", "bidirectional"}) {
+    const Layer layer(4, std::string(direction) == "forward" ? 1 : 2, random);
+    for (int wanted = 0; wanted < 3; ++wanted) {
+      Graph graph;
+      std::vector<ValueId> inputs;
+      for (const Given& given : {layer.x, layer.w, layer.r}) {
+        inputs.push_back(graph.AddValue(absl::StrCat("x", inputs.size()), *given.type));
+      }
+      graph.inputs = inputs;
+      std::vector<std::string> names(wanted + 1);
+      names[wanted] = "y";
+      const absl::Status added =
+          graph.AddNode({"n",
+                         "LSTM",
+                         inputs,
+                         {},
+                         {{"hidden_size", kHidden}, {"direction", std::string(direction)}}},
+                        names);
+      ASSERT_TRUE(added.ok()) << added;
+      graph.outputs = {graph.nodes[0].outputs[wanted]};
+      const auto group = MakeGroup(graph, {0}, "lstm");
+      EXPECT_TRUE(group.ok()) << direction << ", output " << wanted << ": " << group.status();
+    }
   }
 }
 

@@ -89,6 +89,21 @@ TEST(ShareCommonSubexpressionsTest, SharesNodesAndConstants) {
   EXPECT_FALSE(Changes(ShareCommonSubexpressions, net.graph));
 }
 
+// Large constants are compared as a whole, although only parts of them are looked at first.
+TEST(ShareCommonSubexpressionsTest, SharesLargeConstantsThatAreEqual) {
+  std::vector<double> elements(5000, 0.5), other = elements;
+  other[1234] = 1;
+  Net net;
+  const ValueId x = net.Input({5000});
+  const ValueId a = net.Apply("Add", {x, net.Weights({5000}, elements)});
+  const ValueId b = net.Apply("Mul", {a, net.Weights({5000}, elements)});
+  net.graph.outputs = {net.Apply("Sub", {b, net.Weights({5000}, other)})};
+  EXPECT_TRUE(Changes(ShareCommonSubexpressions, net.graph));
+  const std::vector<Node>& nodes = net.graph.nodes;
+  EXPECT_EQ(nodes[0].inputs[1], nodes[1].inputs[1]);
+  EXPECT_NE(nodes[0].inputs[1], nodes[2].inputs[1]);
+}
+
 TEST(FoldBatchNormTest, ScalesAndShiftsWeights) {
   Net net;
   const ValueId x = net.Input({1, 1, 2, 2});
@@ -115,6 +130,26 @@ TEST(FoldBatchNormTest, ProductsKeepTheirBiasAsASum) {
   EXPECT_THAT(Reals(net.graph, net.graph.nodes[0].inputs[1]), ElementsAre(3, 8));
   EXPECT_THAT(Reals(net.graph, net.graph.nodes[1].inputs[1]), ElementsAre(3, 8));
   EXPECT_FALSE(Changes(FoldBatchNorm, net.graph));
+}
+
+// Scaled weights are computed when they are read; equal ones are shared before.
+TEST(FoldBatchNormTest, ScaledWeightsAreNotComputed) {
+  Net net;
+  const ValueId weights = net.Weights({1, 1, 1, 1}, {3});
+  std::vector<ValueId> results;
+  for (const double scale : {2.0, 2.0, 5.0}) {
+    const ValueId conv = net.Apply("Conv", {net.Input({1, 1, 2, 2}), weights});
+    results.push_back(net.Apply("Mul", {conv, net.Weights({}, {scale})}));
+  }
+  net.graph.outputs = results;
+  EXPECT_TRUE(Changes(FoldBatchNorm, net.graph));
+  EXPECT_TRUE(Changes(ShareCommonSubexpressions, net.graph));
+  const std::vector<Node>& nodes = net.graph.nodes;
+  ASSERT_EQ(nodes.size(), 3u);
+  EXPECT_TRUE(net.graph.value(nodes[0].inputs[1]).constant->is_computed());
+  EXPECT_EQ(nodes[0].inputs[1], nodes[1].inputs[1]);
+  EXPECT_THAT(Reals(net.graph, nodes[0].inputs[1]), ElementsAre(6));
+  EXPECT_THAT(Reals(net.graph, nodes[2].inputs[1]), ElementsAre(15));
 }
 
 TEST(FoldBatchNormTest, ProductsThatAreReadElsewhereStay) {
@@ -214,6 +249,95 @@ TEST(MergeTransposesTest, DimensionsOfOneElementNeedNoCopy) {
   net.graph.outputs = {net.Apply("Transpose", {net.Input({2, 1, 4})}, {{"perm", Ints{1, 0, 2}}})};
   EXPECT_TRUE(Changes(MergeTransposes, net.graph));
   EXPECT_THAT(net.Operators(), ElementsAre("Reshape"));
+}
+
+// A convolution of dequantized tensors with weights of 1 and 2 and a bias of i32.
+ValueId QuantizedConv(Net& net, ValueId x) {
+  const ValueId w =
+      net.Apply("DequantizeLinear", {net.Bytes({2, 1, 1}, {1, 2}), net.Weights({2}, {0.5, 0.25})},
+                {{"axis", int64_t{0}}});
+  const ValueId bias =
+      net.Apply("DequantizeLinear",
+                {net.Bytes({2}, {8, -8}, ir::DType::kI32), net.Weights({2}, {0.125, 0.125})},
+                {{"axis", int64_t{0}}});
+  return net.Apply("Conv", {x, w, bias});
+}
+
+TEST(UseUnsignedBytesTest, ShiftsTheZeroPoint) {
+  Net net;
+  const ValueId step = net.Weights({}, {0.5}), zero = net.Bytes({}, {-3});
+  const ValueId bytes = net.Apply("QuantizeLinear", {net.Input({3}), step, zero});
+  net.graph.outputs = {net.Apply("DequantizeLinear", {bytes, step, zero}),
+                       net.Apply("DequantizeLinear", {bytes, step, zero})};
+  const std::vector<ir::Scalars> input = {{-100.0, 0.5, 100.0}};
+  const auto expected = Interpret(net.graph, input);
+  EXPECT_TRUE(Changes(UseUnsignedBytes, net.graph));
+  EXPECT_EQ(net.graph.value(bytes).type.dtype, ir::DType::kU8);
+  EXPECT_THAT(Reals(net.graph, net.graph.nodes[0].inputs[2]), ElementsAre(125));
+  EXPECT_EQ(*Interpret(net.graph, input), *expected);
+  EXPECT_FALSE(Changes(UseUnsignedBytes, net.graph));
+}
+
+TEST(UseUnsignedBytesTest, KeepsBytesThatTheNetworkReturns) {
+  Net net;
+  net.graph.outputs = {
+      net.Apply("QuantizeLinear", {net.Input({3}), net.Weights({}, {0.5}), net.Bytes({}, {0})})};
+  EXPECT_FALSE(Changes(UseUnsignedBytes, net.graph));
+}
+
+TEST(UseIntegerProductsTest, ConvolvesBytesAndScalesTheSums) {
+  Net net;
+  const ValueId y = QuantizedConv(net, net.Quantized(net.Input({1, 1, 3}), 0.5, 2));
+  net.graph.outputs = {net.Quantized(net.Apply("Relu", {y}), 0.5, 0)};
+  const std::vector<ir::Scalars> input = {{-1.0, 0.5, 3.0}};
+  const auto expected = Interpret(net.graph, input);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  EXPECT_EQ((*expected)[0], ir::Scalars({0.5, 1.0, 2.5, 0.0, 0.0, 0.5}));
+  const absl::Status status = Optimize(net.graph);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(net.Operators(), ElementsAre("QuantizeLinear", "ConvInteger", "Sub", "Cast", "Mul",
+                                           "Add", "Relu", "QuantizeLinear", "DequantizeLinear"));
+  EXPECT_EQ(*Interpret(net.graph, input), *expected);
+}
+
+TEST(UseIntegerProductsTest, KeepsProductsWhoseSumsCouldWrap) {
+  const auto changes = [](int64_t inner) {
+    Net net;
+    const ValueId w =
+        net.Apply("DequantizeLinear",
+                  {net.Bytes({inner, 1}, std::vector<int64_t>(inner, 1)), net.Weights({}, {0.5})});
+    net.graph.outputs = {net.Apply("MatMul", {net.Quantized(net.Input({1, inner}), 0.5, 2), w})};
+    return Changes(UseIntegerProducts, net.graph);
+  };
+  EXPECT_TRUE(changes(16000));
+  EXPECT_FALSE(changes(17000));
+}
+
+TEST(UseIntegerProductsTest, KeepsScalesThatDifferAlongTheReduction) {
+  Net net;
+  const ValueId w = net.Apply("DequantizeLinear",
+                              {net.Bytes({2, 2}, {1, 2, 3, 4}), net.Weights({2}, {0.5, 0.25})},
+                              {{"axis", int64_t{0}}});
+  net.graph.outputs = {net.Apply("MatMul", {net.Quantized(net.Input({1, 2}), 0.5, 2), w})};
+  EXPECT_FALSE(Changes(UseIntegerProducts, net.graph));
+}
+
+TEST(SkipDequantizationTest, MovesBytes) {
+  Net net;
+  const ValueId x = net.Quantized(net.Input({2, 3}), 0.5, 2);
+  net.graph.outputs = {net.Quantized(net.Apply("Transpose", {x}), 0.5, 2)};
+  EXPECT_TRUE(Changes(SkipDequantization, net.graph));
+  EXPECT_TRUE(Changes(RemoveDead, net.graph));
+  EXPECT_THAT(net.Operators(), ElementsAre("QuantizeLinear", "Transpose", "DequantizeLinear"));
+}
+
+TEST(SkipDequantizationTest, KeepsAChangeOfScale) {
+  for (const auto& [scale, zero_point] : {std::pair(0.25, 2), std::pair(0.5, 3)}) {
+    Net net;
+    net.graph.outputs = {
+        net.Quantized(net.Quantized(net.Input({2, 3}), 0.5, 2), scale, zero_point)};
+    EXPECT_FALSE(Changes(SkipDequantization, net.graph));
+  }
 }
 
 TEST(OptimizeTest, PassesHelpEachOther) {

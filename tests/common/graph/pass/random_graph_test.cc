@@ -5,7 +5,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/rng.h"
 #include "common/graph/interpreter.h"
+#include "common/graph/pass/channels_last.h"
+#include "common/graph/pass/layout_role.h"
 #include "common/graph/pass/passes.h"
 
 namespace hone::graph {
@@ -24,6 +27,21 @@ absl::StatusOr<bool> ApplyAll(Graph& graph) {
   const absl::Status status = Optimize(graph);
   if (!status.ok()) return status;
   return graph.ToText() != before;
+}
+
+// Gives random nodes channels last, whatever that costs.
+absl::StatusOr<bool> ApplyLayouts(Graph& graph) {
+  const std::vector<LayoutRole> roles = LayoutRoles(graph);
+  Rng rng(graph.nodes.size(), 0);
+  std::vector<bool> marked;
+  bool changes = false;
+  for (const LayoutRole role : roles) {
+    marked.push_back(role != LayoutRole::kFixed && rng.Below(4) != 0);
+    changes |= marked.back();
+  }
+  const absl::Status status = WriteChannelsLast(graph, roles, marked);
+  if (!status.ok()) return status;
+  return changes;
 }
 
 void PrintTo(const Case& pass, std::ostream* out) { *out << pass.name; }
@@ -54,7 +72,7 @@ std::vector<Scalars> Expected(const Graph& graph, const std::vector<ValueId>& ou
 
 TEST_P(PassTest, KeepsWhatRandomGraphsCompute) {
   int changes = 0;
-  for (uint64_t seed = 1000; seed < 1100; ++seed) {
+  for (uint64_t seed = 1000; seed < 1200; ++seed) {
     RandomGraph random(seed, ir::DType::kF64);
     Graph graph = random.Draw(2 + static_cast<int>(seed % 10));
     if (graph.nodes.empty()) continue;
@@ -90,9 +108,13 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Case{"FoldConstants", [](Graph& graph) { return FoldConstants(graph); }, 0},
                     Case{"RemoveDead", RemoveDead, 0}, Case{"RemoveIdentity", RemoveIdentity, 0},
                     Case{"FoldBatchNorm", FoldBatchNorm, 1e-7}, Case{"FoldPadding", FoldPadding, 0},
+                    Case{"UseUnsignedBytes", UseUnsignedBytes, 0},
+                    Case{"UseIntegerProducts", UseIntegerProducts, 0},
+                    Case{"SkipDequantization", SkipDequantization, 0},
                     Case{"MergeReshapes", MergeReshapes, 0},
                     Case{"MergeTransposes", MergeTransposes, 0},
                     Case{"ShareCommonSubexpressions", ShareCommonSubexpressions, 0},
+                    Case{"WriteChannelsLast", ApplyLayouts, 1e-12},
                     Case{"Optimize", ApplyAll, 1e-7}),
     [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 

@@ -1,0 +1,15 @@
+#ifndef HONE_CLIENT_ONNX_GATHER_ND_H_
+#define HONE_CLIENT_ONNX_GATHER_ND_H_
+
+#include "absl/status/status.h"
+#include "client/onnx/rewrite.h"
+
+namespace hone::onnx {
+
+// Rewrites GatherND, which looks up several dimensions at once, to Gather: the dimensions become
+// one, and an index of it is computed from those of the dimensions.
+absl::Status GatherND(Rewrite& rewrite);
+
+}  // namespace hone::onnx
+
+#endif  // HONE_CLIENT_ONNX_GATHER_ND_H_

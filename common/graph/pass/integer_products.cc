@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/graph/node_view.h"
+#include "common/graph/op/quantized.h"
+#include "common/graph/pass/edit.h"
+#include "common/graph/pass/passes.h"
+
+namespace hone::graph {
+namespace {
+
+// A tensor of bytes that a DequantizeLinear converts, with constant parameters.
+struct Dequantized {
+  ValueId bytes = kNoValue, zero_point = kNoValue;
+  std::vector<double> scale;  // one, or one per channel
+  int64_t axis = 0;           // of the channels
+};
+
+std::optional<Dequantized> DequantizedOf(const Graph& graph, const std::vector<int>& producers,
+                                         ValueId id) {
+  if (id == kNoValue || producers[id] < 0) return std::nullopt;
+  const Node& node = graph.nodes[producers[id]];
+  if (node.op != "DequantizeLinear") return std::nullopt;
+  const NodeView view(graph, node);
+  if (!IsByte(view.Type(0).dtype) || view.Type(1).dtype != ir::DType::kF32) return std::nullopt;
+  if (!view.IsConstant(1) || (view.Has(2) && !view.IsConstant(2))) return std::nullopt;
+  Dequantized operand{.bytes = node.inputs[0], .scale = Reals(graph, node.inputs[1])};
+  if (view.Has(2) && !IsZero(view, 2)) operand.zero_point = node.inputs[2];
+  if (operand.scale.size() > 1) {
+    const auto axis = view.AxisAttribute("axis", 1, view.Rank(0));
+    if (!axis.ok()) return std::nullopt;
+    operand.axis = *axis;
+  }
+  return operand;
+}
+
+// A Conv, MatMul or Gemm whose operands are dequantized.
+struct Product {
+  Dequantized x, w;
+  int64_t channels = 0;  // of the result
+  bool is_convolution = false;
+  bool transposes_w = false;
+  double alpha = 1, beta = 1;
+};
+
+// Whether no sum of so many products leaves i32, which wraps around. The sums before zero points
+// are subtracted must fit, too.
+bool FitsSum(const Graph& graph, const Product& product, int64_t terms) {
+  const auto largest = [&](const Dequantized& operand) {
+    const bool is_signed = graph.value(operand.bytes).type.dtype == ir::DType::kI8;
+    return is_signed ? 128.0 : 255.0;
+  };
+  return 4.0 * static_cast<double>(terms) * largest(product.x) * largest(product.w) < 0x1p31;
+}
+
+std::optional<Product> ProductOf(const Graph& graph, const std::vector<int>& producers,
+                                 const Node& node) {
+  Product product{.is_convolution = node.op == "Conv"};
+  if (!product.is_convolution && node.op != "MatMul" && node.op != "Gemm") return std::nullopt;
+  const auto x = DequantizedOf(graph, producers, node.inputs[0]);
+  const auto w = DequantizedOf(graph, producers, node.inputs[1]);
+  if (!x || !w || x->scale.size() > 1) return std::nullopt;
+  product.x = *x;
+  product.w = *w;
+  if (node.op == "Gemm") {
+    const NodeView view(graph, node);
+    if (view.Int("transA", 0).value_or(1) != 0) return std::nullopt;
+    product.transposes_w = view.Int("transB", 0).value_or(0) != 0;
+    product.alpha = view.Float("alpha", 1).value_or(1);
+    product.beta = view.Float("beta", 1).value_or(1);
+  }
+  const std::vector<int64_t>& shape = graph.value(w->bytes).type.shape;
+  if (shape.size() < 2) return std::nullopt;
+  const bool channels_first = product.is_convolution || product.transposes_w;
+  const size_t channel_axis = channels_first ? 0 : shape.size() - 1;
+  product.channels = shape[channel_axis];
+  int64_t terms = shape[channels_first ? 1 : shape.size() - 2];
+  for (size_t d = 2; product.is_convolution && d < shape.size(); ++d) terms *= shape[d];
+  if (w->scale.size() > 1) {
+    if (w->axis != static_cast<int64_t>(channel_axis)) return std::nullopt;
+    if (!product.is_convolution && shape.size() != 2) return std::nullopt;
+  }
+  if (!FitsSum(graph, product, terms)) return std::nullopt;
+  return product;
+}
+
+// Appends the nodes that compute a product of integers to a graph.
+class Writer {
+ public:
+  Writer(Graph& graph, const Node& node, const Product& product)
+      : graph_(graph), node_(node), product_(product) {}
+
+  // Returns the value that equals the result of the node.
+  absl::StatusOr<ValueId> Write() {
+    HONE_ASSIGN_OR_RETURN(ValueId result, WriteSum());
+    HONE_ASSIGN_OR_RETURN(result, Add("Cast", {result}, {{"to", kFloat}}));
+    std::vector<double> scale = product_.w.scale;
+    for (double& element : scale) element *= product_.x.scale[0] * product_.alpha;
+    HONE_ASSIGN_OR_RETURN(result, Add("Mul", {result, Constant(".scale", scale)}));
+    if (!NodeView(graph_, node_).Has(2)) return result;
+    ValueId bias = node_.inputs[2];
+    if (product_.is_convolution) {
+      const ValueId shape = AddInts(graph_, absl::StrCat(node_.name, ".shape"), ChannelShape());
+      HONE_ASSIGN_OR_RETURN(bias, Add("Reshape", {bias, shape}));
+    } else if (product_.beta != 1) {
+      HONE_ASSIGN_OR_RETURN(bias, Add("Mul", {bias, Constant(".beta", {product_.beta})}));
+    }
+    return Add("Add", {result, bias});
+  }
+
+ private:
+  static constexpr int64_t kFloat = 1;  // f32 in ONNX's numbers
+
+  absl::StatusOr<ValueId> WriteSum() {
+    ValueId weights = product_.w.bytes;
+    if (product_.transposes_w) {
+      HONE_ASSIGN_OR_RETURN(weights, Add("Transpose", {weights}));
+    }
+    const bool known = HasConstantShift();
+    std::vector<ValueId> inputs = {product_.x.bytes, weights,
+                                   known ? kNoValue : product_.x.zero_point, product_.w.zero_point};
+    while (inputs.back() == kNoValue) inputs.pop_back();
+    const std::map<std::string, Attribute> none;
+    HONE_ASSIGN_OR_RETURN(const ValueId sum,
+                          Add(product_.is_convolution ? "ConvInteger" : "MatMulInteger", inputs,
+                              product_.is_convolution ? node_.attributes : none));
+    if (!known) return sum;
+    const ValueId shift = AddConstant(graph_, absl::StrCat(node_.name, ".shift"),
+                                      {ir::DType::kI32, ChannelShape()}, Shifts());
+    return Add("Sub", {sum, shift});
+  }
+  // Whether the zero point of x changes every sum of a channel by the same constant.
+  bool HasConstantShift() const {
+    if (product_.x.zero_point == kNoValue || product_.w.zero_point != kNoValue) return false;
+    if (!graph_.IsConstant(product_.w.bytes)) return false;
+    const NodeView view(graph_, node_);
+    if (!product_.is_convolution) return graph_.value(product_.w.bytes).type.shape.size() == 2;
+    // Padding is left out of the sums.
+    const auto pads = view.IntList("pads", {});
+    return view.String("auto_pad", "NOTSET").value_or("") == "NOTSET" && pads.ok() &&
+           std::all_of(pads->begin(), pads->end(), [](int64_t pad) { return pad == 0; });
+  }
+  // Per channel, the zero point of x times the sum of the weights.
+  std::vector<double> Shifts() const {
+    const std::vector<double> weights = Reals(graph_, product_.w.bytes);
+    const double zero_point = Reals(graph_, product_.x.zero_point)[0];
+    const size_t channels = static_cast<size_t>(product_.channels);
+    const size_t inner = weights.size() / channels;
+    const bool channels_first = product_.is_convolution || product_.transposes_w;
+    std::vector<double> shifts(channels, 0);
+    for (size_t i = 0; i < weights.size(); ++i) {
+      shifts[channels_first ? i / inner : i % channels] += zero_point * weights[i];
+    }
+    return shifts;
+  }
+  absl::StatusOr<ValueId> Add(const std::string& op, const std::vector<ValueId>& inputs,
+                              const std::map<std::string, Attribute>& attributes = {}) {
+    const std::string name = absl::StrCat(node_.name, ".", op);
+    HONE_RETURN_IF_ERROR(
+        graph_.AddNode({name, op, inputs, {}, attributes}, {FreshName(graph_, name)}));
+    return graph_.nodes.back().outputs[0];
+  }
+  // A constant with one element, or with one per channel.
+  ValueId Constant(const std::string& name, const std::vector<double>& elements) {
+    const std::vector<int64_t> shape =
+        elements.size() > 1 ? ChannelShape() : std::vector<int64_t>{};
+    return AddConstant(graph_, absl::StrCat(node_.name, name), {ir::DType::kF32, shape}, elements);
+  }
+  // [channels, 1, 1] for images, so that it broadcasts to the result.
+  std::vector<int64_t> ChannelShape() const {
+    std::vector<int64_t> shape = {product_.channels};
+    const size_t rank = graph_.value(node_.outputs[0]).type.shape.size();
+    if (product_.is_convolution) shape.resize(rank - 1, 1);
+    return shape;
+  }
+
+  Graph& graph_;
+  const Node node_;
+  const Product product_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> UseIntegerProducts(Graph& graph) {
+  bool changed = false;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const auto product = ProductOf(graph, graph.Producers(), graph.nodes[n]);
+    if (!product) continue;
+    const auto first = static_cast<ptrdiff_t>(graph.nodes.size());
+    HONE_RETURN_IF_ERROR(Writer(graph, graph.nodes[n], *product).Write().status());
+    // The new nodes stand where the product was, and the last one computes its result.
+    graph.nodes.back().outputs = graph.nodes[n].outputs;
+    MarkRemoved(graph.nodes[n]);
+    std::rotate(graph.nodes.begin() + static_cast<ptrdiff_t>(n), graph.nodes.begin() + first,
+                graph.nodes.end());
+    changed = true;
+  }
+  EraseRemoved(graph);
+  return changed;
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,72 @@
+#include <algorithm>
+
+#include "absl/strings/string_view.h"
+#include "common/graph/node_view.h"
+#include "common/graph/op/quantized.h"
+#include "common/graph/operator_def.h"
+#include "common/graph/pass/edit.h"
+#include "common/graph/pass/passes.h"
+
+namespace hone::graph {
+namespace {
+
+// Operators whose results are elements of their first input. A padded MaxPool of bytes ignores its
+// padding, as that of floats does.
+constexpr absl::string_view kMoves[] = {"Flatten", "MaxPool",   "Reshape",  "Slice",
+                                        "Squeeze", "Transpose", "Unsqueeze"};
+
+bool Moves(const Node& node) {
+  return std::count(std::begin(kMoves), std::end(kMoves), node.op) > 0 && node.outputs.size() == 1;
+}
+
+// Whether both nodes have one scale and one zero point, which are equal constants. An absent zero
+// point of a DequantizeLinear is 0 of the type of its input.
+bool HaveSameParameters(const Graph& graph, const Node& dequantize, const Node& quantize) {
+  const NodeView from(graph, dequantize), to(graph, quantize);
+  const ir::DType dtype = from.Type(0).dtype;
+  if (!IsByte(dtype) || graph.value(quantize.outputs[0]).type.dtype != dtype) return false;
+  if (from.Type(1).elements() != 1 || to.Type(1).elements() != 1) return false;
+  if (!from.IsConstant(1) || !to.IsConstant(1)) return false;
+  const double scale = Reals(graph, dequantize.inputs[1])[0];
+  if (!(scale > 0) || scale != Reals(graph, quantize.inputs[1])[0]) return false;
+  if (IsZero(from, 2) && IsZero(to, 2)) return true;
+  return from.Has(2) && to.Has(2) && from.IsConstant(2) && to.IsConstant(2) &&
+         Reals(graph, dequantize.inputs[2]) == Reals(graph, quantize.inputs[2]);
+}
+
+// Computes what a QuantizeLinear gives without the DequantizeLinear before it.
+bool Skip(Graph& graph, const std::vector<int>& producers, int quantize) {
+  const ValueId real = graph.nodes[quantize].inputs[0];
+  const int producer = producers[real];
+  if (producer < 0) return false;
+  const bool moves = Moves(graph.nodes[producer]);
+  if (moves && PrivateProducer(graph, real) < 0) return false;
+  const int dequantize = moves ? producers[graph.nodes[producer].inputs[0]] : producer;
+  if (dequantize < 0 || graph.nodes[dequantize].op != "DequantizeLinear") return false;
+  if (!HaveSameParameters(graph, graph.nodes[dequantize], graph.nodes[quantize])) return false;
+  const ValueId bytes = graph.nodes[dequantize].inputs[0];
+  if (!moves) return ReplaceBy(graph, quantize, bytes);
+  Node moved = graph.nodes[producer];
+  moved.inputs[0] = bytes;
+  moved.outputs = graph.nodes[quantize].outputs;
+  const auto types = InferTypes(NodeView(graph, moved));
+  if (!types.ok() || (*types)[0] != graph.value(moved.outputs[0]).type) return false;
+  MarkRemoved(graph.nodes[producer]);
+  graph.nodes[quantize] = moved;
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> SkipDequantization(Graph& graph) {
+  bool changed = false;
+  const std::vector<int> producers = graph.Producers();
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (graph.nodes[n].op != "QuantizeLinear") continue;
+    changed |= Skip(graph, producers, static_cast<int>(n));
+  }
+  EraseRemoved(graph);
+  return changed;
+}
+
+}  // namespace hone::graph
