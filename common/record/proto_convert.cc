@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
@@ -14,8 +15,10 @@
 namespace hone::record {
 namespace {
 
+// Messages are for people, who do not know the names of fields.
 absl::Status Refuse(const Field& field, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat(field.proto, ": ", why));
+  const std::string words = absl::StrReplaceAll(field.proto, {{"_", " "}, {".", " "}});
+  return absl::InvalidArgumentError(absl::StrCat(words, ": ", why));
 }
 
 absl::Status CheckSize(const Field& field, absl::string_view text, size_t limit) {
@@ -148,37 +151,37 @@ absl::StatusOr<Outcome> FromProto(v1::Outcome outcome) {
 
 v1::Policy ToProto(const Policy& value) { return Write<v1::Policy>(value); }
 absl::StatusOr<Policy> FromProto(const v1::Policy& message) {
-  return Read<Policy>(message, "policy.");
+  return Read<Policy>(message, "policy ");
 }
 
 v1::Candidate ToProto(const Candidate& value) { return Write<v1::Candidate>(value); }
 absl::StatusOr<Candidate> FromProto(const v1::Candidate& message) {
-  return Read<Candidate>(message, "candidate.");
+  return Read<Candidate>(message, "candidate ");
 }
 
 v1::BuildFacts ToProto(const BuildFacts& value) { return Write<v1::BuildFacts>(value); }
 absl::StatusOr<BuildFacts> FromProto(const v1::BuildFacts& message) {
-  return Read<BuildFacts>(message, "facts.");
+  return Read<BuildFacts>(message, "facts ");
 }
 
 v1::MachineState ToProto(const MachineState& value) { return Write<v1::MachineState>(value); }
 absl::StatusOr<MachineState> FromProto(const v1::MachineState& message) {
-  return Read<MachineState>(message, "machine.");
+  return Read<MachineState>(message, "machine ");
 }
 
 v1::MeasureResult ToProto(const MeasureResult& value) { return Write<v1::MeasureResult>(value); }
 absl::StatusOr<MeasureResult> FromProto(const v1::MeasureResult& message) {
-  return Read<MeasureResult>(message, "result.");
+  return Read<MeasureResult>(message, "result ");
 }
 
 v1::Environment ToProto(const Environment& value) { return Write<v1::Environment>(value); }
 absl::StatusOr<Environment> FromProto(const v1::Environment& message) {
-  return Read<Environment>(message, "environment.");
+  return Read<Environment>(message, "environment ");
 }
 
 v1::Record ToProto(const Record& value) { return Write<v1::Record>(value); }
 absl::StatusOr<Record> FromProto(const v1::Record& message) {
-  return Read<Record>(message, "record.");
+  return Read<Record>(message, "record ");
 }
 
 v1::BuildRequest ToProto(const BuildRequest& value) { return Write<v1::BuildRequest>(value); }

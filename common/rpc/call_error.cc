@@ -70,7 +70,7 @@ absl::Status ExplainCallError(const absl::Status& status, absl::string_view addr
   if (security.tls() && probe_limit > absl::ZeroDuration()) {
     const absl::Status found = ProbeTls(address, security, probe_limit).status();
     if (absl::IsFailedPrecondition(found)) {
-      return absl::FailedPreconditionError(
+      return absl::UnavailableError(
           absl::StrCat("cannot talk to the server at ", address, ": ", found.message()));
     }
   }

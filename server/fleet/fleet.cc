@@ -75,16 +75,27 @@ void Fleet::CancelItems(const std::string& job_id, bool started_too) {
 
 uint64_t Fleet::Synchronize(WorkerReport report, SynchronizeDone done) {
   Section section(this);
+  const absl::Time now = clock_->Now();
   const Worker* known = registry_.Find(report.worker_id);
-  const bool is_alive = known != nullptr && calls_.IsAlive(*known);
-  if (auto away = registry_.WhyTurnedAway(report, options_.max_workers, is_alive)) {
+  const Presence presence = known != nullptr ? calls_.PresenceOf(*known) : Presence::kGone;
+  const absl::Time rival_seen = known != nullptr ? known->rival_seen : now;
+  if (auto away = registry_.WhyTurnedAway(report, options_.max_workers, presence, now)) {
     turned_away_ += static_cast<int64_t>(report.finished.size());
+    if (known != nullptr) ReportRival(*known, rival_seen);
     return calls_.Refuse(report, *std::move(away), std::move(done));
   }
   Worker& worker = registry_.Add(report.worker_id);
   calls_.Answer(worker);  // an earlier call that is still held
   ReadReport(worker, report);
+  ReportRival(worker, rival_seen);
   return calls_.Take(worker, report.max_wait, std::move(done));
+}
+
+void Fleet::ReportRival(const Worker& worker, absl::Time seen_before) {
+  const bool is_news =
+      worker.rival_seen > seen_before && worker.rival_seen >= seen_before + options_.rival_limit();
+  if (!is_news || options_.on_rival == nullptr) return;
+  deferred_.Add(options_.on_rival, worker.id, worker.rival);
 }
 
 void Fleet::Abandon(uint64_t token) {
@@ -103,7 +114,8 @@ void Fleet::ReadReport(Worker& worker, WorkerReport& report) {
     }
   }
   if (!worker.epoch.empty() && worker.epoch != report.epoch) {
-    LoseWorker(worker, "its process was restarted");
+    LoseWorker(worker, worker.claim == report.epoch ? "an earlier process with its name still runs"
+                                                    : "its process was restarted");
   }
   if (registry_.Update(worker, report, clock_->Now())) {
     book_.queue().RefreshAll();
@@ -197,6 +209,7 @@ WorkerInfo Fleet::InfoOf(const std::string& id) const {
             .flagged = standing.refused,
             .silent = absl::InfiniteDuration()};
   }
+  const bool has_rival = clock_->Now() < worker->rival_seen + options_.rival_limit();
   return {
       .id = id,
       .capabilities = worker->capabilities,
@@ -205,7 +218,7 @@ WorkerInfo Fleet::InfoOf(const std::string& id) const {
       .flagged = standing.refused,
       .silent = calls_.IsHeld(*worker) ? absl::ZeroDuration() : clock_->Now() - worker->last_seen,
       .leases = static_cast<int>(book_.Of(id).size()),
-      .last_error = worker->last_error,
+      .last_error = has_rival ? worker->rival : worker->last_error,
       .machine = worker->machine};
 }
 
@@ -267,7 +280,6 @@ int Fleet::ApplyStanding(const std::string& id) {
   const bool refused = !standing.refused.empty();
   worker->news.standing_told = false;
   if (refused) worker->solo = false;
-  if (!refused && !standing.drained) worker->past_epochs.clear();
   calls_.NoteHunger(*worker);
   int taken = 0;
   const std::set<std::string> leases = book_.Of(id);

@@ -123,6 +123,9 @@ class Fleet {
   void EndCommit(const std::string& lease_id, bool durable);
 
   // Parts of Synchronize.
+  // Calls on_rival if the worker has a second process of which `seen_before` was not recent.
+  void ReportRival(const Worker& worker, absl::Time seen_before)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReadReport(Worker& worker, WorkerReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReadLeases(Worker& worker, const WorkerReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseWorker(Worker& worker, const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

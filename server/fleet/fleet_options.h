@@ -24,8 +24,8 @@ struct FleetOptions {
   // its results for this time multiplied by the number of workers, but at most for `rest()`. The
   // delay is negligible in a small fleet, and saves most of the calls in a large one.
   absl::Duration spacing = absl::Milliseconds(1);
-  // The newest process with a worker's name keeps the name while one of its calls is held, and for
-  // this long after its last call. A process that it replaced asks for the name again this often.
+  // The process with a worker's name keeps the name while one of its calls is held, and for this
+  // long after its last call. A later process with the same name asks for it again this often.
   absl::Duration name_limit() const { return heartbeat / 2; }
   // A lease ends this long after it was granted, even if its worker still reports it. The limits
   // for compiling and running are far shorter.
@@ -58,6 +58,10 @@ struct FleetOptions {
   // Called with the id of a worker that was flagged, on the caller's thread and without the fleet's
   // lock. May be null.
   std::function<void(const std::string& worker_id)> on_standing;
+  // Called in the same way when a second process uses a worker's name, with a text about it.
+  std::function<void(const std::string& worker_id, const std::string& rival)> on_rival;
+  // A second process is mentioned in the list of workers for this long after its last call.
+  absl::Duration rival_limit() const { return 3 * name_limit(); }
 };
 
 }  // namespace hone::fleet

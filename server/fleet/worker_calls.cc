@@ -46,15 +46,27 @@ uint64_t WorkerCalls::Refuse(const WorkerReport& report, TurnedAway turned_away,
   for (const HeldLease& held : report.held) reply.cancel.push_back(held.lease_id);
   for (const FinishedLease& finished : report.finished) reply.durable.push_back(finished.lease_id);
   reply.refused = std::move(turned_away.why);
-  reply.next_call = turned_away.soon ? parts_.options->name_limit() : kRefusedWait;
+  switch (turned_away.again) {
+    case TurnedAway::Again::kLater:
+      reply.next_call = kRefusedWait;
+      break;
+    case TurnedAway::Again::kSoon:
+      reply.next_call = parts_.options->name_limit();
+      break;
+    case TurnedAway::Again::kNow:
+      reply.next_call = parts_.options->rest();
+      break;
+  }
   reply.heartbeat = parts_.options->heartbeat;
   parts_.deferred->Add(std::move(done), std::move(reply));
   return next_token_++;
 }
 
-bool WorkerCalls::IsAlive(const Worker& worker) const {
-  if (worker.leaving) return false;
-  return IsHeld(worker) || parts_.clock->Now() < worker.last_seen + parts_.options->name_limit();
+Presence WorkerCalls::PresenceOf(const Worker& worker) const {
+  if (worker.leaving) return Presence::kGone;
+  if (IsHeld(worker)) return Presence::kCalling;
+  const bool recent = parts_.clock->Now() < worker.last_seen + parts_.options->name_limit();
+  return recent ? Presence::kRecent : Presence::kGone;
 }
 
 SynchronizeDone WorkerCalls::Abandon(uint64_t token) {

@@ -44,9 +44,8 @@ class WorkerCalls {
   // destroy without a lock; null if no held call has the token.
   SynchronizeDone Abandon(uint64_t token);
   bool IsHeld(const Worker& worker) const { return held_.contains(worker.id); }
-  // Whether the worker's process still calls: it has not announced its end, and it has a held call
-  // or had one less than FleetOptions::name_limit ago.
-  bool IsAlive(const Worker& worker) const;
+  // kRecent: the worker called less than FleetOptions::name_limit ago.
+  Presence PresenceOf(const Worker& worker) const;
 
   // Answers the worker's held call, if there is one, without news.
   void Answer(Worker& worker) { Answer(worker, SynchronizeReply()); }

@@ -1,5 +1,6 @@
 #include "server/fleet/worker_registry.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,7 +9,7 @@
 namespace hone::fleet {
 namespace {
 
-constexpr size_t kPastEpochs = 16;
+constexpr size_t kMaxEpochs = 16;
 constexpr char kStartOne[] = "; start hone-worker --server ADDRESS on such a machine";
 
 // Returns the instruction set, with which a target key begins.
@@ -67,14 +68,14 @@ void WorkerRegistry::SetCapabilities(Worker& worker, Capabilities capabilities) 
 }
 
 std::optional<TurnedAway> WorkerRegistry::WhyTurnedAway(const WorkerReport& report, int64_t most,
-                                                        bool is_alive) const {
+                                                        Presence presence, absl::Time now) {
   const Standing standing = standings_->Of(report.worker_id);
   if (standing.removed) return TurnedAway{standing.refused};
-  const Worker* worker = Find(report.worker_id);
+  Worker* worker = Find(report.worker_id);
   if (worker == nullptr) {
     if (size() < most) return std::nullopt;
-    return TurnedAway{
-        absl::StrCat(size(), " workers are registered, which is the limit of this server")};
+    return TurnedAway{absl::StrCat(size(), size() == 1 ? " worker is" : " workers are",
+                                   " registered, which is the limit of this server")};
   }
   if (!worker->connected) return std::nullopt;
   if (worker->identity != report.identity) {
@@ -84,24 +85,48 @@ std::optional<TurnedAway> WorkerRegistry::WhyTurnedAway(const WorkerReport& repo
                                        : absl::StrCat("'", worker->identity, "'"),
                                    "; give this worker a name of its own")};
   }
-  // If the newer process is gone, the name belongs to the process that still calls.
-  const auto& past = worker->past_epochs;
-  if (!is_alive || std::find(past.begin(), past.end(), report.epoch) == past.end()) {
-    return std::nullopt;
+  if (worker->epoch == report.epoch || presence == Presence::kGone) return std::nullopt;
+  const auto place = [&](const std::string& epoch) {
+    return std::find(worker->epochs.begin(), worker->epochs.end(), epoch);
+  };
+  if (place(report.epoch) < place(worker->epoch)) {
+    if (std::exchange(worker->claim, report.epoch) == report.epoch) return std::nullopt;
+    return TurnedAway{.why = absl::StrCat("another process has registered as ", report.worker_id),
+                      .again = TurnedAway::Again::kNow};
   }
-  return TurnedAway{.why = absl::StrCat("another process has registered as ", report.worker_id,
-                                        " since; give each worker a name of its own"),
-                    .soon = true};
+  const bool known = place(report.epoch) != worker->epochs.end();
+  if (!known && presence != Presence::kCalling) return std::nullopt;
+  if (!known) NoteEpoch(*worker, report.epoch);
+  NoteRival(*worker, report.capabilities.host, now);
+  return TurnedAway{
+      .why = absl::StrCat("another process on ", worker->capabilities.host, " is registered as ",
+                          report.worker_id, "; give each worker a name of its own (--name)"),
+      .again = TurnedAway::Again::kSoon};
+}
+
+void WorkerRegistry::NoteEpoch(Worker& worker, const std::string& epoch) {
+  auto& epochs = worker.epochs;
+  if (std::find(epochs.begin(), epochs.end(), epoch) != epochs.end()) return;
+  epochs.push_back(epoch);
+  if (epochs.size() <= kMaxEpochs) return;
+  epochs.erase(epochs.front() == worker.epoch ? epochs.begin() + 1 : epochs.begin());
+}
+
+void WorkerRegistry::NoteRival(Worker& worker, const std::string& host, absl::Time now) {
+  worker.rival = absl::StrCat("another process, on ", host, ", uses the name ", worker.id,
+                              " and gets no work: give it a name of its own (--name)");
+  worker.rival_seen = now;
 }
 
 bool WorkerRegistry::Update(Worker& worker, WorkerReport& report, absl::Time now) {
   if (worker.epoch != report.epoch) {
-    if (!worker.epoch.empty()) {
-      worker.past_epochs.push_back(worker.epoch);
-      std::erase(worker.past_epochs, report.epoch);
-      if (worker.past_epochs.size() > kPastEpochs) worker.past_epochs.pop_front();
+    // The worker had lost its name to a process that came later.
+    if (worker.claim == report.epoch && !worker.leaving) {
+      NoteRival(worker, worker.capabilities.host, now);
     }
+    worker.claim.clear();
     worker.epoch = report.epoch;
+    NoteEpoch(worker, worker.epoch);
     worker.identity = report.identity;
     worker.news.standing_told = standings_->MayWork(worker.id);
   }

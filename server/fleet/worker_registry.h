@@ -49,8 +49,13 @@ struct CommitCount {
 struct Worker {
   std::string id;
   std::string epoch;
-  std::string identity;                 // bound to the id by the first call of the process
-  std::deque<std::string> past_epochs;  // of replaced processes
+  std::string identity;  // bound to the id by the first call of the process
+  // The processes that have used the name or asked for it, in the order in which they came. The
+  // worker is one of them.
+  std::deque<std::string> epochs;
+  std::string claim;  // the earlier process that has asked for its name back once
+  std::string rival;  // about another process that uses the name now; "" if there was none
+  absl::Time rival_seen = absl::InfinitePast();
   Capabilities capabilities;
   bool connected = false;
   bool leaving = false;  // it has announced that it will end
@@ -75,8 +80,18 @@ struct Worker {
 
 // Why a call is refused.
 struct TurnedAway {
+  // When the worker should ask again. kSoon: another process has its name, and may end at any time.
+  // kNow: the worker had the name first, and gets it back with its next call.
+  enum class Again { kLater, kSoon, kNow };
   std::string why;
-  bool soon = false;  // the reason may go away at any time, so the worker should ask again soon
+  Again again = Again::kLater;
+};
+
+// What is known of the process that has a worker's name.
+enum class Presence {
+  kGone,     // it has announced its end, or has been silent for too long
+  kRecent,   // it has called a short time ago
+  kCalling,  // one of its calls is held
 };
 
 // The registered workers: those that are connected, and those that were lost a short time ago. Not
@@ -98,10 +113,15 @@ class WorkerRegistry {
 
   void SetCapabilities(Worker& worker, Capabilities capabilities);
   // Returns why the call is refused: its worker was removed, its name belongs to another worker or
-  // to a newer process, or `most` workers are registered already. nullopt if the call is accepted.
-  // `is_alive`: the process that has the name still calls.
+  // process, or `most` workers are registered already. nullopt if the call is accepted. `presence`:
+  // of the process that has the name. `now`: for the note about a second process.
+  //
+  // Of several processes with one name, the earliest one that still calls has the name. A process
+  // that is new to the server takes it over at once, because usually the worker was restarted,
+  // unless a call of the worker is held. If the earlier process calls twice after that, it was not
+  // restarted, and gets its name back. One call could be a delayed message of a dead process.
   std::optional<TurnedAway> WhyTurnedAway(const WorkerReport& report, int64_t most,
-                                          bool is_alive) const;
+                                          Presence presence, absl::Time now);
   // Updates the worker with the report of its call. Returns whether it may now be able to take
   // items that it could not take before: it has just connected, or its target or its ability to run
   // has changed.
@@ -124,6 +144,8 @@ class WorkerRegistry {
 
  private:
   void RemoveFromTarget(const Worker& worker);
+  static void NoteEpoch(Worker& worker, const std::string& epoch);
+  static void NoteRival(Worker& worker, const std::string& host, absl::Time now);
   BuilderVersion NewestBuilder(const std::string& target_key) const;
 
   const Standings* const standings_;

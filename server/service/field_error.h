@@ -1,15 +1,24 @@
 #ifndef HONE_SERVER_SERVICE_FIELD_ERROR_H_
 #define HONE_SERVER_SERVICE_FIELD_ERROR_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 
 namespace hone::service {
 
-// Returns InvalidArgument for a field of a message, with the field's name in the protocol.
+// The words for a field of a message, such as "cost model" for "cost_model". Messages are for
+// people, who know the options of a command and not the protocol.
+inline std::string FieldWords(absl::string_view field) {
+  return absl::StrReplaceAll(field, {{"_", " "}, {".", " "}});
+}
+
+// Returns InvalidArgument for a field of a message.
 inline absl::Status FieldError(absl::string_view field, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat(field, ": ", why));
+  return absl::InvalidArgumentError(absl::StrCat(FieldWords(field), ": ", why));
 }
 
 }  // namespace hone::service

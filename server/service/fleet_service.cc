@@ -28,7 +28,8 @@ absl::Status FleetService::ListWorkers(const v1::ListWorkersRequest& request,
                                        v1::ListWorkersResponse* response) {
   HONE_RETURN_IF_ERROR(CheckPageToken(request.page_token()));
   HONE_ASSIGN_OR_RETURN(const int page_size, PageSize(request.page_size()));
-  for (const fleet::WorkerInfo& worker : deps_.fleet->KnownWorkers()) {  // by id
+  for (const fleet::WorkerInfo& worker :
+       deps_.worker_memory->WithAbsent(deps_.fleet->KnownWorkers())) {  // by id
     if (worker.id <= request.page_token()) continue;
     if (response->workers_size() == page_size) {
       response->set_next_page_token(response->workers(page_size - 1).id());
@@ -50,7 +51,9 @@ void FleetService::DrainWorker(Context*, const v1::DrainWorkerRequest* request,
 
 void FleetService::RemoveWorker(Context*, const v1::RemoveWorkerRequest* request,
                                 v1::RemoveWorkerResponse* response, Reply reply) {
-  const absl::StatusOr<int> requeued = deps_.fleet->Remove(request->id());
+  absl::StatusOr<int> requeued = deps_.fleet->Remove(request->id());
+  const bool was_absent = deps_.worker_memory->Forget(request->id());
+  if (absl::IsNotFound(requeued.status()) && was_absent) return reply(absl::OkStatus());
   if (!requeued.ok()) return reply(requeued.status());
   response->set_requeued(*requeued);
   FinishWhenKept(*deps_.standings, request->id(), reply);

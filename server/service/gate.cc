@@ -17,10 +17,6 @@ absl::Status Deny(absl::string_view reason, absl::string_view message) {
   return rpc::WithReason(absl::PermissionDeniedError(message), reason);
 }
 
-std::string MethodName(absl::string_view method) {
-  return std::string(method.substr(method.rfind('/') + 1));
-}
-
 }  // namespace
 
 absl::StatusOr<rpc::Identity> Gate::Admit(const grpc::ServerContextBase& context,
@@ -28,7 +24,8 @@ absl::StatusOr<rpc::Identity> Gate::Admit(const grpc::ServerContextBase& context
                                           const google::protobuf::Message* message) const {
   const Access* access = FindAccess(method);
   if (access == nullptr)
-    return Deny("METHOD_UNKNOWN", absl::StrCat(method, ": it is not a known method"));
+    return Deny("METHOD_UNKNOWN", absl::StrCat("the server does not know the call ", method,
+                                               "; are both of the same version of Hone?"));
   rpc::Identity caller{.role = rpc::Role::kAdmin};
   if (options_.trusted) {
     caller.name = authenticator_->NameOf(context);
@@ -38,19 +35,19 @@ absl::StatusOr<rpc::Identity> Gate::Admit(const grpc::ServerContextBase& context
         limiter_->Admit(absl::StrCat(caller.name, " at ", rpc::PeerHost(context))));
   }
   if (caller.role != access->role && caller.role != rpc::Role::kAdmin) {
-    return Deny("ROLE", absl::StrCat(MethodName(method), ": ", caller.name, " has the role ",
-                                     rpc::RoleName(caller.role), ", and this needs the role ",
-                                     rpc::RoleName(access->role)));
+    return Deny("ROLE", absl::StrCat(caller.name, " has the role ", rpc::RoleName(caller.role),
+                                     ", and this needs the role ", rpc::RoleName(access->role),
+                                     ": use the configuration of such a caller"));
   }
   const std::vector<rpc::Role>& served = options_.roles;
   if (!served.empty() && std::find(served.begin(), served.end(), access->role) == served.end()) {
-    return Deny("LISTENER",
-                absl::StrCat(MethodName(method), ": ", options_.address.ToText(), " serves ",
-                             absl::StrJoin(served, ", ",
-                                           [](std::string* out, rpc::Role role) {
-                                             absl::StrAppend(out, rpc::RoleName(role), "s");
-                                           }),
-                             " alone; use the server's other address"));
+    return Deny("LISTENER", absl::StrCat(options_.address.ToText(), " serves ",
+                                         absl::StrJoin(served, ", ",
+                                                       [](std::string* out, rpc::Role role) {
+                                                         absl::StrAppend(out, rpc::RoleName(role),
+                                                                         "s");
+                                                       }),
+                                         " alone; use the server's other address"));
   }
   if (message != nullptr) HONE_RETURN_IF_ERROR(CheckMessage(*message));
   return caller;
@@ -58,8 +55,8 @@ absl::StatusOr<rpc::Identity> Gate::Admit(const grpc::ServerContextBase& context
 
 absl::Status Gate::CheckWorkerId(const rpc::Identity& caller, const std::string& worker_id) const {
   if (caller.role == rpc::Role::kAdmin || caller.MayBeCalled(worker_id)) return absl::OkStatus();
-  return Deny("WORKER_ID", absl::StrCat("worker_id: '", worker_id,
-                                        "' is not the caller's, which is ", caller.name));
+  return Deny("WORKER_ID", absl::StrCat("the name '", worker_id, "' is not the caller's, which is ",
+                                        caller.name));
 }
 
 }  // namespace hone::service

@@ -14,6 +14,7 @@
 #include "server/service/standing_keeper.h"
 #include "server/service/upload_handler.h"
 #include "server/service/watch_hub.h"
+#include "server/service/worker_memory.h"
 #include "server/store/store.h"
 #include "server/task/draft_work.h"
 #include "server/task/executor.h"
@@ -37,6 +38,7 @@ struct Dependencies {
   task::ModelWork* models = nullptr;
   task::DraftWork* drafts = nullptr;
   StandingKeeper* standings = nullptr;
+  WorkerMemory* worker_memory = nullptr;
   WatchHub* watches = nullptr;
   UploadHandler* uploads = nullptr;
   ServerObserver* observer = nullptr;  // may be null

@@ -168,6 +168,15 @@ absl::Status CheckWorkerName(const std::string& name) {
       "the worker name \"", name, "\" may hold letters, digits, '-', '_' and '.' only"));
 }
 
+absl::Status CheckHost(const std::string& host) {
+  const bool plain = std::all_of(host.begin(), host.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("-_.:*", c);
+  });
+  if (!host.empty() && host.size() <= 253 && plain) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--host '", host, "' is not the name or the address of a machine, as hone.internal is"));
+}
+
 absl::Status CheckAbsent(const Maker& maker) {
   for (const auto& [name, content] : maker.files) {
     struct stat info;
@@ -200,6 +209,8 @@ std::vector<std::string> ListenAddresses(const std::vector<std::string>& hosts, 
 }
 
 absl::StatusOr<InitReport> Initialize(const InitOptions& given, absl::Time now) {
+  for (const std::string& host : given.hosts) HONE_RETURN_IF_ERROR(CheckHost(host));
+  for (const std::string& worker : given.workers) HONE_RETURN_IF_ERROR(CheckWorkerName(worker));
   InitOptions options = given;
   std::error_code error;
   const std::string folder = std::filesystem::absolute(options.folder, error).lexically_normal();
@@ -230,7 +241,6 @@ absl::StatusOr<InitReport> Initialize(const InitOptions& given, absl::Time now) 
                                        "For users: copy it to ~/.config/hone/client.conf, or use "
                                        "hone --config client.conf"));
   for (const std::string& worker : options.workers) {
-    HONE_RETURN_IF_ERROR(CheckWorkerName(worker));
     HONE_RETURN_IF_ERROR(maker.AddWorker(worker));
   }
   maker.AddConfig();

@@ -62,7 +62,7 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
   if (request.max_trials() < 0) return FieldError("max_trials", "negative");
   if (request.max_time_ms() < 0) return FieldError("max_time_ms", "negative");
   if (request.max_trials() == 0 && request.max_time_ms() == 0) {
-    return FieldError("max_trials", "a limit is missing: set max_trials or max_time_ms");
+    return absl::InvalidArgumentError("a limit is missing: of the trials or of the time");
   }
   if (!std::isfinite(request.tolerance()) || request.tolerance() < 0 || request.tolerance() > 1) {
     return FieldError("tolerance", "not a number from 0 to 1");

@@ -30,8 +30,7 @@ absl::StatusOr<task::JobSpec> JobService::ReadSpec(const v1::CreateJobRequest& r
   }
   absl::StatusOr<std::string> text = deps_.store->GetText(request.workload_digest());
   if (absl::IsNotFound(text.status())) {
-    return absl::NotFoundError(
-        absl::StrCat("workload_digest: the store has no workload ", request.workload_digest()));
+    return absl::NotFoundError("the workload is not in the store");
   }
   HONE_RETURN_IF_ERROR(text.status());
   v1::CreateJobRequest with_text = request;
@@ -102,7 +101,7 @@ absl::Status JobService::ListJobs(const v1::ListJobsRequest& request,
   absl::StatusOr<std::vector<std::shared_ptr<const task::JobSnapshot>>> jobs =
       deps_.jobs->List(page_size, request.page_token());
   if (absl::IsNotFound(jobs.status())) {
-    return absl::InvalidArgumentError("page_token: not one that this server gave");
+    return FieldError("page_token", "not one that this server gave");
   }
   HONE_RETURN_IF_ERROR(jobs.status());
   for (const auto& job : *jobs) {
@@ -120,7 +119,7 @@ absl::Status JobService::ListJobs(const v1::ListJobsRequest& request,
 void JobService::ResumeJob(Context*, const v1::ResumeJobRequest* request, v1::Job* response,
                            Reply reply) {
   if (request->max_trials() < 0 || request->max_time_ms() < 0) {
-    return reply(absl::InvalidArgumentError("max_trials, max_time_ms: negative"));
+    return reply(absl::InvalidArgumentError("the limits of a job must not be negative"));
   }
   deps_.jobs->Resume(
       request->id(), request->max_trials(), absl::Milliseconds(request->max_time_ms()),

@@ -23,6 +23,7 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/address.h"
 #include "common/rpc/grpc_log.h"
+#include "server/service/exit_code.h"
 #include "server/service/file_watch.h"
 #include "server/service/init.h"
 #include "server/service/metrics.h"
@@ -169,7 +170,9 @@ int Run(const service::Flags& flags) {
 
 int Initialize(const service::InitOptions& options) {
   const absl::StatusOr<service::InitReport> report = service::Initialize(options, absl::Now());
-  if (!report.ok()) return Fail(kFailure, "init", report.status());
+  if (!report.ok()) {
+    return Fail(service::ExitCodeFor(report.status()), std::string(report.status().message()));
+  }
   for (const std::string& file : report->files) printf("made %s\n", file.c_str());
   printf("\nThe server will listen on %s. Start it with:\n  hone-server --config %s\n",
          absl::StrJoin(report->listen, ", ").c_str(), report->config.c_str());
@@ -261,8 +264,9 @@ int main(int argc, char** argv) {
       "  hone-server --listen localhost:7070 --store /var/lib/hone/hone.db\n"
       "  hone-server restore --store /var/lib/hone/hone.db --from /backups/hone.db\n"
       "  hone-server merge --store /var/lib/hone/hone.db --from old/hone.db\n"
-      "Exit codes: 0 ended by a signal, 1 failed (the store cannot be opened, an address is in "
-      "use), 2 usage or configuration.");
+      "Exit codes: 0 ended by a signal, or done (init, restore, merge), 1 failed (the store cannot "
+      "be opened, an address is in use, a file cannot be written), 2 wrong usage or configuration "
+      "(such as a name that cannot be used, or a missing file).");
   hone::service::Flags flags;
   hone::service::InitOptions init_options;
   hone::AddOptions(app, flags);

@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/reflection.h"
+#include "server/service/field_error.h"
 
 namespace hone::service {
 namespace {
@@ -99,8 +100,8 @@ std::string WrongWith(const Message& message) {
     const FieldDescriptor& field = *checked.field;
     const int size = field.is_repeated() ? reflection.FieldSize(message, &field) : -1;
     if (size > kMaxListEntries) {
-      return absl::StrCat(field.name(), ": ", size, " entries; at most ", kMaxListEntries,
-                          " are allowed");
+      return absl::StrCat(FieldWords(field.name()), ": ", size, " entries; at most ",
+                          kMaxListEntries, " are allowed");
     }
     const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
     if (size == 0 || (size < 0 && is_message && !reflection.HasField(message, &field))) continue;
@@ -118,8 +119,8 @@ std::string WrongWith(const Message& message) {
                           checked);
       }
       if (wrong.empty()) continue;
-      return absl::StrCat(field.name(), size < 0 ? "" : absl::StrCat("[", i, "]"),
-                          is_message ? "." : ": ", wrong);
+      return absl::StrCat(FieldWords(field.name()), size < 0 ? "" : absl::StrCat(" ", i + 1),
+                          is_message ? " " : ": ", wrong);
     }
   }
   return "";

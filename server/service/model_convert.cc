@@ -36,9 +36,9 @@ absl::StatusOr<task::ModelChoice> ToChoice(const v1::ModelChoice& choice,
   for (const cost_model::CostModelInfo& info : environment.CostModels()) {
     models.push_back(info.name);
   }
-  HONE_RETURN_IF_ERROR(CheckKnown("model.name", choice.name(), models));
+  HONE_RETURN_IF_ERROR(CheckKnown("cost_model", choice.name(), models));
   HONE_RETURN_IF_ERROR(
-      CheckKnown("model.feature_set", choice.feature_set(), environment.FeatureSetNames()));
+      CheckKnown("feature_set", choice.feature_set(), environment.FeatureSetNames()));
   return task::ModelChoice{choice.name(), choice.feature_set()};
 }
 

@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "server/service/described_target.h"
+#include "server/service/field_error.h"
 #include "server/service/job_convert.h"
 #include "server/service/model_convert.h"
 
@@ -63,7 +64,7 @@ void ModelService::EvaluateModels(Context* context, const v1::EvaluateModelsRequ
 absl::Status ModelService::DescribeFeatures(const v1::DescribeFeaturesRequest& request,
                                             v1::FeatureTable* response) {
   if (request.feature_set().size() > kMaxIdBytes) {
-    return absl::InvalidArgumentError("feature_set: too long");
+    return FieldError("feature_set", "too long");
   }
   HONE_ASSIGN_OR_RETURN(const std::string target, DescribedTarget(request.target(), *deps_.fleet));
   HONE_ASSIGN_OR_RETURN(

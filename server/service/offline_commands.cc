@@ -7,10 +7,13 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/command_line.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
+#include "server/service/exit_code.h"
 #include "server/store/exchange/merge.h"
 #include "server/store/sqlite/restore.h"
 #include "server/store/store.h"
@@ -18,19 +21,26 @@
 namespace hone::service {
 namespace {
 
-constexpr int kFailure = 1;
-
 struct Flags {
   std::string store;
   std::string from;
 };
 
+// Opening a store that is missing would make an empty one.
+absl::Status CheckIsThere(const std::string& from) {
+  struct stat info;
+  if (absl::StartsWith(from, "postgres") || stat(from.c_str(), &info) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError(absl::StrCat("--from ", from, ": there is no such file"));
+}
+
 absl::Status Restore(const Flags& flags) {
   HONE_ASSIGN_OR_RETURN(
       const store::RestoreReport report,
       store::RestoreStore(flags.store, flags.from, absl::ToUnixMillis(absl::Now())));
-  std::printf("%s holds %lld records of %s", flags.store.c_str(),
-              static_cast<long long>(report.records), flags.from.c_str());
+  std::printf("%s holds %s of %s", flags.store.c_str(), Counted(report.records, "record").c_str(),
+              flags.from.c_str());
   if (!report.kept_as.empty()) std::printf("; what was there is %s", report.kept_as.c_str());
   std::printf("\n");
   return absl::OkStatus();
@@ -40,9 +50,9 @@ absl::Status Merge(const Flags& flags) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> from, store::OpenStore(flags.from));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> into, store::OpenStore(flags.store));
   HONE_ASSIGN_OR_RETURN(const store::ImportReport report, store::MergeStores(*into, *from));
-  std::printf("%lld records added, %lld were there already; %lld bests are published anew\n",
-              static_cast<long long>(report.added), static_cast<long long>(report.known),
-              static_cast<long long>(report.bests));
+  std::printf("%s added, %lld already there; %s published anew\n",
+              Counted(report.added, "record").c_str(), static_cast<long long>(report.known),
+              Counted(report.bests, "best").c_str());
   return absl::OkStatus();
 }
 
@@ -67,10 +77,11 @@ std::optional<int> RunOfflineCommand(int argc, char** argv) {
           {Required()});
   if (const std::optional<int> code = app.ParseOrExit(argc - 1, argv + 1)) return *code;
   umask(077);  // only this user may read what a server keeps
-  const absl::Status status = restore ? Restore(flags) : Merge(flags);
+  absl::Status status = CheckIsThere(flags.from);
+  if (status.ok()) status = restore ? Restore(flags) : Merge(flags);
   if (status.ok()) return 0;
   std::fprintf(stderr, "hone-server: %s\n", std::string(status.message()).c_str());
-  return absl::IsInvalidArgument(status) ? kUsageExitCode : kFailure;
+  return ExitCodeFor(status);
 }
 
 }  // namespace hone::service

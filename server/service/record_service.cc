@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
+#include "server/service/field_error.h"
 #include "server/service/job_convert.h"
 #include "server/service/record_stream.h"
 #include "server/service/task_request.h"
@@ -29,16 +30,16 @@ absl::StatusOr<store::RecordQuery> ToQuery(const v1::ListRecordsRequest& request
         std::pair("target", &request.target()), std::pair("operator", &request.operator_()),
         std::pair("job_id", &request.job_id()), std::pair("outcome", &request.outcome())}) {
     if (text->size() > kMaxIdBytes) {
-      return absl::InvalidArgumentError(absl::StrCat(name, ": longer than ", kMaxIdBytes));
+      return FieldError(name, absl::StrCat("longer than ", kMaxIdBytes, " bytes"));
     }
   }
   if (!request.outcome().empty()) {
     if (const auto known = record::OutcomeFromName(request.outcome()); !known.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("outcome: ", known.status().message()));
+      return FieldError("outcome", known.status().message());
     }
   }
   if (request.since_unix_ms() < 0 || request.until_unix_ms() < 0) {
-    return absl::InvalidArgumentError("since_unix_ms and until_unix_ms: before 1970");
+    return absl::InvalidArgumentError("a time is before 1970");
   }
   store::RecordQuery query{.workload_digest = request.workload_digest(),
                            .target = request.target(),
@@ -59,7 +60,7 @@ absl::StatusOr<store::RecordQuery> ToQuery(const v1::ListRecordsRequest& request
       query.quarantine = store::QuarantineFilter::kNone;
       break;
     default:
-      return absl::InvalidArgumentError("quarantine: not one of its values");
+      return FieldError("quarantine", "not one of its values");
   }
   return query;
 }
@@ -80,7 +81,7 @@ absl::Status RecordService::ListRecords(const v1::ListRecordsRequest& request,
   int64_t& last = query.newest_first ? query.before_id : query.after_id;
   if (!request.page_token().empty() &&
       (!absl::SimpleAtoi(request.page_token(), &last) || last < (query.newest_first ? 1 : 0))) {
-    return absl::InvalidArgumentError("page_token: not one that this server gave");
+    return FieldError("page_token", "not one that this server gave");
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records, deps_.store->Query(query));
   for (const record::Record& record : records) *response->add_records() = record::ToProto(record);
@@ -154,8 +155,7 @@ void RecordService::CompactStore(Context* context, const v1::CompactStoreRequest
                                  v1::CompactStoreResponse* response, Reply reply) {
   if (request->keep_best() < 0 || request->keep_best() > kMaxKeepBest ||
       request->keep_unix_ms() < 0) {
-    return reply(absl::InvalidArgumentError(
-        "keep_best and keep_unix_ms: a number and a time, not negative"));
+    return reply(absl::InvalidArgumentError("what a compaction keeps must not be negative"));
   }
   deps_.executor->Schedule([this, context, reply, request, response] {
     const store::CompactOptions options{

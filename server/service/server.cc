@@ -67,6 +67,8 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                                                     .fleet = &fleet_,
                                                                     .store = store_.get(),
                                                                     .executor = pool_.get()});
+  worker_memory_ = std::make_unique<WorkerMemory>(
+      WorkerMemory::Dependencies{.clock = &clock_, .fleet = &fleet_, .store = store_.get()});
   watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get());
   services_ = std::make_unique<Services>(Dependencies{.clock = &clock_,
                                                       .authenticator = &authenticator_,
@@ -80,6 +82,7 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                                       .models = models_.get(),
                                                       .drafts = drafts_.get(),
                                                       .standings = standings_.get(),
+                                                      .worker_memory = worker_memory_.get(),
                                                       .watches = watches_.get(),
                                                       .uploads = &uploads_,
                                                       .observer = options_.observer,
@@ -89,6 +92,9 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
 fleet::FleetOptions Server::OptionsOfFleet() {
   fleet::FleetOptions options = options_.fleet;
   options.on_standing = [this](const std::string& worker_id) { standings_->Keep(worker_id); };
+  options.on_rival = [](const std::string& worker_id, const std::string& rival) {
+    spdlog::warn("worker {}: {}", worker_id, rival);
+  };
   return options;
 }
 
@@ -114,6 +120,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
       new Server(std::move(options), std::move(store), std::move(environment)));
   HONE_RETURN_IF_ERROR(server->Listen());
   HONE_RETURN_IF_ERROR(server->standings_->Restore());
+  // The worker of a private server ends with it.
+  if (!server->options_.private_mode) HONE_RETURN_IF_ERROR(server->worker_memory_->Restore());
   HONE_RETURN_IF_ERROR(server->jobs_->Restore());
   server->ticks_ = std::thread([raw = server.get()] { raw->RunTicks(); });
   server->readiness_.Set(Readiness::State::kReady);
@@ -189,6 +197,7 @@ void Server::RunTicks() {
     fleet_.Tick();
     jobs_->Tick();
     standings_->Tick();
+    worker_memory_->Tick();
     uploads_.Tick();
     watches_->Tick();
     if (options_.private_mode) CancelUnwatched();
@@ -229,6 +238,7 @@ void Server::Shutdown() {
     stop_ticks_.Notify();
     ticks_.join();
   }
+  worker_memory_->Keep();
   if (options_.preflight != nullptr) options_.preflight->Stop();
   if (options_.private_mode) CancelAllJobs();
   jobs_->Suspend();

@@ -29,6 +29,7 @@
 #include "server/service/standing_keeper.h"
 #include "server/service/upload_handler.h"
 #include "server/service/watch_hub.h"
+#include "server/service/worker_memory.h"
 #include "server/store/store.h"
 #include "server/task/executor.h"
 #include "server/task/job_manager.h"
@@ -109,7 +110,7 @@ class Server {
  private:
   Server(ServerOptions options, std::unique_ptr<store::Store> store,
          std::unique_ptr<task::TaskEnvironment> environment);
-  // Returns the options of the fleet, with on_standing set.
+  // Returns the options of the fleet, with its callbacks set.
   fleet::FleetOptions OptionsOfFleet();
   absl::Status Listen();
   absl::Status AddListeners(const std::vector<rpc::Address>& addresses,
@@ -138,6 +139,7 @@ class Server {
   std::unique_ptr<task::DraftWork> drafts_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<StandingKeeper> standings_;
+  std::unique_ptr<WorkerMemory> worker_memory_;
   std::unique_ptr<WatchHub> watches_;
   std::unique_ptr<Services> services_;
   std::vector<std::unique_ptr<Listener>> listeners_;

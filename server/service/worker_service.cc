@@ -131,14 +131,15 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
       }
       if (total_ <= 0 || total_ > fleet::ArtifactCache::kMaxArtifactBytes) {
         return Refuse(
-            absl::StrCat("total_bytes: not from 1 to ", fleet::ArtifactCache::kMaxArtifactBytes));
+            absl::StrCat("the size is not from 1 to ", fleet::ArtifactCache::kMaxArtifactBytes));
       }
       if (const absl::Status room = deps_.uploads->Reserve(number_, total_); !room.ok()) {
         return Finish(rpc::ToGrpc(room));
       }
     }
     bytes_ += chunk_.data();
-    if (static_cast<int64_t>(bytes_.size()) > total_) return Refuse("more bytes than total_bytes");
+    if (static_cast<int64_t>(bytes_.size()) > total_)
+      return Refuse("more bytes came than were announced");
     StartRead(&chunk_);
   }
   void OnDone() override {
@@ -153,7 +154,7 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
   }
   void End() {
     if (digest_.empty() || static_cast<int64_t>(bytes_.size()) != total_) {
-      return Refuse("it ended before total_bytes were received");
+      return Refuse("it ended before all announced bytes were received");
     }
     response_->set_digest(digest_);
     if (record::IsReferenceName(digest_)) {

@@ -13,8 +13,8 @@ absl::Status CheckPublishable(
     return absl::FailedPreconditionError(
         absl::StrCat("record ", record.id, " cannot be published as best: ", why));
   };
-  const auto missing = [&](absl::string_view what, const std::string& digest) {
-    return refuse(absl::StrCat(what, " '", digest, "' is not in the store"));
+  const auto missing = [&](absl::string_view what) {
+    return refuse(absl::StrCat(what, " is not in the store"));
   };
   if (record.policy.name != "confirm") {
     return refuse(absl::StrCat("it was measured as '", record.policy.name, "', not confirmed"));
@@ -24,18 +24,17 @@ absl::Status CheckPublishable(
   }
   if (record.quarantined) return refuse("it is quarantined");
   HONE_ASSIGN_OR_RETURN(const bool workload, has_text(record.workload_digest));
-  if (!workload) return missing("the text of workload", record.workload_digest);
+  if (!workload) return missing("the text of its workload");
   HONE_ASSIGN_OR_RETURN(const bool space, has_text(record.candidate.space_digest));
-  if (!space) return missing("the text of design space", record.candidate.space_digest);
+  if (!space) return missing("the text of its design space");
   HONE_ASSIGN_OR_RETURN(const bool artifact, has_artifact(record.result.artifact_digest));
-  if (!artifact) return missing("its artifact", record.result.artifact_digest);
+  if (!artifact) return missing("its kernel");
   return absl::OkStatus();
 }
 
 absl::Status NoBestError(const BestQuery& query) {
-  return absl::NotFoundError(absl::StrCat("no best record of workload ", query.workload_digest,
-                                          " on ", query.target, " with tolerance ",
-                                          query.tolerance));
+  return absl::NotFoundError(absl::StrCat("no best of the workload is known on ", query.target,
+                                          " with tolerance ", query.tolerance));
 }
 
 absl::Status CheckTask(const record::Record& record, const TaskKey& task) {
@@ -44,15 +43,15 @@ absl::Status CheckTask(const record::Record& record, const TaskKey& task) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "record ", record.id, " is of workload ", record.workload_digest, ", a ", record.op, ", on ",
-      record.target, " with tolerance ", record.tolerance, ", not of workload ",
-      task.workload_digest, " on ", task.target, " with tolerance ", task.tolerance));
+      "record ", record.id, " is of ",
+      record.workload_digest == task.workload_digest ? "this" : "another", " workload, a ",
+      record.op, ", on ", record.target, " with tolerance ", record.tolerance,
+      "; the best to replace is on ", task.target, " with tolerance ", task.tolerance));
 }
 
 absl::Status NoPinError(const TaskKey& task) {
-  return absl::NotFoundError(absl::StrCat("no best of workload ", task.workload_digest, " on ",
-                                          task.target, " with tolerance ", task.tolerance,
-                                          " is pinned"));
+  return absl::NotFoundError(absl::StrCat("no best of the workload is pinned on ", task.target,
+                                          " with tolerance ", task.tolerance));
 }
 
 }  // namespace hone::store

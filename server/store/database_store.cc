@@ -196,6 +196,20 @@ absl::StatusOr<std::vector<WorkerStanding>> DatabaseStore::Standings() {
   return Get([](Connection& c) { return SelectStandings(c); });
 }
 
+void DatabaseStore::PutWorker(KnownWorker worker, Done done) {
+  Write([worker = std::move(worker)](Connection& c) { return UpsertWorker(c, worker); },
+        std::move(done), kRowBytes);
+}
+
+void DatabaseStore::ForgetWorker(const std::string& worker_id, Done done) {
+  Write([worker_id](Connection& c) { return DeleteWorker(c, worker_id); }, std::move(done),
+        kRowBytes);
+}
+
+absl::StatusOr<std::vector<KnownWorker>> DatabaseStore::Workers() {
+  return Get([](Connection& c) { return SelectWorkers(c); });
+}
+
 absl::StatusOr<std::string> DatabaseStore::Identity() {
   return Get([](Connection& c) { return SelectIdentity(c); });
 }

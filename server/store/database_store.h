@@ -57,6 +57,9 @@ class DatabaseStore : public Store {
                                                    const std::string& target) override;
   void ChangeStanding(StandingChange change, Done done) override;
   absl::StatusOr<std::vector<WorkerStanding>> Standings() override;
+  void PutWorker(KnownWorker worker, Done done) override;
+  void ForgetWorker(const std::string& worker_id, Done done) override;
+  absl::StatusOr<std::vector<KnownWorker>> Workers() override;
   absl::StatusOr<std::string> Identity() override;
   void Import(ImportBatch batch,
               absl::AnyInvocable<void(absl::StatusOr<ImportReport>) &&> done) override;

@@ -92,8 +92,9 @@ struct RecordQuery {
   std::string target;
   std::string op;
   bool best_only = false;  // only the published bests
-  // Only the fastest confirmed record, ok and not quarantined, of each (workload, target,
-  // tolerance) without a published best. Imports bring such records without their artifacts.
+  // Only the fastest record of a finished confirmation (record::ProcessesOf is more than 1), ok and
+  // not quarantined, of each (workload, target, tolerance) without a published best. Imports bring
+  // such records without their artifacts.
   bool unpublished_best = false;
   int64_t since_unix_ms = 0;
   int page_size = 100;        // 1 to 1000
@@ -186,6 +187,17 @@ struct WorkerStanding {
   bool removed = false;  // refused because an administrator removed it, not because of a flag
   int64_t since_unix_ms = 0;
   friend bool operator==(const WorkerStanding&, const WorkerStanding&) = default;
+};
+
+// A worker that has called the server, for lists of those that are away.
+struct KnownWorker {
+  std::string worker_id;
+  std::string host;
+  std::string target;  // key
+  bool can_build = false;
+  bool can_run = false;
+  int64_t seen_unix_ms = 0;  // its last call
+  friend bool operator==(const KnownWorker&, const KnownWorker&) = default;
 };
 
 // A change of a worker's standing. Parts without a value stay as they are stored, so that server
@@ -351,6 +363,13 @@ class Store {
   // refused. InvalidArgument: the worker's name is empty.
   virtual void ChangeStanding(StandingChange change, Done done) = 0;
   virtual absl::StatusOr<std::vector<WorkerStanding>> Standings() = 0;  // by id
+
+  // Adds a worker or replaces what is known of it, and forgets the workers that were seen
+  // kWorkerMemoryMs before it or earlier. InvalidArgument: its name is empty.
+  static constexpr int64_t kWorkerMemoryMs = int64_t{7} * 24 * 3600 * 1000;
+  virtual void PutWorker(KnownWorker worker, Done done) = 0;
+  virtual void ForgetWorker(const std::string& worker_id, Done done) = 0;
+  virtual absl::StatusOr<std::vector<KnownWorker>> Workers() = 0;  // by id
 
   // Returns the unique name of this store, which is stored in it.
   virtual absl::StatusOr<std::string> Identity() = 0;

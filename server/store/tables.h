@@ -129,6 +129,12 @@ std::string SelectModelSql();
 absl::Status MergeStanding(Connection& connection, const StandingChange& change);
 absl::StatusOr<std::vector<WorkerStanding>> SelectStandings(Connection& connection);
 
+// worker.
+
+absl::Status UpsertWorker(Connection& connection, const KnownWorker& worker);
+absl::Status DeleteWorker(Connection& connection, const std::string& worker_id);
+absl::StatusOr<std::vector<KnownWorker>> SelectWorkers(Connection& connection);
+
 // See Store::Import.
 absl::StatusOr<ImportReport> ImportRows(Connection& connection, const ImportBatch& batch,
                                         int64_t now_unix_ms);

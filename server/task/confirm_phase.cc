@@ -3,14 +3,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/task/confirm_policy.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::task {
 namespace {
 
-constexpr char kConfirmPolicy[] = "confirm";
-constexpr int kConfirmRepeats = 5;           // blocks in each process
-constexpr double kConfirmConfidence = 0.95;  // of the intervals for comparing finalists
 // An incumbent that wins is published again if it is faster than its record by this share; the
 // machine was probably disturbed when the record was measured.
 constexpr double kOutgrown = 0.05;
@@ -18,15 +16,18 @@ constexpr double kOutgrown = 0.05;
 // often in all. Each wait is twice as long as the one before. After that, disturbed rounds count.
 constexpr int kNoisyRounds = 3;
 constexpr absl::Duration kCalmDown = absl::Seconds(1);
+// A wait may take this share of the time that is left, because other processes have to measure,
+// too.
+constexpr double kTimeToCalmDown = 0.1;
 // If other jobs publish this many bests during the confirmation, the job keeps the last of these.
 constexpr int kMostConflicts = 3;
 
 }  // namespace
 
-void ConfirmPhase::Begin(std::vector<Screened> screened) {
+void ConfirmPhase::Begin(Found found) {
   job_.SetDoing("choosing the finalists");
-  if (screened.empty()) return Fail(NothingRan(job_.state()));
-  StartRounds(ChooseFinalists(job_, task_, std::move(screened)), "confirming the finalists");
+  if (found.screened.empty()) return Fail(NothingRan(job_.state()));
+  StartRounds(ChooseFinalists(job_, task_, std::move(found)), "confirming the finalists");
 }
 
 void ConfirmPhase::BeginRevalidation() {
@@ -51,6 +52,11 @@ void ConfirmPhase::StartRounds(Finalists finalists, const std::string& phase) {
   ChooseDevice();
   confirmation_.emplace(static_cast<int>(finalists_.list.size()), finalists_.incumbent,
                         job_.spec().seed, job_.options().confirmation);
+  if (finalists_.untiled >= 0) {
+    const bool slow = finalists_.list[finalists_.untiled].is_slow_default;
+    confirmation_->SetYardstick(finalists_.untiled,
+                                slow ? &job_.state().default_schedule->record.result : nullptr);
+  }
   NextRound();
 }
 
@@ -67,8 +73,14 @@ void ConfirmPhase::ChooseDevice() {
 }
 
 void ConfirmPhase::NextRound() {
-  // A round takes about as long as the one before.
-  const bool late = confirmation_->rounds() > 0 && job_.TimeLeft() < job_.Steady() - round_began_;
+  bool late = false;
+  if (confirmation_->rounds() > 0) {
+    // A run takes about as long as those of the round before.
+    const double runs =
+        absl::FDivDuration(job_.TimeLeft(), job_.Steady() - round_began_) * in_round_;
+    confirmation_->LimitRuns(runs);
+    late = runs < confirmation_->remaining();
+  }
   const std::vector<int> order = late ? std::vector<int>() : confirmation_->NextRound();
   if (order.empty()) {
     ranking_ = confirmation_->Ranking();
@@ -84,19 +96,42 @@ void ConfirmPhase::NextRound() {
     artifact_deadline_ = job_.Steady() + job_.options().artifact_limit;
     return Publish();
   }
-  job_.SetPhase(
-      absl::StrCat("confirming ", order.size(), " finalists, round ", confirmation_->rounds()));
-  job_.ShowState();
+  in_round_ = static_cast<int>(order.size());
+  reported_ = 0;
+  ShowRound();
   round_began_ = job_.Steady();
   for (const int index : order) Submit(index);
+}
+
+void ConfirmPhase::ShowRound() {
+  std::string phase = absl::StrCat("round ", confirmation_->rounds(), ": ", reported_, " of ",
+                                   in_round_, " confirmed");
+  const absl::Duration left = job_.TimeLeft();
+  if (left > absl::ZeroDuration() && left < absl::InfiniteDuration()) {
+    absl::StrAppend(&phase, ", ", absl::ToInt64Seconds(absl::Ceil(left, absl::Seconds(1))),
+                    " s left");
+  }
+  job_.SetPhase(phase);
+  job_.ShowState();
+}
+
+void ConfirmPhase::CutLateRound() {
+  if (job_.TimeLeft() > absl::ZeroDuration() || !confirmation_->CutRound()) return;
+  ++cuts_;
+  waiting_.clear();
+  job_.services().fleet->CancelJob(job_.id());
+  NextRound();
 }
 
 void ConfirmPhase::Submit(int index) {
   const Finalist& finalist = finalists_.list[index];
   fleet::WorkItem item = task_.MakeItem(finalist.candidate, finalist.space);
-  item.policy.name = kConfirmPolicy;
-  item.policy.repeats = kConfirmRepeats;
-  item.policy.confidence = kConfirmConfidence;
+  // The samples of a screening suffice for a slow default.
+  if (finalist.is_slow_default) {
+    item.policy.name = ConfirmPolicy().name;
+  } else {
+    item.policy = ConfirmPolicy();
+  }
   item.best_latency_ns = nullptr;  // no finalist is stopped early
   // Runs its artifact if the device is known to have it; otherwise builds the finalist again.
   const bool there = !device_.empty() && finalist.worker_id == device_;
@@ -107,10 +142,12 @@ void ConfirmPhase::Submit(int index) {
   item.worker_id = device_;
   task_.Measure(
       std::move(item), task_.MakeRecord(finalist.candidate, finalist.trial), /*event=*/-1,
-      [this, index](const record::Record& record, const std::string& worker) {
-        OnRound(index, record, worker);
+      [this, index, cuts = cuts_](const record::Record& record, const std::string& worker) {
+        if (cuts == cuts_) OnRound(index, record, worker);
       },
-      [this, index](const absl::Status& status) { OnError(index, status); });
+      [this, index, cuts = cuts_](const absl::Status& status) {
+        if (cuts == cuts_) OnError(index, status);
+      });
 }
 
 void ConfirmPhase::OnRound(int index, const record::Record& record, const std::string& worker_id) {
@@ -120,10 +157,11 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
   const bool ok = record.result.outcome == record::Outcome::kOk;
   device_ = worker_id;  // differs from the previous one if that was lost
   const absl::Duration calm_down = kCalmDown * (1 << finalist.noisy_rounds);
-  if (record.quarantined && finalist.noisy_rounds < kNoisyRounds && calm_down < job_.TimeLeft()) {
+  const bool may_wait = calm_down < job_.TimeLeft() * kTimeToCalmDown;
+  if (record.quarantined && finalist.noisy_rounds < kNoisyRounds && may_wait) {
     ++finalist.noisy_rounds;
     waiting_.push_back({index, job_.Steady() + calm_down});
-    job_.SetPhase(absl::StrCat("waiting for a quieter machine: ", record.quarantine_reason));
+    job_.SetPhase(absl::StrCat("waiting for a quieter machine: ", job_.state().disturbance));
     return job_.ShowState();
   }
   if (!ok && !finalist.artifact_digest.empty() && !finalist.rebuilt &&
@@ -154,7 +192,9 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
     job_.state().given = task_.MakeBest(record);
   }
   confirmation_->Report(index, record.result);
-  if (confirmation_->RoundIsComplete()) NextRound();
+  ++reported_;
+  if (confirmation_->RoundIsComplete()) return NextRound();
+  ShowRound();
 }
 
 void ConfirmPhase::OnError(int index, const absl::Status& status) {
@@ -216,7 +256,8 @@ void ConfirmPhase::Tick() {
   for (const Waiting& waiting : std::exchange(waiting_, {})) {
     job_.Steady() >= waiting.until ? Submit(waiting.finalist) : waiting_.push_back(waiting);
   }
-  if (!ranking_.empty()) Publish();
+  if (!ranking_.empty()) return Publish();
+  if (confirmation_ && !confirmation_->RoundIsComplete()) CutLateRound();
 }
 
 bool ConfirmPhase::KeepsIncumbent() const {

@@ -20,14 +20,15 @@ namespace hone::task {
 // The last phase of a job. The finalists are measured in rounds; then another worker checks the
 // best one, and it is published. If another job has published a best meanwhile, the winner is first
 // measured against that one; if the best is pinned, the winner is stored and not published. A
-// revalidation has only this phase, with finalists from the store.
+// revalidation has only this phase, with finalists from the store. No round begins that would end
+// after the job's time, and one that does is cut.
 // Belongs to the job's strand.
 class ConfirmPhase {
  public:
   ConfirmPhase(JobActor& job, JobTask& task) : job_(job), task_(task) {}
 
   // Confirms the best candidates of a search.
-  void Begin(std::vector<Screened> screened);
+  void Begin(Found found);
   // Builds the best stored candidates again and confirms them.
   void BeginRevalidation();
   // Called periodically. Resubmits work that the fleet had no room for, and continues publishing.
@@ -41,7 +42,10 @@ class ConfirmPhase {
   // because rounds must not compare devices.
   void ChooseDevice();
   void NextRound();
+  void ShowRound();
   void Submit(int index);
+  // Ends a round that is not complete when the time is over, if there are results to publish.
+  void CutLateRound();
   void OnRound(int index, const record::Record& record, const std::string& worker_id);
   void OnError(int index, const absl::Status& status);
   // Report the combined results of the only candidate of a decided space, of the default schedule,
@@ -80,6 +84,9 @@ class ConfirmPhase {
   };
   std::vector<Waiting> waiting_;  // for room in the fleet, or for a quieter machine
   absl::Time round_began_;
+  int in_round_ = 0;                 // finalists of the current round
+  int reported_ = 0;                 // of these
+  int cuts_ = 0;                     // rounds that were cut; results of them are ignored
   std::vector<int> ranking_;         // finalists that may be published, best first
   std::map<int, SpotCheck> checks_;  // by finalist
   absl::Time artifact_deadline_ = absl::InfiniteFuture();

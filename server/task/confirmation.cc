@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
+#include "common/record/processes.h"
 
 namespace hone::task {
 namespace {
@@ -51,7 +51,9 @@ std::vector<int> Confirmation::Left() const {
 std::vector<int> Confirmation::NextRound() {
   if (round_ > 0) {
     const std::vector<int> ranking = Ranking();
-    for (size_t i = 1; i < ranking.size(); ++i) {
+    // The second stays until it has run in as many processes as the best, to be compared with it.
+    const size_t first_to_drop = round_ < options_.min_rounds ? 2 : 1;
+    for (size_t i = first_to_drop; i < ranking.size(); ++i) {
       // Intervals are expensive, so they are computed only for finalists that look slower.
       const double least = round_ == 1 ? options_.drop_first : options_.drop_above;
       const bool surely_slower =
@@ -66,6 +68,12 @@ std::vector<int> Confirmation::NextRound() {
     if (Decided()) return {};
   }
   std::vector<int> order = Left();
+  if (yardstick_ >= 0) {
+    const Entry& entry = entries_[yardstick_];
+    const bool enough = static_cast<int>(entry.rounds.size()) >= options_.min_rounds;
+    if (entry.out && !entry.failed && !enough) order.push_back(yardstick_);
+  }
+  for (Entry& entry : entries_) entry.reported = false;
   Rng rng(seed_, kShuffle, round_);
   for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[rng.Below(i)]);
   ++round_;
@@ -76,15 +84,50 @@ std::vector<int> Confirmation::NextRound() {
 void Confirmation::Report(int finalist, const record::MeasureResult& result) {
   --pending_;
   Entry& entry = entries_[finalist];
+  entry.reported = true;
   if (result.outcome == record::Outcome::kOk && result.latency_ns > 0) {
     entry.rounds.push_back(result);
   } else {
-    entry.out = true;
+    entry.out = entry.failed = true;
   }
+}
+
+void Confirmation::LimitRuns(double runs) {
+  const int missing = options_.min_rounds - round_;
+  if (missing <= 0) return;
+  const std::vector<int> ranking = Ranking();
+  for (size_t i = 1; i < ranking.size(); ++i) {
+    const bool fits = static_cast<double>(i + 1) * missing <= runs;
+    if (!fits && ranking[i] != incumbent_) entries_[ranking[i]].out = true;
+  }
+}
+
+void Confirmation::SetYardstick(int finalist, const record::MeasureResult* screened) {
+  yardstick_ = finalist;
+  if (screened == nullptr) return;
+  entries_[finalist].out = true;
+  entries_[finalist].rounds = {*screened};
+}
+
+bool Confirmation::CutRound() {
+  const auto has_result = [&](const Entry& entry) {
+    return !entry.out && !entry.rounds.empty() && (round_ > 1 || entry.reported);
+  };
+  if (std::none_of(entries_.begin(), entries_.end(), has_result)) return false;
+  for (Entry& entry : entries_) {
+    if (round_ == 1) {
+      entry.out = entry.out || !entry.reported;
+    } else if (entry.reported && !entry.failed) {
+      entry.rounds.pop_back();
+    }
+  }
+  pending_ = 0;
+  return true;
 }
 
 void Confirmation::BeginAgain(int winner, int incumbent) {
   entries_.resize(std::max(entries_.size(), static_cast<size_t>(incumbent) + 1));
+  yardstick_ = -1;
   for (Entry& entry : entries_) entry.out = true;
   entries_[winner] = entries_[incumbent] = Entry();
   incumbent_ = incumbent;
@@ -150,28 +193,7 @@ bool Confirmation::Decided() const {
 }
 
 record::MeasureResult Confirmation::Combined(int finalist) const {
-  const auto& rounds = entries_[finalist].rounds;
-  record::MeasureResult combined = rounds.back();
-  combined.samples_ns.clear();
-  std::vector<double> latencies;
-  std::vector<double> drifts;
-  for (const record::MeasureResult& round : rounds) {
-    combined.samples_ns.insert(combined.samples_ns.end(), round.samples_ns.begin(),
-                               round.samples_ns.end());
-    latencies.push_back(round.latency_ns);
-    drifts.push_back(round.reference_drift);
-    combined.max_error = std::max(combined.max_error, round.max_error);
-  }
-  combined.latency_ns = Median(latencies);
-  combined.reference_drift = Median(drifts);
-  if (combined.samples_ns.size() >= 4) {
-    std::vector<double> sorted = combined.samples_ns;
-    std::sort(sorted.begin(), sorted.end());
-    const size_t n = sorted.size();
-    combined.dispersion = (sorted[3 * n / 4] - sorted[n / 4]) / Median(sorted);
-  }
-  combined.detail = absl::StrCat("median of ", rounds.size(), " processes");
-  return combined;
+  return record::MedianOfProcesses(entries_[finalist].rounds);
 }
 
 }  // namespace hone::task

@@ -27,7 +27,8 @@ struct ConfirmationOptions {
 // remaining finalist runs once, in its own process and in random order. Finalists are compared by
 // the median over the rounds of the log-ratio of their steady latencies in the same round.
 // Intervals come from a bootstrap that draws rounds and then samples in a round, because the
-// samples of one process are not independent. Losers drop out. A tie keeps the incumbent.
+// samples of one process are not independent. Losers drop out, but the runner-up runs in at least
+// min_rounds processes. A tie keeps the incumbent.
 //
 // Pure logic: no time, no I/O; the same seed and results give the same decision. Not thread-safe.
 class Confirmation {
@@ -47,17 +48,33 @@ class Confirmation {
   // finalist, with the next number.
   void BeginAgain(int winner, int incumbent);
   int rounds() const { return round_; }
+  // The number of finalists that have not dropped out.
+  int remaining() const { return static_cast<int>(Left().size()); }
+  // Drops the last finalists, if not all can reach min_rounds within so many more runs. The best
+  // and the incumbent stay.
+  void LimitRuns(double runs);
+
+  // Also runs a finalist as a yardstick: after it has dropped out, it still runs in each round
+  // until it has results of min_rounds processes. With `screened`, it is too slow to compete and
+  // only runs so; the result counts as that of its first process.
+  void SetYardstick(int finalist, const record::MeasureResult* screened);
+  // Ends the current round without the results that are missing. In the first round, finalists
+  // without a result drop out; a later round is dropped as a whole. Returns false and changes
+  // nothing if no finalist would be left with a result.
+  bool CutRound();
 
   // Returns the remaining finalists, best first. The incumbent is first unless another one is
   // certainly faster.
   std::vector<int> Ranking() const;
-  // Returns all rounds of a finalist as one result, with all samples and the median of the rounds'
-  // latencies. REQUIRES: it ran at least once.
+  // Returns all rounds of a finalist as one result (record::MedianOfProcesses). REQUIRES: it ran at
+  // least once.
   record::MeasureResult Combined(int finalist) const;
 
  private:
   struct Entry {
     bool out = false;
+    bool failed = false;
+    bool reported = false;  // in the current round
     std::vector<record::MeasureResult> rounds;
   };
   struct Interval {
@@ -75,6 +92,7 @@ class Confirmation {
   const uint64_t seed_;
   const ConfirmationOptions options_;
   int incumbent_;
+  int yardstick_ = -1;
   std::vector<Entry> entries_;
   int round_ = 0;    // number of rounds begun
   int pending_ = 0;  // results that the current round waits for

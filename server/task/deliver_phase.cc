@@ -32,7 +32,7 @@ void DeliverPhase::Rebuild() {
       std::move(item), task_.MakeRecord(candidate, best_.record.trial), /*event=*/-1,
       [this](const record::Record& record, const std::string& worker_id) {
         if (job_.state().state != JobState::kConfirming) return;
-        if (record.result.outcome == record::Outcome::kOk) best_ = {record, worker_id};
+        if (record.result.outcome == record::Outcome::kOk) best_ = ScreenedOf(record, worker_id);
         Tick();
       },
       [](const absl::Status&) {});  // after the deadline, the job fails

@@ -11,21 +11,30 @@
 namespace hone::task {
 namespace {
 
-// The default schedule is also confirmed if it is at most this many times slower than the best. A
-// larger speed-up needs no confirmation, and a slow default would delay the fast finalists.
+// The default schedule competes if it is at most this many times slower than the best. A slower one
+// is only measured for the speed-up.
 constexpr double kDefaultWithin = 2.0;
+// How often a slow default schedule runs in the processes that are missing for a speed-up, and the
+// part of the time that these may take.
+constexpr double kRunsOfSlowDefault = 8;
+constexpr double kTimeOfSlowDefault = 0.5;
 // With a time limit there are only as many finalists as can be measured a few times each.
 constexpr absl::Duration kFinalistTime = absl::Seconds(1);
 
 // Chooses the finalists of one search.
 class Chooser {
  public:
-  Chooser(JobActor& job, const JobTask& task, std::vector<Screened> screened)
-      : job_(job), task_(task), screened_(std::move(screened)) {}
+  Chooser(JobActor& job, const JobTask& task, Found found)
+      : job_(job),
+        task_(task),
+        screened_(std::move(found.screened)),
+        untiled_(std::move(found.untiled)),
+        leader_(std::move(found.leader)) {}
 
   Finalists Choose() {
     std::sort(screened_.begin(), screened_.end(),
               [this](const Screened& a, const Screened& b) { return ComesBefore(task_, a, b); });
+    AddLeader();
     AddFastest();
     AddDefault();
     FindIncumbent(job_, task_, chosen_);
@@ -33,7 +42,17 @@ class Chooser {
   }
 
  private:
-  double Best() const { return record::SteadyLatencyNs(screened_[0].record.result); }
+  double Best() const { return screened_[0].latency_ns; }
+
+  // Results of single processes may make the leader look slower than many others.
+  void AddLeader() {
+    for (const Screened& screened : screened_) {
+      if (leader_ != screened.record.candidate) continue;
+      const std::string& program = screened.record.result.facts.program_digest;
+      if (!program.empty()) programs_.emplace(program, 0);
+      return Add(screened);
+    }
+  }
 
   void AddFastest() {
     const ConfirmationOptions& options = job_.options().confirmation;
@@ -45,8 +64,9 @@ class Chooser {
     for (const Screened& screened : screened_) {
       const record::Record& record = screened.record;
       const int count = static_cast<int>(chosen_.list.size());
-      const bool slow = record::SteadyLatencyNs(record.result) > Best() * options.within;
+      const bool slow = screened.latency_ns > Best() * options.within;
       if (count >= in_time || (count >= min_finalists && slow)) break;
+      if (leader_ == record.candidate) continue;
       const std::string& program = record.result.facts.program_digest;
       if (!program.empty() && !programs_.emplace(program, count).second) continue;
       Add(screened);
@@ -55,20 +75,28 @@ class Chooser {
 
   // Adds the default schedule, because a speed-up is measured in the same rounds as the best.
   void AddDefault() {
-    const auto screened = std::find_if(screened_.begin(), screened_.end(),
-                                       [](const Screened& s) { return s.record.is_default; });
-    if (screened == screened_.end()) return;
-    const record::Record& record = screened->record;
+    if (!untiled_) return;
+    const record::Record& record = untiled_->record;
     const auto same = programs_.find(record.result.facts.program_digest);
     if (same != programs_.end()) {
       chosen_.list[same->second].is_default = true;
+      chosen_.untiled = same->second;
       return;
     }
-    if (record::SteadyLatencyNs(record.result) > Best() * kDefaultWithin) return;
-    for (const Finalist& finalist : chosen_.list) {
-      if (finalist.candidate == record.candidate) return;
+    const auto known = std::find_if(
+        chosen_.list.begin(), chosen_.list.end(),
+        [&](const Finalist& finalist) { return finalist.candidate == record.candidate; });
+    chosen_.untiled = static_cast<int>(known - chosen_.list.begin());
+    if (known != chosen_.list.end()) return;
+    const bool slow = untiled_->latency_ns > Best() * kDefaultWithin;
+    const absl::Duration needed = kRunsOfSlowDefault * absl::Nanoseconds(record.result.latency_ns);
+    if (slow && needed > job_.TimeLeft() * kTimeOfSlowDefault) {
+      chosen_.untiled = -1;
+      return;
     }
-    Add(*screened);
+    Add(*untiled_);
+    chosen_.list.back().is_slow_default = slow;
+    if (slow) chosen_.list.back().is_own = false;
   }
 
   void Add(const Screened& screened) {
@@ -85,7 +113,9 @@ class Chooser {
 
   JobActor& job_;
   const JobTask& task_;
-  std::vector<Screened> screened_;       // in order
+  std::vector<Screened> screened_;  // in order
+  const std::optional<Screened> untiled_;
+  const std::optional<record::Candidate> leader_;
   std::map<std::string, int> programs_;  // finalists by program; equal programs count once
   Finalists chosen_;
 };
@@ -116,7 +146,12 @@ absl::Status NothingRan(const JobSnapshot& state) {
 bool ComesBefore(const JobTask& task, const Screened& a, const Screened& b) {
   const bool only_a = task.IsOnly(a.record.candidate), only_b = task.IsOnly(b.record.candidate);
   if (only_a != only_b) return only_a;
-  return record::SteadyLatencyNs(a.record.result) < record::SteadyLatencyNs(b.record.result);
+  return a.latency_ns < b.latency_ns;
+}
+
+Screened ScreenedOf(record::Record record, std::string worker_id) {
+  const double latency_ns = record::SteadyLatencyNs(record.result);
+  return {std::move(record), std::move(worker_id), latency_ns};
 }
 
 void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists) {
@@ -151,8 +186,8 @@ void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists) {
   finalists.list.push_back(std::move(finalist));
 }
 
-Finalists ChooseFinalists(JobActor& job, const JobTask& task, std::vector<Screened> screened) {
-  return Chooser(job, task, std::move(screened)).Choose();
+Finalists ChooseFinalists(JobActor& job, const JobTask& task, Found found) {
+  return Chooser(job, task, std::move(found)).Choose();
 }
 
 }  // namespace hone::task

@@ -16,7 +16,11 @@ namespace hone::task {
 struct Screened {
   record::Record record;
   std::string worker_id;  // the worker that has the artifact; "": unknown
+  // Steady. If the candidate was measured again, the median of all its processes.
+  double latency_ns = 0;
 };
+
+Screened ScreenedOf(record::Record record, std::string worker_id);
 
 // Defines the order in which candidates become finalists: the only candidate of a decided space
 // first, then by latency.
@@ -29,6 +33,7 @@ struct Finalist {
   int64_t trial = 0;
   bool is_default = false;        // its program is the default schedule's
   bool is_own = false;            // this job's search found it
+  bool is_slow_default = false;   // the default schedule, only for the speed-up
   std::string artifact_digest;    // "": it must be built again
   std::string worker_id;          // the worker that has the artifact
   fleet::BuilderVersion builder;  // of the artifact
@@ -42,6 +47,7 @@ struct Finalist {
 struct Finalists {
   std::vector<Finalist> list;
   int incumbent = -1;  // index of the published best; -1: nothing is published
+  int untiled = -1;    // index of the default schedule; -1: it is not measured again
   std::optional<record::Record> incumbent_record;
   store::Pin pin;  // of the incumbent
 };
@@ -49,9 +55,16 @@ struct Finalists {
 // Returns why nothing can be confirmed, from the outcomes.
 absl::Status NothingRan(const JobSnapshot& state);
 
-// Returns the finalists of a search: the fastest programs, the default schedule if it is nearly as
-// fast as the best, and the published best. REQUIRES: `screened` is not empty.
-Finalists ChooseFinalists(JobActor& job, const JobTask& task, std::vector<Screened> screened);
+// What a search has found.
+struct Found {
+  std::vector<Screened> screened;           // the fastest, in no particular order
+  std::optional<Screened> untiled;          // the default schedule, if it works
+  std::optional<record::Candidate> leader;  // see leader.h
+};
+
+// Returns the finalists of a search: the leader, the fastest programs, the default schedule if
+// there is time for it, and the published best. REQUIRES: `found.screened` is not empty.
+Finalists ChooseFinalists(JobActor& job, const JobTask& task, Found found);
 
 // Looks up the published best, and adds it to the list unless its candidate is already there. If
 // none is published, adds the best of the confirmed records, so that no slower candidate is

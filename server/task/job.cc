@@ -7,6 +7,12 @@
 namespace hone::task {
 namespace {
 
+// Without a time limit, the confirmation may take this part of the time of the search, or
+// kLeastConfirmation if that is longer. A revalidation builds its finalists first.
+constexpr double kConfirmationShare = 0.25;
+constexpr absl::Duration kLeastConfirmation = absl::Seconds(20);
+constexpr absl::Duration kRevalidation = absl::Minutes(2);
+
 // The part of a time limit that is kept for the confirmation.
 absl::Duration ConfirmationTime(absl::Duration max_time) {
   return std::min(max_time / 2, std::clamp(max_time / 4, absl::Seconds(1), absl::Seconds(20)));
@@ -60,6 +66,7 @@ void Job::Begin() {
   if (spec().revalidate > 0) {
     LeaveStep();
     SetBegun();
+    LimitConfirmation(kRevalidation);
     return confirm_.BeginRevalidation();
   }
   SetDoing("taking up the search");
@@ -76,8 +83,19 @@ void Job::Begin() {
 }
 
 void Job::OnSearched() {
-  std::vector<Screened> screened = search_.TakeScreened();
-  spec().unpublished ? deliver_.Begin(std::move(screened)) : confirm_.Begin(std::move(screened));
+  Found found = search_.TakeFound();
+  if (spec().unpublished) return deliver_.Begin(std::move(found.screened));
+  LimitConfirmation(std::max(kLeastConfirmation, Wall() * kConfirmationShare));
+  confirm_.Begin(std::move(found));
+}
+
+void Job::LimitConfirmation(absl::Duration limit) {
+  if (TimeLeft() == absl::InfiniteDuration()) SetDeadline(Steady() + limit);
+}
+
+void Job::BeforeSave() {
+  search_.LogTells();
+  if (HasEnded()) search_.ShowUnconfirmed();
 }
 
 void Job::StopSearch(absl::Time deadline) {

@@ -35,7 +35,7 @@ class Job final : public JobActor {
   void Finish(absl::Duration limit);
 
  private:
-  void BeforeSave() override { search_.LogTells(); }
+  void BeforeSave() override;
   void OnEnd() override;
   void Initialize() override;
   void OnTick() override;
@@ -49,6 +49,8 @@ class Job final : public JobActor {
   void OnAllowed(int64_t candidates);
   void OnFinish(absl::Duration limit);
   void OnSearched();
+  // Limits the time of the confirmation, unless the job has a time limit.
+  void LimitConfirmation(absl::Duration limit);
   // Stops the search. Builds and runs that have begun may finish until `deadline`.
   void StopSearch(absl::Time deadline);
 

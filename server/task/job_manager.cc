@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 #include "server/task/job_codec.h"
 #include "server/task/network_job.h"
@@ -211,6 +212,11 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
   snapshot.id = absl::StrCat(*number);
   snapshot.fence = 1;
   snapshot.spec = std::move(spec);
+  if (!snapshot.spec.network.has_value()) {
+    const absl::StatusOr<WorkloadInfo> workload =
+        services_.environment->Describe(snapshot.spec.workload);
+    if (workload.ok()) snapshot.workload_digest = workload->digest;
+  }
   snapshot.created_unix_ms = absl::ToUnixMillis(services_.clock->Now());
   store::JobRow row = RowOf(snapshot, services_.clock->Now());
   const store::JobClaim claim = MakeClaim();
@@ -294,9 +300,9 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   JobSpec& spec = snapshot->spec;
   if ((max_trials != 0 && max_trials < spec.max_trials) ||
       (max_time != absl::ZeroDuration() && max_time < spec.max_time)) {
-    return std::move(done)(absl::InvalidArgumentError(
-        absl::StrCat("max_trials and max_time_ms must not be below the job's limits (",
-                     spec.max_trials, " trials, ", absl::FormatDuration(spec.max_time), ")")));
+    return std::move(done)(absl::InvalidArgumentError(absl::StrCat(
+        "the new limits must not be below those of the job (", Counted(spec.max_trials, "trial"),
+        ", ", absl::FormatDuration(spec.max_time), ")")));
   }
   if (max_trials != 0) spec.max_trials = max_trials;
   if (max_time != absl::ZeroDuration()) spec.max_time = max_time;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "server/task/record_policy.h"
 
@@ -139,7 +140,8 @@ void JobTask::Commit(record::Record record, int64_t event, fleet::WorkResult res
           if (!stored.ok()) return job_.OnNotStored(stored.status());
           if (stored->quarantined) {
             ++job_.state().disturbed;
-            job_.state().disturbance = stored->quarantine_reason;
+            job_.state().disturbance =
+                absl::StrCat("on worker ", worker, " ", stored->quarantine_reason);
           }
           if (peak > 0) peak_gflops_ = peak;
           if (read > 0) read_gbps_ = read;

@@ -26,20 +26,23 @@ std::string WhyOutOfPolicy(const record::Record& record) {
   const Limits& limits = record.policy.name == "confirm" ? kConfirm : kScreen;
   if (result.reference_drift > limits.drift) {
     return absl::StrFormat(
-        "the machine was %.1f times as slow as when its worker registered (%.1f)",
+        "the machine was %.1f times as slow as when its worker registered (%.0f times are "
+        "tolerated)",
         result.reference_drift, limits.drift);
   }
   if (result.machine.steal > limits.steal) {
-    return absl::StrFormat("the host took away %.0f %% of the time (%.0f %%)",
+    return absl::StrFormat("the host took away %.0f %% of the time (%.0f %% are tolerated)",
                            100 * result.machine.steal, 100 * limits.steal);
   }
   if (!result.stopped_early && result.dispersion > limits.dispersion) {
-    return absl::StrFormat("the samples are spread over %.0f %% of their median (%.0f %%)",
-                           100 * result.dispersion, 100 * limits.dispersion);
+    return absl::StrFormat(
+        "repeated runs of the same kernel took very different times: the middle half of them "
+        "differed by %.0f %% of their median (%.0f %% are tolerated)",
+        100 * result.dispersion, 100 * limits.dispersion);
   }
   if (result.machine.temperature_c > kHottestC) {
-    return absl::StrFormat("the processor had %.0f °C (%.0f)", result.machine.temperature_c,
-                           kHottestC);
+    return absl::StrFormat("the processor had %.0f °C (%.0f are tolerated)",
+                           result.machine.temperature_c, kHottestC);
   }
   return "";
 }

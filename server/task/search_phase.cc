@@ -5,8 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/counted.h"
 #include "common/base/host_share.h"
 #include "common/base/status_macros.h"
+#include "common/record/processes.h"
+#include "server/task/confirm_policy.h"
 #include "server/task/exceptions.h"
 #include "server/task/first_work.h"
 #include "server/task/search_options.h"
@@ -65,8 +68,10 @@ absl::Status SearchPhase::Restore() {
   JobSnapshot& state = job_.state();
   state.allowance = std::max(state.allowance, Proposed());
   const std::map<int64_t, record::Record> own = earlier.own;
+  const std::vector<record::Record> again = std::move(earlier.again);
   HONE_RETURN_IF_ERROR(Replay(events, std::move(options), std::move(earlier)));
   CountAgain(own);
+  if (HasLeader()) RestoreLeader(again);
   const auto untold = std::count_if(trials_.begin(), trials_.end(), [](const auto& trial) {
     return trial.first != kDefaultTrial && !trial.second.told;
   });
@@ -85,7 +90,14 @@ absl::StatusOr<SearchPhase::Earlier> SearchPhase::ReadRecords(int64_t up_to_reco
                           job_.services().store->Query(query));
     for (const record::Record& record : page) {
       query.after_id = record.id;
-      if (record.policy.name != "screen" || record.tolerance != spec.tolerance) continue;
+      if (record.tolerance != spec.tolerance) continue;
+      if (record.policy.name != "screen") {
+        const bool counts = record.job_id == job_.id() && !record.quarantined &&
+                            record.result.outcome == record::Outcome::kOk &&
+                            record::ProcessesOf(record.result) == 1;
+        if (counts) earlier.again.push_back(record);
+        continue;
+      }
       if (record.job_id == job_.id()) {
         earlier.own.emplace(record.trial, record);
         continue;
@@ -200,7 +212,8 @@ bool SearchPhase::IsOutOfAllowance() const {
 }
 
 int64_t SearchPhase::Unmeasured() const {
-  return job_.spec().parent.empty() ? 0 : job_.state().allowance - Proposed() + outstanding_;
+  if (job_.spec().parent.empty()) return 0;
+  return job_.state().allowance - Proposed() + outstanding_ + (leader_.IsBusy() ? 1 : 0);
 }
 
 void SearchPhase::Settle() {
@@ -218,13 +231,15 @@ void SearchPhase::Pump() {
   const bool may_propose =
       !stopping_ && !exhausted_ && !IsOutOfAllowance() && (limit == 0 || Proposed() < limit);
   state.queued = outstanding_;
+  if (may_propose || outstanding_ > 0 || IsOutOfAllowance()) Challenge();
   if (IsIdle()) return Settle();
   state.unmeasured = Unmeasured();
+  if (outstanding_ == 0 && IsOutOfAllowance()) return;  // a challenger is being measured
   if (!may_propose && outstanding_ == 0) {
     if (exhausted_ && !task_.IsDecided() && (limit == 0 || state.trials < limit)) {
       state.note =
           absl::StrCat("the design spaces are exhausted: all of their candidates are known after ",
-                       state.trials, " trials");
+                       Counted(state.trials, "trial"));
     }
     return on_done_();
   }
@@ -288,7 +303,8 @@ void SearchPhase::Submit(int64_t trial) {
   const Trial& entry = trials_.at(trial);
   fleet::WorkItem item =
       task_.MakeItem(entry.candidate, task_.SpaceText(entry.candidate.space_digest));
-  if (task_.IsOnly(entry.candidate)) item.best_latency_ns = nullptr;  // it is not stopped early
+  // These two are not stopped early: speed-ups are relative to the default schedule.
+  if (trial == kDefaultTrial || task_.IsOnly(entry.candidate)) item.best_latency_ns = nullptr;
   task_.Measure(
       std::move(item), task_.MakeRecord(entry.candidate, trial), entry.event,
       [this](const record::Record& record, const std::string& worker) { OnRecord(record, worker); },
@@ -338,12 +354,99 @@ void SearchPhase::Count(const record::Record& record, const std::string& worker_
   if (record.is_default) state.default_schedule = task_.MakeBest(record);
   if (task_.IsOnly(record.candidate)) state.given = task_.MakeBest(record);
   if (record.result.outcome != record::Outcome::kOk) return;
-  Screen({record, worker_id});
-  const double latency = record::SteadyLatencyNs(record.result);
+  Screened screened = ScreenedOf(record, worker_id);
+  const double latency = screened.latency_ns;
   task_.LowerBestLatency(latency);
-  if (!state.best || latency < record::SteadyLatencyNs(state.best->record.result)) {
-    state.best = task_.MakeBest(record);
+  if (record.is_default) untiled_ = screened;
+  if (!fastest_ || latency < record::SteadyLatencyNs(fastest_->result)) fastest_ = record;
+  if (!HasLeader()) state.best = task_.MakeBest(*fastest_);
+  const bool may_lead = HasLeader() && !worker_id.empty() && !record.is_default;
+  if (may_lead) leader_.Add(screened, state.trials);
+  Screen(std::move(screened));
+}
+
+void SearchPhase::Challenge() {
+  if (job_.state().state != JobState::kRunning || stopping_ || !HasLeader()) return;
+  const Screened* const next = leader_.NextChallenger();
+  if (next == nullptr) return;
+  challenger_ns_.clear();
+  MeasureChallenger();
+}
+
+void SearchPhase::MeasureChallenger() {
+  const Screened& challenger = leader_.challenger();
+  const record::Record& screened = challenger.record;
+  fleet::WorkItem item =
+      task_.MakeItem(screened.candidate, task_.SpaceText(screened.candidate.space_digest));
+  item.policy = ConfirmPolicy();
+  item.best_latency_ns = nullptr;  // a challenger is not stopped early
+  item.artifact_digest = screened.result.artifact_digest;
+  item.builder = fleet::BuilderOf(screened.environment);
+  item.worker_id = challenger.worker_id;
+  task_.Measure(
+      std::move(item), task_.MakeRecord(screened.candidate, screened.trial), /*event=*/-1,
+      [this](const record::Record& record, const std::string&) { OnChallenged(record); },
+      [this](const absl::Status&) {
+        if (job_.state().state != JobState::kRunning || !leader_.IsBusy()) return;
+        leader_.Withdraw();
+        Pump();
+      });
+}
+
+void SearchPhase::OnChallenged(const record::Record& record) {
+  if (job_.state().state != JobState::kRunning || !leader_.IsBusy()) return;
+  job_.SetDoing("confirming the leader");
+  if (record.result.outcome == record::Outcome::kOk) {
+    challenger_ns_.push_back(record::SteadyLatencyNs(record.result));
+    Correct(record.candidate, challenger_ns_);
   }
+  if (leader_.Report(record)) ShowLeader();
+  if (leader_.IsBusy() && !stopping_) return MeasureChallenger();
+  leader_.Withdraw();
+  Pump();
+}
+
+void SearchPhase::ShowLeader() {
+  if (!leader_.best()) return;
+  job_.state().best = task_.MakeBest(*leader_.best());
+  job_.ShowState();
+}
+
+void SearchPhase::RestoreLeader(const std::vector<record::Record>& again) {
+  std::map<Digest, std::vector<record::Record>> of;  // candidates
+  for (const record::Record& record : again) {
+    of[CandidateDigest(record.candidate)].push_back(record);
+  }
+  for (const auto& [digest, rounds] : of) {
+    std::vector<double> again_ns;
+    for (const record::Record& record : rounds) {
+      again_ns.push_back(record::SteadyLatencyNs(record.result));
+    }
+    Correct(rounds[0].candidate, again_ns);
+    leader_.Restore(rounds);
+  }
+  ShowLeader();
+}
+
+void SearchPhase::Correct(const record::Candidate& candidate, const std::vector<double>& again_ns) {
+  for (Screened& screened : screened_) {
+    if (screened.record.candidate != candidate) continue;
+    std::vector<double> all = again_ns;
+    all.push_back(record::SteadyLatencyNs(screened.record.result));
+    std::sort(all.begin(), all.end());
+    screened.latency_ns = (all[(all.size() - 1) / 2] + all[all.size() / 2]) / 2;
+  }
+}
+
+Found SearchPhase::TakeFound() {
+  Found found{.screened = std::move(screened_), .untiled = std::move(untiled_)};
+  if (leader_.best()) found.leader = leader_.best()->candidate;
+  return found;
+}
+
+void SearchPhase::ShowUnconfirmed() {
+  JobSnapshot& state = job_.state();
+  if (!state.best && fastest_) state.best = task_.MakeBest(*fastest_);
 }
 
 void SearchPhase::Screen(Screened screened) {

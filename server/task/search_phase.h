@@ -14,12 +14,14 @@
 #include "server/task/finalist.h"
 #include "server/task/job_actor.h"
 #include "server/task/job_task.h"
+#include "server/task/leader.h"
 #include "server/task/task_search.h"
 
 namespace hone::task {
 
 // The search of a job: it proposes candidates, keeps the fleet busy with them, tells the search
-// their results, and trains the model in the background. Belongs to the job's strand.
+// their results, and trains the model in the background. The best of the job meanwhile is the
+// leader (leader.h). Belongs to the job's strand.
 class SearchPhase {
  public:
   // `on_done` is called once nothing is left to measure.
@@ -36,15 +38,18 @@ class SearchPhase {
   void Stop() { stopping_ = true; }
   bool IsStopping() const { return stopping_; }
   // Returns whether the job has measured all candidates that it may propose until more are allowed.
-  bool IsIdle() const { return outstanding_ == 0 && IsOutOfAllowance(); }
+  bool IsIdle() const { return outstanding_ == 0 && IsOutOfAllowance() && !leader_.IsBusy(); }
   // Called periodically. Resubmits candidates that the fleet had no room for, and calls Pump.
   void Tick();
   // Stores, as an event, the results that the search was told since the last event. Called before
   // each Propose and from time to time. Results whose event is lost in a crash are told again, in
   // the order of their trials.
   void LogTells();
-  // Returns the best results, in no particular order.
-  std::vector<Screened> TakeScreened() { return std::move(screened_); }
+  // Returns the results. REQUIRES: the phase is over.
+  Found TakeFound();
+  // If the job has no best, shows the fastest screened candidate instead, for a job that ends
+  // before a candidate took the lead.
+  void ShowUnconfirmed();
   // Frees the search. Later messages change nothing.
   void Close();
 
@@ -58,6 +63,7 @@ class SearchPhase {
   struct Earlier {
     std::vector<search::Measured> prior;    // of other jobs
     std::map<int64_t, record::Record> own;  // by trial
+    std::vector<record::Record> again;      // further processes of own candidates
     int64_t last_record = 0;                // of other jobs
   };
 
@@ -86,6 +92,21 @@ class SearchPhase {
   void Tell(const record::Record& record, const std::string& worker_id);
   void Count(const record::Record& record, const std::string& worker_id);
   void Screen(Screened screened);
+  // Whether a leader is found: not if the job confirms nothing, or has only one candidate. Tasks of
+  // a network have none, because their scheduler needs to know every improvement.
+  bool HasLeader() const {
+    return !job_.spec().unpublished && job_.spec().parent.empty() && !task_.IsDecided();
+  }
+  // Measures the next challenger of the leader, if there is one.
+  void Challenge();
+  // Measures the current challenger in one more process.
+  void MeasureChallenger();
+  void OnChallenged(const record::Record& record);
+  void ShowLeader();
+  // Uses the processes in which candidates were measured again under an earlier server.
+  void RestoreLeader(const std::vector<record::Record>& again);
+  // Adjusts the latency of a candidate to the processes in which it was measured again.
+  void Correct(const record::Candidate& candidate, const std::vector<double>& again_ns);
   void MaybeTrain();
   void OnTrained(const absl::Status& threw,
                  absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> model);
@@ -102,6 +123,10 @@ class SearchPhase {
   bool exhausted_ = false;
   bool stopping_ = false;
   std::vector<Screened> screened_;
+  std::optional<Screened> untiled_;
+  std::optional<record::Record> fastest_;  // screened
+  Leader leader_;
+  std::vector<double> challenger_ns_;  // the processes of the current challenger
 };
 
 }  // namespace hone::task

@@ -34,15 +34,17 @@ struct Stored {
   record::Record record;  // the latest confirmed one, else the best screened one
   double latency_ns = 0;
   std::string program;  // the latest digest; only results of builds have one
+  bool IsConfirmed() const { return record.policy.name == "confirm"; }
 };
 
 bool IsBetterKnown(const record::Record& record, const Stored& than) {
   const bool confirmed = record.policy.name == "confirm";
-  if (confirmed != (than.record.policy.name == "confirm")) return confirmed;
+  if (confirmed != than.IsConfirmed()) return confirmed;
   return confirmed || record::SteadyLatencyNs(record.result) < than.latency_ns;
 }
 
-// Returns all stored candidates that worked, fastest first. Sets `last_record`.
+// Returns all stored candidates that worked: first those that were confirmed, because the fastest
+// of many screened results were measured too fast; each part fastest first. Sets `last_record`.
 absl::StatusOr<std::vector<Stored>> ReadStored(const JobActor& job, const JobTask& task,
                                                int64_t& last_record) {
   std::map<Digest, Stored> known;
@@ -70,12 +72,15 @@ absl::StatusOr<std::vector<Stored>> ReadStored(const JobActor& job, const JobTas
   }
   std::vector<Stored> sorted;
   for (auto& [digest, stored] : known) sorted.push_back(std::move(stored));
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Stored& a, const Stored& b) { return a.latency_ns < b.latency_ns; });
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Stored& a, const Stored& b) {
+    if (a.IsConfirmed() != b.IsConfirmed()) return a.IsConfirmed();
+    return a.latency_ns < b.latency_ns;
+  });
   return sorted;
 }
 
-// Returns the best confirmed record (RecordQuery::unpublished_best); nullopt if there is none.
+// Returns the best of a finished confirmation (RecordQuery::unpublished_best); nullopt if there is
+// none.
 absl::StatusOr<std::optional<record::Record>> FindUnpublishedBest(const JobActor& job,
                                                                   const JobTask& task) {
   HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> bests,
@@ -125,7 +130,7 @@ absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const J
   Finalists& finalists = found.finalists;
   HONE_ASSIGN_OR_RETURN(std::vector<Stored> sorted, ReadStored(job, task, found.last_record));
   // The best always comes first, so it is included and wins a tie. If none is published, this is
-  // the best confirmed record: some of the fastest screened results were measured too fast.
+  // the best of an imported confirmation.
   const absl::StatusOr<store::BestRow> published = task.PublishedBest();
   if (!published.ok() && !absl::IsNotFound(published.status())) return published.status();
   std::optional<record::Record> best;

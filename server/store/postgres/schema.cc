@@ -171,10 +171,21 @@ ALTER TABLE best ADD COLUMN pinned_by text NOT NULL DEFAULT '';
 ALTER TABLE best ADD COLUMN pinned_unix_ms bigint NOT NULL DEFAULT 0;
 )sql";
 
+constexpr char kVersion5[] = R"sql(
+CREATE TABLE worker (
+  name text COLLATE "C" PRIMARY KEY,
+  host text NOT NULL,
+  target text NOT NULL,
+  can_build boolean NOT NULL,
+  can_run boolean NOT NULL,
+  seen_unix_ms bigint NOT NULL
+);
+)sql";
+
 // The migrations, oldest first. A released migration is never changed.
 const std::vector<const char*>& Versions() {
   static const auto* const versions =
-      new std::vector<const char*>{kVersion1, kVersion2, kVersion3, kVersion4};
+      new std::vector<const char*>{kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
   return *versions;
 }
 

@@ -22,7 +22,7 @@
 namespace hone::store {
 namespace {
 
-constexpr int kPagesAtOnce = 1024;  // 4 MiB
+constexpr int kPagesPerStep = 1024;  // 4 MiB
 constexpr absl::Duration kLongestPause = absl::Milliseconds(20);
 
 absl::Status CopyPages(SqliteConnection& from, SqliteConnection& to,
@@ -37,7 +37,7 @@ absl::Status CopyPages(SqliteConnection& from, SqliteConnection& to,
       return absl::CancelledError("the copy was cancelled");
     }
     const absl::Time start = absl::Now();
-    code = sqlite3_backup_step(backup, kPagesAtOnce);
+    code = sqlite3_backup_step(backup, kPagesPerStep);
     // Pauses for as long as the step took, so that others can use the disk.
     if (code == SQLITE_OK) absl::SleepFor(std::min(kLongestPause, absl::Now() - start));
   }

@@ -181,6 +181,17 @@ ALTER TABLE best ADD COLUMN pinned_by TEXT NOT NULL DEFAULT '';
 ALTER TABLE best ADD COLUMN pinned_unix_ms INTEGER NOT NULL DEFAULT 0;
 )sql";
 
+constexpr char kVersion7[] = R"sql(
+CREATE TABLE worker (
+  name TEXT NOT NULL PRIMARY KEY,
+  host TEXT NOT NULL,
+  target TEXT NOT NULL,
+  can_build INTEGER NOT NULL CHECK (can_build IN (0, 1)),
+  can_run INTEGER NOT NULL CHECK (can_run IN (0, 1)),
+  seen_unix_ms INTEGER NOT NULL
+) STRICT;
+)sql";
+
 absl::Status Apply(SqliteConnection& connection, const Migration& migration) {
   HONE_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
   const auto steps = [&]() -> absl::Status {
@@ -219,8 +230,8 @@ absl::StatusOr<absl::btree_map<std::string, std::string>> ReadSchema(SqliteConne
 
 const std::vector<Migration>& Migrations() {
   static const auto* const migrations =
-      new std::vector<Migration>{{1, kVersion1}, {2, kVersion2}, {3, kVersion3},
-                                 {4, kVersion4}, {5, kVersion5}, {6, kVersion6}};
+      new std::vector<Migration>{{1, kVersion1}, {2, kVersion2}, {3, kVersion3}, {4, kVersion4},
+                                 {5, kVersion5}, {6, kVersion6}, {7, kVersion7}};
   return *migrations;
 }
 

@@ -135,20 +135,20 @@ TEST(ProtoConvertTest, RejectsInvalidMeasurements) {
        {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN(), -1.0}) {
     v1::MeasureResult proto = ToProto(SomeResult());
     proto.set_latency_ns(bad);
-    EXPECT_THAT(Message(FromProto(proto).status()), HasSubstr("latency_ns"));
+    EXPECT_THAT(Message(FromProto(proto).status()), HasSubstr("latency ns"));
     proto = ToProto(SomeResult());
     proto.add_samples_ns(bad);
-    EXPECT_THAT(Message(FromProto(proto).status()), HasSubstr("samples_ns"));
+    EXPECT_THAT(Message(FromProto(proto).status()), HasSubstr("samples ns"));
     proto = ToProto(SomeResult());
     proto.mutable_facts()->set_compile_ms(bad);
-    EXPECT_THAT(Message(FromProto(proto).status()), HasSubstr("compile_ms"));
+    EXPECT_THAT(Message(FromProto(proto).status()), HasSubstr("compile ms"));
   }
 }
 
 TEST(ProtoConvertTest, RejectsAPathAsArtifactDigest) {
   v1::MeasureResult proto = ToProto(SomeResult());
   proto.set_artifact_digest("../../etc/passwd");
-  EXPECT_THAT(Message(FromProto(proto).status()), HasSubstr("artifact_digest"));
+  EXPECT_THAT(Message(FromProto(proto).status()), HasSubstr("artifact digest"));
 }
 
 TEST(ProtoConvertTest, RefusesUnknownPoliciesAndOversizedLists) {

@@ -17,6 +17,11 @@ using ::testing::SizeIs;
 
 class DistrustTest : public ::testing::Test, protected Harness {
  protected:
+  DistrustTest()
+      : Harness(FleetOptions{.on_rival = [this](const std::string& worker_id, const std::string&) {
+          rivals.push_back(worker_id);
+        }}) {}
+
   // The worker takes the only item in the queue and reports this result.
   FakeWorker AnsweredBy(const std::string& id, record::MeasureResult result,
                         double peak_gflops = 100) {
@@ -28,6 +33,8 @@ class DistrustTest : public ::testing::Test, protected Harness {
     worker.Call(fleet);
     return worker;
   }
+
+  std::vector<std::string> rivals;  // workers that are reported to have a second process
 };
 
 TEST_F(DistrustTest, ImpossibleResultFlagsWorkerAndRetriesElsewhere) {
@@ -170,41 +177,76 @@ TEST_F(DistrustTest, ReplacedEpochIsRejected) {
   EXPECT_EQ(fleet.Workers().at(0).leases, 1) << "the new process keeps its lease";
 }
 
-TEST_F(DistrustTest, NameIsFreeAfterTheSecondProcessShutsDown) {
+TEST_F(DistrustTest, AnIdleWorkerKeepsItsName) {
+  FakeWorker first = FakeWorker::Both("w", 1);
+  first.Call(fleet, absl::Seconds(10));
+  FakeWorker second = FakeWorker::Both("w", 1);
+  second.report.epoch = "second";
+  second.report.capabilities.host = "laptop";
+  for (int i = 0; i < 3; ++i) {
+    second.Call(fleet, absl::Seconds(10));
+    ASSERT_TRUE(second.reply.has_value()) << "refused at once";
+    EXPECT_THAT(second.reply->refused, HasSubstr("another process on host is registered as w"));
+    EXPECT_LE(second.reply->next_call, absl::Seconds(5)) << "it asks again soon";
+  }
+  EXPECT_FALSE(first.reply.has_value()) << "the call of the first process is still held";
+  EXPECT_THAT(fleet.Workers().at(0).last_error, HasSubstr("another process, on laptop"));
+  EXPECT_THAT(rivals, ElementsAre("w")) << "reported once";
+  Pass(FleetOptions().rival_limit());
+  EXPECT_EQ(fleet.Workers().at(0).last_error, "") << "the second process has ended";
+}
+
+TEST_F(DistrustTest, ABusyWorkerGetsItsNameBack) {
   FakeWorker first = FakeWorker::Both("w", 1);
   first.Call(fleet);
   FakeWorker second = FakeWorker::Both("w", 1);
   second.report.epoch = "second";
   second.Call(fleet, absl::Seconds(10));
+  EXPECT_FALSE(second.reply.has_value()) << "it could be a restart of the worker";
   first.Call(fleet);
   EXPECT_THAT(first.reply->refused, HasSubstr("another process"));
-  EXPECT_LE(first.reply->next_call, absl::Seconds(5)) << "it asks again soon";
-  second.report.draining = true;
-  second.Call(fleet);
+  EXPECT_LE(first.reply->next_call, absl::Seconds(1));
   Submit(Item("job", 1));
   first.Call(fleet);
   EXPECT_EQ(first.reply->refused, "");
+  EXPECT_THAT(rivals, ElementsAre("w"));
+  second.Call(fleet);
+  EXPECT_THAT(second.reply->refused, HasSubstr("another process"));
+  first.Call(fleet);
   EXPECT_THAT(first.started, SizeIs(1));
 }
 
-TEST_F(DistrustTest, NameIsFreeSoonAfterTheSecondProcessIsKilled) {
+TEST_F(DistrustTest, NameIsFreeAfterTheFirstProcessShutsDown) {
   FakeWorker first = FakeWorker::Both("w", 1);
-  first.Call(fleet);
+  first.Call(fleet, absl::Seconds(10));
   FakeWorker second = FakeWorker::Both("w", 1);
   second.report.epoch = "second";
-  const uint64_t call = second.Call(fleet, absl::Seconds(10));
-  Pass(FleetOptions().name_limit());
+  second.Call(fleet);
+  EXPECT_NE(second.reply->refused, "");
+  first.report.draining = true;
   first.Call(fleet);
-  EXPECT_NE(first.reply->refused, "") << "the call of the second process is held";
+  Submit(Item("job", 1));
+  second.Call(fleet);
+  EXPECT_EQ(second.reply->refused, "");
+  EXPECT_THAT(second.started, SizeIs(1));
+}
+
+TEST_F(DistrustTest, NameIsFreeSoonAfterTheFirstProcessIsKilled) {
+  FakeWorker first = FakeWorker::Both("w", 1);
+  const uint64_t call = first.Call(fleet, absl::Seconds(10));
+  FakeWorker second = FakeWorker::Both("w", 1);
+  second.report.epoch = "second";
+  second.Call(fleet);
+  EXPECT_NE(second.reply->refused, "");
   fleet.Abandon(call);  // its connection broke
   Pass(FleetOptions().name_limit() / 2);
-  first.Call(fleet);
-  EXPECT_NE(first.reply->refused, "") << "it may be between two calls";
+  second.Call(fleet);
+  EXPECT_NE(second.reply->refused, "") << "the first process may connect again";
   Submit(Item("job", 1));
   Pass(FleetOptions().name_limit() / 2);
-  first.Call(fleet);
-  EXPECT_EQ(first.reply->refused, "");
-  EXPECT_THAT(first.started, SizeIs(1));
+  second.Call(fleet);
+  EXPECT_EQ(second.reply->refused, "");
+  EXPECT_THAT(second.started, SizeIs(1));
 }
 
 TEST_F(DistrustTest, SpotCheckRunsOnAnotherWorkerOnly) {

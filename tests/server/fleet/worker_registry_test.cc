@@ -24,8 +24,8 @@ class WorkerRegistryTest : public ::testing::Test {
   }
 
   // Returns "" if the call is accepted.
-  std::string WhyTurnedAway(const WorkerReport& report, bool is_alive = true) const {
-    const auto away = registry_.WhyTurnedAway(report, /*most=*/1, is_alive);
+  std::string WhyTurnedAway(const WorkerReport& report, Presence presence = Presence::kRecent) {
+    const auto away = registry_.WhyTurnedAway(report, /*most=*/1, presence, absl::UnixEpoch());
     return away.has_value() ? away->why : "";
   }
 
@@ -67,21 +67,29 @@ TEST_F(WorkerRegistryTest, OnlyTargetMustBeConnected) {
   EXPECT_EQ(registry_.ChooseTarget("t")->key, "t") << "its worker may come back";
 }
 
-TEST_F(WorkerRegistryTest, NameBelongsToCredentialsAndNewestProcess) {
+TEST_F(WorkerRegistryTest, NameBelongsToCredentialsAndEarliestLiveProcess) {
   WorkerReport report{.worker_id = "a", .epoch = "1", .identity = "ann"};
   EXPECT_EQ(WhyTurnedAway(report), "");
   Worker& worker = registry_.Add("a");
   EXPECT_TRUE(registry_.Update(worker, report, absl::UnixEpoch())) << "the process is new";
   EXPECT_FALSE(registry_.Update(worker, report, absl::UnixEpoch()));
-  EXPECT_THAT(WhyTurnedAway({.worker_id = "b"}), HasSubstr("1 workers"));
+  EXPECT_THAT(WhyTurnedAway({.worker_id = "b"}), HasSubstr("1 worker is registered"));
   report.identity = "bob";
   EXPECT_THAT(WhyTurnedAway(report), HasSubstr("belongs to 'ann'"));
   report = {.worker_id = "a", .epoch = "2", .identity = "ann"};
-  EXPECT_EQ(WhyTurnedAway(report), "");
+  EXPECT_EQ(WhyTurnedAway(report), "") << "usually, the worker was restarted";
   registry_.Update(worker, report, absl::UnixEpoch());
   report.epoch = "1";
-  EXPECT_THAT(WhyTurnedAway(report), HasSubstr("another process"));
-  EXPECT_EQ(WhyTurnedAway(report, /*is_alive=*/false), "") << "the newer process is gone";
+  EXPECT_THAT(WhyTurnedAway(report), HasSubstr("another process")) << "a delayed message?";
+  EXPECT_EQ(WhyTurnedAway(report), "") << "it was not restarted";
+  registry_.Update(worker, report, absl::UnixEpoch());
+  EXPECT_THAT(worker.rival, HasSubstr("uses the name a and gets no work"));
+  report.epoch = "2";
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(WhyTurnedAway(report), HasSubstr("another process"));
+  EXPECT_EQ(WhyTurnedAway(report, Presence::kGone), "") << "the earlier process is gone";
+  report.epoch = "3";
+  EXPECT_THAT(WhyTurnedAway(report, Presence::kCalling), HasSubstr("another process"));
+  EXPECT_THAT(WhyTurnedAway(report), HasSubstr("another process")) << "it is known by now";
   worker.connected = false;
   EXPECT_EQ(WhyTurnedAway(report), "");
   standings_.Change({.worker_id = "a", .refused = "go", .removed = true}, false, true);

@@ -161,5 +161,35 @@ TEST_F(AdminWorkersTest, FlagSurvivesRestart) {
   EXPECT_EQ(reply_.start_size(), 0);
 }
 
+TEST_F(AdminWorkersTest, WorkersAreKnownAfterARestart) {
+  const auto list = [&] {
+    v1::ListWorkersResponse workers;
+    EXPECT_TRUE(
+        Call(*tuning, &v1::TuningService::Stub::ListWorkers, v1::ListWorkersRequest(), &workers)
+            .ok());
+    return workers;
+  };
+  const int64_t seen = list().workers(0).last_seen_unix_ms();
+  Restart();
+  ASSERT_EQ(list().workers_size(), 1);
+  const v1::WorkerInfo away = list().workers(0);
+  EXPECT_EQ(away.id(), "w");
+  EXPECT_FALSE(away.connected());
+  EXPECT_NEAR(static_cast<double>(away.last_seen_unix_ms()), static_cast<double>(seen), 1000);
+  EXPECT_FALSE(away.target().empty());
+  EXPECT_TRUE(away.can_run());
+  ASSERT_TRUE(Synchronize().ok());
+  EXPECT_TRUE(list().workers(0).connected());
+
+  Restart();
+  v1::RemoveWorkerRequest request;
+  request.set_id("w");
+  v1::RemoveWorkerResponse removed;
+  EXPECT_TRUE(Call(*admin_, &AdminStub::RemoveWorker, request, &removed).ok());
+  EXPECT_EQ(list().workers_size(), 0);
+  Restart();
+  EXPECT_EQ(list().workers_size(), 0);
+}
+
 }  // namespace
 }  // namespace hone::service

@@ -6,6 +6,7 @@
 #include "client/lib/connection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/service/field_error.h"
 #include "tests/server/service/service_harness.h"
 
 namespace hone::service {
@@ -212,7 +213,7 @@ TEST_F(NetworkServiceTest, InvalidRequestNamesTheField) {
     std::function<void(v1::CreateJobRequest&, v1::NetworkRequest&)> spoil;
   };
   const Case cases[] = {
-      {"max_trials", [](auto& r, auto&) { r.set_max_trials(0); }},
+      {"a limit is missing", [](auto& r, auto&) { r.set_max_trials(0); }},
       {"workload", [](auto& r, auto&) { r.set_workload("fake op 12"); }},
       {"workload_digest", [](auto& r, auto&) { r.set_workload_digest("abc"); }},
       {"space", [](auto& r, auto&) { r.set_space("1,2,3"); }},
@@ -246,7 +247,7 @@ TEST_F(NetworkServiceTest, InvalidRequestNamesTheField) {
     v1::Job job;
     const grpc::Status status = Call(*tuning, &Stub::CreateJob, request, &job);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << bad.field;
-    EXPECT_THAT(status.error_message(), HasSubstr(bad.field));
+    EXPECT_THAT(status.error_message(), HasSubstr(FieldWords(bad.field)));
   }
 }
 

@@ -148,7 +148,7 @@ TEST_F(SecurityTest, EachRoleMayCallItsMethodsOnly) {
   const absl::Status wrong = List(Dial(kClients, kPi));
   EXPECT_EQ(wrong.code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(wrong.message()),
-              HasSubstr("ListJobs: pi-07 has the role worker, and this needs the role client"));
+              HasSubstr("pi-07 has the role worker, and this needs the role client"));
   EXPECT_EQ(rpc::ReasonOf(wrong), "ROLE");
   EXPECT_TRUE(Synchronize(Dial(kWorkers, kPi), "pi-07").ok());
   EXPECT_EQ(Synchronize(Dial(kWorkers, kAnn), "pi-07").code(), absl::StatusCode::kPermissionDenied);
@@ -195,7 +195,7 @@ TEST_F(SecurityTest, WorkerCannotUseAnotherName) {
   const absl::Status forged = Synchronize(Dial(kWorkers, kPi), "pi-08");
   EXPECT_EQ(forged.code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(forged.message()),
-              HasSubstr("worker_id: 'pi-08' is not the caller's, which is pi-07"));
+              HasSubstr("the name 'pi-08' is not the caller's, which is pi-07"));
 }
 
 TEST_F(SecurityTest, RateLimitReportsRetryDelay) {
@@ -367,14 +367,14 @@ TEST(MessageLimitsTest, NamesTheField) {
   v1::SynchronizeRequest request;
   EXPECT_TRUE(CheckMessage(request).ok());
   request.set_worker_id(std::string(kMaxNameBytes + 1, 'x'));
-  EXPECT_EQ(CheckMessage(request).message(), "worker_id: 4097 bytes; at most 4096 are allowed");
+  EXPECT_EQ(CheckMessage(request).message(), "worker id: 4097 bytes; at most 4096 are allowed");
   request.set_worker_id("a\x1b[31m");
-  EXPECT_EQ(CheckMessage(request).message(), "worker_id: it has a control character");
+  EXPECT_EQ(CheckMessage(request).message(), "worker id: it has a control character");
   request.set_worker_id("w");
   request.add_finished();
   request.add_finished()->mutable_result()->set_detail(std::string((256 << 10) + 1, 'x'));
   EXPECT_THAT(std::string(CheckMessage(request).message()),
-              HasSubstr("finished[1].result.detail: 262145 bytes"));
+              HasSubstr("finished 2 result detail: 262145 bytes"));
   request.clear_finished();
   for (int i = 0; i <= kMaxListEntries; ++i) request.add_held();
   EXPECT_THAT(std::string(CheckMessage(request).message()), HasSubstr("held: 65537 entries"));

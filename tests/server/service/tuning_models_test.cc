@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/service/field_error.h"
 #include "tests/server/service/service_harness.h"
 
 namespace hone::service {
@@ -40,7 +41,7 @@ TEST_F(TuningModelsTest, ListsKindsAndThoseMissingInTheBuild) {
   v1::Job job;
   const grpc::Status status = Call(*tuning, &Stub::CreateJob, request, &job);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("cost_model: oracle: it needs a temple"));
+  EXPECT_THAT(status.error_message(), HasSubstr("cost model: oracle: it needs a temple"));
 }
 
 TEST_F(TuningModelsTest, TrainsAndEvaluatesFromTheRecords) {
@@ -85,7 +86,7 @@ TEST_F(TuningModelsTest, ErrorsNameTheCause) {
   const auto expect = [&](grpc::StatusCode code, const std::string& message) {
     const grpc::Status status = Call(*tuning, &Stub::EvaluateModels, request, &evaluation);
     EXPECT_EQ(status.error_code(), code);
-    EXPECT_THAT(status.error_message(), HasSubstr(message));
+    EXPECT_THAT(status.error_message(), HasSubstr(FieldWords(message)));
     request.Clear();
   };
   expect(grpc::StatusCode::NOT_FOUND, "hone tune makes some");

@@ -12,6 +12,7 @@
 #include "common/base/digest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/service/field_error.h"
 #include "tests/server/service/service_harness.h"
 
 namespace hone::service {
@@ -189,7 +190,7 @@ TEST_F(TuningServiceTest, InvalidRequestNamesTheField) {
       {"workload", [](auto& r) { r.clear_workload(); }},
       {"target", [](auto& r) { r.clear_target(); }},
       {"max_trials", [](auto& r) { r.set_max_trials(-1); }},
-      {"max_trials", [](auto& r) { r.set_max_trials(0); }},
+      {"a limit is missing", [](auto& r) { r.set_max_trials(0); }},
       {"max_time_ms", [](auto& r) { r.set_max_time_ms(-5); }},
       {"strategy", [](auto& r) { r.set_strategy("magic"); }},
       {"cost_model", [](auto& r) { r.set_cost_model("oracle"); }},
@@ -204,7 +205,7 @@ TEST_F(TuningServiceTest, InvalidRequestNamesTheField) {
     c.spoil(request);
     const grpc::Status status = Create(request);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << c.field;
-    EXPECT_THAT(status.error_message(), HasSubstr(c.field));
+    EXPECT_THAT(status.error_message(), HasSubstr(FieldWords(c.field)));
     request.set_validate_only(true);
     EXPECT_EQ(Create(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT) << c.field;
   }
@@ -271,7 +272,7 @@ TEST_F(TuningServiceTest, RevalidationConfirmsStoredCandidates) {
   request.set_request_id("unknown");
   request.set_workload_digest(std::string(32, '0'));
   EXPECT_EQ(Create(request).error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_THAT(Create(request).error_message(), HasSubstr("workload_digest"));
+  EXPECT_THAT(Create(request).error_message(), HasSubstr("the workload is not in the store"));
   request.set_workload("fake op 12");
   EXPECT_EQ(Create(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT) << "text and digest";
   request.clear_workload_digest();

@@ -46,6 +46,7 @@ const Case kFamilies[] = {
     {"max_pool2d n=1 h=112 w=112 c=64 k=3 s=2 p=1"},
     {"global_avg_pool n=1 h=7 w=7 c=2048"},
     {"layer_norm m=128 n=768"},
+    {"argmax m=1024 n=1000"},
     {"attention b=1 h=12 s=128 d=64"},
 };
 

@@ -81,5 +81,41 @@ TEST_F(RowGroupTest, LanesOfARowLieAlongItsReduction) {
   EXPECT_FALSE(ReducesRowsAt("Y"));
 }
 
+TEST_F(RowGroupTest, ATupleIsAGroupThatItEnds) {
+  Load(
+      "workload best\n"
+      "input X: f32[20, 30]\n"
+      "S[i: 20] = sum(j: 30) X[i, j]\n"
+      "output (V, I)[i: 20] = argmax(j: 30) (X[i, j] * S[i], index(j))\n");
+  const auto group = FindRowGroup(program_, Block("V"), program_.AllBlocks());
+  ASSERT_TRUE(group.has_value());
+  EXPECT_EQ(Names(group->blocks), "S V");
+  Load(
+      "workload shifted\n"
+      "input X: f32[20, 30]\n"
+      "(V, I)[i: 20] = argmax(j: 30) (X[i, j], index(j))\n"
+      "output Y[i: 20, j: 30] = X[i, j] - V[i]\n");
+  EXPECT_FALSE(FindRowGroup(program_, Block("Y"), program_.AllBlocks()).has_value());
+  EXPECT_TRUE(FindRowGroup(program_, Block("V"), program_.AllBlocks()).has_value());
+}
+
+// Rows of a table that are added up: the rows' numbers are consecutive along the sum, the elements
+// along the columns.
+TEST_F(RowGroupTest, ComputedIndicesAreNotConsecutive) {
+  Load(
+      "workload bag\n"
+      "input T: f32[50, 16]\n"
+      "input N: i32[9, 30] < 50\n"
+      "input M: i32[30] < 16\n"
+      "B[i: 9, j: 16] = sum(k: 30) T[at(N[i, k]), j]\n"
+      "C[i: 9] = sum(k: 30) T[i, at(M[k])]\n"
+      "output Y[i: 9, j: 16] = B[i, j] + C[i]\n");
+  const ir::Block& bag = program_.BlockOf(Block("B"));
+  EXPECT_TRUE(IsContiguousAlong(program_, bag, 1));
+  EXPECT_FALSE(IsContiguousAlong(program_, bag, 2));
+  EXPECT_FALSE(ReducesRowsAt("B"));
+  EXPECT_FALSE(ReducesRowsAt("C"));
+}
+
 }  // namespace
 }  // namespace hone::space

@@ -137,6 +137,20 @@ const char* const kSmall[] = {
     "input X: f32[1, 3000]\n"
     "M[b: 1] = max(j: 3000) X[b, j]\n"
     "output Y[b: 1, j: 3000] = X[b, j] - M[b]\n",
+    // The position of the largest element of each row or column, and of a long row.
+    "argmax m=37 n=90",
+    "argmax m=40 n=21 axis=0",
+    "argmax m=1 n=3000",
+    "workload normalized\n"
+    "input X: f32[12, 50]\n"
+    "S[i: 12] = sum(k: 50) X[i, k]\n"
+    "(V, I)[i: 12] = argmin(k: 50) (X[i, k] - S[i], i32(index(k)))\n"
+    "output Y[i: 12] = V[i] + f32(I[i])\n",
+    // Rows of a table that are added up.
+    "workload bag\n"
+    "input T: f32[50, 40]\n"
+    "input N: i32[9, 30] < 50\n"
+    "output B[i: 9, j: 40] = sum(k: 30) T[at(N[i, k]), j]\n",
     "matmul m=300 n=1 k=80",
     "transpose_batch_matmul b=1 s=10 h=3 d=16",
     // Vectors run across the rows of an operand, which is packed by transposition.

@@ -180,22 +180,31 @@ TEST_P(BestConformanceTest, RejectsUnconfirmedRecords) {
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, best);
 }
 
-TEST_P(BestConformanceTest, TheUnpublishedBestOfATaskIsItsFastestConfirmedRecord) {
-  record::Record wrong = ConfirmedRecord(10);
+TEST_P(BestConformanceTest, TheUnpublishedBestOfATaskIsTheFastestResultOfAConfirmation) {
+  const auto combined = [](double latency_ns) {
+    record::Record record = ConfirmedRecord(latency_ns);
+    record.result.detail = "median of 3 processes";
+    return record;
+  };
+  record::Record wrong = combined(10);
   wrong.result.outcome = record::Outcome::kWrongOutput;
-  record::Record quarantined = ConfirmedRecord(20);
+  record::Record quarantined = combined(20);
   quarantined.quarantined = true;
-  record::Record strict = ConfirmedRecord(300);
+  record::Record process = combined(30);
+  process.result.detail = "";  // one of a confirmation, which publishes their median
+  record::Record strict = combined(300);
   strict.tolerance = 0;
-  record::Record elsewhere = ConfirmedRecord(400);
+  record::Record elsewhere = combined(400);
   elsewhere.target = "another";
-  record::Record other = ConfirmedRecord(500);
+  record::Record other = combined(500);
   other.workload_digest = "0000000000000000000000000000000e";
   other.op = "conv2d";
-  for (const record::Record& record : {wrong, quarantined, ScreenedRecord(30)}) AppendId(record);
-  AppendId(ConfirmedRecord(200));
-  const int64_t fastest = AppendId(ConfirmedRecord(100));
-  AppendId(ConfirmedRecord(150));
+  for (const record::Record& record : {wrong, quarantined, process, ScreenedRecord(30)}) {
+    AppendId(record);
+  }
+  AppendId(combined(200));
+  const int64_t fastest = AppendId(combined(100));
+  AppendId(combined(150));
   const int64_t strict_id = AppendId(strict), elsewhere_id = AppendId(elsewhere),
                 other_id = AppendId(other);
   const auto ids = [&](RecordQuery query) {

@@ -253,6 +253,31 @@ TEST_P(JobConformanceTest, WorkerStatesAreKeptUntilCleared) {
   EXPECT_TRUE(absl::IsInvalidArgument(PutStanding(*store_, {.drained = true})));
 }
 
+TEST_P(JobConformanceTest, RemembersWorkersForSomeDays) {
+  const auto put = [&](const KnownWorker& worker) {
+    absl::Status result = absl::UnknownError("not done");
+    store_->PutWorker(worker, [&](const absl::Status& status) { result = status; });
+    (void)store_->Flush();  // it gives the same error
+    return result;
+  };
+  const int64_t begin = int64_t{1'700'000'000'000};
+  const KnownWorker board{"pi", "board", "arm64-x", false, true, begin};
+  KnownWorker builder{"b", "desk", "x86-y", true, false, begin + 1};
+  EXPECT_THAT(store_->Workers().value(), testing::IsEmpty());
+  ASSERT_TRUE(put(board).ok());
+  ASSERT_TRUE(put(builder).ok());
+  Reopen();
+  EXPECT_THAT(store_->Workers().value(), testing::ElementsAre(builder, board));
+  builder.host = "another";
+  builder.seen_unix_ms = begin + Store::kWorkerMemoryMs;
+  ASSERT_TRUE(put(builder).ok());
+  EXPECT_THAT(store_->Workers().value(), testing::ElementsAre(builder));
+  store_->ForgetWorker("b", [](const absl::Status& status) { EXPECT_TRUE(status.ok()); });
+  EXPECT_EQ(store_->Flush(), absl::OkStatus());
+  EXPECT_THAT(store_->Workers().value(), testing::IsEmpty());
+  EXPECT_TRUE(absl::IsInvalidArgument(put({})));
+}
+
 TEST_P(JobConformanceTest, WorkerStateChangeKeepsOtherFields) {
   ASSERT_TRUE(
       ChangeStanding(*store_, {.worker_id = "w", .drained = true, .since_unix_ms = 1}).ok());

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/base/rng.h"
+#include "common/record/processes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -141,6 +142,77 @@ TEST(ConfirmationTest, TheCombinedResultIsTheMedianOfTheProcesses) {
   const record::MeasureResult combined = confirmation.Combined(0);
   EXPECT_DOUBLE_EQ(combined.latency_ns, 110);
   EXPECT_THAT(combined.samples_ns, SizeIs(27));
+}
+
+record::MeasureResult Took(double latency_ns) {
+  record::MeasureResult result;
+  result.latency_ns = latency_ns;
+  result.samples_ns = {latency_ns, latency_ns};
+  return result;
+}
+
+TEST(ConfirmationTest, SlowYardstickOnlyRunsAndIsNotRanked) {
+  Confirmation confirmation(3, -1, 1);
+  const record::MeasureResult screened = Took(1500);
+  confirmation.SetYardstick(2, &screened);
+  int runs = 0;
+  for (int round = 0; round < 6; ++round) {
+    const std::vector<int> order = confirmation.NextRound();
+    for (const int finalist : order) {
+      runs += finalist == 2 ? 1 : 0;
+      confirmation.Report(finalist, Took(finalist == 2 ? 500 + round : 100 + finalist));
+    }
+  }
+  EXPECT_EQ(runs, 2) << "and the screening";
+  EXPECT_THAT(confirmation.Ranking(), testing::Not(testing::Contains(2)));
+  EXPECT_EQ(confirmation.Combined(2).latency_ns, 501);
+  EXPECT_EQ(record::ProcessesOf(confirmation.Combined(2)), 3);
+}
+
+TEST(ConfirmationTest, YardstickThatDropsOutStillRunsInThreeProcesses) {
+  Confirmation confirmation(3, -1, 1);
+  confirmation.SetYardstick(1, nullptr);
+  for (int round = 0; round < 6; ++round) {
+    for (const int finalist : confirmation.NextRound()) {
+      confirmation.Report(finalist, Took(finalist == 1 ? 180 : 100 + finalist));
+    }
+  }
+  EXPECT_THAT(confirmation.Ranking(), testing::Not(testing::Contains(1)));
+  EXPECT_EQ(record::ProcessesOf(confirmation.Combined(1)), 3);
+}
+
+TEST(ConfirmationTest, CutRoundKeepsWhatIsComplete) {
+  Confirmation confirmation(3, -1, 1);
+  std::vector<int> order = confirmation.NextRound();
+  EXPECT_FALSE(confirmation.CutRound()) << "nothing has a result";
+  confirmation.Report(order[0], Took(100));
+  confirmation.Report(order[1], Took(101));
+  EXPECT_TRUE(confirmation.CutRound());
+  EXPECT_TRUE(confirmation.RoundIsComplete());
+  EXPECT_THAT(confirmation.Ranking(), ElementsAre(order[0], order[1]));
+
+  const std::vector<int> second = confirmation.NextRound();
+  ASSERT_THAT(second, UnorderedElementsAre(order[0], order[1]));
+  confirmation.Report(order[1], Took(1));
+  EXPECT_TRUE(confirmation.CutRound());
+  EXPECT_THAT(confirmation.Ranking(), ElementsAre(order[0], order[1]))
+      << "a round that not all have run compares nothing";
+  EXPECT_EQ(record::ProcessesOf(confirmation.Combined(order[1])), 1);
+}
+
+// Three processes of a few finalists say more than one process of many.
+TEST(ConfirmationTest, LimitedRunsGoToTheLeadingFinalists) {
+  const auto left = [](double runs) {
+    Confirmation confirmation(4, 2, 1);
+    for (const int finalist : confirmation.NextRound())
+      confirmation.Report(finalist, Took(100 + finalist));
+    confirmation.LimitRuns(runs);
+    return confirmation.Ranking();
+  };
+  EXPECT_THAT(left(8), UnorderedElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(left(4), UnorderedElementsAre(0, 1, 2)) << "2 is the incumbent";
+  EXPECT_THAT(left(2), UnorderedElementsAre(0, 2));
+  EXPECT_THAT(left(0), UnorderedElementsAre(0, 2)) << "something is always left";
 }
 
 }  // namespace

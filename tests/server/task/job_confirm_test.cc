@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/digest.h"
+#include "common/base/rng.h"
+#include "common/record/processes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/task/job_harness.h"
@@ -46,6 +48,7 @@ class JobConfirmTest : public ::testing::Test, protected JobHarness {
                           .job_id = "elsewhere"};
     record.policy.name = "confirm";
     record.result.latency_ns = latency_ns;
+    record.result.detail = "median of 3 processes";
     record.result.artifact_digest = DigestOf(code).ToHex();
     const auto done = [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; };
     store.PutText(workload.digest, workload.text, done);
@@ -76,6 +79,11 @@ class JobConfirmTest : public ::testing::Test, protected JobHarness {
       result.samples_ns = {result.latency_ns, result.latency_ns};
       return result;
     };
+  }
+  // Runs a job until its search is over, and forgets the leases so far.
+  void RunUntilConfirming(const std::string& id) {
+    for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) Step();
+    device.seen.clear();
   }
   // Runs a job. While it confirms its finalists, another job publishes a candidate.
   std::shared_ptr<const JobSnapshot> RunBeside(const std::vector<int64_t>& decisions,
@@ -222,7 +230,9 @@ TEST_F(JobConfirmTest, FasterOfTwoConcurrentWinnersIsPublished) {
 }
 
 TEST_F(JobConfirmTest, FinalistsRunTheSameBytesInThreeRounds) {
-  auto job = RunToEnd(Create(Spec(100)));
+  const std::string id = Create(Spec(100));
+  RunUntilConfirming(id);
+  auto job = RunToEnd(id);
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   std::map<std::vector<int64_t>, int> rounds;
   for (const fleet::LeaseGrant& lease : ConfirmLeases()) {
@@ -232,7 +242,7 @@ TEST_F(JobConfirmTest, FinalistsRunTheSameBytesInThreeRounds) {
     ++rounds[lease.work->decisions];
   }
   EXPECT_GE(rounds.size(), 2u);
-  EXPECT_LE(rounds.size(), 8u);
+  EXPECT_LE(rounds.size(), 9u) << "eight finalists, and the default for the speed-up";
   EXPECT_GE(rounds.at(job->best->record.candidate.decisions), 3);
   EXPECT_EQ(job->best->record.policy.name, "confirm");
 }
@@ -312,12 +322,162 @@ TEST_F(JobConfirmTest, CloseDefaultIsConfirmed) {
   EXPECT_EQ(job->default_schedule->record.policy.name, "confirm");
 }
 
-TEST_F(JobConfirmTest, MuchSlowerDefaultIsNotConfirmed) {
-  auto job = RunToEnd(Create(Spec(100)));  // the default is ten times as slow
+// The speed-up is relative to the default, so its latency must not come from one process, which may
+// have been disturbed.
+TEST_F(JobConfirmTest, MuchSlowerDefaultIsMeasuredInThreeProcesses) {
+  int runs = 0;
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(lease.work->decisions);
+    if (lease.work->decisions.empty()) {
+      EXPECT_EQ(lease.best_latency_ns, 0) << "it is not stopped early";
+      result.latency_ns = runs++ == 0 ? 3000 : 1000;
+    }
+    result.samples_ns = {result.latency_ns};
+    return result;
+  };
+  auto job = RunToEnd(Create(Spec(100)));
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
-  for (const fleet::LeaseGrant& lease : ConfirmLeases())
-    EXPECT_FALSE(lease.work->decisions.empty());
-  EXPECT_EQ(job->default_schedule->record.policy.name, "screen");
+  EXPECT_EQ(runs, 3);
+  const record::MeasureResult& result = job->default_schedule->record.result;
+  EXPECT_EQ(result.latency_ns, 1000);
+  EXPECT_EQ(record::ProcessesOf(result), record::kProcesses);
+  EXPECT_NE(job->best->record.candidate, job->default_schedule->record.candidate);
+}
+
+// A default that runs for seconds would take longer than the confirmation may.
+TEST_F(JobConfirmTest, DefaultWithoutTimeForItIsNotConfirmed) {
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = lease.work->decisions.empty() ? 2e9 : FakeLatency(lease.work->decisions);
+    result.samples_ns = {result.latency_ns};
+    return result;
+  };
+  auto job = RunToEnd(Create(Spec(40)));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(record::ProcessesOf(job->default_schedule->record.result), 1);
+}
+
+// What is shown while a job runs is measured in several processes, gets better only, and agrees
+// with the end, although single processes are up to 40 % too fast.
+TEST_F(JobConfirmTest, ShownBestNeverGetsWorse) {
+  for (const uint64_t noise : {1, 2, 3, 4, 5}) {
+    Rng rng(noise);
+    device.measure = [&](const fleet::LeaseGrant& lease) {
+      const bool screen = lease.work->policy.name == "screen";
+      record::MeasureResult result;
+      result.latency_ns = FakeLatency(lease.work->decisions) *
+                          (screen ? 1 - 0.4 * rng.Uniform() : 1 - 0.02 * rng.Uniform());
+      result.samples_ns = {result.latency_ns};
+      return result;
+    };
+    JobSpec spec = Spec(120, absl::StrCat("noise ", noise));
+    spec.workload = absl::StrCat("fake op", noise, " 12");
+    const std::string id = Create(std::move(spec));
+    double shown = 0;
+    int64_t shown_since = 0;
+    for (int i = 0; i < 2000 && !HasEnded(Get(id)->state); ++i) {
+      Step(1);
+      const auto job = Get(id);
+      if (!job->best) continue;
+      EXPECT_EQ(job->best->record.policy.name, "confirm");
+      const double now = record::SteadyLatencyNs(job->best->record.result);
+      if (shown > 0) {
+        EXPECT_LE(now, shown * (job->state == JobState::kDone ? 1.01 : 1));
+      } else {
+        shown_since = job->trials;
+      }
+      shown = now;
+    }
+    ASSERT_EQ(Get(id)->state, JobState::kDone) << Get(id)->error;
+    EXPECT_GT(shown_since, 0);
+    EXPECT_LT(shown_since, 40) << "it is shown early";
+  }
+}
+
+// Other programs make half of the measurements slower, in bursts, even after the correction for the
+// speed of the machine, and some screened latencies are too low because the correction fails. More
+// trials mean more lucky measurements, and must still not give a worse kernel.
+TEST_F(JobConfirmTest, MoreTrialsAreNotWorseOnALoadedMachine) {
+  std::map<int64_t, double> sums;  // of the true latencies, by the number of trials
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    for (const int64_t trials : {8, 64, 256}) {
+      Rng rng(seed, trials);
+      int left = 0;
+      double burst = 1;
+      device.measure = [&](const fleet::LeaseGrant& lease) {
+        if (left-- == 0) {
+          left = 5 + static_cast<int>(rng.Below(20));
+          burst = rng.Below(2) == 0 ? 1 : 1.1 + 0.4 * rng.Uniform();
+        }
+        const bool lucky = lease.work->policy.name == "screen" && rng.Below(8) == 0;
+        record::MeasureResult result;
+        result.latency_ns = FakeLatency(lease.work->decisions) * burst *
+                            (1 + 0.05 * rng.Uniform()) * (lucky ? 0.6 : 1);
+        result.samples_ns = {result.latency_ns};
+        return result;
+      };
+      JobSpec spec = Spec(trials, absl::StrCat(seed, " ", trials));
+      spec.workload = absl::StrCat("fake op", seed, "x", trials, " 12");
+      spec.seed = seed;
+      const auto job = RunToEnd(Create(std::move(spec)), 3000);
+      ASSERT_EQ(job->state, JobState::kDone) << job->error;
+      sums[trials] += FakeLatency(job->best->record.candidate.decisions);
+    }
+  }
+  EXPECT_LT(sums[64], sums[8]);
+  EXPECT_LT(sums[256], sums[64]);
+}
+
+TEST_F(JobConfirmTest, LeaderSurvivesARestart) {
+  const std::string id = Create(Spec(200));
+  for (int i = 0; i < 300 && !Get(id)->best; ++i) Step(1);
+  for (int i = 0; i < 20; ++i) Step(1);
+  ASSERT_EQ(Get(id)->state, JobState::kRunning);
+  ASSERT_TRUE(Get(id)->best.has_value());
+  const double before = record::SteadyLatencyNs(Get(id)->best->record.result);
+  Restart();
+  for (int i = 0; i < 10; ++i) Step(0);
+  ASSERT_TRUE(Get(id)->best.has_value());
+  EXPECT_LE(record::SteadyLatencyNs(Get(id)->best->record.result), before);
+}
+
+TEST_F(JobConfirmTest, BestOfAJobThatIsCancelledEarlyIsNotConfirmed) {
+  const std::string id = Create(Spec(200));
+  for (int i = 0; i < 300 && Get(id)->trials < 2; ++i) Step(1);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  executor->RunAll();
+  const auto job = Get(id);
+  ASSERT_EQ(job->state, JobState::kCancelled);
+  ASSERT_TRUE(job->best.has_value());
+  EXPECT_EQ(job->best->record.policy.name, "screen");
+}
+
+// Each process of a finalist takes ten seconds.
+TEST_F(JobConfirmTest, ConfirmationEndsInTime) {
+  const std::string id = Create(Spec(40));
+  for (int i = 0; i < 200 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  const absl::Time began = clock.Now();
+  for (int i = 0; i < 200 && !HasEnded(Get(id)->state); ++i) {
+    clock.Advance(absl::Seconds(2));
+    Step(i % 5 == 4 ? 1 : 0);
+  }
+  const auto job = Get(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_LE(clock.Now() - began, absl::Seconds(32));
+  EXPECT_EQ(job->best->record.policy.name, "confirm");
+}
+
+TEST_F(JobConfirmTest, PhaseShowsTheProgressOfTheConfirmation) {
+  const std::string id = Create(Spec(40));
+  for (int i = 0; i < 200 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  std::set<std::string> phases;
+  for (int i = 0; i < 200 && !HasEnded(Get(id)->state); ++i) {
+    Step(1);
+    phases.insert(Get(id)->phase);
+  }
+  EXPECT_THAT(phases, testing::Contains(
+                          testing::ContainsRegex("round 1: 2 of [0-9] confirmed, [0-9]+ s left")));
 }
 
 TEST_F(JobConfirmTest, AllFinalistsRunOnOneDevice) {
@@ -342,7 +502,7 @@ TEST_F(JobConfirmTest, AllFinalistsRunOnOneDevice) {
     for (int i = 0; i < 500 && Get(id)->trials < 60; ++i) Step(2);
     ASSERT_FALSE(slower.seen.empty());
     if (restarted) Restart();
-    device.seen.clear();
+    RunUntilConfirming(id);
     slower.seen.clear();
     auto job = RunToEnd(id);
     ASSERT_EQ(job->state, JobState::kDone) << job->error;

@@ -71,8 +71,9 @@ TEST_F(JobRevalidateTest, RebuildsTopCandidatesAndRepublishesTheWinner) {
   EXPECT_EQ(Published()->record.candidate.decisions, best_);
 }
 
-// As after an import, which publishes nothing.
-TEST_F(JobRevalidateTest, WithoutAPublishedBestTheBestConfirmedRecordIsUsed) {
+// As after an import, which publishes nothing. A single process of a confirmation is not its
+// result.
+TEST_F(JobRevalidateTest, WithoutAPublishedBestThatOfAnImportedConfirmationIsUsed) {
   const auto done = [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; };
   store.Quarantine(tuned_->workload_digest, "t", tuned_->best->record.candidate, 1 << 20,
                    "a reason", done);
@@ -84,9 +85,22 @@ TEST_F(JobRevalidateTest, WithoutAPublishedBestTheBestConfirmedRecordIsUsed) {
   store.Append(lucky, [](const absl::StatusOr<record::Record>& stored) {
     EXPECT_TRUE(stored.ok()) << stored.status();
   });
+  record::Record single = lucky;
+  single.candidate.decisions = {10, 10, 10};
+  single.policy.name = "confirm";
+  single.result.detail.clear();
+  record::Record imported = tuned_->best->record;
+  imported.candidate.decisions = {9, 9, 9};
+  imported.result.latency_ns = 500;
+  for (const record::Record& record : {single, imported}) {
+    store.Append(record, [](const absl::StatusOr<record::Record>& stored) {
+      EXPECT_TRUE(stored.ok()) << stored.status();
+    });
+  }
   const auto bests = *store.Query(
       {.workload_digest = tuned_->workload_digest, .target = "t", .unpublished_best = true});
-  ASSERT_FALSE(bests.empty());
+  ASSERT_EQ(bests.size(), 1u);
+  EXPECT_EQ(bests[0].candidate, imported.candidate);
   const auto job = RunToEnd(Create(Again(1)));
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   for (const fleet::LeaseGrant& lease : device.seen) {

@@ -1,0 +1,57 @@
+#include "common/record/processes.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace hone::record {
+namespace {
+
+// The detail of a combined result. Stores and exports of all releases have it.
+constexpr char kBefore[] = "median of ";
+constexpr char kAfter[] = " processes";
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+}  // namespace
+
+MeasureResult MedianOfProcesses(absl::Span<const MeasureResult> results) {
+  MeasureResult combined = results.back();
+  combined.samples_ns.clear();
+  std::vector<double> raw, steady;
+  for (const MeasureResult& result : results) {
+    combined.samples_ns.insert(combined.samples_ns.end(), result.samples_ns.begin(),
+                               result.samples_ns.end());
+    raw.push_back(result.latency_ns);
+    steady.push_back(SteadyLatencyNs(result));
+    combined.max_error = std::max(combined.max_error, result.max_error);
+  }
+  combined.latency_ns = Median(raw);
+  combined.reference_drift = combined.latency_ns / Median(steady);
+  combined.stopped_early = false;
+  if (combined.samples_ns.size() >= 4) {
+    std::vector<double> sorted = combined.samples_ns;
+    std::sort(sorted.begin(), sorted.end());
+    const size_t n = sorted.size();
+    combined.dispersion = (sorted[3 * n / 4] - sorted[n / 4]) / Median(sorted);
+  }
+  combined.detail = absl::StrCat(kBefore, results.size(), kAfter);
+  return combined;
+}
+
+int ProcessesOf(const MeasureResult& result) {
+  absl::string_view text = result.detail;
+  int processes = 0;
+  const bool combined = absl::ConsumePrefix(&text, kBefore) && absl::ConsumeSuffix(&text, kAfter) &&
+                        absl::SimpleAtoi(text, &processes);
+  return combined ? processes : 1;
+}
+
+}  // namespace hone::record

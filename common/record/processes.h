@@ -1,0 +1,24 @@
+#ifndef HONE_COMMON_RECORD_PROCESSES_H_
+#define HONE_COMMON_RECORD_PROCESSES_H_
+
+#include "absl/types/span.h"
+#include "common/record/record.h"
+
+// The one rule for latencies that are shown and compared: a kernel is timed in several processes,
+// and its latency is their median. Two processes with the same kernel differ by more than the
+// samples within one of them.
+namespace hone::record {
+
+// A latency of at least this many processes may be compared with others, for example as a speed-up.
+inline constexpr int kProcesses = 3;
+
+// Returns the results of several processes as one, with all samples. Its steady latency is the
+// median of the processes' steady latencies. REQUIRES: at least one result; all are ok.
+MeasureResult MedianOfProcesses(absl::Span<const MeasureResult> results);
+
+// Returns how many processes a result is the median of; 1 for the result of one process.
+int ProcessesOf(const MeasureResult& result);
+
+}  // namespace hone::record
+
+#endif  // HONE_COMMON_RECORD_PROCESSES_H_

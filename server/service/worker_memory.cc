@@ -1,0 +1,85 @@
+#include "server/service/worker_memory.h"
+
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "spdlog/spdlog.h"
+
+namespace hone::service {
+
+absl::Status WorkerMemory::Restore() {
+  HONE_ASSIGN_OR_RETURN(const std::vector<store::KnownWorker> rows, deps_.store->Workers());
+  absl::MutexLock lock(&mutex_);
+  for (const store::KnownWorker& row : rows) known_[row.worker_id] = row;
+  return absl::OkStatus();
+}
+
+void WorkerMemory::Tick() {
+  {
+    absl::MutexLock lock(&mutex_);
+    const absl::Time now = deps_.clock->Now();
+    if (now < next_look_) return;
+    next_look_ = now + kLookInterval;
+  }
+  Save(/*all=*/false);
+}
+
+void WorkerMemory::Keep() { Save(/*all=*/true); }
+
+void WorkerMemory::Save(bool all) {
+  const absl::Time now = deps_.clock->Now();
+  const std::vector<fleet::WorkerInfo> workers = deps_.fleet->Workers();
+  absl::MutexLock lock(&mutex_);
+  for (const fleet::WorkerInfo& worker : workers) {
+    store::KnownWorker seen{.worker_id = worker.id,
+                            .host = worker.capabilities.host,
+                            .target = worker.capabilities.target_key,
+                            .can_build = worker.capabilities.can_build,
+                            .can_run = worker.capabilities.can_run,
+                            .seen_unix_ms = absl::ToUnixMillis(now - worker.silent)};
+    store::KnownWorker& known = known_[worker.id];
+    store::KnownWorker same = seen;
+    same.seen_unix_ms = known.seen_unix_ms;
+    const absl::Duration later = absl::Milliseconds(seen.seen_unix_ms - known.seen_unix_ms);
+    const bool fresh =
+        all || !worker.connected ? later <= absl::ZeroDuration() : later < kRefreshInterval;
+    if (same == known && fresh) continue;
+    known = seen;
+    deps_.store->PutWorker(std::move(seen), [id = worker.id](const absl::Status& status) {
+      if (status.ok()) return;
+      spdlog::warn("the last call of worker {} could not be stored: {}", id,
+                   std::string(status.message()));
+    });
+  }
+}
+
+std::vector<fleet::WorkerInfo> WorkerMemory::WithAbsent(
+    std::vector<fleet::WorkerInfo> workers) const {
+  std::map<std::string, fleet::WorkerInfo> by_name;
+  for (fleet::WorkerInfo& worker : workers) by_name[worker.id] = std::move(worker);
+  const absl::Time now = deps_.clock->Now();
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [id, known] : known_) {
+    const auto [entry, is_absent] = by_name.try_emplace(id);
+    fleet::WorkerInfo& worker = entry->second;
+    if (!is_absent && worker.silent != absl::InfiniteDuration()) continue;
+    worker.id = id;
+    worker.capabilities.host = known.host;
+    worker.capabilities.target_key = known.target;
+    worker.capabilities.can_build = known.can_build;
+    worker.capabilities.can_run = known.can_run;
+    worker.silent = now - absl::FromUnixMillis(known.seen_unix_ms);
+  }
+  workers.clear();
+  for (auto& [id, worker] : by_name) workers.push_back(std::move(worker));
+  return workers;
+}
+
+bool WorkerMemory::Forget(const std::string& worker_id) {
+  absl::MutexLock lock(&mutex_);
+  if (known_.erase(worker_id) == 0) return false;
+  deps_.store->ForgetWorker(worker_id, [](const absl::Status&) {});  // it would be listed again
+  return true;
+}
+
+}  // namespace hone::service

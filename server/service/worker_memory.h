@@ -1,0 +1,57 @@
+#ifndef HONE_SERVER_SERVICE_WORKER_MEMORY_H_
+#define HONE_SERVER_SERVICE_WORKER_MEMORY_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "server/fleet/fleet.h"
+#include "server/store/store.h"
+
+namespace hone::service {
+
+// Keeps in the store which workers have called, so that a server that was restarted can tell which
+// of them are not back yet. Thread-safe. REQUIRES: the dependencies outlive this object.
+class WorkerMemory {
+ public:
+  // The fleet is looked at this often, and the last call of a connected worker is stored this
+  // often.
+  static constexpr absl::Duration kLookInterval = absl::Seconds(5);
+  static constexpr absl::Duration kRefreshInterval = absl::Minutes(5);
+
+  struct Dependencies {
+    const Clock* clock = nullptr;  // for times that are stored
+    const fleet::Fleet* fleet = nullptr;
+    store::Store* store = nullptr;
+  };
+  explicit WorkerMemory(const Dependencies& deps) : deps_(deps) {}
+
+  // Reads the stored workers. Called once. Errors are those of the store.
+  absl::Status Restore();
+  // Stores what has changed. Called a few times a second.
+  void Tick();
+  // Stores the last calls of all workers. Called when the server ends.
+  void Keep();
+  // Completes a list of the fleet's workers, by name, with those that have not called since the
+  // start of the server.
+  std::vector<fleet::WorkerInfo> WithAbsent(std::vector<fleet::WorkerInfo> workers) const;
+  // Forgets a worker. Returns whether it was known.
+  bool Forget(const std::string& worker_id);
+
+ private:
+  void Save(bool all);
+
+  const Dependencies deps_;
+  mutable absl::Mutex mutex_;
+  std::map<std::string, store::KnownWorker> known_ ABSL_GUARDED_BY(mutex_);
+  absl::Time next_look_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+};
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_WORKER_MEMORY_H_

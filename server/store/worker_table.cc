@@ -1,0 +1,50 @@
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/store/tables.h"
+
+namespace hone::store {
+namespace {
+
+constexpr char kWorkerColumns[] = "name, host, target, can_build, can_run, seen_unix_ms";
+
+}  // namespace
+
+absl::Status UpsertWorker(Connection& connection, const KnownWorker& worker) {
+  if (worker.worker_id.empty()) return absl::InvalidArgumentError("a worker needs a name");
+  HONE_ASSIGN_OR_RETURN(
+      Statement put,
+      connection.Prepare(absl::StrCat(
+          "INSERT INTO worker (", kWorkerColumns,
+          ") VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET host = excluded.host,"
+          " target = excluded.target, can_build = excluded.can_build,"
+          " can_run = excluded.can_run, seen_unix_ms = excluded.seen_unix_ms")));
+  put.Bind(worker.worker_id).Bind(worker.host).Bind(worker.target);
+  put.BindBool(worker.can_build).BindBool(worker.can_run).Bind(worker.seen_unix_ms);
+  HONE_RETURN_IF_ERROR(put.Run());
+  HONE_ASSIGN_OR_RETURN(Statement forget,
+                        connection.Prepare("DELETE FROM worker WHERE seen_unix_ms <= ?"));
+  return forget.Bind(worker.seen_unix_ms - Store::kWorkerMemoryMs).Run();
+}
+
+absl::Status DeleteWorker(Connection& connection, const std::string& worker_id) {
+  HONE_ASSIGN_OR_RETURN(Statement forget, connection.Prepare("DELETE FROM worker WHERE name = ?"));
+  return forget.Bind(worker_id).Run();
+}
+
+absl::StatusOr<std::vector<KnownWorker>> SelectWorkers(Connection& connection) {
+  HONE_ASSIGN_OR_RETURN(Statement all, connection.Prepare(absl::StrCat("SELECT ", kWorkerColumns,
+                                                                       " FROM worker ORDER BY 1")));
+  std::vector<KnownWorker> workers;
+  HONE_RETURN_IF_ERROR(Connection::ForEachRow(all, [&] {
+    KnownWorker& worker = workers.emplace_back();
+    worker.worker_id = all.Text();
+    worker.host = all.Text();
+    worker.target = all.Text();
+    worker.can_build = all.Bool();
+    worker.can_run = all.Bool();
+    worker.seen_unix_ms = all.Int64();
+  }));
+  return workers;
+}
+
+}  // namespace hone::store
