@@ -27,6 +27,7 @@ struct BestOptions {
   bool trace = false;
   std::string file;  // of workloads
   std::vector<std::string> shapes;
+  std::string report;
 };
 
 void PrintMeasured(const client::Best& best) {
@@ -51,7 +52,10 @@ void PrintNearest(const client::Nearest& nearest) {
 absl::Status ShowBest(const Globals& globals, const BestOptions& options) {
   if (NamesNetwork(options.words.words)) {
     return ShowNetworkBest(globals, {options.words.words[0], options.shapes},
-                           options.words.tolerance);
+                           options.words.tolerance, options.report);
+  }
+  if (!options.report.empty()) {
+    return absl::InvalidArgumentError("--report is for a network (FILE.onnx)");
   }
   HONE_ASSIGN_OR_RETURN(const KnownBest known,
                         LookUpBest(globals, options.words, {.nearest = options.nearest}));
@@ -101,7 +105,8 @@ absl::Status ShowBests(const Globals& globals, const BestOptions& options) {
   HONE_ASSIGN_OR_RETURN(
       const size_t unknown,
       VisitBests(*session, arguments, options.words.tolerance, options.nearest, add));
-  const absl::Status result = CheckAllKnown(unknown, arguments.size(), options.file, target);
+  const absl::Status result =
+      CheckAllKnown(*session, unknown, arguments.size(), options.file, target);
   if (globals.json) return PrintJson({{"bests", std::move(list)}, {"unknown", unknown}}, result);
   table.Print();
   return result;
@@ -122,6 +127,8 @@ void AddBest(Command& app, Globals& globals) {
               "input",
               {NotEmpty(), Excludes("workload")});
   AddShapes(command, options->shapes);
+  command.Add("--report", options->report, "FILE.html to write about the tasks of a network",
+              {NotEmpty(), Excludes("--file")});
   command.AddFlag("--trace", options->trace, "Also print the trace of the schedule");
   Complete(command, globals,
            "The exit code is 3 if no schedule is known for a workload. An adapted schedule was "

@@ -17,6 +17,7 @@ namespace hone::cli {
 void AddTune(Command& app, Globals& globals);
 void AddBest(Command& app, Globals& globals);
 void AddExport(Command& app, Globals& globals);
+void AddCheck(Command& app, Globals& globals);
 void AddCompare(Command& app, Globals& globals);
 void AddRevalidate(Command& app, Globals& globals);
 void AddForget(Command& app, Globals& globals);

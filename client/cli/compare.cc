@@ -14,7 +14,9 @@
 #include "client/cli/roofline.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
+#include "common/record/processes.h"
 
 namespace hone::cli {
 namespace {
@@ -26,54 +28,81 @@ struct Row {
   double latency_ns = 0;  // steady, so that rows are comparable
 };
 
-bool Worked(const record::Record& record, const record::Record& best) {
+// Whether a record is a process of a confirmation, or of the default schedule, that counts.
+bool IsProcess(const record::Record& record, const record::Record& best) {
   return record.result.outcome == record::Outcome::kOk && !record.quarantined &&
-         record.tolerance == best.tolerance;
+         !record.result.stopped_early && record.tolerance == best.tolerance &&
+         record::ProcessesOf(record.result) == 1 &&
+         (record.policy.name == "confirm" || record.is_default);
 }
 
-// Whether `a` is the more reliable of two measurements of a schedule: a confirmed measurement is
-// preferred, then the later one.
-bool SaysMore(const record::Record& a, const record::Record& b) {
-  const bool confirmed = a.policy.name == "confirm";
-  return confirmed != (b.policy.name == "confirm") ? confirmed : a.id > b.id;
-}
-
-// The default schedule, the best and the fastest schedule with another program, if known.
-std::vector<Row> RowsOf(const record::Record& best, const std::vector<record::Record>& records) {
-  std::optional<record::Record> untiled;
-  std::vector<record::Record> others;  // the most reliable record of each candidate
-  std::string best_program;            // only records of builds contain it
+// Combines the processes in which each job measured each candidate, as a job does for its best.
+// Leaves out what was measured in fewer processes than a best.
+std::vector<record::Record> Combine(const record::Record& best,
+                                    const std::vector<record::Record>& records) {
+  std::vector<std::vector<const record::Record*>> groups;
   for (const record::Record& record : records) {
-    const std::string& program = record.result.facts.program_digest;
-    if (record.candidate == best.candidate && !program.empty()) best_program = program;
+    if (!IsProcess(record, best)) continue;
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+      return group[0]->job_id == record.job_id && group[0]->candidate == record.candidate;
+    });
+    if (same == groups.end()) {
+      groups.push_back({&record});
+    } else {
+      same->push_back(&record);
+    }
   }
+  std::vector<record::Record> combined;
+  for (const auto& group : groups) {
+    if (group.size() < record::kProcesses) continue;
+    std::vector<record::MeasureResult> results;
+    for (const record::Record* record : group) results.push_back(record->result);
+    combined.push_back(*group.back());
+    combined.back().result = record::MedianOfProcesses(results);
+  }
+  return combined;
+}
+
+// The program of a candidate; "" if it is unknown, because only records of builds contain it.
+std::string ProgramOf(const record::Candidate& candidate,
+                      const std::vector<record::Record>& records) {
   for (const record::Record& record : records) {
-    if (!Worked(record, best)) continue;
-    if (record.is_default && (!untiled || SaysMore(record, *untiled))) untiled = record;
     const std::string& program = record.result.facts.program_digest;
-    if (record.is_default || record.candidate == best.candidate ||
-        (!program.empty() && program == best_program)) {
+    if (record.candidate == candidate && !program.empty()) return program;
+  }
+  return "";
+}
+
+double LatencyNs(const record::Record& record) { return record::SteadyLatencyNs(record.result); }
+
+// The default schedule, the best and the fastest schedule with another program, as far as they were
+// measured in as many processes as a best. The latest job that measured a schedule counts.
+std::vector<Row> RowsOf(const record::Record& best, const std::vector<record::Record>& records) {
+  const std::string best_program = ProgramOf(best.candidate, records);
+  std::optional<record::Record> untiled;
+  std::vector<record::Record> others;
+  for (const record::Record& record : Combine(best, records)) {  // in the order of jobs
+    if (record.is_default) {
+      untiled = record;
       continue;
     }
-    const auto same = std::find_if(others.begin(), others.end(), [&](const record::Record& other) {
-      return other.candidate == record.candidate;
-    });
-    if (same == others.end()) {
-      others.push_back(record);
-    } else if (SaysMore(record, *same)) {
-      *same = record;
+    const std::string program = ProgramOf(record.candidate, records);
+    if (record.candidate == best.candidate || (!program.empty() && program == best_program)) {
+      continue;
     }
+    std::erase_if(others,
+                  [&](const record::Record& other) { return other.candidate == record.candidate; });
+    others.push_back(record);
   }
   std::vector<Row> rows;
   const auto add = [&](const char* name, const record::Record& record) {
-    rows.push_back({name, record, record::SteadyLatencyNs(record.result)});
+    rows.push_back({name, record, LatencyNs(record)});
   };
   if (untiled) add("default", *untiled);
   add("best", best);
   const auto runner_up = std::min_element(
-      others.begin(), others.end(), [](const record::Record& a, const record::Record& b) {
-        return record::SteadyLatencyNs(a.result) < record::SteadyLatencyNs(b.result);
-      });
+      others.begin(), others.end(),
+      [](const record::Record& a, const record::Record& b) { return LatencyNs(a) < LatencyNs(b); });
   if (runner_up != others.end()) add("runner-up", *runner_up);
   return rows;
 }
@@ -83,8 +112,8 @@ std::string FoundBy(client::Connection& connection, const record::Record& record
   const absl::StatusOr<client::Job> job = connection.GetJob(record.job_id);
   if (!job.ok()) return "-";
   if (job->spec.revalidate > 0) return "revalidated";
-  return absl::StrCat(job->spec.strategy.empty() ? "-" : job->spec.strategy, ", ", job->trials,
-                      " trials");
+  return absl::StrCat(job->spec.strategy.empty() ? "-" : job->spec.strategy, ", ",
+                      Counted(job->trials, "trial"));
 }
 
 Json RowJson(const Row& row, const Roofline& roofline, const std::string& found_by) {
@@ -93,6 +122,7 @@ Json RowJson(const Row& row, const Roofline& roofline, const std::string& found_
                {"gflops", gflops},
                {"share_of_roofline", nullptr},
                {"policy", row.record.policy.Key()},
+               {"processes", record::ProcessesOf(row.record.result)},
                {"measured_unix_ms", row.record.created_unix_ms},
                {"found_by", found_by},
                {"record", row.record.id}};
@@ -102,17 +132,16 @@ Json RowJson(const Row& row, const Roofline& roofline, const std::string& found_
 
 void PrintRoofline(const Roofline& roofline) {
   if (!(roofline.gflops > 0)) {
-    absl::PrintF("\nroofline: unknown, because no worker of the target has registered\n");
-    return;
+    return PrintWrapped("\nroofline: unknown, because no worker of the target has registered");
   }
-  absl::PrintF("\nroofline: %s GFLOP/s, ", FormatGflops(roofline.gflops));
-  if (roofline.memory_bound) {
-    absl::PrintF("limited by memory: %.1f GB/s measured, %.1f operations per byte\n",
-                 roofline.read_gbps, roofline.flops / roofline.bytes);
-  } else {
-    absl::PrintF("limited by the measured peak of fused multiply-adds%s\n",
-                 roofline.read_gbps > 0 ? "" : " (the memory bandwidth is unknown)");
-  }
+  const std::string limit =
+      roofline.memory_bound
+          ? absl::StrFormat("memory: %.1f GB/s measured, %.1f operations per byte",
+                            roofline.read_gbps, roofline.flops / roofline.bytes)
+          : absl::StrCat("the measured peak of fused multiply-adds",
+                         roofline.read_gbps > 0 ? "" : " (the memory bandwidth is unknown)");
+  PrintWrapped(
+      absl::StrCat("\nroofline: ", FormatGflops(roofline.gflops), " GFLOP/s, limited by ", limit));
 }
 
 absl::Status Compare(const Globals& globals, const BestWords& words) {
@@ -130,7 +159,7 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
   Json json = {{"workload", best.workload}, {"target", best.record.target}};
   Table table({Left(""), Right("latency"), Right("GFLOP/s"),
                Right(roofline.read_gbps > 0 ? "of roofline" : "of peak"), Right("speed-up"),
-               Left("measured"), Left("policy"), Left("found by")});
+               Left("measured"), Right("processes"), Left("policy"), Left("found by")});
   const double base = rows[0].record.is_default ? rows[0].latency_ns : 0;
   for (const Row& row : rows) {
     const double gflops = row.latency_ns > 0 ? roofline.flops / row.latency_ns : 0;
@@ -139,7 +168,9 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
     table.AddRow({row.name, FormatLatency(row.latency_ns), FormatGflops(gflops),
                   FormatShare(gflops, roofline.gflops),
                   base > 0 ? absl::StrFormat("%.2fx", base / row.latency_ns) : "-",
-                  FormatTime(row.record.created_unix_ms), row.record.policy.Key(), found_by});
+                  FormatTime(row.record.created_unix_ms),
+                  absl::StrCat(record::ProcessesOf(row.record.result)), row.record.policy.Key(),
+                  found_by});
     json[row.name] = RowJson(row, roofline, found_by);
   }
   if (globals.json) {
@@ -153,6 +184,11 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
   PrintWrapped(absl::StrCat(known.argument.title, " on ", best.record.target));
   absl::PrintF("\n");
   table.Print();
+  const Row& last = rows.back();
+  if (!(last.latency_ns > client::LatencyNs(best)) && last.record.id != best.record.id) {
+    PrintWrapped(
+        "\nthe runner-up looks faster, but no confirmation found it surely faster than the best");
+  }
   PrintRoofline(roofline);
   return absl::OkStatus();
 }
@@ -167,11 +203,12 @@ void AddCompare(Command& app, Globals& globals) {
   Complete(
       command, globals,
       "Only reads stored results; the exit code is 3 if no schedule is known. The runner-up is the "
-      "fastest schedule whose program differs from that of the best. The roofline is the smaller "
-      "of two limits: the measured peak, and the measured memory bandwidth times the operations "
-      "per byte of inputs and outputs. Operators that fit into caches may exceed the second limit. "
-      "Latencies are scaled to the speed of the machine at the time when the best was "
-      "measured.\n\n"
+      "fastest schedule whose program differs from that of the best. Every latency is the median "
+      "of at least three processes; a schedule that was measured in fewer is not shown. The "
+      "roofline is the smaller of two limits: the measured peak, and the measured memory bandwidth "
+      "times the operations per byte of inputs and outputs. Operators that fit into caches may "
+      "exceed the second limit. Latencies are scaled to the speed of the machine when its worker "
+      "registered.\n\n"
       "Examples:\n"
       "  hone compare matmul m=1024 n=1024 k=1024\n"
       "  hone compare conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1 --json | jq .best.share_of_roofline",

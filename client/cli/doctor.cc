@@ -11,13 +11,16 @@
 #include "client/cli/json_output.h"
 #include "client/cli/quiet_check.h"
 #include "client/cli/table.h"
+#include "client/cli/terminal.h"
 #include "client/lib/private_server.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
 namespace {
 
-constexpr int kServerPort = 7070;  // the port in the examples of hone-server's help
+constexpr char kIndent[] = "        ";  // of what follows the line of a check
+constexpr int kServerPort = 7070;       // the port in the examples of hone-server's help
 
 absl::Status Doctor(const Globals& globals, bool prepare) {
   if (prepare) {
@@ -42,9 +45,7 @@ absl::Status Doctor(const Globals& globals, bool prepare) {
     return check.state == HealthCheck::State::kProblem;
   });
   const absl::Status result =
-      problems == 0
-          ? absl::OkStatus()
-          : absl::AbortedError(absl::StrCat(problems, problems == 1 ? " problem" : " problems"));
+      problems == 0 ? absl::OkStatus() : absl::AbortedError(Counted(problems, "problem"));
   if (globals.json) {
     Json list = Json::array();
     for (const HealthCheck& check : checks) {
@@ -56,8 +57,10 @@ absl::Status Doctor(const Globals& globals, bool prepare) {
     return PrintJson({{"ok", problems == 0}, {"checks", std::move(list)}}, result);
   }
   for (const HealthCheck& check : checks) {
-    absl::PrintF("%-8s %-16s %s\n", HealthStateName(check.state), check.name, check.finding);
-    if (!check.advice.empty()) absl::PrintF("%-25s -> %s\n", "", check.advice);
+    PrintWrapped(
+        absl::StrFormat("%-8s %-16s %s", HealthStateName(check.state), check.name, check.finding),
+        kIndent);
+    if (!check.advice.empty()) PrintWrapped(absl::StrCat(kIndent, "-> ", check.advice), kIndent);
   }
   std::fflush(stdout);
   return result;

@@ -13,10 +13,10 @@ constexpr char kPayload[] = "hone.cli/exit-code";
 
 constexpr ExitCodeInfo kExitCodes[] = {
     {kExitOk, "ok"},
-    {kExitFailed, "failed"},
+    {kExitFailed, "failed (such as a file that cannot be written, or a missing permission)"},
     {kExitUsage, "wrong usage or input (such as a missing file or an unknown name)"},
-    {kExitNothingKnown, "nothing known"},
-    {kExitUnreachable, "server unreachable"},
+    {kExitNothingKnown, "nothing known (such as no best, no measurement or no pin)"},
+    {kExitUnreachable, "server unreachable (such as no answer, or no trusted connection)"},
     {kExitInterrupted, "interrupted with Ctrl-C"},
 };
 

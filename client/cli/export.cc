@@ -18,13 +18,16 @@
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
 #include "client/cli/network_export.h"
+#include "client/cli/network_kernels.h"
 #include "client/cli/table.h"
+#include "client/cli/workload_argument.h"
 #include "client/cli/workload_list.h"
 #include "client/lib/kernel_folder.h"
 #include "client/lib/kernel_header.h"
 #include "client/lib/kernel_object.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "common/target/kernel_abi.h"
 #include "common/target/target.h"
@@ -38,6 +41,8 @@ struct ExportOptions {
   std::string folder;
   std::string name;
   std::vector<std::string> shapes;
+  bool overwrite = false;
+  bool draft = false;  // of networks only
 };
 
 // What a kernel is called in the folder.
@@ -111,6 +116,35 @@ struct WrittenFile {
   size_t bytes = 0;
 };
 
+std::string PathOf(const std::string& folder, const Naming& naming, const char* suffix) {
+  return (std::filesystem::path(folder) / (naming.files + suffix)).string();
+}
+
+// Checks that the folder has no kernel of another workload, or foreign files, with this name.
+absl::Status CheckFree(const WorkloadArgument& argument, const Naming& naming,
+                       const std::string& folder) {
+  const std::string workload = PathOf(folder, naming, ".hone");
+  std::error_code unknown;
+  std::string found;
+  if (const absl::StatusOr<std::string> text = ReadFile(workload); text.ok()) {
+    const absl::StatusOr<ir::Workload> other = ir::ParseWorkload(*text);
+    if (other.ok() && other->StructuralDigest() == argument.workload.StructuralDigest()) {
+      return absl::OkStatus();
+    }
+    found = absl::StrCat(workload, " is of another workload",
+                         other.ok() ? absl::StrCat(", ", DescribeWorkload(*other)) : "");
+  } else {
+    for (const char* suffix : {".so", ".o", ".h"}) {
+      const std::string path = PathOf(folder, naming, suffix);
+      if (std::filesystem::exists(path, unknown)) found = absl::StrCat(path, " exists");
+    }
+  }
+  if (found.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(found, "; nothing was written for ", argument.title,
+                   ": give its files another name with --name, or replace them with --overwrite"));
+}
+
 // Writes the files of a kernel, all of them or none.
 absl::StatusOr<std::vector<WrittenFile>> WriteFiles(const std::string& folder, const Naming& naming,
                                                     const record::Artifact& artifact,
@@ -125,7 +159,7 @@ absl::StatusOr<std::vector<WrittenFile>> WriteFiles(const std::string& folder, c
     return WithExitCode(ErrnoStatus(error.value(), absl::StrCat("cannot make the folder ", folder)),
                         kExitFailed);
   }
-  const std::vector<std::pair<std::string, absl::string_view>> files = {
+  const std::vector<std::pair<const char*, absl::string_view>> files = {
       {".so", artifact.shared_object},
       {".o", object},
       {".h", header},
@@ -134,7 +168,7 @@ absl::StatusOr<std::vector<WrittenFile>> WriteFiles(const std::string& folder, c
       {".program", artifact.program}};
   std::vector<WrittenFile> written;
   for (const auto& [suffix, content] : files) {
-    const std::string path = (std::filesystem::path(folder) / (naming.files + suffix)).string();
+    const std::string path = PathOf(folder, naming, suffix);
     if (absl::Status status = WriteFileAtomically(path, content); !status.ok()) {
       // Do not leave a new header beside the object of another kernel.
       for (const WrittenFile& half : written) std::filesystem::remove(half.path, error);
@@ -151,6 +185,7 @@ absl::StatusOr<std::vector<WrittenFile>> WriteKernel(Session& session,
                                                      const Naming& naming, const client::Best& best,
                                                      const ExportOptions& options,
                                                      client::KernelFolder& folder) {
+  if (!options.overwrite) HONE_RETURN_IF_ERROR(CheckFree(argument, naming, options.folder));
   HONE_ASSIGN_OR_RETURN(record::Artifact artifact, ArtifactOf(session, best));
   // Kernels of ABI 1 have no such function. Their interface is not that of the header.
   if (!absl::StrContains(artifact.object, target::kThreadsSymbol)) {
@@ -179,7 +214,8 @@ Json ToJson(const client::Best& best, const std::vector<WrittenFile>& files) {
 absl::Status ExportOne(const Globals& globals, const ExportOptions& options) {
   if (NamesNetwork(options.words.words)) {
     return ExportNetworkFiles(globals, {options.words.words[0], options.shapes},
-                              options.words.tolerance, options.folder, options.name);
+                              {options.words.tolerance, options.draft}, options.folder,
+                              options.name);
   }
   HONE_ASSIGN_OR_RETURN(const KnownBest known, LookUpBest(globals, options.words));
   client::KernelFolder folder(options.folder);
@@ -227,7 +263,8 @@ absl::Status ExportList(const Globals& globals, const ExportOptions& options) {
   if (unknown < arguments.size()) {
     HONE_RETURN_IF_ERROR(WithExitCode(folder.Commit(), kExitFailed));
   }
-  const absl::Status result = CheckAllKnown(unknown, arguments.size(), options.file, target);
+  const absl::Status result =
+      CheckAllKnown(*session, unknown, arguments.size(), options.file, target);
   if (globals.json) return PrintJson({{"kernels", std::move(list)}, {"unknown", unknown}}, result);
   table.Print();
   return result;
@@ -254,12 +291,16 @@ void AddExport(Command& app, Globals& globals) {
       "name for files, hone_kernel for functions)",
       {PlainName(), Excludes("--file")});
   AddShapes(command, options->shapes);
+  command.AddFlag("--overwrite", options->overwrite,
+                  "Replace files of the same name that are of another workload");
+  AddDraft(command, options->draft);
   Complete(
       command, globals,
       "Writes NAME.so and NAME.o (the kernel), NAME.h (how to call it), NAME.hone, NAME.trace and "
       "NAME.program (workload, trace and program as text), and adds the kernel to lookup/, where "
       "programs find the kernel of a workload at run time with libhone_lookup (hone_lookup.h). "
-      "Several exports may share a folder. An adapted schedule (hone best "
+      "Several exports may share a folder. Files of another workload, such as another shape, are "
+      "only replaced with --overwrite. An adapted schedule (hone best "
       "--nearest) has no kernel to export: tune the operator or check the schedule first.\n\n"
       "A network, FILE.onnx, becomes libNAME.so (all kernels and what runs them), NAME.weights, "
       "NAME.h for C and C++, and NAME.py for Python.\n\n"
@@ -268,8 +309,12 @@ void AddExport(Command& app, Globals& globals) {
       "  gcc -fopenmp main.c kernel/matmul.o -Ikernel\n"
       "  hone export softmax m=1024 n=1024 -o kernel/ --name probabilities\n"
       "  hone export --file network.txt -o kernels/\n"
-      "  hone export resnet50.onnx -o resnet50/",
-      [&globals, options] {
+      "  hone export resnet50.onnx -o resnet50/\n"
+      "  hone export resnet50.onnx -o untuned/ --draft",
+      [&globals, options]() -> absl::Status {
+        if (options->draft && !NamesNetwork(options->words.words)) {
+          return absl::InvalidArgumentError("--draft is for networks (FILE.onnx)");
+        }
         return options->file.empty() ? ExportOne(globals, *options) : ExportList(globals, *options);
       });
 }

@@ -10,7 +10,9 @@
 #include "client/cli/json_output.h"
 #include "client/cli/session.h"
 #include "client/cli/table.h"
+#include "client/cli/terminal.h"
 #include "client/cli/workload_argument.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/trace.h"
 
@@ -32,8 +34,8 @@ absl::StatusOr<std::string> ReadCandidate(const std::string& path) {
   const int open = file->parsed.trace.decisions;
   if (file->parsed.decisions.empty() && open > 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": the trace is a design space, with ", open,
-                     " decisions open, but features belong to a single candidate; write the "
+        absl::StrCat(path, ": the trace is a design space, with ", Counted(open, "decision"),
+                     " open, but features belong to a single candidate; write the "
                      "decisions after its samplings, as in \"= [16, 64]\""));
   }
   return text;
@@ -58,11 +60,15 @@ void Print(const client::FeatureTable& features, bool all) {
     }
     table.AddRow(std::move(cells));
   }
-  absl::PrintF("%s for %s: %d columns, %d %s\n\n", features.feature_set, features.target,
-               features.columns.size(), features.rows.size(),
-               features.rows.size() == 1 ? "row" : "rows");
+  PrintWrapped(absl::StrCat(features.feature_set, " for ", features.target, ": ",
+                            Counted(static_cast<int64_t>(features.columns.size()), "column"), ", ",
+                            Counted(static_cast<int64_t>(features.rows.size()), "row")));
+  absl::PrintF("\n");
   table.Print();
-  if (hidden > 0) absl::PrintF("\n%d columns are 0 in every row; --all shows them\n", hidden);
+  if (hidden > 0) {
+    PrintWrapped(absl::StrCat("\n", Counted(hidden, "column"), hidden == 1 ? " is" : " are",
+                              " 0 in every row; --all shows ", hidden == 1 ? "it" : "them"));
+  }
   std::fflush(stdout);
 }
 

@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -10,13 +13,35 @@
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
 #include "client/cli/terminal.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
 namespace {
 
+// Returns the pin of a record, or null if it is not pinned.
+const client::Best* PinOf(const record::Record& record, const std::vector<client::Best>& pins) {
+  const auto pin = std::find_if(pins.begin(), pins.end(), [&](const client::Best& each) {
+    return each.record.id == record.id;
+  });
+  return pin == pins.end() ? nullptr : &*pin;
+}
+
+Json BestsJson(const std::vector<record::Record>& bests, const std::vector<client::Best>& pins) {
+  Json list = Json::array();
+  for (const record::Record& best : bests) {
+    const client::Best* const pin = PinOf(best, pins);
+    Json json = ToJson(best);
+    json["pinned"] = pin == nullptr ? Json(nullptr) : PinnedJson(*pin);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
 absl::Status Forget(const Globals& globals, const BestWords& words) {
   HONE_ASSIGN_OR_RETURN(const NamedTask named, OpenTask(globals, words));
+  HONE_ASSIGN_OR_RETURN(const std::vector<client::Best> pins,
+                        named.session->connection().ListPins());
   const absl::StatusOr<client::Forgotten> forgotten =
       named.session->connection().ForgetRecords(named.task);
   if (absl::IsNotFound(forgotten.status())) {
@@ -27,14 +52,19 @@ absl::Status Forget(const Globals& globals, const BestWords& words) {
     return PrintJson({{"workload", named.argument.text},
                       {"target", named.task.target},
                       {"tolerance", named.task.tolerance},
-                      {"records", forgotten->records},
-                      {"bests", ListJson(forgotten->bests)}});
+                      {"record_count", forgotten->records},
+                      {"bests", BestsJson(forgotten->bests, pins)}});
   }
-  PrintWrapped(absl::StrCat("forgot ", forgotten->records, " records of ", named.Title()));
+  PrintWrapped(
+      absl::StrCat("forgot ", Counted(forgotten->records, "record"), " of ", named.Title()));
   for (const record::Record& best : forgotten->bests) {
+    const client::Best* const pin = PinOf(best, pins);
     PrintWrapped(absl::StrCat("no longer the best: record ", best.id, ", ",
                               FormatLatency(record::SteadyLatencyNs(best.result)), ", measured ",
                               FormatTime(best.created_unix_ms), ", job ", best.job_id));
+    if (pin != nullptr) {
+      PrintWrapped(absl::StrCat("it was ", PinText(*pin), "; the pin is removed"));
+    }
   }
   if (forgotten->bests.empty()) absl::PrintF("no best was published\n");
   return absl::OkStatus();

@@ -1,5 +1,6 @@
 #include "client/cli/globals.h"
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 
@@ -31,6 +32,11 @@ void AddConnectionOptions(Command& command, Globals& globals) {
   add("--key", globals.sources.key, "FILE with the private key of your certificate");
   command.AddFlag("--insecure", globals.sources.insecure,
                   "Allow an unencrypted connection to another machine", {group});
+}
+
+std::string HowToStartWorker(const Globals& globals) {
+  if (!globals.security.tls()) return absl::StrCat("hone-worker --server ", globals.server);
+  return "hone worker-config --name NAME -o NAME.conf, then hone-worker --config NAME.conf";
 }
 
 absl::Status CompleteGlobals(Globals& globals) {

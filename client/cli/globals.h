@@ -30,6 +30,9 @@ void AddConnectionOptions(Command& command, Globals& globals);
 // rpc::LoadSecurity.
 absl::Status CompleteGlobals(Globals& globals);
 
+// How to start a worker of the given server, for hints. REQUIRES: a server is given.
+std::string HowToStartWorker(const Globals& globals);
+
 }  // namespace hone::cli
 
 #endif  // HONE_CLIENT_CLI_GLOBALS_H_

@@ -19,6 +19,7 @@
 #include "client/cli/format.h"
 #include "client/cli/session.h"
 #include "client/lib/private_paths.h"
+#include "common/base/counted.h"
 #include "common/base/file.h"
 #include "common/target/host.h"
 #include "common/target/target.h"
@@ -186,12 +187,13 @@ std::vector<HealthCheck> CheckServer(const Globals& globals) {
   }
   const auto connected = std::count_if(workers->begin(), workers->end(),
                                        [](const client::Worker& w) { return w.connected; });
-  check.finding = absl::StrCat(globals.server, " answers; ", connected, " of ", workers->size(),
-                               " workers connected");
+  check.finding =
+      absl::StrCat(globals.server, " answers; ", connected, " of ",
+                   Counted(static_cast<int64_t>(workers->size()), "worker"), " connected");
   if (connected == 0) {
     check.state = State::kWarning;
-    check.advice = absl::StrCat(
-        "nothing can be measured; start a worker with: hone-worker --server ", globals.server);
+    check.advice =
+        absl::StrCat("nothing can be measured; start a worker with: ", HowToStartWorker(globals));
   }
   return {check};
 }

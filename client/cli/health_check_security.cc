@@ -50,6 +50,14 @@ HealthCheck CheckEncryption(const Globals& globals) {
   return check;
 }
 
+// The name and the role in a certificate.
+std::string CallerOf(const std::string& uri) {
+  const absl::StatusOr<rpc::Identity> identity = rpc::IdentityFromUri(uri);
+  return identity.ok()
+             ? absl::StrCat(identity->name, " with the role ", rpc::RoleName(identity->role))
+             : uri;
+}
+
 HealthCheck CheckIdentity(const Globals& globals) {
   HealthCheck check{"identity", State::kOk, "none"};
   const rpc::ChannelSecurity& security = globals.security;
@@ -58,8 +66,8 @@ HealthCheck CheckIdentity(const Globals& globals) {
     const auto facts = rpc::DescribeCertificate(security.identity.certificate);
     if (facts.ok()) {
       check.finding = absl::StrCat(security.token.empty() ? "" : "a token is sent, and ",
-                                   "a certificate is used: ", facts->uri, ", valid until ",
-                                   rpc::FormatDay(facts->not_after));
+                                   "a certificate is used: ", CallerOf(facts->uri),
+                                   ", valid until ", rpc::FormatDay(facts->not_after));
       CheckLifetime(*facts, check);
     }
   }

@@ -12,10 +12,22 @@
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
 #include "client/cli/table.h"
+#include "client/cli/terminal.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
 namespace {
+
+// What a user must know of a job beside its numbers.
+std::string RemarkOn(const client::Job& job) {
+  if (!job.error.empty()) return job.error;
+  if (!job.phase.empty()) return job.phase;
+  if (!job.note.empty()) return job.note;
+  const bool unconfirmed =
+      HasEnded(job.state) && job.best.has_value() && !client::BestIsConfirmed(job);
+  return unconfirmed ? "best not confirmed" : "";
+}
 
 absl::Status ListJobs(const Globals& globals, int limit) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
@@ -32,10 +44,7 @@ absl::Status ListJobs(const Globals& globals, int limit) {
                   job.best.has_value() ? FormatGflops(job.best->gflops) : "-",
                   latency > 0 ? FormatLatency(latency) : "-",
                   FormatClock(absl::Milliseconds(job.wall_ms)), DescribeJob(job), job.target,
-                  FormatTime(job.created_unix_ms),
-                  !job.error.empty()  ? job.error
-                  : job.phase.empty() ? job.note
-                                      : job.phase});
+                  FormatTime(job.created_unix_ms), RemarkOn(job)});
   }
   table.Print("no jobs");
   return absl::OkStatus();
@@ -57,18 +66,22 @@ void PrintNetwork(const client::NetworkProgress& network) {
   TaskTable(network).Print();
 }
 
-// Prints the state and the best of a job, or the tasks of its networks.
-absl::Status PrintJob(const Globals& globals, const client::Job& job) {
+// Prints the state and the best of a job, or the tasks of its networks. `why`: why it is in this
+// state, "" if the caller prints that.
+absl::Status PrintJob(const Globals& globals, const client::Job& job, const std::string& why) {
   if (globals.json) return PrintJson(ToJson(job));
-  const std::string& why = !job.error.empty() ? job.error : job.note;
-  absl::PrintF("job %s: %s after %d trials%s%s\n", job.id, client::JobStateName(job.state),
-               job.trials, why.empty() ? "" : ": ", why);
+  PrintWrapped(absl::StrCat("job ", job.id, ": ", client::JobStateName(job.state), " after ",
+                            Counted(job.trials, "trial"), why.empty() ? "" : ": ", why));
   if (job.best.has_value()) {
-    absl::PrintF("best: %s, %s GFLOP/s\n", FormatLatency(client::LatencyNs(*job.best)),
-                 FormatGflops(job.best->gflops));
+    absl::PrintF("best%s: %s, %s GFLOP/s\n", client::BestIsConfirmed(job) ? "" : ", not confirmed",
+                 FormatLatency(client::LatencyNs(*job.best)), FormatGflops(job.best->gflops));
   }
   if (job.network.has_value()) PrintNetwork(*job.network);
   return absl::OkStatus();
+}
+
+absl::Status PrintJob(const Globals& globals, const client::Job& job) {
+  return PrintJob(globals, job, job.error.empty() ? job.note : job.error);
 }
 
 absl::Status ShowJob(const Globals& globals, const std::string& id) {
@@ -85,7 +98,7 @@ absl::Status Conclude(const Globals& globals, const FollowedJob& followed) {
           ? absl::AbortedError(absl::StrCat("job ", job.id, " failed: ", job.error))
           : CheckNotCancelled(followed);
   if (globals.json) return PrintJson(ToJson(job), result);
-  HONE_RETURN_IF_ERROR(PrintJob(globals, job));
+  HONE_RETURN_IF_ERROR(PrintJob(globals, job, /*why=*/result.ok() ? job.note : ""));
   return result;
 }
 
@@ -98,6 +111,11 @@ absl::Status WatchJob(const Globals& globals, const std::string& id) {
 
 absl::Status CancelJob(const Globals& globals, const std::string& id, bool now) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const client::Job before, session->connection().GetJob(id));
+  if (HasEnded(before.state)) {
+    if (!globals.json) PrintWrapped(stderr, "there is nothing to cancel: the job has ended before");
+    return PrintJob(globals, before);
+  }
   HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().CancelJob(id, !now));
   HONE_ASSIGN_OR_RETURN(const FollowedJob ended, FollowJob(*session, job, OnInterrupt::kLeave));
   return PrintJob(globals, ended.job);
@@ -112,7 +130,11 @@ absl::Status ResumeJob(const Globals& globals, const ResumeOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const client::Job job,
                         session->connection().ResumeJob(options.id, options.trials, time_ms));
-  if (session->private_server() == nullptr) return PrintJob(globals, job);
+  if (session->private_server() == nullptr) {
+    HONE_RETURN_IF_ERROR(PrintJob(globals, job));
+    PrintWrapped(stderr, absl::StrCat("the job goes on; hone jobs watch ", job.id, " follows it"));
+    return absl::OkStatus();
+  }
   // A private server stops when we exit, and cancels its jobs. Follow the job to its end.
   HONE_RETURN_IF_ERROR(session->StartWorker());
   HONE_ASSIGN_OR_RETURN(const FollowedJob followed,
@@ -182,6 +204,7 @@ void AddJobs(Command& app, Globals& globals) {
   resume.Add("--time", options->time,
              "New time limit, including the time already spent: 60s, 10m, 1h30m", {NotEmpty()});
   Complete(resume, globals,
+           "With --server the command does not wait for the job: hone jobs watch follows it.\n\n"
            "Examples:\n  hone jobs resume 4711 --trials 2000 --server hone.internal:7070",
            [&globals, options] { return ResumeJob(globals, *options); });
 }

@@ -7,24 +7,36 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/network_output.h"
+#include "client/cli/signals.h"
+#include "common/record/processes.h"
 
 namespace hone::cli {
 namespace {
 
 constexpr char kPrinted[] = "hone.cli/printed-as-json";  // marks an error that was printed
 
-// Who pinned a best, and when; null if it is not pinned.
+Json EnvironmentJson(const record::Environment& environment) {
+  return {{"cpu", environment.cpu},
+          {"isa", environment.isa},
+          {"cores", environment.cores},
+          {"os", environment.os},
+          {"governor", environment.governor},
+          {"compiler", environment.compiler},
+          {"codegen_version", environment.codegen_version},
+          {"hone_version", environment.hone_version}};
+}
+
+}  // namespace
+
 Json PinnedJson(const client::Best& best) {
   if (best.pinned_unix_ms == 0) return nullptr;
   return {{"by", best.pinned_by}, {"unix_ms", best.pinned_unix_ms}};
 }
 
-}  // namespace
-
 Json ToJson(const record::Record& record) {
   const record::MeasureResult& result = record.result;
   return {
-      {"id", record.id},
+      {"record", record.id},
       {"operator", record.op},
       {"workload_digest", record.workload_digest},
       {"target", record.target},
@@ -32,7 +44,9 @@ Json ToJson(const record::Record& record) {
       {"policy", record.policy.Key()},
       {"outcome", std::string(record::OutcomeName(result.outcome))},
       {"detail", result.detail},
-      {"latency_ns", result.latency_ns},
+      {"latency_ns", record::SteadyLatencyNs(result)},
+      {"raw_latency_ns", result.latency_ns},
+      {"processes", record::ProcessesOf(result)},
       {"dispersion", result.dispersion},
       {"samples_ns", result.samples_ns},
       {"max_error", result.max_error},
@@ -42,7 +56,7 @@ Json ToJson(const record::Record& record) {
       {"artifact_digest", result.artifact_digest},
       {"job", record.job_id},
       {"trial", record.trial},
-      {"created_unix_ms", record.created_unix_ms},
+      {"measured_unix_ms", record.created_unix_ms},
       {"is_default", record.is_default},
       {"quarantined", record.quarantined},
       {"quarantine_reason", record.quarantine_reason},
@@ -52,21 +66,13 @@ Json ToJson(const record::Record& record) {
         {"load", result.machine.load},
         {"steal", result.machine.steal},
         {"remeasured", result.machine.remeasured}}},
-      {"environment",
-       {{"cpu", record.environment.cpu},
-        {"isa", record.environment.isa},
-        {"cores", record.environment.cores},
-        {"os", record.environment.os},
-        {"governor", record.environment.governor},
-        {"compiler", record.environment.compiler},
-        {"codegen_version", record.environment.codegen_version},
-        {"hone_version", record.environment.hone_version}}},
+      {"environment", EnvironmentJson(record.environment)},
   };
 }
 
 Json ToJson(const client::Worker& worker) {
   return {
-      {"id", worker.id},
+      {"worker", worker.id},
       {"host", worker.host},
       {"target", worker.target},
       {"connected", worker.connected},
@@ -82,21 +88,21 @@ Json ToJson(const client::Worker& worker) {
       {"flagged", worker.flagged},
       {"memory_bytes", worker.memory_bytes},
       {"accelerator", worker.accelerator},
-      {"environment", worker.environment},
+      {"environment", EnvironmentJson(worker.facts)},
   };
 }
 
 Json ToJson(const client::StoredModel& model) {
   Json metrics = Json::parse(model.metrics, nullptr, /*allow_exceptions=*/false);
   if (metrics.is_discarded()) metrics = nullptr;
-  return {{"id", model.id},
-          {"name", model.name},
+  return {{"stored_model", model.id},
+          {"model", model.name},
           {"feature_set", model.feature_set},
           {"target", model.target},
           {"operator", model.op},
           {"version", model.version},
-          {"records", model.records},
-          {"workloads", model.workloads},
+          {"record_count", model.records},
+          {"workload_count", model.workloads},
           {"created_unix_ms", model.created_unix_ms},
           {"bytes", model.size_bytes},
           {"metrics", std::move(metrics)}};
@@ -106,6 +112,24 @@ Json LatencyJson(const std::optional<client::Best>& best) {
   if (!best.has_value() || !(client::LatencyNs(*best) > 0)) return nullptr;
   return {{"latency_ns", client::LatencyNs(*best)}, {"gflops", best->gflops}};
 }
+
+namespace {
+
+// The best of a job, and whether LookupBest can return it.
+Json JobBestJson(const client::Job& job) {
+  Json best = LatencyJson(job.best);
+  if (!best.is_null()) best["confirmed"] = client::BestIsConfirmed(job);
+  return best;
+}
+
+// The default schedule of a job, and whether it was measured in as many processes as the best.
+Json DefaultJson(const client::Job& job) {
+  Json json = LatencyJson(job.default_schedule);
+  if (!json.is_null()) json["confirmed"] = client::DefaultIsConfirmed(job);
+  return json;
+}
+
+}  // namespace
 
 Json ToJson(const client::Job& job) {
   Json json = {
@@ -127,18 +151,17 @@ Json ToJson(const client::Job& job) {
       {"note", job.note},
       {"created_unix_ms", job.created_unix_ms},
       {"wall_s", static_cast<double>(job.wall_ms) / 1e3},
-      {"best", LatencyJson(job.best)},
-      {"default", LatencyJson(job.default_schedule)},
+      {"best", JobBestJson(job)},
+      {"default", DefaultJson(job)},
   };
   if (job.network.has_value()) json["network"] = ToJson(*job.network);
   return json;
 }
 
 Json TuneJson(const client::Job& job, double peak_gflops) {
-  Json best = LatencyJson(job.best);
+  Json best = JobBestJson(job);
   if (!best.is_null()) {
     best["trace"] = job.best->trace;
-    best["confirmed"] = client::BestIsConfirmed(job);
     best["job"] = job.best->record.job_id;
     best["measured_unix_ms"] = job.best->record.created_unix_ms;
     best["record"] = job.best->record.id;
@@ -156,7 +179,7 @@ Json TuneJson(const client::Job& job, double peak_gflops) {
       {"trials_per_min", wall_s > 0 ? static_cast<double>(job.trials) * 60 / wall_s : 0},
       {"best", std::move(best)},
       {"own_best", std::move(own_best)},
-      {"default", LatencyJson(job.default_schedule)},
+      {"default", DefaultJson(job)},
       {"disturbed", job.disturbed},
       {"peak_gflops", peak_gflops},
       {"job", job.id},
@@ -209,6 +232,7 @@ absl::Status PrintJson(Json json, absl::Status result) {
   const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   absl::PrintF("%s\n", text);
   std::fflush(stdout);
+  SetJsonIsPrinted();
   return result;
 }
 

@@ -12,13 +12,19 @@
 // renamed.
 namespace hone::cli {
 
+// The keys of all commands. A thing has the same key everywhere: job, record, worker and model are
+// what commands take on the command line, and lists are the plurals of them. A number of things is
+// record_count, and a time measured_unix_ms.
 using Json = nlohmann::ordered_json;
 
+// "latency_ns" is steady, as everywhere; "raw_latency_ns" and "samples_ns" are as measured.
 Json ToJson(const record::Record& record);
 Json ToJson(const client::Worker& worker);
 // An element of `hone jobs list --json`.
 Json ToJson(const client::Job& job);
 Json ToJson(const client::StoredModel& model);
+// Who pinned a best, and when; null if it is not pinned.
+Json PinnedJson(const client::Best& best);
 // latency_ns and gflops; null if there is no best.
 Json LatencyJson(const std::optional<client::Best>& best);
 

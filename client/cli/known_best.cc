@@ -56,11 +56,30 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
     return NothingKnownError(absl::StrCat(
         "no schedule is known for ", known.argument.title,
         options.nearest ? absl::StrCat(", or for another ", known.argument.workload.name, ",") : "",
-        " on ", target, options.hint, "; find one with: hone tune ", known.argument.title));
+        " on ", target, options.hint, ImportedHint(*known.session, target, &known.argument),
+        "; find one with: hone tune ", known.argument.title));
   }
   HONE_RETURN_IF_ERROR(best.status());
   known.best = *std::move(best);
   return known;
+}
+
+std::string ImportedHint(Session& session, const std::string& target,
+                         const WorkloadArgument* argument) {
+  client::RecordFilter filter;
+  filter.target = target;
+  filter.unpublished_best = true;
+  if (argument != nullptr) {
+    filter.workload_digest = argument->workload.StructuralDigest().ToHex();
+  }
+  const absl::StatusOr<std::vector<record::Record>> imported =
+      session.connection().ListRecords(filter, /*limit=*/1);
+  if (!imported.ok() || imported->empty()) return "";
+  return absl::StrCat(
+      "; the store has imported records that this machine has not confirmed: "
+      "\"hone revalidate",
+      argument == nullptr ? "" : absl::StrCat(" ", argument->title),
+      "\" measures them and publishes the best");
 }
 
 std::string PinText(const client::Best& best) {
@@ -91,12 +110,12 @@ absl::StatusOr<size_t> VisitBests(
   return unknown;
 }
 
-absl::Status CheckAllKnown(size_t unknown, size_t workloads, const std::string& file,
-                           const std::string& target) {
+absl::Status CheckAllKnown(Session& session, size_t unknown, size_t workloads,
+                           const std::string& file, const std::string& target) {
   if (unknown == 0) return absl::OkStatus();
-  return NothingKnownError(absl::StrCat("no schedule is known for ", unknown, " of the ", workloads,
-                                        " workloads of ", file, " on ", target,
-                                        "; find them with: hone tune --file ", file));
+  return NothingKnownError(absl::StrCat(
+      "no schedule is known for ", unknown, " of the ", workloads, " workloads of ", file, " on ",
+      target, ImportedHint(session, target, nullptr), "; find them with: hone tune --file ", file));
 }
 
 absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best) {
@@ -104,8 +123,8 @@ absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best
       session.connection().Artifact(best.record.result.artifact_digest);
   if (absl::IsNotFound(bytes.status())) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the kernel of record ", best.record.id, " is no longer in the store (",
-                     bytes.status().message(), "); hone revalidate builds it again"));
+        absl::StrCat("the kernel of record ", best.record.id,
+                     " is no longer in the store; hone revalidate builds it again"));
   }
   HONE_RETURN_IF_ERROR(bytes.status());
   return record::DecodeArtifact(*bytes);

@@ -58,6 +58,11 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& wo
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument argument,
                                      double tolerance, const LookUpOptions& options = {});
 
+// The end of a message that nothing is known: says that the store has imported records, and which
+// command confirms them. "" if it has none. `argument`: of one workload; null for any.
+std::string ImportedHint(Session& session, const std::string& target,
+                         const WorkloadArgument* argument);
+
 // "pinned by NAME on DATE", without the name if it is unknown. REQUIRES: the best is pinned.
 std::string PinText(const client::Best& best);
 
@@ -70,8 +75,8 @@ absl::StatusOr<size_t> VisitBests(
         visit);
 
 // NothingKnownError: `unknown` of the workloads of a list are not known. OK if it is 0.
-absl::Status CheckAllKnown(size_t unknown, size_t workloads, const std::string& file,
-                           const std::string& target);
+absl::Status CheckAllKnown(Session& session, size_t unknown, size_t workloads,
+                           const std::string& file, const std::string& target);
 
 // The kernel that was built and measured for a best. FailedPrecondition: the store no longer has
 // it. InvalidArgument: the bytes are not an artifact. Other errors as for

@@ -19,7 +19,9 @@
 #include "client/cli/globals.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/json_output.h"
+#include "client/cli/signals.h"
 #include "client/cli/suggest.h"
+#include "client/cli/terminal.h"
 #include "common/base/status_macros.h"
 #include "common/operator/operator.h"
 #include "common/rpc/grpc_log.h"
@@ -104,16 +106,18 @@ int Main(int argc, char** argv) {
   app.Footer(Footer());
   app.AddVersion("hone " HONE_VERSION);
   AddGlobals(app, globals);
-  for (const auto add : {AddTune,      AddBest,       AddCompare,      AddExport, AddRun,
-                         AddShow,      AddSchedule,   AddRevalidate,   AddForget, AddPin,
-                         AddRecords,   AddWorkers,    AddWorkerConfig, AddJobs,   AddModels,
-                         AddOperators, AddPrimitives, AddFeatures,     AddDoctor, AddHelp}) {
+  for (const auto add :
+       {AddTune,     AddBest,         AddCompare,    AddExport, AddRun,       AddCheck,
+        AddShow,     AddSchedule,     AddRevalidate, AddForget, AddPin,       AddRecords,
+        AddWorkers,  AddWorkerConfig, AddJobs,       AddModels, AddOperators, AddPrimitives,
+        AddFeatures, AddDoctor,       AddHelp}) {
     add(app, globals);
   }
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  HandleSignals(absl::c_linear_search(arguments, "--json"));
   const absl::Status status = ParseAndRun(app, globals, argc, argv, arguments);
   if (!status.ok()) {
-    absl::FPrintF(stderr, "hone: %s\n", status.message());
+    PrintWrapped(stderr, absl::StrCat("hone: ", status.message()));
     // The parser may have stopped before it read --json.
     const bool json = globals.json || absl::c_linear_search(arguments, "--json");
     if (json && !IsPrintedAsJson(status)) (void)PrintJson(Json::object(), status);

@@ -14,6 +14,7 @@
 #include "client/cli/session.h"
 #include "client/cli/table.h"
 #include "client/cli/workload_argument.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -67,7 +68,7 @@ absl::Status ListModels(const Globals& globals) {
   if (globals.json) {
     Json kinds = Json::array();
     for (const client::ModelKind& kind : list.kinds) {
-      kinds.push_back({{"name", kind.name},
+      kinds.push_back({{"model", kind.name},
                        {"feature_set", kind.feature_set},
                        {"any_features", kind.any_features},
                        {"has_spread", kind.has_spread},
@@ -119,10 +120,10 @@ absl::StatusOr<std::string> HeldOut(const std::string& words) {
 }
 
 void PrintEvaluation(const client::ModelEvaluation& evaluation, int k) {
-  absl::PrintF("%d candidates of %d workloads on %s", evaluation.candidates, evaluation.workloads,
-               evaluation.target);
+  absl::PrintF("%s of %s on %s", Counted(evaluation.candidates, "candidate"),
+               Counted(evaluation.workloads, "workload"), evaluation.target);
   if (evaluation.left_out > 0) {
-    absl::PrintF("; %d measurements left out:", evaluation.left_out);
+    absl::PrintF("; %s left out:", Counted(evaluation.left_out, "measurement"));
     for (const auto& [reason, count] : evaluation.left_out_because) {
       absl::PrintF("\n  %d %s", count, reason);
     }
@@ -133,13 +134,14 @@ void PrintEvaluation(const client::ModelEvaluation& evaluation, int k) {
                Right("pairs"), Right(absl::StrCat("recall@", k)), Right("RMSE"),
                Right("calibration"), Right("in spread"), Right("us each"), Right("train ms")});
   for (const client::ModelScore& score : evaluation.scores) {
-    table.AddRow(
-        {score.model, score.feature_set.empty() ? "-" : score.feature_set,
-         absl::StrCat(score.tasks, score.held_out == "tasks" ? " tasks" : " tasks' trials"),
-         absl::StrCat(score.trained_on), absl::StrCat(score.evaluated_on), Cell(score.top1),
-         Cell(score.top5), Cell(score.peak), Cell(score.pairwise), Cell(score.recall),
-         Cell(score.rmse), Cell(score.calibration_error), Cell(score.coverage1),
-         Cell(score.predict_us, 2), Cell(score.train_ms, 1)});
+    table.AddRow({score.model, score.feature_set.empty() ? "-" : score.feature_set,
+                  score.held_out == "tasks"
+                      ? Counted(score.tasks, "task")
+                      : absl::StrCat("trials of ", Counted(score.tasks, "task")),
+                  absl::StrCat(score.trained_on), absl::StrCat(score.evaluated_on),
+                  Cell(score.top1), Cell(score.top5), Cell(score.peak), Cell(score.pairwise),
+                  Cell(score.recall), Cell(score.rmse), Cell(score.calibration_error),
+                  Cell(score.coverage1), Cell(score.predict_us, 2), Cell(score.train_ms, 1)});
   }
   table.Print();
 }
@@ -178,7 +180,7 @@ absl::Status EvaluateModels(const Globals& globals, const ModelsOptions& options
                       {"held_out", score.held_out},
                       {"trained_on", score.trained_on},
                       {"evaluated_on", score.evaluated_on},
-                      {"workloads", score.tasks},
+                      {"workload_count", score.tasks},
                       {"top1", Number(score.top1)},
                       {"top5", Number(score.top5)},
                       {"peak", Number(score.peak)},
@@ -196,8 +198,8 @@ absl::Status EvaluateModels(const Globals& globals, const ModelsOptions& options
     left_out.push_back({{"reason", reason}, {"count", count}});
   }
   return PrintJson({{"target", evaluation->target},
-                    {"workloads", evaluation->workloads},
-                    {"candidates", evaluation->candidates},
+                    {"workload_count", evaluation->workloads},
+                    {"candidate_count", evaluation->candidates},
                     {"left_out", evaluation->left_out},
                     {"left_out_because", std::move(left_out)},
                     {"k", options.k},
@@ -229,7 +231,7 @@ void AddModels(Command& app, Globals& globals) {
            [&globals] { return ListModels(globals); });
 
   Command& list = models.AddCommand("list", "List the registered kinds and the trained models");
-  Complete(list, globals, "Examples:\n  hone models list --json | jq '.kinds[].name'",
+  Complete(list, globals, "Examples:\n  hone models list --json | jq '.kinds[].model'",
            [&globals] { return ListModels(globals); });
 
   auto training = std::make_shared<ModelsOptions>();

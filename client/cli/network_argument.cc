@@ -1,5 +1,6 @@
 #include "client/cli/network_argument.h"
 
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +22,12 @@ std::string TitleOf(const ir::Workload& workload) {
                       }));
 }
 
+std::optional<std::filesystem::file_time_type> TimeOf(const std::string& path) {
+  std::error_code error;
+  const auto time = std::filesystem::last_write_time(path, error);
+  return error ? std::nullopt : std::make_optional(time);
+}
+
 }  // namespace
 
 void AddShapes(Command& command, std::vector<std::string>& shapes) {
@@ -32,7 +39,7 @@ bool NamesNetwork(absl::Span<const std::string> words) {
 }
 
 absl::StatusOr<NetworkArgument> ReadNetwork(const NetworkWords& words) {
-  NetworkArgument network{.path = words.path};
+  NetworkArgument network{.path = words.path, .written = TimeOf(words.path)};
   HONE_ASSIGN_OR_RETURN(network.graph, ReadModelArgument(words.path, words.shapes));
   HONE_RETURN_IF_ERROR(graph::Optimize(network.graph));
   HONE_ASSIGN_OR_RETURN(network.partition, graph::MakePartition(network.graph));
@@ -40,6 +47,12 @@ absl::StatusOr<NetworkArgument> ReadNetwork(const NetworkWords& words) {
     network.tasks.push_back({task.workload, task.workload.ToText(), TitleOf(task.workload)});
   }
   return network;
+}
+
+absl::Status CheckUnchanged(const NetworkArgument& network) {
+  if (TimeOf(network.path) == network.written) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(network.path, " was changed while this command used it; run the command again"));
 }
 
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,

@@ -1,6 +1,8 @@
 #ifndef HONE_CLIENT_CLI_NETWORK_ARGUMENT_H_
 #define HONE_CLIENT_CLI_NETWORK_ARGUMENT_H_
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,7 @@ struct NetworkArgument {
   // The tasks of the partition, in their order. Their titles name the operator and the shapes of
   // its outputs.
   std::vector<WorkloadArgument> tasks;
+  std::optional<std::filesystem::file_time_type> written;  // when the file was changed last
 };
 
 // Whether the words name a network: one word that ends with ".onnx".
@@ -39,6 +42,10 @@ bool NamesNetwork(absl::Span<const std::string> words);
 // Reads and optimizes an ONNX file. InvalidArgument: a shape is malformed; the file cannot be read,
 // is malformed or has operators that Hone does not support. The message names the file.
 absl::StatusOr<NetworkArgument> ReadNetwork(const NetworkWords& words);
+
+// FailedPrecondition: the file was changed since it was read. Its weights are read when they are
+// used, so those of the network may now be others.
+absl::Status CheckUnchanged(const NetworkArgument& network);
 
 // NothingKnownError: no schedule is known for some tasks of a network. OK if `unknown` is 0.
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,

@@ -10,8 +10,10 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
+#include "client/cli/network_report.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -70,8 +72,10 @@ Json ToJson(const NetworkArgument& network, const NetworkBests& found, const std
 }
 
 void Print(const NetworkArgument& network, const NetworkBests& found, const std::string& target) {
-  PrintWrapped(absl::StrCat(network.path, " on ", target, ": ", network.partition.tasks.size(),
-                            " tasks, ", network.partition.steps.size(), " steps"));
+  PrintWrapped(absl::StrCat(network.path, " on ", target, ": ",
+                            Counted(static_cast<int64_t>(network.partition.tasks.size()), "task"),
+                            ", ",
+                            Counted(static_cast<int64_t>(network.partition.steps.size()), "step")));
   absl::PrintF("\n");
   Table table({Left("task"), Right("times"), Right("latency"), Right("GFLOP/s"), Right("of peak"),
                Right("share"), Left("")});
@@ -93,7 +97,8 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
   table.Print();
   const bool complete = found.known == found.bests.size();
   PrintWrapped(absl::StrFormat(
-      "\n%d of %d tasks are known, with %.1f %% of the operations; %s %s, the sum of kernels timed "
+      "\n%d of the %d tasks are known, with %.1f %% of the operations; %s %s, the sum of kernels "
+      "timed "
       "one by one",
       found.known, found.bests.size(),
       found.flops > 0 ? 100 * found.known_flops / found.flops : 100.0,
@@ -102,12 +107,18 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
 
 }  // namespace
 
-absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, double tolerance) {
+absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, double tolerance,
+                             const std::string& report) {
+  HONE_RETURN_IF_ERROR(CheckReportPath(report));
   HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(words));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
   HONE_ASSIGN_OR_RETURN(const NetworkBests found, LookUp(*session, network, tolerance));
   const absl::Status result = CheckNetworkKnown(network, found.bests.size() - found.known, target);
+  if (!report.empty()) {
+    HONE_RETURN_IF_ERROR(
+        WriteReport(MakeReport(network, target, found.bests, /*job=*/nullptr), report));
+  }
   if (globals.json) return PrintJson(ToJson(network, found, target), result);
   Print(network, found, target);
   return result;

@@ -1,6 +1,8 @@
 #ifndef HONE_CLIENT_CLI_NETWORK_BEST_H_
 #define HONE_CLIENT_CLI_NETWORK_BEST_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "client/cli/globals.h"
 #include "client/cli/network_argument.h"
@@ -8,8 +10,10 @@
 namespace hone::cli {
 
 // Prints what the store knows of a network: the best of each task, how much of the network is
-// known, and the latency that this adds up to. NothingKnownError: a task is not known.
-absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, double tolerance);
+// known, and the latency that this adds up to. `report`: the file of a page to write; "": none.
+// NothingKnownError: a task is not known. Other errors as for ReadNetwork and WriteReport.
+absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, double tolerance,
+                             const std::string& report);
 
 }  // namespace hone::cli
 

@@ -16,12 +16,13 @@
 
 namespace hone::cli {
 
-absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& words, double tolerance,
+absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& words,
+                                const NetworkKernelOptions& kernel_options,
                                 const std::string& folder, const std::string& name) {
   HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(words));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
-                        LoadNetworkKernels(*session, network, tolerance));
+                        LoadNetworkKernels(*session, network, kernel_options));
   const std::string file = std::filesystem::path(words.path).stem().string();
   const absl::StatusOr<std::vector<network::ExportedFile>> files = network::ExportNetwork(
       network.graph, network.partition, kernels,

@@ -6,14 +6,16 @@
 #include "absl/status/status.h"
 #include "client/cli/globals.h"
 #include "client/cli/network_argument.h"
+#include "client/cli/network_kernels.h"
 
 namespace hone::cli {
 
 // Writes a network with the best known kernels into a folder; see network::ExportNetwork. `name`:
 // of the files and functions; "": that of the model's file. Errors as for ReadNetwork,
 // LoadNetworkKernels and ExportNetwork.
-absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& words, double tolerance,
-                                const std::string& folder, const std::string& name);
+absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& words,
+                                const NetworkKernelOptions& kernels, const std::string& folder,
+                                const std::string& name);
 
 }  // namespace hone::cli
 

@@ -10,11 +10,23 @@
 
 namespace hone::cli {
 
+// Which kernels a network runs with.
+struct NetworkKernelOptions {
+  double tolerance = 0;
+  // Tasks without a known best get the schedule that a search would begin with. It is built here,
+  // and neither checked nor timed.
+  bool draft = false;
+};
+
+// Adds --draft to a command.
+void AddDraft(Command& command, bool& draft);
+
 // Fetches and loads the kernels of the best known schedules of a network's tasks, in their order.
-// NothingKnownError: no schedule is known for some tasks. Other errors as for ArtifactOf and
-// network::LoadKernel.
+// NothingKnownError: no schedule is known for some tasks. FailedPrecondition: the file of the
+// network was changed since it was read. Other errors as for ArtifactOf,
+// client::Connection::DraftSchedule, client::BuildKernel and network::LoadKernel.
 absl::StatusOr<std::vector<network::NetworkKernel>> LoadNetworkKernels(
-    Session& session, const NetworkArgument& network, double tolerance);
+    Session& session, const NetworkArgument& network, const NetworkKernelOptions& options);
 
 }  // namespace hone::cli
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/format.h"
 #include "client/cli/workload_argument.h"
+#include "common/base/counted.h"
 
 namespace hone::cli {
 namespace {
@@ -37,7 +38,7 @@ std::string DescribeJob(const client::Job& job) {
   if (!job.network.has_value()) return DescribeWorkloadText(job.workload);
   const client::NetworkProgress& network = *job.network;
   return absl::StrCat("network", network.name.empty() ? "" : " ", network.name, ", ",
-                      network.task_count, network.task_count == 1 ? " task" : " tasks");
+                      Counted(network.task_count, "task"));
 }
 
 Table TaskTable(const client::NetworkProgress& network) {

@@ -169,7 +169,7 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
 
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
-                        LoadNetworkKernels(*session, network, options.tolerance));
+                        LoadNetworkKernels(*session, network, options.kernels));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
                         network::Runner::Create(graph, network.partition, kernels));
   const std::vector<absl::string_view> views(inputs.begin(), inputs.end());

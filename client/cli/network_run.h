@@ -11,6 +11,7 @@
 #include "client/cli/globals.h"
 #include "client/cli/json_output.h"
 #include "client/cli/network_argument.h"
+#include "client/cli/network_kernels.h"
 #include "client/network/network_kernel.h"
 #include "client/network/runner.h"
 
@@ -37,7 +38,7 @@ struct NetworkRunOptions {
   std::vector<std::string> in;      // .npy files
   std::vector<std::string> out;     // .npy files; may be empty
   std::vector<std::string> expect;  // .npy files that outputs are compared with; may be empty
-  double tolerance = 0;
+  NetworkKernelOptions kernels;
   int repeat = 1;
   bool profile = false;
 };

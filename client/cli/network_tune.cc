@@ -1,5 +1,6 @@
 #include "client/cli/network_tune.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -12,12 +13,15 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
+#include "client/cli/known_best.h"
 #include "client/cli/network_kernels.h"
 #include "client/cli/network_output.h"
+#include "client/cli/network_report.h"
 #include "client/cli/network_run.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
 #include "client/cli/terminal.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 #include "common/target/host.h"
 
@@ -41,7 +45,7 @@ client::NetworkSpec SpecOf(const NetworkArgument& network, client::NetworkSpec s
 absl::StatusOr<NetworkTimes> Measure(Session& session, const NetworkArgument& network,
                                      double tolerance) {
   HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
-                        LoadNetworkKernels(session, network, tolerance));
+                        LoadNetworkKernels(session, network, {.tolerance = tolerance}));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
                         network::Runner::Create(network.graph, network.partition, kernels));
   const std::vector<std::string> inputs = SomeInputs(*runner);
@@ -49,11 +53,24 @@ absl::StatusOr<NetworkTimes> Measure(Session& session, const NetworkArgument& ne
   return TimeNetwork(*runner, views, kTimedRuns);
 }
 
+// The number of tasks that get trials.
+absl::StatusOr<int64_t> TunedTasks(Session& session, const NetworkArgument& network,
+                                   const NetworkTuneOptions& options) {
+  if (!options.network.only_missing) return static_cast<int64_t>(network.tasks.size());
+  const auto ignore = [](const WorkloadArgument&, const std::optional<client::Best>&) {
+    return absl::OkStatus();
+  };
+  HONE_ASSIGN_OR_RETURN(const size_t unknown,
+                        VisitBests(session, network.tasks, options.common.tolerance,
+                                   /*nearest=*/false, ignore));
+  return static_cast<int64_t>(unknown);
+}
+
 void Print(const NetworkArgument& network, const client::Job& job,
            const absl::StatusOr<NetworkTimes>& measured) {
   const client::NetworkProgress& progress = *job.network;
-  PrintWrapped(absl::StrCat(network.path, " on ", job.target, ": ", job.trials, " trials in ",
-                            FormatClock(absl::Milliseconds(job.wall_ms))));
+  PrintWrapped(absl::StrCat(network.path, " on ", job.target, ": ", Counted(job.trials, "trial"),
+                            " in ", FormatClock(absl::Milliseconds(job.wall_ms))));
   absl::PrintF("\n");
   TaskTable(progress).Print();
   absl::PrintF("\n");
@@ -110,30 +127,53 @@ absl::Status ResultOf(const FollowedJob& followed) {
                                          " tasks have no confirmed schedule"));
 }
 
+// Writes the report of a job that has ended.
+absl::Status Report(Session& session, const NetworkArgument& network,
+                    const NetworkTuneOptions& options, const client::Job& job,
+                    const absl::StatusOr<NetworkTimes>& measured) {
+  std::vector<std::optional<client::Best>> bests;
+  const auto add = [&](const WorkloadArgument&, const std::optional<client::Best>& best) {
+    bests.push_back(best);
+    return absl::OkStatus();
+  };
+  HONE_RETURN_IF_ERROR(VisitBests(session, network.tasks, options.common.tolerance,
+                                  /*nearest=*/false, add)
+                           .status());
+  NetworkReport report = MakeReport(network, job.target, bests, &job);
+  if (measured.ok()) report.measured = *measured;
+  return WriteReport(report, options.report);
+}
+
 }  // namespace
 
 absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckReportPath(options.report));
   HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(options.words));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   client::JobSpec common = options.common;
   HONE_ASSIGN_OR_RETURN(common.target, session->TargetForTuning());
   if (common.max_trials == 0 && common.max_time_ms == 0) {
-    common.max_trials = kTrialsPerTask * static_cast<int64_t>(network.tasks.size());
+    HONE_ASSIGN_OR_RETURN(const int64_t tuned, TunedTasks(*session, network, options));
+    common.max_trials = kTrialsPerTask * std::max<int64_t>(tuned, 1);
   }
   const client::NetworkSpec spec = SpecOf(network, options.network);
   if (options.detach) {
     HONE_ASSIGN_OR_RETURN(const client::Job job,
                           session->connection().CreateNetworkJob(common, spec));
     if (globals.json) return PrintJson({{"jobs", Json::array({ToJson(job)})}});
-    absl::PrintF("job %s: %s; hone jobs watch %s follows it\n", job.id, network.path, job.id);
+    PrintWrapped(absl::StrCat("job ", job.id, ": ", network.path, "; hone jobs watch ", job.id,
+                              " follows it"));
     return absl::OkStatus();
   }
   HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunNetworkJob(*session, common, spec));
-  const absl::Status result = ResultOf(followed);
+  absl::Status result = ResultOf(followed);
   absl::StatusOr<NetworkTimes> measured =
       absl::FailedPreconditionError("this machine is another target");
   if (followed.job.target == target::DetectHost().Key()) {
     measured = Measure(*session, network, common.tolerance);
+  }
+  if (!options.report.empty()) {
+    result.Update(Report(*session, network, options, followed.job, measured));
   }
   if (globals.json) return PrintJson(ReportJson(network, followed.job, measured), result);
   Print(network, followed.job, measured);

@@ -1,6 +1,8 @@
 #ifndef HONE_CLIENT_CLI_NETWORK_TUNE_H_
 #define HONE_CLIENT_CLI_NETWORK_TUNE_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "client/cli/globals.h"
 #include "client/cli/network_argument.h"
@@ -13,11 +15,12 @@ struct NetworkTuneOptions {
   client::JobSpec common;       // limits, strategy and so on, without workload and target
   client::NetworkSpec network;  // scheduler, patience, only_missing
   bool detach = false;
+  std::string report;  // file of a page; "": none
 };
 
 // Tunes the tasks of a network in one job, and prints the tasks and the latency of the network:
 // estimated from its kernels and, if the target is this machine, measured as a whole. Errors as for
-// ReadNetwork and RunNetworkJob. Aborted: some tasks have no working schedule.
+// ReadNetwork, RunNetworkJob and WriteReport. Aborted: some tasks have no working schedule.
 absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options);
 
 }  // namespace hone::cli

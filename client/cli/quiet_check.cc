@@ -13,7 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/busy_processes.h"
 #include "common/base/file.h"
 
 namespace hone::cli {
@@ -24,6 +26,7 @@ using State = HealthCheck::State;
 constexpr double kBusyLoad = 0.5;    // runnable processes in the last minute
 constexpr double kMuchSteal = 0.01;  // of the time
 constexpr int kMaxCores = 4096;
+constexpr size_t kMaxBusyShown = 5;
 constexpr char kCpuFolder[] = "/sys/devices/system/cpu";
 
 // "" if the file cannot be read.
@@ -155,6 +158,20 @@ void AddSteal(const std::string& root, std::vector<HealthCheck>& checks) {
   checks.push_back(std::move(check));
 }
 
+// Which programs load the machine now, and what to do.
+std::string WhatIsBusy(const std::string& root) {
+  const std::vector<BusyProcess> busy = BusyProcesses(root);
+  if (busy.empty()) return "none of them runs at this moment: wait until the load has fallen";
+  const size_t shown = std::min(busy.size(), kMaxBusyShown);
+  const std::string list = absl::StrJoin(
+      busy.begin(), busy.begin() + shown, ", ", [](std::string* out, const BusyProcess& process) {
+        absl::StrAppend(out, process.name, " (process ", process.pid, ")");
+      });
+  return absl::StrCat(
+      "wait for their end, or stop them while tuning: ", list,
+      shown < busy.size() ? absl::StrCat(" and ", busy.size() - shown, " more") : "");
+}
+
 void AddLoad(const std::string& root, std::vector<HealthCheck>& checks) {
   double load = 0;
   const std::string text = Setting(root + "/proc/loadavg");
@@ -162,9 +179,8 @@ void AddLoad(const std::string& root, std::vector<HealthCheck>& checks) {
   HealthCheck check{"load", State::kOk, absl::StrFormat("%.2f", load)};
   if (load > kBusyLoad) {
     check.state = State::kWarning;
-    check.advice =
-        "other programs keep this machine busy, which disturbs measurements; stop them while "
-        "tuning";
+    check.advice = absl::StrCat(
+        "other programs keep this machine busy, which disturbs measurements; ", WhatIsBusy(root));
   }
   checks.push_back(std::move(check));
 }
@@ -205,12 +221,19 @@ std::string NoiseNow(const std::string& root) {
 
 std::string PrepareScript(const std::string& root) {
   std::string script = "#!/bin/sh\n# Run as root. The settings last until the next reboot.\n";
+  bool trouble = false;
   for (const HealthCheck& check : CheckQuiet(root)) {
     if (check.state == State::kOk) continue;
-    absl::StrAppend(
-        &script, "\n# ", check.name, ": ", check.finding, "\n",
-        check.commands.empty() ? absl::StrCat("# ", check.advice, "\n") : check.commands);
+    absl::StrAppend(&script, "\n# ", check.name, ": ", check.finding, "\n");
+    // What only a person can do is also printed, because the script may go into a shell unread.
+    absl::StrAppend(&script,
+                    check.commands.empty()
+                        ? absl::StrCat("# ", check.advice, "\necho '", check.name, ": ",
+                                       absl::StrReplaceAll(check.advice, {{"'", ""}}), "' >&2\n")
+                        : check.commands);
+    trouble = true;
   }
+  if (!trouble) script += "\n# There is nothing to do: no source of noise was found.\n";
   return script;
 }
 

@@ -12,6 +12,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/json_output.h"
 #include "client/cli/record_selection.h"
+#include "common/base/counted.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 
@@ -79,7 +80,8 @@ absl::Status ImportRecords(const Globals& globals, const std::string& path) {
                           return piece;
                         }));
   if (globals.json) return PrintJson({{"added", counts.added}, {"known", counts.known}});
-  absl::PrintF("%d records added, %d already in the store\n", counts.added, counts.known);
+  absl::PrintF("%s added, %d already in the store\n", Counted(counts.added, "record"),
+               counts.known);
   return absl::OkStatus();
 }
 

@@ -9,9 +9,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "client/cli/command.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/session.h"
+#include "client/cli/terminal.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -27,13 +30,17 @@ absl::Status BackupStore(const Globals& globals, std::string path) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   // A private server runs on this machine, but in another folder.
   if (session->private_server() != nullptr) path = std::filesystem::absolute(path).string();
-  HONE_ASSIGN_OR_RETURN(const client::StoreBackup backup, session->connection().BackupStore(path));
+  const absl::StatusOr<client::StoreBackup> made = session->connection().BackupStore(path);
+  // A file that cannot be written is a failure in every command.
+  if (absl::IsNotFound(made.status())) return WithExitCode(made.status(), kExitFailed);
+  HONE_RETURN_IF_ERROR(made.status());
+  const client::StoreBackup& backup = *made;
   if (globals.json) {
     return PrintJson(
-        {{"path", path}, {"size_bytes", backup.size_bytes}, {"records", backup.records}});
+        {{"path", path}, {"bytes", backup.size_bytes}, {"record_count", backup.records}});
   }
-  absl::PrintF("%d records in %s, %s; checked\n", backup.records, path,
-               FormatBytes(backup.size_bytes));
+  PrintWrapped(absl::StrCat(Counted(backup.records, "record"), " in ", path, ", ",
+                            FormatBytes(backup.size_bytes), "; checked"));
   return absl::OkStatus();
 }
 
@@ -55,11 +62,13 @@ absl::Status CompactStore(const Globals& globals, const CompactOptions& options)
                       {"bytes_before", done.bytes_before},
                       {"bytes_after", done.bytes_after}});
   }
-  absl::PrintF("%s %d records, %d jobs, %d texts and %d artifacts; the store has %s%s\n",
-               options.dry_run ? "would remove" : "removed", done.records_removed,
-               done.jobs_removed, done.texts_removed, done.artifacts_removed,
-               FormatBytes(done.bytes_before),
-               options.dry_run ? "" : absl::StrCat(", now ", FormatBytes(done.bytes_after)));
+  PrintWrapped(absl::StrCat(
+      options.dry_run ? "would remove " : "removed ", Counted(done.records_removed, "record"), ", ",
+      Counted(done.jobs_removed, "job"), ", ", Counted(done.texts_removed, "text"), " and ",
+      Counted(done.artifacts_removed, "artifact"), "; the store ",
+      options.dry_run ? absl::StrCat("has ", FormatBytes(done.bytes_before))
+                      : absl::StrCat("had ", FormatBytes(done.bytes_before), ", and now has ",
+                                     FormatBytes(done.bytes_after))));
   return absl::OkStatus();
 }
 

@@ -15,12 +15,15 @@
 #include "client/cli/record_selection.h"
 #include "client/cli/session.h"
 #include "client/cli/table.h"
+#include "client/cli/terminal.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
 namespace {
 
 constexpr int kPage = 200;
+constexpr int kDetailColumns = 60;
 
 struct RecordsOptions {
   RecordSelection which;
@@ -29,15 +32,15 @@ struct RecordsOptions {
 };
 
 std::string Detail(const record::Record& record) {
-  std::string detail = record.result.detail.substr(0, 60);
+  std::string detail = Shortened(record.result.detail, kDetailColumns);
   if (record.is_default) {
     detail = detail.empty() ? "the untiled default" : absl::StrCat("the untiled default: ", detail);
   }
   if (record.quarantined) {
-    detail =
-        record.quarantine_reason.empty()
-            ? absl::StrCat("quarantined ", detail)
-            : absl::StrCat("quarantined (", record.quarantine_reason.substr(0, 60), ") ", detail);
+    detail = record.quarantine_reason.empty()
+                 ? absl::StrCat("quarantined ", detail)
+                 : absl::StrCat("quarantined (",
+                                Shortened(record.quarantine_reason, kDetailColumns), ") ", detail);
   }
   for (char& c : detail) {
     if (c == '\n') c = ' ';
@@ -46,14 +49,14 @@ std::string Detail(const record::Record& record) {
 }
 
 void PrintTable(const std::vector<record::Record>& records) {
-  Table table({Right("id"), Left("operator"), Left("workload"), Left("target"), Left("policy"),
+  Table table({Right("record"), Left("operator"), Left("workload"), Left("target"), Left("policy"),
                Left("outcome"), Right("latency"), Right("trial"), Left("job"), Left("when"),
                Left("detail")});
   for (const record::Record& record : records) {
     table.AddRow({absl::StrCat(record.id), record.op, record.workload_digest.substr(0, 8),
                   record.target, record.policy.Key(),
                   std::string(record::OutcomeName(record.result.outcome)),
-                  FormatLatency(record.result.latency_ns), absl::StrCat(record.trial),
+                  FormatLatency(record::SteadyLatencyNs(record.result)), absl::StrCat(record.trial),
                   record.job_id, FormatTime(record.created_unix_ms), Detail(record)});
   }
   table.Print("no records");
@@ -78,7 +81,7 @@ void PrintCsvLine(const record::Record& record) {
                                            Quoted(record.target),
                                            record.policy.Key(),
                                            std::string(record::OutcomeName(result.outcome)),
-                                           Exactly(result.latency_ns),
+                                           Exactly(record::SteadyLatencyNs(result)),
                                            Exactly(result.dispersion),
                                            Exactly(result.max_error),
                                            Exactly(result.facts.compile_ms),
@@ -89,7 +92,8 @@ void PrintCsvLine(const record::Record& record) {
                                            absl::StrCat(record.is_default ? 1 : 0),
                                            absl::StrCat(record.quarantined ? 1 : 0),
                                            Quoted(record.quarantine_reason),
-                                           Quoted(result.detail)};
+                                           Quoted(result.detail),
+                                           Exactly(result.latency_ns)};
   absl::PrintF("%s\n", absl::StrJoin(fields, ","));
 }
 
@@ -97,9 +101,9 @@ void PrintCsvLine(const record::Record& record) {
 absl::Status PrintCsv(client::Connection& connection, const client::RecordFilter& filter,
                       int limit) {
   absl::PrintF(
-      "id,operator,workload_digest,target,policy,outcome,latency_ns,dispersion,max_error,compile_"
-      "ms,space_digest,job,trial,created_unix_ms,is_default,quarantined,quarantine_reason,"
-      "detail\n");
+      "record,operator,workload_digest,target,policy,outcome,latency_ns,dispersion,max_error,"
+      "compile_ms,space_digest,job,trial,measured_unix_ms,is_default,quarantined,"
+      "quarantine_reason,detail,raw_latency_ns\n");
   std::string token;
   int64_t printed = 0;
   do {
@@ -132,7 +136,10 @@ absl::Status QueryRecords(const Globals& globals, const RecordsOptions& options)
     return PrintJson({{"records", ListJson(records)}, {"more", more}});
   }
   PrintTable(records);
-  if (more) absl::PrintF("only the newest %d are shown; --limit 0 shows all\n", options.limit);
+  if (more) {
+    PrintWrapped(absl::StrCat("only the newest ", Counted(options.limit, "record"),
+                              options.limit == 1 ? " is" : " are", " shown; --limit 0 shows all"));
+  }
   return absl::OkStatus();
 }
 
@@ -154,7 +161,9 @@ void AddRecords(Command& app, Globals& globals) {
               {Range(0, 1'000'000'000)});
   command.AddFlag("--csv", options->csv, "Print comma-separated values, with a header line");
   Complete(command, globals,
-           "The newest records come first; with --csv, the oldest.\n\n"
+           "The newest records come first; with --csv, the oldest. Latencies are scaled to the "
+           "speed of the machine when its worker registered, as in all commands; raw_latency_ns of "
+           "--json and --csv is as measured.\n\n"
            "Examples:\n"
            "  hone records query --op conv2d --best\n"
            "  hone records query --since 30d --outcome crash --csv --limit 0 > crashes.csv\n"

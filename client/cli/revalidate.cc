@@ -156,7 +156,7 @@ Json ReportJson(const std::vector<Revalidated>& all) {
                     {"target", each.before.target},
                     {"before", ToJson(each.before)},
                     {"after", each.Worked() ? ToJson(each.job.best->record) : Json(nullptr)},
-                    {"quarantined", each.job.quarantined},
+                    {"quarantined_count", each.job.quarantined},
                     {"state", std::string(client::JobStateName(each.job.state))},
                     {"error", each.job.error},
                     {"job", each.job.id}});

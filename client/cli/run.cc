@@ -15,8 +15,10 @@
 #include "client/cli/npy_argument.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
+#include "client/cli/terminal.h"
 #include "client/cli/workload_argument.h"
 #include "client/lib/kernel_call.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 #include "common/record/artifact.h"
 
@@ -31,6 +33,7 @@ struct RunOptions {
   // Of networks only.
   std::vector<std::string> shapes;
   std::vector<std::string> expect;
+  bool draft = false;
   int repeat = 0;  // 0: not given
   bool profile = false;
 };
@@ -47,14 +50,16 @@ absl::Status CheckCounts(const WorkloadArgument& argument, const RunOptions& opt
   const ir::Workload& workload = argument.workload;
   const std::vector<ir::BufferId> inputs = workload.Inputs(), outputs = workload.Outputs();
   if (options.in.size() != inputs.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(argument.title, " takes ", inputs.size(), " inputs, each with --in: ",
-                     Describe(workload, inputs), "; ", options.in.size(), " are given"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        argument.title, " takes ", Counted(static_cast<int64_t>(inputs.size()), "input"),
+        ", each with --in: ", Describe(workload, inputs), "; ", options.in.size(),
+        options.in.size() == 1 ? " is given" : " are given"));
   }
   if (options.out.size() != outputs.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(argument.title, " gives ", outputs.size(), " outputs, each with --out: ",
-                     Describe(workload, outputs), "; ", options.out.size(), " are given"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        argument.title, " gives ", Counted(static_cast<int64_t>(outputs.size()), "output"),
+        ", each with --out: ", Describe(workload, outputs), "; ", options.out.size(),
+        options.out.size() == 1 ? " is given" : " are given"));
   }
   return absl::OkStatus();
 }
@@ -108,13 +113,14 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
                                 .in = options.in,
                                 .out = options.out,
                                 .expect = options.expect,
-                                .tolerance = options.tolerance,
+                                .kernels = {options.tolerance, options.draft},
                                 .repeat = std::max(options.repeat, 1),
                                 .profile = options.profile});
   }
-  if (!options.shapes.empty() || !options.expect.empty() || options.repeat > 0 || options.profile) {
+  if (!options.shapes.empty() || !options.expect.empty() || options.repeat > 0 || options.profile ||
+      options.draft) {
     return absl::InvalidArgumentError(
-        "--shape, --expect, --repeat and --profile are for networks (FILE.onnx)");
+        "--shape, --expect, --repeat, --profile and --draft are for networks (FILE.onnx)");
   }
   HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(options.words));
   const ir::Workload& workload = argument.workload;
@@ -139,7 +145,7 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
   for (size_t o = 0; o < out.size(); ++o) {
     const ir::Tensor& tensor = workload.tensors[out[o]];
     HONE_RETURN_IF_ERROR(WriteNpyResult(options.out[o], tensor.dtype, tensor.shape, outputs[o]));
-    files.push_back({{"file", options.out[o]},
+    files.push_back({{"path", options.out[o]},
                      {"tensor", tensor.name},
                      {"dtype", std::string(ir::DTypeName(tensor.dtype))},
                      {"shape", std::vector<int64_t>(tensor.shape.begin(), tensor.shape.end())}});
@@ -154,10 +160,10 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
     json["outputs"] = std::move(files);
     return PrintJson(json);
   }
-  absl::PrintF("computed with the %s, measured at %s\n", Describe(found),
-               FormatLatency(client::LatencyNs(found.best)));
+  PrintWrapped(absl::StrCat("computed with the ", Describe(found), ", measured at ",
+                            FormatLatency(client::LatencyNs(found.best))));
   if (!found.stored) {
-    absl::PrintF("no best is known; find one with: hone tune %s\n", argument.title);
+    PrintWrapped(absl::StrCat("no best is known; find one with: hone tune ", argument.title));
   }
   return absl::OkStatus();
 }
@@ -183,6 +189,7 @@ void AddRun(Command& app, Globals& globals) {
               {OneWordPerUse()});
   command.Add("--repeat", options->repeat, "Time this many runs of a network (default 1)",
               {Range(1, 1'000'000)});
+  AddDraft(command, options->draft);
   command.AddFlag("--profile", options->profile, "Print the time of each step of a network");
   Complete(command, globals,
            "Runs the best known kernel on this machine. If none is known, it builds, checks and "

@@ -15,8 +15,9 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/job_wait.h"
 #include "client/cli/progress.h"
-#include "client/cli/quiet_check.h"
+#include "client/cli/terminal.h"
 #include "common/base/clock.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -46,7 +47,7 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
         wait.Look(now, news);
         if (const std::optional<std::string> message = wait.TakeMessage(); message.has_value()) {
           progress.Clear();
-          absl::FPrintF(stderr, "%s\n", *message);
+          PrintWrapped(stderr, *message);
         }
         const bool important = HasEnded(now.state) || now.state != state ||
                                gflops > best_gflops * 1.02 || wait.phase() != phase;
@@ -67,9 +68,9 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
                 " follows it, and hone jobs cancel ", created.id, " ends it"));
             return false;
           }
-          std::fputs(count == 1 ? "stopping: confirming the finalists; Ctrl-C again skips this\n"
-                                : "stopping now\n",
-                     stderr);
+          PrintWrapped(stderr, count == 1
+                                   ? "stopping: confirming the finalists; Ctrl-C again skips this"
+                                   : "stopping now");
           problem = session.connection().CancelJob(created.id, count == 1).status();
           if (!problem.ok()) return false;
         }
@@ -99,12 +100,7 @@ absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const client::JobS
                                             CreateCall create) {
   InterruptCounter interrupts;
   ProgressLine progress;
-  if (session.private_server() != nullptr) {
-    if (const std::string noise = NoiseNow(); !noise.empty()) {
-      absl::FPrintF(stderr, "warning: %s\n", noise);
-    }
-    HONE_RETURN_IF_ERROR(session.StartWorker());
-  }
+  HONE_RETURN_IF_ERROR(session.StartWorker());
   HONE_RETURN_IF_ERROR(session.WaitForWorker([&] {
     progress.Show("waiting for the worker, which measures this machine's peak", true);
     return interrupts.count() == 0;
@@ -122,7 +118,7 @@ absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const client::JobS
 
 absl::Status CheckNotCancelled(const FollowedJob& followed) {
   const client::Job& job = followed.job;
-  const std::string after = absl::StrCat("after ", job.trials, " trials");
+  const std::string after = absl::StrCat("after ", Counted(job.trials, "trial"));
   if (followed.interrupted) {
     return InterruptedError(absl::StrCat("interrupted: job ", job.id, " ended ", after));
   }

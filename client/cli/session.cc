@@ -1,11 +1,14 @@
 #include "client/cli/session.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/quiet_check.h"
+#include "client/cli/terminal.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -64,8 +67,12 @@ absl::Status Session::CheckPrivate() {
 
 absl::Status Session::StartWorker() {
   if (private_server_ == nullptr || with_worker_ != nullptr) return absl::OkStatus();
-  // This joins the running keeper and does not fork, because private_server_ keeps it running.
-  HONE_ASSIGN_OR_RETURN(with_worker_, client::PrivateServer::StartOrJoin({.with_worker = true}));
+  if (const std::string noise = NoiseNow(); !noise.empty()) {
+    PrintWrapped(stderr, absl::StrCat("warning: ", noise));
+  }
+  // This process has threads by now, so it must not fork.
+  HONE_ASSIGN_OR_RETURN(
+      with_worker_, client::PrivateServer::StartOrJoin({.with_worker = true, .join_only = true}));
   return with_worker_->WaitUntilReady();
 }
 

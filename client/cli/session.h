@@ -48,8 +48,9 @@ class Session {
   // When it was opened, which is nearly when the command began.
   absl::Time began() const { return began_; }
 
-  // Starts a worker of the private server, unless the session already has one. Does nothing if a
-  // server was given. Errors as for PrivateServer::StartOrJoin.
+  // Starts a worker of the private server, unless the session already has one, and warns if other
+  // programs keep this machine busy. Does nothing if a server was given. Errors as for
+  // PrivateServer::StartOrJoin.
   absl::Status StartWorker();
   // Waits until the worker of the private server has registered. Returns immediately if a server
   // was given. Calls `waiting` repeatedly; InterruptedError: it returned false. FailedPrecondition:

@@ -15,6 +15,7 @@
 #include "client/cli/session.h"
 #include "client/cli/target_argument.h"
 #include "client/lib/kernel_code.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 #include "common/record/artifact.h"
 #include "common/schedule/trace.h"
@@ -73,9 +74,10 @@ absl::Status Print(const Globals& globals, const ShowOptions& options, const Sho
 absl::StatusOr<Shown> ReadTrace(const std::string& path, const std::string& text) {
   const absl::StatusOr<schedule::TraceFile> file = schedule::ParseTraceFile(text);
   if (file.ok() && file->parsed.decisions.empty() && file->parsed.trace.decisions > 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": the trace is a design space, with ", file->parsed.trace.decisions,
-        " decisions open; write the decisions after its samplings, as in \"= [16, 64]\""));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the trace is a design space, with ",
+                     Counted(file->parsed.trace.decisions, "decision"),
+                     " open; write the decisions after its samplings, as in \"= [16, 64]\""));
   }
   HONE_ASSIGN_OR_RETURN(const AppliedTrace applied, ApplyTrace(path, text, /*seed=*/0));
   return Shown{.workload = applied.workload->ToText(),

@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace hone::cli {
 namespace {
@@ -18,10 +19,13 @@ constexpr absl::string_view kIndent = "    ";  // of a row's continuation
 }  // namespace
 
 std::string Table::ToText(int columns) const {
+  const int room = std::max(1, columns - static_cast<int>(kIndent.size()));  // of a cell
   std::vector<int> widths;
   for (const Column& column : columns_) widths.push_back(ColumnsOf(column.title));
   for (const auto& row : rows_) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], ColumnsOf(row[i]));
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::min(room, std::max(widths[i], ColumnsOf(row[i])));
+    }
   }
   // The columns that begin a line.
   std::vector<bool> begins(widths.size(), false);
@@ -42,6 +46,11 @@ std::string Table::ToText(int columns) const {
       } else if (i > 0) {
         absl::StrAppend(&line, kGap);
       }
+      if (ColumnsOf(cells[i]) > widths[i]) {
+        absl::StrAppend(&line, absl::StrReplaceAll(Wrapped(cells[i], room),
+                                                   {{"\n", absl::StrCat("\n", kIndent)}}));
+        continue;
+      }
       const std::string padding(static_cast<size_t>(widths[i] - ColumnsOf(cells[i])), ' ');
       absl::StrAppend(&line, columns_[i].right ? padding : "", cells[i],
                       columns_[i].right ? "" : padding);
@@ -57,10 +66,11 @@ std::string Table::ToText(int columns) const {
 }
 
 void Table::Print(absl::string_view if_empty) const {
-  const std::string text = rows_.empty() && !if_empty.empty()
-                               ? absl::StrCat(if_empty, "\n")
-                               : ToText(TerminalColumns(STDOUT_FILENO));
-  std::fputs(text.c_str(), stdout);
+  if (rows_.empty() && !if_empty.empty()) {
+    PrintWrapped(if_empty);
+  } else {
+    std::fputs(ToText(TerminalColumns(STDOUT_FILENO)).c_str(), stdout);
+  }
   std::fflush(stdout);
 }
 

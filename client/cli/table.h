@@ -19,13 +19,14 @@ inline Column Left(absl::string_view title) { return {std::string(title), false}
 inline Column Right(absl::string_view title) { return {std::string(title), true}; }
 
 // Columns of text, as wide as their widest cells. If a row does not fit the terminal, it continues
-// with the columns that are left on indented lines; no cell is broken.
+// with the columns that are left on indented lines. Only a cell that is longer than a line is
+// broken, at blanks.
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   // REQUIRES: as many cells as columns.
   void AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  // The titles and the rows, in lines of at most `columns` if their cells fit, without trailing
+  // The titles and the rows, in lines of at most `columns` if their words fit, without trailing
   // blanks.
   std::string ToText(int columns = kUnlimitedColumns) const;
   // Prints the table to standard output. If it has no rows, prints the line `if_empty` instead,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -13,6 +14,8 @@ namespace hone::cli {
 namespace {
 
 constexpr int kUsualColumns = 80;  // of a terminal that does not tell its size
+
+bool IsOfNumber(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '.'; }
 
 bool BeginsCodePoint(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
@@ -31,21 +34,28 @@ int ColumnsOf(absl::string_view text) {
 std::string Wrapped(absl::string_view text, int columns, absl::string_view indent) {
   if (ColumnsOf(text) <= columns) return std::string(text);
   std::string lines;
-  int used = 0;  // columns of the last line
-  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
-    if (used > 0 && used + 1 + ColumnsOf(word) > columns) {
-      absl::StrAppend(&lines, "\n", indent, word);
-      used = ColumnsOf(indent) + ColumnsOf(word);
-    } else {
-      absl::StrAppend(&lines, lines.empty() ? "" : " ", word);
-      used += (used > 0 ? 1 : 0) + ColumnsOf(word);
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (line.data() != text.data()) lines += '\n';
+    int used = -1;  // columns of the last line; -1: it has no word yet
+    for (const absl::string_view word : absl::StrSplit(line, ' ')) {
+      if (used > 0 && used + 1 + ColumnsOf(word) > columns) {
+        absl::StrAppend(&lines, "\n", indent, word);
+        used = ColumnsOf(indent) + ColumnsOf(word);
+      } else {
+        absl::StrAppend(&lines, used < 0 ? "" : " ", word);
+        used += 1 + ColumnsOf(word);
+      }
     }
   }
   return lines;
 }
 
 void PrintWrapped(absl::string_view text, absl::string_view indent) {
-  absl::PrintF("%s\n", Wrapped(text, TerminalColumns(STDOUT_FILENO), indent));
+  PrintWrapped(stdout, text, indent);
+}
+
+void PrintWrapped(std::FILE* file, absl::string_view text, absl::string_view indent) {
+  absl::FPrintF(file, "%s\n", Wrapped(text, TerminalColumns(fileno(file)), indent));
 }
 
 std::string Shortened(absl::string_view text, int columns) {
@@ -56,6 +66,9 @@ std::string Shortened(absl::string_view text, int columns) {
   }
   const size_t blank = text.rfind(' ', end);
   if (blank != absl::string_view::npos && blank > 0) end = blank;
+  if (IsOfNumber(text[end])) {
+    while (end > 0 && IsOfNumber(text[end - 1])) --end;
+  }
   return std::string(text.substr(0, end));
 }
 

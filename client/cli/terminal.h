@@ -1,6 +1,7 @@
 #ifndef HONE_CLIENT_CLI_TERMINAL_H_
 #define HONE_CLIENT_CLI_TERMINAL_H_
 
+#include <cstdio>
 #include <limits>
 #include <string>
 
@@ -16,14 +17,17 @@ int TerminalColumns(int fd);
 
 int ColumnsOf(absl::string_view text);
 
-// Breaks a text at blanks into lines of at most `columns`; lines after the first begin with
-// `indent`. A longer word gets a separate line. There is no newline at the end.
+// Breaks the lines of a text at blanks into lines of at most `columns`; those that are added begin
+// with `indent`. A longer word gets a separate line. There is no newline at the end.
 std::string Wrapped(absl::string_view text, int columns, absl::string_view indent = "");
 
-// Prints a line to standard output, wrapped if it does not fit the terminal.
+// Prints a text and a newline to standard output or to `file`, wrapped if it does not fit the
+// terminal.
 void PrintWrapped(absl::string_view text, absl::string_view indent = "");
+void PrintWrapped(std::FILE* file, absl::string_view text, absl::string_view indent = "");
 
-// The words at the beginning of a text that fit into `columns`; the beginning of a longer word.
+// The words at the beginning of a text that fit into `columns`; the beginning of a longer word, but
+// not of a number.
 std::string Shortened(absl::string_view text, int columns);
 
 }  // namespace hone::cli

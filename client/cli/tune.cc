@@ -19,6 +19,7 @@
 #include "client/cli/terminal.h"
 #include "client/cli/workload_argument.h"
 #include "client/cli/workload_list.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -47,9 +48,10 @@ struct TuneOptions {
   std::string scheduler;
   int64_t patience = 0;
   bool only_missing = false;
+  std::string report;
 
   bool HasNetworkOptions() const {
-    return !shapes.empty() || !scheduler.empty() || patience > 0 || only_missing;
+    return !shapes.empty() || !scheduler.empty() || patience > 0 || only_missing || !report.empty();
   }
 };
 
@@ -84,13 +86,15 @@ std::string WhyDefaultFailed(const client::Job& job) {
 
 void PrintReport(const client::Job& job, const WorkloadArgument& argument, double peak,
                  bool trace) {
-  PrintWrapped(absl::StrCat(argument.title, " on ", job.target, ": ", job.trials, " trials in ",
-                            FormatClock(absl::Milliseconds(job.wall_ms))));
+  PrintWrapped(absl::StrCat(argument.title, " on ", job.target, ": ", Counted(job.trials, "trial"),
+                            " in ", FormatClock(absl::Milliseconds(job.wall_ms))));
   absl::PrintF("\n");
   Table table(
       {Left(""), Right("latency"), Right("GFLOP/s"), Right("share of peak"), Right("speed-up")});
-  const double base =
-      job.default_schedule.has_value() ? client::LatencyNs(*job.default_schedule) : 0;
+  const bool confirmed = client::BestIsConfirmed(job);
+  // A speed-up is shown if both latencies were measured in the same way.
+  const bool comparable = client::DefaultIsConfirmed(job) && confirmed;
+  const double base = comparable ? client::LatencyNs(*job.default_schedule) : 0;
   const auto add = [&](const char* name, const std::optional<client::Best>& best) {
     if (!best.has_value()) return;
     const double latency = client::LatencyNs(*best);
@@ -98,8 +102,7 @@ void PrintReport(const client::Job& job, const WorkloadArgument& argument, doubl
                   FormatShare(best->gflops, best->peak_gflops),
                   base > 0 && latency > 0 ? absl::StrFormat("%.2fx", base / latency) : "-"});
   };
-  add("default", job.default_schedule);
-  const bool confirmed = client::BestIsConfirmed(job);
+  add(client::DefaultIsConfirmed(job) ? "default" : "default, not confirmed", job.default_schedule);
   // An earlier best stays published unless this run is surely faster.
   const bool earlier = job.best.has_value() && job.best->record.job_id != job.id;
   if (earlier) add("best of this run", job.own_best);
@@ -109,15 +112,16 @@ void PrintReport(const client::Job& job, const WorkloadArgument& argument, doubl
     PrintWrapped(absl::StrCat("\nthe best known, of job ", job.best->record.job_id, ", is ",
                               PinText(*job.best), "; jobs do not replace it"));
   } else if (earlier) {
-    absl::PrintF(
-        "\nthe best known is from job %s, %s; this run found nothing that is surely faster\n",
-        job.best->record.job_id, FormatTime(job.best->record.created_unix_ms));
+    PrintWrapped(absl::StrCat("\nthe best known is from job ", job.best->record.job_id, ", ",
+                              FormatTime(job.best->record.created_unix_ms),
+                              "; this run found nothing that is surely faster"));
   }
   if (job.disturbed > 0) {
-    absl::PrintF(
-        "\nthe machine was disturbed during %d measurements, which are quarantined: %s; "
-        "\"hone doctor\" shows sources of disturbance\n",
-        job.disturbed, job.disturbance);
+    PrintWrapped(absl::StrCat(
+        "\nother work disturbed ", Counted(job.disturbed, "measurement"), ", so that ",
+        job.disturbed == 1 ? "it does" : "they do", " not count; the last: ", job.disturbance,
+        ". Stop other programs on that machine, or measure when it is idle; \"hone doctor\" shows "
+        "what disturbs this machine"));
   }
   if (job.best.has_value() && !confirmed) {
     std::string text = "\nnot confirmed: \"hone best\" does not return it";
@@ -249,10 +253,11 @@ absl::Status TuneAll(const Globals& globals, const TuneOptions& options, Session
     if (code == kExitInterrupted || code == kExitUnreachable || jobs.size() == 1) break;
     if (!result.ok()) {
       ++failed;
-      absl::FPrintF(stderr, "hone: %s: %s\n", jobs[i].argument.title, result.message());
+      PrintWrapped(stderr, absl::StrCat("hone: ", jobs[i].argument.title, ": ", result.message()));
     }
     if (failed > 0) {
-      result = absl::AbortedError(absl::StrCat(failed, " of ", jobs.size(), " workloads failed"));
+      result =
+          absl::AbortedError(absl::StrCat(failed, " of the ", jobs.size(), " workloads failed"));
     }
   }
   if (!globals.json) return result;
@@ -268,8 +273,8 @@ absl::Status Detach(const Globals& globals, Session& session, const std::vector<
     result = job.status();
     if (!result.ok()) break;
     if (!globals.json) {
-      absl::PrintF("job %s: %s; hone jobs watch %s follows it\n", job->id, each.argument.title,
-                   job->id);
+      PrintWrapped(absl::StrCat("job ", job->id, ": ", each.argument.title, "; hone jobs watch ",
+                                job->id, " follows it"));
     }
     created.push_back(*std::move(job));
   }
@@ -286,7 +291,8 @@ absl::Status TuneNetworkOf(const Globals& globals, const TuneOptions& options) {
                                .network = {.scheduler = options.scheduler,
                                            .patience = options.patience,
                                            .only_missing = options.only_missing},
-                               .detach = options.detach});
+                               .detach = options.detach,
+                               .report = options.report});
 }
 
 absl::Status Tune(const Globals& globals, const TuneOptions& options) {
@@ -297,7 +303,8 @@ absl::Status Tune(const Globals& globals, const TuneOptions& options) {
   if (NamesNetwork(options.words)) return TuneNetworkOf(globals, options);
   if (options.HasNetworkOptions()) {
     return absl::InvalidArgumentError(
-        "--shape, --scheduler, --patience and --only-missing are for a network (FILE.onnx)");
+        "--shape, --scheduler, --patience, --only-missing and --report are for a network "
+        "(FILE.onnx)");
   }
   HONE_ASSIGN_OR_RETURN(std::vector<TuneJob> jobs, JobsOf(options));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
@@ -320,8 +327,8 @@ void AddTune(Command& app, Globals& globals) {
       "each task)",
       {Range(1, 100'000'000)});
   command.Add("--time", options->time,
-              "End after this long, including the start of the worker and the confirmation: 60s, "
-              "10m, 1h30m",
+              "End after this long, including the start of the worker and the confirmation, which "
+              "gets a quarter of it and at most 20 s: 60s, 10m, 1h30m",
               {NotEmpty()});
   command.Add("--seed", options->seed, "Seed of the search", {Seed()});
   command.Add("--strategy", options->strategy,
@@ -363,8 +370,17 @@ void AddTune(Command& app, Globals& globals) {
               {Range(1, 100'000'000)});
   command.AddFlag("--only-missing", options->only_missing,
                   "Give trials only to tasks of a network without a known best");
+  command.Add("--report", options->report,
+              "FILE.html to write about a network: its tasks, their latencies and rooflines, and "
+              "the estimate over time",
+              {NotEmpty(), Excludes("--detach")});
   Complete(
       command, globals,
+      "The best that is shown during the search was measured in three processes. At the end the "
+      "finalists are confirmed, each in three processes if there is time: without --time, this "
+      "takes at most a quarter of the time of the search, or 20 s if that is longer. A best that "
+      "rests on fewer processes says so in JSON (processes). A speed-up is shown if the default "
+      "schedule was confirmed, too.\n\n"
       "Ctrl-C ends the search and confirms the finalists; a second Ctrl-C ends immediately. "
       "Measurements are kept in both cases, and the exit code is 130. If another client cancels "
       "the job, it is 1. With --space trace:FILE the operator may be omitted; the default is the "

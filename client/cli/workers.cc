@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -10,6 +11,8 @@
 #include "client/cli/json_output.h"
 #include "client/cli/session.h"
 #include "client/cli/table.h"
+#include "client/cli/terminal.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -38,10 +41,16 @@ absl::Status ListWorkers(const Globals& globals) {
                   worker.last_seen_unix_ms == 0 ? "-" : FormatTime(worker.last_seen_unix_ms),
                   worker.flagged.empty() ? worker.last_error : worker.flagged});
   }
-  table.Print(
-      globals.server.empty()
-          ? "no workers; the private server starts one only for tuning"
-          : absl::StrCat("no workers; start one with: hone-worker --server ", globals.server));
+  table.Print(globals.server.empty()
+                  ? "no workers; the private server starts one only for tuning"
+                  : absl::StrCat("no workers; start one with: ", HowToStartWorker(globals)));
+  const bool all_away = std::none_of(workers.begin(), workers.end(),
+                                     [](const client::Worker& w) { return w.connected; });
+  if (all_away && !workers.empty() && !globals.server.empty()) {
+    PrintWrapped(
+        "\nno worker is connected; those that still run connect again within a minute, and "
+        "the others must be started");
+  }
   return absl::OkStatus();
 }
 
@@ -53,7 +62,10 @@ absl::Status DrainWorker(const Globals& globals, const std::string& name, bool r
   if (resume) {
     absl::PrintF("%s gets work again\n", name);
   } else {
-    absl::PrintF("%s finishes its %d leases and gets no more\n", name, worker.leases);
+    PrintWrapped(worker.leases == 0
+                     ? absl::StrCat(name, " gets no more work")
+                     : absl::StrCat(name, " finishes its work, ", Counted(worker.leases, "lease"),
+                                    ", and gets no more"));
   }
   return absl::OkStatus();
 }
@@ -61,8 +73,9 @@ absl::Status DrainWorker(const Globals& globals, const std::string& name, bool r
 absl::Status RemoveWorker(const Globals& globals, const std::string& name) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const int requeued, session->connection().RemoveWorker(name));
-  if (globals.json) return PrintJson({{"id", name}, {"requeued", requeued}});
-  absl::PrintF("%s was removed; %d of its leases were requeued\n", name, requeued);
+  if (globals.json) return PrintJson({{"worker", name}, {"requeued", requeued}});
+  PrintWrapped(absl::StrCat(name, " was removed; ", Counted(requeued, "lease"), " of it ",
+                            requeued == 1 ? "was" : "were", " requeued"));
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "common/record/processes.h"
 #include "common/record/record.h"
 
 // Plain structs for requests and answers. They mirror proto/hone/v1/tuning.proto, which explains
@@ -185,10 +186,19 @@ enum class JobNews {
 };
 
 // Whether LookupBest can return the best of this job. A job confirms its finalists at its end, but
-// not if it failed or was cancelled immediately.
+// not if it failed or was cancelled immediately. The best of a running job is the leader of its
+// search, whose record is not stored.
 inline bool BestIsConfirmed(const Job& job) {
   return job.state == JobState::kDone ||
-         (job.best.has_value() && job.best->record.policy.name == "confirm");
+         (job.best.has_value() && job.best->record.policy.name == "confirm" &&
+          job.best->record.id > 0);
+}
+
+// Whether the default schedule was measured in as many processes as a best, so that a speed-up can
+// be told.
+inline bool DefaultIsConfirmed(const Job& job) {
+  return job.default_schedule.has_value() &&
+         record::ProcessesOf(job.default_schedule->record.result) >= record::kProcesses;
 }
 
 // The features of a candidate.
@@ -263,8 +273,7 @@ struct Worker {
   std::string last_error;
   bool can_build = false;
   bool can_run = false;
-  std::string environment;    // human-readable
-  record::Environment facts;  // the same, as in its records
+  record::Environment facts;  // as in its records
   double read_gbps = 0;
   bool draining = false;
   std::string flagged;  // why it gets no leases; "": it is not flagged

@@ -188,7 +188,6 @@ absl::StatusOr<Worker> FromProto(const v1::WorkerInfo& message) {
   worker.last_error = message.last_error();
   worker.can_build = message.can_build();
   worker.can_run = message.can_run();
-  worker.environment = message.environment();
   HONE_ASSIGN_OR_RETURN(worker.facts, record::FromProto(message.facts()));
   worker.read_gbps = message.read_gbps();
   worker.draining = message.draining();

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/record/artifact.h"
 
 namespace hone::client {
 
@@ -15,6 +16,11 @@ namespace hone::client {
 // code cannot be generated. Other errors: hone-builder cannot be started.
 absl::StatusOr<std::string> KernelCode(const std::string& trace, const std::string& target,
                                        const std::string& program_dir = "");
+
+// Builds the kernel of such a schedule as a worker would, and neither runs nor checks it. Errors
+// are those of KernelCode.
+absl::StatusOr<record::Artifact> BuildKernel(const std::string& trace, const std::string& target,
+                                             const std::string& program_dir = "");
 
 }  // namespace hone::client
 

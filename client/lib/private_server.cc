@@ -109,6 +109,11 @@ absl::StatusOr<std::unique_ptr<PrivateServer>> PrivateServer::StartOrJoin(const 
   }
 }
 
+absl::Status PrivateServer::StoppedError() const {
+  return absl::FailedPreconditionError(absl::StrCat("the private server has stopped; its logs are ",
+                                                    paths_.server_log, " and ", paths_.worker_log));
+}
+
 absl::Status PrivateServer::TryAttach() {
   // The process that locks the file becomes the keeper.
   int lock_fd = open(paths_.lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -122,6 +127,7 @@ absl::Status PrivateServer::TryAttach() {
   }
   auto close_lock = absl::MakeCleanup([lock_fd] { close(lock_fd); });
   if (flock(lock_fd, LOCK_EX | LOCK_NB) == 0) {
+    if (options_.join_only) return StoppedError();
     // Listen before the keeper runs, so that clients can connect immediately.
     HONE_ASSIGN_OR_RETURN(const int listen_fd, Listen(paths_.keeper_socket));
     auto close_listen = absl::MakeCleanup([listen_fd] { close(listen_fd); });
@@ -179,8 +185,10 @@ absl::Status PrivateServer::WaitUntilReady() {
         attached = TryAttach();
         if (absl::IsUnavailable(attached)) absl::SleepFor(kRetryInterval);
       }
-      if (!attached.ok())
+      if (absl::IsUnavailable(attached)) {
         return absl::DeadlineExceededError("the previous private server does not exit");
+      }
+      HONE_RETURN_IF_ERROR(attached);
       continue;
     }
     if (absl::IsDeadlineExceeded(answer.status())) {
@@ -203,9 +211,7 @@ absl::Status PrivateServer::Check() {
   const absl::StatusOr<std::string> packet = Receive(absl::InfinitePast());
   if (absl::IsDeadlineExceeded(packet.status())) return absl::OkStatus();
   if (!packet.ok()) {
-    health_ =
-        absl::FailedPreconditionError(absl::StrCat("the private server has stopped; its logs are ",
-                                                   paths_.server_log, " and ", paths_.worker_log));
+    health_ = StoppedError();
     return health_;
   }
   absl::string_view text = *packet;

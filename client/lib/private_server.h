@@ -20,12 +20,14 @@ class PrivateServer {
     std::string data_dir;      // "": DefaultDataDir()
     std::string program_dir;   // holds Hone's programs; "": the folder of this program
     bool with_worker = false;  // for commands that measure
+    bool join_only = false;    // do not start a server; the caller may have several threads
     absl::Duration timeout = absl::Seconds(40);  // for the start, and for the previous server's end
   };
 
-  // Starts the server or joins a running one; does not wait until it is ready. REQUIRES: this
-  // process has one thread, because it may fork; call this before any gRPC function.
-  // FailedPrecondition: hone-server, or a program of the worker, is not in program_dir.
+  // Starts the server or joins a running one; does not wait until it is ready. REQUIRES: join_only,
+  // or this process has one thread, because it may fork; call this before any gRPC function.
+  // FailedPrecondition: hone-server, or a program of the worker, is not in program_dir, or there is
+  // no server to join.
   // PermissionDenied, ResourceExhausted: the data folder cannot be written or is full.
   // DeadlineExceeded: a previous server does not exit.
   static absl::StatusOr<std::unique_ptr<PrivateServer>> StartOrJoin(const Options& options);
@@ -52,6 +54,7 @@ class PrivateServer {
 
   // Makes one attempt. Unavailable: the keeper is starting or exiting; try again.
   absl::Status TryAttach();
+  absl::Status StoppedError() const;
   // Waits for the next packet from the keeper. Unavailable: the keeper has exited.
   absl::StatusOr<std::string> Receive(absl::Time deadline);
 

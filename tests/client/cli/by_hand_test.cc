@@ -131,9 +131,9 @@ TEST_F(ByHandTest, MismatchedFilesAreRejectedBeforeStarting) {
   };
   ExpectUsageError(
       with({"--in", a, "--out", out}),
-      AllOf(HasSubstr("takes 2 inputs"), HasSubstr("f32[16, 24]"), HasSubstr("1 are given")));
+      AllOf(HasSubstr("takes 2 inputs"), HasSubstr("f32[16, 24]"), HasSubstr("1 is given")));
   ExpectUsageError(with({"--in", a, "--in", b, "--out", out, "--out", out}),
-                   HasSubstr("gives 1 outputs"));
+                   HasSubstr("gives 1 output,"));
   ExpectUsageError(with({"--in", b, "--in", a, "--out", out}),
                    AllOf(HasSubstr("b.npy, the input A: it is f4(16, 24), expected f4(32, 16)")));
   ExpectUsageError(with({"--in", a, "--in", files_ / "none.npy", "--out", out}),

@@ -507,6 +507,15 @@ TEST_F(CommandLineTest, PlaintextToATlsServerSuggestsEncryption) {
   EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.errors,
               AllOf(HasSubstr(address + ": "), HasSubstr("encryption"), HasSubstr("client.conf")));
+  ASSERT_EQ(integration::RunProgram({"hone-server", "init", files_ / "other"}).code, 0);
+  result = Hone({"--server", address, "--ca", files_ / "other/ca.pem", "workers", "list"});
+  EXPECT_EQ(result.code, 4) << "no connection that can be trusted is no connection";
+  EXPECT_THAT(result.errors, HasSubstr("an authority that is not trusted here"));
+  result = Hone({"--config", team + "/client.conf", "workers", "drain", "board"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.errors,
+            "hone: client has the role client, and this needs the role admin: use the "
+            "configuration of such a caller\n");
 }
 
 TEST_F(CommandLineTest, FailuresPrintOneJsonObject) {

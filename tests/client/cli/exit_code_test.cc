@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/process.h"
@@ -127,7 +128,6 @@ TEST_F(ExitCodeTest, AnUnknownNameIsAUsageErrorAndAnUnknownBestIsNot) {
   Expect(2, {"jobs", "resume", "999"}, "999");
   Expect(2, {"records", "query", "--job", "999"}, "999");
   Expect(2, {"workers", "drain", "nope"}, "nope");
-  Expect(2, {"records", "backup", "/nowhere/backup.db"}, "/nowhere");
   Expect(3, {"best", "matmul", "m=4", "n=4", "k=4"}, "no schedule is known");
   Expect(3, {"show", "matmul", "m=4", "n=4", "k=4", "--code"}, "no schedule is known");
   Expect(2, {"show", "matmul", "m=4", "n=4", "k=4", "--draft", "--target", "nope"}, "nope");
@@ -141,15 +141,53 @@ TEST_F(ExitCodeTest, AnUnknownNameIsAUsageErrorAndAnUnknownBestIsNot) {
   Expect(2, {"pin", "matmul", "m=4", "n=4", "k=4", "--record", "999"}, "no record 999");
 }
 
+TEST_F(ExitCodeTest, TheServersCommandsUseTheSameCodes) {
+  const auto init = [&](const Words& options) {
+    return integration::RunProgram(With({"hone-server", "init", data_ / "team"}, options));
+  };
+  const Result host = init({"--host", "bad host"});
+  EXPECT_EQ(host.code, 2);
+  EXPECT_EQ(host.errors,
+            "hone-server: --host 'bad host' is not the name or the address of a machine, as "
+            "hone.internal is\n");
+  EXPECT_EQ(init({"--host", "localhost", "--worker", "a b"}).code, 2);
+  ASSERT_EQ(init({"--host", "localhost"}).code, 0);
+  EXPECT_EQ(init({"--host", "localhost"}).code, 1) << "it would replace keys";
+  const Result unwritable = integration::RunProgram({"hone-server", "init", "/proc/team"});
+  EXPECT_EQ(unwritable.code, 1) << unwritable.errors;
+  for (const std::string command : {"restore", "merge"}) {
+    const Result missing = integration::RunProgram(
+        {"hone-server", command, "--store", data_ / "hone.db", "--from", "/nowhere/hone.db"});
+    EXPECT_EQ(missing.code, 2) << command << ": " << missing.errors;
+  }
+}
+
 TEST_F(ExitCodeTest, UnwritableOutputIsAFailure) {
   Expect(1, {"records", "export", "-o", "/nowhere/records.jsonl"}, "/nowhere");
   Expect(1, {"records", "export", "-o", "/proc/records.jsonl"}, "/proc");
+  Expect(1, {"records", "export", "-o", data_.path()}, data_.path());
+  for (const char* const path : {"/nowhere", "/proc"}) {
+    Expect(1, {"records", "backup", std::string(path) + "/backup.db"}, path);
+  }
+}
+
+std::string OneLine(const std::string& text) {
+  const std::vector<std::string> words =
+      absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty());
+  return absl::StrJoin(words, " ");
+}
+
+TEST_F(ExitCodeTest, TheReadmeListsTheSameCodesAsTheHelp) {
+  const std::string help = OneLine(Hone({"--help"}).output);
+  const std::string readme = OneLine(ReadFile("README.md").value_or(""));
+  const size_t codes = help.find("Exit codes: ");
+  ASSERT_NE(codes, std::string::npos);
+  EXPECT_THAT(readme, HasSubstr(help.substr(codes)));
 }
 
 TEST_F(ExitCodeTest, TheHelpListsEveryCode) {
   for (const Words& words : {Words{"--help"}, {"help", "exit-codes"}}) {
-    std::string help = Hone(words).output;
-    absl::RemoveExtraAsciiWhitespace(&help);
+    const std::string help = OneLine(Hone(words).output);
     for (const char* code : {"0 ok", "1 failed", "2 wrong usage", "3 nothing known",
                              "4 server unreachable", "130 interrupted"}) {
       EXPECT_THAT(help, HasSubstr(code));

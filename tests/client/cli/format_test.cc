@@ -60,6 +60,20 @@ TEST(TableTest, LongRowsWrapBetweenCells) {
             "           91.6 %  confirmed\n");
 }
 
+TEST(TableTest, BreaksACellThatIsLongerThanALine) {
+  Table table({Left("job"), Left("workload"), Right("trials")});
+  table.AddRow({"1", "conv2d(f32[1, 14, 14, 16]) -> f32[1, 12]", "7"});
+  EXPECT_EQ(table.ToText(20),
+            "job\n"
+            "    workload\n"
+            "    trials\n"
+            "1\n"
+            "    conv2d(f32[1,\n"
+            "    14, 14, 16]) ->\n"
+            "    f32[1, 12]\n"
+            "         7\n");
+}
+
 TEST(TableTest, AlignsByCharactersNotBytes) {
   Table table({Left("file"), Right("size")});
   table.AddRow({"größe", "1"});
@@ -72,6 +86,7 @@ TEST(TerminalTest, WrapsAtBlanks) {
   EXPECT_EQ(Wrapped("matmul m=1024 n=1024 on cpu", 15, "  "), "matmul m=1024\n  n=1024 on cpu");
   EXPECT_EQ(Wrapped("größe größe größe", 11), "größe größe\ngröße");
   EXPECT_EQ(Wrapped("a verylongword b", 4), "a\nverylongword\nb");
+  EXPECT_EQ(Wrapped("\nab cd ef\n  gh", 5, "-"), "\nab cd\n-ef\n  gh");
 }
 
 TEST(TerminalTest, ShortensAtBlanks) {
@@ -79,6 +94,8 @@ TEST(TerminalTest, ShortensAtBlanks) {
   EXPECT_EQ(Shortened("best 291.8 GFLOP/s", 8), "best");
   EXPECT_EQ(Shortened("best 291.8 GFLOP/s", 10), "best 291.8");
   EXPECT_EQ(Shortened("größenordnung", 5), "größe");
+  EXPECT_EQ(Shortened("1024/2048 trials", 7), "1024/") << "a part of a number is another number";
+  EXPECT_EQ(Shortened("291.85", 4), "");
 }
 
 TEST(ExitCodeTest, CodesAreStable) {

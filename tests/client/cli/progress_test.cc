@@ -62,14 +62,14 @@ TEST(ProgressTextTest, FitsIn40Columns) {
 TEST(ProgressTextTest, ShowsThePhaseIn80Columns) {
   client::Job job = RunningJob();
   job.state = client::JobState::kConfirming;
-  job.trials = job.spec.max_trials = 100'000;
+  job.trials = job.spec.max_trials = 1000;
   job.best->gflops = 12'345;
-  job.phase = "confirming 8 finalists, round 3";
+  job.phase = "round 3: 5 of 8 confirmed, 17 s left";
   const std::string text = ProgressText(job, 79);
   EXPECT_LE(text.size(), 79u);
-  EXPECT_THAT(text, HasSubstr("100000/100000"));
+  EXPECT_THAT(text, HasSubstr("1000/1000"));
   EXPECT_THAT(text, HasSubstr("GFLOP/s"));
-  EXPECT_THAT(text, HasSubstr("(confirming 8 finalists, round 3)"));
+  EXPECT_THAT(text, HasSubstr("(round 3: 5 of 8 confirmed, 17 s left)"));
 }
 
 }  // namespace

@@ -1,0 +1,22 @@
+#ifndef HONE_CLIENT_CLI_BUSY_PROCESSES_H_
+#define HONE_CLIENT_CLI_BUSY_PROCESSES_H_
+
+#include <string>
+#include <vector>
+
+namespace hone::cli {
+
+// A process with threads that run, or wait for a core or a disk, at this moment.
+struct BusyProcess {
+  int pid = 0;
+  std::string name;  // letters, digits and "-_.+:" only; other characters are replaced by "?"
+  int threads = 0;   // those that are busy
+};
+
+// The processes of this machine that load it now, those with the most busy threads first. Without
+// Hone's programs. `root` replaces / in tests.
+std::vector<BusyProcess> BusyProcesses(const std::string& root = "");
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_BUSY_PROCESSES_H_

@@ -1,0 +1,83 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "client/cli/command.h"
+#include "client/cli/format.h"
+#include "client/cli/network_check.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+struct CheckWords {
+  std::vector<std::string> words;
+  std::string max_regression = "5%";
+  std::string time = "1s";
+  NetworkCheckOptions options;
+};
+
+// "3%" is 0.03.
+absl::StatusOr<double> ParsePercent(absl::string_view text) {
+  absl::string_view number = text;
+  double percent = 0;
+  if (absl::ConsumeSuffix(&number, "%") && absl::SimpleAtod(number, &percent) && percent >= 0 &&
+      percent <= 1000) {
+    return percent / 100;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--max-regression ", text, ": write a percentage, such as 3%"));
+}
+
+absl::Status Check(const Globals& globals, const CheckWords& words) {
+  if (!NamesNetwork(words.words)) {
+    return absl::InvalidArgumentError("name one network to check, FILE.onnx");
+  }
+  NetworkCheckOptions options = words.options;
+  options.words.path = words.words[0];
+  HONE_ASSIGN_OR_RETURN(options.max_regression, ParsePercent(words.max_regression));
+  HONE_ASSIGN_OR_RETURN(options.time, ParseDuration(words.time));
+  return CheckNetwork(globals, options);
+}
+
+}  // namespace
+
+void AddCheck(Command& app, Globals& globals) {
+  Command& command =
+      app.AddCommand("check", "Fail if a network runs slower than it did before, for CI");
+  auto words = std::make_shared<CheckWords>();
+  command.Add("network", words->words, "FILE.onnx", {Required()});
+  command.Add("--baseline", words->options.baseline,
+              "FILE.json with the latencies to compare with; it may have those of several networks "
+              "and machines",
+              {Required(), NotEmpty()});
+  command.AddFlag("--save", words->options.save,
+                  "Write the latency to the baseline file, and compare nothing");
+  command.Add("--max-regression", words->max_regression,
+              "How much slower the network may be, as in 3%", {ShowDefault(), NotEmpty()});
+  command.Add("--time", words->time, "How long to measure, as in 5s", {ShowDefault(), NotEmpty()});
+  command.Add("--tolerance", words->options.tolerance,
+              "Tolerance that the network was tuned with; 0 (default) is strict",
+              {Range(0.0, 0.5)});
+  AddShapes(command, words->options.words.shapes);
+  Complete(
+      command, globals,
+      "Times the whole network on this machine, with the best known kernels of its tasks. The "
+      "latency is the least median of 5 runs that follow each other, because other work on the "
+      "machine can only slow a network down. A network that is too slow is measured twice "
+      "more. The steps whose times changed most are listed.\n\n"
+      "A baseline is for one file name, shape of the inputs, target and number of threads. The "
+      "exit code is 0 if the network is fast enough, 1 if it is too slow, and 3 if the file "
+      "has no baseline for it or if a task has no known kernel.\n\n"
+      "Examples:\n"
+      "  hone check resnet50.onnx --baseline speed.json --save\n"
+      "  hone check resnet50.onnx --baseline speed.json --max-regression 3%\n"
+      "  hone check resnet50.onnx --baseline speed.json --json | jq .regression",
+      [&globals, words] { return Check(globals, *words); });
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,52 @@
+#ifndef HONE_CLIENT_CLI_NETWORK_BASELINE_H_
+#define HONE_CLIENT_CLI_NETWORK_BASELINE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/cli/json_output.h"
+
+namespace hone::cli {
+
+struct StepSpeed {
+  std::string name;    // of its nodes
+  std::string kernel;  // the name of its workload
+  double latency_ns = 0;
+};
+
+// How fast a network ran on a machine.
+struct NetworkSpeed {
+  // What was measured. Speeds are compared only if these are equal.
+  std::string network;  // the name of its file, without folders
+  std::string inputs;   // "data: f32[1, 3, 224, 224]"
+  std::string target;
+  int threads = 0;
+
+  int64_t measured_unix_ms = 0;
+  double latency_ns = 0;
+  std::vector<StepSpeed> steps;
+};
+
+bool MeasureTheSame(const NetworkSpeed& a, const NetworkSpeed& b);
+// "resnet50.onnx (data: f32[1, 3, 224, 224]) on TARGET with 2 threads".
+std::string DescribeMeasured(const NetworkSpeed& speed);
+
+// Baselines are in a JSON file, which may be kept under version control. It may have several, of
+// different networks and machines.
+//
+// Read: NotFound: there is no file. InvalidArgument: it is not a file of baselines. Write: errors
+// as for WriteFileAtomically, with kExitFailed.
+absl::StatusOr<std::vector<NetworkSpeed>> ReadBaselines(const std::string& path);
+absl::Status WriteBaselines(const std::string& path, const std::vector<NetworkSpeed>& baselines);
+
+// The text of the file. Parse: InvalidArgument: it is not one.
+std::string BaselinesToText(const std::vector<NetworkSpeed>& baselines);
+absl::StatusOr<std::vector<NetworkSpeed>> ParseBaselines(absl::string_view text);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_NETWORK_BASELINE_H_

@@ -1,0 +1,33 @@
+#ifndef HONE_CLIENT_CLI_NETWORK_CHECK_H_
+#define HONE_CLIENT_CLI_NETWORK_CHECK_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "client/cli/globals.h"
+#include "client/cli/network_argument.h"
+
+namespace hone::cli {
+
+struct NetworkCheckOptions {
+  NetworkWords words;
+  double tolerance = 0;
+  std::string baseline;          // file
+  bool save = false;             // write what is measured to the file, and compare nothing
+  double max_regression = 0.05;  // of the baseline's latency
+  absl::Duration time = absl::Seconds(1);  // of measuring
+};
+
+// Times a network with the best known kernels, and compares it with a baseline. Prints the steps
+// whose times changed most. If the network is too slow, it is measured again with other memory, up
+// to three times in total, and the fastest time counts.
+//
+// FailedPrecondition: the network is slower than allowed. NothingKnownError: the file has no
+// baseline for this network and machine. Other errors as for ReadNetwork, LoadNetworkKernels and
+// ReadBaselines.
+absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& options);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_NETWORK_CHECK_H_

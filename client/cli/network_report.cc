@@ -1,0 +1,233 @@
+#include "client/cli/network_report.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/substitute.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/format.h"
+#include "client/cli/roofline.h"
+#include "client/cli/svg_plot.h"
+#include "common/base/file.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr size_t kMostBars = 20;
+
+constexpr char kHead[] = R"(<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>$0</title>
+<style>
+:root { color-scheme: light dark; --text: #1d2330; --dim: #667; --line: #ccd; --accent: #2864c8; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e4e7ee; --dim: #99a; --line: #445; --accent: #7aa7ff; }
+}
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); margin: 2rem auto; max-width: 75rem;
+       padding: 0 1rem; }
+h1 { font-size: 1.5rem; margin-bottom: 0; }
+h2 { font-size: 1.15rem; margin-top: 2rem; }
+p.dim, td.dim { color: var(--dim); }
+table { border-collapse: collapse; }
+th, td { padding: 0.2rem 0.7rem; text-align: right; vertical-align: top;
+         border-bottom: 1px solid var(--line); font-variant-numeric: tabular-nums; }
+th.left, td.left { text-align: left; }
+td.types { font-family: ui-monospace, monospace; font-size: 0.85em; overflow-wrap: anywhere; }
+svg { max-width: 100%; height: auto; }
+svg .label { font: 12px system-ui, sans-serif; fill: var(--text); }
+svg .axis { stroke: var(--dim); }
+svg .grid { stroke: var(--line); }
+svg .line { stroke: var(--accent); stroke-width: 2; fill: none; }
+svg .bar { fill: var(--accent); }
+</style>
+</head>
+<body>
+)";
+
+std::string TypesOf(const ir::Workload& workload) {
+  const auto types = [&](const std::vector<ir::BufferId>& ids) {
+    return absl::StrJoin(ids, ", ", [&](std::string* out, ir::BufferId id) {
+      const ir::Tensor& tensor = workload.tensors[id];
+      absl::StrAppend(out, ir::TypeText(tensor.dtype, tensor.shape));
+    });
+  };
+  return absl::StrCat(types(workload.Inputs()), " -> ", types(workload.Outputs()));
+}
+
+double PartOf(const ReportedTask& task) {
+  return task.latency_ns * static_cast<double>(task.weight);
+}
+
+double SumOf(const NetworkReport& report) {
+  double sum = 0;
+  for (const ReportedTask& task : report.tasks) sum += PartOf(task);
+  return sum;
+}
+
+bool IsComplete(const NetworkReport& report) {
+  return std::all_of(report.tasks.begin(), report.tasks.end(),
+                     [](const ReportedTask& task) { return task.latency_ns > 0; });
+}
+
+std::string Row(absl::string_view name, absl::string_view value) {
+  return absl::StrCat("<tr><td class=\"left\">", EscapeHtml(name), "</td><td class=\"left\">",
+                      EscapeHtml(value), "</td></tr>\n");
+}
+
+std::string Summary(const NetworkReport& report) {
+  std::string html = "<table>\n";
+  if (report.measured) {
+    absl::StrAppend(
+        &html, Row("whole network, measured",
+                   absl::StrFormat("%s (p10 %s, p90 %s)", FormatLatency(report.measured->median),
+                                   FormatLatency(report.measured->p10),
+                                   FormatLatency(report.measured->p90))));
+  }
+  const double sum = SumOf(report);
+  absl::StrAppend(&html, Row(IsComplete(report) ? "sum of kernels" : "sum of the known kernels",
+                             FormatLatency(sum)));
+  if (report.job) {
+    const double before = report.job->network->default_latency_ns;
+    if (before > 0 && sum > 0) {
+      absl::StrAppend(
+          &html, Row("default schedules", absl::StrFormat("%s, %.1f times as long",
+                                                          FormatLatency(before), before / sum)));
+    }
+    absl::StrAppend(
+        &html, Row("job", absl::StrFormat("%s, %d trials in %s", report.job->id, report.job->trials,
+                                          FormatClock(absl::Milliseconds(report.job->wall_ms)))));
+  }
+  return absl::StrCat(html, "</table>\n");
+}
+
+std::string TaskRow(const NetworkReport& report, const ReportedTask& task) {
+  const auto cell = [](absl::string_view text) {
+    return absl::StrCat("<td>", EscapeHtml(text), "</td>");
+  };
+  const bool gained = task.default_latency_ns > 0 && task.latency_ns > 0;
+  const std::string note =
+      !task.error.empty() ? absl::StrCat("failed: ", task.error)
+      : task.latency_ns > 0
+          ? (task.limit_gflops > 0 ? (task.memory_bound ? "memory" : "compute") : "")
+          : "nothing known";
+  std::string html = absl::StrCat("<tr><td class=\"left\">", EscapeHtml(task.name),
+                                  "</td><td class=\"left types\">", EscapeHtml(task.types), "</td>",
+                                  cell(absl::StrCat(task.weight)));
+  if (report.job) absl::StrAppend(&html, cell(absl::StrCat(task.trials)));
+  absl::StrAppend(&html, cell(FormatLatency(task.latency_ns)),
+                  cell(FormatShare(PartOf(task), SumOf(report))), cell(FormatGflops(task.gflops)),
+                  cell(FormatShare(task.gflops, task.limit_gflops)));
+  if (report.job) {
+    absl::StrAppend(
+        &html,
+        cell(gained ? absl::StrFormat("%.2fx", task.default_latency_ns / task.latency_ns) : "-"));
+  }
+  return absl::StrCat(html, "<td class=\"left dim\">", EscapeHtml(note), "</td></tr>\n");
+}
+
+std::string Tasks(const NetworkReport& report, const std::vector<ReportedTask>& sorted) {
+  std::string html =
+      "<h2>Tasks</h2>\n<p class=\"dim\">Latencies are of one step. The roofline is the smaller of "
+      "the measured peak and the measured memory bandwidth times the operations per byte; a task "
+      "that "
+      "fits into caches may exceed it.</p>\n"
+      "<table>\n<tr><th class=\"left\">operator</th><th class=\"left\">types</th><th>steps</th>";
+  if (report.job) absl::StrAppend(&html, "<th>trials</th>");
+  absl::StrAppend(&html, "<th>latency</th><th>of all</th><th>GFLOP/s</th><th>of roofline</th>");
+  if (report.job) absl::StrAppend(&html, "<th>gain</th>");
+  absl::StrAppend(&html, "<th class=\"left\">bound by</th></tr>\n");
+  for (const ReportedTask& task : sorted) absl::StrAppend(&html, TaskRow(report, task));
+  return absl::StrCat(html, "</table>\n");
+}
+
+std::string Parts(const NetworkReport& report, const std::vector<ReportedTask>& sorted) {
+  std::vector<Bar> bars;
+  for (const ReportedTask& task : sorted) {
+    if (bars.size() == kMostBars || !(task.latency_ns > 0)) break;
+    bars.push_back(
+        {absl::StrCat(task.name, task.weight > 1 ? absl::StrCat(" x ", task.weight) : ""),
+         PartOf(task),
+         absl::StrCat(FormatLatency(PartOf(task)), ", ",
+                      FormatShare(PartOf(task), SumOf(report)))});
+  }
+  if (bars.empty()) return "";
+  return absl::StrCat("<h2>Where the time goes</h2>\n", BarPlot(bars));
+}
+
+std::string Estimates(const NetworkReport& report) {
+  if (!report.job || report.job->network->estimates.size() < 2) return "";
+  std::vector<std::pair<double, double>> points;
+  for (const client::NetworkEstimate& estimate : report.job->network->estimates) {
+    points.emplace_back(static_cast<double>(estimate.wall_ms) / 1e3, estimate.latency_ns / 1e6);
+  }
+  return absl::StrCat("<h2>Estimated latency while tuning</h2>\n",
+                      StepPlot(points, "seconds", "ms, sum of kernels"));
+}
+
+}  // namespace
+
+NetworkReport MakeReport(const NetworkArgument& network, const std::string& target,
+                         const std::vector<std::optional<client::Best>>& bests,
+                         const client::Job* job) {
+  NetworkReport report{.network = network.path,
+                       .target = target,
+                       .created_unix_ms = absl::ToUnixMillis(absl::Now())};
+  if (job != nullptr) report.job = *job;
+  for (size_t t = 0; t < network.tasks.size(); ++t) {
+    const ir::Workload& workload = network.tasks[t].workload;
+    ReportedTask& task = report.tasks.emplace_back();
+    task.name = workload.name;
+    task.types = TypesOf(workload);
+    task.weight = network.partition.tasks[t].weight;
+    if (bests[t].has_value()) {
+      const Roofline roofline = RooflineOf(workload, *bests[t]);
+      task.latency_ns = client::LatencyNs(*bests[t]);
+      task.gflops = bests[t]->gflops;
+      task.limit_gflops = roofline.gflops;
+      task.memory_bound = roofline.memory_bound;
+    }
+    if (job == nullptr || t >= job->network->tasks.size()) continue;
+    const client::NetworkTaskProgress& progress = job->network->tasks[t];
+    task.trials = progress.trials;
+    task.default_latency_ns = progress.default_latency_ns;
+    task.error = progress.error;
+  }
+  return report;
+}
+
+std::string ReportHtml(const NetworkReport& report) {
+  const std::string title = EscapeHtml(std::filesystem::path(report.network).filename().string());
+  std::vector<ReportedTask> sorted = report.tasks;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const ReportedTask& a, const ReportedTask& b) {
+    return PartOf(a) > PartOf(b);
+  });
+  return absl::StrCat(absl::Substitute(kHead, title), "<h1>", title, "</h1>\n<p class=\"dim\">",
+                      EscapeHtml(report.target), ", ", FormatTime(report.created_unix_ms), "</p>\n",
+                      Summary(report), Parts(report, sorted), Estimates(report),
+                      Tasks(report, sorted), "</body>\n</html>\n");
+}
+
+absl::Status CheckReportPath(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (folder.empty() || std::filesystem::is_directory(folder, error)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--report ", path, ": there is no folder ", folder.string()));
+}
+
+absl::Status WriteReport(const NetworkReport& report, const std::string& path) {
+  return WithExitCode(WriteFileAtomically(path, ReportHtml(report)), kExitFailed);
+}
+
+}  // namespace hone::cli

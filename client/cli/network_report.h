@@ -1,0 +1,58 @@
+#ifndef HONE_CLIENT_CLI_NETWORK_REPORT_H_
+#define HONE_CLIENT_CLI_NETWORK_REPORT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/cli/network_argument.h"
+#include "client/cli/network_run.h"
+#include "client/lib/api.h"
+
+namespace hone::cli {
+
+// A task of a network in a report.
+struct ReportedTask {
+  std::string name;   // of its workload
+  std::string types;  // "f32[1, 64, 56, 56], f32[64, 64, 1, 1] -> f32[1, 64, 56, 56]"
+  int64_t weight = 0;
+  double latency_ns = 0;      // of one step; 0: unknown
+  double gflops = 0;          // 0: unknown
+  double limit_gflops = 0;    // of the roofline; 0: unknown
+  bool memory_bound = false;  // what limits the roofline
+  // Of the job that tuned the network.
+  int64_t trials = 0;
+  double default_latency_ns = 0;  // 0: unknown
+  std::string error;
+};
+
+// What is known of a tuned network.
+struct NetworkReport {
+  std::string network;  // path
+  std::string target;
+  int64_t created_unix_ms = 0;
+  std::vector<ReportedTask> tasks;
+  std::optional<NetworkTimes> measured;  // end to end
+  // Of the job that tuned the network; nullopt if the report is of the store alone.
+  std::optional<client::Job> job;
+};
+
+// `bests`: one for each task. `job`: one that tuned the network, or null.
+NetworkReport MakeReport(const NetworkArgument& network, const std::string& target,
+                         const std::vector<std::optional<client::Best>>& bests,
+                         const client::Job* job);
+
+// A page of HTML that needs no other file and no network: a table of the tasks, their parts of the
+// latency, and the estimated latency over the time of the job.
+std::string ReportHtml(const NetworkReport& report);
+
+// InvalidArgument: the folder of the path does not exist. For the begin of a long command.
+absl::Status CheckReportPath(const std::string& path);
+// Writes the page. Errors as for WriteFileAtomically, with kExitFailed.
+absl::Status WriteReport(const NetworkReport& report, const std::string& path);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_NETWORK_REPORT_H_

@@ -1,0 +1,55 @@
+#include "client/cli/network_baseline.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+NetworkSpeed Speed() {
+  return {.network = "net.onnx",
+          .inputs = "x: f32[1, 3]",
+          .target = "cpu",
+          .threads = 2,
+          .measured_unix_ms = 1'700'000'000'000,
+          .latency_ns = 1234.5,
+          .steps = {{"conv \"1\"", "conv2d", 1000}, {"relu", "relu", 200}}};
+}
+
+TEST(NetworkBaselineTest, TextHasEverything) {
+  NetworkSpeed other = Speed();
+  other.threads = 4;
+  const std::string text = BaselinesToText({Speed(), other});
+  const auto parsed = ParseBaselines(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  ASSERT_EQ(parsed->size(), 2u);
+  const NetworkSpeed& first = parsed->front();
+  EXPECT_TRUE(MeasureTheSame(first, Speed()));
+  EXPECT_FALSE(MeasureTheSame(first, parsed->back()));
+  EXPECT_EQ(first.measured_unix_ms, Speed().measured_unix_ms);
+  EXPECT_EQ(first.latency_ns, 1234.5);
+  ASSERT_EQ(first.steps.size(), 2u);
+  EXPECT_EQ(first.steps[0].name, "conv \"1\"");
+  EXPECT_EQ(first.steps[1].latency_ns, 200);
+  EXPECT_EQ(BaselinesToText(*parsed), text);
+}
+
+TEST(NetworkBaselineTest, OtherFilesAreRefused) {
+  for (const char* const text : {"", "{", "[]", "{}", "{\"hone_baselines\": 1}",
+                                 "{\"hone_baselines\": \"1\", \"baselines\": []}"}) {
+    EXPECT_THAT(ParseBaselines(text).status().message(), HasSubstr("not a file of baselines"))
+        << text;
+  }
+  EXPECT_THAT(ParseBaselines("{\"hone_baselines\": 2, \"baselines\": []}").status().message(),
+              HasSubstr("have version 2; this program reads version 1"));
+  EXPECT_THAT(ParseBaselines("{\"hone_baselines\": 1, \"baselines\": [{\"network\": 3}]}")
+                  .status()
+                  .message(),
+              HasSubstr("baseline 1 lacks a member, or one is malformed"));
+  EXPECT_TRUE(absl::IsNotFound(ReadBaselines("/nowhere/speed.json").status()));
+}
+
+}  // namespace
+}  // namespace hone::cli
