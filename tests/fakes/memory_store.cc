@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/record/processes.h"
 #include "server/store/standing_change.h"
 
 namespace hone::store {
@@ -124,7 +125,7 @@ void MemoryStore::Append(record::Record record, const JobFence& fence,
 bool MemoryStore::IsUnpublishedBest(const record::Record& record) const {
   const auto confirmed = [&](const record::Record& other) {
     return IsOf(other, TaskOf(record)) && other.policy.name == "confirm" && !other.quarantined &&
-           other.result.outcome == record::Outcome::kOk;
+           other.result.outcome == record::Outcome::kOk && record::ProcessesOf(other.result) > 1;
   };
   return confirmed(record) && Published(TaskOf(record)) == 0 &&
          std::none_of(records_.begin(), records_.end(), [&](const record::Record& other) {
@@ -526,6 +527,39 @@ absl::StatusOr<std::vector<WorkerStanding>> MemoryStore::Standings() {
   absl::MutexLock lock(&mutex_);
   std::vector<WorkerStanding> all;
   for (const auto& [id, standing] : standings_) all.push_back(standing);
+  return all;
+}
+
+void MemoryStore::PutWorker(KnownWorker worker, Done done) {
+  Write([this, worker = std::move(worker), done = std::move(done)](absl::Status status) mutable {
+    if (status.ok() && worker.worker_id.empty()) {
+      status = absl::InvalidArgumentError("a worker needs a name");
+    }
+    if (status.ok()) {
+      absl::MutexLock lock(&mutex_);
+      std::erase_if(workers_, [&](const auto& entry) {
+        return entry.second.seen_unix_ms <= worker.seen_unix_ms - kWorkerMemoryMs;
+      });
+      workers_[worker.worker_id] = worker;
+    }
+    std::move(done)(status);
+  });
+}
+
+void MemoryStore::ForgetWorker(const std::string& worker_id, Done done) {
+  Write([this, worker_id, done = std::move(done)](absl::Status status) mutable {
+    if (status.ok()) {
+      absl::MutexLock lock(&mutex_);
+      workers_.erase(worker_id);
+    }
+    std::move(done)(status);
+  });
+}
+
+absl::StatusOr<std::vector<KnownWorker>> MemoryStore::Workers() {
+  absl::MutexLock lock(&mutex_);
+  std::vector<KnownWorker> all;
+  for (const auto& [id, worker] : workers_) all.push_back(worker);
   return all;
 }
 

@@ -72,6 +72,9 @@ class MemoryStore final : public Store {
                                                    const std::string& target) override;
   void ChangeStanding(StandingChange change, Done done) override;
   absl::StatusOr<std::vector<WorkerStanding>> Standings() override;
+  void PutWorker(KnownWorker worker, Done done) override;
+  void ForgetWorker(const std::string& worker_id, Done done) override;
+  absl::StatusOr<std::vector<KnownWorker>> Workers() override;
   absl::StatusOr<std::string> Identity() override { return std::string("memory"); }
   // Import, Backup and Compact return Unimplemented.
   void Import(ImportBatch batch,
@@ -113,6 +116,7 @@ class MemoryStore final : public Store {
   std::map<std::string, std::vector<JobEvent>> events_ ABSL_GUARDED_BY(mutex_);
   std::vector<ModelRow> models_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, WorkerStanding> standings_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, KnownWorker> workers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hone::store

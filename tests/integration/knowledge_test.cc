@@ -33,10 +33,14 @@ TEST(Knowledge, ComparesTransfersAndRevalidatesATunedOperator) {
   for (const char* row : {"default", "best", "runner-up"}) {
     ASSERT_TRUE(table.contains(row)) << compared.output;
     EXPECT_GT(table[row]["latency_ns"], 0);
+    EXPECT_GE(table[row]["processes"], 3) << "all rows are measured in the same way";
     EXPECT_GT(table[row]["share_of_roofline"], 0);
   }
   EXPECT_NE(table["best"]["record"], table["runner-up"]["record"]);
   EXPECT_GT(table["roofline"]["read_gbps"], 0);
+  const nlohmann::json run = OneLineOfJson(tuned.output);
+  EXPECT_EQ(table["best"]["latency_ns"], run["best"]["latency_ns"]);
+  EXPECT_EQ(run["default"]["confirmed"], true);
   EXPECT_THAT(std::string(table["best"]["found_by"]), HasSubstr("12 trials"));
   const Result text = home.Hone(With({"compare"}, kTuned));
   EXPECT_THAT(text.output, HasSubstr("runner-up"));
@@ -70,10 +74,10 @@ TEST(Knowledge, ComparesTransfersAndRevalidatesATunedOperator) {
   ASSERT_EQ(again.code, 0) << again.errors;
   const nlohmann::json report = OneLineOfJson(again.output)["revalidated"];
   ASSERT_EQ(report.size(), 1u) << again.output;
-  EXPECT_GT(report[0]["after"]["id"], report[0]["before"]["id"]);
-  EXPECT_EQ(report[0]["quarantined"], 0);
+  EXPECT_GT(report[0]["after"]["record"], report[0]["before"]["record"]);
+  EXPECT_EQ(report[0]["quarantined_count"], 0);
   const nlohmann::json best = OneLineOfJson(home.Hone(With({"best", "--json"}, kTuned)).output);
-  EXPECT_EQ(best["best"]["record"], report[0]["after"]["id"]);
+  EXPECT_EQ(best["best"]["record"], report[0]["after"]["record"]);
 }
 
 TEST(Knowledge, APinnedBestStaysAndAForgottenOperatorStartsFresh) {
@@ -99,25 +103,25 @@ TEST(Knowledge, APinnedBestStaysAndAForgottenOperatorStartsFresh) {
   EXPECT_EQ(json(With({"best"}, kTuned))["best"]["record"], first["best"]["record"]);
   EXPECT_THAT(home.Hone(With({"best"}, kTuned)).output, HasSubstr("pinned on 20"));
   const nlohmann::json screened = json({"records", "query", "--limit", "0"})["records"].back();
-  const Result refused =
-      home.Hone(With({"pin", "--record", std::to_string(screened["id"].get<int64_t>())}, kTuned));
+  const Result refused = home.Hone(
+      With({"pin", "--record", std::to_string(screened["record"].get<int64_t>())}, kTuned));
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.errors, HasSubstr("only a confirmed record whose kernel is in the store"));
   EXPECT_EQ(home.Hone(With({"pin", "--remove"}, kTuned)).code, 0);
   EXPECT_EQ(home.Hone({"pin"}).output, "no best is pinned\n");
 
   const nlohmann::json forgotten = json(With({"forget"}, kTuned));
-  EXPECT_GT(forgotten["records"], 0);
+  EXPECT_GT(forgotten["record_count"], 0);
   ASSERT_EQ(forgotten["bests"].size(), 1u);
-  EXPECT_EQ(forgotten["bests"][0]["id"], first["best"]["record"]);
+  EXPECT_EQ(forgotten["bests"][0]["record"], first["best"]["record"]);
   for (const Words& words : {Words{"best"}, {"best", "--nearest"}, {"forget"}, {"compare"}}) {
     EXPECT_EQ(home.Hone(With(words, kTuned)).code, 3) << words.front();
   }
   const nlohmann::json kept =
       json({"records", "query", "--quarantined", "--limit", "0"})["records"];
-  EXPECT_GE(kept.size(), forgotten["records"].get<size_t>());
+  EXPECT_GE(kept.size(), forgotten["record_count"].get<size_t>());
   for (const nlohmann::json& record : kept) {
-    if (record["id"] != first["best"]["record"]) continue;
+    if (record["record"] != first["best"]["record"]) continue;
     EXPECT_THAT(std::string(record["quarantine_reason"]), HasSubstr("forgotten on 20"));
   }
   const nlohmann::json fresh = json(With({"tune", "--trials", "1"}, kTuned));

@@ -21,6 +21,8 @@ using ::testing::HasSubstr;
 
 constexpr char kMnist[] = "tests/client/onnx/testdata/mnist-8.onnx";
 constexpr int kPixels = 28 * 28;
+// tests/bench/networks/make_models.py writes it.
+constexpr char kMobileNet[] = "tests/client/onnx/testdata/mobilenet_tiny.onnx";
 
 class NetworkTest : public ::testing::Test {
  protected:
@@ -33,6 +35,39 @@ class NetworkTest : public ::testing::Test {
     return path;
   }
 
+  // The same as a tensor file of ONNX.
+  std::string TensorFile(const std::string& name, const std::vector<int>& shape,
+                         const std::vector<float>& elements) {
+    const auto varint = [](size_t number) {
+      std::string bytes;
+      for (; number >= 0x80; number >>= 7) bytes += static_cast<char>(number | 0x80);
+      return bytes + static_cast<char>(number);
+    };
+    std::string bytes;
+    for (const int extent : shape) absl::StrAppend(&bytes, "\x08", varint(extent));  // dims
+    absl::StrAppend(&bytes, "\x10\x01");                                             // float
+    const size_t size = elements.size() * sizeof(float);
+    absl::StrAppend(&bytes, "\x4a", varint(size));  // raw_data
+    bytes.append(reinterpret_cast<const char*>(elements.data()), size);
+    const std::string path = files_ / name;
+    std::ofstream(path) << bytes;
+    return path;
+  }
+
+  // The outputs of a network with one input, by the interpreter.
+  static std::vector<float> Interpreted(const char* path, const std::vector<float>& input) {
+    const absl::StatusOr<graph::Graph> graph = onnx::ImportOnnx(path);
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    const std::vector<ir::Scalars> scalars = {ir::Scalars(input.begin(), input.end())};
+    const auto computed = graph::Interpret(*graph, scalars);
+    EXPECT_TRUE(computed.ok()) << computed.status();
+    std::vector<float> output;
+    for (const ir::Scalar& element : (*computed)[0]) {
+      output.push_back(static_cast<float>(element.real()));
+    }
+    return output;
+  }
+
   HoneHome home_;
   TemporaryFolder files_;
 };
@@ -40,13 +75,7 @@ class NetworkTest : public ::testing::Test {
 TEST_F(NetworkTest, IsTunedRunAndExported) {
   std::vector<float> pixels(kPixels);
   for (int i = 0; i < kPixels; ++i) pixels[i] = static_cast<float>(i % 29) / 29;
-  const absl::StatusOr<graph::Graph> graph = onnx::ImportOnnx(kMnist);
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  const std::vector<ir::Scalars> scalars = {ir::Scalars(pixels.begin(), pixels.end())};
-  const auto computed = graph::Interpret(*graph, scalars);
-  ASSERT_TRUE(computed.ok()) << computed.status();
-  std::vector<float> scores;
-  for (const ir::Scalar& score : (*computed)[0]) scores.push_back(static_cast<float>(score.real()));
+  std::vector<float> scores = Interpreted(kMnist, pixels);
   const std::string input = Array("input.npy", {1, 1, 28, 28}, pixels);
   const std::string expected = Array("expected.npy", {1, 10}, scores);
 
@@ -76,16 +105,123 @@ TEST_F(NetworkTest, IsTunedRunAndExported) {
   EXPECT_EQ(report["steps"].size(), 5u);
   EXPECT_EQ(std::filesystem::file_size(output), std::filesystem::file_size(expected));
 
+  result = home_.Hone({"run", kMnist, "--in", TensorFile("in.pb", {1, 1, 28, 28}, pixels),
+                       "--expect", TensorFile("out.pb", {1, 10}, scores), "--json"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  EXPECT_LT(OneLineOfJson(result.output)["max_error"].get<double>(), 1e-5);
+  result = home_.Hone({"run", kMnist, "--in", TensorFile("in.pb", {28, 28}, pixels)});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("it is f32[28, 28], expected f32[1, 1, 28, 28]"));
+
   scores[3] += 100;
   const std::string other = Array("other.npy", {1, 10}, scores);
   result = home_.Hone({"run", kMnist, "--in", input, "--expect", other, "--json"});
   EXPECT_GT(OneLineOfJson(result.output)["max_error"].get<double>(), 1e-3);
 
+  const std::string page = files_ / "report.html";
+  result = home_.Hone({"tune", kMnist, "--only-missing", "--report", page, "--json"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  EXPECT_EQ(OneLineOfJson(result.output)["trials"], 0) << "all tasks are known";
+  EXPECT_GT(std::filesystem::file_size(page), 1000u);
+  std::filesystem::remove(page);
+  result = home_.Hone({"best", kMnist, "--report", page});
+  EXPECT_EQ(result.code, 0) << result.errors;
+  EXPECT_GT(std::filesystem::file_size(page), 1000u);
+
   const std::string folder = files_ / "exported";
   result = home_.Hone({"export", kMnist, "-o", folder, "--name", "digits"});
   ASSERT_EQ(result.code, 0) << result.errors;
-  for (const char* const name : {"libdigits.so", "digits.weights", "digits.h", "digits.py"})
+  for (const char* const name :
+       {"libdigits.so", "digits.weights", "digits.h", "digits.hpp", "digits.py"})
     EXPECT_TRUE(std::filesystem::exists(absl::StrCat(folder, "/", name))) << name;
+}
+
+// The baseline in a file decides whether a network has become too slow.
+TEST_F(NetworkTest, IsCheckedAgainstABaseline) {
+  const std::string baseline = files_ / "speed.json";
+  const std::vector<std::string> check = {"check",  kMnist, "--baseline", baseline,
+                                          "--time", "0.1s", "--json"};
+  Result result = home_.Hone(check);
+  EXPECT_EQ(result.code, 2) << "there is no file";
+  EXPECT_THAT(result.errors, HasSubstr("--save makes the file"));
+  const std::vector<std::string> save = With(check, {"--save"});
+  EXPECT_EQ(home_.Hone(save).code, 3) << "no kernels are known";
+
+  ASSERT_EQ(home_.Hone({"tune", kMnist, "--trials", "5", "--json"}).code, 0);
+  result = home_.Hone(save);
+  ASSERT_EQ(result.code, 0) << result.errors;
+  result = home_.Hone(With(check, {"--max-regression", "1000%"}));
+  EXPECT_EQ(result.code, 0) << result.errors;
+  json report = OneLineOfJson(result.output);
+  EXPECT_TRUE(report["passed"].get<bool>());
+  EXPECT_EQ(report["steps"].size(), 5u);
+
+  // A baseline that no machine reaches, and one of another machine.
+  std::ifstream file(baseline);
+  json baselines = json::parse(file);
+  baselines["baselines"][0]["latency_ns"] = 1;
+  std::ofstream(baseline) << baselines;
+  result = home_.Hone(check);
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.errors, HasSubstr("slower than its baseline, and at most 5 % is allowed"));
+  report = OneLineOfJson(result.output);
+  EXPECT_FALSE(report["passed"].get<bool>());
+  EXPECT_GT(report["regression"].get<double>(), 1);
+  baselines["baselines"][0]["target"] = "other";
+  std::ofstream(baseline) << baselines;
+  result = home_.Hone(check);
+  EXPECT_EQ(result.code, 3);
+  EXPECT_THAT(result.errors, HasSubstr("has no baseline for mnist-8.onnx"));
+}
+
+// The elements of a file of floats, near the expected ones.
+void ExpectFileNear(const std::string& path, const std::vector<float>& expected) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<float> elements(expected.size());
+  file.read(reinterpret_cast<char*>(elements.data()),
+            static_cast<std::streamsize>(elements.size() * sizeof(float)));
+  ASSERT_TRUE(file.good()) << path;
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(elements[i], expected[i], 1e-4) << i;
+}
+
+TEST_F(NetworkTest, AMobileNetRunsInAProgram) {
+  std::vector<float> image(3 * 32 * 32);
+  for (size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i % 31) / 15 - 1;
+  const std::vector<float> scores = Interpreted(kMobileNet, image);
+  const std::string input = files_ / "input", output = files_ / "output";
+  std::ofstream(input, std::ios::binary)
+      .write(reinterpret_cast<const char*>(image.data()),
+             static_cast<std::streamsize>(image.size() * sizeof(float)));
+
+  // Nothing is measured.
+  const std::string draft = files_ / "draft";
+  Result result = home_.Hone({"export", kMobileNet, "-o", draft, "--name", "mobilenet", "--draft"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  result = home_.Hone({"best", kMobileNet});
+  EXPECT_EQ(result.code, 3) << "nothing is known";
+  EXPECT_THAT(result.errors, HasSubstr("no schedule is known"));
+
+  const std::string tuned = files_ / "tuned";
+  result = home_.Hone({"tune", kMobileNet, "--trials", "12"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  result = home_.Hone({"export", kMobileNet, "-o", tuned, "--name", "mobilenet"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+
+  for (const std::string& folder : {draft, tuned}) {
+    const std::string program = folder + "/program";
+    result = RunProgram({"/usr/bin/cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", folder,
+                         "-o", program, "tests/integration/use_mobilenet.c", "-L", folder,
+                         "-lmobilenet", absl::StrCat("-Wl,-rpath,", folder)});
+    ASSERT_EQ(result.code, 0) << result.errors;
+    result = RunProgram({program, folder + "/mobilenet.weights", input, output});
+    EXPECT_EQ(result.code, 0) << result.output;
+    ExpectFileNear(output, scores);
+    std::filesystem::remove(output);
+    result = RunProgram({"/usr/bin/python3", "tests/integration/use_mobilenet.py", folder, input,
+                         output, kMobileNet});
+    EXPECT_EQ(result.code, 0) << result.errors;
+    ExpectFileNear(output, scores);
+  }
 }
 
 TEST_F(NetworkTest, MistakesNameTheOption) {
@@ -98,6 +234,11 @@ TEST_F(NetworkTest, MistakesNameTheOption) {
       {{"tune", "relu", "m=4", "n=4", "--patience", "3"}, "are for a network (FILE.onnx)"},
       {{"tune", kMnist, "--space", "templates"}, "--space is for operators"},
       {{"best", kMnist, "--shape", "Input3=1x1x30x30"}, "does not fit"},
+      {{"best", "relu", "m=4", "n=4", "--report", "r.html"}, "--report is for a network"},
+      {{"tune", kMnist, "--report", "/nowhere/r.html"}, "there is no folder /nowhere"},
+      {{"check", kMnist}, "--baseline is required"},
+      {{"check", "relu", "--baseline", "b.json"}, "name one network to check"},
+      {{"check", kMnist, "--baseline", "b.json", "--max-regression", "3"}, "such as 3%"},
   };
   for (const auto& c : cases) {
     const Result result = home_.Hone(c.words);

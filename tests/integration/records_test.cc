@@ -200,7 +200,8 @@ TEST_F(RecordsTest, PagesFormOneListInEveryFormat) {
   ASSERT_EQ(csv.code, 0) << csv.errors;
   const std::vector<std::string> lines = absl::StrSplit(csv.output, '\n', absl::SkipEmpty());
   ASSERT_EQ(lines.size(), kMany + 3u) << "including the header line";
-  EXPECT_THAT(lines[0], testing::StartsWith("id,operator,workload_digest,target,policy,outcome"));
+  EXPECT_THAT(lines[0],
+              testing::StartsWith("record,operator,workload_digest,target,policy,outcome"));
   std::set<std::string> ids;
   for (size_t i = 1; i < lines.size(); ++i) ids.insert(lines[i].substr(0, lines[i].find(',')));
   EXPECT_EQ(ids.size(), kMany + 2u) << "no id is listed twice";
@@ -227,7 +228,7 @@ TEST_F(RecordsTest, NewestComeFirstAndMoreIsReported) {
   EXPECT_EQ(all["more"], false);
   EXPECT_EQ(all["records"].back()["trial"], 1);
   EXPECT_THAT(Hone({"records", "query"}).output,
-              testing::EndsWith("\nonly the newest 50 are shown; --limit 0 shows all\n"));
+              testing::EndsWith("\nonly the newest 50 records are shown; --limit 0 shows all\n"));
   EXPECT_THAT(Hone({"records", "query", "--limit", "0"}).output,
               testing::Not(HasSubstr("--limit")));
   const Result csv = Hone({"records", "query", "--csv", "--limit", "1"});
@@ -248,7 +249,7 @@ TEST_F(RecordsTest, FailedDefaultShowsItsReason) {
 
 TEST_F(RecordsTest, CsvQuotesMultilineText) {
   const Result csv = Hone({"records", "query", "--csv", "--outcome", "crash"});
-  EXPECT_THAT(csv.output, testing::EndsWith(",\"it said \"\"no, never\"\",\nand died\"\n"));
+  EXPECT_THAT(csv.output, testing::HasSubstr(",\"it said \"\"no, never\"\",\nand died\","));
   const nlohmann::json list =
       OneLineOfJson(Hone({"records", "query", "--json", "--outcome", "crash"}).output);
   EXPECT_EQ(list["records"][0]["detail"], "it said \"no, never\",\nand died");
@@ -272,7 +273,7 @@ TEST_F(RecordsTest, ExportRoundTripsWithoutDuplicates) {
     nlohmann::json records = OneLineOfJson(
         Hone({"records", "query", "--json", "--limit", "0"}, server).output)["records"];
     for (auto& record : records) {
-      record.erase("id");
+      record.erase("record");
       record.erase("job");  // contains the identity of the original store
     }
     return records;
@@ -285,7 +286,7 @@ TEST_F(RecordsTest, BackupIsRestoredAndLaterRecordsMerged) {
   const std::string backup = folder_ / "backup.db", store = folder_ / "one.db";
   const Result made = Hone({"records", "backup", backup, "--json"});
   ASSERT_EQ(made.code, 0) << made.errors;
-  EXPECT_EQ(OneLineOfJson(made.output)["records"], kMany + 3);
+  EXPECT_EQ(OneLineOfJson(made.output)["record_count"], kMany + 3);
   const Result again = Hone({"records", "backup", backup});
   EXPECT_NE(again.code, 0) << "an existing file is not overwritten";
   EXPECT_THAT(again.errors, HasSubstr("backup.db"));
@@ -312,7 +313,7 @@ TEST_F(RecordsTest, BackupIsRestoredAndLaterRecordsMerged) {
                                           store,         "--from", before};
   const Result merged = RunProgram(merge);
   ASSERT_EQ(merged.code, 0) << merged.errors << restored.output;
-  EXPECT_THAT(merged.output, testing::StartsWith("1 records added"));
+  EXPECT_THAT(merged.output, testing::StartsWith("1 record added"));
   EXPECT_THAT(RunProgram(merge).output, testing::StartsWith("0 records added"));
   server_ = StartServer("one");
   EXPECT_EQ(Count({}), kMany + 4u);

@@ -87,7 +87,7 @@ TEST_F(RefusedRecordTest, IsQuarantinedAndReplaced) {
   ASSERT_EQ(revalidated.code, 0) << revalidated.errors;
   const nlohmann::json report = OneLineOfJson(revalidated.output)["revalidated"];
   ASSERT_EQ(report.size(), 1u) << revalidated.output;
-  EXPECT_EQ(report[0]["quarantined"], 1) << revalidated.output;
+  EXPECT_EQ(report[0]["quarantined_count"], 1) << revalidated.output;
   const Result quarantined = home_.Hone({"records", "query", "--json"});
   EXPECT_THAT(quarantined.output, HasSubstr("partial sums of C would be rounded to bf16"));
 

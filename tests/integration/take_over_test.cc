@@ -98,7 +98,7 @@ class TakeOverTest : public ::testing::Test {
     if (!list.is_object()) return screened;
     for (const auto& record : list["records"]) {
       if (record["policy"].get<std::string>().rfind("screen", 0) != 0) continue;
-      screened.emplace(record["id"].get<int64_t>(), record["trial"].get<int64_t>());
+      screened.emplace(record["record"].get<int64_t>(), record["trial"].get<int64_t>());
     }
     return screened;
   }
@@ -145,7 +145,7 @@ TEST_F(TakeOverTest, WorkerStateIsSharedBetweenReplicas) {
     const nlohmann::json list = Ask(two_, {"workers", "list"});
     if (!list.is_object()) return false;
     for (const auto& worker : list["workers"]) {
-      if (worker["id"] == "worker-one") return worker["draining"].get<bool>();
+      if (worker["worker"] == "worker-one") return worker["draining"].get<bool>();
     }
     return false;
   };

@@ -78,7 +78,7 @@ class WorkerLossTest : public ::testing::Test {
     EXPECT_TRUE(list.is_object());
     if (!list.is_object()) return records;
     for (const auto& record : list["records"])
-      records.insert(absl::StrCat(record["id"].dump(), " ", record["latency_ns"].dump()));
+      records.insert(absl::StrCat(record["record"].dump(), " ", record["latency_ns"].dump()));
     return records;
   }
   std::unique_ptr<Process> StartTuning(int size = 64) {

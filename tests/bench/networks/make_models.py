@@ -1,0 +1,235 @@
+"""Writes networks as ONNX files, with the usual architectures and seeded random weights. Times do not depend on the weights.
+
+  make_models.py FOLDER [NAME...]     without names: all networks
+
+Batch normalizations are folded into the convolutions, as exporters of networks for inference do. Needs onnx and numpy.
+"""
+import argparse
+import math
+import pathlib
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET = 17
+
+
+class Network:
+    """A network under construction. Every method adds nodes and returns the name of their result."""
+
+    def __init__(self, name):
+        self.name = name
+        self.rng = np.random.default_rng(len(name))
+        self.nodes, self.constants, self.inputs = [], [], []
+
+    def constant(self, array):
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(array), name))
+        return name
+
+    def floats(self, *shape, deviation=0.1):
+        return self.constant((self.rng.standard_normal(shape) * deviation).astype(np.float32))
+
+    def scalar(self, value):
+        return self.constant(np.float32(value))
+
+    def ints(self, *values):
+        return self.constant(np.array(values, np.int64))
+
+    def input(self, name, element, shape):
+        self.inputs.append(helper.make_tensor_value_info(name, element, shape))
+        return name
+
+    def image(self, height, width):
+        return self.input("image", TensorProto.FLOAT, [1, 3, height, width])
+
+    def tokens(self, length):
+        return self.input("tokens", TensorProto.INT64, [1, length])
+
+    def op(self, kind, *inputs, **attributes):
+        result = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, list(inputs), [result], name=f"{kind}{len(self.nodes)}", **attributes))
+        return result
+
+    def conv(self, x, inputs, outputs, kernel, stride=1, groups=1):
+        deviation = math.sqrt(2 / (inputs // groups * kernel * kernel))
+        weights = self.floats(outputs, inputs // groups, kernel, kernel, deviation=deviation)
+        return self.op("Conv", x, weights, self.floats(outputs), kernel_shape=[kernel] * 2, strides=[stride] * 2,
+                       pads=[kernel // 2] * 4, group=groups)
+
+    def classify(self, x, channels, classes=1000):
+        """The mean over the image, and a dense layer."""
+        x = self.op("Flatten", self.op("GlobalAveragePool", x), axis=1)
+        return self.dense(x, channels, classes)
+
+    def dense(self, x, inputs, outputs):
+        weights = self.floats(outputs, inputs, deviation=math.sqrt(1 / inputs))
+        return self.op("Gemm", x, weights, self.floats(outputs), transB=1)
+
+    def linear(self, x, inputs, outputs):
+        """A dense layer for tensors of any rank."""
+        x = self.op("MatMul", x, self.floats(inputs, outputs, deviation=math.sqrt(1 / inputs)))
+        return self.op("Add", x, self.floats(outputs))
+
+    def norm(self, x, width):
+        scale = self.constant((1 + 0.1 * self.rng.standard_normal(width)).astype(np.float32))
+        return self.op("LayerNormalization", x, scale, self.floats(width), axis=-1, epsilon=1e-5)
+
+    def relu(self, x):
+        return self.op("Relu", x)
+
+    def relu6(self, x):
+        return self.op("Clip", x, self.scalar(0), self.scalar(6))
+
+    def swish(self, x):
+        return self.op("Mul", x, self.op("Sigmoid", x))
+
+    def gelu(self, x):
+        erf = self.op("Erf", self.op("Div", x, self.scalar(math.sqrt(2))))
+        x = self.op("Mul", x, self.op("Add", erf, self.scalar(1)))
+        return self.op("Mul", x, self.scalar(0.5))
+
+    def attention(self, x, length, width, heads, mask=None):
+        size = width // heads
+        shape = self.ints(1, length, heads, size)
+
+        def split(permutation):
+            parts = self.op("Reshape", self.linear(x, width, width), shape)
+            return self.op("Transpose", parts, perm=permutation)
+
+        q, k, v = split([0, 2, 1, 3]), split([0, 2, 3, 1]), split([0, 2, 1, 3])
+        scores = self.op("Div", self.op("MatMul", q, k), self.scalar(math.sqrt(size)))
+        if mask is not None:
+            scores = self.op("Add", scores, mask)
+        joined = self.op("Transpose", self.op("MatMul", self.op("Softmax", scores, axis=-1), v), perm=[0, 2, 1, 3])
+        return self.linear(self.op("Reshape", joined, self.ints(1, length, width)), width, width)
+
+    def model(self, output):
+        result = helper.make_empty_tensor_value_info(output)
+        graph = helper.make_graph(self.nodes, self.name, self.inputs, [result], self.constants)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+        model = onnx.shape_inference.infer_shapes(model, strict_mode=True)
+        onnx.checker.check_model(model)
+        return model
+
+
+def inverted_residual(net, x, inputs, outputs, expand, stride, kernel, activation, squeeze=0):
+    """The block of MobileNet-v2 and, with squeeze-and-excitation, of EfficientNet."""
+    y, wide = x, inputs * expand
+    if expand != 1:
+        y = activation(net.conv(y, inputs, wide, 1))
+    y = activation(net.conv(y, wide, wide, kernel, stride, groups=wide))
+    if squeeze:
+        gate = net.op("GlobalAveragePool", y)
+        gate = net.swish(net.conv(gate, wide, squeeze, 1))
+        y = net.op("Mul", y, net.op("Sigmoid", net.conv(gate, squeeze, wide, 1)))
+    y = net.conv(y, wide, outputs, 1)
+    return net.op("Add", x, y) if stride == 1 and inputs == outputs else y
+
+
+def mobilenet(net, size, stages, stem, head, classes=1000):
+    x, channels = net.relu6(net.conv(net.image(size, size), 3, stem, 3, 2)), stem
+    for expand, outputs, repeat, stride in stages:
+        for i in range(repeat):
+            x = inverted_residual(net, x, channels, outputs, expand, stride if i == 0 else 1, 3, net.relu6)
+            channels = outputs
+    return net.classify(net.relu6(net.conv(x, channels, head, 1)), head, classes)
+
+
+def mobilenet_v2(net):
+    return mobilenet(net, 224, [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2),
+                                (6, 320, 1, 1)], 32, 1280)
+
+
+def mobilenet_tiny(net):
+    return mobilenet(net, 32, [(1, 8, 1, 1), (4, 16, 2, 2)], 16, 48, classes=10)
+
+
+def efficientnet_b0(net):
+    x, channels = net.swish(net.conv(net.image(224, 224), 3, 32, 3, 2)), 32
+    for expand, outputs, repeat, stride, kernel in [(1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3),
+                                                    (6, 112, 3, 1, 5), (6, 192, 4, 2, 5), (6, 320, 1, 1, 3)]:
+        for i in range(repeat):
+            x = inverted_residual(net, x, channels, outputs, expand, stride if i == 0 else 1, kernel, net.swish,
+                                  squeeze=max(1, channels // 4))
+            channels = outputs
+    return net.classify(net.swish(net.conv(x, channels, 1280, 1)), 1280)
+
+
+def resnet18(net):
+    x = net.relu(net.conv(net.image(224, 224), 3, 64, 7, 2))
+    x, channels = net.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4), 64
+    for outputs in (64, 128, 256, 512):
+        for i in range(2):
+            stride = 2 if i == 0 and outputs > 64 else 1
+            y = net.relu(net.conv(x, channels, outputs, 3, stride))
+            y = net.conv(y, outputs, outputs, 3)
+            if stride != 1:
+                x = net.conv(x, channels, outputs, 1, stride)
+            x, channels = net.relu(net.op("Add", y, x)), outputs
+    return net.classify(x, 512)
+
+
+def vgg16(net):
+    x, channels = net.image(224, 224), 3
+    for outputs, repeat in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
+        for _ in range(repeat):
+            x, channels = net.relu(net.conv(x, channels, outputs, 3)), outputs
+        x = net.op("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+    x = net.op("Flatten", x, axis=1)
+    x = net.relu(net.dense(x, 512 * 7 * 7, 4096))
+    return net.dense(net.relu(net.dense(x, 4096, 4096)), 4096, 1000)
+
+
+def bert_base(net):
+    return transformer(net, length=128, width=768, heads=12, layers=12, words=30522, causal=False)
+
+
+def gpt_small(net):
+    return transformer(net, length=64, width=256, heads=4, layers=4, words=8192, causal=True)
+
+
+def transformer(net, length, width, heads, layers, words, causal):
+    """BERT normalizes after each block. GPT normalizes before, masks the scores, and ends with the scores of all words."""
+    x = net.op("Gather", net.floats(words, width), net.tokens(length), axis=0)
+    x = net.op("Add", x, net.floats(1, length, width))
+    mask = net.constant(np.triu(np.full((length, length), -1e9, np.float32), 1)) if causal else None
+
+    def feed_forward(y):
+        return net.linear(net.gelu(net.linear(y, width, 4 * width)), 4 * width, width)
+
+    if not causal:
+        x = net.norm(x, width)
+    for _ in range(layers):
+        if causal:
+            x = net.op("Add", x, net.attention(net.norm(x, width), length, width, heads, mask))
+            x = net.op("Add", x, feed_forward(net.norm(x, width)))
+        else:
+            x = net.norm(net.op("Add", x, net.attention(x, length, width, heads)), width)
+            x = net.norm(net.op("Add", x, feed_forward(x)), width)
+    return net.linear(net.norm(x, width), width, words) if causal else x
+
+
+NETWORKS = [mobilenet_v2, mobilenet_tiny, efficientnet_b0, resnet18, vgg16, bert_base, gpt_small]
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Writes networks with random weights as ONNX files.")
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("names", nargs="*", help="of %s" % ", ".join(build.__name__ for build in NETWORKS))
+    arguments = parser.parse_args()
+    builders = {build.__name__: build for build in NETWORKS}
+    for name in arguments.names:
+        if name not in builders:
+            parser.error(f"no network is named {name}; choose from {', '.join(builders)}")
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    for name in arguments.names or builders:
+        net = Network(name)
+        path = arguments.folder / f"{name}.onnx"
+        onnx.save(net.model(builders[name](net)), path)
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
