@@ -1,6 +1,7 @@
 #ifndef HONE_COMMON_LOWER_LOWERED_H_
 #define HONE_COMMON_LOWER_LOWERED_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,7 +17,10 @@ inline constexpr StmtId kNoStmt = -1;  // does nothing
 
 // A statement of a lowered program.
 struct Stmt {
-  enum class Kind : uint8_t { kSeq, kFor, kIf, kStore };
+  // kBarrier: the threads of a block wait for each other and see what the others have written. Every
+  // thread of the block reaches it the same number of times: loops and branches around it do not
+  // depend on the thread.
+  enum class Kind : uint8_t { kSeq, kFor, kIf, kStore, kBarrier };
   Kind kind = Kind::kSeq;
   std::vector<StmtId> children;  // kSeq: all; kFor: the body; kIf: then [, else]
   // kSeq: the children are the cases of guarded values. They have different conditions, and one
@@ -24,8 +28,10 @@ struct Stmt {
   bool cases = false;
 
   // kFor: var runs over [max(0, begins…), min(extent, ends…)). Static (unrolled or vectorized)
-  // loops have neither begins nor ends.
+  // loops have neither begins nor ends. Bound loops have none either; they are the outermost loops
+  // of a kernel for a GPU: first the axes of blocks, then those of threads, each at most once.
   ir::LoopKind loop = ir::LoopKind::kSerial;
+  ir::ThreadAxis axis = ir::ThreadAxis::kNone;  // of a bound loop
   ir::AtomId var = ir::kNoAtom;
   int64_t extent = 1;
   std::vector<ir::Index> begins, ends;
@@ -60,8 +66,9 @@ struct Storage {
     kPacked,     // packed constants at offset_bytes
     kWorkspace,  // workspace at offset_bytes, shared by the threads
     kThread,     // workspace at WorkspaceBytes(thread) + offset_bytes
-    kStack,      // a stack slot of the parallel body or kernel
+    kStack,      // a stack slot of the parallel body or kernel; on GPUs, of a thread
     kRegister,   // vector registers; all indices are known once the code is unrolled
+    kShared,     // shared memory of a block at offset_bytes (GPUs)
     kUnused,
   };
   Kind kind = Kind::kUnused;
@@ -74,6 +81,12 @@ struct Storage {
 struct LoweredKernel {
   std::string name;
   StmtId body = kNoStmt;
+  // On GPUs, each kernel is one launch. The extents of its bound loops in x, y and z; 1 where there
+  // is no loop.
+  bool prepack = false;
+  std::array<int64_t, 3> grid = {1, 1, 1};
+  std::array<int64_t, 3> block = {1, 1, 1};
+  int64_t shared_bytes = 0;  // of a block
 };
 
 // The input of code generation: loops with runtime bounds, conditions and stores to flat memory.
@@ -83,7 +96,9 @@ struct LoweredProgram {
   std::vector<ir::Buffer> buffers;
   std::vector<Storage> storage;  // per buffer
   std::vector<Stmt> stmts;
-  std::vector<LoweredKernel> kernels;  // ir::kPrepackKernel, if there is one; then ir::kMainKernel
+  // For CPUs: ir::kPrepackKernel, if there is one; then ir::kMainKernel. For GPUs, each of these
+  // becomes one or more launches, which run one after the other and have names of their own.
+  std::vector<LoweredKernel> kernels;
   int arguments = 0;                   // workload inputs, then outputs
   int threads =
       1;  // the maximum over the parallel loops of kMainKernel, which have numbers of their own

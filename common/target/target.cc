@@ -36,6 +36,15 @@ void VisitFields(T& target, Visitor visit) {
   visit("l2", target.l2_bytes, 0, kMaxCache);
   visit("l3", target.l3_bytes, 0, kMaxCache);
   visit("line", target.cache_line_bytes, 8, 1 << 12);
+  if (target.kind == Kind::kCpu) return;
+  visit("max_threads", target.gpu.max_threads, 1, 1 << 16);
+  visit("shared", target.gpu.shared_bytes, 0, kMaxCache);
+  visit("sub_group", target.gpu.sub_group, 1, 1 << 10);
+  visit("registers", target.gpu.registers, 0, 1 << 16);
+  visit("unit_threads", target.gpu.unit_threads, 1, 1 << 20);
+  visit("unit_shared", target.gpu.unit_shared_bytes, 0, kMaxCache);
+  visit("unit_registers", target.gpu.unit_registers, 0, int64_t{1} << 32);
+  visit("has_shared", target.gpu.has_shared_memory);
 }
 
 bool IsName(absl::string_view text) {
@@ -73,6 +82,12 @@ absl::Status Parse(absl::string_view, absl::string_view value, Kind& field) {
   return absl::OkStatus();
 }
 
+absl::Status Parse(absl::string_view word, absl::string_view value, bool& field) {
+  if (value != "0" && value != "1") return Refuse(absl::StrCat(word, "=", value, " is not 0 or 1"));
+  field = value == "1";
+  return absl::OkStatus();
+}
+
 template <typename Integer>
 absl::Status Parse(absl::string_view word, absl::string_view value, Integer& field, int64_t min,
                    int64_t max) {
@@ -83,6 +98,7 @@ absl::Status Parse(absl::string_view word, absl::string_view value, Integer& fie
 std::string FieldText(const std::string& field) { return field; }
 std::string FieldText(const std::vector<std::string>& field) { return absl::StrJoin(field, ","); }
 std::string FieldText(int64_t field) { return absl::StrCat(field); }
+std::string FieldText(bool field) { return field ? "1" : "0"; }
 std::string FieldText(Kind field) { return std::string(KindName(field)); }
 
 // Fields that targets had from the beginning are never left out.
@@ -93,6 +109,7 @@ bool IsLeftOut(const Field&) {
 bool IsLeftOut(Kind field) { return field == Kind::kCpu; }
 
 std::string InstructionSet(const Target& target) {
+  if (target.kind != Kind::kCpu) return std::string(KindName(target.kind));
   for (const absl::string_view feature : {"avx512f", "avx2", "sve", "neon"}) {
     if (target.HasFeature(feature)) return feature == "avx512f" ? "avx512" : std::string(feature);
   }
@@ -156,84 +173,6 @@ absl::StatusOr<Target> Target::FromText(absl::string_view text) {
     return Refuse(absl::StrCat("missing ", absl::StrJoin(missing, ", ")));
   }
   return target;
-}
-
-namespace {
-
-Target PresetAvx2() {
-  return Target{.cpu = "x86-64-v3",
-                .features = {"avx", "avx2", "f16c", "fma"},
-                .cores = 4,
-                .vector_bits = 256,
-                .vector_registers = 16,
-                .l1_bytes = 32 << 10,
-                .l2_bytes = 256 << 10,
-                .l3_bytes = 8 << 20};
-}
-
-Target PresetAvx512() {
-  return Target{.cpu = "skylake-avx512",
-                .features = {"avx", "avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f",
-                             "avx512vl", "f16c", "fma"},
-                .cores = 4,
-                .vector_bits = 512,
-                .vector_registers = 32,
-                .l1_bytes = 32 << 10,
-                .l2_bytes = 1 << 20,
-                .l3_bytes = 16 << 20};
-}
-
-// Like a Cortex-A72 board: every AArch64 CPU has these instructions.
-Target PresetNeon() {
-  return Target{.arch = "aarch64",
-                .triple = "aarch64-unknown-linux-gnu",
-                .cpu = "cortex-a72",
-                .features = {"neon"},
-                .cores = 4,
-                .vector_bits = 128,
-                .vector_registers = 32,
-                .l1_bytes = 32 << 10,
-                .l2_bytes = 1 << 20};
-}
-
-// Like a Cortex-A76 board: with dot products of bytes and arithmetic in f16.
-Target PresetDotProd() {
-  return Target{.arch = "aarch64",
-                .triple = "aarch64-unknown-linux-gnu",
-                .cpu = "cortex-a76",
-                .features = {"dotprod", "fullfp16", "neon"},
-                .cores = 4,
-                .vector_bits = 128,
-                .vector_registers = 32,
-                .l1_bytes = 64 << 10,
-                .l2_bytes = 512 << 10,
-                .l3_bytes = 2 << 20};
-}
-
-struct Preset {
-  absl::string_view name;
-  Target (*make)();
-};
-constexpr std::array<Preset, 5> kPresets = {{{"native", DetectHost},
-                                             {"x86-avx2", PresetAvx2},
-                                             {"x86-avx512", PresetAvx512},
-                                             {"arm-neon", PresetNeon},
-                                             {"arm-dotprod", PresetDotProd}}};
-
-}  // namespace
-
-absl::StatusOr<Target> TargetByName(absl::string_view name) {
-  for (const Preset& preset : kPresets) {
-    if (preset.name == name) return preset.make();
-  }
-  return absl::NotFoundError(
-      absl::StrCat("unknown target '", name, "'; known: ", absl::StrJoin(TargetNames(), ", ")));
-}
-
-std::vector<std::string> TargetNames() {
-  std::vector<std::string> names;
-  for (const Preset& preset : kPresets) names.emplace_back(preset.name);
-  return names;
 }
 
 }  // namespace hone::target

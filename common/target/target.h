@@ -15,7 +15,24 @@ enum class Kind : uint8_t { kCpu, kCuda, kOpenCl };
 // "cpu", "cuda", "opencl".
 absl::string_view KindName(Kind kind);
 
-// A device that code is generated for. Devices with the same key are interchangeable: a record of
+// What a GPU allows and offers, and what one of its compute units holds at a time. Sizes are those
+// that the device reports to programs.
+struct GpuLimits {
+  int max_threads = 256;            // per block (OpenCL: work group)
+  int64_t shared_bytes = 32 << 10;  // per block
+  int sub_group = 1;                // threads that run in lockstep (a warp); 1: unknown
+  int registers = 0;                // per thread, 32 bits each; 0: unknown
+  int unit_threads = 1024;          // resident on a compute unit
+  int64_t unit_shared_bytes = 32 << 10;
+  int64_t unit_registers = 0;  // 0: unknown
+  // Whether shared memory is faster than the caches. Mali GPUs have none of their own.
+  bool has_shared_memory = true;
+  friend bool operator==(const GpuLimits&, const GpuLimits&) = default;
+};
+
+// A device that code is generated for. For a GPU, `arch` is "opencl" or "nvptx64", `cpu` names the
+// device, `cores` are its compute units, and `vector_bits` is the widest access of one thread.
+// Devices with the same key are interchangeable: a record of
 // one is valid for the other. A value type. The text form is one line of key=value words, e.g.
 //   target arch=x86_64 cpu=cascadelake features=avx2,avx512f,fma cores=2 vector_bits=512
 //   vector_registers=32 l1=32768 …
@@ -34,6 +51,7 @@ struct Target {
   // of one core; 0 if there is no L3
   int64_t l3_bytes = 0;
   int cache_line_bytes = 64;
+  GpuLimits gpu;  // the text form of a CPU does not have it
 
   bool HasFeature(absl::string_view feature) const;
   // f32 lanes of the widest vector.
@@ -52,7 +70,8 @@ struct Target {
 Target DetectHost();
 
 // Returns a target by name: "native" (DetectHost) or a preset ("x86-avx2", "x86-avx512",
-// "arm-neon", "arm-dotprod"). NotFound: the message lists the names.
+// "arm-neon", "arm-dotprod", "generic/opencl", "arm/mali-g610" …). NotFound: the message lists the
+// names.
 absl::StatusOr<Target> TargetByName(absl::string_view name);
 std::vector<std::string> TargetNames();
 

@@ -1,12 +1,14 @@
 #ifndef HONE_WORKER_CODEGEN_BACKEND_H_
 #define HONE_WORKER_CODEGEN_BACKEND_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/lower/lowered.h"
+#include "common/target/gpu_module.h"
 #include "common/target/target.h"
 
 // Turns lowered programs into code: one back end per kind of code.
@@ -18,11 +20,14 @@ inline constexpr int kCodegenVersion = 9;
 
 // Formats of code. A toolchain (worker/builder/toolchain.h) makes an artifact of each.
 inline constexpr char kElfObject[] = "elf object";  // with the symbols of target/kernel_abi.h
+inline constexpr char kOpenClSource[] = "opencl source";
 
 struct Code {
   std::string format;
-  std::string bytes;
+  std::string bytes;   // an object file, or the source text of a module's kernels
   std::string source;  // assembly or source text, if it was asked for
+  // Code for GPUs: how to run it. The module's own code is empty; the toolchain fills it in.
+  std::optional<target::GpuModule> module;
 };
 
 struct CodeOptions {

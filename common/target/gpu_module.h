@@ -1,0 +1,49 @@
+#ifndef HONE_COMMON_TARGET_GPU_MODULE_H_
+#define HONE_COMMON_TARGET_GPU_MODULE_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/target/target.h"
+
+// What a builder makes for a GPU and a runner loads: the code of several kernels, and how to launch
+// them. Stored as one line of JSON, which `hone export` writes to a file of its own, and the code.
+namespace hone::target {
+
+// One launch of a kernel. Its parameters are pointers to the workload's inputs and outputs in order
+// (global memory), then one to the packed constants and one to the workspace (null if their size is
+// 0). Shared memory is declared in the code.
+struct GpuLaunch {
+  std::string kernel;                      // the function's name
+  bool prepack = false;                    // runs once ahead of time, to pack constants
+  std::array<int64_t, 3> grid = {1, 1, 1};   // blocks in x, y and z
+  std::array<int64_t, 3> block = {1, 1, 1};  // threads of a block in x, y and z
+  int64_t shared_bytes = 0;                // of a block
+
+  int64_t Threads() const { return block[0] * block[1] * block[2]; }
+  friend bool operator==(const GpuLaunch&, const GpuLaunch&) = default;
+};
+
+struct GpuModule {
+  Kind kind = Kind::kOpenCl;
+  int arguments = 0;  // inputs and outputs
+  int64_t packed_bytes = 0;
+  int64_t workspace_bytes = 0;
+  std::vector<GpuLaunch> launches;  // in order
+  std::string code;                 // source text, or a binary for the device
+
+  // {"version": 1, "kind": "opencl", "arguments": 3, …}: everything but the code.
+  std::string LaunchesAsJson() const;
+  std::string Encode() const;
+  // InvalidArgument: not a module, of another version, or with absurd sizes; the message says what
+  // is wrong.
+  static absl::StatusOr<GpuModule> Decode(absl::string_view bytes);
+};
+
+}  // namespace hone::target
+
+#endif  // HONE_COMMON_TARGET_GPU_MODULE_H_
