@@ -97,8 +97,10 @@ absl::Status Parse(absl::string_view word, absl::string_view value, Integer& fie
 
 std::string FieldText(const std::string& field) { return field; }
 std::string FieldText(const std::vector<std::string>& field) { return absl::StrJoin(field, ","); }
-std::string FieldText(int64_t field) { return absl::StrCat(field); }
-std::string FieldText(bool field) { return field ? "1" : "0"; }
+template <typename Number>
+std::string FieldText(Number field) {
+  return absl::StrCat(static_cast<int64_t>(field));
+}
 std::string FieldText(Kind field) { return std::string(KindName(field)); }
 
 // Fields that targets had from the beginning are never left out.

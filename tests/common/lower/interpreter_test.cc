@@ -107,7 +107,7 @@ TEST_F(LowerInterpreterTest, IterationsThatWriteOneElementRace) {
   const StmtId store = Store(kB, ir::Index(0), Load(kA, ir::Index::Of(i)));
   EXPECT_THAT(
       Run(For(ir::LoopKind::kParallel, i, {store})).status().message(),
-      HasSubstr("element 0 of B is written by one iteration of a parallel loop and written"));
+      HasSubstr("element 0 of B is written, but was written by another iteration"));
 }
 
 TEST_F(LowerInterpreterTest, AnIterationThatReadsWhatAnotherWritesRaces) {

@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "common/lower/gpu/gpu_passes.h"
+#include "common/lower/gpu/thread_nest.h"
+
+namespace hone::lower {
+
+using ir::BufferId;
+using ir::NodeId;
+
+namespace {
+
+class BarrierInserter {
+ public:
+  explicit BarrierInserter(ThreadProgram& threads) : threads_(threads), p_(threads.program) {}
+
+  void Run() {
+    for (const NodeId kernel : std::vector<NodeId>(p_.kernels)) {
+      const ThreadVars vars = ThreadVarsOf(p_, kernel);
+      if (vars.vars == ThreadVars().vars) continue;  // one thread
+      pending_.clear();
+      before_.clear();
+      FindExchanged(kernel, vars);
+      for (const NodeId child : p_.node(vars.innermost).children) Walk(child);
+      for (const NodeId root : before_) {
+        ir::Node barrier;
+        barrier.kind = ir::Node::Kind::kBarrier;
+        p_.nodes.push_back(std::move(barrier));
+        p_.Insert(p_.node(root).parent, p_.PositionInParent(root),
+                  static_cast<NodeId>(p_.nodes.size()) - 1);
+      }
+    }
+    threads_.phase_of.resize(p_.nodes.size(), kNoPhase);
+  }
+
+ private:
+  // An access of a phase that no barrier has followed yet.
+  struct Pending {
+    BufferId buffer;
+    NodeId block;
+    bool writes;
+    int phase;
+    bool earlier;  // in an earlier iteration of a loop around the phase
+    friend bool operator==(const Pending&, const Pending&) = default;
+  };
+
+  // The buffers of a kernel with elements that more than one thread accesses.
+  void FindExchanged(NodeId kernel, const ThreadVars& vars) {
+    exchanged_.assign(p_.buffers.size(), false);
+    for (size_t b = 0; b < p_.buffers.size(); ++b) {
+      const auto id = static_cast<BufferId>(b);
+      if (p_.buffers[b].input || p_.buffers[b].scope == ir::Scope::kLocal) continue;
+      const std::vector<Access> accesses = AccessesOf(p_, kernel, id);
+      if (std::ranges::none_of(accesses, &Access::writes)) continue;
+      const bool by_first = std::ranges::any_of(accesses, [&](const Access& access) {
+        return std::ranges::any_of(
+            p_.BlockOf(access.block).predicates, [&](const ir::Condition& c) {
+              return c.extent == 1 && vars.Contains(c.index.SingleAtom());
+            });
+      });
+      exchanged_[b] = by_first || OwnersOf(p_, vars, accesses).empty();
+    }
+  }
+
+  bool Conflicts(const Pending& now) const {
+    return std::ranges::any_of(pending_, [&](const Pending& before) {
+      if (before.buffer != now.buffer || (!before.writes && !now.writes)) return false;
+      if (before.phase == now.phase && !before.earlier) return false;
+      // A block that is not a reduction writes an element again only with the same value.
+      const bool same = before.block == now.block && before.writes && now.writes;
+      return !same || p_.BlockOf(now.block).reducer != ir::Reducer::kNone;
+    });
+  }
+
+  void Add(const Pending& access) {
+    if (std::ranges::find(pending_, access) == pending_.end()) pending_.push_back(access);
+  }
+
+  void WalkPhase(NodeId root, int phase) {
+    std::vector<Pending> accesses;
+    for (size_t b = 0; b < p_.buffers.size(); ++b) {
+      if (!exchanged_[b]) continue;
+      const auto buffer = static_cast<BufferId>(b);
+      for (const Access& access : AccessesOf(p_, root, buffer)) {
+        accesses.push_back({buffer, access.block, access.writes, phase, false});
+      }
+    }
+    const auto conflicts = [&](const Pending& access) { return Conflicts(access); };
+    if (before_.contains(root) || std::ranges::any_of(accesses, conflicts)) {
+      before_.insert(root);
+      pending_.clear();
+    }
+    for (const Pending& access : accesses) Add(access);
+  }
+
+  // The phase that a block belongs to.
+  int PhaseOf(NodeId block) const {
+    NodeId at = block;
+    while (threads_.phase_of[at] == kNoPhase) at = p_.node(at).parent;
+    return threads_.phase_of[at];
+  }
+
+  // LowerInits stores neutral elements before the outermost reduction loop.
+  void WalkInits(NodeId loop) {
+    for (const NodeId id : p_.BlocksUnder(loop)) {
+      const ir::Block& block = p_.BlockOf(id);
+      if (!block.has_init || !p_.IsReductionLoop(loop, block)) continue;
+      for (const BufferId output : block.outputs) {
+        if (!exchanged_[output]) continue;
+        const Pending init{output, id, true, PhaseOf(id), false};
+        if (before_.contains(loop) || Conflicts(init)) {
+          before_.insert(loop);
+          pending_.clear();
+        }
+        Add(init);
+      }
+    }
+  }
+
+  void Walk(NodeId id) {
+    if (threads_.phase_of[id] != kNoPhase) return WalkPhase(id, threads_.phase_of[id]);
+    WalkInits(id);
+    const std::vector<Pending> at_begin = pending_;
+    // A second iteration meets what the first one left. Barriers are only added, so this ends.
+    for (size_t barriers = before_.size() + 1; barriers != before_.size();) {
+      barriers = before_.size();
+      pending_ = at_begin;
+      for (const NodeId child : p_.node(id).children) Walk(child);
+      for (Pending& access : pending_) access.earlier = true;
+      for (const NodeId child : p_.node(id).children) Walk(child);
+    }
+  }
+
+  ThreadProgram& threads_;
+  ir::Program& p_;
+  std::vector<bool> exchanged_;
+  std::vector<Pending> pending_;
+  std::set<NodeId> before_;  // nodes with a barrier before them
+};
+
+}  // namespace
+
+void InsertBarriers(ThreadProgram& threads) { BarrierInserter(threads).Run(); }
+
+absl::StatusOr<ir::Program> MapThreads(const ir::Program& program) {
+  absl::StatusOr<ThreadProgram> threads = SinkSerialLoops(SplitLaunches(program));
+  if (!threads.ok()) return threads.status();
+  InsertBarriers(*threads);
+  return std::move(threads->program);
+}
+
+}  // namespace hone::lower
