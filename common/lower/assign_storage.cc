@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kMaxStackBytes = 32 << 10;       // per buffer
 constexpr int64_t kMaxTotalStackBytes = 64 << 10;  // of all buffers; threads may have small stacks
 constexpr int64_t kMaxMemoryBytes = int64_t{1} << 40;
+constexpr int64_t kMaxBytesOfGpuThread = 16 << 10;  // of its private arrays
 
 // Memory in which buffers that are never in use at the same time may share bytes.
 class Region {
@@ -57,6 +58,7 @@ class Assigner {
   absl::Status Run(const ir::Program& source, const target::Target& target,
                    const ArgumentStrides& strides) {
     cores_ = std::max(1, target.cores);
+    limits_ = target.gpu;
     p_.threads = 1;
     p_.storage.assign(p_.buffers.size(), {});
     for (size_t k = 0; k < p_.kernels.size(); ++k) {
@@ -76,7 +78,13 @@ class Assigner {
       storage.elements = !storage.strides.empty() ? SpanOf(shape, storage.strides)
                          : shape.empty()          ? 1
                                                   : Strides(static_cast<BufferId>(b))[0] * shape[0];
-      if (storage.kind != Storage::Kind::kArgument) Place(static_cast<BufferId>(b));
+      if (storage.kind != Storage::Kind::kArgument) {
+        if (p_.IsForGpu()) {
+          HONE_RETURN_IF_ERROR(PlaceOnGpu(static_cast<BufferId>(b)));
+        } else {
+          Place(static_cast<BufferId>(b));
+        }
+      }
       if (p_.packed_bytes > kMaxMemoryBytes || p_.workspace_bytes > kMaxMemoryBytes ||
           p_.thread_stride_bytes > kMaxMemoryBytes) {
         return absl::InvalidArgumentError(absl::StrCat(
@@ -90,7 +98,7 @@ class Assigner {
           (p_.thread_stride_bytes + 4095) / 4096 * 4096 + 5 * target::kBufferAlignment;
     }
     for (Stmt& stmt : p_.stmts) Flatten(stmt);
-    return absl::OkStatus();
+    return p_.IsForGpu() ? CheckLaunches() : absl::OkStatus();
   }
 
  private:
@@ -200,6 +208,62 @@ class Assigner {
     }
   }
 
+  // MapThreads has decided where the buffers are.
+  absl::Status PlaceOnGpu(BufferId id) {
+    const ir::Buffer& buffer = p_.buffers[id];
+    const Uses& uses = uses_[id];
+    Storage& storage = p_.storage[id];
+    if (uses.kernels.empty()) return absl::OkStatus();
+    const int64_t bytes = Align(storage.elements * ir::DTypeBytes(buffer.dtype));
+    LoweredKernel& kernel = p_.kernels[*uses.kernels.begin()];
+    switch (buffer.scope) {
+      case ir::Scope::kFragment:
+        storage.kind = Storage::Kind::kRegister;
+        return absl::OkStatus();
+      case ir::Scope::kLocal:
+        storage.kind = Storage::Kind::kStack;
+        thread_bytes_ += bytes;
+        if (thread_bytes_ <= kMaxBytesOfGpuThread) return absl::OkStatus();
+        return absl::InvalidArgumentError(absl::StrCat("the arrays of a thread, with ", buffer.name,
+                                                       ", exceed ", kMaxBytesOfGpuThread,
+                                                       " bytes"));
+      case ir::Scope::kShared:
+        storage.kind = Storage::Kind::kShared;
+        storage.offset_bytes = kernel.shared_bytes;
+        kernel.shared_bytes += bytes;
+        return absl::OkStatus();
+      case ir::Scope::kGlobal:
+        break;
+    }
+    if (kernel.prepack) {
+      storage.kind = Storage::Kind::kPacked;
+      storage.offset_bytes = p_.packed_bytes;
+      p_.packed_bytes += bytes;
+    } else {
+      storage.kind = Storage::Kind::kWorkspace;
+      storage.offset_bytes = workspace_.Place(bytes, uses.first, uses.last);
+      p_.workspace_bytes = workspace_.bytes();
+    }
+    return absl::OkStatus();
+  }
+
+  // InvalidArgument: a launch exceeds a limit of the device.
+  absl::Status CheckLaunches() const {
+    for (const LoweredKernel& kernel : p_.kernels) {
+      const int64_t threads = kernel.block[0] * kernel.block[1] * kernel.block[2];
+      if (threads > limits_.max_threads) {
+        return absl::InvalidArgumentError(absl::StrCat("a block of ", kernel.name, " has ", threads,
+                                                       " threads; at most ", limits_.max_threads));
+      }
+      if (kernel.shared_bytes > limits_.shared_bytes) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("a block of ", kernel.name, " needs ", kernel.shared_bytes,
+                         " bytes of shared memory; at most ", limits_.shared_bytes));
+      }
+    }
+    return absl::OkStatus();
+  }
+
   // In elements, per dimension.
   ir::Shape Strides(BufferId id) const {
     if (!p_.storage[id].strides.empty()) return p_.storage[id].strides;
@@ -258,8 +322,10 @@ class Assigner {
 
   LoweredProgram& p_;
   int64_t cores_ = 1;
+  target::GpuLimits limits_;
   int64_t stack_bytes_ = 0;
-  int statement_ = -1;  // at the top level, over all kernels
+  int64_t thread_bytes_ = 0;  // of arrays of a GPU's thread
+  int statement_ = -1;        // at the top level, over all kernels
   Region workspace_, thread_;
   std::vector<Uses> uses_;
 };

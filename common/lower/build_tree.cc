@@ -2,6 +2,7 @@
 
 #include "common/ir/cases.h"
 #include "common/ir/intrinsic.h"
+#include "common/lower/gpu/thread_nest.h"
 #include "common/lower/passes.h"
 
 namespace hone::lower {
@@ -13,7 +14,8 @@ namespace {
 
 class Builder {
  public:
-  explicit Builder(const ir::Program& program) : program_(program) {
+  Builder(const ir::Program& program, target::Kind kind) : program_(program) {
+    lowered_.kind = kind;
     lowered_.atoms = program_.atoms;
     lowered_.pool = program_.pool;
     lowered_.buffers = program_.buffers;
@@ -26,7 +28,9 @@ class Builder {
 
   LoweredProgram Run() {
     for (NodeId kernel : program_.kernels) {
-      lowered_.kernels.push_back({program_.node(kernel).name, Children(kernel)});
+      LoweredKernel& lowered =
+          lowered_.kernels.emplace_back(program_.node(kernel).name, Children(kernel));
+      if (lowered_.IsForGpu()) DescribeLaunch(kernel, lowered);
     }
     return std::move(lowered_);
   }
@@ -53,7 +57,8 @@ class Builder {
         if (node.extent.value == 1 && node.loop != ir::LoopKind::kParallel) return Children(id);
         // A nest of one block is repeated for each of its cases, so that the conditions become
         // bounds of loops.
-        if (node.loop != ir::LoopKind::kParallel && case_ == nullptr) {
+        if (node.loop != ir::LoopKind::kParallel && node.loop != ir::LoopKind::kBound &&
+            case_ == nullptr) {
           const NodeId block = OnlyBlockUnder(id);
           if (block != ir::kNoNode &&
               ir::HasGuardedValue(lowered_.pool, program_.BlockOf(block).values)) {
@@ -63,6 +68,7 @@ class Builder {
         }
         Stmt loop{.kind = Stmt::Kind::kFor,
                   .loop = node.loop,
+                  .axis = node.axis,
                   .var = node.var,
                   .extent = node.extent.value,
                   .annotations = node.annotations};
@@ -77,12 +83,25 @@ class Builder {
         if (cases.size() > 1) return EachCase(id, cases);
         return Store(block, cases[0], node.annotations);
       }
-      case ir::Node::Kind::kKernel:
       case ir::Node::Kind::kBarrier:
+        return lowered_.Add({.kind = Stmt::Kind::kBarrier});
+      case ir::Node::Kind::kKernel:
       case ir::Node::Kind::kRemoved:
         break;
     }
     return kNoStmt;
+  }
+
+  void DescribeLaunch(NodeId kernel, LoweredKernel& launch) const {
+    const std::vector<NodeId> blocks = program_.BlocksUnder(kernel);
+    launch.prepack =
+        !blocks.empty() && lowered_.buffers[program_.BlockOf(blocks[0]).outputs[0]].constant;
+    for (StmtId at = launch.body; lowered_.stmts[at].kind == Stmt::Kind::kFor &&
+                                  lowered_.stmts[at].loop == ir::LoopKind::kBound;
+         at = lowered_.stmts[at].children[0]) {
+      const Stmt& loop = lowered_.stmts[at];
+      (IsBlockAxis(loop.axis) ? launch.grid : launch.block)[Dimension(loop.axis)] = loop.extent;
+    }
   }
 
   // The block if it is the only one under this node and all nodes between are loops.
@@ -203,6 +222,8 @@ class Builder {
 
 }  // namespace
 
-LoweredProgram BuildTree(const ir::Program& program) { return Builder(program).Run(); }
+LoweredProgram BuildTree(const ir::Program& program, target::Kind kind) {
+  return Builder(program, kind).Run();
+}
 
 }  // namespace hone::lower

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "common/ir/region.h"
+#include "common/lower/buffer_uses.h"
 #include "common/lower/passes.h"
 
 namespace hone::lower {
@@ -10,44 +11,6 @@ using ir::Index;
 using ir::NodeId;
 
 namespace {
-
-// The innermost node that contains all of them.
-NodeId CommonAncestor(const ir::Program& program, const std::vector<NodeId>& nodes) {
-  NodeId at = program.node(nodes[0]).parent;
-  while (at != ir::kNoNode && !std::all_of(nodes.begin(), nodes.end(),
-                                           [&](NodeId id) { return program.IsUnder(id, at); })) {
-    at = program.node(at).parent;
-  }
-  return at;
-}
-
-// The buffers that blocks write together with the given one, which is among them. A block has one
-// list of indices for all of its outputs, so these buffers keep equal shapes.
-std::vector<BufferId> WrittenTogether(const ir::Program& program, BufferId buffer) {
-  std::vector<BufferId> together = {buffer};
-  for (size_t t = 0; t < together.size(); ++t) {
-    for (const NodeId writer : program.WritersOf(together[t])) {
-      for (const BufferId output : program.BlockOf(writer).outputs) {
-        if (std::find(together.begin(), together.end(), output) == together.end())
-          together.push_back(output);
-      }
-    }
-  }
-  return together;
-}
-
-// The blocks that use the buffers, each once.
-std::vector<NodeId> UsersOf(const ir::Program& program, absl::Span<const BufferId> buffers) {
-  std::vector<NodeId> users;
-  for (const BufferId buffer : buffers) {
-    for (const auto& list : {program.WritersOf(buffer), program.ReadersOf(buffer)}) {
-      for (const NodeId user : list) {
-        if (std::find(users.begin(), users.end(), user) == users.end()) users.push_back(user);
-      }
-    }
-  }
-  return users;
-}
 
 // What the blocks under a loop access of the buffers; empty if they write nothing.
 std::vector<ir::Interval> RegionUsed(ir::Program& program, absl::Span<const BufferId> buffers,

@@ -12,24 +12,32 @@
 
 namespace hone::lower {
 
+// The order in which the threads of a GPU's block run between two barriers. Each thread runs alone
+// until it waits at the barrier.
+enum class ThreadOrder : uint8_t { kForward, kBackward, kShuffled };
+
 // Runs a lowered program: all kernels, in order. This defines what back ends must generate. Accepts
 // the result of every pass from BuildTree on. Values are as in ir::Interpret.
 //
 // A vectorized loop runs each store for all lanes: all lanes read before the first one writes,
-// except where a store reduces over the lanes. Iterations of a parallel loop run in reverse order.
+// except where a store reduces over the lanes. Iterations of a parallel loop and the blocks of a
+// GPU's launch run in reverse order.
 // After AssignStorage, memory is checked, too: what an iteration of a parallel loop leaves in
 // stacks, registers and per-thread memory is lost, two iterations must not write the same element
 // of shared memory or read what another one writes, and an element must not be read after another
-// buffer has used its memory.
+// buffer has used its memory. The threads of a block must not touch an element that another one
+// writes without a barrier in between.
 //
 // InvalidArgument: wrong number or sizes of inputs. OutOfRange: a store accesses memory outside its
 // buffer. FailedPrecondition: an element is read before it is written or after its memory was
-// reused, or iterations race. Unimplemented: a loop that is bound to a GPU axis, or control flow
-// that differs between lanes. ResourceExhausted: more than `max_steps` stores.
+// reused, iterations or threads race (the message names the store), or only some threads of a block
+// would wait at a barrier. Unimplemented: control flow that differs between lanes.
+// ResourceExhausted: more than `max_steps` stores.
 absl::StatusOr<std::vector<ir::Scalars>> Interpret(const LoweredProgram& program,
                                                    const ir::Workload& workload,
                                                    absl::Span<const ir::Scalars> inputs,
-                                                   int64_t max_steps = int64_t{1} << 32);
+                                                   int64_t max_steps = int64_t{1} << 32,
+                                                   ThreadOrder order = ThreadOrder::kForward);
 
 }  // namespace hone::lower
 

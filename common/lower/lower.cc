@@ -1,31 +1,31 @@
 #include "common/lower/lower.h"
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/lower/gpu/gpu_passes.h"
 #include "common/lower/passes.h"
 
 namespace hone::lower {
 
-absl::Span<const Pass> PassesFor(target::Kind kind) {
-  static constexpr Pass kCpu[] = {
+absl::Span<const Pass> PassesFor(target::Kind) {
+  static constexpr Pass kPasses[] = {
       {"PromoteAccumulators", PromoteAccumulators},
       {"LowerInits", LowerInits},
       {"NarrowDomain", NarrowDomain},
   };
-  return kind == target::Kind::kCpu ? absl::Span<const Pass>(kCpu) : absl::Span<const Pass>();
+  return kPasses;
+}
+
+absl::StatusOr<ir::Program> Prepare(const ir::Program& program, target::Kind kind) {
+  const ir::Program alive = RemoveDeadBlocks(program);
+  return kind == target::Kind::kCpu ? CompactBuffers(alive) : MapThreads(alive);
 }
 
 absl::StatusOr<LoweredProgram> Lower(const ir::Program& program, const target::Target& target,
                                      const ArgumentStrides& strides) {
-  const absl::Span<const Pass> passes = PassesFor(target.kind);
-  if (passes.empty()) {
-    return absl::UnimplementedError(absl::StrCat("no passes lower programs for targets of kind ",
-                                                 target::KindName(target.kind)));
-  }
-  const ir::Program compact = CompactBuffers(RemoveDeadBlocks(program));
-  LoweredProgram lowered = BuildTree(compact);
-  for (const Pass& pass : passes) HONE_RETURN_IF_ERROR(pass.run(lowered));
-  HONE_RETURN_IF_ERROR(AssignStorage(lowered, compact, target, strides));
+  HONE_ASSIGN_OR_RETURN(const ir::Program prepared, Prepare(program, target.kind));
+  LoweredProgram lowered = BuildTree(prepared, target.kind);
+  for (const Pass& pass : PassesFor(target.kind)) HONE_RETURN_IF_ERROR(pass.run(lowered));
+  HONE_RETURN_IF_ERROR(AssignStorage(lowered, prepared, target, strides));
   return lowered;
 }
 

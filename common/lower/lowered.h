@@ -9,6 +9,7 @@
 #include "common/ir/expr.h"
 #include "common/ir/index.h"
 #include "common/ir/program.h"
+#include "common/target/target.h"
 
 namespace hone::lower {
 
@@ -17,9 +18,9 @@ inline constexpr StmtId kNoStmt = -1;  // does nothing
 
 // A statement of a lowered program.
 struct Stmt {
-  // kBarrier: the threads of a block wait for each other and see what the others have written. Every
-  // thread of the block reaches it the same number of times: loops and branches around it do not
-  // depend on the thread.
+  // kBarrier: the threads of a block wait for each other and see what the others have written.
+  // Every thread of the block reaches it the same number of times: loops and branches around it do
+  // not depend on the thread.
   enum class Kind : uint8_t { kSeq, kFor, kIf, kStore, kBarrier };
   Kind kind = Kind::kSeq;
   std::vector<StmtId> children;  // kSeq: all; kFor: the body; kIf: then [, else]
@@ -91,6 +92,7 @@ struct LoweredKernel {
 
 // The input of code generation: loops with runtime bounds, conditions and stores to flat memory.
 struct LoweredProgram {
+  target::Kind kind = target::Kind::kCpu;  // of the device that it is for
   ir::AtomTable atoms;
   ir::ExprPool pool;
   std::vector<ir::Buffer> buffers;
@@ -99,7 +101,7 @@ struct LoweredProgram {
   // For CPUs: ir::kPrepackKernel, if there is one; then ir::kMainKernel. For GPUs, each of these
   // becomes one or more launches, which run one after the other and have names of their own.
   std::vector<LoweredKernel> kernels;
-  int arguments = 0;                   // workload inputs, then outputs
+  int arguments = 0;  // workload inputs, then outputs
   int threads =
       1;  // the maximum over the parallel loops of kMainKernel, which have numbers of their own
   int64_t packed_bytes = 0;
@@ -114,6 +116,9 @@ struct LoweredProgram {
     stmts.push_back(std::move(stmt));
     return static_cast<StmtId>(stmts.size()) - 1;
   }
+  bool IsForGpu() const { return kind != target::Kind::kCpu; }
+  // Whether a barrier is inside the statement, or is it.
+  bool HasBarrier(StmtId stmt) const;
   static bool IsStatic(ir::LoopKind kind) {
     return kind == ir::LoopKind::kUnrolled || kind == ir::LoopKind::kVectorized;
   }

@@ -12,14 +12,21 @@ using ir::BufferId;
 using ir::Scalar;
 
 MemoryModel::MemoryModel(const LoweredProgram& program)
-    : program_(program), detects_races_(!program.storage.empty()) {
-  enum { kPacked, kWorkspace, kThread, kRegions };
+    : program_(program), detects_races_(!program.storage.empty() || program.IsForGpu()) {
+  enum { kPacked, kWorkspace, kThread, kShared, kRegions };
   regions_.resize(kRegions);
   for (size_t b = 0; b < program.buffers.size(); ++b) {
     const ir::Buffer& buffer = program.buffers[b];
     BufferMemory& memory = buffers_.emplace_back();
     if (program.storage.empty()) {
-      memory.cells.resize(ir::ElementsOf(buffer.shape));
+      memory.elements = ir::ElementsOf(buffer.shape);
+      memory.cells.resize(memory.elements);
+      if (!program.IsForGpu()) continue;
+      if (buffer.scope == ir::Scope::kLocal || buffer.scope == ir::Scope::kFragment) {
+        memory.owner = Owner::kThread;
+      } else if (buffer.scope == ir::Scope::kShared) {
+        memory.owner = Owner::kBlock;
+      }
       continue;
     }
     const Storage& storage = program.storage[b];
@@ -36,13 +43,18 @@ MemoryModel::MemoryModel(const LoweredProgram& program)
         break;
       case Storage::Kind::kThread:
         memory.region = kThread;
-        memory.is_private = true;
+        memory.owner = Owner::kThread;
+        break;
+      case Storage::Kind::kShared:
+        memory.region = kShared;
+        memory.owner = Owner::kBlock;
         break;
       case Storage::Kind::kStack:
       case Storage::Kind::kRegister:
-        memory.is_private = true;
+        memory.owner = Owner::kThread;
         break;
     }
+    memory.elements = storage.elements;
     memory.cells.resize(storage.elements);
     memory.elements_per_granule = target::kBufferAlignment / ir::DTypeBytes(buffer.dtype);
     memory.first_granule = storage.offset_bytes / target::kBufferAlignment;
@@ -56,15 +68,26 @@ MemoryModel::MemoryModel(const LoweredProgram& program)
   }
 }
 
-void MemoryModel::EnterParallel(int64_t iterations) {
-  first_task_ = task_ = end_task_;
-  end_task_ = first_task_ + iterations;
+void MemoryModel::EnterBlocks(int64_t threads) {
+  NextBlock();
+  first_of_blocks_ = epoch_;
+  threads_ = threads;
 }
 
-void MemoryModel::LeaveParallel() { EnterParallel(1); }
+void MemoryModel::NextBlock() {
+  first_of_block_ = ++epoch_;
+  thread_ = 0;
+}
 
 std::string MemoryModel::NameOf(BufferId buffer, int64_t element) const {
   return absl::StrCat("element ", element, " of ", program_.buffers[buffer].name);
+}
+
+MemoryModel::Cell& MemoryModel::CellOf(BufferMemory& memory, int64_t element) {
+  if (memory.owner != Owner::kThread || threads_ == 1) return memory.cells[element];
+  const int64_t cells = memory.elements * threads_;
+  if (static_cast<int64_t>(memory.cells.size()) < cells) memory.cells.resize(cells);
+  return memory.cells[element * threads_ + thread_];
 }
 
 BufferId* MemoryModel::OwnerOf(BufferId buffer, int64_t element) {
@@ -73,10 +96,24 @@ BufferId* MemoryModel::OwnerOf(BufferId buffer, int64_t element) {
   return &regions_[memory.region][memory.first_granule + element / memory.elements_per_granule];
 }
 
+bool MemoryModel::IsConcurrent(const BufferMemory& memory, const Access& access) const {
+  if (access.epoch < first_of_blocks_) return false;
+  // Each block has its own memory of that kind.
+  if (access.epoch < first_of_block_ && memory.owner == Owner::kBlock) return false;
+  return access.epoch < first_of_block_ || (access.epoch == epoch_ && access.thread != thread_);
+}
+
+absl::string_view MemoryModel::Others(const Access& access) const {
+  if (!program_.IsForGpu()) return "another iteration of a parallel loop";
+  return access.epoch < first_of_block_ ? "another block"
+                                        : "another thread, with no barrier in between";
+}
+
 absl::StatusOr<Scalar> MemoryModel::ReadAccumulated(BufferId buffer, int64_t element) {
   BufferMemory& memory = buffers_[buffer];
-  Cell& cell = memory.cells[element];
-  if (cell.writer == 0 || (memory.is_private && cell.writer != task_)) {
+  Cell& cell = CellOf(memory, element);
+  if (cell.writer.epoch == 0 ||
+      (memory.owner != Owner::kAll && cell.writer.epoch < first_of_block_)) {
     return absl::FailedPreconditionError(
         absl::StrCat(NameOf(buffer, element), " is read before it is written"));
   }
@@ -85,16 +122,18 @@ absl::StatusOr<Scalar> MemoryModel::ReadAccumulated(BufferId buffer, int64_t ele
                                                       program_.buffers[*owner].name,
                                                       " has overwritten it"));
   }
-  if (detects_races_ && !memory.is_private) {
-    if (IsOther(cell.writer)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(NameOf(buffer, element),
-                       " is read by one iteration of a parallel loop and written by another"));
+  if (detects_races_ && memory.owner != Owner::kThread) {
+    if (IsConcurrent(memory, cell.writer)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          NameOf(buffer, element), " is read, but was written by ", Others(cell.writer)));
     }
-    if (cell.reader < first_task_) {
-      cell.reader = task_;
-    } else if (cell.reader != task_) {
-      cell.reader = end_task_;
+    if (cell.reader.epoch < first_of_block_) {
+      cell.foreign_epoch = cell.reader.epoch;
+    }
+    if (cell.reader.epoch != epoch_) {
+      cell.reader = {epoch_, thread_};
+    } else if (cell.reader.thread != thread_) {
+      cell.reader.thread = kSeveral;
     }
   }
   return cell.value;
@@ -109,15 +148,22 @@ absl::StatusOr<Scalar> MemoryModel::Read(BufferId buffer, int64_t element) {
 
 absl::Status MemoryModel::Accumulate(BufferId buffer, int64_t element, Scalar value) {
   BufferMemory& memory = buffers_[buffer];
-  Cell& cell = memory.cells[element];
-  if (detects_races_ && !memory.is_private && (IsOther(cell.writer) || IsOther(cell.reader))) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        NameOf(buffer, element), " is written by one iteration of a parallel loop and ",
-        IsOther(cell.writer) ? "written" : "read", " by another"));
+  Cell& cell = CellOf(memory, element);
+  if (detects_races_ && memory.owner != Owner::kThread) {
+    if (IsConcurrent(memory, cell.writer)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          NameOf(buffer, element), " is written, but was written by ", Others(cell.writer)));
+    }
+    const Access foreign{cell.foreign_epoch, kSeveral};
+    if (IsConcurrent(memory, cell.reader) || IsConcurrent(memory, foreign)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(NameOf(buffer, element), " is written, but was read by ",
+                       Others(IsConcurrent(memory, cell.reader) ? cell.reader : foreign)));
+    }
   }
   if (BufferId* owner = OwnerOf(buffer, element); owner != nullptr) *owner = buffer;
   cell.value = value;
-  cell.writer = task_;
+  cell.writer = {epoch_, thread_};
   return absl::OkStatus();
 }
 

@@ -7,27 +7,35 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/ir/scalar.h"
 #include "common/lower/lowered.h"
 
 namespace hone::lower {
 
-// The elements of all buffers of a lowered program, for the interpreter. Remembers which task
-// accessed an element: a task is an iteration of a parallel loop, or the serial code between two
-// parallel loops. Before AssignStorage, every buffer has memory of its own that all tasks share,
-// and races are not detected.
+// The elements of all buffers of a lowered program, for the interpreter. Remembers who accessed an
+// element last, to find races and reads of elements that were not written.
+//
+// Blocks run between EnterBlocks and LeaveBlocks and may share nothing that one of them writes:
+// they are the iterations of a parallel loop, or the blocks of a GPU's launch. The serial code in
+// between is a block of its own. The threads of a GPU's block may read what others have written
+// before the last barrier. Before AssignStorage, every buffer of a CPU's program has memory of its
+// own that all blocks share, and races are not detected.
 class MemoryModel {
  public:
   explicit MemoryModel(const LoweredProgram& program);
 
-  int64_t ElementsOf(ir::BufferId buffer) const {
-    return static_cast<int64_t>(buffers_[buffer].cells.size());
-  }
+  // The number of elements of a buffer; of one thread's part, if each thread has its own.
+  int64_t ElementsOf(ir::BufferId buffer) const { return buffers_[buffer].elements; }
 
-  // A parallel loop begins, goes on with its next iteration, ends.
-  void EnterParallel(int64_t iterations);
-  void NextIteration() { ++task_; }
-  void LeaveParallel();
+  // Blocks begin, each with this number of threads; the next one begins; they end.
+  void EnterBlocks(int64_t threads = 1);
+  void NextBlock();
+  void LeaveBlocks() { EnterBlocks(); }
+  // The threads of the block wait for each other.
+  void Barrier() { ++epoch_; }
+  // The thread that makes the accesses that follow.
+  void SetThread(int64_t thread) { thread_ = thread; }
 
   // REQUIRES an element of the buffer. FailedPrecondition: see Interpret().
   absl::StatusOr<ir::Scalar> Read(ir::BufferId buffer, int64_t element);
@@ -38,15 +46,24 @@ class MemoryModel {
   absl::Status Accumulate(ir::BufferId buffer, int64_t element, ir::Scalar value);
 
  private:
+  static constexpr int64_t kSeveral = -1;
+
+  // Who made an access: a thread of a block, between two barriers.
+  struct Access {
+    int64_t epoch = 0;   // 0: nobody
+    int64_t thread = 0;  // kSeveral: several threads in that epoch
+  };
   struct Cell {
     ir::Scalar value;
-    int64_t writer = 0;  // the task that wrote it last; 0: none
-    int64_t reader = 0;  // a task that has read it, or end_task_ if several have
+    Access writer, reader;      // the last ones
+    int64_t foreign_epoch = 0;  // of the last read by another block than the last reader's
   };
+  enum class Owner : uint8_t { kAll, kBlock, kThread };  // who sees an element
   struct BufferMemory {
-    bool is_private = false;  // to each task
-    std::vector<Cell> cells;
-    int region = -1;  // position in regions_, if buffers may share memory
+    Owner owner = Owner::kAll;
+    int64_t elements = 0;
+    std::vector<Cell> cells;  // of kThread on GPUs: for each thread
+    int region = -1;          // position in regions_, if buffers may share memory
     int64_t first_granule = 0;
     int64_t elements_per_granule = 1;
   };
@@ -55,17 +72,22 @@ class MemoryModel {
   using Region = std::vector<ir::BufferId>;
 
   std::string NameOf(ir::BufferId buffer, int64_t element) const;
+  Cell& CellOf(BufferMemory& memory, int64_t element);
   // The granule's owner, or nullptr if the buffer shares no memory.
   ir::BufferId* OwnerOf(ir::BufferId buffer, int64_t element);
-  bool IsOther(int64_t task) const { return task >= first_task_ && task != task_; }
+  // Whether an access by the current thread is not ordered after that one.
+  bool IsConcurrent(const BufferMemory& memory, const Access& access) const;
+  absl::string_view Others(const Access& access) const;
 
   const LoweredProgram& program_;
   bool detects_races_;
   std::vector<BufferMemory> buffers_;
   std::vector<Region> regions_;
-  int64_t task_ = 1;
-  int64_t first_task_ = 1;  // of the current parallel loop or serial code
-  int64_t end_task_ = 2;    // behind the last one
+  int64_t epoch_ = 1;
+  int64_t first_of_blocks_ = 1;  // the first epoch of the blocks that may run at the same time
+  int64_t first_of_block_ = 1;   // the first epoch of the current block
+  int64_t threads_ = 1;
+  int64_t thread_ = 0;
 };
 
 }  // namespace hone::lower

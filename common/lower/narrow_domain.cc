@@ -75,8 +75,10 @@ class Narrower {
   StmtId Narrow(StmtId id, int copies) {
     if (id == kNoStmt) return kNoStmt;
     const Stmt stmt = p_.stmts[id];
-    if (stmt.kind == Stmt::Kind::kStore) return id;
-    if (stmt.cases) return NarrowCases(id, copies);
+    if (stmt.kind == Stmt::Kind::kStore || stmt.kind == Stmt::Kind::kBarrier) return id;
+    if (stmt.cases || (stmt.kind == Stmt::Kind::kSeq && p_.HasBarrier(id))) {
+      return NarrowEach(id, copies);
+    }
     if (stmt.kind == Stmt::Kind::kFor && !LoweredProgram::IsStatic(stmt.loop))
       return NarrowLoop(id, copies);
     std::vector<StmtId> children;
@@ -91,20 +93,28 @@ class Narrower {
     return id;
   }
 
-  // Decides the conditions of each case for itself: a decision for all cases would copy those that
-  // do not have the condition, and the copies would double with every condition.
-  StmtId NarrowCases(StmtId id, int copies) {
+  // Decides the conditions of each child for itself. Of cases, a decision for all would copy those
+  // that do not have the condition, and the copies would double with every condition. Between
+  // barriers, a common decision would put a barrier into a branch that only some threads take.
+  StmtId NarrowEach(StmtId id, int copies) {
     std::vector<StmtId> children;
     for (StmtId child : std::vector<StmtId>(p_.stmts[id].children)) {
-      int copies_of_case = copies;
-      for (const Class& decided : ReadyConditions(child, std::nullopt))
-        child = Decide(nullptr, child, decided, copies_of_case);
-      child = Narrow(child, copies_of_case);
+      int copies_of_child = copies;
+      child = NarrowWhole(child, copies_of_child);
       if (child != kNoStmt) children.push_back(child);
     }
     if (children.empty()) return kNoStmt;
     p_.stmts[id].children = std::move(children);
     return id;
+  }
+
+  // Decides all conditions that can be decided before the statement runs, then narrows it.
+  StmtId NarrowWhole(StmtId id, int& copies) {
+    if (!p_.HasBarrier(id)) {
+      for (const Class& decided : ReadyConditions(id, std::nullopt))
+        id = Decide(nullptr, id, decided, copies);
+    }
+    return Narrow(id, copies);
   }
 
   // Conditions in the body for which `var`, or any variable if there is none, is the last runtime
@@ -203,9 +213,18 @@ class Narrower {
     Stmt loop = p_.stmts[id];
     defined_.push_back(loop.var);
     StmtId body = loop.children[0];
-    for (const Class& decided : ReadyConditions(body, loop.var))
-      body = Decide(&loop, body, decided, copies);
-    if (body != kNoStmt) body = Narrow(body, copies);
+    if (loop.loop == ir::LoopKind::kBound) {
+      // Nothing comes between bound loops: conditions are decided inside the innermost one.
+      const Stmt& inner = p_.stmts[body];
+      const bool innermost = inner.kind != Stmt::Kind::kFor || inner.loop != ir::LoopKind::kBound;
+      body = innermost ? NarrowWhole(body, copies) : Narrow(body, copies);
+    } else {
+      if (!p_.HasBarrier(body)) {
+        for (const Class& decided : ReadyConditions(body, loop.var))
+          body = Decide(&loop, body, decided, copies);
+      }
+      if (body != kNoStmt) body = Narrow(body, copies);
+    }
     defined_.pop_back();
     if (body == kNoStmt) return kNoStmt;
     loop.children = {body};

@@ -2,6 +2,7 @@
 #define HONE_COMMON_LOWER_PASSES_H_
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/ir/program.h"
@@ -17,8 +18,12 @@ struct Pass {
   absl::string_view name;
   absl::Status (*run)(LoweredProgram& program);
 };
-// The passes for a kind of target, in order; empty if there are none for it.
+// The passes for a kind of target, in order.
 absl::Span<const Pass> PassesFor(target::Kind kind);
+
+// What BuildTree needs: the program without dead blocks, with compact buffers, and for GPUs in the
+// form of MapThreads (gpu/gpu_passes.h). Errors as in MapThreads.
+absl::StatusOr<ir::Program> Prepare(const ir::Program& program, target::Kind kind);
 
 // Removes blocks whose results are neither read nor outputs.
 ir::Program RemoveDeadBlocks(const ir::Program& program);
@@ -30,7 +35,7 @@ ir::Program CompactBuffers(const ir::Program& program);
 
 // Turns the program into a tree: blocks become stores over loop variables, and loops with one
 // iteration disappear.
-LoweredProgram BuildTree(const ir::Program& program);
+LoweredProgram BuildTree(const ir::Program& program, target::Kind kind = target::Kind::kCpu);
 
 // Keeps the accumulators of a reduction in registers while only reduction loops and static loops
 // run: loads or initializes them before, stores them after. At most 64 vectors. Sums of short

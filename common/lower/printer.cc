@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/ir/expr_printer.h"
@@ -17,7 +19,7 @@ class Printer {
 
   std::string Print() {
     constexpr absl::string_view kStorage[] = {"argument", "packed",   "workspace", "thread",
-                                              "stack",    "register", "unused"};
+                                              "stack",    "register", "shared",    "unused"};
     for (size_t b = 0; b < p_.storage.size(); ++b) {
       const Storage& storage = p_.storage[b];
       if (storage.kind == Storage::Kind::kUnused) continue;
@@ -47,14 +49,20 @@ class Printer {
         for (StmtId child : stmt.children) Print(child, depth);
         return;
       case Stmt::Kind::kFor: {
-        absl::StrAppend(&text_, indent, ir::LoopKindName(stmt.loop), " ", p_.atoms[stmt.var].name,
-                        " in ", stmt.extent, ir::PrintAnnotations(stmt.annotations));
+        absl::StrAppend(&text_, indent,
+                        stmt.loop == ir::LoopKind::kBound ? ir::ThreadAxisName(stmt.axis)
+                                                          : ir::LoopKindName(stmt.loop),
+                        " ", p_.atoms[stmt.var].name, " in ", stmt.extent,
+                        ir::PrintAnnotations(stmt.annotations));
         for (const ir::Index& begin : stmt.begins) absl::StrAppend(&text_, " from ", Text(begin));
         for (const ir::Index& end : stmt.ends) absl::StrAppend(&text_, " to ", Text(end));
         text_ += "\n";
         Print(stmt.children[0], depth + 1);
         return;
       }
+      case Stmt::Kind::kBarrier:
+        absl::StrAppend(&text_, indent, "barrier\n");
+        return;
       case Stmt::Kind::kIf:
         absl::StrAppend(&text_, indent, "if ", Text(stmt.condition), "\n");
         Print(stmt.children[0], depth + 1);
@@ -89,6 +97,12 @@ class Printer {
 };
 
 }  // namespace
+
+bool LoweredProgram::HasBarrier(StmtId id) const {
+  if (id == kNoStmt) return false;
+  return stmts[id].kind == Stmt::Kind::kBarrier ||
+         std::ranges::any_of(stmts[id].children, [&](StmtId child) { return HasBarrier(child); });
+}
 
 std::string LoweredProgram::ToText() const { return Printer(*this).Print(); }
 std::string LoweredProgram::ToText(StmtId stmt) const { return Printer(*this).PrintStmt(stmt); }

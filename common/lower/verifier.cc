@@ -1,6 +1,8 @@
 #include "common/lower/verifier.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +26,7 @@ class Verifier {
     for (size_t b = 0; b < p_.buffers.size(); ++b) {
       HONE_RETURN_IF_ERROR(CheckStorage(static_cast<BufferId>(b)));
     }
+    if (p_.IsForGpu()) return CheckLaunches();
     if (p_.kernels.empty() || p_.kernels.size() > 2 || p_.kernels.back().name != ir::kMainKernel ||
         (p_.kernels.size() == 2 && p_.kernels[0].name != ir::kPrepackKernel)) {
       return Broken("the kernels are not \"main\", or \"prepack\" and \"main\"");
@@ -37,7 +40,52 @@ class Verifier {
   }
 
  private:
-  enum Binding : uint8_t { kUnbound, kRuntime, kStatic, kLane, kTensor };
+  enum Binding : uint8_t { kUnbound, kRuntime, kStatic, kLane, kTensor, kThread };
+
+  absl::Status CheckLaunches() {
+    if (p_.kernels.empty()) return Broken("there is no kernel");
+    bool computes = false;
+    for (const LoweredKernel& kernel : p_.kernels) {
+      prepacks_ = kernel.prepack;
+      if (prepacks_ && computes) return Broken("constants are packed after they are used");
+      computes |= !prepacks_;
+      if (kernel.body == kNoStmt) return Broken(absl::StrCat("kernel ", kernel.name, " is empty"));
+      shared_bytes_ = kernel.shared_bytes;
+      HONE_RETURN_IF_ERROR(CheckBound(kernel.body, -1));
+    }
+    return absl::OkStatus();
+  }
+
+  // Checks the loops that are bound to axes, which come first, and what is inside them. `outer` is
+  // the dimension of the axis around, plus 3 for an axis of threads.
+  absl::Status CheckBound(StmtId id, int outer) {
+    const Stmt& loop = p_.stmts[id];
+    if (loop.kind != Stmt::Kind::kFor || loop.loop != ir::LoopKind::kBound) return Check(id);
+    const bool thread = loop.axis >= ir::ThreadAxis::kThreadX;
+    if (loop.axis == ir::ThreadAxis::kNone || loop.axis == ir::ThreadAxis::kVThread) {
+      return Broken(id, "a bound loop has an axis of blocks or threads");
+    }
+    if (!thread && outer >= 3) return Broken(id, "a loop over blocks is inside one over threads");
+    if (!loop.begins.empty() || !loop.ends.empty()) return Broken(id, "a bound loop has no bounds");
+    if (loop.children.size() != 1) return Broken(id, "a loop has one body");
+    if (loop.var < 0 || bound_by_[loop.var] != kUnbound) {
+      return Broken(id, "the variable belongs to another loop");
+    }
+    if (!axes_.insert(loop.axis).second) return Broken(id, "an axis occurs twice");
+    bound_by_[loop.var] = thread ? kThread : kRuntime;
+    HONE_RETURN_IF_ERROR(CheckBound(loop.children[0], thread ? 3 : 0));
+    bound_by_[loop.var] = kUnbound;
+    axes_.erase(loop.axis);
+    return absl::OkStatus();
+  }
+
+  // The control flow around barriers is that of all threads.
+  absl::Status CheckUniform(StmtId id, const Index& index) const {
+    bool differs = false;
+    p_.atoms.VisitVars(index, [&](AtomId var) { differs |= bound_by_[var] == kThread; });
+    if (!differs) return absl::OkStatus();
+    return Broken(id, "only some threads of a block reach a barrier");
+  }
 
   static absl::Status Broken(absl::string_view rule) {
     return absl::InternalError(absl::StrCat("lowered program: ", rule));
@@ -67,6 +115,9 @@ class Verifier {
         return within(p_.workspace_bytes);
       case Storage::Kind::kThread:
         return within(p_.thread_stride_bytes);
+      case Storage::Kind::kShared:
+        // The largest kernel's; CheckAccess checks that of the kernel.
+        return p_.IsForGpu() ? within(INT64_MAX) : Broken("a CPU has no shared memory");
       case Storage::Kind::kStack:
       case Storage::Kind::kRegister:
       case Storage::Kind::kUnused:
@@ -88,9 +139,13 @@ class Verifier {
           return Broken(id, "a branch has one or two sides");
         }
         HONE_RETURN_IF_ERROR(CheckIndex(id, stmt.condition.index));
+        if (p_.HasBarrier(id)) HONE_RETURN_IF_ERROR(CheckUniform(id, stmt.condition.index));
         break;
       case Stmt::Kind::kStore:
         return CheckStore(id, stmt);
+      case Stmt::Kind::kBarrier:
+        if (!p_.IsForGpu() || in_vectorized_) return Broken(id, "a barrier between lanes");
+        break;
     }
     for (const StmtId child : stmt.children) HONE_RETURN_IF_ERROR(Check(child));
     return absl::OkStatus();
@@ -105,7 +160,13 @@ class Verifier {
       if (!bounds->empty() && LoweredProgram::IsStatic(loop.loop)) {
         return Broken(id, "a static loop has no bounds");
       }
-      for (const Index& bound : *bounds) HONE_RETURN_IF_ERROR(CheckIndex(id, bound));
+      for (const Index& bound : *bounds) {
+        HONE_RETURN_IF_ERROR(CheckIndex(id, bound));
+        if (p_.HasBarrier(id)) HONE_RETURN_IF_ERROR(CheckUniform(id, bound));
+      }
+    }
+    if (loop.loop == ir::LoopKind::kBound) {
+      return Broken(id, "a loop that is bound to an axis is inside other code");
     }
     const bool vectorized = loop.loop == ir::LoopKind::kVectorized;
     const bool parallel = loop.loop == ir::LoopKind::kParallel;
@@ -143,9 +204,16 @@ class Verifier {
     HONE_RETURN_IF_ERROR(CheckIndex(id, indices[0]));
     const Storage::Kind kind = p_.storage[buffer].kind;
     if (kind == Storage::Kind::kUnused) return Broken(id, absl::StrCat(name, " has no memory"));
+    const int64_t end = p_.storage[buffer].offset_bytes +
+                        p_.storage[buffer].elements * ir::DTypeBytes(p_.buffers[buffer].dtype);
+    if (kind == Storage::Kind::kShared && end > shared_bytes_) {
+      return Broken(id, absl::StrCat(name, " is not in the kernel's shared memory"));
+    }
     if (kind != Storage::Kind::kRegister) return absl::OkStatus();
     bool runtime = false;
-    p_.atoms.VisitVars(indices[0], [&](AtomId var) { runtime |= bound_by_[var] == kRuntime; });
+    p_.atoms.VisitVars(indices[0], [&](AtomId var) {
+      runtime |= bound_by_[var] == kRuntime || bound_by_[var] == kThread;
+    });
     if (!runtime) return absl::OkStatus();
     return Broken(id, absl::StrCat("the register index of ", name, " varies at run time"));
   }
@@ -177,7 +245,10 @@ class Verifier {
         return Broken(id, absl::StrCat("the value has not the dtype of ", buffer.name));
       }
       if (buffer.input) return Broken(id, absl::StrCat("input ", buffer.name, " is written"));
-      if (prepacks_ != (kind == Storage::Kind::kPacked) && kind != Storage::Kind::kRegister) {
+      const bool own =
+          kind == Storage::Kind::kRegister ||
+          (p_.IsForGpu() && (kind == Storage::Kind::kStack || kind == Storage::Kind::kShared));
+      if (prepacks_ != (kind == Storage::Kind::kPacked) && !own) {
         return Broken(id, prepacks_ ? "\"prepack\" writes a buffer that is not packed"
                                     : "a packed constant is written outside \"prepack\"");
       }
@@ -207,6 +278,8 @@ class Verifier {
   std::vector<Binding> bound_by_;
   bool in_vectorized_ = false, in_parallel_ = false;
   bool prepacks_ = false;
+  std::set<ir::ThreadAxis> axes_;  // of the bound loops around
+  int64_t shared_bytes_ = 0;       // of the kernel
 };
 
 }  // namespace

@@ -89,9 +89,7 @@ std::string GpuModule::LaunchesAsJson() const {
   return all.dump();
 }
 
-std::string GpuModule::Encode() const {
-  return absl::StrCat(kMagic, LaunchesAsJson(), "\n", code);
-}
+std::string GpuModule::Encode() const { return absl::StrCat(kMagic, LaunchesAsJson(), "\n", code); }
 
 absl::StatusOr<GpuModule> GpuModule::Decode(absl::string_view bytes) {
   if (!absl::ConsumePrefix(&bytes, kMagic)) return Refuse("the beginning is not HONEGPU1");

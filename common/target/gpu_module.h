@@ -18,11 +18,11 @@ namespace hone::target {
 // (global memory), then one to the packed constants and one to the workspace (null if their size is
 // 0). Shared memory is declared in the code.
 struct GpuLaunch {
-  std::string kernel;                      // the function's name
-  bool prepack = false;                    // runs once ahead of time, to pack constants
+  std::string kernel;                        // the function's name
+  bool prepack = false;                      // runs once ahead of time, to pack constants
   std::array<int64_t, 3> grid = {1, 1, 1};   // blocks in x, y and z
   std::array<int64_t, 3> block = {1, 1, 1};  // threads of a block in x, y and z
-  int64_t shared_bytes = 0;                // of a block
+  int64_t shared_bytes = 0;                  // of a block
 
   int64_t Threads() const { return block[0] * block[1] * block[2]; }
   friend bool operator==(const GpuLaunch&, const GpuLaunch&) = default;

@@ -55,10 +55,10 @@ class BarrierInserter {
       const std::vector<Access> accesses = AccessesOf(p_, kernel, id);
       if (std::ranges::none_of(accesses, &Access::writes)) continue;
       const bool by_first = std::ranges::any_of(accesses, [&](const Access& access) {
-        return std::ranges::any_of(
-            p_.BlockOf(access.block).predicates, [&](const ir::Condition& c) {
-              return c.extent == 1 && vars.Contains(c.index.SingleAtom());
-            });
+        return std::ranges::any_of(p_.BlockOf(access.block).predicates,
+                                   [&](const ir::Condition& c) {
+                                     return c.extent == 1 && vars.Contains(c.index.SingleAtom());
+                                   });
       });
       exchanged_[b] = by_first || OwnersOf(p_, vars, accesses).empty();
     }

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/lower/buffer_uses.h"
 #include "common/lower/gpu/gpu_passes.h"
 #include "common/lower/gpu/thread_nest.h"
 #include "common/lower/passes.h"
@@ -24,16 +24,10 @@ absl::Status Refuse(const ir::Program& program, NodeId at, absl::string_view why
   return absl::InvalidArgumentError(absl::StrCat(why, "\n", program.ToText(at)));
 }
 
-std::vector<NodeId> UsersOf(const ir::Program& program, BufferId buffer) {
-  std::vector<NodeId> users = program.WritersOf(buffer);
-  for (const NodeId reader : program.ReadersOf(buffer)) users.push_back(reader);
-  return users;
-}
-
-// Whether one thread alone makes all accesses to a buffer in an iteration of the loop, because the
+// Whether one thread alone runs the users of a buffer in an iteration of the loop, because the
 // loops over threads are around that loop.
-bool IsWithinThread(const ir::Program& program, BufferId buffer, NodeId loop) {
-  return std::ranges::none_of(UsersOf(program, buffer), [&](NodeId user) {
+bool IsWithinThread(const ir::Program& program, const std::vector<NodeId>& users, NodeId loop) {
+  return std::ranges::none_of(users, [&](NodeId user) {
     for (NodeId at = program.node(user).parent; at != loop; at = program.node(at).parent) {
       if (IsBoundTo(program, at, IsThreadAxis)) return true;
     }
@@ -41,16 +35,74 @@ bool IsWithinThread(const ir::Program& program, BufferId buffer, NodeId loop) {
   });
 }
 
-// What the threads of a block share shrinks to what they use at a time, not to one thread's part:
-// the innermost loop around all uses that is outside of the loops over threads.
-NodeId ScopeOfBuffer(const ir::Program& program, BufferId buffer, NodeId loop) {
-  if (IsWithinThread(program, buffer, loop)) return loop;
-  NodeId scope = loop;
-  for (NodeId at = loop; program.IsLoop(at); at = program.node(at).parent) {
-    if (IsBoundTo(program, at, IsThreadAxis)) scope = program.node(at).parent;
+// The elements of a buffer that each iteration of some thread loops has for itself, while the
+// threads of loops inside exchange them, get dimensions for the former.
+class Expander {
+ public:
+  explicit Expander(ir::Program& program) : p_(program) {}
+
+  void Run() {
+    for (size_t b = 0; b < p_.buffers.size(); ++b) Expand(static_cast<BufferId>(b));
   }
-  return program.IsLoop(scope) ? scope : ir::kNoNode;
-}
+
+ private:
+  void Expand(BufferId id) {
+    const std::vector<BufferId> group = WrittenTogether(p_, id);
+    const bool done = *std::ranges::min_element(group) < id;
+    const bool argument = std::ranges::any_of(group, [&](BufferId buffer) {
+      return p_.buffers[buffer].input || p_.buffers[buffer].output;
+    });
+    const std::vector<NodeId> users = UsersOf(p_, group);
+    if (done || argument || users.empty()) return;
+    const auto in_group = [&](BufferId buffer) {
+      return std::ranges::find(group, buffer) != group.end();
+    };
+    const NodeId ancestor = CommonAncestor(p_, users);
+    if (ancestor == ir::kNoNode || IsWithinThread(p_, users, ancestor)) return;
+    std::vector<NodeId> loops;
+    for (NodeId at = ancestor; p_.IsLoop(at); at = p_.node(at).parent) {
+      if (IsBoundTo(p_, at, IsThreadAxis)) loops.insert(loops.begin(), at);
+    }
+    if (loops.empty()) return;
+    for (const NodeId user : users) {
+      ir::Block block = p_.BlockOf(user);
+      ir::IndexList outer;
+      for (const NodeId loop : loops) {
+        const int64_t extent = p_.node(loop).extent.value;
+        const ir::AtomId var = p_.atoms.AddVar("each", extent);
+        block.iters.push_back({var, extent, false, Index::Of(p_.node(loop).var)});
+        outer.push_back(Index::Of(var));
+      }
+      const auto expanded = [&](const ir::IndexList& indices) {
+        ir::IndexList result = outer;
+        result.insert(result.end(), indices.begin(), indices.end());
+        return result;
+      };
+      if (in_group(block.outputs[0])) block.indices = expanded(block.indices);
+      for (ir::ExprId& value : block.values) {
+        value = p_.pool.Rewrite(
+            value,
+            [&](const ir::Expr& load) {
+              if (!in_group(load.buffer)) return ir::kNoExpr;
+              const ir::IndexList indices = p_.pool.IndicesOf(load);
+              return p_.pool.Load(load.buffer, load.dtype, expanded(indices));
+            },
+            [](const Index& index) { return index; });
+      }
+      p_.BlockOf(user) = std::move(block);
+    }
+    for (const BufferId member : group) {
+      ir::Buffer& buffer = p_.buffers[member];
+      ir::Shape shape;
+      for (const NodeId loop : loops) shape.push_back(p_.node(loop).extent.value);
+      shape.insert(shape.end(), buffer.shape.begin(), buffer.shape.end());
+      buffer.shape = std::move(shape);
+      for (ir::StorageAlign& align : buffer.aligns) align.axis += static_cast<int>(loops.size());
+    }
+  }
+
+  ir::Program& p_;
+};
 
 class LaunchSinker {
  public:
@@ -159,7 +211,8 @@ class LaunchSinker {
   }
 
   void SetPhase(NodeId root, int phase) {
-    if (result_.phase_of.size() < p_.nodes.size()) result_.phase_of.resize(p_.nodes.size(), kNoPhase);
+    if (result_.phase_of.size() < p_.nodes.size())
+      result_.phase_of.resize(p_.nodes.size(), kNoPhase);
     result_.phase_of[root] = phase;
   }
 
@@ -190,7 +243,7 @@ class Placer {
     ir::Buffer& buffer = p_.buffers[id];
     const bool argument = buffer.input || buffer.output;
     buffer.scope = ir::Scope::kGlobal;
-    const std::vector<NodeId> users = UsersOf(p_, id);
+    const std::vector<NodeId> users = UsersOf(p_, {id});
     if (argument || buffer.constant || users.empty()) return absl::OkStatus();
     const NodeId kernel = p_.KernelOf(users[0]);
     if (std::ranges::any_of(users, [&](NodeId user) { return p_.KernelOf(user) != kernel; })) {
@@ -218,9 +271,8 @@ class Placer {
       });
     });
     // Buffers that one block writes together have one list of indices.
-    const bool alone = std::ranges::all_of(p_.WritersOf(id), [&](NodeId writer) {
-      return p_.BlockOf(writer).outputs.size() == 1;
-    });
+    const bool alone = std::ranges::all_of(
+        p_.WritersOf(id), [&](NodeId writer) { return p_.BlockOf(writer).outputs.size() == 1; });
     const std::vector<Digits> digits =
         first_only || !alone ? std::vector<Digits>() : OwnersOf(p_, threads, accesses);
     if (!digits.empty() && TakeOutThread(id, accesses, digits)) {
@@ -246,8 +298,7 @@ class Placer {
     Index result(rest.constant() - high * digit.period + high * digit.unit);
     for (const ir::IndexTerm& term : rest.terms()) {
       const bool is_high = term.coeff % digit.period == 0;
-      result += Index::Of(term.atom,
-                          is_high ? term.coeff / digit.period * digit.unit : term.coeff);
+      result += Index::Of(term.atom, is_high ? term.coeff / digit.period * digit.unit : term.coeff);
     }
     return result;
   }
@@ -311,16 +362,10 @@ class Placer {
 std::vector<bool> WithinThread(const ir::Program& program) {
   std::vector<bool> within(program.buffers.size(), false);
   for (size_t b = 0; b < program.buffers.size(); ++b) {
-    const auto buffer = static_cast<BufferId>(b);
-    const std::vector<NodeId> users = UsersOf(program, buffer);
+    const std::vector<NodeId> users = UsersOf(program, {static_cast<BufferId>(b)});
     if (users.empty()) continue;
-    NodeId at = program.node(users[0]).parent;
-    while (at != ir::kNoNode && !std::ranges::all_of(users, [&](NodeId user) {
-             return program.IsUnder(user, at);
-           })) {
-      at = program.node(at).parent;
-    }
-    within[b] = at != ir::kNoNode && IsWithinThread(program, buffer, at);
+    const NodeId at = CommonAncestor(program, users);
+    within[b] = at != ir::kNoNode && IsWithinThread(program, users, at);
   }
   return within;
 }
@@ -330,7 +375,8 @@ std::vector<bool> WithinThread(const ir::Program& program) {
 absl::StatusOr<ThreadProgram> SinkSerialLoops(const ir::Program& original) {
   ThreadProgram result;
   ir::Program& program = result.program;
-  program = CompactBuffers(original, ScopeOfBuffer);
+  program = CompactBuffers(original);
+  Expander(program).Run();
   std::vector<bool> within_thread = WithinThread(program);
   for (const NodeId kernel : program.kernels) {
     HONE_RETURN_IF_ERROR(LaunchSinker(result, kernel).Run());

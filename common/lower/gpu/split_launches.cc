@@ -16,8 +16,8 @@ std::string NameOf(const ir::Program& program, ir::NodeId nest) {
   std::string name = absl::StrCat(program.workload().name, "_",
                                   blocks.empty() ? "nothing" : program.BlockOf(blocks.back()).name);
   std::replace_if(
-      name.begin(), name.end(),
-      [](unsigned char c) { return !absl::ascii_isalnum(c) && c != '_'; }, '_');
+      name.begin(), name.end(), [](unsigned char c) { return !absl::ascii_isalnum(c) && c != '_'; },
+      '_');
   return absl::ascii_isdigit(static_cast<unsigned char>(name[0])) ? "k" + name : name;
 }
 

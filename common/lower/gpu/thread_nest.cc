@@ -135,8 +135,8 @@ std::vector<Digits> OwnersOf(const ir::Program& program, const ThreadVars& threa
     if (digit.period == 0) digit.period = end;
     if (digit.period < end) return {};
     for (const Parts& part : parts) {
-      Index low(part.low.constant() - ir::FloorDivInt(part.low.constant(), digit.period) *
-                                          digit.period);
+      Index low(part.low.constant() -
+                ir::FloorDivInt(part.low.constant(), digit.period) * digit.period);
       for (const ir::IndexTerm& term : part.low.terms()) {
         if (term.coeff % digit.period != 0) low += Index::Of(term.atom, term.coeff);
       }

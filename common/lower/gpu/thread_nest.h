@@ -37,8 +37,8 @@ ThreadVars ThreadVarsOf(const ir::Program& program, ir::NodeId kernel);
 // An access of a block to a buffer, as indices over the loops.
 struct Access {
   ir::NodeId block;
-  bool writes;    // an update of a reduction reads, too
-  bool gathers;   // one of the indices is computed
+  bool writes;   // an update of a reduction reads, too
+  bool gathers;  // one of the indices is computed
   ir::IndexList indices;
 };
 std::vector<Access> AccessesOf(ir::Program& program, ir::NodeId scope, ir::BufferId buffer);

@@ -55,7 +55,13 @@ absl::Status CheckBelow(const ir::Program& program, NodeId id, ThreadAxis axis) 
   return absl::OkStatus();
 }
 
-// Checks that the axis has the same extent everywhere in the kernel.
+// The outermost loop of the nest that contains the loop. On a device, each nest is a launch.
+NodeId NestOf(const ir::Program& program, NodeId loop) {
+  while (program.IsLoop(program.node(loop).parent)) loop = program.node(loop).parent;
+  return loop;
+}
+
+// Checks that the axis has the same extent everywhere in the nest.
 absl::Status CheckExtent(const ir::Program& program, NodeId id, ThreadAxis axis, int64_t extent) {
   const ir::Node& node = program.node(id);
   if (node.loop == LoopKind::kBound && node.axis == axis && axis != ThreadAxis::kVThread &&
@@ -87,7 +93,7 @@ absl::Status Bind(ir::Program& program, NodeId loop, absl::string_view name) {
   }
   HONE_RETURN_IF_ERROR(CheckBelow(program, loop, axis));
   HONE_RETURN_IF_ERROR(
-      CheckExtent(program, program.KernelOf(loop), axis, program.node(loop).extent.value));
+      CheckExtent(program, NestOf(program, loop), axis, program.node(loop).extent.value));
   HONE_RETURN_IF_ERROR(CheckConcurrent(program, loop, "bind", /*privates=*/true));
   program.node(loop).loop = LoopKind::kBound;
   program.node(loop).axis = axis;

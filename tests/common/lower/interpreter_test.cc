@@ -105,9 +105,8 @@ TEST_F(LowerInterpreterTest, IterationsThatWriteOneElementRace) {
   Use(kCopy);
   const ir::AtomId i = Var(4);
   const StmtId store = Store(kB, ir::Index(0), Load(kA, ir::Index::Of(i)));
-  EXPECT_THAT(
-      Run(For(ir::LoopKind::kParallel, i, {store})).status().message(),
-      HasSubstr("element 0 of B is written, but was written by another iteration"));
+  EXPECT_THAT(Run(For(ir::LoopKind::kParallel, i, {store})).status().message(),
+              HasSubstr("element 0 of B is written, but was written by another iteration"));
 }
 
 TEST_F(LowerInterpreterTest, AnIterationThatReadsWhatAnotherWritesRaces) {

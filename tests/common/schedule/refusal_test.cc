@@ -156,8 +156,11 @@ TEST(RefusalTest, ErrorsNameCauseAndLocation) {
        "bind: threadIdx.x occurs twice on the path", "bound threadIdx.x i in 10"},
       {kDense, names + "bind(l0, \"threadIdx.x\")\n", "bind(l1, \"blockIdx.x\")",
        "bind: a blockIdx axis would lie inside a threadIdx axis", "bound threadIdx.x i in 10"},
-      {kDense, names + "bind(l0, \"blockIdx.x\")\n", "bind(l4, \"blockIdx.x\")",
-       "bind: blockIdx.x has 10 here, not 8 (loop i)", "bound blockIdx.x i in 10"},
+      {kDense,
+       names + "b2 = cache_read(b0, \"A\", \"shared\")\ncompute_at(b2, l0)\n"
+               "l5 = loops(b2)\nbind(l1, \"threadIdx.x\")\n",
+       "bind(l5, \"threadIdx.x\")", "bind: threadIdx.x has 8 here, not 6 (loop j)",
+       "bound threadIdx.x j in 8"},
       {kDense, names + "bind(l0, \"blockIdx.x\")\n", "reorder(l1, l0)",
        "reorder: the loop is bound to a GPU axis (loop i)", "bound blockIdx.x i in 10"},
       {kDense, names + "bind(l0, \"blockIdx.x\")\n", "parallel(l1)",

@@ -1,0 +1,24 @@
+#ifndef HONE_COMMON_LOWER_BUFFER_USES_H_
+#define HONE_COMMON_LOWER_BUFFER_USES_H_
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/ir/program.h"
+
+// Which blocks of a program use which buffers, for the passes before BuildTree.
+namespace hone::lower {
+
+// The innermost node that contains all of them. REQUIRES a node.
+ir::NodeId CommonAncestor(const ir::Program& program, const std::vector<ir::NodeId>& nodes);
+
+// The buffers that blocks write together with the given one, which is among them. A block has one
+// list of indices for all of its outputs, so these buffers keep equal shapes.
+std::vector<ir::BufferId> WrittenTogether(const ir::Program& program, ir::BufferId buffer);
+
+// The blocks that use the buffers, each once.
+std::vector<ir::NodeId> UsersOf(const ir::Program& program, absl::Span<const ir::BufferId> buffers);
+
+}  // namespace hone::lower
+
+#endif  // HONE_COMMON_LOWER_BUFFER_USES_H_

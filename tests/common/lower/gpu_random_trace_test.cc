@@ -1,0 +1,114 @@
+// Random schedules for GPUs: what lowering accepts computes the workload, in whatever order the
+// threads of a block run, and without races. Taking out a barrier that is needed is noticed.
+//
+// HONE_GPU_TRACES: number of schedules over all shards. HONE_SEED: first seed.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/ir/interpreter.h"
+#include "common/lower/interpreter.h"
+#include "common/lower/lower.h"
+#include "common/lower/verifier.h"
+#include "tests/common/lower/random_binding.h"
+#include "tests/common/schedule/random_trace.h"
+#include "tests/common/schedule/random_workload.h"
+#include "tests/common/schedule/seed_range.h"
+
+namespace hone::lower {
+namespace {
+
+constexpr int kShards = 4;
+constexpr int64_t kSchedules = 20000;
+constexpr ThreadOrder kOrders[] = {ThreadOrder::kForward, ThreadOrder::kBackward,
+                                   ThreadOrder::kShuffled};
+
+target::Target SmallGpu() { return target::TargetByName("generic/opencl").value(); }
+
+struct Example {
+  std::shared_ptr<const ir::Workload> workload;
+  ir::Program program;
+  std::vector<ir::Scalars> inputs, outputs;
+};
+
+absl::StatusOr<Example> MakeExample(uint64_t seed) {
+  schedule::RandomTrace random = schedule::MakeRandomTrace(seed, static_cast<int>(seed % 4) * 6);
+  std::erase_if(random.steps, [](const schedule::Step& step) {
+    return step.primitive == "bind" || step.primitive == "parallel" ||
+           step.primitive == "tensorize" || step.primitive == "thread_count";
+  });
+  random = schedule::TakeSteps(random.workload, random.steps);
+  Example example{.workload = random.workload, .program = std::move(random.program)};
+  Rng rng(seed, 4), bindings(seed, 8);
+  BindAtRandom(example.program, bindings);
+  for (const ir::Values& values : schedule::SmallIntegerInputs(*random.workload, rng)) {
+    example.inputs.emplace_back(values.begin(), values.end());
+  }
+  HONE_ASSIGN_OR_RETURN(example.outputs, ir::Interpret(*random.workload, example.inputs));
+  return example;
+}
+
+// Returns "" or what is wrong.
+std::string Problem(const Example& example, const LoweredProgram& lowered) {
+  if (const absl::Status verified = Verify(lowered); !verified.ok()) {
+    return std::string(verified.message());
+  }
+  for (const ThreadOrder order : kOrders) {
+    const auto actual =
+        Interpret(lowered, *example.workload, example.inputs, int64_t{1} << 32, order);
+    if (!actual.ok()) return std::string(actual.status().message());
+    if (*actual != example.outputs) return "the results differ";
+  }
+  return "";
+}
+
+class GpuRandomTraces : public testing::TestWithParam<int> {};
+
+TEST_P(GpuRandomTraces, ComputeTheWorkload) {
+  const schedule::SeedRange range =
+      schedule::SeedRange::FromEnvironment("HONE_GPU_TRACES", kSchedules)
+          .Shard(GetParam(), kShards);
+  int64_t lowered_count = 0, with_barriers = 0, noticed = 0, planted = 0;
+  std::map<std::string, int> refusals;
+  for (int64_t seed = range.first; seed < range.end(); ++seed) {
+    const absl::StatusOr<Example> example = MakeExample(static_cast<uint64_t>(seed));
+    ASSERT_TRUE(example.ok()) << example.status();
+    absl::StatusOr<LoweredProgram> lowered = Lower(example->program, SmallGpu());
+    if (absl::IsInvalidArgument(lowered.status())) {
+      const std::string message(lowered.status().message());
+      ++refusals[message.substr(0, message.find('\n'))];
+      continue;
+    }
+    ASSERT_TRUE(lowered.ok()) << lowered.status() << "\n" << example->program.ToText();
+    ++lowered_count;
+    const std::string problem = Problem(*example, *lowered);
+    ASSERT_EQ(problem, "") << example->program.ToText() << lowered->ToText()
+                           << schedule::RepeatHint(seed, "HONE_GPU_TRACES");
+    const auto barrier = std::ranges::find(lowered->stmts, Stmt::Kind::kBarrier, &Stmt::kind);
+    if (barrier == lowered->stmts.end()) continue;
+    ++with_barriers;
+    // Each barrier that is taken out is missed, or it only separated phases that another barrier
+    // separates as well.
+    ++planted;
+    barrier->kind = Stmt::Kind::kSeq;
+    noticed += Problem(*example, *lowered).empty() ? 0 : 1;
+  }
+  std::cout << range.count << " schedules from seed " << range.first << " on: " << lowered_count
+            << " lowered, " << with_barriers << " with barriers; " << noticed << " of " << planted
+            << " missing barriers noticed\n";
+  for (const auto& [message, count] : refusals)
+    std::cout << "  " << count << "x " << message << "\n";
+  EXPECT_GE(lowered_count, range.count / 2);
+  if (range.count >= 1000) {
+    EXPECT_GE(noticed, 10);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shards, GpuRandomTraces, testing::Range(0, kShards));
+
+}  // namespace
+}  // namespace hone::lower

@@ -1,0 +1,65 @@
+#include "tests/common/lower/random_binding.h"
+
+#include <vector>
+
+#include "common/schedule/primitive/loops.h"
+
+namespace hone::lower {
+namespace {
+
+using ir::NodeId;
+
+constexpr const char* kBlockAxes[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z"};
+constexpr const char* kThreadAxes[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
+
+class Binder {
+ public:
+  Binder(ir::Program& program, Rng& rng) : program_(program), rng_(rng) {}
+
+  void BindNest(NodeId nest) {
+    threads_ = 2 + static_cast<int64_t>(rng_.Below(3));
+    NodeId at = nest;
+    for (int axis = 0; axis < 3 && program_.IsLoop(at) && rng_.Below(3) > 0; ++axis) {
+      if (program_.node(at).children.size() != 1) break;
+      if (!schedule::Bind(program_, at, kBlockAxes[axis]).ok()) break;
+      at = program_.node(at).children[0];
+    }
+    BindThreads(at, 0);
+  }
+
+ private:
+  void BindThreads(NodeId id, int axis) {
+    if (!program_.IsLoop(id) || axis == 3) return;
+    int next = axis;
+    if (program_.node(id).loop == ir::LoopKind::kSerial && rng_.Below(3) > 0) {
+      NodeId thread = id;
+      if (rng_.Below(2) == 0) {
+        const auto parts = schedule::Split(program_, id, {{0}, {threads_}});
+        if (parts.ok()) thread = (*parts)[rng_.Below(2)];
+        if (parts.ok()) id = (*parts)[1];
+      }
+      if (schedule::Bind(program_, thread, kThreadAxes[axis]).ok()) ++next;
+    }
+    for (const NodeId child : std::vector<NodeId>(program_.node(id).children.begin(),
+                                                  program_.node(id).children.end())) {
+      BindThreads(child, next);
+    }
+  }
+
+  ir::Program& program_;
+  Rng& rng_;
+  int64_t threads_ = 2;
+};
+
+}  // namespace
+
+void BindAtRandom(ir::Program& program, Rng& rng) {
+  for (const NodeId kernel : std::vector<NodeId>(program.kernels)) {
+    for (const NodeId nest : std::vector<NodeId>(program.node(kernel).children.begin(),
+                                                 program.node(kernel).children.end())) {
+      Binder(program, rng).BindNest(nest);
+    }
+  }
+}
+
+}  // namespace hone::lower
