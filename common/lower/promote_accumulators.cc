@@ -184,6 +184,11 @@ class Promoter {
   // sums are not promoted.
   size_t Promote(const Site& site) {
     const Stmt store = p_.stmts[site.store];
+    // A GPU's thread keeps its own arrays in registers already.
+    if (p_.IsForGpu() && p_.buffers[site.buffer].scope == ir::Scope::kLocal &&
+        ir::AccumulatorOf(store.reducer, DTypeOf(site.buffer)) == DTypeOf(site.buffer)) {
+      return site.loops.size();
+    }
     // The instruction computes a tile in memory.
     for (AtomId var : store.tensor_vars) {
       if (OccursInPlace(store, var)) return site.loops.size();

@@ -68,9 +68,11 @@ class BarrierInserter {
     return std::ranges::any_of(pending_, [&](const Pending& before) {
       if (before.buffer != now.buffer || (!before.writes && !now.writes)) return false;
       if (before.phase == now.phase && !before.earlier) return false;
-      // A block that is not a reduction writes an element again only with the same value.
+      // A block that is neither a reduction nor recomputes elements writes each of them once, until
+      // another block has read it.
       const bool same = before.block == now.block && before.writes && now.writes;
-      return !same || p_.BlockOf(now.block).reducer != ir::Reducer::kNone;
+      const ir::Block& block = p_.BlockOf(now.block);
+      return !same || block.reducer != ir::Reducer::kNone || !block.exact;
     });
   }
 
@@ -78,21 +80,25 @@ class BarrierInserter {
     if (std::ranges::find(pending_, access) == pending_.end()) pending_.push_back(access);
   }
 
-  void WalkPhase(NodeId root, int phase) {
+  // What the phases under a node access.
+  std::vector<Pending> AccessesUnder(NodeId id) {
     std::vector<Pending> accesses;
     for (size_t b = 0; b < p_.buffers.size(); ++b) {
       if (!exchanged_[b]) continue;
       const auto buffer = static_cast<BufferId>(b);
-      for (const Access& access : AccessesOf(p_, root, buffer)) {
-        accesses.push_back({buffer, access.block, access.writes, phase, false});
+      for (const Access& access : AccessesOf(p_, id, buffer)) {
+        accesses.push_back({buffer, access.block, access.writes, PhaseOf(access.block), false});
       }
     }
+    return accesses;
+  }
+
+  // Puts a barrier before a node if one of these accesses in it needs one.
+  void Separate(NodeId id, const std::vector<Pending>& accesses) {
     const auto conflicts = [&](const Pending& access) { return Conflicts(access); };
-    if (before_.contains(root) || std::ranges::any_of(accesses, conflicts)) {
-      before_.insert(root);
-      pending_.clear();
-    }
-    for (const Pending& access : accesses) Add(access);
+    if (!before_.contains(id) && std::ranges::none_of(accesses, conflicts)) return;
+    before_.insert(id);
+    pending_.clear();
   }
 
   // The phase that a block belongs to.
@@ -103,25 +109,32 @@ class BarrierInserter {
   }
 
   // LowerInits stores neutral elements before the outermost reduction loop.
-  void WalkInits(NodeId loop) {
+  std::vector<Pending> InitsBefore(NodeId loop) {
+    std::vector<Pending> inits;
     for (const NodeId id : p_.BlocksUnder(loop)) {
       const ir::Block& block = p_.BlockOf(id);
       if (!block.has_init || !p_.IsReductionLoop(loop, block)) continue;
       for (const BufferId output : block.outputs) {
-        if (!exchanged_[output]) continue;
-        const Pending init{output, id, true, PhaseOf(id), false};
-        if (before_.contains(loop) || Conflicts(init)) {
-          before_.insert(loop);
-          pending_.clear();
-        }
-        Add(init);
+        if (exchanged_[output]) inits.push_back({output, id, true, PhaseOf(id), false});
       }
     }
+    return inits;
   }
 
   void Walk(NodeId id) {
-    if (threads_.phase_of[id] != kNoPhase) return WalkPhase(id, threads_.phase_of[id]);
-    WalkInits(id);
+    const std::vector<Pending> accesses = AccessesUnder(id);
+    if (threads_.phase_of[id] != kNoPhase) {
+      Separate(id, accesses);
+      for (const Pending& access : accesses) Add(access);
+      return;
+    }
+    if (p_.node(id).extent.value == 1) {
+      for (const NodeId child : p_.node(id).children) Walk(child);
+      return;
+    }
+    // One barrier before the loop costs less than one in each iteration.
+    Separate(id, accesses);
+    for (const Pending& init : InitsBefore(id)) Add(init);
     const std::vector<Pending> at_begin = pending_;
     // A second iteration meets what the first one left. Barriers are only added, so this ends.
     for (size_t barriers = before_.size() + 1; barriers != before_.size();) {

@@ -136,8 +136,8 @@ TEST_F(LowerInterpreterTest, IterationsDoNotInheritAStack) {
                     .children = {Store(stack, ir::Index(0), Load(kA, ir::Index(0)))},
                     .condition = {ir::Index::Of(i) + -3, 1}});
   const StmtId use = Store(kB, ir::Index::Of(i), Load(stack, ir::Index(0)));
-  EXPECT_EQ(Run(For(ir::LoopKind::kParallel, i, {first, use})).status().message(),
-            "element 0 of T is read before it is written");
+  EXPECT_THAT(std::string(Run(For(ir::LoopKind::kParallel, i, {first, use})).status().message()),
+              HasSubstr("element 0 of T is read before it is written\nB["));
 }
 
 TEST_F(LowerInterpreterTest, ABufferThatAnotherHasOverwrittenIsFound) {
@@ -151,7 +151,7 @@ TEST_F(LowerInterpreterTest, ABufferThatAnotherHasOverwrittenIsFound) {
       Run(program_.Add({.kind = Stmt::Kind::kSeq, .children = {write_one, write_two, read_one}}))
           .status()
           .message(),
-      "element 1 of T is read after U has overwritten it");
+      "element 1 of T is read after U has overwritten it\nB[0] = T[1]\n");
 }
 
 TEST_F(LowerInterpreterTest, UnwrittenOutputsAreFound) {

@@ -1,0 +1,260 @@
+// Hand-written schedules for GPUs, lowered to what one thread runs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/ir/interpreter.h"
+#include "common/lower/interpreter.h"
+#include "common/lower/lower.h"
+#include "common/lower/verifier.h"
+#include "common/schedule/replay.h"
+#include "common/schedule/trace.h"
+
+namespace hone::lower {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Lowered {
+  std::shared_ptr<const ir::Workload> workload;
+  absl::StatusOr<LoweredProgram> program;
+};
+
+Lowered LowerTrace(absl::string_view text) {
+  auto file = schedule::ParseTraceFile(text);
+  EXPECT_TRUE(file.ok()) << file.status();
+  auto workload = std::make_shared<const ir::Workload>(file->workload);
+  const auto program = schedule::Replay(workload, file->parsed.trace, file->parsed.decisions);
+  EXPECT_TRUE(program.ok()) << program.status();
+  return {workload, Lower(*program, *target::TargetByName("generic/opencl"))};
+}
+
+// Checks that the program keeps the rules and computes its workload, in each order of threads.
+void ExpectRight(const Lowered& lowered) {
+  ASSERT_TRUE(lowered.program.ok()) << lowered.program.status();
+  ASSERT_TRUE(Verify(*lowered.program).ok()) << Verify(*lowered.program);
+  std::vector<ir::Scalars> inputs;
+  int64_t next = 1;
+  for (const ir::BufferId id : lowered.workload->Inputs()) {
+    const ir::Tensor& tensor = lowered.workload->tensors[id];
+    ir::Scalars& input = inputs.emplace_back(ir::ElementsOf(tensor.shape));
+    for (ir::Scalar& value : input) {
+      value = ir::CastTo(tensor.dtype, ir::Scalar(static_cast<double>(next % 7 - 3)));
+      next = next * 31 % 1009;
+    }
+  }
+  const auto expected = ir::Interpret(*lowered.workload, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  for (const ThreadOrder order :
+       {ThreadOrder::kForward, ThreadOrder::kBackward, ThreadOrder::kShuffled}) {
+    const auto actual =
+        Interpret(*lowered.program, *lowered.workload, inputs, int64_t{1} << 32, order);
+    ASSERT_TRUE(actual.ok()) << actual.status() << "\n" << lowered.program->ToText();
+    EXPECT_EQ(*actual, *expected);
+  }
+}
+
+// 16 x 16 results per block of 8 x 8 threads, four per thread; both operands in shared memory.
+constexpr char kMatmul[] = R"(workload matmul
+input A: f32[32, 24]
+input B: f32[24, 48]
+output C[i: 32, j: 48] = sum(k: 24) A[i, k] * B[k, j]
+trace 1
+b0 = block("C")
+b1 = cache_write(b0, "local")
+li, lj, lk = loops(b0)
+i0, i1, i2 = split(li, 0, 8, 2)
+j0, j1, j2 = split(lj, 0, 8, 2)
+k0, k1 = split(lk, 0, 8)
+reorder(i0, j0, k0, i1, j1, k1, i2, j2)
+bind(i0, "blockIdx.y")
+bind(j0, "blockIdx.x")
+bind(i1, "threadIdx.y")
+bind(j1, "threadIdx.x")
+unroll(i2)
+unroll(j2)
+b2 = cache_read(b0, "A", "shared")
+compute_at(b2, k0)
+q0, q1, q2, a0, a1 = loops(b2)
+as = fuse(a0, a1)
+as0, as1, as2 = split(as, 0, 8, 8)
+reorder(as1, as2, as0)
+bind(as1, "threadIdx.y")
+bind(as2, "threadIdx.x")
+b3 = cache_read(b0, "B", "shared")
+compute_at(b3, k0)
+q3, q4, q5, c0, c1 = loops(b3)
+cs = fuse(c0, c1)
+cs0, cs1, cs2 = split(cs, 0, 8, 8)
+reorder(cs1, cs2, cs0)
+bind(cs1, "threadIdx.y")
+bind(cs2, "threadIdx.x")
+reverse_compute_at(b1, j0)
+q6, q7, w0, w1 = loops(b1)
+w2, w3 = split(w0, 8, 2)
+w4, w5 = split(w1, 8, 2)
+reorder(w2, w4, w3, w5)
+bind(w2, "threadIdx.y")
+bind(w4, "threadIdx.x")
+)";
+
+// Each thread has four results in an array of its own, and copies its share of both tiles.
+TEST(GpuLowerTest, TiledMatmul) {
+  const Lowered lowered = LowerTrace(kMatmul);
+  ASSERT_TRUE(lowered.program.ok()) << lowered.program.status();
+  EXPECT_EQ(lowered.program->ToText(), R"(buffer A: f32[32, 24] argument
+buffer B: f32[24, 48] argument
+buffer C: f32[32, 48] argument
+buffer C_cache: f32[2, 2] stack
+buffer A_copy: f32[16, 8] shared
+buffer B_copy: f32[8, 16] shared
+kernel matmul_C1
+  blockIdx.y i_0 in 2
+    blockIdx.x j_0 in 3
+      threadIdx.y ty in 8
+        threadIdx.x tx in 8
+          unrolled i_2_init in 2
+            unrolled j_2_init in 2
+              C_cache[2*i_2_init + j_2_init] = 0.0
+          for k_0 in 3
+            barrier
+            for A_copy.a0.A_copy.a1_0 in 2
+              A_copy[64*A_copy.a0.A_copy.a1_0 + 8*ty + tx] = A[384*i_0 + 8*k_0 + 192*A_copy.a0.A_copy.a1_0 + 24*ty + tx]
+            for B_copy.a0.B_copy.a1_0 in 2
+              B_copy[64*B_copy.a0.B_copy.a1_0 + 8*ty + tx] = B[16*j_0 + 384*k_0 + 192*B_copy.a0.B_copy.a1_0 + tx + 48*(ty / 2) + 8*(ty % 2)]
+            barrier
+            for k_1 in 8
+              unrolled i_2 in 2
+                unrolled j_2 in 2
+                  C_cache[2*i_2 + j_2] = sum A_copy[8*i_2 + k_1 + 16*ty] * B_copy[j_2 + 16*k_1 + 2*tx]
+          for C1.a0_1 in 2
+            for C1.a1_1 in 2
+              C[768*i_0 + 16*j_0 + 48*C1.a0_1 + C1.a1_1 + 96*ty + 2*tx] = C_cache[2*C1.a0_1 + C1.a1_1]
+)");
+  ASSERT_EQ(lowered.program->kernels.size(), 1);
+  const LoweredKernel& kernel = lowered.program->kernels[0];
+  EXPECT_THAT(kernel.grid, ElementsAre(3, 2, 1));
+  EXPECT_THAT(kernel.block, ElementsAre(8, 8, 1));
+  EXPECT_EQ(kernel.shared_bytes, 2 * 16 * 8 * 4);
+  ExpectRight(lowered);
+}
+
+// Every barrier of the matmul is needed: without it, threads race.
+TEST(GpuLowerTest, AMissingBarrierIsARace) {
+  Lowered lowered = LowerTrace(kMatmul);
+  ASSERT_TRUE(lowered.program.ok()) << lowered.program.status();
+  const std::vector<ir::Scalars> inputs = {ir::Scalars(32 * 24, ir::Scalar(1.0)),
+                                           ir::Scalars(24 * 48, ir::Scalar(1.0))};
+  int barriers = 0;
+  for (Stmt& stmt : lowered.program->stmts) {
+    if (stmt.kind != Stmt::Kind::kBarrier) continue;
+    ++barriers;
+    stmt.kind = Stmt::Kind::kSeq;
+    const absl::Status status = Interpret(*lowered.program, *lowered.workload, inputs).status();
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(AnyOf(HasSubstr("by another thread, with no barrier in between\n"),
+                            HasSubstr("is read before it is written\n")),
+                      HasSubstr("_copy[")));
+    stmt.kind = Stmt::Kind::kBarrier;
+  }
+  EXPECT_EQ(barriers, 2);
+}
+
+// Rows of a softmax: the threads of a block share partial maxima and sums through shared memory.
+TEST(GpuLowerTest, RowsAreReducedByAllThreadsOfABlock) {
+  const Lowered lowered = LowerTrace(R"(workload rows
+input X: f32[6, 32]
+M[i: 6] = max(k: 32) X[i, k]
+output Y[i: 6, j: 32] = X[i, j] - M[i]
+trace 1
+b0 = block("M")
+b1 = block("Y")
+l0, l1 = loops(b0)
+l2, l3 = split(l1, 0, 8)
+b2 = rfactor(b0, l3, 0)
+y0, y1 = loops(b1)
+y2, y3 = split(y1, 0, 8)
+bind(y0, "blockIdx.x")
+bind(y3, "threadIdx.x")
+compute_at(b0, y0)
+compute_at(b2, y0)
+r0, r1, r2, r3 = loops(b2)
+bind(r2, "threadIdx.x")
+)");
+  ExpectRight(lowered);
+  EXPECT_EQ(lowered.program->ToText(), R"(buffer X: f32[6, 32] argument
+buffer M: f32[1] shared
+buffer Y: f32[6, 32] argument
+buffer M_rf: f32[8, 1] shared
+buffer M_rf.acc4: f32[1] register
+buffer M.acc5: f32[1] register
+kernel rows_Y
+  blockIdx.x i in 6
+    threadIdx.x tx in 8
+      M_rf.acc4[0] = -inf
+      for M_rf.k_0 in 4
+        M_rf.acc4[0] = max X[32*i + 8*M_rf.k_0 + tx]
+      M_rf[tx] = M_rf.acc4[0]
+      barrier
+      if 0 <= tx < 1
+        M.acc5[0] = -inf
+        for M.k_1 in 8
+          M.acc5[0] = max M_rf[M.k_1]
+        M[0] = M.acc5[0]
+      barrier
+      for j_0 in 4
+        Y[32*i + 8*j_0 + tx] = X[32*i + 8*j_0 + tx] - M[0]
+)");
+}
+
+// The tail of a tile is a branch of some threads, and no barrier is inside.
+TEST(GpuLowerTest, TailsAreBranchesBetweenBarriers) {
+  const Lowered lowered = LowerTrace(R"(workload shift
+input X: f32[50]
+S[i: 50] = X[i] * 2
+output Y[i: 49] = S[i] + S[i + 1]
+trace 1
+b0 = block("S")
+b1 = block("Y")
+l0 = loops(b1)
+l1, l2 = split(l0, 0, 8)
+bind(l1, "blockIdx.x")
+bind(l2, "threadIdx.x")
+set_scope(b0, "shared")
+compute_at(b0, l1)
+s0, s1 = loops(b0)
+s2, s3 = split(s1, 0, 8)
+bind(s3, "threadIdx.x")
+)");
+  ExpectRight(lowered);
+  EXPECT_THAT(lowered.program->ToText(), HasSubstr("barrier"));
+}
+
+TEST(GpuLowerTest, RefusesWhatNoDeviceCanLaunch) {
+  const auto message = [](absl::string_view trace) {
+    return std::string(LowerTrace(absl::StrCat(R"(workload copy
+input X: f32[64, 1024]
+output Y[i: 64, j: 1024] = X[i, j]
+trace 1
+b0 = block("Y")
+l0, l1 = loops(b0)
+)",
+                                               trace))
+                           .program.status()
+                           .message());
+  };
+  EXPECT_THAT(message("bind(l1, \"threadIdx.x\")\n"),
+              HasSubstr("a block of copy_Y has 1024 threads; at most 256"));
+  EXPECT_THAT(message("bind(l1, \"blockIdx.x\")\n"),
+              HasSubstr("a loop over blocks is inside a loop that is none"));
+  EXPECT_THAT(message("b1 = cache_read(b0, \"X\", \"shared\")\nl2, l3 = split(l0, 0, 32)\n"
+                      "bind(l2, \"blockIdx.x\")\nbind(l3, \"threadIdx.x\")\n"
+                      "compute_at(b1, l2)\n"),
+              HasSubstr("needs 131072 bytes of shared memory; at most 32768"));
+}
+
+}  // namespace
+}  // namespace hone::lower
