@@ -15,6 +15,8 @@ constexpr uint32_t kVersion = 1;
 constexpr absl::string_view kElfMagic =
     "\x7f"
     "ELF";
+// The beginning of an encoded target::GpuModule.
+constexpr absl::string_view kGpuMagic = "HONEGPU1\n";
 
 constexpr std::array kSections = {&Artifact::shared_object, &Artifact::object,  &Artifact::workload,
                                   &Artifact::trace,         &Artifact::program, &Artifact::target};
@@ -36,6 +38,10 @@ absl::Status Refuse(absl::string_view why) {
 }
 
 }  // namespace
+
+bool HoldsGpuModule(const Artifact& artifact) {
+  return absl::StartsWith(artifact.shared_object, kGpuMagic);
+}
 
 std::string EncodeArtifact(const Artifact& artifact) {
   std::string bytes(kMagic);
@@ -67,8 +73,8 @@ absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes) {
     rest.remove_prefix(lengths[i]);
   }
   if (!rest.empty()) return Refuse(absl::StrCat(rest.size(), " bytes follow its last section"));
-  if (!absl::StartsWith(artifact.shared_object, kElfMagic)) {
-    return Refuse("its shared object is not an ELF file");
+  if (!absl::StartsWith(artifact.shared_object, kElfMagic) && !HoldsGpuModule(artifact)) {
+    return Refuse("its shared object is not an ELF file, nor a module for a GPU");
   }
   return artifact;
 }

@@ -15,8 +15,10 @@ namespace hone::record {
 // of each, then the sections without gaps in the order of the fields below. Equal artifacts have
 // equal bytes.
 struct Artifact {
-  std::string shared_object;  // ELF, follows common/target/kernel_abi.h
-  std::string object;         // the ELF object file that the shared object was linked from
+  // What a runner loads: ELF that follows common/target/kernel_abi.h, or for a GPU an encoded
+  // target::GpuModule.
+  std::string shared_object;
+  std::string object;         // the ELF object file that the shared object was linked from, or ""
   std::string workload;       // text form
   std::string trace;          // text form with its decisions
   std::string program;        // readable form, for people
@@ -27,11 +29,14 @@ struct Artifact {
 
 inline constexpr size_t kMaxArtifactBytes = 64 << 20;
 
+// Whether what the artifact's runner loads is for a GPU.
+bool HoldsGpuModule(const Artifact& artifact);
+
 std::string EncodeArtifact(const Artifact& artifact);
 
 // InvalidArgument: the bytes are not an artifact, have another version, are truncated, are longer
-// than their sections or kMaxArtifactBytes, or the shared object is not an ELF file; the message
-// says which.
+// than their sections or kMaxArtifactBytes, or the shared object is neither an ELF file nor a
+// module for a GPU; the message says which.
 absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes);
 
 }  // namespace hone::record

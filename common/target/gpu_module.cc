@@ -101,7 +101,7 @@ absl::StatusOr<GpuModule> GpuModule::Decode(absl::string_view bytes) {
   absl::Status status;
   Reader reader(json, status);
   GpuModule module;
-  if (reader.Number("version", 1, 1 << 30) != kVersion) return Refuse("it has another version");
+  if (reader.Number("version", 0, 1 << 30) != kVersion) return Refuse("it has another version");
   const std::string kind = reader.Text("kind");
   if (kind == KindName(Kind::kCuda)) {
     module.kind = Kind::kCuda;

@@ -1,10 +1,13 @@
 #include <array>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/target/target.h"
+#include "common/target/target_resolver.h"
 
 namespace hone::target {
 namespace {
@@ -106,14 +109,29 @@ constexpr std::array<Preset, 8> kPresets = {{{"native", DetectHost},
                                              {"arm/mali-g610", PresetMaliG610},
                                              {"arm/mali-g52", PresetMaliG52}}};
 
+std::map<std::string, TargetResolver, std::less<>>& Resolvers() {
+  static auto* const resolvers = new std::map<std::string, TargetResolver, std::less<>>;
+  return *resolvers;
+}
+
 }  // namespace
+
+void AddTargetResolver(absl::string_view kind, TargetResolver resolver) {
+  Resolvers().emplace(kind, resolver);
+}
 
 absl::StatusOr<Target> TargetByName(absl::string_view name) {
   for (const Preset& preset : kPresets) {
     if (preset.name == name) return preset.make();
   }
+  const auto resolver = Resolvers().find(name.substr(0, name.find(':')));
+  if (resolver != Resolvers().end()) return resolver->second(name);
+  std::vector<std::string> known = TargetNames();
+  for (const auto& [kind, unused] : Resolvers()) {
+    known.insert(known.end(), {kind, absl::StrCat(kind, ":N")});
+  }
   return absl::NotFoundError(
-      absl::StrCat("unknown target '", name, "'; known: ", absl::StrJoin(TargetNames(), ", ")));
+      absl::StrCat("unknown target '", name, "'; known: ", absl::StrJoin(known, ", ")));
 }
 
 std::vector<std::string> TargetNames() {

@@ -71,7 +71,9 @@ absl::StatusOr<Source> ScheduleReference(const BuildRequest& request,
 absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure& failure) {
   BuildResponse response;
   failure.outcome = Outcome::kInvalid;
-  HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(request.target));
+  HONE_ASSIGN_OR_RETURN(target::Target target, target::Target::FromText(request.target));
+  // References are computed by the host of a GPU.
+  if (request.reference && target.kind != target::Kind::kCpu) target = target::DetectHost();
   HONE_ASSIGN_OR_RETURN(const Source source, request.reference ? ScheduleReference(request, target)
                                                                : ReplayCandidate(request));
   response.facts.program_digest = source.program.StructuralDigest().ToHex();
@@ -98,6 +100,8 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
   response.facts.loads_per_fma = finished->facts.loads_per_fma;
 
   failure.outcome = Outcome::kDeviceLost;
+  // The source of a GPU's kernels is a part of what the runner loads.
+  if (code->format != codegen::kElfObject) code->bytes.clear();
   const std::string artifact = record::EncodeArtifact({.shared_object = std::move(finished->binary),
                                                        .object = std::move(code->bytes),
                                                        .workload = source.workload->ToText(),

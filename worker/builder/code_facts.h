@@ -10,7 +10,7 @@ namespace hone::builder {
 
 // Static properties of machine code that predict its speed.
 struct CodeFacts {
-  int64_t code_bytes = 0;  // of all text sections
+  int64_t code_bytes = 0;  // of all text sections, or of the source text
   int64_t spills = 0;      // loads from the stack in the hot loop
   double loads_per_fma =
       0;  // all loads per multiply-add in the hot loop; 0: no loop has multiply-adds

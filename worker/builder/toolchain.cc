@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/target/gpu_module.h"
 #include "worker/builder/link.h"
 
 namespace hone::builder {
@@ -25,6 +26,25 @@ class Elf final : public Toolchain {
   }
 };
 
+// The driver of the device compiles the source when it loads the artifact.
+class OpenClSource final : public Toolchain {
+ public:
+  absl::string_view format() const override { return codegen::kOpenClSource; }
+  absl::StatusOr<Finished> Finish(const codegen::Code& code, const target::Target&,
+                                  const std::string&) const override {
+    if (!code.module.has_value()) {
+      return absl::InvalidArgumentError("the code does not say how to launch its kernels");
+    }
+    target::GpuModule module = *code.module;
+    module.code = code.bytes;
+    Finished finished{.binary = module.Encode()};
+    finished.facts.code_bytes = static_cast<int64_t>(code.bytes.size());
+    // A module that no runner can read is a bug of the back end.
+    HONE_RETURN_IF_ERROR(target::GpuModule::Decode(finished.binary).status());
+    return finished;
+  }
+};
+
 }  // namespace
 
 absl::StatusOr<Finished> Finish(const codegen::Code& code, const target::Target& target,
@@ -32,6 +52,7 @@ absl::StatusOr<Finished> Finish(const codegen::Code& code, const target::Target&
   // One line per toolchain.
   static const Toolchain* const toolchains[] = {
       new Elf,
+      new OpenClSource,
   };
   for (const Toolchain* const toolchain : toolchains) {
     if (toolchain->format() == code.format) return toolchain->Finish(code, target, scratch_dir);

@@ -13,7 +13,7 @@ namespace hone::builder {
 
 // What a runner loads.
 struct Finished {
-  std::string binary;  // ELF: a shared object
+  std::string binary;  // ELF: a shared object; for GPUs: an encoded target::GpuModule
   CodeFacts facts;
   double link_ms = 0;  // without reading the facts
 };

@@ -73,6 +73,8 @@ class Device {
   virtual int concurrency() const = 0;
   // Detects whether the device has become slower. As for CreateProbe.
   virtual absl::StatusOr<std::unique_ptr<Probe>> MakeProbe(double peak_gflops) = 0;
+  // Whether the device has failed in a way after which this process can no longer use it.
+  virtual bool lost() const { return false; }
 };
 
 // This machine's CPU.

@@ -56,7 +56,8 @@ absl::Status Allow(int ruleset, const std::string& path, uint64_t access) {
 }
 
 absl::Status Fill(int ruleset, uint64_t handled, const std::vector<std::string>& readable,
-                  const std::vector<std::string>& writable) {
+                  const std::vector<std::string>& writable,
+                  const std::vector<std::string>& devices) {
   constexpr uint64_t kRead = kReadFile | kReadDir;
   for (const char* path :
        {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/proc/self", "/proc/cpuinfo",
@@ -67,6 +68,9 @@ absl::Status Fill(int ruleset, uint64_t handled, const std::vector<std::string>&
   for (const std::string& path : writable) {
     HONE_RETURN_IF_ERROR(Allow(ruleset, path, handled & ~kExecute & ~kIoctlDevice));
   }
+  for (const std::string& path : devices) {
+    HONE_RETURN_IF_ERROR(Allow(ruleset, path, handled & (kRead | kWriteFile | kIoctlDevice)));
+  }
   if (syscall(kRestrictSelf, ruleset, 0) != 0) return ErrnoStatus(errno, "guard files");
   return absl::OkStatus();
 }
@@ -74,7 +78,8 @@ absl::Status Fill(int ruleset, uint64_t handled, const std::vector<std::string>&
 }  // namespace
 
 absl::Status GuardFiles(const std::vector<std::string>& readable,
-                        const std::vector<std::string>& writable) {
+                        const std::vector<std::string>& writable,
+                        const std::vector<std::string>& devices) {
   const long version = syscall(kCreateRuleset, nullptr, 0, kVersionFlag);
   if (version <= 0) return absl::OkStatus();
   RulesetAttributes attributes = {.handled_access_fs = HandledAccess(version)};
@@ -85,7 +90,7 @@ absl::Status GuardFiles(const std::vector<std::string>& readable,
   }
   const int ruleset = static_cast<int>(syscall(kCreateRuleset, &attributes, size, 0));
   if (ruleset < 0) return ErrnoStatus(errno, "make a Landlock ruleset");
-  const absl::Status filled = Fill(ruleset, attributes.handled_access_fs, readable, writable);
+  const absl::Status filled = Fill(ruleset, attributes.handled_access_fs, readable, writable, devices);
   close(ruleset);
   return filled;
 }

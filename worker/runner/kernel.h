@@ -12,8 +12,8 @@ namespace hone::runner {
 using Kernel = target::LoadedKernel;
 
 // Loads the artifact `<folder>/<digest>`. NotFound / Internal: the file cannot be read. DataLoss:
-// the contents do not match the digest. InvalidArgument: not an artifact. Also returns the errors
-// of LoadSharedObject.
+// the contents do not match the digest. InvalidArgument: not an artifact of a CPU. Also returns the
+// errors of LoadSharedObject.
 absl::StatusOr<std::unique_ptr<Kernel>> LoadKernel(const std::string& artifact_path);
 
 }  // namespace hone::runner

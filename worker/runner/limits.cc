@@ -59,7 +59,7 @@ absl::Status SetUpOpenMp(char** argv) {
   return ErrnoStatus(errno, "execute /proc/self/exe again");
 }
 
-void LimitResources(int64_t memory_bytes) {
+void LimitResources(int64_t memory_bytes, bool driver) {
   const auto limit = [](__rlimit_resource resource, rlim_t value) {
     rlimit current;
     if (getrlimit(resource, &current) != 0) return;
@@ -73,14 +73,16 @@ void LimitResources(int64_t memory_bytes) {
 #else
   const bool shadow_memory = false;
 #endif
-  if (memory > 0 && !shadow_memory) limit(RLIMIT_AS, static_cast<rlim_t>(memory));
+  if (memory > 0 && !shadow_memory) {
+    limit(driver ? RLIMIT_DATA : RLIMIT_AS, static_cast<rlim_t>(memory));
+  }
   // Not every system allows this; then the kernel's default applies.
   if (FILE* const score = fopen("/proc/self/oom_score_adj", "we"); score != nullptr) {
     fputs("1000", score);
     fclose(score);
   }
   limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_NOFILE, 256);
+  limit(RLIMIT_NOFILE, driver ? 1024 : 256);
 }
 
 Deadline::Deadline(absl::Duration limit, int fd, std::string last_words) {

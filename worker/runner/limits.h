@@ -15,8 +15,10 @@ namespace hone::runner {
 absl::Status SetUpOpenMp(char** argv);
 
 // Limits what a faulty kernel can do to the machine: at most `memory_bytes` of address space (0:
-// nine tenths of the memory), no core files, few open files, and the highest OOM score.
-void LimitResources(int64_t memory_bytes = 0);
+// nine tenths of the memory), no core files, few open files, and the highest OOM score. With the
+// `driver` of a GPU, which reserves far more addresses than it uses, the limit counts only memory
+// that is private and writable.
+void LimitResources(int64_t memory_bytes = 0, bool driver = false);
 
 // Writes all of `words` to `fd`, or as much as possible. Safe in a signal handler.
 void WriteLastWords(int fd, const std::string& words);

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/command_line.h"
@@ -15,11 +17,15 @@
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
 #include "common/target/host.h"
+#include "worker/runner/device.h"
+#include "worker/runner/driver_setup.h"
 #include "worker/runner/limits.h"
 #include "worker/runner/machine_monitor.h"
+#include "worker/runner/opencl_device.h"
 #include "worker/runner/peak.h"
 #include "worker/runner/runner.h"
 #include "worker/runner/sandbox.h"
+#include "worker/runner/scratch_folder.h"
 
 namespace {
 
@@ -30,6 +36,8 @@ using hone::Positive;
 using hone::ShowDefault;
 using hone::record::MeasureResult;
 using hone::record::Outcome;
+
+constexpr char kCpu[] = "cpu";
 
 std::string Encode(const MeasureResult& result) {
   hone::v1::RunResponse response;
@@ -80,16 +88,21 @@ int Fail(const absl::Status& status) {
   return 1;
 }
 
-int MeasurePeak() {
+int MeasurePeak(const std::string& device) {
   const absl::StatusOr<HostLock> lock =
       HostLock::Acquire(HostLock::Mode::kExclusive, hone::SteadyNow() + absl::Seconds(60));
   if (!lock.ok()) return Fail(lock.status());
-  std::puts(hone::runner::MeasurePeak(hone::target::UsableCores()).ToJson().c_str());
+  absl::StatusOr<hone::runner::Peak> peak =
+      device == kCpu ? hone::runner::MeasurePeak(hone::target::UsableCores())
+                     : hone::runner::MeasureOpenClPeak(device);
+  if (!peak.ok()) return Fail(peak.status());
+  std::puts(peak->ToJson().c_str());
   return 0;
 }
 
-// `sandbox` has the paths; the timing lock's path is added here.
-int Serve(const std::string& lock_path, hone::runner::SandboxOptions sandbox) {
+// `sandbox` has the paths; those of the timing lock and of the device's driver are added here.
+int Serve(const std::string& device, const std::string& lock_path,
+          hone::runner::SandboxOptions sandbox) {
   // Keeps output of kernels and libraries on standard output from mixing with the messages.
   const int out = dup(STDOUT_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -105,12 +118,25 @@ int Serve(const std::string& lock_path, hone::runner::SandboxOptions sandbox) {
   sandbox.readable.insert(sandbox.readable.end(), {lock_path, lock_path + ".gate"});
   hone::target::DetectHost();
   hone::target::DescribeHost();
+  if (device != kCpu) {
+    std::error_code no_folder;
+    std::filesystem::path temporary = std::filesystem::temp_directory_path(no_folder);
+    if (no_folder) temporary = "/tmp";
+    const absl::StatusOr<std::string> scratch = hone::runner::MakeScratchFolder(temporary);
+    if (!scratch.ok()) return Fail(scratch.status());
+    hone::runner::PrepareForDriver(*scratch, sandbox);
+  }
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   if (absl::Status confined = hone::runner::EnterSandbox(sandbox); !confined.ok()) {
     return Fail(confined);
   }
 #endif
   hone::runner::RunnerOptions options;
+  if (device != kCpu) {
+    auto made = hone::runner::MakeOpenClDevice(device);
+    if (!made.ok()) return Fail(made.status());
+    options.device = *std::move(made);
+  }
   options.lock_path = lock_path;
   options.monitor = &monitor;
   options.deadline = [out](absl::Duration limit) -> std::shared_ptr<void> {
@@ -135,6 +161,8 @@ int Serve(const std::string& lock_path, hone::runner::SandboxOptions sandbox) {
     if (absl::Status sent = hone::record::WriteFrame(out, Encode(result)); !sent.ok()) {
       return Fail(sent);
     }
+    // A new process can use the device again.
+    if (runner.device_lost()) return 0;
   }
 }
 
@@ -147,8 +175,10 @@ int main(int argc, char** argv) {
   app.AddVersion("hone-runner " HONE_VERSION);
   bool measure_peak = false;
   std::string lock_path = HostLock::DefaultPath();
+  std::string device = kCpu;
   app.AddFlag("--measure-peak", measure_peak,
               "Print the measured peaks of this machine as JSON and end");
+  app.Add("--device", device, "What runs the kernels: cpu, opencl or opencl:N", {ShowDefault()});
   hone::runner::SandboxOptions sandbox;
   int64_t memory_limit = 0;
   app.Add("--read", sandbox.readable, "A file or folder that kernels' files are read from",
@@ -160,10 +190,14 @@ int main(int argc, char** argv) {
   app.Add("--lock", lock_path, "The host's timing lock", {ShowDefault()});
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
 
-  if (measure_peak) return MeasurePeak();
+  if (measure_peak) return MeasurePeak(device);
   signal(SIGPIPE, SIG_IGN);
-  if (absl::Status ready = hone::runner::SetUpOpenMp(argv); !ready.ok()) return Fail(ready);
+  // Threads of a driver inherit the affinity of the main thread, so OpenMP must not pin it.
+  const bool driver = device != kCpu;
+  if (!driver) {
+    if (absl::Status ready = hone::runner::SetUpOpenMp(argv); !ready.ok()) return Fail(ready);
+  }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  hone::runner::LimitResources(memory_limit);
-  return Serve(lock_path, std::move(sandbox));
+  hone::runner::LimitResources(memory_limit, driver);
+  return Serve(device, lock_path, std::move(sandbox));
 }

@@ -54,6 +54,9 @@ class Runner {
   // Does nothing if the lock is not held. REQUIRES: no Run in progress.
   void ReleaseLock() { lock_.Release(); }
 
+  // See Device::lost.
+  bool device_lost() const { return options_.device->lost(); }
+
  private:
   // The memory of one workload in this process.
   struct Bench {

@@ -51,6 +51,15 @@ constexpr absl::string_view kForbidden =
     "pivot_root chroot setns unshare bpf io_uring_setup perf_event_open keyctl add_key userfaultfd "
     "setuid setgid setresuid reboot init_module finit_module kexec_load";
 
+// What drivers need in addition: their devices, temporary files, and programs that they start.
+constexpr absl::string_view kOfDrivers =
+    "execve fork vfork wait4 waitid pipe pipe2 dup2 dup3 close_range umask chmod fchmod fchmodat "
+    "rename renameat renameat2 unlink unlinkat rmdir mkdir mkdirat link linkat symlink symlinkat "
+    "utimensat truncate msync mlock2 munlockall preadv pwritev copy_file_range sendfile readahead "
+    "eventfd2 epoll_create1 epoll_ctl epoll_wait epoll_pwait timerfd_create timerfd_settime "
+    "timerfd_gettime getgroups getpgrp getpgid getresuid getresgid capget sched_getattr "
+    "get_mempolicy set_mempolicy mbind";
+
 class Filter {
  public:
   Filter() : context_(seccomp_init(SCMP_ACT_ERRNO(EPERM)), seccomp_release) {}
@@ -82,23 +91,42 @@ class Filter {
   int code_ = 0;  // of the first rule that was refused
 };
 
-absl::Status FilterSystemCalls(bool writer) {
-  Filter filter;
-  if (!filter.made()) return absl::ResourceExhaustedError("seccomp: no memory for the filter");
-  filter.Rule(kAllowed, SCMP_ACT_ALLOW);
+void AddRulesOfKernels(bool writer, Filter& filter) {
   filter.Rule(kForbidden, SCMP_ACT_TRAP);
   filter.Rule("rename renameat renameat2 unlink unlinkat", writer ? SCMP_ACT_ALLOW : SCMP_ACT_TRAP);
   if (writer) filter.Rule("mkdir mkdirat", SCMP_ACT_ALLOW);
   const auto self = static_cast<scmp_datum_t>(getpid());
-  filter.Rule("kill tgkill", SCMP_ACT_ALLOW, {SCMP_A0(SCMP_CMP_EQ, self)});
   filter.Rule("kill tgkill", SCMP_ACT_TRAP, {SCMP_A0(SCMP_CMP_NE, self)});
   filter.Rule("clone", SCMP_ACT_ALLOW, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)});
   filter.Rule("clone", SCMP_ACT_TRAP, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)});
+  filter.Rule("ioctl", SCMP_ACT_ALLOW, {SCMP_A1(SCMP_CMP_EQ, FIONREAD)});
+}
+
+void AddRulesOfDrivers(Filter& filter) {
+  filter.Rule(kOfDrivers, SCMP_ACT_ALLOW);
+  constexpr scmp_datum_t kNewNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
+                                          CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
+                                          CLONE_NEWNET;
+  filter.Rule("clone", SCMP_ACT_ALLOW, {SCMP_A0(SCMP_CMP_MASKED_EQ, kNewNamespaces, 0)});
+  // Everything but typing into a terminal.
+  filter.Rule("ioctl", SCMP_ACT_ALLOW, {SCMP_A1(SCMP_CMP_NE, TIOCSTI)});
+}
+
+absl::Status FilterSystemCalls(const SandboxOptions& options) {
+  Filter filter;
+  if (!filter.made()) return absl::ResourceExhaustedError("seccomp: no memory for the filter");
+  filter.Rule(kAllowed, SCMP_ACT_ALLOW);
+  if (options.driver) {
+    AddRulesOfDrivers(filter);
+  } else {
+    AddRulesOfKernels(/*writer=*/!options.writable.empty(), filter);
+  }
+  const auto self = static_cast<scmp_datum_t>(getpid());
+  filter.Rule("kill tgkill", SCMP_ACT_ALLOW, {SCMP_A0(SCMP_CMP_EQ, self)});
   filter.Rule("clone3", SCMP_ACT_ERRNO(ENOSYS));
   // prctl may name threads and the allocator's memory. Limits may be read, not raised.
   filter.Rule("prctl", SCMP_ACT_ALLOW, {SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME)});
   filter.Rule("prlimit64", SCMP_ACT_ALLOW, {SCMP_A2(SCMP_CMP_EQ, 0)});
-  filter.Rule("ioctl", SCMP_ACT_ALLOW, {SCMP_A1(SCMP_CMP_EQ, FIONREAD)});
   return filter.Load();
 }
 
@@ -111,8 +139,8 @@ absl::Status EnterSandbox(const SandboxOptions& options) {
   action.sa_sigaction = OnForbidden;
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGSYS, &action, nullptr);
-  HONE_RETURN_IF_ERROR(GuardFiles(options.readable, options.writable));
-  return FilterSystemCalls(!options.writable.empty());
+  HONE_RETURN_IF_ERROR(GuardFiles(options.readable, options.writable, options.devices));
+  return FilterSystemCalls(options);
 }
 
 }  // namespace hone::runner

@@ -11,6 +11,9 @@ namespace hone::runner {
 struct SandboxOptions {
   std::vector<std::string> readable;  // files and folders in addition to the system's libraries
   std::vector<std::string> writable;  // folders
+  // The process loads a driver of a GPU, see below.
+  bool driver = false;
+  std::vector<std::string> devices;  // its files and folders in /dev
   // Called in a signal handler, with the system call's number, when the process tries something
   // that no kernel needs. The process ends when it returns. Must be async-signal-safe.
   void (*forbidden)(int system_call) = nullptr;
@@ -23,6 +26,12 @@ struct SandboxOptions {
 //
 // seccomp filters system calls: forbidden ones end the process, unknown ones fail with EPERM.
 // clone3 fails with ENOSYS, so thread libraries fall back to clone, whose flags a filter can see.
+// A driver may also use its devices, and start the system's programs, which are confined like this
+// process: PoCL runs a linker for each kernel. It still has no network, no other files and no other
+// processes. Forbidden system calls fail instead of ending the process, because drivers try some of
+// them at their start. The kernels of real GPUs make no system calls; those of PoCL are code of
+// this process.
+//
 // Landlock guards files on Linux 5.13 and later; on older kernels files are as open as they are to
 // the worker's user.
 //

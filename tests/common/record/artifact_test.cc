@@ -55,5 +55,18 @@ TEST(ArtifactTest, ErrorsNameTheCause) {
   EXPECT_THAT(Refusal(EncodeArtifact(no_elf)), HasSubstr("not an ELF"));
 }
 
+TEST(ArtifactTest, HoldsModulesForGpus) {
+  Artifact artifact = Some();
+  EXPECT_FALSE(HoldsGpuModule(artifact));
+  artifact.shared_object = "HONEGPU1\n{}\nkernel void f() {}";
+  artifact.object.clear();
+  const absl::StatusOr<Artifact> back = DecodeArtifact(EncodeArtifact(artifact));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(*back, artifact);
+  EXPECT_TRUE(HoldsGpuModule(*back));
+  artifact.shared_object = "HONEGPU2\n{}\n";
+  EXPECT_THAT(Refusal(EncodeArtifact(artifact)), HasSubstr("nor a module for a GPU"));
+}
+
 }  // namespace
 }  // namespace hone::record

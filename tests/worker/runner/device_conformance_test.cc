@@ -1,5 +1,6 @@
 // What every device must do: keep tensors between canaries, load the artifacts of its targets, and
 // run them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,21 +17,13 @@
 #include "common/base/file.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
+#include "tests/worker/runner/opencl_modules.h"
 #include "worker/builder/build.h"
 #include "worker/runner/device.h"
+#include "worker/runner/opencl_device.h"
 
 namespace hone::runner {
 namespace {
-
-struct Candidate {
-  const char* name;
-  std::unique_ptr<Device> (*make)();
-  target::Target (*target)();  // what its artifacts are built for
-};
-void PrintTo(const Candidate& candidate, std::ostream* out) { *out << candidate.name; }
-
-// One line per device.
-const Candidate kCandidates[] = {{"cpu", MakeCpuDevice, target::DetectHost}};
 
 // C = A · W with packed weights, and a buffer in the workspace.
 constexpr char kTrace[] = R"(workload dense
@@ -45,25 +39,50 @@ transform_layout(b1, "k, j -> j / 16, k, j % 16")
 parallel(l0)
 )";
 
+std::string BuildForCpu(const std::string& folder) {
+  const auto file = schedule::ParseTraceFile(kTrace);
+  EXPECT_TRUE(file.ok()) << file.status();
+  const record::BuildResponse built =
+      builder::Build({.workload = file->workload.ToText(),
+                      .space = schedule::TraceFileText(file->workload, file->parsed.trace),
+                      .decisions = file->parsed.decisions,
+                      .target = target::DetectHost().ToText(),
+                      .artifact_dir = folder});
+  EXPECT_EQ(built.outcome, record::Outcome::kOk) << built.detail;
+  return absl::StrCat(folder, "/", built.artifact_digest);
+}
+
+std::string NothingMissing() { return ""; }
+
+struct Candidate {
+  const char* name;
+  std::string (*why_not)();  // why it cannot be tested on this machine, or ""
+  absl::StatusOr<std::unique_ptr<Device>> (*make)();
+  std::string (*build)(const std::string& folder);  // makes an artifact of the workload above
+  int64_t parts;                                    // of this artifact
+};
+void PrintTo(const Candidate& candidate, std::ostream* out) { *out << candidate.name; }
+
+// One line per device.
+const Candidate kCandidates[] = {
+    {"cpu", NothingMissing, [] { return absl::StatusOr(MakeCpuDevice()); }, BuildForCpu, 8},
+    {"opencl", WhyNoOpenCl, [] { return MakeOpenClDevice("opencl"); },
+     [](const std::string& folder) { return WriteModule(folder, DenseModule()); }, 0},
+};
+
 class DeviceConformanceTest : public testing::TestWithParam<Candidate> {
  protected:
-  DeviceConformanceTest() : device_(GetParam().make()) {
+  DeviceConformanceTest() {
     folder_ = (std::filesystem::temp_directory_path() / "hone-device-XXXXXX").string();
     if (mkdtemp(folder_.data()) == nullptr) std::abort();
   }
   ~DeviceConformanceTest() override { std::filesystem::remove_all(folder_); }
 
-  std::string Built() {
-    const auto file = schedule::ParseTraceFile(kTrace);
-    EXPECT_TRUE(file.ok()) << file.status();
-    const record::BuildResponse built =
-        builder::Build({.workload = file->workload.ToText(),
-                        .space = schedule::TraceFileText(file->workload, file->parsed.trace),
-                        .decisions = file->parsed.decisions,
-                        .target = GetParam().target().ToText(),
-                        .artifact_dir = folder_});
-    EXPECT_EQ(built.outcome, record::Outcome::kOk) << built.detail;
-    return absl::StrCat(folder_, "/", built.artifact_digest);
+  void SetUp() override {
+    if (const std::string why = GetParam().why_not(); !why.empty()) GTEST_SKIP() << why;
+    auto made = GetParam().make();
+    ASSERT_TRUE(made.ok()) << made.status();
+    device_ = *std::move(made);
   }
   std::unique_ptr<DeviceBuffer> Floats(const std::vector<float>& values) {
     const auto bytes = static_cast<int64_t>(values.size() * sizeof(float));
@@ -119,7 +138,7 @@ TEST_P(DeviceConformanceTest, RunsAKernelWithConstantsAndWorkspace) {
       for (int k = 0; k < 16; ++k) expected[i * 32 + j] += (a[i * 16 + k] + 1) * w[k * 32 + j];
     }
   }
-  const auto kernel = device_->Load(Built(), 5);
+  const auto kernel = device_->Load(GetParam().build(folder_), 5);
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   const std::unique_ptr<DeviceBuffer> in = Floats(a), weights = Floats(w),
                                       out = Floats(std::vector<float>(8 * 32));
@@ -136,7 +155,8 @@ TEST_P(DeviceConformanceTest, RunsAKernelWithConstantsAndWorkspace) {
     EXPECT_EQ(*out->WrittenOutside(), std::nullopt);
   }
   EXPECT_GE(device_->concurrency(), 1);
-  ASSERT_EQ((*kernel)->parts(), 8);
+  ASSERT_EQ((*kernel)->parts(), GetParam().parts);
+  if (GetParam().parts == 0) return;
   // Nothing follows the loop, so the workspace still has the first stage.
   ASSERT_TRUE(out->Poison().ok());
   const absl::StatusOr<double> ns = (*kernel)->RunPart(buffers, 2, 3);
@@ -146,6 +166,29 @@ TEST_P(DeviceConformanceTest, RunsAKernelWithConstantsAndWorkspace) {
     EXPECT_EQ(got[2 * 32 + j], expected[2 * 32 + j]);
     EXPECT_NE(got[3 * 32 + j], got[3 * 32 + j]) << "another part was run";
   }
+}
+
+TEST_P(DeviceConformanceTest, RefusesArtifactsOfOtherDevices) {
+  // A module for the CPU, and an ELF file for all others.
+  const bool is_cpu = std::string_view(GetParam().name) == "cpu";
+  const std::string path =
+      is_cpu ? WriteModule(folder_, DenseModule()) : BuildForCpu(folder_);
+  const absl::Status refused = device_->Load(path, 1).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
+  EXPECT_THAT(refused.message(), testing::HasSubstr("the artifact is for a"));
+}
+
+TEST_P(DeviceConformanceTest, AProbeComparesWithTheBestTime) {
+  ASSERT_TRUE(device_->PrepareTiming(0, false).ok());
+  const absl::StatusOr<std::unique_ptr<Probe>> probe = device_->MakeProbe(0);
+  ASSERT_TRUE(probe.ok()) << probe.status();
+  EXPECT_GE((*probe)->Sample(), 1);
+  EXPECT_GE((*probe)->Drift(), 1);
+  // A machine that was ten million times faster when it was registered.
+  const absl::StatusOr<std::unique_ptr<Probe>> slow = device_->MakeProbe(1e12);
+  ASSERT_TRUE(slow.ok()) << slow.status();
+  EXPECT_GT((*slow)->Drift(), 1000);
+  EXPECT_FALSE(device_->lost());
 }
 
 TEST_P(DeviceConformanceTest, LoadErrorsNameTheirCause) {

@@ -1,0 +1,39 @@
+#ifndef HONE_COMMON_TARGET_OPENCL_API_H_
+#define HONE_COMMON_TARGET_OPENCL_API_H_
+
+// OpenCL 1.2 is what every driver has.
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include "absl/status/statusor.h"
+
+namespace hone::opencl {
+
+// The functions that Hone calls, without "cl".
+#define HONE_OPENCL_FUNCTIONS(F)                                                             \
+  F(GetPlatformIDs) F(GetPlatformInfo) F(GetDeviceIDs) F(GetDeviceInfo)                      \
+  F(CreateContext) F(ReleaseContext) F(CreateCommandQueue) F(ReleaseCommandQueue)            \
+  F(CreateProgramWithSource) F(BuildProgram) F(GetProgramBuildInfo) F(ReleaseProgram)        \
+  F(CreateKernel) F(SetKernelArg) F(GetKernelInfo) F(GetKernelWorkGroupInfo)                 \
+  F(ReleaseKernel) F(CreateBuffer) F(CreateSubBuffer) F(ReleaseMemObject)                    \
+  F(EnqueueReadBuffer) F(EnqueueWriteBuffer) F(EnqueueFillBuffer) F(EnqueueNDRangeKernel)    \
+  F(Finish) F(GetEventInfo) F(GetEventProfilingInfo) F(ReleaseEvent)
+
+// A table of OpenCL's functions in a library that was opened at run time: no program needs a driver
+// to start. Tests fill in their own functions.
+struct Api {
+#define HONE_OPENCL_MEMBER(name) decltype(&::cl##name) name = nullptr;
+  HONE_OPENCL_FUNCTIONS(HONE_OPENCL_MEMBER)
+#undef HONE_OPENCL_MEMBER
+};
+
+// Opens a loader of drivers (ICD loader), which stays loaded. NotFound: the library is not
+// installed, or lacks a function of OpenCL 1.2; the message says what to install.
+absl::StatusOr<Api> OpenApi(const char* library);
+
+// The functions of libOpenCL.so.1, opened once. Errors as for OpenApi.
+absl::StatusOr<const Api*> LoadedApi();
+
+}  // namespace hone::opencl
+
+#endif  // HONE_COMMON_TARGET_OPENCL_API_H_

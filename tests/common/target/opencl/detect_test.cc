@@ -1,0 +1,187 @@
+#include "common/target/opencl/detect.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/target/opencl/describe.h"
+#include "common/target/opencl/error.h"
+#include "tests/common/target/opencl/fake_driver.h"
+
+namespace hone::opencl {
+namespace {
+
+using target::Target;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> Names(const std::vector<FakePlatform>& platforms) {
+  const auto devices = ListDevices(FakeApi(platforms));
+  EXPECT_TRUE(devices.ok()) << devices.status();
+  std::vector<std::string> names;
+  for (const DeviceFacts& facts : devices.value_or(std::vector<DeviceFacts>{})) {
+    names.push_back(facts.name);
+  }
+  return names;
+}
+
+Target TargetOfOne(const FakeDevice& device) {
+  const std::vector<FakePlatform> platforms = {{.name = "one", .devices = {device}}};
+  const auto found = FindDevice(FakeApi(platforms), "opencl");
+  EXPECT_TRUE(found.ok()) << found.status();
+  return found.ok() ? found->target : Target{};
+}
+
+std::string WhyNone(const std::vector<FakePlatform>& platforms, cl_int error = CL_SUCCESS) {
+  const absl::Status status = FindDevice(FakeApi(platforms, error), "opencl").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
+  return std::string(status.message());
+}
+
+TEST(OpenClDetectTest, GpusComeFirstAndTheOrderIsFixed) {
+  const FakeDevice cpu = MakeFakeDevice(CL_DEVICE_TYPE_CPU, "a cpu"),
+                   npu = MakeFakeDevice(CL_DEVICE_TYPE_ACCELERATOR, "an npu"),
+                   big = MakeFakeDevice(CL_DEVICE_TYPE_GPU, "big"),
+                   small = MakeFakeDevice(CL_DEVICE_TYPE_GPU, "small");
+  const FakePlatform first = {.name = "first", .devices = {cpu, small, big}},
+                     second = {.name = "second", .devices = {npu, big}};
+  EXPECT_THAT(Names({first, second}), ElementsAre("big", "small", "big", "an npu", "a cpu"));
+  // The order of the drivers, which depends on the file system, does not matter.
+  EXPECT_THAT(Names({second, first}), ElementsAre("big", "small", "big", "an npu", "a cpu"));
+}
+
+TEST(OpenClDetectTest, ATargetHasTheLimitsOfTheDevice) {
+  const Target target = TargetOfOne(MakeFakeDevice(CL_DEVICE_TYPE_GPU, "Acme(R) GPU 900"));
+  EXPECT_EQ(target.kind, target::Kind::kOpenCl);
+  EXPECT_EQ(target.arch, "opencl");
+  EXPECT_EQ(target.cpu, "acme-r-gpu-900");
+  EXPECT_EQ(target.cores, 10);
+  EXPECT_EQ(target.l2_bytes, 4 << 20);
+  EXPECT_EQ(target.cache_line_bytes, 128);
+  EXPECT_THAT(target.features, ElementsAre("fp16", "int64"));
+  EXPECT_EQ(target.gpu.max_threads, 1024);
+  EXPECT_EQ(target.gpu.shared_bytes, 48 << 10);
+  EXPECT_TRUE(target.gpu.has_shared_memory);
+  EXPECT_EQ(target.gpu.registers, 0);
+  EXPECT_EQ(*Target::FromText(target.ToText()), target);
+}
+
+TEST(OpenClDetectTest, ExtensionsTellMore) {
+  FakeDevice device = MakeFakeDevice(CL_DEVICE_TYPE_GPU, "NVIDIA Something");
+  device.properties[CL_DEVICE_EXTENSIONS] =
+      std::string("cl_khr_fp64 cl_khr_subgroups cl_khr_integer_dot_product\0", 56);
+  device.properties[CL_DEVICE_PROFILE] = std::string("EMBEDDED_PROFILE\0", 17);
+  device.properties[0x4000] = Bytes<cl_uint>(9);
+  device.properties[0x4001] = Bytes<cl_uint>(0);
+  device.properties[0x4002] = Bytes<cl_uint>(65536);
+  device.properties[0x4003] = Bytes<cl_uint>(32);
+  Target target = TargetOfOne(device);
+  EXPECT_THAT(target.features, ElementsAre("dot", "fp64", "subgroups"));
+  EXPECT_EQ(target.gpu.sub_group, 32);
+  EXPECT_EQ(target.gpu.registers, 255);
+  EXPECT_EQ(target.gpu.unit_registers, 65536);
+  EXPECT_EQ(target.gpu.unit_threads, 2048);
+  device.properties[0x4000] = Bytes<cl_uint>(8);
+  device.properties[0x4001] = Bytes<cl_uint>(9);
+  EXPECT_EQ(TargetOfOne(device).gpu.unit_threads, 1536);
+}
+
+TEST(OpenClDetectTest, AKnownGpuHasTheValuesOfItsPreset) {
+  FakeDevice device = MakeFakeDevice(CL_DEVICE_TYPE_GPU, "Mali-G610 r0p0");
+  device.properties[CL_DEVICE_LOCAL_MEM_TYPE] = Bytes<cl_device_local_mem_type>(CL_GLOBAL);
+  const Target target = TargetOfOne(device);
+  const Target preset = *target::TargetByName("arm/mali-g610");
+  EXPECT_EQ(target.cpu, "mali-g610-r0p0");
+  EXPECT_EQ(target.gpu.registers, preset.gpu.registers);
+  EXPECT_EQ(target.gpu.sub_group, preset.gpu.sub_group);
+  EXPECT_FALSE(target.gpu.has_shared_memory);
+  EXPECT_EQ(target.cores, 10);
+}
+
+TEST(OpenClDetectTest, HostileNamesAndSizesGiveUsableTargets) {
+  for (const std::string& name :
+       {std::string(), std::string("\n\x1b[31m=\"; rm -rf /"), std::string(5000, 'x'),
+        std::string("\xff\xfe\0hidden", 9), std::string("---")}) {
+    FakeDevice device = MakeFakeDevice(CL_DEVICE_TYPE_GPU, name);
+    device.properties[CL_DEVICE_MAX_COMPUTE_UNITS] = Bytes<cl_uint>(0xffffffff);
+    device.properties[CL_DEVICE_MAX_WORK_GROUP_SIZE] = Bytes<size_t>(0);
+    device.properties[CL_DEVICE_LOCAL_MEM_SIZE] = Bytes<cl_ulong>(~cl_ulong{0});
+    device.properties[CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE] = Bytes<cl_uint>(1);
+    const Target target = TargetOfOne(device);
+    const absl::StatusOr<Target> back = Target::FromText(target.ToText());
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(*back, target);
+  }
+  EXPECT_EQ(TargetWord("AMD EPYC (4)"), "amd-epyc-4");
+  EXPECT_EQ(TargetWord("\xff"), "unknown");
+  EXPECT_EQ(TargetWord(std::string(500, 'A')), std::string(64, 'a'));
+  EXPECT_EQ(Printable(std::string("a\x1b[0m\xff\0b", 8), 99), "a?[0m?");
+  EXPECT_EQ(Printable("two\nlines\t", 99, true), "two\nlines?");
+}
+
+TEST(OpenClDetectTest, ReasonsForNoDeviceAreTold) {
+  constexpr cl_int kNoPlatform = -1001;
+  EXPECT_THAT(WhyNone({}, kNoPlatform),
+              AllOf(HasSubstr("no driver is installed"), HasSubstr("pocl-opencl-icd")));
+  EXPECT_THAT(WhyNone({}), HasSubstr("no driver is installed"));
+  EXPECT_THAT(WhyNone({{.name = "empty"}}), HasSubstr("the installed drivers have none"));
+  EXPECT_THAT(WhyNone({{.name = "Bro\nken", .error = CL_OUT_OF_HOST_MEMORY}}),
+              HasSubstr("Bro?ken: list the devices: CL_OUT_OF_HOST_MEMORY"));
+  FakeDevice silent = MakeFakeDevice(CL_DEVICE_TYPE_GPU, "silent");
+  silent.error = -9999;
+  EXPECT_THAT(WhyNone({{.name = "one", .devices = {silent}}}),
+              HasSubstr("a device of one: ask for a property: OpenCL error -9999"));
+  FakeDevice away = MakeFakeDevice(CL_DEVICE_TYPE_GPU, "away");
+  away.properties[CL_DEVICE_AVAILABLE] = Bytes<cl_bool>(CL_FALSE);
+  EXPECT_THAT(WhyNone({{.name = "one", .devices = {away}}}), HasSubstr("is not available"));
+  EXPECT_EQ(FindDevice(FakeApi({}, CL_OUT_OF_RESOURCES), "opencl").status().code(),
+            absl::StatusCode::kUnavailable);
+  // One broken driver does not hide the others.
+  const FakeDevice good = MakeFakeDevice(CL_DEVICE_TYPE_CPU, "good");
+  EXPECT_THAT(Names({{.name = "broken", .error = -5}, {.name = "one", .devices = {silent, good}}}),
+              ElementsAre("good"));
+}
+
+TEST(OpenClDetectTest, NamesOfDevicesAreChecked) {
+  const std::vector<FakePlatform> platforms = {
+      {.name = "one",
+       .devices = {MakeFakeDevice(CL_DEVICE_TYPE_GPU, "a"), MakeFakeDevice(CL_DEVICE_TYPE_GPU, "b")}}};
+  const Api api = FakeApi(platforms);
+  EXPECT_EQ(FindDevice(api, "opencl")->name, "a");
+  EXPECT_EQ(FindDevice(api, "opencl:1")->name, "b");
+  for (const char* const name : {"", "cuda", "opencl:", "opencl:x", "opencl:-1", "opencl1",
+                                 "opencl:1:2", "opencl:99999999999"}) {
+    EXPECT_EQ(FindDevice(api, name).status().code(), absl::StatusCode::kInvalidArgument) << name;
+  }
+  const absl::Status missing = FindDevice(api, "opencl:2").status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(missing.message(), HasSubstr("this machine has opencl:0 (a), opencl:1 (b)"));
+}
+
+TEST(OpenClApiTest, AMissingLibraryIsReported) {
+  const absl::Status missing = OpenApi("libhone-has-no-such-library.so").status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(missing.message(), HasSubstr("install ocl-icd-libopencl1"));
+  const absl::Status other = OpenApi("libm.so.6").status();
+  EXPECT_EQ(other.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(other.message(), HasSubstr("libm.so.6 has no clGetPlatformIDs"));
+}
+
+// The devices of this machine.
+TEST(OpenClTargetTest, NamesAreKnownToProgramsThatAddThem) {
+  EXPECT_EQ(target::TargetByName("opencl").status().code(), absl::StatusCode::kNotFound);
+  AddTargets();
+  AddTargets();
+  EXPECT_THAT(target::TargetByName("other").status().message(), HasSubstr("opencl, opencl:N"));
+  EXPECT_THAT(target::TargetByName("other:1").status().message(), HasSubstr("unknown target"));
+  EXPECT_EQ(target::TargetByName("opencl:9999").status().code(), absl::StatusCode::kNotFound);
+  const absl::StatusOr<Target> found = target::TargetByName("opencl");
+  if (!found.ok()) GTEST_SKIP() << found.status().message();
+  EXPECT_EQ(found->kind, target::Kind::kOpenCl);
+  EXPECT_EQ(*target::TargetByName("opencl:0"), *found);
+  EXPECT_EQ(*Target::FromText(found->ToText()), *found);
+}
+
+}  // namespace
+}  // namespace hone::opencl

@@ -1,0 +1,197 @@
+// Handwritten kernels on an OpenCL device, checked and timed by the runner: what is accepted, and
+// what each fault leads to.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/ir/workload_parser.h"
+#include "tests/worker/runner/opencl_modules.h"
+#include "worker/runner/opencl_device.h"
+#include "worker/runner/runner.h"
+
+namespace hone::runner {
+namespace {
+
+using record::MeasureResult;
+using record::Outcome;
+using target::GpuModule;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class OpenClKernelTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = WhyNoOpenCl(); !why.empty()) GTEST_SKIP() << why;
+    folder_ = (std::filesystem::temp_directory_path() / "hone-opencl-XXXXXX").string();
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+    auto device = MakeOpenClDevice("opencl:0");
+    ASSERT_TRUE(device.ok()) << device.status();
+    RunnerOptions options;
+    options.device = *std::move(device);
+    options.lock_path = folder_ + "/lock";
+    options.deadline = [](absl::Duration) { return nullptr; };
+    runner_ = std::make_unique<Runner>(std::move(options));
+  }
+  void TearDown() override {
+    runner_.reset();
+    if (!folder_.empty()) std::filesystem::remove_all(folder_);
+  }
+
+  record::RunRequest Request(const GpuModule& module) {
+    record::RunRequest request;
+    request.workload = std::string(kMatmulWorkload);
+    request.workload_digest = ir::ParseWorkload(kMatmulWorkload)->StructuralDigest().ToHex();
+    request.artifact_path = WriteModule(folder_, module);
+    request.reference_data = folder_ + "/reference";
+    request.seed = 1;
+    return request;
+  }
+  MeasureResult Run(const GpuModule& module) { return runner_->Run(Request(module)); }
+  // Expects that a module fails; returns why.
+  std::string Failure(const GpuModule& module, Outcome outcome) {
+    const MeasureResult result = Run(module);
+    EXPECT_EQ(record::OutcomeName(result.outcome), record::OutcomeName(outcome)) << result.detail;
+    EXPECT_FALSE(runner_->device_lost());
+    return result.detail;
+  }
+
+  std::string folder_;
+  std::unique_ptr<Runner> runner_;
+};
+
+TEST_F(OpenClKernelTest, ARightKernelIsTimed) {
+  const MeasureResult result = Run(MatmulModule());
+  ASSERT_EQ(result.outcome, Outcome::kOk) << result.detail;
+  EXPECT_GT(result.latency_ns, 100);
+  EXPECT_LT(result.latency_ns, 1e9);
+  EXPECT_LE(result.max_error, 1);
+  EXPECT_GE(result.samples_ns.size(), 2u);
+}
+
+TEST_F(OpenClKernelTest, AConfirmationWithEmptyCachesIsTimed) {
+  record::RunRequest request = Request(MatmulModule());
+  request.policy.name = "confirm";
+  request.policy.cache = "flushed";
+  const MeasureResult result = runner_->Run(request);
+  ASSERT_EQ(result.outcome, Outcome::kOk) << result.detail;
+  EXPECT_GT(result.latency_ns, 100);
+}
+
+// All launches of a module belong to its time.
+TEST_F(OpenClKernelTest, EveryLaunchIsCounted) {
+  GpuModule module = MatmulModule();
+  // Does nothing but take its time, some milliseconds on a slow device.
+  module.code += R"(
+kernel void wait(global float* A, global float* B, global float* C, global float* packed,
+                 global float* workspace) {
+  float x = A[0];
+  for (int i = 0; i < 2000000; ++i) x = x * 0.5f + 1;
+  if (x == -1) workspace[0] = x;
+}
+)";
+  const MeasureResult without = Run(module);
+  ASSERT_EQ(without.outcome, Outcome::kOk) << without.detail;
+  module.launches.insert(module.launches.begin(), {.kernel = "wait"});
+  const MeasureResult with = Run(module);
+  ASSERT_EQ(with.outcome, Outcome::kOk) << with.detail;
+  EXPECT_GT(with.latency_ns, without.latency_ns + 1e5);
+}
+
+TEST_F(OpenClKernelTest, WrongResultsAreFound) {
+  EXPECT_THAT(Failure(MatmulModule("sum += 1;"), Outcome::kWrongOutput), HasSubstr("C: element"));
+  // An element that is left out is still poison.
+  EXPECT_THAT(Failure(MatmulModule("if (i == 5 && j == 7) return;"), Outcome::kWrongOutput),
+              AllOf(HasSubstr("C: element 247 is"), HasSubstr("nan, expected")));
+  EXPECT_THAT(Failure(MatmulModule("if (i == 0 && j == 0) A[0] = nextafter(A[0], 2.0f);"),
+                      Outcome::kWrongOutput),
+              HasSubstr("changes its inputs"));
+  EXPECT_EQ(Run(MatmulModule()).outcome, Outcome::kOk);
+  // A wrong output hides that the inputs are changed, too, but the next kernel gets the right ones.
+  EXPECT_THAT(Failure(MatmulModule("A[i * 32] = 0; sum += 1;"), Outcome::kWrongOutput),
+              HasSubstr("C: element"));
+  EXPECT_EQ(Run(MatmulModule()).outcome, Outcome::kOk);
+}
+
+TEST_F(OpenClKernelTest, WritesOutsideAreFound) {
+  EXPECT_THAT(Failure(MatmulModule("if (i == 63 && j == 47) C[64 * 48 + 2] = 1;"),
+                      Outcome::kWrongOutput),
+              HasSubstr("outside of output C, at byte 12296 of 12288"));
+  EXPECT_THAT(Failure(MatmulModule("if (i == 0 && j == 0) C[-1] = 1;"), Outcome::kWrongOutput),
+              HasSubstr("outside of output C, at byte -1 of"));
+  EXPECT_THAT(Failure(MatmulModule("if (i == 0 && j == 0) B[32 * 48] = 1;"), Outcome::kWrongOutput),
+              HasSubstr("outside of input B"));
+  EXPECT_EQ(Run(MatmulModule()).outcome, Outcome::kOk);
+}
+
+TEST_F(OpenClKernelTest, ABuildErrorHasItsLog) {
+  const std::string detail = Failure(MatmulModule("sum = missing;"), Outcome::kCompileError);
+  EXPECT_THAT(detail, AllOf(HasSubstr("the driver refuses the kernel's source"),
+                            HasSubstr("missing")));
+  GpuModule empty = MatmulModule();
+  empty.code = "";
+  EXPECT_FALSE(Run(empty).detail.empty());
+}
+
+TEST_F(OpenClKernelTest, LaunchesOverTheLimitsAreRefused) {
+  GpuModule module = MatmulModule();
+  module.launches[0].block = {1 << 16, 1 << 16, 1};
+  EXPECT_THAT(Failure(module, Outcome::kInvalid), HasSubstr("has blocks of 4294967296 threads"));
+  module = MatmulModule();
+  module.launches[0].block = {1, 1, 1 << 16};
+  EXPECT_THAT(Failure(module, Outcome::kInvalid), HasSubstr("the device allows"));
+  module = MatmulModule();
+  module.launches[0].grid = {int64_t{1} << 31, 1, 1};
+  EXPECT_THAT(Failure(module, Outcome::kInvalid), HasSubstr("2^32 is too many"));
+  module = MatmulModule();
+  module.launches[0].shared_bytes = int64_t{1} << 30;
+  EXPECT_THAT(Failure(module, Outcome::kInvalid), HasSubstr("bytes of shared memory"));
+  module = MatmulModule();
+  module.workspace_bytes = int64_t{1} << 39;
+  EXPECT_THAT(Failure(module, Outcome::kOutOfMemory), HasSubstr("bytes of workspace"));
+}
+
+TEST_F(OpenClKernelTest, ModulesThatContradictTheirCodeAreRefused) {
+  GpuModule module = MatmulModule();
+  module.launches[0].kernel = "another";
+  EXPECT_THAT(Failure(module, Outcome::kInvalid), HasSubstr("find kernel 'another'"));
+  module = MatmulModule();
+  module.arguments = 2;
+  EXPECT_THAT(Failure(module, Outcome::kInvalid), HasSubstr("has 5 parameters instead of 4"));
+  module = MatmulModule();
+  module.kind = target::Kind::kCuda;
+  EXPECT_THAT(Failure(module, Outcome::kInvalid), HasSubstr("for cuda"));
+  module = MatmulModule();
+  module.launches[0].prepack = true;
+  EXPECT_THAT(Failure(module, Outcome::kInvalid), HasSubstr("only packs constants"));
+  // A module for another workload.
+  module = DenseModule();
+  module.arguments = 4;
+  module.code = absl::StrCat("kernel void f(global float* a, global float* b, global float* c, ",
+                             "global float* d, global float* p, global float* w) { *a = 1; }");
+  module.launches = {{.kernel = "f"}};
+  EXPECT_THAT(Failure(module, Outcome::kInvalid), HasSubstr("has 4 inputs and outputs"));
+}
+
+TEST(OpenClDeviceTest, AnUnknownDeviceIsRefused) {
+  EXPECT_EQ(MakeOpenClDevice("opencl:1000").status().code(), absl::StatusCode::kNotFound);
+  if (!WhyNoOpenCl().empty()) GTEST_SKIP() << WhyNoOpenCl();
+  EXPECT_EQ(MakeOpenClDevice("cuda").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(OpenClDeviceTest, MeasuresItsPeak) {
+  if (!WhyNoOpenCl().empty()) GTEST_SKIP() << WhyNoOpenCl();
+  const absl::StatusOr<Peak> peak = MeasureOpenClPeak("opencl");
+  ASSERT_TRUE(peak.ok()) << peak.status();
+  EXPECT_GT(peak->gflops_all_cores(), 0.1);
+  EXPECT_GT(peak->read_gbps_all_cores, 0.01);
+  EXPECT_GE(peak->cores, 1);
+}
+
+}  // namespace
+}  // namespace hone::runner

@@ -1,0 +1,170 @@
+// The real hone-runner with an OpenCL device: its sandbox lets the driver work, and a kernel that
+// hangs or crashes ends the process alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/host_lock.h"
+#include "common/base/status_macros.h"
+#include "common/ir/workload_parser.h"
+#include "common/record/framing.h"
+#include "common/record/proto_convert.h"
+#include "tests/worker/runner/opencl_modules.h"
+#include "worker/agent/child_process.h"
+
+namespace hone::runner {
+namespace {
+
+using agent::ChildProcess;
+using record::MeasureResult;
+using record::Outcome;
+using ::testing::HasSubstr;
+
+class OpenClProcessTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = WhyNoOpenCl(); !why.empty()) GTEST_SKIP() << why;
+    signal(SIGPIPE, SIG_IGN);
+    folder_ = (std::filesystem::temp_directory_path() / "hone-opencl-XXXXXX").string();
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+    std::filesystem::create_directory(folder_ + "/tmp");
+    setenv("TMPDIR", (folder_ + "/tmp").c_str(), 1);
+    std::filesystem::create_directory(folder_ + "/files");
+    Start("opencl:0");
+  }
+  void TearDown() override {
+    runner_.reset();
+    unsetenv("TMPDIR");
+    if (!folder_.empty()) std::filesystem::remove_all(folder_);
+  }
+
+  void Start(const std::string& device) {
+    auto runner = ChildProcess::Start({absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"),
+                                       "--device", device, "--lock", folder_ + "/lock", "--write",
+                                       folder_ + "/files"});
+    ASSERT_TRUE(runner.ok()) << runner.status();
+    runner_ = *std::move(runner);
+  }
+  absl::StatusOr<MeasureResult> Run(const target::GpuModule& module, int64_t limit_ms = 20000) {
+    record::RunRequest request;
+    request.workload = std::string(kMatmulWorkload);
+    request.workload_digest = ir::ParseWorkload(kMatmulWorkload)->StructuralDigest().ToHex();
+    request.artifact_path = WriteModule(folder_ + "/files", module);
+    request.reference_data = folder_ + "/files/reference";
+    request.seed = 1;
+    request.time_limit_ms = limit_ms;
+    HONE_RETURN_IF_ERROR(record::WriteFrame(
+        runner_->input(), record::ToProto(request).SerializeAsString(), Limit()));
+    HONE_ASSIGN_OR_RETURN(const std::string message,
+                          record::ReadFrame(runner_->output(), Limit()));
+    v1::RunResponse response;
+    EXPECT_TRUE(response.ParseFromString(message));
+    return record::FromProto(response.result());
+  }
+  // What the runner keeps in the folder for temporary files.
+  int ScratchFolders() const {
+    int count = 0;
+    for ([[maybe_unused]] const auto& entry :
+         std::filesystem::directory_iterator(folder_ + "/tmp")) {
+      ++count;
+    }
+    return count;
+  }
+  bool ScratchIsRemoved() const {
+    for (int i = 0; i < 1000 && ScratchFolders() > 0; ++i) absl::SleepFor(absl::Milliseconds(10));
+    return ScratchFolders() == 0;
+  }
+  static absl::Time Limit() { return absl::Now() + absl::Seconds(60); }
+
+  std::string folder_;
+  std::unique_ptr<ChildProcess> runner_;
+};
+
+TEST_F(OpenClProcessTest, KernelsRunInTheSandbox) {
+  for (const char* const extra : {"", "sum += 0;", "sum *= 1;"}) {
+    const absl::StatusOr<MeasureResult> result = Run(MatmulModule(extra));
+    ASSERT_TRUE(result.ok()) << result.status() << runner_->TakeErrorOutput();
+    EXPECT_EQ(result->outcome, Outcome::kOk) << result->detail;
+    EXPECT_GT(result->latency_ns, 100);
+  }
+  EXPECT_EQ(ScratchFolders(), 1);
+  runner_->CloseInput();
+  EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 0");
+  EXPECT_TRUE(ScratchIsRemoved());
+}
+
+TEST_F(OpenClProcessTest, OneProcessSurvivesFaultsThatItFinds) {
+  const auto wrong = Run(MatmulModule("sum += 1;"));
+  ASSERT_TRUE(wrong.ok()) << wrong.status();
+  EXPECT_EQ(wrong->outcome, Outcome::kWrongOutput) << wrong->detail;
+  const auto refused = Run(MatmulModule("sum = missing;"));
+  ASSERT_TRUE(refused.ok()) << refused.status();
+  EXPECT_EQ(refused->outcome, Outcome::kCompileError) << refused->detail;
+  EXPECT_THAT(refused->detail, HasSubstr("missing"));
+  const auto right = Run(MatmulModule());
+  ASSERT_TRUE(right.ok()) << right.status();
+  EXPECT_EQ(right->outcome, Outcome::kOk) << right->detail;
+}
+
+TEST_F(OpenClProcessTest, AHangEndsTheProcessWithItsOutcome) {
+  ASSERT_TRUE(Run(MatmulModule()).ok());
+  const auto result =
+      Run(MatmulModule("for (volatile int go = 1; go != 0;) sum += 1;"), /*limit_ms=*/2000);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->outcome, Outcome::kRunTimeout);
+  EXPECT_THAT(result->detail, HasSubstr("within 2s"));
+  EXPECT_EQ(runner_->Wait(Limit()).signal, 0);
+  EXPECT_TRUE(ScratchIsRemoved());
+  // The lock is free again.
+  EXPECT_TRUE(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), folder_ + "/lock").ok());
+}
+
+TEST_F(OpenClProcessTest, AnUnknownDeviceEndsTheProcessWithAMessage) {
+  Start("opencl:1000");
+  EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 1");
+  EXPECT_THAT(runner_->TakeErrorOutput(), HasSubstr("this machine has opencl:0"));
+}
+
+#if defined(__x86_64__)
+// PoCL's kernels are code of the process. They may not use the network, nor write files outside of
+// the runner's folders.
+TEST_F(OpenClProcessTest, ForbiddenSystemCallsOfAKernelFail) {
+  const std::string device = absl::StrCat(
+      R"(
+long call(long number, long a, long b, long c) {
+  long result;
+  __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c)
+                   : "rcx", "r11", "memory");
+  return result;
+}
+constant char path[] = ")",
+      folder_, "/written\";\n");
+  constexpr char kCalls[] = R"(
+  if (i == 0 && j == 0) {
+    private char name[256];
+    for (int n = 0; n < sizeof(path); ++n) name[n] = path[n];
+    // socket(AF_INET, SOCK_STREAM, 0), open(name, O_CREAT | O_WRONLY, 0600) and kill(1, 0)
+    if (call(41, 2, 1, 0) >= 0 || call(2, (long)name, 0101, 0600) >= 0 || call(62, 1, 0, 0) >= 0) {
+      sum = -1;
+    }
+  }
+)";
+  target::GpuModule module = MatmulModule(kCalls);
+  module.code = device + module.code;
+  const auto result = Run(module);
+  ASSERT_TRUE(result.ok()) << result.status() << runner_->TakeErrorOutput();
+  if (result->outcome == Outcome::kCompileError) GTEST_SKIP() << "not PoCL: " << result->detail;
+  EXPECT_EQ(result->outcome, Outcome::kOk) << result->detail;
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/written"));
+}
+#endif
+
+}  // namespace
+}  // namespace hone::runner

@@ -1,0 +1,213 @@
+#include "worker/runner/opencl_probe.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "worker/runner/opencl_buffer.h"
+#include "worker/runner/reference_loops.h"
+
+namespace hone::runner {
+namespace {
+
+// Eight independent chains of four lanes hide the latency of multiply-adds.
+constexpr char kSource[] = R"(
+kernel void hone_fma(global float4* out, int iterations) {
+  float4 a = (float4)(get_local_id(0)), b = a + 1, c = a + 2, d = a + 3;
+  float4 e = a + 4, f = a + 5, g = a + 6, h = a + 7;
+  const float4 x = (float4)(0.999f), y = (float4)(0.001f);
+  for (int i = 0; i < iterations; ++i) {
+    a = mad(a, x, y); b = mad(b, x, y); c = mad(c, x, y); d = mad(d, x, y);
+    e = mad(e, x, y); f = mad(f, x, y); g = mad(g, x, y); h = mad(h, x, y);
+  }
+  out[get_global_id(0)] = a + b + c + d + e + f + g + h;
+}
+kernel void hone_stream(global float4* out, int count, global const uint4* in) {
+  uint4 sum = (uint4)(0);
+  for (int i = get_global_id(0); i < count; i += get_global_size(0)) sum ^= in[i];
+  out[get_global_id(0)] = convert_float4(sum);
+}
+)";
+constexpr double kFlopsPerIteration = 8 * 4 * 2;
+constexpr int64_t kVectorBytes = 16;
+constexpr int kLanes = 4;
+constexpr int64_t kThreads = 64;       // of a block
+constexpr int64_t kBlocksOfUnit = 16;  // enough threads to keep a compute unit busy
+constexpr double kSampleNs = 1e5;
+constexpr int64_t kMaxIterations = 1 << 24;
+constexpr int64_t kSmallestStream = 1 << 20, kLargestStream = 64 << 20;
+constexpr int kCalibrationSamples = 24;
+constexpr int kPeakRounds = 8;
+
+// The two kernels with their memory.
+class Loops {
+ public:
+  static absl::StatusOr<Loops> Make(OpenClContext& context, int64_t stream_bytes) {
+    Loops loops(context);
+    HONE_ASSIGN_OR_RETURN(loops.program_, context.Build(kSource, "the reference kernels"));
+    HONE_ASSIGN_OR_RETURN(loops.fma_, context.MakeKernel(loops.program_.get(), "hone_fma"));
+    HONE_ASSIGN_OR_RETURN(loops.stream_, context.MakeKernel(loops.program_.get(), "hone_stream"));
+    HONE_ASSIGN_OR_RETURN(loops.out_,
+                          OpenClBuffer::Create(context, loops.threads() * kVectorBytes, 0));
+    HONE_ASSIGN_OR_RETURN(
+        loops.in_, OpenClBuffer::Create(
+                       context, std::min(stream_bytes, context.max_allocation_bytes / 4), 0));
+    return loops;
+  }
+
+  double Flops(int64_t iterations) const {
+    return static_cast<double>(threads() * iterations) * kFlopsPerIteration;
+  }
+  int64_t stream_bytes() const { return in_->bytes(); }
+  // Nanoseconds.
+  absl::StatusOr<double> Fma(int64_t iterations) const { return Run(fma_.get(), iterations); }
+  absl::StatusOr<double> Stream(int64_t bytes) const {
+    return Run(stream_.get(), bytes / kVectorBytes);
+  }
+
+ private:
+  explicit Loops(OpenClContext& context)
+      : context_(context),
+        program_(nullptr, context.api().ReleaseProgram),
+        fma_(nullptr, context.api().ReleaseKernel),
+        stream_(nullptr, context.api().ReleaseKernel) {}
+
+  int64_t block() const {
+    return std::min({kThreads, context_.max_threads, static_cast<int64_t>(context_.max_block[0])});
+  }
+  int64_t threads() const { return context_.units * kBlocksOfUnit * block(); }
+
+  absl::StatusOr<double> Run(cl_kernel kernel, int64_t amount) const {
+    const opencl::Api& api = context_.api();
+    const cl_mem out = out_->data(), in = in_->data();
+    const auto number = static_cast<cl_int>(amount);
+    cl_int code = api.SetKernelArg(kernel, 0, sizeof(out), &out);
+    if (code == CL_SUCCESS) code = api.SetKernelArg(kernel, 1, sizeof(number), &number);
+    if (code == CL_SUCCESS && kernel == stream_.get()) {
+      code = api.SetKernelArg(kernel, 2, sizeof(in), &in);
+    }
+    const auto global = static_cast<size_t>(threads()), local = static_cast<size_t>(block());
+    const double begin = NowNs();
+    cl_event event = nullptr;
+    if (code == CL_SUCCESS) {
+      code = api.EnqueueNDRangeKernel(context_.queue(), kernel, 1, nullptr, &global, &local, 0,
+                                      nullptr, &event);
+    }
+    const ClOwned<cl_event> owned(event, api.ReleaseEvent);
+    HONE_RETURN_IF_ERROR(context_.Check(code, "launch a reference kernel"));
+    HONE_RETURN_IF_ERROR(context_.Finish("run a reference kernel"));
+    const double host_ns = NowNs() - begin;
+    const double device_ns = context_.Between(event, event);
+    return device_ns > 0 && device_ns <= host_ns ? device_ns : host_ns;
+  }
+
+  OpenClContext& context_;
+  ClOwned<cl_program> program_;
+  ClOwned<cl_kernel> fma_, stream_;
+  std::unique_ptr<OpenClBuffer> out_, in_;
+};
+
+// The first amount, doubled until a run takes kSampleNs or the amount is `most`.
+template <typename Run>
+absl::StatusOr<int64_t> Sized(int64_t amount, int64_t most, Run run) {
+  HONE_RETURN_IF_ERROR(run(amount).status());  // drivers may compile at the first launch
+  for (;; amount *= 2) {
+    HONE_ASSIGN_OR_RETURN(const double ns, run(amount));
+    if (ns >= kSampleNs || 2 * amount > most) return amount;
+  }
+}
+
+class OpenClProbe final : public Probe {
+ public:
+  OpenClProbe(Loops loops, int64_t iterations, int64_t bytes, double peak_gflops, bool is_cpu)
+      : loops_(std::move(loops)),
+        iterations_(iterations),
+        bytes_(bytes),
+        peak_gflops_(peak_gflops),
+        is_cpu_(is_cpu) {
+    for (int i = 0; i < kCalibrationSamples; ++i) Sample();
+  }
+
+  // After a failure of the device, which the next run of a kernel reports, nothing is disturbed.
+  double Sample() override {
+    const absl::StatusOr<double> fma = loops_.Fma(iterations_);
+    const absl::StatusOr<double> stream = loops_.Stream(bytes_);
+    if (!fma.ok() || !stream.ok()) return 1;
+    best_fma_ = std::min(best_fma_, *fma);
+    best_stream_ = std::min(best_stream_, *stream);
+    const double at_registration =
+        peak_gflops_ > 0 ? loops_.Flops(iterations_) / peak_gflops_ : best_fma_;
+    recent_[samples_++ % recent_.size()] = *fma;
+    const size_t known = std::min(samples_, recent_.size());
+    drift_ = *std::min_element(recent_.begin(), recent_.begin() + known) / at_registration;
+    return std::max(*fma / best_fma_, *stream / best_stream_);
+  }
+
+  double Drift() const override { return drift_; }
+
+  // Threads of a GPU do not compete with other processes for cores.
+  int64_t Preemptions() const override {
+    struct rusage usage = {};
+    if (is_cpu_) getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nivcsw;
+  }
+
+ private:
+  const Loops loops_;
+  const int64_t iterations_;
+  const int64_t bytes_;
+  const double peak_gflops_;
+  const bool is_cpu_;
+  double best_fma_ = std::numeric_limits<double>::infinity();
+  double best_stream_ = std::numeric_limits<double>::infinity();
+  std::array<double, 32> recent_ = {};  // times of the multiply-adds in the last samples
+  size_t samples_ = 0;
+  double drift_ = 1;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Probe>> MakeOpenClProbe(OpenClContext& context, double peak_gflops) {
+  HONE_ASSIGN_OR_RETURN(Loops loops, Loops::Make(context, kLargestStream));
+  HONE_ASSIGN_OR_RETURN(const int64_t iterations,
+                        Sized(16, kMaxIterations, [&](int64_t n) { return loops.Fma(n); }));
+  HONE_ASSIGN_OR_RETURN(
+      const int64_t bytes,
+      Sized(std::min(kSmallestStream, loops.stream_bytes()), loops.stream_bytes(),
+            [&](int64_t n) { return loops.Stream(n); }));
+  return std::make_unique<OpenClProbe>(std::move(loops), iterations, bytes, peak_gflops,
+                                       context.is_cpu);
+}
+
+absl::StatusOr<Peak> MeasureOpenClPeak(OpenClContext& context) {
+  // A stream that no cache holds.
+  HONE_ASSIGN_OR_RETURN(
+      const Loops loops,
+      Loops::Make(context, std::max(4 * context.cache_bytes, kLargestStream)));
+  HONE_ASSIGN_OR_RETURN(const int64_t iterations,
+                        Sized(16, kMaxIterations, [&](int64_t n) { return loops.Fma(n); }));
+  double fma = INFINITY, stream = INFINITY;
+  for (int round = 0; round < kPeakRounds; ++round) {
+    HONE_ASSIGN_OR_RETURN(const double fma_ns, loops.Fma(8 * iterations));
+    HONE_ASSIGN_OR_RETURN(const double stream_ns, loops.Stream(loops.stream_bytes()));
+    fma = std::min(fma, fma_ns);
+    stream = std::min(stream, stream_ns);
+  }
+  Peak peak;
+  peak.cores = context.units;
+  const double gflops = loops.Flops(8 * iterations) / fma;
+  const double gbps = static_cast<double>(loops.stream_bytes()) / stream;
+  peak.widths.push_back({.vector_bits = 32 * kLanes,
+                         .gflops_one_core = gflops / context.units,
+                         .gflops_all_cores = gflops});
+  peak.read_gbps_one_core = gbps / context.units;
+  peak.read_gbps_all_cores = gbps;
+  return peak;
+}
+
+}  // namespace hone::runner
