@@ -90,6 +90,18 @@ TEST_F(BuildTest, ACandidateBecomesAnArtifactThatComputesItsWorkload) {
   for (const float value : c) ASSERT_EQ(value, 2 * 3 * 32);
 }
 
+// The host of a GPU computes the reference.
+TEST_F(BuildTest, TheReferenceOfAGpuIsForThisCpu) {
+  BuildRequest request = Request();
+  request.reference = true;
+  const BuildResponse for_host = Build(request);
+  ASSERT_EQ(for_host.outcome, Outcome::kOk) << for_host.detail;
+  request.target = target::TargetByName("generic/opencl")->ToText();
+  const BuildResponse for_gpu = Build(request);
+  ASSERT_EQ(for_gpu.outcome, Outcome::kOk) << for_gpu.detail;
+  EXPECT_EQ(for_gpu.artifact_digest, for_host.artifact_digest);
+}
+
 TEST_F(BuildTest, KernelsForOtherMachinesAreBuiltHere) {
   target::Target board = *target::TargetByName("x86-avx2");
   board.arch = "aarch64";

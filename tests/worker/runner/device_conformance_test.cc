@@ -53,6 +53,11 @@ std::string BuildForCpu(const std::string& folder) {
 }
 
 std::string NothingMissing() { return ""; }
+absl::StatusOr<std::unique_ptr<Device>> MakeCpu() { return MakeCpuDevice(); }
+absl::StatusOr<std::unique_ptr<Device>> MakeOpenCl() { return MakeOpenClDevice("opencl"); }
+std::string ModuleForOpenCl(const std::string& folder) {
+  return WriteModule(folder, DenseModule());
+}
 
 struct Candidate {
   const char* name;
@@ -65,9 +70,8 @@ void PrintTo(const Candidate& candidate, std::ostream* out) { *out << candidate.
 
 // One line per device.
 const Candidate kCandidates[] = {
-    {"cpu", NothingMissing, [] { return absl::StatusOr(MakeCpuDevice()); }, BuildForCpu, 8},
-    {"opencl", WhyNoOpenCl, [] { return MakeOpenClDevice("opencl"); },
-     [](const std::string& folder) { return WriteModule(folder, DenseModule()); }, 0},
+    {"cpu", NothingMissing, MakeCpu, BuildForCpu, 8},
+    {"opencl", WhyNoOpenCl, MakeOpenCl, ModuleForOpenCl, 0},
 };
 
 class DeviceConformanceTest : public testing::TestWithParam<Candidate> {
@@ -171,8 +175,7 @@ TEST_P(DeviceConformanceTest, RunsAKernelWithConstantsAndWorkspace) {
 TEST_P(DeviceConformanceTest, RefusesArtifactsOfOtherDevices) {
   // A module for the CPU, and an ELF file for all others.
   const bool is_cpu = std::string_view(GetParam().name) == "cpu";
-  const std::string path =
-      is_cpu ? WriteModule(folder_, DenseModule()) : BuildForCpu(folder_);
+  const std::string path = is_cpu ? ModuleForOpenCl(folder_) : BuildForCpu(folder_);
   const absl::Status refused = device_->Load(path, 1).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
   EXPECT_THAT(refused.message(), testing::HasSubstr("the artifact is for a"));
