@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the packages of the distribution (Debian 12) that Hone needs. Idempotent and quiet; if everything is installed,
 # it does nothing and needs no root. Hone runs kernels on the threads of GCC's libgomp, which build-essential installs.
+# PoCL is a driver of OpenCL for the CPU: tests run kernels of GPUs on it.
 set -euo pipefail
 
 packages=(
@@ -11,6 +12,7 @@ packages=(
   python3-numpy python3-venv
   libonnx-dev
   libjemalloc-dev libhwloc-dev libseccomp-dev libssl-dev prometheus-cpp-dev
+  opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd
   libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev libopenblas-dev libonnx-testdata
 )
 

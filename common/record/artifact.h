@@ -18,11 +18,11 @@ struct Artifact {
   // What a runner loads: ELF that follows common/target/kernel_abi.h, or for a GPU an encoded
   // target::GpuModule.
   std::string shared_object;
-  std::string object;         // the ELF object file that the shared object was linked from, or ""
-  std::string workload;       // text form
-  std::string trace;          // text form with its decisions
-  std::string program;        // readable form, for people
-  std::string target;         // text form
+  std::string object;    // the ELF object file that the shared object was linked from, or ""
+  std::string workload;  // text form
+  std::string trace;     // text form with its decisions
+  std::string program;   // readable form, for people
+  std::string target;    // text form
 
   friend bool operator==(const Artifact&, const Artifact&) = default;
 };

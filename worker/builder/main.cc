@@ -16,6 +16,7 @@
 #include "common/base/host_lock.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
+#include "common/target/opencl/detect.h"
 #include "worker/builder/build.h"
 #include "worker/builder/code_command.h"
 #include "worker/builder/link_command.h"
@@ -100,6 +101,9 @@ int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   LimitMemory();
-  if (code.Given()) return hone::builder::RunCodeCommand(code_options, lock_path);
+  if (code.Given()) {
+    hone::opencl::AddTargets();
+    return hone::builder::RunCodeCommand(code_options, lock_path);
+  }
   return link.Given() ? hone::builder::RunLinkCommand(link_options) : Serve(lock_path);
 }

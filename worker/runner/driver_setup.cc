@@ -12,14 +12,14 @@ namespace hone::runner {
 namespace {
 
 // Descriptions of drivers and devices.
-constexpr const char* kReadable[] = {"/etc/OpenCL",    "/etc/nvidia",  "/etc/localtime",
-                                     "/opt",           "/proc/driver", "/proc/devices",
-                                     "/proc/modules",  "/proc/version", "/proc/filesystems",
-                                     "/proc/sys/vm",   "/sys"};
+constexpr const char* kReadable[] = {"/etc/OpenCL",   "/etc/nvidia",   "/etc/localtime",
+                                     "/opt",          "/proc/driver",  "/proc/devices",
+                                     "/proc/modules", "/proc/version", "/proc/filesystems",
+                                     "/proc/sys/vm",  "/sys"};
 // Files of GPUs: NVIDIA's, those of the kernel's graphics drivers, AMD's, ARM's, Qualcomm's, and
 // the memory that they share.
-constexpr const char* kDevicePrefixes[] = {"nvidia", "dri",  "kfd",     "mali",
-                                           "kgsl",   "ion",  "dma_heap", "udmabuf"};
+constexpr const char* kDevicePrefixes[] = {"nvidia", "dri", "kfd",      "mali",
+                                           "kgsl",   "ion", "dma_heap", "udmabuf"};
 
 }  // namespace
 

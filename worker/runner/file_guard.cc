@@ -90,7 +90,8 @@ absl::Status GuardFiles(const std::vector<std::string>& readable,
   }
   const int ruleset = static_cast<int>(syscall(kCreateRuleset, &attributes, size, 0));
   if (ruleset < 0) return ErrnoStatus(errno, "make a Landlock ruleset");
-  const absl::Status filled = Fill(ruleset, attributes.handled_access_fs, readable, writable, devices);
+  const absl::Status filled =
+      Fill(ruleset, attributes.handled_access_fs, readable, writable, devices);
   close(ruleset);
   return filled;
 }

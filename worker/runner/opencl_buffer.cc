@@ -67,21 +67,20 @@ absl::Status OpenClBuffer::Write(absl::FunctionRef<void(void*)> fill) {
   const std::unique_ptr<char[]> content = HostMemory(bytes_);
   if (content == nullptr) return NoHostMemory(bytes_);
   fill(content.get());
-  return context_.Check(
-      context_.api().EnqueueWriteBuffer(context_.queue(), data_.get(), CL_TRUE, 0,
-                                        static_cast<size_t>(bytes_), content.get(), 0, nullptr,
-                                        nullptr),
-      "write a buffer");
+  return context_.Check(context_.api().EnqueueWriteBuffer(context_.queue(), data_.get(), CL_TRUE, 0,
+                                                          static_cast<size_t>(bytes_),
+                                                          content.get(), 0, nullptr, nullptr),
+                        "write a buffer");
 }
 
 absl::StatusOr<const void*> OpenClBuffer::Read() {
   if (host_ == nullptr) host_ = HostMemory(bytes_);
   if (host_ == nullptr) return NoHostMemory(bytes_);
-  HONE_RETURN_IF_ERROR(context_.Check(
-      context_.api().EnqueueReadBuffer(context_.queue(), data_.get(), CL_TRUE, 0,
-                                       static_cast<size_t>(bytes_), host_.get(), 0, nullptr,
-                                       nullptr),
-      "read a buffer"));
+  HONE_RETURN_IF_ERROR(
+      context_.Check(context_.api().EnqueueReadBuffer(context_.queue(), data_.get(), CL_TRUE, 0,
+                                                      static_cast<size_t>(bytes_), host_.get(), 0,
+                                                      nullptr, nullptr),
+                     "read a buffer"));
   return host_.get();
 }
 
@@ -109,11 +108,11 @@ absl::StatusOr<std::optional<int64_t>> OpenClBuffer::WrittenOutside() {
   std::array<unsigned char, kCanaryBytes> before, behind;
   for (const auto& [at, to] : {std::pair{offset_ - kCanaryBytes, before.data()},
                                std::pair{offset_ + bytes_, behind.data()}}) {
-    HONE_RETURN_IF_ERROR(context_.Check(
-        context_.api().EnqueueReadBuffer(context_.queue(), allocation_.get(), CL_TRUE,
-                                         static_cast<size_t>(at), kCanaryBytes, to, 0, nullptr,
-                                         nullptr),
-        "read a canary"));
+    HONE_RETURN_IF_ERROR(
+        context_.Check(context_.api().EnqueueReadBuffer(context_.queue(), allocation_.get(),
+                                                        CL_TRUE, static_cast<size_t>(at),
+                                                        kCanaryBytes, to, 0, nullptr, nullptr),
+                       "read a canary"));
   }
   std::optional<int64_t> found;
   for (int64_t i = 0; i < kCanaryBytes && !found; ++i) {

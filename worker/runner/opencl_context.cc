@@ -62,8 +62,8 @@ absl::StatusOr<ClOwned<cl_program>> OpenClContext::Build(const std::string& sour
   const char* text = source.data();
   const size_t length = source.size();
   cl_int code = CL_SUCCESS;
-  ClOwned<cl_program> program(
-      api_.CreateProgramWithSource(context(), 1, &text, &length, &code), api_.ReleaseProgram);
+  ClOwned<cl_program> program(api_.CreateProgramWithSource(context(), 1, &text, &length, &code),
+                              api_.ReleaseProgram);
   HONE_RETURN_IF_ERROR(Check(code, absl::StrCat("load ", what)));
   code = api_.BuildProgram(program.get(), 1, &device_, kBuildOptions, nullptr, nullptr);
   if (code == CL_SUCCESS) return program;
@@ -74,20 +74,21 @@ absl::StatusOr<ClOwned<cl_program>> OpenClContext::Build(const std::string& sour
   size_t bytes = 0;
   api_.GetProgramBuildInfo(program.get(), device_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes);
   std::string log(std::min<size_t>(bytes, 1 << 24), '\0');
-  if (api_.GetProgramBuildInfo(program.get(), device_, CL_PROGRAM_BUILD_LOG, log.size(),
-                               log.data(), nullptr) != CL_SUCCESS) {
+  if (api_.GetProgramBuildInfo(program.get(), device_, CL_PROGRAM_BUILD_LOG, log.size(), log.data(),
+                               nullptr) != CL_SUCCESS) {
     log.clear();
   }
   log = opencl::Printable(log, kMaxLog, /*lines=*/true);
-  return absl::FailedPreconditionError(absl::StrCat(
-      "the driver refuses ", what, ":\n", log.empty() ? "the build log is empty" : log));
+  return absl::FailedPreconditionError(absl::StrCat("the driver refuses ", what, ":\n",
+                                                    log.empty() ? "the build log is empty" : log));
 }
 
 absl::StatusOr<ClOwned<cl_kernel>> OpenClContext::MakeKernel(cl_program program,
                                                              const std::string& name) {
   cl_int code = CL_SUCCESS;
   ClOwned<cl_kernel> kernel(api_.CreateKernel(program, name.c_str(), &code), api_.ReleaseKernel);
-  HONE_RETURN_IF_ERROR(Check(code, absl::StrCat("find kernel '", opencl::Printable(name, 128), "'")));
+  HONE_RETURN_IF_ERROR(
+      Check(code, absl::StrCat("find kernel '", opencl::Printable(name, 128), "'")));
   return kernel;
 }
 

@@ -42,9 +42,9 @@ absl::Status CheckLimits(const GpuLaunch& launch, const OpenClContext& context) 
     }
   }
   if (launch.shared_bytes > context.shared_bytes) {
-    return Refuse(launch, absl::StrCat("uses ", launch.shared_bytes,
-                                       " bytes of shared memory; the device has ",
-                                       context.shared_bytes));
+    return Refuse(launch,
+                  absl::StrCat("uses ", launch.shared_bytes,
+                               " bytes of shared memory; the device has ", context.shared_bytes));
   }
   return absl::OkStatus();
 }
@@ -65,9 +65,8 @@ absl::StatusOr<std::unique_ptr<OpenClKernel>> OpenClKernel::Load(
     OpenClContext& context, const GpuModule& module, uint64_t placement,
     std::function<absl::Status()> flush_caches) {
   if (module.kind != target::Kind::kOpenCl) {
-    return absl::InvalidArgumentError(absl::StrCat("the artifact is for ",
-                                                   target::KindName(module.kind),
-                                                   ", but this device is of OpenCL"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the artifact is for ", target::KindName(module.kind), ", but this device is of OpenCL"));
   }
   bool computes = false;
   for (const GpuLaunch& launch : module.launches) {
@@ -83,10 +82,10 @@ absl::StatusOr<std::unique_ptr<OpenClKernel>> OpenClKernel::Load(
     HONE_RETURN_IF_ERROR(kernel->AddLaunch(launch));
   }
   Rng offsets(placement);
-  HONE_ASSIGN_OR_RETURN(kernel->workspace_, AllocateFor(context, "workspace",
-                                                        module.workspace_bytes, offsets()));
-  HONE_ASSIGN_OR_RETURN(kernel->packed_, AllocateFor(context, "packed constants",
-                                                     module.packed_bytes, offsets()));
+  HONE_ASSIGN_OR_RETURN(kernel->workspace_,
+                        AllocateFor(context, "workspace", module.workspace_bytes, offsets()));
+  HONE_ASSIGN_OR_RETURN(kernel->packed_,
+                        AllocateFor(context, "packed constants", module.packed_bytes, offsets()));
   return kernel;
 }
 
@@ -95,9 +94,9 @@ absl::Status OpenClKernel::AddLaunch(const GpuLaunch& launch) {
   HONE_ASSIGN_OR_RETURN(ClOwned<cl_kernel> kernel,
                         context_.MakeKernel(program_.get(), launch.kernel));
   cl_uint parameters = 0;
-  HONE_RETURN_IF_ERROR(context_.Check(api.GetKernelInfo(kernel.get(), CL_KERNEL_NUM_ARGS,
-                                                        sizeof(parameters), &parameters, nullptr),
-                                      "count the parameters of a kernel"));
+  HONE_RETURN_IF_ERROR(context_.Check(
+      api.GetKernelInfo(kernel.get(), CL_KERNEL_NUM_ARGS, sizeof(parameters), &parameters, nullptr),
+      "count the parameters of a kernel"));
   const size_t expected = arguments_ + 2;
   if (parameters != expected) {
     return Refuse(launch, absl::StrCat("has ", parameters, " parameters instead of ", expected,
@@ -118,10 +117,9 @@ absl::Status OpenClKernel::AddLaunch(const GpuLaunch& launch) {
     return Refuse(launch, absl::StrCat("uses ", shared, " bytes of shared memory; the device has ",
                                        context_.shared_bytes));
   }
-  Launch& added = launches_.emplace_back(
-      Launch{.name = opencl::Printable(launch.kernel, kMaxName),
-             .prepack = launch.prepack,
-             .kernel = std::move(kernel)});
+  Launch& added = launches_.emplace_back(Launch{.name = opencl::Printable(launch.kernel, kMaxName),
+                                                .prepack = launch.prepack,
+                                                .kernel = std::move(kernel)});
   for (size_t d = 0; d < launch.block.size(); ++d) {
     added.local[d] = static_cast<size_t>(launch.block[d]);
     added.global[d] = static_cast<size_t>(launch.grid[d] * launch.block[d]);
@@ -131,9 +129,8 @@ absl::Status OpenClKernel::AddLaunch(const GpuLaunch& launch) {
 
 absl::Status OpenClKernel::SetArguments(DeviceBuffers buffers, bool prepack) {
   if (buffers.size() != arguments_) {
-    return absl::InvalidArgumentError(absl::StrCat("the kernel has ", arguments_,
-                                                   " inputs and outputs, the workload ",
-                                                   buffers.size()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the kernel has ", arguments_, " inputs and outputs, the workload ", buffers.size()));
   }
   std::vector<cl_mem> arguments;
   for (const DeviceBuffer* const buffer : buffers) {
@@ -184,7 +181,8 @@ absl::StatusOr<double> OpenClKernel::RunSequence(bool prepack, int64_t count) {
   api.GetEventInfo(end, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(state), &state, nullptr);
   if (state < 0) {
     HONE_RETURN_IF_ERROR(context_.Check(
-        state, absl::StrCat("the device failed while it ran kernel '", sequence.back()->name, "'")));
+        state,
+        absl::StrCat("the device failed while it ran kernel '", sequence.back()->name, "'")));
   }
   const double device_ns = context_.Between(first.get(), end);
   return device_ns > 0 && device_ns <= host_ns ? device_ns : host_ns;

@@ -55,8 +55,8 @@ class Loops {
     HONE_ASSIGN_OR_RETURN(loops.out_,
                           OpenClBuffer::Create(context, loops.threads() * kVectorBytes, 0));
     HONE_ASSIGN_OR_RETURN(
-        loops.in_, OpenClBuffer::Create(
-                       context, std::min(stream_bytes, context.max_allocation_bytes / 4), 0));
+        loops.in_,
+        OpenClBuffer::Create(context, std::min(stream_bytes, context.max_allocation_bytes / 4), 0));
     return loops;
   }
 
@@ -176,19 +176,17 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeOpenClProbe(OpenClContext& context, d
   HONE_ASSIGN_OR_RETURN(Loops loops, Loops::Make(context, kLargestStream));
   HONE_ASSIGN_OR_RETURN(const int64_t iterations,
                         Sized(16, kMaxIterations, [&](int64_t n) { return loops.Fma(n); }));
-  HONE_ASSIGN_OR_RETURN(
-      const int64_t bytes,
-      Sized(std::min(kSmallestStream, loops.stream_bytes()), loops.stream_bytes(),
-            [&](int64_t n) { return loops.Stream(n); }));
+  HONE_ASSIGN_OR_RETURN(const int64_t bytes,
+                        Sized(std::min(kSmallestStream, loops.stream_bytes()), loops.stream_bytes(),
+                              [&](int64_t n) { return loops.Stream(n); }));
   return std::make_unique<OpenClProbe>(std::move(loops), iterations, bytes, peak_gflops,
                                        context.is_cpu);
 }
 
 absl::StatusOr<Peak> MeasureOpenClPeak(OpenClContext& context) {
   // A stream that no cache holds.
-  HONE_ASSIGN_OR_RETURN(
-      const Loops loops,
-      Loops::Make(context, std::max(4 * context.cache_bytes, kLargestStream)));
+  HONE_ASSIGN_OR_RETURN(const Loops loops,
+                        Loops::Make(context, std::max(4 * context.cache_bytes, kLargestStream)));
   HONE_ASSIGN_OR_RETURN(const int64_t iterations,
                         Sized(16, kMaxIterations, [&](int64_t n) { return loops.Fma(n); }));
   double fma = INFINITY, stream = INFINITY;

@@ -21,8 +21,8 @@ absl::StatusOr<Api> OpenApi(const char* library) {
   void* const handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return NotInstalled(dlerror());
   Api api;
-#define HONE_OPENCL_LOAD(name)                                                   \
-  api.name = reinterpret_cast<decltype(api.name)>(dlsym(handle, "cl" #name));    \
+#define HONE_OPENCL_LOAD(name)                                                \
+  api.name = reinterpret_cast<decltype(api.name)>(dlsym(handle, "cl" #name)); \
   if (api.name == nullptr) return NotInstalled(absl::StrCat(library, " has no cl" #name));
   HONE_OPENCL_FUNCTIONS(HONE_OPENCL_LOAD)
 #undef HONE_OPENCL_LOAD

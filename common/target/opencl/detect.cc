@@ -35,8 +35,7 @@ absl::StatusOr<std::vector<cl_platform_id>> Platforms(const Api& api) {
 absl::StatusOr<std::vector<cl_device_id>> DevicesOf(const Api& api, cl_platform_id platform) {
   cl_uint count = 0;
   cl_device_id ids[kMaxDevices];
-  const cl_int code =
-      api.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, kMaxDevices, ids, &count);
+  const cl_int code = api.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, kMaxDevices, ids, &count);
   if (code == CL_DEVICE_NOT_FOUND) return std::vector<cl_device_id>{};
   HONE_RETURN_IF_ERROR(ToStatus(code, "list the devices"));
   return std::vector<cl_device_id>(ids, ids + std::min(count, kMaxDevices));
@@ -46,9 +45,9 @@ absl::StatusOr<DeviceFacts> Describe(const Api& api, cl_platform_id platform,
                                      const std::string& platform_name, cl_device_id device) {
   DeviceFacts facts{.platform = platform, .device = device, .platform_name = platform_name};
   facts.type = DeviceValue<cl_device_type>(api, device, CL_DEVICE_TYPE, 0);
-  for (const auto& [property, field] : {std::pair{CL_DEVICE_NAME, &facts.name},
-                                        std::pair{CL_DEVICE_VENDOR, &facts.vendor},
-                                        std::pair{CL_DRIVER_VERSION, &facts.driver_version}}) {
+  for (const auto& [property, field] :
+       {std::pair{CL_DEVICE_NAME, &facts.name}, std::pair{CL_DEVICE_VENDOR, &facts.vendor},
+        std::pair{CL_DRIVER_VERSION, &facts.driver_version}}) {
     HONE_ASSIGN_OR_RETURN(const std::string text, DeviceText(api, device, property));
     *field = Printable(text, kMaxName);
   }
@@ -92,9 +91,9 @@ absl::StatusOr<std::vector<DeviceFacts>> ListDevices(const Api& api) {
       problems.emplace_back(platforms.empty() ? "no driver is installed"
                                               : "the installed drivers have none");
     }
-    return absl::NotFoundError(absl::StrCat("there is no OpenCL device: ",
-                                            absl::StrJoin(problems, "; "),
-                                            "; install a driver, such as pocl-opencl-icd"));
+    return absl::NotFoundError(
+        absl::StrCat("there is no OpenCL device: ", absl::StrJoin(problems, "; "),
+                     "; install a driver, such as pocl-opencl-icd"));
   }
   std::ranges::stable_sort(devices, {}, [](const DeviceFacts& facts) {
     return std::tuple(Rank(facts.type), facts.platform_name, facts.name);
@@ -109,7 +108,8 @@ absl::StatusOr<DeviceFacts> FindDevice(const Api& api, absl::string_view name) {
   const bool is_number = absl::ConsumePrefix(&rest, ":") && absl::SimpleAtoi(rest, &number);
   if (!is_kind || (!is_number && !rest.empty()) || (!is_number && name != kKind)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", Printable(name, kMaxName), "' is not a device: opencl or opencl:N"));
+        absl::StrCat("'", Printable(name, kMaxName),
+                     "' is not the name of an OpenCL device: opencl or opencl:N"));
   }
   HONE_ASSIGN_OR_RETURN(std::vector<DeviceFacts> devices, ListDevices(api));
   if (number < devices.size()) return std::move(devices[number]);
@@ -117,7 +117,8 @@ absl::StatusOr<DeviceFacts> FindDevice(const Api& api, absl::string_view name) {
   for (size_t i = 0; i < devices.size(); ++i) {
     absl::StrAppend(&known, i == 0 ? "" : ", ", kKind, ":", i, " (", devices[i].name, ")");
   }
-  return absl::NotFoundError(absl::StrCat("there is no device ", name, "; this machine has ", known));
+  return absl::NotFoundError(
+      absl::StrCat("there is no device ", name, "; this machine has ", known));
 }
 
 absl::StatusOr<target::Target> TargetOf(absl::string_view name) {

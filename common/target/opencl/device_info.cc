@@ -42,8 +42,7 @@ absl::StatusOr<std::string> DeviceText(const Api& api, cl_device_id device,
 }
 
 std::vector<size_t> MaxBlock(const Api& api, cl_device_id device) {
-  const auto dimensions =
-      DeviceValue<cl_uint>(api, device, CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS, 3);
+  const auto dimensions = DeviceValue<cl_uint>(api, device, CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS, 3);
   std::vector<size_t> sizes(std::clamp<cl_uint>(dimensions, 3, kMaxDimensions), 1);
   const cl_int code = api.GetDeviceInfo(device, CL_DEVICE_MAX_WORK_ITEM_SIZES,
                                         sizes.size() * sizeof(size_t), sizes.data(), nullptr);

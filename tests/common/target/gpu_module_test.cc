@@ -16,11 +16,9 @@ GpuModule Some() {
           .arguments = 3,
           .packed_bytes = 1 << 20,
           .workspace_bytes = 64,
-          .launches = {{.kernel = "pack", .prepack = true, .grid = {7, 1, 1}, .block = {64, 1, 1}},
-                       {.kernel = "matmul",
-                        .grid = {8, 4, 2},
-                        .block = {16, 16, 1},
-                        .shared_bytes = 4096}},
+          .launches =
+              {{.kernel = "pack", .prepack = true, .grid = {7, 1, 1}, .block = {64, 1, 1}},
+               {.kernel = "matmul", .grid = {8, 4, 2}, .block = {16, 16, 1}, .shared_bytes = 4096}},
           .code = std::string("kernel void pack() {}\n\n\0binary\xff", 30)};
 }
 

@@ -15,7 +15,8 @@ constexpr char kSource[] = "kernel void f(global float* a) { *a = 1; }\n";
 codegen::Code OpenClCode() {
   return {.format = codegen::kOpenClSource,
           .bytes = kSource,
-          .module = target::GpuModule{.arguments = 1, .launches = {{.kernel = "f", .grid = {9, 1, 1}}}}};
+          .module =
+              target::GpuModule{.arguments = 1, .launches = {{.kernel = "f", .grid = {9, 1, 1}}}}};
 }
 
 TEST(ToolchainTest, OpenClSourceBecomesAModule) {

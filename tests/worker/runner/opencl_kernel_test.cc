@@ -119,9 +119,9 @@ TEST_F(OpenClKernelTest, WrongResultsAreFound) {
 }
 
 TEST_F(OpenClKernelTest, WritesOutsideAreFound) {
-  EXPECT_THAT(Failure(MatmulModule("if (i == 63 && j == 47) C[64 * 48 + 2] = 1;"),
-                      Outcome::kWrongOutput),
-              HasSubstr("outside of output C, at byte 12296 of 12288"));
+  EXPECT_THAT(
+      Failure(MatmulModule("if (i == 63 && j == 47) C[64 * 48 + 2] = 1;"), Outcome::kWrongOutput),
+      HasSubstr("outside of output C, at byte 12296 of 12288"));
   EXPECT_THAT(Failure(MatmulModule("if (i == 0 && j == 0) C[-1] = 1;"), Outcome::kWrongOutput),
               HasSubstr("outside of output C, at byte -1 of"));
   EXPECT_THAT(Failure(MatmulModule("if (i == 0 && j == 0) B[32 * 48] = 1;"), Outcome::kWrongOutput),
@@ -131,8 +131,8 @@ TEST_F(OpenClKernelTest, WritesOutsideAreFound) {
 
 TEST_F(OpenClKernelTest, ABuildErrorHasItsLog) {
   const std::string detail = Failure(MatmulModule("sum = missing;"), Outcome::kCompileError);
-  EXPECT_THAT(detail, AllOf(HasSubstr("the driver refuses the kernel's source"),
-                            HasSubstr("missing")));
+  EXPECT_THAT(detail,
+              AllOf(HasSubstr("the driver refuses the kernel's source"), HasSubstr("missing")));
   GpuModule empty = MatmulModule();
   empty.code = "";
   EXPECT_FALSE(Run(empty).detail.empty());

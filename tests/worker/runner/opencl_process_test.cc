@@ -46,9 +46,9 @@ class OpenClProcessTest : public testing::Test {
   }
 
   void Start(const std::string& device) {
-    auto runner = ChildProcess::Start({absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"),
-                                       "--device", device, "--lock", folder_ + "/lock", "--write",
-                                       folder_ + "/files"});
+    auto runner =
+        ChildProcess::Start({absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"), "--device",
+                             device, "--lock", folder_ + "/lock", "--write", folder_ + "/files"});
     ASSERT_TRUE(runner.ok()) << runner.status();
     runner_ = *std::move(runner);
   }
@@ -60,10 +60,9 @@ class OpenClProcessTest : public testing::Test {
     request.reference_data = folder_ + "/files/reference";
     request.seed = 1;
     request.time_limit_ms = limit_ms;
-    HONE_RETURN_IF_ERROR(record::WriteFrame(
-        runner_->input(), record::ToProto(request).SerializeAsString(), Limit()));
-    HONE_ASSIGN_OR_RETURN(const std::string message,
-                          record::ReadFrame(runner_->output(), Limit()));
+    HONE_RETURN_IF_ERROR(record::WriteFrame(runner_->input(),
+                                            record::ToProto(request).SerializeAsString(), Limit()));
+    HONE_ASSIGN_OR_RETURN(const std::string message, record::ReadFrame(runner_->output(), Limit()));
     v1::RunResponse response;
     EXPECT_TRUE(response.ParseFromString(message));
     return record::FromProto(response.result());

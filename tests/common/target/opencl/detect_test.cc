@@ -146,7 +146,8 @@ TEST(OpenClDetectTest, ReasonsForNoDeviceAreTold) {
 TEST(OpenClDetectTest, NamesOfDevicesAreChecked) {
   const std::vector<FakePlatform> platforms = {
       {.name = "one",
-       .devices = {MakeFakeDevice(CL_DEVICE_TYPE_GPU, "a"), MakeFakeDevice(CL_DEVICE_TYPE_GPU, "b")}}};
+       .devices = {MakeFakeDevice(CL_DEVICE_TYPE_GPU, "a"),
+                   MakeFakeDevice(CL_DEVICE_TYPE_GPU, "b")}}};
   const Api api = FakeApi(platforms);
   EXPECT_EQ(FindDevice(api, "opencl")->name, "a");
   EXPECT_EQ(FindDevice(api, "opencl:1")->name, "b");
