@@ -14,6 +14,13 @@ namespace hone::lower {
 // order and get distinct names.
 ir::Program SplitLaunches(const ir::Program& program);
 
+// In a loop that is annotated as a software pipeline of n stages, and for blocks that are annotated
+// as double-buffered (n = 2): copies to buffers that later nests of the same iteration read run
+// n − 1 iterations ahead, into n buffers in turn. Threads then wait once per iteration, and wait
+// less for memory.
+//   for k: {S = A[k]; use S}  →  S[0] = A[0]; for k: {S[(k + 1) % 2] = A[k + 1]; use S[k % 2]}
+void PipelineCopies(ir::Program& program);
+
 inline constexpr int kNoPhase = -1;
 
 // A program whose kernels are what one thread runs. A phase is a piece of it that needs no barrier
@@ -24,10 +31,10 @@ struct ThreadProgram {
   std::vector<int> phase_of;  // per node: its phase if it is a topmost node of one, else kNoPhase
 };
 
-// Shrinks the buffers of each launch to what its threads share at a time, then moves serial loops
-// into the thread program: the loops of a kernel become, from the outside, one loop per axis of
-// blocks, one per axis of threads, and the code of a thread. Nests that were not bound to an axis
-// run on its first thread. vthread loops become unrolled loops.
+// Moves serial loops into the thread program: the loops of a kernel become, from the outside, one
+// loop per axis of blocks, one per axis of threads, and the code of a thread. Nests that were not
+// bound to an axis run on its first thread. vthread loops become unrolled loops. REQUIRES compact
+// buffers.
 //
 // On return, the scope of a buffer says where it is: kLocal if each thread needs only its own
 // elements, kShared if the threads of a block exchange elements, kGlobal if several launches or

@@ -4,6 +4,7 @@
 
 #include "common/lower/gpu/gpu_passes.h"
 #include "common/lower/gpu/thread_nest.h"
+#include "common/lower/passes.h"
 
 namespace hone::lower {
 
@@ -25,6 +26,7 @@ class BarrierInserter {
       FindExchanged(kernel, vars);
       for (const NodeId child : p_.node(vars.innermost).children) Walk(child);
       for (const NodeId root : before_) {
+        if (BeginsWithBarrier(root)) continue;
         ir::Node barrier;
         barrier.kind = ir::Node::Kind::kBarrier;
         p_.nodes.push_back(std::move(barrier));
@@ -42,7 +44,8 @@ class BarrierInserter {
     NodeId block;
     bool writes;
     int phase;
-    bool earlier;  // in an earlier iteration of a loop around the phase
+    bool earlier;     // in an earlier iteration of a loop around the phase
+    ir::Index stage;  // the index of the first dimension
     friend bool operator==(const Pending&, const Pending&) = default;
   };
 
@@ -68,6 +71,7 @@ class BarrierInserter {
     return std::ranges::any_of(pending_, [&](const Pending& before) {
       if (before.buffer != now.buffer || (!before.writes && !now.writes)) return false;
       if (before.phase == now.phase && !before.earlier) return false;
+      if (!before.earlier && InOtherStage(before.stage, now.stage)) return false;
       // A block that is neither a reduction nor recomputes elements writes each of them once, until
       // another block has read it.
       const bool same = before.block == now.block && before.writes && now.writes;
@@ -76,8 +80,29 @@ class BarrierInserter {
     });
   }
 
+  // Whether two indices of one iteration take turns: (k + 1) % n and k % n.
+  bool InOtherStage(const ir::Index& a, const ir::Index& b) const {
+    const ir::AtomId left = a.SingleAtom(), right = b.SingleAtom();
+    if (left == ir::kNoAtom || right == ir::kNoAtom) return false;
+    const ir::Atom &x = p_.atoms[left], &y = p_.atoms[right];
+    if (x.kind != ir::Atom::Kind::kMod || y.kind != x.kind || x.divisor != y.divisor) return false;
+    const ir::Index difference = x.argument - y.argument;
+    return difference.IsConstant() && difference.constant() % x.divisor != 0;
+  }
+
   void Add(const Pending& access) {
     if (std::ranges::find(pending_, access) == pending_.end()) pending_.push_back(access);
+  }
+
+  // Whether the first thing in a loop is a barrier anyway.
+  bool BeginsWithBarrier(NodeId loop) {
+    NodeId at = loop;
+    while (p_.IsLoop(at)) {
+      if (!InitsBefore(at).empty()) return false;
+      at = p_.node(at).children[0];
+      if (before_.contains(at)) return true;
+    }
+    return false;
   }
 
   // What the phases under a node access.
@@ -87,7 +112,8 @@ class BarrierInserter {
       if (!exchanged_[b]) continue;
       const auto buffer = static_cast<BufferId>(b);
       for (const Access& access : AccessesOf(p_, id, buffer)) {
-        accesses.push_back({buffer, access.block, access.writes, PhaseOf(access.block), false});
+        accesses.push_back({buffer, access.block, access.writes, PhaseOf(access.block), false,
+                            access.indices.empty() ? ir::Index() : access.indices[0]});
       }
     }
     return accesses;
@@ -115,7 +141,7 @@ class BarrierInserter {
       const ir::Block& block = p_.BlockOf(id);
       if (!block.has_init || !p_.IsReductionLoop(loop, block)) continue;
       for (const BufferId output : block.outputs) {
-        if (exchanged_[output]) inits.push_back({output, id, true, PhaseOf(id), false});
+        if (exchanged_[output]) inits.push_back({output, id, true, PhaseOf(id), false, {}});
       }
     }
     return inits;
@@ -158,7 +184,9 @@ class BarrierInserter {
 void InsertBarriers(ThreadProgram& threads) { BarrierInserter(threads).Run(); }
 
 absl::StatusOr<ir::Program> MapThreads(const ir::Program& program) {
-  absl::StatusOr<ThreadProgram> threads = SinkSerialLoops(SplitLaunches(program));
+  ir::Program compact = CompactBuffers(SplitLaunches(program));
+  PipelineCopies(compact);
+  absl::StatusOr<ThreadProgram> threads = SinkSerialLoops(compact);
   if (!threads.ok()) return threads.status();
   InsertBarriers(*threads);
   return std::move(threads->program);

@@ -6,7 +6,6 @@
 #include "common/lower/buffer_uses.h"
 #include "common/lower/gpu/gpu_passes.h"
 #include "common/lower/gpu/thread_nest.h"
-#include "common/lower/passes.h"
 
 namespace hone::lower {
 
@@ -375,7 +374,7 @@ std::vector<bool> WithinThread(const ir::Program& program) {
 absl::StatusOr<ThreadProgram> SinkSerialLoops(const ir::Program& original) {
   ThreadProgram result;
   ir::Program& program = result.program;
-  program = CompactBuffers(original);
+  program = original;
   Expander(program).Run();
   std::vector<bool> within_thread = WithinThread(program);
   for (const NodeId kernel : program.kernels) {

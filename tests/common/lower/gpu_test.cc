@@ -163,6 +163,29 @@ TEST(GpuLowerTest, AMissingBarrierIsARace) {
   EXPECT_EQ(barriers, 2);
 }
 
+// With two buffers for each operand, the copies of the next step precede the products of this one,
+// and one barrier per step is enough.
+TEST(GpuLowerTest, DoubleBuffersNeedOneBarrierPerStep) {
+  const Lowered lowered =
+      LowerTrace(absl::StrCat(kMatmul, "double_buffer(b2)\ndouble_buffer(b3)\n"));
+  ExpectRight(lowered);
+  const std::string text = lowered.program->ToText();
+  EXPECT_THAT(text, HasSubstr("buffer A_copy: f32[2, 16, 8] shared\n"));
+  EXPECT_THAT(text, HasSubstr("          for k_0 in 3\n"
+                              "            barrier\n"
+                              "            if 0 <= k_0 + 1 < 3\n"
+                              "              for A_copy.a0.A_copy.a1_0 in 2\n"
+                              "                A_copy[64*A_copy.a0.A_copy.a1_0 + 128*((k_0 + 1) "
+                              "% 2) + 8*ty + tx] = A["));
+  EXPECT_EQ(text.find("barrier"), text.rfind("barrier"));
+}
+
+TEST(GpuLowerTest, SoftwarePipelineOfThreeStages) {
+  const Lowered lowered = LowerTrace(absl::StrCat(kMatmul, "software_pipeline(k0, 3)\n"));
+  ExpectRight(lowered);
+  EXPECT_THAT(lowered.program->ToText(), HasSubstr("buffer B_copy: f32[3, 8, 16] shared\n"));
+}
+
 // Rows of a softmax: the threads of a block share partial maxima and sums through shared memory.
 TEST(GpuLowerTest, RowsAreReducedByAllThreadsOfABlock) {
   const Lowered lowered = LowerTrace(R"(workload rows
