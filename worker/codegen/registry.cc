@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "worker/codegen/backend.h"
+#include "worker/codegen/c/opencl_backend.h"
 #include "worker/codegen/llvm/llvm_backend.h"
 
 namespace hone::codegen {
@@ -8,6 +9,7 @@ absl::Span<const Backend* const> Backends() {
   // One line per back end.
   static const Backend* const backends[] = {
       LlvmBackend(),
+      OpenClBackend(),
   };
   return backends;
 }

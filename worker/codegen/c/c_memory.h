@@ -1,0 +1,61 @@
+#ifndef HONE_WORKER_CODEGEN_C_C_MEMORY_H_
+#define HONE_WORKER_CODEGEN_C_C_MEMORY_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/lower/lowered.h"
+#include "worker/codegen/c/c_lines.h"
+#include "worker/codegen/c/c_names.h"
+#include "worker/codegen/c/dialect.h"
+
+namespace hone::codegen {
+
+// Names for all buffers of a program: those of the workload's tensors, and "A_shared" or "A_local"
+// for copies in shared or private memory.
+std::vector<std::string> NameBuffers(const lower::LoweredProgram& program, CNames& names);
+
+// Where a kernel finds the buffers that it uses.
+class CMemoryPrinter {
+ public:
+  // Everything must outlive this object. `alignments`: the bytes that statements rely on, of buffers
+  // in shared memory.
+  CMemoryPrinter(const lower::LoweredProgram& program, const CDialect& dialect,
+                 const std::vector<std::string>& buffers, const std::set<ir::BufferId>& used,
+                 const std::map<ir::BufferId, int64_t>& alignments)
+      : p_(program), dialect_(dialect), buffers_(buffers), used_(used), alignments_(alignments) {}
+
+  // One for each line.
+  std::vector<std::string> Parameters(const lower::LoweredKernel& kernel) const;
+  // Adds a declaration for each buffer but the arguments. Unimplemented: the dialect does not have
+  // this kind of memory.
+  absl::Status Declare(const lower::LoweredKernel& kernel, CNames& names, CLines& lines) const;
+
+  // Whether threads may exchange data in global memory: a buffer there is written, and it is read or
+  // written again.
+  static bool ExchangesGlobal(const lower::LoweredProgram& program, lower::StmtId body);
+
+ private:
+  std::string Pointer(ir::BufferId id, const std::string& memory, int64_t offset,
+                      CDialect::Space space, bool writable) const;
+  bool SharedBuffersOverlap() const;
+  void DeclareShared(const lower::LoweredKernel& kernel, CNames& names, CLines& lines) const;
+
+  const lower::LoweredProgram& p_;
+  const CDialect& dialect_;
+  const std::vector<std::string>& buffers_;
+  const std::set<ir::BufferId>& used_;
+  const std::map<ir::BufferId, int64_t>& alignments_;
+};
+
+inline bool IsPrepack(const lower::LoweredKernel& kernel) {
+  return kernel.prepack || kernel.name == ir::kPrepackKernel;
+}
+
+}  // namespace hone::codegen
+
+#endif  // HONE_WORKER_CODEGEN_C_C_MEMORY_H_

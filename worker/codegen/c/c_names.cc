@@ -1,0 +1,81 @@
+#include "worker/codegen/c/c_names.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace hone::codegen {
+namespace {
+
+constexpr absl::string_view kWords[] = {
+    // C, C++ and OpenCL C.
+    "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class",
+    "complex", "const", "constant", "constexpr", "continue", "default", "delete", "do", "double",
+    "else", "enum", "event_t", "explicit", "export", "extern", "false", "float", "for", "friend",
+    "generic", "global", "goto", "half", "if", "image1d_t", "image2d_t", "image3d_t", "imaginary",
+    "inline", "int", "kernel", "local", "long", "main", "mutable", "namespace", "new", "noexcept",
+    "not", "nullptr", "operator", "or", "pipe", "private", "protected", "ptrdiff_t", "public",
+    "quad", "read_only", "read_write", "register", "reinterpret_cast", "restrict", "return",
+    "sampler_t", "short", "signed", "size_t", "sizeof", "static", "static_cast", "struct",
+    "switch", "template", "this", "throw", "true", "try", "typedef", "typeid", "typename",
+    "typeof", "uchar", "uint", "uintptr_t", "intptr_t", "ulong", "uniform", "union", "unsigned",
+    "ushort", "using", "vec_step", "virtual", "void", "volatile", "while", "write_only", "xor",
+    "warpSize", "threadIdx", "blockIdx", "blockDim", "gridDim", "linux", "unix", "stdin", "stdout",
+    "stderr", "errno", "NULL", "INFINITY", "NAN", "HUGE_VAL", "MAXFLOAT", "EOF", "I",
+    // Functions. A variable of that name would hide the function.
+    "abs", "barrier", "clamp", "clz", "cross", "degrees", "distance", "dot", "erf", "erfc", "exp",
+    "exp2", "fabs", "floor", "ceil", "fma", "fmax", "fmin", "fmod", "gamma", "hypot", "isfinite",
+    "isinf", "isnan", "j0", "j1", "jn", "ldexp", "length", "log", "log2", "mad", "max", "min",
+    "mem_fence", "mix", "normalize", "popcount", "pow", "prefetch", "printf", "radians", "remainder",
+    "rint", "rotate", "round", "rsqrt", "select", "shuffle", "sign", "signbit", "sin", "cos",
+    "tan", "sqrt", "step", "tanh", "trunc", "y0", "y1", "yn", "index", "signal", "time", "div"};
+
+// Beginnings of the names of built-in functions, macros, and functions of the prelude.
+constexpr absl::string_view kBeginnings[] = {
+    "__",     "as_",    "atom_", "atomic_", "async_", "convert_", "get_",    "native_", "half_",
+    "vload",  "vstore", "read_", "write_",  "cl_",    "CL_",      "CLK_",    "M_",      "FLT_",
+    "DBL_",   "INT_",   "CHAR_", "LONG_",   "max_",   "min_",     "add_",    "sub_",    "mul_",
+    "neg_",   "abs_",   "div_",  "floor_",  "shift_", "round_",   "sigmoid_", "normal_cdf_",
+    "int_from_", "long_from_", "odd_from_", "f16_", "bf16_", "f8e4m3_", "f8e5m2_", "hone_"};
+
+// char4, float16 …
+bool IsVectorType(absl::string_view name) {
+  for (const absl::string_view base : {"char", "uchar", "short", "ushort", "int", "uint", "long",
+                                       "ulong", "float", "double", "half", "bool", "longlong"}) {
+    if (!absl::StartsWith(name, base)) continue;
+    const absl::string_view rest = name.substr(base.size());
+    if (!rest.empty() && std::all_of(rest.begin(), rest.end(), absl::ascii_isdigit)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool IsReservedInC(absl::string_view name) {
+  return std::find(std::begin(kWords), std::end(kWords), name) != std::end(kWords) ||
+         std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
+                     [&](absl::string_view b) { return absl::StartsWith(name, b); }) ||
+         IsVectorType(name);
+}
+
+std::string CNames::Add(absl::string_view wish) {
+  std::string base;
+  for (const char c : wish) base += absl::ascii_isalnum(static_cast<uint8_t>(c)) ? c : '_';
+  if (base.empty() || absl::ascii_isdigit(static_cast<uint8_t>(base[0])) || base[0] == '_') {
+    base = absl::StrCat("v", base);
+  }
+  if (IsReservedInC(base)) base += base.find('_') == std::string::npos ? "_" : "";
+  if (IsReservedInC(base)) base = absl::StrCat("v_", base);
+  std::string name = base;
+  for (int number = 1; !used_.insert(name).second; ++number) {
+    name = absl::StrCat(base, absl::EndsWith(base, "_") ? "" : "_", number);
+  }
+  return name;
+}
+
+}  // namespace hone::codegen

@@ -1,0 +1,242 @@
+#include "worker/codegen/c/c_store.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace hone::codegen {
+
+using ir::AtomId;
+using ir::DType;
+using ir::ExprId;
+using lower::Stmt;
+
+namespace {
+
+// Which expressions of a store are used several times, and where.
+class Sharing {
+ public:
+  Sharing(const ir::ExprPool& pool, const std::vector<ExprId>& values) : pool_(pool) {
+    for (const ExprId value : values) Visit(value, /*always=*/true);
+  }
+  // Operands first. Those that are evaluated only if a select chooses them stay where they are.
+  std::vector<ExprId> Shared() const {
+    std::vector<ExprId> shared;
+    for (const ExprId id : order_) {
+      const Use& use = uses_.at(id);
+      const ir::Op op = pool_[id].op;
+      const bool is_short = op == ir::Op::kConst || op == ir::Op::kIndex;
+      if (use.always && use.count > 1 && !is_short) shared.push_back(id);
+    }
+    return shared;
+  }
+
+ private:
+  struct Use {
+    int count = 0;
+    bool always = false;
+  };
+  void Visit(ExprId id, bool always) {
+    if (id == ir::kNoExpr) return;
+    Use& use = uses_[id];
+    const bool first = ++use.count == 1;
+    // The second visit of an operand does not count the operands below again.
+    if (!first && (use.always || !always)) return;
+    use.always |= always;
+    const ir::Expr& expr = pool_[id];
+    const bool selects = expr.op == ir::Op::kSelect;
+    if (first) {
+      Visit(expr.a, always);
+      Visit(expr.b, always && !selects);
+      Visit(expr.c, always && !selects);
+      order_.push_back(id);
+    } else {
+      MarkAlways(expr.a);
+      if (!selects) MarkAlways(expr.b);
+      if (!selects) MarkAlways(expr.c);
+    }
+  }
+  void MarkAlways(ExprId id) {
+    if (id == ir::kNoExpr || std::exchange(uses_[id].always, true)) return;
+    const ir::Expr& expr = pool_[id];
+    MarkAlways(expr.a);
+    if (expr.op == ir::Op::kSelect) return;
+    MarkAlways(expr.b);
+    MarkAlways(expr.c);
+  }
+
+  const ir::ExprPool& pool_;
+  std::map<ExprId, Use> uses_;
+  std::vector<ExprId> order_;
+};
+
+}  // namespace
+
+std::string CStorePrinter::Temporary(absl::string_view wish, DType dtype,
+                                     const std::string& value) {
+  std::string name = names_.Add(wish);
+  lines_.Add("const ", exprs_.ValueType(dtype), " ", name, " = ", value, ";");
+  return name;
+}
+
+void CStorePrinter::NameShared(const std::vector<ExprId>& values) {
+  for (const ExprId id : Sharing(p_.pool, values).Shared()) {
+    if (exprs_.HasName(id)) continue;
+    const std::string value = exprs_.Print(id).text;
+    exprs_.NameValue(id, Temporary("t", p_.pool[id].dtype, value));
+  }
+}
+
+// A lane may read what another lane writes.
+bool CStorePrinter::MayInterfere(const Stmt& store, AtomId lane) const {
+  const ir::Index& offset = store.indices[0];
+  bool reads_others = false, reads_own = store.reducer != ir::Reducer::kNone;
+  for (const ExprId value : store.values) {
+    p_.pool.VisitLoads(value, [&](const ir::Expr& load) {
+      const bool is_output =
+          std::find(store.outputs.begin(), store.outputs.end(), load.buffer) != store.outputs.end();
+      if (!is_output) return;
+      const bool same = load.gathered < 0 && p_.pool.IndicesOf(load)[0] == offset;
+      (same ? reads_own : reads_others) = true;
+    });
+  }
+  const int64_t step = offset.CoeffOf(lane);
+  const bool distinct =
+      step != 0 && !p_.atoms.DependsOn(offset - ir::Index::Of(lane, step), lane);
+  return reads_others || (reads_own && !distinct);
+}
+
+void CStorePrinter::OpenLanes(AtomId lane) {
+  if (!dialect_.Unroll().empty()) lines_.Add(dialect_.Unroll());
+  const std::string& name = index_.NameOf(lane);
+  lines_.Open("for (int ", name, " = 0; ", name, " < ", p_.atoms[lane].range.extent(), "; ++",
+              name, ")");
+}
+
+// The values to store. Names the operands that occur several times.
+std::vector<ExprId> CStorePrinter::Combine(const Stmt& store) {
+  std::vector<ExprId> values(store.values.begin(), store.values.end());
+  if (store.reducer == ir::Reducer::kNone) {
+    NameShared(values);
+    return values;
+  }
+  std::vector<ExprId> old;
+  for (const ir::BufferId output : store.outputs) {
+    old.push_back(p_.pool.Load(output, p_.buffers[output].dtype, store.indices));
+  }
+  if (values.size() > 1) {
+    NameShared(values);
+    for (size_t c = 0; c < values.size(); ++c) {
+      const ir::Buffer& output = p_.buffers[store.outputs[c]];
+      const std::string old_text = exprs_.Print(old[c]).text, text = exprs_.Print(values[c]).text;
+      exprs_.NameValue(old[c],
+                       Temporary(absl::StrCat("old_", output.name), output.dtype, old_text));
+      exprs_.NameValue(values[c],
+                       Temporary(absl::StrCat("new_", output.name), output.dtype, text));
+    }
+  }
+  const auto combined = ir::Combine(p_.pool, store.reducer, old, values);
+  values.assign(combined.begin(), combined.end());
+  NameShared(values);
+  return values;
+}
+
+void CStorePrinter::PrintElement(const Stmt& store) {
+  const DType dtype = p_.buffers[store.outputs[0]].dtype;
+  const bool adds = store.reducer == ir::Reducer::kSum || store.reducer == ir::Reducer::kProd;
+  if (adds && (dtype == DType::kF32 || dtype == DType::kF64)) {
+    NameShared({store.values[0]});
+    const std::string element = exprs_.Element(store.outputs[0], store.indices[0], ir::kNoExpr);
+    lines_.Add(element, store.reducer == ir::Reducer::kSum ? " += " : " *= ",
+               exprs_.Print(store.values[0]).text, ";");
+    exprs_.ForgetValues();
+    return;
+  }
+  const std::vector<ExprId> values = Combine(store);
+  std::vector<std::string> stored;
+  for (size_t c = 0; c < values.size(); ++c) {
+    const DType memory = p_.buffers[store.outputs[c]].dtype;
+    stored.push_back(exprs_.Stored(values[c], memory));
+    // All values are computed before the first one is stored.
+    if (values.size() == 1 || exprs_.HasName(values[c])) continue;
+    std::string name = names_.Add("t");
+    lines_.Add("const ", dialect_.TypeName(memory), " ", name, " = ", stored[c], ";");
+    stored[c] = std::move(name);
+  }
+  for (size_t c = 0; c < values.size(); ++c) {
+    lines_.Add(exprs_.Element(store.outputs[c], store.indices[0], ir::kNoExpr), " = ", stored[c],
+               ";");
+  }
+  exprs_.ForgetValues();
+}
+
+void CStorePrinter::PrintInTwoLoops(const Stmt& store, AtomId lane, const CText& condition) {
+  const std::string& var = index_.NameOf(lane);
+  const int64_t lanes = p_.atoms[lane].range.extent();
+  std::vector<std::string> results;
+  for (const ir::BufferId output : store.outputs) {
+    results.push_back(names_.Add(absl::StrCat(p_.buffers[output].name, "_lanes")));
+    lines_.Add(dialect_.TypeName(p_.buffers[output].dtype), " ", results.back(), "[", lanes, "];");
+  }
+  lines_.Add("// All lanes read before the first one writes.");
+  OpenLanes(lane);
+  if (!condition.text.empty()) lines_.Open("if (", condition.text, ")");
+  const std::vector<ExprId> values = Combine(store);
+  for (size_t c = 0; c < values.size(); ++c) {
+    lines_.Add(results[c], "[", var, "] = ",
+               exprs_.Stored(values[c], p_.buffers[store.outputs[c]].dtype), ";");
+  }
+  exprs_.ForgetValues();
+  if (!condition.text.empty()) lines_.Close();
+  lines_.Close();
+  OpenLanes(lane);
+  if (!condition.text.empty()) lines_.Open("if (", condition.text, ")");
+  for (size_t c = 0; c < values.size(); ++c) {
+    lines_.Add(exprs_.Element(store.outputs[c], store.indices[0], ir::kNoExpr), " = ", results[c],
+               "[", var, "];");
+  }
+  if (!condition.text.empty()) lines_.Close();
+  lines_.Close();
+}
+
+absl::Status CStorePrinter::Print(lower::StmtId id, AtomId lane) {
+  const Stmt store = p_.stmts[id];
+  if (!store.tensor_vars.empty()) {
+    return absl::UnimplementedError(
+        "the statement is one instruction of a CPU, for which there is no C code:\n" +
+        p_.ToText(id));
+  }
+  // Conditions that differ between lanes.
+  std::vector<ir::Condition> common, own;
+  for (const auto* list : {&store.conditions, &store.guards}) {
+    for (const ir::Condition& condition : *list) {
+      const bool differs = lane != ir::kNoAtom && p_.atoms.DependsOn(condition.index, lane);
+      (differs ? own : common).push_back(condition);
+    }
+  }
+  const CText condition = index_.Print(common);
+  if (!condition.text.empty()) lines_.Open("if (", condition.text, ")");
+  const bool reduces_lanes = store.reducer != ir::Reducer::kNone &&
+                             std::find(store.reduce_vars.begin(), store.reduce_vars.end(), lane) !=
+                                 store.reduce_vars.end();
+  std::optional<std::string> vector;
+  if (lane != ir::kNoAtom && own.empty() && !reduces_lanes) vector = vectors_.Print(store, lane);
+  const CText lane_condition = index_.Print(own);
+  if (vector.has_value()) {
+    lines_.Add(*vector);
+  } else if (lane == ir::kNoAtom) {
+    PrintElement(store);
+  } else if (!reduces_lanes && MayInterfere(store, lane)) {
+    PrintInTwoLoops(store, lane, lane_condition);
+  } else {
+    OpenLanes(lane);
+    if (!lane_condition.text.empty()) lines_.Open("if (", lane_condition.text, ")");
+    PrintElement(store);
+    if (!lane_condition.text.empty()) lines_.Close();
+    lines_.Close();
+  }
+  if (!condition.text.empty()) lines_.Close();
+  return exprs_.status();
+}
+
+}  // namespace hone::codegen

@@ -1,0 +1,56 @@
+#ifndef HONE_WORKER_CODEGEN_C_C_STORE_H_
+#define HONE_WORKER_CODEGEN_C_C_STORE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/lower/lowered.h"
+#include "worker/codegen/c/c_expr.h"
+#include "worker/codegen/c/c_lines.h"
+#include "worker/codegen/c/c_names.h"
+#include "worker/codegen/c/c_vector.h"
+
+namespace hone::codegen {
+
+// Prints stores: their conditions, their reductions, and their lanes. Lanes are a vector where there
+// is one, else a loop; if a lane may read what another one writes, two loops.
+class CStorePrinter {
+ public:
+  // Everything must outlive this object. The program's pool gets the expressions of reductions.
+  CStorePrinter(lower::LoweredProgram& program, const CDialect& dialect, CIndexPrinter& index,
+                CExprPrinter& exprs, CVectorPrinter& vectors, CNames& names, CLines& lines)
+      : p_(program),
+        dialect_(dialect),
+        index_(index),
+        exprs_(exprs),
+        vectors_(vectors),
+        names_(names),
+        lines_(lines) {}
+
+  // `lane`: the variable of the vectorized loop around the store, or kNoAtom. Unimplemented: an
+  // instruction computes the store.
+  absl::Status Print(lower::StmtId id, ir::AtomId lane);
+
+ private:
+  bool MayInterfere(const lower::Stmt& store, ir::AtomId lane) const;
+  void OpenLanes(ir::AtomId lane);
+  // Names the expressions that occur several times.
+  void NameShared(const std::vector<ir::ExprId>& values);
+  std::vector<ir::ExprId> Combine(const lower::Stmt& store);
+  void PrintElement(const lower::Stmt& store);
+  void PrintInTwoLoops(const lower::Stmt& store, ir::AtomId lane, const CText& condition);
+  std::string Temporary(absl::string_view wish, ir::DType dtype, const std::string& value);
+
+  lower::LoweredProgram& p_;
+  const CDialect& dialect_;
+  CIndexPrinter& index_;
+  CExprPrinter& exprs_;
+  CVectorPrinter& vectors_;
+  CNames& names_;
+  CLines& lines_;
+};
+
+}  // namespace hone::codegen
+
+#endif  // HONE_WORKER_CODEGEN_C_C_STORE_H_

@@ -1,0 +1,211 @@
+#include "worker/codegen/c/c_vector.h"
+
+#include <algorithm>
+#include <array>
+
+#include "common/lower/layout.h"
+#include "common/target/kernel_abi.h"
+
+namespace hone::codegen {
+
+using ir::DType;
+using ir::Expr;
+using ir::ExprId;
+using ir::Index;
+using ir::Op;
+using lower::Storage;
+using Space = CDialect::Space;
+
+namespace {
+
+// Binary operators and functions that work element by element.
+absl::string_view SymbolOf(Op op) {
+  return op == Op::kAdd ? "+" : op == Op::kSub ? "-" : op == Op::kMul ? "*" : op == Op::kDiv ? "/" : "";
+}
+absl::string_view FunctionOf(Op op) {
+  switch (op) {
+    case Op::kAbs:
+      return "fabs";
+    case Op::kRound:
+      return "rint";
+    case Op::kExp:
+    case Op::kLog:
+    case Op::kSqrt:
+    case Op::kRsqrt:
+    case Op::kTanh:
+    case Op::kErf:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kTrunc:
+    case Op::kPow:
+      return ir::InfoOf(op).name;
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+bool CVectorPrinter::DependsOnLane(ExprId id) const {
+  bool depends = false;
+  p_.pool.Visit(id, [&](const Expr& expr) {
+    if (expr.indices < 0) return;
+    for (const Index& index : p_.pool.IndicesOf(expr)) depends |= p_.atoms.DependsOn(index, lane_);
+  });
+  return depends;
+}
+
+bool CVectorPrinter::IsConsecutive(const Index& offset) const {
+  return offset.CoeffOf(lane_) == 1 &&
+         !p_.atoms.DependsOn(offset - Index::Of(lane_), lane_);
+}
+
+bool CVectorPrinter::IsPrivate(ir::BufferId buffer) const {
+  const Storage::Kind kind = p_.storage[buffer].kind;
+  return kind == Storage::Kind::kStack || kind == Storage::Kind::kRegister;
+}
+
+bool CVectorPrinter::HasVector(ExprId id) const {
+  const Expr& expr = p_.pool[id];
+  if (exprs_.HasName(id) || ir::AccumulatorOf(expr.dtype) != dtype_) return false;
+  if (!DependsOnLane(id)) return true;
+  if (expr.op == Op::kLoad) {
+    const bool converts = expr.dtype == dtype_ || expr.dtype == DType::kF16;
+    return expr.gathered < 0 && converts && IsConsecutive(p_.pool.IndicesOf(expr)[0]);
+  }
+  if (expr.op == Op::kCast) {
+    const Expr& operand = p_.pool[expr.a];
+    return expr.dtype == dtype_ && operand.dtype == DType::kF16 && HasVector(expr.a);
+  }
+  const bool has_code = !SymbolOf(expr.op).empty() || !FunctionOf(expr.op).empty() ||
+                        expr.op == Op::kNeg || expr.op == Op::kMin || expr.op == Op::kMax;
+  return has_code && HasVector(expr.a) && (expr.b == ir::kNoExpr || HasVector(expr.b));
+}
+
+CDialect::VectorAccess CVectorPrinter::Access(ir::BufferId buffer, const Index& offset,
+                                              const std::string& first) {
+  const Storage& storage = p_.storage[buffer];
+  const DType dtype = p_.buffers[buffer].dtype;
+  const int64_t bytes = int64_t{lanes_} * ir::DTypeBytes(dtype);
+  const Space space = storage.kind == Storage::Kind::kShared ? Space::kShared
+                      : IsPrivate(buffer)                    ? Space::kPrivate
+                                                             : Space::kGlobal;
+  const auto is_multiple = [&](int64_t value) { return value % lanes_ == 0; };
+  bool aligned = space != Space::kPrivate && storage.offset_bytes % bytes == 0 &&
+                 is_multiple(offset.constant()) && bytes <= lower::AlignmentOf(p_, buffer);
+  for (const ir::IndexTerm& term : offset.terms()) {
+    aligned &= term.atom == lane_ || is_multiple(term.coeff);
+  }
+  if (aligned && space == Space::kShared) {
+    alignments_[buffer] = std::max(alignments_[buffer], bytes);
+  }
+  return {space, dialect_.TypeName(dtype), lanes_, aligned, first};
+}
+
+std::string CVectorPrinter::First(ir::BufferId buffer, const Index& offset) {
+  return exprs_.Element(buffer, offset - Index::Of(lane_), ir::kNoExpr);
+}
+
+CText CVectorPrinter::Load(ir::BufferId buffer, const Index& offset) {
+  const std::string first = First(buffer, offset);
+  CText text{dialect_.Load(Access(buffer, offset, first))};
+  if (text.text[0] == '*') text.binding = CBinding::kUnary;
+  if (p_.buffers[buffer].dtype != DType::kF16) return text;
+  return {absl::StrCat(prelude_.Use(absl::StrCat("f16_to_float", lanes_)), "(", text.text, ")")};
+}
+
+// Operands of functions have equal types.
+std::string CVectorPrinter::Argument(ExprId id) {
+  const CText text = Vector(id);
+  if (DependsOnLane(id)) return text.text;
+  return absl::StrCat("(", exprs_.ValueType(dtype_), lanes_, ")(", text.text, ")");
+}
+
+CText CVectorPrinter::Vector(ExprId id) {
+  if (!DependsOnLane(id)) return exprs_.Print(id);
+  const Expr& expr = p_.pool[id];
+  if (expr.op == Op::kLoad) return Load(expr.buffer, p_.pool.IndicesOf(expr)[0]);
+  if (expr.op == Op::kCast) return Vector(expr.a);
+  if (expr.op == Op::kNeg) {
+    return {absl::StrCat("-", Vector(expr.a).Within(CBinding::kPrimary)), CBinding::kUnary};
+  }
+  if (const absl::string_view symbol = SymbolOf(expr.op); !symbol.empty()) {
+    const bool sum = expr.op == Op::kAdd || expr.op == Op::kSub;
+    const std::string a = Vector(expr.a).Within(sum ? CBinding::kSum : CBinding::kProduct);
+    const std::string b = Vector(expr.b).Within(sum ? CBinding::kProduct : CBinding::kUnary);
+    return {absl::StrCat(a, " ", symbol, " ", b), sum ? CBinding::kSum : CBinding::kProduct};
+  }
+  const std::string function =
+      expr.op == Op::kMin || expr.op == Op::kMax
+          ? prelude_.Use(ir::InfoOf(expr.op).name,
+                         absl::StrCat(exprs_.ValueType(dtype_), lanes_))
+          : dialect_.MathFunction(FunctionOf(expr.op), dtype_);
+  const std::string a = Argument(expr.a);
+  const std::string b = expr.b == ir::kNoExpr ? "" : absl::StrCat(", ", Argument(expr.b));
+  return {absl::StrCat(function, "(", a, b, ")")};
+}
+
+// The new value of the element, of a store without or with a reduction.
+std::string CVectorPrinter::Combined(const lower::Stmt& store) {
+  if (store.reducer == ir::Reducer::kNone) return Argument(store.values[0]);
+  const CText old = Load(store.outputs[0], store.indices[0]);
+  if (store.reducer == ir::Reducer::kSum) {
+    return absl::StrCat(old.text, " + ", Vector(store.values[0]).Within(CBinding::kProduct));
+  }
+  if (store.reducer == ir::Reducer::kProd) {
+    return absl::StrCat(old.text, " * ", Vector(store.values[0]).Within(CBinding::kUnary));
+  }
+  const bool min = store.reducer == ir::Reducer::kMin;
+  const std::string function =
+      prelude_.Use(min ? "min" : "max", absl::StrCat(exprs_.ValueType(dtype_), lanes_));
+  return absl::StrCat(function, "(", old.text, ", ", Argument(store.values[0]), ")");
+}
+
+std::optional<std::string> CVectorPrinter::Print(const lower::Stmt& store, ir::AtomId lane) {
+  lane_ = lane;
+  const int64_t extent = p_.atoms[lane].range.extent();
+  static constexpr std::array<int64_t, 4> kLanes = {2, 4, 8, 16};
+  if (!dialect_.HasVectors() || store.outputs.size() != 1 || ir::ReducerArity(store.reducer) != 1 ||
+      std::find(kLanes.begin(), kLanes.end(), extent) == kLanes.end()) {
+    return std::nullopt;
+  }
+  lanes_ = static_cast<int>(extent);
+  const ir::BufferId output = store.outputs[0];
+  const DType dtype = p_.buffers[output].dtype;
+  const Index& offset = store.indices[0];
+  if (!IsConsecutive(offset)) return std::nullopt;
+  bool is_private = IsPrivate(output);
+  p_.pool.VisitLoads(store.values[0], [&](const Expr& load) {
+    is_private &= IsPrivate(load.buffer) || !p_.atoms.DependsOn(p_.pool.IndicesOf(load)[0], lane);
+  });
+  if (is_private) return std::nullopt;
+
+  const Expr& value = p_.pool[store.values[0]];
+  const auto assign = [&](absl::string_view text) {
+    const std::string first = First(output, offset);
+    return dialect_.Store(Access(output, offset, first), text);
+  };
+  // A copy needs no conversion.
+  if (store.reducer == ir::Reducer::kNone && value.op == Op::kLoad && value.gathered < 0 &&
+      p_.buffers[value.buffer].dtype == dtype && IsConsecutive(p_.pool.IndicesOf(value)[0])) {
+    const Index& from = p_.pool.IndicesOf(value)[0];
+    const std::string first = First(value.buffer, from);
+    return assign(dialect_.Load(Access(value.buffer, from, first)));
+  }
+  dtype_ = ir::AccumulatorOf(dtype);
+  const bool rounds = dtype == DType::kF16 && store.reducer == ir::Reducer::kNone;
+  if (dtype != DType::kF32 && dtype != DType::kF64 && !rounds) return std::nullopt;
+  // The store rounds what a cast to f16 would round.
+  lower::Stmt plain = store;
+  if (rounds && value.op == Op::kCast && p_.pool[value.a].dtype == DType::kF32) {
+    plain.values[0] = value.a;
+  }
+  if (!HasVector(plain.values[0])) return std::nullopt;
+  if (dtype_ == DType::kF64) prelude_.UseF64();
+  const std::string combined = Combined(plain);
+  if (!rounds) return assign(combined);
+  return assign(
+      absl::StrCat(prelude_.Use(absl::StrCat("f16_from_float", lanes_)), "(", combined, ")"));
+}
+
+}  // namespace hone::codegen

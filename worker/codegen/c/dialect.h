@@ -1,0 +1,76 @@
+#ifndef HONE_WORKER_CODEGEN_C_DIALECT_H_
+#define HONE_WORKER_CODEGEN_C_DIALECT_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/ir/dtype.h"
+#include "common/ir/program.h"
+
+namespace hone::codegen {
+
+// The language that the C printer writes. The text is C99 with the type names of OpenCL C (uchar,
+// ushort, uint, ulong; long has 64 bits); a dialect says what differs. Stateless.
+//
+// f16, bf16 and the 8-bit floats are ushort and uchar in memory and float in expressions. bool is
+// uchar in memory.
+class CDialect {
+ public:
+  enum class Space : uint8_t { kGlobal, kShared, kPrivate };
+  // A part of consecutive elements.
+  struct VectorAccess {
+    Space space;
+    absl::string_view type;   // of an element
+    int lanes;                // 2, 4, 8 or 16
+    bool aligned;             // to the size of the vector
+    absl::string_view first;  // the first element, such as "A[4 * i]"
+  };
+
+  virtual ~CDialect() = default;
+
+  // The first lines of the text.
+  virtual std::string Prelude(bool has_f64) const = 0;
+  // What comes before the type of a function that kernels call.
+  virtual absl::string_view FunctionQualifier() const { return "static"; }
+  // The definition of a function of c_prelude.cc that differs in this dialect, or of a vector
+  // function that only this dialect has; empty if there is none.
+  virtual absl::string_view Function(absl::string_view /*name*/) const { return ""; }
+  // The name of a function of <math.h>, or "rsqrt", for floats of this type.
+  virtual std::string MathFunction(absl::string_view name, ir::DType /*dtype*/) const {
+    return std::string(name);
+  }
+
+  // A kernel's text up to its name. Without threads, `block` is 1 × 1 × 1.
+  virtual std::string KernelHead(const std::array<int64_t, 3>& block) const = 0;
+  // With a space behind it: "__global "; empty if there is no such word.
+  virtual absl::string_view Qualifier(Space space) const = 0;
+  virtual absl::string_view TypeName(ir::DType dtype) const;
+  virtual std::string Alignment(int64_t bytes) const {
+    return absl::StrCat(" __attribute__((aligned(", bytes, ")))");
+  }
+
+  // The number of a block or thread; empty if the dialect has none.
+  virtual absl::string_view ThreadIndex(ir::ThreadAxis axis) const = 0;
+  // `global`: the threads also exchange data in global memory.
+  virtual absl::string_view Barrier(bool global) const = 0;
+  // The line before a loop that is to be unrolled.
+  virtual absl::string_view Unroll() const { return "#pragma unroll"; }
+
+  // Whether there are vectors, on which operators and functions work element by element.
+  virtual bool HasVectors() const { return false; }
+  virtual std::string Load(const VectorAccess& /*from*/) const { return ""; }
+  virtual std::string Store(const VectorAccess& /*to*/, absl::string_view /*value*/) const {
+    return "";
+  }
+
+  // Whether one thread runs everything: parallel loops are loops, and memory of a thread is in the
+  // workspace.
+  virtual bool OneThread() const { return false; }
+};
+
+}  // namespace hone::codegen
+
+#endif  // HONE_WORKER_CODEGEN_C_DIALECT_H_

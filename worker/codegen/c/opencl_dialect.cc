@@ -1,0 +1,129 @@
+#include "worker/codegen/c/opencl_dialect.h"
+
+#include <iterator>
+#include <utility>
+
+namespace hone::codegen {
+namespace {
+
+// Without cl_khr_fp16, half can be loaded and stored by functions only, but these use the
+// conversions of the hardware. max and min of vectors treat NaN as the scalar ones do.
+constexpr std::pair<absl::string_view, absl::string_view> kFunctions[] = {
+    {"f16_to_float",
+     "static float f16_to_float(ushort bits) { return vload_half(0, (const half*)&bits); }\n"},
+    {"f16_from_float",
+     "static ushort f16_from_float(float x) {\n"
+     "  ushort bits;\n"
+     "  vstore_half_rte(x, 0, (half*)&bits);\n"
+     "  return bits;\n"
+     "}\n"},
+#define HONE_VECTOR_FUNCTIONS(N)                                                             \
+  {"f16_to_float" #N, "static float" #N " f16_to_float" #N "(ushort" #N                      \
+                      " bits) { return vload_half" #N "(0, (const half*)&bits); }\n"},       \
+      {"f16_from_float" #N, "static ushort" #N " f16_from_float" #N "(float" #N              \
+                            " x) {\n  ushort" #N " bits;\n  vstore_half" #N                  \
+                            "_rte(x, 0, (half*)&bits);\n  return bits;\n}\n"},               \
+      {"max_float" #N, "static float" #N " max_float" #N "(float" #N " a, float" #N          \
+                       " b) { return select(a, b, a < b); }\n"},                             \
+      {"min_float" #N, "static float" #N " min_float" #N "(float" #N " a, float" #N          \
+                       " b) { return select(a, b, b < a); }\n"},                             \
+      {"max_double" #N, "static double" #N " max_double" #N "(double" #N " a, double" #N     \
+                        " b) { return select(a, b, a < b); }\n"},                            \
+      {"min_double" #N, "static double" #N " min_double" #N "(double" #N " a, double" #N     \
+                        " b) { return select(a, b, b < a); }\n"}
+    HONE_VECTOR_FUNCTIONS(2),
+    HONE_VECTOR_FUNCTIONS(4),
+    HONE_VECTOR_FUNCTIONS(8),
+    HONE_VECTOR_FUNCTIONS(16),
+#undef HONE_VECTOR_FUNCTIONS
+};
+
+class OpenCl final : public CDialect {
+ public:
+  std::string Prelude(bool has_f64) const override {
+    return has_f64 ? "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" : "";
+  }
+  absl::string_view Function(absl::string_view name) const override {
+    for (const auto& [known, text] : kFunctions) {
+      if (known == name) return text;
+    }
+    return "";
+  }
+  std::string KernelHead(const std::array<int64_t, 3>& block) const override {
+    return absl::StrCat("__kernel __attribute__((reqd_work_group_size(", block[0], ", ", block[1],
+                        ", ", block[2], ")))\nvoid");
+  }
+  absl::string_view Qualifier(Space space) const override {
+    return space == Space::kGlobal ? "__global " : space == Space::kShared ? "__local " : "";
+  }
+  absl::string_view ThreadIndex(ir::ThreadAxis axis) const override {
+    switch (axis) {
+      case ir::ThreadAxis::kBlockX:
+        return "get_group_id(0)";
+      case ir::ThreadAxis::kBlockY:
+        return "get_group_id(1)";
+      case ir::ThreadAxis::kBlockZ:
+        return "get_group_id(2)";
+      case ir::ThreadAxis::kThreadX:
+        return "get_local_id(0)";
+      case ir::ThreadAxis::kThreadY:
+        return "get_local_id(1)";
+      case ir::ThreadAxis::kThreadZ:
+        return "get_local_id(2)";
+      case ir::ThreadAxis::kNone:
+      case ir::ThreadAxis::kVThread:
+        return "";
+    }
+    return "";
+  }
+  absl::string_view Barrier(bool global) const override {
+    return global ? "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"
+                  : "barrier(CLK_LOCAL_MEM_FENCE);";
+  }
+  bool HasVectors() const override { return true; }
+  std::string Load(const VectorAccess& from) const override {
+    if (!from.aligned) return absl::StrCat("vload", from.lanes, "(0, &", from.first, ")");
+    return absl::StrCat("*(", Qualifier(from.space), "const ", from.type, from.lanes, "*)&",
+                        from.first);
+  }
+  std::string Store(const VectorAccess& to, absl::string_view value) const override {
+    if (!to.aligned) {
+      return absl::StrCat("vstore", to.lanes, "(", value, ", 0, &", to.first, ");");
+    }
+    return absl::StrCat("*(", Qualifier(to.space), to.type, to.lanes, "*)&", to.first, " = ", value,
+                        ";");
+  }
+};
+
+}  // namespace
+
+absl::string_view CDialect::TypeName(ir::DType dtype) const {
+  switch (dtype) {
+    case ir::DType::kF16:
+    case ir::DType::kBF16:
+      return "ushort";
+    case ir::DType::kF32:
+      return "float";
+    case ir::DType::kF64:
+      return "double";
+    case ir::DType::kI8:
+      return "char";
+    case ir::DType::kU8:
+    case ir::DType::kBool:
+    case ir::DType::kF8E4M3:
+    case ir::DType::kF8E5M2:
+      return "uchar";
+    case ir::DType::kI32:
+      return "int";
+    case ir::DType::kI64:
+      return "long";
+  }
+  return "";
+}
+
+const CDialect& OpenClDialect() {
+  static const auto* const dialect = new OpenCl;
+  return *dialect;
+}
+
+}  // namespace hone::codegen
