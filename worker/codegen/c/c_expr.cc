@@ -223,7 +223,13 @@ CText CExprPrinter::WholeArithmetic(const Expr& expr, ExprId id) {
   }
   const bool is_char = expr.dtype == DType::kI8 || expr.dtype == DType::kU8;
   const absl::string_view type = expr.dtype == DType::kI64 ? "long" : "int";
-  const bool fits = Fits(LimitsOf(id), expr.dtype);
+  const bool divides_safely = expr.op == Op::kDiv && p_.pool[expr.b].op == Op::kConst &&
+                              p_.pool[expr.b].value.whole() != 0 &&
+                              p_.pool[expr.b].value.whole() != -1;
+  // Chars: |-128|, -128 / -1 and bits that are shifted out do not fit.
+  const bool exceeds = expr.op == Op::kShiftLeft || expr.op == Op::kAbs ||
+                       (expr.op == Op::kDiv && !divides_safely);
+  const bool fits = !exceeds && Fits(LimitsOf(id), expr.dtype);
   const bool plain = fits || is_char;  // int or long does not overflow
   CText text;
   switch (expr.op) {
@@ -244,14 +250,10 @@ CText CExprPrinter::WholeArithmetic(const Expr& expr, ExprId id) {
                            CBinding::kUnary}
                    : Call(prelude_.Use("neg", type), expr);
       break;
-    case Op::kDiv: {
-      const Expr& divisor = p_.pool[expr.b];
-      const bool is_safe = divisor.op == Op::kConst && divisor.value.whole() != 0 &&
-                           divisor.value.whole() != -1;
-      text = is_safe ? Infix(expr, "/", CBinding::kProduct, CBinding::kUnary)
-                     : Call(prelude_.Use("div", type), expr);
+    case Op::kDiv:
+      text = divides_safely ? Infix(expr, "/", CBinding::kProduct, CBinding::kUnary)
+                            : Call(prelude_.Use("div", type), expr);
       break;
-    }
     case Op::kMin:
       return Call(prelude_.Use("min", type), expr);
     case Op::kMax:

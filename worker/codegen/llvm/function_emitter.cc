@@ -68,6 +68,8 @@ absl::Status FunctionEmitter::Emit(StmtId id) {
       return EmitIf(stmt);
     case Stmt::Kind::kStore:
       return EmitStore(id);
+    case Stmt::Kind::kBarrier:
+      return absl::UnimplementedError("a barrier of a GPU's threads has no CPU code");
   }
   return absl::OkStatus();
 }

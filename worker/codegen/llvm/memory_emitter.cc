@@ -64,6 +64,7 @@ Value* MemoryEmitter::NewBasePointer(ir::BufferId buffer) {
       return memory;
     }
     case Storage::Kind::kRegister:
+    case Storage::Kind::kShared:
     case Storage::Kind::kUnused:
       break;
   }
