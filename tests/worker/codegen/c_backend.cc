@@ -65,7 +65,8 @@ std::string AbiFunctions(const lower::LoweredProgram& program, const CModule& mo
          "void** b, void* p, void* w, int64_t begin, int64_t end, int64_t thread", 0);
   std::vector<std::string> arguments;
   for (int a = 0; a < program.arguments; ++a) arguments.push_back(absl::StrCat("b[", a, "]"));
-  const auto call = [&](const char* symbol, const char* parameters, const char* memory, bool packs) {
+  const auto call = [&](const char* symbol, const char* parameters, const char* memory,
+                        bool packs) {
     absl::StrAppend(&text, "int32_t ", symbol, "(void** b, ", parameters, ") {\n");
     for (size_t k = 0; k < program.kernels.size(); ++k) {
       if ((program.kernels[k].name == ir::kPrepackKernel) != packs) continue;
@@ -105,10 +106,10 @@ absl::StatusOr<std::string> CompileC(const Code& code) {
   if (mkdtemp(folder) == nullptr) return absl::InternalError("mkdtemp fails");
   const std::string source = absl::StrCat(folder, "/kernel.c"), object = absl::StrCat(folder, "/o");
   HONE_RETURN_IF_ERROR(WriteFileAtomically(source, code.bytes, Durability::kProcess));
-  const std::string command =
-      absl::StrCat("cc -std=gnu11 -O1 -Wall -Werror -Wno-unused-function -Wno-unknown-pragmas "
-                   "-ffp-contract=off -shared -fPIC ",
-                   source, " -o ", object, " -lm");
+  const std::string command = absl::StrCat(
+      "cc -std=gnu11 -O1 -Wall -Werror -Wno-unused-function -Wno-unknown-pragmas "
+      "-ffp-contract=off -shared -fPIC ",
+      source, " -o ", object, " -lm");
   const bool compiled = std::system(command.c_str()) == 0;
   absl::StatusOr<std::string> bytes = ReadFile(object);
   unlink(object.c_str());

@@ -7,9 +7,9 @@
 
 namespace hone::codegen {
 
-// A small back end for CPUs: the C printer with a dialect for the system's compiler, and one thread.
-// It runs what other dialects only print, and shows that nothing outside the back ends depends on
-// LLVM.
+// A small back end for CPUs: the C printer with a dialect for the system's compiler, and one
+// thread. It runs what other dialects only print, and shows that nothing outside the back ends
+// depends on LLVM.
 const Backend* CBackend();
 inline constexpr char kCSource[] = "c source";
 

@@ -1,12 +1,15 @@
 #include "worker/codegen/c/c_comments.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "worker/codegen/c/c_buffer.h"
 
 namespace hone::codegen {
 
@@ -73,28 +76,82 @@ std::string FamilyOf(const std::string& name) {
                                                               : name;
 }
 
-struct Family {
+// Loops that are parts of one loop, outermost first.
+struct Tiling {
   std::string name;
-  std::set<std::string> members;
-  std::vector<std::string> parts;
+  std::vector<std::pair<int64_t, std::string>> parts;  // extent, and loop or axis
 };
 
-void CollectLoops(const LoweredProgram& program, StmtId id, std::vector<Family>& families) {
-  if (id == lower::kNoStmt) return;
-  const Stmt& stmt = program.stmts[id];
-  if (stmt.kind == Stmt::Kind::kFor) {
-    const std::string& name = program.atoms[stmt.var].name;
-    const std::string base = FamilyOf(name);
-    auto family = std::find_if(families.begin(), families.end(),
-                               [&](const Family& known) { return known.name == base; });
-    if (family == families.end()) family = families.insert(families.end(), {base, {}, {}});
-    if (family->members.insert(name).second) {
-      const std::string axis = AxisName(stmt.axis);
-      family->parts.push_back(absl::StrCat(stmt.extent, " (", axis.empty() ? name : axis, ")"));
+class TilingFinder {
+ public:
+  explicit TilingFinder(const LoweredProgram& program) : p_(program), axes_(program.atoms.size()) {}
+
+  std::vector<Tiling> Find(StmtId body) {
+    Visit(body);
+    if (result_ != nullptr) AddDimensions();
+    reductions_.insert(reductions_.begin(), dimensions_.begin(), dimensions_.end());
+    std::erase_if(reductions_, [](const Tiling& tiling) { return tiling.parts.size() < 2; });
+    return reductions_;
+  }
+
+ private:
+  void Visit(StmtId id) {
+    if (id == lower::kNoStmt) return;
+    const Stmt& stmt = p_.stmts[id];
+    if (stmt.kind == Stmt::Kind::kFor) axes_[stmt.var] = AxisName(stmt.axis);
+    if (stmt.kind == Stmt::Kind::kFor && stmt.loop != ir::LoopKind::kBound) loops_.push_back(&stmt);
+    if (stmt.kind == Stmt::Kind::kStore) {
+      const Storage::Kind kind = p_.storage[stmt.outputs[0]].kind;
+      const bool is_result = kind == Storage::Kind::kArgument || kind == Storage::Kind::kWorkspace;
+      if (is_result) result_ = &stmt;
+      AddReduction(stmt);
+    }
+    for (const StmtId child : stmt.children) Visit(child);
+    if (stmt.kind == Stmt::Kind::kFor && stmt.loop != ir::LoopKind::kBound) loops_.pop_back();
+  }
+
+  // The loops around a store that it reduces over.
+  void AddReduction(const Stmt& store) {
+    for (const Stmt* const loop : loops_) {
+      if (std::ranges::find(store.reduce_vars, loop->var) == store.reduce_vars.end()) continue;
+      const std::string& name = p_.atoms[loop->var].name;
+      const std::string base = FamilyOf(name);
+      auto tiling = std::ranges::find(reductions_, base, &Tiling::name);
+      if (tiling == reductions_.end()) tiling = reductions_.insert(tiling, {base, {}});
+      if (std::ranges::find(tiling->parts, name, &std::pair<int64_t, std::string>::second) ==
+          tiling->parts.end()) {
+        tiling->parts.emplace_back(loop->extent, name);
+      }
     }
   }
-  for (const StmtId child : stmt.children) CollectLoops(program, child, families);
-}
+
+  // Which loops the dimensions of the kernel's result are divided into.
+  void AddDimensions() {
+    const BufferId output = result_->outputs[0];
+    const ir::Shape strides = StridesOf(p_, output);
+    std::vector<ir::IndexTerm> terms(result_->indices[0].terms().begin(),
+                                     result_->indices[0].terms().end());
+    std::ranges::sort(terms, std::ranges::greater(), &ir::IndexTerm::coeff);
+    for (size_t d = 0; d < strides.size(); ++d) {
+      dimensions_.push_back({absl::StrCat("Dimension ", d, " of ", p_.buffers[output].name), {}});
+    }
+    for (const ir::IndexTerm& term : terms) {
+      size_t d = 0;
+      while (d < strides.size() && (strides[d] > term.coeff || term.coeff % strides[d] != 0)) ++d;
+      const ir::Atom& atom = p_.atoms[term.atom];
+      if (d == strides.size() || atom.kind != ir::Atom::Kind::kVar) return dimensions_.clear();
+      const std::string& axis = axes_[term.atom];
+      dimensions_[d].parts.emplace_back(atom.range.extent(),
+                                        axis.empty() ? LoopName(atom.name) : axis);
+    }
+  }
+
+  const LoweredProgram& p_;
+  std::vector<std::string> axes_;  // by variable
+  std::vector<const Stmt*> loops_;
+  const Stmt* result_ = nullptr;
+  std::vector<Tiling> reductions_, dimensions_;
+};
 
 }  // namespace
 
@@ -135,8 +192,6 @@ std::vector<std::string> DescribeKernel(const LoweredProgram& program,
     if (xyz[2] > 1) absl::StrAppend(&text, " x ", xyz[2]);
     return text;
   };
-  std::vector<Family> families;
-  CollectLoops(program, kernel.body, families);
   lines.push_back(absl::StrCat(
       sizes(kernel.grid), kernel.grid == std::array<int64_t, 3>{1, 1, 1} ? " block" : " blocks",
       " of ", sizes(kernel.block),
@@ -144,11 +199,26 @@ std::vector<std::string> DescribeKernel(const LoweredProgram& program,
       kernel.shared_bytes == 0 ? ""
                                : absl::StrCat(", ", kernel.shared_bytes, " bytes of shared memory"),
       "."));
-  for (const Family& family : families) {
-    if (family.parts.size() < 2) continue;
-    lines.push_back(absl::StrCat(family.name, ": ", absl::StrJoin(family.parts, " x ")));
+  for (const Tiling& tiling : TilingFinder(program).Find(kernel.body)) {
+    lines.push_back(
+        absl::StrCat(tiling.name, ": ",
+                     absl::StrJoin(tiling.parts, " x ", [](std::string* out, const auto& part) {
+                       absl::StrAppend(out, part.first, " (", part.second, ")");
+                     })));
   }
   return lines;
+}
+
+std::string LoopName(absl::string_view name) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(name, '.');
+  const auto is_dimension = [](absl::string_view part) {
+    return part.size() > 1 && part[0] == 'a' && absl::ascii_isdigit(static_cast<uint8_t>(part[1]));
+  };
+  std::vector<absl::string_view> kept;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i + 1 == parts.size() || !is_dimension(parts[i + 1])) kept.push_back(parts[i]);
+  }
+  return absl::StrJoin(kept, "_");
 }
 
 }  // namespace hone::codegen

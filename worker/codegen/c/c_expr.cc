@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "worker/codegen/c/c_strides.h"
+#include "worker/codegen/c/c_buffer.h"
 
 namespace hone::codegen {
 
@@ -112,6 +112,7 @@ CText CExprPrinter::Constant(const Expr& expr) {
 
 std::string CExprPrinter::Element(ir::BufferId buffer, const ir::Index& offset, ExprId gathered) {
   used_buffers_.insert(buffer);
+  if (IsScalar(p_, buffer) && gathered == ir::kNoExpr) return names_[buffer];
   CText text = index_.Print(offset, StridesOf(p_, buffer));
   if (gathered != ir::kNoExpr) {
     const std::string at = Print(gathered).Within(CBinding::kSum);
@@ -144,11 +145,11 @@ std::string CExprPrinter::Stored(ExprId value, DType dtype) {
 CText CExprPrinter::Infix(const Expr& expr, absl::string_view symbol, CBinding left,
                           CBinding right) {
   const bool same = p_.pool[expr.a].op == expr.op;  // a chain, which groups from the left
-  const CBinding binding = symbol == "&&"                    ? CBinding::kAnd
-                           : symbol == "||"                  ? CBinding::kOr
-                           : symbol == "*" || symbol == "/"  ? CBinding::kProduct
-                           : symbol == "+" || symbol == "-"  ? CBinding::kSum
-                                                             : CBinding::kComparison;
+  const CBinding binding = symbol == "&&"                   ? CBinding::kAnd
+                           : symbol == "||"                 ? CBinding::kOr
+                           : symbol == "*" || symbol == "/" ? CBinding::kProduct
+                           : symbol == "+" || symbol == "-" ? CBinding::kSum
+                                                            : CBinding::kComparison;
   if (same && (expr.op == Op::kAnd || expr.op == Op::kOr)) left = binding;
   // Two statements: the order of evaluation decides in which order the prelude is printed.
   const std::string a = Print(expr.a).Within(left);
@@ -171,9 +172,9 @@ CText CExprPrinter::Call(const std::string& function, const Expr& expr) {
 
 CText CExprPrinter::Function(const Expr& expr) {
   static constexpr std::pair<Op, absl::string_view> kFunctions[] = {
-      {Op::kAbs, "fabs"},   {Op::kExp, "exp"},     {Op::kLog, "log"},   {Op::kSqrt, "sqrt"},
-      {Op::kRsqrt, "rsqrt"}, {Op::kTanh, "tanh"},   {Op::kErf, "erf"},   {Op::kRound, "rint"},
-      {Op::kFloor, "floor"}, {Op::kCeil, "ceil"},   {Op::kTrunc, "trunc"}, {Op::kPow, "pow"}};
+      {Op::kAbs, "fabs"},    {Op::kExp, "exp"},   {Op::kLog, "log"},     {Op::kSqrt, "sqrt"},
+      {Op::kRsqrt, "rsqrt"}, {Op::kTanh, "tanh"}, {Op::kErf, "erf"},     {Op::kRound, "rint"},
+      {Op::kFloor, "floor"}, {Op::kCeil, "ceil"}, {Op::kTrunc, "trunc"}, {Op::kPow, "pow"}};
   for (const auto& [op, name] : kFunctions) {
     if (op == expr.op) {
       const DType dtype = IsShort(expr.dtype) ? DType::kF32 : expr.dtype;
@@ -227,8 +228,8 @@ CText CExprPrinter::WholeArithmetic(const Expr& expr, ExprId id) {
                               p_.pool[expr.b].value.whole() != 0 &&
                               p_.pool[expr.b].value.whole() != -1;
   // Chars: |-128|, -128 / -1 and bits that are shifted out do not fit.
-  const bool exceeds = expr.op == Op::kShiftLeft || expr.op == Op::kAbs ||
-                       (expr.op == Op::kDiv && !divides_safely);
+  const bool exceeds =
+      expr.op == Op::kShiftLeft || expr.op == Op::kAbs || (expr.op == Op::kDiv && !divides_safely);
   const bool fits = !exceeds && Fits(LimitsOf(id), expr.dtype);
   const bool plain = fits || is_char;  // int or long does not overflow
   CText text;
@@ -273,8 +274,8 @@ CText CExprPrinter::WholeArithmetic(const Expr& expr, ExprId id) {
     case Op::kTrunc:
       return Print(expr.a);
     default:
-      status_.Update(absl::UnimplementedError(absl::StrCat(
-          "operation ", ir::InfoOf(expr.op).name, " of whole numbers has no C code")));
+      status_.Update(absl::UnimplementedError(
+          absl::StrCat("operation ", ir::InfoOf(expr.op).name, " of whole numbers has no C code")));
       return {"0"};
   }
   return is_char && !fits ? As(dialect_.TypeName(expr.dtype), text) : text;

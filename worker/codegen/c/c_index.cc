@@ -96,13 +96,16 @@ CText CIndexPrinter::Join(std::vector<Item> items, int64_t constant, CBinding si
   }
   const bool one = items.size() == 1 && constant == 0 && text.empty() && !items[0].negative;
   for (const Item& item : items) {
-    absl::StrAppend(&text, text.empty() ? item.negative ? "-" : "" : item.negative ? " - " : " + ",
+    absl::StrAppend(&text,
+                    text.empty()    ? item.negative ? "-" : ""
+                    : item.negative ? " - "
+                                    : " + ",
                     item.text);
   }
   if (constant != 0) {
-    absl::StrAppend(&text, constant < 0 ? " - " : " + ",
-                    constant < 0 ? 0 - static_cast<uint64_t>(constant)
-                                 : static_cast<uint64_t>(constant));
+    absl::StrAppend(
+        &text, constant < 0 ? " - " : " + ",
+        constant < 0 ? 0 - static_cast<uint64_t>(constant) : static_cast<uint64_t>(constant));
   }
   return {text, one ? single : CBinding::kSum};
 }
@@ -145,8 +148,7 @@ CText CIndexPrinter::Sum(std::vector<IndexTerm> terms, int64_t constant,
       single = atom.binding;
       items.push_back({term.coeff < 0, atom.Within(CBinding::kProduct)});
     } else {
-      items.push_back(
-          {term.coeff < 0, absl::StrCat(atom.Within(CBinding::kUnary), " * ", factor)});
+      items.push_back({term.coeff < 0, absl::StrCat(atom.Within(CBinding::kUnary), " * ", factor)});
     }
   }
   return Join(std::move(items), constant, single);
@@ -162,8 +164,7 @@ void CIndexPrinter::AddParts(const ir::Condition& condition, std::vector<CText>&
   }
   // 0 <= sum + constant < extent, with the constant on the other side.
   Index sum = condition.index + -condition.index.constant();
-  int64_t least = -condition.index.constant(),
-          end = condition.extent - condition.index.constant();
+  int64_t least = -condition.index.constant(), end = condition.extent - condition.index.constant();
   const bool negated = std::all_of(sum.terms().begin(), sum.terms().end(),
                                    [](const IndexTerm& term) { return term.coeff < 0; });
   if (negated) {
@@ -172,8 +173,8 @@ void CIndexPrinter::AddParts(const ir::Condition& condition, std::vector<CText>&
     end = -end;
   }
   const auto add = [&](absl::string_view comparison, int64_t limit) {
-    parts.push_back({absl::StrCat(Print(sum).text, " ", comparison, " ", limit),
-                     CBinding::kComparison});
+    parts.push_back(
+        {absl::StrCat(Print(sum).text, " ", comparison, " ", limit), CBinding::kComparison});
   };
   const ir::Range sums = atoms_.RangeOf(sum);
   if (negated) {
@@ -189,9 +190,9 @@ void CIndexPrinter::AddParts(const ir::Condition& condition, std::vector<CText>&
 
 CText CIndexPrinter::Join(const std::vector<CText>& parts) {
   if (parts.size() == 1) return parts[0];
-  return {absl::StrJoin(parts, " && ",
-                        [](std::string* out, const CText& part) { *out += part.text; }),
-          CBinding::kAnd};
+  return {
+      absl::StrJoin(parts, " && ", [](std::string* out, const CText& part) { *out += part.text; }),
+      CBinding::kAnd};
 }
 
 CText CIndexPrinter::Print(absl::Span<const ir::Condition> conditions) {

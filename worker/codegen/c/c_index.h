@@ -26,8 +26,8 @@ class CIndexPrinter {
   // Whether the variable was printed since it got its name.
   bool IsUsed(ir::AtomId var) const { return names_[var].used; }
 
-  // The index. `strides`: those of the tensor that it is an offset in, outermost first; the terms of
-  // one dimension then share a factor, as in "(ty * 8 + i) * 512 + k".
+  // The index. `strides`: those of the tensor that it is an offset in, outermost first; the terms
+  // of one dimension then share a factor, as in "(ty * 8 + i) * 512 + k".
   CText Print(const ir::Index& index, absl::Span<const int64_t> strides = {});
   // Whether the printed index has the type int.
   bool IsInt(const ir::Index& index) const;

@@ -69,15 +69,15 @@ absl::StatusOr<std::string> CKernelPrinter::Print(const lower::LoweredKernel& ke
   for (const Stmt* const loop : threads_) {
     if (!index_.IsUsed(loop->var)) continue;
     head.Add("const int ", index_.NameOf(loop->var), " = ", dialect_.ThreadIndex(loop->axis),
-             ";  // ", p_.atoms[loop->var].name, " of ", loop->extent);
+             ";  // below ", loop->extent);
   }
   return absl::StrCat(head.text(), lines_.text(), "}\n");
 }
 
 absl::Status CKernelPrinter::CheckUniform(const Index& index) const {
   if (lane_ == ir::kNoAtom || !p_.atoms.DependsOn(index, lane_)) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat("a branch or bound on ", p_.atoms.ToString(index),
-                                               " differs between lanes"));
+  return absl::UnimplementedError(
+      absl::StrCat("a branch or bound on ", p_.atoms.ToString(index), " differs between lanes"));
 }
 
 absl::Status CKernelPrinter::Print(StmtId id, bool described) {
@@ -175,10 +175,10 @@ absl::Status CKernelPrinter::PrintFor(StmtId id, bool described) {
     return absl::UnimplementedError("a tensor loop that no pass has lowered");
   }
   if (loop.loop == ir::LoopKind::kParallel && !dialect_.OneThread()) {
-    return absl::UnimplementedError(absl::StrCat(
-        "loop ", p_.atoms[loop.var].name, " is parallel on CPU threads; on a GPU, bind it"));
+    return absl::UnimplementedError(absl::StrCat("loop ", p_.atoms[loop.var].name,
+                                                 " is parallel on CPU threads; on a GPU, bind it"));
   }
-  const std::string name = names_.Add(p_.atoms[loop.var].name);
+  const std::string name = names_.Add(LoopName(p_.atoms[loop.var].name));
   index_.Name(loop.var, name);
   if (loop.loop == ir::LoopKind::kVectorized) {
     const AtomId outer = std::exchange(lane_, loop.var);

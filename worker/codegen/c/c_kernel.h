@@ -20,7 +20,8 @@ class CKernelPrinter {
                  const CNames& names, const std::vector<std::string>& buffers);
 
   // Errors as in PrintC.
-  absl::StatusOr<std::string> Print(const lower::LoweredKernel& kernel, const std::string& function);
+  absl::StatusOr<std::string> Print(const lower::LoweredKernel& kernel,
+                                    const std::string& function);
 
  private:
   absl::Status Print(lower::StmtId id, bool described);

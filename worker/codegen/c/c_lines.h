@@ -4,15 +4,24 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace hone::codegen {
 
 // Lines of text, indented by the depth of their block.
 class CLines {
  public:
+  static constexpr size_t kWidth = 100;
+
   template <typename... Parts>
   void Add(const Parts&... parts) {
     absl::StrAppend(&text_, std::string(2 * depth_, ' '), parts..., "\n");
+  }
+  // An assignment, on two lines if it is long.
+  void Assign(absl::string_view to, absl::string_view symbol, absl::string_view value) {
+    const bool fits = 2 * depth_ + to.size() + symbol.size() + value.size() + 3 <= kWidth;
+    const std::string gap = fits ? " " : absl::StrCat("\n", std::string(2 * depth_ + 4, ' '));
+    Add(to, " ", symbol, gap, value, ";");
   }
   // A line that ends with "{", up to Close().
   template <typename... Parts>
@@ -28,12 +37,12 @@ class CLines {
     --depth_;
     Open("} else");
   }
-  void SetDepth(int depth) { depth_ = depth; }
+  void SetDepth(size_t depth) { depth_ = depth; }
   std::string& text() { return text_; }
 
  private:
   std::string text_;
-  int depth_ = 0;
+  size_t depth_ = 0;
 };
 
 }  // namespace hone::codegen

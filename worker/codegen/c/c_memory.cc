@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "common/target/kernel_abi.h"
+#include "worker/codegen/c/c_buffer.h"
 
 namespace hone::codegen {
 
@@ -27,7 +28,9 @@ bool IsPrivate(const Storage& storage) {
 std::string Wish(const ir::Buffer& buffer, const Storage& storage) {
   absl::string_view name = buffer.name;
   if (const size_t acc = name.find(".acc"); acc != absl::string_view::npos) {
-    return absl::StrCat(name.substr(0, acc), "_acc");
+    name = name.substr(0, acc);
+    for (const char* const copy : {"_copy", "_cache"}) absl::ConsumeSuffix(&name, copy);
+    return absl::StrCat(name, "_acc");
   }
   if (storage.kind != Kind::kShared && !IsPrivate(storage)) return std::string(name);
   if (absl::ConsumeSuffix(&name, "_copy") || absl::ConsumeSuffix(&name, "_cache")) {
@@ -66,17 +69,16 @@ std::vector<std::string> CMemoryPrinter::Parameters(const LoweredKernel& kernel)
                      "* restrict ", buffers_[b]);
   }
   const absl::string_view bytes = dialect_.TypeName(ir::DType::kU8);
-  parameters.push_back(absl::StrCat(global, IsPrepack(kernel) ? "" : "const ", bytes, "* restrict ",
-                                    kPacked));
+  parameters.push_back(
+      absl::StrCat(global, IsPrepack(kernel) ? "" : "const ", bytes, "* restrict ", kPacked));
   parameters.push_back(absl::StrCat(global, bytes, "* restrict ", kWorkspace));
   return parameters;
 }
 
 std::string CMemoryPrinter::Pointer(BufferId id, const std::string& memory, int64_t offset,
                                     Space space, bool writable) const {
-  const std::string type =
-      absl::StrCat(dialect_.Qualifier(space), writable ? "" : "const ",
-                   dialect_.TypeName(p_.buffers[id].dtype), "*");
+  const std::string type = absl::StrCat(dialect_.Qualifier(space), writable ? "" : "const ",
+                                        dialect_.TypeName(p_.buffers[id].dtype), "*");
   const std::string at = offset == 0 ? memory : absl::StrCat("(", memory, " + ", offset, ")");
   return absl::StrCat(type, " const ", buffers_[id], " = (", type, ")", at, ";");
 }
@@ -141,9 +143,8 @@ absl::Status CMemoryPrinter::Declare(const LoweredKernel& kernel, CNames& names,
         break;
       case Kind::kShared:
         if (dialect_.Qualifier(Space::kShared).empty()) {
-          return absl::UnimplementedError(
-              absl::StrCat("buffer ", p_.buffers[id].name,
-                           " is in shared memory, which only GPUs have"));
+          return absl::UnimplementedError(absl::StrCat(
+              "buffer ", p_.buffers[id].name, " is in shared memory, which only GPUs have"));
         }
         break;
       case Kind::kArgument:
@@ -156,8 +157,9 @@ absl::Status CMemoryPrinter::Declare(const LoweredKernel& kernel, CNames& names,
   DeclareShared(kernel, names, lines);
   for (const BufferId id : used_) {
     if (!IsPrivate(p_.storage[id])) continue;
-    lines.Add(dialect_.TypeName(p_.buffers[id].dtype), " ", buffers_[id], "[",
-              p_.storage[id].elements, "];");
+    const std::string size =
+        IsScalar(p_, id) ? "" : absl::StrCat("[", p_.storage[id].elements, "]");
+    lines.Add(dialect_.TypeName(p_.buffers[id].dtype), " ", buffers_[id], size, ";");
   }
   return absl::OkStatus();
 }

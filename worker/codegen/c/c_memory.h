@@ -22,8 +22,8 @@ std::vector<std::string> NameBuffers(const lower::LoweredProgram& program, CName
 // Where a kernel finds the buffers that it uses.
 class CMemoryPrinter {
  public:
-  // Everything must outlive this object. `alignments`: the bytes that statements rely on, of buffers
-  // in shared memory.
+  // Everything must outlive this object. `alignments`: the bytes that statements rely on, of
+  // buffers in shared memory.
   CMemoryPrinter(const lower::LoweredProgram& program, const CDialect& dialect,
                  const std::vector<std::string>& buffers, const std::set<ir::BufferId>& used,
                  const std::map<ir::BufferId, int64_t>& alignments)
@@ -35,8 +35,8 @@ class CMemoryPrinter {
   // this kind of memory.
   absl::Status Declare(const lower::LoweredKernel& kernel, CNames& names, CLines& lines) const;
 
-  // Whether threads may exchange data in global memory: a buffer there is written, and it is read or
-  // written again.
+  // Whether threads may exchange data in global memory: a buffer there is written, and it is read
+  // or written again.
   static bool ExchangesGlobal(const lower::LoweredProgram& program, lower::StmtId body);
 
  private:

@@ -21,27 +21,30 @@ constexpr absl::string_view kWords[] = {
     "inline", "int", "kernel", "local", "long", "main", "mutable", "namespace", "new", "noexcept",
     "not", "nullptr", "operator", "or", "pipe", "private", "protected", "ptrdiff_t", "public",
     "quad", "read_only", "read_write", "register", "reinterpret_cast", "restrict", "return",
-    "sampler_t", "short", "signed", "size_t", "sizeof", "static", "static_cast", "struct",
-    "switch", "template", "this", "throw", "true", "try", "typedef", "typeid", "typename",
-    "typeof", "uchar", "uint", "uintptr_t", "intptr_t", "ulong", "uniform", "union", "unsigned",
-    "ushort", "using", "vec_step", "virtual", "void", "volatile", "while", "write_only", "xor",
-    "warpSize", "threadIdx", "blockIdx", "blockDim", "gridDim", "linux", "unix", "stdin", "stdout",
-    "stderr", "errno", "NULL", "INFINITY", "NAN", "HUGE_VAL", "MAXFLOAT", "EOF", "I",
+    "sampler_t", "short", "signed", "size_t", "sizeof", "static", "static_cast", "struct", "switch",
+    "template", "this", "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "uchar",
+    "uint", "uintptr_t", "intptr_t", "ulong", "uniform", "union", "unsigned", "ushort", "using",
+    "vec_step", "virtual", "void", "volatile", "while", "write_only", "xor", "warpSize",
+    "threadIdx", "blockIdx", "blockDim", "gridDim", "linux", "unix", "stdin", "stdout", "stderr",
+    "errno", "NULL", "INFINITY", "NAN", "HUGE_VAL", "MAXFLOAT", "EOF", "I",
     // Functions. A variable of that name would hide the function.
     "abs", "barrier", "clamp", "clz", "cross", "degrees", "distance", "dot", "erf", "erfc", "exp",
     "exp2", "fabs", "floor", "ceil", "fma", "fmax", "fmin", "fmod", "gamma", "hypot", "isfinite",
     "isinf", "isnan", "j0", "j1", "jn", "ldexp", "length", "log", "log2", "mad", "max", "min",
-    "mem_fence", "mix", "normalize", "popcount", "pow", "prefetch", "printf", "radians", "remainder",
-    "rint", "rotate", "round", "rsqrt", "select", "shuffle", "sign", "signbit", "sin", "cos",
-    "tan", "sqrt", "step", "tanh", "trunc", "y0", "y1", "yn", "index", "signal", "time", "div"};
+    "mem_fence", "mix", "normalize", "popcount", "pow", "prefetch", "printf", "radians",
+    "remainder", "rint", "rotate", "round", "rsqrt", "select", "shuffle", "sign", "signbit", "sin",
+    "cos", "tan", "sqrt", "step", "tanh", "trunc", "y0", "y1", "yn", "index", "signal", "time",
+    "div"};
 
 // Beginnings of the names of built-in functions, macros, and functions of the prelude.
 constexpr absl::string_view kBeginnings[] = {
-    "__",     "as_",    "atom_", "atomic_", "async_", "convert_", "get_",    "native_", "half_",
-    "vload",  "vstore", "read_", "write_",  "cl_",    "CL_",      "CLK_",    "M_",      "FLT_",
-    "DBL_",   "INT_",   "CHAR_", "LONG_",   "max_",   "min_",     "add_",    "sub_",    "mul_",
-    "neg_",   "abs_",   "div_",  "floor_",  "shift_", "round_",   "sigmoid_", "normal_cdf_",
-    "int_from_", "long_from_", "odd_from_", "f16_", "bf16_", "f8e4m3_", "f8e5m2_", "hone_"};
+    "__",         "as_",       "atom_",  "atomic_", "async_",   "convert_",    "get_",
+    "native_",    "half_",     "vload",  "vstore",  "read_",    "write_",      "cl_",
+    "CL_",        "CLK_",      "M_E",    "M_LN",    "M_LOG",    "M_PI",        "M_SQRT",
+    "M_1_",       "M_2_",      "FLT_",   "DBL_",    "INT_",     "CHAR_",       "LONG_",
+    "max_",       "min_",      "add_",   "sub_",    "mul_",     "neg_",        "abs_",
+    "div_",       "floor_",    "shift_", "round_",  "sigmoid_", "normal_cdf_", "int_from_",
+    "long_from_", "odd_from_", "f16_",   "bf16_",   "f8e4m3_",  "f8e5m2_",     "hone_"};
 
 // char4, float16 …
 bool IsVectorType(absl::string_view name) {

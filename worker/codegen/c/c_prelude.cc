@@ -9,8 +9,8 @@
 namespace hone::codegen {
 namespace {
 
-// In the text, $Q is the dialect's qualifier of functions, $T the type, $U its unsigned counterpart,
-// $B the number of its last bit and $F the suffix of its constants.
+// In the text, $Q is the dialect's qualifier of functions, $T the type, $U its unsigned
+// counterpart, $B the number of its last bit and $F the suffix of its constants.
 struct Definition {
   absl::string_view name;  // without the type
   bool typed;
@@ -134,7 +134,8 @@ constexpr Definition kDefinitions[] = {
      "  if (magnitude < as_uint(0x1p-6f)) {\n"
      "    return (uchar)(sign | (as_uint(as_float(magnitude) + 0x1p14f) - as_uint(0x1p14f)));\n"
      "  }\n"
-     "  return (uchar)(sign | (magnitude + 0x7ffff + (magnitude >> 20 & 1) - (120u << 23)) >> 20);\n"
+     "  return (uchar)(sign | (magnitude + 0x7ffff + (magnitude >> 20 & 1) - (120u << 23)) >> "
+     "20);\n"
      "}\n"},
     {"f8e5m2_from_float", false,
      "// Rounds to nearest even; larger numbers become the largest one, but for infinity.\n"
@@ -146,7 +147,8 @@ constexpr Definition kDefinitions[] = {
      "  if (magnitude < as_uint(0x1p-14f)) {\n"
      "    return (uchar)(sign | (as_uint(as_float(magnitude) + 0x1p7f) - as_uint(0x1p7f)));\n"
      "  }\n"
-     "  return (uchar)(sign | (magnitude + 0xfffff + (magnitude >> 21 & 1) - (112u << 23)) >> 21);\n"
+     "  return (uchar)(sign | (magnitude + 0xfffff + (magnitude >> 21 & 1) - (112u << 23)) >> "
+     "21);\n"
      "}\n"},
     {"round_f16", false,
      "$Q float round_f16(float x) { return f16_to_float(f16_from_float(x)); }\n",
@@ -162,9 +164,9 @@ constexpr Definition kDefinitions[] = {
      "f8e5m2_to_float f8e5m2_from_float"},
 };
 
-// y = -x / √2 is rounded, and erfc(y) is much more sensitive than y if y is large. So the product is
-// computed in two parts, and the second one is applied with erfc'(y) = -2 / √π exp(-y²). $L ends the
-// range in which the result is neither 0 nor 1; $C + $D is 1 / √2.
+// y = -x / √2 is rounded, and erfc(y) is much more sensitive than y if y is large. So the product
+// is computed in two parts, and the second one is applied with erfc'(y) = -2 / √π exp(-y²). $L ends
+// the range in which the result is neither 0 nor 1; $C + $D is 1 / √2.
 constexpr absl::string_view kNormalCdf =
     "// The CDF of the normal distribution, erfc(-x / sqrt(2)) / 2.\n"
     "$Q $T normal_cdf_$T($T x) {\n"

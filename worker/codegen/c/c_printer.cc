@@ -17,10 +17,8 @@ absl::StatusOr<CModule> PrintC(const lower::LoweredProgram& program, const CDial
   CModule module;
   std::string kernels;
   for (const lower::LoweredKernel& kernel : program.kernels) {
-    const std::string& function =
-        module.functions.emplace_back(functions.Add(kernel.name == ir::kMainKernel
-                                                        ? absl::StrCat(kernel.name, "_kernel")
-                                                        : kernel.name));
+    const std::string& function = module.functions.emplace_back(functions.Add(
+        kernel.name == ir::kMainKernel ? absl::StrCat(kernel.name, "_kernel") : kernel.name));
     CKernelPrinter printer(copy, dialect, prelude, names, buffers);
     HONE_ASSIGN_OR_RETURN(const std::string text, printer.Print(kernel, function));
     absl::StrAppend(&kernels, kernels.empty() ? "" : "\n", text);

@@ -75,7 +75,7 @@ class Sharing {
 std::string CStorePrinter::Temporary(absl::string_view wish, DType dtype,
                                      const std::string& value) {
   std::string name = names_.Add(wish);
-  lines_.Add("const ", exprs_.ValueType(dtype), " ", name, " = ", value, ";");
+  lines_.Assign(absl::StrCat("const ", exprs_.ValueType(dtype), " ", name), "=", value);
   return name;
 }
 
@@ -101,16 +101,15 @@ bool CStorePrinter::MayInterfere(const Stmt& store, AtomId lane) const {
     });
   }
   const int64_t step = offset.CoeffOf(lane);
-  const bool distinct =
-      step != 0 && !p_.atoms.DependsOn(offset - ir::Index::Of(lane, step), lane);
+  const bool distinct = step != 0 && !p_.atoms.DependsOn(offset - ir::Index::Of(lane, step), lane);
   return reads_others || (reads_own && !distinct);
 }
 
 void CStorePrinter::OpenLanes(AtomId lane) {
   if (!dialect_.Unroll().empty()) lines_.Add(dialect_.Unroll());
   const std::string& name = index_.NameOf(lane);
-  lines_.Open("for (int ", name, " = 0; ", name, " < ", p_.atoms[lane].range.extent(), "; ++",
-              name, ")");
+  lines_.Open("for (int ", name, " = 0; ", name, " < ", p_.atoms[lane].range.extent(), "; ++", name,
+              ")");
 }
 
 // The values to store. Names the operands that occur several times.
@@ -131,8 +130,7 @@ std::vector<ExprId> CStorePrinter::Combine(const Stmt& store) {
       const std::string old_text = exprs_.Print(old[c]).text, text = exprs_.Print(values[c]).text;
       exprs_.NameValue(old[c],
                        Temporary(absl::StrCat("old_", output.name), output.dtype, old_text));
-      exprs_.NameValue(values[c],
-                       Temporary(absl::StrCat("new_", output.name), output.dtype, text));
+      exprs_.NameValue(values[c], Temporary(absl::StrCat("new_", output.name), output.dtype, text));
     }
   }
   const auto combined = ir::Combine(p_.pool, store.reducer, old, values);
@@ -147,8 +145,8 @@ void CStorePrinter::PrintElement(const Stmt& store) {
   if (adds && (dtype == DType::kF32 || dtype == DType::kF64)) {
     NameShared({store.values[0]});
     const std::string element = exprs_.Element(store.outputs[0], store.indices[0], ir::kNoExpr);
-    lines_.Add(element, store.reducer == ir::Reducer::kSum ? " += " : " *= ",
-               exprs_.Print(store.values[0]).text, ";");
+    lines_.Assign(element, store.reducer == ir::Reducer::kSum ? "+=" : "*=",
+                  exprs_.Print(store.values[0]).text);
     exprs_.ForgetValues();
     return;
   }
@@ -164,8 +162,7 @@ void CStorePrinter::PrintElement(const Stmt& store) {
     stored[c] = std::move(name);
   }
   for (size_t c = 0; c < values.size(); ++c) {
-    lines_.Add(exprs_.Element(store.outputs[c], store.indices[0], ir::kNoExpr), " = ", stored[c],
-               ";");
+    lines_.Assign(exprs_.Element(store.outputs[c], store.indices[0], ir::kNoExpr), "=", stored[c]);
   }
   exprs_.ForgetValues();
 }
@@ -183,8 +180,8 @@ void CStorePrinter::PrintInTwoLoops(const Stmt& store, AtomId lane, const CText&
   if (!condition.text.empty()) lines_.Open("if (", condition.text, ")");
   const std::vector<ExprId> values = Combine(store);
   for (size_t c = 0; c < values.size(); ++c) {
-    lines_.Add(results[c], "[", var, "] = ",
-               exprs_.Stored(values[c], p_.buffers[store.outputs[c]].dtype), ";");
+    lines_.Assign(absl::StrCat(results[c], "[", var, "]"), "=",
+                  exprs_.Stored(values[c], p_.buffers[store.outputs[c]].dtype));
   }
   exprs_.ForgetValues();
   if (!condition.text.empty()) lines_.Close();
@@ -219,11 +216,15 @@ absl::Status CStorePrinter::Print(lower::StmtId id, AtomId lane) {
   const bool reduces_lanes = store.reducer != ir::Reducer::kNone &&
                              std::find(store.reduce_vars.begin(), store.reduce_vars.end(), lane) !=
                                  store.reduce_vars.end();
-  std::optional<std::string> vector;
+  std::optional<CDialect::Assignment> vector;
   if (lane != ir::kNoAtom && own.empty() && !reduces_lanes) vector = vectors_.Print(store, lane);
   const CText lane_condition = index_.Print(own);
   if (vector.has_value()) {
-    lines_.Add(*vector);
+    if (vector->target.empty()) {
+      lines_.Add(vector->value);
+    } else {
+      lines_.Assign(vector->target, "=", vector->value);
+    }
   } else if (lane == ir::kNoAtom) {
     PrintElement(store);
   } else if (!reduces_lanes && MayInterfere(store, lane)) {

@@ -13,8 +13,8 @@
 
 namespace hone::codegen {
 
-// Prints stores: their conditions, their reductions, and their lanes. Lanes are a vector where there
-// is one, else a loop; if a lane may read what another one writes, two loops.
+// Prints stores: their conditions, their reductions, and their lanes. Lanes are a vector where
+// there is one, else a loop; if a lane may read what another one writes, two loops.
 class CStorePrinter {
  public:
   // Everything must outlive this object. The program's pool gets the expressions of reductions.

@@ -20,7 +20,11 @@ namespace {
 
 // Binary operators and functions that work element by element.
 absl::string_view SymbolOf(Op op) {
-  return op == Op::kAdd ? "+" : op == Op::kSub ? "-" : op == Op::kMul ? "*" : op == Op::kDiv ? "/" : "";
+  return op == Op::kAdd   ? "+"
+         : op == Op::kSub ? "-"
+         : op == Op::kMul ? "*"
+         : op == Op::kDiv ? "/"
+                          : "";
 }
 absl::string_view FunctionOf(Op op) {
   switch (op) {
@@ -56,8 +60,7 @@ bool CVectorPrinter::DependsOnLane(ExprId id) const {
 }
 
 bool CVectorPrinter::IsConsecutive(const Index& offset) const {
-  return offset.CoeffOf(lane_) == 1 &&
-         !p_.atoms.DependsOn(offset - Index::Of(lane_), lane_);
+  return offset.CoeffOf(lane_) == 1 && !p_.atoms.DependsOn(offset - Index::Of(lane_), lane_);
 }
 
 bool CVectorPrinter::IsPrivate(ir::BufferId buffer) const {
@@ -137,8 +140,7 @@ CText CVectorPrinter::Vector(ExprId id) {
   }
   const std::string function =
       expr.op == Op::kMin || expr.op == Op::kMax
-          ? prelude_.Use(ir::InfoOf(expr.op).name,
-                         absl::StrCat(exprs_.ValueType(dtype_), lanes_))
+          ? prelude_.Use(ir::InfoOf(expr.op).name, absl::StrCat(exprs_.ValueType(dtype_), lanes_))
           : dialect_.MathFunction(FunctionOf(expr.op), dtype_);
   const std::string a = Argument(expr.a);
   const std::string b = expr.b == ir::kNoExpr ? "" : absl::StrCat(", ", Argument(expr.b));
@@ -161,7 +163,8 @@ std::string CVectorPrinter::Combined(const lower::Stmt& store) {
   return absl::StrCat(function, "(", old.text, ", ", Argument(store.values[0]), ")");
 }
 
-std::optional<std::string> CVectorPrinter::Print(const lower::Stmt& store, ir::AtomId lane) {
+std::optional<CDialect::Assignment> CVectorPrinter::Print(const lower::Stmt& store,
+                                                          ir::AtomId lane) {
   lane_ = lane;
   const int64_t extent = p_.atoms[lane].range.extent();
   static constexpr std::array<int64_t, 4> kLanes = {2, 4, 8, 16};

@@ -19,14 +19,15 @@ namespace hone::codegen {
 class CVectorPrinter {
  public:
   // Everything must outlive this object.
-  CVectorPrinter(const lower::LoweredProgram& program, const CDialect& dialect,
-                 CExprPrinter& exprs, CPrelude& prelude)
+  CVectorPrinter(const lower::LoweredProgram& program, const CDialect& dialect, CExprPrinter& exprs,
+                 CPrelude& prelude)
       : p_(program), dialect_(dialect), exprs_(exprs), prelude_(prelude) {}
 
   // The statement for where all conditions hold; nullopt: there is none.
-  std::optional<std::string> Print(const lower::Stmt& store, ir::AtomId lane);
+  std::optional<CDialect::Assignment> Print(const lower::Stmt& store, ir::AtomId lane);
 
-  // The alignment in bytes that statements rely on, of buffers in shared memory since the last call.
+  // The alignment in bytes that statements rely on, of buffers in shared memory since the last
+  // call.
   std::map<ir::BufferId, int64_t> TakeAlignments() { return std::exchange(alignments_, {}); }
 
  private:

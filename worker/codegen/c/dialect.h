@@ -28,6 +28,10 @@ class CDialect {
     bool aligned;             // to the size of the vector
     absl::string_view first;  // the first element, such as "A[4 * i]"
   };
+  // target = value; without a target, `value` is the whole statement.
+  struct Assignment {
+    std::string target, value;
+  };
 
   virtual ~CDialect() = default;
 
@@ -62,8 +66,8 @@ class CDialect {
   // Whether there are vectors, on which operators and functions work element by element.
   virtual bool HasVectors() const { return false; }
   virtual std::string Load(const VectorAccess& /*from*/) const { return ""; }
-  virtual std::string Store(const VectorAccess& /*to*/, absl::string_view /*value*/) const {
-    return "";
+  virtual Assignment Store(const VectorAccess& /*to*/, absl::string_view /*value*/) const {
+    return {};
   }
 
   // Whether one thread runs everything: parallel loops are loops, and memory of a thread is in the

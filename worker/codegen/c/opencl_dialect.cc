@@ -17,19 +17,19 @@ constexpr std::pair<absl::string_view, absl::string_view> kFunctions[] = {
      "  vstore_half_rte(x, 0, (half*)&bits);\n"
      "  return bits;\n"
      "}\n"},
-#define HONE_VECTOR_FUNCTIONS(N)                                                             \
-  {"f16_to_float" #N, "static float" #N " f16_to_float" #N "(ushort" #N                      \
-                      " bits) { return vload_half" #N "(0, (const half*)&bits); }\n"},       \
-      {"f16_from_float" #N, "static ushort" #N " f16_from_float" #N "(float" #N              \
-                            " x) {\n  ushort" #N " bits;\n  vstore_half" #N                  \
-                            "_rte(x, 0, (half*)&bits);\n  return bits;\n}\n"},               \
-      {"max_float" #N, "static float" #N " max_float" #N "(float" #N " a, float" #N          \
-                       " b) { return select(a, b, a < b); }\n"},                             \
-      {"min_float" #N, "static float" #N " min_float" #N "(float" #N " a, float" #N          \
-                       " b) { return select(a, b, b < a); }\n"},                             \
-      {"max_double" #N, "static double" #N " max_double" #N "(double" #N " a, double" #N     \
-                        " b) { return select(a, b, a < b); }\n"},                            \
-      {"min_double" #N, "static double" #N " min_double" #N "(double" #N " a, double" #N     \
+#define HONE_VECTOR_FUNCTIONS(N)                                                         \
+  {"f16_to_float" #N, "static float" #N " f16_to_float" #N "(ushort" #N                  \
+                      " bits) { return vload_half" #N "(0, (const half*)&bits); }\n"},   \
+      {"f16_from_float" #N,                                                              \
+       "static ushort" #N " f16_from_float" #N "(float" #N " x) {\n  ushort" #N          \
+       " bits;\n  vstore_half" #N "_rte(x, 0, (half*)&bits);\n  return bits;\n}\n"},     \
+      {"max_float" #N, "static float" #N " max_float" #N "(float" #N " a, float" #N      \
+                       " b) { return select(a, b, a < b); }\n"},                         \
+      {"min_float" #N, "static float" #N " min_float" #N "(float" #N " a, float" #N      \
+                       " b) { return select(a, b, b < a); }\n"},                         \
+      {"max_double" #N, "static double" #N " max_double" #N "(double" #N " a, double" #N \
+                        " b) { return select(a, b, a < b); }\n"},                        \
+      {"min_double" #N, "static double" #N " min_double" #N "(double" #N " a, double" #N \
                         " b) { return select(a, b, b < a); }\n"}
     HONE_VECTOR_FUNCTIONS(2),
     HONE_VECTOR_FUNCTIONS(4),
@@ -86,12 +86,12 @@ class OpenCl final : public CDialect {
     return absl::StrCat("*(", Qualifier(from.space), "const ", from.type, from.lanes, "*)&",
                         from.first);
   }
-  std::string Store(const VectorAccess& to, absl::string_view value) const override {
+  Assignment Store(const VectorAccess& to, absl::string_view value) const override {
     if (!to.aligned) {
-      return absl::StrCat("vstore", to.lanes, "(", value, ", 0, &", to.first, ");");
+      return {"", absl::StrCat("vstore", to.lanes, "(", value, ", 0, &", to.first, ");")};
     }
-    return absl::StrCat("*(", Qualifier(to.space), to.type, to.lanes, "*)&", to.first, " = ", value,
-                        ";");
+    return {absl::StrCat("*(", Qualifier(to.space), to.type, to.lanes, "*)&", to.first),
+            std::string(value)};
   }
 };
 

@@ -1,9 +1,10 @@
-#ifndef HONE_WORKER_CODEGEN_C_C_STRIDES_H_
-#define HONE_WORKER_CODEGEN_C_C_STRIDES_H_
+#ifndef HONE_WORKER_CODEGEN_C_C_BUFFER_H_
+#define HONE_WORKER_CODEGEN_C_C_BUFFER_H_
 
 #include "common/ir/workload.h"
 #include "common/lower/lowered.h"
 
+// How the text shows buffers.
 namespace hone::codegen {
 
 // The strides of a buffer in elements, outermost first. They shape the text only: offsets are
@@ -16,6 +17,13 @@ inline ir::Shape StridesOf(const lower::LoweredProgram& program, ir::BufferId bu
   return strides;
 }
 
+// Whether a buffer is a variable instead of an array: one element of a thread.
+inline bool IsScalar(const lower::LoweredProgram& program, ir::BufferId buffer) {
+  const lower::Storage& storage = program.storage[buffer];
+  return storage.elements == 1 && (storage.kind == lower::Storage::Kind::kStack ||
+                                   storage.kind == lower::Storage::Kind::kRegister);
+}
+
 }  // namespace hone::codegen
 
-#endif  // HONE_WORKER_CODEGEN_C_C_STRIDES_H_
+#endif  // HONE_WORKER_CODEGEN_C_C_BUFFER_H_

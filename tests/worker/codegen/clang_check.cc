@@ -1,0 +1,53 @@
+#include "tests/worker/codegen/clang_check.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/file.h"
+
+namespace hone::codegen {
+namespace {
+
+// The name of the program; empty if there is none.
+const std::string& Clang() {
+  static const auto* const name = new std::string([] {
+    for (const std::string candidate : {"clang-19", "clang-15", "clang-14", "clang"}) {
+      const std::string command = absl::StrCat("command -v ", candidate, " >/dev/null 2>&1");
+      if (std::system(command.c_str()) == 0) return candidate;
+    }
+    return std::string();
+  }());
+  return *name;
+}
+
+}  // namespace
+
+bool HasClang() { return !Clang().empty(); }
+
+std::string ClangErrors(absl::string_view text) {
+  if (!HasClang()) return "";
+  char folder[] = "/tmp/hone-cl-XXXXXX";
+  if (mkdtemp(folder) == nullptr) return "mkdtemp fails";
+  const std::string source = absl::StrCat(folder, "/kernel.cl"), log = absl::StrCat(folder, "/log");
+  std::string errors;
+  if (!WriteFileAtomically(source, text, Durability::kProcess).ok()) errors = "cannot write";
+  for (const char* const target : {"spir64-unknown-unknown", "nvptx64-unknown-unknown"}) {
+    // The built-in functions come from a table, which is quicker than the header.
+    const std::string command = absl::StrCat(
+        Clang(), " -cl-std=CL1.2 -x cl -fsyntax-only -Xclang -finclude-default-header",
+        " -Xclang -fdeclare-opencl-builtins -Wall -Wextra -Wno-unused-parameter -Werror --target=",
+        target, " ", source, " >", log, " 2>&1");
+    if (std::system(command.c_str()) != 0) {
+      absl::StrAppend(&errors, text, "\n", target, ":\n", ReadFile(log).value_or("no message"));
+    }
+  }
+  unlink(source.c_str());
+  unlink(log.c_str());
+  rmdir(folder);
+  return errors;
+}
+
+}  // namespace hone::codegen
