@@ -4,6 +4,7 @@
 
 #include "common/base/status_macros.h"
 #include "server/space/generate.h"
+#include "server/space/gpu/gpu_nest.h"
 #include "server/space/plain_nest.h"
 #include "server/space/rule.h"
 
@@ -66,6 +67,10 @@ class DefaultNest {
 
  private:
   void Plain(const Operand& nest, const ir::Block& block, ir::DType dtype) {
+    if (target_.kind != target::Kind::kCpu) {
+      ScheduleGpuNest(trace_, nest, block, GpuTileLimits::Of(target_), {1}, /*sampled=*/false);
+      return;
+    }
     const int64_t lanes = TileLimits::Of(target_, dtype).lanes;
     SchedulePlainNest(trace_, nest, block, lanes, /*sampled=*/false);
   }

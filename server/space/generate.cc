@@ -122,6 +122,7 @@ std::vector<Sketch> ApplyRules(const RuleContext& context, Sketch initial) {
   std::vector<Sketch> sketches;
   sketches.push_back(std::move(initial));
   for (const Rule& rule : Rules()) {
+    if (!rule.Fits(*context.target)) continue;
     // Rules add nests for the blocks they create.
     for (size_t turn = 0; std::any_of(sketches.begin(), sketches.end(),
                                       [&](const Sketch& s) { return turn < s.nests.size(); });

@@ -80,6 +80,9 @@ struct RuleContext {
   absl::StatusOr<ir::Program> ProgramOf(const Sketch& sketch) const;
 };
 
+// The targets that a rule serves.
+enum class Serves : uint8_t { kCpus, kGpus, kAll };
+
 // A rule looks at one block of a sketch and returns the sketches that replace it. These include the
 // unchanged sketch if leaving the block alone is a choice. An empty result means that the rule does
 // not apply. Stateless and deterministic.
@@ -88,14 +91,20 @@ struct Rule {
   std::vector<Sketch> (*apply)(const RuleContext& context, const Sketch& sketch, int nest);
   absl::string_view meaning;
   bool last_first = false;  // apply to the last block first, for groups that grow from their end
+  Serves serves = Serves::kCpus;
+
+  bool Fits(const target::Target& target) const {
+    const Serves kind = target.kind == target::Kind::kCpu ? Serves::kCpus : Serves::kGpus;
+    return serves == Serves::kAll || serves == kind;
+  }
 };
 
 // All rules in the order of application; each is applied to all blocks. To add one, add a file in
 // rule/ and a line in rules.cc, or call RegisterRule from outside of this folder.
 absl::Span<const Rule> Rules();
 
-// Adds a rule right before the rule named `before`. The last rule is parallel_vectorize_unroll; a
-// rule after it would have no effect. Register all rules at startup, because the rules must not
+// Adds a rule right before the rule named `before`. The last rule is parallel_vectorize_unroll for
+// CPUs and gpu_auto_bind for GPUs; a rule after it would have no effect. Register all rules at startup, because the rules must not
 // change afterwards. FailedPrecondition: Rules() or a generation has already run. AlreadyExists:
 // the name is taken. NotFound: no rule is named `before`. InvalidArgument: the name or function is
 // missing. Thread-safe.

@@ -43,11 +43,13 @@ absl::StatusOr<NodeId> CacheRead(ir::Program& program, NodeId block, absl::strin
   if (source.padded)
     return Illegal(program, block,
                    absl::StrCat("cache_read: ", source.name, " is stored with padding"));
-  const bool ahead = source.constant;
-  if (ahead && scope != ir::Scope::kGlobal) {
+  // A copy of constants in another scope is made while the kernel runs, like that of any buffer.
+  const bool ahead = source.constant && scope == ir::Scope::kGlobal;
+  if (scope != ir::Scope::kGlobal &&
+      program.node(program.KernelOf(block)).name == ir::kPrepackKernel) {
     return Illegal(program, block,
                    absl::StrCat("cache_read: ", source.name,
-                                " is constant and copied ahead of time, to scope global only"));
+                                " is read ahead of time; its copy has scope global"));
   }
   program.buffers.push_back({.name = program.FreshBufferName(absl::StrCat(source.name, "_copy")),
                              .dtype = source.dtype,

@@ -13,6 +13,15 @@ std::vector<Sketch> ApplyCacheWrite(const RuleContext& context, const Sketch& sk
 std::vector<Sketch> ApplyComputeLocation(const RuleContext& context, const Sketch& sketch,
                                          int nest);
 std::vector<Sketch> ApplyFuseConsumer(const RuleContext& context, const Sketch& sketch, int nest);
+std::vector<Sketch> ApplyGpuAutoBind(const RuleContext& context, const Sketch& sketch, int nest);
+std::vector<Sketch> ApplyGpuMultiLevelTiling(const RuleContext& context, const Sketch& sketch,
+                                             int nest);
+std::vector<Sketch> ApplyGpuRowReduction(const RuleContext& context, const Sketch& sketch,
+                                         int nest);
+std::vector<Sketch> ApplyGpuSplitReduction(const RuleContext& context, const Sketch& sketch,
+                                           int nest);
+std::vector<Sketch> ApplyGpuWindowReduction(const RuleContext& context, const Sketch& sketch,
+                                            int nest);
 std::vector<Sketch> ApplyMultiLevelTiling(const RuleContext& context, const Sketch& sketch,
                                           int nest);
 std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, int nest);

@@ -5,6 +5,7 @@
 #include "server/space/row_group.h"
 #include "server/space/rule/rules.h"
 #include "server/space/sketch_editor.h"
+#include "server/space/window.h"
 
 namespace hone::space {
 namespace {
@@ -14,55 +15,6 @@ using schedule::Operand;
 constexpr int64_t kMaxUnrolledWindow = 8;  // iterations of a loop over taps
 constexpr int64_t kMaxHeight = 4;          // rows of outputs in a tile
 constexpr int64_t kMaxWidth = 14;
-
-// A reduction whose operands are all contiguous along the result's last axis: unlike in a
-// contraction, no operand is broadcast. Axes are positions in the block's iters.
-struct Window {
-  int vector = -1;
-  std::vector<int> outer;       // spatial axes that are not tiled
-  int height = -1, width = -1;  // tiled axes; -1: none
-  std::vector<int> taps;
-};
-
-std::optional<Window> AnalyzeWindow(const ir::Program& program, const ir::Block& block) {
-  if (block.reducer == ir::Reducer::kNone || block.outputs.size() != 1 || block.indices.empty())
-    return std::nullopt;
-  const BlockAxes axes = AxesOf(block);
-  Window window{.taps = axes.reduce};
-  for (int axis : axes.spatial) {
-    if (block.indices.back().SingleAtom() == block.iters[axis].var) window.vector = axis;
-  }
-  if (window.vector < 0 || axes.spatial.size() != block.indices.size()) return std::nullopt;
-  const ir::AtomId vector = block.iters[window.vector].var;
-  bool contiguous = false, broadcast = false;
-  program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
-    const ir::IndexList& indices = program.pool.IndicesOf(load);
-    const auto depends = [&](ir::AtomId var) {
-      return std::any_of(indices.begin(), indices.end(), [&](const ir::Index& index) {
-        return program.atoms.DependsOn(index, var);
-      });
-    };
-    const bool reduces = std::any_of(axes.reduce.begin(), axes.reduce.end(),
-                                     [&](int axis) { return depends(block.iters[axis].var); });
-    if (!reduces) return;
-    const bool along = !indices.empty() && indices.back().SingleAtom() == vector;
-    contiguous |= along;
-    broadcast |= !along;
-  });
-  if (!contiguous || broadcast) return std::nullopt;
-  for (auto axis = axes.spatial.rbegin(); axis != axes.spatial.rend(); ++axis) {
-    if (*axis == window.vector) continue;
-    const bool tiled = block.iters[*axis].extent > 1;
-    if (tiled && window.width < 0) {
-      window.width = *axis;
-    } else if (tiled && window.height < 0) {
-      window.height = *axis;
-    } else {
-      window.outer.insert(window.outer.begin(), *axis);
-    }
-  }
-  return window;
-}
 
 // Which axis the threads split, and the order of the tile loops.
 struct Order {

@@ -1,0 +1,63 @@
+#include "server/space/gpu/gpu_editor.h"
+
+#include <array>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/space/elementwise.h"
+
+namespace hone::space {
+namespace {
+
+constexpr std::array<const char*, 3> kAxes = {"x", "y", "z"};
+
+}  // namespace
+
+void GpuEditor::BindBlocks(const Operands& loops) {
+  for (size_t i = 0; i < loops.size(); ++i) {
+    Add("bind",
+        {loops[i], schedule::Text(absl::StrCat("blockIdx.", kAxes[loops.size() - 1 - i]))});
+  }
+}
+
+void GpuEditor::BindThreads(const Operands& loops) {
+  for (size_t i = 0; i < loops.size(); ++i) {
+    Add("bind",
+        {loops[i], schedule::Text(absl::StrCat("threadIdx.", kAxes[loops.size() - 1 - i]))});
+  }
+}
+
+void GpuEditor::Unroll(const Operands& loops) {
+  for (size_t i = 0; i + 1 < loops.size(); ++i) Add("unroll", {loops[i]});
+  Vectorize(loops.back());
+}
+
+void GpuEditor::Cooperate(const Operand& block, size_t loops, size_t rank, const Operands& threads,
+                          const Operand& vector) {
+  const Operands around = Loops(block, loops);
+  const Operand fused = Fuse(Operands(around.end() - static_cast<ptrdiff_t>(rank), around.end()));
+  Operands sizes = threads;
+  sizes.push_back(vector);
+  const Operands parts = Split(fused, sizes);
+  // parts: serial, threads, vector
+  Operands order(parts.begin() + 1, parts.end() - 1);
+  const Operands bound = order;
+  order.push_back(parts[0]);
+  order.push_back(parts.back());
+  Add("reorder", order);
+  BindThreads(bound);
+  Vectorize(parts.back());
+}
+
+int ElementwiseConsumer(const Sketch& sketch, const ir::Program& program, ir::NodeId block) {
+  const std::vector<ir::NodeId> readers = program.ReadersOf(program.BlockOf(block).outputs[0]);
+  if (readers.size() != 1 || ElementwiseProducer(program, readers[0]) != block) return -1;
+  for (int n = 0; n < static_cast<int>(sketch.nests.size()); ++n) {
+    if (sketch.nests[n].state == Nest::State::kOpen &&
+        sketch.nests[n].name == program.BlockOf(readers[0]).name)
+      return n;
+  }
+  return -1;
+}
+
+}  // namespace hone::space

@@ -1,0 +1,39 @@
+#ifndef HONE_SERVER_SPACE_GPU_GPU_EDITOR_H_
+#define HONE_SERVER_SPACE_GPU_GPU_EDITOR_H_
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "server/space/gpu/gpu_limits.h"
+#include "server/space/sketch_editor.h"
+
+namespace hone::space {
+
+// Writes the schedule of a kernel for a GPU: loops over blocks outermost, then serial loops, then
+// phases, i.e. sibling nests of loops over the same threads.
+class GpuEditor : public SketchEditor {
+ public:
+  using SketchEditor::SketchEditor;
+
+  // Binds loops to blockIdx.z, y and x, outermost first: the last one to x. REQUIRES: at most 3.
+  void BindBlocks(const Operands& loops);
+  // Binds loops to threadIdx.z, y and x in the same way.
+  void BindThreads(const Operands& loops);
+  // Unrolls the loops and vectorizes the last one.
+  void Unroll(const Operands& loops);
+  void Vectorize(const Operand& loop) { Add("vectorize", {loop}); }
+
+  // Shares the work of a phase among threads: the innermost `rank` of `loops` loops around the
+  // block become threads (of the counts `threads`, outermost first), a serial loop and vectors.
+  void Cooperate(const Operand& block, size_t loops, size_t rank, const Operands& threads,
+                 const Operand& vector);
+};
+
+// Returns the open nest of a block's element-wise consumer; -1 if there is none.
+int ElementwiseConsumer(const Sketch& sketch, const ir::Program& program, ir::NodeId block);
+
+}  // namespace hone::space
+
+#endif  // HONE_SERVER_SPACE_GPU_GPU_EDITOR_H_

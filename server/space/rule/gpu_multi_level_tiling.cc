@@ -1,0 +1,519 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/space/gpu/gpu_editor.h"
+#include "server/space/gpu/tile_size.h"
+#include "server/space/row_group.h"
+#include "server/space/rule/rules.h"
+
+namespace hone::space {
+namespace {
+
+using schedule::Operand;
+using Operands = std::vector<Operand>;
+using Decisions = absl::Span<const int64_t>;
+
+constexpr int64_t kMostAlongVector = 16, kMostAlongRow = 16, kMostHeight = 4;  // of a thread
+constexpr int64_t kMostThreadsX = 64, kMostThreadsY = 32, kMostThreadsZ = 8;
+constexpr int64_t kLeastShared = 8;     // extents that are worth a shared copy
+constexpr int64_t kOtherRegisters = 20;  // for addresses and loop counters
+constexpr int64_t kPadding = 8;          // shared rows are aligned to this many elements
+constexpr int64_t kMostWindow = 8;       // taps of a window that one stage may hold
+
+// An operand that a block of threads copies to shared memory, one tile of the reduction at a time.
+struct Stage {
+  ir::BufferId buffer = -1;
+  TileBox box;                 // as stored in shared memory
+  std::vector<int> order;      // dimensions of the copy, as positions in the operand
+  std::vector<int64_t> widths;  // vectors of the copy
+  Operand block, width;
+};
+
+// S S S R R S R S: tiles of blocks, threads and registers of each spatial axis, and tiles of the
+// reduction. With shared memory:
+//   blockIdx | r_0 | { copies of the operands | threadIdx, r_1, r_2, registers } ; then the results
+// without:
+//   blockIdx | threadIdx | r_0, r_1, registers
+class GpuTiler {
+ public:
+  GpuTiler(const Sketch& sketch, int nest, const NestBlock& found, const Contraction& contraction,
+           const GpuTileLimits& limits, int consumer)
+      : sketch_(sketch),
+        nest_(nest),
+        program_(found.program),
+        block_(found.block()),
+        dtype_(found.output().dtype),
+        c_(contraction),
+        limits_(limits),
+        consumer_(consumer),
+        tiles_(block_.iters.size()) {
+    for (size_t i = 0; i < tiles_.size(); ++i) tiles_[i].extent = block_.iters[i].extent;
+    for (const int axis : c_.row_like) {
+      if (Extent(axis) > 1) height_ = axis;
+    }
+  }
+
+  // The sketch whose operands are read from shared memory; nullopt if that cannot pay.
+  std::optional<Sketch> Shared() {
+    if (Extent(c_.vector) < kLeastShared || RowExtent() < kLeastShared) return std::nullopt;
+    if (!FindStages()) return std::nullopt;
+    Store();
+    SampleThreads();
+    SampleRegisters(/*strided=*/true);
+    SampleReduction(/*staged=*/true);
+    Tile(/*staged=*/true);
+    Fetch();
+    PlaceStore();
+    return Finish("shared");
+  }
+
+  Sketch Direct() {
+    if (consumer_ >= 0) edit_.Add("set_scope", {Block(), schedule::Text("local")});
+    SampleThreads();
+    SampleRegisters(/*strided=*/false);
+    SampleReduction(/*staged=*/false);
+    Tile(/*staged=*/false);
+    PlaceConsumer();
+    return Finish("direct");
+  }
+
+ private:
+  int64_t Extent(int axis) const { return block_.iters[axis].extent; }
+  int64_t RowExtent() const { return Extent(c_.row) * (height_ >= 0 ? Extent(height_) : 1); }
+  const Operand& Block() const { return sketch_.nests[nest_].block; }
+  int Drawn() const { return drawn_; }
+
+  // Each sampling reports the number of decisions so far, for constraints.
+  Operand Sample(std::vector<int64_t> candidates) {
+    Operand number = edit_.Sample(std::move(candidates));
+    drawn_ = DecisionOf(number) + 1;
+    return number;
+  }
+  Operands SamplePair(std::vector<int64_t> pairs) {
+    Operands numbers = edit_.Add("sample_register_tile", {}, {{"candidates", std::move(pairs)}});
+    drawn_ = DecisionOf(numbers[1]) + 1;
+    return numbers;
+  }
+  void Constrain(std::string name, std::function<bool(Decisions)> holds) {
+    sketch_.constraints.push_back({std::move(name), Drawn(), std::move(holds)});
+  }
+
+  // Finds the operands to copy. False if one of them cannot be copied.
+  bool FindStages() {
+    bool fits = true;
+    program_.pool.VisitLoads(block_.values[0], [&](const ir::Expr& load) {
+      const bool reduces = std::any_of(
+          program_.pool.IndicesOf(load).begin(), program_.pool.IndicesOf(load).end(),
+          [&](const ir::Index& index) {
+            return std::any_of(block_.iters.begin(), block_.iters.end(),
+                               [&](const ir::BlockIter& iter) {
+                                 return iter.reduce && program_.atoms.DependsOn(index, iter.var);
+                               });
+          });
+      if (!reduces) return;
+      // A buffer that is read at two places has no single tile.
+      fits &= std::none_of(stages_.begin(), stages_.end(),
+                           [&](const Stage& stage) { return stage.buffer == load.buffer; });
+      const ir::Buffer& buffer = program_.buffers[load.buffer];
+      std::optional<TileBox> box = TileBoxOf(program_, block_, load, tiles_);
+      fits &= box.has_value() && !buffer.padded;
+      if (!fits) return;
+      const int rank = static_cast<int>(buffer.shape.size());
+      Stage stage{.buffer = load.buffer, .box = *std::move(box)};
+      for (int d = 0; d < rank; ++d) stage.order.push_back(d);
+      // The threads' axis comes last, so that their loads from shared memory are contiguous.
+      for (const ContractionOperand* operand : {&c_.row_operand, &c_.vector_operand}) {
+        if (operand->buffer != load.buffer || operand->panel_dimension < 0) continue;
+        stage.order.erase(stage.order.begin() + operand->panel_dimension);
+        stage.order.push_back(operand->panel_dimension);
+      }
+      const ir::IndexList& indices = program_.pool.IndicesOf(load);
+      const bool aligned = !indices.empty() && indices.back().SingleAtom() != ir::kNoAtom;
+      stage.widths = aligned ? VectorWidths(limits_, buffer.shape.back(), buffer.dtype)
+                             : std::vector<int64_t>{1};
+      stages_.push_back(std::move(stage));
+    });
+    return fits && !stages_.empty();
+  }
+
+  // Results stay in local memory until they are complete.
+  void Store() {
+    if (consumer_ >= 0) {
+      edit_.Add("set_scope", {Block(), schedule::Text("local")});
+      store_ = sketch_.nests[consumer_].block;
+    } else {
+      store_ = edit_.Add("cache_write", {Block(), schedule::Text("local")})[0];
+    }
+  }
+
+  void SampleThreads() {
+    const int64_t most = limits_.max_threads;
+    const Operand x =
+        Sample(ThreadCounts(Extent(c_.vector), /*least=*/8, std::min(kMostThreadsX, most)));
+    const Operand y = Sample(ThreadCounts(Extent(c_.row), 1, std::min(kMostThreadsY, most)));
+    TileSize threads{.decisions = {DecisionOf(x), DecisionOf(y)}};
+    Grow(c_.vector, x);
+    Grow(c_.row, y);
+    Constrain("threads", [=](Decisions d) { return threads.Of(d) <= most; });
+    if (height_ >= 0) {
+      const Operand z = Sample(ThreadCounts(Extent(height_), 1, kMostThreadsZ));
+      threads.decisions.push_back(DecisionOf(z));
+      Grow(height_, z);
+      threads_.push_back(z);
+    }
+    // At least one group of threads in lockstep, if the results suffice.
+    const int64_t least =
+        RowExtent() * Extent(c_.vector) >= 64 * limits_.sub_group ? limits_.sub_group : 1;
+    Constrain("threads",
+              [=](Decisions d) { return threads.Of(d) <= most && threads.Of(d) >= least; });
+    threads_.push_back(y);
+    threads_.push_back(x);
+    thread_count_ = threads;
+  }
+
+  // A decision or a pair of them enlarges the tile of an axis.
+  void Grow(int axis, const Operand& number) {
+    tiles_[axis].decisions.push_back(DecisionOf(number));
+  }
+  // A tile may exceed its axis only by less than its threads' share.
+  void ConstrainTile(int axis) {
+    Constrain("tile", [tile = tiles_[axis]](Decisions d) {
+      return tile.Of(d) < 2 * tile.extent;
+    });
+  }
+
+  // (outer, inner) pairs of elements per thread along an axis.
+  std::vector<int64_t> Pairs(int64_t extent, int64_t most, const std::vector<int64_t>& inner,
+                             bool strided) const {
+    std::vector<int64_t> pairs;
+    for (const int64_t in : inner) {
+      for (int64_t out = 1; out * in <= std::min(most, extent); out *= 2) {
+        pairs.insert(pairs.end(), {out, in});
+        if (!strided) break;
+      }
+    }
+    return pairs;
+  }
+
+  // `strided`: a thread's elements are apart by all threads along the axis, in runs of a vector.
+  void SampleRegisters(bool strided) {
+    const std::vector<int64_t> lanes = VectorWidths(limits_, Extent(c_.vector), dtype_);
+    const Operands j = SamplePair(Pairs(Extent(c_.vector), kMostAlongVector, lanes, true));
+    vector_outer_ = j[0];
+    vector_lanes_ = j[1];
+    Grow(c_.vector, j[0]);
+    Grow(c_.vector, j[1]);
+    ConstrainTile(c_.vector);
+    const Operands i = SamplePair(
+        Pairs(Extent(c_.row), kMostAlongRow, RegisterSizes(Extent(c_.row), 8), strided));
+    row_outer_ = i[0];
+    row_inner_ = i[1];
+    Grow(c_.row, i[0]);
+    Grow(c_.row, i[1]);
+    ConstrainTile(c_.row);
+    registers_ = TileSize{.decisions = {DecisionOf(j[0]), DecisionOf(j[1]), DecisionOf(i[0]),
+                                        DecisionOf(i[1])}};
+    TileSize rows{.decisions = {DecisionOf(i[0]), DecisionOf(i[1])}};
+    const TileSize vectors{.decisions = {DecisionOf(j[0]), DecisionOf(j[1])}};
+    ConstrainRegisters(rows, vectors);
+    if (height_ < 0) return;
+    height_inner_ = Sample(RegisterSizes(Extent(height_), kMostHeight));
+    Grow(height_, height_inner_);
+    ConstrainTile(height_);
+    registers_.decisions.push_back(DecisionOf(height_inner_));
+    rows.decisions.push_back(DecisionOf(height_inner_));
+    ConstrainRegisters(rows, vectors);
+  }
+
+  void ConstrainRegisters(const TileSize& rows, const TileSize& vectors) {
+    const int64_t words = (ir::DTypeBytes(ir::AccumulatorOf(block_.reducer, dtype_)) + 3) / 4;
+    Constrain("registers", [=, most = limits_.registers](Decisions d) {
+      const int64_t r = rows.Of(d), v = vectors.Of(d);
+      return (r * v + r + v) * words + kOtherRegisters <= most;
+    });
+  }
+
+  void SampleReduction(bool staged) {
+    const int64_t extent = Extent(c_.reduce);
+    std::vector<int64_t> pairs;
+    for (const int64_t inner : {1, 2, 4, 8}) {
+      for (int64_t steps = 1; steps * inner <= std::min<int64_t>(64, extent); steps *= 2) {
+        const int64_t tile = steps * inner;
+        const bool usual = staged ? tile >= 4 || 2 * tile > extent : steps == 1;
+        if (usual) pairs.insert(pairs.end(), {steps, inner});
+      }
+    }
+    for (const int axis : c_.windows) {
+      if (Extent(axis) == 1 || Extent(axis) > kMostWindow || !staged) {
+        window_tiles_.push_back(Literal(1));
+        continue;
+      }
+      window_tiles_.push_back(Sample({1, Extent(axis)}));
+      Grow(axis, window_tiles_.back());
+    }
+    const Operands k = SamplePair(std::move(pairs));
+    reduce_steps_ = k[0];
+    reduce_inner_ = k[1];
+    Grow(c_.reduce, k[0]);
+    Grow(c_.reduce, k[1]);
+    Constrain("statements", [registers = registers_, inner = DecisionOf(k[1]),
+                             most = block_.guards.empty() ? limits_.statements
+                                                          : limits_.guarded_statements](
+                                Decisions d) { return d[inner] == 1 || registers.Of(d) * d[inner] <= most; });
+    if (staged) ConstrainStages();
+  }
+
+  // The copies fit into shared memory and occupy every thread.
+  void ConstrainStages() {
+    std::vector<TileBox> boxes;
+    std::vector<std::vector<int>> orders;
+    for (Stage& stage : stages_) {
+      // The sizes of the tiles are known only now.
+      program_.pool.VisitLoads(block_.values[0], [&](const ir::Expr& load) {
+        if (load.buffer == stage.buffer) stage.box = *TileBoxOf(program_, block_, load, tiles_);
+      });
+      boxes.push_back(stage.box);
+      orders.push_back(stage.order);
+    }
+    Constrain("shared memory", [=, most = limits_.shared_bytes](Decisions d) {
+      int64_t bytes = 0;
+      for (size_t s = 0; s < boxes.size(); ++s) {
+        const auto extents = boxes[s].Extents(d);
+        int64_t elements = boxes[s].element_bytes;
+        for (size_t at = 0; at < orders[s].size(); ++at) {
+          const int64_t extent = extents[orders[s][at]];
+          // The innermost dimension is padded.
+          elements *= at + 1 < orders[s].size() || at == 0 ? extent : Padded(extent);
+        }
+        bytes += (elements + 15) / 16 * 16;
+      }
+      return bytes <= most;
+    });
+    Constrain("copies", [=, threads = thread_count_](Decisions d) {
+      return std::all_of(boxes.begin(), boxes.end(), [&](const TileBox& box) {
+        return box.Elements(d) >= threads.Of(d);
+      });
+    });
+    for (Stage& stage : stages_) {
+      stage.width = Sample(stage.widths);
+      Constrain("vectors of a copy", [box = stage.box, threads = thread_count_,
+                                      width = DecisionOf(stage.width)](Decisions d) {
+        return d[width] == 1 || (box.Extents(d).back() % d[width] == 0 &&
+                                 box.Elements(d) >= threads.Of(d) * d[width]);
+      });
+    }
+    if (HasPadding()) padding_ = Sample({0, kPadding / 2});
+  }
+  static int64_t Padded(int64_t extent) {
+    return (extent + kPadding - 1) / kPadding * kPadding + kPadding / 2;
+  }
+  bool HasPadding() const {
+    return std::any_of(stages_.begin(), stages_.end(),
+                       [](const Stage& stage) { return stage.order.size() > 1; });
+  }
+
+  void Tile(bool staged) {
+    const Operands loops = edit_.Loops(Block(), block_.iters.size());
+    Operands outer, inner, registers, stage_loops, window_loops;
+    for (const std::vector<int>* axes : {&c_.shared, &c_.row_like}) {
+      for (const int axis : *axes) {
+        if (axis != height_) outer.push_back(loops[axis]);
+      }
+    }
+    if (height_ >= 0) {
+      const Operands h = edit_.Split(loops[height_], {threads_[0], height_inner_});
+      outer.push_back(h[0]);
+      inner.push_back(h[1]);
+      registers.push_back(h[2]);
+    }
+    const Operands i = staged
+                           ? edit_.Split(loops[c_.row], {row_outer_, ThreadsY(), row_inner_})
+                           : edit_.Split(loops[c_.row], {ThreadsY(), row_outer_, row_inner_});
+    const Operands j =
+        staged ? edit_.Split(loops[c_.vector], {vector_outer_, ThreadsX(), vector_lanes_})
+               : edit_.Split(loops[c_.vector], {ThreadsX(), vector_outer_, vector_lanes_});
+    const int thread = staged ? 2 : 1, each = staged ? 1 : 2;
+    inner.push_back(i[thread]);
+    inner.push_back(j[thread]);
+    registers.insert(registers.end(), {i[each], i[3], j[each], j[3]});
+    for (size_t w = 0; w < c_.windows.size(); ++w) {
+      const Operands parts = edit_.Split(loops[c_.windows[w]], {window_tiles_[w]});
+      stage_loops.push_back(parts[0]);
+      window_loops.push_back(parts[1]);
+    }
+    const Operands k = edit_.Split(loops[c_.reduce], {reduce_steps_, reduce_inner_});
+    stage_loops.push_back(k[0]);
+
+    Operands order = outer;
+    order.push_back(i[0]);
+    order.push_back(j[0]);
+    if (staged) Append(order, stage_loops);
+    Append(order, inner);
+    if (!staged) Append(order, stage_loops);
+    Append(order, window_loops);
+    order.push_back(k[1]);
+    order.push_back(k[2]);
+    Append(order, registers);
+    edit_.Add("reorder", order);
+    if (!outer.empty()) grid_.push_back(edit_.Fuse(outer));
+    grid_.push_back(i[0]);
+    grid_.push_back(j[0]);
+    stage_loops_ = stage_loops;
+    thread_loops_ = inner;
+    unrolled_ = {k[2]};
+    Append(unrolled_, registers);
+    if (staged) return;
+    edit_.BindBlocks(grid_);
+    edit_.BindThreads(thread_loops_);
+    edit_.Unroll(unrolled_);
+  }
+
+  const Operand& ThreadsX() const { return threads_.back(); }
+  const Operand& ThreadsY() const { return threads_[threads_.size() - 2]; }
+
+  // Copies every operand at the innermost loop of the reduction's tiles.
+  void Fetch() {
+    for (Stage& stage : stages_) {
+      const ir::Buffer& buffer = program_.buffers[stage.buffer];
+      stage.block = edit_.Add("cache_read", {Block(), schedule::Text(buffer.name),
+                                             schedule::Text("shared")})[0];
+      if (!std::is_sorted(stage.order.begin(), stage.order.end())) {
+        std::vector<std::string> from, to;
+        for (size_t d = 0; d < stage.order.size(); ++d) {
+          from.push_back(absl::StrCat("d", d));
+          to.push_back(absl::StrCat("d", stage.order[d]));
+        }
+        edit_.Add("transform_layout",
+                  {stage.block, schedule::Text(absl::StrCat(absl::StrJoin(from, ", "), " -> ",
+                                                            absl::StrJoin(to, ", ")))});
+      }
+      if (stage.order.size() > 1) {
+        edit_.Add("storage_align", {stage.block, Literal(static_cast<int>(stage.order.size()) - 2),
+                                    Literal(kPadding), padding_});
+      }
+      edit_.Add("compute_at", {stage.block, stage_loops_.back()});
+    }
+  }
+
+  // Binds everything, and stores the results of every thread after the reduction.
+  void PlaceStore() {
+    edit_.Add("reverse_compute_at", {store_, grid_.back()});
+    edit_.BindBlocks(grid_);
+    edit_.BindThreads(thread_loops_);
+    edit_.Unroll(unrolled_);
+    for (const Stage& stage : stages_) {
+      const size_t rank = stage.order.size();
+      edit_.Cooperate(stage.block, grid_.size() + stage_loops_.size() + rank, rank, threads_,
+                      stage.width);
+    }
+    const size_t rank = block_.indices.size();
+    const Operands loops = edit_.Loops(store_, grid_.size() + rank);
+    Operands others, threads(threads_.size()), registers;
+    Operand j_outer, j_lanes;
+    for (size_t d = 0; d < rank; ++d) {
+      const Operand& loop = loops[grid_.size() + d];
+      const int axis = AxisOf(d);
+      if (axis == c_.vector) {
+        const Operands parts = edit_.Split(loop, {ThreadsX(), vector_lanes_});
+        threads.back() = parts[1];
+        j_outer = parts[0];
+        j_lanes = parts[2];
+      } else if (axis == c_.row) {
+        const Operands parts = edit_.Split(loop, {ThreadsY(), row_inner_});
+        threads[threads.size() - 2] = parts[1];
+        registers.insert(registers.end(), {parts[0], parts[2]});
+      } else if (axis == height_) {
+        const Operands parts =
+            edit_.Add("split", {loop, Literal(0), threads_[0], height_inner_}, {}, 3);
+        others.push_back(parts[0]);
+        threads[0] = parts[1];
+        registers.insert(registers.begin(), parts[2]);
+      } else {
+        others.push_back(loop);
+      }
+    }
+    registers.insert(registers.end(), {j_outer, j_lanes});
+    Operands order = threads;
+    Append(order, others);
+    Append(order, registers);
+    edit_.Add("reorder", order);
+    edit_.BindThreads(threads);
+    edit_.Unroll(registers);
+  }
+
+  // A consumer runs in the thread that has computed its input.
+  void PlaceConsumer() {
+    if (consumer_ < 0) return;
+    const Operand& consumer = sketch_.nests[consumer_].block;
+    edit_.Add("reverse_compute_at", {consumer, thread_loops_.back()});
+    const size_t rank = block_.indices.size();
+    const Operands loops = edit_.Loops(consumer, grid_.size() + thread_loops_.size() + rank);
+    edit_.Vectorize(edit_.Split(loops.back(), {vector_lanes_})[1]);
+  }
+
+  // The axis of a dimension of the result.
+  int AxisOf(size_t dimension) const {
+    for (int i = 0; i < static_cast<int>(block_.iters.size()); ++i) {
+      if (block_.indices[dimension].SingleAtom() == block_.iters[i].var) return i;
+    }
+    return -1;
+  }
+
+  Sketch Finish(absl::string_view name) {
+    sketch_.nests[nest_].state = Nest::State::kDone;
+    if (consumer_ >= 0) sketch_.nests[consumer_].state = Nest::State::kDone;
+    sketch_.name.push_back(absl::StrCat("tile_", name));
+    return std::move(sketch_);
+  }
+
+  Sketch sketch_;
+  GpuEditor edit_{sketch_};
+  const int nest_;
+  const ir::Program& program_;
+  const ir::Block& block_;
+  const ir::DType dtype_;
+  const Contraction& c_;
+  const GpuTileLimits& limits_;
+  const int consumer_;
+  int height_ = -1;  // a second axis of rows, along threadIdx.z; -1: none
+  int drawn_ = 0;
+  std::vector<TileSize> tiles_;  // per axis of the block
+  std::vector<Stage> stages_;
+  Operands threads_;  // their counts, outermost first
+  TileSize thread_count_, registers_;
+  Operand vector_outer_, vector_lanes_, row_outer_, row_inner_, height_inner_;
+  Operand reduce_steps_, reduce_inner_, padding_, store_;
+  Operands window_tiles_;
+  Operands grid_, stage_loops_, thread_loops_, unrolled_;
+};
+
+}  // namespace
+
+std::vector<Sketch> ApplyGpuMultiLevelTiling(const RuleContext& context, const Sketch& sketch,
+                                             int nest) {
+  const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
+  if (!found.has_value()) return {};
+  const ir::Program& program = found->program;
+  const std::optional<Contraction> contraction = AnalyzeContraction(program, found->id);
+  if (!contraction.has_value()) return {};
+  // Threads along the reduction suit a narrow result better.
+  if (found->block().iters[contraction->vector].extent < kLeastShared &&
+      FindRowGroup(program, found->id, {}).has_value()) {
+    return {};
+  }
+  const GpuTileLimits limits = GpuTileLimits::Of(*context.target);
+  const int consumer = ElementwiseConsumer(sketch, program, found->id);
+  const auto tiler = [&] {
+    return GpuTiler(sketch, nest, *found, *contraction, limits, consumer);
+  };
+  std::vector<Sketch> sketches;
+  if (limits.shared_memory) {
+    if (std::optional<Sketch> shared = tiler().Shared()) sketches.push_back(*std::move(shared));
+  }
+  sketches.push_back(tiler().Direct());
+  return sketches;
+}
+
+}  // namespace hone::space
