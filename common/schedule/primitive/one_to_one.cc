@@ -72,14 +72,41 @@ class Solver {
     if (atom.kind == Atom::Kind::kVar) {
       vars_.push_back(id);
     } else if (atom.kind == Atom::Kind::kFloorDiv) {
-      digits_.push_back({atom.argument, atom.divisor, 0});
+      AddDigit({atom.argument, atom.divisor, 0});
     } else {
-      digits_.push_back({atom.argument, 1, atom.divisor});
-      const AtomId inner = atom.argument.SingleAtom();
-      if (inner == ir::kNoAtom || atoms_[inner].kind != Atom::Kind::kFloorDiv) return;
-      const Atom quotient = atoms_[inner];
-      digits_.push_back({quotient.argument, quotient.divisor, quotient.divisor * atom.divisor});
+      AddDigit({atom.argument, 1, atom.divisor});
     }
+  }
+
+  // Adds a digit, also as one of what its base is the quotient of: if base = a + g / c, then
+  // floor(base / low) = floor((c·a + g) / (c·low)). Simplification leaves such bases when an index
+  // is divided whose terms are partly multiples of the divisor.
+  void AddDigit(Digit digit) {
+    while (true) {
+      digits_.push_back(digit);
+      const auto quotient = std::find_if(
+          digit.base.terms().begin(), digit.base.terms().end(), [&](const ir::IndexTerm& term) {
+            return term.coeff == 1 && atoms_[term.atom].kind == Atom::Kind::kFloorDiv;
+          });
+      if (quotient == digit.base.terms().end()) return;
+      const Atom divided = atoms_[quotient->atom];
+      Index base = digit.base;
+      base -= Index::Of(quotient->atom);
+      base *= divided.divisor;
+      base += divided.argument;
+      digit = {base, digit.low * divided.divisor, digit.high * divided.divisor};
+    }
+  }
+
+  // Whether a digit is also one of `base`, because the bases differ by a multiple of its modulus.
+  static bool IsDigitOf(const Digit& digit, const Index& base) {
+    if (digit.base == base) return true;
+    if (digit.high == 0) return false;
+    const Index difference = base + Index(digit.base) * -1;
+    return difference.constant() % digit.high == 0 &&
+           std::all_of(
+               difference.terms().begin(), difference.terms().end(),
+               [&](const ir::IndexTerm& term) { return term.coeff % digit.high == 0; });
   }
 
   // If all digits of a base are known, the base is known.
@@ -97,7 +124,7 @@ class Solver {
       for (bool progress = true; progress && !whole;) {
         progress = false;
         for (const Digit& digit : digits_) {
-          if (digit.base != base) continue;
+          if (!IsDigitOf(digit, base)) continue;
           if (digit.high == 0 ? digit.low <= covered : digit.low == covered) {
             whole |= digit.high == 0 || digit.high > range.max;
             progress |= digit.high > covered;

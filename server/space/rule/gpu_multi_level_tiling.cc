@@ -20,6 +20,8 @@ constexpr int64_t kMostThreadsX = 64, kMostThreadsY = 32, kMostThreadsZ = 8;
 constexpr int64_t kLeastShared = 8;     // extents that are worth a shared copy
 constexpr int64_t kOtherRegisters = 20;  // for addresses and loop counters
 constexpr int64_t kPadding = 8;          // shared rows are aligned to this many elements
+constexpr int64_t kSharedAlignment = 16;
+constexpr int64_t kMostVector = 4;       // elements of one access
 constexpr int64_t kMostWindow = 8;       // taps of a window that one stage may hold
 
 // An operand that a block of threads copies to shared memory, one tile of the reduction at a time.
@@ -277,17 +279,19 @@ class GpuTiler {
       boxes.push_back(stage.box);
       orders.push_back(stage.order);
     }
-    Constrain("shared memory", [=, most = limits_.shared_bytes](Decisions d) {
+    Constrain("shared memory", [=, threads = thread_count_, most = limits_.shared_bytes](
+                                   Decisions d) {
       int64_t bytes = 0;
       for (size_t s = 0; s < boxes.size(); ++s) {
-        const auto extents = boxes[s].Extents(d);
-        int64_t elements = boxes[s].element_bytes;
+        auto extents = boxes[s].Extents(d);
+        RoundUp(threads.Of(d) * kMostVector, extents);
+        int64_t elements = 1;
         for (size_t at = 0; at < orders[s].size(); ++at) {
           const int64_t extent = extents[orders[s][at]];
           // The innermost dimension is padded.
           elements *= at + 1 < orders[s].size() || at == 0 ? extent : Padded(extent);
         }
-        bytes += (elements + 15) / 16 * 16;
+        bytes += elements * boxes[s].element_bytes + kSharedAlignment;
       }
       return bytes <= most;
     });
@@ -305,6 +309,15 @@ class GpuTiler {
       });
     }
     if (HasPadding()) padding_ = Sample({0, kPadding / 2});
+  }
+  // The last pass of the threads over a copy may go beyond it along the outermost dimension.
+  static void RoundUp(int64_t threads, absl::InlinedVector<int64_t, 6>& extents) {
+    size_t outer = 0;
+    while (outer + 1 < extents.size() && extents[outer] == 1) ++outer;
+    int64_t inner = 1;
+    for (size_t d = outer + 1; d < extents.size(); ++d) inner *= extents[d];
+    const int64_t elements = (extents[outer] * inner + threads - 1) / threads * threads;
+    extents[outer] = (elements + inner - 1) / inner;
   }
   static int64_t Padded(int64_t extent) {
     return (extent + kPadding - 1) / kPadding * kPadding + kPadding / 2;

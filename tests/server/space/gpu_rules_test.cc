@@ -1,0 +1,212 @@
+// Runs the rules for GPUs on workloads of all families. The spaces keep the contracts of
+// generate.h, every candidate is a launch within the limits of the target, and computes the
+// workload.
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "common/ir/interpreter.h"
+#include "server/space/generate.h"
+#include "tests/server/space/gpu_program.h"
+#include "tests/server/space/workloads.h"
+
+namespace hone::space {
+namespace {
+
+std::vector<target::Target> Targets() {
+  return {target::TargetByName("generic/opencl").value(),
+          target::TargetByName("arm/mali-g610").value(), Sm80()};
+}
+
+std::string NameOf(const testing::TestParamInfo<const char*>& info) {
+  std::string name = absl::StrCat(info.index, "_");
+  for (char c : std::string(info.param).substr(0, 40)) {
+    if (c == '\n') break;
+    name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  }
+  return name;
+}
+
+// Odd and prime sizes, sizes of one, and sizes smaller than a vector.
+const char* const kSmall[] = {
+    "matmul m=1 n=1 k=1",
+    "matmul m=17 n=13 k=7",
+    "matmul m=32 n=64 k=32",
+    "matmul m=34 n=40 k=21",
+    "matmul m=1 n=40 k=9",
+    "matmul m=40 n=1 k=33",
+    "matmul m=1 n=64 k=2048",
+    "batch_matmul b=3 m=10 n=36 k=11",
+    "transpose_batch_matmul b=1 s=10 h=3 d=16",
+    "dense_relu m=19 n=70 k=9",
+    "dense_relu m=32 n=64 k=16",
+    "dense m=16 n=24 k=40",
+    "conv2d n=1 h=8 w=8 ci=8 co=16 k=1 s=1 p=0",
+    "conv2d n=2 h=5 w=9 ci=3 co=37 k=3 s=1 p=1",
+    "conv2d n=1 h=9 w=9 ci=4 co=32 k=3 s=2 p=1",
+    "conv2d_bn_relu n=1 h=7 w=7 ci=8 co=16 k=3 s=1 p=1",
+    "conv2d n=1 h=7 w=7 ci=8 co=32 k=3 s=1 p=1 groups=4",
+    "conv2d_transpose n=1 h=3 w=3 ci=8 co=3 k=4 s=2 p=1",
+    "conv1d n=1 l=9 ci=8 co=33 k=5 s=1 p=2",
+    "depthwise_conv2d n=2 h=7 w=14 c=40 k=3 s=2 p=1",
+    "max_pool2d n=1 h=9 w=8 c=33 k=3 s=2 p=1",
+    "avg_pool2d n=1 h=8 w=8 c=64 k=2 s=2 p=0",
+    "global_avg_pool n=2 h=4 w=4 c=40",
+    "reduce_sum m=1 n=3000",
+    "reduce_max m=30 n=70",
+    "argmax m=37 n=90",
+    "argmax m=40 n=21 axis=0",
+    "argmax m=1 n=3000",
+    "transpose m=37 n=50",
+    "add m=7 n=90",
+    "workload short\n"
+    "input A: f32[5]\n"
+    "output C[i: 5] = A[i] * 2.0\n",
+    // A producer to inline, and a consumer to fuse.
+    "workload chain\n"
+    "input A: f32[18, 10]\n"
+    "input B: f32[10, 48] constant\n"
+    "input bias: f32[48]\n"
+    "P[i: 18, k: 10] = A[i, k] + 1.0\n"
+    "C[i: 18, j: 48] = sum(k: 10) P[i, k] * B[k, j]\n"
+    "E[i: 18, j: 48] = C[i, j] + bias[j]\n"
+    "output D[i: 18, j: 48] = max(E[i, j], 0.0)\n",
+    "workload padded\n"
+    "input A: f32[16, 10]\n"
+    "input B: f32[10, 50] constant\n"
+    "P[i: 18, k: 10] = (A[i - 1, k] where 0 <= i - 1 < 16 else 0.5)\n"
+    "C[i: 18, j: 50] = sum(k: 10) P[i, k] * B[k, j]\n"
+    "output D[i: 18, j: 50] = (C[i, j] where i < 9 else 0.0)\n",
+    "workload embedding\n"
+    "input T: f32[30, 20] constant\n"
+    "input I: i32[9] < 30\n"
+    "E[i: 9, k: 20] = T[at(I[i]), k] * 2.0\n"
+    "output S[i: 9] = sum(k: 20) E[i, k] * T[at(I[i]), k]\n",
+    // The stages of softmax and of attention in integer arithmetic.
+    "workload rows\n"
+    "input X: f32[12, 96]\n"
+    "M[i: 12] = max(k: 96) X[i, k]\n"
+    "E[i: 12, j: 96] = X[i, j] - M[i]\n"
+    "S[i: 12] = sum(k: 96) E[i, k]\n"
+    "output Y[i: 12, j: 96] = E[i, j] * S[i]\n",
+    "workload uneven_rows\n"
+    "input X: f32[3, 5, 37]\n"
+    "S[b: 3, i: 5] = sum(k: 37) X[b, i, k]\n"
+    "Q[b: 3, i: 5] = sum(k: 37) (X[b, i, k] - S[b, i]) * (X[b, i, k] - S[b, i])\n"
+    "output Y[b: 3, i: 5, j: 37] = X[b, i, j] * S[b, i] + Q[b, i]\n",
+    "workload matrices\n"
+    "input X: f32[2, 6, 48]\n"
+    "S[b: 2] = sum(i: 6, j: 48) X[b, i, j] * X[b, i, j]\n"
+    "output Y[b: 2] = max(S[b], 1.0)\n",
+    "workload normalized\n"
+    "input X: f32[12, 50]\n"
+    "S[i: 12] = sum(k: 50) X[i, k]\n"
+    "(V, I)[i: 12] = argmin(k: 50) (X[i, k] - S[i], i32(index(k)))\n"
+    "output Y[i: 12] = V[i] + f32(I[i])\n",
+    "workload weighted_rows\n"
+    "input Q: f32[2, 19, 20]\n"
+    "input K: f32[2, 37, 20]\n"
+    "input V: f32[2, 37, 24]\n"
+    "Scores[b: 2, i: 19, j: 37] = sum(d: 20) Q[b, i, d] * K[b, j, d]\n"
+    "Max[b: 2, i: 19] = max(j: 37) Scores[b, i, j]\n"
+    "E[b: 2, i: 19, j: 37] = Scores[b, i, j] - Max[b, i]\n"
+    "Sum[b: 2, i: 19] = sum(j: 37) E[b, i, j]\n"
+    "Values[b: 2, i: 19, d: 24] = sum(j: 37) E[b, i, j] * V[b, j, d]\n"
+    "output Y[b: 2, i: 19, d: 24] = Values[b, i, d] + Sum[b, i]\n",
+    "workload column_sums\n"
+    "input A: f32[50, 70]\n"
+    "S[j: 70] = sum(i: 50) A[i, j]\n"
+    "output C[j: 70] = max(S[j], 0.0)\n",
+};
+
+class SmallGpuWorkload : public testing::TestWithParam<const char*> {};
+
+TEST_P(SmallGpuWorkload, EveryCandidateComputesTheWorkload) {
+  constexpr int kCandidates = 4;
+  const auto workload = MakeWorkload(GetParam());
+  const std::vector<ir::Values> inputs = SmallIntegers(*workload, 3);
+  const std::vector<ir::Values> wanted = ir::Interpret(*workload, inputs).value();
+  for (const target::Target& target : Targets()) {
+    auto spaces = GenerateDesignSpaces(workload, target);
+    ASSERT_TRUE(spaces.ok()) << spaces.status();
+    spaces->push_back(DefaultCandidate(workload, target).value());
+    for (const auto& space : *spaces) {
+      std::vector<int64_t> decisions;
+      for (uint64_t i = 0; i < kCandidates; ++i) {
+        Rng rng(11, i);
+        auto drawn = i % 2 == 0 ? space->Sample(rng) : space->Mutate(decisions, rng);
+        if (i % 2 == 1 && absl::IsResourceExhausted(drawn.status())) continue;
+        ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
+        decisions = *drawn;
+        auto program = space->Replay(decisions);
+        if (!program.ok()) continue;  // FewCandidatesAreInvalid counts these
+        const absl::Status legal = CheckGpuProgram(*program, target);
+        ASSERT_TRUE(legal.ok()) << legal << program->ToText();
+        auto computed = ir::Interpret(*program, inputs);
+        ASSERT_TRUE(computed.ok()) << computed.status() << program->ToText();
+        ASSERT_EQ(*computed, wanted) << *space->ConcreteTraceText(decisions) << program->ToText();
+      }
+    }
+  }
+}
+
+// Draws candidates of all spaces; counts those that do not replay, and checks the limits of the
+// others.
+void ExpectFewInvalid(const char* text, int candidates) {
+  const auto workload = MakeWorkload(text);
+  for (const target::Target& target : Targets()) {
+    auto spaces = GenerateDesignSpaces(workload, target);
+    ASSERT_TRUE(spaces.ok()) << spaces.status();
+    int tried = 0, invalid = 0;
+    std::map<std::string, int> failures;
+    for (const auto& space : *spaces) {
+      for (int i = 0; i < candidates; ++i) {
+        Rng rng(13, i);
+        const auto drawn = space->Sample(rng);
+        ASSERT_TRUE(drawn.ok()) << target.cpu << " " << space->name() << ": " << drawn.status();
+        ASSERT_TRUE(space->IsLegal(*drawn)) << space->name();
+        const auto program = space->Replay(*drawn);
+        ++tried;
+        if (!program.ok()) {
+          ++invalid;
+          ++failures[absl::StrCat(space->name(), ": ", program.status().message())];
+          continue;
+        }
+        const absl::Status legal = CheckGpuProgram(*program, target);
+        ASSERT_TRUE(legal.ok()) << target.cpu << " " << space->name() << ": " << legal
+                                << program->ToText();
+      }
+    }
+    EXPECT_LE(invalid * 50, tried) << target.cpu << ": " << failures.begin()->first;
+  }
+}
+
+TEST_P(SmallGpuWorkload, FewCandidatesAreInvalid) { ExpectFewInvalid(GetParam(), 24); }
+
+INSTANTIATE_TEST_SUITE_P(All, SmallGpuWorkload, testing::ValuesIn(kSmall), NameOf);
+
+class LargeGpuWorkload : public testing::TestWithParam<const char*> {};
+
+TEST_P(LargeGpuWorkload, FewCandidatesAreInvalid) { ExpectFewInvalid(GetParam(), 64); }
+
+INSTANTIATE_TEST_SUITE_P(All, LargeGpuWorkload,
+                         testing::Values("matmul m=1024 n=1024 k=1024",
+                                         "matmul m=1009 n=997 k=1013", "dense m=128 n=768 k=768",
+                                         "dense_relu m=512 n=512 k=512",
+                                         "batch_matmul b=8 m=128 n=128 k=64",
+                                         "conv2d n=1 h=14 w=14 ci=256 co=256 k=1 s=1 p=0",
+                                         "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1",
+                                         "conv2d n=1 h=56 w=56 ci=64 co=128 k=3 s=2 p=1",
+                                         "depthwise_conv2d n=1 h=112 w=112 c=32 k=3 s=1 p=1",
+                                         "max_pool2d n=1 h=112 w=112 c=64 k=3 s=2 p=1",
+                                         "softmax m=1024 n=1024", "layer_norm m=128 n=768",
+                                         "argmax m=256 n=1000", "transpose m=1024 n=512",
+                                         "add_relu m=512 n=512",
+                                         "attention b=1 h=8 s=256 d=64"),
+                         NameOf);
+
+}  // namespace
+}  // namespace hone::space
