@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "server/feature/analytic_terms.h"
 #include "server/feature/feature_sets.h"
+#include "server/feature/gpu_terms.h"
 #include "server/feature/nest.h"
 
 namespace hone::feature {
@@ -28,7 +30,57 @@ double HalideMemoryCost(const Statement& statement, const target::Target& target
   return least;
 }
 
+// The same columns for a GPU. `bodies` are blocks of threads, `ports` are shared memory and L1,
+// `l3` the conflicts of banks, `entry` the latencies of a block, `forks` are launches; `wave` is the share
+// of the last wave that is filled, `lanes` the resident threads, `fill` the useful share of the
+// bytes that warps move, `accumulators` the registers of a thread.
+void DescribeForGpu(const Nest& nest, const target::Target& target, std::vector<float>& rows_out) {
+  const GpuMachine machine = GpuMachine::Of(target);
+  const GpuEstimate estimate = EstimateGpuCost(nest, machine);
+  GpuTerms sum, main;
+  double arithmetic = 0, memory = 0, blocks = 0, conflicts = 0;
+  for (const GpuTerms& terms : estimate.launches) {
+    const double each = terms.blocks / machine.units;
+    blocks += terms.blocks;
+    conflicts += terms.shared_cycles * (1 - 1 / std::max(1.0, terms.conflicts)) * each;
+    sum.operations += terms.operations;
+    sum.compute_cycles += terms.compute_cycles * each;
+    sum.latency_cycles += terms.latency_cycles * terms.waves;
+    sum.shared_cycles += (terms.shared_cycles + terms.l1_cycles) * each;
+    sum.l2_cycles += terms.l2_cycles * each;
+    sum.memory_cycles += terms.memory_cycles;
+    arithmetic += terms.operations / std::max(terms.occupancy, 0.01);
+    memory += terms.l2_bytes;
+    if (main.cycles == 0 || terms.cycles > main.cycles) main = terms;
+  }
+  const double spills = std::max(0.0, main.registers - machine.registers);
+  const double values[] = {sum.operations,
+                           sum.compute_cycles,
+                           sum.latency_cycles,
+                           sum.shared_cycles,
+                           sum.l2_cycles,
+                           conflicts,
+                           sum.memory_cycles,
+                           blocks,
+                           main.latency_cycles,
+                           spills,
+                           static_cast<double>(estimate.launches.size()),
+                           static_cast<double>(nest.statements().size()),
+                           estimate.cycles,
+                           main.operations / std::max(main.shared_cycles + main.l1_cycles, 1.0),
+                           main.operations / std::max(main.l2_bytes, 1.0),
+                           main.operations / std::max(main.memory_bytes, 1.0)};
+  for (const double value : values) rows_out.push_back(SignedLog2(value));
+  rows_out.push_back(static_cast<float>(main.waves / std::ceil(main.waves)));
+  rows_out.push_back(SignedLog2(main.waves));
+  rows_out.push_back(SignedLog2(main.threads * main.resident));
+  rows_out.push_back(static_cast<float>(main.coalesced));
+  for (const double value : {main.registers, main.conflicts, arithmetic, memory})
+    rows_out.push_back(SignedLog2(value));
+}
+
 void DescribeProgram(const Nest& nest, const target::Target& target, std::vector<float>& rows_out) {
+  if (target.kind != target::Kind::kCpu) return DescribeForGpu(nest, target, rows_out);
   const AnalyticEstimate estimate = EstimateCost(nest, AnalyticMachine::Of(target));
   AnalyticTerms sum, main;
   double arithmetic = 0, memory = 0;

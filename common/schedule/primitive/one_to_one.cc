@@ -1,6 +1,7 @@
 #include "common/schedule/primitive/one_to_one.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace hone::schedule {
 namespace {
@@ -98,15 +99,24 @@ class Solver {
     }
   }
 
-  // Whether a digit is also one of `base`, because the bases differ by a multiple of its modulus.
-  static bool IsDigitOf(const Digit& digit, const Index& base) {
-    if (digit.base == base) return true;
-    if (digit.high == 0) return false;
+  // Returns a digit as one of `base`, if it is one: because the bases differ by a multiple of the
+  // digit's modulus, or because base = m·digit.base + r with 0 ≤ r < m.
+  std::optional<Digit> AsDigitOf(const Digit& digit, const Index& base) const {
+    if (digit.base == base) return digit;
     const Index difference = base + Index(digit.base) * -1;
-    return difference.constant() % digit.high == 0 &&
-           std::all_of(
-               difference.terms().begin(), difference.terms().end(),
-               [&](const ir::IndexTerm& term) { return term.coeff % digit.high == 0; });
+    const auto is_multiple = [&](int64_t number) { return number % digit.high == 0; };
+    if (digit.high > 0 && is_multiple(difference.constant()) &&
+        std::all_of(difference.terms().begin(), difference.terms().end(),
+                    [&](const ir::IndexTerm& term) { return is_multiple(term.coeff); })) {
+      return Digit{base, digit.low, digit.high};
+    }
+    if (digit.base.IsConstant()) return std::nullopt;
+    const ir::IndexTerm& first = digit.base.terms()[0];
+    const int64_t factor = base.CoeffOf(first.atom) / first.coeff;
+    if (factor < 2) return std::nullopt;
+    const ir::Range rest = atoms_.RangeOf(base + Index(digit.base) * -factor);
+    if (rest.min < 0 || rest.max >= factor) return std::nullopt;
+    return Digit{base, digit.low * factor, digit.high * factor};
   }
 
   // If all digits of a base are known, the base is known.
@@ -123,12 +133,13 @@ class Solver {
       bool whole = false;
       for (bool progress = true; progress && !whole;) {
         progress = false;
-        for (const Digit& digit : digits_) {
-          if (!IsDigitOf(digit, base)) continue;
-          if (digit.high == 0 ? digit.low <= covered : digit.low == covered) {
-            whole |= digit.high == 0 || digit.high > range.max;
-            progress |= digit.high > covered;
-            covered = std::max(covered, digit.high);
+        for (const Digit& known : digits_) {
+          const std::optional<Digit> digit = AsDigitOf(known, base);
+          if (!digit.has_value()) continue;
+          if (digit->high == 0 ? digit->low <= covered : digit->low == covered) {
+            whole |= digit->high == 0 || digit->high > range.max;
+            progress |= digit->high > covered;
+            covered = std::max(covered, digit->high);
           }
         }
       }

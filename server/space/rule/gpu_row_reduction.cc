@@ -16,6 +16,7 @@ using Decisions = absl::Span<const int64_t>;
 constexpr int64_t kLeastRow = 16;      // elements of a row that several threads share
 constexpr int64_t kMostThreads = 256;  // of a row: their results are combined one after the other
 constexpr int64_t kMostRows = 8;       // of a block
+constexpr int64_t kLeastPart = 64;     // terms of a part of a split reduction
 
 // Schedules a group of rows in one kernel. The threads along x share a row, those along y take
 // different rows. Each stage is a phase; a reduction is two:
@@ -33,7 +34,9 @@ class GpuRowFuser {
     int64_t most = std::min(kMostThreads, limits_.max_threads);
     for (const ir::NodeId id : group_.blocks) {
       const ir::Block& block = program_.BlockOf(id);
-      if (HasInner(block)) most = std::min(most, block.iters.back().extent);
+      if (!HasInner(block)) continue;
+      most = std::min(most, block.iters.back().extent);
+      if (IsDecided(id, block.iters.size() - 1)) most = std::min(most, kLeastPart);
     }
     if (most < kLeastRow / 2) return std::nullopt;
     const ir::NodeId last = group_.blocks.back();
@@ -43,7 +46,8 @@ class GpuRowFuser {
     if (Bytes(1, kLeastRow / 2) > limits_.shared_bytes) return std::nullopt;
 
     threads_ = edit_.Sample(Powers(kLeastRow / 2, most));
-    rows_ = edit_.Sample(Powers(1, std::min(kMostRows, result.iters[row_axis].extent)));
+    const int64_t extent = IsDecided(last, row_axis) ? 1 : result.iters[row_axis].extent;
+    rows_ = edit_.Sample(Powers(1, std::min(kMostRows, extent)));
     sketch_.constraints.push_back(
         {"threads", DecisionOf(rows_) + 1,
          [t = DecisionOf(threads_), r = DecisionOf(rows_), all = limits_.max_threads](Decisions d) {
@@ -79,6 +83,10 @@ class GpuRowFuser {
  private:
   Nest& NestOf(ir::NodeId id) { return sketch_.NestOf(program_.BlockOf(id).name); }
   const Operand& Block(ir::NodeId id) { return NestOf(id).block; }
+  // Whether the extent of a block's loop is a decision: gpu_split_reduction makes such blocks.
+  bool IsDecided(ir::NodeId id, size_t loop) const {
+    return program_.node(program_.LoopsAbove(id)[loop]).extent.derivation >= 0;
+  }
   // Whether a block has columns or reductions besides the rows.
   bool HasInner(const ir::Block& block) const {
     return static_cast<int>(block.iters.size()) > group_.rows;

@@ -1,0 +1,29 @@
+#include "server/feature/gpu_machine.h"
+
+#include <algorithm>
+
+namespace hone::feature {
+
+GpuMachine GpuMachine::Of(const target::Target& target) {
+  const target::GpuLimits& gpu = target.gpu;
+  GpuMachine machine{.units = static_cast<double>(std::max(1, target.cores))};
+  // A device that does not tell runs at least this many threads in lockstep, such as the lanes of a
+  // CPU's vectors.
+  machine.warp = gpu.sub_group > 1 ? gpu.sub_group : 8;
+  machine.fma_lanes = 2 * machine.warp;
+  machine.banks = machine.warp;
+  machine.shared_memory = gpu.has_shared_memory;
+  machine.l1_bytes_per_cycle = 4 * machine.warp;
+  machine.l2_bytes_per_cycle = 2 * machine.warp;
+  machine.l1_bytes = static_cast<double>(target.l1_bytes);
+  machine.l2_bytes = static_cast<double>(target.l2_bytes);
+  machine.unit_threads = std::max(gpu.unit_threads, gpu.max_threads);
+  machine.unit_shared_bytes =
+      static_cast<double>(std::max(gpu.unit_shared_bytes, gpu.shared_bytes));
+  if (gpu.registers > 0) machine.registers = gpu.registers;
+  machine.unit_registers = gpu.unit_registers > 0 ? static_cast<double>(gpu.unit_registers)
+                                                  : machine.unit_threads * 32;
+  return machine;
+}
+
+}  // namespace hone::feature

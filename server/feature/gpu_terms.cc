@@ -1,0 +1,349 @@
+#include "server/feature/gpu_terms.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "server/feature/warp_access.h"
+
+namespace hone::feature {
+namespace {
+
+using ir::ThreadAxis;
+
+constexpr double kOtherRegisters = 24;  // for addresses and loop counters
+constexpr double kBodyInstructions = 3;  // to count and branch
+constexpr double kAccessBytes = 16;      // the widest access of a thread
+
+bool IsBlockAxis(const NestLoop& loop) {
+  return loop.kind == ir::LoopKind::kBound && loop.axis >= ThreadAxis::kBlockX &&
+         loop.axis <= ThreadAxis::kBlockZ;
+}
+bool IsThreadAxis(const NestLoop& loop) {
+  return loop.kind == ir::LoopKind::kBound && loop.axis >= ThreadAxis::kThreadX &&
+         loop.axis <= ThreadAxis::kThreadZ;
+}
+bool IsStatic(const NestLoop& loop) {
+  return loop.kind == ir::LoopKind::kVectorized || loop.kind == ir::LoopKind::kUnrolled ||
+         (loop.extent == 1 && loop.kind != ir::LoopKind::kBound);
+}
+
+// The threads of a launch along each axis.
+struct Threads {
+  double along[3] = {1, 1, 1};
+  double all() const { return along[0] * along[1] * along[2]; }
+};
+
+// A statement's loops by their roles, and how often they run.
+struct Shape {
+  double blocks = 1;      // blocks of threads
+  double used = 1;        // threads of a block that take part
+  bool along_x = false;   // whether the threads along x differ
+  double phases = 1;      // executions of the statement's phase in a block
+  double bodies = 1;      // of a thread, in the whole block
+  double instances = 1;   // executions of the statement in a body
+  int body = 0;           // depth of the innermost straight-line code
+  int vector = -1;        // depth of the vectorized loop
+  double steps = 1;       // of the reduction in a body
+};
+
+Shape ShapeOf(const Statement& statement) {
+  Shape shape;
+  const int depth = static_cast<int>(statement.loops.size());
+  shape.body = depth;
+  while (shape.body > 0 && IsStatic(statement.loops[shape.body - 1])) --shape.body;
+  bool inside = false;
+  double serial = 1;
+  for (int d = 0; d < depth; ++d) {
+    const NestLoop& loop = statement.loops[d];
+    const auto extent = static_cast<double>(loop.extent);
+    if (IsBlockAxis(loop)) {
+      shape.blocks *= extent;
+    } else if (IsThreadAxis(loop)) {
+      shape.used *= extent;
+      shape.along_x |= loop.axis == ThreadAxis::kThreadX;
+      inside = true;
+    } else if (d < shape.body) {
+      serial *= extent;
+      if (!inside) shape.phases *= extent;
+    } else if (loop.reduce) {
+      shape.steps *= extent;
+    }
+    if (loop.kind == ir::LoopKind::kVectorized) shape.vector = d;
+  }
+  if (!inside) shape.phases = 1;  // one thread runs everything
+  shape.bodies = serial;
+  shape.instances = statement.executions[shape.body];
+  return shape;
+}
+
+class GpuEstimator {
+ public:
+  GpuEstimator(const Nest& nest, const GpuMachine& machine) : nest_(nest), machine_(machine) {}
+
+  GpuEstimate Run() {
+    GpuEstimate estimate;
+    const absl::Span<const Statement> all = nest_.statements();
+    for (size_t begin = 0, end; begin < all.size(); begin = end) {
+      end = begin + 1;
+      while (end < all.size() && LaunchOf(all[end]) == LaunchOf(all[begin])) ++end;
+      estimate.launches.push_back(Launch(all.subspan(begin, end - begin)));
+      estimate.cycles += estimate.launches.back().cycles;
+    }
+    estimate.cycles = std::max(1.0, estimate.cycles);
+    return estimate;
+  }
+
+ private:
+  // The outermost loop of a statement is a launch of its own.
+  static ir::NodeId LaunchOf(const Statement& statement) {
+    return statement.loops.empty() ? statement.node : statement.loops[0].node;
+  }
+
+  const ir::Buffer& BufferOf(const Access& access) const {
+    return nest_.program().buffers[access.buffer];
+  }
+  bool InRegisters(const Access& access) const {
+    return BufferOf(access).scope == ir::Scope::kLocal;
+  }
+  bool InShared(const Access& access) const {
+    return BufferOf(access).scope == ir::Scope::kShared;
+  }
+
+  // The strides of a buffer in elements. A shared buffer has the size of what is live in the loops
+  // around its users.
+  void StridesOf(const Statement& statement, const Access& access) {
+    const ir::Buffer& buffer = BufferOf(access);
+    absl::InlinedVector<int64_t, 6> shape(buffer.shape.begin(), buffer.shape.end());
+    if (InShared(access)) {
+      const int depth = static_cast<int>(DepthOfUsers(nest_, statement, access.buffer));
+      const absl::Span<const int64_t> box = access.Box(depth);
+      shape.assign(box.begin(), box.end());
+    }
+    strides_.assign(shape.size(), 1);
+    int64_t stride = 1;
+    for (size_t d = shape.size(); d-- > 0;) {
+      for (const ir::StorageAlign& align : buffer.aligns) {
+        if (align.axis != static_cast<int>(d)) continue;
+        stride += ir::FloorModInt(align.offset - stride, align.factor);
+      }
+      strides_[d] = stride;
+      stride *= shape[d];
+    }
+    elements_ = stride;
+  }
+
+  // The consecutive elements that one instruction accesses.
+  int64_t WidthOf(const Statement& statement, const Access& access, const Shape& shape) const {
+    const auto most = static_cast<int64_t>(kAccessBytes / access.element_bytes);
+    int64_t width = 1;
+    for (int d = shape.body; d < static_cast<int>(statement.loops.size()); ++d) {
+      const NestLoop& loop = statement.loops[d];
+      // Compilers join loads from shared memory; those from global memory may be unaligned.
+      if (d != shape.vector && !InShared(access)) continue;
+      if (loop.extent == 1 || StrideOf(nest_.program(), statement, access, d) != 1) continue;
+      while (width * 2 <= most && loop.extent % (width * 2) == 0) width *= 2;
+    }
+    return width;
+  }
+
+  GpuTerms Launch(absl::Span<const Statement> statements) {
+    GpuTerms terms;
+    Threads threads;
+    for (const Statement& statement : statements) {
+      for (const NestLoop& loop : statement.loops) {
+        if (!IsThreadAxis(loop)) continue;
+        double& along =
+            threads.along[static_cast<int>(loop.axis) - static_cast<int>(ThreadAxis::kThreadX)];
+        along = std::max(along, static_cast<double>(loop.extent));
+      }
+      terms.blocks = std::max(terms.blocks, ShapeOf(statement).blocks);
+    }
+    terms.threads = threads.all();
+    registers_ = kOtherRegisters;
+    shared_passes_ = least_passes_ = asked_bytes_ = moved_bytes_ = 0;
+    shared_.clear();
+    for (const Statement& statement : statements) Add(statement, threads, terms);
+    terms.registers = registers_;
+    for (const auto& [buffer, bytes] : shared_) terms.shared_bytes += bytes;
+    terms.conflicts = least_passes_ > 0 ? shared_passes_ / least_passes_ : 1;
+    terms.coalesced = moved_bytes_ > 0 ? std::min(1.0, asked_bytes_ / moved_bytes_) : 1;
+    if (registers_ > machine_.registers)  // what does not fit is loaded again and again
+      terms.compute_cycles *= 1 + 4 * (registers_ / machine_.registers - 1);
+    Finish(terms);
+    return terms;
+  }
+
+  void Add(const Statement& statement, const Threads& threads, GpuTerms& terms) {
+    const Shape shape = ShapeOf(statement);
+    // Warps in which only some threads take part count whole.
+    const double span = shape.used * (shape.along_x ? 1 : threads.along[0]);
+    const double warps = std::ceil(std::min(span, terms.threads) / machine_.warp);
+    const OpCounts& ops = statement.ops;
+    const OpCounts::Arithmetic& f = ops.floating;
+    const OpCounts::Arithmetic& n = ops.integer;
+    const double per_instance = std::max(
+        1.0, f.mad + f.addsub + f.mul + f.cmp + f.other + ops.select + 8.0 * f.divmod +
+                 8.0 * f.math + n.mad + n.addsub + n.mul + n.cmp + 8.0 * n.divmod);
+    const double arithmetic = shape.bodies * shape.instances * per_instance;
+    terms.operations += statement.executions[0] * (per_instance + f.mad);
+
+    double accesses = 0;  // instructions of a thread
+    double operands = 0, results = 0;
+    bool waits = false;
+    const bool update = statement.block->reducer != ir::Reducer::kNone;
+    for (const Access& access : statement.accesses) {
+      const double touched = access.touched[shape.body];
+      if (InRegisters(access)) {
+        if (access.kind != AccessKind::kRead) registers_ += PerThread(statement, access);
+        continue;
+      }
+      const bool read = access.kind == AccessKind::kRead;
+      const double count = read || !update ? shape.bodies * touched : PerThread(statement, access);
+      (read ? operands : results) += touched;
+      StridesOf(statement, access);
+      const int64_t width = WidthOf(statement, access, shape);
+      const WarpCost cost = warp_.Cost(nest_, statement, access, strides_, width, machine_);
+      const double instructions = count / static_cast<double>(width);
+      accesses += instructions;
+      if (InShared(access) && machine_.shared_memory) {
+        terms.shared_cycles += instructions * warps * cost.passes;
+        shared_passes_ += instructions * warps * cost.passes;
+        least_passes_ += instructions * warps * cost.least;
+      } else {
+        const double moved = cost.sectors * machine_.sector_bytes;
+        terms.l1_cycles += instructions * warps * moved / machine_.l1_bytes_per_cycle;
+        asked_bytes_ += instructions * warps * moved * cost.useful;
+        moved_bytes_ += instructions * warps * moved;
+      }
+      if (InShared(access)) {
+        double& bytes = SharedBytesOf(access.buffer);
+        bytes = std::max(bytes, static_cast<double>(elements_) * access.element_bytes);
+        continue;
+      }
+      waits |= read;
+      const double block_bytes = FromL2(statement, access, shape, cost, count * shape.used);
+      terms.l2_cycles += block_bytes / machine_.l2_bytes_per_cycle;
+      terms.l2_bytes += block_bytes * shape.blocks;
+      unique_bytes_ = access.touched[0] * access.element_bytes;
+      terms.memory_bytes += FromMemory(block_bytes * shape.blocks, terms);
+    }
+    if (update) registers_ += std::max(results, operands / shape.steps);
+    const double instructions = arithmetic + accesses + shape.bodies * kBodyInstructions;
+    terms.compute_cycles += std::max(arithmetic * warps * machine_.warp / machine_.fma_lanes,
+                                     instructions * warps / machine_.issues);
+    const double loads = std::ceil(shape.bodies / shape.phases / machine_.loads_in_flight);
+    terms.latency_cycles +=
+        shape.phases * ((waits ? loads * machine_.memory_latency : 0) + machine_.barrier_cycles) +
+        (update ? shape.bodies * (machine_.shared_latency + shape.steps * machine_.fma_latency)
+                : 0);
+  }
+
+  // The elements that one thread accesses in a block.
+  double PerThread(const Statement& statement, const Access& access) const {
+    double elements = 1;
+    for (size_t d = 0; d < statement.loops.size(); ++d) {
+      const NestLoop& loop = statement.loops[d];
+      if ((access.varies >> d & 1) != 0 && !IsBlockAxis(loop) && !IsThreadAxis(loop))
+        elements *= static_cast<double>(loop.extent);
+    }
+    return elements;
+  }
+
+  // The bytes that a block loads from L2: once per run of the outermost loops whose data fits into
+  // L1. Unused parts of sectors count unless the block uses them later.
+  double FromL2(const Statement& statement, const Access& access, const Shape& shape,
+                const WarpCost& cost, double accesses) const {
+    int depth = 0;
+    const int loops = static_cast<int>(statement.loops.size());
+    while (depth < loops && IsBlockAxis(statement.loops[depth])) ++depth;
+    while (depth < shape.body && GlobalBytes(statement, depth) > machine_.l1_bytes) ++depth;
+    // Loops with which the access does not vary reuse what is in the cache.
+    while (depth > 0 && !IsBlockAxis(statement.loops[depth - 1]) &&
+           (access.varies >> (depth - 1) & 1) == 0)
+      --depth;
+    const double runs = statement.executions[0] / statement.executions[depth] / shape.blocks;
+    const double elements = runs * access.touched[depth];
+    const double reuse = std::max(1.0, accesses / std::max(1.0, elements));
+    return elements * access.element_bytes * std::max(1.0, 1 / cost.useful / reuse);
+  }
+
+  double GlobalBytes(const Statement& statement, int depth) const {
+    double bytes = 0;
+    for (const Access& access : statement.accesses) {
+      if (!InRegisters(access) && !InShared(access))
+        bytes += access.touched[depth] * access.element_bytes;
+    }
+    return bytes;
+  }
+
+  // Data that fits into L2 is loaded once; of other data, the blocks of a wave share rows and
+  // columns.
+  double FromMemory(double l2_bytes, const GpuTerms& terms) const {
+    if (unique_bytes_ <= 0.7 * machine_.l2_bytes) return std::min(l2_bytes, unique_bytes_);
+    const double together = std::sqrt(std::min(terms.blocks, machine_.units));
+    return std::max(std::min(l2_bytes, unique_bytes_), l2_bytes / together);
+  }
+
+  double& SharedBytesOf(ir::BufferId buffer) {
+    for (auto& [known, bytes] : shared_) {
+      if (known == buffer) return bytes;
+    }
+    return shared_.emplace_back(buffer, 0.0).second;
+  }
+
+  void Finish(GpuTerms& terms) const {
+    const double warps = std::ceil(terms.threads / machine_.warp) * machine_.warp;
+    double resident = std::min(machine_.unit_blocks, std::floor(machine_.unit_threads / warps));
+    if (terms.shared_bytes > 0)
+      resident = std::min(resident, std::floor(machine_.unit_shared_bytes / terms.shared_bytes));
+    resident = std::min(resident, std::floor(machine_.unit_registers / (terms.registers * warps)));
+    terms.resident = std::max(1.0, resident);
+    terms.occupancy = terms.resident * warps / machine_.unit_threads;
+    const double filled = machine_.units * terms.resident;
+    terms.waves = terms.blocks / filled;
+    const double full = std::floor(terms.waves);
+    const double rest = terms.blocks - full * filled;
+    double cycles = full * Wave(terms, terms.resident);
+    if (rest > 0) cycles += Wave(terms, std::ceil(rest / machine_.units));
+    terms.memory_cycles =
+        terms.memory_bytes / (machine_.memory_bytes_per_cycle * machine_.units);
+    // They overlap, but not fully.
+    cycles = std::max(cycles, terms.memory_cycles) + 0.3 * std::min(cycles, terms.memory_cycles);
+    terms.cycles = cycles + machine_.launch_cycles;
+  }
+
+  // Cycles of a unit that runs some blocks at a time.
+  double Wave(const GpuTerms& terms, double blocks) const {
+    const double parts[] = {terms.compute_cycles, terms.shared_cycles, terms.l1_cycles,
+                            terms.l2_cycles};
+    double largest = 0, sum = 0;
+    for (const double part : parts) {
+      largest = std::max(largest, part);
+      sum += part;
+    }
+    const double busy = blocks * (largest + 0.2 * (sum - largest));
+    // Threads wait for each other's phases unless other blocks run meanwhile.
+    return std::max(busy, terms.latency_cycles) +
+           std::min(busy, terms.latency_cycles) / (1 + blocks);
+  }
+
+  const Nest& nest_;
+  const GpuMachine& machine_;
+  WarpAccess warp_;
+  // Of the current access and launch.
+  absl::InlinedVector<int64_t, 6> strides_;
+  int64_t elements_ = 1;
+  double unique_bytes_ = 0;
+  double registers_ = 0;
+  double shared_passes_ = 0, least_passes_ = 0, asked_bytes_ = 0, moved_bytes_ = 0;
+  absl::InlinedVector<std::pair<ir::BufferId, double>, 4> shared_;
+};
+
+}  // namespace
+
+GpuEstimate EstimateGpuCost(const Nest& nest, const GpuMachine& machine) {
+  return GpuEstimator(nest, machine).Run();
+}
+
+}  // namespace hone::feature
