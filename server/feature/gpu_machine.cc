@@ -13,8 +13,10 @@ GpuMachine GpuMachine::Of(const target::Target& target) {
   machine.fma_lanes = 2 * machine.warp;
   machine.banks = machine.warp;
   machine.shared_memory = gpu.has_shared_memory;
-  machine.l1_bytes_per_cycle = 4 * machine.warp;
-  machine.l2_bytes_per_cycle = 2 * machine.warp;
+  machine.schedulers = machine.warp >= 32 ? 4 : machine.warp >= 16 ? 2 : 1;
+  // Where shared memory lies in the caches, these are as fast.
+  machine.l1_bytes_per_cycle = (gpu.has_shared_memory ? 2 : 4) * machine.warp;
+  machine.l2_bytes_per_cycle = machine.warp;
   machine.l1_bytes = static_cast<double>(target.l1_bytes);
   machine.l2_bytes = static_cast<double>(target.l2_bytes);
   machine.unit_threads = std::max(gpu.unit_threads, gpu.max_threads);

@@ -13,10 +13,11 @@ struct GpuMachine {
   double warp = 32;            // threads in lockstep
   double fma_lanes = 64;       // multiply-adds per cycle
   double issues = 4;           // instructions of a warp per cycle
+  double schedulers = 4;       // among which warps are divided; each has a share of the lanes
   double banks = 32;           // of shared memory, 4 bytes wide
   bool shared_memory = true;   // of its own; else it lies in the caches
-  double l1_bytes_per_cycle = 128;
-  double l2_bytes_per_cycle = 64;
+  double l1_bytes_per_cycle = 64;
+  double l2_bytes_per_cycle = 32;
   double memory_bytes_per_cycle = 10;
   double sector_bytes = 32;    // the smallest transfer from the L2 cache
   double l1_bytes = 16 << 10, l2_bytes = 512 << 10;

@@ -193,7 +193,7 @@ class GpuEstimator {
     bool waits = false;
     const bool update = statement.block->reducer != ir::Reducer::kNone;
     for (const Access& access : statement.accesses) {
-      const double touched = access.touched[shape.body];
+      const double touched = Distinct(statement, access, shape.body);
       if (InRegisters(access)) {
         if (access.kind != AccessKind::kRead) registers_ += PerThread(statement, access);
         continue;
@@ -239,6 +239,17 @@ class GpuEstimator {
                 : 0);
   }
 
+  // The elements that an access touches while the loops from `depth` inwards run. Boxes include
+  // what lies between runs.
+  static double Distinct(const Statement& statement, const Access& access, int depth) {
+    double elements = 1;
+    for (size_t d = depth; d < statement.loops.size(); ++d) {
+      if ((access.varies >> d & 1) != 0)
+        elements *= static_cast<double>(statement.loops[d].extent);
+    }
+    return std::min(elements * static_cast<double>(access.indices.size()), access.touched[depth]);
+  }
+
   // The elements that one thread accesses in a block.
   double PerThread(const Statement& statement, const Access& access) const {
     double elements = 1;
@@ -263,7 +274,7 @@ class GpuEstimator {
            (access.varies >> (depth - 1) & 1) == 0)
       --depth;
     const double runs = statement.executions[0] / statement.executions[depth] / shape.blocks;
-    const double elements = runs * access.touched[depth];
+    const double elements = runs * Distinct(statement, access, depth);
     const double reuse = std::max(1.0, accesses / std::max(1.0, elements));
     return elements * access.element_bytes * std::max(1.0, 1 / cost.useful / reuse);
   }
@@ -272,7 +283,7 @@ class GpuEstimator {
     double bytes = 0;
     for (const Access& access : statement.accesses) {
       if (!InRegisters(access) && !InShared(access))
-        bytes += access.touched[depth] * access.element_bytes;
+        bytes += Distinct(statement, access, depth) * access.element_bytes;
     }
     return bytes;
   }
@@ -315,14 +326,18 @@ class GpuEstimator {
 
   // Cycles of a unit that runs some blocks at a time.
   double Wave(const GpuTerms& terms, double blocks) const {
-    const double parts[] = {terms.compute_cycles, terms.shared_cycles, terms.l1_cycles,
-                            terms.l2_cycles};
+    // The scheduler with the most warps is the last to finish.
+    const double warps = blocks * std::ceil(terms.threads / machine_.warp);
+    const double imbalance =
+        std::ceil(warps / machine_.schedulers) * machine_.schedulers / warps;
+    const double parts[] = {terms.compute_cycles * imbalance, terms.shared_cycles,
+                            terms.l1_cycles, terms.l2_cycles};
     double largest = 0, sum = 0;
     for (const double part : parts) {
       largest = std::max(largest, part);
       sum += part;
     }
-    const double busy = blocks * (largest + 0.2 * (sum - largest));
+    const double busy = blocks * (largest + 0.3 * (sum - largest));
     // Threads wait for each other's phases unless other blocks run meanwhile.
     return std::max(busy, terms.latency_cycles) +
            std::min(busy, terms.latency_cycles) / (1 + blocks);

@@ -20,6 +20,8 @@ constexpr int64_t kMostThreadsX = 64, kMostThreadsY = 32, kMostThreadsZ = 8;
 constexpr int64_t kLeastShared = 8;     // extents that are worth a shared copy
 constexpr int64_t kOtherRegisters = 20;  // for addresses and loop counters
 constexpr int64_t kPadding = 8;          // shared rows are aligned to this many elements
+constexpr int64_t kWide = 8, kWideRun = 4;  // of a large tile along each axis, and of its runs
+constexpr int64_t kLeastWide = 64;          // extents for which large tiles can pay
 constexpr int64_t kSharedAlignment = 16;
 constexpr int64_t kMostVector = 4;       // elements of one access
 constexpr int64_t kMostWindow = 8;       // taps of a window that one stage may hold
@@ -57,9 +59,17 @@ class GpuTiler {
     }
   }
 
-  // The sketch whose operands are read from shared memory; nullopt if that cannot pay.
-  std::optional<Sketch> Shared() {
+  // The sketch whose operands are read from shared memory; nullopt if that cannot pay. `wide`: each
+  // thread computes the large tile of BLAS libraries, in four runs that are apart.
+  std::optional<Sketch> Shared(bool wide) {
     if (Extent(c_.vector) < kLeastShared || RowExtent() < kLeastShared) return std::nullopt;
+    wide_ = wide;
+    if (wide && (height_ >= 0 || Extent(c_.vector) % kWideRun != 0 ||
+                 limits_.access_bytes < kWideRun * ir::DTypeBytes(dtype_) ||
+                 std::min(Extent(c_.vector), Extent(c_.row)) < kLeastWide ||
+                 kWide * kWide + 2 * kWide + kOtherRegisters > limits_.registers)) {
+      return std::nullopt;
+    }
     if (!FindStages()) return std::nullopt;
     Store();
     SampleThreads();
@@ -68,7 +78,7 @@ class GpuTiler {
     Tile(/*staged=*/true);
     Fetch();
     PlaceStore();
-    return Finish("shared");
+    return Finish(wide ? "shared_wide" : "shared");
   }
 
   Sketch Direct() {
@@ -202,14 +212,17 @@ class GpuTiler {
   // `strided`: a thread's elements are apart by all threads along the axis, in runs of a vector.
   void SampleRegisters(bool strided) {
     const std::vector<int64_t> lanes = VectorWidths(limits_, Extent(c_.vector), dtype_);
-    const Operands j = SamplePair(Pairs(Extent(c_.vector), kMostAlongVector, lanes, true));
+    const Operands j =
+        SamplePair(wide_ ? std::vector<int64_t>{kWide / kWideRun, kWideRun}
+                         : Pairs(Extent(c_.vector), kMostAlongVector, lanes, true));
     vector_outer_ = j[0];
     vector_lanes_ = j[1];
     Grow(c_.vector, j[0]);
     Grow(c_.vector, j[1]);
     ConstrainTile(c_.vector);
     const Operands i = SamplePair(
-        Pairs(Extent(c_.row), kMostAlongRow, RegisterSizes(Extent(c_.row), 8), strided));
+        wide_ ? std::vector<int64_t>{kWide / kWideRun, kWideRun}
+              : Pairs(Extent(c_.row), kMostAlongRow, RegisterSizes(Extent(c_.row), 8), strided));
     row_outer_ = i[0];
     row_inner_ = i[1];
     Grow(c_.row, i[0]);
@@ -490,6 +503,7 @@ class GpuTiler {
   const Contraction& c_;
   const GpuTileLimits& limits_;
   const int consumer_;
+  bool wide_ = false;
   int height_ = -1;  // a second axis of rows, along threadIdx.z; -1: none
   int drawn_ = 0;
   std::vector<TileSize> tiles_;  // per axis of the block
@@ -523,7 +537,10 @@ std::vector<Sketch> ApplyGpuMultiLevelTiling(const RuleContext& context, const S
   };
   std::vector<Sketch> sketches;
   if (limits.shared_memory) {
-    if (std::optional<Sketch> shared = tiler().Shared()) sketches.push_back(*std::move(shared));
+    for (const bool wide : {false, true}) {
+      std::optional<Sketch> shared = tiler().Shared(wide);
+      if (shared.has_value()) sketches.push_back(*std::move(shared));
+    }
   }
   sketches.push_back(tiler().Direct());
   return sketches;
