@@ -21,7 +21,7 @@ constexpr int64_t kLeastShared = 8;     // extents that are worth a shared copy
 constexpr int64_t kOtherRegisters = 20;  // for addresses and loop counters
 constexpr int64_t kPadding = 8;          // shared rows are aligned to this many elements
 constexpr int64_t kWide = 8, kWideRun = 4;  // of a large tile along each axis, and of its runs
-constexpr int64_t kLeastWide = 64;          // extents for which large tiles can pay
+constexpr int64_t kLeastWide = 64;          // extents and threads for which large tiles can pay
 constexpr int64_t kSharedAlignment = 16;
 constexpr int64_t kMostVector = 4;       // elements of one access
 constexpr int64_t kMostWindow = 8;       // taps of a window that one stage may hold
@@ -67,6 +67,7 @@ class GpuTiler {
     if (wide && (height_ >= 0 || Extent(c_.vector) % kWideRun != 0 ||
                  limits_.access_bytes < kWideRun * ir::DTypeBytes(dtype_) ||
                  std::min(Extent(c_.vector), Extent(c_.row)) < kLeastWide ||
+                 Extent(c_.reduce) < kWide ||
                  kWide * kWide + 2 * kWide + kOtherRegisters > limits_.registers)) {
       return std::nullopt;
     }
@@ -162,9 +163,10 @@ class GpuTiler {
 
   void SampleThreads() {
     const int64_t most = limits_.max_threads;
-    const Operand x =
-        Sample(ThreadCounts(Extent(c_.vector), /*least=*/8, std::min(kMostThreadsX, most)));
-    const Operand y = Sample(ThreadCounts(Extent(c_.row), 1, std::min(kMostThreadsY, most)));
+    const Operand x = Sample(ThreadCounts(Extent(c_.vector), /*least=*/8,
+                                          std::min(wide_ ? kMostThreadsY : kMostThreadsX, most)));
+    const Operand y = Sample(
+        ThreadCounts(Extent(c_.row), /*least=*/wide_ ? 8 : 1, std::min(kMostThreadsY, most)));
     TileSize threads{.decisions = {DecisionOf(x), DecisionOf(y)}};
     Grow(c_.vector, x);
     Grow(c_.row, y);
@@ -175,9 +177,11 @@ class GpuTiler {
       Grow(height_, z);
       threads_.push_back(z);
     }
-    // At least one group of threads in lockstep, if the results suffice.
-    const int64_t least =
+    // At least one group of threads in lockstep, if the results suffice. Large tiles need several
+    // groups, because a thread with many registers leaves room for few blocks.
+    int64_t least =
         RowExtent() * Extent(c_.vector) >= 64 * limits_.sub_group ? limits_.sub_group : 1;
+    if (wide_) least = std::min(most, std::max(kLeastWide, 4 * limits_.sub_group));
     Constrain("threads",
               [=](Decisions d) { return threads.Of(d) <= most && threads.Of(d) >= least; });
     threads_.push_back(y);
@@ -256,7 +260,9 @@ class GpuTiler {
     for (const int64_t inner : {1, 2, 4, 8}) {
       for (int64_t steps = 1; steps * inner <= std::min<int64_t>(64, extent); steps *= 2) {
         const int64_t tile = steps * inner;
-        const bool usual = staged ? tile >= 4 || 2 * tile > extent : steps == 1;
+        const bool usual = wide_    ? tile >= 8 && tile <= 32
+                           : staged ? tile >= 4 || 2 * tile > extent
+                                    : steps == 1;
         if (usual) pairs.insert(pairs.end(), {steps, inner});
       }
     }
