@@ -132,7 +132,8 @@ Json RowJson(const Row& row, const Roofline& roofline, const std::string& found_
 
 void PrintRoofline(const Roofline& roofline) {
   if (!(roofline.gflops > 0)) {
-    return PrintWrapped("\nroofline: unknown, because no worker of the target has registered");
+    return PrintWrapped(
+        "\nroofline: unknown, because no registered worker of the target has measured its peak");
   }
   const std::string limit =
       roofline.memory_bound

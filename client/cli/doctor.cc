@@ -7,11 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/command.h"
+#include "client/cli/device_check.h"
 #include "client/cli/health_check.h"
 #include "client/cli/json_output.h"
 #include "client/cli/quiet_check.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
+#include "client/lib/device_list.h"
 #include "client/lib/private_server.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
@@ -36,6 +38,7 @@ absl::Status Doctor(const Globals& globals, bool prepare) {
   add(CheckMachine());
   add(CheckQuiet());
   if (globals.server.empty()) add(CheckPrograms(client::ProgramDir()));
+  if (globals.server.empty()) add(CheckDevices(client::ListDevices()));
   if (globals.server.empty()) add(CheckDataFolder());
   add(CheckServer(globals));
   if (!globals.server.empty()) add(CheckSecurity(globals));

@@ -22,6 +22,8 @@
 #include "client/cli/table.h"
 #include "client/cli/workload_argument.h"
 #include "client/cli/workload_list.h"
+#include "client/lib/c_text.h"
+#include "client/lib/gpu_kernel_files.h"
 #include "client/lib/kernel_folder.h"
 #include "client/lib/kernel_header.h"
 #include "client/lib/kernel_object.h"
@@ -29,6 +31,7 @@
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
+#include "common/target/gpu_module.h"
 #include "common/target/kernel_abi.h"
 #include "common/target/target.h"
 
@@ -120,21 +123,27 @@ std::string PathOf(const std::string& folder, const Naming& naming, const char* 
   return (std::filesystem::path(folder) / (naming.files + suffix)).string();
 }
 
-// Checks that the folder has no kernel of another workload, or foreign files, with this name.
+// Checks that the folder has no kernel of another workload or kind, or foreign files, with this
+// name.
 absl::Status CheckFree(const WorkloadArgument& argument, const Naming& naming,
-                       const std::string& folder) {
+                       const std::string& folder, target::Kind kind) {
   const std::string workload = PathOf(folder, naming, ".hone");
   std::error_code unknown;
   std::string found;
   if (const absl::StatusOr<std::string> text = ReadFile(workload); text.ok()) {
     const absl::StatusOr<ir::Workload> other = ir::ParseWorkload(*text);
     if (other.ok() && other->StructuralDigest() == argument.workload.StructuralDigest()) {
-      return absl::OkStatus();
+      // Both kinds have a header of this name.
+      const bool cpu = kind == target::Kind::kCpu;
+      const std::string path = PathOf(folder, naming, cpu ? ".cl" : ".o");
+      if (!std::filesystem::exists(path, unknown)) return absl::OkStatus();
+      found = absl::StrCat(path, " is a kernel for a ", cpu ? "GPU" : "CPU");
+    } else {
+      found = absl::StrCat(workload, " is of another workload",
+                           other.ok() ? absl::StrCat(", ", DescribeWorkload(*other)) : "");
     }
-    found = absl::StrCat(workload, " is of another workload",
-                         other.ok() ? absl::StrCat(", ", DescribeWorkload(*other)) : "");
   } else {
-    for (const char* suffix : {".so", ".o", ".h"}) {
+    for (const char* suffix : {".so", ".o", ".h", ".cl", ".json"}) {
       const std::string path = PathOf(folder, naming, suffix);
       if (std::filesystem::exists(path, unknown)) found = absl::StrCat(path, " exists");
     }
@@ -145,27 +154,53 @@ absl::Status CheckFree(const WorkloadArgument& argument, const Naming& naming,
                    ": give its files another name with --name, or replace them with --overwrite"));
 }
 
-// Writes the files of a kernel, all of them or none.
-absl::StatusOr<std::vector<WrittenFile>> WriteFiles(const std::string& folder, const Naming& naming,
-                                                    const record::Artifact& artifact,
-                                                    const std::string& header) {
+using Files = std::vector<std::pair<const char*, std::string>>;  // by suffix
+
+absl::StatusOr<Files> CpuFiles(const WorkloadArgument& argument, const Naming& naming,
+                               const target::Target& target, const client::Best& best,
+                               const record::Artifact& artifact) {
+  // Kernels of ABI 1 have no such function. Their interface is not that of the header.
+  if (!absl::StrContains(artifact.object, target::kThreadsSymbol)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the kernel of ", argument.title,
+                     " was built by an older version and has another interface; hone revalidate "
+                     "builds it again"));
+  }
   std::string object = artifact.object;
   if (naming.prefix) {
     HONE_ASSIGN_OR_RETURN(object, client::RenameFunctions(artifact.object, naming.files));
   }
+  HONE_ASSIGN_OR_RETURN(std::string header, Header(argument.workload, naming, target, best));
+  return Files{{".so", artifact.shared_object}, {".o", std::move(object)}, {".h", header}};
+}
+
+absl::StatusOr<Files> GpuFiles(const WorkloadArgument& argument, const Naming& naming,
+                               const target::Target& target, const client::Best& best,
+                               const record::Artifact& artifact) {
+  HONE_ASSIGN_OR_RETURN(const target::GpuModule module,
+                        target::GpuModule::Decode(artifact.shared_object));
+  const client::GpuKernelFacts facts{.name = naming.files,
+                                     .target_key = target.Key(),
+                                     .latency_ns = client::LatencyNs(best),
+                                     .gflops = best.gflops};
+  return Files{{".cl", module.code},
+               {".json", module.LaunchesAsJson() + "\n"},
+               {".h", client::GpuKernelHeader(argument.workload, module, facts)},
+               {"_host.c", client::OpenClHostProgram(argument.workload, facts)}};
+}
+
+// Writes the files of a kernel and its texts, all of them or none.
+absl::StatusOr<std::vector<WrittenFile>> WriteFiles(const std::string& folder, const Naming& naming,
+                                                    const record::Artifact& artifact, Files files) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
     return WithExitCode(ErrnoStatus(error.value(), absl::StrCat("cannot make the folder ", folder)),
                         kExitFailed);
   }
-  const std::vector<std::pair<const char*, absl::string_view>> files = {
-      {".so", artifact.shared_object},
-      {".o", object},
-      {".h", header},
-      {".hone", artifact.workload},
-      {".trace", artifact.trace},
-      {".program", artifact.program}};
+  files.insert(
+      files.end(),
+      {{".hone", artifact.workload}, {".trace", artifact.trace}, {".program", artifact.program}});
   std::vector<WrittenFile> written;
   for (const auto& [suffix, content] : files) {
     const std::string path = PathOf(folder, naming, suffix);
@@ -185,19 +220,17 @@ absl::StatusOr<std::vector<WrittenFile>> WriteKernel(Session& session,
                                                      const Naming& naming, const client::Best& best,
                                                      const ExportOptions& options,
                                                      client::KernelFolder& folder) {
-  if (!options.overwrite) HONE_RETURN_IF_ERROR(CheckFree(argument, naming, options.folder));
   HONE_ASSIGN_OR_RETURN(record::Artifact artifact, ArtifactOf(session, best));
-  // Kernels of ABI 1 have no such function. Their interface is not that of the header.
-  if (!absl::StrContains(artifact.object, target::kThreadsSymbol)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the kernel of ", argument.title,
-                     " was built by an older version and has another interface; hone revalidate "
-                     "builds it again"));
-  }
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
-  HONE_ASSIGN_OR_RETURN(const std::string header, Header(argument.workload, naming, target, best));
+  const bool cpu = target.kind == target::Kind::kCpu;
+  if (!options.overwrite) {
+    HONE_RETURN_IF_ERROR(CheckFree(argument, naming, options.folder, target.kind));
+  }
+  HONE_ASSIGN_OR_RETURN(Files files, cpu ? CpuFiles(argument, naming, target, best, artifact)
+                                         : GpuFiles(argument, naming, target, best, artifact));
   HONE_ASSIGN_OR_RETURN(std::vector<WrittenFile> written,
-                        WriteFiles(options.folder, naming, artifact, header));
+                        WriteFiles(options.folder, naming, artifact, std::move(files)));
+  if (!cpu) return written;  // programs look up kernels for CPUs only
   HONE_RETURN_IF_ERROR(WithExitCode(
       folder.Add({naming.lookup, argument.workload, target, std::move(artifact.shared_object),
                   options.words.tolerance, client::LatencyNs(best), best.gflops}),
@@ -299,6 +332,8 @@ void AddExport(Command& app, Globals& globals) {
       "Writes NAME.so and NAME.o (the kernel), NAME.h (how to call it), NAME.hone, NAME.trace and "
       "NAME.program (workload, trace and program as text), and adds the kernel to lookup/, where "
       "programs find the kernel of a workload at run time with libhone_lookup (hone_lookup.h). "
+      "For an OpenCL target, writes NAME.cl (the source), NAME.json and NAME.h (its launches) and "
+      "NAME_host.c (a program that runs it) instead of the kernel; such kernels are not looked up. "
       "Several exports may share a folder. Files of another workload, such as another shape, are "
       "only replaced with --overwrite. An adapted schedule (hone best "
       "--nearest) has no kernel to export: tune the operator or check the schedule first.\n\n"
@@ -308,6 +343,7 @@ void AddExport(Command& app, Globals& globals) {
       "  hone export matmul m=1024 n=1024 k=1024 -o kernel/\n"
       "  gcc -fopenmp main.c kernel/matmul.o -Ikernel\n"
       "  hone export softmax m=1024 n=1024 -o kernel/ --name probabilities\n"
+      "  hone export matmul m=1024 n=1024 k=1024 --target opencl -o opencl/\n"
       "  hone export --file network.txt -o kernels/\n"
       "  hone export resnet50.onnx -o resnet50/\n"
       "  hone export resnet50.onnx -o untuned/ --draft",

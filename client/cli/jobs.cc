@@ -136,6 +136,7 @@ absl::Status ResumeJob(const Globals& globals, const ResumeOptions& options) {
     return absl::OkStatus();
   }
   // A private server stops when we exit, and cancels its jobs. Follow the job to its end.
+  HONE_RETURN_IF_ERROR(session->UseTarget(job.target));
   HONE_RETURN_IF_ERROR(session->StartWorker());
   HONE_ASSIGN_OR_RETURN(const FollowedJob followed,
                         FollowJob(*session, job, OnInterrupt::kConfirm));

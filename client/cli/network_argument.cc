@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/model_argument.h"
+#include "client/cli/target_argument.h"
 #include "common/base/status_macros.h"
 #include "common/graph/pass/passes.h"
 
@@ -47,6 +48,14 @@ absl::StatusOr<NetworkArgument> ReadNetwork(const NetworkWords& words) {
     network.tasks.push_back({task.workload, task.workload.ToText(), TitleOf(task.workload)});
   }
   return network;
+}
+
+absl::Status CheckNetworkTarget(const Globals& globals) {
+  if (!TargetArgument{.given = globals.target}.IsGpu()) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat(
+      "networks run on CPUs only, and --target ", globals.target,
+      " is a GPU; tune its operators one by one (hone tune matmul m=512 n=512 k=512 --target ",
+      globals.target, "), or omit --target"));
 }
 
 absl::Status CheckUnchanged(const NetworkArgument& network) {

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "client/cli/globals.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/command_line.h"
 #include "common/graph/graph.h"
@@ -42,6 +43,10 @@ bool NamesNetwork(absl::Span<const std::string> words);
 // Reads and optimizes an ONNX file. InvalidArgument: a shape is malformed; the file cannot be read,
 // is malformed or has operators that Hone does not support. The message names the file.
 absl::StatusOr<NetworkArgument> ReadNetwork(const NetworkWords& words);
+
+// Unimplemented: --target names a GPU, for which networks cannot be built yet; the message says
+// what works instead.
+absl::Status CheckNetworkTarget(const Globals& globals);
 
 // FailedPrecondition: the file was changed since it was read. Its weights are read when they are
 // used, so those of the network may now be others.

@@ -109,6 +109,7 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
 
 absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, double tolerance,
                              const std::string& report) {
+  HONE_RETURN_IF_ERROR(CheckNetworkTarget(globals));
   HONE_RETURN_IF_ERROR(CheckReportPath(report));
   HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(words));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));

@@ -186,6 +186,7 @@ absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
 }  // namespace
 
 absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckNetworkTarget(globals));
   absl::StatusOr<std::vector<NetworkSpeed>> baselines = ReadBaselines(options.baseline);
   if (absl::IsNotFound(baselines.status())) {
     if (!options.save) {

@@ -10,7 +10,7 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/network_kernels.h"
-#include "client/lib/kernel_header.h"
+#include "client/lib/c_text.h"
 #include "client/network/export.h"
 #include "common/base/status_macros.h"
 
@@ -19,6 +19,7 @@ namespace hone::cli {
 absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& words,
                                 const NetworkKernelOptions& kernel_options,
                                 const std::string& folder, const std::string& name) {
+  HONE_RETURN_IF_ERROR(CheckNetworkTarget(globals));
   HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(words));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,

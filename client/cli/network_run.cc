@@ -150,6 +150,7 @@ std::vector<std::string> SomeInputs(const network::Runner& runner) {
 }
 
 absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckNetworkTarget(globals));
   HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(options.words));
   HONE_RETURN_IF_ERROR(CheckCounts(network, options));
   const graph::Graph& graph = network.graph;

@@ -147,6 +147,7 @@ absl::Status Report(Session& session, const NetworkArgument& network,
 }  // namespace
 
 absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckNetworkTarget(globals));
   HONE_RETURN_IF_ERROR(CheckReportPath(options.report));
   HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(options.words));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/quiet_check.h"
@@ -26,9 +28,12 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, b
   client::ConnectionOptions options;
   options.security = globals.security;
   std::string address = globals.server;
+  const absl::Status found = session->target_.FindDevice();
   if (address.empty()) {
+    HONE_RETURN_IF_ERROR(found);
     HONE_ASSIGN_OR_RETURN(session->private_server_,
-                          client::PrivateServer::StartOrJoin({.with_worker = with_worker}));
+                          client::PrivateServer::StartOrJoin(
+                              {.with_worker = with_worker, .device = session->DeviceName()}));
     address = session->private_server_->address();
     // The keeper has started the server, which may be slow to answer while the machine is busy.
     options.retry.give_up_after = kPrivatePatience;
@@ -39,7 +44,42 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, b
   if (session->private_server_ != nullptr)
     HONE_RETURN_IF_ERROR(session->private_server_->WaitUntilReady());
   HONE_ASSIGN_OR_RETURN(session->connection_, client::Connection::Open(address, options));
+  if (!found.ok()) HONE_RETURN_IF_ERROR(session->UseOpenClOfServer(found));
   return session;
+}
+
+absl::Status Session::UseOpenClOfServer(const absl::Status& why) {
+  if (target_.given != "opencl") return why;
+  HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers, connection_->ListWorkers());
+  std::set<std::string> keys;
+  for (const client::Worker& worker : workers) {
+    if (worker.can_run && IsOpenClKey(worker.target)) keys.insert(worker.target);
+  }
+  if (keys.empty()) {
+    return absl::Status(why.code(),
+                        absl::StrCat(why.message(), "; and no worker of the server has one"));
+  }
+  if (keys.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the server's workers have several OpenCL targets; name one with --target: ",
+                     absl::StrJoin(keys, ", ")));
+  }
+  target_.given = *keys.begin();
+  return absl::OkStatus();
+}
+
+absl::Status Session::UseTarget(const std::string& key) {
+  if (key == target_.host.Key()) {
+    target_.given = "";
+    target_.device.reset();
+    return absl::OkStatus();
+  }
+  target_.given = key;
+  HONE_RETURN_IF_ERROR(target_.FindDevice());
+  if (target_.device.has_value() || !IsOpenClKey(key)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "no OpenCL device of this machine is ", key,
+      "; hone-worker --list-devices lists the devices, whose keys change with their drivers"));
 }
 
 absl::StatusOr<std::string> Session::GivenTargetKey() const {
@@ -52,11 +92,12 @@ absl::StatusOr<std::string> Session::TargetForTuning() const {
   }
   HONE_ASSIGN_OR_RETURN(std::string key, TargetKey());
   const std::string host_key = target_.host.Key();
-  if (key == host_key) return key;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--target ", target_.given, ": this machine is ", host_key,
-                   ", and a private worker measures only this machine; use --server to name a "
-                   "server that has a worker of the target, or omit --target"));
+  if (key == host_key || target_.device.has_value()) return key;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--target ", target_.given, ": this machine is ", host_key,
+      ", and a private worker measures only this machine; use --server to name a "
+      "server that has a worker of the target, or omit --target",
+      target_.IsGpu() ? ", or name an OpenCL device of this machine with --target opencl" : ""));
 }
 
 absl::Status Session::CheckPrivate() {
@@ -71,8 +112,9 @@ absl::Status Session::StartWorker() {
     PrintWrapped(stderr, absl::StrCat("warning: ", noise));
   }
   // This process has threads by now, so it must not fork.
-  HONE_ASSIGN_OR_RETURN(
-      with_worker_, client::PrivateServer::StartOrJoin({.with_worker = true, .join_only = true}));
+  HONE_ASSIGN_OR_RETURN(with_worker_,
+                        client::PrivateServer::StartOrJoin(
+                            {.with_worker = true, .device = DeviceName(), .join_only = true}));
   return with_worker_->WaitUntilReady();
 }
 
@@ -81,8 +123,11 @@ absl::Status Session::WaitForWorker(const std::function<bool()>& waiting) {
   const absl::Time deadline = absl::Now() + kWorkerTimeout;
   while (absl::Now() < deadline) {
     HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers, connection_->ListWorkers());
-    const bool there = std::any_of(workers.begin(), workers.end(),
-                                   [](const client::Worker& w) { return w.connected; });
+    // The private server may also have workers of other devices.
+    const bool there = std::any_of(workers.begin(), workers.end(), [&](const client::Worker& w) {
+      return w.connected &&
+             (target_.device ? w.target == target_.device->target.Key() : !IsOpenClKey(w.target));
+    });
     if (there) return absl::OkStatus();
     HONE_RETURN_IF_ERROR(CheckPrivate());
     if (!waiting()) return InterruptedError("interrupted while waiting for the worker");
@@ -90,7 +135,7 @@ absl::Status Session::WaitForWorker(const std::function<bool()>& waiting) {
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "the local hone-worker did not register within ", absl::FormatDuration(kWorkerTimeout),
-      "; its log is ", private_server_->paths().worker_log));
+      "; its log is ", private_server_->paths().WorkerLog(DeviceName())));
 }
 
 }  // namespace hone::cli

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -19,9 +20,9 @@ namespace hone::cli {
 // runs at least as long as the session exists.
 class Session {
  public:
-  // `with_worker`: the command measures; a private server also starts a worker of this machine.
-  // Errors as for PrivateServer::StartOrJoin and WaitUntilReady, and Connection::Open. REQUIRES:
-  // the process has one thread.
+  // `with_worker`: the command measures; a private server also starts a worker of the device that
+  // the target names. Errors as for PrivateServer::StartOrJoin and WaitUntilReady,
+  // Connection::Open, and TargetArgument::FindDevice. REQUIRES: the process has one thread.
   static absl::StatusOr<std::unique_ptr<Session>> Open(const Globals& globals,
                                                        bool with_worker = false);
 
@@ -32,25 +33,33 @@ class Session {
   // restarted. Always ok if a server was given. Does not wait. Errors as for PrivateServer::Check.
   absl::Status CheckPrivate();
 
-  // The key of the given target; for "native", the key of this machine. InvalidArgument: the name
-  // is unknown.
+  // The key of the given target; for "native", the key of this machine. If this machine has no
+  // OpenCL device, "opencl" is the only OpenCL target of the given server's workers.
+  // InvalidArgument: the name is unknown.
   absl::StatusOr<std::string> TargetKey() const { return target_.Key(); }
   // The same for a filter: "" if no target was given.
   absl::StatusOr<std::string> GivenTargetKey() const;
   // The text form of the given target. A key is returned unchanged, because only a server with a
   // worker of the target knows its text form. Errors as for TargetKey.
   absl::StatusOr<std::string> TargetText() const { return target_.Text(); }
+  // Whether the target is a GPU.
+  bool TargetIsGpu() const { return target_.IsGpu(); }
+  // The OpenCL device of this machine that is the target, if it is one.
+  const std::optional<target::ListedDevice>& device() const { return target_.device; }
   // The target of a job: a key, or "native" if a server was given, which means the only target of
   // its workers. Errors as for TargetKey. InvalidArgument: the server is private and the target is
-  // not this machine.
+  // neither this machine nor a device of it.
   absl::StatusOr<std::string> TargetForTuning() const;
+  // Makes the target of a stored job the given one, as if it had been named with --target.
+  // FailedPrecondition: it is an OpenCL target, and no device of this machine has it.
+  absl::Status UseTarget(const std::string& key);
 
   // When it was opened, which is nearly when the command began.
   absl::Time began() const { return began_; }
 
-  // Starts a worker of the private server, unless the session already has one, and warns if other
-  // programs keep this machine busy. Does nothing if a server was given. Errors as for
-  // PrivateServer::StartOrJoin.
+  // Starts a worker of the private server for the target's device, unless the session already has
+  // one, and warns if other programs keep this machine busy. Does nothing if a server was given.
+  // Errors as for PrivateServer::StartOrJoin.
   absl::Status StartWorker();
   // Waits until the worker of the private server has registered. Returns immediately if a server
   // was given. Calls `waiting` repeatedly; InterruptedError: it returned false. FailedPrecondition:
@@ -59,6 +68,12 @@ class Session {
 
  private:
   explicit Session(const std::string& target) : target_{.given = target} {}
+
+  // Sets target_.given to the only OpenCL target of the server's workers. `why`: why this machine
+  // has none.
+  absl::Status UseOpenClOfServer(const absl::Status& why);
+  // What hone-worker calls the device that the target names.
+  std::string DeviceName() const { return target_.device ? target_.device->device : "cpu"; }
 
   const absl::Time began_ = absl::Now();
   TargetArgument target_;

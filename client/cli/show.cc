@@ -99,7 +99,7 @@ absl::Status ShowTrace(const Globals& globals, const ShowOptions& options, const
   }
   HONE_ASSIGN_OR_RETURN(Shown shown, ReadTrace(path, text));
   if (options.code) {
-    const TargetArgument argument{.given = globals.target, .host = target::DetectHost()};
+    HONE_ASSIGN_OR_RETURN(const TargetArgument argument, ReadTargetArgument(globals.target));
     HONE_ASSIGN_OR_RETURN(const std::string target, argument.Text());
     if (!target::Target::FromText(target).ok()) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -115,7 +115,8 @@ absl::Status ShowTrace(const Globals& globals, const ShowOptions& options, const
 absl::StatusOr<Shown> Draft(const Globals& globals, const ShowOptions& options,
                             const WorkloadArgument& argument) {
   // A mistake must not start a server.
-  HONE_RETURN_IF_ERROR(TargetArgument{.given = globals.target}.Key().status());
+  const TargetArgument target_argument{.given = globals.target};
+  if (!target_argument.NamesDevice()) HONE_RETURN_IF_ERROR(target_argument.Key().status());
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetText());
   HONE_ASSIGN_OR_RETURN(

@@ -1,39 +1,91 @@
 #include "client/cli/target_argument.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/lib/device_list.h"
 #include "common/base/nearest.h"
+#include "common/base/status_macros.h"
 
 namespace hone::cli {
+namespace {
+
+// A key consists of parts joined by hyphens; the last part has eight hex digits.
+bool LooksLikeKey(absl::string_view text) {
+  const size_t hyphen = text.rfind('-');
+  if (hyphen == absl::string_view::npos) return false;
+  const absl::string_view tail = text.substr(hyphen + 1);
+  return tail.size() == 8 && std::all_of(tail.begin(), tail.end(), absl::ascii_isxdigit);
+}
+
+}  // namespace
+
+bool IsOpenClKey(absl::string_view key) {
+  return absl::StartsWith(key, "opencl-") && LooksLikeKey(key);
+}
+
+bool TargetArgument::IsGpu() const {
+  if (device.has_value() || NamesDevice() || IsOpenClKey(given)) return true;
+  if (IsNative()) return false;
+  const absl::StatusOr<target::Target> preset = target::TargetByName(given);
+  return preset.ok() && preset->kind != target::Kind::kCpu;
+}
+
+absl::Status TargetArgument::FindDevice() {
+  const bool key = IsOpenClKey(given);
+  if (device.has_value() || !(NamesDevice() || key)) return absl::OkStatus();
+  const absl::StatusOr<target::DeviceList> list = client::ListDevices();
+  if (!key) {
+    HONE_RETURN_IF_ERROR(list.status());
+    HONE_ASSIGN_OR_RETURN(device, list->Find(given));
+    return absl::OkStatus();
+  }
+  if (!list.ok()) return absl::OkStatus();  // the key may be that of a device elsewhere
+  for (const target::ListedDevice& one : list->devices) {
+    if (one.target.Key() == given) device = one;
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::string> TargetArgument::Key() const {
   if (IsNative()) return host.Key();
+  if (device.has_value()) return device->target.Key();
+  if (NamesDevice()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("--target ", given, ": this machine has no such OpenCL device"));
+  }
   const absl::StatusOr<target::Target> preset = target::TargetByName(given);
   if (preset.ok()) return preset->Key();
-  // A key consists of parts joined by hyphens; the last part has eight hex digits.
-  const size_t hyphen = given.rfind('-');
-  const absl::string_view tail =
-      absl::string_view(given).substr(hyphen == std::string::npos ? 0 : hyphen + 1);
-  if (hyphen != std::string::npos && tail.size() == 8 &&
-      std::all_of(tail.begin(), tail.end(), absl::ascii_isxdigit)) {
-    return given;
-  }
-  const std::vector<std::string> names = target::TargetNames();
+  if (LooksLikeKey(given)) return given;
+  std::vector<std::string> names = target::TargetNames();
+  names.push_back("opencl");
   const std::string nearest = Nearest(given, names);
   return absl::InvalidArgumentError(
       absl::StrCat("unknown target ", given,
                    nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
-                   "; the names are ", absl::StrJoin(names, ", "), "; or give a key"));
+                   "; the names are ", absl::StrJoin(names, ", "),
+                   " (the first OpenCL device of this machine), opencl:N; or give a key"));
 }
 
 absl::StatusOr<std::string> TargetArgument::Text() const {
   if (IsNative()) return host.ToText();
-  const absl::StatusOr<target::Target> preset = target::TargetByName(given);
+  if (device.has_value()) return device->target.ToText();
+  const absl::StatusOr<target::Target> preset =
+      NamesDevice() ? absl::NotFoundError("") : target::TargetByName(given);
   return preset.ok() ? preset->ToText() : Key();
+}
+
+absl::StatusOr<TargetArgument> ReadTargetArgument(const std::string& given) {
+  TargetArgument argument{.given = given};
+  HONE_RETURN_IF_ERROR(argument.FindDevice());
+  argument.host = target::DetectHost();
+  HONE_RETURN_IF_ERROR(argument.Key().status());
+  return argument;
 }
 
 }  // namespace hone::cli

@@ -1,25 +1,47 @@
 #ifndef HONE_CLIENT_CLI_TARGET_ARGUMENT_H_
 #define HONE_CLIENT_CLI_TARGET_ARGUMENT_H_
 
+#include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/target/device_list.h"
 #include "common/target/target.h"
 
 namespace hone::cli {
 
-// What --target names: this machine ("", "native"), a preset, or the key of a target.
+// What --target names: this machine ("", "native"), one of its OpenCL devices ("opencl",
+// "opencl:N"), a preset, or the key of a target.
 struct TargetArgument {
-  std::string given;    // "": not given
-  target::Target host;  // this machine
+  std::string given;                           // "": not given
+  target::Target host;                         // this machine
+  std::optional<target::ListedDevice> device;  // the OpenCL device of this machine that is meant
 
   bool IsNative() const { return given.empty() || given == "native"; }
-  // The key. InvalidArgument: the name is unknown; the message lists the names.
+  // Whether FindDevice has to be called first.
+  bool NamesDevice() const { return target::NamesOpenClDevice(given); }
+  // Whether the target is a GPU.
+  bool IsGpu() const;
+
+  // Sets `device` if the argument names an OpenCL device, or has the key of one. Asks hone-runner,
+  // and only if the argument may be that of a device. Errors as for client::ListDevices and
+  // target::DeviceList::Find; none for a key.
+  absl::Status FindDevice();
+  // The key. InvalidArgument: the name is unknown; the message lists the names. FailedPrecondition:
+  // the device that it names was not looked for or found.
   absl::StatusOr<std::string> Key() const;
   // The text form. A key is returned unchanged, because only a server with a worker of the target
   // knows its text form. Errors as for Key.
   absl::StatusOr<std::string> Text() const;
 };
+
+// Reads an argument and finds its device. The host is detected. Errors as for FindDevice and Key.
+absl::StatusOr<TargetArgument> ReadTargetArgument(const std::string& given);
+
+// Whether a key is that of an OpenCL target.
+bool IsOpenClKey(absl::string_view key);
 
 }  // namespace hone::cli
 

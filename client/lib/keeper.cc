@@ -13,10 +13,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/file.h"
@@ -36,13 +38,20 @@ constexpr uint64_t kFullDiskBytes = 64 << 10;
 struct Attached {
   int fd = -1;
   bool asked = false;
-  bool wants_worker = false;
   bool answered = false;
+  std::string device;  // that it wants to measure on; "": none
 };
 
 struct Child {
   pid_t pid = 0;
   absl::Time started = absl::InfinitePast();
+};
+
+// The worker of one device. It exists from the first wish for it on, also while no process runs.
+struct DeviceWorker {
+  Child child;
+  int attempts = 0;                         // consecutive failures
+  absl::Time due = absl::InfiniteFuture();  // when to start it (again)
 };
 
 // The end of a log, for the message to a client.
@@ -91,7 +100,7 @@ class Keeper {
       if (ended_by_signal_) break;
       WaitForEvents();
       CheckServerStart();
-      RestartWorkerIfDue();
+      RestartWorkersIfDue();
       AnswerClients();
     }
     Stop();
@@ -163,17 +172,16 @@ class Keeper {
     if (server_.pid < 0) Fail("cannot start hone-server: no more processes");
   }
 
-  void StartWorker() {
-    worker_ = Start({absl::StrCat(program_dir_, "/hone-worker"), "--server",
-                     absl::StrCat("unix:", paths_.server_socket), "--state-dir",
-                     paths_.worker_state, "--exit-with-parent"},
-                    paths_.worker_log);
-    worker_due_ = absl::InfiniteFuture();
+  void StartWorker(const std::string& device, DeviceWorker& worker) {
+    worker.child = Start({absl::StrCat(program_dir_, "/hone-worker"), "--server",
+                          absl::StrCat("unix:", paths_.server_socket), "--device", device,
+                          "--state-dir", paths_.WorkerState(device), "--exit-with-parent"},
+                         paths_.WorkerLog(device));
   }
 
-  bool WorkerWanted() const {
+  bool IsWanted(const std::string& device) const {
     return std::any_of(clients_.begin(), clients_.end(),
-                       [](const Attached& c) { return c.wants_worker; });
+                       [&](const Attached& c) { return c.device == device; });
   }
 
   // Records that there is no server any more. Every client is sent this, even if it was sent kReady
@@ -188,7 +196,7 @@ class Keeper {
     absl::Time wake = absl::InfiniteFuture();
     if (!ready_ && failure_.empty()) wake = absl::Now() + kReadyPollInterval;
     if (!had_client_) wake = std::min(wake, absl::Now() + kFirstClientTimeout);
-    wake = std::min(wake, worker_due_);
+    for (const auto& [device, worker] : workers_) wake = std::min(wake, worker.due);
     if (wake == absl::InfiniteFuture()) return -1;
     return static_cast<int>(std::max<int64_t>(
         0, absl::ToInt64Milliseconds(wake - absl::Now() + absl::Microseconds(999))));
@@ -217,14 +225,17 @@ class Keeper {
     char packet[kMaxKeeperPacket];
     const ssize_t size = recv(client.fd, packet, sizeof(packet), 0);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    const absl::string_view said(packet, std::max<ssize_t>(size, 0));
-    if (said == kAttach || said == kAttachWorker) {
+    absl::string_view said(packet, std::max<ssize_t>(size, 0));
+    if (said == kAttach) {
       client.asked = true;
-      if (said == kAttachWorker && !client.wants_worker) {
-        client.wants_worker = true;
-        worker_attempts_ = 0;  // try again for each new client
-        if (worker_.pid == 0) worker_due_ = absl::InfinitePast();
-      }
+      return;
+    }
+    if (absl::ConsumePrefix(&said, kAttachWorker) && !said.empty()) {
+      client.asked = true;
+      client.device = std::string(said);
+      DeviceWorker& worker = workers_[client.device];
+      worker.attempts = 0;  // try again for each new client
+      if (worker.child.pid == 0) worker.due = absl::InfinitePast();
       return;
     }
     close(client.fd);
@@ -242,31 +253,36 @@ class Keeper {
         server_ = {};
         Fail(absl::StrCat("the private hone-server ", HowItEnded(status), ": ",
                           LastWords(paths_.server_log)));
-      } else if (pid == worker_.pid) {
-        WorkerEnded(status);
+      }
+      for (auto& [device, worker] : workers_) {
+        if (pid == worker.child.pid) WorkerEnded(device, worker, status);
       }
     }
   }
 
-  void WorkerEnded(int status) {
-    if (absl::Now() - worker_.started > kWorkerSettled) worker_attempts_ = 0;
-    worker_ = {};
-    if (++worker_attempts_ < kWorkerAttempts) {
-      worker_due_ = absl::Now() + (worker_attempts_ - 1) * absl::Milliseconds(500);
+  void WorkerEnded(const std::string& device, DeviceWorker& worker, int status) {
+    if (absl::Now() - worker.child.started > kWorkerSettled) worker.attempts = 0;
+    worker.child = {};
+    if (++worker.attempts < kWorkerAttempts) {
+      worker.due = absl::Now() + (worker.attempts - 1) * absl::Milliseconds(500);
       return;
     }
-    const std::string why = absl::StrCat(kWorkerFailed, "the local hone-worker ",
-                                         HowItEnded(status), ": ", LastWords(paths_.worker_log));
+    const std::string why =
+        absl::StrCat(kWorkerFailed, "the local hone-worker ", HowItEnded(status), ": ",
+                     LastWords(paths_.WorkerLog(device)));
     for (const Attached& client : clients_) {
-      if (client.wants_worker)
+      if (client.device == device)
         send(client.fd, why.data(), std::min<size_t>(why.size(), kMaxKeeperPacket), MSG_NOSIGNAL);
     }
   }
 
-  void RestartWorkerIfDue() {
-    if (!ready_ || !failure_.empty() || absl::Now() < worker_due_) return;
-    worker_due_ = absl::InfiniteFuture();
-    if (worker_.pid == 0 && WorkerWanted()) StartWorker();
+  void RestartWorkersIfDue() {
+    if (!ready_ || !failure_.empty()) return;
+    for (auto& [device, worker] : workers_) {
+      if (absl::Now() < worker.due) continue;
+      worker.due = absl::InfiniteFuture();
+      if (worker.child.pid == 0 && IsWanted(device)) StartWorker(device, worker);
+    }
   }
 
   void CheckServerStart() {
@@ -315,8 +331,8 @@ class Keeper {
   [[noreturn]] void Stop() {
     unlink(paths_.keeper_socket.c_str());
     close(listen_fd_);
-    // Stop the worker first: the server can then still store its last results.
-    End(worker_);
+    // Stop the workers first: the server can then still store their last results.
+    for (auto& [device, worker] : workers_) End(worker.child);
     End(server_);
     unlink(paths_.server_socket.c_str());
     unlink(paths_.ready_file.c_str());
@@ -338,9 +354,7 @@ class Keeper {
   bool ready_ = false;
   std::string failure_;  // why there is no server; "": it is starting or running
   Child server_;
-  Child worker_;
-  int worker_attempts_ = 0;                         // consecutive failures
-  absl::Time worker_due_ = absl::InfiniteFuture();  // when to start it (again)
+  std::map<std::string, DeviceWorker> workers_;  // by device
 };
 
 }  // namespace

@@ -8,18 +8,19 @@
 
 namespace hone::client {
 
-// The keeper is a process that supervises the private server and worker of a user. It starts both
-// in its own session and process group, restarts the worker if it dies, and stops both when the
-// last client has gone; then it exits. Each client holds a connection to the keeper's socket. The
-// kernel closes this connection when the client exits or is killed.
+// The keeper is a process that supervises the private server and workers of a user, one for each
+// device that a client wants to measure on. It starts them in its own session and process group,
+// restarts a worker that dies, and stops all when the last client has gone; then it exits. Each
+// client holds a connection to the keeper's socket. The kernel closes this connection when the
+// client exits or is killed.
 //
-// Messages are SOCK_SEQPACKET packets of text. A client sends kAttach or kAttachWorker once. The
-// keeper answers once with kReady, or with kFailed and the reason. If the worker keeps failing, the
-// clients that asked for it get kWorkerFailed and the reason. If the server dies later, every
-// client gets kFailed. If the connection is closed without an answer, the keeper was exiting, and
-// the client should try again.
+// Messages are SOCK_SEQPACKET packets of text. A client sends kAttach, or kAttachWorker and the
+// name of a device, once. The keeper answers once with kReady, or with kFailed and the reason. If a
+// worker keeps failing, the clients that asked for it get kWorkerFailed and the reason. If the
+// server dies later, every client gets kFailed. If the connection is closed without an answer, the
+// keeper was exiting, and the client should try again.
 inline constexpr char kAttach[] = "attach";
-inline constexpr char kAttachWorker[] = "attach worker";
+inline constexpr char kAttachWorker[] = "attach worker ";
 inline constexpr char kReady[] = "ready";
 inline constexpr char kFailed[] = "failed ";
 inline constexpr char kWorkerFailed[] = "worker-failed ";

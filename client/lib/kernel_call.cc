@@ -7,7 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/target/gpu_module.h"
 #include "common/target/loaded_kernel.h"
+#include "common/target/opencl/call_module.h"
 #include "common/target/target.h"
 
 namespace hone::client {
@@ -27,21 +29,48 @@ absl::StatusOr<Memory> Allocate(int64_t bytes) {
       absl::StrCat("out of memory for a buffer of ", bytes, " bytes"));
 }
 
+absl::Status CheckInputs(const ir::Workload& workload, absl::Span<const absl::string_view> inputs) {
+  const std::vector<ir::BufferId> in = workload.Inputs();
+  if (inputs.size() != in.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(workload.name, " takes ", in.size(), " inputs, not ", inputs.size()));
+  }
+  for (size_t i = 0; i < in.size(); ++i) {
+    const ir::Tensor& tensor = workload.tensors[in[i]];
+    if (static_cast<int64_t>(inputs[i].size()) != tensor.bytes()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(tensor.name, " has ", tensor.bytes(), " bytes, not ", inputs[i].size()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> CallOpenCl(const ir::Workload& workload,
+                                                    const record::Artifact& artifact,
+                                                    const target::Target& target,
+                                                    absl::Span<const absl::string_view> inputs) {
+  HONE_ASSIGN_OR_RETURN(const target::GpuModule module,
+                        target::GpuModule::Decode(artifact.shared_object));
+  std::vector<int64_t> output_bytes;
+  for (const ir::BufferId id : workload.Outputs()) {
+    output_bytes.push_back(workload.tensors[id].bytes());
+  }
+  return opencl::CallModule(target, module, inputs, output_bytes);
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> CallKernel(const ir::Workload& workload,
                                                     const record::Artifact& artifact,
                                                     absl::Span<const absl::string_view> inputs) {
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
+  HONE_RETURN_IF_ERROR(CheckInputs(workload, inputs));
+  if (target.kind == target::Kind::kOpenCl) return CallOpenCl(workload, artifact, target, inputs);
   HONE_RETURN_IF_ERROR(target::CheckRunsOn(target, target::DetectHost()));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<target::LoadedKernel> kernel,
                         target::LoadedKernel::LoadSharedObject(artifact.shared_object));
 
   const std::vector<ir::BufferId> in = workload.Inputs(), out = workload.Outputs();
-  if (inputs.size() != in.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(workload.name, " takes ", in.size(), " inputs, not ", inputs.size()));
-  }
   std::vector<Memory> owned;
   std::vector<void*> buffers;
   const auto add = [&](int64_t bytes) -> absl::Status {
@@ -50,12 +79,7 @@ absl::StatusOr<std::vector<std::string>> CallKernel(const ir::Workload& workload
     return absl::OkStatus();
   };
   for (size_t i = 0; i < in.size(); ++i) {
-    const ir::Tensor& tensor = workload.tensors[in[i]];
-    if (static_cast<int64_t>(inputs[i].size()) != tensor.bytes()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(tensor.name, " has ", tensor.bytes(), " bytes, not ", inputs[i].size()));
-    }
-    HONE_RETURN_IF_ERROR(add(tensor.bytes()));
+    HONE_RETURN_IF_ERROR(add(workload.tensors[in[i]].bytes()));
     std::memcpy(buffers.back(), inputs[i].data(), inputs[i].size());
   }
   for (const ir::BufferId id : out) {

@@ -1,6 +1,5 @@
 #include "client/lib/kernel_header.h"
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -9,74 +8,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
+#include "client/lib/c_text.h"
 #include "common/target/kernel_abi.h"
 
 namespace hone::client {
 namespace {
-
-std::string CType(ir::DType dtype) {
-  switch (dtype) {
-    case ir::DType::kF16:
-      return "uint16_t /* IEEE half */";
-    case ir::DType::kBF16:
-      return "uint16_t /* bfloat16 */";
-    case ir::DType::kF8E4M3:
-      return "uint8_t /* OCP FP8 E4M3 */";
-    case ir::DType::kF8E5M2:
-      return "uint8_t /* OCP FP8 E5M2 */";
-    case ir::DType::kF32:
-      return "float";
-    case ir::DType::kF64:
-      return "double";
-    case ir::DType::kI8:
-      return "int8_t";
-    case ir::DType::kU8:
-    case ir::DType::kBool:
-      return "uint8_t";
-    case ir::DType::kI32:
-      return "int32_t";
-    case ir::DType::kI64:
-      return "int64_t";
-  }
-  return "void";
-}
-
-// Dense, row-major, in elements.
-std::vector<int64_t> Strides(const ir::Shape& shape) {
-  std::vector<int64_t> strides(shape.size(), 1);
-  for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
-  return strides;
-}
-
-// Formats text for a block comment: "*/" must not end the comment.
-std::string Comment(absl::string_view text) {
-  std::string safe;
-  for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty()))
-    absl::StrAppend(&safe, " *   ", line, "\n");
-  for (size_t at; (at = safe.find("*/")) != std::string::npos;) safe.replace(at, 2, "* /");
-  return safe;
-}
-
-// `name` is the prefix of the macros.
-std::string BufferText(const std::string& name, const ir::Tensor& tensor, int index) {
-  std::string text = absl::StrFormat(
-      "/* buffers[%d]: %s %s, %s%s */\n", index, tensor.output ? "output" : "input", tensor.name,
-      ir::TypeText(tensor.dtype, tensor.shape),
-      tensor.constant ? "; constant: read by hone_kernel_prepack; not read by hone_kernel_run "
-                        "if there are packed constants"
-                      : "");
-  absl::StrAppendFormat(&text, "#define %s_INDEX %d\n", name, index);
-  absl::StrAppendFormat(&text, "#define %s_TYPE %s\n", name, CType(tensor.dtype));
-  absl::StrAppendFormat(&text, "#define %s_RANK %d\n", name, tensor.shape.size());
-  absl::StrAppendFormat(&text, "#define %s_SHAPE {%s}\n", name, absl::StrJoin(tensor.shape, ", "));
-  absl::StrAppendFormat(&text, "#define %s_STRIDES {%s} /* in elements */\n", name,
-                        absl::StrJoin(Strides(tensor.shape), ", "));
-  absl::StrAppendFormat(&text, "#define %s_ELEMENTS INT64_C(%d)\n", name,
-                        ir::ElementsOf(tensor.shape));
-  absl::StrAppendFormat(&text, "#define %s_BYTES INT64_C(%d)\n\n", name, tensor.bytes());
-  return text;
-}
 
 constexpr char kFunctions[] = R"(#ifndef HONE_RUNTIME
 #define HONE_RUNTIME
@@ -147,21 +83,12 @@ static inline void hone_openmp_parallel_for(const HoneRuntime* runtime, int64_t 
 
 }  // namespace
 
-std::string CIdentifier(absl::string_view text) {
-  std::string identifier;
-  for (const char c : text) identifier += absl::ascii_isalnum(c) ? c : '_';
-  if (identifier.empty() || absl::ascii_isdigit(identifier[0])) identifier.insert(0, "_");
-  return identifier;
-}
-
 std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts) {
   const std::string prefix = absl::AsciiStrToUpper(CIdentifier(facts.name));
-  std::vector<ir::BufferId> buffers = workload.Inputs();
-  for (const ir::BufferId id : workload.Outputs()) buffers.push_back(id);
-
+  const std::vector<ir::BufferId> buffers = BuffersOf(workload);
   std::string text =
       absl::StrCat("/* A kernel made by Hone ", HONE_VERSION, " for ", facts.target_key,
-                   ". It computes\n *\n", Comment(workload.ToText()), " *\n");
+                   ". It computes\n *\n", CommentLines(workload.ToText()), " *\n");
   if (!facts.cpu_features.empty()) {
     absl::StrAppend(&text, " * It needs a CPU with ", facts.cpu_features,
                     ", and returns an error on any other.\n");
@@ -223,14 +150,10 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
   absl::StrAppend(&body,
                   "/* Length of the array of buffers: dense, row-major, inputs first. */\n#define ",
                   prefix, "_BUFFERS ", buffers.size(), "\n\n");
-  std::set<std::string> names;
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    const ir::Tensor& tensor = workload.tensors[buffers[i]];
-    std::string name = absl::StrCat(prefix, "_", absl::AsciiStrToUpper(CIdentifier(tensor.name)));
-    // Tensors "a" and "A" would get the same macros.
-    while (!names.insert(name).second) absl::StrAppend(&name, "_", i);
-    absl::StrAppend(&body, BufferText(name, tensor, static_cast<int>(i)));
-  }
+  absl::StrAppend(&body,
+                  BufferMacros(prefix, workload,
+                               "constant: read by hone_kernel_prepack; not read by hone_kernel_run "
+                               "if there are packed constants"));
   absl::StrAppend(&body, "#endif\n");
   return text + absl::StrReplaceAll(body, {{target::kFunctionPrefix, functions}});
 }

@@ -24,10 +24,6 @@ struct KernelFacts {
 // and shows a complete call in a comment.
 std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts);
 
-// Makes a C identifier from any text: other characters become '_', and a leading digit is prefixed
-// with '_'.
-std::string CIdentifier(absl::string_view text);
-
 }  // namespace hone::client
 
 #endif  // HONE_CLIENT_LIB_KERNEL_HEADER_H_

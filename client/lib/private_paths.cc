@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/config_file.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
@@ -41,7 +42,22 @@ absl::StatusOr<std::string> ShortSocketDir(const std::string& data_dir) {
   return dir;
 }
 
+// "worker" for the CPU, "worker-opencl-1" for opencl:1.
+std::string WorkerName(absl::string_view device) {
+  return device == "cpu"
+             ? "worker"
+             : absl::StrCat("worker-", absl::StrReplaceAll(device, {{":", "-"}, {"/", "-"}}));
+}
+
 }  // namespace
+
+std::string PrivatePaths::WorkerLog(absl::string_view device) const {
+  return absl::StrCat(data_dir, "/run/", WorkerName(device), ".log");
+}
+
+std::string PrivatePaths::WorkerState(absl::string_view device) const {
+  return absl::StrCat(data_dir, "/", WorkerName(device));
+}
 
 absl::StatusOr<std::string> DefaultDataDir() {
   std::string folder = UserFolder("XDG_DATA_HOME", ".local/share");
@@ -67,8 +83,6 @@ absl::StatusOr<PrivatePaths> MakePrivatePaths(const std::string& data_dir) {
   HONE_RETURN_IF_ERROR(WithAdvice(MakeDirectories(run)));
   paths.ready_file = absl::StrCat(run, "/ready");
   paths.server_log = absl::StrCat(run, "/server.log");
-  paths.worker_log = absl::StrCat(run, "/worker.log");
-  paths.worker_state = absl::StrCat(paths.data_dir, "/worker");
   std::string sockets = run;
   if (sockets.size() + sizeof("/keeper.sock") > sizeof(sockaddr_un::sun_path)) {
     HONE_ASSIGN_OR_RETURN(sockets, ShortSocketDir(paths.data_dir));

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace hone::client {
 
@@ -18,8 +19,11 @@ struct PrivatePaths {
   std::string keeper_socket;  // each client keeps a connection to the keeper open
   std::string ready_file;     // written by the server when it is ready
   std::string server_log;
-  std::string worker_log;
-  std::string worker_state;  // the worker's folder: artifacts and unacknowledged results
+
+  // The log of a worker, and its folder: artifacts and unacknowledged results. `device` is "cpu" or
+  // "opencl:N".
+  std::string WorkerLog(absl::string_view device) const;
+  std::string WorkerState(absl::string_view device) const;
 };
 
 // The user's data folder: $XDG_DATA_HOME/hone, by default ~/.local/share/hone.

@@ -111,7 +111,8 @@ absl::StatusOr<std::unique_ptr<PrivateServer>> PrivateServer::StartOrJoin(const 
 
 absl::Status PrivateServer::StoppedError() const {
   return absl::FailedPreconditionError(absl::StrCat("the private server has stopped; its logs are ",
-                                                    paths_.server_log, " and ", paths_.worker_log));
+                                                    paths_.server_log, " and ",
+                                                    paths_.WorkerLog(options_.device)));
 }
 
 absl::Status PrivateServer::TryAttach() {
@@ -146,7 +147,8 @@ absl::Status PrivateServer::TryAttach() {
   const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (fd < 0) return ErrnoStatus(errno, "cannot make a Unix socket");
   const sockaddr_un address = SocketAddress(paths_.keeper_socket);
-  const absl::string_view request = options_.with_worker ? kAttachWorker : kAttach;
+  const std::string request =
+      options_.with_worker ? absl::StrCat(kAttachWorker, options_.device) : kAttach;
   if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
       send(fd, request.data(), request.size(), MSG_NOSIGNAL) < 0) {
     close(fd);

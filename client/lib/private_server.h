@@ -17,10 +17,11 @@ namespace hone::client {
 class PrivateServer {
  public:
   struct Options {
-    std::string data_dir;      // "": DefaultDataDir()
-    std::string program_dir;   // holds Hone's programs; "": the folder of this program
-    bool with_worker = false;  // for commands that measure
-    bool join_only = false;    // do not start a server; the caller may have several threads
+    std::string data_dir;        // "": DefaultDataDir()
+    std::string program_dir;     // holds Hone's programs; "": the folder of this program
+    bool with_worker = false;    // for commands that measure
+    std::string device = "cpu";  // that the worker measures on
+    bool join_only = false;      // do not start a server; the caller may have several threads
     absl::Duration timeout = absl::Seconds(40);  // for the start, and for the previous server's end
   };
 

@@ -11,7 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/lib/builder_process.h"
-#include "client/lib/kernel_header.h"
+#include "client/lib/c_text.h"
 #include "client/lib/kernel_object.h"
 #include "client/network/embedded_files.h"
 #include "client/network/make_plan.h"

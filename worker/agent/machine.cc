@@ -10,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/file.h"
@@ -25,9 +26,9 @@ namespace {
 constexpr absl::Duration kProgramLimit = absl::Seconds(60);
 constexpr absl::Duration kPeakLifetime = absl::Hours(24);
 
-// Parses a program's standard output as JSON.
-absl::StatusOr<nlohmann::json> JsonOf(const std::string& program, const std::string& flag) {
-  HONE_ASSIGN_OR_RETURN(const auto child, ChildProcess::Start({program, flag}));
+// Returns the standard output of a program. FailedPrecondition: it does not work.
+absl::StatusOr<std::string> OutputOf(const std::vector<std::string>& command) {
+  HONE_ASSIGN_OR_RETURN(const auto child, ChildProcess::Start(command));
   child->CloseInput();
   const absl::Time deadline = SteadyNow() + kProgramLimit;
   std::string text;
@@ -42,17 +43,24 @@ absl::StatusOr<nlohmann::json> JsonOf(const std::string& program, const std::str
     text.append(buffer, n);
   }
   const ChildEnd end = child->Wait(deadline);
+  if (end.signal == 0 && end.status == 0) return text;
+  return absl::FailedPreconditionError(
+      absl::StrCat(absl::StrJoin(command, " "), " does not work (", end.ToString(),
+                   "): ", absl::StripAsciiWhitespace(child->TakeErrorOutput())));
+}
+
+// The same for an output that is a JSON object.
+absl::StatusOr<nlohmann::json> JsonOf(const std::vector<std::string>& command) {
+  HONE_ASSIGN_OR_RETURN(const std::string text, OutputOf(command));
   nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (end.signal != 0 || end.status != 0 || !json.is_object()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(program, " ", flag, " does not work (", end.ToString(),
-                     "): ", absl::StripAsciiWhitespace(child->TakeErrorOutput())));
-  }
-  return json;
+  if (json.is_object()) return json;
+  return absl::FailedPreconditionError(
+      absl::StrCat(absl::StrJoin(command, " "), " prints no JSON object"));
 }
 
 // Returns the peaks, measured now or within the last day on the same target.
-absl::StatusOr<nlohmann::json> Peaks(const std::string& runner, const std::string& cache) {
+absl::StatusOr<nlohmann::json> Peaks(const std::vector<std::string>& runner,
+                                     const std::string& cache) {
   struct stat file;
   if (stat(cache.c_str(), &file) == 0 &&
       absl::Now() - absl::FromTimeT(file.st_mtime) < kPeakLifetime) {
@@ -61,7 +69,9 @@ absl::StatusOr<nlohmann::json> Peaks(const std::string& runner, const std::strin
         text.ok() ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
     if (json.is_object()) return json;
   }
-  HONE_ASSIGN_OR_RETURN(nlohmann::json json, JsonOf(runner, "--measure-peak"));
+  std::vector<std::string> command = runner;
+  command.push_back("--measure-peak");
+  HONE_ASSIGN_OR_RETURN(nlohmann::json json, JsonOf(command));
   // Values measured on a busy machine are not cached.
   if (json.value("steady", false)) HONE_RETURN_IF_ERROR(WriteFileAtomically(cache, json.dump()));
   return json;
@@ -71,11 +81,33 @@ bool IsProgram(const std::string& path) { return access(path.c_str(), X_OK) == 0
 
 }  // namespace
 
+absl::StatusOr<target::DeviceList> ListDevices(const std::string& program_dir) {
+  const std::string runner = program_dir + "/hone-runner";
+  if (!IsProgram(runner)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("hone-runner, which knows the devices, is not in ", program_dir,
+                     "; name the programs' folder with --program-dir"));
+  }
+  HONE_ASSIGN_OR_RETURN(const std::string text, OutputOf({runner, "--list-devices"}));
+  absl::StatusOr<target::DeviceList> list = target::DeviceList::FromJson(text);
+  if (list.ok()) return list;
+  return absl::FailedPreconditionError(
+      absl::StrCat(runner, " --list-devices: ", list.status().message()));
+}
+
 absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options) {
   const std::string builder = options.program_dir + "/hone-builder";
   const std::string runner = options.program_dir + "/hone-runner";
   const target::HostFacts host = target::DescribeHost();
-  const target::Target target = target::DetectHost();
+  const bool is_cpu = options.device == "cpu";
+  target::ListedDevice device{.device = options.device};
+  if (is_cpu) {
+    device.target = target::DetectHost();
+  } else {
+    HONE_ASSIGN_OR_RETURN(const target::DeviceList list, ListDevices(options.program_dir));
+    HONE_ASSIGN_OR_RETURN(device, list.Find(options.device));
+  }
+  const target::Target& target = device.target;
   v1::Capabilities capabilities;
   capabilities.set_host(host.name);
   capabilities.set_target(target.ToText());
@@ -91,15 +123,17 @@ absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options) 
         wanted, " in ", options.program_dir, "; name the programs' folder with --program-dir"));
   }
   v1::Environment& environment = *capabilities.mutable_environment();
-  environment.set_cpu(host.cpu);
-  environment.set_isa(host.isa);
+  environment.set_cpu(is_cpu ? host.cpu : device.name);
+  // A record of another driver is one of another environment.
+  environment.set_isa(is_cpu ? host.isa : device.driver);
+  if (!is_cpu) capabilities.set_accelerator(device.name);
   environment.set_cores(target.cores);
   environment.set_os(host.os);
   environment.set_governor(host.governor);
   environment.set_hone_version(HONE_VERSION);
   if (capabilities.can_build()) {
-    capabilities.set_build_slots(options.build_slots > 0 ? options.build_slots : target.cores);
-    HONE_ASSIGN_OR_RETURN(const nlohmann::json about, JsonOf(builder, "--describe"));
+    capabilities.set_build_slots(options.build_slots > 0 ? options.build_slots : host.cores);
+    HONE_ASSIGN_OR_RETURN(const nlohmann::json about, JsonOf({builder, "--describe"}));
     environment.set_compiler(about.value("compiler", ""));
     environment.set_codegen_version(about.value("codegen_version", 0));
     for (const auto& isa : about.value("isas", nlohmann::json::array())) {
@@ -107,9 +141,11 @@ absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options) 
     }
   }
   if (capabilities.can_run()) {
+    std::vector<std::string> command = {runner};
+    if (!is_cpu) command.insert(command.end(), {"--device", device.device});
     HONE_ASSIGN_OR_RETURN(
         const nlohmann::json peaks,
-        Peaks(runner, absl::StrCat(options.state_dir, "/peak-", target.Key(), ".json")));
+        Peaks(command, absl::StrCat(options.state_dir, "/peak-", target.Key(), ".json")));
     capabilities.set_peak_gflops(peaks.value("gflops_all_cores", 0.0));
     capabilities.set_peak_gflops_one_core(peaks.value("gflops_one_core", 0.0));
     capabilities.set_read_gbps(peaks.value("read_gbps_all_cores", 0.0));

@@ -4,11 +4,13 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/target/device_list.h"
 #include "hone/v1/worker.pb.h"
 
 namespace hone::agent {
 
 struct MachineOptions {
+  std::string device = "cpu";  // that it runs on: "cpu" or "opencl:N"
   std::string program_dir;  // folder of hone-builder and hone-runner; a missing one is not offered
   std::string state_dir;    // keeps the measured peaks for a day
   int build_slots = 0;      // 0: one per core
@@ -16,9 +18,14 @@ struct MachineOptions {
   bool run = true;          // offer running if hone-runner exists
 };
 
-// Describes this machine: its target, its capabilities, its measured peaks and its environment.
-// Starts hone-builder and hone-runner to query them. FailedPrecondition: program_dir has neither of
-// them, or one does not work; the message says which.
+// Asks hone-runner, the only process that loads drivers of devices. FailedPrecondition: it is not
+// in `program_dir`, or does not work.
+absl::StatusOr<target::DeviceList> ListDevices(const std::string& program_dir);
+
+// Describes this machine: the target of its device, its capabilities, its measured peaks and its
+// environment. Starts hone-builder and hone-runner to query them. FailedPrecondition: program_dir
+// has neither of them, one does not work, or the machine has no OpenCL device; the message says
+// which. InvalidArgument: the device is not one of the machine; the message lists them.
 absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options);
 
 }  // namespace hone::agent

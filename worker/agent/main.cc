@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <random>
@@ -32,14 +33,16 @@ namespace {
 
 using hone::Excludes;
 using hone::kUsageExitCode;
+using hone::NotEmpty;
 using hone::Range;
-using hone::Required;
 using hone::ShowDefault;
 
 constexpr int kFailed = 1;
 
 struct Flags {
   std::string server;
+  std::string device = "cpu";
+  bool list_devices = false;
   std::string name;
   std::string state_dir;
   std::string program_dir;
@@ -107,7 +110,8 @@ absl::Status Work(Flags flags) {
   hone::agent::WorkerOptions options;
   HONE_ASSIGN_OR_RETURN(options.worker_id, WorkerId(flags));
   HONE_ASSIGN_OR_RETURN(options.capabilities,
-                        hone::agent::DescribeMachine({.program_dir = flags.program_dir,
+                        hone::agent::DescribeMachine({.device = flags.device,
+                                                      .program_dir = flags.program_dir,
                                                       .state_dir = flags.state_dir,
                                                       .build_slots = flags.build_slots,
                                                       .build = !flags.run_only,
@@ -129,6 +133,10 @@ absl::Status Work(Flags flags) {
                             artifacts,
                             "--read",
                             references};
+  // References are computed on the CPU.
+  if (flags.device != "cpu") {
+    options.runner.command.insert(options.runner.command.end(), {"--device", flags.device});
+  }
   options.runner.reference_command = {flags.program_dir + "/hone-runner",
                                       "--lock",
                                       flags.lock,
@@ -163,6 +171,29 @@ absl::Status Work(Flags flags) {
   return absl::OkStatus();
 }
 
+// One line for each device: what --device calls it, the key of its target, its name, its driver.
+int PrintDevices(const std::string& program_dir) {
+  const absl::StatusOr<hone::target::DeviceList> list = hone::agent::ListDevices(program_dir);
+  if (!list.ok()) {
+    fprintf(stderr, "hone-worker: %s\n", std::string(list.status().message()).c_str());
+    return kFailed;
+  }
+  size_t names = 0, keys = 0;
+  for (const hone::target::ListedDevice& device : list->devices) {
+    names = std::max(names, device.device.size());
+    keys = std::max(keys, device.target.Key().size());
+  }
+  for (const hone::target::ListedDevice& device : list->devices) {
+    printf("%-*s  %-*s  %s%s%s\n", static_cast<int>(names), device.device.c_str(),
+           static_cast<int>(keys), device.target.Key().c_str(), device.name.c_str(),
+           device.driver.empty() ? "" : ", ", device.driver.c_str());
+  }
+  if (!list->opencl_problem.empty()) {
+    printf("no OpenCL device: %s\n", list->opencl_problem.c_str());
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -175,10 +206,14 @@ int main(int argc, char** argv) {
       "  hone-worker --server localhost:7070 --name pi-07\n"
       "  hone-worker --server unix:/run/hone/hone.sock --build-slots 2\n"
       "  hone-worker --config board-3.conf --run-only\n"
+      "  hone-worker --list-devices\n"
+      "  hone-worker --server localhost:7070 --device opencl:0\n"
+      "The workers of a machine take turns with timing, also those of different devices, unless "
+      "they get different files with --lock.\n"
       "Exit codes: 0 ended by a signal, 1 failed (a program is missing, the state folder is in "
       "use), 2 usage or configuration.");
   Flags flags;
-  app.Add("--server", flags.server, "The server's address: host:port or unix:PATH", {Required()});
+  app.Add("--server", flags.server, "The server's address: host:port or unix:PATH; required");
   app.Add("--ca", flags.security.ca,
           "Authorities of the server's certificate, PEM file, or system: encrypts");
   app.Add("--certificate", flags.security.certificate, "This worker's certificate, PEM file");
@@ -192,6 +227,11 @@ int main(int argc, char** argv) {
   app.AddFlag("--run-only", flags.run_only,
               "Measure what others build; hone-builder is not needed here",
               {Excludes("--build-only")});
+  app.Add("--device", flags.device,
+          "The device that is measured: cpu, opencl (the first OpenCL device) or opencl:N",
+          {ShowDefault(), NotEmpty(), Excludes("--build-only")});
+  app.AddFlag("--list-devices", flags.list_devices,
+              "Print the devices of this machine with the keys of their targets and end");
   app.Add("--state-dir", flags.state_dir, "Artifacts, references and unsent results",
           {ShowDefault(DefaultStateDir())});
   app.Add("--program-dir", flags.program_dir,
@@ -213,6 +253,15 @@ int main(int argc, char** argv) {
   app.AddConfigFile({{"key", &flags.security.key}, {"token", &flags.security.token}},
                     {"exit-with-parent"});
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
+  if (flags.program_dir.empty()) {
+    std::error_code error;
+    flags.program_dir = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  }
+  if (flags.list_devices) return PrintDevices(flags.program_dir);
+  if (flags.server.empty()) {
+    fprintf(stderr, "hone-worker: --server is required; hone-worker --help lists all options\n");
+    return kUsageExitCode;
+  }
   if (!flags.key_file.empty()) flags.security.key = flags.key_file;
   if (!flags.security.token_file.empty()) flags.security.token.clear();
 
@@ -237,10 +286,6 @@ int main(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   if (flags.state_dir.empty()) flags.state_dir = DefaultStateDir();
-  if (flags.program_dir.empty()) {
-    std::error_code error;
-    flags.program_dir = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  }
   if (absl::Status worked = Work(flags); !worked.ok()) {
     spdlog::error("{}", std::string(worked.message()));
     return absl::IsInvalidArgument(worked) ? kUsageExitCode : kFailed;

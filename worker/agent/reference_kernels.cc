@@ -22,6 +22,13 @@ constexpr absl::Duration kBuildAgain = absl::Minutes(1);
 constexpr absl::Duration kBuildLimit = absl::Seconds(60);
 constexpr size_t kMaxSent = 256;
 
+// References are computed on a CPU: that of the target, or that of the machine with the GPU.
+std::string ReferenceTarget(const v1::Capabilities& machine) {
+  const absl::StatusOr<target::Target> target = target::Target::FromText(machine.target());
+  const bool gpu = target.ok() && target->kind != target::Kind::kCpu;
+  return gpu ? target::DetectHost().ToText() : machine.target();
+}
+
 BuilderOptions Patient(BuilderOptions options) {
   options.cpu_limit = std::max(options.cpu_limit, kBuildLimit);
   return options;
@@ -32,7 +39,7 @@ BuilderOptions Patient(BuilderOptions options) {
 ReferenceKernels::ReferenceKernels(const v1::Capabilities& machine, const BuilderOptions& builder,
                                    BoundedDir* artifacts, ServerLink* link, Uploader* uploader)
     : can_build_(machine.can_build()),
-      target_(machine.target()),
+      target_(ReferenceTarget(machine)),
       target_key_(machine.target_key()),
       builder_(Patient(builder)),
       artifacts_(artifacts),
@@ -78,6 +85,8 @@ absl::StatusOr<std::string> ReferenceKernels::Send(const v1::Lease& lease, const
 void ReferenceKernels::Offer(const v1::Lease& lease) {
   const absl::StatusOr<target::Target> target = target::Target::FromText(lease.target());
   if (!target.ok()) return;  // nothing can be built for it
+  // The CPU of a machine with a GPU is not known here.
+  if (target->kind != target::Kind::kCpu) return;
   const std::string name = record::ReferenceName{lease.workload_digest(), target->Key()}.ToText();
   std::string digest;
   {

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -68,10 +69,12 @@ class PrivateServerTest : public ::testing::Test {
     chmod(path.c_str(), 0755);
   }
 
-  PrivateServer::Options Options(bool with_worker = false) const {
+  PrivateServer::Options Options(bool with_worker = false,
+                                 const std::string& device = "cpu") const {
     return {.data_dir = root_ + "/data",
             .program_dir = root_ + "/bin",
             .with_worker = with_worker,
+            .device = device,
             .timeout = absl::Seconds(20)};
   }
 
@@ -96,12 +99,12 @@ class PrivateServerTest : public ::testing::Test {
   }
 
   // Starts a process with a client that attaches, reports it, and lives until it is killed.
-  pid_t StartClient(bool with_worker) {
+  pid_t StartClient(bool with_worker, const std::string& device = "cpu") {
     int ready[2];
     EXPECT_EQ(pipe(ready), 0);
     const pid_t pid = fork();
     if (pid == 0) {
-      auto server = PrivateServer::StartOrJoin(Options(with_worker));
+      auto server = PrivateServer::StartOrJoin(Options(with_worker, device));
       const char answer = server.ok() && (*server)->WaitUntilReady().ok() ? 'y' : 'n';
       if (write(ready[1], &answer, 1) != 1) _exit(1);
       while (true) pause();
@@ -161,6 +164,42 @@ TEST_F(PrivateServerTest, WorkerStartsWithFirstMeasuringClientAndRestarts) {
   KillClient(measures);
   KillClient(looks_up);
   EXPECT_TRUE(Eventually([&] { return !Lives(Pids("workers")[1]) && !Lives(Pids("servers")[0]); }));
+}
+
+TEST_F(PrivateServerTest, EachDeviceHasAWorkerOfItsOwn) {
+  WriteProgram("hone-worker", "echo \"$@\" >> " + root_ + "/devices\nexec sleep 1000\n");
+  const auto commands = [&] {
+    const auto text = ReadFile(root_ + "/devices");
+    return text.ok() ? *text : std::string();
+  };
+  const pid_t cpu = StartClient(true);
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(commands(), "--device cpu"); }));
+  const pid_t gpu = StartClient(true, "opencl:1");
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(commands(), "--device opencl:1"); }));
+  EXPECT_THAT(commands(), HasSubstr("--state-dir " + root_ + "/data/worker --exit"));
+  EXPECT_THAT(commands(), HasSubstr("--state-dir " + root_ + "/data/worker-opencl-1 --exit"));
+  const pid_t again = StartClient(true, "opencl:1");
+  for (const pid_t client : {again, gpu, cpu}) KillClient(client);
+  EXPECT_TRUE(Eventually([&] { return !KeeperRuns(); }));
+  const std::string all = commands();
+  EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 2)
+      << "clients of one device share its worker";
+}
+
+TEST_F(PrivateServerTest, OnlyClientsOfTheDeviceAreToldThatItsWorkerFails) {
+  WriteProgram("hone-worker",
+               "case \"$*\" in *opencl*) echo 'no such device' >&2; exit 1;; esac\n"
+               "exec sleep 1000\n");
+  auto cpu = PrivateServer::StartOrJoin(Options(/*with_worker=*/true));
+  ASSERT_TRUE(cpu.ok()) << cpu.status();
+  auto gpu = PrivateServer::StartOrJoin(Options(/*with_worker=*/true, "opencl:3"));
+  ASSERT_TRUE(gpu.ok()) << gpu.status();
+  ASSERT_TRUE((*cpu)->WaitUntilReady().ok());
+  ASSERT_TRUE((*gpu)->WaitUntilReady().ok());
+  absl::Status status;
+  EXPECT_TRUE(Eventually([&] { return !(status = (*gpu)->Check()).ok(); }));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("exited with code 1: no such device"));
+  EXPECT_TRUE((*cpu)->Check().ok());
 }
 
 TEST_F(PrivateServerTest, ReportsAWorkerThatKeepsExiting) {

@@ -1,0 +1,33 @@
+#ifndef HONE_CLIENT_LIB_C_TEXT_H_
+#define HONE_CLIENT_LIB_C_TEXT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "common/ir/workload.h"
+
+// Parts of the C texts that are written beside exported kernels.
+namespace hone::client {
+
+// Makes a C identifier from any text: other characters become '_', and a leading digit is prefixed
+// with '_'.
+std::string CIdentifier(absl::string_view text);
+
+// The lines of a text within a block comment, " *   …" each. No "*/" remains in them.
+std::string CommentLines(absl::string_view text);
+
+// The inputs and outputs of a workload in the order of a kernel's buffers.
+std::vector<ir::BufferId> BuffersOf(const ir::Workload& workload);
+
+// The macro that begins the name of each buffer's macros: "MATMUL_A". They differ.
+std::vector<std::string> BufferPrefixes(const std::string& prefix, const ir::Workload& workload);
+
+// Definitions of the index, type, rank, shape, strides, number of elements and bytes of every
+// buffer: MATMUL_A_BYTES and so on. `constant` says in a comment what a constant input is.
+std::string BufferMacros(const std::string& prefix, const ir::Workload& workload,
+                         absl::string_view constant);
+
+}  // namespace hone::client
+
+#endif  // HONE_CLIENT_LIB_C_TEXT_H_

@@ -1,0 +1,30 @@
+#ifndef HONE_CLIENT_LIB_GPU_KERNEL_FILES_H_
+#define HONE_CLIENT_LIB_GPU_KERNEL_FILES_H_
+
+#include <string>
+
+#include "common/ir/workload.h"
+#include "common/target/gpu_module.h"
+
+namespace hone::client {
+
+// The facts about an exported GPU module that its header states in addition to the workload.
+struct GpuKernelFacts {
+  std::string name;  // C identifier: of the files, and in upper case of the macros
+  std::string target_key;
+  double latency_ns = 0;  // 0: unknown
+  double gflops = 0;
+};
+
+// A C and C++ header that goes with NAME.cl: the buffers, the sizes of packed constants and
+// workspace, and the launches as a table.
+std::string GpuKernelHeader(const ir::Workload& workload, const target::GpuModule& module,
+                            const GpuKernelFacts& facts);
+
+// A program in C that runs NAME.cl on the first OpenCL device, with the launches of NAME.h. It
+// needs no OpenCL headers and opens libOpenCL at run time.
+std::string OpenClHostProgram(const ir::Workload& workload, const GpuKernelFacts& facts);
+
+}  // namespace hone::client
+
+#endif  // HONE_CLIENT_LIB_GPU_KERNEL_FILES_H_

@@ -1,0 +1,43 @@
+#include "worker/runner/device_list.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/target/host.h"
+#include "common/target/opencl/api.h"
+#include "common/target/opencl/detect.h"
+#include "common/target/target.h"
+
+namespace hone::runner {
+namespace {
+
+absl::Status AddOpenCl(target::DeviceList& list) {
+  HONE_ASSIGN_OR_RETURN(const opencl::Api* const api, opencl::LoadedApi());
+  HONE_ASSIGN_OR_RETURN(const std::vector<opencl::DeviceFacts> devices, opencl::ListDevices(*api));
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const opencl::DeviceFacts& device = devices[i];
+    list.devices.push_back(
+        {.device = absl::StrCat("opencl:", i),
+         .name = device.name,
+         .driver = absl::StrCat(device.platform_name, ", driver ", device.driver_version),
+         .target = device.target});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+target::DeviceList ListDevices() {
+  target::DeviceList list;
+  list.devices.push_back({.device = "cpu",
+                          .name = target::DescribeHost().cpu,
+                          .driver = "",
+                          .target = target::DetectHost()});
+  list.opencl_problem = std::string(AddOpenCl(list).message());
+  return list;
+}
+
+}  // namespace hone::runner
