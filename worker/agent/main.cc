@@ -251,7 +251,7 @@ int main(int argc, char** argv) {
   // Of a secret no more than the name of its file may stand on a command line.
   app.Add("--key", flags.key_file, "Private key of the certificate, PEM file");
   app.AddConfigFile({{"key", &flags.security.key}, {"token", &flags.security.token}},
-                    {"exit-with-parent"});
+                    {"exit-with-parent", "list-devices"});
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
   if (flags.program_dir.empty()) {
     std::error_code error;
