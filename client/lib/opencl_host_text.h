@@ -145,7 +145,7 @@ int main(int argc, char** argv) {
   const char* source = read_file(argc > 1 ? argv[1] : "@NAME@.cl", -1);
   Program program = clCreateProgramWithSource()(context, 1, &source, NULL, &code);
   check(code, "clCreateProgramWithSource");
-  code = clBuildProgram()(program, 1, &device, "", NULL, NULL);
+  code = clBuildProgram()(program, 1, &device, "-cl-std=CL1.2", NULL, NULL);
   if (code != 0) {
     static char log[1 << 16];
     clGetProgramBuildInfo()(program, device, kBuildLog, sizeof log - 1, log, NULL);

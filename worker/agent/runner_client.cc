@@ -63,8 +63,11 @@ MeasureResult RunnerClient::Receive(const RunRequest& request, absl::Duration pa
     return Failure(Outcome::kCrash,
                    absl::StrCat("the runner's answer cannot be read: ", result.status().message()));
   }
-  // After a hang or a forbidden system call, the process ends itself.
-  if (result->outcome == Outcome::kRunTimeout || result->outcome == Outcome::kCrash) child_.reset();
+  // After a hang, a forbidden system call or the loss of its device, the process ends itself.
+  if (result->outcome == Outcome::kRunTimeout || result->outcome == Outcome::kCrash ||
+      result->outcome == Outcome::kDeviceLost) {
+    child_.reset();
+  }
   return *std::move(result);
 }
 

@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
 
   if (describe) {
     std::printf(
-        R"({"compiler": "llvm %s", "codegen_version": %d, "hone_version": "%s", "isas": ["x86_64"]})"
+        R"({"compiler": "llvm %s", "codegen_version": %d, "hone_version": "%s", "isas": ["x86_64", "opencl"]})"
         "\n",
         LLVM_VERSION_STRING, hone::codegen::kCodegenVersion, HONE_VERSION);
     return 0;

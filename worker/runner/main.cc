@@ -18,6 +18,7 @@
 #include "common/record/proto_convert.h"
 #include "common/target/host.h"
 #include "worker/runner/device.h"
+#include "worker/runner/device_list.h"
 #include "worker/runner/driver_setup.h"
 #include "worker/runner/limits.h"
 #include "worker/runner/machine_monitor.h"
@@ -100,6 +101,14 @@ int MeasurePeak(const std::string& device) {
   return 0;
 }
 
+int PrintDevices() {
+  // Keeps output of drivers on standard output from mixing with the list.
+  const int out = dup(STDOUT_FILENO);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  const std::string list = hone::runner::ListDevices().ToJson() + "\n";
+  return write(out, list.data(), list.size()) == static_cast<ssize_t>(list.size()) ? 0 : 1;
+}
+
 // `sandbox` has the paths; those of the timing lock and of the device's driver are added here.
 int Serve(const std::string& device, const std::string& lock_path,
           hone::runner::SandboxOptions sandbox) {
@@ -174,10 +183,13 @@ int main(int argc, char** argv) {
       "input.\nExample: hone-runner --measure-peak");
   app.AddVersion("hone-runner " HONE_VERSION);
   bool measure_peak = false;
+  bool list_devices = false;
   std::string lock_path = HostLock::DefaultPath();
   std::string device = kCpu;
   app.AddFlag("--measure-peak", measure_peak,
               "Print the measured peaks of this machine as JSON and end");
+  app.AddFlag("--list-devices", list_devices,
+              "Print the devices of this machine with their targets as JSON and end");
   app.Add("--device", device, "What runs the kernels: cpu, opencl or opencl:N", {ShowDefault()});
   hone::runner::SandboxOptions sandbox;
   int64_t memory_limit = 0;
@@ -190,6 +202,7 @@ int main(int argc, char** argv) {
   app.Add("--lock", lock_path, "The host's timing lock", {ShowDefault()});
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
 
+  if (list_devices) return PrintDevices();
   if (measure_peak) return MeasurePeak(device);
   signal(SIGPIPE, SIG_IGN);
   // Threads of a driver inherit the affinity of the main thread, so OpenMP must not pin it.
