@@ -12,7 +12,7 @@ namespace hone::fleet {
 // but the latency of a successful run is positive, at most an hour, and not shorter than the item's
 // operations take at the device's peak. The peak was measured when the worker registered, and the
 // device may be faster now. Therefore the result is corrected for its drift and may exceed the peak
-// by a quarter.
+// by a quarter. The peak of an accelerator is no limit, because it is what a single kernel reached.
 std::string WhyImpossible(const WorkItem& work, const record::MeasureResult& result,
                           const Capabilities& device);
 

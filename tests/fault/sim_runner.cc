@@ -109,6 +109,10 @@ int main(int argc, char** argv) {
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGPIPE, SIG_IGN);
+  if (argc > 1 && std::strcmp(argv[1], "--list-devices") == 0) {
+    execv(REAL_RUNNER, argv);
+    _exit(127);
+  }
   const Child child = StartReal(argv);
   for (;;) {
     const auto message = hone::record::ReadFrame(STDIN_FILENO);
