@@ -7,16 +7,12 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 
-#include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
-#include "common/ir/interpreter.h"
 #include "common/lower/interpreter.h"
 #include "common/lower/lower.h"
 #include "common/lower/verifier.h"
-#include "tests/common/lower/random_binding.h"
-#include "tests/common/schedule/random_trace.h"
-#include "tests/common/schedule/random_workload.h"
+#include "tests/common/lower/random_gpu_schedule.h"
 #include "tests/common/schedule/seed_range.h"
 
 namespace hone::lower {
@@ -29,31 +25,8 @@ constexpr ThreadOrder kOrders[] = {ThreadOrder::kForward, ThreadOrder::kBackward
 
 target::Target SmallGpu() { return target::TargetByName("generic/opencl").value(); }
 
-struct Example {
-  std::shared_ptr<const ir::Workload> workload;
-  ir::Program program;
-  std::vector<ir::Scalars> inputs, outputs;
-};
-
-absl::StatusOr<Example> MakeExample(uint64_t seed) {
-  schedule::RandomTrace random = schedule::MakeRandomTrace(seed, static_cast<int>(seed % 4) * 6);
-  std::erase_if(random.steps, [](const schedule::Step& step) {
-    return step.primitive == "bind" || step.primitive == "parallel" ||
-           step.primitive == "tensorize" || step.primitive == "thread_count";
-  });
-  random = schedule::TakeSteps(random.workload, random.steps);
-  Example example{.workload = random.workload, .program = std::move(random.program)};
-  Rng rng(seed, 4), bindings(seed, 8);
-  BindAtRandom(example.program, bindings);
-  for (const ir::Values& values : schedule::SmallIntegerInputs(*random.workload, rng)) {
-    example.inputs.emplace_back(values.begin(), values.end());
-  }
-  HONE_ASSIGN_OR_RETURN(example.outputs, ir::Interpret(*random.workload, example.inputs));
-  return example;
-}
-
 // Returns "" or what is wrong.
-std::string Problem(const Example& example, const LoweredProgram& lowered) {
+std::string Problem(const RandomGpuSchedule& example, const LoweredProgram& lowered) {
   if (const absl::Status verified = Verify(lowered); !verified.ok()) {
     return std::string(verified.message());
   }
@@ -75,7 +48,8 @@ TEST_P(GpuRandomTraces, ComputeTheWorkload) {
   int64_t lowered_count = 0, with_barriers = 0, noticed = 0, planted = 0;
   std::map<std::string, int> refusals;
   for (int64_t seed = range.first; seed < range.end(); ++seed) {
-    const absl::StatusOr<Example> example = MakeExample(static_cast<uint64_t>(seed));
+    const absl::StatusOr<RandomGpuSchedule> example =
+        MakeRandomGpuSchedule(static_cast<uint64_t>(seed));
     ASSERT_TRUE(example.ok()) << example.status();
     absl::StatusOr<LoweredProgram> lowered = Lower(example->program, SmallGpu());
     if (absl::IsInvalidArgument(lowered.status())) {

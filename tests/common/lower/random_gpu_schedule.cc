@@ -1,8 +1,10 @@
-#include "tests/common/lower/random_binding.h"
+#include "tests/common/lower/random_gpu_schedule.h"
 
-#include <vector>
-
+#include "common/base/rng.h"
+#include "common/base/status_macros.h"
 #include "common/schedule/primitive/loops.h"
+#include "tests/common/schedule/random_trace.h"
+#include "tests/common/schedule/random_workload.h"
 
 namespace hone::lower {
 namespace {
@@ -51,8 +53,6 @@ class Binder {
   int64_t threads_ = 2;
 };
 
-}  // namespace
-
 void BindAtRandom(ir::Program& program, Rng& rng) {
   for (const NodeId kernel : std::vector<NodeId>(program.kernels)) {
     for (const NodeId nest : std::vector<NodeId>(program.node(kernel).children.begin(),
@@ -60,6 +60,27 @@ void BindAtRandom(ir::Program& program, Rng& rng) {
       Binder(program, rng).BindNest(nest);
     }
   }
+}
+
+bool HasCode(const schedule::Step& step) {
+  return step.primitive != "bind" && step.primitive != "parallel" &&
+         step.primitive != "tensorize" && step.primitive != "thread_count";
+}
+
+}  // namespace
+
+absl::StatusOr<RandomGpuSchedule> MakeRandomGpuSchedule(uint64_t seed) {
+  schedule::RandomTrace random = schedule::MakeRandomTrace(seed, static_cast<int>(seed % 4) * 6);
+  std::erase_if(random.steps, [](const schedule::Step& step) { return !HasCode(step); });
+  random = schedule::TakeSteps(random.workload, random.steps);
+  RandomGpuSchedule made{.workload = random.workload, .program = std::move(random.program)};
+  Rng rng(seed, 4), bindings(seed, 8);
+  BindAtRandom(made.program, bindings);
+  for (const ir::Values& values : schedule::SmallIntegerInputs(*made.workload, rng)) {
+    made.inputs.emplace_back(values.begin(), values.end());
+  }
+  HONE_ASSIGN_OR_RETURN(made.outputs, ir::Interpret(*made.workload, made.inputs));
+  return made;
 }
 
 }  // namespace hone::lower
