@@ -16,7 +16,7 @@
 #include "common/base/host_lock.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
-#include "common/target/opencl/detect.h"
+#include "common/target/opencl/targets.h"
 #include "worker/builder/build.h"
 #include "worker/builder/code_command.h"
 #include "worker/builder/link_command.h"

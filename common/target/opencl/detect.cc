@@ -13,7 +13,6 @@
 #include "common/target/opencl/describe.h"
 #include "common/target/opencl/device_info.h"
 #include "common/target/opencl/error.h"
-#include "common/target/target_resolver.h"
 
 namespace hone::opencl {
 namespace {
@@ -120,13 +119,5 @@ absl::StatusOr<DeviceFacts> FindDevice(const Api& api, absl::string_view name) {
   return absl::NotFoundError(
       absl::StrCat("there is no device ", name, "; this machine has ", known));
 }
-
-absl::StatusOr<target::Target> TargetOf(absl::string_view name) {
-  HONE_ASSIGN_OR_RETURN(const Api* const api, LoadedApi());
-  HONE_ASSIGN_OR_RETURN(DeviceFacts facts, FindDevice(*api, name));
-  return std::move(facts.target);
-}
-
-void AddTargets() { target::AddTargetResolver(kKind, TargetOf); }
 
 }  // namespace hone::opencl

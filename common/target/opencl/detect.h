@@ -33,12 +33,6 @@ absl::StatusOr<std::vector<DeviceFacts>> ListDevices(const Api& api);
 // name. NotFound: as for ListDevices, or N is too large; then the message lists the devices.
 absl::StatusOr<DeviceFacts> FindDevice(const Api& api, absl::string_view name);
 
-// The target of the device with this name, on this machine. Errors as for FindDevice and LoadedApi.
-absl::StatusOr<target::Target> TargetOf(absl::string_view name);
-
-// TargetByName knows "opencl" and "opencl:N" from now on. Called at the start of programs.
-void AddTargets();
-
 }  // namespace hone::opencl
 
 #endif  // HONE_COMMON_TARGET_OPENCL_DETECT_H_

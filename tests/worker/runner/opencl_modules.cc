@@ -9,7 +9,7 @@
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/record/artifact.h"
-#include "common/target/opencl/detect.h"
+#include "common/target/opencl/targets.h"
 
 namespace hone::runner {
 

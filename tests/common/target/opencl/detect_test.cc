@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/target/opencl/describe.h"
 #include "common/target/opencl/error.h"
+#include "common/target/opencl/targets.h"
 #include "tests/common/target/opencl/fake_driver.h"
 
 namespace hone::opencl {
