@@ -55,7 +55,7 @@ constexpr int kGpuLanes = 4, kCpuLanes = 16;
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kThreads = 64;       // of a block
 constexpr int64_t kBlocksOfUnit = 16;  // enough threads to keep a compute unit busy
-constexpr double kSampleNs = 1e5;
+constexpr double kSampleNs = 2e5;
 constexpr int64_t kMaxIterations = 1 << 24;
 constexpr int64_t kSmallestStream = 1 << 20, kLargestStream = 64 << 20;
 constexpr int kCalibrationSamples = 24;

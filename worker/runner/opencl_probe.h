@@ -11,7 +11,7 @@
 namespace hone::runner {
 
 // A probe whose two reference kernels run on an OpenCL device: multiply-adds in registers, and a
-// streaming read. Each is sized when the probe is made, so that it takes about 0.1 ms.
+// streaming read. Each is sized when the probe is made, so that it takes about 0.2 ms.
 // `peak_gflops` is Peak::gflops_all_cores of MeasureOpenClPeak at registration; 0: unknown. The
 // context must outlive the probe. FailedPrecondition, ResourceExhausted, Unavailable: the device
 // cannot run the reference kernels.
