@@ -1,11 +1,12 @@
-// Containers from files and pipes: artifacts, frames, saved models, saved search states. The first
-// byte selects the kind.
+// Containers from files and pipes: artifacts, frames, saved models, saved search states, modules
+// for GPUs. The first byte selects the kind.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "absl/time/time.h"
 #include "common/record/artifact.h"
 #include "common/record/framing.h"
+#include "common/target/gpu_module.h"
 #include "server/cost_model/byte_io.h"
 #include "server/cost_model/flat_forest.h"
 #include "server/cost_model/model_file.h"
@@ -64,12 +65,20 @@ void State(absl::string_view bytes) {
   }
 }
 
+void GpuModule(absl::string_view bytes) {
+  const auto module = hone::target::GpuModule::Decode(bytes);
+  if (!module.ok()) return;
+  const auto again = hone::target::GpuModule::Decode(module->Encode());
+  Require(again.ok(), "an encoded module can be decoded");
+  Require(again->Encode() == module->Encode(), "a module keeps its encoding");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const absl::string_view bytes = hone::fuzz::TextOf(data + 1, size - 1);
-  void (*const readers[])(absl::string_view) = {Artifact, Frame, Model, State};
+  void (*const readers[])(absl::string_view) = {Artifact, Frame, Model, State, GpuModule};
   readers[data[0] % std::size(readers)](bytes);
   return 0;
 }

@@ -11,6 +11,7 @@
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "common/record/proto_convert.h"
+#include "common/target/gpu_module.h"
 #include "common/target/target.h"
 #include "hone/v1/tuning.pb.h"
 #include "hone/v1/worker.pb.h"
@@ -105,6 +106,13 @@ void WriteContainers() {
                      cost_model::EncodeModel({"random", 1, "statement", 3}, forest)));
   Write("container", "state",
         absl::StrCat(std::string(1, 3), search::EncodeState({"evolutionary", 1}, "payload")));
+  const target::GpuModule module{
+      .arguments = 3,
+      .packed_bytes = 64,
+      .launches = {{.kernel = "pack", .prepack = true},
+                   {.kernel = "f", .grid = {8, 4, 1}, .block = {16, 16, 1}, .shared_bytes = 1024}},
+      .code = "kernel void f() {}\n"};
+  Write("container", "gpu_module", absl::StrCat(std::string(1, 4), module.Encode()));
   Write("decisions", "tiles", store::EncodeDecisions({8, 3, 2, 4, 16, 4, 2, 5}));
   Write("decisions", "samples", store::EncodeSamples({1.5, 2e6, -0.0}));
 }
