@@ -55,7 +55,9 @@ absl::StatusOr<std::vector<std::string>> CallOpenCl(const ir::Workload& workload
   for (const ir::BufferId id : workload.Outputs()) {
     output_bytes.push_back(workload.tensors[id].bytes());
   }
-  return opencl::CallModule(target, module, inputs, output_bytes);
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<opencl::ModuleCaller> caller,
+                        opencl::ModuleCaller::Create(target));
+  return caller->Call(module, inputs, output_bytes);
 }
 
 }  // namespace

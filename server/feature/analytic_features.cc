@@ -31,9 +31,9 @@ double HalideMemoryCost(const Statement& statement, const target::Target& target
 }
 
 // The same columns for a GPU. `bodies` are blocks of threads, `ports` are shared memory and L1,
-// `l3` the conflicts of banks, `entry` the latencies of a block, `forks` are launches; `wave` is the share
-// of the last wave that is filled, `lanes` the resident threads, `fill` the useful share of the
-// bytes that warps move, `accumulators` the registers of a thread.
+// `l3` the conflicts of banks, `entry` the latencies of a block, `forks` are launches; `wave` is
+// the share of the last wave that is filled, `lanes` the resident threads, `fill` the useful share
+// of the bytes that warps move, `accumulators` the registers of a thread.
 void DescribeForGpu(const Nest& nest, const target::Target& target, std::vector<float>& rows_out) {
   const GpuMachine machine = GpuMachine::Of(target);
   const GpuEstimate estimate = EstimateGpuCost(nest, machine);

@@ -23,8 +23,8 @@ GpuMachine GpuMachine::Of(const target::Target& target) {
   machine.unit_shared_bytes =
       static_cast<double>(std::max(gpu.unit_shared_bytes, gpu.shared_bytes));
   if (gpu.registers > 0) machine.registers = gpu.registers;
-  machine.unit_registers = gpu.unit_registers > 0 ? static_cast<double>(gpu.unit_registers)
-                                                  : machine.unit_threads * 32;
+  machine.unit_registers =
+      gpu.unit_registers > 0 ? static_cast<double>(gpu.unit_registers) : machine.unit_threads * 32;
   return machine;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using ir::ThreadAxis;
 
-constexpr double kOtherRegisters = 24;  // for addresses and loop counters
+constexpr double kOtherRegisters = 24;   // for addresses and loop counters
 constexpr double kBodyInstructions = 3;  // to count and branch
 constexpr double kAccessBytes = 16;      // the widest access of a thread
 
@@ -36,15 +36,15 @@ struct Threads {
 
 // A statement's loops by their roles, and how often they run.
 struct Shape {
-  double blocks = 1;      // blocks of threads
-  double used = 1;        // threads of a block that take part
-  bool along_x = false;   // whether the threads along x differ
-  double phases = 1;      // executions of the statement's phase in a block
-  double bodies = 1;      // of a thread, in the whole block
-  double instances = 1;   // executions of the statement in a body
-  int body = 0;           // depth of the innermost straight-line code
-  int vector = -1;        // depth of the vectorized loop
-  double steps = 1;       // of the reduction in a body
+  double blocks = 1;     // blocks of threads
+  double used = 1;       // threads of a block that take part
+  bool along_x = false;  // whether the threads along x differ
+  double phases = 1;     // executions of the statement's phase in a block
+  double bodies = 1;     // of a thread, in the whole block
+  double instances = 1;  // executions of the statement in a body
+  int body = 0;          // depth of the innermost straight-line code
+  int vector = -1;       // depth of the vectorized loop
+  double steps = 1;      // of the reduction in a body
 };
 
 Shape ShapeOf(const Statement& statement) {
@@ -106,9 +106,7 @@ class GpuEstimator {
   bool InRegisters(const Access& access) const {
     return BufferOf(access).scope == ir::Scope::kLocal;
   }
-  bool InShared(const Access& access) const {
-    return BufferOf(access).scope == ir::Scope::kShared;
-  }
+  bool InShared(const Access& access) const { return BufferOf(access).scope == ir::Scope::kShared; }
 
   // The strides of a buffer in elements. A shared buffer has the size of what is live in the loops
   // around its users.
@@ -182,9 +180,9 @@ class GpuEstimator {
     const OpCounts& ops = statement.ops;
     const OpCounts::Arithmetic& f = ops.floating;
     const OpCounts::Arithmetic& n = ops.integer;
-    const double per_instance = std::max(
-        1.0, f.mad + f.addsub + f.mul + f.cmp + f.other + ops.select + 8.0 * f.divmod +
-                 8.0 * f.math + n.mad + n.addsub + n.mul + n.cmp + 8.0 * n.divmod);
+    const double per_instance =
+        std::max(1.0, f.mad + f.addsub + f.mul + f.cmp + f.other + ops.select + 8.0 * f.divmod +
+                          8.0 * f.math + n.mad + n.addsub + n.mul + n.cmp + 8.0 * n.divmod);
     const double arithmetic = shape.bodies * shape.instances * per_instance;
     terms.operations += statement.executions[0] * (per_instance + f.mad);
 
@@ -244,8 +242,7 @@ class GpuEstimator {
   static double Distinct(const Statement& statement, const Access& access, int depth) {
     double elements = 1;
     for (size_t d = depth; d < statement.loops.size(); ++d) {
-      if ((access.varies >> d & 1) != 0)
-        elements *= static_cast<double>(statement.loops[d].extent);
+      if ((access.varies >> d & 1) != 0) elements *= static_cast<double>(statement.loops[d].extent);
     }
     return std::min(elements * static_cast<double>(access.indices.size()), access.touched[depth]);
   }
@@ -317,8 +314,7 @@ class GpuEstimator {
     const double rest = terms.blocks - full * filled;
     double cycles = full * Wave(terms, terms.resident);
     if (rest > 0) cycles += Wave(terms, std::ceil(rest / machine_.units));
-    terms.memory_cycles =
-        terms.memory_bytes / (machine_.memory_bytes_per_cycle * machine_.units);
+    terms.memory_cycles = terms.memory_bytes / (machine_.memory_bytes_per_cycle * machine_.units);
     // They overlap, but not fully.
     cycles = std::max(cycles, terms.memory_cycles) + 0.3 * std::min(cycles, terms.memory_cycles);
     terms.cycles = cycles + machine_.launch_cycles;
@@ -328,10 +324,9 @@ class GpuEstimator {
   double Wave(const GpuTerms& terms, double blocks) const {
     // The scheduler with the most warps is the last to finish.
     const double warps = blocks * std::ceil(terms.threads / machine_.warp);
-    const double imbalance =
-        std::ceil(warps / machine_.schedulers) * machine_.schedulers / warps;
-    const double parts[] = {terms.compute_cycles * imbalance, terms.shared_cycles,
-                            terms.l1_cycles, terms.l2_cycles};
+    const double imbalance = std::ceil(warps / machine_.schedulers) * machine_.schedulers / warps;
+    const double parts[] = {terms.compute_cycles * imbalance, terms.shared_cycles, terms.l1_cycles,
+                            terms.l2_cycles};
     double largest = 0, sum = 0;
     for (const double part : parts) {
       largest = std::max(largest, part);

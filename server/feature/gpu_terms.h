@@ -10,7 +10,7 @@ namespace hone::feature {
 // The cost of one launch. Cycles are those of one compute unit for one block of threads, unless
 // they say otherwise.
 struct GpuTerms {
-  double operations = 0;      // of the launch, on elements; a multiply-add counts as two
+  double operations = 0;  // of the launch, on elements; a multiply-add counts as two
   double blocks = 1;
   double threads = 1;         // of a block
   double registers = 0;       // of a thread, an estimate
@@ -22,12 +22,12 @@ struct GpuTerms {
   double shared_cycles = 0;   // shared memory; conflicts of banks repeat an access
   double l1_cycles = 0;       // global memory, by the sectors that a warp touches
   double l2_cycles = 0;
-  double latency_cycles = 0;  // of a thread that waits for loads, sums and barriers
-  double memory_cycles = 0;   // of the launch, all units together
+  double latency_cycles = 0;              // of a thread that waits for loads, sums and barriers
+  double memory_cycles = 0;               // of the launch, all units together
   double l2_bytes = 0, memory_bytes = 0;  // of the launch
-  double conflicts = 1;       // mean number of passes of an access to shared memory, over the least
-  double coalesced = 1;       // useful share of the bytes that warps load and store
-  double cycles = 0;          // the estimate for the launch
+  double conflicts = 1;  // mean number of passes of an access to shared memory, over the least
+  double coalesced = 1;  // useful share of the bytes that warps load and store
+  double cycles = 0;     // the estimate for the launch
 };
 
 struct GpuEstimate {

@@ -21,9 +21,9 @@ absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> GenerateDesignSpaces(
 
 // Returns the schedule that tuning is compared with, as a design space without decisions
 // ("default"). In every stage the outer spatial loops are fused and parallel, and the innermost one
-// is vectorized with the target's lanes, with the reductions outside of the vector. On a GPU, blocks
-// of 64 threads compute one result per thread instead. Nothing is tiled. Sums of more than 16,384 floats are computed in parts. InvalidArgument: the workload is
-// invalid.
+// is vectorized with the target's lanes, with the reductions outside of the vector. On a GPU,
+// blocks of 64 threads compute one result per thread instead. Nothing is tiled. Sums of more than
+// 16,384 floats are computed in parts. InvalidArgument: the workload is invalid.
 absl::StatusOr<std::unique_ptr<DesignSpace>> DefaultCandidate(
     std::shared_ptr<const ir::Workload> workload, const target::Target& target);
 

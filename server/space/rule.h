@@ -104,10 +104,10 @@ struct Rule {
 absl::Span<const Rule> Rules();
 
 // Adds a rule right before the rule named `before`. The last rule is parallel_vectorize_unroll for
-// CPUs and gpu_auto_bind for GPUs; a rule after it would have no effect. Register all rules at startup, because the rules must not
-// change afterwards. FailedPrecondition: Rules() or a generation has already run. AlreadyExists:
-// the name is taken. NotFound: no rule is named `before`. InvalidArgument: the name or function is
-// missing. Thread-safe.
+// CPUs and gpu_auto_bind for GPUs; a rule after it would have no effect. Register all rules at
+// startup, because the rules must not change afterwards. FailedPrecondition: Rules() or a
+// generation has already run. AlreadyExists: the name is taken. NotFound: no rule is named
+// `before`. InvalidArgument: the name or function is missing. Thread-safe.
 absl::Status RegisterRule(const Rule& rule, absl::string_view before = "parallel_vectorize_unroll");
 
 // Operands for a trace.

@@ -36,25 +36,38 @@ absl::StatusOr<cl_device_id> DeviceOf(const Api& api, const target::Target& targ
 template <typename Object>
 using Owned = std::unique_ptr<std::remove_pointer_t<Object>, cl_int(CL_API_CALL*)(Object)>;
 
-// The call is over when this object is gone.
-class ModuleCall {
- public:
-  ModuleCall(const Api& api, cl_device_id device, const target::GpuModule& module)
-      : api_(api), device_(device), module_(module) {}
+// What all calls on a device share.
+struct Session {
+  Session(const Api& api, cl_device_id device) : api(api), device(device) {}
 
   absl::Status Open() {
     cl_int code = CL_SUCCESS;
-    context_ = {api_.CreateContext(nullptr, 1, &device_, nullptr, nullptr, &code),
-                api_.ReleaseContext};
+    context = {api.CreateContext(nullptr, 1, &device, nullptr, nullptr, &code), api.ReleaseContext};
     HONE_RETURN_IF_ERROR(ToStatus(code, "create an OpenCL context"));
-    queue_ = {api_.CreateCommandQueue(context_.get(), device_, 0, &code), api_.ReleaseCommandQueue};
-    HONE_RETURN_IF_ERROR(ToStatus(code, "create an OpenCL queue"));
+    queue = {api.CreateCommandQueue(context.get(), device, 0, &code), api.ReleaseCommandQueue};
+    return ToStatus(code, "create an OpenCL queue");
+  }
+
+  const Api& api;
+  cl_device_id device;
+  Owned<cl_context> context{nullptr, nullptr};
+  Owned<cl_command_queue> queue{nullptr, nullptr};
+};
+
+// The call is over when this object is gone.
+class ModuleCall {
+ public:
+  ModuleCall(const Session& session, const target::GpuModule& module)
+      : api_(session.api), session_(session), module_(module) {}
+
+  absl::Status Build() {
+    cl_int code = CL_SUCCESS;
     const char* source = module_.code.data();
     const size_t size = module_.code.size();
-    program_ = {api_.CreateProgramWithSource(context_.get(), 1, &source, &size, &code),
+    program_ = {api_.CreateProgramWithSource(session_.context.get(), 1, &source, &size, &code),
                 api_.ReleaseProgram};
     HONE_RETURN_IF_ERROR(ToStatus(code, "create an OpenCL program"));
-    code = api_.BuildProgram(program_.get(), 1, &device_, kBuildOptions, nullptr, nullptr);
+    code = api_.BuildProgram(program_.get(), 1, &session_.device, kBuildOptions, nullptr, nullptr);
     if (code == CL_SUCCESS) return absl::OkStatus();
     return absl::FailedPreconditionError(
         absl::StrCat("the driver does not build the kernel (", ErrorName(code), "): ", Log()));
@@ -65,7 +78,7 @@ class ModuleCall {
     cl_int code = CL_SUCCESS;
     cl_mem memory = nullptr;
     if (bytes > 0) {
-      memory = api_.CreateBuffer(context_.get(), CL_MEM_READ_WRITE, bytes, nullptr, &code);
+      memory = api_.CreateBuffer(session_.context.get(), CL_MEM_READ_WRITE, bytes, nullptr, &code);
     }
     buffers_.emplace_back(memory, api_.ReleaseMemObject);
     HONE_RETURN_IF_ERROR(ToStatus(code, absl::StrCat("allocate ", bytes, " bytes")));
@@ -74,16 +87,17 @@ class ModuleCall {
 
   absl::Status Write(cl_mem memory, absl::string_view bytes) {
     if (bytes.empty()) return absl::OkStatus();
-    return ToStatus(api_.EnqueueWriteBuffer(queue_.get(), memory, CL_TRUE, 0, bytes.size(),
+    return ToStatus(api_.EnqueueWriteBuffer(session_.queue.get(), memory, CL_TRUE, 0, bytes.size(),
                                             bytes.data(), 0, nullptr, nullptr),
                     "write a buffer");
   }
   absl::StatusOr<std::string> Read(cl_mem memory, int64_t bytes) {
     std::string content(bytes, '\0');
     if (bytes == 0) return content;
-    HONE_RETURN_IF_ERROR(ToStatus(api_.EnqueueReadBuffer(queue_.get(), memory, CL_TRUE, 0, bytes,
-                                                         content.data(), 0, nullptr, nullptr),
-                                  "read a buffer"));
+    HONE_RETURN_IF_ERROR(
+        ToStatus(api_.EnqueueReadBuffer(session_.queue.get(), memory, CL_TRUE, 0, bytes,
+                                        content.data(), 0, nullptr, nullptr),
+                 "read a buffer"));
     return content;
   }
 
@@ -103,74 +117,88 @@ class ModuleCall {
       block[d] = launch.block[d];
       items[d] = launch.grid[d] * launch.block[d];
     }
-    return ToStatus(api_.EnqueueNDRangeKernel(queue_.get(), kernel.get(), 3, nullptr, items, block,
-                                              0, nullptr, nullptr),
+    return ToStatus(api_.EnqueueNDRangeKernel(session_.queue.get(), kernel.get(), 3, nullptr, items,
+                                              block, 0, nullptr, nullptr),
                     absl::StrCat("launch ", launch.kernel));
   }
 
-  absl::Status Finish() { return ToStatus(api_.Finish(queue_.get()), "run the kernels"); }
+  absl::Status Finish() { return ToStatus(api_.Finish(session_.queue.get()), "run the kernels"); }
 
  private:
   std::string Log() const {
     size_t size = 0;
-    if (api_.GetProgramBuildInfo(program_.get(), device_, CL_PROGRAM_BUILD_LOG, 0, nullptr,
+    if (api_.GetProgramBuildInfo(program_.get(), session_.device, CL_PROGRAM_BUILD_LOG, 0, nullptr,
                                  &size) != CL_SUCCESS) {
       return "it gives no log";
     }
     std::string log(size, '\0');
-    api_.GetProgramBuildInfo(program_.get(), device_, CL_PROGRAM_BUILD_LOG, size, log.data(),
-                             nullptr);
+    api_.GetProgramBuildInfo(program_.get(), session_.device, CL_PROGRAM_BUILD_LOG, size,
+                             log.data(), nullptr);
     const absl::string_view text = absl::StripAsciiWhitespace(log.c_str());
     return Printable(text, kMaxLog, /*lines=*/true);
   }
 
   const Api& api_;
-  cl_device_id device_;
+  const Session& session_;
   const target::GpuModule& module_;
-  Owned<cl_context> context_{nullptr, nullptr};
-  Owned<cl_command_queue> queue_{nullptr, nullptr};
   Owned<cl_program> program_{nullptr, nullptr};
   std::vector<Owned<cl_mem>> buffers_;
 };
 
+class OpenClCaller final : public ModuleCaller {
+ public:
+  OpenClCaller(const Api& api, cl_device_id device) : session_(api, device) {}
+
+  absl::Status Open() { return session_.Open(); }
+
+  absl::StatusOr<std::vector<std::string>> Call(const target::GpuModule& module,
+                                                absl::Span<const absl::string_view> inputs,
+                                                absl::Span<const int64_t> output_bytes) override {
+    if (inputs.size() + output_bytes.size() != static_cast<size_t>(module.arguments)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the kernels take ", module.arguments, " buffers, not ", inputs.size(),
+                       " inputs and ", output_bytes.size(), " outputs"));
+    }
+    ModuleCall call(session_, module);
+    HONE_RETURN_IF_ERROR(call.Build());
+    for (const absl::string_view input : inputs) {
+      HONE_ASSIGN_OR_RETURN(const cl_mem memory,
+                            call.AddBuffer(static_cast<int64_t>(input.size())));
+      HONE_RETURN_IF_ERROR(call.Write(memory, input));
+    }
+    std::vector<cl_mem> outputs;
+    for (const int64_t bytes : output_bytes) {
+      HONE_ASSIGN_OR_RETURN(outputs.emplace_back(), call.AddBuffer(bytes));
+      HONE_RETURN_IF_ERROR(call.Write(outputs.back(), std::string(bytes, '\xff')));
+    }
+    for (const int64_t bytes : {module.packed_bytes, module.workspace_bytes}) {
+      HONE_RETURN_IF_ERROR(call.AddBuffer(bytes).status());
+    }
+    for (const bool prepack : {true, false}) {
+      for (const target::GpuLaunch& launch : module.launches) {
+        if (launch.prepack == prepack) HONE_RETURN_IF_ERROR(call.Launch(launch));
+      }
+    }
+    HONE_RETURN_IF_ERROR(call.Finish());
+    std::vector<std::string> results;
+    for (size_t o = 0; o < outputs.size(); ++o) {
+      HONE_ASSIGN_OR_RETURN(results.emplace_back(), call.Read(outputs[o], output_bytes[o]));
+    }
+    return results;
+  }
+
+ private:
+  Session session_;
+};
+
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> CallModule(const target::Target& target,
-                                                    const target::GpuModule& module,
-                                                    absl::Span<const absl::string_view> inputs,
-                                                    absl::Span<const int64_t> output_bytes) {
-  if (inputs.size() + output_bytes.size() != static_cast<size_t>(module.arguments)) {
-    return absl::InvalidArgumentError(absl::StrCat("the kernels take ", module.arguments,
-                                                   " buffers, not ", inputs.size(), " inputs and ",
-                                                   output_bytes.size(), " outputs"));
-  }
+absl::StatusOr<std::unique_ptr<ModuleCaller>> ModuleCaller::Create(const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(const Api* const api, LoadedApi());
   HONE_ASSIGN_OR_RETURN(const cl_device_id device, DeviceOf(*api, target));
-  ModuleCall call(*api, device, module);
-  HONE_RETURN_IF_ERROR(call.Open());
-  for (const absl::string_view input : inputs) {
-    HONE_ASSIGN_OR_RETURN(const cl_mem memory, call.AddBuffer(static_cast<int64_t>(input.size())));
-    HONE_RETURN_IF_ERROR(call.Write(memory, input));
-  }
-  std::vector<cl_mem> outputs;
-  for (const int64_t bytes : output_bytes) {
-    HONE_ASSIGN_OR_RETURN(outputs.emplace_back(), call.AddBuffer(bytes));
-    HONE_RETURN_IF_ERROR(call.Write(outputs.back(), std::string(bytes, '\xff')));
-  }
-  for (const int64_t bytes : {module.packed_bytes, module.workspace_bytes}) {
-    HONE_RETURN_IF_ERROR(call.AddBuffer(bytes).status());
-  }
-  for (const bool prepack : {true, false}) {
-    for (const target::GpuLaunch& launch : module.launches) {
-      if (launch.prepack == prepack) HONE_RETURN_IF_ERROR(call.Launch(launch));
-    }
-  }
-  HONE_RETURN_IF_ERROR(call.Finish());
-  std::vector<std::string> results;
-  for (size_t o = 0; o < outputs.size(); ++o) {
-    HONE_ASSIGN_OR_RETURN(results.emplace_back(), call.Read(outputs[o], output_bytes[o]));
-  }
-  return results;
+  auto caller = std::make_unique<OpenClCaller>(*api, device);
+  HONE_RETURN_IF_ERROR(caller->Open());
+  return caller;
 }
 
 }  // namespace hone::opencl

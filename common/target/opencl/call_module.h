@@ -2,6 +2,7 @@
 #define HONE_COMMON_TARGET_OPENCL_CALL_MODULE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,19 +14,26 @@
 
 namespace hone::opencl {
 
-// Builds a module for the device of this machine that has a target, and calls it once: packs the
-// constants, then runs the other launches in order. `inputs` holds the elements of the inputs; the
-// result holds those of the outputs, whose sizes are `output_bytes`. An element that no kernel
-// writes has all bits set.
-//
-// InvalidArgument: the numbers of buffers differ from those of the module, or a launch is refused.
-// NotFound: there is no OpenCL device. FailedPrecondition: none has the target, or the driver does
-// not build the source; the message has its log. ResourceExhausted: out of memory. Unavailable: the
-// device fails.
-absl::StatusOr<std::vector<std::string>> CallModule(const target::Target& target,
-                                                    const target::GpuModule& module,
-                                                    absl::Span<const absl::string_view> inputs,
-                                                    absl::Span<const int64_t> output_bytes);
+// Calls modules on one device of this machine. Creating one may take a second, because drivers load
+// their compilers. Single-threaded.
+class ModuleCaller {
+ public:
+  // Uses the device of this machine that has a target. NotFound: there is no OpenCL device.
+  // FailedPrecondition: none has the target. Unavailable: the device fails.
+  static absl::StatusOr<std::unique_ptr<ModuleCaller>> Create(const target::Target& target);
+  virtual ~ModuleCaller() = default;
+
+  // Builds a module and runs it once: packs the constants, then runs the other launches in order.
+  // `inputs` holds the elements of the inputs; the result holds those of the outputs, whose sizes
+  // are `output_bytes`. An element that no kernel writes has all bits set.
+  //
+  // InvalidArgument: the numbers of buffers differ from those of the module, or a launch is
+  // refused. FailedPrecondition: the driver does not build the source; the message has its log.
+  // ResourceExhausted: out of memory. Unavailable: the device fails.
+  virtual absl::StatusOr<std::vector<std::string>> Call(const target::GpuModule& module,
+                                                        absl::Span<const absl::string_view> inputs,
+                                                        absl::Span<const int64_t> output_bytes) = 0;
+};
 
 }  // namespace hone::opencl
 

@@ -15,8 +15,7 @@ constexpr std::array<const char*, 3> kAxes = {"x", "y", "z"};
 
 void GpuEditor::BindBlocks(const Operands& loops) {
   for (size_t i = 0; i < loops.size(); ++i) {
-    Add("bind",
-        {loops[i], schedule::Text(absl::StrCat("blockIdx.", kAxes[loops.size() - 1 - i]))});
+    Add("bind", {loops[i], schedule::Text(absl::StrCat("blockIdx.", kAxes[loops.size() - 1 - i]))});
   }
 }
 

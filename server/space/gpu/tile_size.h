@@ -12,8 +12,8 @@ namespace hone::space {
 
 // The number of an axis's iterations in one tile: a product of decisions.
 struct TileSize {
-  int64_t extent = 1;                       // of the axis
-  int64_t constant = 1;                     // factor
+  int64_t extent = 1;                          // of the axis
+  int64_t constant = 1;                        // factor
   absl::InlinedVector<int, 3> decisions = {};  // positions of the other factors
 
   int64_t Of(absl::Span<const int64_t> decided) const {

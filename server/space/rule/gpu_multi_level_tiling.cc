@@ -17,20 +17,20 @@ using Decisions = absl::Span<const int64_t>;
 
 constexpr int64_t kMostAlongVector = 16, kMostAlongRow = 16, kMostHeight = 4;  // of a thread
 constexpr int64_t kMostThreadsX = 64, kMostThreadsY = 32, kMostThreadsZ = 8;
-constexpr int64_t kLeastShared = 8;     // extents that are worth a shared copy
-constexpr int64_t kOtherRegisters = 20;  // for addresses and loop counters
-constexpr int64_t kPadding = 8;          // shared rows are aligned to this many elements
+constexpr int64_t kLeastShared = 8;         // extents that are worth a shared copy
+constexpr int64_t kOtherRegisters = 20;     // for addresses and loop counters
+constexpr int64_t kPadding = 8;             // shared rows are aligned to this many elements
 constexpr int64_t kWide = 8, kWideRun = 4;  // of a large tile along each axis, and of its runs
 constexpr int64_t kLeastWide = 64;          // extents and threads for which large tiles can pay
 constexpr int64_t kSharedAlignment = 16;
-constexpr int64_t kMostVector = 4;       // elements of one access
-constexpr int64_t kMostWindow = 8;       // taps of a window that one stage may hold
+constexpr int64_t kMostVector = 4;  // elements of one access
+constexpr int64_t kMostWindow = 8;  // taps of a window that one stage may hold
 
 // An operand that a block of threads copies to shared memory, one tile of the reduction at a time.
 struct Stage {
   ir::BufferId buffer = -1;
-  TileBox box;                 // as stored in shared memory
-  std::vector<int> order;      // dimensions of the copy, as positions in the operand
+  TileBox box;                  // as stored in shared memory
+  std::vector<int> order;       // dimensions of the copy, as positions in the operand
   std::vector<int64_t> widths;  // vectors of the copy
   Operand block, width;
 };
@@ -64,11 +64,11 @@ class GpuTiler {
   std::optional<Sketch> Shared(bool wide) {
     if (Extent(c_.vector) < kLeastShared || RowExtent() < kLeastShared) return std::nullopt;
     wide_ = wide;
-    if (wide && (height_ >= 0 || Extent(c_.vector) % kWideRun != 0 ||
-                 limits_.access_bytes < kWideRun * ir::DTypeBytes(dtype_) ||
-                 std::min(Extent(c_.vector), Extent(c_.row)) < kLeastWide ||
-                 Extent(c_.reduce) < kWide ||
-                 kWide * kWide + 2 * kWide + kOtherRegisters > limits_.registers)) {
+    if (wide &&
+        (height_ >= 0 || Extent(c_.vector) % kWideRun != 0 ||
+         limits_.access_bytes < kWideRun * ir::DTypeBytes(dtype_) ||
+         std::min(Extent(c_.vector), Extent(c_.row)) < kLeastWide || Extent(c_.reduce) < kWide ||
+         kWide * kWide + 2 * kWide + kOtherRegisters > limits_.registers)) {
       return std::nullopt;
     }
     if (!FindStages()) return std::nullopt;
@@ -195,9 +195,7 @@ class GpuTiler {
   }
   // A tile may exceed its axis only by less than its threads' share.
   void ConstrainTile(int axis) {
-    Constrain("tile", [tile = tiles_[axis]](Decisions d) {
-      return tile.Of(d) < 2 * tile.extent;
-    });
+    Constrain("tile", [tile = tiles_[axis]](Decisions d) { return tile.Of(d) < 2 * tile.extent; });
   }
 
   // (outer, inner) pairs of elements per thread along an axis.
@@ -216,9 +214,8 @@ class GpuTiler {
   // `strided`: a thread's elements are apart by all threads along the axis, in runs of a vector.
   void SampleRegisters(bool strided) {
     const std::vector<int64_t> lanes = VectorWidths(limits_, Extent(c_.vector), dtype_);
-    const Operands j =
-        SamplePair(wide_ ? std::vector<int64_t>{kWide / kWideRun, kWideRun}
-                         : Pairs(Extent(c_.vector), kMostAlongVector, lanes, true));
+    const Operands j = SamplePair(wide_ ? std::vector<int64_t>{kWide / kWideRun, kWideRun}
+                                        : Pairs(Extent(c_.vector), kMostAlongVector, lanes, true));
     vector_outer_ = j[0];
     vector_lanes_ = j[1];
     Grow(c_.vector, j[0]);
@@ -232,8 +229,8 @@ class GpuTiler {
     Grow(c_.row, i[0]);
     Grow(c_.row, i[1]);
     ConstrainTile(c_.row);
-    registers_ = TileSize{.decisions = {DecisionOf(j[0]), DecisionOf(j[1]), DecisionOf(i[0]),
-                                        DecisionOf(i[1])}};
+    registers_ = TileSize{
+        .decisions = {DecisionOf(j[0]), DecisionOf(j[1]), DecisionOf(i[0]), DecisionOf(i[1])}};
     TileSize rows{.decisions = {DecisionOf(i[0]), DecisionOf(i[1])}};
     const TileSize vectors{.decisions = {DecisionOf(j[0]), DecisionOf(j[1])}};
     ConstrainRegisters(rows, vectors);
@@ -279,10 +276,10 @@ class GpuTiler {
     reduce_inner_ = k[1];
     Grow(c_.reduce, k[0]);
     Grow(c_.reduce, k[1]);
-    Constrain("statements", [registers = registers_, inner = DecisionOf(k[1]),
-                             most = block_.guards.empty() ? limits_.statements
-                                                          : limits_.guarded_statements](
-                                Decisions d) { return d[inner] == 1 || registers.Of(d) * d[inner] <= most; });
+    Constrain("statements",
+              [registers = registers_, inner = DecisionOf(k[1]),
+               most = block_.guards.empty() ? limits_.statements : limits_.guarded_statements](
+                  Decisions d) { return d[inner] == 1 || registers.Of(d) * d[inner] <= most; });
     if (staged) ConstrainStages();
   }
 
@@ -298,26 +295,25 @@ class GpuTiler {
       boxes.push_back(stage.box);
       orders.push_back(stage.order);
     }
-    Constrain("shared memory", [=, threads = thread_count_, most = limits_.shared_bytes](
-                                   Decisions d) {
-      int64_t bytes = 0;
-      for (size_t s = 0; s < boxes.size(); ++s) {
-        auto extents = boxes[s].Extents(d);
-        RoundUp(threads.Of(d) * kMostVector, extents);
-        int64_t elements = 1;
-        for (size_t at = 0; at < orders[s].size(); ++at) {
-          const int64_t extent = extents[orders[s][at]];
-          // The innermost dimension is padded.
-          elements *= at + 1 < orders[s].size() || at == 0 ? extent : Padded(extent);
-        }
-        bytes += elements * boxes[s].element_bytes + kSharedAlignment;
-      }
-      return bytes <= most;
-    });
+    Constrain("shared memory",
+              [=, threads = thread_count_, most = limits_.shared_bytes](Decisions d) {
+                int64_t bytes = 0;
+                for (size_t s = 0; s < boxes.size(); ++s) {
+                  auto extents = boxes[s].Extents(d);
+                  RoundUp(threads.Of(d) * kMostVector, extents);
+                  int64_t elements = 1;
+                  for (size_t at = 0; at < orders[s].size(); ++at) {
+                    const int64_t extent = extents[orders[s][at]];
+                    // The innermost dimension is padded.
+                    elements *= at + 1 < orders[s].size() || at == 0 ? extent : Padded(extent);
+                  }
+                  bytes += elements * boxes[s].element_bytes + kSharedAlignment;
+                }
+                return bytes <= most;
+              });
     Constrain("copies", [=, threads = thread_count_](Decisions d) {
-      return std::all_of(boxes.begin(), boxes.end(), [&](const TileBox& box) {
-        return box.Elements(d) >= threads.Of(d);
-      });
+      return std::all_of(boxes.begin(), boxes.end(),
+                         [&](const TileBox& box) { return box.Elements(d) >= threads.Of(d); });
     });
     for (Stage& stage : stages_) {
       stage.width = Sample(stage.widths);
@@ -360,9 +356,8 @@ class GpuTiler {
       inner.push_back(h[1]);
       registers.push_back(h[2]);
     }
-    const Operands i = staged
-                           ? edit_.Split(loops[c_.row], {row_outer_, ThreadsY(), row_inner_})
-                           : edit_.Split(loops[c_.row], {ThreadsY(), row_outer_, row_inner_});
+    const Operands i = staged ? edit_.Split(loops[c_.row], {row_outer_, ThreadsY(), row_inner_})
+                              : edit_.Split(loops[c_.row], {ThreadsY(), row_outer_, row_inner_});
     const Operands j =
         staged ? edit_.Split(loops[c_.vector], {vector_outer_, ThreadsX(), vector_lanes_})
                : edit_.Split(loops[c_.vector], {ThreadsX(), vector_outer_, vector_lanes_});
@@ -409,8 +404,8 @@ class GpuTiler {
   void Fetch() {
     for (Stage& stage : stages_) {
       const ir::Buffer& buffer = program_.buffers[stage.buffer];
-      stage.block = edit_.Add("cache_read", {Block(), schedule::Text(buffer.name),
-                                             schedule::Text("shared")})[0];
+      stage.block = edit_.Add("cache_read",
+                              {Block(), schedule::Text(buffer.name), schedule::Text("shared")})[0];
       if (!std::is_sorted(stage.order.begin(), stage.order.end())) {
         std::vector<std::string> from, to;
         for (size_t d = 0; d < stage.order.size(); ++d) {
@@ -538,9 +533,7 @@ std::vector<Sketch> ApplyGpuMultiLevelTiling(const RuleContext& context, const S
   }
   const GpuTileLimits limits = GpuTileLimits::Of(*context.target);
   const int consumer = ElementwiseConsumer(sketch, program, found->id);
-  const auto tiler = [&] {
-    return GpuTiler(sketch, nest, *found, *contraction, limits, consumer);
-  };
+  const auto tiler = [&] { return GpuTiler(sketch, nest, *found, *contraction, limits, consumer); };
   std::vector<Sketch> sketches;
   if (limits.shared_memory) {
     for (const bool wide : {false, true}) {

@@ -149,9 +149,7 @@ class GpuRowFuser {
   }
 
   // One thread per row.
-  void BindRows(const Operand& rows) {
-    edit_.Add("bind", {rows, schedule::Text("threadIdx.y")});
-  }
+  void BindRows(const Operand& rows) { edit_.Add("bind", {rows, schedule::Text("threadIdx.y")}); }
 
   Sketch sketch_;
   GpuEditor edit_{sketch_};

@@ -14,8 +14,8 @@ using schedule::Operand;
 using Operands = std::vector<Operand>;
 using Decisions = absl::Span<const int64_t>;
 
-constexpr int64_t kMostTile = 8;           // results of a thread along the width or the height
-constexpr int64_t kMostUnrolledTaps = 8;   // of a loop over taps
+constexpr int64_t kMostTile = 8;          // results of a thread along the width or the height
+constexpr int64_t kMostUnrolledTaps = 8;  // of a loop over taps
 constexpr int64_t kOtherRegisters = 20;
 
 // Results in registers, and the window unrolled over them:
@@ -40,10 +40,9 @@ class GpuWindowTiler {
     const Operand lanes = edit_.Sample(VectorWidths(limits_, Extent(w_.vector), dtype_));
     const Operand x = edit_.Sample(ThreadCounts(Extent(w_.vector), 8, std::min<int64_t>(64, most)));
     TileSize threads{.decisions = {DecisionOf(x)}}, results{.decisions = {DecisionOf(lanes)}};
-    Constrain("tile", x, [extent = Extent(w_.vector), at = DecisionOf(x),
-                          wide = DecisionOf(lanes)](Decisions d) {
-      return d[at] * d[wide] < 2 * extent;
-    });
+    Constrain("tile", x,
+              [extent = Extent(w_.vector), at = DecisionOf(x),
+               wide = DecisionOf(lanes)](Decisions d) { return d[at] * d[wide] < 2 * extent; });
     const Operands c = edit_.Split(loops[w_.vector], {x, lanes});
     Operands outer, grid, bound, registers;
     for (const int axis : w_.outer) outer.push_back(loops[axis]);
@@ -62,10 +61,9 @@ class GpuWindowTiler {
       const Operand size = edit_.Sample(RegisterSizes(Extent(w_.width), kMostTile));
       results.decisions.push_back(DecisionOf(size));
       ConstrainRegisters(size, results);
-      Constrain("tile", size, [extent = Extent(w_.width), at = DecisionOf(y),
-                               wide = DecisionOf(size)](Decisions d) {
-        return d[at] * d[wide] < 2 * extent;
-      });
+      Constrain("tile", size,
+                [extent = Extent(w_.width), at = DecisionOf(y),
+                 wide = DecisionOf(size)](Decisions d) { return d[at] * d[wide] < 2 * extent; });
       const Operands w = edit_.Split(loops[w_.width], {y, size});
       grid.push_back(w[0]);
       bound.push_back(w[1]);

@@ -84,9 +84,9 @@ std::vector<Drafted> FirstCandidates(const char* text, const target::Target& tar
       const ir::Program program = space->Replay(candidate.decisions).value();
       feature::Nest nest;
       EXPECT_TRUE(nest.Analyze(program).ok());
-      drafted.push_back({.tile = TileOf(program),
-                         .estimate = feature::EstimateGpuCost(
-                             nest, feature::GpuMachine::Of(target))});
+      drafted.push_back(
+          {.tile = TileOf(program),
+           .estimate = feature::EstimateGpuCost(nest, feature::GpuMachine::Of(target))});
     }
   }
   return drafted;

@@ -204,8 +204,7 @@ INSTANTIATE_TEST_SUITE_P(All, LargeGpuWorkload,
                                          "max_pool2d n=1 h=112 w=112 c=64 k=3 s=2 p=1",
                                          "softmax m=1024 n=1024", "layer_norm m=128 n=768",
                                          "argmax m=256 n=1000", "transpose m=1024 n=512",
-                                         "add_relu m=512 n=512",
-                                         "attention b=1 h=8 s=256 d=64"),
+                                         "add_relu m=512 n=512", "attention b=1 h=8 s=256 d=64"),
                          NameOf);
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "common/ir/element_bytes.h"
 #include "common/lower/lower.h"
 #include "common/target/opencl/call_module.h"
-#include "common/target/opencl/detect.h"
+#include "common/target/opencl/targets.h"
 #include "tests/common/lower/random_gpu_schedule.h"
 #include "tests/common/schedule/seed_range.h"
 #include "worker/codegen/backend.h"
@@ -19,7 +19,7 @@ namespace hone::codegen {
 namespace {
 
 constexpr int kShards = 4;
-constexpr int64_t kSchedules = 2000;
+constexpr int64_t kSchedules = 1200;
 
 std::string ToBytes(ir::DType dtype, const ir::Scalars& values) {
   std::string bytes(values.size() * ir::DTypeBytes(dtype), '\0');
@@ -31,7 +31,7 @@ std::string ToBytes(ir::DType dtype, const ir::Scalars& values) {
 
 // Returns "" or what is wrong.
 std::string Problem(const lower::RandomGpuSchedule& schedule, const lower::LoweredProgram& lowered,
-                    const target::Target& target) {
+                    const target::Target& target, opencl::ModuleCaller& caller) {
   absl::StatusOr<Code> code = Generate(lowered, target);
   if (!code.ok()) return std::string(code.status().message());
   target::GpuModule module = *code->module;
@@ -46,8 +46,8 @@ std::string Problem(const lower::RandomGpuSchedule& schedule, const lower::Lower
     const ir::Tensor& tensor = workload.tensors[id];
     sizes.push_back(ir::ElementsOf(tensor.shape) * ir::DTypeBytes(tensor.dtype));
   }
-  const auto outputs = opencl::CallModule(
-      target, module, std::vector<absl::string_view>(inputs.begin(), inputs.end()), sizes);
+  const auto outputs =
+      caller.Call(module, std::vector<absl::string_view>(inputs.begin(), inputs.end()), sizes);
   if (!outputs.ok()) return std::string(outputs.status().message());
   for (size_t o = 0; o < sizes.size(); ++o) {
     const ir::DType dtype = workload.tensors[workload.Outputs()[o]].dtype;
@@ -68,6 +68,8 @@ class OpenClRandomTraces : public testing::TestWithParam<int> {};
 TEST_P(OpenClRandomTraces, ComputeTheWorkload) {
   const absl::StatusOr<target::Target> target = opencl::TargetOf("opencl");
   if (!target.ok()) GTEST_SKIP() << target.status().message();
+  const auto caller = opencl::ModuleCaller::Create(*target);
+  ASSERT_TRUE(caller.ok()) << caller.status();
   const schedule::SeedRange range =
       schedule::SeedRange::FromEnvironment("HONE_OPENCL_TRACES", kSchedules)
           .Shard(GetParam(), kShards);
@@ -78,7 +80,7 @@ TEST_P(OpenClRandomTraces, ComputeTheWorkload) {
     const auto lowered = lower::Lower(schedule->program, *target);
     if (absl::IsInvalidArgument(lowered.status())) continue;
     ASSERT_TRUE(lowered.ok()) << lowered.status();
-    ASSERT_EQ(Problem(*schedule, *lowered, *target), "")
+    ASSERT_EQ(Problem(*schedule, *lowered, *target, **caller), "")
         << schedule->program.ToText() << lowered->ToText() << Generate(*lowered, *target)->bytes
         << schedule::RepeatHint(seed, "HONE_OPENCL_TRACES");
     ++ran;
