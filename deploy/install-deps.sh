@@ -12,7 +12,7 @@ packages=(
   python3-numpy python3-venv
   libonnx-dev
   libjemalloc-dev libhwloc-dev libseccomp-dev libssl-dev prometheus-cpp-dev
-  opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd
+  opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd clang-15
   libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev libopenblas-dev libonnx-testdata
 )
 

@@ -8,9 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/ir/element_bytes.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/workload_parser.h"
 #include "common/lower/lower.h"
+#include "common/target/opencl/call_module.h"
+#include "common/target/opencl/detect.h"
 #include "tests/worker/codegen/c_backend.h"
 #include "tests/worker/codegen/clang_check.h"
 #include "tests/worker/codegen/compiled_program.h"
@@ -140,6 +143,25 @@ bool Agree(ir::Scalar want, ir::Scalar got, double tolerance) {
   return std::abs(want.real() - got.real()) <= tolerance * std::abs(want.real());
 }
 
+// Reports the first result of an output that differs from the interpreter's.
+void ExpectResults(const OperationWorkload& operations, DType dtype,
+                   const std::vector<Scalars>& inputs, const std::vector<Scalars>& expected,
+                   const std::vector<Scalars>& actual) {
+  for (size_t t = 0; t < expected.size(); ++t) {
+    const OperationWorkload::Output& output = operations.outputs[t];
+    // Functions of the C library, and results in f32, are rounded.
+    const double tolerance = !output.rounds                        ? 0
+                             : dtype == DType::kF64                ? 0x1p-49
+                             : ir::AccumulatorOf(dtype) == dtype ? 0x1p-20
+                                                                   : 0x1p-2;
+    for (size_t e = 0; e < inputs[0].size(); ++e) {
+      ASSERT_TRUE(Agree(expected[t][e], actual[t][e], tolerance))
+          << output.value << " is " << actual[t][e] << ", expected " << expected[t][e] << ", for "
+          << inputs[0][e] << " and " << inputs[1][e];
+    }
+  }
+}
+
 class CSemanticsTest : public testing::TestWithParam<DType> {};
 
 TEST_P(CSemanticsTest, EveryOperation) {
@@ -153,19 +175,7 @@ TEST_P(CSemanticsTest, EveryOperation) {
   ASSERT_TRUE(expected.ok()) << expected.status();
   const auto actual = RunInC(*program, inputs);
   ASSERT_TRUE(actual.ok()) << actual.status();
-  for (size_t t = 0; t < expected->size(); ++t) {
-    const OperationWorkload::Output& output = operations.outputs[t];
-    // Functions of the C library, and results in f32, are rounded.
-    const double tolerance = !output.rounds                                ? 0
-                             : GetParam() == DType::kF64                   ? 0x1p-49
-                             : ir::AccumulatorOf(GetParam()) == GetParam() ? 0x1p-20
-                                                                           : 0x1p-2;
-    for (int64_t e = 0; e < n; ++e) {
-      ASSERT_TRUE(Agree((*expected)[t][e], (*actual)[t][e], tolerance))
-          << output.value << " is " << (*actual)[t][e] << ", expected " << (*expected)[t][e]
-          << ", for " << inputs[0][e] << " and " << inputs[1][e];
-    }
-  }
+  ExpectResults(operations, GetParam(), inputs, *expected, *actual);
 }
 
 // The OpenCL text of the same operations, one element at a time and as vectors.
@@ -185,6 +195,59 @@ TEST_P(CSemanticsTest, ClangAcceptsEveryOperation) {
     const auto code = Generate(*lowered, target);
     ASSERT_TRUE(code.ok()) << code.status();
     EXPECT_EQ(ClangErrors(code->bytes), "");
+  }
+}
+
+// As vectors, which the host's C does not have, on an OpenCL device.
+TEST(OpenClSemanticsTest, EveryOperationOnVectors) {
+  const absl::StatusOr<target::Target> target = opencl::TargetOf("opencl");
+  if (!target.ok()) GTEST_SKIP() << target.status().message();
+  for (const DType dtype : {DType::kF16, DType::kF32, DType::kF64}) {
+    Scalars values;
+    for (const double v : {0.0, 0.25, 1.0, -1.5, 3.0, -7.0, 200.0, 65504.0, HUGE_VAL, -HUGE_VAL,
+                           std::numeric_limits<double>::quiet_NaN(), 0x1.004p0}) {
+      values.push_back(ir::CastTo(dtype, v));
+    }
+    const std::vector<Scalars> inputs = Pairs(values);
+    const auto n = static_cast<int64_t>(inputs[0].size());
+    const OperationWorkload operations = EveryOperation(dtype, n);
+    std::vector<std::string> blocks;
+    for (const OperationWorkload::Output& output : operations.outputs) {
+      blocks.push_back(output.name);
+    }
+    const auto program = ReplayText(WithVectors(operations.text, blocks, 4));
+    ASSERT_TRUE(program.ok()) << program.status();
+    const auto expected = ir::Interpret(program->workload(), inputs);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    const auto lowered = lower::Lower(*program, *target);
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    const auto code = Generate(*lowered, *target);
+    ASSERT_TRUE(code.ok()) << code.status();
+    target::GpuModule module = *code->module;
+    module.code = code->bytes;
+    std::vector<std::string> bytes(2);
+    for (size_t i = 0; i < 2; ++i) {
+      bytes[i].resize(n * ir::DTypeBytes(dtype));
+      for (int64_t e = 0; e < n; ++e) {
+        ir::WriteElement(dtype, bytes[i].data(), e, inputs[i][e]);
+      }
+    }
+    std::vector<int64_t> sizes;
+    for (const ir::BufferId id : program->workload().Outputs()) {
+      sizes.push_back(n * ir::DTypeBytes(program->workload().tensors[id].dtype));
+    }
+    auto results = opencl::CallModule(*target, module, {bytes[0], bytes[1]}, sizes);
+    ASSERT_TRUE(results.ok()) << results.status();
+    std::vector<Scalars> actual;
+    for (size_t o = 0; o < sizes.size(); ++o) {
+      const ir::BufferId id = program->workload().Outputs()[o];
+      Scalars& output = actual.emplace_back();
+      for (int64_t e = 0; e < n; ++e) {
+        output.push_back(ir::ReadElement(program->workload().tensors[id].dtype,
+                                         (*results)[o].data(), e));
+      }
+    }
+    ExpectResults(operations, dtype, inputs, *expected, actual);
   }
 }
 

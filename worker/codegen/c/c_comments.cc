@@ -35,7 +35,10 @@ std::string DescribeStore(const LoweredProgram& program, const Stmt& store,
       if (!known && load.buffer != output) from.push_back(name);
     });
   }
-  const std::string inputs = absl::StrJoin(from, " and ");
+  std::string inputs;
+  for (size_t i = 0; i < from.size(); ++i) {
+    absl::StrAppend(&inputs, i == 0 ? "" : i + 1 == from.size() ? " and " : ", ", from[i]);
+  }
   if (store.reducer != ir::Reducer::kNone) {
     const ir::Expr& value = program.pool[store.values[0]];
     const bool is_sum = store.reducer == ir::Reducer::kSum;

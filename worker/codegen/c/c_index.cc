@@ -154,60 +154,45 @@ CText CIndexPrinter::Sum(std::vector<IndexTerm> terms, int64_t constant,
   return Join(std::move(items), constant, single);
 }
 
-void CIndexPrinter::AddParts(const ir::Condition& condition, std::vector<CText>& parts) {
-  const ir::Range range = atoms_.RangeOf(condition.index);
-  const bool may_be_less = range.min < 0, may_be_more = range.max >= condition.extent;
-  if (!may_be_less && !may_be_more) return;
-  if (range.max < 0 || range.min >= condition.extent) {
-    parts = {{"0"}};
-    return;
-  }
-  // 0 <= sum + constant < extent, with the constant on the other side.
-  Index sum = condition.index + -condition.index.constant();
-  int64_t least = -condition.index.constant(), end = condition.extent - condition.index.constant();
-  const bool negated = std::all_of(sum.terms().begin(), sum.terms().end(),
-                                   [](const IndexTerm& term) { return term.coeff < 0; });
-  if (negated) {
-    sum *= -1;
-    least = -least;
-    end = -end;
-  }
-  const auto add = [&](absl::string_view comparison, int64_t limit) {
-    parts.push_back(
-        {absl::StrCat(Print(sum).text, " ", comparison, " ", limit), CBinding::kComparison});
-  };
-  const ir::Range sums = atoms_.RangeOf(sum);
-  if (negated) {
-    if (may_be_more) add(">", end);
-    if (may_be_less) add("<=", least);
-  } else if (end - 1 == (may_be_less ? least : sums.min)) {
-    add("==", end - 1);
-  } else {
-    if (may_be_less) add(">=", least);
-    if (may_be_more) add("<", end);
-  }
-}
-
-CText CIndexPrinter::Join(const std::vector<CText>& parts) {
-  if (parts.size() == 1) return parts[0];
-  return {
-      absl::StrJoin(parts, " && ", [](std::string* out, const CText& part) { *out += part.text; }),
-      CBinding::kAnd};
-}
-
 CText CIndexPrinter::Print(absl::Span<const ir::Condition> conditions) {
-  std::vector<CText> parts;
-  for (const ir::Condition& condition : conditions) AddParts(condition, parts);
-  return Join(parts);
-}
-
-CText CIndexPrinter::Print(const std::vector<ir::Condition>& some,
-                           const std::vector<ir::Condition>& others) {
-  std::vector<CText> parts;
-  for (const auto* list : {&some, &others}) {
-    for (const ir::Condition& condition : *list) AddParts(condition, parts);
+  // Conditions on the same sum of terms are one interval: compilers warn of contradictions.
+  struct Interval {
+    Index sum;  // without a constant
+    int64_t least, end;
+  };
+  std::vector<Interval> intervals;
+  for (const ir::Condition& condition : conditions) {
+    // 0 <= sum + constant < extent, with the constant on the other side and a positive term first.
+    const int64_t constant = condition.index.constant();
+    Interval interval{condition.index + -constant, -constant, condition.extent - constant};
+    if (!interval.sum.terms().empty() && interval.sum.terms()[0].coeff < 0) {
+      interval = {interval.sum * -1, 1 - interval.end, 1 - interval.least};
+    }
+    const auto same = std::ranges::find(intervals, interval.sum, &Interval::sum);
+    if (same == intervals.end()) {
+      intervals.push_back(std::move(interval));
+    } else {
+      same->least = std::max(same->least, interval.least);
+      same->end = std::min(same->end, interval.end);
+    }
   }
-  return Join(parts);
+  std::vector<std::string> parts;
+  for (const Interval& interval : intervals) {
+    const ir::Range range = atoms_.RangeOf(interval.sum);
+    const int64_t least = std::max(interval.least, range.min);
+    const int64_t end = std::min(interval.end, range.max + 1);
+    if (least >= end) return {kNever};
+    const bool may_be_less = least > range.min, may_be_more = end <= range.max;
+    if (!may_be_less && !may_be_more) continue;
+    const std::string sum = Print(interval.sum).text;
+    if (least + 1 == end) {
+      parts.push_back(absl::StrCat(sum, " == ", least));
+      continue;
+    }
+    if (may_be_less) parts.push_back(absl::StrCat(sum, " >= ", least));
+    if (may_be_more) parts.push_back(absl::StrCat(sum, " < ", end));
+  }
+  return {absl::StrJoin(parts, " && "), parts.size() > 1 ? CBinding::kAnd : CBinding::kComparison};
 }
 
 }  // namespace hone::codegen

@@ -33,9 +33,9 @@ class CIndexPrinter {
   bool IsInt(const ir::Index& index) const;
   static absl::string_view TypeOf(int64_t largest);
 
-  // Whether all conditions hold, joined by "&&"; empty if they always do.
+  // Whether all conditions hold, joined by "&&"; empty if they always do, kNever if they never do.
   CText Print(absl::Span<const ir::Condition> conditions);
-  CText Print(const std::vector<ir::Condition>& some, const std::vector<ir::Condition>& others);
+  static constexpr char kNever[] = "0";
 
  private:
   struct Named {
@@ -55,8 +55,6 @@ class CIndexPrinter {
   CText Sum(std::vector<ir::IndexTerm> terms, int64_t constant, absl::Span<const int64_t> strides,
             bool wide);
   static CText Join(std::vector<Item> items, int64_t constant, CBinding single);
-  void AddParts(const ir::Condition& condition, std::vector<CText>& parts);
-  static CText Join(const std::vector<CText>& parts);
 
   const ir::AtomTable& atoms_;
   CPrelude& prelude_;

@@ -99,18 +99,8 @@ absl::Status CKernelPrinter::Print(StmtId id, bool described) {
       return absl::OkStatus();
     case Stmt::Kind::kFor:
       return PrintFor(id, described);
-    case Stmt::Kind::kIf: {
-      HONE_RETURN_IF_ERROR(CheckUniform(stmt.condition.index));
-      const std::string condition = index_.Print({&stmt.condition, 1}).text;
-      lines_.Open("if (", condition.empty() ? "1" : condition, ")");
-      HONE_RETURN_IF_ERROR(Print(stmt.children[0], described));
-      if (stmt.children.size() > 1 && stmt.children[1] != lower::kNoStmt) {
-        lines_.Else();
-        HONE_RETURN_IF_ERROR(Print(stmt.children[1], described));
-      }
-      lines_.Close();
-      return absl::OkStatus();
-    }
+    case Stmt::Kind::kIf:
+      return PrintIf(stmt, described);
     case Stmt::Kind::kStore:
       statements_ += copies_;
       if (statements_ > kMaxStatements) {
@@ -125,6 +115,35 @@ absl::Status CKernelPrinter::Print(StmtId id, bool described) {
       lines_.Add(dialect_.Barrier(exchanges_global_));
       return absl::OkStatus();
   }
+  return absl::OkStatus();
+}
+
+absl::Status CKernelPrinter::PrintIf(const Stmt& branch, bool described) {
+  // Branches that are nested without anything in between are one.
+  std::vector<ir::Condition> conditions = {branch.condition};
+  StmtId body = branch.children[0];
+  const StmtId otherwise = branch.children.size() > 1 ? branch.children[1] : lower::kNoStmt;
+  while (otherwise == lower::kNoStmt && body != lower::kNoStmt) {
+    const Stmt& inner = p_.stmts[body];
+    const bool is_branch = inner.kind == Stmt::Kind::kIf && inner.children.size() == 1;
+    const bool is_group = inner.kind == Stmt::Kind::kSeq && inner.children.size() == 1;
+    if (!is_branch && !is_group) break;
+    if (is_branch) conditions.push_back(inner.condition);
+    body = inner.children[0];
+  }
+  for (const ir::Condition& condition : conditions) {
+    HONE_RETURN_IF_ERROR(CheckUniform(condition.index));
+  }
+  const std::string text = index_.Print(conditions).text;
+  if (text.empty()) return Print(body, described);
+  if (text == CIndexPrinter::kNever) return Print(otherwise, described);
+  lines_.Open("if (", text, ")");
+  HONE_RETURN_IF_ERROR(Print(body, described));
+  if (otherwise != lower::kNoStmt) {
+    lines_.Else();
+    HONE_RETURN_IF_ERROR(Print(otherwise, described));
+  }
+  lines_.Close();
   return absl::OkStatus();
 }
 
@@ -214,7 +233,7 @@ absl::Status CKernelPrinter::PrintFor(StmtId id, bool described) {
   const std::string end = Bound("min", loop.extent, ends_at_all, ends, type);
   const bool unrolled = loop.loop == ir::LoopKind::kUnrolled;
   if (unrolled && !dialect_.Unroll().empty()) lines_.Add(dialect_.Unroll());
-  lines_.Open("for (", type, " ", name, " = ", begin, "; ", name, " < ", end, "; ++", name, ")");
+  lines_.OpenFor(type, name, begin, end);
   const int64_t copies = copies_;
   if (unrolled) copies_ = std::min(copies_ * loop.extent, kMaxStatements + 1);
   HONE_RETURN_IF_ERROR(PrintBody(body, described));

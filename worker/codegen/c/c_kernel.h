@@ -25,6 +25,7 @@ class CKernelPrinter {
 
  private:
   absl::Status Print(lower::StmtId id, bool described);
+  absl::Status PrintIf(const lower::Stmt& branch, bool described);
   absl::Status PrintFor(lower::StmtId id, bool described);
   absl::Status PrintBody(lower::StmtId body, bool described);
   absl::Status PrintBound(const lower::Stmt& loop, bool described);

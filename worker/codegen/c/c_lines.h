@@ -29,6 +29,14 @@ class CLines {
     Add(parts..., " {");
     ++depth_;
   }
+  // A loop, on two lines if it is long.
+  void OpenFor(absl::string_view type, absl::string_view var, absl::string_view begin,
+               absl::string_view end) {
+    const std::string head = absl::StrCat("for (", type, " ", var, " = ", begin, ";"),
+                      rest = absl::StrCat(var, " < ", end, "; ++", var, ")");
+    const bool fits = 2 * depth_ + head.size() + rest.size() + 3 <= kWidth;
+    Open(head, fits ? " " : absl::StrCat("\n", std::string(2 * depth_ + 5, ' ')), rest);
+  }
   void Close() {
     --depth_;
     Add("}");

@@ -26,7 +26,7 @@ constexpr absl::string_view kWords[] = {
     "uint", "uintptr_t", "intptr_t", "ulong", "uniform", "union", "unsigned", "ushort", "using",
     "vec_step", "virtual", "void", "volatile", "while", "write_only", "xor", "warpSize",
     "threadIdx", "blockIdx", "blockDim", "gridDim", "linux", "unix", "stdin", "stdout", "stderr",
-    "errno", "NULL", "INFINITY", "NAN", "HUGE_VAL", "MAXFLOAT", "EOF", "I",
+    "errno", "NULL", "INFINITY", "NAN", "HUGE_VAL", "MAXFLOAT", "EOF",
     // Functions. A variable of that name would hide the function.
     "abs", "barrier", "clamp", "clz", "cross", "degrees", "distance", "dot", "erf", "erfc", "exp",
     "exp2", "fabs", "floor", "ceil", "fma", "fmax", "fmin", "fmod", "gamma", "hypot", "isfinite",
@@ -38,13 +38,14 @@ constexpr absl::string_view kWords[] = {
 
 // Beginnings of the names of built-in functions, macros, and functions of the prelude.
 constexpr absl::string_view kBeginnings[] = {
-    "__",         "as_",       "atom_",  "atomic_", "async_",   "convert_",    "get_",
-    "native_",    "half_",     "vload",  "vstore",  "read_",    "write_",      "cl_",
-    "CL_",        "CLK_",      "M_E",    "M_LN",    "M_LOG",    "M_PI",        "M_SQRT",
-    "M_1_",       "M_2_",      "FLT_",   "DBL_",    "INT_",     "CHAR_",       "LONG_",
-    "max_",       "min_",      "add_",   "sub_",    "mul_",     "neg_",        "abs_",
-    "div_",       "floor_",    "shift_", "round_",  "sigmoid_", "normal_cdf_", "int_from_",
-    "long_from_", "odd_from_", "f16_",   "bf16_",   "f8e4m3_",  "f8e5m2_",     "hone_"};
+    "__",      "as_",        "atom_", "atomic_", "async_",  "convert_", "get_",
+    "native_", "half_",      "vload", "vstore",  "read_",   "write_",   "cl_",
+    "CL_",     "CLK_",       "M_E",   "M_LN",    "M_LOG",   "M_PI",     "M_SQRT",
+    "M_1_",    "M_2_",       "FLT_",  "DBL_",    "INT_",    "CHAR_",    "LONG_",
+    "round_f", "round_bf16", "f16_",  "bf16_",   "f8e4m3_", "f8e5m2_",  "hone_"};
+
+// The functions of the prelude that have a type end like this: max_float, max_float4.
+constexpr absl::string_view kEndings[] = {"_int", "_long", "_float", "_double"};
 
 // char4, float16 …
 bool IsVectorType(absl::string_view name) {
@@ -60,7 +61,13 @@ bool IsVectorType(absl::string_view name) {
 }  // namespace
 
 bool IsReservedInC(absl::string_view name) {
-  return std::find(std::begin(kWords), std::end(kWords), name) != std::end(kWords) ||
+  absl::string_view word = name;  // without digits at the end
+  while (!word.empty() && absl::ascii_isdigit(static_cast<uint8_t>(word.back()))) {
+    word.remove_suffix(1);
+  }
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](absl::string_view e) { return absl::EndsWith(word, e); }) ||
+         std::find(std::begin(kWords), std::end(kWords), name) != std::end(kWords) ||
          std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
                      [&](absl::string_view b) { return absl::StartsWith(name, b); }) ||
          IsVectorType(name);
@@ -74,6 +81,7 @@ std::string CNames::Add(absl::string_view wish) {
   }
   if (IsReservedInC(base)) base += base.find('_') == std::string::npos ? "_" : "";
   if (IsReservedInC(base)) base = absl::StrCat("v_", base);
+  if (IsReservedInC(base)) base += "_v";
   std::string name = base;
   for (int number = 1; !used_.insert(name).second; ++number) {
     name = absl::StrCat(base, absl::EndsWith(base, "_") ? "" : "_", number);

@@ -55,7 +55,11 @@ constexpr Definition kDefinitions[] = {
      "}\n",
      "long_from"},
 
-    {"sigmoid", true, "$Q $T sigmoid_$T($T x) { return 1 / (1 + exp(-x)); }\n"},
+    {"sigmoid", true,
+     "$Q $T sigmoid_$T($T x) {\n"
+     "  const $T e = exp(-fabs(x));  // does not overflow\n"
+     "  return (x < 0 ? e : 1) / (1 + e);\n"
+     "}\n"},
 
     // A number that rounds to a short float as the exact value would, from the last bit of which
     // one can see whether bits were lost.

@@ -13,20 +13,22 @@ using lower::Stmt;
 
 namespace {
 
-// Which expressions of a store are used several times, and where.
+// Which expressions of a store are used several times, and where. Copies of an expression, as
+// inlining makes them, count as one.
 class Sharing {
  public:
-  Sharing(const ir::ExprPool& pool, const std::vector<ExprId>& values) : pool_(pool) {
-    for (const ExprId value : values) Visit(value, /*always=*/true);
+  Sharing(const lower::LoweredProgram& program, const std::vector<ExprId>& values) : p_(program) {
+    for (const ExprId value : values) Visit(Number(value), /*always=*/true);
   }
-  // Operands first. Those that are evaluated only if a select chooses them stay where they are.
-  std::vector<ExprId> Shared() const {
-    std::vector<ExprId> shared;
+  // Each with its copies, operands first. Those that are evaluated only if a select chooses them
+  // stay where they are.
+  std::vector<std::vector<ExprId>> Shared() const {
+    std::vector<std::vector<ExprId>> shared;
     for (const ExprId id : order_) {
       const Use& use = uses_.at(id);
-      const ir::Op op = pool_[id].op;
+      const ir::Op op = p_.pool[id].op;
       const bool is_short = op == ir::Op::kConst || op == ir::Op::kIndex;
-      if (use.always && use.count > 1 && !is_short) shared.push_back(id);
+      if (use.always && use.count > 1 && !is_short) shared.push_back(copies_.at(id));
     }
     return shared;
   }
@@ -36,36 +38,57 @@ class Sharing {
     int count = 0;
     bool always = false;
   };
+
+  // The first expression that is equal to this one.
+  ExprId Number(ExprId id) {
+    if (id == ir::kNoExpr) return id;
+    if (const auto known = numbers_.find(id); known != numbers_.end()) return known->second;
+    const ir::Expr& expr = p_.pool[id];
+    std::string key =
+        absl::StrCat(static_cast<int>(expr.op), " ", static_cast<int>(expr.dtype), " ",
+                     expr.gathered, " ", Number(expr.a), " ", Number(expr.b), " ", Number(expr.c),
+                     " ", expr.buffer, " ", expr.op == ir::Op::kConst ? expr.value.ToText() : "");
+    if (expr.indices >= 0) {
+      for (const ir::Index& index : p_.pool.IndicesOf(expr)) {
+        absl::StrAppend(&key, ", ", p_.atoms.ToString(index));
+        for (const ir::IndexTerm& term : index.terms()) absl::StrAppend(&key, " #", term.atom);
+      }
+    }
+    const ExprId number = first_.try_emplace(std::move(key), id).first->second;
+    copies_[number].push_back(id);
+    return numbers_[id] = number;
+  }
+
   void Visit(ExprId id, bool always) {
     if (id == ir::kNoExpr) return;
     Use& use = uses_[id];
-    const bool first = ++use.count == 1;
-    // The second visit of an operand does not count the operands below again.
-    if (!first && (use.always || !always)) return;
-    use.always |= always;
-    const ir::Expr& expr = pool_[id];
-    const bool selects = expr.op == ir::Op::kSelect;
-    if (first) {
-      Visit(expr.a, always);
-      Visit(expr.b, always && !selects);
-      Visit(expr.c, always && !selects);
-      order_.push_back(id);
-    } else {
-      MarkAlways(expr.a);
-      if (!selects) MarkAlways(expr.b);
-      if (!selects) MarkAlways(expr.c);
+    if (++use.count > 1) {
+      // Counts its operands only once.
+      if (always) MarkAlways(id);
+      return;
     }
-  }
-  void MarkAlways(ExprId id) {
-    if (id == ir::kNoExpr || std::exchange(uses_[id].always, true)) return;
-    const ir::Expr& expr = pool_[id];
-    MarkAlways(expr.a);
-    if (expr.op == ir::Op::kSelect) return;
-    MarkAlways(expr.b);
-    MarkAlways(expr.c);
+    use.always = always;
+    const ir::Expr& expr = p_.pool[id];
+    const bool selects = expr.op == ir::Op::kSelect;
+    Visit(Number(expr.a), always);
+    Visit(Number(expr.b), always && !selects);
+    Visit(Number(expr.c), always && !selects);
+    order_.push_back(id);
   }
 
-  const ir::ExprPool& pool_;
+  void MarkAlways(ExprId id) {
+    if (id == ir::kNoExpr || std::exchange(uses_[id].always, true)) return;
+    const ir::Expr& expr = p_.pool[id];
+    MarkAlways(Number(expr.a));
+    if (expr.op == ir::Op::kSelect) return;
+    MarkAlways(Number(expr.b));
+    MarkAlways(Number(expr.c));
+  }
+
+  const lower::LoweredProgram& p_;
+  std::map<ExprId, ExprId> numbers_;
+  std::map<std::string, ExprId> first_;
+  std::map<ExprId, std::vector<ExprId>> copies_;
   std::map<ExprId, Use> uses_;
   std::vector<ExprId> order_;
 };
@@ -80,10 +103,11 @@ std::string CStorePrinter::Temporary(absl::string_view wish, DType dtype,
 }
 
 void CStorePrinter::NameShared(const std::vector<ExprId>& values) {
-  for (const ExprId id : Sharing(p_.pool, values).Shared()) {
-    if (exprs_.HasName(id)) continue;
-    const std::string value = exprs_.Print(id).text;
-    exprs_.NameValue(id, Temporary("t", p_.pool[id].dtype, value));
+  for (const std::vector<ExprId>& copies : Sharing(p_, values).Shared()) {
+    if (exprs_.HasName(copies[0])) continue;
+    const std::string value = exprs_.Print(copies[0]).text;
+    const std::string name = Temporary("t", p_.pool[copies[0]].dtype, value);
+    for (const ExprId id : copies) exprs_.NameValue(id, name);
   }
 }
 
@@ -108,8 +132,7 @@ bool CStorePrinter::MayInterfere(const Stmt& store, AtomId lane) const {
 void CStorePrinter::OpenLanes(AtomId lane) {
   if (!dialect_.Unroll().empty()) lines_.Add(dialect_.Unroll());
   const std::string& name = index_.NameOf(lane);
-  lines_.Open("for (int ", name, " = 0; ", name, " < ", p_.atoms[lane].range.extent(), "; ++", name,
-              ")");
+  lines_.OpenFor("int", name, "0", absl::StrCat(p_.atoms[lane].range.extent()));
 }
 
 // The values to store. Names the operands that occur several times.
@@ -211,14 +234,16 @@ absl::Status CStorePrinter::Print(lower::StmtId id, AtomId lane) {
       (differs ? own : common).push_back(condition);
     }
   }
-  const CText condition = index_.Print(common);
+  const CText condition = index_.Print(common), lane_condition = index_.Print(own);
+  if (condition.text == CIndexPrinter::kNever || lane_condition.text == CIndexPrinter::kNever) {
+    return absl::OkStatus();
+  }
   if (!condition.text.empty()) lines_.Open("if (", condition.text, ")");
   const bool reduces_lanes = store.reducer != ir::Reducer::kNone &&
                              std::find(store.reduce_vars.begin(), store.reduce_vars.end(), lane) !=
                                  store.reduce_vars.end();
   std::optional<CDialect::Assignment> vector;
   if (lane != ir::kNoAtom && own.empty() && !reduces_lanes) vector = vectors_.Print(store, lane);
-  const CText lane_condition = index_.Print(own);
   if (vector.has_value()) {
     if (vector->target.empty()) {
       lines_.Add(vector->value);
