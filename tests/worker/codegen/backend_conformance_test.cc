@@ -40,7 +40,7 @@ void PrintTo(const Candidate& candidate, std::ostream* out) { *out << candidate.
 const Candidate kCandidates[] = {
     {Backends()[0], [](const Code& code) { return builder::LinkSharedObject(code.bytes, {}); }, 300,
      0.95},
-    {CBackend(), CompileC, 100, 0.6},
+    {CBackend(), CompileC, 100, 0.9},
 };
 
 target::Target SmallTarget() {
