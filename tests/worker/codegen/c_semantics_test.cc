@@ -150,10 +150,10 @@ void ExpectResults(const OperationWorkload& operations, DType dtype,
   for (size_t t = 0; t < expected.size(); ++t) {
     const OperationWorkload::Output& output = operations.outputs[t];
     // Functions of the C library, and results in f32, are rounded.
-    const double tolerance = !output.rounds                        ? 0
-                             : dtype == DType::kF64                ? 0x1p-49
+    const double tolerance = !output.rounds                      ? 0
+                             : dtype == DType::kF64              ? 0x1p-49
                              : ir::AccumulatorOf(dtype) == dtype ? 0x1p-20
-                                                                   : 0x1p-2;
+                                                                 : 0x1p-2;
     for (size_t e = 0; e < inputs[0].size(); ++e) {
       ASSERT_TRUE(Agree(expected[t][e], actual[t][e], tolerance))
           << output.value << " is " << actual[t][e] << ", expected " << expected[t][e] << ", for "
@@ -243,8 +243,8 @@ TEST(OpenClSemanticsTest, EveryOperationOnVectors) {
       const ir::BufferId id = program->workload().Outputs()[o];
       Scalars& output = actual.emplace_back();
       for (int64_t e = 0; e < n; ++e) {
-        output.push_back(ir::ReadElement(program->workload().tensors[id].dtype,
-                                         (*results)[o].data(), e));
+        output.push_back(
+            ir::ReadElement(program->workload().tensors[id].dtype, (*results)[o].data(), e));
       }
     }
     ExpectResults(operations, dtype, inputs, *expected, actual);

@@ -92,7 +92,8 @@ CText CExprPrinter::Constant(const Expr& expr) {
     const int64_t whole = expr.value.whole();
     const char* const suffix = expr.dtype == DType::kI64 ? "L" : "";
     // The least number has no literal.
-    const bool least = whole == static_cast<int64_t>(LimitsOf(expr.dtype).min) && whole < -128;
+    const bool least =
+        whole == static_cast<int64_t>(WholeLimits::Of(expr.dtype).min) && whole < -128;
     if (least) return {absl::StrCat("(", whole + 1, suffix, " - 1)")};
     return {absl::StrCat(whole, suffix), whole < 0 ? CBinding::kUnary : CBinding::kPrimary};
   }
@@ -230,7 +231,7 @@ CText CExprPrinter::WholeArithmetic(const Expr& expr, ExprId id) {
   // Chars: |-128|, -128 / -1 and bits that are shifted out do not fit.
   const bool exceeds =
       expr.op == Op::kShiftLeft || expr.op == Op::kAbs || (expr.op == Op::kDiv && !divides_safely);
-  const bool fits = !exceeds && Fits(LimitsOf(id), expr.dtype);
+  const bool fits = !exceeds && WholeLimits::Fits(limits_.Of(id), expr.dtype);
   const bool plain = fits || is_char;  // int or long does not overflow
   CText text;
   switch (expr.op) {
@@ -260,7 +261,7 @@ CText CExprPrinter::WholeArithmetic(const Expr& expr, ExprId id) {
     case Op::kMax:
       return Call(prelude_.Use("max", type), expr);
     case Op::kAbs:
-      if (LimitsOf(expr.a).min >= 0) return Print(expr.a);
+      if (limits_.Of(expr.a).min >= 0) return Print(expr.a);
       text = Call(prelude_.Use("abs", type), expr);
       break;
     case Op::kShiftLeft:
@@ -319,72 +320,6 @@ CText CExprPrinter::Cast(const Expr& expr) {
   }
   if (is_index && to == DType::kI32 && index_.IsInt(p_.pool.IndicesOf(operand)[0])) return text;
   return As(dialect_.TypeName(to), text);
-}
-
-// --- Limits of whole numbers ---
-
-CExprPrinter::Limits CExprPrinter::LimitsOf(DType dtype) {
-  switch (dtype) {
-    case DType::kBool:
-      return {0, 1};
-    case DType::kI8:
-      return {-128, 127};
-    case DType::kU8:
-      return {0, 255};
-    case DType::kI32:
-      return {-0x1p31, 0x1p31 - 1};
-    default:
-      return {-0x1p63, 0x1p63};
-  }
-}
-
-bool CExprPrinter::Fits(Limits limits, DType dtype) {
-  if (dtype == DType::kI64) return limits.min > -0x1p62 && limits.max < 0x1p62;
-  const Limits held = LimitsOf(dtype);
-  return limits.min >= held.min && limits.max <= held.max;
-}
-
-CExprPrinter::Limits CExprPrinter::LimitsOf(ExprId id) {
-  if (const auto known = limits_.find(id); known != limits_.end()) return known->second;
-  const Limits limits = NewLimitsOf(p_.pool[id]);
-  return limits_.emplace(id, limits).first->second;
-}
-
-CExprPrinter::Limits CExprPrinter::NewLimitsOf(const Expr& expr) {
-  const Limits all = LimitsOf(expr.dtype);
-  if (ir::IsFloat(expr.dtype)) return {-0x1p1000, 0x1p1000};
-  Limits a = all, b = all;
-  switch (expr.op) {
-    case Op::kConst: {
-      const auto value = static_cast<double>(expr.value.whole());
-      return {value, value};
-    }
-    case Op::kIndex: {
-      const ir::Range range = p_.atoms.RangeOf(p_.pool.IndicesOf(expr)[0]);
-      return {static_cast<double>(range.min), static_cast<double>(range.max)};
-    }
-    case Op::kCast:
-      a = LimitsOf(expr.a);
-      return Fits(a, expr.dtype) ? a : all;
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul:
-      b = LimitsOf(expr.b);
-      [[fallthrough]];
-    case Op::kNeg:
-      a = LimitsOf(expr.a);
-      break;
-    default:
-      return all;
-  }
-  // An operand that wraps may be anything.
-  if (!Fits(a, expr.dtype)) a = all;
-  if (!Fits(b, expr.dtype)) b = all;
-  if (expr.op == Op::kAdd) return {a.min + b.min, a.max + b.max};
-  if (expr.op == Op::kSub) return {a.min - b.max, a.max - b.min};
-  if (expr.op == Op::kNeg) return {-a.max, -a.min};
-  const double products[] = {a.min * b.min, a.min * b.max, a.max * b.min, a.max * b.max};
-  return {*std::min_element(products, products + 4), *std::max_element(products, products + 4)};
 }
 
 }  // namespace hone::codegen

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "common/lower/lowered.h"
 #include "worker/codegen/c/c_index.h"
+#include "worker/codegen/c/c_limits.h"
 #include "worker/codegen/c/c_prelude.h"
 #include "worker/codegen/c/c_text.h"
 #include "worker/codegen/c/dialect.h"
@@ -25,7 +26,12 @@ class CExprPrinter {
   // Everything must outlive this object. `names`: of the buffers.
   CExprPrinter(const lower::LoweredProgram& program, const CDialect& dialect, CIndexPrinter& index,
                CPrelude& prelude, const std::vector<std::string>& names)
-      : p_(program), dialect_(dialect), index_(index), prelude_(prelude), names_(names) {}
+      : p_(program),
+        dialect_(dialect),
+        index_(index),
+        prelude_(prelude),
+        names_(names),
+        limits_(program) {}
 
   // Prints this name instead of the expression, until ForgetValues.
   void NameValue(ir::ExprId id, std::string name) { values_[id] = std::move(name); }
@@ -50,15 +56,6 @@ class CExprPrinter {
   const absl::Status& status() const { return status_; }
 
  private:
-  struct Limits {
-    double min, max;
-  };
-  // The limits of a whole number; doubles are exact enough to tell whether i32 holds it.
-  Limits LimitsOf(ir::ExprId id);
-  Limits NewLimitsOf(const ir::Expr& expr);
-  static Limits LimitsOf(ir::DType dtype);
-  static bool Fits(Limits limits, ir::DType dtype);
-
   CText New(const ir::Expr& expr, ir::ExprId id);
   CText Load(const ir::Expr& expr);
   CText Arithmetic(const ir::Expr& expr);
@@ -77,8 +74,8 @@ class CExprPrinter {
   CIndexPrinter& index_;
   CPrelude& prelude_;
   const std::vector<std::string>& names_;
+  WholeLimits limits_;
   std::map<ir::ExprId, std::string> values_;
-  std::map<ir::ExprId, Limits> limits_;
   std::set<ir::BufferId> used_buffers_;
   int64_t operations_ = 0;
   absl::Status status_;

@@ -138,8 +138,8 @@ constexpr Definition kDefinitions[] = {
      "  if (magnitude < as_uint(0x1p-6f)) {\n"
      "    return (uchar)(sign | (as_uint(as_float(magnitude) + 0x1p14f) - as_uint(0x1p14f)));\n"
      "  }\n"
-     "  return (uchar)(sign | (magnitude + 0x7ffff + (magnitude >> 20 & 1) - (120u << 23)) >> "
-     "20);\n"
+     "  const uint rounded = magnitude + 0x7ffff + (magnitude >> 20 & 1) - (120u << 23);\n"
+     "  return (uchar)(sign | rounded >> 20);\n"
      "}\n"},
     {"f8e5m2_from_float", false,
      "// Rounds to nearest even; larger numbers become the largest one, but for infinity.\n"
@@ -151,8 +151,8 @@ constexpr Definition kDefinitions[] = {
      "  if (magnitude < as_uint(0x1p-14f)) {\n"
      "    return (uchar)(sign | (as_uint(as_float(magnitude) + 0x1p7f) - as_uint(0x1p7f)));\n"
      "  }\n"
-     "  return (uchar)(sign | (magnitude + 0xfffff + (magnitude >> 21 & 1) - (112u << 23)) >> "
-     "21);\n"
+     "  const uint rounded = magnitude + 0xfffff + (magnitude >> 21 & 1) - (112u << 23);\n"
+     "  return (uchar)(sign | rounded >> 21);\n"
      "}\n"},
     {"round_f16", false,
      "$Q float round_f16(float x) { return f16_to_float(f16_from_float(x)); }\n",
