@@ -186,6 +186,10 @@ class GpuEstimator {
     const double arithmetic = shape.bodies * shape.instances * per_instance;
     terms.operations += statement.executions[0] * (per_instance + f.mad);
 
+    // A copy into one of two buffers runs ahead of the phases that read it.
+    const bool ahead = ir::ValueOf(nest_.program().node(statement.node).annotations,
+                                   ir::Annotation::Key::kDoubleBuffer, 0) != 0;
+    const double copies = ahead ? 2 : 1;
     double accesses = 0;  // instructions of a thread
     double operands = 0, results = 0;
     bool waits = false;
@@ -216,7 +220,7 @@ class GpuEstimator {
       }
       if (InShared(access)) {
         double& bytes = SharedBytesOf(access.buffer);
-        bytes = std::max(bytes, static_cast<double>(elements_) * access.element_bytes);
+        bytes = std::max(bytes, static_cast<double>(elements_) * access.element_bytes * copies);
         continue;
       }
       waits |= read;
@@ -232,7 +236,7 @@ class GpuEstimator {
                                      instructions * warps / machine_.issues);
     const double loads = std::ceil(shape.bodies / shape.phases / machine_.loads_in_flight);
     terms.latency_cycles +=
-        shape.phases * ((waits ? loads * machine_.memory_latency : 0) + machine_.barrier_cycles) +
+        shape.phases * ((waits && !ahead ? loads * machine_.memory_latency : 0) + machine_.barrier_cycles) +
         (update ? shape.bodies * (machine_.shared_latency + shape.steps * machine_.fma_latency)
                 : 0);
   }

@@ -17,9 +17,10 @@ using Decisions = absl::Span<const int64_t>;
 
 constexpr int64_t kMostAlongVector = 16, kMostAlongRow = 16, kMostHeight = 4;  // of a thread
 constexpr int64_t kMostThreadsX = 64, kMostThreadsY = 32, kMostThreadsZ = 8;
-constexpr int64_t kLeastShared = 8;         // extents that are worth a shared copy
-constexpr int64_t kOtherRegisters = 20;     // for addresses and loop counters
-constexpr int64_t kPadding = 8;             // shared rows are aligned to this many elements
+constexpr int64_t kMostThreadsWide = 16;  // along each axis, if every thread has a large tile
+constexpr int64_t kLeastShared = 8;     // extents that are worth a shared copy
+constexpr int64_t kOtherRegisters = 20;  // for addresses and loop counters
+constexpr int64_t kPadding = 8;          // shared rows are aligned to this many elements
 constexpr int64_t kWide = 8, kWideRun = 4;  // of a large tile along each axis, and of its runs
 constexpr int64_t kLeastWide = 64;          // extents and threads for which large tiles can pay
 constexpr int64_t kSharedAlignment = 16;
@@ -60,7 +61,8 @@ class GpuTiler {
   }
 
   // The sketch whose operands are read from shared memory; nullopt if that cannot pay. `wide`: each
-  // thread computes the large tile of BLAS libraries, in four runs that are apart.
+  // thread computes the large tile of BLAS libraries, in four runs that are apart. It leaves room
+  // for few blocks of threads, so the next tile is fetched while this one is used.
   std::optional<Sketch> Shared(bool wide) {
     if (Extent(c_.vector) < kLeastShared || RowExtent() < kLeastShared) return std::nullopt;
     wide_ = wide;
@@ -164,9 +166,10 @@ class GpuTiler {
   void SampleThreads() {
     const int64_t most = limits_.max_threads;
     const Operand x = Sample(ThreadCounts(Extent(c_.vector), /*least=*/8,
-                                          std::min(wide_ ? kMostThreadsY : kMostThreadsX, most)));
+                                          std::min(wide_ ? kMostThreadsWide : kMostThreadsX, most)));
     const Operand y = Sample(
-        ThreadCounts(Extent(c_.row), /*least=*/wide_ ? 8 : 1, std::min(kMostThreadsY, most)));
+        ThreadCounts(Extent(c_.row), /*least=*/wide_ ? 8 : 1,
+                     std::min(wide_ ? kMostThreadsWide : kMostThreadsY, most)));
     TileSize threads{.decisions = {DecisionOf(x), DecisionOf(y)}};
     Grow(c_.vector, x);
     Grow(c_.row, y);
@@ -295,22 +298,22 @@ class GpuTiler {
       boxes.push_back(stage.box);
       orders.push_back(stage.order);
     }
-    Constrain("shared memory",
-              [=, threads = thread_count_, most = limits_.shared_bytes](Decisions d) {
-                int64_t bytes = 0;
-                for (size_t s = 0; s < boxes.size(); ++s) {
-                  auto extents = boxes[s].Extents(d);
-                  RoundUp(threads.Of(d) * kMostVector, extents);
-                  int64_t elements = 1;
-                  for (size_t at = 0; at < orders[s].size(); ++at) {
-                    const int64_t extent = extents[orders[s][at]];
-                    // The innermost dimension is padded.
-                    elements *= at + 1 < orders[s].size() || at == 0 ? extent : Padded(extent);
-                  }
-                  bytes += elements * boxes[s].element_bytes + kSharedAlignment;
-                }
-                return bytes <= most;
-              });
+    const int64_t most = limits_.shared_bytes / (wide_ ? 2 : 1);  // for two tiles of each operand
+    Constrain("shared memory", [=, threads = thread_count_](Decisions d) {
+      int64_t bytes = 0;
+      for (size_t s = 0; s < boxes.size(); ++s) {
+        auto extents = boxes[s].Extents(d);
+        RoundUp(threads.Of(d) * kMostVector, extents);
+        int64_t elements = 1;
+        for (size_t at = 0; at < orders[s].size(); ++at) {
+          const int64_t extent = extents[orders[s][at]];
+          // The innermost dimension is padded.
+          elements *= at + 1 < orders[s].size() || at == 0 ? extent : Padded(extent);
+        }
+        bytes += elements * boxes[s].element_bytes + kSharedAlignment;
+      }
+      return bytes <= most;
+    });
     Constrain("copies", [=, threads = thread_count_](Decisions d) {
       return std::all_of(boxes.begin(), boxes.end(),
                          [&](const TileBox& box) { return box.Elements(d) >= threads.Of(d); });
@@ -421,6 +424,7 @@ class GpuTiler {
                                     Literal(kPadding), padding_});
       }
       edit_.Add("compute_at", {stage.block, stage_loops_.back()});
+      if (wide_) edit_.Add("double_buffer", {stage.block});
     }
   }
 

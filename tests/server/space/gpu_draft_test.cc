@@ -93,7 +93,7 @@ std::vector<Drafted> FirstCandidates(const char* text, const target::Target& tar
 }
 
 TEST(GpuDraft, ProposesTheTilesOfAnExpertForAMatmul) {
-  for (const uint64_t seed : {1, 2, 3}) {
+  for (const uint64_t seed : {1, 2, 3, 4, 5, 6}) {
     bool found = false;
     std::string all;
     const std::vector<Drafted> first =

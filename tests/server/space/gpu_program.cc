@@ -113,7 +113,9 @@ class KernelCheck {
             elements += (align.offset + align.factor - elements % align.factor) % align.factor;
         }
       }
-      bytes += elements * ir::DTypeBytes(buffer.dtype);
+      const bool twice = ir::ValueOf(program_.node(users[0]).annotations,
+                                     ir::Annotation::Key::kDoubleBuffer, 0) != 0;
+      bytes += elements * ir::DTypeBytes(buffer.dtype) * (twice ? 2 : 1);
     }
     return bytes;
   }

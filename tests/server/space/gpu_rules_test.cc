@@ -9,6 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/ir/interpreter.h"
+#include "common/lower/interpreter.h"
+#include "common/lower/lower.h"
 #include "server/space/generate.h"
 #include "tests/server/space/gpu_program.h"
 #include "tests/server/space/workloads.h"
@@ -122,6 +124,41 @@ const char* const kSmall[] = {
     "output C[j: 70] = max(S[j], 0.0)\n",
 };
 
+// Values as the scalars that the interpreter of lowered programs takes.
+std::vector<ir::Scalars> Exact(const ir::Workload& workload,
+                               const std::vector<ir::BufferId>& tensors,
+                               const std::vector<ir::Values>& values) {
+  std::vector<ir::Scalars> exact;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    ir::Scalars& scalars = exact.emplace_back();
+    for (const double value : values[i])
+      scalars.push_back(ir::CastTo(workload.tensors[tensors[i]].dtype, ir::Scalar(value)));
+  }
+  return exact;
+}
+
+// Lowers a candidate and runs its threads in two orders, within the limits that lowering counts. Returns what is wrong, or "".
+std::string ProblemOfLowered(const ir::Program& program, const target::Target& target,
+                             const ir::Workload& workload,
+                             const std::vector<ir::Scalars>& inputs,
+                             const std::vector<ir::Scalars>& wanted) {
+  const auto lowered = lower::Lower(program, target);
+  if (!lowered.ok()) return lowered.status().ToString();
+  for (const lower::LoweredKernel& kernel : lowered->kernels) {
+    const int64_t threads = kernel.block[0] * kernel.block[1] * kernel.block[2];
+    if (threads > target.gpu.max_threads) return absl::StrCat(threads, " threads");
+    if (kernel.shared_bytes > target.gpu.shared_bytes)
+      return absl::StrCat(kernel.shared_bytes, " bytes of shared memory");
+  }
+  for (const lower::ThreadOrder order : {lower::ThreadOrder::kBackward,
+                                         lower::ThreadOrder::kShuffled}) {
+    const auto computed = lower::Interpret(*lowered, workload, inputs, int64_t{1} << 32, order);
+    if (!computed.ok()) return computed.status().ToString();
+    if (*computed != wanted) return "the results differ";
+  }
+  return "";
+}
+
 class SmallGpuWorkload : public testing::TestWithParam<const char*> {};
 
 TEST_P(SmallGpuWorkload, EveryCandidateComputesTheWorkload) {
@@ -129,6 +166,8 @@ TEST_P(SmallGpuWorkload, EveryCandidateComputesTheWorkload) {
   const auto workload = MakeWorkload(GetParam());
   const std::vector<ir::Values> inputs = SmallIntegers(*workload, 3);
   const std::vector<ir::Values> wanted = ir::Interpret(*workload, inputs).value();
+  const std::vector<ir::Scalars> exact_inputs = Exact(*workload, workload->Inputs(), inputs);
+  const std::vector<ir::Scalars> exact = Exact(*workload, workload->Outputs(), wanted);
   for (const target::Target& target : Targets()) {
     auto spaces = GenerateDesignSpaces(workload, target);
     ASSERT_TRUE(spaces.ok()) << spaces.status();
@@ -148,6 +187,8 @@ TEST_P(SmallGpuWorkload, EveryCandidateComputesTheWorkload) {
         auto computed = ir::Interpret(*program, inputs);
         ASSERT_TRUE(computed.ok()) << computed.status() << program->ToText();
         ASSERT_EQ(*computed, wanted) << *space->ConcreteTraceText(decisions) << program->ToText();
+        ASSERT_EQ(ProblemOfLowered(*program, target, *workload, exact_inputs, exact), "")
+            << target.cpu << " " << *space->ConcreteTraceText(decisions) << program->ToText();
       }
     }
   }
