@@ -20,6 +20,7 @@ std::vector<Sketch> ApplyGpuRowReduction(const RuleContext& context, const Sketc
                                          int nest);
 std::vector<Sketch> ApplyGpuSplitReduction(const RuleContext& context, const Sketch& sketch,
                                            int nest);
+std::vector<Sketch> ApplyGpuTranspose(const RuleContext& context, const Sketch& sketch, int nest);
 std::vector<Sketch> ApplyGpuWindowReduction(const RuleContext& context, const Sketch& sketch,
                                             int nest);
 std::vector<Sketch> ApplyMultiLevelTiling(const RuleContext& context, const Sketch& sketch,

@@ -20,13 +20,14 @@ struct Golden {
   const char* workload;
   const char* maker = "rules";
   const char* only = "";  // the name of the only space to compare, if there are too many
+  const char* target = "x86-avx512";
 };
 
 class GoldenText : public testing::TestWithParam<Golden> {};
 
 TEST_P(GoldenText, IsUnchanged) {
   const auto workload = MakeWorkload(GetParam().workload);
-  const target::Target target = target::TargetByName("x86-avx512").value();
+  const target::Target target = target::TargetByName(GetParam().target).value();
   auto spaces =
       MakeSpaces({.workload = workload, .target = &target, .tolerance = 1e-3}, GetParam().maker);
   ASSERT_TRUE(spaces.ok()) << spaces.status();
@@ -35,7 +36,8 @@ TEST_P(GoldenText, IsUnchanged) {
   if (!only.empty())
     std::erase_if(*spaces, [&](const auto& space) { return space->name() != only; });
   std::string text =
-      absl::StrCat("# ", GetParam().workload, " on x86-avx512\n\n", workload->ToText());
+      absl::StrCat("# ", GetParam().workload, " on ", GetParam().target, "\n\n",
+                                  workload->ToText());
   for (const auto& space : *spaces) {
     absl::StrAppend(&text, "\n# ", space->name(), " ", space->digest(), "\n",
                     space->trace().ToText());
@@ -71,7 +73,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Golden{"templates_grouped",
                            "conv2d n=1 h=56 w=56 ci=64 co=128 k=3 s=2 p=1 groups=4", "templates"},
                     Golden{"templates_nchw", "conv2d_nchw n=1 h=28 w=28 ci=128 co=128 k=3 s=1 p=1",
-                           "templates"}),
+                           "templates"},
+                    Golden{"gpu_dense_relu", "dense_relu m=512 n=512 k=512", "rules", "",
+                           "generic/opencl"},
+                    Golden{"gpu_softmax", "softmax m=1024 n=1024", "rules", "", "arm/mali-g610"}),
     [](const auto& info) { return std::string(info.param.file); });
 
 }  // namespace

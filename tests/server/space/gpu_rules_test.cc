@@ -63,6 +63,10 @@ const char* const kSmall[] = {
     "argmax m=40 n=21 axis=0",
     "argmax m=1 n=3000",
     "transpose m=37 n=50",
+    "workload transposed_images\n"
+    "input X: f32[2, 9, 10, 11]\n"
+    "input B: f32[9]\n"
+    "output Y[n: 2, h: 10, w: 11, c: 9] = max(X[n, c, h, w] + B[c], 0.0)\n",
     "add m=7 n=90",
     "workload short\n"
     "input A: f32[5]\n"
