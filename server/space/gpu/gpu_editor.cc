@@ -13,6 +13,19 @@ constexpr std::array<const char*, 3> kAxes = {"x", "y", "z"};
 
 }  // namespace
 
+GpuEditor::Operands GpuEditor::Grid(const Operands& outer, int64_t points, const Operands& inner,
+                                    int64_t limit) {
+  if (points > limit) {
+    Operands all = outer;
+    Append(all, inner);
+    return {Fuse(all)};
+  }
+  Operands grid;
+  if (!outer.empty()) grid.push_back(Fuse(outer));
+  Append(grid, inner);
+  return grid;
+}
+
 void GpuEditor::BindBlocks(const Operands& loops) {
   for (size_t i = 0; i < loops.size(); ++i) {
     Add("bind", {loops[i], schedule::Text(absl::StrCat("blockIdx.", kAxes[loops.size() - 1 - i]))});

@@ -21,7 +21,6 @@ struct GpuTileLimits {
   bool shared_memory = true;        // whether copies in shared memory can pay
   int64_t statements = 512;         // in an unrolled body: longer ones do not fit the code cache
   int64_t guarded_statements = 128;
-  int64_t row_blocks = 16;  // per unit: with fewer results, a reduction is split over blocks
 
   static GpuTileLimits Of(const target::Target& target);
 };

@@ -387,9 +387,11 @@ class GpuTiler {
     order.push_back(k[2]);
     Append(order, registers);
     edit_.Add("reorder", order);
-    if (!outer.empty()) grid_.push_back(edit_.Fuse(outer));
-    grid_.push_back(i[0]);
-    grid_.push_back(j[0]);
+    int64_t points = height_ >= 0 ? Extent(height_) : 1;
+    for (const std::vector<int>* axes : {&c_.shared, &c_.row_like}) {
+      for (const int axis : *axes) points *= axis == height_ ? 1 : Extent(axis);
+    }
+    grid_ = edit_.Grid(outer, std::max(points, Extent(c_.row)), {i[0], j[0]}, limits_.max_grid);
     stage_loops_ = stage_loops;
     thread_loops_ = inner;
     unrolled_ = {k[2]};

@@ -15,6 +15,7 @@ using schedule::Operand;
 constexpr int64_t kLeastTerms = 512;  // of a sum that is worth a second kernel
 constexpr int64_t kLeastPart = 64;    // terms of a part
 constexpr int64_t kMostParts = 256;
+constexpr int64_t kFewResults = 1024;  // of a contraction, per compute unit
 
 int64_t PointsOf(const ir::Block& block, bool reduce) {
   int64_t points = 1;
@@ -51,7 +52,7 @@ std::vector<Sketch> ApplyGpuSplitReduction(const RuleContext& context, const Ske
   const BlockAxes axes = AxesOf(block);
   const int64_t results = PointsOf(block, /*reduce=*/false);
   const int64_t terms = PointsOf(block, /*reduce=*/true);
-  const bool few = contraction.has_value() ? results <= limits.row_blocks * limits.units * 64
+  const bool few = contraction.has_value() ? results <= kFewResults * limits.units
                                            : results <= limits.units;
   if (!few || terms < kLeastTerms || axes.spatial.empty()) return {};
   const int axis = contraction.has_value() ? contraction->reduce : axes.reduce.back();

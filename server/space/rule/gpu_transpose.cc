@@ -94,16 +94,19 @@ std::vector<Sketch> ApplyGpuTranspose(const RuleContext& context, const Sketch& 
   const Operands write = edit.Split(loops[transpose->write], {tile});
   const Operands read = edit.Split(loops[transpose->read], {tile});
   const Operands steps = edit.Split(read[1], {rows});
-  Operands grid;
+  Operands others;
+  int64_t points = 1;
   for (int i = 0; i < static_cast<int>(block.iters.size()); ++i) {
-    if (i != transpose->write && i != transpose->read) grid.push_back(loops[i]);
+    if (i == transpose->write || i == transpose->read) continue;
+    others.push_back(loops[i]);
+    points *= block.iters[i].extent;
   }
-  const Operands others = grid;
-  Append(grid, {read[0], write[0]});
-  Operands order = grid;
-  Append(order, {steps[1], write[1], steps[0]});
+  Operands order = others;
+  Append(order, {read[0], write[0], steps[1], write[1], steps[0]});
   edit.Add("reorder", order);
-  if (!others.empty()) grid = {edit.Fuse(others), read[0], write[0]};
+  const Operands grid =
+      edit.Grid(others, std::max(points, block.iters[transpose->read].extent),
+                {read[0], write[0]}, limits.max_grid);
   const Operand copy =
       edit.Add("cache_read", {whole, schedule::Text(buffer.name), schedule::Text("shared")})[0];
   const int rank = static_cast<int>(buffer.shape.size());

@@ -79,7 +79,10 @@ class GpuWindowTiler {
     for (const Operands* part : {&grid, &bound, &rolled, &unrolled, &registers})
       Append(order, *part);
     edit_.Add("reorder", order);
-    if (!outer.empty()) grid.insert(grid.begin(), edit_.Fuse(outer));
+    int64_t points = w_.height >= 0 ? Extent(w_.height) : 1;
+    for (const int axis : w_.outer) points *= Extent(axis);
+    if (w_.width >= 0) points = std::max(points, Extent(w_.width));
+    grid = edit_.Grid(outer, points, grid, limits_.max_grid);
     edit_.BindBlocks(grid);
     edit_.BindThreads(bound);
     Append(unrolled, registers);

@@ -233,6 +233,50 @@ TEST_P(SmallGpuWorkload, FewCandidatesAreInvalid) { ExpectFewInvalid(GetParam(),
 
 INSTANTIATE_TEST_SUITE_P(All, SmallGpuWorkload, testing::ValuesIn(kSmall), NameOf);
 
+std::set<std::string> Names(const char* text, const target::Target& target) {
+  std::set<std::string> names;
+  auto spaces = GenerateDesignSpaces(MakeWorkload(text), target);
+  EXPECT_TRUE(spaces.ok()) << spaces.status();
+  for (const auto& space : *spaces) names.insert(space->name());
+  return names;
+}
+
+TEST(GpuRules, EveryFamilyHasItsRule) {
+  const target::Target opencl = target::TargetByName("generic/opencl").value();
+  using Set = std::set<std::string>;
+  EXPECT_EQ(Names("matmul m=512 n=512 k=512", opencl),
+            (Set{"tile_shared", "tile_shared_wide", "tile_direct"}));
+  EXPECT_EQ(Names("conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=1", opencl),
+            (Set{"tile_shared", "tile_direct"}));
+  EXPECT_EQ(Names("matmul m=1 n=64 k=4096", opencl), (Set{"tile_direct", "parts_tile_direct"}));
+  EXPECT_EQ(Names("depthwise_conv2d n=1 h=14 w=14 c=64 k=3 s=1 p=1", opencl), (Set{"window"}));
+  EXPECT_EQ(Names("softmax m=128 n=768", opencl), (Set{"rows", "rows_inline"}));
+  EXPECT_EQ(Names("reduce_sum m=1 n=4096", opencl), (Set{"rows", "parts_rows"}));
+  EXPECT_EQ(Names("transpose m=64 n=64", opencl), (Set{"transpose", "plain"}));
+  EXPECT_EQ(Names("add m=64 n=64", opencl), (Set{"plain"}));
+}
+
+// Shared memory of Mali GPUs is no faster than their caches; only partial results of threads need
+// it.
+TEST(GpuRules, MaliReadsOperandsDirectly) {
+  const target::Target mali = target::TargetByName("arm/mali-g610").value();
+  using Set = std::set<std::string>;
+  EXPECT_EQ(Names("matmul m=512 n=512 k=512", mali), (Set{"tile_direct"}));
+  EXPECT_EQ(Names("transpose m=64 n=64", mali), (Set{"plain"}));
+  EXPECT_EQ(Names("softmax m=128 n=768", mali), (Set{"rows", "rows_inline"}));
+}
+
+TEST(GpuRules, RulesForCpusAreNotUsed) {
+  for (const char* text : {"matmul m=64 n=64 k=64", "softmax m=64 n=64", "add m=64 n=64"}) {
+    auto spaces = GenerateDesignSpaces(MakeWorkload(text), Sm80());
+    ASSERT_TRUE(spaces.ok()) << spaces.status();
+    for (const auto& space : *spaces) {
+      EXPECT_EQ(space->text().find("parallel("), std::string::npos) << space->text();
+      EXPECT_NE(space->text().find("blockIdx.x"), std::string::npos) << space->text();
+    }
+  }
+}
+
 class LargeGpuWorkload : public testing::TestWithParam<const char*> {};
 
 TEST_P(LargeGpuWorkload, FewCandidatesAreInvalid) { ExpectFewInvalid(GetParam(), 64); }
@@ -249,7 +293,11 @@ INSTANTIATE_TEST_SUITE_P(All, LargeGpuWorkload,
                                          "max_pool2d n=1 h=112 w=112 c=64 k=3 s=2 p=1",
                                          "softmax m=1024 n=1024", "layer_norm m=128 n=768",
                                          "argmax m=256 n=1000", "transpose m=1024 n=512",
-                                         "add_relu m=512 n=512", "attention b=1 h=8 s=256 d=64"),
+                                         "add_relu m=512 n=512",
+                                         "attention b=1 h=8 s=256 d=64",
+                                         // More blocks than a grid has along y and z.
+                                         "batch_matmul b=70000 m=16 n=16 k=16",
+                                         "depthwise_conv2d n=300 h=300 w=8 c=8 k=3 s=1 p=1"),
                          NameOf);
 
 }  // namespace
