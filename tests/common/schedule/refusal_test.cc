@@ -158,8 +158,8 @@ TEST(RefusalTest, ErrorsNameCauseAndLocation) {
        "bind: a blockIdx axis would lie inside a threadIdx axis", "bound threadIdx.x i in 10"},
       {kDense,
        names + "b2 = cache_read(b0, \"A\", \"shared\")\ncompute_at(b2, l0)\n"
-               "l5 = loops(b2)\nbind(l1, \"threadIdx.x\")\n",
-       "bind(l5, \"threadIdx.x\")", "bind: threadIdx.x has 8 here, not 6 (loop j)",
+               "l5, l6, l7 = loops(b2)\nbind(l1, \"threadIdx.x\")\n",
+       "bind(l7, \"threadIdx.x\")", "bind: threadIdx.x has 8 here, not 6 (loop j)",
        "bound threadIdx.x j in 8"},
       {kDense, names + "bind(l0, \"blockIdx.x\")\n", "reorder(l1, l0)",
        "reorder: the loop is bound to a GPU axis (loop i)", "bound blockIdx.x i in 10"},
