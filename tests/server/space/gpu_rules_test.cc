@@ -68,6 +68,23 @@ const char* const kSmall[] = {
     "input B: f32[9]\n"
     "output Y[n: 2, h: 10, w: 11, c: 9] = max(X[n, c, h, w] + B[c], 0.0)\n",
     "add m=7 n=90",
+    "conv2d_nchw n=1 h=8 w=8 ci=4 co=8 k=3 s=1 p=1",
+    "conv3d n=1 d=3 h=5 w=5 ci=4 co=20 k=3 s=1 p=1",
+    "winograd_conv2d n=1 h=9 w=10 ci=5 co=20",
+    "quantized_matmul m=16 n=32 k=24",
+    "matmul m=16 n=24 k=20 dtype=f16",
+    "dense_relu m=16 n=24 k=20 dtype=bf16",
+    "batch_transpose b=3 m=12 n=20",
+    // Rows of a table that are added up.
+    "workload bag\n"
+    "input T: f32[50, 40]\n"
+    "input N: i32[9, 30] < 50\n"
+    "output B[i: 9, j: 40] = sum(k: 30) T[at(N[i, k]), j]\n",
+    // A sum over a triangle.
+    "workload triangle\n"
+    "input L: f32[24, 24]\n"
+    "input V: f32[24, 16]\n"
+    "output Y[i: 24, j: 16] = sum(k: 24 where k <= i) L[i, k] * V[k, j]\n",
     "workload short\n"
     "input A: f32[5]\n"
     "output C[i: 5] = A[i] * 2.0\n",
