@@ -236,7 +236,8 @@ class GpuEstimator {
                                      instructions * warps / machine_.issues);
     const double loads = std::ceil(shape.bodies / shape.phases / machine_.loads_in_flight);
     terms.latency_cycles +=
-        shape.phases * ((waits && !ahead ? loads * machine_.memory_latency : 0) + machine_.barrier_cycles) +
+        shape.phases *
+            ((waits && !ahead ? loads * machine_.memory_latency : 0) + machine_.barrier_cycles) +
         (update ? shape.bodies * (machine_.shared_latency + shape.steps * machine_.fma_latency)
                 : 0);
   }

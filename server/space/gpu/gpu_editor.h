@@ -18,8 +18,8 @@ class GpuEditor : public SketchEditor {
   using SketchEditor::SketchEditor;
 
   // Returns the loops over blocks: the loops `outer` (which have `points` iterations) fused, then
-  // those of `inner`, or all of them fused if `points` exceed the limit of a grid's second and third
-  // axis. REQUIRES: the loops are nested in this order, and at most 2 are in `inner`.
+  // those of `inner`, or all of them fused if `points` exceed the limit of a grid's second and
+  // third axis. REQUIRES: the loops are nested in this order, and at most 2 are in `inner`.
   Operands Grid(const Operands& outer, int64_t points, const Operands& inner, int64_t limit);
   // Binds loops to blockIdx.z, y and x, outermost first: the last one to x. REQUIRES: at most 3.
   void BindBlocks(const Operands& loops);

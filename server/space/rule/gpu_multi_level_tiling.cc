@@ -17,10 +17,10 @@ using Decisions = absl::Span<const int64_t>;
 
 constexpr int64_t kMostAlongVector = 16, kMostAlongRow = 16, kMostHeight = 4;  // of a thread
 constexpr int64_t kMostThreadsX = 64, kMostThreadsY = 32, kMostThreadsZ = 8;
-constexpr int64_t kMostThreadsWide = 16;  // along each axis, if every thread has a large tile
-constexpr int64_t kLeastShared = 8;     // extents that are worth a shared copy
-constexpr int64_t kOtherRegisters = 20;  // for addresses and loop counters
-constexpr int64_t kPadding = 8;          // shared rows are aligned to this many elements
+constexpr int64_t kMostThreadsWide = 16;    // along each axis, if every thread has a large tile
+constexpr int64_t kLeastShared = 8;         // extents that are worth a shared copy
+constexpr int64_t kOtherRegisters = 20;     // for addresses and loop counters
+constexpr int64_t kPadding = 8;             // shared rows are aligned to this many elements
 constexpr int64_t kWide = 8, kWideRun = 4;  // of a large tile along each axis, and of its runs
 constexpr int64_t kLeastWide = 64;          // extents and threads for which large tiles can pay
 constexpr int64_t kSharedAlignment = 16;
@@ -165,11 +165,11 @@ class GpuTiler {
 
   void SampleThreads() {
     const int64_t most = limits_.max_threads;
-    const Operand x = Sample(ThreadCounts(Extent(c_.vector), /*least=*/8,
-                                          std::min(wide_ ? kMostThreadsWide : kMostThreadsX, most)));
-    const Operand y = Sample(
-        ThreadCounts(Extent(c_.row), /*least=*/wide_ ? 8 : 1,
-                     std::min(wide_ ? kMostThreadsWide : kMostThreadsY, most)));
+    const Operand x = Sample(ThreadCounts(
+        Extent(c_.vector), /*least=*/8, std::min(wide_ ? kMostThreadsWide : kMostThreadsX, most)));
+    const Operand y =
+        Sample(ThreadCounts(Extent(c_.row), /*least=*/wide_ ? 8 : 1,
+                            std::min(wide_ ? kMostThreadsWide : kMostThreadsY, most)));
     TileSize threads{.decisions = {DecisionOf(x), DecisionOf(y)}};
     Grow(c_.vector, x);
     Grow(c_.row, y);

@@ -52,8 +52,8 @@ std::vector<Sketch> ApplyGpuSplitReduction(const RuleContext& context, const Ske
   const BlockAxes axes = AxesOf(block);
   const int64_t results = PointsOf(block, /*reduce=*/false);
   const int64_t terms = PointsOf(block, /*reduce=*/true);
-  const bool few = contraction.has_value() ? results <= kFewResults * limits.units
-                                           : results <= limits.units;
+  const bool few =
+      contraction.has_value() ? results <= kFewResults * limits.units : results <= limits.units;
   if (!few || terms < kLeastTerms || axes.spatial.empty()) return {};
   const int axis = contraction.has_value() ? contraction->reduce : axes.reduce.back();
   const std::vector<int64_t> sizes = PartSizes(block.iters[axis].extent);

@@ -20,9 +20,8 @@ struct Transpose {
 };
 
 std::optional<Transpose> FindTranspose(const ir::Program& program, const ir::Block& block) {
-  if (block.reducer != ir::Reducer::kNone || block.outputs.size() != 1 ||
-      block.iters.size() < 2 || !block.predicates.empty() ||
-      ir::HasGuardedValue(program.pool, block.values)) {
+  if (block.reducer != ir::Reducer::kNone || block.outputs.size() != 1 || block.iters.size() < 2 ||
+      !block.predicates.empty() || ir::HasGuardedValue(program.pool, block.values)) {
     return std::nullopt;
   }
   const auto axis_of = [&](const ir::Index& index) {
@@ -104,9 +103,8 @@ std::vector<Sketch> ApplyGpuTranspose(const RuleContext& context, const Sketch& 
   Operands order = others;
   Append(order, {read[0], write[0], steps[1], write[1], steps[0]});
   edit.Add("reorder", order);
-  const Operands grid =
-      edit.Grid(others, std::max(points, block.iters[transpose->read].extent),
-                {read[0], write[0]}, limits.max_grid);
+  const Operands grid = edit.Grid(others, std::max(points, block.iters[transpose->read].extent),
+                                  {read[0], write[0]}, limits.max_grid);
   const Operand copy =
       edit.Add("cache_read", {whole, schedule::Text(buffer.name), schedule::Text("shared")})[0];
   const int rank = static_cast<int>(buffer.shape.size());

@@ -28,8 +28,8 @@ GpuMachine Machine() {
 GpuTerms TermsOf(absl::string_view workload, absl::string_view trace) {
   const auto file = schedule::ParseTraceFile(absl::StrCat(workload, "trace 1\n", trace));
   EXPECT_TRUE(file.ok()) << file.status();
-  const auto replayed =
-      schedule::Replay(std::make_shared<const ir::Workload>(file->workload), file->parsed.trace, {});
+  const auto replayed = schedule::Replay(std::make_shared<const ir::Workload>(file->workload),
+                                         file->parsed.trace, {});
   EXPECT_TRUE(replayed.ok()) << replayed.status();
   const ir::Program& program = *replayed;
   Nest nest;
@@ -106,8 +106,7 @@ TEST(GpuTerms, ABlockBeyondAWaveWaitsForTheNextOne) {
   EXPECT_EQ(full.resident, 2);
   EXPECT_DOUBLE_EQ(full.occupancy, 1);
   EXPECT_DOUBLE_EQ(full.waves, 1);
-  EXPECT_GT(more.cycles - Machine().launch_cycles,
-            1.3 * (full.cycles - Machine().launch_cycles));
+  EXPECT_GT(more.cycles - Machine().launch_cycles, 1.3 * (full.cycles - Machine().launch_cycles));
 }
 
 // Each thread computes 8 × 8 results of C in local memory: 64 accumulators, and 16 operands per

@@ -35,8 +35,7 @@ TEST_P(GoldenText, IsUnchanged) {
   const std::string only = GetParam().only;
   if (!only.empty())
     std::erase_if(*spaces, [&](const auto& space) { return space->name() != only; });
-  std::string text =
-      absl::StrCat("# ", GetParam().workload, " on ", GetParam().target, "\n\n",
+  std::string text = absl::StrCat("# ", GetParam().workload, " on ", GetParam().target, "\n\n",
                                   workload->ToText());
   for (const auto& space : *spaces) {
     absl::StrAppend(&text, "\n# ", space->name(), " ", space->digest(), "\n",
@@ -56,27 +55,26 @@ TEST_P(GoldenText, IsUnchanged) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, GoldenText,
-    testing::Values(Golden{"matmul", "matmul m=256 n=256 k=256"},
-                    Golden{"conv2d", "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1"},
-                    Golden{"conv2d_pointwise", "conv2d n=1 h=14 w=14 ci=1024 co=512 k=1 s=1 p=0"},
-                    Golden{"matmul_parts", "matmul m=1 n=64 k=16384"},
-                    Golden{"dense_relu", "dense_relu m=19 n=70 k=9"},
-                    Golden{"attention_chain", "attention b=1 h=8 s=2048 d=64", "rules", "chain"},
-                    Golden{"mlp_chain", "mlp m=512 k=768 h=3072 n=768", "rules", "chain"},
-                    Golden{"templates_dense", "dense m=128 n=768 k=768", "templates"},
-                    Golden{"templates_conv2d",
-                           "conv2d_bn_relu n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1", "templates"},
-                    Golden{"templates_depthwise",
-                           "depthwise_conv2d n=1 h=14 w=14 c=512 k=3 s=1 p=1", "templates"},
-                    Golden{"templates_batch_matmul", "batch_matmul b=12 m=128 n=128 k=64",
-                           "templates"},
-                    Golden{"templates_grouped",
-                           "conv2d n=1 h=56 w=56 ci=64 co=128 k=3 s=2 p=1 groups=4", "templates"},
-                    Golden{"templates_nchw", "conv2d_nchw n=1 h=28 w=28 ci=128 co=128 k=3 s=1 p=1",
-                           "templates"},
-                    Golden{"gpu_dense_relu", "dense_relu m=512 n=512 k=512", "rules", "",
-                           "generic/opencl"},
-                    Golden{"gpu_softmax", "softmax m=1024 n=1024", "rules", "", "arm/mali-g610"}),
+    testing::Values(
+        Golden{"matmul", "matmul m=256 n=256 k=256"},
+        Golden{"conv2d", "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1"},
+        Golden{"conv2d_pointwise", "conv2d n=1 h=14 w=14 ci=1024 co=512 k=1 s=1 p=0"},
+        Golden{"matmul_parts", "matmul m=1 n=64 k=16384"},
+        Golden{"dense_relu", "dense_relu m=19 n=70 k=9"},
+        Golden{"attention_chain", "attention b=1 h=8 s=2048 d=64", "rules", "chain"},
+        Golden{"mlp_chain", "mlp m=512 k=768 h=3072 n=768", "rules", "chain"},
+        Golden{"templates_dense", "dense m=128 n=768 k=768", "templates"},
+        Golden{"templates_conv2d", "conv2d_bn_relu n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1",
+               "templates"},
+        Golden{"templates_depthwise", "depthwise_conv2d n=1 h=14 w=14 c=512 k=3 s=1 p=1",
+               "templates"},
+        Golden{"templates_batch_matmul", "batch_matmul b=12 m=128 n=128 k=64", "templates"},
+        Golden{"templates_grouped", "conv2d n=1 h=56 w=56 ci=64 co=128 k=3 s=2 p=1 groups=4",
+               "templates"},
+        Golden{"templates_nchw", "conv2d_nchw n=1 h=28 w=28 ci=128 co=128 k=3 s=1 p=1",
+               "templates"},
+        Golden{"gpu_dense_relu", "dense_relu m=512 n=512 k=512", "rules", "", "generic/opencl"},
+        Golden{"gpu_softmax", "softmax m=1024 n=1024", "rules", "", "arm/mali-g610"}),
     [](const auto& info) { return std::string(info.param.file); });
 
 }  // namespace
