@@ -333,6 +333,15 @@ TEST_F(OpenClTest, AServerFindsTheDeviceOfItsWorker) {
   EXPECT_THAT(target, StartsWith("opencl-"));
   const nlohmann::json workers = Object({"--server", address, "workers", "list"});
   EXPECT_EQ(workers["workers"][0]["target"], target);
+
+  // On a machine without a device, the name means the only OpenCL target of the server.
+  Variables variables = home_.variables();
+  variables["OCL_ICD_VENDORS"] = folder_.path();
+  const Result best = RunProgram({"hone", "--server", address, "best", "softmax", "m=16", "n=64",
+                                  "--target", "opencl", "--json"},
+                                 variables);
+  EXPECT_EQ(best.code, 0) << best.errors;
+  EXPECT_EQ(OneLineOfJson(best.output)["target"], target);
 }
 
 TEST_F(OpenClTest, DraftsOfPresetsNeedNoDevice) {
@@ -366,6 +375,10 @@ TEST_F(OpenClTest, UnknownDevicesAreRefused) {
                                     "--state-dir", folder_ / "worker", "--device", "toaster"});
   EXPECT_EQ(worker.code, 2) << worker.errors;
   EXPECT_THAT(worker.errors, HasSubstr("'toaster' is not the name of a device"));
+  const Result alone =
+      RunProgram({"hone-worker", "--list-devices", "--program-dir", folder_.path()});
+  EXPECT_EQ(alone.code, 1);
+  EXPECT_THAT(alone.errors, AllOf(HasSubstr("hone-runner"), HasSubstr("--program-dir")));
   NeedDevice();
   if (IsSkipped()) return;
   ExpectError(2, {"tune", "relu", "m=8", "n=8", "--target", "opencl:99"},

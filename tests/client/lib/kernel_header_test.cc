@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 
+#include "client/lib/c_text.h"
 #include "common/ir/workload_parser.h"
 #include "common/operator/operator.h"
 #include "gmock/gmock.h"

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "common/ir/workload_parser.h"
+#include "common/record/proto_convert.h"
 #include "worker/agent/builder_client.h"
 #include "worker/agent/runner_client.h"
 
@@ -139,6 +141,25 @@ TEST_F(ClientsTest, RunsConfirmations) {
   confirm.policy.name = "confirm";
   EXPECT_EQ(Run({RunRequest("good"), confirm, confirm, RunRequest("good")}),
             (std::vector(4, Outcome::kOk)));
+}
+
+// It ends after its answer, though the next request has been sent to it.
+TEST_F(ClientsTest, ARunnerThatLostItsDeviceIsReplaced) {
+  v1::RunResponse response;
+  *response.mutable_result() =
+      record::ToProto(MeasureResult{.outcome = Outcome::kDeviceLost, .detail = "no such device"});
+  const std::string message = response.SerializeAsString();
+  const char size[4] = {static_cast<char>(message.size())};
+  std::ofstream(folder_ + "/answer") << std::string(size, sizeof size) << message;
+  const std::string script = folder_ + "/runner";
+  std::ofstream(script) << "#!/bin/sh\nhead -c 1 > /dev/null\ncat " << folder_ << "/answer\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  RunnerClient runner({.command = {script}});
+  std::vector<Outcome> outcomes;
+  runner.Run(
+      std::vector<record::RunRequest>(3), [](size_t) {},
+      [&](size_t, const MeasureResult& result) { outcomes.push_back(result.outcome); });
+  EXPECT_EQ(outcomes, std::vector(3, Outcome::kDeviceLost));
 }
 
 TEST_F(ClientsTest, ARunnerThatDoesNotAnswerIsKilled) {
