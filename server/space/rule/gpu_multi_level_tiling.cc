@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "server/space/gpu/gpu_editor.h"
+#include "server/space/gpu/shared_stage.h"
 #include "server/space/gpu/tile_size.h"
 #include "server/space/row_group.h"
 #include "server/space/rule/rules.h"
@@ -20,21 +20,9 @@ constexpr int64_t kMostThreadsX = 64, kMostThreadsY = 32, kMostThreadsZ = 8;
 constexpr int64_t kMostThreadsWide = 16;    // along each axis, if every thread has a large tile
 constexpr int64_t kLeastShared = 8;         // extents that are worth a shared copy
 constexpr int64_t kOtherRegisters = 20;     // for addresses and loop counters
-constexpr int64_t kPadding = 8;             // shared rows are aligned to this many elements
 constexpr int64_t kWide = 8, kWideRun = 4;  // of a large tile along each axis, and of its runs
 constexpr int64_t kLeastWide = 64;          // extents and threads for which large tiles can pay
-constexpr int64_t kSharedAlignment = 16;
-constexpr int64_t kMostVector = 4;  // elements of one access
-constexpr int64_t kMostWindow = 8;  // taps of a window that one stage may hold
-
-// An operand that a block of threads copies to shared memory, one tile of the reduction at a time.
-struct Stage {
-  ir::BufferId buffer = -1;
-  TileBox box;                  // as stored in shared memory
-  std::vector<int> order;       // dimensions of the copy, as positions in the operand
-  std::vector<int64_t> widths;  // vectors of the copy
-  Operand block, width;
-};
+constexpr int64_t kMostWindow = 8;          // taps of a window that one stage may hold
 
 // S S S R R S R S: tiles of blocks, threads and registers of each spatial axis, and tiles of the
 // reduction. With shared memory:
@@ -73,7 +61,10 @@ class GpuTiler {
          kWide * kWide + 2 * kWide + kOtherRegisters > limits_.registers)) {
       return std::nullopt;
     }
-    if (!FindStages()) return std::nullopt;
+    std::optional<std::vector<SharedStage>> stages =
+        FindSharedStages(program_, block_, c_, limits_);
+    if (!stages.has_value()) return std::nullopt;
+    stages_ = *std::move(stages);
     Store();
     SampleThreads();
     SampleRegisters(/*strided=*/true);
@@ -113,44 +104,6 @@ class GpuTiler {
   }
   void Constrain(std::string name, std::function<bool(Decisions)> holds) {
     sketch_.constraints.push_back({std::move(name), Drawn(), std::move(holds)});
-  }
-
-  // Finds the operands to copy. False if one of them cannot be copied.
-  bool FindStages() {
-    bool fits = true;
-    program_.pool.VisitLoads(block_.values[0], [&](const ir::Expr& load) {
-      const bool reduces = std::any_of(
-          program_.pool.IndicesOf(load).begin(), program_.pool.IndicesOf(load).end(),
-          [&](const ir::Index& index) {
-            return std::any_of(block_.iters.begin(), block_.iters.end(),
-                               [&](const ir::BlockIter& iter) {
-                                 return iter.reduce && program_.atoms.DependsOn(index, iter.var);
-                               });
-          });
-      if (!reduces) return;
-      // A buffer that is read at two places has no single tile.
-      fits &= std::none_of(stages_.begin(), stages_.end(),
-                           [&](const Stage& stage) { return stage.buffer == load.buffer; });
-      const ir::Buffer& buffer = program_.buffers[load.buffer];
-      std::optional<TileBox> box = TileBoxOf(program_, block_, load, tiles_);
-      fits &= box.has_value() && !buffer.padded;
-      if (!fits) return;
-      const int rank = static_cast<int>(buffer.shape.size());
-      Stage stage{.buffer = load.buffer, .box = *std::move(box)};
-      for (int d = 0; d < rank; ++d) stage.order.push_back(d);
-      // The threads' axis comes last, so that their loads from shared memory are contiguous.
-      for (const ContractionOperand* operand : {&c_.row_operand, &c_.vector_operand}) {
-        if (operand->buffer != load.buffer || operand->panel_dimension < 0) continue;
-        stage.order.erase(stage.order.begin() + operand->panel_dimension);
-        stage.order.push_back(operand->panel_dimension);
-      }
-      const ir::IndexList& indices = program_.pool.IndicesOf(load);
-      const bool aligned = !indices.empty() && indices.back().SingleAtom() != ir::kNoAtom;
-      stage.widths = aligned ? VectorWidths(limits_, buffer.shape.back(), buffer.dtype)
-                             : std::vector<int64_t>{1};
-      stages_.push_back(std::move(stage));
-    });
-    return fits && !stages_.empty();
   }
 
   // Results stay in local memory until they are complete.
@@ -288,37 +241,19 @@ class GpuTiler {
 
   // The copies fit into shared memory and occupy every thread.
   void ConstrainStages() {
-    std::vector<TileBox> boxes;
-    std::vector<std::vector<int>> orders;
-    for (Stage& stage : stages_) {
-      // The sizes of the tiles are known only now.
-      program_.pool.VisitLoads(block_.values[0], [&](const ir::Expr& load) {
-        if (load.buffer == stage.buffer) stage.box = *TileBoxOf(program_, block_, load, tiles_);
-      });
-      boxes.push_back(stage.box);
-      orders.push_back(stage.order);
-    }
+    for (SharedStage& stage : stages_) stage.SetTiles(program_, block_, tiles_);
     const int64_t most = limits_.shared_bytes / (wide_ ? 2 : 1);  // for two tiles of each operand
-    Constrain("shared memory", [=, threads = thread_count_](Decisions d) {
+    Constrain("shared memory", [=, stages = stages_, threads = thread_count_](Decisions d) {
       int64_t bytes = 0;
-      for (size_t s = 0; s < boxes.size(); ++s) {
-        auto extents = boxes[s].Extents(d);
-        RoundUp(threads.Of(d) * kMostVector, extents);
-        int64_t elements = 1;
-        for (size_t at = 0; at < orders[s].size(); ++at) {
-          const int64_t extent = extents[orders[s][at]];
-          // The innermost dimension is padded.
-          elements *= at + 1 < orders[s].size() || at == 0 ? extent : Padded(extent);
-        }
-        bytes += elements * boxes[s].element_bytes + kSharedAlignment;
-      }
+      for (const SharedStage& stage : stages) bytes += stage.Bytes(threads.Of(d), d);
       return bytes <= most;
     });
-    Constrain("copies", [=, threads = thread_count_](Decisions d) {
-      return std::all_of(boxes.begin(), boxes.end(),
-                         [&](const TileBox& box) { return box.Elements(d) >= threads.Of(d); });
+    Constrain("copies", [stages = stages_, threads = thread_count_](Decisions d) {
+      return std::all_of(stages.begin(), stages.end(), [&](const SharedStage& stage) {
+        return stage.box.Elements(d) >= threads.Of(d);
+      });
     });
-    for (Stage& stage : stages_) {
+    for (SharedStage& stage : stages_) {
       stage.width = Sample(stage.widths);
       Constrain("vectors of a copy", [box = stage.box, threads = thread_count_,
                                       width = DecisionOf(stage.width)](Decisions d) {
@@ -326,23 +261,9 @@ class GpuTiler {
                                  box.Elements(d) >= threads.Of(d) * d[width]);
       });
     }
-    if (HasPadding()) padding_ = Sample({0, kPadding / 2});
-  }
-  // The last pass of the threads over a copy may go beyond it along the outermost dimension.
-  static void RoundUp(int64_t threads, absl::InlinedVector<int64_t, 6>& extents) {
-    size_t outer = 0;
-    while (outer + 1 < extents.size() && extents[outer] == 1) ++outer;
-    int64_t inner = 1;
-    for (size_t d = outer + 1; d < extents.size(); ++d) inner *= extents[d];
-    const int64_t elements = (extents[outer] * inner + threads - 1) / threads * threads;
-    extents[outer] = (elements + inner - 1) / inner;
-  }
-  static int64_t Padded(int64_t extent) {
-    return (extent + kPadding - 1) / kPadding * kPadding + kPadding / 2;
-  }
-  bool HasPadding() const {
-    return std::any_of(stages_.begin(), stages_.end(),
-                       [](const Stage& stage) { return stage.order.size() > 1; });
+    const bool pads = std::any_of(stages_.begin(), stages_.end(),
+                                  [](const SharedStage& stage) { return stage.order.size() > 1; });
+    if (pads) padding_ = Sample({0, SharedStage::kPadding / 2});
   }
 
   void Tile(bool staged) {
@@ -407,23 +328,15 @@ class GpuTiler {
 
   // Copies every operand at the innermost loop of the reduction's tiles.
   void Fetch() {
-    for (Stage& stage : stages_) {
+    for (SharedStage& stage : stages_) {
       const ir::Buffer& buffer = program_.buffers[stage.buffer];
       stage.block = edit_.Add("cache_read",
                               {Block(), schedule::Text(buffer.name), schedule::Text("shared")})[0];
-      if (!std::is_sorted(stage.order.begin(), stage.order.end())) {
-        std::vector<std::string> from, to;
-        for (size_t d = 0; d < stage.order.size(); ++d) {
-          from.push_back(absl::StrCat("d", d));
-          to.push_back(absl::StrCat("d", stage.order[d]));
-        }
-        edit_.Add("transform_layout",
-                  {stage.block, schedule::Text(absl::StrCat(absl::StrJoin(from, ", "), " -> ",
-                                                            absl::StrJoin(to, ", ")))});
-      }
+      const std::string layout = stage.Layout();
+      if (!layout.empty()) edit_.Add("transform_layout", {stage.block, schedule::Text(layout)});
       if (stage.order.size() > 1) {
         edit_.Add("storage_align", {stage.block, Literal(static_cast<int>(stage.order.size()) - 2),
-                                    Literal(kPadding), padding_});
+                                    Literal(SharedStage::kPadding), padding_});
       }
       edit_.Add("compute_at", {stage.block, stage_loops_.back()});
       if (wide_) edit_.Add("double_buffer", {stage.block});
@@ -436,7 +349,7 @@ class GpuTiler {
     edit_.BindBlocks(grid_);
     edit_.BindThreads(thread_loops_);
     edit_.Unroll(unrolled_);
-    for (const Stage& stage : stages_) {
+    for (const SharedStage& stage : stages_) {
       const size_t rank = stage.order.size();
       edit_.Cooperate(stage.block, grid_.size() + stage_loops_.size() + rank, rank, threads_,
                       stage.width);
@@ -514,7 +427,7 @@ class GpuTiler {
   int height_ = -1;  // a second axis of rows, along threadIdx.z; -1: none
   int drawn_ = 0;
   std::vector<TileSize> tiles_;  // per axis of the block
-  std::vector<Stage> stages_;
+  std::vector<SharedStage> stages_;
   Operands threads_;  // their counts, outermost first
   TileSize thread_count_, registers_;
   Operand vector_outer_, vector_lanes_, row_outer_, row_inner_, height_inner_;
