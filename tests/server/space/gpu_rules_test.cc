@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -46,19 +47,25 @@ std::vector<ir::Scalars> Exact(const ir::Workload& workload,
   return exact;
 }
 
-// Lowers a candidate and runs its threads in two orders, within the limits that lowering counts.
-// Returns what is wrong, or "".
+// Returns what exceeds the limits of the target in a lowered program, or "".
+std::string BeyondLimits(const lower::LoweredProgram& lowered, const target::Target& target) {
+  for (const lower::LoweredKernel& kernel : lowered.kernels) {
+    const int64_t threads = kernel.block[0] * kernel.block[1] * kernel.block[2];
+    if (threads > target.gpu.max_threads) return absl::StrCat(threads, " threads");
+    if (kernel.shared_bytes > target.gpu.shared_bytes)
+      return absl::StrCat(kernel.shared_bytes, " bytes of shared memory");
+    if (std::max(kernel.grid[1], kernel.grid[2]) > 65535) return "a grid too large";
+  }
+  return "";
+}
+
+// Lowers a candidate and runs its threads in two orders. Returns what is wrong, or "".
 std::string ProblemOfLowered(const ir::Program& program, const target::Target& target,
                              const ir::Workload& workload, const std::vector<ir::Scalars>& inputs,
                              const std::vector<ir::Scalars>& wanted) {
   const auto lowered = lower::Lower(program, target);
   if (!lowered.ok()) return lowered.status().ToString();
-  for (const lower::LoweredKernel& kernel : lowered->kernels) {
-    const int64_t threads = kernel.block[0] * kernel.block[1] * kernel.block[2];
-    if (threads > target.gpu.max_threads) return absl::StrCat(threads, " threads");
-    if (kernel.shared_bytes > target.gpu.shared_bytes)
-      return absl::StrCat(kernel.shared_bytes, " bytes of shared memory");
-  }
+  if (const std::string beyond = BeyondLimits(*lowered, target); !beyond.empty()) return beyond;
   for (const lower::ThreadOrder order :
        {lower::ThreadOrder::kBackward, lower::ThreadOrder::kShuffled}) {
     const auto computed = lower::Interpret(*lowered, workload, inputs, int64_t{1} << 32, order);
@@ -128,6 +135,9 @@ void ExpectFewInvalid(const char* text, int candidates) {
         const absl::Status legal = CheckGpuProgram(*program, target);
         ASSERT_TRUE(legal.ok()) << target.cpu << " " << space->name() << ": " << legal
                                 << program->ToText();
+        const auto lowered = lower::Lower(*program, target);
+        ASSERT_TRUE(lowered.ok()) << lowered.status();
+        ASSERT_EQ(BeyondLimits(*lowered, target), "") << target.cpu << " " << program->ToText();
       }
     }
     EXPECT_LE(invalid * 50, tried) << target.cpu << ": " << failures.begin()->first;
