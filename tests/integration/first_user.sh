@@ -189,12 +189,13 @@ hone=$bin/hone
 
 step "19: drafts and their code for every preset, without a device"
 run 2 "$hone" show matmul m=64 n=64 k=64 --target nope --draft
-presets=$(grep -o 'names are native, [^;]*' <<<"$errors" | cut -d, -f2- | tr -d ,)
-is "$(wc -w <<<"$presets")" 4
+presets=$(sed -n 's/.*names are native, \(.*\), opencl (.*/\1/p' <<<"$errors" | tr -d ,)
+is "$(wc -w <<<"$presets")" 7
 for preset in $presets; do
   run 0 "$hone" show matmul m=64 n=64 k=64 --target "$preset" --draft --code
   case $preset in
     arm-*) says fmla ;;
+    */*) says __kernel ;;
     x86-avx512) says zmm ;;
     *) says ymm ;;
   esac
