@@ -186,12 +186,12 @@ enum class JobNews {
 };
 
 // Whether LookupBest can return the best of this job. A job confirms its finalists at its end, but
-// not if it failed or was cancelled immediately. The best of a running job is the leader of its
-// search, whose record is not stored.
+// not if it failed or was cancelled immediately, if other work disturbed every measurement of them,
+// or if it publishes nothing. The best of a running job is the leader of its search, whose record
+// is not stored.
 inline bool BestIsConfirmed(const Job& job) {
-  return job.state == JobState::kDone ||
-         (job.best.has_value() && job.best->record.policy.name == "confirm" &&
-          job.best->record.id > 0);
+  return job.best.has_value() && job.best->record.policy.name == "confirm" &&
+         job.best->record.id > 0;
 }
 
 // Whether the default schedule was measured in as many processes as a best, so that a speed-up can

@@ -1,8 +1,10 @@
 #include "server/task/confirm_phase.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/record/processes.h"
 #include "server/task/confirm_policy.h"
 #include "spdlog/spdlog.h"
 
@@ -13,7 +15,8 @@ namespace {
 // machine was probably disturbed when the record was measured.
 constexpr double kOutgrown = 0.05;
 // The rounds of a finalist on a disturbed machine are measured again after a while, at most this
-// often in all. Each wait is twice as long as the one before. After that, disturbed rounds count.
+// often in all. Each wait is twice as long as the one before. After that, a disturbed finalist has
+// no result in the round, and the round goes on.
 constexpr int kNoisyRounds = 3;
 constexpr absl::Duration kCalmDown = absl::Seconds(1);
 // A wait may take this share of the time that is left, because other processes have to measure,
@@ -54,8 +57,18 @@ void ConfirmPhase::StartRounds(Finalists finalists, const std::string& phase) {
                         job_.spec().seed, job_.options().confirmation);
   if (finalists_.untiled >= 0) {
     const bool slow = finalists_.list[finalists_.untiled].is_slow_default;
-    confirmation_->SetYardstick(finalists_.untiled,
-                                slow ? &job_.state().default_schedule->record.result : nullptr);
+    confirmation_->SetYardstick(finalists_.untiled, /*competes=*/!slow);
+    // Its screening counts as its first process.
+    const record::Record& screened = job_.state().default_schedule->record;
+    if (slow && !screened.quarantined) {
+      confirmation_->AddEarlier(finalists_.untiled, {screened.result});
+    }
+  }
+  if (finalists_.incumbent >= 0 && job_.spec().revalidate == 0) {
+    confirmation_->AddEarlier(finalists_.incumbent, {finalists_.incumbent_record->result});
+  }
+  if (finalists_.leader >= 0 && finalists_.leader != finalists_.incumbent) {
+    confirmation_->AddEarlier(finalists_.leader, finalists_.leader_rounds);
   }
   NextRound();
 }
@@ -84,15 +97,14 @@ void ConfirmPhase::NextRound() {
   const std::vector<int> order = late ? std::vector<int>() : confirmation_->NextRound();
   if (order.empty()) {
     ranking_ = confirmation_->Ranking();
+    PreferFasterDefault();
     if (conflicts_ == 0) {
       ReportOnly();
       ReportDefault();
       ReportOwn();
     }
-    if (ranking_.empty()) {
-      return Fail(absl::FailedPreconditionError(
-          "no finalist could be confirmed: each failed when it was measured again"));
-    }
+    if (ranking_.empty()) return EndUnconfirmed();
+    NoteDisturbance();
     artifact_deadline_ = job_.Steady() + job_.options().artifact_limit;
     return Publish();
   }
@@ -101,6 +113,53 @@ void ConfirmPhase::NextRound() {
   ShowRound();
   round_began_ = job_.Steady();
   for (const int index : order) Submit(index);
+}
+
+void ConfirmPhase::EndUnconfirmed() {
+  if (!confirmation_->AnyIsDisturbed()) {
+    return Fail(absl::FailedPreconditionError(
+        "no finalist could be confirmed: each failed when it was measured again"));
+  }
+  if (finalists_.incumbent_record) return Finish(*finalists_.incumbent_record);
+  const std::string why = absl::StrCat(
+      "other work disturbed every measurement of the finalists, so that no best could "
+      "be confirmed; the last: ",
+      job_.state().disturbance);
+  if (job_.spec().revalidate > 0) return Fail(absl::FailedPreconditionError(why));
+  // The job ends with the fastest candidate of its search, which is shown as not confirmed.
+  job_.state().best.reset();
+  job_.state().note = why;
+  job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kDone);
+}
+
+void ConfirmPhase::PreferFasterDefault() {
+  const int untiled = finalists_.untiled;
+  if (untiled < 0 || ranking_.empty() || ranking_[0] == finalists_.incumbent) return;
+  Finalist& finalist = finalists_.list[untiled];
+  if (finalist.last.result.latency_ns <= 0 || !confirmation_->HasResult(untiled)) return;
+  const record::MeasureResult own = confirmation_->Combined(untiled);
+  const record::MeasureResult winner = confirmation_->Combined(ranking_[0]);
+  const int enough = std::min(record::ProcessesOf(winner), record::kProcesses);
+  if (record::ProcessesOf(own) < enough ||
+      record::SteadyLatencyNs(own) >= record::SteadyLatencyNs(winner)) {
+    return;
+  }
+  finalist.is_own = true;
+  std::erase(ranking_, untiled);
+  ranking_.insert(ranking_.begin(), untiled);
+}
+
+void ConfirmPhase::NoteDisturbance() {
+  if (!KeepsIncumbent() || job_.spec().revalidate > 0) return;
+  for (size_t i = 0; i < finalists_.list.size(); ++i) {
+    const bool own = finalists_.list[i].is_own && static_cast<int>(i) != finalists_.incumbent;
+    if (own && confirmation_->HasResult(static_cast<int>(i))) return;
+  }
+  if (!confirmation_->AnyIsDisturbed()) return;
+  job_.state().note = absl::StrCat(
+      "other work disturbed every measurement of this run's finalists, so that none could be "
+      "confirmed; the last: ",
+      job_.state().disturbance);
 }
 
 void ConfirmPhase::ShowRound() {
@@ -191,7 +250,11 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
     finalist.last = record::Record();
     job_.state().given = task_.MakeBest(record);
   }
-  confirmation_->Report(index, record.result);
+  if (ok && record.quarantined) {
+    confirmation_->ReportDisturbed(index);
+  } else {
+    confirmation_->Report(index, record.result);
+  }
   ++reported_;
   if (confirmation_->RoundIsComplete()) return NextRound();
   ShowRound();
@@ -210,7 +273,8 @@ void ConfirmPhase::OnError(int index, const absl::Status& status) {
 void ConfirmPhase::ReportOnly() {
   for (size_t i = 0; i < finalists_.list.size(); ++i) {
     record::Record record = finalists_.list[i].last;
-    if (!task_.IsOnly(record.candidate) || !job_.state().given) continue;
+    const bool measured = confirmation_->HasResult(static_cast<int>(i));
+    if (!measured || !task_.IsOnly(record.candidate) || !job_.state().given) continue;
     const record::BuildFacts facts = job_.state().given->record.result.facts;  // of the build
     record.result = confirmation_->Combined(static_cast<int>(i));
     record.result.facts = facts;
@@ -223,7 +287,10 @@ void ConfirmPhase::ReportOwn() {
   std::optional<record::Record> best;
   const auto consider = [&](int index) {
     const Finalist& finalist = finalists_.list[index];
-    if (!finalist.is_own || finalist.is_wrong || finalist.last.result.latency_ns <= 0) return;
+    if (!finalist.is_own || finalist.is_wrong || finalist.last.result.latency_ns <= 0 ||
+        !confirmation_->HasResult(index)) {
+      return;
+    }
     record::Record record = finalist.last;
     record.result = confirmation_->Combined(index);
     if (!best || record::SteadyLatencyNs(record.result) < record::SteadyLatencyNs(best->result)) {
@@ -242,7 +309,7 @@ void ConfirmPhase::ReportDefault() {
   for (size_t i = 0; i < finalists_.list.size(); ++i) {
     const Finalist& finalist = finalists_.list[i];
     if (!finalist.is_default || !job_.state().default_schedule ||
-        finalist.last.result.latency_ns <= 0) {
+        finalist.last.result.latency_ns <= 0 || !confirmation_->HasResult(static_cast<int>(i))) {
       continue;
     }
     record::Record record = job_.state().default_schedule->record;
@@ -349,7 +416,9 @@ void ConfirmPhase::OnSpotCheck(int index, const record::Record& record,
   SpotCheck& check = checks_.at(index);
   if (check.verdict() != SpotCheck::Verdict::kOpen) return;
   const std::string objection = check.objection();
-  check.Report(job_.Steady(), worker_id, record.result);
+  record::MeasureResult seen = record.result;
+  if (record.quarantined) seen.latency_ns = 0;  // its output counts, its latency does not
+  check.Report(job_.Steady(), worker_id, seen);
   if (check.objection() != objection) {
     spdlog::warn("job {}: trial {}: {}", job_.id(), finalists_.list[index].trial,
                  check.objection());
@@ -386,8 +455,7 @@ void ConfirmPhase::PublishFinalist(int index) {
   record::Record record = finalist.last;
   record.id = 0;
   record.result = confirmation_->Combined(index);
-  // Rounds out of policy were measured again. The finalists were compared within the same rounds,
-  // which is valid even on a machine that is always disturbed.
+  // The last process may have been disturbed; the result is that of the others.
   record.quarantined = false;
   record.quarantine_reason.clear();
   record.created_unix_ms = absl::ToUnixMillis(job_.Now());

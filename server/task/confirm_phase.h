@@ -46,6 +46,13 @@ class ConfirmPhase {
   void Submit(int index);
   // Ends a round that is not complete when the time is over, if there are results to publish.
   void CutLateRound();
+  // Ends a job without a finalist that could be published.
+  void EndUnconfirmed();
+  // Moves the default schedule to the front if it was measured as well as the winner and is faster.
+  // As a yardstick it does not compete, but a best is never slower than the default.
+  void PreferFasterDefault();
+  // Says in the job's note if the incumbent only stays because this run could not be confirmed.
+  void NoteDisturbance();
   void OnRound(int index, const record::Record& record, const std::string& worker_id);
   void OnError(int index, const absl::Status& status);
   // Report the combined results of the only candidate of a decided space, of the default schedule,

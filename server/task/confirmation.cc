@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "common/base/rng.h"
@@ -24,6 +25,19 @@ double MedianOf(std::vector<double>& values) {
 }
 
 double Median(std::vector<double> values) { return MedianOf(values); }
+
+using RoundPair = std::pair<const record::MeasureResult*, const record::MeasureResult*>;
+
+// Returns the results of the rounds in which both finalists have one.
+std::vector<RoundPair> CommonRounds(const std::map<int, record::MeasureResult>& a,
+                                    const std::map<int, record::MeasureResult>& b) {
+  std::vector<RoundPair> common;
+  for (const auto& [round, left] : a) {
+    const auto right = b.find(round);
+    if (right != b.end()) common.push_back({&left, &right->second});
+  }
+  return common;
+}
 
 // Returns the steady latency of one process after resampling its samples. `drawn` is scratch
 // memory.
@@ -48,6 +62,17 @@ std::vector<int> Confirmation::Left() const {
   return left;
 }
 
+int Confirmation::Processes(int finalist) const {
+  const Entry& entry = entries_[finalist];
+  const int own = static_cast<int>(entry.rounds.size());
+  return own >= options_.min_rounds ? own : own + static_cast<int>(entry.earlier.size());
+}
+
+bool Confirmation::AnyIsDisturbed() const {
+  const std::vector<int> left = Left();
+  return std::any_of(left.begin(), left.end(), [&](int finalist) { return !HasResult(finalist); });
+}
+
 std::vector<int> Confirmation::NextRound() {
   if (round_ > 0) {
     const std::vector<int> ranking = Ranking();
@@ -65,12 +90,16 @@ std::vector<int> Confirmation::NextRound() {
                               ranking[i] != incumbent_;
       if (surely_slower || far_behind) entries_[ranking[i]].out = true;
     }
+    for (const int finalist : Left()) {
+      const bool hopeless = round_ >= options_.min_rounds && !ranking.empty();
+      if (hopeless && !HasResult(finalist)) entries_[finalist].out = true;
+    }
     if (Decided()) return {};
   }
   std::vector<int> order = Left();
   if (yardstick_ >= 0) {
     const Entry& entry = entries_[yardstick_];
-    const bool enough = static_cast<int>(entry.rounds.size()) >= options_.min_rounds;
+    const bool enough = Processes(yardstick_) >= options_.min_rounds;
     if (entry.out && !entry.failed && !enough) order.push_back(yardstick_);
   }
   for (Entry& entry : entries_) entry.reported = false;
@@ -86,39 +115,47 @@ void Confirmation::Report(int finalist, const record::MeasureResult& result) {
   Entry& entry = entries_[finalist];
   entry.reported = true;
   if (result.outcome == record::Outcome::kOk && result.latency_ns > 0) {
-    entry.rounds.push_back(result);
+    entry.rounds[round_] = result;
   } else {
     entry.out = entry.failed = true;
   }
 }
 
+void Confirmation::ReportDisturbed(int finalist) {
+  --pending_;
+  entries_[finalist].reported = true;
+}
+
+void Confirmation::AddEarlier(int finalist, std::vector<record::MeasureResult> results) {
+  entries_[finalist].earlier = std::move(results);
+}
+
 void Confirmation::LimitRuns(double runs) {
-  const int missing = options_.min_rounds - round_;
-  if (missing <= 0) return;
   const std::vector<int> ranking = Ranking();
+  if (ranking.empty()) return;
+  const int missing = options_.min_rounds - static_cast<int>(entries_[ranking[0]].rounds.size());
+  if (missing <= 0) return;
   for (size_t i = 1; i < ranking.size(); ++i) {
     const bool fits = static_cast<double>(i + 1) * missing <= runs;
     if (!fits && ranking[i] != incumbent_) entries_[ranking[i]].out = true;
   }
 }
 
-void Confirmation::SetYardstick(int finalist, const record::MeasureResult* screened) {
+void Confirmation::SetYardstick(int finalist, bool competes) {
   yardstick_ = finalist;
-  if (screened == nullptr) return;
-  entries_[finalist].out = true;
-  entries_[finalist].rounds = {*screened};
+  if (!competes) entries_[finalist].out = true;
 }
 
 bool Confirmation::CutRound() {
   const auto has_result = [&](const Entry& entry) {
-    return !entry.out && !entry.rounds.empty() && (round_ > 1 || entry.reported);
+    return !entry.out && (round_ > 1 || entry.reported || !entry.earlier.empty());
   };
   if (std::none_of(entries_.begin(), entries_.end(), has_result)) return false;
   for (Entry& entry : entries_) {
     if (round_ == 1) {
-      entry.out = entry.out || !entry.reported;
-    } else if (entry.reported && !entry.failed) {
-      entry.rounds.pop_back();
+      entry.out = entry.out || (!entry.reported && entry.earlier.empty());
+    } else {
+      entry.rounds.erase(round_);
     }
   }
   pending_ = 0;
@@ -135,30 +172,31 @@ void Confirmation::BeginAgain(int winner, int incumbent) {
 }
 
 std::vector<double> Confirmation::Ratios(int a, int b) const {
-  // Remaining finalists have run every round, so the k-th results of two belong to the same round.
-  const auto& left = entries_[a].rounds;
-  const auto& right = entries_[b].rounds;
   std::vector<double> ratios;
-  for (size_t r = 0; r < std::min(left.size(), right.size()); ++r) {
-    ratios.push_back(
-        std::log(record::SteadyLatencyNs(left[r]) / record::SteadyLatencyNs(right[r])));
+  for (const auto& [left, right] : CommonRounds(entries_[a].rounds, entries_[b].rounds)) {
+    ratios.push_back(std::log(record::SteadyLatencyNs(*left) / record::SteadyLatencyNs(*right)));
   }
-  return ratios;
+  if (!ratios.empty()) return ratios;
+  return {std::log(record::SteadyLatencyNs(Combined(a)) / record::SteadyLatencyNs(Combined(b)))};
 }
 
 Confirmation::Interval Confirmation::Compare(int a, int b) const {
-  const auto& left = entries_[a].rounds;
-  const auto& right = entries_[b].rounds;
+  const std::vector<RoundPair> common = CommonRounds(entries_[a].rounds, entries_[b].rounds);
   std::vector<double> ratios = Ratios(a, b);
-  const size_t rounds = ratios.size();
   Interval interval{.median = Median(ratios)};
+  if (common.empty()) {
+    interval.low = interval.median - options_.drop_first;
+    interval.high = interval.median + options_.drop_first;
+    return interval;
+  }
+  const size_t rounds = common.size();
   Rng rng(seed_, kBootstrap, a, b);
   std::vector<double> medians, drawn;
   for (int replicate = 0; replicate < kReplicates; ++replicate) {
     for (size_t i = 0; i < rounds; ++i) {
-      const size_t r = rng.Below(rounds);
-      ratios[i] = Resample(left[r], rng, drawn);
-      ratios[i] = std::log(ratios[i] / Resample(right[r], rng, drawn));
+      const auto& [left, right] = common[rng.Below(rounds)];
+      ratios[i] = Resample(*left, rng, drawn);
+      ratios[i] = std::log(ratios[i] / Resample(*right, rng, drawn));
     }
     medians.push_back(MedianOf(ratios));
   }
@@ -170,13 +208,20 @@ Confirmation::Interval Confirmation::Compare(int a, int b) const {
 
 std::vector<int> Confirmation::Ranking() const {
   std::vector<int> left = Left();
-  if (left.empty() || round_ == 0) return left;
+  if (round_ == 0) return left;
+  std::erase_if(left, [&](int finalist) { return !HasResult(finalist); });
+  if (left.empty()) return left;
   const int pivot = left[0];
-  std::vector<std::pair<double, int>> order;
-  for (int finalist : left) order.push_back({Median(Ratios(finalist, pivot)), finalist});
+  int most = 0;  // processes, up to as many as are required
+  for (const int finalist : left) most = std::max(most, Processes(finalist));
+  most = std::min(most, options_.min_rounds);
+  std::vector<std::tuple<bool, double, int>> order;
+  for (int finalist : left) {
+    order.push_back({Processes(finalist) < most, Median(Ratios(finalist, pivot)), finalist});
+  }
   std::sort(order.begin(), order.end());
   std::vector<int> ranking;
-  for (const auto& [ratio, finalist] : order) ranking.push_back(finalist);
+  for (const auto& [few, ratio, finalist] : order) ranking.push_back(finalist);
   auto incumbent = std::find(ranking.begin(), ranking.end(), incumbent_);
   if (incumbent != ranking.end() && incumbent != ranking.begin() &&
       Compare(ranking[0], incumbent_).high >= 0) {
@@ -186,14 +231,23 @@ std::vector<int> Confirmation::Ranking() const {
 }
 
 bool Confirmation::Decided() const {
+  if (Left().empty() || round_ >= 2 * options_.max_rounds) return true;
   const std::vector<int> ranking = Ranking();
-  if (ranking.empty() || round_ >= options_.max_rounds) return true;
-  if (round_ < options_.min_rounds) return false;
-  return ranking.size() == 1 || Compare(ranking[1], ranking[0]).low > 0;
+  if (ranking.empty()) return false;  // all processes were disturbed
+  const auto is_measured = [&](int finalist) {
+    return static_cast<int>(entries_[finalist].rounds.size()) >= options_.min_rounds;
+  };
+  if (!is_measured(ranking[0])) return false;
+  if (round_ >= options_.max_rounds || ranking.size() == 1) return true;
+  return is_measured(ranking[1]) && Compare(ranking[1], ranking[0]).low > 0;
 }
 
 record::MeasureResult Confirmation::Combined(int finalist) const {
-  return record::MedianOfProcesses(entries_[finalist].rounds);
+  const Entry& entry = entries_[finalist];
+  std::vector<record::MeasureResult> results;
+  if (static_cast<int>(entry.rounds.size()) < options_.min_rounds) results = entry.earlier;
+  for (const auto& [round, result] : entry.rounds) results.push_back(result);
+  return record::MedianOfProcesses(results);
 }
 
 }  // namespace hone::task

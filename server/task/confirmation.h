@@ -2,6 +2,7 @@
 #define HONE_SERVER_TASK_CONFIRMATION_H_
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "common/record/record.h"
@@ -16,7 +17,7 @@ struct ConfirmationOptions {
   double within = 1.4;
   int min_rounds = 3;      // processes that measure a finalist before it is published
   int last_finalists = 3;  // continue after min_rounds, not counting the incumbent
-  int max_rounds = 6;      // the order is final after these
+  int max_rounds = 6;  // the order is final after these; twice as many if processes are disturbed
   // A finalist drops out if it is certainly slower than the best and its log-ratio exceeds this.
   // The second limit is for the first round, which says nothing about other processes.
   double drop_above = 0.03;
@@ -29,6 +30,10 @@ struct ConfirmationOptions {
 // Intervals come from a bootstrap that draws rounds and then samples in a round, because the
 // samples of one process are not independent. Losers drop out, but the runner-up runs in at least
 // min_rounds processes. A tie keeps the incumbent.
+//
+// A process that other work disturbed counts for nothing: its finalist has no result in that round.
+// Finalists without a common round are compared by their medians, and are then only told apart if
+// they differ by more than drop_first.
 //
 // Pure logic: no time, no I/O; the same seed and results give the same decision. Not thread-safe.
 class Confirmation {
@@ -43,6 +48,11 @@ class Confirmation {
   // Adds the result of a finalist in the current round. The finalist drops out if the result is not
   // ok.
   void Report(int finalist, const record::MeasureResult& result);
+  // The finalist worked in the current round, but its process was disturbed.
+  void ReportDisturbed(int finalist);
+  // Adds undisturbed processes that ran before, for example those of the search's leader. They
+  // count while the rounds give fewer than min_rounds results. REQUIRES: all are ok.
+  void AddEarlier(int finalist, std::vector<record::MeasureResult> results);
   bool RoundIsComplete() const { return pending_ == 0; }
   // Begins again with only the winner and a newly published incumbent. The incumbent may be a new
   // finalist, with the next number.
@@ -55,38 +65,45 @@ class Confirmation {
   void LimitRuns(double runs);
 
   // Also runs a finalist as a yardstick: after it has dropped out, it still runs in each round
-  // until it has results of min_rounds processes. With `screened`, it is too slow to compete and
-  // only runs so; the result counts as that of its first process.
-  void SetYardstick(int finalist, const record::MeasureResult* screened);
+  // until it has results of min_rounds processes. If it is too slow to compete, it only runs so.
+  void SetYardstick(int finalist, bool competes);
   // Ends the current round without the results that are missing. In the first round, finalists
-  // without a result drop out; a later round is dropped as a whole. Returns false and changes
-  // nothing if no finalist would be left with a result.
+  // that were not measured, now or earlier, drop out; a later round is dropped as a whole. Returns
+  // false and changes nothing if no finalist would be left.
   bool CutRound();
 
-  // Returns the remaining finalists, best first. The incumbent is first unless another one is
-  // certainly faster.
+  // Returns the remaining finalists that have a result, best first. The incumbent is first unless
+  // another one is certainly faster. A finalist with results of fewer than min_rounds processes
+  // comes after those with enough.
   std::vector<int> Ranking() const;
-  // Returns all rounds of a finalist as one result (record::MedianOfProcesses). REQUIRES: it ran at
-  // least once.
+  // Returns whether a finalist has a result, even if it has dropped out.
+  bool HasResult(int finalist) const { return Processes(finalist) > 0; }
+  // Returns whether a remaining finalist has no result because all of its processes were disturbed.
+  bool AnyIsDisturbed() const;
+  // Returns the processes of a finalist as one result (record::MedianOfProcesses). REQUIRES:
+  // HasResult(finalist).
   record::MeasureResult Combined(int finalist) const;
 
  private:
   struct Entry {
     bool out = false;
     bool failed = false;
-    bool reported = false;  // in the current round
-    std::vector<record::MeasureResult> rounds;
+    bool reported = false;                        // in the current round
+    std::map<int, record::MeasureResult> rounds;  // undisturbed results by round
+    std::vector<record::MeasureResult> earlier;   // see AddEarlier
   };
   struct Interval {
     double low = 0;
     double median = 0;
     double high = 0;
   };
-  // Returns the log-ratios of a's latency to b's in the rounds that both ran.
+  // Returns the log-ratios of a's latency to b's in the rounds in which both have a result; if
+  // there is none, the one log-ratio of their medians. REQUIRES: both have a result.
   std::vector<double> Ratios(int a, int b) const;
   // Returns the median of Ratios() with its interval, which takes a thousand times as long.
   Interval Compare(int a, int b) const;
   std::vector<int> Left() const;
+  int Processes(int finalist) const;
   bool Decided() const;
 
   const uint64_t seed_;

@@ -29,7 +29,9 @@ class Chooser {
         task_(task),
         screened_(std::move(found.screened)),
         untiled_(std::move(found.untiled)),
-        leader_(std::move(found.leader)) {}
+        leader_(std::move(found.leader)) {
+    chosen_.leader_rounds = std::move(found.leader_rounds);
+  }
 
   Finalists Choose() {
     std::sort(screened_.begin(), screened_.end(),
@@ -43,14 +45,21 @@ class Chooser {
 
  private:
   double Best() const { return screened_[0].latency_ns; }
+  bool IsLeader(const record::Record& record) const {
+    return leader_.has_value() && leader_->candidate == record.candidate;
+  }
 
   // Results of single processes may make the leader look slower than many others.
   void AddLeader() {
     for (const Screened& screened : screened_) {
-      if (leader_ != screened.record.candidate) continue;
+      if (!IsLeader(screened.record)) continue;
       const std::string& program = screened.record.result.facts.program_digest;
       if (!program.empty()) programs_.emplace(program, 0);
-      return Add(screened);
+      Add(screened);
+      chosen_.leader = 0;
+      // It may be published even if every further process is disturbed.
+      chosen_.list.back().last = *leader_;
+      return;
     }
   }
 
@@ -66,7 +75,7 @@ class Chooser {
       const int count = static_cast<int>(chosen_.list.size());
       const bool slow = screened.latency_ns > Best() * options.within;
       if (count >= in_time || (count >= min_finalists && slow)) break;
-      if (leader_ == record.candidate) continue;
+      if (IsLeader(record)) continue;
       const std::string& program = record.result.facts.program_digest;
       if (!program.empty() && !programs_.emplace(program, count).second) continue;
       Add(screened);
@@ -115,7 +124,7 @@ class Chooser {
   const JobTask& task_;
   std::vector<Screened> screened_;  // in order
   const std::optional<Screened> untiled_;
-  const std::optional<record::Candidate> leader_;
+  const std::optional<record::Record> leader_;
   std::map<std::string, int> programs_;  // finalists by program; equal programs count once
   Finalists chosen_;
 };

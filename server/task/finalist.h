@@ -48,6 +48,8 @@ struct Finalists {
   std::vector<Finalist> list;
   int incumbent = -1;  // index of the published best; -1: nothing is published
   int untiled = -1;    // index of the default schedule; -1: it is not measured again
+  int leader = -1;     // index of the search's leader; -1: it has none
+  std::vector<record::MeasureResult> leader_rounds;  // the leader's processes, none disturbed
   std::optional<record::Record> incumbent_record;
   store::Pin pin;  // of the incumbent
 };
@@ -57,9 +59,10 @@ absl::Status NothingRan(const JobSnapshot& state);
 
 // What a search has found.
 struct Found {
-  std::vector<Screened> screened;           // the fastest, in no particular order
-  std::optional<Screened> untiled;          // the default schedule, if it works
-  std::optional<record::Candidate> leader;  // see leader.h
+  std::vector<Screened> screened;                    // the fastest, in no particular order
+  std::optional<Screened> untiled;                   // the default schedule, if it works
+  std::optional<record::Record> leader;              // see leader.h
+  std::vector<record::MeasureResult> leader_rounds;  // its processes
 };
 
 // Returns the finalists of a search: the leader, the fastest programs, the default schedule if

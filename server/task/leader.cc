@@ -16,9 +16,8 @@ constexpr double kWorthwhile = 0.98;
 // Challengers are measured in this many processes, and one more for every so many trials.
 constexpr int64_t kFirstProcesses = 12;
 constexpr int64_t kTrialsPerProcess = 4;
-// This many disturbed processes of a challenger are not counted. On a machine that is always
-// disturbed, all others are.
-constexpr int kMostDisturbed = 2;
+// A challenger with this many disturbed processes is given up; the confirmation measures it again.
+constexpr int kMostDisturbed = 4;
 
 }  // namespace
 
@@ -53,8 +52,8 @@ bool Leader::Report(const record::Record& record) {
     return false;
   }
   Challenge& challenge = *challenger_;
-  if (record.quarantined && challenge.disturbed < kMostDisturbed) {
-    ++challenge.disturbed;
+  if (record.quarantined) {
+    if (++challenge.disturbed >= kMostDisturbed) Withdraw();
     return false;
   }
   challenge.rounds.push_back(record);
@@ -79,6 +78,7 @@ void Leader::Lead(const std::vector<record::Record>& rounds) {
     slowest = std::max(slowest, record::SteadyLatencyNs(round.result));
   }
   if (slowest >= LatencyNs()) return;
+  rounds_ = results;
   leader_ = rounds.back();
   leader_->id = 0;  // this combined record is not stored
   leader_->quarantined = false;

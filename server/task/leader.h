@@ -17,7 +17,7 @@ namespace hone::task {
 // challenger: it is measured again, in processes of its own, as finalists are. It takes the lead
 // once record::kProcesses processes in a row were faster than the leader; the slowest of them is
 // its latency. The leader's latency thus never rises, and the confirmation at the end of the job
-// seldom finds a higher one.
+// seldom finds a higher one. A process that other work disturbed does not count.
 //
 // Pure logic: no time, no I/O. Not thread-safe.
 class Leader {
@@ -38,6 +38,8 @@ class Leader {
 
   // The leader's last record, with the combined result of its processes; nullopt if there is none.
   const std::optional<record::Record>& best() const { return leader_; }
+  // The results of its processes; empty if there is none.
+  const std::vector<record::MeasureResult>& rounds() const { return rounds_; }
   // Makes a candidate the leader that was measured earlier, if it is faster. `rounds`: its records.
   void Restore(const std::vector<record::Record>& rounds);
 
@@ -45,7 +47,7 @@ class Leader {
   struct Challenge {
     Screened screened;
     std::vector<record::Record> rounds;
-    int disturbed = 0;  // number of disturbed processes that were not counted
+    int disturbed = 0;  // number of disturbed processes, which do not count
   };
 
   double LatencyNs() const;  // of the leader; infinite if there is none
@@ -54,7 +56,8 @@ class Leader {
   std::vector<Screened> waiting_;  // possible challengers, the slowest first
   std::optional<Challenge> challenger_;
   std::optional<record::Record> leader_;
-  int64_t allowed_ = 0;  // number of processes for challengers
+  std::vector<record::MeasureResult> rounds_;  // of the leader
+  int64_t allowed_ = 0;                        // number of processes for challengers
   int64_t used_ = 0;
 };
 

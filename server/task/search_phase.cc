@@ -29,6 +29,13 @@ constexpr size_t kMaxScreened = 256;
 // The default schedule is measured beside the candidates of the search, and is none of them.
 constexpr int64_t kDefaultTrial = 0;
 
+// Whether a screened candidate is shown instead of another one. A disturbed measurement is shown
+// only if there is no other.
+bool IsBetterToShow(const record::Record& record, const record::Record& than) {
+  if (record.quarantined != than.quarantined) return than.quarantined;
+  return record::SteadyLatencyNs(record.result) < record::SteadyLatencyNs(than.result);
+}
+
 search::Measured MeasuredOf(const record::Record& record) {
   return {record.candidate, record.result.outcome, record::SteadyLatencyNs(record.result)};
 }
@@ -358,7 +365,7 @@ void SearchPhase::Count(const record::Record& record, const std::string& worker_
   const double latency = screened.latency_ns;
   task_.LowerBestLatency(latency);
   if (record.is_default) untiled_ = screened;
-  if (!fastest_ || latency < record::SteadyLatencyNs(fastest_->result)) fastest_ = record;
+  if (!fastest_ || IsBetterToShow(record, *fastest_)) fastest_ = record;
   if (!HasLeader()) state.best = task_.MakeBest(*fastest_);
   const bool may_lead = HasLeader() && !worker_id.empty() && !record.is_default;
   if (may_lead) leader_.Add(screened, state.trials);
@@ -396,7 +403,7 @@ void SearchPhase::MeasureChallenger() {
 void SearchPhase::OnChallenged(const record::Record& record) {
   if (job_.state().state != JobState::kRunning || !leader_.IsBusy()) return;
   job_.SetDoing("confirming the leader");
-  if (record.result.outcome == record::Outcome::kOk) {
+  if (record.result.outcome == record::Outcome::kOk && !record.quarantined) {
     challenger_ns_.push_back(record::SteadyLatencyNs(record.result));
     Correct(record.candidate, challenger_ns_);
   }
@@ -440,7 +447,8 @@ void SearchPhase::Correct(const record::Candidate& candidate, const std::vector<
 
 Found SearchPhase::TakeFound() {
   Found found{.screened = std::move(screened_), .untiled = std::move(untiled_)};
-  if (leader_.best()) found.leader = leader_.best()->candidate;
+  found.leader = leader_.best();
+  found.leader_rounds = leader_.rounds();
   return found;
 }
 

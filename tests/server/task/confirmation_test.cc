@@ -153,8 +153,8 @@ record::MeasureResult Took(double latency_ns) {
 
 TEST(ConfirmationTest, SlowYardstickOnlyRunsAndIsNotRanked) {
   Confirmation confirmation(3, -1, 1);
-  const record::MeasureResult screened = Took(1500);
-  confirmation.SetYardstick(2, &screened);
+  confirmation.SetYardstick(2, /*competes=*/false);
+  confirmation.AddEarlier(2, {Took(1500)});
   int runs = 0;
   for (int round = 0; round < 6; ++round) {
     const std::vector<int> order = confirmation.NextRound();
@@ -171,7 +171,7 @@ TEST(ConfirmationTest, SlowYardstickOnlyRunsAndIsNotRanked) {
 
 TEST(ConfirmationTest, YardstickThatDropsOutStillRunsInThreeProcesses) {
   Confirmation confirmation(3, -1, 1);
-  confirmation.SetYardstick(1, nullptr);
+  confirmation.SetYardstick(1, /*competes=*/true);
   for (int round = 0; round < 6; ++round) {
     for (const int finalist : confirmation.NextRound()) {
       confirmation.Report(finalist, Took(finalist == 1 ? 180 : 100 + finalist));
@@ -179,6 +179,61 @@ TEST(ConfirmationTest, YardstickThatDropsOutStillRunsInThreeProcesses) {
   }
   EXPECT_THAT(confirmation.Ranking(), testing::Not(testing::Contains(1)));
   EXPECT_EQ(record::ProcessesOf(confirmation.Combined(1)), 3);
+}
+
+// A disturbed process is none of the processes that are required, and its finalist stays.
+TEST(ConfirmationTest, DisturbedProcessesDoNotCount) {
+  Confirmation confirmation(2, -1, 1);
+  int disturbed = 0;
+  for (int round = 0; round < 20; ++round) {
+    const std::vector<int> order = confirmation.NextRound();
+    if (order.empty()) break;
+    for (const int finalist : order) {
+      if (finalist == 0 && round < 2) {
+        confirmation.ReportDisturbed(finalist);
+        ++disturbed;
+      } else {
+        confirmation.Report(finalist, Took(100 + finalist));
+      }
+    }
+    if (round < 2) {
+      EXPECT_THAT(confirmation.Ranking(), ElementsAre(1));
+      EXPECT_TRUE(confirmation.AnyIsDisturbed());
+    }
+  }
+  EXPECT_EQ(disturbed, 2);
+  EXPECT_EQ(confirmation.Ranking().front(), 0);
+  EXPECT_GE(record::ProcessesOf(confirmation.Combined(0)), 3);
+  EXPECT_EQ(confirmation.Combined(0).latency_ns, 100);
+}
+
+TEST(ConfirmationTest, EndsIfEveryProcessIsDisturbed) {
+  Confirmation confirmation(2, -1, 1);
+  int rounds = 0;
+  while (!confirmation.NextRound().empty() && ++rounds < 100) {
+    confirmation.ReportDisturbed(0);
+    confirmation.ReportDisturbed(1);
+  }
+  EXPECT_GE(rounds, 6) << "more often than without disturbance";
+  EXPECT_LE(rounds, 12);
+  EXPECT_THAT(confirmation.Ranking(), IsEmpty());
+  EXPECT_FALSE(confirmation.HasResult(0));
+}
+
+TEST(ConfirmationTest, EarlierProcessesCountUntilThereAreThreeNewOnes) {
+  Confirmation confirmation(2, -1, 1);
+  confirmation.AddEarlier(1, {Took(100), Took(101), Took(102)});
+  confirmation.NextRound();
+  confirmation.ReportDisturbed(1);
+  confirmation.Report(0, Took(90));
+  EXPECT_THAT(confirmation.Ranking(), ElementsAre(1, 0)) << "one process is less than three";
+  EXPECT_EQ(confirmation.Combined(1).latency_ns, 101);
+  for (int round = 0; round < 3; ++round) {
+    for (const int finalist : confirmation.NextRound()) {
+      confirmation.Report(finalist, Took(finalist == 0 ? 150 : 151));
+    }
+  }
+  EXPECT_EQ(confirmation.Combined(1).latency_ns, 151);
 }
 
 TEST(ConfirmationTest, CutRoundKeepsWhatIsComplete) {
