@@ -29,7 +29,7 @@ constexpr int kMostConflicts = 3;
 
 void ConfirmPhase::Begin(Found found) {
   job_.SetDoing("choosing the finalists");
-  if (found.screened.empty()) return Fail(NothingRan(job_.state()));
+  if (found.screened.empty()) return Fail(NothingRan(job_));
   StartRounds(ChooseFinalists(job_, task_, std::move(found)), "confirming the finalists");
 }
 

@@ -9,7 +9,7 @@ void DeliverPhase::Begin(std::vector<Screened> screened) {
   job_.SetDoing("choosing the best candidate");
   if (screened.empty()) {
     const JobState end = job_.state().cancelled ? JobState::kCancelled : JobState::kFailed;
-    return job_.End(end, NothingRan(job_.state()));
+    return job_.End(end, NothingRan(job_));
   }
   best_ = *std::min_element(
       screened.begin(), screened.end(),

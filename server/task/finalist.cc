@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/task/unmeasured.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::task {
@@ -131,17 +132,14 @@ class Chooser {
 
 }  // namespace
 
-absl::Status NothingRan(const JobSnapshot& state) {
+absl::Status NothingRan(const JobActor& job) {
+  const JobSnapshot& state = job.state();
   std::map<record::Outcome, int64_t> outcomes = state.outcomes;
   // The default schedule is not a trial, but it may have been the only one that was measured.
   if (outcomes.empty() && state.default_schedule) {
     ++outcomes[state.default_schedule->record.result.outcome];
   }
-  if (outcomes.empty()) {
-    return absl::FailedPreconditionError(
-        "nothing was measured before the job had to stop: no worker of its target was free in "
-        "time");
-  }
+  if (outcomes.empty()) return absl::FailedPreconditionError(WhyUnmeasured(job));
   return absl::FailedPreconditionError(
       absl::StrCat("no candidate ran successfully: ",
                    absl::StrJoin(outcomes, ", ",

@@ -54,8 +54,8 @@ struct Finalists {
   store::Pin pin;  // of the incumbent
 };
 
-// Returns why nothing can be confirmed, from the outcomes.
-absl::Status NothingRan(const JobSnapshot& state);
+// Returns why nothing can be confirmed, from the outcomes; if there is none, from the workers.
+absl::Status NothingRan(const JobActor& job);
 
 // What a search has found.
 struct Found {

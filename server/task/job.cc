@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "server/task/first_work.h"
+#include "server/task/unmeasured.h"
 
 namespace hone::task {
 namespace {
@@ -12,6 +13,10 @@ namespace {
 constexpr double kConfirmationShare = 0.25;
 constexpr absl::Duration kLeastConfirmation = absl::Seconds(20);
 constexpr absl::Duration kRevalidation = absl::Minutes(2);
+
+// If nothing is measured when the time is over, the job waits this much longer for the first
+// candidate that a worker has begun.
+constexpr absl::Duration kFirstResultGrace = absl::Seconds(5);
 
 // The part of a time limit that is kept for the confirmation.
 absl::Duration ConfirmationTime(absl::Duration max_time) {
@@ -129,11 +134,22 @@ void Job::OnFinish(absl::Duration limit) {
   search_.Pump();
 }
 
+bool Job::SearchIsLate(absl::Duration reserved) const {
+  const absl::Duration left = TimeLeft();
+  if (left > reserved) return false;
+  const bool found = state().outcomes.contains(record::Outcome::kOk);
+  if (found || !spec().parent.empty()) return true;
+  // There is nothing to confirm, so the rest of the time belongs to the search.
+  if (left > absl::ZeroDuration()) return false;
+  const bool waits = state().trials == 0 && WorkerAnswers(*this);
+  return !waits || left <= -kFirstResultGrace;
+}
+
 void Job::OnTick() {
   state().wall = Wall();
   const bool searching = state().state == JobState::kRunning;
   const absl::Duration reserved = ConfirmationTime(spec().max_time);
-  if (searching && !search_.IsStopping() && TimeLeft() <= reserved) {
+  if (searching && !search_.IsStopping() && SearchIsLate(reserved)) {
     StopSearch(Steady() + std::min(options().drain_limit, reserved / 4));
     services().fleet->CancelWaiting(id());
   }

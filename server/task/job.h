@@ -49,6 +49,8 @@ class Job final : public JobActor {
   void OnAllowed(int64_t candidates);
   void OnFinish(absl::Duration limit);
   void OnSearched();
+  // Returns whether the search must end for the confirmation, which takes the `reserved` time.
+  bool SearchIsLate(absl::Duration reserved) const;
   // Limits the time of the confirmation, unless the job has a time limit.
   void LimitConfirmation(absl::Duration limit);
   // Stops the search. Builds and runs that have begun may finish until `deadline`.

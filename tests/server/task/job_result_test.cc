@@ -114,6 +114,55 @@ TEST_F(JobResultTest, ATimeLimitIncludesTheConfirmation) {
   }
 }
 
+// The first build takes longer than the time limit.
+TEST_F(JobResultTest, ATimeLimitWaitsForTheFirstResult) {
+  JobSpec spec = Spec(0);
+  spec.max_time = absl::Seconds(3);
+  Step(0);  // the device registers
+  const std::string id = Create(spec);
+  for (int i = 0; i < 45; ++i) Step(0);
+  EXPECT_FALSE(HasEnded(Get(id)->state));
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_GE(job->trials, 1);
+  EXPECT_TRUE(IsPublished(*job));
+  EXPECT_LE(job->wall, absl::Seconds(6));
+}
+
+TEST_F(JobResultTest, AJobWithoutAResultNamesTheSlowWorker) {
+  JobSpec spec = Spec(0);
+  spec.max_time = absl::Seconds(3);
+  Step(0);
+  const std::string id = Create(spec);
+  for (int i = 0; i < 200 && !HasEnded(Get(id)->state); ++i) Step(0);
+  const auto job = Get(id);
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, HasSubstr("worker device had not built and timed the first candidate"));
+  EXPECT_LE(job->wall, absl::Seconds(10));
+}
+
+// A board loses its power. The job uses its whole time, and its error names the board.
+TEST_F(JobResultTest, AJobWithoutAResultNamesTheLostWorker) {
+  JobSpec spec = Spec(0);
+  spec.max_time = absl::Seconds(30);
+  Step(0);
+  const std::string id = Create(spec);
+  for (int i = 0; i < 500 && !HasEnded(Get(id)->state); ++i) {
+    executor->RunAll();
+    clock.Advance(absl::Milliseconds(100));
+    wall.Advance(absl::Milliseconds(100));
+    fleet->Tick();
+    jobs->Tick();
+    executor->RunAll();
+  }
+  const auto job = Get(id);
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, HasSubstr("no worker that runs target t answers: device was last seen"));
+  EXPECT_THAT(job->error, HasSubstr("start hone-worker there again"));
+  EXPECT_GE(job->wall, absl::Seconds(30));
+  EXPECT_LE(job->wall, absl::Seconds(32));
+}
+
 TEST_F(JobResultTest, AnUnpublishedJobEndsWithItsBestAndItsArtifact) {
   JobSpec spec = Spec(1);
   spec.unpublished = true;

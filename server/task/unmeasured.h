@@ -1,0 +1,19 @@
+#ifndef HONE_SERVER_TASK_UNMEASURED_H_
+#define HONE_SERVER_TASK_UNMEASURED_H_
+
+#include <string>
+
+#include "server/task/job_actor.h"
+
+namespace hone::task {
+
+// Returns whether a worker that runs the job's target takes work and has called recently.
+bool WorkerAnswers(const JobActor& job);
+
+// Returns why a job ended before anything was measured, and what to do: names the workers of its
+// target and says when each was last seen, or that the first candidate was not ready in time.
+std::string WhyUnmeasured(const JobActor& job);
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_UNMEASURED_H_
