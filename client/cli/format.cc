@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "common/base/counted.h"
 
 namespace hone::cli {
 namespace {
@@ -45,6 +46,13 @@ std::string FormatClock(absl::Duration duration) {
 std::string FormatTime(int64_t unix_ms) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::FromUnixMillis(unix_ms),
                           absl::LocalTimeZone());
+}
+
+std::string FormatAge(absl::Duration age) {
+  if (age < absl::Minutes(1)) return "less than a minute ago";
+  if (age < absl::Hours(1)) return Counted(age / absl::Minutes(1), "minute") + " ago";
+  if (age < absl::Hours(48)) return Counted(age / absl::Hours(1), "hour") + " ago";
+  return Counted(age / absl::Hours(24), "day") + " ago";
 }
 
 std::string FormatBytes(int64_t bytes) {

@@ -21,6 +21,9 @@ std::string FormatShare(double part, double whole);
 std::string FormatClock(absl::Duration duration);
 // Local time, "2026-11-20 23:32:05".
 std::string FormatTime(int64_t unix_ms);
+// How long ago something was: "less than a minute ago", "17 minutes ago", "1 hour ago", "3 days
+// ago".
+std::string FormatAge(absl::Duration age);
 // "3.2 GiB", "17 KiB".
 std::string FormatBytes(int64_t bytes);
 

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "client/cli/command.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
@@ -19,14 +21,29 @@
 namespace hone::cli {
 namespace {
 
+// Where the best of a job comes from if another job found it: "of job 12, 3 hours ago"; else "".
+std::string OriginOfBest(const client::Job& job) {
+  if (!job.best.has_value() || job.best->record.job_id == job.id) return "";
+  const absl::Time measured = absl::FromUnixMillis(job.best->record.created_unix_ms);
+  return absl::StrCat("of job ", job.best->record.job_id, ", ", FormatAge(absl::Now() - measured));
+}
+
 // What a user must know of a job beside its numbers.
 std::string RemarkOn(const client::Job& job) {
   if (!job.error.empty()) return job.error;
   if (!job.phase.empty()) return job.phase;
-  if (!job.note.empty()) return job.note;
-  const bool unconfirmed =
-      HasEnded(job.state) && job.best.has_value() && !client::BestIsConfirmed(job);
-  return unconfirmed ? "best not confirmed" : "";
+  std::vector<std::string> remarks;
+  if (HasEnded(job.state) && job.best.has_value() && !client::BestIsConfirmed(job)) {
+    remarks.push_back("best not confirmed");
+  }
+  if (const std::string origin = OriginOfBest(job); !origin.empty()) {
+    remarks.push_back(absl::StrCat("the best is ", origin));
+  }
+  if (!job.note.empty()) remarks.push_back(job.note);
+  if (job.disturbed > 0) {
+    remarks.push_back(absl::StrCat(Counted(job.disturbed, "measurement"), " disturbed"));
+  }
+  return absl::StrJoin(remarks, "; ");
 }
 
 absl::Status ListJobs(const Globals& globals, int limit) {
@@ -60,7 +77,7 @@ void PrintNetwork(const client::NetworkProgress& network) {
   if (network.latency_ns > 0) {
     const double gain = network.default_latency_ns / network.latency_ns;
     absl::PrintF(
-        "sum of the tasks: %s%s\n", FormatLatency(network.latency_ns),
+        "sum of the tasks: %s%s\n", SumText(network),
         gain > 0 ? absl::StrFormat(", %.2fx faster than the default schedules", gain) : "");
   }
   TaskTable(network).Print();
@@ -73,8 +90,15 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
   PrintWrapped(absl::StrCat("job ", job.id, ": ", client::JobStateName(job.state), " after ",
                             Counted(job.trials, "trial"), why.empty() ? "" : ": ", why));
   if (job.best.has_value()) {
-    absl::PrintF("best%s: %s, %s GFLOP/s\n", client::BestIsConfirmed(job) ? "" : ", not confirmed",
+    const std::string origin = OriginOfBest(job);
+    absl::PrintF("best%s%s: %s, %s GFLOP/s\n",
+                 origin.empty() ? "" : absl::StrCat(" known, ", origin),
+                 client::BestIsConfirmed(job) ? "" : ", not confirmed",
                  FormatLatency(client::LatencyNs(*job.best)), FormatGflops(job.best->gflops));
+  }
+  if (job.disturbed > 0) {
+    PrintWrapped(absl::StrCat("other work disturbed ", Counted(job.disturbed, "measurement"),
+                              "; the last: ", job.disturbance));
   }
   if (job.network.has_value()) PrintNetwork(*job.network);
   return absl::OkStatus();

@@ -118,7 +118,12 @@ namespace {
 // The best of a job, and whether LookupBest can return it.
 Json JobBestJson(const client::Job& job) {
   Json best = LatencyJson(job.best);
-  if (!best.is_null()) best["confirmed"] = client::BestIsConfirmed(job);
+  if (best.is_null()) return best;
+  best["confirmed"] = client::BestIsConfirmed(job);
+  best["job"] = job.best->record.job_id;
+  best["measured_unix_ms"] = job.best->record.created_unix_ms;
+  // The leader of a running job is not stored; all of its processes are counted at its end.
+  if (job.best->record.id > 0) best["processes"] = record::ProcessesOf(job.best->record.result);
   return best;
 }
 
@@ -147,6 +152,7 @@ Json ToJson(const client::Job& job) {
       {"outcomes", job.outcomes},
       {"dropped", job.dropped},
       {"queued", job.queued},
+      {"disturbed", job.disturbed},
       {"phase", job.phase},
       {"note", job.note},
       {"created_unix_ms", job.created_unix_ms},
@@ -162,8 +168,6 @@ Json TuneJson(const client::Job& job, double peak_gflops) {
   Json best = JobBestJson(job);
   if (!best.is_null()) {
     best["trace"] = job.best->trace;
-    best["job"] = job.best->record.job_id;
-    best["measured_unix_ms"] = job.best->record.created_unix_ms;
     best["record"] = job.best->record.id;
     best["pinned"] = PinnedJson(*job.best);
   }
@@ -205,6 +209,7 @@ Json BestJson(const client::Best& best) {
   json["trace"] = best.trace;
   json["peak_gflops"] = best.peak_gflops;
   json["policy"] = best.record.policy.Key();
+  json["processes"] = record::ProcessesOf(best.record.result);
   json["record"] = best.record.id;
   json["artifact_digest"] = best.record.result.artifact_digest;
   json["measured_unix_ms"] = best.record.created_unix_ms;

@@ -41,6 +41,13 @@ std::string DescribeJob(const client::Job& job) {
                       Counted(network.task_count, "task"));
 }
 
+std::string SumText(const client::NetworkProgress& network) {
+  const bool confirmed =
+      std::all_of(network.tasks.begin(), network.tasks.end(),
+                  [](const client::NetworkTaskProgress& task) { return task.confirmed; });
+  return absl::StrCat(confirmed ? "" : "~", FormatLatency(network.latency_ns));
+}
+
 Table TaskTable(const client::NetworkProgress& network) {
   Table table({Left("task"), Right("times"), Right("trials"), Right("latency"), Right("of all"),
                Right("GFLOP/s"), Right("gain"), Left("state"), Left("workload")});
@@ -92,6 +99,8 @@ Json ToJson(const client::NetworkProgress& network) {
   return {{"name", network.name},
           {"task_count", network.task_count},
           {"latency_ns", LatencyOrNull(network.latency_ns)},
+          {"confirmed", std::all_of(network.tasks.begin(), network.tasks.end(),
+                                    [](const auto& task) { return task.confirmed; })},
           {"default_latency_ns", LatencyOrNull(network.default_latency_ns)},
           {"tasks", std::move(tasks)},
           {"estimates", std::move(estimates)}};

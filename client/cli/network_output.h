@@ -14,6 +14,9 @@ namespace hone::cli {
 std::string DescribeJob(const client::Job& job);
 // A row for each task, the one with the largest part of the latency first.
 Table TaskTable(const client::NetworkProgress& network);
+// The sum of the tasks' latencies, "2.000 ms"; "~2.000 ms" while a task has only screened
+// latencies, which are too low, so that the sum may rise when they are confirmed.
+std::string SumText(const client::NetworkProgress& network);
 Json ToJson(const client::NetworkProgress& network);
 
 }  // namespace hone::cli

@@ -75,7 +75,7 @@ void Print(const NetworkArgument& network, const client::Job& job,
   TaskTable(progress).Print();
   absl::PrintF("\n");
   if (progress.latency_ns > 0) {
-    absl::PrintF("sum of kernels   %s", FormatLatency(progress.latency_ns));
+    absl::PrintF("sum of kernels   %s", SumText(progress));
     if (progress.default_latency_ns > 0) {
       absl::PrintF(" (default schedules %s, %.1fx)", FormatLatency(progress.default_latency_ns),
                    progress.default_latency_ns / progress.latency_ns);

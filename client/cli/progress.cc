@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "client/cli/format.h"
+#include "client/cli/network_output.h"
 #include "client/cli/terminal.h"
 
 namespace hone::cli {
@@ -58,13 +59,15 @@ std::string ProgressText(const client::Job& job, int columns) {
   if (job.spec.max_trials > 0) add(0, "/", job.spec.max_trials);
   add(4, " trials");
   if (job.best.has_value() && job.best->gflops > 0) {
-    add(8, "  best ", FormatGflops(job.best->gflops), " GFLOP/s");
+    // A screened latency is too low, so the figure may fall when it is confirmed.
+    const bool screened = job.best->record.policy.name == "screen";
+    add(8, "  best ", screened ? "~" : "", FormatGflops(job.best->gflops), " GFLOP/s");
     if (job.best->peak_gflops > 0) {
       add(1, " (", FormatShare(job.best->gflops, job.best->peak_gflops), " of peak)");
     }
   }
   if (job.network.has_value() && job.network->latency_ns > 0) {
-    add(8, "  sum ", FormatLatency(job.network->latency_ns));
+    add(8, "  sum ", SumText(*job.network));
     if (job.network->default_latency_ns > 0) {
       add(1,
           absl::StrFormat(" (%.2fx)", job.network->default_latency_ns / job.network->latency_ns));

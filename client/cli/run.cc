@@ -156,6 +156,10 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
   }
   if (globals.json) {
     Json json = BestJson(found.best);
+    if (!found.stored) {  // "best" would claim more than is known
+      json["kernel"] = std::move(json["best"]);
+      json.erase("best");
+    }
     json["schedule"] = NameOf(found);
     json["outputs"] = std::move(files);
     return PrintJson(json);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
@@ -21,6 +22,7 @@
 #include "client/cli/workload_list.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
+#include "common/record/processes.h"
 
 namespace hone::cli {
 namespace {
@@ -84,6 +86,10 @@ std::string WhyDefaultFailed(const client::Job& job) {
                       result.detail.empty() ? "" : ": ", result.detail);
 }
 
+std::string AgeOf(const client::Best& best) {
+  return FormatAge(absl::Now() - absl::FromUnixMillis(best.record.created_unix_ms));
+}
+
 void PrintReport(const client::Job& job, const WorkloadArgument& argument, double peak,
                  bool trace) {
   PrintWrapped(absl::StrCat(argument.title, " on ", job.target, ": ", Counted(job.trials, "trial"),
@@ -107,14 +113,22 @@ void PrintReport(const client::Job& job, const WorkloadArgument& argument, doubl
   const bool earlier = job.best.has_value() && job.best->record.job_id != job.id;
   if (earlier) add("best of this run", job.own_best);
   add(earlier ? "best known" : confirmed ? "best" : "best, not confirmed", job.best);
-  table.Print();
+  // A failed job has no row.
+  if (job.best.has_value() || job.default_schedule.has_value()) table.Print();
   if (job.best.has_value() && job.best->pinned_unix_ms > 0) {
     PrintWrapped(absl::StrCat("\nthe best known, of job ", job.best->record.job_id, ", is ",
                               PinText(*job.best), "; jobs do not replace it"));
   } else if (earlier) {
     PrintWrapped(absl::StrCat("\nthe best known is from job ", job.best->record.job_id, ", ",
-                              FormatTime(job.best->record.created_unix_ms),
+                              FormatTime(job.best->record.created_unix_ms), ", ", AgeOf(*job.best),
                               "; this run found nothing that is surely faster"));
+  }
+  if (const int processes = job.best.has_value() ? record::ProcessesOf(job.best->record.result) : 0;
+      confirmed && processes < record::kProcesses) {
+    PrintWrapped(
+        absl::StrCat("\nthere was time for only ",
+                     processes == 1 ? "one undisturbed process" : "two undisturbed processes",
+                     " of the best, not three, so that its latency is less certain"));
   }
   if (job.disturbed > 0) {
     PrintWrapped(absl::StrCat(

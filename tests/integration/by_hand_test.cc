@@ -97,6 +97,8 @@ TEST_F(ByHand, ScheduleIsCheckedTimedAndRun) {
   const nlohmann::json by_default = OneLineOfJson(first.output);
   ASSERT_TRUE(by_default.is_object()) << first.output;
   EXPECT_THAT(by_default["schedule"].get<std::string>(), AnyOf("default", "first"));
+  EXPECT_FALSE(by_default.contains("best")) << "it is not tuned";
+  EXPECT_GT(by_default["kernel"]["latency_ns"].get<double>(), 0);
   EXPECT_EQ(home_.Hone({"best", "matmul", "m=36", "n=40", "k=24"}).code, 3);
   EXPECT_EQ(by_default["outputs"][0]["shape"], nlohmann::json({kM, kN}));
   ExpectProduct(files_ / "default.npy", a, b);

@@ -60,7 +60,7 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   EXPECT_EQ(run["state"], "done");
   EXPECT_THAT(KeysOf(run["best"]),
               UnorderedElementsAre("latency_ns", "gflops", "trace", "confirmed", "job",
-                                   "measured_unix_ms", "pinned", "record"));
+                                   "measured_unix_ms", "pinned", "processes", "record"));
   EXPECT_EQ(run["best"]["job"], run["job"]);
   EXPECT_EQ(run["own_best"]["latency_ns"], run["best"]["latency_ns"]);
   EXPECT_EQ(run["own_best"]["record"], run["best"]["record"]);

@@ -27,6 +27,13 @@ TEST(FormatTest, FormatsClock) {
   EXPECT_EQ(FormatClock(absl::Seconds(-1)), "0:00");
 }
 
+TEST(FormatAgeTest, UsesOneUnit) {
+  EXPECT_EQ(FormatAge(absl::Seconds(59)), "less than a minute ago");
+  EXPECT_EQ(FormatAge(absl::Seconds(61)), "1 minute ago");
+  EXPECT_EQ(FormatAge(absl::Hours(3)), "3 hours ago");
+  EXPECT_EQ(FormatAge(absl::Hours(49)), "2 days ago");
+}
+
 TEST(ParseDurationTest, ReadsCommonNotations) {
   EXPECT_EQ(*ParseDuration("60s"), absl::Seconds(60));
   EXPECT_EQ(*ParseDuration("1h30m"), absl::Minutes(90));

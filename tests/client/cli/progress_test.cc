@@ -16,6 +16,7 @@ client::Job RunningJob() {
   job.wall_ms = 20'000;
   job.outcomes = {{"ok", 96}, {"crash", 32}};
   job.best.emplace();
+  job.best->record.policy.name = "confirm";
   job.best->gflops = 291.8;
   job.best->peak_gflops = 583.6;
   return job;
@@ -30,6 +31,12 @@ TEST(ProgressTextTest, ShowsEverythingOnAWideTerminal) {
   EXPECT_THAT(ProgressText(job), HasSubstr("0:20 left  (waiting)"));
 }
 
+TEST(ProgressTextTest, MarksAScreenedLatency) {
+  client::Job job = RunningJob();
+  job.best->record.policy.name = "screen";
+  EXPECT_THAT(ProgressText(job), HasSubstr("best ~291.8 GFLOP/s"));
+}
+
 TEST(ProgressTextTest, ShowsTheSumOfANetwork) {
   client::Job job = RunningJob();
   job.best.reset();
@@ -39,6 +46,12 @@ TEST(ProgressTextTest, ShowsTheSumOfANetwork) {
             "tuning  128/256 trials  sum 2.000 ms  invalid 25.0 %  6.4 trials/s  0:20 left");
   job.network->default_latency_ns = 3e7;
   EXPECT_THAT(ProgressText(job), HasSubstr("sum 2.000 ms (15.00x)  invalid"));
+  job.network->tasks.resize(2);
+  job.network->tasks[0].confirmed = true;
+  EXPECT_THAT(ProgressText(job), HasSubstr("sum ~2.000 ms (15.00x)"))
+      << "a screened latency is too low";
+  job.network->tasks[1].confirmed = true;
+  EXPECT_THAT(ProgressText(job), HasSubstr("sum 2.000 ms (15.00x)"));
 }
 
 TEST(ProgressTextTest, DropsTheLeastImportantPartsFirst) {
