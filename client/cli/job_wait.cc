@@ -91,8 +91,14 @@ void JobWait::Look(const client::Job& job, client::JobNews news) {
   }
   if (now < next_look_ || list_workers_ == nullptr) return;
   next_look_ = now + kInterval;
-  const absl::StatusOr<std::vector<client::Worker>> workers = list_workers_();
+  absl::StatusOr<std::vector<client::Worker>> workers = list_workers_();
   if (!workers.ok()) return;
+  for (client::Worker& worker : *workers) {
+    // The server counts a worker as lost only after a while. One that works calls every second.
+    const auto [seen, is_new] = last_seen_.try_emplace(worker.id, worker.last_seen_unix_ms);
+    if (!is_new && seen->second == worker.last_seen_unix_ms) worker.connected = false;
+    seen->second = worker.last_seen_unix_ms;
+  }
   const std::string why = WhyNoWorker(*workers, job.target);
   Explain(why.empty() ? "" : "waiting for a worker",
           why.empty() ? "" : absl::StrCat("job ", job.id, " waits: ", why));

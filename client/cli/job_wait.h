@@ -2,6 +2,7 @@
 #define HONE_CLIENT_CLI_JOB_WAIT_H_
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,6 +38,7 @@ class JobWait {
   const ListWorkers list_workers_;
   std::string progress_;  // the job's numbers and phase when it last made progress
   absl::Time next_look_ = absl::InfiniteFuture();
+  std::map<std::string, int64_t> last_seen_;  // of each worker at the last look, in Unix ms
   absl::Time away_since_ = absl::InfiniteFuture();
   std::string phase_;
   std::string reason_;  // the last message

@@ -25,6 +25,8 @@ namespace {
 
 // A job gets at least this time, however long the worker took to start.
 constexpr int64_t kLeastTimeMs = 1000;
+// If the start takes this part of the time limit, the user is told.
+constexpr double kMuchOfTheTime = 0.4;
 
 absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
                                    OnInterrupt on_interrupt, InterruptCounter& interrupts,
@@ -109,12 +111,25 @@ absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const client::JobS
   if (spec.max_time_ms > 0) {
     const int64_t spent_ms = absl::ToInt64Milliseconds(absl::Now() - session.began());
     remaining.max_time_ms = std::max(kLeastTimeMs, spec.max_time_ms - spent_ms);
+    if (const std::string text = TimeToStartText(spec.max_time_ms, spent_ms); !text.empty()) {
+      progress.Clear();
+      PrintWrapped(stderr, text);
+    }
   }
   HONE_ASSIGN_OR_RETURN(const client::Job created, create(remaining));
   return Follow(session, created, OnInterrupt::kConfirm, interrupts, progress);
 }
 
 }  // namespace
+
+std::string TimeToStartText(int64_t max_time_ms, int64_t spent_ms) {
+  if (static_cast<double>(spent_ms) < kMuchOfTheTime * static_cast<double>(max_time_ms)) return "";
+  const int64_t left_ms = std::max(kLeastTimeMs, max_time_ms - spent_ms);
+  return absl::StrFormat(
+      "the server and the worker took %.1f s to start; %.1f s are left for the search. More time "
+      "gives better schedules, as does a server that is already running (--server)",
+      1e-3 * static_cast<double>(spent_ms), 1e-3 * static_cast<double>(left_ms));
+}
 
 absl::Status CheckNotCancelled(const FollowedJob& followed) {
   const client::Job& job = followed.job;

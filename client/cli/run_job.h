@@ -28,6 +28,10 @@ absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec
 absl::StatusOr<FollowedJob> RunNetworkJob(Session& session, const client::JobSpec& common,
                                           const client::NetworkSpec& network);
 
+// A line that says that the start of the server and the worker took a large part of the time limit;
+// "" if it did not.
+std::string TimeToStartText(int64_t max_time_ms, int64_t spent_ms);
+
 // The effect of Ctrl-C on a followed job.
 enum class OnInterrupt {
   kConfirm,  // the job confirms its finalists and ends; twice: it ends immediately

@@ -82,6 +82,27 @@ TEST_F(JobWaitTest, ExplainsAStalledJobOnce) {
   EXPECT_THAT(wait_.phase(), IsEmpty());
 }
 
+// A board that has lost its power still counts as connected for some time.
+TEST_F(JobWaitTest, AWorkerThatDoesNotCallIsNamed) {
+  wait_.Look(job_, client::JobNews::kChanged);
+  for (int i = 0; i < 2; ++i) {
+    clock_.Advance(absl::Seconds(5));
+    workers_[1].last_seen_unix_ms += 5000;
+    wait_.Look(job_, client::JobNews::kNone);
+    if (i == 0) {
+      EXPECT_FALSE(wait_.TakeMessage().has_value()) << "it may have called just now";
+    }
+  }
+  EXPECT_THAT(wait_.TakeMessage().value_or(""),
+              AllOf(HasSubstr("pi-07 was last seen at"), HasSubstr("start hone-worker there")));
+}
+
+TEST(TimeToStartTextTest, TellsWhatTookTheTime) {
+  EXPECT_EQ(TimeToStartText(10'000, 1000), "");
+  EXPECT_THAT(TimeToStartText(3000, 2400),
+              AllOf(HasSubstr("took 2.4 s to start"), HasSubstr("1.0 s are left")));
+}
+
 TEST_F(JobWaitTest, ReportsAnUnreachableServerUntilItReturns) {
   wait_.Look(job_, client::JobNews::kChanged);
   const std::string since = FormatTime(absl::ToUnixMillis(clock_.Now()));
