@@ -76,9 +76,15 @@ std::string LastWords(const std::string& log) {
   return absl::StrCat("its log ", log, " is empty");
 }
 
-std::string HowItEnded(int status) {
-  if (WIFSIGNALED(status)) return absl::StrCat("was killed by signal ", WTERMSIG(status));
-  return absl::StrCat("exited with code ", WEXITSTATUS(status));
+// How a program ended, and why. The log of a program that was killed does not say why.
+std::string HowItEnded(int status, const std::string& log) {
+  if (!WIFSIGNALED(status)) {
+    return absl::StrCat("exited with code ", WEXITSTATUS(status), ": ", LastWords(log));
+  }
+  const int signal = WTERMSIG(status);
+  return absl::StrCat("was killed by signal ", signal,
+                      signal == SIGKILL ? ", by a user or because the memory was used up" : "",
+                      "; its log is ", log);
 }
 
 class Keeper {
@@ -251,11 +257,9 @@ class Keeper {
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
       if (pid == server_.pid) {
         server_ = {};
-        Fail(absl::StrCat("the private hone-server ", HowItEnded(status), ": ",
-                          LastWords(paths_.server_log)));
-      }
-      for (auto& [device, worker] : workers_) {
-        if (pid == worker.child.pid) WorkerEnded(device, worker, status);
+        Fail(absl::StrCat("the private hone-server ", HowItEnded(status, paths_.server_log)));
+      } else if (pid == worker_.pid) {
+        WorkerEnded(status);
       }
     }
   }
@@ -267,9 +271,8 @@ class Keeper {
       worker.due = absl::Now() + (worker.attempts - 1) * absl::Milliseconds(500);
       return;
     }
-    const std::string why =
-        absl::StrCat(kWorkerFailed, "the local hone-worker ", HowItEnded(status), ": ",
-                     LastWords(paths_.WorkerLog(device)));
+    const std::string why = absl::StrCat(kWorkerFailed, "the local hone-worker ",
+                                         HowItEnded(status, paths_.worker_log));
     for (const Attached& client : clients_) {
       if (client.device == device)
         send(client.fd, why.data(), std::min<size_t>(why.size(), kMaxKeeperPacket), MSG_NOSIGNAL);

@@ -58,7 +58,8 @@ absl::Status ExplainCallError(const absl::Status& status, absl::string_view addr
                               const ChannelSecurity& security, absl::Duration probe_limit) {
   const absl::string_view message = status.message();
   if (absl::StrContains(message, "http2 header with status") ||
-      absl::StrContains(message, "http1.x server")) {
+      absl::StrContains(message, "http1.x server") ||
+      absl::StrContains(message, "Failed parsing HTTP/2")) {
     return absl::UnavailableError(absl::StrCat("the program that listens at ", address,
                                                " is not a hone-server; is the port right?"));
   }

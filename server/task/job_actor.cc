@@ -183,7 +183,7 @@ void JobActor::End(JobState state, absl::Status why) {
   state_.crashes = state_.crashes >= kMostCrashes ? kMostCrashes - 1 : 0;
   if (state == JobState::kFailed) {
     state_.error = std::string(why.message());
-    spdlog::warn("job {}: failed: {}", id_, why.ToString());
+    spdlog::warn("job {}: failed: {}", id_, state_.error);
   }
   services_.fleet->CancelJob(id_);
   spdlog::info("job {}: {} after {} trials", id_, std::string(JobStateName(state)), state_.trials);

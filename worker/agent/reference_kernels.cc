@@ -114,7 +114,11 @@ void ReferenceKernels::Offer(const v1::Lease& lease) {
     }
   }
   // A small workload works without it: the runner's interpreter computes the reference.
-  if (!sent.ok()) spdlog::warn("{} was not sent: {}", name, std::string(sent.status().message()));
+  if (sent.ok()) return;
+  // If the server is away, the agent's own calls say so, once.
+  const auto level =
+      absl::IsUnavailable(sent.status()) ? spdlog::level::debug : spdlog::level::warn;
+  spdlog::log(level, "{} was not sent: {}", name, std::string(sent.status().message()));
 }
 
 void ReferenceKernels::ForgetOffers() {

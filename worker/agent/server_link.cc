@@ -91,7 +91,7 @@ class GrpcLink final : public ServerLink {
     writer->WritesDone();
     const absl::Status status = rpc::FromGrpc(writer->Finish());
     End(context);
-    return status;
+    return Explain(status);
   }
 
   absl::StatusOr<std::string> Download(const std::string& digest) override {
@@ -114,7 +114,7 @@ class GrpcLink final : public ServerLink {
     const absl::Status status = rpc::FromGrpc(reader->Finish());
     End(context);
     if (too_large) return absl::DataLossError("the artifact is too large");
-    HONE_RETURN_IF_ERROR(status);
+    if (!status.ok()) return Explain(status);
     if (!record::IsReferenceName(digest) && DigestOf(bytes).ToHex() != digest) {
       return absl::DataLossError(absl::StrCat("artifact ", digest, " arrived damaged"));
     }

@@ -37,6 +37,17 @@ TEST(CallErrorTest, AKnownCauseIsOneSentence) {
             "cannot reach the server at hone.internal:7070: the server is starting");
 }
 
+TEST(CallErrorTest, AnotherProgramAtTheAddressIsNamed) {
+  for (const std::string message :
+       {"Trying to connect an http1.x server", "Received http2 header with status: 404",
+        "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:8000: "
+        "Failed parsing HTTP/2"}) {
+    EXPECT_EQ(Explain(message),
+              "the program that listens at hone.internal:7070 is not a "
+              "hone-server; is the port right?");
+  }
+}
+
 TEST(CallErrorTest, HangUpOnPlaintextSuggestsEncryption) {
   for (const std::string cause : {"Socket closed", "Connection reset by peer"}) {
     const std::string hung_up =
