@@ -172,6 +172,11 @@ absl::Status CheckHost(const std::string& host) {
   const bool plain = std::all_of(host.begin(), host.end(), [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("-_.:*", c);
   });
+  // An IPv6 address has at least two colons.
+  if (std::count(host.begin(), host.end(), ':') == 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--host '", host, "' has a port; give the host alone, and the port with --port"));
+  }
   if (!host.empty() && host.size() <= 253 && plain) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "--host '", host, "' is not the name or the address of a machine, as hone.internal is"));

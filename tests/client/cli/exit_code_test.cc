@@ -150,6 +150,9 @@ TEST_F(ExitCodeTest, TheServersCommandsUseTheSameCodes) {
   EXPECT_EQ(host.errors,
             "hone-server: --host 'bad host' is not the name or the address of a machine, as "
             "hone.internal is\n");
+  const Result port = init({"--host", "10.0.0.1:80"});
+  EXPECT_EQ(port.code, 2);
+  EXPECT_THAT(port.errors, testing::HasSubstr("has a port; give the host alone"));
   EXPECT_EQ(init({"--host", "localhost", "--worker", "a b"}).code, 2);
   ASSERT_EQ(init({"--host", "localhost"}).code, 0);
   EXPECT_EQ(init({"--host", "localhost"}).code, 1) << "it would replace keys";
