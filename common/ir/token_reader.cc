@@ -74,6 +74,12 @@ absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text, int first_li
       add(Token::kNumber, begin, at);
     } else {
       const absl::string_view two = text.substr(at, 2);
+      if (two == "//") {
+        return absl::InvalidArgumentError(
+            absl::StrCat(line, ":", begin - line_begin + 1,
+                         ": there is no '//' here; write a / b, which rounds indices down; a "
+                         "comment begins with #"));
+      }
       // The parser refuses "=" and ">" in comparisons with a proposal.
       constexpr absl::string_view kPairs[] = {"<=", "==", ">=", "!=", "<<", ">>"};
       at += absl::c_linear_search(kPairs, two) ? 2 : 1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -80,6 +81,32 @@ std::string Known(absl::string_view what, absl::string_view unknown,
                       absl::StrJoin(names, ", "));
 }
 
+// Names of other languages, and how they are written here. docs/language.md has the same table.
+constexpr std::pair<absl::string_view, absl::string_view> kForeignNames[] = {
+    {"where", "select(condition, a, b)"},
+    {"relu", "max(x, 0.0)"},
+    {"gelu", "x * normal_cdf(x)"},
+    {"silu", "x * sigmoid(x)"},
+    {"square", "x * x"},
+    {"mean", "a sum stage, sum(k: n) A[k], then a stage that divides by its number of elements"},
+    {"average", "a sum stage, sum(k: n) A[k], then a stage that divides by its number of elements"},
+    {"cumsum", "sum(k: n where k <= i) A[k]"},
+    {"float16", "f16(x)"},
+    {"float32", "f32(x)"},
+    {"float64", "f64(x)"},
+    {"int8", "i8(x)"},
+    {"int32", "i32(x)"},
+    {"int64", "i64(x)"},
+};
+
+// "; write max(x, 0.0)"; "" if the name is of no other language.
+std::string ForeignName(absl::string_view name) {
+  for (const auto& [foreign, here] : kForeignNames) {
+    if (foreign == name) return absl::StrCat("; write ", here);
+  }
+  return "";
+}
+
 }  // namespace
 
 bool Function::IsCalled() const {
@@ -121,6 +148,7 @@ const Function* FindFunction(absl::string_view name) {
 absl::Span<const ReducerInfo> Reducers() { return kReducers; }
 
 std::string KnownFunctions(absl::string_view unknown) {
+  if (std::string here = ForeignName(unknown); !here.empty()) return here;
   std::vector<std::string> names;
   for (const Function& function : kFunctions) {
     if (function.IsCalled()) names.emplace_back(function.name());
@@ -129,6 +157,7 @@ std::string KnownFunctions(absl::string_view unknown) {
 }
 
 std::string KnownReducers(absl::string_view unknown) {
+  if (std::string here = ForeignName(unknown); !here.empty()) return here;
   std::vector<std::string> names;
   for (const ReducerInfo& reducer : kReducers) names.emplace_back(reducer.name());
   return Known("reducers", unknown, names);
