@@ -10,10 +10,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/base/file.h"
 
 namespace hone::cli {
 namespace {
+
+constexpr int kInit = 1;
+constexpr int kKernelThreads = 2;  // the parent of all threads of the kernel
 
 // The names of a folder's entries that are numbers. Processes may end meanwhile.
 std::vector<int> NumbersIn(const std::string& folder) {
@@ -27,20 +31,29 @@ std::vector<int> NumbersIn(const std::string& folder) {
   return numbers;
 }
 
-// Reads a line such as "17 (cc1plus) R 1 …" of /proc. Returns whether the thread is busy.
-bool IsBusy(const std::string& stat_path, std::string& name) {
+// A thread as its line in /proc describes it: "17 (cc1plus) R 1 …".
+struct Stat {
+  std::string name;
+  bool busy = false;
+  int parent = 0;  // of its process
+};
+
+Stat ReadStat(const std::string& stat_path) {
+  Stat stat;
   const absl::StatusOr<std::string> line = ReadFile(stat_path);
-  if (!line.ok()) return false;
+  if (!line.ok()) return stat;
   const size_t begin = line->find('('), end = line->rfind(") ");
-  if (begin == std::string::npos || end == std::string::npos || end < begin) return false;
-  name = line->substr(begin + 1, end - begin - 1);
-  for (char& c : name) {
+  if (begin == std::string::npos || end == std::string::npos || end < begin) return stat;
+  stat.name = line->substr(begin + 1, end - begin - 1);
+  for (char& c : stat.name) {
     const bool plain =
         absl::ascii_isalnum(static_cast<unsigned char>(c)) != 0 || absl::StrContains("-_.+:", c);
     if (!plain) c = '?';
   }
-  const char state = end + 2 < line->size() ? (*line)[end + 2] : ' ';
-  return state == 'R' || state == 'D';
+  const std::vector<absl::string_view> fields = absl::StrSplit(line->substr(end + 2), ' ');
+  stat.busy = fields[0] == "R" || fields[0] == "D";
+  if (fields.size() > 1 && !absl::SimpleAtoi(fields[1], &stat.parent)) stat.parent = 0;
+  return stat;
 }
 
 }  // namespace
@@ -48,15 +61,16 @@ bool IsBusy(const std::string& stat_path, std::string& name) {
 std::vector<BusyProcess> BusyProcesses(const std::string& root) {
   std::vector<BusyProcess> busy;
   for (const int pid : NumbersIn(root + "/proc")) {
-    if (pid == getpid()) continue;
+    if (pid == getpid() || pid == kInit || pid == kKernelThreads) continue;
     const std::string folder = absl::StrCat(root, "/proc/", pid);
     BusyProcess process{.pid = pid};
-    std::string thread_name;
     for (const int thread : NumbersIn(folder + "/task")) {
-      if (IsBusy(absl::StrCat(folder, "/task/", thread, "/stat"), thread_name)) ++process.threads;
+      if (ReadStat(absl::StrCat(folder, "/task/", thread, "/stat")).busy) ++process.threads;
     }
     if (process.threads == 0) continue;
-    IsBusy(folder + "/stat", process.name);
+    const Stat stat = ReadStat(folder + "/stat");
+    if (stat.parent == kKernelThreads) continue;
+    process.name = stat.name;
     // Hone's own programs take turns with measurements.
     if (absl::StartsWith(process.name, "hone")) continue;
     busy.push_back(std::move(process));

@@ -14,7 +14,8 @@ struct BusyProcess {
 };
 
 // The processes of this machine that load it now, those with the most busy threads first. Without
-// Hone's programs. `root` replaces / in tests.
+// Hone's programs, and without process 1 and the threads of the kernel, which nobody can stop.
+// `root` replaces / in tests.
 std::vector<BusyProcess> BusyProcesses(const std::string& root = "");
 
 }  // namespace hone::cli

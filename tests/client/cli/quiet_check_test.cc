@@ -77,7 +77,8 @@ TEST_F(QuietCheckTest, NamesTheProgramsThatLoadTheMachine) {
     const std::string folder = "/proc/" + std::to_string(pid);
     for (size_t i = 0; i < states.size(); ++i) {
       const std::string thread = std::to_string(pid + static_cast<int>(i));
-      const std::string line = thread + " (" + name + ") " + states[i] + " 1 1\n";
+      const std::string line =
+          thread + " (" + name + ") " + states[i] + (name == "kworker" ? " 2 0\n" : " 1 1\n");
       if (i == 0) Write(folder + "/stat", line);
       Write(folder + "/task/" + thread + "/stat", line);
     }
@@ -86,6 +87,8 @@ TEST_F(QuietCheckTest, NamesTheProgramsThatLoadTheMachine) {
   process(20, "it's) R", "R");
   process(30, "cc1plus", "SRR");
   process(40, "hone-server", "RR");
+  process(1, "systemd", "RRRR");
+  process(50, "kworker", "RRRR");
   EXPECT_THAT(Find("load").advice, HasSubstr("stop them while tuning: cc1plus (process 30), "
                                              "it?s??R (process 20)"));
   for (int i = 0; i < 6; ++i) process(100 + 10 * i, "more", "R");
