@@ -114,8 +114,10 @@ absl::Status CheckAllKnown(Session& session, size_t unknown, size_t workloads,
                            const std::string& file, const std::string& target) {
   if (unknown == 0) return absl::OkStatus();
   return NothingKnownError(absl::StrCat(
-      "no schedule is known for ", unknown, " of the ", workloads, " workloads of ", file, " on ",
-      target, ImportedHint(session, target, nullptr), "; find them with: hone tune --file ", file));
+      "no schedule is known for ", unknown, " of the ", workloads, " workloads of ",
+      file == "-" ? "standard input" : file, " on ", target, ImportedHint(session, target, nullptr),
+      file == "-" ? "; hone tune --file FILE finds those of a file"
+                  : absl::StrCat("; find them with: hone tune --file ", file)));
 }
 
 absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/command.h"
@@ -26,7 +27,21 @@ struct ExportOptions {
   std::string output;
 };
 
+// A first word that is a file's name is meant as the output: operators have no '.' or '/'.
+absl::Status CheckNoFile(const RecordSelection& selection) {
+  if (selection.words.size() != 1 || selection.words[0].find_first_of("./") == std::string::npos ||
+      absl::EndsWith(selection.words[0], ".hone")) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", selection.words[0],
+                   "' is not an operator; to write to a file of this name: "
+                   "hone records export -o ",
+                   selection.words[0]));
+}
+
 absl::Status ExportRecords(const Globals& globals, const ExportOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckNoFile(options.which));
   HONE_ASSIGN_OR_RETURN(client::RecordFilter filter, ReadSelection(options.which));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_RETURN_IF_ERROR(CompleteSelection(*session, filter));

@@ -224,6 +224,11 @@ absl::Status Command::Parse(int argc, char** argv) {
 std::optional<int> Command::ParseOrExit(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    // An option that does not exist is the likelier mistake.
+    const std::vector<std::string> unknown = app_->remaining(/*recurse=*/true);
+    unknown.empty() ? app_->exit(error) : app_->exit(CLI::ExtrasError(app_->get_name(), unknown));
+    return kUsageExitCode;
   } catch (const CLI::ParseError& error) {
     return app_->exit(error) == 0 ? 0 : kUsageExitCode;
   }

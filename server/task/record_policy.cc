@@ -36,8 +36,7 @@ std::string WhyOutOfPolicy(const record::Record& record) {
   }
   if (!result.stopped_early && result.dispersion > limits.dispersion) {
     return absl::StrFormat(
-        "repeated runs of the same kernel took very different times: the middle half of them "
-        "differed by %.0f %% of their median (%.0f %% are tolerated)",
+        "repeated runs differed by %.0f %% of their median (%.0f %% are tolerated)",
         100 * result.dispersion, 100 * limits.dispersion);
   }
   if (result.machine.temperature_c > kHottestC) {

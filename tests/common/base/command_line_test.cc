@@ -136,6 +136,18 @@ TEST(PlainNameTest, RefusesPaths) {
   }
 }
 
+TEST(ProgramTest, AnUnknownOptionIsNamedBeforeAMissingOne) {
+  Command app("", "worker");
+  std::string server;
+  app.Add("--server", server, "", {Required()});
+  char program[] = "/usr/bin/worker", bad[] = "--bogus";
+  char* words[] = {program, bad};
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(app.ParseOrExit(2, words), 2);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "worker: The following argument was not expected: --bogus (see worker --help)\n");
+}
+
 TEST(ProgramTest, PrefixesItsUsageErrorsWithItsName) {
   // The name is the program's file name unless it is given.
   for (const char* name : {"", "worker"}) {
