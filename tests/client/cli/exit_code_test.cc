@@ -127,6 +127,7 @@ TEST_F(ExitCodeTest, AnUnknownNameIsAUsageErrorAndAnUnknownBestIsNot) {
   Expect(2, {"jobs", "cancel", "999"}, "999");
   Expect(2, {"jobs", "resume", "999"}, "999");
   Expect(2, {"records", "query", "--job", "999"}, "999");
+  Expect(2, {"records", "export", "ex.jsonl"}, "hone records export -o ex.jsonl");
   Expect(2, {"workers", "drain", "nope"}, "nope");
   Expect(3, {"best", "matmul", "m=4", "n=4", "k=4"}, "no schedule is known");
   Expect(3, {"show", "matmul", "m=4", "n=4", "k=4", "--code"}, "no schedule is known");
