@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "server/task/first_work.h"
+#include "server/task/search_options.h"
 #include "server/task/unmeasured.h"
 
 namespace hone::task {
@@ -17,11 +18,6 @@ constexpr absl::Duration kRevalidation = absl::Minutes(2);
 // If nothing is measured when the time is over, the job waits this much longer for the first
 // candidate that a worker has begun.
 constexpr absl::Duration kFirstResultGrace = absl::Seconds(5);
-
-// The part of a time limit that is kept for the confirmation.
-absl::Duration ConfirmationTime(absl::Duration max_time) {
-  return std::min(max_time / 2, std::clamp(max_time / 4, absl::Seconds(1), absl::Seconds(20)));
-}
 
 }  // namespace
 

@@ -12,9 +12,18 @@ TaskSearchOptions SearchOptionsOf(const JobSpec& spec) {
 }
 
 int BatchSizeOf(const JobSpec& spec, const JobOptions& options) {
-  if (spec.max_trials == 0) return options.max_batch;
+  if (spec.max_trials == 0) {
+    if (spec.max_time == absl::ZeroDuration()) return options.max_batch;
+    // A search of seconds must not spend them on proposing many candidates at once.
+    const int64_t seconds = absl::ToInt64Seconds(spec.max_time);
+    return static_cast<int>(std::clamp<int64_t>(seconds, options.min_batch, options.max_batch));
+  }
   return static_cast<int>(
       std::clamp<int64_t>(spec.max_trials / 8, options.min_batch, options.max_batch));
+}
+
+absl::Duration ConfirmationTime(absl::Duration max_time) {
+  return std::min(max_time / 2, std::clamp(max_time / 4, absl::Seconds(1), absl::Seconds(20)));
 }
 
 int NextBatchOf(const JobSpec& spec, const JobOptions& options, int64_t proposed) {

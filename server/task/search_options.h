@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "absl/time/time.h"
 #include "server/task/job_services.h"
 #include "server/task/job_types.h"
 #include "server/task/task_search.h"
@@ -12,6 +13,9 @@ namespace hone::task {
 // Returns the options of a search that follow from the job's request. The others describe what is
 // known of the task.
 TaskSearchOptions SearchOptionsOf(const JobSpec& spec);
+
+// Returns the part of a time limit that is kept for the confirmation.
+absl::Duration ConfirmationTime(absl::Duration max_time);
 
 // Returns the number of candidates of each Propose, as long as the trial limit allows so many.
 int BatchSizeOf(const JobSpec& spec, const JobOptions& options);

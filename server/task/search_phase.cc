@@ -218,6 +218,11 @@ bool SearchPhase::IsOutOfAllowance() const {
          Proposed() >= job_.state().allowance;
 }
 
+bool SearchPhase::ProposingIsLate() const {
+  const absl::Duration left = job_.TimeLeft() - ConfirmationTime(job_.spec().max_time);
+  return Proposed() > 0 && left < propose_took_;
+}
+
 int64_t SearchPhase::Unmeasured() const {
   if (job_.spec().parent.empty()) return 0;
   return job_.state().allowance - Proposed() + outstanding_ + (leader_.IsBusy() ? 1 : 0);
@@ -235,8 +240,8 @@ void SearchPhase::Pump() {
   JobSnapshot& state = job_.state();
   if (state.state != JobState::kRunning || first_model_pending_ || job_.IsStepPending()) return;
   const int64_t limit = job_.spec().max_trials;
-  const bool may_propose =
-      !stopping_ && !exhausted_ && !IsOutOfAllowance() && (limit == 0 || Proposed() < limit);
+  const bool may_propose = !stopping_ && !exhausted_ && !IsOutOfAllowance() && !ProposingIsLate() &&
+                           (limit == 0 || Proposed() < limit);
   state.queued = outstanding_;
   if (may_propose || outstanding_ > 0 || IsOutOfAllowance()) Challenge();
   if (IsIdle()) return Settle();
@@ -267,10 +272,12 @@ void SearchPhase::Propose() {
   LogTells();
   const bool first = Proposed() + outstanding_ == 0 && !trials_.at(kDefaultTrial).told;
   absl::StatusOr<ProposeEvent> event;
+  const absl::Time began = job_.Steady();
   {
     const HostShare share(job_.options().respect_timing_lock);
     event = search_->Propose(NextBatch());
   }
+  propose_took_ = std::max(propose_took_, job_.Steady() - began);
   if (!event.ok()) return job_.End(JobState::kFailed, event.status());
   std::vector<int64_t> trials;
   for (const Proposal& proposal : event->proposals) {

@@ -79,6 +79,8 @@ class SearchPhase {
   int NextBatch() const;  // the size of the next Propose
   int64_t Proposed() const { return static_cast<int64_t>(trials_.size()) - 1; }
   bool IsOutOfAllowance() const;
+  // Whether another Propose would probably end after the time of the search.
+  bool ProposingIsLate() const;
   // See JobSnapshot::unmeasured.
   int64_t Unmeasured() const;
   // Publishes that the allowance is used up, once.
@@ -118,6 +120,7 @@ class SearchPhase {
   std::map<int64_t, Trial> trials_;   // and the default schedule
   int outstanding_ = 0;               // trials submitted or about to be
   std::vector<int64_t> deferred_;     // outstanding trials to resubmit
+  absl::Duration propose_took_;       // the longest Propose; nothing else happens meanwhile
   int fruitless_ = 0;                 // consecutive Proposes without a new candidate
   bool first_model_pending_ = false;  // the first training uses earlier records
   bool exhausted_ = false;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -112,6 +113,21 @@ TEST_F(JobResultTest, ATimeLimitIncludesTheConfirmation) {
     EXPECT_TRUE(IsPublished(*job));
     EXPECT_LE(job->wall, absl::Seconds(seconds) + absl::Seconds(1));
   }
+}
+
+// A Propose takes time in which nothing else happens.
+TEST_F(JobResultTest, AShortTimeLimitProposesFewCandidatesAtOnce) {
+  Step(0);
+  std::map<int, int64_t> queued;  // by the time limit in seconds
+  for (const int seconds : {3, 600}) {
+    JobSpec spec = Spec(0, std::to_string(seconds));
+    spec.max_time = absl::Seconds(seconds);
+    const std::string id = Create(spec);
+    for (int i = 0; i < 5; ++i) Step(0);
+    queued[seconds] = Get(id)->queued;
+  }
+  EXPECT_GT(queued[3], 0);
+  EXPECT_LT(queued[3], queued[600]);
 }
 
 // The first build takes longer than the time limit.
