@@ -258,8 +258,10 @@ class Keeper {
       if (pid == server_.pid) {
         server_ = {};
         Fail(absl::StrCat("the private hone-server ", HowItEnded(status, paths_.server_log)));
-      } else if (pid == worker_.pid) {
-        WorkerEnded(status);
+        continue;
+      }
+      for (auto& [device, worker] : workers_) {
+        if (pid == worker.child.pid) WorkerEnded(device, worker, status);
       }
     }
   }
@@ -272,7 +274,7 @@ class Keeper {
       return;
     }
     const std::string why = absl::StrCat(kWorkerFailed, "the local hone-worker ",
-                                         HowItEnded(status, paths_.worker_log));
+                                         HowItEnded(status, paths_.WorkerLog(device)));
     for (const Attached& client : clients_) {
       if (client.device == device)
         send(client.fd, why.data(), std::min<size_t>(why.size(), kMaxKeeperPacket), MSG_NOSIGNAL);

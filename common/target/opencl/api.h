@@ -10,18 +10,16 @@
 namespace hone::opencl {
 
 // The functions that Hone calls, without "cl".
-#define HONE_OPENCL_FUNCTIONS(F)                                                                \
-  F(GetPlatformIDs)                                                                             \
-  F(GetPlatformInfo)                                                                            \
-  F(GetDeviceIDs)                                                                               \
-  F(GetDeviceInfo)                                                                              \
-  F(CreateContext)                                                                              \
-  F(ReleaseContext) F(CreateCommandQueue) F(ReleaseCommandQueue) F(CreateProgramWithSource)     \
-      F(BuildProgram) F(GetProgramBuildInfo) F(ReleaseProgram) F(CreateKernel) F(SetKernelArg)  \
-          F(GetKernelInfo) F(GetKernelWorkGroupInfo) F(ReleaseKernel) F(CreateBuffer)           \
-              F(CreateSubBuffer) F(ReleaseMemObject) F(EnqueueReadBuffer) F(EnqueueWriteBuffer) \
-                  F(EnqueueFillBuffer) F(EnqueueNDRangeKernel) F(Finish) F(GetEventInfo)        \
-                      F(GetEventProfilingInfo) F(ReleaseEvent)
+// clang-format off
+#define HONE_OPENCL_FUNCTIONS(F) \
+  F(GetPlatformIDs) F(GetPlatformInfo) F(GetDeviceIDs) F(GetDeviceInfo) F(CreateContext) \
+  F(ReleaseContext) F(CreateCommandQueue) F(ReleaseCommandQueue) F(CreateProgramWithSource) \
+  F(BuildProgram) F(GetProgramBuildInfo) F(ReleaseProgram) F(CreateKernel) F(SetKernelArg) \
+  F(GetKernelInfo) F(GetKernelWorkGroupInfo) F(ReleaseKernel) F(CreateBuffer) \
+  F(CreateSubBuffer) F(ReleaseMemObject) F(EnqueueReadBuffer) F(EnqueueWriteBuffer) \
+  F(EnqueueFillBuffer) F(EnqueueNDRangeKernel) F(Finish) F(GetEventInfo) \
+  F(GetEventProfilingInfo) F(ReleaseEvent)
+// clang-format on
 
 // A table of OpenCL's functions in a library that was opened at run time: no program needs a driver
 // to start. Tests fill in their own functions.
