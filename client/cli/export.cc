@@ -256,7 +256,8 @@ absl::Status ExportOne(const Globals& globals, const ExportOptions& options) {
       const std::vector<WrittenFile> files,
       WriteKernel(*known.session, known.argument, NamingOf(known.argument, options.name),
                   known.best, options, folder));
-  HONE_RETURN_IF_ERROR(WithExitCode(folder.Commit(), kExitFailed));
+  // Programs find kernels for CPUs only.
+  if (!folder.IsEmpty()) HONE_RETURN_IF_ERROR(WithExitCode(folder.Commit(), kExitFailed));
   if (globals.json) return PrintJson(ToJson(known.best, files));
   for (const WrittenFile& file : files) {
     absl::PrintF("%s  %s\n", file.path, FormatBytes(static_cast<int64_t>(file.bytes)));
@@ -293,7 +294,7 @@ absl::Status ExportList(const Globals& globals, const ExportOptions& options) {
   HONE_ASSIGN_OR_RETURN(
       const size_t unknown,
       VisitBests(*session, arguments, options.words.tolerance, /*nearest=*/false, add));
-  if (unknown < arguments.size()) {
+  if (!folder.IsEmpty()) {
     HONE_RETURN_IF_ERROR(WithExitCode(folder.Commit(), kExitFailed));
   }
   const absl::Status result =

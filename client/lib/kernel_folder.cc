@@ -128,7 +128,6 @@ absl::Status KernelFolder::Add(const FolderKernel& kernel) {
 }
 
 absl::Status KernelFolder::Commit() {
-  if (added_.kernels.empty()) return absl::OkStatus();
   const std::string path = lookup::IndexPath(folder_);
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const int lock = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

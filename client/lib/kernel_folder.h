@@ -33,6 +33,7 @@ class KernelFolder {
 
   // Writes the kernel's shared object. Errors as for WriteFileAtomically.
   absl::Status Add(const FolderKernel& kernel);
+  bool IsEmpty() const { return added_.kernels.empty(); }
   // Adds the kernels to the index in one step. FailedPrecondition: the folder has an index that
   // cannot be read. Other errors as for WriteFileAtomically.
   absl::Status Commit();

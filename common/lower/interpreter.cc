@@ -1,17 +1,15 @@
 #include "common/lower/interpreter.h"
 
 #include <algorithm>
-#include <numeric>
-#include <optional>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "common/ir/arithmetic.h"
 #include "common/ir/evaluate.h"
+#include "common/lower/gpu/launch_interpreter.h"
 #include "common/lower/layout.h"
 #include "common/lower/memory_model.h"
 
@@ -39,7 +37,12 @@ class Machine {
 
   absl::Status Run() {
     for (const LoweredKernel& kernel : p_.kernels) {
-      HONE_RETURN_IF_ERROR(p_.IsForGpu() ? RunLaunch(kernel) : Run(kernel.body));
+      if (!p_.IsForGpu()) {
+        HONE_RETURN_IF_ERROR(Run(kernel.body));
+        continue;
+      }
+      const auto run = [this](StmtId piece) { return Run(piece); };
+      HONE_RETURN_IF_ERROR(LaunchInterpreter(p_, order_, vars_, memory_, run).Run(kernel));
     }
     return absl::OkStatus();
   }
@@ -49,129 +52,6 @@ class Machine {
     AtomId var;
     int64_t extent;
   };
-
-  // A piece of the thread program without barriers, with the values of the loops around it.
-  struct Piece {
-    StmtId stmt;
-    std::vector<std::pair<AtomId, int64_t>> values;
-  };
-
-  absl::Status RunLaunch(const LoweredKernel& kernel) {
-    std::vector<LaneVar> blocks;
-    thread_vars_.clear();
-    StmtId body = kernel.body;
-    for (; p_.stmts[body].kind == Stmt::Kind::kFor && p_.stmts[body].loop == ir::LoopKind::kBound;
-         body = p_.stmts[body].children[0]) {
-      const Stmt& loop = p_.stmts[body];
-      (loop.axis >= ir::ThreadAxis::kThreadX ? thread_vars_ : blocks)
-          .push_back({loop.var, loop.extent});
-    }
-    int64_t threads = 1, count = 1;
-    for (const LaneVar& var : thread_vars_) threads *= var.extent;
-    for (const LaneVar& var : blocks) count *= var.extent;
-    memory_.EnterBlocks(threads);
-    for (int64_t b = count; b-- > 0;) {
-      SetVars(blocks, b);
-      pieces_.clear();
-      outer_.clear();
-      HONE_RETURN_IF_ERROR(WalkThreads(body, threads));
-      HONE_RETURN_IF_ERROR(RunPieces(threads));
-      if (b > 0) memory_.NextBlock();
-    }
-    memory_.LeaveBlocks();
-    return absl::OkStatus();
-  }
-
-  void SetVars(absl::Span<const LaneVar> vars, int64_t number) {
-    for (size_t v = vars.size(); v-- > 0;) {
-      vars_[vars[v].var] = number % vars[v].extent;
-      number /= vars[v].extent;
-    }
-  }
-
-  // Follows the control flow around barriers, which is that of all threads, and collects the pieces
-  // in between.
-  absl::Status WalkThreads(StmtId id, int64_t threads) {
-    if (!p_.HasBarrier(id)) {
-      if (id != kNoStmt) pieces_.push_back({id, outer_});
-      return absl::OkStatus();
-    }
-    const Stmt& stmt = p_.stmts[id];
-    switch (stmt.kind) {
-      case Stmt::Kind::kBarrier:
-        HONE_RETURN_IF_ERROR(RunPieces(threads));
-        memory_.Barrier();
-        return absl::OkStatus();
-      case Stmt::Kind::kSeq:
-        for (const StmtId child : stmt.children) HONE_RETURN_IF_ERROR(WalkThreads(child, threads));
-        return absl::OkStatus();
-      case Stmt::Kind::kIf: {
-        HONE_ASSIGN_OR_RETURN(const int64_t value, OfAllThreads(stmt.condition.index, threads));
-        if (value >= 0 && value < stmt.condition.extent)
-          return WalkThreads(stmt.children[0], threads);
-        return stmt.children.size() > 1 ? WalkThreads(stmt.children[1], threads) : absl::OkStatus();
-      }
-      case Stmt::Kind::kFor: {
-        int64_t begin = 0, end = stmt.extent;
-        for (const Index& bound : stmt.begins) {
-          HONE_ASSIGN_OR_RETURN(const int64_t value, OfAllThreads(bound, threads));
-          begin = std::max(begin, value);
-        }
-        for (const Index& bound : stmt.ends) {
-          HONE_ASSIGN_OR_RETURN(const int64_t value, OfAllThreads(bound, threads));
-          end = std::min(end, value);
-        }
-        outer_.emplace_back(stmt.var, 0);
-        for (int64_t i = begin; i < end; ++i) {
-          vars_[stmt.var] = outer_.back().second = i;
-          HONE_RETURN_IF_ERROR(WalkThreads(stmt.children[0], threads));
-        }
-        outer_.pop_back();
-        return absl::OkStatus();
-      }
-      case Stmt::Kind::kStore:
-        break;
-    }
-    return absl::OkStatus();
-  }
-
-  // The value of an index around a barrier.
-  absl::StatusOr<int64_t> OfAllThreads(const Index& index, int64_t threads) {
-    for (const auto& [var, value] : outer_) vars_[var] = value;
-    std::optional<int64_t> all;
-    for (int64_t t = 0; t < threads; ++t) {
-      SetVars(thread_vars_, t);
-      const int64_t value = Value(index);
-      if (all.value_or(value) != value) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("only some threads of a block reach a barrier: ", p_.atoms.ToString(index),
-                         " differs between them"));
-      }
-      all = value;
-    }
-    return *all;
-  }
-
-  absl::Status RunPieces(int64_t threads) {
-    std::vector<int64_t> order(threads);
-    std::iota(order.begin(), order.end(), 0);
-    if (order_ == ThreadOrder::kBackward) std::reverse(order.begin(), order.end());
-    if (order_ == ThreadOrder::kShuffled) Shuffle(order);
-    for (const int64_t thread : order) {
-      SetVars(thread_vars_, thread);
-      memory_.SetThread(thread);
-      for (const Piece& piece : pieces_) {
-        for (const auto& [var, value] : piece.values) vars_[var] = value;
-        HONE_RETURN_IF_ERROR(Run(piece.stmt));
-      }
-    }
-    pieces_.clear();
-    return absl::OkStatus();
-  }
-
-  void Shuffle(std::vector<int64_t>& order) {
-    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[rng_() % i]);
-  }
 
   absl::Status Run(StmtId id) {
     if (id == kNoStmt) return absl::OkStatus();
@@ -410,16 +290,10 @@ class Machine {
   int64_t max_steps_;
   int64_t steps_ = 0;
   ThreadOrder order_;
-  Rng rng_{1};  // for kShuffled
   MemoryModel memory_;
   std::vector<int64_t> vars_;
   std::vector<LaneVar> lanes_;
   bool in_parallel_ = false;
-  // Of a launch: the loops of its threads, what they do until the next barrier, and the loops
-  // around that.
-  std::vector<LaneVar> thread_vars_;
-  std::vector<Piece> pieces_;
-  std::vector<std::pair<AtomId, int64_t>> outer_;
 };
 
 // Empty before AssignStorage.

@@ -21,12 +21,18 @@ ir::Program SplitLaunches(const ir::Program& program);
 //   for k: {S = A[k]; use S}  →  S[0] = A[0]; for k: {S[(k + 1) % 2] = A[k + 1]; use S[k % 2]}
 void PipelineCopies(ir::Program& program);
 
+// The elements of a buffer that each iteration of some thread loops has for itself, while the
+// threads of loops inside exchange them, get dimensions for the former.
+void ExpandOverThreads(ir::Program& program);
+
 inline constexpr int kNoPhase = -1;
 
 // A program whose kernels are what one thread runs. A phase is a piece of it that needs no barrier
 // inside, because it was the body of loops over threads.
 struct ThreadProgram {
   ir::Program program;
+  // Per buffer: whether a thread made all of its uses in one iteration of the loops over threads.
+  std::vector<bool> within_thread;
   int phases = 0;
   std::vector<int> phase_of;  // per node: its phase if it is a topmost node of one, else kNoPhase
 };
@@ -34,18 +40,19 @@ struct ThreadProgram {
 // Moves serial loops into the thread program: the loops of a kernel become, from the outside, one
 // loop per axis of blocks, one per axis of threads, and the code of a thread. Nests that were not
 // bound to an axis run on its first thread. vthread loops become unrolled loops. REQUIRES compact
-// buffers.
-//
-// On return, the scope of a buffer says where it is: kLocal if each thread needs only its own
-// elements, kShared if the threads of a block exchange elements, kGlobal if several launches or
-// blocks use it or if it was computed ahead of time.
-// InvalidArgument: a loop over blocks is inside another loop, blocks exchange elements, or loops of
-// one axis have different extents.
+// buffers. InvalidArgument: a loop over blocks is inside another loop, or loops of one axis have
+// different extents.
 absl::StatusOr<ThreadProgram> SinkSerialLoops(const ir::Program& program);
 
+// Sets the scope of every buffer to where it is: kLocal if each thread needs only its own elements,
+// kShared if the threads of a block exchange elements, kGlobal if several launches use it or if it
+// was computed ahead of time. Takes the thread out of the indices of the first kind.
+// InvalidArgument: a thread would need a large array of its own.
+absl::Status PlaceBuffers(ThreadProgram& threads);
+
 // Puts a barrier between two accesses to an element that the threads of a block exchange, where at
-// least one of them is a write and no barrier is between them yet. REQUIRES SinkSerialLoops.
-void InsertBarriers(ir::Program& program);
+// least one of them is a write and no barrier is between them yet.
+void InsertBarriers(ThreadProgram& threads);
 
 // The program after all of the above.
 absl::StatusOr<ir::Program> MapThreads(const ir::Program& program);

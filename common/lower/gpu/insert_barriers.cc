@@ -4,7 +4,6 @@
 
 #include "common/lower/gpu/gpu_passes.h"
 #include "common/lower/gpu/thread_nest.h"
-#include "common/lower/passes.h"
 
 namespace hone::lower {
 
@@ -182,14 +181,5 @@ class BarrierInserter {
 }  // namespace
 
 void InsertBarriers(ThreadProgram& threads) { BarrierInserter(threads).Run(); }
-
-absl::StatusOr<ir::Program> MapThreads(const ir::Program& program) {
-  ir::Program compact = CompactBuffers(SplitLaunches(program));
-  PipelineCopies(compact);
-  absl::StatusOr<ThreadProgram> threads = SinkSerialLoops(compact);
-  if (!threads.ok()) return threads.status();
-  InsertBarriers(*threads);
-  return std::move(threads->program);
-}
 
 }  // namespace hone::lower

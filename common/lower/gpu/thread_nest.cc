@@ -22,6 +22,15 @@ bool HasThreadLoop(const ir::Program& program, NodeId id, bool self) {
   });
 }
 
+bool IsWithinThread(const ir::Program& program, const std::vector<NodeId>& blocks, NodeId loop) {
+  return std::ranges::none_of(blocks, [&](NodeId block) {
+    for (NodeId at = program.node(block).parent; at != loop; at = program.node(at).parent) {
+      if (IsBoundTo(program, at, IsThreadAxis)) return true;
+    }
+    return false;
+  });
+}
+
 ThreadVars ThreadVarsOf(const ir::Program& program, NodeId kernel) {
   ThreadVars threads;
   threads.innermost = kernel;

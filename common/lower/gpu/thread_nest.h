@@ -25,6 +25,11 @@ inline bool IsBoundTo(const ir::Program& program, ir::NodeId id, bool (*kind)(ir
 // Whether a loop inside this node, or the node itself if `self`, is bound to an axis of threads.
 bool HasThreadLoop(const ir::Program& program, ir::NodeId id, bool self);
 
+// Whether one thread alone runs these blocks in an iteration of the loop, because the loops over
+// threads are around that loop.
+bool IsWithinThread(const ir::Program& program, const std::vector<ir::NodeId>& blocks,
+                    ir::NodeId loop);
+
 // The thread loops of a launch after SinkSerialLoops: the variable of each axis, or kNoAtom if the
 // launch has one thread along it.
 struct ThreadVars {

@@ -1,0 +1,17 @@
+#include "common/base/status_macros.h"
+#include "common/lower/gpu/gpu_passes.h"
+#include "common/lower/passes.h"
+
+namespace hone::lower {
+
+absl::StatusOr<ir::Program> MapThreads(const ir::Program& program) {
+  ir::Program compact = CompactBuffers(SplitLaunches(program));
+  PipelineCopies(compact);
+  ExpandOverThreads(compact);
+  HONE_ASSIGN_OR_RETURN(ThreadProgram threads, SinkSerialLoops(compact));
+  HONE_RETURN_IF_ERROR(PlaceBuffers(threads));
+  InsertBarriers(threads);
+  return std::move(threads.program);
+}
+
+}  // namespace hone::lower
