@@ -56,6 +56,15 @@ std::shared_ptr<grpc::ChannelCredentials> Credentials(const ChannelSecurity& sec
   return grpc::SslCredentials(options);
 }
 
+// Never destroys the first channel of the process. When the last channel with asynchronous calls
+// goes, gRPC 1.51 ends the threads that serve them, and may abort if they are just finishing a
+// call.
+std::shared_ptr<grpc::Channel> KeepFirst(std::shared_ptr<grpc::Channel> channel) {
+  static const auto* const kept = new std::shared_ptr<grpc::Channel>(channel);
+  static_cast<void>(kept);
+  return channel;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view address,
@@ -91,9 +100,9 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view t
   if (!security.token.empty()) {
     interceptors.push_back(std::make_unique<TokenInterceptorFactory>(security.token));
   }
-  return experimental::CreateCustomChannelWithInterceptors(
+  return KeepFirst(experimental::CreateCustomChannelWithInterceptors(
       address.ToText(), encrypted ? Credentials(security) : grpc::InsecureChannelCredentials(),
-      arguments, std::move(interceptors));
+      arguments, std::move(interceptors)));
 }
 
 void SetDeadline(grpc::ClientContext& context, absl::Duration limit, bool wait_for_ready) {

@@ -327,8 +327,9 @@ void NetworkJob::Conclude() {
   }
   if (state().cancelled) return End(JobState::kCancelled);
   if (without == static_cast<int64_t>(children_.size())) {
-    return End(JobState::kFailed, absl::FailedPreconditionError(
-                                      first_error.empty() ? "no task has a confirmed schedule" : first_error));
+    return End(JobState::kFailed,
+               absl::FailedPreconditionError(
+                   first_error.empty() ? "no task has a confirmed schedule" : first_error));
   }
   if (without > 0) {
     state().note = absl::StrCat(without, " of ", children_.size(), " tasks have no kernel",

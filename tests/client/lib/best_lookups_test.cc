@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
+#include "common/rpc/channel.h"
 #include "common/rpc/rate_limit.h"
 #include "common/rpc/status.h"
 #include "grpcpp/grpcpp.h"
@@ -25,7 +26,7 @@ class LimitedServer final : public v1::TuningService::Service {
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
     stub_ = v1::TuningService::NewStub(
-        grpc::CreateChannel(absl::StrCat("127.0.0.1:", port_), grpc::InsecureChannelCredentials()));
+        rpc::CreateChannel(absl::StrCat("127.0.0.1:", port_), /*insecure=*/true).value());
   }
 
   grpc::Status LookupBest(grpc::ServerContext*, const v1::LookupBestRequest* request,
