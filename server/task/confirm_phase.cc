@@ -250,8 +250,8 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
     finalist.last = record::Record();
     job_.state().given = task_.MakeBest(record);
   }
-  // A task of a network needs a kernel even on a machine that is always disturbed, and has no leader
-  // to fall back on.
+  // A task of a network needs a kernel even on a machine that is always disturbed, and has no
+  // leader to fall back on.
   if (ok && record.quarantined && job_.spec().parent.empty()) {
     confirmation_->ReportDisturbed(index);
   } else {
