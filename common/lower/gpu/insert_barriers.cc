@@ -24,8 +24,8 @@ class BarrierInserter {
       before_.clear();
       FindExchanged(kernel, vars);
       for (const NodeId child : p_.node(vars.innermost).children) Walk(child);
+      std::erase_if(before_, [&](NodeId root) { return BeginsWithBarrier(root); });
       for (const NodeId root : before_) {
-        if (BeginsWithBarrier(root)) continue;
         ir::Node barrier;
         barrier.kind = ir::Node::Kind::kBarrier;
         p_.nodes.push_back(std::move(barrier));

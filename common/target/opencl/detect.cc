@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -104,7 +105,9 @@ absl::StatusOr<DeviceFacts> FindDevice(const Api& api, absl::string_view name) {
   absl::string_view rest = name;
   uint32_t number = 0;
   const bool is_kind = absl::ConsumePrefix(&rest, kKind);
-  const bool is_number = absl::ConsumePrefix(&rest, ":") && absl::SimpleAtoi(rest, &number);
+  const bool is_number = absl::ConsumePrefix(&rest, ":") && !rest.empty() &&
+                         std::ranges::all_of(rest, absl::ascii_isdigit) &&
+                         absl::SimpleAtoi(rest, &number);
   if (!is_kind || (!is_number && !rest.empty()) || (!is_number && name != kKind)) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", Printable(name, kMaxName),

@@ -17,6 +17,7 @@
 #include "tests/worker/codegen/clang_check.h"
 #include "tests/worker/codegen/run_trace.h"
 #include "worker/codegen/backend.h"
+#include "worker/codegen/c/c_names.h"
 #include "worker/codegen/c/opencl_dialect.h"
 
 namespace hone::codegen {
@@ -224,6 +225,17 @@ TEST(CPrinterTest, ClangAcceptsRandomSchedules) {
     ++printed;
   }
   EXPECT_GE(printed, 30);
+}
+
+// The language of workloads reserves no names, but C and OpenCL do.
+TEST(CNamesTest, KeywordsAndMacrosAreReserved) {
+  for (const char* const name : {"kernel", "float4", "UINT_MAX", "ULONG_MAX", "SHRT_MIN",
+                                 "FP_FAST_FMAF", "HALF_MAX", "image2d_array_t", "M_PI"}) {
+    EXPECT_TRUE(IsReservedInC(name)) << name;
+  }
+  for (const char* const name : {"A", "UINT", "max_pool", "picture"}) {
+    EXPECT_FALSE(IsReservedInC(name)) << name;
+  }
 }
 
 }  // namespace

@@ -93,7 +93,8 @@ TEST(OpenClBuildTest, AScheduleIsBuiltCheckedAndTimed) {
   EXPECT_EQ(result.outcome, Outcome::kOk) << result.detail;
   EXPECT_GT(result.latency_ns, 100);
   EXPECT_LE(result.max_error, 1);
-  std::filesystem::remove_all(folder);
+  std::error_code error;
+  std::filesystem::remove_all(folder, error);
 }
 
 }  // namespace

@@ -38,11 +38,12 @@ constexpr absl::string_view kWords[] = {
 
 // Beginnings of the names of built-in functions, macros, and functions of the prelude.
 constexpr absl::string_view kBeginnings[] = {
-    "__",      "as_",        "atom_", "atomic_", "async_",  "convert_", "get_",
-    "native_", "half_",      "vload", "vstore",  "read_",   "write_",   "cl_",
-    "CL_",     "CLK_",       "M_E",   "M_LN",    "M_LOG",   "M_PI",     "M_SQRT",
-    "M_1_",    "M_2_",       "FLT_",  "DBL_",    "INT_",    "CHAR_",    "LONG_",
-    "round_f", "round_bf16", "f16_",  "bf16_",   "f8e4m3_", "f8e5m2_",  "hone_"};
+    "__",     "as_",     "atom_",   "atomic_", "async_", "convert_", "get_",       "native_",
+    "half_",  "vload",   "vstore",  "read_",   "write_", "cl_",      "CL_",        "CLK_",
+    "M_E",    "M_LN",    "M_LOG",   "M_PI",    "M_SQRT", "M_1_",     "M_2_",       "FLT_",
+    "DBL_",   "INT_",    "CHAR_",   "LONG_",   "UINT_",  "ULONG_",   "SHRT_",      "USHRT_",
+    "UCHAR_", "SCHAR_",  "HALF_",   "FP_",     "image",  "round_f",  "round_bf16", "f16_",
+    "bf16_",  "f8e4m3_", "f8e5m2_", "hone_"};
 
 // The functions of the prelude that have a type end like this: max_float, max_float4.
 constexpr absl::string_view kEndings[] = {"_int", "_long", "_float", "_double"};

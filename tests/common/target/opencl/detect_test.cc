@@ -152,8 +152,8 @@ TEST(OpenClDetectTest, NamesOfDevicesAreChecked) {
   const Api api = FakeApi(platforms);
   EXPECT_EQ(FindDevice(api, "opencl")->name, "a");
   EXPECT_EQ(FindDevice(api, "opencl:1")->name, "b");
-  for (const char* const name : {"", "cuda", "opencl:", "opencl:x", "opencl:-1", "opencl1",
-                                 "opencl:1:2", "opencl:99999999999"}) {
+  for (const char* const name : {"", "cuda", "opencl:", "opencl:x", "opencl:+0", "opencl: 0",
+                                 "opencl:-1", "opencl1", "opencl:1:2", "opencl:99999999999"}) {
     EXPECT_EQ(FindDevice(api, name).status().code(), absl::StatusCode::kInvalidArgument) << name;
   }
   const absl::Status missing = FindDevice(api, "opencl:2").status();
