@@ -14,7 +14,7 @@ struct BusyProcess {
 };
 
 // The processes of this machine that load it now, those with the most busy threads first. Without
-// Hone's programs, and without process 1 and the threads of the kernel, which nobody can stop.
+// Hone's programs, process 1 and the threads of the kernel.
 // `root` replaces / in tests.
 std::vector<BusyProcess> BusyProcesses(const std::string& root = "");
 

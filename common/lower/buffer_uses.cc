@@ -1,6 +1,7 @@
 #include "common/lower/buffer_uses.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hone::lower {
 
@@ -39,6 +40,23 @@ std::vector<NodeId> UsersOf(const ir::Program& program, absl::Span<const BufferI
     }
   }
   return users;
+}
+
+void RewriteIndices(ir::Program& program, NodeId at, absl::FunctionRef<bool(BufferId)> in,
+                    absl::FunctionRef<ir::IndexList(ir::Block&, const ir::IndexList&)> rewrite) {
+  ir::Block block = program.BlockOf(at);
+  if (in(block.outputs[0])) block.indices = rewrite(block, block.indices);
+  for (ir::ExprId& value : block.values) {
+    value = program.pool.Rewrite(
+        value,
+        [&](const ir::Expr& load) {
+          if (!in(load.buffer)) return ir::kNoExpr;
+          const ir::IndexList indices = program.pool.IndicesOf(load);
+          return program.pool.Load(load.buffer, load.dtype, rewrite(block, indices));
+        },
+        [](const ir::Index& index) { return index; });
+  }
+  program.BlockOf(at) = std::move(block);
 }
 
 }  // namespace hone::lower

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "common/ir/program.h"
 
@@ -18,6 +19,12 @@ std::vector<ir::BufferId> WrittenTogether(const ir::Program& program, ir::Buffer
 
 // The blocks that use the buffers, each once.
 std::vector<ir::NodeId> UsersOf(const ir::Program& program, absl::Span<const ir::BufferId> buffers);
+
+// Replaces the indices with which a block accesses the buffers that `in` accepts. `rewrite` may add
+// iteration variables to the block that it gets.
+void RewriteIndices(ir::Program& program, ir::NodeId block,
+                    absl::FunctionRef<bool(ir::BufferId)> in,
+                    absl::FunctionRef<ir::IndexList(ir::Block&, const ir::IndexList&)> rewrite);
 
 }  // namespace hone::lower
 

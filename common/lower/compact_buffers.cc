@@ -51,7 +51,6 @@ ir::Program CompactBuffers(const ir::Program& original) {
     // Block indices use iteration variables, but the region uses loop variables. The block
     // therefore gets new iteration variables, bound to the region's minimum, and subtracts them.
     for (NodeId user : users) {
-      ir::Block block = program.BlockOf(user);
       std::vector<Index> minimum;
       for (size_t d = 0; d < region.size(); ++d) {
         if (region[d].min.IsConstant()) {
@@ -60,26 +59,14 @@ ir::Program CompactBuffers(const ir::Program& original) {
         }
         const ir::Range range = program.atoms.RangeOf(region[d].min);
         const ir::AtomId var = program.atoms.AddVar("base", range.max + 1);
-        block.iters.push_back({var, range.max + 1, false, region[d].min});
+        program.BlockOf(user).iters.push_back({var, range.max + 1, false, region[d].min});
         minimum.push_back(Index::Of(var));
       }
-      const auto shifted = [&](const ir::IndexList& indices) {
+      RewriteIndices(program, user, compacted, [&](ir::Block&, const ir::IndexList& indices) {
         ir::IndexList result;
         for (size_t d = 0; d < indices.size(); ++d) result.push_back(indices[d] - minimum[d]);
         return result;
-      };
-      if (compacted(block.outputs[0])) block.indices = shifted(block.indices);
-      for (ir::ExprId& value : block.values) {
-        value = program.pool.Rewrite(
-            value,
-            [&](const ir::Expr& load) {
-              if (!compacted(load.buffer)) return ir::kNoExpr;
-              const ir::IndexList indices = program.pool.IndicesOf(load);
-              return program.pool.Load(load.buffer, load.dtype, shifted(indices));
-            },
-            [](const Index& index) { return index; });
-      }
-      program.BlockOf(user) = std::move(block);
+      });
     }
     for (const BufferId buffer : buffers) {
       for (size_t d = 0; d < region.size(); ++d)

@@ -40,31 +40,18 @@ class Expander {
     }
     if (loops.empty()) return;
     for (const NodeId user : users) {
-      ir::Block block = p_.BlockOf(user);
       ir::IndexList outer;
       for (const NodeId loop : loops) {
         const int64_t extent = p_.node(loop).extent.value;
         const ir::AtomId var = p_.atoms.AddVar("each", extent);
-        block.iters.push_back({var, extent, false, Index::Of(p_.node(loop).var)});
+        p_.BlockOf(user).iters.push_back({var, extent, false, Index::Of(p_.node(loop).var)});
         outer.push_back(Index::Of(var));
       }
-      const auto expanded = [&](const ir::IndexList& indices) {
+      RewriteIndices(p_, user, in_group, [&](ir::Block&, const ir::IndexList& indices) {
         ir::IndexList result = outer;
         result.insert(result.end(), indices.begin(), indices.end());
         return result;
-      };
-      if (in_group(block.outputs[0])) block.indices = expanded(block.indices);
-      for (ir::ExprId& value : block.values) {
-        value = p_.pool.Rewrite(
-            value,
-            [&](const ir::Expr& load) {
-              if (!in_group(load.buffer)) return ir::kNoExpr;
-              const ir::IndexList indices = p_.pool.IndicesOf(load);
-              return p_.pool.Load(load.buffer, load.dtype, expanded(indices));
-            },
-            [](const Index& index) { return index; });
-      }
-      p_.BlockOf(user) = std::move(block);
+      });
     }
     for (const BufferId member : group) {
       ir::Buffer& buffer = p_.buffers[member];

@@ -10,8 +10,8 @@
 // thread of a GPU runs. The remaining passes of Lower then see code of one thread.
 namespace hone::lower {
 
-// Makes each nest of a kernel a kernel of its own, which becomes one launch. The kernels keep their
-// order and get distinct names.
+// Turns each nest into a separate kernel, which is launched once. The kernels keep their order and
+// get distinct names.
 ir::Program SplitLaunches(const ir::Program& program);
 
 // In a loop that is annotated as a software pipeline of n stages, and for blocks that are annotated
@@ -47,7 +47,7 @@ absl::StatusOr<ThreadProgram> SinkSerialLoops(const ir::Program& program);
 // Sets the scope of every buffer to where it is: kLocal if each thread needs only its own elements,
 // kShared if the threads of a block exchange elements, kGlobal if several launches use it or if it
 // was computed ahead of time. Takes the thread out of the indices of the first kind.
-// InvalidArgument: a thread would need a large array of its own.
+// InvalidArgument: the private array of a thread would be too large.
 absl::Status PlaceBuffers(ThreadProgram& threads);
 
 // Puts a barrier between two accesses to an element that the threads of a block exchange, where at

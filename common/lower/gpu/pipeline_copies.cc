@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "common/ir/clone.h"
 #include "common/lower/buffer_uses.h"
 #include "common/lower/gpu/gpu_passes.h"
 
@@ -74,8 +75,8 @@ class Pipeliner {
     }
     const NodeId parent = p_.node(loop).parent;
     for (int64_t stage = 0; stage < ahead; ++stage) {
-      Replacements replaced = {{var, Index(stage)}};
-      const NodeId first = Clone(nest, replaced);
+      ir::Replacements replaced = {{var, Index(stage)}};
+      const NodeId first = ir::Clone(p_, nest, "", replaced);
       p_.Insert(parent, p_.PositionInParent(loop), first);
     }
     p_.SubstituteUnder(nest, var, Index::Of(var) + ahead);
@@ -86,64 +87,20 @@ class Pipeliner {
 
   // Gives a buffer a dimension for the stages, which iteration `var` uses in turns.
   void AddStages(BufferId buffer, ir::AtomId var, int64_t stages) {
+    const auto is_buffer = [&](BufferId other) { return other == buffer; };
     for (const NodeId user : UsersOf(p_, {buffer})) {
-      ir::Block block = p_.BlockOf(user);
       const ir::AtomId stage = p_.atoms.AddVar("stage", stages);
-      block.iters.push_back({stage, stages, false, p_.atoms.Mod(Index::Of(var), stages)});
-      const auto staged = [&](const ir::IndexList& indices) {
+      const Index turn = p_.atoms.Mod(Index::Of(var), stages);
+      p_.BlockOf(user).iters.push_back({stage, stages, false, turn});
+      RewriteIndices(p_, user, is_buffer, [&](ir::Block&, const ir::IndexList& indices) {
         ir::IndexList result = {Index::Of(stage)};
         result.insert(result.end(), indices.begin(), indices.end());
         return result;
-      };
-      if (block.outputs[0] == buffer) block.indices = staged(block.indices);
-      for (ir::ExprId& value : block.values) {
-        value = p_.pool.Rewrite(
-            value,
-            [&](const ir::Expr& load) {
-              if (load.buffer != buffer) return ir::kNoExpr;
-              const ir::IndexList indices = p_.pool.IndicesOf(load);
-              return p_.pool.Load(buffer, load.dtype, staged(indices));
-            },
-            [](const Index& index) { return index; });
-      }
-      p_.BlockOf(user) = std::move(block);
+      });
     }
     ir::Buffer& staged = p_.buffers[buffer];
     staged.shape.insert(staged.shape.begin(), stages);
     for (ir::StorageAlign& align : staged.aligns) ++align.axis;
-  }
-
-  using Replacements = std::vector<std::pair<ir::AtomId, Index>>;
-
-  // Copies a nest with loop variables of its own.
-  NodeId Clone(NodeId id, Replacements& replaced) {
-    const ir::Node original = p_.node(id);
-    const auto replacement = [&](ir::AtomId var) -> const Index* {
-      for (const auto& [from, to] : replaced) {
-        if (from == var) return &to;
-      }
-      return nullptr;
-    };
-    if (original.kind == ir::Node::Kind::kBlock) {
-      ir::Block block = p_.BlockOf(id);
-      for (ir::BlockIter& iter : block.iters) {
-        iter.binding = p_.atoms.Substitute(iter.binding, replacement);
-      }
-      for (ir::Condition& predicate : block.predicates) {
-        predicate.index = p_.atoms.Substitute(predicate.index, replacement);
-      }
-      block.name = p_.FreshBlockName(block.name);
-      const NodeId copy = p_.NewBlock(std::move(block));
-      p_.node(copy).annotations = original.annotations;
-      return copy;
-    }
-    const NodeId copy = p_.NewLoop(p_.atoms[original.var].name, original.extent);
-    p_.node(copy).loop = original.loop;
-    p_.node(copy).axis = original.axis;
-    p_.node(copy).annotations = original.annotations;
-    replaced.emplace_back(original.var, Index::Of(p_.node(copy).var));
-    for (const NodeId child : original.children) p_.Append(copy, Clone(child, replaced));
-    return copy;
   }
 
   ir::Program& p_;

@@ -115,9 +115,9 @@ class Placer {
     if (ir::ElementsOf(shape) > kMaxElementsOfThread) return false;
     std::set<NodeId> blocks;
     for (const Access& access : accesses) blocks.insert(access.block);
+    const auto is_buffer = [&](BufferId other) { return other == id; };
     for (const NodeId at : blocks) {
-      ir::Block block = p_.BlockOf(at);
-      const auto rewritten = [&](const ir::IndexList& indices) {
+      RewriteIndices(p_, at, is_buffer, [&](ir::Block& block, const ir::IndexList& indices) {
         ir::IndexList result;
         for (size_t d = 0; d < rank; ++d) {
           const Index index = p_.atoms.Simplify(
@@ -128,19 +128,7 @@ class Placer {
           result.push_back(Index::Of(var));
         }
         return result;
-      };
-      if (block.outputs[0] == id) block.indices = rewritten(block.indices);
-      for (ir::ExprId& value : block.values) {
-        value = p_.pool.Rewrite(
-            value,
-            [&](const ir::Expr& load) {
-              if (load.buffer != id) return ir::kNoExpr;
-              const ir::IndexList indices = p_.pool.IndicesOf(load);
-              return p_.pool.Load(id, load.dtype, rewritten(indices));
-            },
-            [](const Index& index) { return index; });
-      }
-      p_.BlockOf(at) = std::move(block);
+      });
     }
     p_.buffers[id].shape = shape;
     p_.buffers[id].aligns.clear();

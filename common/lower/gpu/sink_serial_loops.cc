@@ -52,7 +52,7 @@ class LaunchSinker {
   absl::Status CheckInside(NodeId id) {
     for (const NodeId child : p_.node(id).children) {
       if (IsBoundTo(p_, child, IsBlockAxis)) {
-        return Refuse(p_, child, "a loop over blocks is inside a loop that is none");
+        return Refuse(p_, child, "a loop over blocks is inside a loop that is not over blocks");
       }
       if (IsBoundTo(p_, child, IsThreadAxis)) {
         int64_t& extent = extents_[Dimension(p_.node(child).axis)];

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/ir/clone.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/apply.h"
 #include "common/schedule/primitive/concurrency.h"
@@ -10,7 +11,6 @@
 
 namespace hone::schedule {
 
-using ir::AtomId;
 using ir::Extent;
 using ir::ExtentTable;
 using ir::Index;
@@ -20,37 +20,6 @@ namespace {
 
 constexpr size_t kMaxRanges = 16;
 constexpr size_t kMaxBlocks = 256;
-
-using Replacements = std::vector<std::pair<AtomId, Index>>;
-
-// Copies a subtree with new loops and blocks. `replaced` maps loop variables.
-NodeId Clone(ir::Program& program, NodeId id, Replacements& replaced) {
-  const ir::Node node = program.node(id);
-  const auto replacement = [&](AtomId var) -> const Index* {
-    for (const auto& [from, to] : replaced) {
-      if (from == var) return &to;
-    }
-    return nullptr;
-  };
-  if (node.kind == ir::Node::Kind::kBlock) {
-    ir::Block block = program.BlockOf(id);
-    block.name = program.FreshBlockName(absl::StrCat(block.name, "_part"));
-    for (ir::BlockIter& iter : block.iters)
-      iter.binding = program.atoms.Substitute(iter.binding, replacement);
-    for (ir::Condition& predicate : block.predicates)
-      predicate.index = program.atoms.Substitute(predicate.index, replacement);
-    const NodeId copy = program.NewBlock(std::move(block));
-    program.node(copy).annotations = node.annotations;
-    return copy;
-  }
-  const NodeId copy = program.NewLoop(program.atoms[node.var].name, node.extent);
-  program.node(copy).loop = node.loop;
-  program.node(copy).axis = node.axis;
-  program.node(copy).annotations = node.annotations;
-  replaced.emplace_back(node.var, Index::Of(program.node(copy).var));
-  for (NodeId child : node.children) program.Append(copy, Clone(program, child, replaced));
-  return copy;
-}
 
 bool IsSpatial(const ir::Program& program, NodeId loop, const ir::Block& block) {
   return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
@@ -105,8 +74,10 @@ absl::StatusOr<std::vector<NodeId>> LoopPartition(ir::Program& program, NodeId l
       p.node(range).annotations = original.annotations;
       parts.push_back(range);
       if (part == 0) continue;
-      Replacements replaced = {{original.var, Index::Of(p.node(range).var) + at[part - 1].value}};
-      for (NodeId child : original.children) p.Append(range, Clone(p, child, replaced));
+      ir::Replacements replaced = {
+          {original.var, Index::Of(p.node(range).var) + at[part - 1].value}};
+      for (NodeId child : original.children)
+        p.Append(range, ir::Clone(p, child, "_part", replaced));
       // The first iteration of a reduction, which stores the neutral element, is in the first
       // range.
       for (NodeId block : p.BlocksUnder(range)) {

@@ -272,7 +272,7 @@ l0, l1 = loops(b0)
   EXPECT_THAT(message("bind(l1, \"threadIdx.x\")\n"),
               HasSubstr("a block of copy_Y has 1024 threads; at most 256"));
   EXPECT_THAT(message("bind(l1, \"blockIdx.x\")\n"),
-              HasSubstr("a loop over blocks is inside a loop that is none"));
+              HasSubstr("a loop over blocks is inside a loop that is not over blocks"));
   EXPECT_THAT(message("b1 = cache_read(b0, \"X\", \"shared\")\nl2, l3 = split(l0, 0, 32)\n"
                       "bind(l2, \"blockIdx.x\")\nbind(l3, \"threadIdx.x\")\n"
                       "compute_at(b1, l2)\n"),
