@@ -1,15 +1,13 @@
 #include "common/ir/expr_parser.h"
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/substitute.h"
 #include "common/base/status_macros.h"
-#include "common/ir/cases.h"
 #include "common/ir/expr_printer.h"
+#include "common/ir/foreign_comparison.h"
 #include "common/ir/vocabulary.h"
 
 namespace hone::ir {
@@ -21,164 +19,7 @@ Scalar Negated(const Expr& constant) {
   return static_cast<int64_t>(-static_cast<uint64_t>(constant.value.whole()));
 }
 
-constexpr char kAtIsWhole[] =
-    "at(…) is a whole index of an input's element; write the arithmetic inside, as in at(x + 1)";
-
-// Comparisons of other languages, and how they are written here.
-struct ForeignComparison {
-  absl::string_view symbol;
-  absl::string_view guard;  // of the indices $0 and $1; "" if no guard says the same
-  absl::string_view value;  // of the values $0 and $1
-};
-constexpr ForeignComparison kForeignComparisons[] = {
-    {">", "$1 < $0", "$1 < $0"},
-    {">=", "$1 <= $0", "$1 <= $0"},
-    {"=", "$0 == $1", "$0 == $1"},
-    {"!=", "", "not($0 == $1)"},
-};
-
-const ForeignComparison* FindForeignComparison(const Token& token) {
-  if (token.kind != Token::kSymbol) return nullptr;
-  for (const ForeignComparison& comparison : kForeignComparisons) {
-    if (comparison.symbol == token.text) return &comparison;
-  }
-  return nullptr;
-}
-
-bool IsComparison(const Token& token) {
-  return token.kind == Token::kSymbol &&
-         (token.text == "<" || token.text == "<=" || token.text == "==");
-}
-
 }  // namespace
-
-absl::Status ExprParser::CountOperator(const Token& token) {
-  if (++operators_ <= options_.max_operators) return absl::OkStatus();
-  return TokenReader::Error(token,
-                            absl::StrCat("more than ", options_.max_operators, " operators"));
-}
-
-// Rejects indices that could overflow: coefficients times domains must stay far below 64 bits.
-absl::Status ExprParser::CheckSize(const Token& token, const Index& index, int64_t factor) const {
-  double size = std::abs(static_cast<double>(index.constant()));
-  for (const IndexTerm& term : index.terms()) {
-    const Range range = atoms_.RangeOf(Index::Of(term.atom));
-    size += std::abs(static_cast<double>(term.coeff)) *
-            static_cast<double>(std::max<int64_t>({1, std::abs(range.min), std::abs(range.max)}));
-  }
-  if (size * std::abs(static_cast<double>(factor)) <= static_cast<double>(options_.max_index))
-    return absl::OkStatus();
-  return TokenReader::Error(token, absl::StrCat("this index can exceed ", options_.max_index));
-}
-
-// index := term (('+' | '-') term)*
-absl::StatusOr<Index> ExprParser::IndexSum(int depth) {
-  Index sum;
-  std::vector<AtomId> order;
-  int sign = reader_.Accept("-") ? -1 : 1;
-  while (true) {
-    const Token token = reader_.Peek();
-    HONE_RETURN_IF_ERROR(CountOperator(token));
-    HONE_ASSIGN_OR_RETURN(const Index term, IndexTermText(depth));
-    sum.AddScaled(term, sign);
-    HONE_RETURN_IF_ERROR(CheckSize(token, sum, 1));
-    if (options_.as_written) {
-      for (const IndexTerm& part : term.terms()) order.push_back(part.atom);
-    }
-    if (reader_.Accept("+")) {
-      sign = 1;
-    } else if (reader_.Accept("-")) {
-      sign = -1;
-    } else if (!options_.as_written) {
-      return atoms_.Simplify(std::move(sum));
-    } else {
-      sums_.push_back(std::move(order));
-      return sum;
-    }
-  }
-}
-
-absl::StatusOr<Index> ExprParser::IndexFactor(int depth) {
-  const Token token = reader_.Peek();
-  if (depth > kMaxExprDepth)
-    return TokenReader::Error(token, absl::StrCat("nested deeper than ", kMaxExprDepth));
-  if (reader_.Accept("(")) {
-    HONE_ASSIGN_OR_RETURN(Index inner, IndexSum(depth + 1));
-    HONE_RETURN_IF_ERROR(reader_.Expect(")"));
-    return inner;
-  }
-  if (token.kind == Token::kNumber) {
-    HONE_ASSIGN_OR_RETURN(const int64_t value, reader_.Integer("a number"));
-    const int64_t limit = options_.as_written ? options_.max_index : kMaxElements;
-    if (value <= limit) return Index(value);
-    return TokenReader::Error(token,
-                              absl::StrCat("index constant ", value, " is larger than ", limit));
-  }
-  HONE_ASSIGN_OR_RETURN(const std::string name, reader_.Name("an axis or a number"));
-  const AtomId axis = names_.FindAxis(name);
-  if (axis == kNoAtom) {
-    const bool load = reader_.Peek().text == "[";
-    if (name == "at" && reader_.Peek().text == "(") return TokenReader::Error(token, kAtIsWhole);
-    return TokenReader::Error(
-        token,
-        load ? absl::StrCat("an index is affine in the axes; write at(…) for an index that reads '",
-                            name, "'")
-             : absl::StrCat("unknown axis '", name, "'"));
-  }
-  return Index::Of(axis);
-}
-
-absl::StatusOr<Index> ExprParser::IndexTermText(int depth) {
-  HONE_ASSIGN_OR_RETURN(Index value, IndexFactor(depth));
-  while (true) {
-    const Token token = reader_.Peek();
-    const std::string op = token.text;
-    if (token.kind != Token::kSymbol || (op != "*" && op != "/" && op != "%")) return value;
-    reader_.Next();
-    HONE_RETURN_IF_ERROR(CountOperator(token));
-    HONE_ASSIGN_OR_RETURN(Index factor, IndexFactor(depth));
-    if (op == "*") {
-      if (value.IsConstant()) std::swap(value, factor);
-      if (!factor.IsConstant())
-        return TokenReader::Error(token, "a product of two axes is not affine");
-      HONE_RETURN_IF_ERROR(CheckSize(token, value, factor.constant()));
-      value *= factor.constant();
-      continue;
-    }
-    if (!factor.IsConstant() || factor.constant() < 1) {
-      return TokenReader::Error(token, "the divisor must be a positive number");
-    }
-    if (options_.as_written) {
-      value = atoms_.Intern(op == "/" ? Atom::Kind::kFloorDiv : Atom::Kind::kMod, value,
-                            factor.constant());
-    } else {
-      value = op == "/" ? atoms_.FloorDiv(value, factor.constant())
-                        : atoms_.Mod(value, factor.constant());
-    }
-  }
-}
-
-absl::StatusOr<IndexList> ExprParser::ParseIndices(const Token& token, const std::string& name,
-                                                   const ExprNames::Element& element) {
-  IndexList indices;
-  if (!element.shape->empty() || !reader_.Accept("]")) {
-    do {
-      HONE_ASSIGN_OR_RETURN(Index index, IndexSum(0));
-      indices.push_back(std::move(index));
-    } while (reader_.Accept(","));
-    HONE_RETURN_IF_ERROR(reader_.Expect("]"));
-  }
-  HONE_RETURN_IF_ERROR(CheckRank(token, name, element, indices));
-  return indices;
-}
-
-absl::Status ExprParser::CheckRank(const Token& token, const std::string& name,
-                                   const ExprNames::Element& element, const IndexList& indices) {
-  if (indices.size() == element.shape->size()) return absl::OkStatus();
-  return TokenReader::Error(
-      token, absl::StrCat(name, " is ", TypeText(element.dtype, *element.shape), ", but has ",
-                          indices.size(), " indices here"));
-}
 
 // Parses "i, at(A[j])]" after the opening bracket of an element that is read.
 absl::StatusOr<ExprId> ExprParser::Element(const Token& token, const std::string& name, int depth) {
@@ -195,7 +36,7 @@ absl::StatusOr<ExprId> ExprParser::Element(const Token& token, const std::string
       Index& index = indices.emplace_back();
       const Token index_token = reader_.Peek();
       if (index_token.text != "at" || reader_.Peek(1).text != "(") {
-        HONE_ASSIGN_OR_RETURN(index, IndexSum(0));
+        HONE_ASSIGN_OR_RETURN(index, indices_.ParseIndex());
         continue;
       }
       if (gathered >= 0) {
@@ -213,81 +54,14 @@ absl::StatusOr<ExprId> ExprParser::Element(const Token& token, const std::string
                                       "; cast it, as in at(i32(x))"));
       }
       const Token next = reader_.Peek();
-      if (next.text != "," && next.text != "]") return TokenReader::Error(next, kAtIsWhole);
+      if (next.text != "," && next.text != "]")
+        return TokenReader::Error(next, IndexParser::kAtIsWhole);
     } while (reader_.Accept(","));
     HONE_RETURN_IF_ERROR(reader_.Expect("]"));
   }
-  HONE_RETURN_IF_ERROR(CheckRank(token, name, element, indices));
+  HONE_RETURN_IF_ERROR(indices_.CheckRank(token, name, element, indices));
   if (gathered < 0) return pool_.Load(element.id, element.dtype, std::move(indices));
   return pool_.Gather(element.id, element.dtype, std::move(indices), gathered, at);
-}
-
-absl::StatusOr<Condition> ExprParser::ParseCondition() {
-  const Token token = reader_.Peek();
-  HONE_ASSIGN_OR_RETURN(const int64_t zero, reader_.Integer("'0 <= … < extent'"));
-  if (zero != 0) return TokenReader::Error(token, "a guard has the form 0 <= index < extent");
-  HONE_RETURN_IF_ERROR(reader_.Expect("<="));
-  Condition condition;
-  HONE_ASSIGN_OR_RETURN(condition.index, IndexSum(0));
-  HONE_RETURN_IF_ERROR(reader_.Expect("<"));
-  HONE_ASSIGN_OR_RETURN(condition.extent,
-                        reader_.Extent(options_.as_written ? options_.max_index : kMaxElements));
-  return condition;
-}
-
-absl::StatusOr<Condition> ExprParser::ParseGuard() {
-  const Token token = reader_.Peek();
-  const size_t begin = reader_.position();
-  HONE_ASSIGN_OR_RETURN(const Index left, IndexSum(0));
-  const Token comparison = reader_.Peek();
-  const size_t symbol = reader_.position();
-  if (const ForeignComparison* foreign = FindForeignComparison(comparison)) {
-    reader_.Next();
-    HONE_RETURN_IF_ERROR(IndexSum(0).status());
-    return Misspelled(comparison, foreign->guard, begin, symbol);
-  }
-  if (!IsComparison(comparison)) return reader_.Unexpected("'<', '<=' or '=='");
-  reader_.Next();
-  const size_t middle = reader_.position();
-  HONE_ASSIGN_OR_RETURN(Index right, IndexSum(0));
-  if (!IsComparison(reader_.Peek())) return Compare(token, comparison.text, left, right);
-  const bool from_zero = comparison.text == "<=" && left == Index(0);
-  const Token second = reader_.Next();
-  if (from_zero && second.text == "<" && reader_.Peek().kind == Token::kNumber) {
-    HONE_ASSIGN_OR_RETURN(const int64_t extent, reader_.Extent(kMaxElements));
-    return Condition{std::move(right), extent};
-  }
-  const size_t last = reader_.position();
-  HONE_RETURN_IF_ERROR(IndexSum(0).status());
-  return TokenReader::Error(
-      token,
-      absl::StrCat("a guard has the form 0 <= index < extent or compares two indices; "
-                   "write two guards: ",
-                   reader_.Text(begin, last - 1), ", ", reader_.Text(middle, reader_.position())));
-}
-
-// left < right, left <= right or left == right as 0 <= index < extent, with the smallest extent
-// that excludes no point.
-absl::StatusOr<Condition> ExprParser::Compare(const Token& token, absl::string_view symbol,
-                                              const Index& left, const Index& right) {
-  Index index = atoms_.Simplify(right - left);
-  if (symbol == "<") index += -1;
-  HONE_RETURN_IF_ERROR(CheckSize(token, index, 1));
-  const int64_t extent = symbol == "==" ? 1 : std::max<int64_t>(1, atoms_.RangeOf(index).max + 1);
-  if (extent <= kMaxElements) return Condition{std::move(index), extent};
-  return TokenReader::Error(
-      token, absl::StrCat("the sides of this comparison can differ by more than ", kMaxElements));
-}
-
-absl::Status ExprParser::Misspelled(const Token& symbol, absl::string_view pattern, size_t begin,
-                                    size_t at) const {
-  const std::string left = reader_.Text(begin, at),
-                    right = reader_.Text(at + 1, reader_.position());
-  return TokenReader::Error(
-      symbol, pattern.empty() ? absl::StrCat("a guard cannot exclude a single index; there is no '",
-                                             symbol.text, "'")
-                              : absl::StrCat("there is no '", symbol.text, "' here; write ",
-                                             absl::Substitute(pattern, left, right)));
 }
 
 absl::StatusOr<ExprId> ExprParser::ParseExpr(DType dtype) {
@@ -355,7 +129,7 @@ absl::StatusOr<ExprId> ExprParser::Expression(int min_precedence, int depth) {
   HONE_ASSIGN_OR_RETURN(ExprId left, Primary(depth));
   while (const std::optional<Op> op = infix()) {
     const Token token = reader_.Next();
-    HONE_RETURN_IF_ERROR(CountOperator(token));
+    HONE_RETURN_IF_ERROR(indices_.CountOperator(token));
     HONE_ASSIGN_OR_RETURN(ExprId right, Expression(InfoOf(*op).precedence + 1, depth + 1));
     HONE_RETURN_IF_ERROR(Unify(token, left, right));
     HONE_RETURN_IF_ERROR(CheckOperand(token, *op, left));
@@ -367,31 +141,14 @@ absl::StatusOr<ExprId> ExprParser::Expression(int min_precedence, int depth) {
   const size_t at = reader_.position();
   const Token symbol = reader_.Next();
   HONE_RETURN_IF_ERROR(Expression(binding + 1, depth + 1).status());
-  return Misspelled(symbol, foreign->value, begin, at);
+  return MisspelledComparison(reader_, symbol, foreign->value, begin, at);
 }
 
-// The indices that a guard requires to be at least 0.
-absl::StatusOr<IndexList> ExprParser::NonNegativeGuard() {
-  if (!options_.as_written) {
-    HONE_ASSIGN_OR_RETURN(const Condition guard, ParseGuard());
-    return NonNegative(atoms_, {guard});
-  }
-  HONE_RETURN_IF_ERROR(reader_.Expect("0"));
-  HONE_RETURN_IF_ERROR(reader_.Expect("<="));
-  IndexList indices;
-  HONE_ASSIGN_OR_RETURN(indices.emplace_back(), IndexSum(0));
-  if (reader_.Accept("<")) {
-    HONE_ASSIGN_OR_RETURN(const int64_t extent, reader_.Extent(options_.max_index));
-    indices.push_back(Index(extent - 1) - indices[0]);
-  }
-  return indices;
-}
-
-absl::StatusOr<ExprId> ExprParser::ParseGuarded(ExprId value, int depth) {
+absl::StatusOr<ExprId> ExprParser::Guarded(ExprId value, int depth) {
   IndexList non_negative;
   do {
     const Token token = reader_.Peek();
-    HONE_ASSIGN_OR_RETURN(const IndexList indices, NonNegativeGuard());
+    HONE_ASSIGN_OR_RETURN(const IndexList indices, indices_.ParseNonNegative());
     non_negative.insert(non_negative.end(), indices.begin(), indices.end());
     if (non_negative.size() > 2 * kMaxGuards) {
       return TokenReader::Error(token, absl::StrCat("more than ", kMaxGuards, " guards"));
@@ -412,7 +169,7 @@ absl::StatusOr<ExprId> ExprParser::Primary(int depth) {
     return TokenReader::Error(token, absl::StrCat("nested deeper than ", kMaxExprDepth));
   if (reader_.Accept("(")) {
     HONE_ASSIGN_OR_RETURN(const ExprId inner, Expression(0, depth + 1));
-    if (reader_.Accept("where")) return ParseGuarded(inner, depth);
+    if (reader_.Accept("where")) return Guarded(inner, depth);
     HONE_RETURN_IF_ERROR(reader_.Expect(")"));
     return inner;
   }
@@ -492,7 +249,7 @@ absl::StatusOr<ExprId> ExprParser::Call(const Token& token, const std::string& n
   }
   const Op op = function == nullptr ? Op::kCast : function->op;
   if (op == Op::kIndex) {
-    HONE_ASSIGN_OR_RETURN(Index index, IndexSum(0));
+    HONE_ASSIGN_OR_RETURN(Index index, indices_.ParseIndex());
     HONE_RETURN_IF_ERROR(reader_.Expect(")"));
     return pool_.OfIndex(std::move(index));
   }

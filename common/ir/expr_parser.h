@@ -1,91 +1,39 @@
 #ifndef HONE_COMMON_IR_EXPR_PARSER_H_
 #define HONE_COMMON_IR_EXPR_PARSER_H_
 
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "common/ir/expr.h"
+#include "common/ir/index_parser.h"
 #include "common/ir/token_reader.h"
-#include "common/ir/workload.h"
 
 namespace hone::ir {
 
-// Resolves the names in expressions.
-class ExprNames {
- public:
-  virtual ~ExprNames() = default;
-  struct Element {
-    BufferId id = -1;
-    DType dtype = DType::kF32;
-    const Shape* shape = nullptr;  // null if there is no such tensor or buffer
-  };
-  virtual Element Find(const std::string& name) const = 0;
-  // Optional explanation that follows "unknown tensor 'name'" in the error.
-  virtual std::string WhyUnknown(const std::string& /*name*/) const { return ""; }
-  // kNoAtom if there is no such axis.
-  virtual AtomId FindAxis(const std::string& name) const = 0;
-};
-
-struct ExprParserOptions {
-  int max_operators = kMaxTextOperators;
-  int64_t max_index = kMaxDomain;  // limit on the value of an index, including intermediate values
-  // Keep indices as written, without simplifying floordiv and mod. For printed programs.
-  bool as_written = false;
-};
-
-// Parses index and scalar expressions in the form of expr_printer.h. Adds to an atom table and a
-// pool, which must outlive it. Every error is InvalidArgument and begins with "line:column: ".
+// Parses scalar expressions in the form of expr_printer.h. Adds to an atom table and a pool, which
+// must outlive it. Every error is InvalidArgument and begins with "line:column: ".
 class ExprParser {
  public:
   ExprParser(TokenReader& reader, const ExprNames& names, AtomTable& atoms, ExprPool& pool,
              ExprParserOptions options = {})
-      : reader_(reader), names_(names), atoms_(atoms), pool_(pool), options_(options) {}
+      : reader_(reader), names_(names), pool_(pool), indices_(reader, names, atoms, options) {}
 
-  absl::StatusOr<Index> ParseIndex() { return IndexSum(0); }
-  // Parses "i, j + 1]" after the opening bracket, with `rank` indices.
-  absl::StatusOr<IndexList> ParseIndices(const Token& token, const std::string& name,
-                                         const ExprNames::Element& element);
   // A literal without typed operands gets `dtype`.
   absl::StatusOr<ExprId> ParseExpr(DType dtype);
-  // Parses "0 <= index < extent".
-  absl::StatusOr<Condition> ParseCondition();
-  // Parses the same, or a comparison of two indices ("k <= j"), which becomes a condition of that
-  // form.
-  absl::StatusOr<Condition> ParseGuard();
-  // Parses "guard, guard else value)" of a guarded value, after the word "where".
-  absl::StatusOr<ExprId> ParseGuarded(ExprId value, int depth);
-
-  // With as_written: the atoms of every parsed sum, in textual order.
-  const std::vector<std::vector<AtomId>>& sums() const { return sums_; }
+  // Parses the indices between expressions.
+  IndexParser& indices() { return indices_; }
 
  private:
-  absl::Status CountOperator(const Token& token);
-  absl::Status CheckSize(const Token& token, const Index& index, int64_t factor) const;
-  absl::StatusOr<Index> IndexSum(int depth);
-  absl::StatusOr<Index> IndexFactor(int depth);
-  absl::StatusOr<Index> IndexTermText(int depth);
-  static absl::Status CheckRank(const Token& token, const std::string& name,
-                                const ExprNames::Element& element, const IndexList& indices);
-  absl::StatusOr<IndexList> NonNegativeGuard();
-  absl::StatusOr<Condition> Compare(const Token& token, absl::string_view symbol, const Index& left,
-                                    const Index& right);
-  // The error for a comparison of another language. Its left side begins at the position `begin`,
-  // its symbol is at `at`, and its right side was read last. `pattern` says how it is written here.
-  absl::Status Misspelled(const Token& symbol, absl::string_view pattern, size_t begin,
-                          size_t at) const;
-
   bool IsLiteral(ExprId id) const { return literals_.contains(id); }
   ExprId Literal(Scalar value);
   absl::StatusOr<ExprId> Typed(const Token& token, ExprId id, DType dtype);
   absl::Status Unify(const Token& token, ExprId& a, ExprId& b);
   absl::Status CheckOperand(const Token& token, Op op, ExprId operand) const;
   absl::StatusOr<ExprId> Expression(int min_precedence, int depth);
+  // Parses "guard, guard else value)" after the word "where".
+  absl::StatusOr<ExprId> Guarded(ExprId value, int depth);
   absl::StatusOr<ExprId> Primary(int depth);
   absl::Status UnknownFunction(const Token& token, const std::string& name, bool has_axes) const;
   absl::StatusOr<ExprId> Element(const Token& token, const std::string& name, int depth);
@@ -93,12 +41,9 @@ class ExprParser {
 
   TokenReader& reader_;
   const ExprNames& names_;
-  AtomTable& atoms_;
   ExprPool& pool_;
-  const ExprParserOptions options_;
-  int operators_ = 0;
+  IndexParser indices_;
   absl::flat_hash_set<ExprId> literals_;  // numbers whose dtype is still open
-  std::vector<std::vector<AtomId>> sums_;
 };
 
 }  // namespace hone::ir

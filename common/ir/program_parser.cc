@@ -119,8 +119,10 @@ class ProgramParser final : private ExprNames {
         reader, *this, program_.atoms, program_.pool,
         {.max_operators = kMaxProgramWords, .max_index = kMaxProgramIndex, .as_written = true});
   }
-  void KeepOrder(const ExprParser& parser) {
-    if (plan_ == nullptr) sums_.insert(sums_.end(), parser.sums().begin(), parser.sums().end());
+  void KeepOrder(ExprParser& parser) {
+    if (plan_ != nullptr) return;
+    const std::vector<std::vector<AtomId>>& sums = parser.indices().sums();
+    sums_.insert(sums_.end(), sums.begin(), sums.end());
   }
 
   AtomId Declare(std::string name, int64_t extent) {
@@ -264,7 +266,7 @@ absl::Status ProgramParser::ReadBlock(TokenReader& reader, Node& node) {
       HONE_RETURN_IF_ERROR(reader.Expect("in"));
       HONE_ASSIGN_OR_RETURN(iter.extent, reader.Extent(kMaxProgramIndex));
       HONE_RETURN_IF_ERROR(reader.Expect("="));
-      HONE_ASSIGN_OR_RETURN(iter.binding, parser.ParseIndex());
+      HONE_ASSIGN_OR_RETURN(iter.binding, parser.indices().ParseIndex());
       if (reader.Accept("(")) {
         HONE_RETURN_IF_ERROR(reader.Expect("reduce"));
         HONE_RETURN_IF_ERROR(reader.Expect(")"));
@@ -274,7 +276,7 @@ absl::Status ProgramParser::ReadBlock(TokenReader& reader, Node& node) {
     } while (reader.Accept(","));
   }
   while (reader.Accept("if")) {
-    HONE_ASSIGN_OR_RETURN(block.predicates.emplace_back(), parser.ParseCondition());
+    HONE_ASSIGN_OR_RETURN(block.predicates.emplace_back(), parser.indices().ParseCondition());
   }
   block.exact = !reader.Accept("inexact");
   HONE_RETURN_IF_ERROR(ReadAnnotations(reader, /*loop=*/false, node.annotations));
@@ -305,7 +307,7 @@ absl::Status ProgramParser::ReadBody(TokenReader& reader) {
       return TokenReader::Error(token, absl::StrCat("two components are written to ", name));
     }
     HONE_RETURN_IF_ERROR(reader.Expect("["));
-    HONE_ASSIGN_OR_RETURN(IndexList indices, parser.ParseIndices(token, name, element));
+    HONE_ASSIGN_OR_RETURN(IndexList indices, parser.indices().ParseIndices(token, name, element));
     if (block.outputs.empty()) {
       block.indices = std::move(indices);
     } else if (block.indices != indices) {
@@ -338,7 +340,7 @@ absl::Status ProgramParser::ReadBody(TokenReader& reader) {
                                                   " have more than ", kMaxCases, " cases"));
   }
   while (reader.Accept("where")) {
-    HONE_ASSIGN_OR_RETURN(block.guards.emplace_back(), parser.ParseCondition());
+    HONE_ASSIGN_OR_RETURN(block.guards.emplace_back(), parser.indices().ParseCondition());
   }
   const Token init_token = reader.Peek();
   block.has_init = reader.Accept("init");

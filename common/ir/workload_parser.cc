@@ -191,7 +191,7 @@ class Parser final : private ExprNames {
       if (reader_.Accept("where")) {
         do {
           const Token token = reader_.Peek();
-          HONE_ASSIGN_OR_RETURN(stage.guards.emplace_back(), exprs_.ParseGuard());
+          HONE_ASSIGN_OR_RETURN(stage.guards.emplace_back(), exprs_.indices().ParseGuard());
           if (stage.guards.size() > kMaxGuards)
             return Error(token, absl::StrCat("more than ", kMaxGuards, " guards"));
         } while (reader_.Accept(","));
