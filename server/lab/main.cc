@@ -26,6 +26,7 @@
 #include "server/lab/presets.h"
 #include "server/lab/recorded_set.h"
 #include "server/lab/recorder.h"
+#include "server/lab/scheduler_comparison.h"
 #include "server/lab/summary.h"
 #include "server/space/generate.h"
 
@@ -40,7 +41,7 @@ struct Flags {
   std::string preset;
   bool recorded = false;
   bool live = false;
-  std::vector<std::string> sets, strategies, models, features;
+  std::vector<std::string> sets, strategies, models, features, schedulers;
   std::vector<std::string> ops;  // live: replace the sets
   std::string baseline;
   int seeds = 0;
@@ -103,22 +104,30 @@ absl::StatusOr<Experiment> ExperimentOf(const Flags& flags, const std::string& f
   return experiment;
 }
 
-absl::StatusOr<Results> RunRecorded(const Flags& flags, const Experiment& experiment,
+absl::StatusOr<Benches> OpenBenches(const std::vector<std::string>& names,
                                     const std::string& folder) {
   Benches benches;
-  std::vector<std::string> names = experiment.sets;
-  for (const Variant& variant : experiment.variants) {
-    if (!variant.related.empty()) names.push_back(variant.related);
-  }
   for (const std::string& name : names) {
     if (benches.contains(name)) continue;
     HONE_ASSIGN_OR_RETURN(RecordedSet set, LoadRecordedSet(folder, name));
     HONE_ASSIGN_OR_RETURN(benches[name], Bench::Open(std::move(set)));
   }
-  const int threads = flags.threads > 0
-                          ? flags.threads
-                          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  return RunExperiment(experiment, benches, threads);
+  return benches;
+}
+
+int ThreadsOf(const Flags& flags) {
+  if (flags.threads > 0) return flags.threads;
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+absl::StatusOr<Results> RunRecorded(const Flags& flags, const Experiment& experiment,
+                                    const std::string& folder) {
+  std::vector<std::string> names = experiment.sets;
+  for (const Variant& variant : experiment.variants) {
+    if (!variant.related.empty()) names.push_back(variant.related);
+  }
+  HONE_ASSIGN_OR_RETURN(const Benches benches, OpenBenches(names, folder));
+  return RunExperiment(experiment, benches, ThreadsOf(flags));
 }
 
 absl::StatusOr<Results> RunOnDevice(const Flags& flags, const Experiment& experiment,
@@ -167,6 +176,33 @@ absl::Status Compare(const Flags& flags) {
   return absl::OkStatus();
 }
 
+// Returns the given names, or those of all recorded sets.
+absl::StatusOr<std::vector<std::string>> SetNames(const Flags& flags, const std::string& folder) {
+  if (!flags.sets.empty()) return flags.sets;
+  return RecordedSetNames(folder);
+}
+
+absl::Status CompareTaskSchedulers(const Flags& flags) {
+  const std::string folder = RecordedFolder(flags);
+  SchedulerComparison comparison{.schedulers = flags.schedulers};
+  if (comparison.schedulers.empty())
+    comparison.schedulers = {"round-robin", "gradient", "expected-gain"};
+  HONE_ASSIGN_OR_RETURN(comparison.sets, SetNames(flags, folder));
+  if (flags.seeds > 0) comparison.seeds = flags.seeds;
+  comparison.trials =
+      flags.trials > 0 ? flags.trials : 32 * static_cast<int64_t>(comparison.sets.size());
+  if (flags.batch > 0) comparison.batch = flags.batch;
+  HONE_ASSIGN_OR_RETURN(const Benches benches, OpenBenches(comparison.sets, folder));
+  HONE_ASSIGN_OR_RETURN(const SchedulerResults results,
+                        CompareSchedulers(comparison, benches, ThreadsOf(flags)));
+  const std::string text = SchedulerText(results);
+  std::fputs(text.c_str(), stdout);
+  if (flags.out.empty()) return absl::OkStatus();
+  HONE_RETURN_IF_ERROR(MakeDirectories(flags.out));
+  HONE_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(flags.out, "/summary.md"), text));
+  return WriteFileAtomically(absl::StrCat(flags.out, "/curves.csv"), SchedulerCurvesCsv(results));
+}
+
 absl::Status ListSets(const Flags& flags) {
   const std::string folder = RecordedFolder(flags);
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, RecordedSetNames(folder));
@@ -190,10 +226,7 @@ absl::Status ListSets(const Flags& flags) {
 
 absl::Status JudgeModels(const Flags& flags) {
   const std::string folder = RecordedFolder(flags);
-  std::vector<std::string> names = flags.sets;
-  if (names.empty()) {
-    HONE_ASSIGN_OR_RETURN(names, RecordedSetNames(folder));
-  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, SetNames(flags, folder));
   std::vector<RecordedSet> sets;
   for (const std::string& name : names) {
     HONE_ASSIGN_OR_RETURN(sets.emplace_back(), LoadRecordedSet(folder, name));
@@ -251,6 +284,7 @@ int Main(int argc, char** argv) {
       "  hone-lab --preset portfolio --live --op 'matmul m=1024 n=1024 k=1024' --out out/\n"
       "  hone-lab sets\n"
       "  hone-lab models --cost-model xgboost --cost-model gp\n"
+      "  hone-lab schedulers --seeds 5\n"
       "  hone-lab record matmul_512 --space a.trace --space b.trace --work /tmp/rec\n\n"
       "Exit codes: 0 ok, 1 failed, 2 wrong usage or input."));
   app.Add("--recorded-dir", flags.recorded_dir, "Folder of the recorded sets");
@@ -296,6 +330,21 @@ int Main(int argc, char** argv) {
   models.Add("--candidates", flags.candidates, "Of all sets together, evenly",
              {Range(64, 1000000)});
   models.Add("--seeds", flags.seeds, "Seed of what is held out (default 1)");
+  Command& schedulers = app.AddCommand(
+      "schedulers", "Compare the schedulers of a network's tasks on networks of recorded sets");
+  schedulers.Add(
+      "--scheduler", flags.schedulers,
+      "Task scheduler; may be repeated; the first is the baseline (default: round-robin, "
+      "gradient, expected-gain)");
+  schedulers.Add("--set", flags.sets, "Recorded set, a task; may be repeated (default: all)");
+  schedulers.Add("--seeds", flags.seeds, "Networks (default 5)", {Range(1, 1000)});
+  schedulers.Add("--trials", flags.trials, "Trials of a network (default: 32 per set)",
+                 {Range(1, 1000000)});
+  schedulers.Add("--batch", flags.batch, "Trials that a task gets at a time (default 8)",
+                 {Range(1, 4096)});
+  schedulers.Add("--threads", flags.threads, "Runs at a time (default: one per core)",
+                 {Range(1, 1024)});
+  schedulers.Add("--out", flags.out, "Folder for summary.md and curves.csv");
   Command& spaces = app.AddCommand(
       "spaces", "Write the design spaces that the rules make for an operator, to be restricted");
   spaces.Add("words", flags.words, "OP key=value...", {Required()});
@@ -304,6 +353,7 @@ int Main(int argc, char** argv) {
   sets.OnRun([&] { return ListSets(flags); });
   record.OnRun([&] { return Record(flags); });
   models.OnRun([&] { return JudgeModels(flags); });
+  schedulers.OnRun([&] { return CompareTaskSchedulers(flags); });
   spaces.OnRun([&] { return WriteSpaces(flags); });
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
   const absl::Status status = app.Run();

@@ -1,133 +1,19 @@
 #include "server/lab/run.h"
 
 #include <algorithm>
-#include <ctime>
-#include <deque>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "common/target/target.h"
+#include "server/lab/recorded_search.h"
 #include "server/task/compiler_environment.h"
-#include "server/task/task_search.h"
 
 namespace hone::lab {
 namespace {
 
-// Maximum number of consecutive Proposes without a new candidate, as in a job.
-constexpr int kMaxFruitless = 5;
 constexpr uint64_t kDrawPurpose = 17;
-
-double ThreadCpuMs() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
-}
-
-// One search in progress.
-class Run {
- public:
-  Run(const Bench& bench, const RunOptions& options, task::TaskSearch* search)
-      : bench_(bench), options_(options), search_(search) {
-    const int64_t eighth = options.trials / 8;
-    batch_ =
-        options.batch > 0 ? options.batch : static_cast<int>(std::clamp<int64_t>(eighth, 4, 32));
-  }
-
-  absl::StatusOr<RunResult> ToEnd() {
-    // As at the start of a job, the default schedule is in progress and there are no results.
-    // Related results are processed during the first batch.
-    HONE_RETURN_IF_ERROR(Propose());
-    HONE_RETURN_IF_ERROR(Train());
-    HONE_RETURN_IF_ERROR(Propose());
-    while (!waiting_.empty() && !found_) {
-      Deliver();
-      HONE_RETURN_IF_ERROR(Train());
-      while (static_cast<int>(waiting_.size()) <= batch_ && MayPropose()) {
-        HONE_RETURN_IF_ERROR(Propose());
-      }
-    }
-    return std::move(result_);
-  }
-
- private:
-  struct Waiting {
-    int64_t trial = 0;
-    record::Candidate candidate;
-    int measurement = 0;
-  };
-
-  bool MayPropose() const { return !result_.exhausted && proposed_ < options_.trials && !found_; }
-
-  absl::Status Propose() {
-    if (!MayPropose()) return absl::OkStatus();
-    const int count = static_cast<int>(std::min<int64_t>(batch_, options_.trials - proposed_));
-    const double begin = ThreadCpuMs();
-    HONE_ASSIGN_OR_RETURN(task::ProposeEvent event, search_->Propose(count));
-    const double spent = ThreadCpuMs() - begin;
-    result_.propose_ms += spent;
-    brain_ms_ += spent;
-    int accepted = 0;
-    for (task::Proposal& proposal : event.proposals) {
-      const int measurement = bench_.Find(proposal.candidate);
-      if (measurement < 0) {
-        ++result_.outside;
-        continue;
-      }
-      if (proposal.trial < 0 || !programs_.insert(measurement).second) {
-        ++result_.duplicates;
-        continue;
-      }
-      ++accepted;
-      ++proposed_;
-      waiting_.push_back({proposal.trial, std::move(proposal.candidate), measurement});
-    }
-    fruitless_ = accepted > 0 ? 0 : fruitless_ + 1;
-    if (event.proposals.empty() || fruitless_ >= kMaxFruitless) result_.exhausted = true;
-    return absl::OkStatus();
-  }
-
-  void Deliver() {
-    const Waiting next = std::move(waiting_.front());
-    waiting_.pop_front();
-    const Measurement& measured = bench_.set().measurements[next.measurement];
-    search_->Tell(next.trial, {next.candidate, measured.outcome, measured.latency_ns});
-    result_.trials.push_back({.outcome = measured.outcome,
-                              .latency_ns = measured.latency_ns,
-                              .build_ms = measured.build_ms,
-                              .run_ms = measured.run_ms,
-                              .brain_ms = std::exchange(brain_ms_, 0)});
-    if (measured.outcome != record::Outcome::kOk) ++result_.failures;
-    found_ = options_.stop_at_best && measured.outcome == record::Outcome::kOk &&
-             measured.latency_ns <= bench_.best_latency_ns();
-  }
-
-  absl::Status Train() {
-    if (!search_->TrainingIsDue() || found_) return absl::OkStatus();
-    const double begin = ThreadCpuMs();
-    HONE_ASSIGN_OR_RETURN(std::shared_ptr<const cost_model::CostModel> model,
-                          search_->trainer()->Train(search_->TakeForTraining()));
-    search_->AdoptModel(std::move(model));
-    const double spent = ThreadCpuMs() - begin;
-    result_.train_ms += spent;
-    brain_ms_ += spent;
-    return absl::OkStatus();
-  }
-
-  const Bench& bench_;
-  const RunOptions& options_;
-  task::TaskSearch* const search_;
-  int batch_ = 0;
-  std::deque<Waiting> waiting_;
-  absl::flat_hash_set<int> programs_;
-  int64_t proposed_ = 0;
-  int fruitless_ = 0;
-  bool found_ = false;
-  double brain_ms_ = 0;
-  RunResult result_;
-};
 
 }  // namespace
 
@@ -191,23 +77,29 @@ absl::StatusOr<RunResult> RunSearch(const Bench& bench, const RunOptions& option
     return absl::InvalidArgumentError(
         absl::StrCat("a run needs at least one trial, not ", options.trials));
   }
-  const std::unique_ptr<task::TaskEnvironment> environment =
-      task::MakeCompilerEnvironment(/*threads=*/1);
-  std::shared_ptr<const task::Transfer> transfer;
-  if (options.related != nullptr) {
-    task::Transfer found = TransferFromSet(*options.related, bench.spaces(), options.seed);
-    if (!options.related_seeds) found.seeds.clear();
-    transfer = std::make_shared<const task::Transfer>(std::move(found));
+  const int64_t eighth = std::clamp<int64_t>(options.trials / 8, 4, 32);
+  const int batch = options.batch > 0 ? options.batch : static_cast<int>(eighth);
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<RecordedSearch> search,
+                        RecordedSearch::Create(bench, options));
+  const auto may_propose = [&] {
+    return !search->result().exhausted && !search->found() && search->proposed() < options.trials;
+  };
+  const auto propose = [&]() -> absl::Status {
+    if (!may_propose()) return absl::OkStatus();
+    return search->Propose(
+        static_cast<int>(std::min<int64_t>(batch, options.trials - search->proposed())));
+  };
+  // As at the start of a job, the default schedule is in progress and there are no results. Related
+  // results are processed during the first batch.
+  HONE_RETURN_IF_ERROR(propose());
+  HONE_RETURN_IF_ERROR(search->Train());
+  HONE_RETURN_IF_ERROR(propose());
+  while (search->waiting() > 0 && !search->found()) {
+    search->Deliver();
+    HONE_RETURN_IF_ERROR(search->Train());
+    while (search->waiting() <= batch && may_propose()) HONE_RETURN_IF_ERROR(propose());
   }
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<task::TaskSearch> search,
-                        task::TaskSearch::Create(environment.get(), &bench.spaces(),
-                                                 {.strategy = options.strategy,
-                                                  .cost_model = options.cost_model,
-                                                  .feature_set = options.feature_set,
-                                                  .seed = options.seed,
-                                                  .transfer = std::move(transfer)},
-                                                 /*prior=*/{}));
-  return Run(bench, options, search.get()).ToEnd();
+  return search->result();
 }
 
 }  // namespace hone::lab
