@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the packages of the distribution (Debian 12) that Hone needs. Idempotent and quiet; if everything is installed,
 # it does nothing and needs no root. Hone runs kernels on the threads of GCC's libgomp, which build-essential installs.
-# PoCL is a driver of OpenCL for the CPU: tests run kernels of GPUs on it.
+# PoCL is a driver of OpenCL for the CPU: tests run kernels of GPUs on it. Kernels for ARM run
+# under QEMU's user-mode emulation, in a small program that is cross-compiled.
 set -euo pipefail
 
 packages=(
@@ -13,6 +14,7 @@ packages=(
   libonnx-dev
   libjemalloc-dev libhwloc-dev libseccomp-dev libssl-dev prometheus-cpp-dev
   opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd clang-15
+  gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf libc6-dev-arm64-cross libc6-dev-armhf-cross qemu-user llvm-19
   libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev libopenblas-dev libonnx-testdata
 )
 

@@ -2,14 +2,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <thread>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/file.h"
+#include "common/target/arm_cpu.h"
 #include "common/target/caches.h"
 #include "common/target/host.h"
 #include "common/target/target.h"
@@ -17,6 +15,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <sys/prctl.h>
 #endif
 
 namespace hone::target {
@@ -91,40 +91,21 @@ void DetectProcessor(Target& target) {
   target.vector_registers = avx512 ? 32 : 16;
 }
 
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) || defined(__arm__)
 
 void DetectProcessor(Target& target) {
-  target.arch = "aarch64";
-  target.triple = "aarch64-unknown-linux-gnu";
-  target.cpu = "generic";
-  target.vector_bits = 128;
-  target.vector_registers = 32;
   const absl::StatusOr<std::string> info = ReadFile("/proc/cpuinfo");
-  const std::string text = info.ok() ? *info : "";
-  const auto has = [&](absl::string_view word) { return absl::StrContains(text, word); };
-  if (has("asimddp")) target.features.push_back("dotprod");
-  if (has("asimdhp")) target.features.push_back("fullfp16");
-  target.features.push_back("neon");  // every AArch64 has it
-  // Arm part numbers (Main ID Register) of common cores of boards and servers.
-  struct Part {
-    absl::string_view number;
-    absl::string_view name;
-  };
-  constexpr std::array<Part, 8> kParts = {{{"0xd03", "cortex-a53"},
-                                           {"0xd08", "cortex-a72"},
-                                           {"0xd0b", "cortex-a76"},
-                                           {"0xd05", "cortex-a55"},
-                                           {"0xd0c", "neoverse-n1"},
-                                           {"0xd40", "neoverse-v1"},
-                                           {"0xd49", "neoverse-n2"},
-                                           {"0xd4f", "neoverse-v2"}}};
-  for (const Part& part : kParts) {
-    if (has(absl::StrCat("CPU part\t: ", part.number))) target.cpu = std::string(part.name);
-  }
+#if defined(__aarch64__)
+  const int sve = prctl(PR_SVE_GET_VL);  // negative without SVE
+  const int sve_bits = sve < 0 ? 0 : (sve & PR_SVE_VL_LEN_MASK) * 8;
+  DescribeArmCpu("aarch64", info.ok() ? *info : "", sve_bits, target);
+#else
+  DescribeArmCpu("armv7", info.ok() ? *info : "", 0, target);
+#endif
 }
 
 #else
-#error "Hone runs on x86-64 and AArch64"
+#error "Hone runs on x86-64, AArch64 and ARMv7"
 #endif
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/target/arm_presets.h"
 #include "common/target/target.h"
 #include "common/target/target_resolver.h"
 
@@ -124,6 +125,9 @@ absl::StatusOr<Target> TargetByName(absl::string_view name) {
   for (const Preset& preset : kPresets) {
     if (preset.name == name) return preset.make();
   }
+  for (const ArmPreset& preset : ArmPresets()) {
+    if (preset.name == name) return preset.target;
+  }
   const auto resolver = Resolvers().find(name.substr(0, name.find(':')));
   if (resolver != Resolvers().end()) return resolver->second(name);
   std::vector<std::string> known = TargetNames();
@@ -137,6 +141,7 @@ absl::StatusOr<Target> TargetByName(absl::string_view name) {
 std::vector<std::string> TargetNames() {
   std::vector<std::string> names;
   for (const Preset& preset : kPresets) names.emplace_back(preset.name);
+  for (const ArmPreset& preset : ArmPresets()) names.emplace_back(preset.name);
   return names;
 }
 
