@@ -14,9 +14,12 @@
 
 namespace hone::codegen {
 
-// A program that is lowered, compiled, linked and loaded into this process. It runs on the
-// interpreter's values. Guard bytes around every buffer, and between the rows of slices, are
-// checked after each run.
+class Emulator;
+class PlacedTensor;
+
+// A program that is lowered, compiled, linked and loaded into this process, or, if it is for
+// another architecture, into an emulated one. It runs on the interpreter's values. Guard bytes
+// around every buffer, and between the rows of slices, are checked after each run.
 class CompiledProgram {
  public:
   static absl::StatusOr<std::unique_ptr<CompiledProgram>> Load(
@@ -31,7 +34,8 @@ class CompiledProgram {
   // an error code or wrote outside a buffer.
   absl::StatusOr<std::vector<ir::Values>> Run(absl::Span<const ir::Values> inputs);
   absl::StatusOr<std::vector<ir::Scalars>> Run(absl::Span<const ir::Scalars> inputs);
-  // Runs only hone_kernel_range over [begin, end), after prepacking.
+  // What follows is for programs in this process. RunRange runs only hone_kernel_range over [begin,
+  // end), after prepacking.
   absl::StatusOr<std::vector<ir::Values>> RunRange(absl::Span<const ir::Values> inputs,
                                                    int64_t begin, int64_t end);
   int64_t range_extent() const;
@@ -44,11 +48,21 @@ class CompiledProgram {
   CompiledProgram() = default;
   absl::StatusOr<std::vector<ir::Scalars>> RunWith(absl::Span<const ir::Scalars> inputs,
                                                    int64_t begin, int64_t end);
+  // The strides of an argument; empty if it is dense.
+  ir::Shape StridesOf(int32_t position) const;
+  absl::Status Call(absl::Span<PlacedTensor> tensors, int64_t begin, int64_t end);
+  absl::Status CallEmulated(absl::Span<PlacedTensor> tensors);
+
   std::shared_ptr<const ir::Workload> workload_;
   // Open as long as the program is loaded: the loader takes a file of the same name for the same
   // one.
   int file_ = -1;
   void* handle_ = nullptr;
+  // Of a program for another architecture.
+  Emulator* emulator_ = nullptr;
+  std::string shared_;
+  lower::ArgumentStrides strides_;
+  int32_t threads_ = 1;
 };
 
 }  // namespace hone::codegen
