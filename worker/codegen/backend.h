@@ -21,6 +21,7 @@ inline constexpr int kCodegenVersion = 9;
 // Formats of code. A toolchain (worker/builder/toolchain.h) makes an artifact of each.
 inline constexpr char kElfObject[] = "elf object";  // with the symbols of target/kernel_abi.h
 inline constexpr char kOpenClSource[] = "opencl source";
+inline constexpr char kCudaSource[] = "cuda source";  // CUDA C++ that includes no files
 
 struct Code {
   std::string format;

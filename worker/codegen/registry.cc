@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "worker/codegen/backend.h"
+#include "worker/codegen/c/cuda_backend.h"
 #include "worker/codegen/c/opencl_backend.h"
 #include "worker/codegen/llvm/llvm_backend.h"
 
@@ -10,6 +11,7 @@ absl::Span<const Backend* const> Backends() {
   static const Backend* const backends[] = {
       LlvmBackend(),
       OpenClBackend(),
+      CudaBackend(),
   };
   return backends;
 }

@@ -100,8 +100,8 @@ CText CExprPrinter::Constant(const Expr& expr) {
   const double value = expr.value.real();
   const bool is_f64 = expr.dtype == DType::kF64;
   const bool negative = std::signbit(value) && !std::isnan(value);
-  std::string text = std::isnan(value)   ? "NAN"
-                     : std::isinf(value) ? "INFINITY"
+  std::string text = std::isnan(value)   ? prelude_.Use("NAN")
+                     : std::isinf(value) ? prelude_.Use("INFINITY")
                                          : Shortest(std::abs(value), !is_f64);
   if (std::isfinite(value)) {
     if (text.find_first_of(".e") == std::string::npos) text += ".0";

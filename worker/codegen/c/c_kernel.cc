@@ -56,7 +56,7 @@ absl::StatusOr<std::string> CKernelPrinter::Print(const lower::LoweredKernel& ke
     if (p_.buffers[id].dtype == ir::DType::kF64) prelude_.UseF64();
   }
   const std::map<ir::BufferId, int64_t> alignments = vectors_.TakeAlignments();
-  const CMemoryPrinter memory(p_, dialect_, buffers_, used, alignments);
+  const CMemoryPrinter memory(p_, dialect_, prelude_, buffers_, used, alignments);
   CLines head;
   if (!dialect_.OneThread()) {
     for (const std::string& line : DescribeKernel(p_, kernel)) head.Add("// ", line);

@@ -61,17 +61,18 @@ std::vector<std::string> NameBuffers(const LoweredProgram& program, CNames& name
 std::vector<std::string> CMemoryPrinter::Parameters(const LoweredKernel& kernel) const {
   std::vector<std::string> parameters(p_.arguments);
   const std::string global(dialect_.Qualifier(Space::kGlobal));
+  const std::string pointer = absl::StrCat("* ", dialect_.Restrict(), " ");
   for (size_t b = 0; b < p_.buffers.size(); ++b) {
     const ir::Buffer& buffer = p_.buffers[b];
     if (p_.storage[b].kind != Kind::kArgument) continue;
     parameters[p_.storage[b].position] =
         absl::StrCat(global, buffer.output ? "" : "const ", dialect_.TypeName(buffer.dtype),
-                     "* restrict ", buffers_[b]);
+                     pointer, buffers_[b]);
   }
   const absl::string_view bytes = dialect_.TypeName(ir::DType::kU8);
   parameters.push_back(
-      absl::StrCat(global, IsPrepack(kernel) ? "" : "const ", bytes, "* restrict ", kPacked));
-  parameters.push_back(absl::StrCat(global, bytes, "* restrict ", kWorkspace));
+      absl::StrCat(global, IsPrepack(kernel) ? "" : "const ", bytes, pointer, kPacked));
+  parameters.push_back(absl::StrCat(global, bytes, pointer, kWorkspace));
   return parameters;
 }
 
@@ -100,17 +101,22 @@ void CMemoryPrinter::DeclareShared(const LoweredKernel& kernel, CNames& names,
                                    CLines& lines) const {
   const std::string qualifier(dialect_.Qualifier(Space::kShared));
   const bool overlap = SharedBuffersOverlap();
+  const bool is_large = kernel.shared_bytes > dialect_.StaticSharedBytes();
+  const std::string type = absl::StrCat(qualifier, dialect_.TypeName(ir::DType::kU8));
   std::string memory;
-  if (overlap) {
-    memory = names.Add("shared_memory");
-    lines.Add("// Buffers that are not in use at the same time share memory.");
-    lines.Add(qualifier, dialect_.TypeName(ir::DType::kU8), " ", memory, "[", kernel.shared_bytes,
-              "]", dialect_.Alignment(target::kBufferAlignment), ";");
+  if (overlap || is_large) memory = names.Add("shared_memory");
+  if (overlap) lines.Add("// Buffers that are not in use at the same time share memory.");
+  if (is_large) {
+    lines.Add(dialect_.TypeName(ir::DType::kU8), "* const ", memory, " = ",
+              prelude_.Use("hone_shared_memory"), "();");
+  } else if (overlap) {
+    lines.Add(type, " ", memory, "[", kernel.shared_bytes, "]",
+              dialect_.Alignment(target::kBufferAlignment), ";");
   }
   for (const BufferId id : used_) {
     const Storage& storage = p_.storage[id];
     if (storage.kind != Kind::kShared) continue;
-    if (overlap) {
+    if (overlap || is_large) {
       lines.Add(Pointer(id, memory, storage.offset_bytes, Space::kShared, /*writable=*/true));
       continue;
     }

@@ -11,6 +11,7 @@
 #include "common/lower/lowered.h"
 #include "worker/codegen/c/c_lines.h"
 #include "worker/codegen/c/c_names.h"
+#include "worker/codegen/c/c_prelude.h"
 #include "worker/codegen/c/dialect.h"
 
 namespace hone::codegen {
@@ -24,10 +25,15 @@ class CMemoryPrinter {
  public:
   // Everything must outlive this object. `alignments`: the bytes that statements rely on, of
   // buffers in shared memory.
-  CMemoryPrinter(const lower::LoweredProgram& program, const CDialect& dialect,
+  CMemoryPrinter(const lower::LoweredProgram& program, const CDialect& dialect, CPrelude& prelude,
                  const std::vector<std::string>& buffers, const std::set<ir::BufferId>& used,
                  const std::map<ir::BufferId, int64_t>& alignments)
-      : p_(program), dialect_(dialect), buffers_(buffers), used_(used), alignments_(alignments) {}
+      : p_(program),
+        dialect_(dialect),
+        prelude_(prelude),
+        buffers_(buffers),
+        used_(used),
+        alignments_(alignments) {}
 
   // One for each line.
   std::vector<std::string> Parameters(const lower::LoweredKernel& kernel) const;
@@ -47,6 +53,7 @@ class CMemoryPrinter {
 
   const lower::LoweredProgram& p_;
   const CDialect& dialect_;
+  CPrelude& prelude_;
   const std::vector<std::string>& buffers_;
   const std::set<ir::BufferId>& used_;
   const std::map<ir::BufferId, int64_t>& alignments_;

@@ -1,10 +1,11 @@
 #include "worker/codegen/c/c_prelude.h"
 
+#include <algorithm>
 #include <iterator>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 
 namespace hone::codegen {
 namespace {
@@ -15,7 +16,6 @@ struct Definition {
   absl::string_view name;  // without the type
   bool typed;
   absl::string_view text;
-  absl::string_view needs = "";  // another function, with the same type if that has one
 };
 
 constexpr Definition kDefinitions[] = {
@@ -52,8 +52,7 @@ constexpr Definition kDefinitions[] = {
     {"int_from", true,
      "$Q int int_from_$T($T x) {\n"
      "  return fabs(x) < 0x1p31$F ? (int)x : (int)long_from_$T(x);\n"
-     "}\n",
-     "long_from"},
+     "}\n"},
 
     {"sigmoid", true,
      "$Q $T sigmoid_$T($T x) {\n"
@@ -155,18 +154,18 @@ constexpr Definition kDefinitions[] = {
      "  return (uchar)(sign | rounded >> 21);\n"
      "}\n"},
     {"round_f16", false,
-     "$Q float round_f16(float x) { return f16_to_float(f16_from_float(x)); }\n",
-     "f16_to_float f16_from_float"},
+     "$Q float round_f16(float x) { return f16_to_float(f16_from_float(x)); }\n"},
     {"round_bf16", false,
-     "$Q float round_bf16(float x) { return bf16_to_float(bf16_from_float(x)); }\n",
-     "bf16_to_float bf16_from_float"},
+     "$Q float round_bf16(float x) { return bf16_to_float(bf16_from_float(x)); }\n"},
     {"round_f8e4m3", false,
-     "$Q float round_f8e4m3(float x) { return f8e4m3_to_float(f8e4m3_from_float(x)); }\n",
-     "f8e4m3_to_float f8e4m3_from_float"},
+     "$Q float round_f8e4m3(float x) { return f8e4m3_to_float(f8e4m3_from_float(x)); }\n"},
     {"round_f8e5m2", false,
-     "$Q float round_f8e5m2(float x) { return f8e5m2_to_float(f8e5m2_from_float(x)); }\n",
-     "f8e5m2_to_float f8e5m2_from_float"},
+     "$Q float round_f8e5m2(float x) { return f8e5m2_to_float(f8e5m2_from_float(x)); }\n"},
 };
+
+bool IsType(absl::string_view word) {
+  return word == "int" || word == "long" || word == "float" || word == "double";
+}
 
 // y = -x / √2 is rounded, and erfc(y) is much more sensitive than y if y is large. So the product
 // is computed in two parts, and the second one is applied with erfc'(y) = -2 / √π exp(-y²). $L ends
@@ -187,19 +186,15 @@ std::string CPrelude::Use(absl::string_view base, absl::string_view type) {
   if (type == "double" || base == "odd_from_double") has_f64_ = true;
   const std::string name = type.empty() ? std::string(base) : absl::StrCat(base, "_", type);
   if (!used_.insert(name).second) return name;
-  std::string text(dialect_.Function(name));
+  std::string text = dialect_.Define(name);
   if (text.empty() && base == "normal_cdf") text = std::string(kNormalCdf);
   for (const Definition& definition : kDefinitions) {
     if (!text.empty()) break;
     if (definition.name != base || definition.typed == type.empty()) continue;
     text = std::string(definition.text);
-    for (const absl::string_view need : absl::StrSplit(definition.needs, ' ', absl::SkipEmpty())) {
-      Use(need, type);
-    }
   }
   const bool is_float = type == "float", is_long = type == "long";
-  absl::StrAppend(
-      &functions_,
+  text =
       absl::StrReplaceAll(text, {{"$Q", dialect_.FunctionQualifier()},
                                  {"$T", type},
                                  {"$U", is_long ? "ulong" : "uint"},
@@ -207,8 +202,36 @@ std::string CPrelude::Use(absl::string_view base, absl::string_view type) {
                                  {"$F", is_float ? "f" : ""},
                                  {"$L", is_float ? "15.0" : "40.0"},
                                  {"$C", is_float ? "0x1.6a09e6p-1" : "0x1.6a09e667f3bcdp-1"},
-                                 {"$D", is_float ? "0x1.9fcef4p-27" : "-0x1.bdd3413b26456p-55"}}));
+                                 {"$D", is_float ? "0x1.9fcef4p-27" : "-0x1.bdd3413b26456p-55"}});
+  UseAllIn(text);
+  absl::StrAppend(&functions_, text);
   return name;
+}
+
+void CPrelude::UseWord(const std::string& word) {
+  if (used_.contains(word)) return;
+  const size_t at = word.rfind('_');
+  const absl::string_view base = absl::string_view(word).substr(0, at),
+                          type =
+                              at == std::string::npos ? "" : absl::string_view(word).substr(at + 1);
+  if (!dialect_.Define(word).empty()) Use(word);
+  for (const Definition& definition : kDefinitions) {
+    if (definition.typed ? definition.name == base && IsType(type) : definition.name == word) {
+      definition.typed ? Use(base, type) : Use(word);
+    }
+  }
+}
+
+std::string CPrelude::UseAllIn(std::string text) {
+  const auto is_part = [](char c) {
+    return absl::ascii_isalnum(static_cast<uint8_t>(c)) || c == '_';
+  };
+  for (auto word = text.begin(), end = word; word != text.end(); word = end) {
+    word = std::find_if(word, text.end(), is_part);
+    end = std::find_if_not(word, text.end(), is_part);
+    UseWord(std::string(word, end));
+  }
+  return text;
 }
 
 std::string CPrelude::Text() const {

@@ -22,13 +22,18 @@ class CPrelude {
   //   for float and double: int_from, long_from, sigmoid, normal_cdf
   //   without a type: F_to_float, F_from_float and round_F for f16, bf16, f8e4m3 and f8e5m2;
   //   odd_from_long, odd_from_double
-  // Also any function that only the dialect defines.
+  //   INFINITY, NAN
+  // Also any function, type or macro that only the dialect defines.
   std::string Use(absl::string_view name, absl::string_view type = "");
+  // Adds what the text calls. Returns the text.
+  std::string UseAllIn(std::string text);
 
   void UseF64() { has_f64_ = true; }
   std::string Text() const;
 
  private:
+  void UseWord(const std::string& word);
+
   const CDialect& dialect_;
   std::set<std::string> used_;
   std::string functions_;

@@ -111,7 +111,7 @@ std::string CVectorPrinter::First(ir::BufferId buffer, const Index& offset) {
 
 CText CVectorPrinter::Load(ir::BufferId buffer, const Index& offset) {
   const std::string first = First(buffer, offset);
-  CText text{dialect_.Load(Access(buffer, offset, first))};
+  CText text{prelude_.UseAllIn(dialect_.Load(Access(buffer, offset, first)))};
   if (text.text[0] == '*') text.binding = CBinding::kUnary;
   if (p_.buffers[buffer].dtype != DType::kF16) return text;
   return {absl::StrCat(prelude_.Use(absl::StrCat("f16_to_float", lanes_)), "(", text.text, ")")};
@@ -121,7 +121,7 @@ CText CVectorPrinter::Load(ir::BufferId buffer, const Index& offset) {
 std::string CVectorPrinter::Argument(ExprId id) {
   const CText text = Vector(id);
   if (DependsOnLane(id)) return text.text;
-  return absl::StrCat("(", exprs_.ValueType(dtype_), lanes_, ")(", text.text, ")");
+  return prelude_.UseAllIn(dialect_.Broadcast(exprs_.ValueType(dtype_), lanes_, text.text));
 }
 
 CText CVectorPrinter::Vector(ExprId id) {
@@ -130,9 +130,11 @@ CText CVectorPrinter::Vector(ExprId id) {
   if (expr.op == Op::kLoad) return Load(expr.buffer, p_.pool.IndicesOf(expr)[0]);
   if (expr.op == Op::kCast) return Vector(expr.a);
   if (expr.op == Op::kNeg) {
+    prelude_.Use("operator-");
     return {absl::StrCat("-", Vector(expr.a).Within(CBinding::kPrimary)), CBinding::kUnary};
   }
   if (const absl::string_view symbol = SymbolOf(expr.op); !symbol.empty()) {
+    prelude_.Use(absl::StrCat("operator", symbol));
     const bool sum = expr.op == Op::kAdd || expr.op == Op::kSub;
     const std::string a = Vector(expr.a).Within(sum ? CBinding::kSum : CBinding::kProduct);
     const std::string b = Vector(expr.b).Within(sum ? CBinding::kProduct : CBinding::kUnary);
@@ -141,7 +143,7 @@ CText CVectorPrinter::Vector(ExprId id) {
   const std::string function =
       expr.op == Op::kMin || expr.op == Op::kMax
           ? prelude_.Use(ir::InfoOf(expr.op).name, absl::StrCat(exprs_.ValueType(dtype_), lanes_))
-          : dialect_.MathFunction(FunctionOf(expr.op), dtype_);
+          : prelude_.Use(dialect_.VectorFunction(FunctionOf(expr.op), dtype_));
   const std::string a = Argument(expr.a);
   const std::string b = expr.b == ir::kNoExpr ? "" : absl::StrCat(", ", Argument(expr.b));
   return {absl::StrCat(function, "(", a, b, ")")};
@@ -152,9 +154,11 @@ std::string CVectorPrinter::Combined(const lower::Stmt& store) {
   if (store.reducer == ir::Reducer::kNone) return Argument(store.values[0]);
   const CText old = Load(store.outputs[0], store.indices[0]);
   if (store.reducer == ir::Reducer::kSum) {
+    prelude_.Use("operator+");
     return absl::StrCat(old.text, " + ", Vector(store.values[0]).Within(CBinding::kProduct));
   }
   if (store.reducer == ir::Reducer::kProd) {
+    prelude_.Use("operator*");
     return absl::StrCat(old.text, " * ", Vector(store.values[0]).Within(CBinding::kUnary));
   }
   const bool min = store.reducer == ir::Reducer::kMin;
@@ -186,7 +190,10 @@ std::optional<CDialect::Assignment> CVectorPrinter::Print(const lower::Stmt& sto
   const Expr& value = p_.pool[store.values[0]];
   const auto assign = [&](absl::string_view text) {
     const std::string first = First(output, offset);
-    return dialect_.Store(Access(output, offset, first), text);
+    CDialect::Assignment store = dialect_.Store(Access(output, offset, first), text);
+    prelude_.UseAllIn(store.target);
+    prelude_.UseAllIn(store.value);
+    return store;
   };
   // A copy needs no conversion.
   if (store.reducer == ir::Reducer::kNone && value.op == Op::kLoad && value.gathered < 0 &&

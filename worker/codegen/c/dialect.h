@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -39,9 +40,10 @@ class CDialect {
   virtual std::string Prelude(bool has_f64) const = 0;
   // What comes before the type of a function that kernels call.
   virtual absl::string_view FunctionQualifier() const { return "static"; }
-  // The definition of a function of c_prelude.cc that differs in this dialect, or of a vector
-  // function that only this dialect has; empty if there is none.
-  virtual absl::string_view Function(absl::string_view /*name*/) const { return ""; }
+  // The definition of a function of c_prelude.cc that differs in this dialect, or of a function,
+  // type or macro that only this dialect has; empty if there is none. It may use others, which come
+  // first. Operators on vectors are called "operator+".
+  virtual std::string Define(absl::string_view /*name*/) const { return ""; }
   // The name of a function of <math.h>, or "rsqrt", for floats of this type.
   virtual std::string MathFunction(absl::string_view name, ir::DType /*dtype*/) const {
     return std::string(name);
@@ -55,6 +57,11 @@ class CDialect {
   virtual std::string Alignment(int64_t bytes) const {
     return absl::StrCat(" __attribute__((aligned(", bytes, ")))");
   }
+  // Says that nothing else points to what a parameter points to.
+  virtual absl::string_view Restrict() const { return "restrict"; }
+  // The largest amount of shared memory that arrays of a kernel can have. Above it, all of it is
+  // one piece, to which `hone_shared_memory()` points.
+  virtual int64_t StaticSharedBytes() const { return std::numeric_limits<int64_t>::max(); }
 
   // The number of a block or thread; empty if the dialect has none.
   virtual absl::string_view ThreadIndex(ir::ThreadAxis axis) const = 0;
@@ -65,6 +72,17 @@ class CDialect {
 
   // Whether there are vectors, on which operators and functions work element by element.
   virtual bool HasVectors() const { return false; }
+  virtual std::string VectorType(absl::string_view type, int lanes) const {
+    return absl::StrCat(type, lanes);
+  }
+  // A vector with equal elements.
+  virtual std::string Broadcast(absl::string_view type, int lanes, absl::string_view value) const {
+    return absl::StrCat("(", VectorType(type, lanes), ")(", value, ")");
+  }
+  // The name of a function of <math.h>, or "rsqrt", for vectors of such floats.
+  virtual std::string VectorFunction(absl::string_view name, ir::DType dtype) const {
+    return MathFunction(name, dtype);
+  }
   virtual std::string Load(const VectorAccess& /*from*/) const { return ""; }
   virtual Assignment Store(const VectorAccess& /*to*/, absl::string_view /*value*/) const {
     return {};

@@ -43,9 +43,9 @@ class OpenCl final : public CDialect {
   std::string Prelude(bool has_f64) const override {
     return has_f64 ? "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" : "";
   }
-  absl::string_view Function(absl::string_view name) const override {
+  std::string Define(absl::string_view name) const override {
     for (const auto& [known, text] : kFunctions) {
-      if (known == name) return text;
+      if (known == name) return std::string(text);
     }
     return "";
   }

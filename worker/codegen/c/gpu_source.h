@@ -1,0 +1,19 @@
+#ifndef HONE_WORKER_CODEGEN_C_GPU_SOURCE_H_
+#define HONE_WORKER_CODEGEN_C_GPU_SOURCE_H_
+
+#include "absl/strings/string_view.h"
+#include "worker/codegen/backend.h"
+#include "worker/codegen/c/dialect.h"
+
+namespace hone::codegen {
+
+// What back ends that print source text for GPUs share: the text of a program, and how to launch
+// its kernels. Errors as in Backend::Generate; InvalidArgument also where a kernel needs more
+// threads or shared memory than the target allows.
+absl::StatusOr<Code> PrintGpuSource(const lower::LoweredProgram& program,
+                                    const target::Target& target, const CDialect& dialect,
+                                    absl::string_view format);
+
+}  // namespace hone::codegen
+
+#endif  // HONE_WORKER_CODEGEN_C_GPU_SOURCE_H_
