@@ -1,0 +1,54 @@
+#ifndef HONE_TESTS_FAKES_CUDA_EMULATED_MODULE_H_
+#define HONE_TESTS_FAKES_CUDA_EMULATED_MODULE_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "tests/fakes/cuda/emulated_block.h"
+
+namespace hone::cuda {
+
+// Compiles printed CUDA kernels for this CPU with the system's compiler, c++, and writes a shared
+// object. The text itself is compiled, behind the prelude in emulation.h. InvalidArgument: the
+// compiler refuses; the message is the compiler's. Internal: no compiler, or no place for files.
+// The current folder is the root of the source tree.
+absl::Status BuildEmulatedModule(absl::string_view text, const std::string& path);
+
+// The same for several texts at once, which takes less time. The kernels of text i are called
+// "i:name".
+absl::Status BuildEmulatedModules(absl::Span<const std::string> texts, const std::string& path);
+
+// A shared object of the above, loaded. Not thread-safe.
+class EmulatedModule {
+ public:
+  // InvalidArgument: not such a file.
+  static absl::StatusOr<std::unique_ptr<EmulatedModule>> Load(const std::string& path);
+  ~EmulatedModule();
+  EmulatedModule(const EmulatedModule&) = delete;
+  EmulatedModule& operator=(const EmulatedModule&) = delete;
+
+  // The number of parameters of a kernel; NotFound: no such kernel.
+  absl::StatusOr<int> Parameters(absl::string_view kernel) const;
+
+  // Runs all blocks of a launch. `parameters`: a pointer to each parameter, as for cuLaunchKernel.
+  // NotFound: no such kernel. Errors of EmulatedLaunch::Run: what the kernel does wrong.
+  absl::Status Launch(absl::string_view kernel, const LaunchOptions& options, void** parameters);
+
+ private:
+  EmulatedModule() = default;
+
+  void* handle_ = nullptr;
+  HoneEmulationHost** host_ = nullptr;
+  std::map<std::string, const HoneEmulatedKernel*, std::less<>> kernels_;
+};
+
+}  // namespace hone::cuda
+
+#endif  // HONE_TESTS_FAKES_CUDA_EMULATED_MODULE_H_

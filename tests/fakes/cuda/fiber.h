@@ -1,0 +1,38 @@
+#ifndef HONE_TESTS_FAKES_CUDA_FIBER_H_
+#define HONE_TESTS_FAKES_CUDA_FIBER_H_
+
+#include <setjmp.h>
+
+#include <cstddef>
+#include <functional>
+
+namespace hone::cuda {
+
+// A function with a stack of its own, which runs when it is told to and pauses when it wants to.
+// All on one system thread.
+class Fiber {
+ public:
+  explicit Fiber(std::function<void()> run);
+  ~Fiber();
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+
+  // Runs the function to its next Pause() or its end. After the end, it starts from the beginning.
+  void Resume();
+  // Called by the function.
+  void Pause();
+
+ private:
+  static constexpr size_t kStackBytes = 256 << 10;
+
+  static void Start(unsigned high, unsigned low);
+
+  std::function<void()> run_;
+  void* stack_ = nullptr;
+  bool started_ = false;
+  jmp_buf fiber_, caller_;
+};
+
+}  // namespace hone::cuda
+
+#endif  // HONE_TESTS_FAKES_CUDA_FIBER_H_
