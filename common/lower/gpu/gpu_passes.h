@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/ir/program.h"
 
@@ -13,6 +14,15 @@ namespace hone::lower {
 // Turns each nest into a separate kernel, which is launched once. The kernels keep their order and
 // get distinct names.
 ir::Program SplitLaunches(const ir::Program& program);
+
+// Reductions over a loop of threads: each thread computes a partial result, and the threads combine
+// them as a tree in shared memory, in log2(n) steps.
+//   for tx in n: C += A[tx]  →  for tx: P[tx] += A[tx]; for tx: if tx < n / 2: P[tx] += P[tx + n /
+//   2];
+//                               …; for tx: if tx = 0: C = P[0]
+// InvalidArgument: a primitive after bind made a form that cannot be divided (fuse of spatial and
+// reduction loops).
+absl::Status ReduceThreads(ir::Program& program);
 
 // In a loop that is annotated as a software pipeline of n stages, and for blocks that are annotated
 // as double-buffered (n = 2): copies to buffers that later nests of the same iteration read run

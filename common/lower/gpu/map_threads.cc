@@ -5,7 +5,9 @@
 namespace hone::lower {
 
 absl::StatusOr<ir::Program> MapThreads(const ir::Program& program) {
-  ir::Program compact = CompactBuffers(SplitLaunches(program));
+  ir::Program launches = SplitLaunches(program);
+  HONE_RETURN_IF_ERROR(ReduceThreads(launches));
+  ir::Program compact = CompactBuffers(launches);
   PipelineCopies(compact);
   ExpandOverThreads(compact);
   HONE_ASSIGN_OR_RETURN(ThreadProgram threads, SinkSerialLoops(compact));

@@ -17,9 +17,6 @@ namespace {
 bool IsBlockAxis(ThreadAxis axis) {
   return axis >= ThreadAxis::kBlockX && axis <= ThreadAxis::kBlockZ;
 }
-bool IsThreadAxis(ThreadAxis axis) {
-  return axis >= ThreadAxis::kThreadX && axis <= ThreadAxis::kThreadZ;
-}
 
 absl::StatusOr<ThreadAxis> AxisFromName(absl::string_view name) {
   std::string names;
@@ -94,7 +91,8 @@ absl::Status Bind(ir::Program& program, NodeId loop, absl::string_view name) {
   HONE_RETURN_IF_ERROR(CheckBelow(program, loop, axis));
   HONE_RETURN_IF_ERROR(
       CheckExtent(program, NestOf(program, loop), axis, program.node(loop).extent.value));
-  HONE_RETURN_IF_ERROR(CheckConcurrent(program, loop, "bind", /*privates=*/true));
+  HONE_RETURN_IF_ERROR(CheckConcurrent(program, loop, "bind", /*privates=*/true,
+                                       /*combines=*/IsThreadAxis(axis)));
   program.node(loop).loop = LoopKind::kBound;
   program.node(loop).axis = axis;
   return absl::OkStatus();

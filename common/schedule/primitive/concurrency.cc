@@ -7,6 +7,7 @@
 #include "common/ir/region.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/one_to_one.h"
+#include "common/schedule/primitive/partial_reduction.h"
 
 namespace hone::schedule {
 namespace {
@@ -85,12 +86,31 @@ bool IsPrivate(const ir::Program& program, ir::BufferId buffer, NodeId loop) {
          std::all_of(readers.begin(), readers.end(), under);
 }
 
+// Checks that threads may combine the partial results that a block has in each iteration.
+absl::Status CheckCombined(ir::Program& program, NodeId block, NodeId loop,
+                           absl::string_view what) {
+  HONE_RETURN_IF_ERROR(CheckPartialReduction(program, block, loop, what));
+  for (NodeId above : program.LoopsAbove(block)) {
+    const bool bound = program.node(above).loop == ir::LoopKind::kBound;
+    if (above == loop || !bound || !program.IsReductionLoop(above, program.BlockOf(block)))
+      continue;
+    return Illegal(program, above,
+                   absl::StrCat(what, ": block ", program.BlockOf(block).name,
+                                " would reduce over two loops of threads"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckConcurrent(ir::Program& program, NodeId loop, absl::string_view what,
-                             bool privates) {
+                             bool privates, bool combines) {
   for (NodeId id : program.BlocksUnder(loop)) {
     const ir::Block& block = program.BlockOf(id);
+    if (combines && program.IsReductionLoop(loop, block)) {
+      HONE_RETURN_IF_ERROR(CheckCombined(program, id, loop, what));
+      continue;
+    }
     if (program.IsReductionLoop(loop, block)) {
       return Illegal(program, loop,
                      absl::StrCat(what, ": block ", block.name, " reduces over the loop"));
@@ -131,7 +151,7 @@ absl::Status KeepConcurrencyLegal(ir::Program& program,
     if (!is_parallel(changed.nodes[id])) continue;
     HONE_RETURN_IF_ERROR(CheckConcurrent(changed, static_cast<NodeId>(id),
                                          "a parallel loop would no longer be one",
-                                         /*privates=*/true));
+                                         /*privates=*/true, IsThreadAxis(changed.nodes[id].axis)));
   }
   program = std::move(changed);
   return absl::OkStatus();

@@ -9,10 +9,15 @@ namespace hone::schedule {
 
 // Checks that the iterations of a loop may run concurrently. No block under it may reduce over it.
 // Different iterations must write every buffer at different places; with `privates`, a buffer may
-// instead be used only under the loop, and is then private to each iteration. FailedPrecondition:
-// names the block and buffer; `what` begins the message.
+// instead be used only under the loop, and is then private to each iteration. With `combines`, the
+// iterations are threads of a GPU's block: they may have partial results of a reduction, which
+// lowering combines. FailedPrecondition: names the block and buffer; `what` begins the message.
 absl::Status CheckConcurrent(ir::Program& program, ir::NodeId loop, absl::string_view what,
-                             bool privates);
+                             bool privates, bool combines = false);
+
+inline bool IsThreadAxis(ir::ThreadAxis axis) {
+  return axis >= ir::ThreadAxis::kThreadX && axis <= ir::ThreadAxis::kThreadZ;
+}
 
 // Applies a change that is otherwise legal, unless it makes a parallel or bound loop illegal: by
 // moving the loop, or by a use of a private buffer outside its loop. On error the program is

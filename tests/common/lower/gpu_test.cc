@@ -233,6 +233,99 @@ kernel rows_Y
 )");
 }
 
+// A sum whose terms are divided among the threads of a block: they add their results as a tree.
+TEST(GpuLowerTest, ThreadsReduceAsATree) {
+  const Lowered lowered = LowerTrace(R"(workload rows
+input X: f32[6, 30]
+output M[i: 6] = sum(k: 30) X[i, k]
+trace 1
+b0 = block("M")
+l0, l1 = loops(b0)
+l2, l3 = split(l1, 0, 8)
+reorder(l3, l2)
+bind(l0, "blockIdx.x")
+bind(l3, "threadIdx.x")
+)");
+  ExpectRight(lowered);
+  EXPECT_EQ(lowered.program->ToText(), R"(buffer X: f32[6, 30] argument
+buffer M: f32[6] argument
+buffer M_rf: f32[1, 1] stack
+buffer M_rf_threads: f32[1, 8] shared
+kernel rows_M
+  blockIdx.x i in 6
+    threadIdx.x tx in 8
+      M_rf[0] = 0.0
+      for k_0 in 4 to (-tx + 5) / 8 + 4
+        M_rf[0] = sum X[30*i + 8*k_0 + tx]
+      M_rf_threads[tx] = M_rf[0]
+      barrier
+      if 0 <= tx < 4
+        M_rf_threads[tx] = sum M_rf_threads[tx + 4]
+      barrier
+      if 0 <= tx < 2
+        M_rf_threads[tx] = sum M_rf_threads[tx + 2]
+      barrier
+      if 0 <= tx < 1
+        M_rf_threads[tx] = sum M_rf_threads[tx + 1]
+      if 0 <= tx < 1
+        M[i] = M_rf_threads[0]
+)");
+}
+
+// Two groups of 5 threads (not a power of two), each with three sums at a time. The loop over tiles
+// in shared memory is around the threads, which combine after it.
+TEST(GpuLowerTest, ThreadsReduceTilesOfAContraction) {
+  const Lowered lowered = LowerTrace(R"(workload dense
+input A: f32[4, 40]
+input B: f32[40, 6]
+output C[i: 4, j: 6] = sum(k: 40) A[i, k] * B[k, j]
+trace 1
+b0 = block("C")
+li, lj, lk = loops(b0)
+i0, i1 = split(li, 0, 2)
+j0, j1 = split(lj, 0, 3)
+k0, k1, k2 = split(lk, 0, 2, 5)
+reorder(i0, j0, k0, i1, k2, j1, k1)
+bind(i0, "blockIdx.y")
+bind(j0, "blockIdx.x")
+bind(i1, "threadIdx.y")
+bind(k2, "threadIdx.x")
+b2 = cache_read(b0, "A", "shared")
+compute_at(b2, k0)
+q0, q1, q2, a0, a1 = loops(b2)
+as = fuse(a0, a1)
+as0, as1, as2 = split(as, 0, 2, 5)
+reorder(as1, as2, as0)
+bind(as1, "threadIdx.y")
+bind(as2, "threadIdx.x")
+)");
+  ExpectRight(lowered);
+  EXPECT_THAT(lowered.program->ToText(), HasSubstr(R"(          for j_1 in 3
+            C_rf_threads[5*j_1 + 15*ty + tx] = C_rf[j_1]
+          barrier
+          if 0 <= tx < 1
+            for j_1 in 3
+              C_rf_threads[5*j_1 + 15*ty + tx] = sum C_rf_threads[5*j_1 + 15*ty + tx + 4]
+          barrier
+)"));
+}
+
+// The largest element and where it is, first of equal ones.
+TEST(GpuLowerTest, ThreadsReduceTuples) {
+  const Lowered lowered = LowerTrace(R"(workload best
+input X: f32[3, 64]
+output (V, I)[i: 3] = argmax(k: 64) (X[i, k], index(k))
+trace 1
+b0 = block("V")
+l0, l1 = loops(b0)
+l2, l3 = split(l1, 0, 16)
+reorder(l3, l2)
+bind(l0, "blockIdx.x")
+bind(l3, "threadIdx.x")
+)");
+  ExpectRight(lowered);
+}
+
 // The tail of a tile is a branch of some threads, and no barrier is inside.
 TEST(GpuLowerTest, TailsAreBranchesBetweenBarriers) {
   const Lowered lowered = LowerTrace(R"(workload shift

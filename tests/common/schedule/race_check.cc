@@ -128,6 +128,9 @@ class Walker {
     HONE_RETURN_IF_ERROR(status);
     const bool init = block.has_init && first;
     if (!init && !updates) return absl::OkStatus();
+    // Each thread has a partial result of its own.
+    if (program_.node(loop_).loop == ir::LoopKind::kBound && program_.IsReductionLoop(loop_, block))
+      return absl::OkStatus();
     for (ir::BufferId output : block.outputs) {
       if (combines_) {
         const Touch element{instance_, Offset(output, block.indices)};

@@ -176,7 +176,7 @@ Step RandomStep(Rng& rng, const ir::Program& program, const std::vector<NodeId>&
       const bool reduces = program.IsReductionLoop(above[i], program.BlockOf(block));
       const bool fits = name == "thread_count" || name == "annotate" ? parallel
                         : name == "rfactor"                          ? reduces
-                        : name == "bind"                             ? !reduces
+                        : name == "bind"                             ? !reduces || rng.Below(2) == 0
                         : name == "software_pipeline" ? program.node(above[i]).children.size() > 1
                                                       : true;
       if (fits) fitting.push_back(i);

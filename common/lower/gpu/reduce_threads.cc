@@ -1,0 +1,223 @@
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/ir/partial_reduction.h"
+#include "common/lower/gpu/gpu_passes.h"
+#include "common/lower/gpu/thread_nest.h"
+
+namespace hone::lower {
+
+using ir::AtomId;
+using ir::BufferId;
+using ir::Index;
+using ir::NodeId;
+
+namespace {
+
+// Writes the phases in which the threads of a loop combine their partial results, in place of the
+// nest that would combine one after the other.
+class TreeBuilder {
+ public:
+  TreeBuilder(ir::Program& program, const ir::PartialReduction& divided)
+      : p_(program),
+        content_(program.BlockOf(divided.combine)),
+        own_(program.BlockOf(divided.partial).outputs),
+        at_(program.node(divided.loops[0]).parent),
+        position_(program.PositionInParent(divided.loops[0])),
+        lanes_(divided.loops.back()) {
+    // The loops over threads go outside.
+    for (const bool threads : {true, false}) {
+      for (const NodeId loop : divided.loops) {
+        if (IsBoundTo(program, loop, IsThreadAxis) == threads) loops_.push_back(loop);
+      }
+    }
+    p_.Detach(divided.loops[0]);
+    p_.Remove(divided.combine);
+  }
+
+  void Run() {
+    int64_t left = p_.node(lanes_).extent.value;
+    shared_ = own_;
+    // Indices that several buffers have in common show no owner, so the partial results of a tuple
+    // are in shared memory already.
+    if (left > 1 && own_.size() == 1) {
+      shared_ = {AddShared(own_[0])};
+      AddNest({[&] { return Publish(); }});
+    }
+    for (int64_t half = Half(left); left > 2; left = half, half = Half(left)) {
+      AddNest({[&] { return Add(half, left); }});
+    }
+    const auto result = [&] { return Result(); };
+    if (left == 2) {
+      AddNest({[&] { return Add(1, 2); }, result});
+    } else {
+      AddNest({result});
+    }
+  }
+
+ private:
+  // The largest power of two below the number of partial results.
+  static int64_t Half(int64_t left) {
+    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(left)) / 2);
+  }
+
+  BufferId AddShared(BufferId own) {
+    ir::Buffer buffer = p_.buffers[own];
+    buffer.name = p_.FreshBufferName(absl::StrCat(p_.buffers[own].name, "_threads"));
+    p_.buffers.push_back(std::move(buffer));
+    return static_cast<BufferId>(p_.buffers.size()) - 1;
+  }
+
+  // Adds a phase that consists of these blocks.
+  void AddNest(std::initializer_list<absl::FunctionRef<ir::Block()>> blocks) {
+    NodeId at = at_;
+    size_t position = position_++;
+    copies_.clear();
+    for (const NodeId loop : loops_) {
+      const NodeId copy = p_.NewLoop(p_.atoms[p_.node(loop).var].name, p_.node(loop).extent);
+      p_.node(copy).loop = p_.node(loop).loop;
+      p_.node(copy).axis = p_.node(loop).axis;
+      p_.Insert(at, position, copy);
+      copies_.emplace_back(p_.node(loop).var, Index::Of(p_.node(copy).var));
+      if (loop == lanes_) lane_ = p_.node(copy).var;
+      at = copy;
+      position = 0;
+    }
+    for (const auto& make : blocks) p_.Append(at, p_.NewBlock(make()));
+  }
+
+  using Replacements = std::vector<std::pair<AtomId, Index>>;
+  Index Replaced(const Index& index, const Replacements& replaced) {
+    return p_.atoms.Substitute(index, [&](AtomId var) -> const Index* {
+      const auto found = std::ranges::find(replaced, var, &Replacements::value_type::first);
+      return found == replaced.end() ? nullptr : &found->second;
+    });
+  }
+
+  // A block over the spatial iterations, with the indices of the result.
+  ir::Block Spatial(absl::string_view suffix) {
+    ir::Block block{.name = p_.FreshBlockName(absl::StrCat(content_.name, suffix)),
+                    .exact = content_.exact};
+    Replacements vars;
+    for (const ir::BlockIter& iter : content_.iters) {
+      if (iter.reduce) continue;
+      const AtomId var = p_.atoms.AddVar(p_.atoms[iter.var].name, iter.extent);
+      vars.emplace_back(iter.var, Index::Of(var));
+      block.iters.push_back({var, iter.extent, false, Replaced(iter.binding, copies_)});
+    }
+    for (const Index& index : content_.indices) block.indices.push_back(Replaced(index, vars));
+    for (const ir::Condition& predicate : content_.predicates)
+      block.predicates.push_back({Replaced(predicate.index, copies_), predicate.extent});
+    return block;
+  }
+
+  // The same for each of the first `count` threads, with its number as the last index.
+  ir::Block OverLanes(absl::string_view suffix, int64_t count) {
+    ir::Block block = Spatial(suffix);
+    const AtomId var = p_.atoms.AddVar("lane", count);
+    block.iters.push_back({var, count, false, Index::Of(lane_)});
+    block.indices.push_back(Index::Of(var));
+    if (count < p_.node(lanes_).extent.value) {
+      block.predicates.push_back({Index::Of(lane_), count});
+    }
+    return block;
+  }
+
+  void LoadFrom(const std::vector<BufferId>& buffers, const ir::IndexList& indices,
+                ir::Block& block) {
+    for (const BufferId buffer : buffers)
+      block.values.push_back(p_.pool.Load(buffer, p_.buffers[buffer].dtype, indices));
+  }
+
+  // shared[lane] = own[lane]
+  ir::Block Publish() {
+    ir::Block block = OverLanes("_publish", p_.node(lanes_).extent.value);
+    block.outputs = shared_;
+    LoadFrom(own_, block.indices, block);
+    return block;
+  }
+
+  // shared[lane] = reducer(shared[lane], shared[lane + half]) where lane + half < left
+  ir::Block Add(int64_t half, int64_t left) {
+    ir::Block block = OverLanes("_add", left - half);
+    block.reducer = content_.reducer;
+    block.outputs = shared_;
+    ir::IndexList other = block.indices;
+    other.back() += half;
+    LoadFrom(shared_, other, block);
+    return block;
+  }
+
+  // result = shared[0], by the first thread
+  ir::Block Result() {
+    ir::Block block = Spatial("");
+    block.outputs = content_.outputs;
+    ir::IndexList first = block.indices;
+    first.push_back(Index(0));
+    LoadFrom(shared_, first, block);
+    block.predicates.push_back({Index::Of(lane_), 1});
+    return block;
+  }
+
+  ir::Program& p_;
+  const ir::Block content_;  // combines in sequence
+  std::vector<BufferId> own_, shared_;
+  NodeId at_;
+  size_t position_;
+  NodeId lanes_;
+  std::vector<NodeId> loops_;
+  Replacements copies_;        // the loops of the current nest
+  AtomId lane_ = ir::kNoAtom;  // in the current nest
+};
+
+// The loop over threads that a block reduces over, or kNoNode.
+NodeId ThreadsOf(const ir::Program& program, NodeId block) {
+  for (const NodeId loop : program.LoopsAbove(block)) {
+    if (!IsBoundTo(program, loop, IsThreadAxis)) continue;
+    if (program.IsReductionLoop(loop, program.BlockOf(block))) return loop;
+  }
+  return ir::kNoNode;
+}
+
+absl::Status ReduceBlock(ir::Program& program, NodeId id, NodeId threads) {
+  const ir::Block& block = program.BlockOf(id);
+  const ir::ReducingLoops loops = ir::ReducingLoopsOf(program, block, id);
+  const auto refuse = [&](NodeId at, absl::string_view why) {
+    return absl::InvalidArgumentError(absl::StrCat("threads cannot combine the partial results of ",
+                                                   block.name, ": ", why, "\n",
+                                                   program.ToText(at)));
+  };
+  if (loops.mixed != ir::kNoNode)
+    return refuse(loops.mixed, "a loop carries spatial and reduction iterations");
+  if (ir::HasMixedPredicate(program, block, loops.reducing))
+    return refuse(id, "a predicate mixes spatial and reduction loops");
+  if (!block.has_init || program.WritersOf(block.outputs[0]).size() != 1)
+    return refuse(id, "another block writes the same buffer");
+  const size_t rank = block.indices.size();
+  const ir::PartialReduction divided = ir::DivideReduction(program, id, threads, rank);
+  // The new loops over threads run on the same axes.
+  for (size_t i = 0; i < divided.loops.size(); ++i) {
+    const NodeId from = i < loops.inner.size() ? loops.inner[i] : threads;
+    if (!IsBoundTo(program, from, IsThreadAxis)) continue;
+    program.node(divided.loops[i]).loop = ir::LoopKind::kBound;
+    program.node(divided.loops[i]).axis = program.node(from).axis;
+  }
+  TreeBuilder(program, divided).Run();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ReduceThreads(ir::Program& program) {
+  for (const NodeId id : program.AllBlocks()) {
+    const NodeId threads = ThreadsOf(program, id);
+    if (threads != ir::kNoNode) HONE_RETURN_IF_ERROR(ReduceBlock(program, id, threads));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hone::lower
