@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <lld/Common/Driver.h>
+#include <llvm/BinaryFormat/ELF.h>
 #include <llvm/InterfaceStub/ELFObjHandler.h>
 #include <llvm/InterfaceStub/IFSHandler.h>
 #include <llvm/InterfaceStub/IFSStub.h>
 #include <llvm/Support/Error.h>
 #include <llvm/Support/raw_ostream.h>
+#include <llvm/TargetParser/Triple.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -37,17 +39,21 @@ struct KnownLibrary {
   const char* functions;
 };
 
-// The OpenMP runtime, libc (getauxval for the CPU guard, the memory functions that the optimizer
-// creates from loops, and what the runtime of networks uses), libm, and the loader.
+// The OpenMP runtime, libc (getauxval and prctl for the CPU guard, the memory functions that the
+// optimizer creates from loops, and what the runtime of networks uses), libm, and the loader.
 constexpr KnownLibrary kKnownLibraries[] = {
     {"libgomp.so.1",
      "GOMP_barrier GOMP_loop_dynamic_next GOMP_loop_end_nowait GOMP_parallel "
      "GOMP_parallel_loop_dynamic omp_get_max_threads omp_get_num_threads omp_get_thread_num "
      "omp_in_parallel"},
     {"libc.so.6",
+     "__aeabi_memclr __aeabi_memclr4 __aeabi_memclr8 __aeabi_memcpy __aeabi_memcpy4 "
+     "__aeabi_memcpy8 "
+     "__aeabi_memmove __aeabi_memmove4 __aeabi_memmove8 __aeabi_memset __aeabi_memset4 "
+     "__aeabi_memset8 "
      "__errno_location aligned_alloc bzero calloc clock_gettime close dlopen dlsym free getauxval "
      "lseek madvise malloc memchr memcmp memcpy memmove memset mmap munmap open pthread_once "
-     "snprintf "
+     "prctl snprintf "
      "strcmp strerror strlen vsnprintf"},
     {"libm.so.6",
      "exp exp2 exp2f expf expm1 expm1f erf erff log log1p log1pf log2 log2f logf pow powf sin sinf "
@@ -112,6 +118,8 @@ absl::StatusOr<std::unique_ptr<MemoryFile>> MakeStub(const KnownLibrary& library
   llvm::ifs::IFSStub stub;
   stub.SoName = library.soname;
   stub.Target = llvm::ifs::parseTriple(options.triple);
+  // LLVM's function does not know it.
+  if (llvm::Triple(options.triple).isARM()) stub.Target.Arch = llvm::ELF::EM_ARM;
   for (const absl::string_view function : absl::StrSplit(library.functions, ' ')) {
     stub.Symbols.emplace_back(std::string(function)).Type = llvm::ifs::IFSSymbolType::Func;
   }

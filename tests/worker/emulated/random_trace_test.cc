@@ -39,6 +39,7 @@ TEST_P(ArmRandomTraces, MatchTheWorkload) {
 INSTANTIATE_TEST_SUITE_P(
     Machines, ArmRandomTraces,
     testing::Values(Machine{"arm/cortex-a72", 128, 300}, Machine{"arm/cortex-a76", 128, 250},
+                    Machine{"arm/cortex-a7", 128, 100}, Machine{"arm/neoverse-v2", 128, 100},
                     Machine{"arm/neoverse-v1", 256, 100}, Machine{"arm/neoverse-v1", 512, 100}),
     [](const auto& info) {
       return absl::StrReplaceAll(info.param.preset, {{"/", "_"}, {"-", "_"}}) + "_" +

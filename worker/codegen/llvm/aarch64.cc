@@ -25,6 +25,15 @@ class AArch64 final : public Machine {
     return EmitAArch64CpuGuard(module, subtarget, target_);
   }
 
+  // With the length of SVE's vectors known, LLVM uses them for vectors that NEON does not have, and
+  // predicates for masks.
+  void SetAttributes(llvm::Function& function) const override {
+    if (!target_.HasFeature("sve")) return;
+    const auto blocks = static_cast<unsigned>(target_.vector_bits / 128);
+    function.addFnAttr(
+        llvm::Attribute::getWithVScaleRangeArgs(function.getContext(), blocks, blocks));
+  }
+
   absl::StatusOr<DotCode> DotOf(const ir::Intrinsic& intrinsic) const override {
     for (const Dot& dot : kDots) {
       if (dot.name == intrinsic.name) return dot.code;

@@ -1,51 +1,36 @@
 #include "worker/codegen/llvm/aarch64_cpu_guard.h"
 
-#include <algorithm>
-
-#include "absl/container/flat_hash_set.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
-#include "llvm/IR/IRBuilder.h"
 
 namespace hone::codegen {
 namespace {
 
-using llvm::Value;
-
-constexpr uint64_t Bit(int number) { return uint64_t{1} << number; }
-
-// Features with instructions that LLVM may emit. The numbers of the bits are those of Linux's
-// asm/hwcap.h for AArch64.
-struct Feature {
-  absl::string_view name;  // LLVM's
-  HwCaps caps;
-};
-constexpr Feature kFeatures[] = {
-    {"altnzcv", {0, Bit(7)}},             // FLAGM2
-    {"bf16", {0, Bit(14)}},               // BF16
-    {"complxnum", {Bit(14), 0}},          // FCMA
-    {"crc", {Bit(7), 0}},                 // CRC32
-    {"dotprod", {Bit(20), 0}},            // ASIMDDP
-    {"flagm", {Bit(27), 0}},              // FLAGM
-    {"fp-armv8", {Bit(0), 0}},            // FP
-    {"fp16fml", {Bit(23), 0}},            // ASIMDFHM
-    {"fptoint", {0, Bit(8)}},             // FRINT
-    {"fullfp16", {Bit(9) | Bit(10), 0}},  // FPHP, ASIMDHP
-    {"i8mm", {0, Bit(13)}},               // I8MM
-    {"jsconv", {Bit(13), 0}},             // JSCVT
-    {"lse", {Bit(8), 0}},                 // ATOMICS
-    {"neon", {Bit(1), 0}},                // ASIMD
-    {"rcpc", {Bit(15), 0}},               // LRCPC
-    {"rcpc-immo", {Bit(26), 0}},          // ILRCPC
-    {"rdm", {Bit(12), 0}},                // ASIMDRDM
-    {"sve", {Bit(22), 0}},                // SVE
-    {"sve2", {Bit(22), Bit(1)}},          // SVE, SVE2
-    {"sve2-bitperm", {Bit(22), Bit(4)}},  // SVE, SVEBITPERM
+// The numbers of the bits are those of Linux's asm/hwcap.h for AArch64.
+constexpr HwCapFeature kAArch64Features[] = {
+    {"altnzcv", {0, HwCapBit(7)}},                  // FLAGM2
+    {"bf16", {0, HwCapBit(14)}},                    // BF16
+    {"complxnum", {HwCapBit(14), 0}},               // FCMA
+    {"crc", {HwCapBit(7), 0}},                      // CRC32
+    {"dotprod", {HwCapBit(20), 0}},                 // ASIMDDP
+    {"flagm", {HwCapBit(27), 0}},                   // FLAGM
+    {"fp-armv8", {HwCapBit(0), 0}},                 // FP
+    {"fp16fml", {HwCapBit(23), 0}},                 // ASIMDFHM
+    {"fptoint", {0, HwCapBit(8)}},                  // FRINT
+    {"fullfp16", {HwCapBit(9) | HwCapBit(10), 0}},  // FPHP, ASIMDHP
+    {"i8mm", {0, HwCapBit(13)}},                    // I8MM
+    {"jsconv", {HwCapBit(13), 0}},                  // JSCVT
+    {"lse", {HwCapBit(8), 0}},                      // ATOMICS
+    {"neon", {HwCapBit(1), 0}},                     // ASIMD
+    {"rcpc", {HwCapBit(15), 0}},                    // LRCPC
+    {"rcpc-immo", {HwCapBit(26), 0}},               // ILRCPC
+    {"rdm", {HwCapBit(12), 0}},                     // ASIMDRDM
+    {"sve", {HwCapBit(22), 0}},                     // SVE
+    {"sve2", {HwCapBit(22), HwCapBit(1)}},          // SVE, SVE2
+    {"sve2-bitperm", {HwCapBit(22), HwCapBit(4)}},  // SVE, SVEBITPERM
 };
 
 // Features that kernels need not check.
-constexpr absl::string_view kUnchecked =
+constexpr absl::string_view kAArch64Unchecked =
     // Versions of the architecture, whose instructions have names of their own.
     "v8a v8.1a v8.2a v8.3a v8.4a v8.5a v8.6a v8.7a v8.8a v8.9a v9a v9.1a v9.2a v9.3a v9.4a "
     // What only systems use, or instructions that LLVM emits only for intrinsics, assembly and
@@ -65,58 +50,18 @@ constexpr absl::string_view kUnchecked =
     "store-pair-suppress use-fixed-over-scalable-if-equal-cost use-postra-scheduler "
     "use-scalar-inc-vl zcm zcz zcz-gp";
 
-bool IsUnchecked(absl::string_view feature) {
-  static const auto* const features =
-      new absl::flat_hash_set<absl::string_view>(absl::StrSplit(kUnchecked, ' '));
-  return features->contains(feature);
-}
-
 }  // namespace
 
 absl::StatusOr<HwCaps> HwCapsOf(const llvm::MCSubtargetInfo& subtarget,
                                 const target::Target& target) {
-  HwCaps caps;
-  for (const llvm::SubtargetFeatureKV& on : subtarget.getAllProcessorFeatures()) {
-    const absl::string_view name = on.Key;
-    if (!subtarget.getFeatureBits().test(on.Value) || IsUnchecked(name)) continue;
-    const auto* const feature =
-        std::find_if(std::begin(kFeatures), std::end(kFeatures),
-                     [&](const Feature& known) { return known.name == name; });
-    if (feature == std::end(kFeatures)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("cpu=", target.cpu, " of the target has the feature '", name,
-                       "' (LLVM), and it is not known how to ask a CPU for it; name a CPU without "
-                       "it, or generic"));
-    }
-    caps.hwcap |= feature->caps.hwcap;
-    caps.hwcap2 |= feature->caps.hwcap2;
-  }
-  return caps;
+  return HwCapsIn(subtarget, target, kAArch64Features, kAArch64Unchecked);
 }
 
 absl::StatusOr<llvm::Function*> EmitAArch64CpuGuard(llvm::Module& module,
                                                     const llvm::MCSubtargetInfo& subtarget,
                                                     const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(const HwCaps caps, HwCapsOf(subtarget, target));
-  llvm::IRBuilder<> b(module.getContext());
-  auto* const i64 = b.getInt64Ty();
-  auto* const guard =
-      llvm::Function::Create(llvm::FunctionType::get(b.getInt1Ty(), false),
-                             llvm::GlobalValue::InternalLinkage, "hone_cpu_guard", module);
-  guard->addFnAttr("target-cpu", "generic");
-  guard->addFnAttr("target-features", "");
-  b.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "entry", guard));
-  const auto getauxval =
-      module.getOrInsertFunction("getauxval", llvm::FunctionType::get(i64, {i64}, false));
-  constexpr uint64_t kAtHwcap = 16, kAtHwcap2 = 26;
-  const auto has = [&](uint64_t entry, uint64_t bits) -> Value* {
-    if (bits == 0) return b.getTrue();
-    Value* const word = b.CreateCall(getauxval, {b.getInt64(entry)});
-    return b.CreateICmpEQ(b.CreateAnd(word, bits), b.getInt64(bits));
-  };
-  Value* const first = has(kAtHwcap, caps.hwcap);
-  b.CreateRet(b.CreateAnd(first, has(kAtHwcap2, caps.hwcap2)));
-  return guard;
+  return EmitHwCapGuard(module, caps, target.HasFeature("sve") ? target.vector_bits / 8 : 0);
 }
 
 }  // namespace hone::codegen

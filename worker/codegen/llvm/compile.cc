@@ -178,12 +178,15 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
     function.addFnAttr("prefer-vector-width", std::to_string(target.vector_bits));
     function.addFnAttr("min-legal-vector-width", std::to_string(target.vector_bits));
     // The guard has its own attributes: it runs on every CPU.
-    if (!function.hasFnAttribute("target-cpu")) function.addFnAttr("target-cpu", target.cpu);
+    if (function.hasFnAttribute("target-cpu")) continue;
+    function.addFnAttr("target-cpu", target.cpu);
+    machine->SetAttributes(function);
   }
   std::string problem;
   llvm::raw_string_ostream stream(problem);
   if (llvm::verifyModule(module, &stream))
     return absl::InternalError(absl::StrCat("LLVM refuses the generated code: ", problem));
+  machine->ReplaceCalls(module);
   Optimize(module, *target_machine);
   if (const int64_t instructions = CountInstructions(module, target.vector_bits);
       instructions > kMaxInstructions) {

@@ -98,7 +98,13 @@ Value* IndexEmitter::Quotient(const Atom& atom, Value* argument, Value* divisor)
 Value* IndexEmitter::AtomValue(AtomId atom) {
   const Atom entry = f_.state.program.atoms[atom];
   if (entry.kind != Atom::Kind::kVar) {
-    return Quotient(entry, Scalar(entry.argument), f_.I64(entry.divisor));
+    Value* const argument = Scalar(entry.argument);
+    if (f_.state.machine->DividesI64() || !FitsInt32(Index::Of(atom)))
+      return Quotient(entry, argument, f_.I64(entry.divisor));
+    auto* const i32 = f_.b.getInt32Ty();
+    Value* const narrow = Quotient(entry, f_.b.CreateTrunc(argument, i32),
+                                   f_.b.getInt32(static_cast<uint32_t>(entry.divisor)));
+    return f_.b.CreateSExt(narrow, f_.b.getInt64Ty());
   }
   const Variable& variable = variables_[atom];
   return variable.kind == Variable::Kind::kConstant ? f_.I64(variable.constant) : variable.value;

@@ -10,7 +10,7 @@ struct Entry {
   std::unique_ptr<Machine> (*make)(const target::Target& target);
 };
 // One line per architecture.
-constexpr Entry kMachines[] = {{"x86_64", MakeX86}, {"aarch64", MakeAArch64}};
+constexpr Entry kMachines[] = {{"x86_64", MakeX86}, {"aarch64", MakeAArch64}, {"armv7", MakeArmv7}};
 
 }  // namespace
 

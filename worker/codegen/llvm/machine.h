@@ -62,6 +62,14 @@ class Machine {
   virtual absl::StatusOr<llvm::Function*> EmitCpuGuard(
       llvm::Module& module, const llvm::MCSubtargetInfo& subtarget) const = 0;
 
+  // Sets attributes of a function that runs after the guard.
+  virtual void SetAttributes(llvm::Function&) const {}
+  // Whether it divides integers of 64 bits.
+  virtual bool DividesI64() const { return true; }
+  // Replaces operations for which the architecture has no instructions, and for which LLVM would
+  // call functions of a library.
+  virtual void ReplaceCalls(llvm::Module&) const {}
+
   // The code of an instruction of common/ir/intrinsic.h. Unimplemented: this machine has none.
   virtual absl::StatusOr<DotCode> DotOf(const ir::Intrinsic& intrinsic) const;
   // Emits c += a · b on tiles in memory. Unimplemented: the machine has no such instruction.
@@ -78,6 +86,7 @@ class Machine {
 
 std::unique_ptr<Machine> MakeX86(const target::Target& target);
 std::unique_ptr<Machine> MakeAArch64(const target::Target& target);
+std::unique_ptr<Machine> MakeArmv7(const target::Target& target);
 
 }  // namespace hone::codegen
 

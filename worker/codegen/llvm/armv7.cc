@@ -1,0 +1,30 @@
+#include "worker/codegen/llvm/armv7_cpu_guard.h"
+#include "worker/codegen/llvm/inline_operations.h"
+#include "worker/codegen/llvm/machine.h"
+
+namespace hone::codegen {
+namespace {
+
+// NEON's arithmetic in f32 takes denormal numbers for 0 here; f64 and scalars do not.
+class Armv7 final : public Machine {
+ public:
+  explicit Armv7(const target::Target& target) : Machine(target) {}
+
+  bool SchedulesInstructions() const override { return true; }
+  bool ConvertsF16() const override { return target_.HasFeature("vfp4"); }
+  bool DividesI64() const override { return false; }
+  void ReplaceCalls(llvm::Module& module) const override { InlineOperations(module); }
+
+  absl::StatusOr<llvm::Function*> EmitCpuGuard(
+      llvm::Module& module, const llvm::MCSubtargetInfo& subtarget) const override {
+    return EmitArmv7CpuGuard(module, subtarget, target_);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Machine> MakeArmv7(const target::Target& target) {
+  return std::make_unique<Armv7>(target);
+}
+
+}  // namespace hone::codegen

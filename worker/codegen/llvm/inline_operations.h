@@ -1,0 +1,16 @@
+#ifndef HONE_WORKER_CODEGEN_LLVM_INLINE_OPERATIONS_H_
+#define HONE_WORKER_CODEGEN_LLVM_INLINE_OPERATIONS_H_
+
+#include "llvm/IR/Module.h"
+
+namespace hone::codegen {
+
+// For CPUs of 32 bits whose FPU does not round to integers: replaces divisions of i64, conversions
+// between i64 and floats, and rint, floor, ceil and trunc by instructions that they have. LLVM
+// would call a library, which costs more and spills all vectors. All results are exact or rounded
+// once, as before.
+void InlineOperations(llvm::Module& module);
+
+}  // namespace hone::codegen
+
+#endif  // HONE_WORKER_CODEGEN_LLVM_INLINE_OPERATIONS_H_
