@@ -11,6 +11,8 @@ namespace {
 constexpr double kFirstRate = 0.1;
 constexpr double kFirstWeight = 1;
 constexpr double kPriorWeight = 0.5;
+// How much faster than the fastest task so far the device is assumed to be.
+constexpr double kHeadroom = 1.25;
 
 struct Evidence {
   double improvement = 0;  // in ln latency
@@ -45,6 +47,7 @@ Improvement::Improvement(absl::Span<const TaskProgress> tasks) {
     const Evidence evidence = EvidenceOf(task);
     improvement += evidence.improvement;
     exposure += evidence.exposure;
+    if (task.latency_ns > 0) peak_ = std::max(peak_, kHeadroom * task.flops / task.latency_ns);
   }
   prior_rate_ = improvement / exposure;
 }
@@ -56,7 +59,8 @@ double Improvement::Rate(const TaskProgress& task) const {
 
 double Improvement::ExpectedLatency(const TaskProgress& task, int64_t trials) const {
   const double grown = TrialsAt(task, trials) / TrialsAt(task, task.trials);
-  return task.latency_ns * std::pow(grown, -Rate(task));
+  const double least = peak_ > 0 ? std::min(task.latency_ns, task.flops / peak_) : 0;
+  return least + (task.latency_ns - least) * std::pow(grown, -Rate(task));
 }
 
 }  // namespace hone::task

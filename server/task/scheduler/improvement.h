@@ -15,6 +15,9 @@ namespace hone::task {
 //   s = (k·s₀ + Σ v·Δ ln latency) / (k + Σ v·Δ ln n).
 // An observation that ended at trial m has the weight v = m / n, because a search that slows down
 // must soon be seen as slow. The prior mean s₀ is the same estimate over all tasks.
+//
+// Only the part of a latency above a lower bound can fall: the time of the task's operations at
+// 1.25 times the highest speed of all tasks.
 class Improvement {
  public:
   explicit Improvement(absl::Span<const TaskProgress> tasks);
@@ -27,6 +30,7 @@ class Improvement {
 
  private:
   double prior_rate_;
+  double peak_ = 0;  // operations per ns
 };
 
 }  // namespace hone::task

@@ -37,5 +37,14 @@ TEST(ImprovementTest, EarlierTrialsSlowTheExpectedGain) {
             Improvement(fresh).ExpectedLatency(fresh[0], 16));
 }
 
+TEST(ImprovementTest, ATaskCannotBecomeFasterThanTheDevice) {
+  const std::vector<TaskProgress> tasks = {
+      {.flops = 1000, .latency_ns = 10, .trials = 8, .granted = 8},    // 100 operations per ns
+      {.flops = 1000, .latency_ns = 100, .trials = 8, .granted = 8}};  // 10 operations per ns
+  const Improvement model(tasks);
+  EXPECT_NEAR(model.ExpectedLatency(tasks[0], 16), 8 + 2 * std::pow(2, -0.1), 1e-9);
+  EXPECT_NEAR(model.ExpectedLatency(tasks[1], 16), 8 + 92 * std::pow(2, -0.1), 1e-9);
+}
+
 }  // namespace
 }  // namespace hone::task
