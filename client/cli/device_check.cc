@@ -1,5 +1,7 @@
 #include "client/cli/device_check.h"
 
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/str_cat.h"
 
 namespace hone::cli {
@@ -7,22 +9,44 @@ namespace hone::cli {
 std::vector<HealthCheck> CheckDevices(const absl::StatusOr<target::DeviceList>& list) {
   using State = HealthCheck::State;
   if (!list.ok()) {
-    return {{"OpenCL", State::kWarning, std::string(list.status().message()),
+    return {{"GPUs", State::kWarning, std::string(list.status().message()),
              "drivers are loaded by hone-runner; a driver that crashes it must be removed"}};
   }
   std::vector<HealthCheck> checks;
   for (const target::ListedDevice& device : list->devices) {
-    if (device.target.kind != target::Kind::kOpenCl) continue;
-    checks.push_back({device.device, State::kOk,
-                      absl::StrCat(device.name, " (", device.driver, "), ", device.target.Key()),
-                      ""});
+    if (target::InterfaceOfDevice(device.device) == nullptr) continue;
+    const std::string what = absl::StrCat(device.name, " (", device.driver, ")");
+    if (!device.problem.empty()) {
+      checks.push_back(
+          {device.device, State::kWarning, absl::StrCat(what, " cannot be used"), device.problem});
+    } else {
+      checks.push_back({device.device, device.warning.empty() ? State::kOk : State::kWarning,
+                        absl::StrCat(what, ", ", device.target.Key()), device.warning});
+    }
   }
-  if (checks.empty()) {
-    checks.push_back({"OpenCL", State::kOk,
-                      list->opencl_problem.empty() ? "there is no device" : list->opencl_problem,
-                      "only needed for --target opencl"});
+  for (const target::GpuInterface& interface : target::GpuInterfaces()) {
+    const auto problem = list->problems.find(std::string(interface.word));
+    if (problem == list->problems.end()) continue;
+    checks.push_back({std::string(interface.name), State::kOk, problem->second,
+                      absl::StrCat("only needed for --target ", interface.word)});
   }
   return checks;
+}
+
+std::vector<HealthCheck> CheckNvrtc(const absl::StatusOr<std::string>& description, bool has_gpu) {
+  using State = HealthCheck::State;
+  constexpr char kName[] = "NVRTC";
+  if (!description.ok()) return {};  // another check reports a missing builder
+  const auto json = nlohmann::json::parse(*description, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return {};
+  if (const auto nvrtc = json.find("nvrtc"); nvrtc != json.end() && nvrtc->is_object()) {
+    return {{kName, State::kOk,
+             absl::StrCat("version ", nvrtc->value("version", "unknown"), " (",
+                          nvrtc->value("path", ""), ") compiles for NVIDIA's GPUs"),
+             ""}};
+  }
+  return {{kName, has_gpu ? State::kWarning : State::kOk, json.value("nvrtc_problem", "is missing"),
+           "only needed to build for --target cuda"}};
 }
 
 }  // namespace hone::cli

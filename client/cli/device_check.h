@@ -10,8 +10,13 @@
 
 namespace hone::cli {
 
-// The OpenCL devices of a machine, one line each; or why there are none, which is no problem.
+// The GPUs of a machine, one line each, with what is wrong with them. For each interface without a
+// device, a line says why, which is no problem.
 std::vector<HealthCheck> CheckDevices(const absl::StatusOr<target::DeviceList>& list);
+
+// Whether this machine can build for NVIDIA's GPUs, from what `hone-builder --describe` prints.
+// That it cannot is a warning if it has such a GPU, and no problem otherwise.
+std::vector<HealthCheck> CheckNvrtc(const absl::StatusOr<std::string>& description, bool has_gpu);
 
 }  // namespace hone::cli
 

@@ -15,6 +15,7 @@
 #include "client/cli/terminal.h"
 #include "client/lib/device_list.h"
 #include "client/lib/private_server.h"
+#include "client/lib/program_call.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
 
@@ -38,7 +39,14 @@ absl::Status Doctor(const Globals& globals, bool prepare) {
   add(CheckMachine());
   add(CheckQuiet());
   if (globals.server.empty()) add(CheckPrograms(client::ProgramDir()));
-  if (globals.server.empty()) add(CheckDevices(client::ListDevices()));
+  if (globals.server.empty()) {
+    const absl::StatusOr<target::DeviceList> devices = client::ListDevices();
+    add(CheckDevices(devices));
+    add(CheckNvrtc(
+        client::CallProgram(
+            {.program = "hone-builder", .purpose = "compiles kernels", .words = {"--describe"}}),
+        devices.ok() && !devices->problems.contains("cuda")));
+  }
   if (globals.server.empty()) add(CheckDataFolder());
   add(CheckServer(globals));
   if (!globals.server.empty()) add(CheckSecurity(globals));

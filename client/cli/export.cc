@@ -32,6 +32,7 @@
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "common/target/gpu_module.h"
+#include "common/target/gpu_sources.h"
 #include "common/target/kernel_abi.h"
 #include "common/target/target.h"
 
@@ -133,17 +134,25 @@ absl::Status CheckFree(const WorkloadArgument& argument, const Naming& naming,
   if (const absl::StatusOr<std::string> text = ReadFile(workload); text.ok()) {
     const absl::StatusOr<ir::Workload> other = ir::ParseWorkload(*text);
     if (other.ok() && other->StructuralDigest() == argument.workload.StructuralDigest()) {
-      // Both kinds have a header of this name.
-      const bool cpu = kind == target::Kind::kCpu;
-      const std::string path = PathOf(folder, naming, cpu ? ".cl" : ".o");
-      if (!std::filesystem::exists(path, unknown)) return absl::OkStatus();
-      found = absl::StrCat(path, " is a kernel for a ", cpu ? "GPU" : "CPU");
+      // All kinds have a header of this name.
+      constexpr std::pair<target::Kind, const char*> kKernels[] = {{target::Kind::kCpu, ".o"},
+                                                                   {target::Kind::kCuda, ".cubin"},
+                                                                   {target::Kind::kOpenCl, ".cl"}};
+      for (const auto& [other_kind, suffix] : kKernels) {
+        const std::string path = PathOf(folder, naming, suffix);
+        if (other_kind == kind || !std::filesystem::exists(path, unknown)) continue;
+        found = absl::StrCat(path, " is a kernel for ",
+                             other_kind == target::Kind::kCpu    ? "a CPU"
+                             : other_kind == target::Kind::kCuda ? "a GPU of NVIDIA"
+                                                                 : "an OpenCL device");
+      }
+      if (found.empty()) return absl::OkStatus();
     } else {
       found = absl::StrCat(workload, " is of another workload",
                            other.ok() ? absl::StrCat(", ", DescribeWorkload(*other)) : "");
     }
   } else {
-    for (const char* suffix : {".so", ".o", ".h", ".cl", ".json"}) {
+    for (const char* suffix : {".so", ".o", ".h", ".cl", ".cubin", ".ptx", ".cu", ".json"}) {
       const std::string path = PathOf(folder, naming, suffix);
       if (std::filesystem::exists(path, unknown)) found = absl::StrCat(path, " exists");
     }
@@ -183,10 +192,18 @@ absl::StatusOr<Files> GpuFiles(const WorkloadArgument& argument, const Naming& n
                                      .target_key = target.Key(),
                                      .latency_ns = client::LatencyNs(best),
                                      .gflops = best.gflops};
-  return Files{{".cl", module.code},
-               {".json", module.LaunchesAsJson() + "\n"},
-               {".h", client::GpuKernelHeader(argument.workload, module, facts)},
-               {"_host.c", client::OpenClHostProgram(argument.workload, facts)}};
+  Files files{{".json", module.LaunchesAsJson() + "\n"},
+              {".h", client::GpuKernelHeader(argument.workload, module, facts)},
+              {"_host.c", client::GpuHostProgram(argument.workload, module, facts)}};
+  if (module.kind == target::Kind::kOpenCl) {
+    files.emplace_back(".cl", module.code);
+    return files;
+  }
+  HONE_ASSIGN_OR_RETURN(const target::GpuSources sources,
+                        target::GpuSources::Decode(artifact.object));
+  files.insert(files.end(),
+               {{".cubin", module.code}, {".ptx", sources.assembly}, {".cu", sources.source}});
+  return files;
 }
 
 // Writes the files of a kernel and its texts, all of them or none.
@@ -333,8 +350,10 @@ void AddExport(Command& app, Globals& globals) {
       "Writes NAME.so and NAME.o (the kernel), NAME.h (how to call it), NAME.hone, NAME.trace and "
       "NAME.program (workload, trace and program as text), and adds the kernel to lookup/, where "
       "programs find the kernel of a workload at run time with libhone_lookup (hone_lookup.h). "
-      "For an OpenCL target, writes NAME.cl (the source), NAME.json and NAME.h (its launches) and "
-      "NAME_host.c (a program that runs it) instead of the kernel; such kernels are not looked up. "
+      "For a GPU, writes NAME.cl (OpenCL C), or for NVIDIA's NAME.cubin (the kernels), NAME.ptx "
+      "and "
+      "NAME.cu, with NAME.json and NAME.h (the launches) and NAME_host.c (a program that runs it) "
+      "instead of the kernel; such kernels are not looked up. "
       "Several exports may share a folder. Files of another workload, such as another shape, are "
       "only replaced with --overwrite. An adapted schedule (hone best "
       "--nearest) has no kernel to export: tune the operator or check the schedule first.\n\n"
@@ -344,7 +363,7 @@ void AddExport(Command& app, Globals& globals) {
       "  hone export matmul m=1024 n=1024 k=1024 -o kernel/\n"
       "  gcc -fopenmp main.c kernel/matmul.o -Ikernel\n"
       "  hone export softmax m=1024 n=1024 -o kernel/ --name probabilities\n"
-      "  hone export matmul m=1024 n=1024 k=1024 --target opencl -o opencl/\n"
+      "  hone export matmul m=1024 n=1024 k=1024 --target cuda -o gpu/\n"
       "  hone export --file network.txt -o kernels/\n"
       "  hone export resnet50.onnx -o resnet50/\n"
       "  hone export resnet50.onnx -o untuned/ --draft",

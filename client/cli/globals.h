@@ -16,7 +16,7 @@ struct Globals {
   std::string config;             // file; "": the default file, if it exists
   rpc::SecuritySources sources;   // from the command line
   rpc::ChannelSecurity security;  // set by CompleteGlobals
-  std::string target;  // "native", "opencl", a preset or a key; "" (not given) means native
+  std::string target;  // "native", "cuda", "opencl", a preset or a key; "" (not given) means native
   bool json = false;
 };
 

@@ -44,16 +44,18 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, b
   if (session->private_server_ != nullptr)
     HONE_RETURN_IF_ERROR(session->private_server_->WaitUntilReady());
   HONE_ASSIGN_OR_RETURN(session->connection_, client::Connection::Open(address, options));
-  if (!found.ok()) HONE_RETURN_IF_ERROR(session->UseOpenClOfServer(found));
+  if (!found.ok()) HONE_RETURN_IF_ERROR(session->UseGpuOfServer(found));
   return session;
 }
 
-absl::Status Session::UseOpenClOfServer(const absl::Status& why) {
-  if (target_.given != "opencl") return why;
+absl::Status Session::UseGpuOfServer(const absl::Status& why) {
+  const target::GpuInterface* const interface = target::InterfaceOfDevice(target_.given);
+  if (interface == nullptr || target_.given != interface->word) return why;
   HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers, connection_->ListWorkers());
   std::set<std::string> keys;
   for (const client::Worker& worker : workers) {
-    if (worker.can_run && IsOpenClKey(worker.target)) keys.insert(worker.target);
+    if (worker.can_run && target::InterfaceOfKey(worker.target) == interface)
+      keys.insert(worker.target);
   }
   if (keys.empty()) {
     return absl::Status(why.code(),
@@ -61,8 +63,8 @@ absl::Status Session::UseOpenClOfServer(const absl::Status& why) {
   }
   if (keys.size() > 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the server's workers have several OpenCL targets; name one with --target: ",
-                     absl::StrJoin(keys, ", ")));
+        absl::StrCat("the server's workers have several ", interface->name,
+                     " targets; name one with --target: ", absl::StrJoin(keys, ", ")));
   }
   target_.given = *keys.begin();
   return absl::OkStatus();
@@ -76,9 +78,10 @@ absl::Status Session::UseTarget(const std::string& key) {
   }
   target_.given = key;
   HONE_RETURN_IF_ERROR(target_.FindDevice());
-  if (target_.device.has_value() || !IsOpenClKey(key)) return absl::OkStatus();
+  const target::GpuInterface* const interface = target::InterfaceOfKey(key);
+  if (target_.device.has_value() || interface == nullptr) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "no OpenCL device of this machine is ", key,
+      "no ", interface->name, " device of this machine is ", key,
       "; hone-worker --list-devices lists the devices, whose keys change with their drivers"));
 }
 
@@ -97,7 +100,8 @@ absl::StatusOr<std::string> Session::TargetForTuning() const {
       "--target ", target_.given, ": this machine is ", host_key,
       ", and a private worker measures only this machine; use --server to name a "
       "server that has a worker of the target, or omit --target",
-      target_.IsGpu() ? ", or name an OpenCL device of this machine with --target opencl" : ""));
+      target_.IsGpu() ? ", or name a GPU of this machine with --target cuda or --target opencl"
+                      : ""));
 }
 
 absl::Status Session::CheckPrivate() {
@@ -125,8 +129,8 @@ absl::Status Session::WaitForWorker(const std::function<bool()>& waiting) {
     HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers, connection_->ListWorkers());
     // The private server may also have workers of other devices.
     const bool there = std::any_of(workers.begin(), workers.end(), [&](const client::Worker& w) {
-      return w.connected &&
-             (target_.device ? w.target == target_.device->target.Key() : !IsOpenClKey(w.target));
+      return w.connected && (target_.device ? w.target == target_.device->target.Key()
+                                            : target::InterfaceOfKey(w.target) == nullptr);
     });
     if (there) return absl::OkStatus();
     HONE_RETURN_IF_ERROR(CheckPrivate());

@@ -71,7 +71,7 @@ class Session {
 
   // Sets target_.given to the only OpenCL target of the server's workers. `why`: why this machine
   // has none.
-  absl::Status UseOpenClOfServer(const absl::Status& why);
+  absl::Status UseGpuOfServer(const absl::Status& why);
   // What hone-worker calls the device that the target names.
   std::string DeviceName() const { return target_.device ? target_.device->device : "cpu"; }
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/lib/device_list.h"
@@ -25,19 +24,15 @@ bool LooksLikeKey(absl::string_view text) {
 
 }  // namespace
 
-bool IsOpenClKey(absl::string_view key) {
-  return absl::StartsWith(key, "opencl-") && LooksLikeKey(key);
-}
-
 bool TargetArgument::IsGpu() const {
-  if (device.has_value() || NamesDevice() || IsOpenClKey(given)) return true;
+  if (device.has_value() || NamesDevice() || target::InterfaceOfKey(given) != nullptr) return true;
   if (IsNative()) return false;
   const absl::StatusOr<target::Target> preset = target::TargetByName(given);
   return preset.ok() && preset->kind != target::Kind::kCpu;
 }
 
 absl::Status TargetArgument::FindDevice() {
-  const bool key = IsOpenClKey(given);
+  const bool key = target::InterfaceOfKey(given) != nullptr;
   if (device.has_value() || !(NamesDevice() || key)) return absl::OkStatus();
   const absl::StatusOr<target::DeviceList> list = client::ListDevices();
   if (!key) {
@@ -57,19 +52,22 @@ absl::StatusOr<std::string> TargetArgument::Key() const {
   if (device.has_value()) return device->target.Key();
   if (NamesDevice()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("--target ", given, ": this machine has no such OpenCL device"));
+        absl::StrCat("--target ", given, ": this machine has no such ",
+                     target::InterfaceOfDevice(given)->name, " device"));
   }
   const absl::StatusOr<target::Target> preset = target::TargetByName(given);
   if (preset.ok()) return preset->Key();
   if (LooksLikeKey(given)) return given;
   std::vector<std::string> names = target::TargetNames();
-  names.push_back("opencl");
+  for (const target::GpuInterface& interface : target::GpuInterfaces()) {
+    names.emplace_back(interface.word);
+  }
   const std::string nearest = Nearest(given, names);
   return absl::InvalidArgumentError(
       absl::StrCat("unknown target ", given,
                    nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
                    "; the names are ", absl::StrJoin(names, ", "),
-                   " (the first OpenCL device of this machine), opencl:N; or give a key"));
+                   " (the first such device of this machine), cuda:N, opencl:N; or give a key"));
 }
 
 absl::StatusOr<std::string> TargetArgument::Text() const {

@@ -12,22 +12,22 @@
 
 namespace hone::cli {
 
-// What --target names: this machine ("", "native"), one of its OpenCL devices ("opencl",
+// What --target names: this machine ("", "native"), one of its GPUs ("cuda", "cuda:N", "opencl",
 // "opencl:N"), a preset, or the key of a target.
 struct TargetArgument {
   std::string given;                           // "": not given
   target::Target host;                         // this machine
-  std::optional<target::ListedDevice> device;  // the OpenCL device of this machine that is meant
+  std::optional<target::ListedDevice> device;  // the GPU of this machine that is meant
 
   bool IsNative() const { return given.empty() || given == "native"; }
   // Whether FindDevice has to be called first.
-  bool NamesDevice() const { return target::NamesOpenClDevice(given); }
+  bool NamesDevice() const { return target::InterfaceOfDevice(given) != nullptr; }
   // Whether the target is a GPU.
   bool IsGpu() const;
 
-  // Sets `device` if the argument names an OpenCL device, or has the key of one. Asks hone-runner,
-  // and only if the argument may be that of a device. Errors as for client::ListDevices and
-  // target::DeviceList::Find; none for a key.
+  // Sets `device` if the argument names a GPU of this machine, or has the key of one. Asks
+  // hone-runner, and only if the argument may be that of a device. Errors as for
+  // client::ListDevices and target::DeviceList::Find; none for a key.
   absl::Status FindDevice();
   // The key. InvalidArgument: the name is unknown; the message lists the names. FailedPrecondition:
   // the device that it names was not looked for or found.
@@ -39,9 +39,6 @@ struct TargetArgument {
 
 // Reads an argument and finds its device. The host is detected. Errors as for FindDevice and Key.
 absl::StatusOr<TargetArgument> ReadTargetArgument(const std::string& given);
-
-// Whether a key is that of an OpenCL target.
-bool IsOpenClKey(absl::string_view key);
 
 }  // namespace hone::cli
 

@@ -8,10 +8,52 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/lib/c_text.h"
+#include "client/lib/cuda_host_text.h"
 #include "client/lib/opencl_host_text.h"
 
 namespace hone::client {
 namespace {
+
+// Of both host programs.
+constexpr char kReadFile[] =
+    R"c(/* The bytes of a file, which has `bytes` of them; any number if that is -1. A 0 follows. */
+static char* read_file(const char* path, int64_t bytes) {
+  FILE* file = fopen(path, "rb");
+  if (file == NULL) {
+    perror(path);
+    exit(1);
+  }
+  fseek(file, 0, SEEK_END);
+  const int64_t size = ftell(file);
+  rewind(file);
+  if (bytes >= 0 && size != bytes) {
+    fprintf(stderr, "%s has %lld bytes, not %lld\n", path, (long long)size, (long long)bytes);
+    exit(1);
+  }
+  char* content = calloc((size_t)size + 1, 1);
+  if (content == NULL || fread(content, 1, (size_t)size, file) != (size_t)size) fail(path, 0);
+  fclose(file);
+  return content;
+}
+
+)c";
+
+// How the files of a kind of device are called in texts.
+struct Kind {
+  const char* title;   // of the kernels
+  const char* binary;  // the suffix of what a program loads
+  const char* about;   // which file is what, after its name
+  const char* host;
+};
+Kind KindOf(const target::GpuModule& module) {
+  if (module.kind == target::Kind::kCuda) {
+    return {"CUDA", ".cubin",
+            " is their code for exactly this architecture, the files .ptx and .cu have it\n * as "
+            "PTX for newer ones and as CUDA C++, ",
+            kCudaHostText};
+  }
+  return {"OpenCL", ".cl", " is their source in OpenCL C, ", kOpenClHostText};
+}
 
 std::string LaunchText(const target::GpuLaunch& launch) {
   return absl::StrFormat("    {\"%s\", %d, {%s}, {%s}, %d},\n", launch.kernel,
@@ -31,15 +73,16 @@ std::string FileNames(const ir::Workload& workload) {
 std::string GpuKernelHeader(const ir::Workload& workload, const target::GpuModule& module,
                             const GpuKernelFacts& facts) {
   const std::string prefix = absl::AsciiStrToUpper(facts.name);
-  std::string text =
-      absl::StrCat("/* OpenCL kernels made by Hone ", HONE_VERSION, " for ", facts.target_key,
-                   ". They compute\n *\n", CommentLines(workload.ToText()), " *\n");
+  const Kind kind = KindOf(module);
+  std::string text = absl::StrCat("/* ", kind.title, " kernels made by Hone ", HONE_VERSION,
+                                  " for ", facts.target_key, ". They compute\n *\n",
+                                  CommentLines(workload.ToText()), " *\n");
   if (facts.latency_ns > 0) {
     absl::StrAppendFormat(&text, " * Measured on this target: %.4g us, %.1f GFLOP/s.\n *\n",
                           facts.latency_ns / 1e3, facts.gflops);
   }
   absl::StrAppend(
-      &text, " * ", facts.name, ".cl is their source in OpenCL C, ", facts.name,
+      &text, " * ", facts.name, kind.binary, kind.about, facts.name,
       ".json has the launches for other\n * languages, and ", facts.name,
       "_host.c is a program that runs them.\n"
       " *\n"
@@ -59,12 +102,12 @@ std::string GpuKernelHeader(const ir::Workload& workload, const target::GpuModul
                                       "others only what these do not pack"));
   absl::StrAppend(&text, R"(#ifndef HONE_GPU_LAUNCH
 #define HONE_GPU_LAUNCH
-/* One launch: in each dimension, grid[d] work groups of block[d] work items. */
+/* One launch: in each dimension, grid[d] blocks (work groups) of block[d] threads (work items). */
 typedef struct {
   const char* kernel;
   int prepack;
   size_t grid[3], block[3];
-  size_t shared_bytes; /* local memory of a work group, which the kernel declares itself */
+  size_t shared_bytes; /* shared (local) memory of a block, in all */
 } HoneGpuLaunch;
 #endif
 
@@ -80,17 +123,18 @@ typedef struct {
   return text;
 }
 
-std::string OpenClHostProgram(const ir::Workload& workload, const GpuKernelFacts& facts) {
+std::string GpuHostProgram(const ir::Workload& workload, const target::GpuModule& module,
+                           const GpuKernelFacts& facts) {
   const std::string prefix = absl::AsciiStrToUpper(facts.name);
   const std::string sizes = absl::StrJoin(
       BufferPrefixes(prefix, workload), ", ",
       [](std::string* out, const std::string& buffer) { absl::StrAppend(out, buffer, "_BYTES"); });
-  return absl::StrReplaceAll(kOpenClHostText,
-                             {{"@NAME@", facts.name},
-                              {"@PREFIX@", prefix},
-                              {"@FILES@", FileNames(workload)},
-                              {"@SIZES@", sizes},
-                              {"@INPUTS@", absl::StrCat(workload.Inputs().size())}});
+  const std::string text = absl::StrReplaceAll(KindOf(module).host, {{"@READ_FILE@", kReadFile}});
+  return absl::StrReplaceAll(text, {{"@NAME@", facts.name},
+                                    {"@PREFIX@", prefix},
+                                    {"@FILES@", FileNames(workload)},
+                                    {"@SIZES@", sizes},
+                                    {"@INPUTS@", absl::StrCat(workload.Inputs().size())}});
 }
 
 }  // namespace hone::client

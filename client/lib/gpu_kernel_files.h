@@ -16,14 +16,16 @@ struct GpuKernelFacts {
   double gflops = 0;
 };
 
-// A C and C++ header that goes with NAME.cl: the buffers, the sizes of packed constants and
-// workspace, and the launches as a table.
+// A C and C++ header that goes with NAME.cl or NAME.cubin: the buffers, the sizes of packed
+// constants and workspace, and the launches as a table.
 std::string GpuKernelHeader(const ir::Workload& workload, const target::GpuModule& module,
                             const GpuKernelFacts& facts);
 
-// A program in C that runs NAME.cl on the first OpenCL device, with the launches of NAME.h. It
-// needs no OpenCL headers and opens libOpenCL at run time.
-std::string OpenClHostProgram(const ir::Workload& workload, const GpuKernelFacts& facts);
+// A program in C that runs NAME.cl on the first OpenCL device, or NAME.cubin on the first GPU of
+// NVIDIA, with the launches of NAME.h. It needs no headers of OpenCL or CUDA, and opens the driver
+// at run time.
+std::string GpuHostProgram(const ir::Workload& workload, const target::GpuModule& module,
+                           const GpuKernelFacts& facts);
 
 }  // namespace hone::client
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/target/cuda/call_module.h"
 #include "common/target/gpu_module.h"
 #include "common/target/loaded_kernel.h"
 #include "common/target/opencl/call_module.h"
@@ -45,18 +46,19 @@ absl::Status CheckInputs(const ir::Workload& workload, absl::Span<const absl::st
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::string>> CallOpenCl(const ir::Workload& workload,
-                                                    const record::Artifact& artifact,
-                                                    const target::Target& target,
-                                                    absl::Span<const absl::string_view> inputs) {
+absl::StatusOr<std::vector<std::string>> CallGpu(const ir::Workload& workload,
+                                                 const record::Artifact& artifact,
+                                                 const target::Target& target,
+                                                 absl::Span<const absl::string_view> inputs) {
   HONE_ASSIGN_OR_RETURN(const target::GpuModule module,
                         target::GpuModule::Decode(artifact.shared_object));
   std::vector<int64_t> output_bytes;
   for (const ir::BufferId id : workload.Outputs()) {
     output_bytes.push_back(workload.tensors[id].bytes());
   }
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<opencl::ModuleCaller> caller,
-                        opencl::ModuleCaller::Create(target));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<target::ModuleCaller> caller,
+                        target.kind == target::Kind::kCuda ? cuda::MakeModuleCaller(target)
+                                                           : opencl::MakeModuleCaller(target));
   return caller->Call(module, inputs, output_bytes);
 }
 
@@ -67,7 +69,7 @@ absl::StatusOr<std::vector<std::string>> CallKernel(const ir::Workload& workload
                                                     absl::Span<const absl::string_view> inputs) {
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
   HONE_RETURN_IF_ERROR(CheckInputs(workload, inputs));
-  if (target.kind == target::Kind::kOpenCl) return CallOpenCl(workload, artifact, target, inputs);
+  if (target.kind != target::Kind::kCpu) return CallGpu(workload, artifact, target, inputs);
   HONE_RETURN_IF_ERROR(target::CheckRunsOn(target, target::DetectHost()));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<target::LoadedKernel> kernel,
                         target::LoadedKernel::LoadSharedObject(artifact.shared_object));

@@ -3,9 +3,9 @@
 
 namespace hone::client {
 
-// The host program of OpenClHostProgram. @NAME@ is the name of the files, @PREFIX@ that of the
-// macros, @FILES@ an example of its arguments, @SIZES@ the bytes of all buffers, and @INPUTS@ the
-// number of inputs.
+// The host program of a kernel for OpenCL devices. @NAME@ is the name of the files, @PREFIX@ that
+// of the macros, @FILES@ an example of its arguments, @SIZES@ the bytes of all buffers, @INPUTS@
+// the number of inputs, and @READ_FILE@ the function of this name.
 inline constexpr char kOpenClHostText[] =
     R"c(/* Runs the kernels of @NAME@.cl on the first OpenCL device. It needs no OpenCL headers:
  *
@@ -93,27 +93,7 @@ static Memory make_buffer(Context context, int64_t bytes) {
   return memory;
 }
 
-/* The bytes of a file, which has `bytes` of them; any number if that is -1. A 0 follows. */
-static char* read_file(const char* path, int64_t bytes) {
-  FILE* file = fopen(path, "rb");
-  if (file == NULL) {
-    perror(path);
-    exit(1);
-  }
-  fseek(file, 0, SEEK_END);
-  const int64_t size = ftell(file);
-  rewind(file);
-  if (bytes >= 0 && size != bytes) {
-    fprintf(stderr, "%s has %lld bytes, not %lld\n", path, (long long)size, (long long)bytes);
-    exit(1);
-  }
-  char* content = calloc((size_t)size + 1, 1);
-  if (content == NULL || fread(content, 1, (size_t)size, file) != (size_t)size) fail(path, 0);
-  fclose(file);
-  return content;
-}
-
-static void run(Queue queue, Kernel* kernels, int prepack) {
+@READ_FILE@static void run(Queue queue, Kernel* kernels, int prepack) {
   for (int i = 0; i < @PREFIX@_LAUNCHES; ++i) {
     const HoneGpuLaunch* launch = &@NAME@_launches[i];
     if (launch->prepack != prepack) continue;

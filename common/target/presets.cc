@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/target/arm_presets.h"
+#include "common/target/nvidia_gpus.h"
 #include "common/target/target.h"
 #include "common/target/target_resolver.h"
 
@@ -128,6 +129,9 @@ absl::StatusOr<Target> TargetByName(absl::string_view name) {
   for (const ArmPreset& preset : ArmPresets()) {
     if (preset.name == name) return preset.target;
   }
+  for (const NvidiaGpu& gpu : NvidiaGpus()) {
+    if (gpu.preset == name) return CudaTarget(gpu);
+  }
   const auto resolver = Resolvers().find(name.substr(0, name.find(':')));
   if (resolver != Resolvers().end()) return resolver->second(name);
   std::vector<std::string> known = TargetNames();
@@ -142,6 +146,7 @@ std::vector<std::string> TargetNames() {
   std::vector<std::string> names;
   for (const Preset& preset : kPresets) names.emplace_back(preset.name);
   for (const ArmPreset& preset : ArmPresets()) names.emplace_back(preset.name);
+  for (const NvidiaGpu& gpu : NvidiaGpus()) names.emplace_back(gpu.preset);
   return names;
 }
 

@@ -10,7 +10,7 @@
 namespace hone::agent {
 
 struct MachineOptions {
-  std::string device = "cpu";  // that it runs on: "cpu" or "opencl:N"
+  std::string device = "cpu";  // that it runs on: "cpu", "cuda:N" or "opencl:N"
   std::string program_dir;  // folder of hone-builder and hone-runner; a missing one is not offered
   std::string state_dir;    // keeps the measured peaks for a day
   int build_slots = 0;      // 0: one per core
@@ -24,7 +24,7 @@ absl::StatusOr<target::DeviceList> ListDevices(const std::string& program_dir);
 
 // Describes this machine: the target of its device, its capabilities, its measured peaks and its
 // environment. Starts hone-builder and hone-runner to query them. FailedPrecondition: program_dir
-// has neither of them, one does not work, or the machine has no OpenCL device; the message says
+// has neither of them, one does not work, or the machine has no such device; the message says
 // which. InvalidArgument: the device is not one of the machine; the message lists them.
 absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options);
 

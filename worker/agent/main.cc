@@ -184,12 +184,16 @@ int PrintDevices(const std::string& program_dir) {
     keys = std::max(keys, device.target.Key().size());
   }
   for (const hone::target::ListedDevice& device : list->devices) {
-    printf("%-*s  %-*s  %s%s%s\n", static_cast<int>(names), device.device.c_str(),
-           static_cast<int>(keys), device.target.Key().c_str(), device.name.c_str(),
-           device.driver.empty() ? "" : ", ", device.driver.c_str());
+    const std::string key = device.problem.empty() ? device.target.Key() : "unusable";
+    printf("%-*s  %-*s  %s%s%s%s%s\n", static_cast<int>(names), device.device.c_str(),
+           static_cast<int>(keys), key.c_str(), device.name.c_str(),
+           device.driver.empty() ? "" : ", ", device.driver.c_str(),
+           device.problem.empty() ? "" : ": ", device.problem.c_str());
   }
-  if (!list->opencl_problem.empty()) {
-    printf("no OpenCL device: %s\n", list->opencl_problem.c_str());
+  for (const hone::target::GpuInterface& interface : hone::target::GpuInterfaces()) {
+    const auto problem = list->problems.find(std::string(interface.word));
+    if (problem == list->problems.end()) continue;
+    printf("no %s device: %s\n", std::string(interface.name).c_str(), problem->second.c_str());
   }
   return 0;
 }
@@ -207,7 +211,7 @@ int main(int argc, char** argv) {
       "  hone-worker --server unix:/run/hone/hone.sock --build-slots 2\n"
       "  hone-worker --config board-3.conf --run-only\n"
       "  hone-worker --list-devices\n"
-      "  hone-worker --server localhost:7070 --device opencl:0\n"
+      "  hone-worker --server localhost:7070 --device cuda:0\n"
       "The workers of a machine take turns with timing, also those of different devices, unless "
       "they get different files with --lock.\n"
       "Exit codes: 0 ended by a signal, 1 failed (a program is missing, the state folder is in "
@@ -228,7 +232,8 @@ int main(int argc, char** argv) {
               "Measure what others build; hone-builder is not needed here",
               {Excludes("--build-only")});
   app.Add("--device", flags.device,
-          "The device that is measured: cpu, opencl (the first OpenCL device) or opencl:N",
+          "The device that is measured: cpu, cuda or opencl (the first such device), cuda:N or "
+          "opencl:N",
           {ShowDefault(), NotEmpty(), Excludes("--build-only")});
   app.AddFlag("--list-devices", flags.list_devices,
               "Print the devices of this machine with the keys of their targets and end");

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "common/record/record.h"
 #include "worker/runner/probe.h"
 
 namespace hone::runner {
@@ -73,6 +74,8 @@ class Device {
   virtual int concurrency() const = 0;
   // Detects whether the device has become slower. As for CreateProbe.
   virtual absl::StatusOr<std::unique_ptr<Probe>> MakeProbe(double peak_gflops) = 0;
+  // Replaces what the device knows better than the host's monitor, such as the clock of a GPU.
+  virtual void Observe(record::MachineState&) {}
   // Whether the device has failed in a way after which this process can no longer use it.
   virtual bool lost() const { return false; }
 };

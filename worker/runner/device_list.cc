@@ -6,6 +6,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/target/cuda/api.h"
+#include "common/target/cuda/detect.h"
+#include "common/target/cuda/nvml.h"
 #include "common/target/host.h"
 #include "common/target/opencl/api.h"
 #include "common/target/opencl/detect.h"
@@ -28,6 +31,22 @@ absl::Status AddOpenCl(target::DeviceList& list) {
   return absl::OkStatus();
 }
 
+absl::Status AddCuda(target::DeviceList& list) {
+  HONE_ASSIGN_OR_RETURN(const cuda::Api* const api, cuda::LoadedApi());
+  HONE_ASSIGN_OR_RETURN(const std::vector<cuda::DeviceFacts> devices, cuda::ListDevices(*api));
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const cuda::DeviceFacts& device = devices[i];
+    const auto nvml = cuda::NvmlDevice::Open(device.pci);
+    list.devices.push_back({.device = absl::StrCat("cuda:", i),
+                            .name = device.name,
+                            .driver = absl::StrCat("NVIDIA, driver of CUDA ", device.driver),
+                            .target = device.target,
+                            .problem = device.problem,
+                            .warning = nvml.ok() ? (*nvml)->Look().Warning() : ""});
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 target::DeviceList ListDevices() {
@@ -36,7 +55,11 @@ target::DeviceList ListDevices() {
                           .name = target::DescribeHost().cpu,
                           .driver = "",
                           .target = target::DetectHost()});
-  list.opencl_problem = std::string(AddOpenCl(list).message());
+  const auto add = [&](const char* interface, const absl::Status& added) {
+    if (!added.ok()) list.problems[interface] = std::string(added.message());
+  };
+  add("cuda", AddCuda(list));
+  add("opencl", AddOpenCl(list));
   return list;
 }
 

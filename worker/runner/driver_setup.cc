@@ -7,6 +7,8 @@
 #include <system_error>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 
 namespace hone::runner {
 namespace {
@@ -36,6 +38,14 @@ void PrepareForDriver(const std::string& scratch, SandboxOptions& sandbox) {
   sandbox.writable.push_back(scratch);
   for (const char* const path : kReadable) {
     if (access(path, F_OK) == 0) sandbox.readable.emplace_back(path);
+  }
+  // Drivers may be where the user says that libraries are.
+  const char* const libraries = getenv("LD_LIBRARY_PATH");
+  for (const absl::string_view path : absl::StrSplit(libraries == nullptr ? "" : libraries, ':')) {
+    const std::string folder(path);
+    if (absl::StartsWith(folder, "/") && access(folder.c_str(), F_OK) == 0) {
+      sandbox.readable.push_back(folder);
+    }
   }
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {

@@ -20,9 +20,9 @@
 #include "worker/runner/device.h"
 #include "worker/runner/device_list.h"
 #include "worker/runner/driver_setup.h"
+#include "worker/runner/gpu_device.h"
 #include "worker/runner/limits.h"
 #include "worker/runner/machine_monitor.h"
-#include "worker/runner/opencl_device.h"
 #include "worker/runner/peak.h"
 #include "worker/runner/runner.h"
 #include "worker/runner/sandbox.h"
@@ -95,7 +95,7 @@ int MeasurePeak(const std::string& device) {
   if (!lock.ok()) return Fail(lock.status());
   absl::StatusOr<hone::runner::Peak> peak =
       device == kCpu ? hone::runner::MeasurePeak(hone::target::UsableCores())
-                     : hone::runner::MeasureOpenClPeak(device);
+                     : hone::runner::MeasureGpuPeak(device);
   if (!peak.ok()) return Fail(peak.status());
   std::puts(peak->ToJson().c_str());
   return 0;
@@ -142,7 +142,7 @@ int Serve(const std::string& device, const std::string& lock_path,
 #endif
   hone::runner::RunnerOptions options;
   if (device != kCpu) {
-    auto made = hone::runner::MakeOpenClDevice(device);
+    auto made = hone::runner::MakeGpuDevice(device);
     if (!made.ok()) return Fail(made.status());
     options.device = *std::move(made);
   }
@@ -190,7 +190,8 @@ int main(int argc, char** argv) {
               "Print the measured peaks of this machine as JSON and end");
   app.AddFlag("--list-devices", list_devices,
               "Print the devices of this machine with their targets as JSON and end");
-  app.Add("--device", device, "What runs the kernels: cpu, opencl or opencl:N", {ShowDefault()});
+  app.Add("--device", device, "What runs the kernels: cpu, cuda, cuda:N, opencl or opencl:N",
+          {ShowDefault()});
   hone::runner::SandboxOptions sandbox;
   int64_t memory_limit = 0;
   app.Add("--read", sandbox.readable, "A file or folder that kernels' files are read from",

@@ -1,12 +1,16 @@
 #include "worker/runner/opencl_context.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/target/device_name.h"
 #include "common/target/opencl/device_info.h"
 #include "common/target/opencl/error.h"
+#include "worker/runner/opencl_program.h"
 
 namespace hone::runner {
 namespace {
@@ -14,6 +18,41 @@ namespace {
 // The language that every driver knows. Fused multiply-adds and the like are up to the source.
 constexpr char kBuildOptions[] = "-cl-std=CL1.2";
 constexpr size_t kMaxLog = 4000;
+
+// Eight independent chains of LANES lanes hide the latency of multiply-adds. The threads of a block
+// read parts of the stream: next to each other on a GPU, one after the other on a CPU.
+constexpr char kReferenceKernels[] = R"(
+#define FLOATS_(n) float##n
+#define FLOATS(n) FLOATS_(n)
+#ifdef FP_FAST_FMAF
+#define MULTIPLY_ADD fma
+#else
+#define MULTIPLY_ADD mad
+#endif
+typedef FLOATS(LANES) floats;
+kernel void hone_fma(global float4* out, global const uint4* in, int amount) {
+  floats a = (floats)(get_local_id(0)), b = a + 1, c = a + 2, d = a + 3;
+  floats e = a + 4, f = a + 5, g = a + 6, h = a + 7;
+  const floats x = (floats)(0.999f), y = (floats)(0.001f);
+  for (int i = 0; i < amount; ++i) {
+    a = MULTIPLY_ADD(a, x, y); b = MULTIPLY_ADD(b, x, y); c = MULTIPLY_ADD(c, x, y); d = MULTIPLY_ADD(d, x, y);
+    e = MULTIPLY_ADD(e, x, y); f = MULTIPLY_ADD(f, x, y); g = MULTIPLY_ADD(g, x, y); h = MULTIPLY_ADD(h, x, y);
+  }
+  const floats sum = a + b + c + d + e + f + g + h;
+  out[get_global_id(0)] = vload4(0, (const private float*)&sum);
+}
+kernel void hone_stream(global float4* out, global const uint4* in, int amount) {
+  uint4 sum = (uint4)(0);
+#if IN_TURN
+  const int part = amount / get_global_size(0), begin = get_global_id(0) * part;
+  for (int i = begin; i < begin + part; ++i) sum ^= in[i];
+#else
+  for (int i = get_global_id(0); i < amount; i += get_global_size(0)) sum ^= in[i];
+#endif
+  out[get_global_id(0)] = convert_float4(sum);
+}
+)";
+constexpr int kGpuLanes = 4, kCpuLanes = 16;
 
 }  // namespace
 
@@ -28,7 +67,7 @@ absl::StatusOr<std::unique_ptr<OpenClContext>> OpenClContext::Create(
   HONE_RETURN_IF_ERROR(
       opencl::ToStatus(code, absl::StrCat("make an OpenCL context of ", facts.name)));
   made->queue_.reset(
-      api.CreateCommandQueue(made->context(), device, CL_QUEUE_PROFILING_ENABLE, &code));
+      api.CreateCommandQueue(made->context_.get(), device, CL_QUEUE_PROFILING_ENABLE, &code));
   HONE_RETURN_IF_ERROR(opencl::ToStatus(code, absl::StrCat("make a queue of ", facts.name)));
 
   const auto size = [&](cl_device_info property) {
@@ -38,12 +77,12 @@ absl::StatusOr<std::unique_ptr<OpenClContext>> OpenClContext::Create(
   };
   made->is_cpu = (facts.type & CL_DEVICE_TYPE_CPU) != 0;
   made->units = facts.target.cores;
-  made->memory_bytes = size(CL_DEVICE_GLOBAL_MEM_SIZE);
   made->max_allocation_bytes = size(CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   made->cache_bytes = size(CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
   made->shared_bytes = size(CL_DEVICE_LOCAL_MEM_SIZE);
   made->max_threads = facts.target.gpu.max_threads;
   std::ranges::copy(opencl::MaxBlock(api, device), made->max_block.begin());
+  made->max_grid.fill(std::numeric_limits<int64_t>::max());
   // The driver tells it in bits.
   const auto bits = opencl::DeviceValue<cl_uint>(api, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, 0);
   constexpr int64_t kLeastAlignment = 64;
@@ -62,8 +101,8 @@ absl::StatusOr<ClOwned<cl_program>> OpenClContext::Build(const std::string& sour
   const char* text = source.data();
   const size_t length = source.size();
   cl_int code = CL_SUCCESS;
-  ClOwned<cl_program> program(api_.CreateProgramWithSource(context(), 1, &text, &length, &code),
-                              api_.ReleaseProgram);
+  ClOwned<cl_program> program(
+      api_.CreateProgramWithSource(context_.get(), 1, &text, &length, &code), api_.ReleaseProgram);
   HONE_RETURN_IF_ERROR(Check(code, absl::StrCat("load ", what)));
   code = api_.BuildProgram(program.get(), 1, &device_, kBuildOptions, nullptr, nullptr);
   if (code == CL_SUCCESS) return program;
@@ -78,29 +117,47 @@ absl::StatusOr<ClOwned<cl_program>> OpenClContext::Build(const std::string& sour
                                nullptr) != CL_SUCCESS) {
     log.clear();
   }
-  log = opencl::Printable(log, kMaxLog, /*lines=*/true);
+  log = target::Printable(log, kMaxLog, /*lines=*/true);
   return absl::FailedPreconditionError(absl::StrCat("the driver refuses ", what, ":\n",
                                                     log.empty() ? "the build log is empty" : log));
 }
 
-absl::StatusOr<ClOwned<cl_kernel>> OpenClContext::MakeKernel(cl_program program,
-                                                             const std::string& name) {
-  cl_int code = CL_SUCCESS;
-  ClOwned<cl_kernel> kernel(api_.CreateKernel(program, name.c_str(), &code), api_.ReleaseKernel);
-  HONE_RETURN_IF_ERROR(
-      Check(code, absl::StrCat("find kernel '", opencl::Printable(name, 128), "'")));
-  return kernel;
+absl::StatusOr<std::unique_ptr<GpuProgram>> OpenClContext::Load(const target::GpuModule& module,
+                                                                absl::string_view what) {
+  HONE_ASSIGN_OR_RETURN(ClOwned<cl_program> program, Build(module.code, what));
+  return OpenClProgram::Create(*this, std::move(program), module);
 }
 
-double OpenClContext::Between(cl_event first, cl_event last) const {
-  cl_ulong begin = 0, end = 0;
-  if (api_.GetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof(begin), &begin,
-                                 nullptr) != CL_SUCCESS ||
-      api_.GetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof(end), &end, nullptr) !=
-          CL_SUCCESS) {
-    return 0;
+absl::StatusOr<std::unique_ptr<GpuMemory>> OpenClContext::Allocate(int64_t bytes, int64_t data_at,
+                                                                   int64_t data_bytes) {
+  // A device that is out of memory may say so in several ways.
+  cl_int code = CL_SUCCESS;
+  ClOwned<cl_mem> allocation(api_.CreateBuffer(context_.get(), CL_MEM_READ_WRITE,
+                                               static_cast<size_t>(bytes), nullptr, &code),
+                             api_.ReleaseMemObject);
+  if (code != CL_SUCCESS) {
+    return absl::ResourceExhaustedError(absl::StrCat("no memory on the device for a buffer of ",
+                                                     data_bytes, " bytes (code ", code, ")"));
   }
-  return end > begin ? static_cast<double>(end - begin) : 0;
+  const cl_buffer_region region = {static_cast<size_t>(data_at), static_cast<size_t>(data_bytes)};
+  ClOwned<cl_mem> data(api_.CreateSubBuffer(allocation.get(), CL_MEM_READ_WRITE,
+                                            CL_BUFFER_CREATE_TYPE_REGION, &region, &code),
+                       api_.ReleaseMemObject);
+  HONE_RETURN_IF_ERROR(Check(code, "place a buffer"));
+  return std::make_unique<OpenClMemory>(*this, std::move(allocation), std::move(data));
+}
+
+ReferenceKernels OpenClContext::MakeReferenceKernels() const {
+  const int lanes = is_cpu ? kCpuLanes : kGpuLanes;
+  return {absl::StrCat("#define LANES ", lanes, "\n#define IN_TURN ", is_cpu ? 1 : 0, "\n",
+                       kReferenceKernels),
+          lanes};
+}
+
+absl::StatusOr<std::unique_ptr<GpuContext>> OpenOpenClContext(absl::string_view name) {
+  HONE_ASSIGN_OR_RETURN(const opencl::Api* const api, opencl::LoadedApi());
+  HONE_ASSIGN_OR_RETURN(const opencl::DeviceFacts facts, opencl::FindDevice(*api, name));
+  return OpenClContext::Create(*api, facts);
 }
 
 }  // namespace hone::runner

@@ -1,7 +1,6 @@
 #ifndef HONE_WORKER_RUNNER_OPENCL_CONTEXT_H_
 #define HONE_WORKER_RUNNER_OPENCL_CONTEXT_H_
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "common/target/opencl/api.h"
 #include "common/target/opencl/detect.h"
+#include "worker/runner/gpu_context.h"
 
 namespace hone::runner {
 
@@ -18,44 +18,30 @@ namespace hone::runner {
 template <typename T>
 using ClOwned = std::unique_ptr<std::remove_pointer_t<T>, cl_int(CL_API_CALL*)(T)>;
 
-// One device with a queue on which all commands run in their order, and what the device allows.
-// Shared by its buffers and kernels, which it must outlive. Single-threaded.
-class OpenClContext {
+// An OpenCL device with a queue on which all commands run in their order.
+class OpenClContext final : public GpuContext {
  public:
   // Unavailable: the driver cannot use the device. `api` must outlive the context.
   static absl::StatusOr<std::unique_ptr<OpenClContext>> Create(const opencl::Api& api,
                                                                const opencl::DeviceFacts& facts);
 
+  target::Kind kind() const override { return target::Kind::kOpenCl; }
+  absl::StatusOr<std::unique_ptr<GpuMemory>> Allocate(int64_t bytes, int64_t data_at,
+                                                      int64_t data_bytes) override;
+  absl::StatusOr<std::unique_ptr<GpuProgram>> Load(const target::GpuModule& module,
+                                                   absl::string_view what) override;
+  ReferenceKernels MakeReferenceKernels() const override;
+  bool lost() const override { return lost_; }
+
   const opencl::Api& api() const { return api_; }
   cl_device_id device() const { return device_; }
-  cl_context context() const { return context_.get(); }
   cl_command_queue queue() const { return queue_.get(); }
-
-  bool is_cpu = false;
-  int units = 1;
-  int64_t memory_bytes = 0;
-  int64_t max_allocation_bytes = 0;
-  int64_t cache_bytes = 0;
-  int64_t shared_bytes = 0;
-  int64_t max_threads = 1;
-  std::array<size_t, 3> max_block = {1, 1, 1};
-  int64_t buffer_alignment = 1;
 
   // Converts the code of a call, see opencl::ToStatus. After an error of the device itself, the
   // device counts as lost: a driver then often refuses everything else that this process does.
   absl::Status Check(cl_int code, absl::string_view what);
   // Waits until everything on the queue has ended.
   absl::Status Finish(absl::string_view what) { return Check(api_.Finish(queue()), what); }
-  bool lost() const { return lost_; }
-
-  // Builds a program for the device. FailedPrecondition: the driver refuses it; the message is the
-  // build log. `what` names the program in messages.
-  absl::StatusOr<ClOwned<cl_program>> Build(const std::string& source, absl::string_view what);
-  // InvalidArgument: the program has no kernel of this name.
-  absl::StatusOr<ClOwned<cl_kernel>> MakeKernel(cl_program program, const std::string& name);
-  // Nanoseconds from the start of one command to the end of another, on the device's clock, or 0
-  // if the driver does not tell.
-  double Between(cl_event first, cl_event last) const;
 
  private:
   OpenClContext(const opencl::Api& api, cl_device_id device)
@@ -64,12 +50,20 @@ class OpenClContext {
         context_(nullptr, api.ReleaseContext),
         queue_(nullptr, api.ReleaseCommandQueue) {}
 
+  // Builds a program for the device. FailedPrecondition: the driver refuses it; the message is the
+  // build log. `what` names the program in messages.
+  absl::StatusOr<ClOwned<cl_program>> Build(const std::string& source, absl::string_view what);
+
   const opencl::Api& api_;
   cl_device_id device_;
   ClOwned<cl_context> context_;
   ClOwned<cl_command_queue> queue_;
   bool lost_ = false;
 };
+
+// The OpenCL device "opencl" or "opencl:N" of this machine. Errors as for opencl::FindDevice and
+// OpenClContext::Create.
+absl::StatusOr<std::unique_ptr<GpuContext>> OpenOpenClContext(absl::string_view name);
 
 }  // namespace hone::runner
 

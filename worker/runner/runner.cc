@@ -49,6 +49,8 @@ Outcome OutcomeOf(const absl::Status& status) {
       return Outcome::kCompileError;
     case absl::StatusCode::kResourceExhausted:
       return Outcome::kOutOfMemory;
+    case absl::StatusCode::kAborted:
+      return Outcome::kCrash;
     default:
       return Outcome::kDeviceLost;
   }
@@ -302,6 +304,7 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
                       .load = machine.load,
                       .steal = machine.steal};
   }
+  options_.device->Observe(result.machine);
   result.machine.remeasured = timing.remeasured;
   if (confirm || best_ns == 0 || timing.latency_ns < best_ns) {
     // Uses the smallest sample, because the first run, on poisoned outputs, may be one of few.

@@ -46,7 +46,8 @@ class Runner {
   explicit Runner(RunnerOptions options) : options_(std::move(options)) {}
 
   // Reports every failure as an outcome: ok; invalid (the workload's text, the kernel's interface,
-  // or this CPU); compile_error (the loader refuses the object); wrong_output (also writes outside
+  // or this CPU); compile_error (the loader refuses the object); crash (a fault of a
+  // kernel on a GPU); wrong_output (also writes outside
   // of the outputs); out_of_memory; device_lost (a file cannot be read, or the timing lock is not
   // free).
   record::MeasureResult Run(const record::RunRequest& request);

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "common/target/device_name.h"
 #include "common/target/opencl/api.h"
 #include "common/target/opencl/detect.h"
 #include "common/target/opencl/error.h"
@@ -135,7 +138,7 @@ class ModuleCall {
     api_.GetProgramBuildInfo(program_.get(), session_.device, CL_PROGRAM_BUILD_LOG, size,
                              log.data(), nullptr);
     const absl::string_view text = absl::StripAsciiWhitespace(log.c_str());
-    return Printable(text, kMaxLog, /*lines=*/true);
+    return target::Printable(text, kMaxLog, /*lines=*/true);
   }
 
   const Api& api_;
@@ -145,7 +148,7 @@ class ModuleCall {
   std::vector<Owned<cl_mem>> buffers_;
 };
 
-class OpenClCaller final : public ModuleCaller {
+class OpenClCaller final : public target::ModuleCaller {
  public:
   OpenClCaller(const Api& api, cl_device_id device) : session_(api, device) {}
 
@@ -154,11 +157,7 @@ class OpenClCaller final : public ModuleCaller {
   absl::StatusOr<std::vector<std::string>> Call(const target::GpuModule& module,
                                                 absl::Span<const absl::string_view> inputs,
                                                 absl::Span<const int64_t> output_bytes) override {
-    if (inputs.size() + output_bytes.size() != static_cast<size_t>(module.arguments)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the kernels take ", module.arguments, " buffers, not ", inputs.size(),
-                       " inputs and ", output_bytes.size(), " outputs"));
-    }
+    HONE_RETURN_IF_ERROR(CheckNumbers(module, inputs.size(), output_bytes.size()));
     ModuleCall call(session_, module);
     HONE_RETURN_IF_ERROR(call.Build());
     for (const absl::string_view input : inputs) {
@@ -193,7 +192,8 @@ class OpenClCaller final : public ModuleCaller {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ModuleCaller>> ModuleCaller::Create(const target::Target& target) {
+absl::StatusOr<std::unique_ptr<target::ModuleCaller>> MakeModuleCaller(
+    const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(const Api* const api, LoadedApi());
   HONE_ASSIGN_OR_RETURN(const cl_device_id device, DeviceOf(*api, target));
   auto caller = std::make_unique<OpenClCaller>(*api, device);

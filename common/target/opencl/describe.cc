@@ -5,11 +5,11 @@
 #include <limits>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
+#include "common/target/device_name.h"
 #include "common/target/opencl/device_info.h"
 
 namespace hone::opencl {
@@ -22,7 +22,6 @@ constexpr cl_device_info kCapabilityMajorNv = 0x4000, kCapabilityMinorNv = 0x400
                          kRegistersPerBlockNv = 0x4002, kWarpSizeNv = 0x4003,
                          kWavefrontWidthAmd = 0x4043;
 
-constexpr size_t kMaxWord = 64;
 constexpr int64_t kMaxBytes = int64_t{1} << 40;
 constexpr int kNvidiaRegistersPerThread = 255;
 
@@ -70,21 +69,6 @@ std::vector<std::string> Features(const Api& api, cl_device_id device,
 
 }  // namespace
 
-std::string TargetWord(absl::string_view name) {
-  std::string word;
-  for (const char c : name.substr(0, name.find('\0'))) {
-    const bool keeps = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.';
-    if (keeps) {
-      word.push_back(absl::ascii_tolower(static_cast<unsigned char>(c)));
-    } else if (!word.empty() && word.back() != '-') {
-      word.push_back('-');
-    }
-    if (word.size() == kMaxWord) break;
-  }
-  while (!word.empty() && word.back() == '-') word.pop_back();
-  return word.empty() ? "unknown" : word;
-}
-
 absl::StatusOr<Target> DescribeDevice(const Api& api, cl_device_id device) {
   HONE_ASSIGN_OR_RETURN(const std::string name, DeviceText(api, device, CL_DEVICE_NAME));
   HONE_ASSIGN_OR_RETURN(const std::string extensions,
@@ -95,8 +79,8 @@ absl::StatusOr<Target> DescribeDevice(const Api& api, cl_device_id device) {
   const auto size = [&](cl_device_info property) {
     return DeviceValue<cl_ulong>(api, device, property, 0);
   };
-  Target target = Base(TargetWord(name));
-  target.cpu = TargetWord(name);
+  Target target = Base(target::TargetWord(name));
+  target.cpu = target::TargetWord(name);
   target.features = Features(api, device, extensions);
   target.cores = static_cast<int>(Within(number(CL_DEVICE_MAX_COMPUTE_UNITS), 1, 1 << 16));
   if (const cl_ulong cache = size(CL_DEVICE_GLOBAL_MEM_CACHE_SIZE); cache > 0) {

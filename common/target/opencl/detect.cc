@@ -5,18 +5,18 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
+#include "common/target/device_name.h"
 #include "common/target/opencl/describe.h"
 #include "common/target/opencl/device_info.h"
 #include "common/target/opencl/error.h"
 
 namespace hone::opencl {
 namespace {
+
+using target::Printable;
 
 constexpr char kKind[] = "opencl";
 constexpr cl_uint kMaxDevices = 256;  // of a driver, and drivers of a machine
@@ -102,17 +102,7 @@ absl::StatusOr<std::vector<DeviceFacts>> ListDevices(const Api& api) {
 }
 
 absl::StatusOr<DeviceFacts> FindDevice(const Api& api, absl::string_view name) {
-  absl::string_view rest = name;
-  uint32_t number = 0;
-  const bool is_kind = absl::ConsumePrefix(&rest, kKind);
-  const bool is_number = absl::ConsumePrefix(&rest, ":") && !rest.empty() &&
-                         std::ranges::all_of(rest, absl::ascii_isdigit) &&
-                         absl::SimpleAtoi(rest, &number);
-  if (!is_kind || (!is_number && !rest.empty()) || (!is_number && name != kKind)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", Printable(name, kMaxName),
-                     "' is not the name of an OpenCL device: opencl or opencl:N"));
-  }
+  HONE_ASSIGN_OR_RETURN(const uint32_t number, target::DeviceNumberOf(kKind, name));
   HONE_ASSIGN_OR_RETURN(std::vector<DeviceFacts> devices, ListDevices(api));
   if (number < devices.size()) return std::move(devices[number]);
   std::string known;

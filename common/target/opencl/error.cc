@@ -1,8 +1,5 @@
 #include "common/target/opencl/error.h"
 
-#include <algorithm>
-
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace hone::opencl {
@@ -76,14 +73,6 @@ absl::Status ToStatus(cl_int code, absl::string_view what) {
     default:
       return absl::UnavailableError(message);
   }
-}
-
-std::string Printable(absl::string_view text, size_t most, bool lines) {
-  std::string printable(text.substr(0, std::min(most, text.find('\0'))));
-  for (char& c : printable) {
-    if (!absl::ascii_isprint(static_cast<unsigned char>(c)) && !(lines && c == '\n')) c = '?';
-  }
-  return std::string(absl::StripAsciiWhitespace(printable));
 }
 
 }  // namespace hone::opencl

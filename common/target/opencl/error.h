@@ -17,10 +17,6 @@ std::string ErrorName(cl_int code);
 // after which the device may be unusable.
 absl::Status ToStatus(cl_int code, absl::string_view what);
 
-// A text from a driver in printable ASCII of at most `most` characters, so that it can be shown and
-// stored. Line breaks stay if `lines`; all other characters become '?'.
-std::string Printable(absl::string_view text, size_t most, bool lines = false);
-
 }  // namespace hone::opencl
 
 #endif  // HONE_COMMON_TARGET_OPENCL_ERROR_H_

@@ -26,13 +26,41 @@ TEST(DeviceCheckTest, ListsTheOpenClDevices) {
   EXPECT_EQ(checks[1].name, "opencl:1");
 }
 
+TEST(DeviceCheckTest, SaysWhatIsWrongWithAGpu) {
+  const target::Target gpu = *target::TargetByName("nvidia/a100");
+  const auto checks = CheckDevices(target::DeviceList{
+      .devices = {{.device = "cuda:0", .name = "Tesla K80", .problem = "it is too old"},
+                  {.device = "cuda:1", .name = "A100", .target = gpu, .warning = "ECC errors"}}});
+  ASSERT_EQ(checks.size(), 2u);
+  EXPECT_EQ(checks[0].state, State::kWarning);
+  EXPECT_THAT(checks[0].finding, AllOf(HasSubstr("Tesla K80"), HasSubstr("cannot be used")));
+  EXPECT_EQ(checks[0].advice, "it is too old");
+  EXPECT_EQ(checks[1].state, State::kWarning);
+  EXPECT_EQ(checks[1].advice, "ECC errors");
+}
+
 TEST(DeviceCheckTest, NoDeviceIsNoProblem) {
   const auto checks = CheckDevices(
-      target::DeviceList{.devices = {kCpu}, .opencl_problem = "no driver is installed"});
+      target::DeviceList{.devices = {kCpu}, .problems = {{"opencl", "no driver is installed"}}});
   ASSERT_EQ(checks.size(), 1u);
   EXPECT_EQ(checks[0].name, "OpenCL");
   EXPECT_EQ(checks[0].state, State::kOk);
   EXPECT_EQ(checks[0].finding, "no driver is installed");
+}
+
+TEST(DeviceCheckTest, SaysWhetherKernelsForCudaCanBeBuilt) {
+  const auto there = CheckNvrtc(R"({"nvrtc": {"version": "12.9", "path": "/a/b"}})", true);
+  ASSERT_EQ(there.size(), 1u);
+  EXPECT_EQ(there[0].state, State::kOk);
+  EXPECT_THAT(there[0].finding, AllOf(HasSubstr("12.9"), HasSubstr("/a/b")));
+  for (const bool has_gpu : {false, true}) {
+    const auto missing = CheckNvrtc(R"({"nvrtc_problem": "install it"})", has_gpu);
+    ASSERT_EQ(missing.size(), 1u);
+    EXPECT_EQ(missing[0].state, has_gpu ? State::kWarning : State::kOk);
+    EXPECT_EQ(missing[0].finding, "install it");
+  }
+  EXPECT_TRUE(CheckNvrtc(absl::NotFoundError("no builder"), true).empty());
+  EXPECT_TRUE(CheckNvrtc(std::string("garbage"), true).empty());
 }
 
 TEST(DeviceCheckTest, DriversThatCrashAreReported) {

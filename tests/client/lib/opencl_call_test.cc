@@ -114,7 +114,7 @@ TEST_F(OpenClCallTest, ExportedProgramComputesTheSame) {
   };
   write("add_twice.cl", module_.code);
   write("add_twice.h", GpuKernelHeader(workload_, module_, facts));
-  write("add_twice_host.c", OpenClHostProgram(workload_, facts));
+  write("add_twice_host.c", GpuHostProgram(workload_, module_, facts));
   write("A.bin", a_);
   write("B.bin", b_);
   const std::string program = folder / "add_twice_host";

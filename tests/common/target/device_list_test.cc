@@ -23,15 +23,20 @@ DeviceList TwoGpus() {
 
 DeviceList NoGpu() {
   return {.devices = {{"cpu", "A CPU", "", *TargetByName("x86-avx2")}},
-          .opencl_problem = "there is no driver"};
+          .problems = {{"opencl", "there is no driver"}}};
+}
+
+DeviceList OldGpu() {
+  return {.devices = {{"cpu", "A CPU", "", *TargetByName("x86-avx2")},
+                      {.device = "cuda:0", .name = "An old GPU", .problem = "it is too old"}}};
 }
 
 TEST(DeviceListTest, SurvivesJson) {
-  for (const DeviceList& list : {TwoGpus(), NoGpu()}) {
+  for (const DeviceList& list : {TwoGpus(), NoGpu(), OldGpu()}) {
     const auto read = DeviceList::FromJson(list.ToJson());
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->devices, list.devices);
-    EXPECT_EQ(read->opencl_problem, list.opencl_problem);
+    EXPECT_EQ(read->problems, list.problems);
   }
 }
 
@@ -73,9 +78,11 @@ TEST(DeviceListTest, SaysWhyADeviceIsNotFound) {
       {TwoGpus(), "opencl:-1", absl::StatusCode::kInvalidArgument, "not the name of a device"},
       {TwoGpus(), "opencl:one", absl::StatusCode::kInvalidArgument, "opencl:N"},
       {TwoGpus(), "opencl1", absl::StatusCode::kInvalidArgument, "not the name of a device"},
-      {TwoGpus(), "cuda", absl::StatusCode::kInvalidArgument, "the names are cpu, opencl"},
+      {TwoGpus(), "metal", absl::StatusCode::kInvalidArgument, "the names are cpu, cuda"},
       {NoGpu(), "opencl", absl::StatusCode::kFailedPrecondition, "there is no driver"},
       {NoGpu(), "opencl:3", absl::StatusCode::kFailedPrecondition, "there is no driver"},
+      {NoGpu(), "cuda:0", absl::StatusCode::kFailedPrecondition, "there is no CUDA device"},
+      {OldGpu(), "cuda", absl::StatusCode::kFailedPrecondition, "cannot be used: it is too old"},
   };
   for (const auto& c : cases) {
     const absl::Status status = c.list.Find(c.name).status();
@@ -84,10 +91,20 @@ TEST(DeviceListTest, SaysWhyADeviceIsNotFound) {
   }
 }
 
-TEST(DeviceListTest, KnowsTheNamesOfOpenClDevices) {
-  for (const char* name : {"opencl", "opencl:0", "opencl:x"}) EXPECT_TRUE(NamesOpenClDevice(name));
+TEST(DeviceListTest, KnowsTheInterfaceOfNamesAndKeys) {
+  for (const char* name : {"opencl", "opencl:0", "opencl:x"}) {
+    ASSERT_NE(InterfaceOfDevice(name), nullptr) << name;
+    EXPECT_EQ(InterfaceOfDevice(name)->kind, Kind::kOpenCl);
+  }
+  EXPECT_EQ(InterfaceOfDevice("cuda:1")->kind, Kind::kCuda);
   for (const char* name : {"", "native", "generic/opencl", "opencl-gpu-opencl-4c-01234567"}) {
-    EXPECT_FALSE(NamesOpenClDevice(name)) << name;
+    EXPECT_EQ(InterfaceOfDevice(name), nullptr) << name;
+  }
+  EXPECT_EQ(InterfaceOfKey("opencl-mali-g52-opencl-2c-01234567")->kind, Kind::kOpenCl);
+  EXPECT_EQ(InterfaceOfKey(TargetByName("nvidia/a100")->Key())->kind, Kind::kCuda);
+  for (const std::string& key : {TargetByName("x86-avx2")->Key(), std::string("opencl:0"),
+                                 std::string("a-opencl-2c-0123456"), std::string()}) {
+    EXPECT_EQ(InterfaceOfKey(key), nullptr) << key;
   }
 }
 

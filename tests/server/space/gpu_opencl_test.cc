@@ -37,7 +37,7 @@ std::vector<std::string> ToBytes(const ir::Workload& workload,
 
 // Returns "" or what is wrong.
 std::string Problem(const ir::Program& program, const target::Target& target,
-                    opencl::ModuleCaller& caller, const std::vector<std::string>& inputs,
+                    target::ModuleCaller& caller, const std::vector<std::string>& inputs,
                     const std::vector<std::string>& wanted) {
   const auto lowered = lower::Lower(program, target);
   if (!lowered.ok()) return lowered.status().ToString();
@@ -62,7 +62,7 @@ TEST_P(GpuCandidates, ComputeTheWorkloadOnTheDevice) {
   constexpr int kCandidates = 1;  // a driver takes seconds to compile some of them
   const absl::StatusOr<target::Target> target = opencl::TargetOf("opencl");
   if (!target.ok()) GTEST_SKIP() << target.status().message();
-  const auto caller = opencl::ModuleCaller::Create(*target);
+  const auto caller = opencl::MakeModuleCaller(*target);
   ASSERT_TRUE(caller.ok()) << caller.status();
   const auto workload = MakeWorkload(GetParam());
   const std::vector<ir::Values> values = SmallIntegers(*workload, 3);

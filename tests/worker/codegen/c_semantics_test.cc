@@ -202,7 +202,7 @@ TEST_P(CSemanticsTest, ClangAcceptsEveryOperation) {
 TEST(OpenClSemanticsTest, EveryOperationOnVectors) {
   const absl::StatusOr<target::Target> target = opencl::TargetOf("opencl");
   if (!target.ok()) GTEST_SKIP() << target.status().message();
-  const auto caller = opencl::ModuleCaller::Create(*target);
+  const auto caller = opencl::MakeModuleCaller(*target);
   ASSERT_TRUE(caller.ok()) << caller.status();
   for (const DType dtype : {DType::kF16, DType::kF32}) {
     Scalars values;

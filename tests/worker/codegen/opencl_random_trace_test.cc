@@ -31,7 +31,7 @@ std::string ToBytes(ir::DType dtype, const ir::Scalars& values) {
 
 // Returns "" or what is wrong.
 std::string Problem(const lower::RandomGpuSchedule& schedule, const lower::LoweredProgram& lowered,
-                    const target::Target& target, opencl::ModuleCaller& caller) {
+                    const target::Target& target, target::ModuleCaller& caller) {
   absl::StatusOr<Code> code = Generate(lowered, target);
   if (!code.ok()) return std::string(code.status().message());
   target::GpuModule module = *code->module;
@@ -68,7 +68,7 @@ class OpenClRandomTraces : public testing::TestWithParam<int> {};
 TEST_P(OpenClRandomTraces, ComputeTheWorkload) {
   const absl::StatusOr<target::Target> target = opencl::TargetOf("opencl");
   if (!target.ok()) GTEST_SKIP() << target.status().message();
-  const auto caller = opencl::ModuleCaller::Create(*target);
+  const auto caller = opencl::MakeModuleCaller(*target);
   ASSERT_TRUE(caller.ok()) << caller.status();
   const schedule::SeedRange range =
       schedule::SeedRange::FromEnvironment("HONE_OPENCL_TRACES", kSchedules)

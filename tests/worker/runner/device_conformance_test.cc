@@ -20,7 +20,7 @@
 #include "tests/worker/runner/opencl_modules.h"
 #include "worker/builder/build.h"
 #include "worker/runner/device.h"
-#include "worker/runner/opencl_device.h"
+#include "worker/runner/gpu_device.h"
 
 namespace hone::runner {
 namespace {
@@ -54,7 +54,7 @@ std::string BuildForCpu(const std::string& folder) {
 
 std::string NothingMissing() { return ""; }
 absl::StatusOr<std::unique_ptr<Device>> MakeCpu() { return MakeCpuDevice(); }
-absl::StatusOr<std::unique_ptr<Device>> MakeOpenCl() { return MakeOpenClDevice("opencl"); }
+absl::StatusOr<std::unique_ptr<Device>> MakeOpenCl() { return MakeGpuDevice("opencl"); }
 std::string ModuleForOpenCl(const std::string& folder) {
   return WriteModule(folder, DenseModule());
 }

@@ -11,7 +11,7 @@
 #include "common/target/opencl/targets.h"
 #include "tests/worker/runner/opencl_modules.h"
 #include "worker/builder/build.h"
-#include "worker/runner/opencl_device.h"
+#include "worker/runner/gpu_device.h"
 #include "worker/runner/runner.h"
 
 namespace hone::runner {
@@ -75,7 +75,7 @@ TEST(OpenClBuildTest, AScheduleIsBuiltCheckedAndTimed) {
   const record::BuildResponse reference = builder::Build(build);
   ASSERT_EQ(reference.outcome, Outcome::kOk) << reference.detail;
 
-  auto device = MakeOpenClDevice("opencl");
+  auto device = MakeGpuDevice("opencl");
   ASSERT_TRUE(device.ok()) << device.status();
   RunnerOptions options;
   options.device = *std::move(device);

@@ -11,9 +11,9 @@
 #include "absl/time/clock.h"
 #include "common/target/opencl/detect.h"
 #include "tests/worker/runner/opencl_modules.h"
-#include "worker/runner/opencl_buffer.h"
-#include "worker/runner/opencl_kernel.h"
-#include "worker/runner/opencl_probe.h"
+#include "worker/runner/gpu_buffer.h"
+#include "worker/runner/gpu_kernel.h"
+#include "worker/runner/gpu_probe.h"
 
 namespace hone::runner {
 namespace {
@@ -32,11 +32,11 @@ class OpenClContextTest : public testing::Test {
     context_ = *std::move(context);
   }
 
-  absl::StatusOr<std::unique_ptr<OpenClKernel>> Load(const target::GpuModule& module) {
-    return OpenClKernel::Load(*context_, module, 1, [] { return absl::OkStatus(); });
+  absl::StatusOr<std::unique_ptr<GpuKernel>> Load(const target::GpuModule& module) {
+    return GpuKernel::Load(*context_, module, 1, [] { return absl::OkStatus(); });
   }
-  std::unique_ptr<OpenClBuffer> Ones(int64_t count) {
-    auto buffer = OpenClBuffer::Create(*context_, count * 4, 777);
+  std::unique_ptr<GpuBuffer> Ones(int64_t count) {
+    auto buffer = GpuBuffer::Create(*context_, count * 4, 777);
     EXPECT_TRUE(buffer.ok()) << buffer.status();
     EXPECT_TRUE((*buffer)
                     ->Write([&](void* to) { std::fill_n(static_cast<float*>(to), count, 1.0f); })
@@ -112,11 +112,11 @@ TEST_F(OpenClContextTest, OutOfMemoryIsReportedAsSuch) {
       *error = code;
       return nullptr;
     };
-    const absl::Status refused = OpenClBuffer::Create(*context_, 64, 0).status();
+    const absl::Status refused = GpuBuffer::Create(*context_, 64, 0).status();
     EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
   }
   EXPECT_FALSE(context_->lost());
-  EXPECT_EQ(OpenClBuffer::Create(*context_, -1, 0).status().code(),
+  EXPECT_EQ(GpuBuffer::Create(*context_, -1, 0).status().code(),
             absl::StatusCode::kResourceExhausted);
 }
 
@@ -160,7 +160,7 @@ TEST_F(OpenClContextTest, AProbeShowsDrift) {
     *static_cast<cl_ulong*>(value) = property == CL_PROFILING_COMMAND_START ? 0 : ns;
     return CL_SUCCESS;
   };
-  const absl::StatusOr<std::unique_ptr<Probe>> probe = MakeOpenClProbe(*context_, 0);
+  const absl::StatusOr<std::unique_ptr<Probe>> probe = MakeGpuProbe(*context_, 0);
   ASSERT_TRUE(probe.ok()) << probe.status();
   EXPECT_EQ((*probe)->Sample(), 1);
   EXPECT_EQ((*probe)->Drift(), 1);

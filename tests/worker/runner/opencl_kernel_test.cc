@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/ir/workload_parser.h"
 #include "tests/worker/runner/opencl_modules.h"
-#include "worker/runner/opencl_device.h"
+#include "worker/runner/gpu_device.h"
 #include "worker/runner/runner.h"
 
 namespace hone::runner {
@@ -30,7 +30,7 @@ class OpenClKernelTest : public testing::Test {
     if (const std::string why = WhyNoOpenCl(); !why.empty()) GTEST_SKIP() << why;
     folder_ = (std::filesystem::temp_directory_path() / "hone-opencl-XXXXXX").string();
     ASSERT_NE(mkdtemp(folder_.data()), nullptr);
-    auto device = MakeOpenClDevice("opencl:0");
+    auto device = MakeGpuDevice("opencl:0");
     ASSERT_TRUE(device.ok()) << device.status();
     RunnerOptions options;
     options.device = *std::move(device);
@@ -132,7 +132,7 @@ TEST_F(OpenClKernelTest, WritesOutsideAreFound) {
 TEST_F(OpenClKernelTest, ABuildErrorHasItsLog) {
   const std::string detail = Failure(MatmulModule("sum = missing;"), Outcome::kCompileError);
   EXPECT_THAT(detail,
-              AllOf(HasSubstr("the driver refuses the kernel's source"), HasSubstr("missing")));
+              AllOf(HasSubstr("the driver refuses the kernel's code"), HasSubstr("missing")));
   GpuModule empty = MatmulModule();
   empty.code = "";
   EXPECT_FALSE(Run(empty).detail.empty());
@@ -179,14 +179,14 @@ TEST_F(OpenClKernelTest, ModulesThatContradictTheirCodeAreRefused) {
 }
 
 TEST(OpenClDeviceTest, AnUnknownDeviceIsRefused) {
-  EXPECT_EQ(MakeOpenClDevice("opencl:1000").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(MakeGpuDevice("opencl:1000").status().code(), absl::StatusCode::kNotFound);
   if (!WhyNoOpenCl().empty()) GTEST_SKIP() << WhyNoOpenCl();
-  EXPECT_EQ(MakeOpenClDevice("cuda").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(MakeGpuDevice("metal").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(OpenClDeviceTest, MeasuresItsPeak) {
   if (!WhyNoOpenCl().empty()) GTEST_SKIP() << WhyNoOpenCl();
-  const absl::StatusOr<Peak> peak = MeasureOpenClPeak("opencl");
+  const absl::StatusOr<Peak> peak = MeasureGpuPeak("opencl");
   ASSERT_TRUE(peak.ok()) << peak.status();
   EXPECT_GT(peak->gflops_all_cores(), 0.1);
   EXPECT_GT(peak->read_gbps_all_cores, 0.01);

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "common/target/device_name.h"
 #include "common/target/opencl/describe.h"
 #include "common/target/opencl/error.h"
 #include "common/target/opencl/targets.h"
@@ -116,11 +117,11 @@ TEST(OpenClDetectTest, HostileNamesAndSizesGiveUsableTargets) {
     ASSERT_TRUE(back.ok()) << back.status();
     EXPECT_EQ(*back, target);
   }
-  EXPECT_EQ(TargetWord("AMD EPYC (4)"), "amd-epyc-4");
-  EXPECT_EQ(TargetWord("\xff"), "unknown");
-  EXPECT_EQ(TargetWord(std::string(500, 'A')), std::string(64, 'a'));
-  EXPECT_EQ(Printable(std::string("a\x1b[0m\xff\0b", 8), 99), "a?[0m?");
-  EXPECT_EQ(Printable("two\nlines\t", 99, true), "two\nlines?");
+  EXPECT_EQ(target::TargetWord("AMD EPYC (4)"), "amd-epyc-4");
+  EXPECT_EQ(target::TargetWord("\xff"), "unknown");
+  EXPECT_EQ(target::TargetWord(std::string(500, 'A')), std::string(64, 'a'));
+  EXPECT_EQ(target::Printable(std::string("a\x1b[0m\xff\0b", 8), 99), "a?[0m?");
+  EXPECT_EQ(target::Printable("two\nlines\t", 99, true), "two\nlines?");
 }
 
 TEST(OpenClDetectTest, ReasonsForNoDeviceAreTold) {

@@ -1,0 +1,38 @@
+#include "common/target/cuda/api.h"
+
+#include <dlfcn.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/target/cuda/error.h"
+
+namespace hone::cuda {
+
+absl::StatusOr<Api> OpenApi(const char* library) {
+  void* const handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    return absl::NotFoundError(absl::StrCat("CUDA cannot be used: ", dlerror(),
+                                            "; install NVIDIA's driver; in a container, start it "
+                                            "with access to the GPUs (docker run --gpus all)"));
+  }
+  Api api;
+#define HONE_CUDA_LOAD(name, symbol, ...)                                           \
+  api.name = reinterpret_cast<decltype(api.name)>(dlsym(handle, #symbol));          \
+  if (api.name == nullptr) {                                                        \
+    return absl::NotFoundError(absl::StrCat("CUDA cannot be used: ", library,       \
+                                            " has no " #symbol                      \
+                                            "; install a newer driver of NVIDIA")); \
+  }
+  HONE_CUDA_FUNCTIONS(HONE_CUDA_LOAD)
+#undef HONE_CUDA_LOAD
+  HONE_RETURN_IF_ERROR(ToStatus(api.Init(0), "start the CUDA driver"));
+  return api;
+}
+
+absl::StatusOr<const Api*> LoadedApi() {
+  static const absl::StatusOr<Api>* const api = new absl::StatusOr<Api>(OpenApi("libcuda.so.1"));
+  HONE_RETURN_IF_ERROR(api->status());
+  return &**api;
+}
+
+}  // namespace hone::cuda

@@ -1,0 +1,27 @@
+#ifndef HONE_COMMON_TARGET_DEVICE_NAME_H_
+#define HONE_COMMON_TARGET_DEVICE_NAME_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+// Texts of drivers, and the names by which users call devices.
+namespace hone::target {
+
+// A device's name as a word of a target, of the characters a-z, 0-9, '.' and '-': "AMD EPYC (4)" →
+// "amd-epyc-4". "unknown" if no character is left.
+std::string TargetWord(absl::string_view name);
+
+// A text from a driver in printable ASCII of at most `most` characters, so that it can be shown and
+// stored. Line breaks stay if `lines`; all other characters become '?'.
+std::string Printable(absl::string_view text, size_t most, bool lines = false);
+
+// N for "<kind>:N", and 0 for "<kind>". InvalidArgument: another name.
+absl::StatusOr<uint32_t> DeviceNumberOf(absl::string_view kind, absl::string_view name);
+
+}  // namespace hone::target
+
+#endif  // HONE_COMMON_TARGET_DEVICE_NAME_H_

@@ -1,0 +1,34 @@
+#ifndef HONE_COMMON_TARGET_NVIDIA_GPUS_H_
+#define HONE_COMMON_TARGET_NVIDIA_GPUS_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/target/target.h"
+
+namespace hone::target {
+
+// A model of GPU for servers, from NVIDIA's public documentation. What the models of a compute
+// capability have in common is not repeated here, see CudaTarget.
+struct NvidiaGpu {
+  absl::string_view preset;  // "nvidia/a100"
+  absl::string_view word;    // "a100", which its driver's name contains as a word
+  int major, minor;          // compute capability
+  int units;                 // streaming multiprocessors
+  int64_t l2_bytes;
+};
+
+// All models that are presets.
+absl::Span<const NvidiaGpu> NvidiaGpus();
+
+// The target of a device of a compute capability: the limits are those of the CUDA programming
+// guide. `model` tells apart devices that are alike to code but not in speed, such as the H100 and
+// the H200; it is the target's only feature. `cpu` is what NVRTC calls the architecture: "sm_80",
+// and with the suffix "a" where an architecture has instructions of its own: "sm_90a".
+Target CudaTarget(int major, int minor, int units, int64_t l2_bytes, absl::string_view model);
+Target CudaTarget(const NvidiaGpu& gpu);
+
+}  // namespace hone::target
+
+#endif  // HONE_COMMON_TARGET_NVIDIA_GPUS_H_

@@ -1,0 +1,135 @@
+#include "worker/runner/cuda_program.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/target/cuda/function.h"
+#include "common/target/device_name.h"
+#include "worker/runner/reference_loops.h"
+
+namespace hone::runner {
+namespace {
+
+using target::GpuLaunch;
+
+constexpr size_t kMaxName = 128;
+
+}  // namespace
+
+CudaMemory::~CudaMemory() {
+  // A lost device refuses every call, and the process ends soon.
+  if (!context_.lost()) context_.api().MemFree(pointer_);
+}
+
+absl::Status CudaMemory::Write(int64_t at, int64_t bytes, const void* from) {
+  return context_.Check(context_.api().MemcpyHtoD(At(at), from, static_cast<size_t>(bytes)),
+                        "write a buffer");
+}
+
+absl::Status CudaMemory::Read(int64_t at, int64_t bytes, void* to) {
+  return context_.Check(context_.api().MemcpyDtoH(to, At(at), static_cast<size_t>(bytes)),
+                        "read a buffer");
+}
+
+absl::Status CudaMemory::Fill(int64_t at, int64_t bytes, unsigned char value) {
+  return context_.Check(context_.api().MemsetD8(At(at), value, static_cast<size_t>(bytes)),
+                        "fill a buffer");
+}
+
+absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Create(CudaContext& context,
+                                                                 const target::GpuModule& module,
+                                                                 absl::string_view what) {
+  const cuda::Api& api = context.api();
+  auto created = std::unique_ptr<CudaProgram>(new CudaProgram(context));
+  HONE_RETURN_IF_ERROR(context.Check(api.ModuleLoadData(&created->module_, module.code.c_str()),
+                                     absl::StrCat("load ", what)));
+  for (cuda::Event* const event : {&created->begin_, &created->end_}) {
+    HONE_RETURN_IF_ERROR(context.Check(api.EventCreate(event, 0), "make an event"));
+  }
+  for (const GpuLaunch& launch : module.launches) {
+    HONE_RETURN_IF_ERROR(created->AddLaunch(launch));
+  }
+  return created;
+}
+
+CudaProgram::~CudaProgram() {
+  if (context_.lost()) return;
+  for (const cuda::Event event : {begin_, end_}) {
+    if (event != nullptr) context_.api().EventDestroy(event);
+  }
+  if (module_ != nullptr) context_.api().ModuleUnload(module_);
+}
+
+absl::Status CudaProgram::AddLaunch(const GpuLaunch& launch) {
+  const cuda::Api& api = context_.api();
+  Launch& added = launches_.emplace_back();
+  added.name = target::Printable(launch.kernel, kMaxName);
+  const auto refuse = [&](auto... why) {
+    return absl::InvalidArgumentError(absl::StrCat("kernel '", added.name, "' ", why...));
+  };
+  HONE_RETURN_IF_ERROR(
+      context_.Check(api.ModuleGetFunction(&added.function, module_, launch.kernel.c_str()),
+                     absl::StrCat("find kernel '", added.name, "'")));
+  const int most = cuda::AttributeOr(api, added.function, cuda::kFunctionMaxThreadsPerBlock,
+                                     static_cast<int>(context_.max_threads));
+  if (launch.Threads() > most) {
+    return refuse("has blocks of ", launch.Threads(),
+                  " threads, but the device has registers for only ", most);
+  }
+  const int64_t declared = cuda::AttributeOr(api, added.function, cuda::kFunctionSharedBytes, 0);
+  if (declared > context_.shared_bytes) {
+    return refuse("uses ", declared, " bytes of shared memory; the device has ",
+                  context_.shared_bytes);
+  }
+  HONE_ASSIGN_OR_RETURN(added.dynamic_bytes,
+                        cuda::ReserveShared(api, added.function, launch.shared_bytes));
+  for (size_t d = 0; d < 3; ++d) {
+    added.grid[d] = static_cast<unsigned>(launch.grid[d]);
+    added.block[d] = static_cast<unsigned>(launch.block[d]);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CudaProgram::SetArguments(size_t launch, absl::Span<const GpuArgument> arguments) {
+  Launch& set = launches_[launch];
+  set.values.clear();
+  for (const GpuArgument& argument : arguments) {
+    if (const auto* const number = std::get_if<int32_t>(&argument)) {
+      set.values.push_back(static_cast<uint32_t>(*number));  // little-endian: the lower half
+    } else {
+      const auto* const memory =
+          static_cast<const CudaMemory*>(std::get<const GpuMemory*>(argument));
+      set.values.push_back(memory == nullptr ? 0 : memory->data());
+    }
+  }
+  set.parameters.clear();
+  for (uint64_t& value : set.values) set.parameters.push_back(&value);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> CudaProgram::Run(absl::Span<const size_t> launches, int64_t count) {
+  const cuda::Api& api = context_.api();
+  const double begin = NowNs();
+  HONE_RETURN_IF_ERROR(context_.Check(api.EventRecord(begin_, nullptr), "record an event"));
+  for (int64_t i = 0; i < count; ++i) {
+    for (const size_t index : launches) {
+      Launch& launch = launches_[index];
+      HONE_RETURN_IF_ERROR(context_.Check(
+          api.LaunchKernel(launch.function, launch.grid[0], launch.grid[1], launch.grid[2],
+                           launch.block[0], launch.block[1], launch.block[2], launch.dynamic_bytes,
+                           nullptr, launch.parameters.data(), nullptr),
+          absl::StrCat("launch kernel '", launch.name, "'")));
+    }
+  }
+  HONE_RETURN_IF_ERROR(context_.Check(api.EventRecord(end_, nullptr), "record an event"));
+  HONE_RETURN_IF_ERROR(context_.Check(api.StreamSynchronize(nullptr),
+                                      absl::StrCat("the device failed while it ran kernel '",
+                                                   launches_[launches.back()].name, "'")));
+  const double host_ns = NowNs() - begin;
+  float milliseconds = 0;
+  HONE_RETURN_IF_ERROR(
+      context_.Check(api.EventElapsedTime(&milliseconds, begin_, end_), "read the time of events"));
+  const double device_ns = 1e6 * static_cast<double>(milliseconds);
+  return device_ns > 0 && device_ns <= host_ns ? device_ns : host_ns;
+}
+
+}  // namespace hone::runner

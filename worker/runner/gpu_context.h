@@ -1,0 +1,89 @@
+#ifndef HONE_WORKER_RUNNER_GPU_CONTEXT_H_
+#define HONE_WORKER_RUNNER_GPU_CONTEXT_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/record/record.h"
+#include "common/target/gpu_module.h"
+
+// What the runner needs of an interface for GPUs, such as OpenCL or CUDA. Buffers, kernels, timing
+// and the probe (gpu_buffer.h, gpu_kernel.h, gpu_probe.h) are the same for all of them.
+namespace hone::runner {
+
+// An allocation on a device, of which kernels see a part: the data. Positions are in bytes from the
+// start of the allocation.
+class GpuMemory {
+ public:
+  virtual ~GpuMemory() = default;
+  virtual absl::Status Write(int64_t at, int64_t bytes, const void* from) = 0;
+  virtual absl::Status Read(int64_t at, int64_t bytes, void* to) = 0;
+  // Sets every byte. May return before it is done; everything that follows waits for it.
+  virtual absl::Status Fill(int64_t at, int64_t bytes, unsigned char value) = 0;
+};
+
+// A parameter of a kernel: the data of an allocation (null: a null pointer), or a number.
+using GpuArgument = std::variant<const GpuMemory*, int32_t>;
+
+// The kernels of a module on a device.
+class GpuProgram {
+ public:
+  virtual ~GpuProgram() = default;
+  // Sets the parameters of a launch of the module from now on. InvalidArgument: the kernel refuses
+  // them.
+  virtual absl::Status SetArguments(size_t launch, absl::Span<const GpuArgument> arguments) = 0;
+  // Runs launches one after the other, `count` times in a row, and waits for them. Returns the
+  // nanoseconds from the start of the first launch to the end of the last one.
+  virtual absl::StatusOr<double> Run(absl::Span<const size_t> launches, int64_t count) = 0;
+};
+
+// Kernels that every device can run, for probes and peaks. The first launch, "hone_fma", runs
+// `amount` times 8 multiply-adds of vectors of `lanes` floats in each thread. The second one,
+// "hone_stream", reads `amount` elements of 16 bytes. The parameters of both are a buffer for 16
+// bytes of each thread, the buffer that is read, and `amount`.
+struct ReferenceKernels {
+  std::string code;
+  int lanes = 4;
+};
+
+// One device with an in-order queue, and what it allows. Shared by its memory and programs, which
+// it must outlive. Single-threaded.
+class GpuContext {
+ public:
+  virtual ~GpuContext() = default;
+  virtual target::Kind kind() const = 0;
+  // Allocates memory whose data are [data_at, data_at + data_bytes). REQUIRES: data_at is a
+  // multiple of buffer_alignment. ResourceExhausted: the device has not enough memory.
+  virtual absl::StatusOr<std::unique_ptr<GpuMemory>> Allocate(int64_t bytes, int64_t data_at,
+                                                              int64_t data_bytes) = 0;
+  // Loads the kernels of a module, whose launches keep to the limits below. `what` names its code
+  // in messages. InvalidArgument: a kernel is missing, has other parameters, or needs more than the
+  // device has. FailedPrecondition: the driver refuses the code; the message says why.
+  virtual absl::StatusOr<std::unique_ptr<GpuProgram>> Load(const target::GpuModule& module,
+                                                           absl::string_view what) = 0;
+  virtual ReferenceKernels MakeReferenceKernels() const = 0;
+  // What the device knows of its state better than the host, such as its clock.
+  virtual void Observe(record::MachineState&) {}
+  // Whether the device failed in a way after which this process can no longer use it.
+  virtual bool lost() const = 0;
+
+  bool is_cpu = false;
+  int units = 1;
+  int64_t max_allocation_bytes = 0;
+  int64_t cache_bytes = 0;
+  int64_t shared_bytes = 0;  // of a block
+  int64_t max_threads = 1;   // of a block
+  std::array<int64_t, 3> max_block = {1, 1, 1};
+  std::array<int64_t, 3> max_grid = {1, 1, 1};
+  int64_t buffer_alignment = 1;
+};
+
+}  // namespace hone::runner
+
+#endif  // HONE_WORKER_RUNNER_GPU_CONTEXT_H_

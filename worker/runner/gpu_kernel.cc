@@ -1,0 +1,146 @@
+#include "worker/runner/gpu_kernel.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/rng.h"
+#include "common/base/status_macros.h"
+#include "common/target/device_name.h"
+
+namespace hone::runner {
+namespace {
+
+using target::GpuLaunch;
+using target::GpuModule;
+
+constexpr size_t kMaxName = 128;
+
+absl::Status Refuse(const GpuLaunch& launch, absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("kernel '", target::Printable(launch.kernel, kMaxName), "' ", why));
+}
+
+// What the device as a whole allows.
+absl::Status CheckLimits(const GpuLaunch& launch, const GpuContext& context) {
+  if (launch.Threads() > context.max_threads) {
+    return Refuse(launch, absl::StrCat("has blocks of ", launch.Threads(),
+                                       " threads; the device allows ", context.max_threads));
+  }
+  for (size_t d = 0; d < launch.block.size(); ++d) {
+    if (launch.block[d] > context.max_block[d]) {
+      return Refuse(launch, absl::StrCat("has blocks of ", absl::StrJoin(launch.block, " × "),
+                                         " threads; the device allows ",
+                                         absl::StrJoin(context.max_block, " × ")));
+    }
+    if (launch.grid[d] > context.max_grid[d]) {
+      return Refuse(launch, absl::StrCat("has ", absl::StrJoin(launch.grid, " × "),
+                                         " blocks; the device allows ",
+                                         absl::StrJoin(context.max_grid, " × ")));
+    }
+    // Some drivers count the threads of a dimension with 32 bits.
+    if (launch.grid[d] * launch.block[d] > std::numeric_limits<uint32_t>::max()) {
+      return Refuse(launch, absl::StrCat("has ", launch.grid[d], " blocks of ", launch.block[d],
+                                         " threads in dimension ", d, "; 2^32 is too many"));
+    }
+  }
+  if (launch.shared_bytes > context.shared_bytes) {
+    return Refuse(launch,
+                  absl::StrCat("uses ", launch.shared_bytes,
+                               " bytes of shared memory; the device has ", context.shared_bytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<GpuBuffer>> AllocateFor(GpuContext& context, absl::string_view what,
+                                                       int64_t bytes, uint64_t placement) {
+  if (bytes == 0) return nullptr;
+  auto buffer = GpuBuffer::Create(context, bytes, placement);
+  if (buffer.ok()) return buffer;
+  return absl::Status(buffer.status().code(), absl::StrCat("the kernel wants ", bytes, " bytes of ",
+                                                           what, ": ", buffer.status().message()));
+}
+
+}  // namespace
+
+GpuKernel::GpuKernel(const GpuModule& module, std::unique_ptr<GpuProgram> program,
+                     std::function<absl::Status()> flush_caches)
+    : arguments_(static_cast<size_t>(module.arguments)),
+      program_(std::move(program)),
+      flush_caches_(std::move(flush_caches)) {
+  for (size_t i = 0; i < module.launches.size(); ++i) {
+    (module.launches[i].prepack ? prepack_ : run_).push_back(i);
+  }
+}
+
+absl::StatusOr<std::unique_ptr<GpuKernel>> GpuKernel::Load(
+    GpuContext& context, const GpuModule& module, uint64_t placement,
+    std::function<absl::Status()> flush_caches) {
+  if (module.kind != context.kind()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the artifact is for ", target::KindName(module.kind),
+                     ", but this device is of ", target::KindName(context.kind())));
+  }
+  bool computes = false;
+  for (const GpuLaunch& launch : module.launches) {
+    HONE_RETURN_IF_ERROR(CheckLimits(launch, context));
+    computes = computes || !launch.prepack;
+  }
+  if (!computes) return absl::InvalidArgumentError("the module only packs constants");
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<GpuProgram> program,
+                        context.Load(module, "the kernel's code"));
+  auto kernel = std::unique_ptr<GpuKernel>(
+      new GpuKernel(module, std::move(program), std::move(flush_caches)));
+  Rng offsets(placement);
+  HONE_ASSIGN_OR_RETURN(kernel->workspace_,
+                        AllocateFor(context, "workspace", module.workspace_bytes, offsets()));
+  HONE_ASSIGN_OR_RETURN(kernel->packed_,
+                        AllocateFor(context, "packed constants", module.packed_bytes, offsets()));
+  return kernel;
+}
+
+absl::Status GpuKernel::SetArguments(DeviceBuffers buffers, const std::vector<size_t>& launches) {
+  if (buffers.size() != arguments_) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the kernel has ", arguments_, " inputs and outputs, the workload ", buffers.size()));
+  }
+  std::vector<GpuArgument> arguments;
+  for (const DeviceBuffer* const buffer : buffers) {
+    arguments.emplace_back(static_cast<const GpuBuffer*>(buffer)->memory());
+  }
+  for (const auto* const own : {&packed_, &workspace_}) {
+    arguments.emplace_back(*own == nullptr ? nullptr : (*own)->memory());
+  }
+  for (const size_t launch : launches) {
+    HONE_RETURN_IF_ERROR(program_->SetArguments(launch, arguments));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GpuKernel::Prepack(DeviceBuffers buffers) {
+  HONE_RETURN_IF_ERROR(SetArguments(buffers, prepack_));
+  return prepack_.empty() ? absl::OkStatus() : program_->Run(prepack_, 1).status();
+}
+
+absl::Status GpuKernel::PoisonWorkspace() {
+  return workspace_ == nullptr ? absl::OkStatus() : workspace_->Poison();
+}
+
+absl::StatusOr<double> GpuKernel::Run(DeviceBuffers buffers, int64_t count, bool flushed) {
+  HONE_RETURN_IF_ERROR(SetArguments(buffers, run_));
+  if (!flushed) return program_->Run(run_, count);
+  double total = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    HONE_RETURN_IF_ERROR(flush_caches_());
+    HONE_ASSIGN_OR_RETURN(const double ns, program_->Run(run_, 1));
+    total += ns;
+  }
+  return total;
+}
+
+absl::StatusOr<double> GpuKernel::RunPart(DeviceBuffers, int64_t, int64_t) {
+  return absl::UnimplementedError("kernels of GPUs run as a whole");
+}
+
+}  // namespace hone::runner

@@ -1,0 +1,26 @@
+#ifndef HONE_WORKER_RUNNER_GPU_PROBE_H_
+#define HONE_WORKER_RUNNER_GPU_PROBE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "worker/runner/gpu_context.h"
+#include "worker/runner/peak.h"
+#include "worker/runner/probe.h"
+
+namespace hone::runner {
+
+// A probe whose two reference kernels run on a GPU: multiply-adds in registers, and a
+// streaming read. Each is sized when the probe is made, so that it takes about 0.2 ms.
+// `peak_gflops` is Peak::gflops_all_cores of MeasureGpuPeak at registration; 0: unknown. The
+// context must outlive the probe. FailedPrecondition, ResourceExhausted, Unavailable: the device
+// cannot run the reference kernels.
+absl::StatusOr<std::unique_ptr<Probe>> MakeGpuProbe(GpuContext& context, double peak_gflops);
+
+// The best rates of the reference kernels, with compute units as cores. The caller holds the timing
+// lock. Errors as for MakeGpuProbe.
+absl::StatusOr<Peak> MeasureGpuPeak(GpuContext& context);
+
+}  // namespace hone::runner
+
+#endif  // HONE_WORKER_RUNNER_GPU_PROBE_H_

@@ -1,0 +1,64 @@
+#ifndef HONE_WORKER_RUNNER_OPENCL_PROGRAM_H_
+#define HONE_WORKER_RUNNER_OPENCL_PROGRAM_H_
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/target/gpu_module.h"
+#include "worker/runner/gpu_context.h"
+#include "worker/runner/opencl_context.h"
+
+namespace hone::runner {
+
+// An allocation of OpenCL. The data are a sub-buffer.
+class OpenClMemory final : public GpuMemory {
+ public:
+  OpenClMemory(OpenClContext& context, ClOwned<cl_mem> allocation, ClOwned<cl_mem> data)
+      : context_(context), allocation_(std::move(allocation)), data_(std::move(data)) {}
+
+  absl::Status Write(int64_t at, int64_t bytes, const void* from) override;
+  absl::Status Read(int64_t at, int64_t bytes, void* to) override;
+  absl::Status Fill(int64_t at, int64_t bytes, unsigned char value) override;
+  cl_mem data() const { return data_.get(); }
+
+ private:
+  OpenClContext& context_;
+  ClOwned<cl_mem> allocation_, data_;
+};
+
+// The kernels of a program that the driver has built. A driver whose clock says nothing or more
+// than the host's is not believed: then times are the host's, from the first submission to the end.
+class OpenClProgram final : public GpuProgram {
+ public:
+  // InvalidArgument: a kernel is missing, has other parameters, or needs more registers or shared
+  // memory than the device has.
+  static absl::StatusOr<std::unique_ptr<OpenClProgram>> Create(OpenClContext& context,
+                                                               ClOwned<cl_program> program,
+                                                               const target::GpuModule& module);
+
+  absl::Status SetArguments(size_t launch, absl::Span<const GpuArgument> arguments) override;
+  absl::StatusOr<double> Run(absl::Span<const size_t> launches, int64_t count) override;
+
+ private:
+  struct Launch {
+    std::string name;
+    ClOwned<cl_kernel> kernel;
+    std::array<size_t, 3> global;  // threads in all
+    std::array<size_t, 3> local;   // of a block
+  };
+
+  OpenClProgram(OpenClContext& context, ClOwned<cl_program> program)
+      : context_(context), program_(std::move(program)) {}
+  absl::Status AddLaunch(const target::GpuLaunch& launch, int arguments);
+
+  OpenClContext& context_;
+  ClOwned<cl_program> program_;
+  std::vector<Launch> launches_;
+};
+
+}  // namespace hone::runner
+
+#endif  // HONE_WORKER_RUNNER_OPENCL_PROGRAM_H_
