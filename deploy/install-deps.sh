@@ -1,9 +1,27 @@
 #!/usr/bin/env bash
 # Installs the packages of the distribution (Debian 12) that Hone needs. Idempotent and quiet; if everything is installed,
 # it does nothing and needs no root. Hone runs kernels on the threads of GCC's libgomp, which build-essential installs.
-# PoCL is a driver of OpenCL for the CPU: tests run kernels of GPUs on it. Kernels for ARM run
-# under QEMU's user-mode emulation, in a small program that is cross-compiled.
+# PoCL is a driver of OpenCL for the CPU: tests run kernels of GPUs on it. Kernels for ARM run under QEMU's user-mode emulation,
+# in a small program that is cross-compiled. NVRTC, NVIDIA's compiler, is a package of Python, and goes into
+# ~/.cache/hone/nvrtc, where hone-builder finds it. Without it, tests of CUDA kernels are skipped.
 set -euo pipefail
+
+install_nvrtc() {
+  local folder="${XDG_CACHE_HOME:-$HOME/.cache}/hone/nvrtc"
+  compgen -G "$folder/nvidia/*/lib/libnvrtc.so.*" >/dev/null && return
+  [ -n "${HONE_NVRTC:-}" ] && return
+  # Its own environment, because not every Python has pip.
+  local work log
+  work=$(mktemp -d)
+  log="$work/log"
+  if ! { python3 -m venv "$work/python" &&
+         "$work/python/bin/pip" install --quiet --no-deps --target "$work/nvrtc" nvidia-cuda-nvrtc-cu12 &&
+         mkdir -p "$(dirname "$folder")" && rm -rf "$folder" && mv "$work/nvrtc" "$folder"; } >"$log" 2>&1; then
+    tail -n 3 "$log" >&2
+    echo "install-deps: NVRTC (90 MB, nvidia-cuda-nvrtc-cu12) could not be installed; tests that compile CUDA are skipped" >&2
+  fi
+  rm -rf "$work"
+}
 
 packages=(
   build-essential cmake ninja-build ccache mold pkg-config git clang-format-19
@@ -24,7 +42,10 @@ for package in "${packages[@]}"; do
     missing+=("$package")
   fi
 done
-[ ${#missing[@]} -eq 0 ] && exit 0
+if [ ${#missing[@]} -eq 0 ]; then
+  install_nvrtc
+  exit 0
+fi
 
 if ! command -v apt-get >/dev/null; then
   echo "install-deps: this is not a Debian system; install the counterparts of: ${missing[*]}" >&2
@@ -49,3 +70,4 @@ if ! { "${run[@]}" apt-get update -qq &&
   echo "install-deps: apt-get could not install: ${missing[*]}" >&2
   exit 1
 fi
+install_nvrtc

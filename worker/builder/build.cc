@@ -90,7 +90,7 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
   HONE_RETURN_IF_ERROR(code.status());
   response.facts.compile_ms = MillisecondsSince(compile_begin);
   absl::StatusOr<Finished> finished = Finish(*code, target, request.artifact_dir);
-  // Bad code is InvalidArgument; other errors come from the machine.
+  // Bad code is InvalidArgument; other errors come from the machine, such as a missing compiler.
   failure.outcome =
       absl::IsInvalidArgument(finished.status()) ? Outcome::kCompileError : Outcome::kDeviceLost;
   HONE_RETURN_IF_ERROR(finished.status());
@@ -100,8 +100,8 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
   response.facts.loads_per_fma = finished->facts.loads_per_fma;
 
   failure.outcome = Outcome::kDeviceLost;
-  // The source of a GPU's kernels is a part of what the runner loads.
-  if (code->format != codegen::kElfObject) code->bytes.clear();
+  // OpenCL's source is what the runner loads.
+  if (code->format != codegen::kElfObject) code->bytes = std::move(finished->sources);
   const std::string artifact = record::EncodeArtifact({.shared_object = std::move(finished->binary),
                                                        .object = std::move(code->bytes),
                                                        .workload = source.workload->ToText(),

@@ -60,7 +60,7 @@ const Command& AddCodeCommand(Command& app, CodeOptions& options) {
                      "compile it themselves");
   command.Add("--target", options.target,
               absl::StrCat("Target of the code: ", absl::StrJoin(target::TargetNames(), ", "),
-                           ", opencl, opencl:N, or the text form of a target"),
+                           ", cuda, cuda:N, opencl, opencl:N, or the text form of a target"),
               {ShowDefault(), NotEmpty()});
   command.AddFlag("--artifact", options.artifact,
                   "Write the artifact that workers run: the kernel with its texts");

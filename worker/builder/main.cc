@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -16,10 +17,12 @@
 #include "common/base/host_lock.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
+#include "common/target/cuda/targets.h"
 #include "common/target/opencl/targets.h"
 #include "worker/builder/build.h"
 #include "worker/builder/code_command.h"
 #include "worker/builder/link_command.h"
+#include "worker/builder/nvrtc.h"
 #include "worker/codegen/backend.h"
 
 namespace {
@@ -45,6 +48,24 @@ void LimitMemory() {
 int Fail(const absl::Status& status) {
   std::fprintf(stderr, "hone-builder: %s\n", std::string(status.message()).c_str());
   return 1;
+}
+
+// Prints what compiles here. Code for NVIDIA's GPUs needs NVRTC.
+int Describe() {
+  nlohmann::ordered_json json = {{"compiler", "llvm " LLVM_VERSION_STRING},
+                                 {"codegen_version", hone::codegen::kCodegenVersion},
+                                 {"hone_version", HONE_VERSION},
+                                 {"isas", {"x86_64", "opencl"}}};
+  if (const auto nvrtc = hone::builder::Nvrtc::Loaded(); nvrtc.ok()) {
+    json["isas"].push_back("nvptx64");
+    json["nvrtc"] = {{"version", (*nvrtc)->Version()},
+                     {"path", (*nvrtc)->path()},
+                     {"architectures", (*nvrtc)->Architectures()}};
+  } else {
+    json["nvrtc_problem"] = std::string(nvrtc.status().message());
+  }
+  std::puts(json.dump().c_str());
+  return 0;
 }
 
 int Serve(const std::string& lock_path) {
@@ -92,16 +113,13 @@ int main(int argc, char** argv) {
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
 
   if (describe) {
-    std::printf(
-        R"({"compiler": "llvm %s", "codegen_version": %d, "hone_version": "%s", "isas": ["x86_64", "opencl"]})"
-        "\n",
-        LLVM_VERSION_STRING, hone::codegen::kCodegenVersion, HONE_VERSION);
-    return 0;
+    return Describe();
   }
   signal(SIGPIPE, SIG_IGN);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   LimitMemory();
   if (code.Given()) {
+    hone::cuda::AddTargets();
     hone::opencl::AddTargets();
     return hone::builder::RunCodeCommand(code_options, lock_path);
   }

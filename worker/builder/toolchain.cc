@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/target/gpu_module.h"
+#include "worker/builder/cuda_toolchain.h"
 #include "worker/builder/link.h"
 
 namespace hone::builder {
@@ -22,7 +23,9 @@ class Elf final : public Toolchain {
         std::string shared_object,
         LinkSharedObject(code.bytes, {.triple = target.triple, .scratch_dir = scratch_dir}));
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-    return Finished{std::move(shared_object), ReadCodeFacts(code.bytes, target), took.count()};
+    return Finished{.binary = std::move(shared_object),
+                    .facts = ReadCodeFacts(code.bytes, target),
+                    .link_ms = took.count()};
   }
 };
 
@@ -53,6 +56,7 @@ absl::StatusOr<Finished> Finish(const codegen::Code& code, const target::Target&
   static const Toolchain* const toolchains[] = {
       new Elf,
       new OpenClSource,
+      CudaToolchain(),
   };
   for (const Toolchain* const toolchain : toolchains) {
     if (toolchain->format() == code.format) return toolchain->Finish(code, target, scratch_dir);

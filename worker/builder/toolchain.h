@@ -14,6 +14,9 @@ namespace hone::builder {
 // What a runner loads.
 struct Finished {
   std::string binary;  // ELF: a shared object; for GPUs: an encoded target::GpuModule
+  // What the artifact keeps beside it, for people and `hone export`: for NVIDIA's GPUs encoded
+  // target::GpuSources. For CPUs, that is the code itself, and this is empty.
+  std::string sources;
   CodeFacts facts;
   double link_ms = 0;  // without reading the facts
 };

@@ -1,0 +1,115 @@
+// NVIDIA's own compiler, which needs no GPU. Skipped if it is not installed
+// (deploy/install-deps.sh).
+#include "worker/builder/nvrtc.h"
+
+#include <cstdlib>
+
+#include "common/target/gpu_module.h"
+#include "common/target/gpu_sources.h"
+#include "common/target/nvidia_gpus.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/builder/cuda_facts.h"
+#include "worker/builder/toolchain.h"
+
+namespace hone::builder {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr char kSource[] = R"(
+extern "C" __global__ void __launch_bounds__(128) scale(const float* a, float* b, void*, void*) {
+  __shared__ float tile[128];
+  tile[threadIdx.x] = a[blockIdx.x * 128 + threadIdx.x];
+  __syncthreads();
+  b[blockIdx.x * 128 + threadIdx.x] = 2 * tile[127 - threadIdx.x];
+}
+)";
+
+class NvrtcTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto loaded = Nvrtc::Loaded();
+    if (!loaded.ok()) GTEST_SKIP() << loaded.status().message();
+    nvrtc_ = *loaded;
+  }
+  codegen::Code Code(const std::string& source) {
+    codegen::Code code{.format = codegen::kCudaSource, .bytes = source};
+    code.module = target::GpuModule{
+        .kind = target::Kind::kCuda,
+        .arguments = 2,
+        .launches = {
+            {.kernel = "scale", .grid = {4, 1, 1}, .block = {128, 1, 1}, .shared_bytes = 512}}};
+    return code;
+  }
+
+  const Nvrtc* nvrtc_ = nullptr;
+};
+
+TEST_F(NvrtcTest, CompilesForEveryPreset) {
+  for (const target::NvidiaGpu& gpu : target::NvidiaGpus()) {
+    const std::string architecture = target::CudaTarget(gpu).cpu;
+    const auto compiled = nvrtc_->Compile(kSource, architecture);
+    ASSERT_TRUE(compiled.ok()) << gpu.preset << ": " << compiled.status();
+    EXPECT_THAT(compiled->cubin, StartsWith("\x7f"
+                                            "ELF"))
+        << gpu.preset;
+    EXPECT_THAT(compiled->ptx, AllOf(HasSubstr(".entry scale"), HasSubstr(architecture)));
+    const auto facts = ReadCudaFacts(compiled->log);
+    ASSERT_EQ(facts.count("scale"), 1u) << compiled->log;
+    EXPECT_GT(facts.at("scale").registers, 0);
+    EXPECT_EQ(facts.at("scale").shared_bytes, 512) << gpu.preset;
+  }
+}
+
+TEST_F(NvrtcTest, ErrorsHaveTheCompilersLog) {
+  const absl::Status wrong =
+      nvrtc_->Compile("__global__ void f() { missing(); }", "sm_80").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(wrong)) << wrong;
+  EXPECT_THAT(std::string(wrong.message()), AllOf(HasSubstr("kernel.cu(1)"), HasSubstr("missing")));
+  const absl::Status old = nvrtc_->Compile(kSource, "sm_20").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(old)) << old;
+  EXPECT_THAT(std::string(old.message()), AllOf(HasSubstr("sm_20"), HasSubstr("sm_80")));
+}
+
+TEST_F(NvrtcTest, TheToolchainMakesAModuleWithItsSources) {
+  const target::Target target = *target::TargetByName("nvidia/a100");
+  const auto finished = Finish(Code(kSource), target, "/tmp");
+  ASSERT_TRUE(finished.ok()) << finished.status();
+  const auto module = target::GpuModule::Decode(finished->binary);
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_EQ(module->kind, target::Kind::kCuda);
+  EXPECT_THAT(module->code, StartsWith("\x7f"
+                                       "ELF"));
+  EXPECT_EQ(finished->facts.code_bytes, static_cast<int64_t>(module->code.size()));
+  EXPECT_EQ(finished->facts.spills, 0);
+  const auto sources = target::GpuSources::Decode(finished->sources);
+  ASSERT_TRUE(sources.ok()) << sources.status();
+  EXPECT_EQ(sources->source, kSource);
+  EXPECT_THAT(sources->assembly, HasSubstr(".target sm_80"));
+  // Equal code gives equal artifacts.
+  EXPECT_EQ(Finish(Code(kSource), target, "/tmp")->binary, finished->binary);
+}
+
+TEST_F(NvrtcTest, TheToolchainRefusesWhatCannotRun) {
+  codegen::Code code = Code(kSource);
+  code.module->launches[0].shared_bytes = 100 << 10;
+  EXPECT_TRUE(Finish(code, *target::TargetByName("nvidia/a100"), "/tmp").ok());
+  const absl::Status refused = Finish(code, *target::TargetByName("nvidia/l4"), "/tmp").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("102400 bytes of shared memory"));
+}
+
+TEST(NvrtcPathsTest, TheUsersChoiceIsTheOnlyOne) {
+  setenv("HONE_NVRTC", "/somewhere/libnvrtc.so.12", 1);
+  EXPECT_EQ(NvrtcCandidates(), std::vector<std::string>{"/somewhere/libnvrtc.so.12"});
+  setenv("HONE_NVRTC", "/tmp", 1);
+  EXPECT_EQ(NvrtcCandidates(), std::vector<std::string>{"/tmp/libnvrtc.so.13"});
+  unsetenv("HONE_NVRTC");
+  EXPECT_EQ(NvrtcCandidates()[0], "libnvrtc.so.13");
+}
+
+}  // namespace
+}  // namespace hone::builder

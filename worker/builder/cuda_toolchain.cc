@@ -1,0 +1,54 @@
+#include "worker/builder/cuda_toolchain.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/target/gpu_module.h"
+#include "common/target/gpu_sources.h"
+#include "worker/builder/cuda_facts.h"
+#include "worker/builder/nvrtc.h"
+
+namespace hone::builder {
+namespace {
+
+class Cuda final : public Toolchain {
+ public:
+  absl::string_view format() const override { return codegen::kCudaSource; }
+  absl::StatusOr<Finished> Finish(const codegen::Code& code, const target::Target& target,
+                                  const std::string&) const override {
+    if (!code.module.has_value()) {
+      return absl::InvalidArgumentError("the code does not say how to launch its kernels");
+    }
+    HONE_ASSIGN_OR_RETURN(const Nvrtc* const nvrtc, Nvrtc::Loaded());
+    const auto begin = std::chrono::steady_clock::now();
+    HONE_ASSIGN_OR_RETURN(CompiledCuda compiled, nvrtc->Compile(code.bytes, target.cpu));
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    Finished finished{.link_ms = took.count()};
+    const auto facts = ReadCudaFacts(compiled.log);
+    for (const target::GpuLaunch& launch : code.module->launches) {
+      const auto found = facts.find(launch.kernel);
+      if (found == facts.end()) continue;
+      HONE_RETURN_IF_ERROR(CheckCudaLaunch(launch, found->second, target.gpu));
+      finished.facts.spills += found->second.spill_bytes / 4;
+    }
+    finished.facts.code_bytes = static_cast<int64_t>(compiled.cubin.size());
+    target::GpuModule module = *code.module;
+    module.code = std::move(compiled.cubin);
+    finished.binary = module.Encode();
+    // A module that no runner can read is a bug of the back end.
+    HONE_RETURN_IF_ERROR(target::GpuModule::Decode(finished.binary).status());
+    finished.sources = target::GpuSources{code.bytes, std::move(compiled.ptx)}.Encode();
+    return finished;
+  }
+};
+
+}  // namespace
+
+const Toolchain* CudaToolchain() {
+  static const auto* const toolchain = new Cuda;
+  return toolchain;
+}
+
+}  // namespace hone::builder

@@ -1,0 +1,175 @@
+#include "worker/builder/nvrtc.h"
+
+#include <dlfcn.h>
+
+#include <iterator>
+#include <type_traits>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
+
+namespace hone::builder {
+namespace {
+
+using Program = struct ProgramObject*;
+
+constexpr int kCompilation = 6;    // NVRTC_ERROR_COMPILATION
+constexpr int kInvalidOption = 5;  // NVRTC_ERROR_INVALID_OPTION
+constexpr int kOldestMajor = 12;   // of the versions whose options are used below
+constexpr size_t kMaxLog = 8192;
+
+absl::Status NotFound(absl::string_view why) {
+  return absl::NotFoundError(absl::StrCat(
+      "NVRTC, NVIDIA's compiler of CUDA C++, cannot be used: ", why,
+      "; install it with the CUDA toolkit, or with pip install nvidia-cuda-nvrtc-cu12, or name the "
+      "file libnvrtc.so.12 or its folder in the environment variable HONE_NVRTC"));
+}
+
+}  // namespace
+
+// The functions that are used, without "nvrtc". Their results are 0 for success.
+struct Nvrtc::Api {
+  int (*Version)(int*, int*) = nullptr;
+  const char* (*GetErrorString)(int) = nullptr;
+  int (*GetNumSupportedArchs)(int*) = nullptr;
+  int (*GetSupportedArchs)(int*) = nullptr;
+  int (*CreateProgram)(Program*, const char*, const char*, int, const char* const*,
+                       const char* const*) = nullptr;
+  int (*DestroyProgram)(Program*) = nullptr;
+  int (*CompileProgram)(Program, int, const char* const*) = nullptr;
+  int (*GetPTXSize)(Program, size_t*) = nullptr;
+  int (*GetPTX)(Program, char*) = nullptr;
+  int (*GetCUBINSize)(Program, size_t*) = nullptr;
+  int (*GetCUBIN)(Program, char*) = nullptr;
+  int (*GetProgramLogSize)(Program, size_t*) = nullptr;
+  int (*GetProgramLog)(Program, char*) = nullptr;
+
+  // The first function that the library lacks; "" if it has all.
+  std::string Load(void* handle) {
+    std::string missing;
+    const auto load = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(handle, name));
+      if (function == nullptr && missing.empty()) missing = name;
+    };
+    load(Version, "nvrtcVersion");
+    load(GetErrorString, "nvrtcGetErrorString");
+    load(GetNumSupportedArchs, "nvrtcGetNumSupportedArchs");
+    load(GetSupportedArchs, "nvrtcGetSupportedArchs");
+    load(CreateProgram, "nvrtcCreateProgram");
+    load(DestroyProgram, "nvrtcDestroyProgram");
+    load(CompileProgram, "nvrtcCompileProgram");
+    load(GetPTXSize, "nvrtcGetPTXSize");
+    load(GetPTX, "nvrtcGetPTX");
+    load(GetCUBINSize, "nvrtcGetCUBINSize");
+    load(GetCUBIN, "nvrtcGetCUBIN");
+    load(GetProgramLogSize, "nvrtcGetProgramLogSize");
+    load(GetProgramLog, "nvrtcGetProgramLog");
+    return missing;
+  }
+
+  // A text or binary of a program; "" if the compiler has none.
+  static std::string Take(int (*size)(Program, size_t*), int (*get)(Program, char*),
+                          Program program) {
+    size_t bytes = 0;
+    if (size(program, &bytes) != 0 || bytes == 0) return "";
+    std::string content(bytes, '\0');
+    if (get(program, content.data()) != 0) return "";
+    return content;
+  }
+};
+
+Nvrtc::Nvrtc(std::unique_ptr<Api> api, std::string path)
+    : api_(std::move(api)), path_(std::move(path)) {}
+
+absl::StatusOr<std::unique_ptr<Nvrtc>> Nvrtc::Open(const std::string& library) {
+  void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return NotFound(dlerror());
+  auto api = std::make_unique<Api>();
+  if (const std::string missing = api->Load(handle); !missing.empty()) {
+    return NotFound(absl::StrCat(library, " has no ", missing));
+  }
+  Dl_info info = {};
+  dladdr(reinterpret_cast<void*>(api->Version), &info);
+  auto nvrtc = std::unique_ptr<Nvrtc>(
+      new Nvrtc(std::move(api), info.dli_fname == nullptr ? library : info.dli_fname));
+  int major = 0, minor = 0;
+  HONE_RETURN_IF_ERROR(nvrtc->Check(nvrtc->api_->Version(&major, &minor), "ask for its version"));
+  if (major >= kOldestMajor) return nvrtc;
+  return NotFound(
+      absl::StrCat(nvrtc->path(), " is of CUDA ", major, ".", minor, ", which is too old"));
+}
+
+absl::StatusOr<const Nvrtc*> Nvrtc::Loaded() {
+  static const auto* const loaded = new absl::StatusOr<std::unique_ptr<Nvrtc>>([] {
+    absl::StatusOr<std::unique_ptr<Nvrtc>> opened = NotFound("there is no library");
+    for (const std::string& candidate : NvrtcCandidates()) {
+      opened = Open(candidate);
+      if (opened.ok()) return opened;
+    }
+    return opened;
+  }());
+  HONE_RETURN_IF_ERROR(loaded->status());
+  return loaded->value().get();
+}
+
+absl::Status Nvrtc::Check(int code, const char* what) const {
+  if (code == 0) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat("NVRTC (", path_, "): ", what, ": ", api_->GetErrorString(code)));
+}
+
+std::string Nvrtc::Version() const {
+  int major = 0, minor = 0;
+  api_->Version(&major, &minor);
+  return absl::StrCat(major, ".", minor);
+}
+
+std::vector<std::string> Nvrtc::Architectures() const {
+  int count = 0;
+  if (api_->GetNumSupportedArchs(&count) != 0 || count <= 0) return {};
+  std::vector<int> numbers(static_cast<size_t>(count));
+  if (api_->GetSupportedArchs(numbers.data()) != 0) return {};
+  std::vector<std::string> names;
+  for (const int number : numbers) names.push_back(absl::StrCat("sm_", number));
+  return names;
+}
+
+absl::StatusOr<CompiledCuda> Nvrtc::Compile(const std::string& source,
+                                            const std::string& architecture) const {
+  Program program = nullptr;
+  HONE_RETURN_IF_ERROR(
+      Check(api_->CreateProgram(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr),
+            "load the source"));
+  const absl::Cleanup destroy = [&] { api_->DestroyProgram(&program); };
+  // Products are contracted with sums, which is the default.
+  const std::string gpu = absl::StrCat("--gpu-architecture=", architecture);
+  const char* const options[] = {gpu.c_str(), "--std=c++17", "-Xptxas", "-v"};
+  const int code = api_->CompileProgram(program, std::size(options), options);
+  std::string log = Api::Take(api_->GetProgramLogSize, api_->GetProgramLog, program);
+  log = std::string(absl::StripAsciiWhitespace(log.c_str()));
+  if (code == kInvalidOption) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("NVRTC ", Version(), " does not compile for ", architecture, ", only for ",
+                     absl::StrJoin(Architectures(), ", "), "; another version of NVRTC is needed (",
+                     path_, "): ", log));
+  }
+  if (code == kCompilation) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("NVRTC refuses the source:\n", absl::string_view(log).substr(0, kMaxLog)));
+  }
+  HONE_RETURN_IF_ERROR(Check(code, "compile"));
+  CompiledCuda compiled{.cubin = Api::Take(api_->GetCUBINSize, api_->GetCUBIN, program),
+                        .ptx = Api::Take(api_->GetPTXSize, api_->GetPTX, program),
+                        .log = std::move(log)};
+  // The text ends with a zero.
+  while (!compiled.ptx.empty() && compiled.ptx.back() == '\0') compiled.ptx.pop_back();
+  if (!compiled.cubin.empty()) return compiled;
+  return absl::InternalError(absl::StrCat("NVRTC (", path_, ") makes no cubin"));
+}
+
+}  // namespace hone::builder

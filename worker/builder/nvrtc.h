@@ -1,0 +1,58 @@
+#ifndef HONE_WORKER_BUILDER_NVRTC_H_
+#define HONE_WORKER_BUILDER_NVRTC_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace hone::builder {
+
+// What NVRTC makes of a source text.
+struct CompiledCuda {
+  std::string cubin;  // for exactly one architecture
+  std::string ptx;
+  std::string log;  // warnings, and for each kernel its registers and memory
+};
+
+// NVIDIA's compiler of CUDA C++, from a library that is opened at run time. It needs neither a GPU
+// nor a driver. Not thread-safe.
+class Nvrtc {
+ public:
+  // The compiler of this process, opened once. Looked for in this order: the file or folder that
+  // the environment variable HONE_NVRTC names; the library path of the process and the system;
+  // $CUDA_HOME and /usr/local/cuda; ~/.cache/hone/nvrtc, where deploy/install-deps.sh puts it; the
+  // packages nvidia-cuda-nvrtc-cu12 and nvidia-cuda-nvrtc of $VIRTUAL_ENV, of the user's and of the
+  // system's Python. NotFound: there is none; the message
+  // says what to install.
+  static absl::StatusOr<const Nvrtc*> Loaded();
+
+  // "12.9".
+  std::string Version() const;
+  const std::string& path() const { return path_; }
+  // The names of the architectures that it compiles for, ascending: "sm_75".
+  std::vector<std::string> Architectures() const;
+
+  // Compiles a source for an architecture such as "sm_80" or "sm_90a". InvalidArgument: the source
+  // has an error; the message is the compiler's log. FailedPrecondition: the architecture is not
+  // one of this version's; the message lists them. Internal: the compiler fails.
+  absl::StatusOr<CompiledCuda> Compile(const std::string& source,
+                                       const std::string& architecture) const;
+
+ private:
+  struct Api;
+  Nvrtc(std::unique_ptr<Api> api, std::string path);
+  static absl::StatusOr<std::unique_ptr<Nvrtc>> Open(const std::string& library);
+  absl::Status Check(int code, const char* what) const;
+
+  const std::unique_ptr<Api> api_;
+  const std::string path_;
+};
+
+// The folders and names in which NVRTC is looked for, in order.
+std::vector<std::string> NvrtcCandidates();
+
+}  // namespace hone::builder
+
+#endif  // HONE_WORKER_BUILDER_NVRTC_H_
