@@ -120,10 +120,11 @@ absl::StatusOr<double> CudaProgram::Run(absl::Span<const size_t> launches, int64
           absl::StrCat("launch kernel '", launch.name, "'")));
     }
   }
-  HONE_RETURN_IF_ERROR(context_.Check(api.EventRecord(end_, nullptr), "record an event"));
-  HONE_RETURN_IF_ERROR(context_.Check(api.StreamSynchronize(nullptr),
-                                      absl::StrCat("the device failed while it ran kernel '",
-                                                   launches_[launches.back()].name, "'")));
+  // What ran before shows its faults in later calls.
+  const std::string failed =
+      absl::StrCat("the device failed while it ran kernel '", launches_[launches.back()].name, "'");
+  HONE_RETURN_IF_ERROR(context_.Check(api.EventRecord(end_, nullptr), failed));
+  HONE_RETURN_IF_ERROR(context_.Check(api.StreamSynchronize(nullptr), failed));
   const double host_ns = NowNs() - begin;
   float milliseconds = 0;
   HONE_RETURN_IF_ERROR(

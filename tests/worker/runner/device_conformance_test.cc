@@ -15,8 +15,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/status_macros.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
+#include "tests/worker/runner/cuda_modules.h"
 #include "tests/worker/runner/opencl_modules.h"
 #include "worker/builder/build.h"
 #include "worker/runner/device.h"
@@ -59,6 +61,14 @@ std::string ModuleForOpenCl(const std::string& folder) {
   return WriteModule(folder, DenseModule());
 }
 
+absl::StatusOr<std::unique_ptr<Device>> MakeFakeCuda() {
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<GpuContext> context, FakeCudaContext());
+  return MakeGpuDevice(std::move(context));
+}
+std::string ModuleForCuda(const std::string& folder) {
+  return WriteModule(folder, CudaDenseModule());
+}
+
 struct Candidate {
   const char* name;
   std::string (*why_not)();  // why it cannot be tested on this machine, or ""
@@ -71,6 +81,7 @@ void PrintTo(const Candidate& candidate, std::ostream* out) { *out << candidate.
 // One line per device.
 const Candidate kCandidates[] = {
     {"cpu", NothingMissing, MakeCpu, BuildForCpu, 8},
+    {"cuda", NothingMissing, MakeFakeCuda, ModuleForCuda, 0},
     {"opencl", WhyNoOpenCl, MakeOpenCl, ModuleForOpenCl, 0},
 };
 

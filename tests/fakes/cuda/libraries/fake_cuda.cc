@@ -1,0 +1,176 @@
+// libcuda.so.1 for tests: the functions of common/target/cuda/api.h, see README.md.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "common/target/cuda/api.h"
+#include "tests/fakes/cuda/libraries/fake_device.h"
+
+using hone::cuda::Result;
+using hone::fakes::FakeDriver;
+using hone::fakes::FakeFunction;
+using hone::fakes::FakeModule;
+
+namespace hone::cuda {
+
+struct ContextObject {};
+struct EventObject {
+  std::chrono::steady_clock::time_point at;
+};
+
+}  // namespace hone::cuda
+
+namespace {
+
+using namespace hone::cuda;
+
+constexpr Result kInvalidValue = 1, kNoDevice = 100, kInvalidDevice = 101, kIllegalAddress = 700;
+
+FakeModule* Of(Module module) { return reinterpret_cast<FakeModule*>(module); }
+FakeFunction* Of(Function function) { return reinterpret_cast<FakeFunction*>(function); }
+bool HasDevice() { return !FakeDriver::Get().faults.Has("no_device"); }
+
+Result Copy(void* to, const void* from, DevicePointer pointer, size_t bytes) {
+  FakeDriver& driver = FakeDriver::Get();
+  if (driver.sticky() != 0) return driver.sticky();
+  if (!driver.Holds(pointer, bytes)) return kInvalidValue;
+  std::memcpy(to, from, bytes);
+  return 0;
+}
+
+}  // namespace
+
+// Their types must be those of the table, see below.
+extern "C" {
+
+Result cuInit(unsigned) {
+  return HasDevice() ? static_cast<Result>(FakeDriver::Get().faults.Number("init", 0)) : kNoDevice;
+}
+Result cuDriverGetVersion(int* version) {
+  *version = static_cast<int>(FakeDriver::Get().faults.Number("driver", 12080));
+  return 0;
+}
+Result cuDeviceGetCount(int* count) {
+  *count = HasDevice() ? static_cast<int>(FakeDriver::Get().faults.Number("devices", 1)) : 0;
+  return 0;
+}
+Result cuDeviceGet(DeviceNumber* device, int ordinal) {
+  int count = 0;
+  cuDeviceGetCount(&count);
+  if (ordinal < 0 || ordinal >= count) return kInvalidDevice;
+  *device = ordinal;
+  return 0;
+}
+Result cuDeviceGetName(char* name, int bytes, DeviceNumber) {
+  const std::string text = FakeDriver::Get().faults.Text("name", "Emulated GPU");
+  std::strncpy(name, text.c_str(), static_cast<size_t>(bytes));
+  return 0;
+}
+Result cuDeviceGetUuid(Uuid* uuid, DeviceNumber device) {
+  std::memset(uuid, 0x10 + device, sizeof(*uuid));
+  return 0;
+}
+Result cuDeviceTotalMem_v2(size_t* bytes, DeviceNumber) {
+  *bytes = static_cast<size_t>(FakeDriver::Get().faults.Number("memory", int64_t{1} << 30));
+  return 0;
+}
+Result cuDeviceGetAttribute(int* value, int attribute, DeviceNumber) {
+  *value = FakeDriver::Get().Attribute(attribute);
+  return 0;
+}
+Result cuCtxCreate_v2(Context* context, unsigned, DeviceNumber) {
+  *context = new ContextObject;
+  return 0;
+}
+Result cuCtxDestroy_v2(Context context) {
+  delete context;
+  return 0;
+}
+Result cuGetErrorName(Result code, const char** name) {
+  *name = code == kNoDevice ? "CUDA_ERROR_NO_DEVICE" : "CUDA_ERROR_UNKNOWN";
+  return 0;
+}
+
+Result cuModuleLoadData(Module* module, const void* image) {
+  FakeModule* loaded = nullptr;
+  const Result code = FakeDriver::Get().Load(image, &loaded);
+  *module = reinterpret_cast<Module>(loaded);
+  return code;
+}
+Result cuModuleUnload(Module module) {
+  delete Of(module);
+  return 0;
+}
+Result cuModuleGetFunction(Function* function, Module module, const char* name) {
+  FakeFunction* found = nullptr;
+  const Result code = FakeDriver::Get().Find(*Of(module), name, &found);
+  *function = reinterpret_cast<Function>(found);
+  return code;
+}
+Result cuFuncGetAttribute(int* value, int attribute, Function) {
+  *value = attribute == kFunctionMaxThreadsPerBlock ? 1024 : 0;
+  return 0;
+}
+Result cuFuncSetAttribute(Function function, int attribute, int value) {
+  if (attribute != kFunctionMaxDynamicSharedBytes ||
+      value > FakeDriver::Get().Attribute(kMaxSharedMemoryPerBlockOptin)) {
+    return kInvalidValue;
+  }
+  Of(function)->max_dynamic_bytes = value;
+  return 0;
+}
+
+Result cuMemAlloc_v2(DevicePointer* pointer, size_t bytes) {
+  FakeDriver& driver = FakeDriver::Get();
+  return driver.sticky() != 0 ? driver.sticky() : driver.Allocate(bytes, pointer);
+}
+Result cuMemFree_v2(DevicePointer pointer) { return FakeDriver::Get().Free(pointer); }
+Result cuMemcpyHtoD_v2(DevicePointer to, const void* from, size_t bytes) {
+  return Copy(reinterpret_cast<void*>(to), from, to, bytes);
+}
+Result cuMemcpyDtoH_v2(void* to, DevicePointer from, size_t bytes) {
+  return Copy(to, reinterpret_cast<const void*>(from), from, bytes);
+}
+Result cuMemsetD8_v2(DevicePointer to, unsigned char value, size_t bytes) {
+  FakeDriver& driver = FakeDriver::Get();
+  if (driver.sticky() != 0) return driver.sticky();
+  if (!driver.Holds(to, bytes)) return kIllegalAddress;
+  std::memset(reinterpret_cast<void*>(to), value, bytes);
+  return 0;
+}
+
+Result cuStreamSynchronize(Stream) { return FakeDriver::Get().sticky(); }
+Result cuEventCreate(Event* event, unsigned) {
+  *event = new EventObject;
+  return 0;
+}
+Result cuEventRecord(Event event, Stream) {
+  event->at = std::chrono::steady_clock::now();
+  return FakeDriver::Get().sticky();
+}
+Result cuEventElapsedTime(float* milliseconds, Event begin, Event end) {
+  *milliseconds = std::chrono::duration<float, std::milli>(end->at - begin->at).count();
+  return FakeDriver::Get().sticky();
+}
+Result cuEventDestroy_v2(Event event) {
+  delete event;
+  return 0;
+}
+Result cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                      unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                      Stream, void** parameters, void**) {
+  FakeDriver& driver = FakeDriver::Get();
+  if (driver.sticky() != 0) return driver.sticky();
+  return driver.Launch(*Of(function),
+                       {.grid = {grid_x, grid_y, grid_z},
+                        .block = {block_x, block_y, block_z},
+                        .dynamic_shared_bytes = shared_bytes},
+                       parameters);
+}
+
+}  // extern "C"
+
+#define HONE_SAME_TYPE(name, symbol, ...) \
+  static_assert(std::is_same_v<decltype(&symbol), Result (*)(__VA_ARGS__)>, #symbol);
+HONE_CUDA_FUNCTIONS(HONE_SAME_TYPE)
+#undef HONE_SAME_TYPE

@@ -1,0 +1,56 @@
+#ifndef HONE_TESTS_FAKES_CUDA_LIBRARIES_FAKE_DEVICE_H_
+#define HONE_TESTS_FAKES_CUDA_LIBRARIES_FAKE_DEVICE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/target/cuda/api.h"
+#include "tests/fakes/cuda/emulated_module.h"
+#include "tests/fakes/cuda/libraries/faults.h"
+
+namespace hone::fakes {
+
+// A kernel of a module that was loaded.
+struct FakeFunction {
+  std::string name;
+  cuda::EmulatedModule* module = nullptr;  // null: a reference kernel of the runner, in PTX
+  int max_dynamic_bytes = 48 << 10;
+};
+
+struct FakeModule {
+  std::unique_ptr<cuda::EmulatedModule> emulated;  // null: the reference kernels
+  std::map<std::string, std::unique_ptr<FakeFunction>> functions;
+};
+
+// What all devices of the driver share: a process has one context at a time.
+class FakeDriver {
+ public:
+  static FakeDriver& Get();
+
+  const Faults faults;
+
+  // The error of a kernel that failed; 0 if none did. Every later call returns it.
+  cuda::Result sticky() const { return sticky_; }
+
+  int Attribute(int attribute) const;
+  cuda::Result Load(const void* image, FakeModule** module) const;
+  cuda::Result Find(FakeModule& module, const char* name, FakeFunction** function) const;
+  cuda::Result Allocate(size_t bytes, cuda::DevicePointer* pointer);
+  cuda::Result Free(cuda::DevicePointer pointer);
+  // Whether the bytes are within one allocation.
+  bool Holds(cuda::DevicePointer pointer, size_t bytes) const;
+  // Runs a kernel to its end. A fault shows in sticky(), as on a device that runs ahead.
+  cuda::Result Launch(const FakeFunction& function, const cuda::LaunchOptions& options,
+                      void** parameters);
+
+ private:
+  cuda::Result sticky_ = 0;
+  size_t used_bytes_ = 0;
+  std::map<cuda::DevicePointer, size_t> allocations_;
+};
+
+}  // namespace hone::fakes
+
+#endif  // HONE_TESTS_FAKES_CUDA_LIBRARIES_FAKE_DEVICE_H_

@@ -1,0 +1,201 @@
+// The real hone-runner on the fake driver: its sandbox lets the driver work, and each fault of a
+// kernel, a device or a driver becomes an outcome or a message.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "common/ir/workload_parser.h"
+#include "common/record/framing.h"
+#include "common/record/proto_convert.h"
+#include "common/target/device_list.h"
+#include "tests/worker/runner/cuda_modules.h"
+#include "tests/worker/runner/opencl_modules.h"
+#include "worker/agent/child_process.h"
+
+namespace hone::runner {
+namespace {
+
+using agent::ChildProcess;
+using record::MeasureResult;
+using record::Outcome;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class CudaProcessTest : public testing::Test {
+ protected:
+  CudaProcessTest() {
+    signal(SIGPIPE, SIG_IGN);
+    folder_ = (std::filesystem::temp_directory_path() / "hone-cuda-XXXXXX").string();
+    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+    std::filesystem::create_directory(folder_ + "/files");
+    setenv("LD_LIBRARY_PATH", FAKE_CUDA_DIR, 1);
+  }
+  ~CudaProcessTest() override {
+    runner_.reset();
+    unsetenv("LD_LIBRARY_PATH");
+    unsetenv("HONE_FAKE_CUDA");
+    std::filesystem::remove_all(folder_);
+  }
+
+  // `faults` are those of tests/fakes/cuda/libraries/faults.h.
+  void Start(const std::string& faults, std::vector<std::string> words = {}) {
+    setenv("HONE_FAKE_CUDA", faults.c_str(), 1);
+    if (words.empty()) {
+      words = {"--device", "cuda", "--lock", folder_ + "/lock", "--write", folder_ + "/files"};
+    }
+    words.insert(words.begin(), absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"));
+    auto runner = ChildProcess::Start(words);
+    ASSERT_TRUE(runner.ok()) << runner.status();
+    runner_ = *std::move(runner);
+  }
+  absl::StatusOr<MeasureResult> Run(const target::GpuModule& module, int64_t limit_ms = 20000) {
+    record::RunRequest request;
+    request.workload = std::string(kMatmulWorkload);
+    request.workload_digest = ir::ParseWorkload(kMatmulWorkload)->StructuralDigest().ToHex();
+    request.artifact_path = WriteModule(folder_ + "/files", module);
+    request.reference_data = folder_ + "/files/reference";
+    request.seed = 1;
+    request.time_limit_ms = limit_ms;
+    HONE_RETURN_IF_ERROR(record::WriteFrame(runner_->input(),
+                                            record::ToProto(request).SerializeAsString(), Limit()));
+    HONE_ASSIGN_OR_RETURN(const std::string message, record::ReadFrame(runner_->output(), Limit()));
+    v1::RunResponse response;
+    EXPECT_TRUE(response.ParseFromString(message));
+    return record::FromProto(response.result());
+  }
+  // Expects that a kernel ends with an outcome; returns why.
+  std::string Failure(const std::string& faults, Outcome outcome, absl::string_view extra = "",
+                      int64_t limit_ms = 20000) {
+    Start(faults);
+    const auto result = Run(CudaMatmulModule(extra), limit_ms);
+    EXPECT_TRUE(result.ok()) << result.status() << runner_->TakeErrorOutput();
+    if (!result.ok()) return "";
+    EXPECT_EQ(record::OutcomeName(result->outcome), record::OutcomeName(outcome)) << result->detail;
+    return result->detail;
+  }
+  // What the program says of its devices.
+  target::DeviceList List(const std::string& faults) {
+    Start(faults, {"--list-devices"});
+    std::string text;
+    char buffer[4096];
+    for (ssize_t n = 0; (n = read(runner_->output(), buffer, sizeof(buffer))) > 0;) {
+      text.append(buffer, static_cast<size_t>(n));
+    }
+    const auto list = target::DeviceList::FromJson(text);
+    EXPECT_TRUE(list.ok()) << list.status() << text << runner_->TakeErrorOutput();
+    return list.value_or(target::DeviceList());
+  }
+  static absl::Time Limit() { return absl::Now() + absl::Seconds(60); }
+
+  std::string folder_;
+  std::unique_ptr<ChildProcess> runner_;
+};
+
+TEST_F(CudaProcessTest, KernelsRunInTheSandbox) {
+  Start("");
+  for (const char* const extra : {"", "sum *= 1;"}) {
+    const absl::StatusOr<MeasureResult> result = Run(CudaMatmulModule(extra));
+    ASSERT_TRUE(result.ok()) << result.status() << runner_->TakeErrorOutput();
+    EXPECT_EQ(result->outcome, Outcome::kOk) << result->detail;
+    EXPECT_GT(result->latency_ns, 100);
+    EXPECT_EQ(result->machine.frequency_mhz, 1410) << "of the GPU, from NVML";
+    EXPECT_EQ(result->machine.temperature_c, 55);
+  }
+  const auto wrong = Run(CudaMatmulModule("sum += 1;"));
+  ASSERT_TRUE(wrong.ok()) << wrong.status();
+  EXPECT_EQ(wrong->outcome, Outcome::kWrongOutput) << wrong->detail;
+  runner_->CloseInput();
+  EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 0");
+}
+
+TEST_F(CudaProcessTest, AFaultOfAKernelIsItsCrashAndEndsTheProcess) {
+  EXPECT_THAT(Failure("fail=700", Outcome::kCrash),
+              AllOf(HasSubstr("kernel 'matmul'"), HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS")));
+  EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 0");
+  // Threads that wait at different barriers.
+  EXPECT_THAT(Failure("", Outcome::kCrash, "if (x == 0) __syncthreads();"),
+              HasSubstr("CUDA_ERROR_LAUNCH_FAILED"));
+  EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 0");
+}
+
+TEST_F(CudaProcessTest, ALostDeviceEndsTheProcess) {
+  EXPECT_THAT(Failure("fail=999", Outcome::kDeviceLost), HasSubstr("nvidia-smi --gpu-reset"));
+  EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 0");
+  EXPECT_THAT(Failure("fail=214", Outcome::kDeviceLost), HasSubstr("CUDA_ERROR_ECC_UNCORRECTABLE"));
+}
+
+TEST_F(CudaProcessTest, AHangEndsTheProcessWithItsOutcome) {
+  EXPECT_THAT(Failure("hang", Outcome::kRunTimeout, "", /*limit_ms=*/1000), HasSubstr("within 1s"));
+  EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 0");
+}
+
+TEST_F(CudaProcessTest, TooLittleMemoryIsAnOutcome) {
+  EXPECT_THAT(Failure("memory=20000", Outcome::kOutOfMemory), HasSubstr("bytes"));
+  // The device goes on.
+  const auto again = Run(CudaMatmulModule());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->outcome, Outcome::kOutOfMemory);
+}
+
+TEST_F(CudaProcessTest, ImpossibleLaunchesAreRefused) {
+  Start("");
+  target::GpuModule module = CudaMatmulModule();
+  const auto refusal = [&] {
+    const auto result = Run(module);
+    EXPECT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->outcome, Outcome::kInvalid) << result->detail;
+    return result->detail;
+  };
+  module.launches[0].shared_bytes = 164 << 10;
+  EXPECT_THAT(refusal(), HasSubstr("shared memory"));
+  // More than programs get without asking for it.
+  module.launches[0].shared_bytes = 96 << 10;
+  EXPECT_EQ(Run(module)->outcome, Outcome::kOk);
+  module.launches[0].kernel = "missing";
+  EXPECT_THAT(refusal(), HasSubstr("CUDA_ERROR_NOT_FOUND"));
+  module = CudaMatmulModule();
+  module.launches[0].grid[1] = 65536;
+  EXPECT_THAT(refusal(), HasSubstr("65535"));
+  module.code = "no cubin";
+  module.launches[0].grid[1] = 4;
+  EXPECT_EQ(Run(module)->outcome, Outcome::kCompileError);
+}
+
+TEST_F(CudaProcessTest, DevicesAreListedWithWhatIsWrong) {
+  target::DeviceList list = List("devices=2,throttled,ecc=3");
+  const auto first = list.Find("cuda");
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->name, "Emulated GPU");
+  EXPECT_THAT(first->driver, HasSubstr("CUDA 12.8"));
+  EXPECT_EQ(first->target.cpu, "sm_80");
+  EXPECT_THAT(first->warning, AllOf(HasSubstr("temperature"), HasSubstr("3 errors")));
+  EXPECT_TRUE(list.Find("cuda:1").ok());
+  EXPECT_EQ(list.Find("cuda:2").status().code(), absl::StatusCode::kInvalidArgument);
+
+  EXPECT_THAT(List("mig,name=NVIDIA A100 MIG 1g.5gb").Find("cuda")->warning, HasSubstr("MIG"));
+  EXPECT_THAT(List("sm=37").Find("cuda").status().message(), HasSubstr("older than 7.5"));
+  EXPECT_THAT(List("prohibited").Find("cuda").status().message(), HasSubstr("compute mode"));
+  EXPECT_THAT(List("no_device").problems["cuda"], HasSubstr("CUDA_ERROR_NO_DEVICE"));
+  EXPECT_THAT(List("driver=11040").problems["cuda"], HasSubstr("update NVIDIA's driver"));
+  EXPECT_THAT(List("init=803").problems["cuda"], HasSubstr("restart the machine"));
+}
+
+TEST_F(CudaProcessTest, ADeviceThatCannotBeUsedEndsTheProcessWithAMessage) {
+  Start("sm=37");
+  EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 1");
+  EXPECT_THAT(runner_->TakeErrorOutput(), HasSubstr("older than 7.5"));
+  Start("no_device");
+  EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 1");
+  EXPECT_THAT(runner_->TakeErrorOutput(), HasSubstr("CUDA_VISIBLE_DEVICES"));
+}
+
+}  // namespace
+}  // namespace hone::runner
