@@ -163,7 +163,7 @@ class GpuEstimator {
     shared_.clear();
     for (const Statement& statement : statements) Add(statement, threads, terms);
     terms.registers = registers_;
-    for (const auto& [buffer, bytes] : shared_) terms.shared_bytes += bytes;
+    for (const SharedBuffer& buffer : shared_) terms.shared_bytes += buffer.bytes;
     terms.conflicts = least_passes_ > 0 ? shared_passes_ / least_passes_ : 1;
     terms.coalesced = moved_bytes_ > 0 ? std::min(1.0, asked_bytes_ / moved_bytes_) : 1;
     if (registers_ > machine_.registers)  // what does not fit is loaded again and again
@@ -240,6 +240,32 @@ class GpuEstimator {
             ((waits && !ahead ? loads * machine_.memory_latency : 0) + machine_.barrier_cycles) +
         (update ? shape.bodies * (machine_.shared_latency + shape.steps * machine_.fma_latency)
                 : 0);
+    AddTree(statement, threads, terms);
+  }
+
+  // The threads of a loop that a statement reduces over combine their results as a tree in shared
+  // memory: each publishes its own, then half of the threads are left in each step.
+  void AddTree(const Statement& statement, const Threads& threads, GpuTerms& terms) {
+    int64_t combining = 1;
+    for (const NestLoop& loop : statement.loops) {
+      if (IsThreadAxis(loop) && loop.reduce) combining = loop.extent;
+    }
+    if (combining == 1) return;
+    double warps = std::ceil(threads.all() / machine_.warp), passes = warps, steps = 0;
+    for (; combining > 1; combining = (combining + 1) / 2, ++steps) {
+      warps = std::max(1.0, warps / 2);
+      passes += 3 * warps;  // two loads and a store
+    }
+    for (const Access& access : statement.accesses) {
+      if (access.kind == AccessKind::kRead) continue;
+      const double results = PerThread(statement, access);
+      SharedBytesOf(access.buffer, /*tree=*/true) =
+          results * threads.all() * static_cast<double>(access.element_bytes);
+      terms.shared_cycles += results * passes;
+      shared_passes_ += results * passes;
+      least_passes_ += results * passes;
+    }
+    terms.latency_cycles += (steps + 1) * (machine_.barrier_cycles + 2 * machine_.shared_latency);
   }
 
   // The elements that an access touches while the loops from `depth` inwards run. Boxes include
@@ -298,11 +324,12 @@ class GpuEstimator {
     return std::max(std::min(l2_bytes, unique_bytes_), l2_bytes / together);
   }
 
-  double& SharedBytesOf(ir::BufferId buffer) {
-    for (auto& [known, bytes] : shared_) {
-      if (known == buffer) return bytes;
+  // `tree`: of the partial results of the threads that reduce to this buffer.
+  double& SharedBytesOf(ir::BufferId buffer, bool tree = false) {
+    for (SharedBuffer& known : shared_) {
+      if (known.buffer == buffer && known.tree == tree) return known.bytes;
     }
-    return shared_.emplace_back(buffer, 0.0).second;
+    return shared_.emplace_back(SharedBuffer{buffer, tree, 0}).bytes;
   }
 
   void Finish(GpuTerms& terms) const {
@@ -352,7 +379,12 @@ class GpuEstimator {
   double unique_bytes_ = 0;
   double registers_ = 0;
   double shared_passes_ = 0, least_passes_ = 0, asked_bytes_ = 0, moved_bytes_ = 0;
-  absl::InlinedVector<std::pair<ir::BufferId, double>, 4> shared_;
+  struct SharedBuffer {
+    ir::BufferId buffer;
+    bool tree;
+    double bytes;
+  };
+  absl::InlinedVector<SharedBuffer, 4> shared_;
 };
 
 }  // namespace

@@ -13,15 +13,14 @@ using schedule::Operand;
 using Operands = std::vector<Operand>;
 using Decisions = absl::Span<const int64_t>;
 
-constexpr int64_t kLeastRow = 16;      // elements of a row that several threads share
-constexpr int64_t kMostThreads = 256;  // of a row: their results are combined one after the other
-constexpr int64_t kMostRows = 8;       // of a block
-constexpr int64_t kLeastPart = 64;     // terms of a part of a split reduction
+constexpr int64_t kLeastRow = 16;       // elements of a row that several threads share
+constexpr int64_t kMostThreads = 1024;  // of a row
+constexpr int64_t kMostRows = 8;        // of a block
+constexpr int64_t kLeastPart = 64;      // terms of a part of a split reduction
 
 // Schedules a group of rows in one kernel. The threads along x share a row, those along y take
-// different rows. Each stage is a phase; a reduction is two:
-//   blockIdx: rows_0 { threadIdx: rows_1, t | rest of the reduction: part[row, t]
-//                      threadIdx: rows_1    | t: result[row]
+// different rows. Each stage is a phase, and the threads of a row combine what they have reduced:
+//   blockIdx: rows_0 { threadIdx: rows_1, t | rest of the reduction: result[row]
 //                      threadIdx: rows_1, t | columns: next stage }
 class GpuRowFuser {
  public:
@@ -127,25 +126,11 @@ class GpuRowFuser {
     const Operands parts = edit_.Split(inner.back(), {threads_});
     Operands rest(inner.begin(), inner.end() - 1);
     rest.push_back(parts[0]);
-    const bool reduces = program_.BlockOf(id).reducer != ir::Reducer::kNone;
-    std::optional<Operand> partial;
-    if (reduces) {
-      // The rows lie inside while the reduction is divided, so that the phases become siblings.
-      Operands order = {parts[1]};
-      Append(order, rest);
-      Append(order, rows);
-      edit_.Add("reorder", order);
-      partial = edit_.Add("rfactor", {Block(id), parts[1]})[0];
-      edit_.Add("set_scope", {*partial, schedule::Text("shared")});
-    }
     Operands order = rows;
     order.push_back(parts[1]);
     Append(order, rest);
     edit_.Add("reorder", order);
     edit_.BindThreads({rows.back(), parts[1]});
-    if (!reduces) return;
-    const Operands combining = edit_.Loops(Block(id), 1 + rows.size() + 1);
-    BindRows(combining[combining.size() - 2]);
   }
 
   // One thread per row.

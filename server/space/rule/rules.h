@@ -14,6 +14,8 @@ std::vector<Sketch> ApplyComputeLocation(const RuleContext& context, const Sketc
                                          int nest);
 std::vector<Sketch> ApplyFuseConsumer(const RuleContext& context, const Sketch& sketch, int nest);
 std::vector<Sketch> ApplyGpuAutoBind(const RuleContext& context, const Sketch& sketch, int nest);
+std::vector<Sketch> ApplyGpuCrossThreadReduction(const RuleContext& context, const Sketch& sketch,
+                                                 int nest);
 std::vector<Sketch> ApplyGpuMultiLevelTiling(const RuleContext& context, const Sketch& sketch,
                                              int nest);
 std::vector<Sketch> ApplyGpuRowReduction(const RuleContext& context, const Sketch& sketch,

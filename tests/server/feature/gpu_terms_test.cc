@@ -139,5 +139,29 @@ TEST(GpuTerms, AccumulatorsAreRegistersAndSharedTilesLimitTheBlocks) {
   EXPECT_DOUBLE_EQ(terms.operations, 2.0 * 256 * 256 * 1024 + copied);
 }
 
+// 256 threads sum up a row each: 4 serial steps, then a tree of 8 steps in 1 KiB of shared memory.
+TEST(GpuTerms, ThreadsThatShareASumCombineAsATree) {
+  const char* const rows =
+      "workload rows\ninput A: f32[512, 1024]\noutput C[i: 512] = sum(k: 1024) A[i, k]\n";
+  const GpuTerms tree =
+      TermsOf(rows,
+              "b0 = block(\"C\")\nl0, l1 = loops(b0)\nl2, l3 = split(l1, 0, 256)\n"
+              "reorder(l3, l2)\nbind(l0, \"blockIdx.x\")\n"
+              "bind(l3, \"threadIdx.x\")\n");
+  EXPECT_EQ(tree.threads, 256);
+  EXPECT_EQ(tree.blocks, 512);
+  EXPECT_DOUBLE_EQ(tree.shared_bytes, 256 * 4);
+  // 8 warps publish; then 4, 2, 1, 1, … of them load twice and store.
+  EXPECT_DOUBLE_EQ(tree.shared_cycles, 8 + 3 * (4 + 2 + 1 + 1 + 1 + 1 + 1 + 1));
+  EXPECT_DOUBLE_EQ(tree.conflicts, 1);
+  EXPECT_GT(tree.coalesced, 0.9);  // one thread stores the sum
+  // One thread for each row is slower.
+  const GpuTerms alone = TermsOf(rows,
+                                 "b0 = block(\"C\")\nl0, l1 = loops(b0)\n"
+                                 "l2, l3 = split(l0, 0, 64)\nbind(l2, \"blockIdx.x\")\n"
+                                 "bind(l3, \"threadIdx.x\")\n");
+  EXPECT_GT(alone.cycles, 2 * tree.cycles);
+}
+
 }  // namespace
 }  // namespace hone::feature

@@ -163,7 +163,8 @@ TEST(GpuRules, EveryFamilyHasItsRule) {
             (Set{"tile_shared", "tile_shared_wide", "tile_direct"}));
   EXPECT_EQ(Names("conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=1", opencl),
             (Set{"tile_shared", "tile_direct"}));
-  EXPECT_EQ(Names("matmul m=1 n=64 k=4096", opencl), (Set{"tile_direct", "parts_tile_direct"}));
+  EXPECT_EQ(Names("matmul m=1 n=64 k=4096", opencl),
+            (Set{"tile_direct", "parts_tile_direct", "threads"}));
   EXPECT_EQ(Names("depthwise_conv2d n=1 h=14 w=14 c=64 k=3 s=1 p=1", opencl), (Set{"window"}));
   EXPECT_EQ(Names("softmax m=128 n=768", opencl), (Set{"rows", "rows_inline"}));
   EXPECT_EQ(Names("reduce_sum m=1 n=4096", opencl), (Set{"rows", "parts_rows"}));
