@@ -5,35 +5,17 @@
 #include "absl/strings/str_cat.h"
 #include "common/ir/interpreter.h"
 #include "common/lower/interpreter.h"
-#include "common/lower/lower.h"
 #include "common/lower/verifier.h"
-#include "common/schedule/replay.h"
-#include "common/schedule/trace.h"
+#include "tests/common/lower/gpu_trace.h"
 
 namespace hone::lower {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-struct Lowered {
-  std::shared_ptr<const ir::Workload> workload;
-  absl::StatusOr<LoweredProgram> program;
-};
-
-Lowered LowerTrace(absl::string_view text) {
-  auto file = schedule::ParseTraceFile(text);
-  EXPECT_TRUE(file.ok()) << file.status();
-  auto workload = std::make_shared<const ir::Workload>(file->workload);
-  const auto program = schedule::Replay(workload, file->parsed.trace, file->parsed.decisions);
-  EXPECT_TRUE(program.ok()) << program.status();
-  return {workload, Lower(*program, *target::TargetByName("generic/opencl"))};
-}
-
 // Checks that the program keeps the rules and computes its workload, in each order of threads.
-void ExpectRight(const Lowered& lowered) {
+void ExpectRight(const GpuTrace& lowered) {
   ASSERT_TRUE(lowered.program.ok()) << lowered.program.status();
   ASSERT_TRUE(Verify(*lowered.program).ok()) << Verify(*lowered.program);
   std::vector<ir::Scalars> inputs;
@@ -57,53 +39,9 @@ void ExpectRight(const Lowered& lowered) {
   }
 }
 
-// 16 x 16 results per block of 8 x 8 threads, four per thread; both operands in shared memory.
-constexpr char kMatmul[] = R"(workload matmul
-input A: f32[32, 24]
-input B: f32[24, 48]
-output C[i: 32, j: 48] = sum(k: 24) A[i, k] * B[k, j]
-trace 1
-b0 = block("C")
-b1 = cache_write(b0, "local")
-li, lj, lk = loops(b0)
-i0, i1, i2 = split(li, 0, 8, 2)
-j0, j1, j2 = split(lj, 0, 8, 2)
-k0, k1 = split(lk, 0, 8)
-reorder(i0, j0, k0, i1, j1, k1, i2, j2)
-bind(i0, "blockIdx.y")
-bind(j0, "blockIdx.x")
-bind(i1, "threadIdx.y")
-bind(j1, "threadIdx.x")
-unroll(i2)
-unroll(j2)
-b2 = cache_read(b0, "A", "shared")
-compute_at(b2, k0)
-q0, q1, q2, a0, a1 = loops(b2)
-as = fuse(a0, a1)
-as0, as1, as2 = split(as, 0, 8, 8)
-reorder(as1, as2, as0)
-bind(as1, "threadIdx.y")
-bind(as2, "threadIdx.x")
-b3 = cache_read(b0, "B", "shared")
-compute_at(b3, k0)
-q3, q4, q5, c0, c1 = loops(b3)
-cs = fuse(c0, c1)
-cs0, cs1, cs2 = split(cs, 0, 8, 8)
-reorder(cs1, cs2, cs0)
-bind(cs1, "threadIdx.y")
-bind(cs2, "threadIdx.x")
-reverse_compute_at(b1, j0)
-q6, q7, w0, w1 = loops(b1)
-w2, w3 = split(w0, 8, 2)
-w4, w5 = split(w1, 8, 2)
-reorder(w2, w4, w3, w5)
-bind(w2, "threadIdx.y")
-bind(w4, "threadIdx.x")
-)";
-
 // Each thread has four results in an array of its own, and copies its share of both tiles.
 TEST(GpuLowerTest, TiledMatmul) {
-  const Lowered lowered = LowerTrace(kMatmul);
+  const GpuTrace lowered = LowerTrace(kTiledMatmul);
   ASSERT_TRUE(lowered.program.ok()) << lowered.program.status();
   EXPECT_EQ(lowered.program->ToText(), R"(buffer A: f32[32, 24] argument
 buffer B: f32[24, 48] argument
@@ -142,32 +80,11 @@ kernel matmul_C1
   ExpectRight(lowered);
 }
 
-// Every barrier of the matmul is needed: without it, threads race.
-TEST(GpuLowerTest, AMissingBarrierIsARace) {
-  Lowered lowered = LowerTrace(kMatmul);
-  ASSERT_TRUE(lowered.program.ok()) << lowered.program.status();
-  const std::vector<ir::Scalars> inputs = {ir::Scalars(32 * 24, ir::Scalar(1.0)),
-                                           ir::Scalars(24 * 48, ir::Scalar(1.0))};
-  int barriers = 0;
-  for (Stmt& stmt : lowered.program->stmts) {
-    if (stmt.kind != Stmt::Kind::kBarrier) continue;
-    ++barriers;
-    stmt.kind = Stmt::Kind::kSeq;
-    const absl::Status status = Interpret(*lowered.program, *lowered.workload, inputs).status();
-    EXPECT_THAT(std::string(status.message()),
-                AllOf(AnyOf(HasSubstr("by another thread, with no barrier in between\n"),
-                            HasSubstr("is read before it is written\n")),
-                      HasSubstr("_copy[")));
-    stmt.kind = Stmt::Kind::kBarrier;
-  }
-  EXPECT_EQ(barriers, 2);
-}
-
 // With two buffers for each operand, the copies of the next step precede the products of this one,
 // and one barrier per step is enough.
 TEST(GpuLowerTest, DoubleBuffersNeedOneBarrierPerStep) {
-  const Lowered lowered =
-      LowerTrace(absl::StrCat(kMatmul, "double_buffer(b2)\ndouble_buffer(b3)\n"));
+  const GpuTrace lowered =
+      LowerTrace(absl::StrCat(kTiledMatmul, "double_buffer(b2)\ndouble_buffer(b3)\n"));
   ExpectRight(lowered);
   const std::string text = lowered.program->ToText();
   EXPECT_THAT(text, HasSubstr("buffer A_copy: f32[2, 16, 8] shared\n"));
@@ -181,14 +98,14 @@ TEST(GpuLowerTest, DoubleBuffersNeedOneBarrierPerStep) {
 }
 
 TEST(GpuLowerTest, SoftwarePipelineOfThreeStages) {
-  const Lowered lowered = LowerTrace(absl::StrCat(kMatmul, "software_pipeline(k0, 3)\n"));
+  const GpuTrace lowered = LowerTrace(absl::StrCat(kTiledMatmul, "software_pipeline(k0, 3)\n"));
   ExpectRight(lowered);
   EXPECT_THAT(lowered.program->ToText(), HasSubstr("buffer B_copy: f32[3, 8, 16] shared\n"));
 }
 
 // Rows of a softmax: the threads of a block share partial maxima and sums through shared memory.
 TEST(GpuLowerTest, RowsAreReducedByAllThreadsOfABlock) {
-  const Lowered lowered = LowerTrace(R"(workload rows
+  const GpuTrace lowered = LowerTrace(R"(workload rows
 input X: f32[6, 32]
 M[i: 6] = max(k: 32) X[i, k]
 output Y[i: 6, j: 32] = X[i, j] - M[i]
@@ -235,7 +152,7 @@ kernel rows_Y
 
 // A sum whose terms are divided among the threads of a block: they add their results as a tree.
 TEST(GpuLowerTest, ThreadsReduceAsATree) {
-  const Lowered lowered = LowerTrace(R"(workload rows
+  const GpuTrace lowered = LowerTrace(R"(workload rows
 input X: f32[6, 30]
 output M[i: 6] = sum(k: 30) X[i, k]
 trace 1
@@ -275,7 +192,7 @@ kernel rows_M
 // Two groups of 5 threads (not a power of two), each with three sums at a time. The loop over tiles
 // in shared memory is around the threads, which combine after it.
 TEST(GpuLowerTest, ThreadsReduceTilesOfAContraction) {
-  const Lowered lowered = LowerTrace(R"(workload dense
+  const GpuTrace lowered = LowerTrace(R"(workload dense
 input A: f32[4, 40]
 input B: f32[40, 6]
 output C[i: 4, j: 6] = sum(k: 40) A[i, k] * B[k, j]
@@ -312,7 +229,7 @@ bind(as2, "threadIdx.x")
 
 // The largest element and where it is, first of equal ones.
 TEST(GpuLowerTest, ThreadsReduceTuples) {
-  const Lowered lowered = LowerTrace(R"(workload best
+  const GpuTrace lowered = LowerTrace(R"(workload best
 input X: f32[3, 64]
 output (V, I)[i: 3] = argmax(k: 64) (X[i, k], index(k))
 trace 1
@@ -328,7 +245,7 @@ bind(l3, "threadIdx.x")
 
 // The tail of a tile is a branch of some threads, and no barrier is inside.
 TEST(GpuLowerTest, TailsAreBranchesBetweenBarriers) {
-  const Lowered lowered = LowerTrace(R"(workload shift
+  const GpuTrace lowered = LowerTrace(R"(workload shift
 input X: f32[50]
 S[i: 50] = X[i] * 2
 output Y[i: 49] = S[i] + S[i + 1]
