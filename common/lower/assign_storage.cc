@@ -23,7 +23,7 @@ constexpr int64_t kMaxBytesOfGpuThread = 16 << 10;  // of its private arrays
 // Memory in which buffers that are never in use at the same time may share bytes.
 class Region {
  public:
-  // Returns the offset of a buffer that is in use in the top-level statements [first, last].
+  // Returns the offset of a buffer that is in use in the steps [first, last].
   int64_t Place(int64_t bytes, int first, int last) {
     std::vector<Placed> others;
     for (const Placed& placed : placed_) {
@@ -110,6 +110,8 @@ class Assigner {
     std::set<ir::AtomId> parallels;
     // The first and the last top-level statement with a use.
     int first = std::numeric_limits<int>::max(), last = -1;
+    // On GPUs: how many barriers outside of loops and branches precede the first and the last use.
+    int first_barriers = std::numeric_limits<int>::max(), last_barriers = -1;
   };
 
   // Gives the arguments their strides.
@@ -145,6 +147,8 @@ class Assigner {
     uses.parallels.insert(parallel);
     uses.first = std::min(uses.first, statement_);
     uses.last = std::max(uses.last, statement_);
+    uses.first_barriers = std::min(uses.first_barriers, barriers_);
+    uses.last_barriers = std::max(uses.last_barriers, barriers_);
   }
 
   void VisitTopLevel(StmtId id, int kernel) {
@@ -153,7 +157,19 @@ class Assigner {
       return;
     }
     ++statement_;
-    Visit(id, kernel, ir::kNoAtom);
+    VisitThread(id, kernel);
+  }
+
+  // Blocks of a launch run at the same time, so a launch is one statement; within a block, barriers
+  // separate the uses of shared memory.
+  void VisitThread(StmtId id, int kernel) {
+    if (id == kNoStmt) return;
+    const Stmt& stmt = p_.stmts[id];
+    const bool bound = stmt.kind == Stmt::Kind::kFor && stmt.loop == ir::LoopKind::kBound;
+    if (stmt.kind == Stmt::Kind::kBarrier) ++barriers_;
+    if (!bound && stmt.kind != Stmt::Kind::kSeq) return Visit(id, kernel, ir::kNoAtom);
+    const std::vector<StmtId> children = stmt.children;
+    for (const StmtId child : children) VisitThread(child, kernel);
   }
 
   void Visit(StmtId id, int kernel, ir::AtomId parallel) {
@@ -229,8 +245,10 @@ class Assigner {
                                                        " bytes"));
       case ir::Scope::kShared:
         storage.kind = Storage::Kind::kShared;
-        storage.offset_bytes = kernel.shared_bytes;
-        kernel.shared_bytes += bytes;
+        shared_.resize(p_.kernels.size());
+        storage.offset_bytes =
+            shared_[*uses.kernels.begin()].Place(bytes, uses.first_barriers, uses.last_barriers);
+        kernel.shared_bytes = shared_[*uses.kernels.begin()].bytes();
         return absl::OkStatus();
       case ir::Scope::kGlobal:
         break;
@@ -326,7 +344,9 @@ class Assigner {
   int64_t stack_bytes_ = 0;
   int64_t thread_bytes_ = 0;  // of arrays of a GPU's thread
   int statement_ = -1;        // at the top level, over all kernels
+  int barriers_ = 0;          // outside of loops and branches, over all kernels
   Region workspace_, thread_;
+  std::vector<Region> shared_;  // of each kernel's blocks
   std::vector<Uses> uses_;
 };
 

@@ -63,7 +63,7 @@ MemoryModel::MemoryModel(const LoweredProgram& program)
     const int64_t granules =
         (storage.elements + memory.elements_per_granule - 1) / memory.elements_per_granule;
     if (static_cast<int64_t>(region.size()) < memory.first_granule + granules) {
-      region.resize(memory.first_granule + granules, -1);
+      region.resize(memory.first_granule + granules);
     }
   }
 }
@@ -90,10 +90,18 @@ MemoryModel::Cell& MemoryModel::CellOf(BufferMemory& memory, int64_t element) {
   return memory.cells[element * threads_ + thread_];
 }
 
-BufferId* MemoryModel::OwnerOf(BufferId buffer, int64_t element) {
+MemoryModel::Granule* MemoryModel::GranuleOf(BufferId buffer, int64_t element) {
   const BufferMemory& memory = buffers_[buffer];
   if (memory.region < 0) return nullptr;
   return &regions_[memory.region][memory.first_granule + element / memory.elements_per_granule];
+}
+
+void MemoryModel::Note(Granule& granule) {
+  if (granule.last.epoch != epoch_) {
+    granule.last = {epoch_, thread_};
+  } else if (granule.last.thread != thread_) {
+    granule.last.thread = kSeveral;
+  }
 }
 
 bool MemoryModel::IsConcurrent(const BufferMemory& memory, const Access& access) const {
@@ -117,11 +125,13 @@ absl::StatusOr<Scalar> MemoryModel::ReadAccumulated(BufferId buffer, int64_t ele
     return absl::FailedPreconditionError(
         absl::StrCat(NameOf(buffer, element), " is read before it is written"));
   }
-  if (const BufferId* owner = OwnerOf(buffer, element); owner != nullptr && *owner != buffer) {
+  Granule* const granule = GranuleOf(buffer, element);
+  if (granule != nullptr && granule->owner != buffer) {
     return absl::FailedPreconditionError(absl::StrCat(NameOf(buffer, element), " is read after ",
-                                                      program_.buffers[*owner].name,
+                                                      program_.buffers[granule->owner].name,
                                                       " has overwritten it"));
   }
+  if (granule != nullptr) Note(*granule);
   if (detects_races_ && memory.owner != Owner::kThread) {
     if (IsConcurrent(memory, cell.writer)) {
       return absl::FailedPreconditionError(absl::StrCat(
@@ -161,7 +171,17 @@ absl::Status MemoryModel::Accumulate(BufferId buffer, int64_t element, Scalar va
                        Others(IsConcurrent(memory, cell.reader) ? cell.reader : foreign)));
     }
   }
-  if (BufferId* owner = OwnerOf(buffer, element); owner != nullptr) *owner = buffer;
+  if (Granule* const granule = GranuleOf(buffer, element); granule != nullptr) {
+    // Another thread may still need what was there.
+    if (memory.owner == Owner::kBlock && granule->owner >= 0 && granule->owner != buffer &&
+        IsConcurrent(memory, granule->last)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          NameOf(buffer, element), " is written where ", program_.buffers[granule->owner].name,
+          " was used by ", Others(granule->last)));
+    }
+    granule->owner = buffer;
+    Note(*granule);
+  }
   cell.value = value;
   cell.writer = {epoch_, thread_};
   return absl::OkStatus();

@@ -69,12 +69,18 @@ class MemoryModel {
   };
   // The buffer that last wrote to each granule of a piece of memory that several buffers share. A
   // granule is kBufferAlignment bytes, so that buffers without common bytes have none in common.
-  using Region = std::vector<ir::BufferId>;
+  struct Granule {
+    ir::BufferId owner = -1;
+    Access last;  // of the owner's elements, by any thread
+  };
+  using Region = std::vector<Granule>;
 
   std::string NameOf(ir::BufferId buffer, int64_t element) const;
   Cell& CellOf(BufferMemory& memory, int64_t element);
-  // The granule's owner, or nullptr if the buffer shares no memory.
-  ir::BufferId* OwnerOf(ir::BufferId buffer, int64_t element);
+  // nullptr if the buffer shares no memory.
+  Granule* GranuleOf(ir::BufferId buffer, int64_t element);
+  // Notes an access of the current thread.
+  void Note(Granule& granule);
   // Whether an access by the current thread is not ordered after that one.
   bool IsConcurrent(const BufferMemory& memory, const Access& access) const;
   absl::string_view Others(const Access& access) const;

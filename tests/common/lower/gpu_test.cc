@@ -11,6 +11,7 @@
 namespace hone::lower {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -225,6 +226,60 @@ bind(as2, "threadIdx.x")
               C_rf_threads[5*j_1 + 15*ty + tx] = sum C_rf_threads[5*j_1 + 15*ty + tx + 4]
           barrier
 )"));
+}
+
+// Two sums, one after the other: their partial results are never in use at the same time.
+constexpr char kTwoSums[] = R"(workload scaled
+input X: f32[4, 64]
+M[i: 4] = max(k: 64) X[i, k]
+S[i: 4] = sum(k: 64) X[i, k] - M[i]
+output Y[i: 4, j: 64] = X[i, j] * S[i]
+trace 1
+b0 = block("M")
+b1 = block("S")
+b2 = block("Y")
+y0, y1 = loops(b2)
+y2, y3 = split(y1, 0, 32)
+bind(y0, "blockIdx.x")
+bind(y3, "threadIdx.x")
+compute_at(b1, y0)
+s0, s1, s2 = loops(b1)
+s3, s4 = split(s2, 0, 32)
+reorder(s4, s3)
+bind(s4, "threadIdx.x")
+compute_at(b0, y0)
+m0, m1, m2 = loops(b0)
+m3, m4 = split(m2, 0, 32)
+reorder(m4, m3)
+bind(m4, "threadIdx.x")
+)";
+
+TEST(GpuLowerTest, SharedBuffersThatABarrierSeparatesShareMemory) {
+  const GpuTrace lowered = LowerTrace(kTwoSums);
+  ExpectRight(lowered);
+  // 32 partial results of M or S, and M or S itself, which has 64 bytes.
+  EXPECT_EQ(lowered.program->kernels[0].shared_bytes, 32 * 4 + 64);
+}
+
+TEST(GpuLowerTest, MemoryThatIsStillInUseIsNotOverwritten) {
+  GpuTrace lowered = LowerTrace(kTwoSums);
+  ASSERT_TRUE(lowered.program.ok()) << lowered.program.status();
+  LoweredProgram& program = *lowered.program;
+  const std::vector<ir::Scalars> inputs = {ir::Scalars(4 * 64, ir::Scalar(1.0))};
+  const auto storage_of = [&](absl::string_view name) -> Storage& {
+    for (size_t b = 0; b < program.buffers.size(); ++b) {
+      if (program.buffers[b].name == name) return program.storage[b];
+    }
+    ADD_FAILURE() << "no buffer " << name;
+    return program.storage[0];
+  };
+  // The phase that reads M publishes the partial results of S.
+  storage_of("M").offset_bytes = storage_of("S_rf_threads").offset_bytes + 64;
+  const absl::Status status = Interpret(program, *lowered.workload, inputs).status();
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("S_rf_threads is written where M was used by another thread, with no "
+                              "barrier in between\n"),
+                    HasSubstr("S_rf_threads[tx] = S_rf[0]")));
 }
 
 // The largest element and where it is, first of equal ones.
