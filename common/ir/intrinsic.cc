@@ -30,6 +30,12 @@ constexpr char kSdot[] =
 constexpr char kUdot[] =
     "workload udot\ninput A: u8[4]\ninput B: u8[4, 4]\n"
     "output C[j: 4] = sum(k: 4) i32(A[k]) * i32(B[j, k])\n";
+constexpr char kUsdot[] =
+    "workload usdot\ninput A: u8[4]\ninput B: i8[4, 4]\n"
+    "output C[j: 4] = sum(k: 4) i32(A[k]) * i32(B[j, k])\n";
+constexpr char kBfdot[] =
+    "workload bfdot\ninput A: bf16[2]\ninput B: bf16[4, 2]\n"
+    "output C[j: 4] = sum(k: 2) f32(A[k]) * f32(B[j, k])\n";
 
 constexpr Intrinsic kIntrinsics[] = {
     {1, "vnni_16x4", kVnni16, "x86_64", "avx512vnni", Shape::kDot},
@@ -39,6 +45,8 @@ constexpr Intrinsic kIntrinsics[] = {
     {5, "amx_bf16_16x16x32", kAmxBf16, "x86_64", "amx-bf16", Shape::kTile},
     {6, "sdot_4x4", kSdot, "aarch64", "dotprod", Shape::kDot},
     {7, "udot_4x4", kUdot, "aarch64", "dotprod", Shape::kDot},
+    {8, "usdot_4x4", kUsdot, "aarch64", "i8mm", Shape::kDot},
+    {9, "bfdot_4x2", kBfdot, "aarch64", "bf16", Shape::kDot},
 };
 
 template <typename Matches>

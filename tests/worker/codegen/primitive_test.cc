@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/rng.h"
 #include "common/lower/lower.h"
 #include "common/schedule/replay.h"
@@ -247,8 +248,8 @@ TEST(TensorizeTest, EveryInstructionOfTheTableIsEmitted) {
   target::Target arm;
   arm.arch = "aarch64";
   arm.triple = "aarch64-linux-gnu";
-  arm.cpu = "neoverse-n1";
-  arm.features = {"dotprod", "neon"};
+  arm.cpu = "neoverse-v1";
+  arm.features = {"bf16", "dotprod", "i8mm", "neon"};
   const std::string bf16 =
       "workload w\ninput A: bf16[8, 32]\ninput B: bf16[32, 16] constant\noutput C[i: 8, j: 16] = "
       "sum(k: 32) f32(A[i, k]) * f32(B[k, j])\ntrace 1\n"
@@ -274,8 +275,9 @@ TEST(TensorizeTest, EveryInstructionOfTheTableIsEmitted) {
               HasSubstr("tdpbusd"));
   EXPECT_THAT(AssemblyOf(amx("bf16", "bf16", "f32", 32, "amx_bf16_16x16x32"), rapids),
               HasSubstr("tdpbf16ps"));
-  const auto dot = [](const char* dtype, const char* name) {
-    return absl::StrCat("workload w\ninput A: ", dtype, "[8, 32]\ninput B: ", dtype,
+  const auto dot = [](const char* dtype, const char* name, const char* other = nullptr) {
+    return absl::StrCat("workload w\ninput A: ", dtype,
+                        "[8, 32]\ninput B: ", other == nullptr ? dtype : other,
                         "[32, 8] constant\n",
                         "output C[i: 8, j: 8] = sum(k: 32) i32(A[i, k]) * i32(B[k, j])\ntrace "
                         "1\nb0 = block(\"C\")\n",
@@ -287,6 +289,13 @@ TEST(TensorizeTest, EveryInstructionOfTheTableIsEmitted) {
   };
   EXPECT_THAT(AssemblyOf(dot("i8", "sdot_4x4"), arm), HasSubstr("sdot"));
   EXPECT_THAT(AssemblyOf(dot("u8", "udot_4x4"), arm), HasSubstr("udot"));
+  EXPECT_THAT(AssemblyOf(dot("u8", "usdot_4x4", "i8"), arm), HasSubstr("usdot"));
+  const std::string bfdot = absl::StrReplaceAll(
+      bf16, {{"bf16dot_16x2", "bfdot_4x2"},
+             {"l3, l4 = split(l2, 0, 2)\nreorder(l3, l1, l4)\ntensorize(l1,",
+              "l5, l6 = split(l1, 0, 4)\nl3, l4 = split(l2, 0, 2)\nreorder(l5, l3, l6, l4)\n"
+              "tensorize(l6,"}});
+  EXPECT_THAT(AssemblyOf(bfdot, arm), HasSubstr("bfdot"));
 }
 
 constexpr char kStream[] =

@@ -1,4 +1,8 @@
+#include <algorithm>
+
 #include "worker/codegen/llvm/aarch64_cpu_guard.h"
+#include "worker/codegen/llvm/broadcast_loads.h"
+#include "worker/codegen/llvm/load_distance.h"
 #include "worker/codegen/llvm/machine.h"
 
 namespace hone::codegen {
@@ -11,13 +15,19 @@ struct Dot {
 constexpr Dot kDots[] = {
     {"sdot_4x4", {"llvm.aarch64.neon.sdot.v4i32.v16i8", ir::DType::kI8}},
     {"udot_4x4", {"llvm.aarch64.neon.udot.v4i32.v16i8", ir::DType::kI8}},
+    {"usdot_4x4", {"llvm.aarch64.neon.usdot.v4i32.v16i8", ir::DType::kI8}},
+    {"bfdot_4x2", {"llvm.aarch64.neon.bfdot.v4f32.v8bf16", ir::DType::kBF16}},
 };
 
 class AArch64 final : public Machine {
  public:
   explicit AArch64(const target::Target& target) : Machine(target) {}
 
-  bool SchedulesInstructions() const override { return true; }
+  bool Arrange(llvm::Module& module) const override {
+    // Multiply-adds of SVE do not take an operand from a lane.
+    if (target_.vector_bits == 128) JoinBroadcastLoads(module);
+    return IsInOrder() && !MoveLoadsAhead(module, target_.vector_registers);
+  }
   bool ComputesF16() const override { return target_.HasFeature("fullfp16"); }
 
   absl::StatusOr<llvm::Function*> EmitCpuGuard(
@@ -39,6 +49,14 @@ class AArch64 final : public Machine {
       if (dot.name == intrinsic.name) return dot.code;
     }
     return NoCodeError(intrinsic);
+  }
+
+ private:
+  // A core that may be any is taken for an in-order one: others reorder instructions anyway.
+  bool IsInOrder() const {
+    constexpr absl::string_view kInOrder[] = {"cortex-a35",  "cortex-a53",  "cortex-a55",
+                                              "cortex-a510", "cortex-a520", "generic"};
+    return std::ranges::count(kInOrder, target_.cpu) > 0;
   }
 };
 

@@ -88,27 +88,28 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
 
 // Sets LLVM options that exist only on its command line. LLD resets them at each link, so they are
 // set each time.
-void SetOption(absl::string_view name, bool value) {
+void SetOption(absl::string_view name, absl::string_view value) {
   auto& options = llvm::cl::getRegisteredOptions();
   if (const auto found = options.find(llvm::StringRef(name.data(), name.size()));
       found != options.end()) {
-    found->second->addOccurrence(0, found->first(), value ? "true" : "false");
+    found->second->addOccurrence(0, found->first(), llvm::StringRef(value.data(), value.size()));
   }
 }
 
-void SetOptions(const Machine& machine) {
+void SetOptions(bool schedules) {
   // The emitter has hoisted every address, so loop strength reduction gains nothing and takes half
   // of the code generator's time.
-  SetOption("disable-lsr", true);
-  SetOption("enable-misched", machine.SchedulesInstructions());
+  SetOption("disable-lsr", "true");
+  SetOption("enable-misched", schedules ? "true" : "false");
+  SetOption("pre-RA-sched", schedules ? "default" : "source");
 }
 
-absl::StatusOr<std::string> Generate(llvm::Module& module, const Machine& machine,
+absl::StatusOr<std::string> Generate(llvm::Module& module, bool schedules,
                                      llvm::TargetMachine& target_machine,
                                      llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
-  SetOptions(machine);
+  SetOptions(schedules);
   llvm::legacy::PassManager passes;
   if (target_machine.addPassesToEmitFile(passes, stream, nullptr, type))
     return absl::InternalError("LLVM cannot emit this kind of file");
@@ -188,6 +189,7 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
     return absl::InternalError(absl::StrCat("LLVM refuses the generated code: ", problem));
   machine->ReplaceCalls(module);
   Optimize(module, *target_machine);
+  const bool schedules = machine->Arrange(module);
   if (const int64_t instructions = CountInstructions(module, target.vector_bits);
       instructions > kMaxInstructions) {
     return absl::InvalidArgumentError(absl::StrCat("the unrolled code has ", instructions,
@@ -201,10 +203,10 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
   }
   if (options.keep_assembly) {
     const std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
-    HONE_ASSIGN_OR_RETURN(result.assembly, Generate(*copy, *machine, *target_machine,
+    HONE_ASSIGN_OR_RETURN(result.assembly, Generate(*copy, schedules, *target_machine,
                                                     llvm::CodeGenFileType::AssemblyFile));
   }
-  HONE_ASSIGN_OR_RETURN(result.object, Generate(module, *machine, *target_machine,
+  HONE_ASSIGN_OR_RETURN(result.object, Generate(module, schedules, *target_machine,
                                                 llvm::CodeGenFileType::ObjectFile));
   return result;
 }

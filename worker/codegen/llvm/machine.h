@@ -36,9 +36,10 @@ class Machine {
   static absl::StatusOr<std::unique_ptr<Machine>> For(const target::Target& target);
   virtual ~Machine() = default;
 
-  // Whether LLVM's scheduler may reorder instructions. The emitter orders code to use all
-  // registers, so moving loads up only spills accumulators; in-order cores need the scheduler.
-  virtual bool SchedulesInstructions() const = 0;
+  // Arranges the instructions of an optimized module for the CPU. Returns whether LLVM's scheduler
+  // may still reorder them. The emitter orders code to use all registers, so moving loads up only
+  // spills accumulators; in-order cores need the scheduler where there are none.
+  virtual bool Arrange(llvm::Module& module) const = 0;
   // Whether a load per lane is faster than a gather.
   virtual bool GathersSlowly() const { return false; }
   // Whether the CPU converts f16 to f32 and back.

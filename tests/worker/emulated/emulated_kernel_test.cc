@@ -1,0 +1,160 @@
+// Kernels for ARM with known results, under emulation: instructions of the table, errors of
+// elementary functions, the CPU guard.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/rng.h"
+#include "tests/worker/codegen/compiled_program.h"
+#include "tests/worker/codegen/run_trace.h"
+#include "tests/worker/codegen/ulp_error.h"
+
+namespace hone::codegen {
+namespace {
+
+using ir::DType;
+using ir::Values;
+using ::testing::HasSubstr;
+
+const char* const kPresets[] = {"arm/cortex-a72", "arm/cortex-a76", "arm/neoverse-v1",
+                                "arm/cortex-a7"};
+
+struct Function {
+  const char* name;
+  long double (*exact)(long double);
+  double ulp_f32, ulp_f64;  // the bounds that x86 meets, too
+};
+const Function kFunctions[] = {
+    {"exp", [](long double x) { return std::exp(x); }, 1, 1},
+    {"log", [](long double x) { return std::log(x); }, 1, 1},
+    {"tanh", [](long double x) { return std::tanh(x); }, 2, 2.5},
+    {"erf", [](long double x) { return std::erf(x); }, 1.5, 1.5},
+    {"sigmoid", [](long double x) { return 1 / (1 + std::exp(-x)); }, 2, 2},
+    {"normal_cdf", ExactNormalCdf, 3.5, 3.5},
+    {"rsqrt", [](long double x) { return 1 / std::sqrt(x); }, 1.5, 1.5},
+    {"sqrt", [](long double x) { return std::sqrt(x); }, 0.5, 0.5},
+};
+
+// NEON of ARMv7 takes denormal f32 for 0, so results below the smallest normal number are not
+// compared there.
+TEST(EmulatedKernelTest, ElementaryFunctionsHaveTheSameBoundsAsOnX86) {
+  constexpr int kElements = 1 << 14;
+  for (const char* const preset : kPresets) {
+    const target::Target target = Preset(preset);
+    const bool flushes = target.arch == "armv7";
+    for (const Function& function : kFunctions) {
+      for (const DType dtype : {DType::kF32, DType::kF64}) {
+        Rng rng(5, 0);
+        Values inputs = {0.0, -0.0, 1.0, -1.0, 0.5, 1e-8, 88.7, -87.3, 1e30, -1e30};
+        for (double& input : inputs) input = ir::RoundTo(dtype, input);
+        while (inputs.size() < kElements) {
+          inputs.push_back(
+              ir::RoundTo(dtype, std::ldexp(static_cast<double>(static_cast<int64_t>(rng())),
+                                            static_cast<int>(rng.Below(24)) - 76)));
+        }
+        const std::string workload =
+            absl::StrCat("workload f\ninput X: ", ir::DTypeName(dtype), "[", kElements,
+                         "]\noutput Y[i: ", kElements, "] = ", function.name, "(X[i])\n");
+        const auto outputs = RunTrace(target, WithVectors(workload, {"Y"}, 4), {{inputs}});
+        ASSERT_TRUE(outputs.ok()) << preset << " " << function.name << ": " << outputs.status();
+        double worst = 0, at = 0;
+        for (size_t i = 0; i < inputs.size(); ++i) {
+          const long double exact = function.exact(inputs[i]);
+          if (flushes && dtype == DType::kF32 && std::abs(exact) < 0x1p-126L) continue;
+          const double ulp = UlpError(dtype, (*outputs)[0][i], exact);
+          if (!(ulp <= worst)) worst = ulp, at = inputs[i];
+        }
+        EXPECT_LE(worst, dtype == DType::kF32 ? function.ulp_f32 : function.ulp_f64)
+            << preset << " " << ir::DTypeName(dtype) << " " << function.name << " at " << at;
+      }
+    }
+  }
+}
+
+// Returns a product of matrices whose inner loops are one instruction.
+std::string DotTrace(const char* left, const char* right, const char* sum, int group,
+                     const char* name) {
+  return absl::StrCat(
+      "workload w\ninput A: ", left, "[6, 32]\ninput B: ", right,
+      "[32, 8] constant\noutput C[i: 6, j: 8] = sum(k: 32) ", sum, "(A[i, k]) * ", sum,
+      "(B[k, j])\ntrace 1\nb0 = block(\"C\")\nb1 = cache_read(b0, \"B\", \"global\")\n",
+      "transform_layout(b1, \"k, j -> j / 4, k / ", group, ", j % 4, k % ", group,
+      "\")\nl0, l1, l2 = loops(b0)\nl3, l4 = split(l1, 0, 4)\nl5, l6 = split(l2, 0, ", group,
+      ")\nreorder(l5, l4, l6)\ntensorize(l4, \"", name, "\")\n");
+}
+
+TEST(EmulatedKernelTest, InstructionsOfTheTableMultiplyAsTheyAreDescribed) {
+  struct Case {
+    const char *left, *right, *sum;
+    int group;
+    const char* name;
+  };
+  for (const Case& c :
+       {Case{"i8", "i8", "i32", 4, "sdot_4x4"}, Case{"u8", "u8", "i32", 4, "udot_4x4"},
+        Case{"u8", "i8", "i32", 4, "usdot_4x4"}, Case{"bf16", "bf16", "f32", 2, "bfdot_4x2"}}) {
+    Values a, b, expected(6 * 8, 0);
+    Rng rng(3, 0);
+    const auto draw = [&](absl::string_view dtype) {
+      return static_cast<double>(rng.Below(100)) - (dtype[0] == 'u' ? 0 : 50);
+    };
+    for (int i = 0; i < 6 * 32; ++i) a.push_back(draw(c.left));
+    for (int i = 0; i < 32 * 8; ++i) b.push_back(draw(c.right));
+    for (int i = 0; i < 6 * 8; ++i) {
+      for (int k = 0; k < 32; ++k) expected[i] += a[i / 8 * 32 + k] * b[k * 8 + i % 8];
+    }
+    const auto outputs = RunTrace(Preset("arm/neoverse-v2"),
+                                  DotTrace(c.left, c.right, c.sum, c.group, c.name), {{a, b}});
+    ASSERT_TRUE(outputs.ok()) << c.name << ": " << outputs.status();
+    EXPECT_EQ((*outputs)[0], expected) << c.name;
+  }
+}
+
+constexpr char kCopy[] = "workload w\ninput X: f32[8]\noutput Y[i: 8] = X[i] + 1.0\ntrace 1\n";
+
+// The emulated Cortex-A72 lacks features of a Cortex-A76, and vectors of SVE have one length.
+TEST(EmulatedKernelTest, ACpuThatLacksAFeatureIsRefused) {
+  target::Target newer = Preset("arm/cortex-a76");
+  newer.features = {"neon"};  // chooses the emulated CPU
+  const auto refused = RunTrace(newer, kCopy, {{Values(8, 1)}});
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("return codes 1 and 1"));
+  const auto runs = RunTrace(Preset("arm/cortex-a76"), kCopy, {{Values(8, 1)}});
+  EXPECT_TRUE(runs.ok()) << runs.status();
+}
+
+// Tiles whose loads are joined or moved: the largest tiles of the registers, with tails.
+TEST(EmulatedKernelTest, TilesOfAllRegistersMultiplyExactly) {
+  constexpr char kTrace[] = R"(workload matmul
+input A: f32[17, 35]
+input B: f32[35, 25]
+output C[i: 17, j: 25] = sum(k: 35) A[i, k] * B[k, j]
+trace 1
+b0 = block("C")
+i, j, k = loops(b0)
+b1 = cache_read(b0, "A", "global")
+transform_layout(b1, "i, k -> i / 8, k, i % 8")
+b2 = cache_read(b0, "B", "global")
+transform_layout(b2, "k, j -> j / 12, k, j % 12")
+i0, j0, k0 = register_tile(b0, i, j, k, 8, 3, 4, 4)
+reorder(i0, j0, k0)
+)";
+  Values a, b, expected(17 * 25, 0);
+  Rng rng(9, 0);
+  for (int i = 0; i < 17 * 35; ++i) a.push_back(static_cast<double>(rng.Below(9)) - 4);
+  for (int i = 0; i < 35 * 25; ++i) b.push_back(static_cast<double>(rng.Below(9)) - 4);
+  for (int i = 0; i < 17 * 25; ++i) {
+    for (int k = 0; k < 35; ++k) expected[i] += a[i / 25 * 35 + k] * b[k * 25 + i % 25];
+  }
+  for (const char* const preset : {"arm/cortex-a53", "arm/cortex-a55", "arm/cortex-a72",
+                                   "arm/cortex-a76", "arm/neoverse-v1", "arm/cortex-a7"}) {
+    const auto outputs = RunTrace(Preset(preset), kTrace, {{a, b}});
+    ASSERT_TRUE(outputs.ok()) << preset << ": " << outputs.status();
+    EXPECT_EQ((*outputs)[0], expected) << preset;
+  }
+}
+
+}  // namespace
+}  // namespace hone::codegen

@@ -1,0 +1,16 @@
+#ifndef HONE_WORKER_CODEGEN_LLVM_BROADCAST_LOADS_H_
+#define HONE_WORKER_CODEGEN_LLVM_BROADCAST_LOADS_H_
+
+#include "llvm/IR/Module.h"
+
+namespace hone::codegen {
+
+// For CPUs whose multiply-adds take one operand from any lane of a register: loads of f32 that lie
+// side by side in memory, each broadcast to a vector, become one load of a vector and broadcasts of
+// its lanes. Only loads with no write between them are joined, so steps that are separated
+// (reduction_steps.h) stay apart and do not need more registers. No other memory is read.
+void JoinBroadcastLoads(llvm::Module& module);
+
+}  // namespace hone::codegen
+
+#endif  // HONE_WORKER_CODEGEN_LLVM_BROADCAST_LOADS_H_

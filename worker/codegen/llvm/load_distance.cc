@@ -1,0 +1,134 @@
+#include "worker/codegen/llvm/load_distance.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+
+namespace hone::codegen {
+namespace {
+
+using llvm::Instruction;
+using llvm::Value;
+
+constexpr int kLeastMultiplyAdds = 16;
+// In multiply-adds; a load takes four to six cycles.
+constexpr int kDistance = 12;
+
+bool IsMultiplyAdd(const Instruction& instruction) {
+  const auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+  return call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::fma &&
+         call->getType()->isVectorTy();
+}
+
+// The separator of reduction_steps.h, which is no instruction.
+bool IsSeparator(const Instruction& instruction) {
+  const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+  if (call == nullptr) return false;
+  const auto* const code = llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand());
+  return code != nullptr && code->getAsmString().empty();
+}
+
+// A load by the positions of multiply-adds: it is placed before `at`, and used from `first` to
+// `last`.
+struct Operand {
+  llvm::LoadInst* load;
+  int at, first, last;
+};
+
+// Follows a loaded value through broadcasts to multiply-adds.
+void VisitUses(const Value& value, const llvm::DenseMap<const Instruction*, int>& positions,
+               int& first, int& last) {
+  for (const llvm::User* const user : value.users()) {
+    const auto* const instruction = llvm::cast<Instruction>(user);
+    if (const auto found = positions.find(instruction); found != positions.end()) {
+      first = std::min(first, found->second);
+      last = std::max(last, found->second);
+    } else if (llvm::isa<llvm::InsertElementInst, llvm::ShuffleVectorInst>(instruction)) {
+      VisitUses(*instruction, positions, first, last);
+    }
+  }
+}
+
+// Moves an instruction, and before it what its address needs, in front of a place in its block.
+void MoveBefore(Instruction& instruction, Instruction& place) {
+  if (instruction.comesBefore(&place)) return;
+  for (Value* const operand : instruction.operands()) {
+    auto* const needed = llvm::dyn_cast<Instruction>(operand);
+    if (needed != nullptr && needed->getParent() == place.getParent() &&
+        !llvm::isa<llvm::PHINode>(needed))
+      MoveBefore(*needed, place);
+  }
+  instruction.moveBefore(&place);
+}
+
+// Whether an address only needs what is computed from values of other blocks, phis and no memory.
+bool IsMovable(const Value& value, const llvm::BasicBlock& block) {
+  const auto* const instruction = llvm::dyn_cast<Instruction>(&value);
+  if (instruction == nullptr || instruction->getParent() != &block) return true;
+  if (llvm::isa<llvm::PHINode>(instruction)) return true;
+  if (instruction->mayReadOrWriteMemory() || instruction->mayHaveSideEffects()) return false;
+  return std::all_of(instruction->value_op_begin(), instruction->value_op_end(),
+                     [&](const Value* operand) { return IsMovable(*operand, block); });
+}
+
+bool MoveLoadsOf(llvm::BasicBlock& block, int registers) {
+  std::vector<Instruction*> steps;
+  llvm::DenseMap<const Instruction*, int> positions;
+  int accumulators = 0;
+  std::vector<llvm::LoadInst*> loads;
+  std::vector<Instruction*> separators;
+  for (Instruction& instruction : block) {
+    if (llvm::isa<llvm::PHINode>(instruction)) {
+      accumulators += instruction.getType()->isVectorTy();
+      continue;
+    }
+    if (IsMultiplyAdd(instruction)) {
+      positions[&instruction] = static_cast<int>(steps.size());
+      steps.push_back(&instruction);
+    } else if (auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
+      if (!load->isSimple()) return false;
+      loads.push_back(load);
+    } else if (IsSeparator(instruction)) {
+      separators.push_back(&instruction);
+    } else if (instruction.mayWriteToMemory()) {
+      return false;
+    }
+  }
+  const int count = static_cast<int>(steps.size());
+  if (count < kLeastMultiplyAdds || accumulators == 0) return false;
+  std::vector<Operand> operands;
+  std::vector<int> live(count, accumulators);
+  for (llvm::LoadInst* const load : loads) {
+    Operand operand{load, 0, count, -1};
+    VisitUses(*load, positions, operand.first, operand.last);
+    if (operand.last < 0) continue;
+    for (int i = operand.first; i <= operand.last; ++i) ++live[i];
+    if (IsMovable(*load->getPointerOperand(), block)) operands.push_back(operand);
+  }
+  std::stable_sort(operands.begin(), operands.end(),
+                   [](const Operand& x, const Operand& y) { return x.first < y.first; });
+  for (Operand& operand : operands) {
+    operand.at = operand.first;
+    const int earliest = std::max(0, operand.first - kDistance);
+    while (operand.at > earliest && live[operand.at - 1] < registers) ++live[--operand.at];
+    MoveBefore(*operand.load, *steps[operand.at]);
+  }
+  for (Instruction* const separator : separators) separator->eraseFromParent();
+  return true;
+}
+
+}  // namespace
+
+bool MoveLoadsAhead(llvm::Module& module, int registers) {
+  bool moved = false;
+  for (llvm::Function& function : module) {
+    for (llvm::BasicBlock& block : function) moved |= MoveLoadsOf(block, registers);
+  }
+  return moved;
+}
+
+}  // namespace hone::codegen

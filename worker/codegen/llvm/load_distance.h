@@ -1,0 +1,16 @@
+#ifndef HONE_WORKER_CODEGEN_LLVM_LOAD_DISTANCE_H_
+#define HONE_WORKER_CODEGEN_LLVM_LOAD_DISTANCE_H_
+
+#include "llvm/IR/Module.h"
+
+namespace hone::codegen {
+
+// For cores that execute instructions in order: in blocks of many multiply-adds, moves each load of
+// an operand some multiply-adds ahead of its first use, as far as `registers` vector registers hold
+// the operands beside the accumulators. Returns whether there was such a block; LLVM's scheduler
+// should then not change the order.
+bool MoveLoadsAhead(llvm::Module& module, int registers);
+
+}  // namespace hone::codegen
+
+#endif  // HONE_WORKER_CODEGEN_LLVM_LOAD_DISTANCE_H_
