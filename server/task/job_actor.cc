@@ -32,7 +32,10 @@ JobActor::JobActor(const JobServices& services, const JobOptions& options, JobSn
 }
 
 void JobActor::Start() {
-  Post([this] { Initialize(); });
+  Post([this] {
+    started_ = true;
+    Initialize();
+  });
 }
 
 void JobActor::Cancel(bool confirm) {
@@ -43,7 +46,10 @@ void JobActor::Tick() {
   if (tick_posted_.exchange(true)) return;  // the strand is busy; one tick is enough
   Post([this] {
     tick_posted_ = false;
-    if (!HasEnded()) return OnTick();
+    if (!HasEnded()) {
+      if (started_) OnTick();
+      return;
+    }
     // Retries to store the last state if this failed, for example because the disk was full. The
     // job cannot be resumed until then.
     if (!over_ && SaveIsDue()) Save();

@@ -104,7 +104,7 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   }
 
  protected:
-  // The messages of Start, Cancel and Tick. A job that has ended gets no ticks.
+  // The messages of Start, Cancel and Tick. A job that has not started or has ended gets no ticks.
   virtual void Initialize() = 0;
   virtual void OnCancel(bool confirm) = 0;
   virtual void OnTick() = 0;
@@ -145,6 +145,7 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   std::optional<JobSnapshot> at_shutdown_ ABSL_GUARDED_BY(save_mutex_);
 
   // The following members are used only on the strand.
+  bool started_ = false;  // a job that is not stored yet, or waits for its turn, is ticked, too
   const char* doing_ = "";
   std::string crashed_while_;  // the risky step in which an earlier server crashed
   bool step_pending_ = true;

@@ -257,6 +257,20 @@ TEST_F(NetworkJobTest, FailsIfNoTaskHasAKernel) {
   EXPECT_THAT(job->error, HasSubstr("task 0, alpha: "));
 }
 
+// A slow disk may need longer than the time between two ticks.
+TEST_F(NetworkJobTest, ATickBeforeTheJobIsStoredDoesNotEndIt) {
+  store.Hold();
+  std::string id;
+  jobs->Create(NetworkOf(60), [&](SnapshotOr snapshot) { id = (*snapshot)->id; });
+  for (int i = 0; i < 3; ++i) Step();
+  EXPECT_EQ(id, "");
+  store.Commit();
+  ASSERT_NE(id, "");
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 60);
+}
+
 TEST_F(NetworkJobTest, AnExhaustedTaskLeavesItsTrialsToTheOthers) {
   JobSpec spec = NetworkOf(200);
   spec.network->tasks[0].workload = "fake alpha 2";  // 8 candidates
