@@ -33,6 +33,9 @@ struct RecordsOptions {
 
 std::string Detail(const record::Record& record) {
   std::string detail = Shortened(record.result.detail, kDetailColumns);
+  if (record.result.processes > 1) {
+    detail = absl::StrCat("median of ", record.result.processes, " processes");
+  }
   if (record.is_default) {
     detail = detail.empty() ? "the untiled default" : absl::StrCat("the untiled default: ", detail);
   }

@@ -48,7 +48,8 @@ struct Field {
   const char* choices[2] = {nullptr, nullptr};  // a text that must be one of these
   bool raw = false;                             // a text that may contain any bytes
   bool by_store = false;                        // set by the store: neither inserted nor exported
-  bool may_be_missing = false;                  // a struct that is omitted if all its members are 0
+  // Structs are omitted if all their members are 0. Numbers are 0 in what earlier releases wrote.
+  bool may_be_missing = false;
 
   constexpr const char* json_name() const { return name != nullptr ? name : proto; }
   constexpr const char* column_name() const { return column != nullptr ? column : json_name(); }
@@ -109,6 +110,8 @@ void VisitFields(R& result, Visit& visit) {
         result.artifact_digest);
   visit({.proto = "facts", .column = ""}, result.facts);
   visit({.proto = "machine", .column = "", .may_be_missing = true}, result.machine);
+  visit({.proto = "processes", .rule = Rule::kCount, .most = 1 << 16, .may_be_missing = true},
+        result.processes);
 }
 
 template <Is<Environment> E, typename Visit>

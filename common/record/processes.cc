@@ -4,15 +4,11 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
 namespace hone::record {
 namespace {
-
-// The detail of a combined result. Stores and exports of all releases have it.
-constexpr char kBefore[] = "median of ";
-constexpr char kAfter[] = " processes";
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -42,16 +38,22 @@ MeasureResult MedianOfProcesses(absl::Span<const MeasureResult> results) {
     const size_t n = sorted.size();
     combined.dispersion = (sorted[3 * n / 4] - sorted[n / 4]) / Median(sorted);
   }
-  combined.detail = absl::StrCat(kBefore, results.size(), kAfter);
+  combined.detail.clear();
+  combined.processes = static_cast<int>(results.size());
   return combined;
 }
 
-int ProcessesOf(const MeasureResult& result) {
+int ProcessesOf(const MeasureResult& result) { return std::max(1, result.processes); }
+
+void MoveProcessesFromDetail(MeasureResult& result) {
   absl::string_view text = result.detail;
   int processes = 0;
-  const bool combined = absl::ConsumePrefix(&text, kBefore) && absl::ConsumeSuffix(&text, kAfter) &&
-                        absl::SimpleAtoi(text, &processes);
-  return combined ? processes : 1;
+  const bool combined = absl::ConsumePrefix(&text, "median of ") &&
+                        absl::ConsumeSuffix(&text, " processes") &&
+                        absl::SimpleAtoi(text, &processes) && processes > 0 && processes < 100;
+  if (result.processes != 0 || !combined) return;
+  result.processes = processes;
+  result.detail.clear();
 }
 
 }  // namespace hone::record

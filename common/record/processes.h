@@ -19,6 +19,10 @@ MeasureResult MedianOfProcesses(absl::Span<const MeasureResult> results);
 // Returns how many processes a result is the median of; 1 for the result of one process.
 int ProcessesOf(const MeasureResult& result);
 
+// Earlier releases had no field for the number of processes: it was in the detail, as "median of 3
+// processes". Moves it into the field. Does nothing to other results.
+void MoveProcessesFromDetail(MeasureResult& result);
+
 }  // namespace hone::record
 
 #endif  // HONE_COMMON_RECORD_PROCESSES_H_

@@ -11,6 +11,7 @@
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/record/message_fields.h"
+#include "common/record/processes.h"
 
 namespace hone::record {
 namespace {
@@ -171,7 +172,9 @@ absl::StatusOr<MachineState> FromProto(const v1::MachineState& message) {
 
 v1::MeasureResult ToProto(const MeasureResult& value) { return Write<v1::MeasureResult>(value); }
 absl::StatusOr<MeasureResult> FromProto(const v1::MeasureResult& message) {
-  return Read<MeasureResult>(message, "result ");
+  HONE_ASSIGN_OR_RETURN(MeasureResult result, Read<MeasureResult>(message, "result "));
+  MoveProcessesFromDetail(result);
+  return result;
 }
 
 v1::Environment ToProto(const Environment& value) { return Write<v1::Environment>(value); }
@@ -181,7 +184,9 @@ absl::StatusOr<Environment> FromProto(const v1::Environment& message) {
 
 v1::Record ToProto(const Record& value) { return Write<v1::Record>(value); }
 absl::StatusOr<Record> FromProto(const v1::Record& message) {
-  return Read<Record>(message, "record ");
+  HONE_ASSIGN_OR_RETURN(Record record, Read<Record>(message, "record "));
+  MoveProcessesFromDetail(record.result);
+  return record;
 }
 
 v1::BuildRequest ToProto(const BuildRequest& value) { return Write<v1::BuildRequest>(value); }

@@ -82,6 +82,7 @@ struct MeasureResult {
   std::string artifact_digest;
   double max_error = 0;
   MachineState machine;
+  int processes = 0;  // how many processes this is the median of; 0: the result of one process
 };
 
 // Returns the latency scaled to the machine's speed at the time when its worker registered. Results

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/record/processes.h"
 #include "hone/v1/job_state.pb.h"
 #include "server/task/json_fields.h"
 #include "server/task/network_codec.h"
@@ -175,6 +176,9 @@ absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view stored) {
     if (message.tasks_size() > 0) snapshot.network = ReadNetworkState(message);
   }
   if (auto known = JobStateFromName(state); known.ok()) snapshot.state = *known;
+  for (auto* const best : {&snapshot.best, &snapshot.own_best, &snapshot.default_schedule}) {
+    if (best->has_value()) record::MoveProcessesFromDetail((*best)->record.result);
+  }
   return snapshot;
 }
 

@@ -5,7 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -20,9 +19,7 @@ using record::Outcome;
 using record::Record;
 
 // A published record: it combines the rounds of a finalist.
-bool IsCombined(const Record& record) {
-  return absl::StartsWith(record.result.detail, "median of ");
-}
+bool IsCombined(const Record& record) { return record.result.processes > 0; }
 
 Asked AskedOf(const Record& record) {
   return {record.job_id, record.candidate.space_digest, record.candidate.decisions,

@@ -11,6 +11,7 @@
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/record/fields.h"
+#include "common/record/processes.h"
 #include "nlohmann/json.hpp"
 
 namespace hone::store {
@@ -178,7 +179,7 @@ class FieldsFromJson {
     if (!json_.is_object()) return nullptr;
     const auto found = json_.find(field.json_name());
     if (found != json_.end()) return &*found;
-    Fail(field, "is missing");
+    if (!field.may_be_missing) Fail(field, "is missing");
     return nullptr;
   }
   template <typename T>
@@ -227,6 +228,7 @@ absl::StatusOr<record::Record> RecordFromJson(const nlohmann::json& line) {
   VisitFields(record, reader);
   reader.CheckAllTaken();
   HONE_RETURN_IF_ERROR(reader.status());
+  record::MoveProcessesFromDetail(record.result);
   return record;
 }
 

@@ -182,10 +182,19 @@ CREATE TABLE worker (
 );
 )sql";
 
+// Earlier releases stored the number of processes in the detail.
+constexpr char kVersion6[] = R"sql(
+ALTER TABLE record ADD COLUMN processes bigint NOT NULL DEFAULT 0;
+UPDATE record SET detail = '', processes = CAST(
+    substring(encode(detail, 'escape') from '^median of ([1-9][0-9]?) processes$') AS bigint)
+  WHERE policy_name = 'confirm'
+    AND encode(detail, 'escape') ~ '^median of [1-9][0-9]? processes$';
+)sql";
+
 // The migrations, oldest first. A released migration is never changed.
 const std::vector<const char*>& Versions() {
-  static const auto* const versions =
-      new std::vector<const char*>{kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
+  static const auto* const versions = new std::vector<const char*>{kVersion1, kVersion2, kVersion3,
+                                                                   kVersion4, kVersion5, kVersion6};
   return *versions;
 }
 

@@ -192,6 +192,14 @@ CREATE TABLE worker (
 ) STRICT;
 )sql";
 
+// Earlier releases stored the number of processes in the detail.
+constexpr char kVersion8[] = R"sql(
+ALTER TABLE record ADD COLUMN processes INTEGER NOT NULL DEFAULT 0;
+UPDATE record SET processes = CAST(substr(detail, 11) AS INTEGER), detail = ''
+  WHERE policy_name = 'confirm' AND (detail GLOB 'median of [1-9] processes'
+    OR detail GLOB 'median of [1-9][0-9] processes');
+)sql";
+
 absl::Status Apply(SqliteConnection& connection, const Migration& migration) {
   HONE_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
   const auto steps = [&]() -> absl::Status {
@@ -231,7 +239,7 @@ absl::StatusOr<absl::btree_map<std::string, std::string>> ReadSchema(SqliteConne
 const std::vector<Migration>& Migrations() {
   static const auto* const migrations =
       new std::vector<Migration>{{1, kVersion1}, {2, kVersion2}, {3, kVersion3}, {4, kVersion4},
-                                 {5, kVersion5}, {6, kVersion6}, {7, kVersion7}};
+                                 {5, kVersion5}, {6, kVersion6}, {7, kVersion7}, {8, kVersion8}};
   return *migrations;
 }
 

@@ -13,7 +13,7 @@ client::Best Measured(const std::string& policy, int64_t record, const std::stri
   best.record.created_unix_ms = 1'700'000'000'000;
   best.record.result.latency_ns = 1000;
   best.record.result.reference_drift = 1;
-  best.record.result.detail = "median of 2 processes";
+  best.record.result.processes = 2;
   return best;
 }
 

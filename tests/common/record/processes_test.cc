@@ -31,9 +31,21 @@ TEST(ProcessesTest, UnknownDriftIsNoDrift) {
 TEST(ProcessesTest, CombinedResultSaysHowManyProcessesItHas) {
   EXPECT_EQ(ProcessesOf(Process(100, 1)), 1);
   EXPECT_EQ(ProcessesOf(MedianOfProcesses({Process(100, 1), Process(120, 1)})), 2);
-  MeasureResult other = Process(100, 1);
-  other.detail = "median of the samples";
-  EXPECT_EQ(ProcessesOf(other), 1);
+}
+
+TEST(ProcessesTest, EarlierReleasesSaidTheNumberInTheDetail) {
+  MeasureResult old = Process(100, 1);
+  old.detail = "median of 3 processes";
+  MoveProcessesFromDetail(old);
+  EXPECT_EQ(ProcessesOf(old), 3);
+  EXPECT_EQ(old.detail, "");
+  for (const char* const detail : {"median of the samples", "median of -1 processes", ""}) {
+    MeasureResult other = Process(100, 1);
+    other.detail = detail;
+    MoveProcessesFromDetail(other);
+    EXPECT_EQ(ProcessesOf(other), 1);
+    EXPECT_EQ(other.detail, detail);
+  }
 }
 
 }  // namespace

@@ -183,7 +183,7 @@ TEST_P(BestConformanceTest, RejectsUnconfirmedRecords) {
 TEST_P(BestConformanceTest, TheUnpublishedBestOfATaskIsTheFastestResultOfAConfirmation) {
   const auto combined = [](double latency_ns) {
     record::Record record = ConfirmedRecord(latency_ns);
-    record.result.detail = "median of 3 processes";
+    record.result.processes = 3;
     return record;
   };
   record::Record wrong = combined(10);
@@ -191,7 +191,7 @@ TEST_P(BestConformanceTest, TheUnpublishedBestOfATaskIsTheFastestResultOfAConfir
   record::Record quarantined = combined(20);
   quarantined.quarantined = true;
   record::Record process = combined(30);
-  process.result.detail = "";  // one of a confirmation, which publishes their median
+  process.result.processes = 0;  // one of a confirmation, which publishes their median
   record::Record strict = combined(300);
   strict.tolerance = 0;
   record::Record elsewhere = combined(400);

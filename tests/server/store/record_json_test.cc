@@ -56,6 +56,17 @@ TEST(RecordJson, EveryFieldRoundTrips) {
   ExpectEqual(*back, record);
 }
 
+// Exports of earlier releases say in the detail how many processes a result is the median of.
+TEST(RecordJson, ExportsOfEarlierReleasesAreRead) {
+  nlohmann::json old = nlohmann::json::parse(RecordLine(Row()))["record"];
+  old.erase("processes");
+  old["detail"] = "median of 4 processes";
+  const auto record = RecordFromJson(old);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->result.processes, 4);
+  EXPECT_EQ(record->result.detail, "");
+}
+
 TEST(RecordJson, NanAndInfinityRoundTrip) {
   record::Record record = Row();
   record.result.outcome = record::Outcome::kCrash;

@@ -112,7 +112,8 @@ TEST_P(OldSchemaTest, OpensAndReads) {
   ASSERT_TRUE(best.ok()) << best.status();
   record::Record expected = ConfirmedRecord();
   expected.id = 1;
-  if (GetParam() < 3) {  // older schemas do not store these
+  expected.result.processes = 0;  // its detail is another text
+  if (GetParam() < 3) {           // older schemas do not store these
     expected.policy.repeats = 0;
     expected.policy.confidence = 0;
     expected.result.machine = {};
@@ -121,6 +122,22 @@ TEST_P(OldSchemaTest, OpensAndReads) {
   EXPECT_EQ(store->GetArtifact(kArtifact).value(), "the artifact");
   EXPECT_EQ(store->GetJob("job-1").value().request, PendingJob("job-1").request);
   EXPECT_EQ(store->Events("job-1").value().size(), 2u);
+}
+
+TEST_P(OldSchemaTest, TheNumberOfProcessesIsMovedOutOfTheDetail) {
+  if (GetParam() > 7) GTEST_SKIP() << "this schema has the field";
+  absl::StatusOr<std::string> sql =
+      ReadFile(absl::StrCat("tests/server/store/testdata/schema_", GetParam(), ".sql"));
+  ASSERT_TRUE(sql.ok()) << sql.status();
+  absl::StrAppend(&*sql, "UPDATE record SET detail = 'median of 3 processes' WHERE id = 1;");
+  ASSERT_TRUE(Open(path_)->Execute(*sql).ok());
+  const absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore(path_);
+  ASSERT_TRUE(store.ok()) << store.status();
+  const std::vector<record::Record> records = (*store)->Query({}).value();
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].result.processes, 3);
+  EXPECT_EQ(records[0].result.detail, "");
+  EXPECT_EQ(records[1].result.processes, 0);
 }
 
 TEST_P(OldSchemaTest, JobsGetDefaultsForNewFields) {

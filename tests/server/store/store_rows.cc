@@ -33,6 +33,7 @@ record::Record ConfirmedRecord(double latency_ns) {
   result.max_error = 0.5;
   result.machine = {
       .frequency_mhz = 2500.5, .temperature_c = -3.5, .load = 0.25, .steal = 0.01, .remeasured = 2};
+  result.processes = 3;
   record.environment = {.cpu = "a cpu",
                         .isa = "avx2",
                         .cores = 2,
@@ -79,6 +80,7 @@ void ExpectEqual(const record::Record& a, const record::Record& b) {
   EXPECT_EQ(a.result.facts.workspace_bytes, b.result.facts.workspace_bytes);
   EXPECT_EQ(a.result.facts.program_digest, b.result.facts.program_digest);
   EXPECT_EQ(a.result.artifact_digest, b.result.artifact_digest);
+  EXPECT_EQ(a.result.processes, b.result.processes);
   EXPECT_THAT(a.result.max_error, NanSensitiveDoubleEq(b.result.max_error));
   EXPECT_EQ(a.environment, b.environment);
   EXPECT_EQ(a.job_id, b.job_id);

@@ -48,7 +48,7 @@ class JobConfirmTest : public ::testing::Test, protected JobHarness {
                           .job_id = "elsewhere"};
     record.policy.name = "confirm";
     record.result.latency_ns = latency_ns;
-    record.result.detail = "median of 3 processes";
+    record.result.processes = 3;
     record.result.artifact_digest = DigestOf(code).ToHex();
     const auto done = [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; };
     store.PutText(workload.digest, workload.text, done);
