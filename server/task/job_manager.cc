@@ -50,7 +50,8 @@ JobManager::JobManager(const JobServices& services, JobOptions options)
     : replica_(NameThisRun()),
       boot_(ThisBoot()),
       services_(Completed(services, replica_, this)),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      places_(options_.max_jobs, options_.max_jobs_per_owner) {}
 
 store::JobClaim JobManager::MakeClaim() const {
   const absl::Time now = services_.clock->Now();
@@ -116,11 +117,7 @@ void JobManager::TakeUp(const std::vector<store::JobRow>& rows) {
     if (!one_at_a_time) job->Start();
   }
   if (!one_at_a_time) return;
-  {
-    absl::MutexLock lock(&mutex_);
-    waiting_.insert(waiting_.end(), jobs.begin(), jobs.end());
-  }
-  StartNext();
+  turns_.Add(jobs);
 }
 
 bool JobManager::BelongsElsewhere(const JobSnapshot& snapshot,
@@ -131,15 +128,6 @@ bool JobManager::BelongsElsewhere(const JobSnapshot& snapshot,
   if (std::any_of(claimed.begin(), claimed.end(), is_parent)) return false;
   const SnapshotOr stored = Get(parent);
   return stored.ok() && !HasEnded((*stored)->state);  // otherwise it ends as an orphan
-}
-
-void JobManager::StartNext() {
-  absl::MutexLock lock(&mutex_);
-  if (suspended_ || waiting_.empty()) return;
-  if (beginning_ != nullptr && !beginning_->HasBegun()) return;
-  beginning_ = std::move(waiting_.front());
-  waiting_.pop_front();
-  beginning_->Start();
 }
 
 void JobManager::RenewClaims() {
@@ -228,7 +216,7 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
     absl::MutexLock lock(&mutex_);
     if (const std::shared_ptr<JobActor> other = FindRequest(row.request_id); other != nullptr) {
       known = other->snapshot();  // another call is creating it
-    } else if (absl::Status room = CheckQuota(row.request_id, row.owner);
+    } else if (absl::Status room = places_.Check(Holders(), row.request_id, row.owner);
                !suspended_ && !room.ok()) {
       known = room;
     } else if (!suspended_) {
@@ -246,11 +234,11 @@ absl::StatusOr<std::shared_ptr<void>> JobManager::Reserve(const JobSpec& spec) {
   }
   absl::MutexLock lock(&mutex_);
   if (FindRequest(spec.request_id) != nullptr) return nullptr;
-  HONE_RETURN_IF_ERROR(CheckQuota(spec.request_id, spec.owner));
-  const auto place = reserved_.emplace(spec.request_id, spec.owner);
+  HONE_RETURN_IF_ERROR(places_.Check(Holders(), spec.request_id, spec.owner));
+  const JobPlaces::Place place = places_.Reserve(spec.request_id, spec.owner);
   return std::shared_ptr<void>(nullptr, [this, place](void*) {
     absl::MutexLock lock(&mutex_);
-    reserved_.erase(place);
+    places_.Release(place);
   });
 }
 
@@ -351,31 +339,15 @@ std::shared_ptr<JobActor> JobManager::FindRequest(const std::string& request_id)
   return nullptr;
 }
 
-absl::Status JobManager::CheckQuota(const std::string& request_id, const std::string& owner) const {
-  int all = 0;
-  int own = 0;
-  std::set<absl::string_view> counted = {request_id};
+std::vector<JobPlaces::Holder> JobManager::Holders() const {
+  std::vector<JobPlaces::Holder> holders;
   for (const auto& [id, job] : jobs_) {
     if (IsChild(*job)) continue;
-    const std::shared_ptr<const JobSnapshot> shown = job->snapshot();
-    counted.insert(job->spec().request_id);
-    if (HasEnded(shown->state)) continue;
-    ++all;
-    own += shown->spec.owner == owner ? 1 : 0;
+    holders.push_back({.request_id = job->spec().request_id,
+                       .owner = job->spec().owner,
+                       .ended = HasEnded(job->snapshot()->state)});
   }
-  for (const auto& [request, holder] : reserved_) {
-    if (!counted.insert(request).second && !request.empty()) continue;
-    ++all;
-    own += holder == owner ? 1 : 0;
-  }
-  if (own >= options_.max_jobs_per_owner) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        owner.empty() ? "this user" : absl::StrCat("'", owner, "'"), " has ", own,
-        " jobs under way, which is the limit for one user; wait for one to end, or cancel one"));
-  }
-  if (all < options_.max_jobs) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat(all, " jobs are under way, which is the limit of this server; try again later"));
+  return holders;
 }
 
 std::shared_ptr<JobActor> JobManager::Find(const std::string& id) const {
@@ -535,11 +507,12 @@ void JobManager::Tick() {
     }
   }
   for (const std::shared_ptr<JobActor>& job : jobs) job->Tick();
-  StartNext();
+  turns_.Pass();
   RenewClaims();
 }
 
 void JobManager::Suspend() {
+  turns_.Stop();
   std::map<std::string, std::shared_ptr<JobActor>> jobs;
   {
     absl::MutexLock lock(&mutex_);

@@ -1,7 +1,6 @@
 #ifndef HONE_SERVER_TASK_JOB_MANAGER_H_
 #define HONE_SERVER_TASK_JOB_MANAGER_H_
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,6 +14,8 @@
 #include "absl/synchronization/mutex.h"
 #include "server/task/child_jobs.h"
 #include "server/task/job.h"
+#include "server/task/job_places.h"
+#include "server/task/job_turns.h"
 
 namespace hone::task {
 
@@ -82,8 +83,6 @@ class JobManager final : private ChildJobs {
   store::JobClaim MakeClaim() const;
   // Continues jobs that were just claimed, from their stored state.
   void TakeUp(const std::vector<store::JobRow>& rows);
-  // Starts the next job of waiting_.
-  void StartNext();
   void RenewClaims();
   // Returns whether a claimed job must be left to the replica that has its parent.
   bool BelongsElsewhere(const JobSnapshot& snapshot,
@@ -100,8 +99,8 @@ class JobManager final : private ChildJobs {
   // Returns the job in memory that a request created; null if there is none.
   std::shared_ptr<JobActor> FindRequest(const std::string& request_id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckQuota(const std::string& request_id, const std::string& owner) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the requests and owners of the jobs in memory.
+  std::vector<JobPlaces::Holder> Holders() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string replica_;  // identifies this run of this server in claims
   const std::string boot_;     // of this machine
@@ -109,13 +108,8 @@ class JobManager final : private ChildJobs {
   const JobOptions options_;
   mutable absl::Mutex mutex_;
   std::map<std::string, std::shared_ptr<JobActor>> jobs_ ABSL_GUARDED_BY(mutex_);
-  // Request id → owner, one entry per Reserve in effect. Calls of one request share a place.
-  std::multimap<std::string, std::string> reserved_ ABSL_GUARDED_BY(mutex_);
-  // After a crash the jobs begin one at a time, and those that were in a risky step begin last. If
-  // one of them crashes the server again, no other job is in such a step.
-  std::deque<std::shared_ptr<JobActor>> waiting_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<JobActor> beginning_
-      ABSL_GUARDED_BY(mutex_);  // the last job of waiting_ that began
+  JobPlaces places_ ABSL_GUARDED_BY(mutex_);
+  JobTurns turns_;
   absl::Time claims_renewed_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   bool suspended_ ABSL_GUARDED_BY(mutex_) = false;
 };

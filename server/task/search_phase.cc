@@ -1,14 +1,12 @@
 #include "server/task/search_phase.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/counted.h"
 #include "common/base/host_share.h"
 #include "common/base/status_macros.h"
-#include "common/record/processes.h"
 #include "server/task/confirm_policy.h"
 #include "server/task/exceptions.h"
 #include "server/task/first_work.h"
@@ -36,10 +34,6 @@ bool IsBetterToShow(const record::Record& record, const record::Record& than) {
   return record::SteadyLatencyNs(record.result) < record::SteadyLatencyNs(than.result);
 }
 
-search::Measured MeasuredOf(const record::Record& record) {
-  return {record.candidate, record.result.outcome, record::SteadyLatencyNs(record.result)};
-}
-
 }  // namespace
 
 absl::Status SearchPhase::Restore() {
@@ -62,13 +56,14 @@ absl::Status SearchPhase::Restore() {
       options.first_trial = std::max(options.first_trial, proposal.trial + 1);
     }
   }
-  HONE_ASSIGN_OR_RETURN(Earlier earlier, ReadRecords(options.prior_record));
+  HONE_ASSIGN_OR_RETURN(EarlierResults earlier,
+                        ReadEarlierResults(job_, task_, options.prior_record));
   if (options.prior_record < 0) options.prior_record = earlier.last_record;
   for (const search::Measured& measured : earlier.prior) {
     if (measured.outcome == record::Outcome::kOk) task_.LowerBestLatency(measured.latency_ns);
   }
   HONE_ASSIGN_OR_RETURN(options.transfer,
-                        FindTransfer(options.transfer_record, options.transfer_model));
+                        FindTransfer(job_, task_, options.transfer_record, options.transfer_model));
   options.transfer_record = options.transfer == nullptr ? 0 : options.transfer->last_record;
   options.transfer_model = options.transfer == nullptr ? 0 : options.transfer->model_id;
   trials_[kDefaultTrial] = {.candidate = task_.spaces().default_schedule()};
@@ -86,42 +81,8 @@ absl::Status SearchPhase::Restore() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<SearchPhase::Earlier> SearchPhase::ReadRecords(int64_t up_to_record) const {
-  const JobSpec& spec = job_.spec();
-  Earlier earlier;
-  std::set<Digest> seen;
-  store::RecordQuery query{
-      .workload_digest = task_.workload().digest, .target = spec.target_key, .page_size = 1000};
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page,
-                          job_.services().store->Query(query));
-    for (const record::Record& record : page) {
-      query.after_id = record.id;
-      if (record.tolerance != spec.tolerance) continue;
-      if (record.policy.name != "screen") {
-        const bool counts = record.job_id == job_.id() && !record.quarantined &&
-                            record.result.outcome == record::Outcome::kOk &&
-                            record::ProcessesOf(record.result) == 1;
-        if (counts) earlier.again.push_back(record);
-        continue;
-      }
-      if (record.job_id == job_.id()) {
-        earlier.own.emplace(record.trial, record);
-        continue;
-      }
-      if (up_to_record >= 0 && record.id > up_to_record) continue;
-      if (record.quarantined || !task_.spaces().IsSearched(record.candidate)) continue;
-      if (task_.IsOnly(record.candidate)) continue;  // otherwise it would not be measured again
-      earlier.last_record = std::max(earlier.last_record, record.id);
-      if (!seen.insert(CandidateDigest(record.candidate)).second) continue;
-      earlier.prior.push_back(MeasuredOf(record));
-    }
-    if (static_cast<int>(page.size()) < query.page_size) return earlier;
-  }
-}
-
 absl::Status SearchPhase::Replay(const std::vector<store::JobEvent>& events,
-                                 TaskSearchOptions options, Earlier earlier) {
+                                 TaskSearchOptions options, EarlierResults earlier) {
   const TaskEnvironment* const environment = job_.services().environment;
   TaskSearchOptions fresh = options;
   fresh.first_trial = TaskSearchOptions().first_trial;
@@ -165,29 +126,6 @@ void SearchPhase::CountAgain(const std::map<int64_t, record::Record>& own) {
       Tell(record, "");
     }
   }
-}
-
-absl::StatusOr<std::shared_ptr<const Transfer>> SearchPhase::FindTransfer(int64_t up_to_record,
-                                                                          int64_t model_id) const {
-  const JobSpec& spec = job_.spec();
-  // A search that began without transfer continues without it.
-  if (!spec.transfer || task_.IsDecided() || (up_to_record == 0 && model_id == 0)) return nullptr;
-  HONE_ASSIGN_OR_RETURN(
-      Transfer transfer,
-      GatherTransfer(*job_.services().store, *job_.services().environment, task_.spaces(),
-                     {.workload = task_.workload(),
-                      .target_key = spec.target_key,
-                      .tolerance = spec.tolerance,
-                      .up_to_record = up_to_record,
-                      .cost_model = spec.cost_model,
-                      .feature_set = spec.feature_set,
-                      .model_id = model_id}));
-  if (transfer.empty()) return nullptr;
-  spdlog::info("job {}: starts from {} results of {} other workloads{} and {} adapted candidates",
-               job_.id(), transfer.results, transfer.workloads,
-               transfer.model == nullptr ? "" : absl::StrCat(", stored model ", transfer.model_id),
-               transfer.seeds.size());
-  return std::make_shared<const Transfer>(std::move(transfer));
 }
 
 void SearchPhase::Begin() {
@@ -255,10 +193,12 @@ void SearchPhase::Pump() {
     }
     return on_done_();
   }
+  const std::string before = state.phase;
   job_.SetPhase(stopping_           ? "finishing what is under way"
                 : state.trials == 0 ? "waiting for the first result"
                                     : "");
-  if (state.trials <= kShownAtOnce) job_.ShowState();
+  // Proposing may take long, and shows nothing meanwhile.
+  if (state.trials <= kShownAtOnce || state.phase != before) job_.ShowState();
   if (!may_propose || outstanding_ > BatchSize() * job_.options().low_water) return;
   job_.EnterStep(kProposing, [this] { Propose(); });
 }

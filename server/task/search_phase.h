@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/record/record.h"
+#include "server/task/earlier_results.h"
 #include "server/task/finalist.h"
 #include "server/task/job_actor.h"
 #include "server/task/job_task.h"
@@ -59,22 +60,10 @@ class SearchPhase {
     int64_t event = -1;  // that proposed it; -1 for the default schedule
     bool told = false;
   };
-  // The stored results of the task.
-  struct Earlier {
-    std::vector<search::Measured> prior;    // of other jobs
-    std::map<int64_t, record::Record> own;  // by trial
-    std::vector<record::Record> again;      // further processes of own candidates
-    int64_t last_record = 0;                // of other jobs
-  };
-
-  absl::StatusOr<Earlier> ReadRecords(int64_t up_to_record) const;
   absl::Status Replay(const std::vector<store::JobEvent>& events, TaskSearchOptions options,
-                      Earlier earlier);
+                      EarlierResults earlier);
   // Counts the records again. A record that was stored but not told is told now.
   void CountAgain(const std::map<int64_t, record::Record>& own);
-  // Returns what the search starts from; null if there is nothing or transfer is off.
-  absl::StatusOr<std::shared_ptr<const Transfer>> FindTransfer(int64_t up_to_record,
-                                                               int64_t model_id) const;
   int BatchSize() const;
   int NextBatch() const;  // the size of the next Propose
   int64_t Proposed() const { return static_cast<int64_t>(trials_.size()) - 1; }

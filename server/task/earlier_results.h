@@ -1,0 +1,42 @@
+#ifndef HONE_SERVER_TASK_EARLIER_RESULTS_H_
+#define HONE_SERVER_TASK_EARLIER_RESULTS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/record/record.h"
+#include "server/search/search_strategy.h"
+#include "server/task/job_actor.h"
+#include "server/task/job_task.h"
+#include "server/task/transfer.h"
+
+// What the store knows when the search of a job begins or continues.
+namespace hone::task {
+
+// The stored results of a task.
+struct EarlierResults {
+  std::vector<search::Measured> prior;    // of other jobs
+  std::map<int64_t, record::Record> own;  // by trial
+  std::vector<record::Record> again;      // further processes of own candidates
+  int64_t last_record = 0;                // of other jobs
+};
+
+search::Measured MeasuredOf(const record::Record& record);
+
+// Reads them. Of other jobs, only records up to the given one, so that a continued search starts
+// from what it knew; -1: all.
+absl::StatusOr<EarlierResults> ReadEarlierResults(const JobActor& job, const JobTask& task,
+                                                  int64_t up_to_record);
+
+// Returns what the search starts from; null if there is nothing or transfer is off.
+absl::StatusOr<std::shared_ptr<const Transfer>> FindTransfer(const JobActor& job,
+                                                             const JobTask& task,
+                                                             int64_t up_to_record,
+                                                             int64_t model_id);
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_EARLIER_RESULTS_H_

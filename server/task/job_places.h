@@ -1,0 +1,46 @@
+#ifndef HONE_SERVER_TASK_JOB_PLACES_H_
+#define HONE_SERVER_TASK_JOB_PLACES_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+
+namespace hone::task {
+
+// The limits of the numbers of unfinished jobs, and the places that are reserved for jobs that will
+// be created. Not thread-safe: the owner's lock makes a check and what follows it one step.
+class JobPlaces {
+ public:
+  // A job that is known.
+  struct Holder {
+    std::string request_id;
+    std::string owner;
+    bool ended = false;
+  };
+  using Places = std::multimap<std::string, std::string>;
+  using Place = Places::iterator;
+
+  JobPlaces(int max_jobs, int max_jobs_per_owner)
+      : max_jobs_(max_jobs), max_jobs_per_owner_(max_jobs_per_owner) {}
+
+  // Whether there is room for one more job of the owner. Jobs and places of the same request count
+  // once, and those of `request_id` do not count. ResourceExhausted: there is none.
+  absl::Status Check(absl::Span<const Holder> jobs, const std::string& request_id,
+                     const std::string& owner) const;
+  Place Reserve(const std::string& request_id, const std::string& owner) {
+    return reserved_.emplace(request_id, owner);
+  }
+  void Release(Place place) { reserved_.erase(place); }
+
+ private:
+  const int max_jobs_;
+  const int max_jobs_per_owner_;
+  Places reserved_;  // request id → owner
+};
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_JOB_PLACES_H_
