@@ -50,7 +50,8 @@ Stat ReadStat(const std::string& stat_path) {
         absl::ascii_isalnum(static_cast<unsigned char>(c)) != 0 || absl::StrContains("-_.+:", c);
     if (!plain) c = '?';
   }
-  const std::vector<absl::string_view> fields = absl::StrSplit(line->substr(end + 2), ' ');
+  const std::vector<absl::string_view> fields =
+      absl::StrSplit(absl::string_view(*line).substr(end + 2), ' ');
   stat.busy = fields[0] == "R" || fields[0] == "D";
   if (fields.size() > 1 && !absl::SimpleAtoi(fields[1], &stat.parent)) stat.parent = 0;
   return stat;

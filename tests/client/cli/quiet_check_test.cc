@@ -77,8 +77,9 @@ TEST_F(QuietCheckTest, NamesTheProgramsThatLoadTheMachine) {
     const std::string folder = "/proc/" + std::to_string(pid);
     for (size_t i = 0; i < states.size(); ++i) {
       const std::string thread = std::to_string(pid + static_cast<int>(i));
-      const std::string line =
-          thread + " (" + name + ") " + states[i] + (name == "kworker" ? " 2 0\n" : " 1 1\n");
+      const std::string line = thread + " (" + name + ") " + states[i] +
+                               (name == "kworker" ? " 2" : " 1") +
+                               " 1342 1342 0 -1 4194304 52059 0 0 0 483 30 0 0 30 10 1 0 193429\n";
       if (i == 0) Write(folder + "/stat", line);
       Write(folder + "/task/" + thread + "/stat", line);
     }
