@@ -50,8 +50,11 @@ v1::JobState ToProto(task::JobState state) {
   return v1::JOB_STATE_UNSPECIFIED;
 }
 
-absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
-                                     const task::TaskEnvironment& environment) {
+namespace {
+
+// `measured`: whether a job is to measure it, and must be able to.
+absl::StatusOr<task::JobSpec> ReadSpec(const v1::CreateJobRequest& request,
+                                       const task::TaskEnvironment& environment, bool measured) {
   if (request.request_id().size() > kMaxIdBytes) return FieldError("request_id", "too long");
   if (request.target().size() > kMaxIdBytes) return FieldError("target", "too long");
   if (request.target().empty())
@@ -113,7 +116,9 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
     return spec;
   }
   HONE_ASSIGN_OR_RETURN(task::WorkloadInfo workload, environment.Describe(request.workload()));
-  if (!workload.unmeasurable.empty()) return FieldError("workload", workload.unmeasurable);
+  if (measured && !workload.unmeasurable.empty()) {
+    return FieldError("workload", workload.unmeasurable);
+  }
   spec.workload = std::move(workload.text);
   if (!request.space().empty()) {
     const absl::Status fits = environment.CheckSpace(spec.workload, request.space());
@@ -121,6 +126,13 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
     spec.space = request.space();
   }
   return spec;
+}
+
+}  // namespace
+
+absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
+                                     const task::TaskEnvironment& environment) {
+  return ReadSpec(request, environment, /*measured=*/true);
 }
 
 absl::StatusOr<task::JobSpec> ToSpec(const v1::DraftScheduleRequest& request,
@@ -132,7 +144,7 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::DraftScheduleRequest& request,
   // A job must have a limit. A limit of time leaves the batches at their full size, as the default
   // number of trials of `hone tune` does; a small number of trials would not.
   job.set_max_time_ms(1);
-  return ToSpec(job, environment);
+  return ReadSpec(job, environment, /*measured=*/false);
 }
 
 v1::Best ToProto(const task::Best& best) {

@@ -55,6 +55,9 @@ TEST_F(DTypesTest, RejectsUncheckableOutputs) {
   const Result tuned = home_.Hone({"tune", "relu", "m=1", "n=8589934592", "--trials", "2"});
   EXPECT_EQ(tuned.code, 2) << tuned.errors;
   EXPECT_THAT(tuned.errors, ::testing::HasSubstr("too large to be checked"));
+  // A schedule can be shown, because nothing is measured.
+  const Result drafted = home_.Hone({"show", "relu", "m=1", "n=8589934592", "--draft"});
+  EXPECT_EQ(drafted.code, 0) << drafted.errors;
 }
 
 // Sums with cancellation, which are inaccurate in f32, in a denominator.
