@@ -49,7 +49,8 @@ absl::Status CheckInputs(const ir::Workload& workload, absl::Span<const absl::st
 absl::StatusOr<std::vector<std::string>> CallGpu(const ir::Workload& workload,
                                                  const record::Artifact& artifact,
                                                  const target::Target& target,
-                                                 absl::Span<const absl::string_view> inputs) {
+                                                 absl::Span<const absl::string_view> inputs,
+                                                 absl::string_view device) {
   HONE_ASSIGN_OR_RETURN(const target::GpuModule module,
                         target::GpuModule::Decode(artifact.shared_object));
   std::vector<int64_t> output_bytes;
@@ -57,8 +58,9 @@ absl::StatusOr<std::vector<std::string>> CallGpu(const ir::Workload& workload,
     output_bytes.push_back(workload.tensors[id].bytes());
   }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<target::ModuleCaller> caller,
-                        target.kind == target::Kind::kCuda ? cuda::MakeModuleCaller(target)
-                                                           : opencl::MakeModuleCaller(target));
+                        target.kind == target::Kind::kCuda
+                            ? cuda::MakeModuleCaller(target, device)
+                            : opencl::MakeModuleCaller(target, device));
   return caller->Call(module, inputs, output_bytes);
 }
 
@@ -66,10 +68,11 @@ absl::StatusOr<std::vector<std::string>> CallGpu(const ir::Workload& workload,
 
 absl::StatusOr<std::vector<std::string>> CallKernel(const ir::Workload& workload,
                                                     const record::Artifact& artifact,
-                                                    absl::Span<const absl::string_view> inputs) {
+                                                    absl::Span<const absl::string_view> inputs,
+                                                    absl::string_view device) {
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
   HONE_RETURN_IF_ERROR(CheckInputs(workload, inputs));
-  if (target.kind != target::Kind::kCpu) return CallGpu(workload, artifact, target, inputs);
+  if (target.kind != target::Kind::kCpu) return CallGpu(workload, artifact, target, inputs, device);
   HONE_RETURN_IF_ERROR(target::CheckRunsOn(target, target::DetectHost()));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<target::LoadedKernel> kernel,
                         target::LoadedKernel::LoadSharedObject(artifact.shared_object));

@@ -16,7 +16,14 @@
 namespace hone::cuda {
 namespace {
 
-absl::StatusOr<DeviceNumber> DeviceOf(const Api& api, const target::Target& target) {
+absl::StatusOr<DeviceNumber> DeviceOf(const Api& api, const target::Target& target,
+                                      absl::string_view name) {
+  if (!name.empty()) {
+    HONE_ASSIGN_OR_RETURN(const DeviceFacts named, FindDevice(api, name));
+    if (named.target == target) return named.device;
+    return absl::FailedPreconditionError(absl::StrCat("the kernel is for ", target.Key(), ", and ",
+                                                      name, " is ", named.target.Key()));
+  }
   HONE_ASSIGN_OR_RETURN(const std::vector<DeviceFacts> devices, ListDevices(api));
   for (const DeviceFacts& device : devices) {
     if (device.problem.empty() && device.target == target) return device.device;
@@ -138,10 +145,10 @@ class Caller final : public target::ModuleCaller {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<target::ModuleCaller>> MakeModuleCaller(
-    const target::Target& target) {
+absl::StatusOr<std::unique_ptr<target::ModuleCaller>> MakeModuleCaller(const target::Target& target,
+                                                                       absl::string_view name) {
   HONE_ASSIGN_OR_RETURN(const Api* const api, LoadedApi());
-  HONE_ASSIGN_OR_RETURN(const DeviceNumber device, DeviceOf(*api, target));
+  HONE_ASSIGN_OR_RETURN(const DeviceNumber device, DeviceOf(*api, target, name));
   auto caller = std::make_unique<Caller>(*api);
   HONE_RETURN_IF_ERROR(caller->Open(device));
   return caller;

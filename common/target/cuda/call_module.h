@@ -4,15 +4,17 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/target/module_caller.h"
 #include "common/target/target.h"
 
 namespace hone::cuda {
 
-// Uses the GPU of this machine that has a target. NotFound: there is no CUDA device.
-// FailedPrecondition: none has the target. Unavailable: the device fails.
-absl::StatusOr<std::unique_ptr<target::ModuleCaller>> MakeModuleCaller(
-    const target::Target& target);
+// Uses the GPU of this machine with this name ("cuda:1"), which must have the target; "": the first
+// one that has it. NotFound: there is no such CUDA device. FailedPrecondition: it does not have the
+// target, or none has it. Unavailable: the device fails.
+absl::StatusOr<std::unique_ptr<target::ModuleCaller>> MakeModuleCaller(const target::Target& target,
+                                                                       absl::string_view name = "");
 
 }  // namespace hone::cuda
 

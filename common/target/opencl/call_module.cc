@@ -23,7 +23,14 @@ namespace {
 constexpr char kBuildOptions[] = "-cl-std=CL1.2";
 constexpr size_t kMaxLog = 8192;
 
-absl::StatusOr<cl_device_id> DeviceOf(const Api& api, const target::Target& target) {
+absl::StatusOr<cl_device_id> DeviceOf(const Api& api, const target::Target& target,
+                                      absl::string_view name) {
+  if (!name.empty()) {
+    HONE_ASSIGN_OR_RETURN(const DeviceFacts named, FindDevice(api, name));
+    if (named.target == target) return named.device;
+    return absl::FailedPreconditionError(absl::StrCat("the kernel is for ", target.Key(), ", and ",
+                                                      name, " is ", named.target.Key()));
+  }
   HONE_ASSIGN_OR_RETURN(const std::vector<DeviceFacts> devices, ListDevices(api));
   for (const DeviceFacts& device : devices) {
     if (device.target == target) return device.device;
@@ -192,10 +199,10 @@ class OpenClCaller final : public target::ModuleCaller {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<target::ModuleCaller>> MakeModuleCaller(
-    const target::Target& target) {
+absl::StatusOr<std::unique_ptr<target::ModuleCaller>> MakeModuleCaller(const target::Target& target,
+                                                                       absl::string_view name) {
   HONE_ASSIGN_OR_RETURN(const Api* const api, LoadedApi());
-  HONE_ASSIGN_OR_RETURN(const cl_device_id device, DeviceOf(*api, target));
+  HONE_ASSIGN_OR_RETURN(const cl_device_id device, DeviceOf(*api, target, name));
   auto caller = std::make_unique<OpenClCaller>(*api, device);
   HONE_RETURN_IF_ERROR(caller->Open());
   return caller;

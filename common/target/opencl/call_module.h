@@ -9,10 +9,11 @@
 
 namespace hone::opencl {
 
-// Uses the device of this machine that has a target. NotFound: there is no OpenCL device.
-// FailedPrecondition: none has the target. Unavailable: the device fails.
-absl::StatusOr<std::unique_ptr<target::ModuleCaller>> MakeModuleCaller(
-    const target::Target& target);
+// Uses the device of this machine with this name ("opencl:1"), which must have the target; "": the
+// first device that has it. NotFound: there is no such OpenCL device. FailedPrecondition: it does
+// not have the target, or none has it. Unavailable: the device fails.
+absl::StatusOr<std::unique_ptr<target::ModuleCaller>> MakeModuleCaller(const target::Target& target,
+                                                                       absl::string_view name = "");
 
 }  // namespace hone::opencl
 

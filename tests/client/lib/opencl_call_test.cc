@@ -69,9 +69,9 @@ class OpenClCallTest : public ::testing::Test {
       c_.append(reinterpret_cast<const char*>(&c), sizeof c);
     }
   }
-  absl::StatusOr<std::vector<std::string>> Call() const {
+  absl::StatusOr<std::vector<std::string>> Call(absl::string_view device = "") const {
     return CallKernel(workload_, {.shared_object = module_.Encode(), .target = target_.ToText()},
-                      {a_, b_});
+                      {a_, b_}, device);
   }
 
   target::Target target_;
@@ -79,6 +79,13 @@ class OpenClCallTest : public ::testing::Test {
   target::GpuModule module_;
   std::string a_, b_, c_;
 };
+
+TEST_F(OpenClCallTest, RunsOnTheNamedDevice) {
+  const auto outputs = Call("opencl:0");
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ((*outputs)[0], c_);
+  EXPECT_TRUE(absl::IsNotFound(Call("opencl:99").status())) << Call("opencl:99").status();
+}
 
 TEST_F(OpenClCallTest, PacksAndRunsAllLaunchesInOrder) {
   const auto outputs = Call();
