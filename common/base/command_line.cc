@@ -12,7 +12,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/config_file.h"
+#include "common/base/file.h"
 
 namespace hone {
 namespace {
@@ -85,6 +87,32 @@ OptionRule Checked(std::function<std::string(const std::string&)> problem) {
   return Checked(CLI::Validator([problem](std::string& value) { return problem(value); }, ""));
 }
 
+// A check of CLI11 with the words of `expected`, as in "a number from 0 to 1". Keeps what the help
+// says of the values.
+OptionRule Checked(const CLI::Validator& validator, std::string expected) {
+  const auto problem = [validator, expected = std::move(expected)](std::string& value) {
+    const bool wrong = !validator(value).empty();
+    return wrong ? absl::StrCat("'", value, "' is not ", expected) : "";
+  };
+  return Checked(CLI::Validator(problem, validator.get_description()));
+}
+
+// What is wrong with a command line, in the words of `hone`.
+std::string Explain(const CLI::App& app, const CLI::Error& error) {
+  if (error.get_name() == "ExtrasError") {
+    const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+    if (!unknown.empty()) {
+      return absl::StrCat("unknown ", absl::StartsWith(unknown[0], "-") ? "option " : "argument ",
+                          unknown[0]);
+    }
+  }
+  if (error.get_name() == "FileError" && app.get_config_ptr() != nullptr) {
+    const absl::Status read = ReadFile(app.get_config_ptr()->as<std::string>()).status();
+    if (!read.ok()) return std::string(read.message());
+  }
+  return error.what();
+}
+
 void Apply(std::initializer_list<OptionRule> rules, CLI::Option& option) {
   for (const OptionRule& rule : rules) rule(option);
 }
@@ -113,11 +141,17 @@ OptionRule OneWordPerUse() {
   return [](CLI::Option& option) { option.expected(1)->take_all()->allow_extra_args(false); };
 }
 
-OptionRule Range(int64_t low, int64_t high) { return Checked(CLI::Range(low, high)); }
+OptionRule Range(int64_t low, int64_t high) {
+  return Checked(CLI::Range(low, high), absl::StrCat("a whole number from ", low, " to ", high));
+}
 OptionRule Range(int low, int high) { return Range(int64_t{low}, int64_t{high}); }
-OptionRule Range(double low, double high) { return Checked(CLI::Range(low, high)); }
-OptionRule Positive() { return Checked(CLI::PositiveNumber); }
-OptionRule OneOf(const std::vector<std::string>& words) { return Checked(CLI::IsMember(words)); }
+OptionRule Range(double low, double high) {
+  return Checked(CLI::Range(low, high), absl::StrCat("a number from ", low, " to ", high));
+}
+OptionRule Positive() { return Checked(CLI::PositiveNumber, "a number above 0"); }
+OptionRule OneOf(const std::vector<std::string>& words) {
+  return Checked(CLI::IsMember(words), absl::StrCat("one of ", absl::StrJoin(words, ", ")));
+}
 OptionRule ExistingFile() { return Checked(CLI::ExistingFile); }
 OptionRule ExistingFolder() { return Checked(CLI::ExistingDirectory); }
 OptionRule ExistingPath() { return Checked(CLI::ExistingPath); }
@@ -156,7 +190,7 @@ Command::Command(const std::string& description, const std::string& name)
   app_->failure_message([](const CLI::App* app, const CLI::Error& error) {
     const std::string path = app->get_name();
     const std::string program = path.substr(path.rfind('/') + 1);
-    return absl::StrCat(program, ": ", error.what(), " (see ", program, " --help)\n");
+    return absl::StrCat(program, ": ", Explain(*app, error), " (see ", program, " --help)\n");
   });
 }
 

@@ -54,7 +54,7 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
                                  Durability durability, mode_t mode) {
   std::string temporary = absl::StrCat(path, ".XXXXXX");
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("create ", temporary));
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("create ", path));
   const auto fail = [&](absl::string_view step) {
     const absl::Status status = ErrnoStatus(errno, absl::StrCat(step, " ", path));
     close(fd);

@@ -136,6 +136,31 @@ TEST(PlainNameTest, RefusesPaths) {
   }
 }
 
+TEST(ProgramTest, RefusedValuesAreExplained) {
+  int64_t trials = 0;
+  std::string priority;
+  const auto error = [&](const std::vector<std::string>& words) {
+    Command app("", "worker");
+    app.Add("--trials", trials, "", {Range(int64_t{1}, int64_t{100})});
+    app.Add("--priority", priority, "", {OneOf({"low", "high"})});
+    return std::string(Parse(app, words).message());
+  };
+  EXPECT_EQ(error({"--trials", "0"}), "--trials: '0' is not a whole number from 1 to 100");
+  EXPECT_EQ(error({"--trials", "many"}), "--trials: 'many' is not a whole number from 1 to 100");
+  EXPECT_EQ(error({"--priority", "urgent"}), "--priority: 'urgent' is not one of low, high");
+}
+
+TEST(ProgramTest, AMissingConfigurationFileIsNamed) {
+  Command app("", "worker");
+  app.AddConfigFile({}, {});
+  char program[] = "/usr/bin/worker", option[] = "--config", path[] = "/nowhere/worker.conf";
+  char* words[] = {program, option, path};
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(app.ParseOrExit(3, words), 2);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "worker: open /nowhere/worker.conf: No such file or directory (see worker --help)\n");
+}
+
 TEST(ProgramTest, AnUnknownOptionIsNamedBeforeAMissingOne) {
   Command app("", "worker");
   std::string server;
@@ -145,7 +170,7 @@ TEST(ProgramTest, AnUnknownOptionIsNamedBeforeAMissingOne) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(app.ParseOrExit(2, words), 2);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "worker: The following argument was not expected: --bogus (see worker --help)\n");
+            "worker: unknown option --bogus (see worker --help)\n");
 }
 
 TEST(ProgramTest, PrefixesItsUsageErrorsWithItsName) {
@@ -157,7 +182,7 @@ TEST(ProgramTest, PrefixesItsUsageErrorsWithItsName) {
     ::testing::internal::CaptureStderr();
     EXPECT_EQ(app.ParseOrExit(2, words), 2);
     EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-              "worker: The following argument was not expected: --nonsense (see worker --help)\n");
+              "worker: unknown option --nonsense (see worker --help)\n");
   }
 }
 
