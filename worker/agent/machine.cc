@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include "common/base/steady_clock.h"
 #include "common/target/host.h"
 #include "common/target/target.h"
+#include "spdlog/spdlog.h"
 #include "worker/agent/child_process.h"
 
 namespace hone::agent {
@@ -25,8 +27,11 @@ namespace {
 
 constexpr absl::Duration kProgramLimit = absl::Seconds(60);
 constexpr absl::Duration kPeakLifetime = absl::Hours(24);
+// Each attempt waits half a minute for the timing lock.
+constexpr int kPeakAttempts = 20;
 
-// Returns the standard output of a program. FailedPrecondition: it does not work.
+// Returns the standard output of a program. FailedPrecondition: it does not work. Unavailable: it
+// would work later (EX_TEMPFAIL); the message is its own.
 absl::StatusOr<std::string> OutputOf(const std::vector<std::string>& command) {
   HONE_ASSIGN_OR_RETURN(const auto child, ChildProcess::Start(command));
   child->CloseInput();
@@ -44,6 +49,9 @@ absl::StatusOr<std::string> OutputOf(const std::vector<std::string>& command) {
   }
   const ChildEnd end = child->Wait(deadline);
   if (end.signal == 0 && end.status == 0) return text;
+  if (end.signal == 0 && end.status == EX_TEMPFAIL) {
+    return absl::UnavailableError(absl::StripAsciiWhitespace(child->TakeErrorOutput()));
+  }
   return absl::FailedPreconditionError(
       absl::StrCat(absl::StrJoin(command, " "), " does not work (", end.ToString(),
                    "): ", absl::StripAsciiWhitespace(child->TakeErrorOutput())));
@@ -71,7 +79,15 @@ absl::StatusOr<nlohmann::json> Peaks(const std::vector<std::string>& runner,
   }
   std::vector<std::string> command = runner;
   command.push_back("--measure-peak");
-  HONE_ASSIGN_OR_RETURN(nlohmann::json json, JsonOf(command));
+  absl::StatusOr<nlohmann::json> measured = JsonOf(command);
+  for (int i = 1; i < kPeakAttempts && absl::IsUnavailable(measured.status()); ++i) {
+    spdlog::warn(
+        "waiting to measure the peak of this machine, because other processes of Hone "
+        "measure: {}",
+        std::string(measured.status().message()));
+    measured = JsonOf(command);
+  }
+  HONE_ASSIGN_OR_RETURN(nlohmann::json json, std::move(measured));
   // Values measured on a busy machine are not cached.
   if (json.value("steady", false)) HONE_RETURN_IF_ERROR(WriteFileAtomically(cache, json.dump()));
   return json;

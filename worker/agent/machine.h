@@ -26,6 +26,8 @@ absl::StatusOr<target::DeviceList> ListDevices(const std::string& program_dir);
 // environment. Starts hone-builder and hone-runner to query them. FailedPrecondition: program_dir
 // has neither of them, one does not work, or the machine has no such device; the message says
 // which. InvalidArgument: the device is not one of the machine; the message lists them.
+// Unavailable: other processes of Hone kept the timing lock for ten minutes, so that no peak could
+// be measured.
 absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options);
 
 }  // namespace hone::agent

@@ -2,6 +2,7 @@
 // and answers on standard output (RunResponse), one at a time. See --help.
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -89,9 +90,14 @@ int Fail(const absl::Status& status) {
   return 1;
 }
 
+// The exit code is EX_TEMPFAIL if other processes of Hone keep the timing lock.
 int MeasurePeak(const std::string& device) {
   const absl::StatusOr<HostLock> lock =
-      HostLock::Acquire(HostLock::Mode::kExclusive, hone::SteadyNow() + absl::Seconds(60));
+      HostLock::Acquire(HostLock::Mode::kExclusive, hone::SteadyNow() + absl::Seconds(30));
+  if (absl::IsDeadlineExceeded(lock.status())) {
+    Fail(lock.status());
+    return EX_TEMPFAIL;
+  }
   if (!lock.ok()) return Fail(lock.status());
   absl::StatusOr<hone::runner::Peak> peak =
       device == kCpu ? hone::runner::MeasurePeak(hone::target::UsableCores())

@@ -1,0 +1,52 @@
+#include "worker/agent/machine.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace hone::agent {
+namespace {
+
+// A folder with a hone-runner that a script replaces.
+class MachineTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/hone_machine_XXXXXX";
+    folder_ = mkdtemp(name);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void WriteRunner(const std::string& script) {
+    const std::string path = folder_ + "/hone-runner";
+    std::ofstream(path) << "#!/bin/sh\ncd " << folder_ << "\n" << script;
+    chmod(path.c_str(), 0700);
+  }
+  absl::StatusOr<v1::Capabilities> Describe() {
+    return DescribeMachine({.program_dir = folder_, .state_dir = folder_});
+  }
+
+  std::string folder_;
+};
+
+TEST_F(MachineTest, WaitsForTheTimingLock) {
+  WriteRunner(
+      "if [ -e tried ]; then echo '{\"gflops_all_cores\": 5}'; exit; fi\n"
+      "touch tried\necho 'the timing lock is not free' >&2\nexit 75\n");
+  const absl::StatusOr<v1::Capabilities> machine = Describe();
+  ASSERT_TRUE(machine.ok()) << machine.status();
+  EXPECT_EQ(machine->peak_gflops(), 5);
+}
+
+TEST_F(MachineTest, ARunnerThatFailsIsNamed) {
+  WriteRunner("echo broken >&2\nexit 1\n");
+  const absl::Status status = Describe().status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_NE(status.message().find("broken"), std::string::npos) << status;
+}
+
+}  // namespace
+}  // namespace hone::agent
