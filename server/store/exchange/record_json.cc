@@ -102,6 +102,7 @@ class FieldsFromJson {
   template <std::integral Integer>
   void operator()(const record::Field& field, Integer& value) {
     if (field.by_store) return;
+    if (field.may_be_missing && json_.is_object() && !json_.contains(field.json_name())) return;
     const nlohmann::json* const json = Find(field);
     if (json == nullptr) return;
     const int64_t limit = std::min(field.most, kLargest);
@@ -179,7 +180,7 @@ class FieldsFromJson {
     if (!json_.is_object()) return nullptr;
     const auto found = json_.find(field.json_name());
     if (found != json_.end()) return &*found;
-    if (!field.may_be_missing) Fail(field, "is missing");
+    Fail(field, "is missing");
     return nullptr;
   }
   template <typename T>

@@ -83,7 +83,9 @@ TEST(RecordJson, ErrorNamesMissingAndUnknownFields) {
   for (const auto& [name, value] : whole.items()) {
     nlohmann::json less = whole;
     less.erase(name);
-    EXPECT_THAT(std::string(RecordFromJson(less).status().message()), HasSubstr(name));
+    if (name != "processes") {  // see ExportsOfEarlierReleasesAreRead
+      EXPECT_THAT(std::string(RecordFromJson(less).status().message()), HasSubstr(name));
+    }
     nlohmann::json odd = whole;
     odd[name] = nlohmann::json::array({nlohmann::json::object()});
     EXPECT_THAT(std::string(RecordFromJson(odd).status().message()), HasSubstr(name));
