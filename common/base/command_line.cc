@@ -99,14 +99,17 @@ OptionRule Checked(const CLI::Validator& validator, std::string expected) {
 
 // What is wrong with a command line, in the words of `hone`.
 std::string Explain(const CLI::App& app, const CLI::Error& error) {
-  if (error.get_name() == "ExtrasError") {
+  const auto is = [&](CLI::ExitCodes code) {
+    return error.get_exit_code() == static_cast<int>(code);
+  };
+  if (is(CLI::ExitCodes::ExtrasError)) {
     const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
     if (!unknown.empty()) {
       return absl::StrCat("unknown ", absl::StartsWith(unknown[0], "-") ? "option " : "argument ",
                           unknown[0]);
     }
   }
-  if (error.get_name() == "FileError" && app.get_config_ptr() != nullptr) {
+  if (is(CLI::ExitCodes::FileError) && app.get_config_ptr() != nullptr) {
     const absl::Status read = ReadFile(app.get_config_ptr()->as<std::string>()).status();
     if (!read.ok()) return std::string(read.message());
   }
