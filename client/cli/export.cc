@@ -29,6 +29,7 @@
 #include "client/lib/kernel_object.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "common/ir/signature.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "common/target/gpu_module.h"
@@ -149,7 +150,7 @@ absl::Status CheckFree(const WorkloadArgument& argument, const Naming& naming,
       if (found.empty()) return absl::OkStatus();
     } else {
       found = absl::StrCat(workload, " is of another workload",
-                           other.ok() ? absl::StrCat(", ", DescribeWorkload(*other)) : "");
+                           other.ok() ? absl::StrCat(", ", ir::SignatureOf(*other)) : "");
     }
   } else {
     for (const char* suffix : {".so", ".o", ".h", ".cl", ".cubin", ".ptx", ".cu", ".json"}) {

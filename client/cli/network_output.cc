@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/format.h"
-#include "client/cli/workload_argument.h"
 #include "common/base/counted.h"
+#include "common/ir/signature.h"
 
 namespace hone::cli {
 namespace {
@@ -35,17 +35,19 @@ Json LatencyOrNull(double nanoseconds) {
 }  // namespace
 
 std::string DescribeJob(const client::Job& job) {
-  if (!job.network.has_value()) return DescribeWorkloadText(job.workload);
+  if (!job.network.has_value()) return ir::SignatureOfText(job.workload);
   const client::NetworkProgress& network = *job.network;
   return absl::StrCat("network", network.name.empty() ? "" : " ", network.name, ", ",
                       Counted(network.task_count, "task"));
 }
 
+bool AllConfirmed(const client::NetworkProgress& network) {
+  return std::all_of(network.tasks.begin(), network.tasks.end(),
+                     [](const client::NetworkTaskProgress& task) { return task.confirmed; });
+}
+
 std::string SumText(const client::NetworkProgress& network) {
-  const bool confirmed =
-      std::all_of(network.tasks.begin(), network.tasks.end(),
-                  [](const client::NetworkTaskProgress& task) { return task.confirmed; });
-  return absl::StrCat(confirmed ? "" : "~", FormatLatency(network.latency_ns));
+  return absl::StrCat(AllConfirmed(network) ? "" : "~", FormatLatency(network.latency_ns));
 }
 
 Table TaskTable(const client::NetworkProgress& network) {
@@ -66,7 +68,7 @@ Table TaskTable(const client::NetworkProgress& network) {
          absl::StrCat(task.trials), LatencyText(task.latency_ns),
          FormatShare(part(i), network.latency_ns), FormatGflops(task.gflops),
          gained ? absl::StrFormat("%.2fx", task.default_latency_ns / task.latency_ns) : "-",
-         StateText(task), DescribeWorkloadText(task.workload)});
+         StateText(task), ir::SignatureOfText(task.workload)});
   }
   return table;
 }

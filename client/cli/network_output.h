@@ -10,7 +10,10 @@
 // How jobs of networks are shown.
 namespace hone::cli {
 
-// What a job tunes: "network resnet50, 23 tasks", or the workload as DescribeWorkloadText says it.
+// Whether the latencies of all tasks are confirmed.
+bool AllConfirmed(const client::NetworkProgress& network);
+
+// What a job tunes: "network resnet50, 23 tasks", or the workload as ir::SignatureOfText says it.
 std::string DescribeJob(const client::Job& job);
 // A row for each task, the one with the largest part of the latency first.
 Table TaskTable(const client::NetworkProgress& network);

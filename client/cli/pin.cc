@@ -15,6 +15,7 @@
 #include "client/cli/terminal.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
+#include "common/ir/signature.h"
 
 namespace hone::cli {
 namespace {
@@ -40,7 +41,7 @@ absl::Status ListPins(const Globals& globals) {
   Table table({Right("record"), Left("operator"), Left("workload"), Left("target"),
                Right("tolerance"), Right("latency"), Left("pinned by"), Left("since")});
   for (const client::Best& pin : pins) {
-    table.AddRow({absl::StrCat(pin.record.id), pin.record.op, DescribeWorkloadText(pin.workload),
+    table.AddRow({absl::StrCat(pin.record.id), pin.record.op, ir::SignatureOfText(pin.workload),
                   pin.record.target, absl::StrCat(pin.record.tolerance),
                   FormatLatency(client::LatencyNs(pin)),
                   pin.pinned_by.empty() ? "-" : pin.pinned_by, FormatTime(pin.pinned_unix_ms)});

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
@@ -16,13 +15,13 @@
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
 #include "client/cli/space_argument.h"
-#include "client/cli/table.h"
 #include "client/cli/terminal.h"
+#include "client/cli/tune_report.h"
 #include "client/cli/workload_argument.h"
 #include "client/cli/workload_list.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
-#include "common/record/processes.h"
+#include "common/ir/signature.h"
 
 namespace hone::cli {
 namespace {
@@ -86,78 +85,6 @@ std::string WhyDefaultFailed(const client::Job& job) {
                       result.detail.empty() ? "" : ": ", result.detail);
 }
 
-std::string AgeOf(const client::Best& best) {
-  return FormatAge(absl::Now() - absl::FromUnixMillis(best.record.created_unix_ms));
-}
-
-void PrintReport(const client::Job& job, const WorkloadArgument& argument, double peak,
-                 bool trace) {
-  PrintWrapped(absl::StrCat(argument.title, " on ", job.target, ": ", Counted(job.trials, "trial"),
-                            " in ", FormatClock(absl::Milliseconds(job.wall_ms))));
-  absl::PrintF("\n");
-  Table table(
-      {Left(""), Right("latency"), Right("GFLOP/s"), Right("share of peak"), Right("speed-up")});
-  const bool confirmed = client::BestIsConfirmed(job);
-  // A speed-up is shown if both latencies were measured in the same way.
-  const bool comparable = client::DefaultIsConfirmed(job) && confirmed;
-  const double base = comparable ? client::LatencyNs(*job.default_schedule) : 0;
-  const auto add = [&](const char* name, const std::optional<client::Best>& best) {
-    if (!best.has_value()) return;
-    const double latency = client::LatencyNs(*best);
-    table.AddRow({name, FormatLatency(latency), FormatGflops(best->gflops),
-                  FormatShare(best->gflops, best->peak_gflops),
-                  base > 0 && latency > 0 ? absl::StrFormat("%.2fx", base / latency) : "-"});
-  };
-  add(client::DefaultIsConfirmed(job) ? "default" : "default, not confirmed", job.default_schedule);
-  // An earlier best stays published unless this run is surely faster.
-  const bool earlier = job.best.has_value() && job.best->record.job_id != job.id;
-  if (earlier) add("best of this run", job.own_best);
-  add(earlier ? "best known" : confirmed ? "best" : "best, not confirmed", job.best);
-  // A failed job has no row.
-  if (job.best.has_value() || job.default_schedule.has_value()) table.Print();
-  if (job.best.has_value() && job.best->pinned_unix_ms > 0) {
-    PrintWrapped(absl::StrCat("\nthe best known, of job ", job.best->record.job_id, ", is ",
-                              PinText(*job.best), "; jobs do not replace it"));
-  } else if (earlier) {
-    PrintWrapped(absl::StrCat("\nthe best known is from job ", job.best->record.job_id, ", ",
-                              FormatTime(job.best->record.created_unix_ms), ", ", AgeOf(*job.best),
-                              "; this run found nothing that is surely faster"));
-  }
-  if (const int processes = job.best.has_value() ? record::ProcessesOf(job.best->record.result) : 0;
-      confirmed && processes < record::kProcesses) {
-    PrintWrapped(
-        absl::StrCat("\nthere was time for only ",
-                     processes == 1 ? "one undisturbed process" : "two undisturbed processes",
-                     " of the best, not three, so that its latency is less certain"));
-  }
-  if (job.disturbed > 0) {
-    PrintWrapped(absl::StrCat(
-        "\nother work disturbed ", Counted(job.disturbed, "measurement"), ", so that ",
-        job.disturbed == 1 ? "it does" : "they do", " not count; the last: ", job.disturbance,
-        ". Stop other programs on that machine, or measure when it is idle; \"hone doctor\" shows "
-        "what disturbs this machine"));
-  }
-  if (job.best.has_value() && !confirmed) {
-    std::string text = "\nnot confirmed: \"hone best\" does not return it";
-    // The error of a failed job explains what to do.
-    if (job.state == client::JobState::kCancelled) {
-      absl::StrAppend(&text, "; \"hone jobs resume ", job.id,
-                      "\" continues the search and confirms the best");
-    }
-    PrintWrapped(text);
-  }
-  if (!job.note.empty()) PrintWrapped(absl::StrCat("\n", job.note));
-  if (job.best.has_value() && peak > 0) {
-    PrintWrapped(absl::StrCat("\npeak: ", FormatGflops(peak),
-                              " GFLOP/s, measured with fused multiply-adds"));
-  }
-  if (trace && job.best.has_value()) {
-    absl::PrintF("\nbest schedule:\n");
-    PrintText(job.best->trace);
-  }
-  std::fflush(stdout);
-}
-
 // Checks that a trace is for the workload. InvalidArgument: the trace is for another computation;
 // another shape is also another computation.
 absl::Status CheckSchedules(const std::string& title, const std::string& trace,
@@ -168,7 +95,7 @@ absl::Status CheckSchedules(const std::string& title, const std::string& trace,
   }
   return absl::InvalidArgumentError(
       absl::StrCat("--space ", title, " is for another computation: it schedules ",
-                   DescribeWorkload(own.workload), ", not ", DescribeWorkload(argument.workload),
+                   ir::SignatureOf(own.workload), ", not ", ir::SignatureOf(argument.workload),
                    " (", argument.title,
                    "); omit the operator to tune the workload of the trace, or tune the operator "
                    "without --space"));
@@ -246,7 +173,7 @@ absl::Status TuneOne(const Globals& globals, const TuneOptions& options, Session
     if (globals.json) {
       report = TuneJson(followed->job, peak);
     } else {
-      PrintReport(followed->job, job.argument, peak, options.trace);
+      PrintTuneReport(followed->job, job.argument.title, peak, options.trace);
     }
   }
   if (!result.ok()) report["error"] = std::string(result.message());

@@ -126,22 +126,4 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
   return argument;
 }
 
-std::string DescribeWorkload(const ir::Workload& workload) {
-  const auto types = [&](const std::vector<ir::BufferId>& ids) {
-    std::vector<std::string> texts;
-    for (const ir::BufferId id : ids)
-      texts.push_back(ir::TypeText(workload.tensors[id].dtype, workload.tensors[id].shape));
-    return absl::StrJoin(texts, ", ");
-  };
-  return absl::StrCat(workload.name, "(", types(workload.Inputs()), ") -> ",
-                      types(workload.Outputs()));
-}
-
-std::string DescribeWorkloadText(const std::string& text) {
-  const absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(text);
-  if (workload.ok()) return DescribeWorkload(*workload);
-  const std::vector<std::string> lines = absl::StrSplit(text, absl::MaxSplits('\n', 1));
-  return lines[0];
-}
-
 }  // namespace hone::cli

@@ -37,11 +37,6 @@ bool NamesFile(absl::Span<const std::string> words);
 // file cannot be read, is not a text file, or is larger than any workload or trace.
 absl::StatusOr<std::string> ReadTextArgument(const std::string& path);
 
-// A short description: "matmul(f32[64, 64], f32[64, 64]) -> f32[64, 64]".
-std::string DescribeWorkload(const ir::Workload& workload);
-// The same for the text form of a workload; its first line if the text cannot be parsed.
-std::string DescribeWorkloadText(const std::string& text);
-
 }  // namespace hone::cli
 
 #endif  // HONE_CLIENT_CLI_WORKLOAD_ARGUMENT_H_

@@ -221,7 +221,8 @@ absl::StatusOr<TargetChoice> WorkerRegistry::ChooseTarget(const std::string& key
   if (targets.size() == 1) return TargetChoice{targets.begin()->first, targets.begin()->second};
   if (targets.empty()) {
     return absl::UnavailableError(
-        "target native: no worker is registered; start hone-worker --server ADDRESS on the machine "
+        "target native: no worker that runs kernels is registered; start hone-worker --server "
+        "ADDRESS on the machine "
         "to tune for");
   }
   return absl::FailedPreconditionError(

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "common/ir/signature.h"
 #include "common/target/target.h"
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
@@ -80,11 +81,29 @@ void BestService::PinBest(Context* context, const v1::PinBestRequest* request, v
     if (best.ok()) *response = *std::move(best);
     reply(best.status());
   };
+  const auto refuse = [this, task = *task, record = request->record(),
+                       reply](const absl::Status& status) { reply(Explain(status, task, record)); };
   deps_.store->PinBest(*task, request->record(), deps_.authenticator->NameOf(*context),
-                       [this, answer, reply](absl::Status status) {
-                         if (!status.ok()) return reply(status);
-                         deps_.executor->Schedule(answer);  // it reads the store
+                       [this, answer, refuse](absl::Status status) {
+                         // Both read the store.
+                         if (status.ok()) return deps_.executor->Schedule(answer);
+                         deps_.executor->Schedule([refuse, status] { refuse(status); });
                        });
+}
+
+absl::Status BestService::Explain(const absl::Status& status, const store::TaskKey& task,
+                                  int64_t record_id) const {
+  if (!absl::IsInvalidArgument(status) || record_id == 0) return status;
+  const auto records = deps_.store->Query({.page_size = 1, .after_id = record_id - 1});
+  if (!records.ok() || records->empty()) return status;
+  const std::string& other = records->front().workload_digest;
+  if (records->front().id != record_id || other == task.workload_digest) return status;
+  const absl::StatusOr<std::string> its = deps_.store->GetText(other);
+  const absl::StatusOr<std::string> wanted = deps_.store->GetText(task.workload_digest);
+  if (!its.ok() || !wanted.ok()) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat("record ", record_id, " is of another workload, ", ir::SignatureOfText(*its),
+                   "; the best to replace is of ", ir::SignatureOfText(*wanted)));
 }
 
 void BestService::UnpinBest(Context*, const v1::UnpinBestRequest* request, v1::UnpinBestResponse*,

@@ -139,6 +139,21 @@ TEST_F(AdminBestsTest, WhatAJobMeasuresIsNotForgotten) {
   EXPECT_TRUE(Forget(&forgotten).ok());
 }
 
+TEST_F(AdminBestsTest, TheErrorOfPinningARecordOfAnotherWorkloadNamesBoth) {
+  auto request = Request(2, "another");
+  request.set_workload("fake other 12");
+  v1::Job job;
+  ASSERT_TRUE(Call(*tuning, &TuningStub::CreateJob, request, &job).ok());
+  const v1::Job other = WaitForEnd(job.id());
+  Tune(2);
+  v1::Best pinned;
+  const absl::Status status = Pin(other.best().record().id(), &pinned);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(
+      std::string(status.message()),
+      HasSubstr("is of another workload, fake other 12; the best to replace is of fake op"));
+}
+
 TEST_F(AdminBestsTest, APinnedBestStaysUntilThePinIsRemoved) {
   const v1::Job first = Tune(2);
   v1::Best pinned;

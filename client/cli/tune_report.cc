@@ -1,0 +1,101 @@
+#include "client/cli/tune_report.h"
+
+#include <cstdio>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "client/cli/format.h"
+#include "client/cli/known_best.h"
+#include "client/cli/table.h"
+#include "client/cli/terminal.h"
+#include "common/base/counted.h"
+#include "common/record/processes.h"
+
+namespace hone::cli {
+namespace {
+
+std::string AgeOf(const client::Best& best) {
+  return FormatAge(absl::Now() - absl::FromUnixMillis(best.record.created_unix_ms));
+}
+
+}  // namespace
+
+void PrintTuneReport(const client::Job& job, const std::string& title, double peak, bool trace) {
+  PrintWrapped(absl::StrCat(title, " on ", job.target, ": ", Counted(job.trials, "trial"), " in ",
+                            FormatClock(absl::Milliseconds(job.wall_ms))));
+  absl::PrintF("\n");
+  Table table(
+      {Left(""), Right("latency"), Right("GFLOP/s"), Right("share of peak"), Right("speed-up")});
+  const bool confirmed = client::BestIsConfirmed(job);
+  // A speed-up is shown if both latencies were measured in the same way.
+  const bool comparable = client::DefaultIsConfirmed(job) && confirmed;
+  const double base = comparable ? client::LatencyNs(*job.default_schedule) : 0;
+  const auto add = [&](const char* name, const std::optional<client::Best>& best) {
+    if (!best.has_value()) return;
+    const double latency = client::LatencyNs(*best);
+    table.AddRow({name, FormatLatency(latency), FormatGflops(best->gflops),
+                  FormatShare(best->gflops, best->peak_gflops),
+                  base > 0 && latency > 0 ? absl::StrFormat("%.2fx", base / latency) : "-"});
+  };
+  add(client::DefaultIsConfirmed(job) ? "default" : "default, not confirmed", job.default_schedule);
+  // An earlier best stays published unless this run is surely faster.
+  const bool earlier = job.best.has_value() && job.best->record.job_id != job.id;
+  if (earlier) add("best of this run", job.own_best);
+  add(earlier ? "best known" : confirmed ? "best" : "best, not confirmed", job.best);
+  // A failed job has no row.
+  if (job.best.has_value() || job.default_schedule.has_value()) table.Print();
+  if (job.best.has_value() && job.best->pinned_unix_ms > 0) {
+    PrintWrapped(absl::StrCat("\nthe best known, of job ", job.best->record.job_id, ", is ",
+                              PinText(*job.best), "; jobs do not replace it"));
+  } else if (earlier) {
+    PrintWrapped(absl::StrCat("\nthe best known is from job ", job.best->record.job_id, ", ",
+                              FormatTime(job.best->record.created_unix_ms), ", ", AgeOf(*job.best),
+                              "; this run found nothing that is surely faster"));
+  }
+  if (const int processes = job.best.has_value() ? record::ProcessesOf(job.best->record.result) : 0;
+      confirmed && processes < record::kProcesses) {
+    const absl::string_view count =
+        processes == 1 ? "one undisturbed process" : "two undisturbed processes";
+    PrintWrapped(absl::StrCat(
+        "\n",
+        earlier ? absl::StrCat("job ", job.best->record.job_id, " measured the best known in only ")
+                : "there was time for only ",
+        count, earlier ? "" : " of the best", ", not three, so that its latency is less certain"));
+  }
+  if (confirmed && !earlier && job.best->record.is_default) {
+    PrintWrapped("\nthe best is the untiled default: no candidate of this run was surely faster");
+  }
+  // A note that names the disturbance says what it did.
+  const bool noted = !job.disturbance.empty() && absl::StrContains(job.note, job.disturbance);
+  if (job.disturbed > 0 && !noted) {
+    PrintWrapped(absl::StrCat(
+        "\nother work disturbed ", Counted(job.disturbed, "measurement"), ", so that ",
+        job.disturbed == 1 ? "it does" : "they do", " not count; the last: ", job.disturbance,
+        ". Stop other programs on that machine, or measure when it is idle; \"hone doctor\" shows "
+        "what disturbs this machine"));
+  }
+  if (job.best.has_value() && !confirmed) {
+    std::string text = "\nnot confirmed: \"hone best\" does not return it";
+    // The error of a failed job explains what to do.
+    if (job.state == client::JobState::kCancelled) {
+      absl::StrAppend(&text, "; \"hone jobs resume ", job.id,
+                      "\" continues the search and confirms the best");
+    }
+    PrintWrapped(text);
+  }
+  if (!job.note.empty()) PrintWrapped(absl::StrCat("\n", job.note));
+  if (job.best.has_value() && peak > 0) {
+    PrintWrapped(absl::StrCat("\npeak: ", FormatGflops(peak),
+                              " GFLOP/s, measured with fused multiply-adds"));
+  }
+  if (trace && job.best.has_value()) {
+    absl::PrintF("\nbest schedule:\n");
+    PrintText(job.best->trace);
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,18 @@
+#ifndef HONE_CLIENT_CLI_TUNE_REPORT_H_
+#define HONE_CLIENT_CLI_TUNE_REPORT_H_
+
+#include <string>
+
+#include "client/lib/api.h"
+
+namespace hone::cli {
+
+// Prints how a job of one workload ended: the latencies of its default schedule and its best, where
+// the best comes from, and what makes the figures less certain. `title`: the workload as the user
+// wrote it. `peak`: the peak of the device in GFLOP/s; 0: unknown. `trace`: prints the best
+// schedule, too.
+void PrintTuneReport(const client::Job& job, const std::string& title, double peak, bool trace);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_TUNE_REPORT_H_

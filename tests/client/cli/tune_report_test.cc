@@ -1,0 +1,76 @@
+#include "client/cli/tune_report.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+client::Best Measured(int64_t record, const std::string& job, double latency_ns, int processes) {
+  client::Best best;
+  best.record.id = record;
+  best.record.job_id = job;
+  best.record.policy.name = "confirm";
+  best.record.result.latency_ns = latency_ns;
+  best.record.result.reference_drift = 1;
+  best.record.result.processes = processes;
+  best.gflops = 1;
+  return best;
+}
+
+client::Job Done() {
+  client::Job job;
+  job.id = "7";
+  job.target = "t";
+  job.state = client::JobState::kDone;
+  job.default_schedule = Measured(1, "7", 2000, 3);
+  job.best = job.own_best = Measured(2, "7", 1000, 3);
+  return job;
+}
+
+std::string Report(const client::Job& job) {
+  ::testing::internal::CaptureStdout();
+  PrintTuneReport(job, "matmul", /*peak=*/0, /*trace=*/false);
+  return ::testing::internal::GetCapturedStdout();
+}
+
+TEST(TuneReportTest, ShowsTheSpeedUpOfConfirmedLatencies) {
+  client::Job job = Done();
+  EXPECT_THAT(Report(job), AllOf(HasSubstr("2.00x"), Not(HasSubstr("less certain"))));
+  job.default_schedule->record.result.processes = 0;
+  EXPECT_THAT(Report(job), AllOf(HasSubstr("default, not confirmed"), Not(HasSubstr("2.00x"))));
+}
+
+TEST(TuneReportTest, SaysWhoMeasuredTooFewProcesses) {
+  client::Job job = Done();
+  job.best->record.result.processes = 1;
+  EXPECT_THAT(Report(job),
+              HasSubstr("there was time for only one undisturbed process of the best"));
+  job.best->record.job_id = "3";
+  EXPECT_THAT(Report(job), HasSubstr("job 3 measured the best known in only one undisturbed"));
+}
+
+TEST(TuneReportTest, SaysThatTheDefaultIsTheBest) {
+  client::Job job = Done();
+  job.best = job.default_schedule;
+  job.best->record.is_default = true;
+  EXPECT_THAT(Report(job), HasSubstr("the best is the untiled default"));
+}
+
+TEST(TuneReportTest, NamesADisturbanceOnce) {
+  client::Job job = Done();
+  job.disturbed = 3;
+  job.disturbance = "repeated runs differed";
+  EXPECT_THAT(Report(job), HasSubstr("other work disturbed 3 measurements"));
+  job.note = "none could be confirmed; the last: repeated runs differed";
+  EXPECT_THAT(Report(job), Not(HasSubstr("other work disturbed 3 measurements")));
+}
+
+}  // namespace
+}  // namespace hone::cli
