@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,6 +39,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kAttempts = 3;
 constexpr int kWindow = 5;  // runs that follow each other
 constexpr size_t kPrintedSteps = 10;
+// A median that is so many times the fastest run says more of other programs than of the network.
+constexpr double kDisturbed = 2;
 
 double Median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
@@ -46,9 +49,9 @@ double Median(std::vector<double> values) {
 }
 
 // Runs the network kWindow times. Sets the medians of the whole and of the steps if the whole was
-// faster than before.
+// faster than before. Lowers `fastest_ns` to that of the fastest run.
 absl::Status RunWindow(network::Runner& runner, absl::Span<const absl::string_view> inputs,
-                       NetworkSpeed& speed) {
+                       NetworkSpeed& speed, double& fastest_ns) {
   std::vector<double> whole;
   std::vector<std::vector<double>> parts;
   std::vector<network::StepTime> times;
@@ -59,6 +62,7 @@ absl::Status RunWindow(network::Runner& runner, absl::Span<const absl::string_vi
     parts.resize(times.size());
     for (size_t s = 0; s < times.size(); ++s) parts[s].push_back(static_cast<double>(times[s].ns));
   }
+  fastest_ns = std::min(fastest_ns, *std::min_element(whole.begin(), whole.end()));
   const double median = Median(std::move(whole));
   if (speed.latency_ns > 0 && speed.latency_ns <= median) return absl::OkStatus();
   speed.latency_ns = median;
@@ -72,7 +76,7 @@ absl::Status RunWindow(network::Runner& runner, absl::Span<const absl::string_vi
 // Measures with newly allocated memory, while no other process of Hone on this machine measures.
 absl::Status Measure(const NetworkArgument& network,
                      absl::Span<const network::NetworkKernel> kernels, absl::Duration time,
-                     NetworkSpeed& speed) {
+                     NetworkSpeed& speed, double& fastest_ns) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
                         network::Runner::Create(network.graph, network.partition, kernels));
   const std::vector<std::string> inputs = SomeInputs(*runner);
@@ -83,7 +87,7 @@ absl::Status Measure(const NetworkArgument& network,
   speed.measured_unix_ms = absl::ToUnixMillis(absl::Now());
   const absl::Time end = absl::Now() + time;
   do {
-    HONE_RETURN_IF_ERROR(RunWindow(*runner, views, speed));
+    HONE_RETURN_IF_ERROR(RunWindow(*runner, views, speed, fastest_ns));
   } while (absl::Now() < end);
   return absl::OkStatus();
 }
@@ -204,7 +208,20 @@ absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& opt
     absl::FPrintF(stderr, "warning: %s\n", noise);
   }
   NetworkSpeed speed = SpeedOf(network);
-  HONE_RETURN_IF_ERROR(Measure(network, kernels, options.time, speed));
+  double fastest_ns = std::numeric_limits<double>::infinity();
+  const auto measure = [&] { return Measure(network, kernels, options.time, speed, fastest_ns); };
+  const auto disturbed = [&] { return speed.latency_ns > kDisturbed * fastest_ns; };
+  HONE_RETURN_IF_ERROR(measure());
+  for (int a = 1; options.save && a < kAttempts && disturbed(); ++a) {
+    HONE_RETURN_IF_ERROR(measure());
+  }
+  if (options.save && disturbed()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "other work disturbs this machine: the least median of ", kWindow, " runs is ",
+        FormatLatency(speed.latency_ns), ", and the fastest run took ", FormatLatency(fastest_ns),
+        ". No baseline was saved, because every later check would pass; measure when the machine "
+        "is idle, or for longer (--time)"));
+  }
   if (options.save) return Save(globals, options, *std::move(baselines), speed);
 
   const auto baseline =
@@ -216,7 +233,7 @@ absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& opt
   }
   const auto regression = [&] { return RegressionOf(speed.latency_ns, baseline->latency_ns); };
   for (int a = 1; a < kAttempts && regression() > options.max_regression; ++a) {
-    HONE_RETURN_IF_ERROR(Measure(network, kernels, options.time, speed));
+    HONE_RETURN_IF_ERROR(measure());
   }
   absl::Status result;
   if (regression() > options.max_regression) {

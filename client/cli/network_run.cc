@@ -17,6 +17,7 @@
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "client/onnx/tensor_file.h"
+#include "common/base/counted.h"
 #include "common/base/file.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
@@ -49,9 +50,10 @@ absl::Status CheckCounts(const NetworkArgument& network, const NetworkRunOptions
                {"--expect", options.expect.size(), graph.outputs, true}};
   for (const auto& list : lists) {
     if (list.given == list.wanted.size() || (list.may_be_none && list.given == 0)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(network.path, " needs ", list.wanted.size(), " files with ", list.option, ": ",
-                     Describe(graph, list.wanted), "; ", list.given, " are given"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        network.path, " needs ", Counted(static_cast<int64_t>(list.wanted.size()), "file"),
+        " with ", list.option, ": ", Describe(graph, list.wanted), "; ", list.given,
+        list.given == 1 ? " is given" : " are given"));
   }
   return absl::OkStatus();
 }

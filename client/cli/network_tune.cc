@@ -31,6 +31,9 @@ namespace {
 // The trials of a network without --trials and --time.
 constexpr int64_t kTrialsPerTask = 32;
 constexpr int kTimedRuns = 20;
+// A network takes about as long as its kernels. If it takes so many times as long, its threads had
+// to wait for other programs.
+constexpr double kDisturbed = 3;
 
 client::NetworkSpec SpecOf(const NetworkArgument& network, client::NetworkSpec spec) {
   spec.name = std::filesystem::path(network.path).stem().string();
@@ -86,6 +89,13 @@ void Print(const NetworkArgument& network, const client::Job& job,
     absl::PrintF("whole network    %s (median of %d; p10 %s, p90 %s)\n",
                  FormatLatency(measured->median), kTimedRuns, FormatLatency(measured->p10),
                  FormatLatency(measured->p90));
+    if (AllConfirmed(progress) && measured->median > kDisturbed * progress.latency_ns) {
+      PrintWrapped(
+          absl::StrFormat("other work disturbed the runs of the whole network, which took %.0f "
+                          "times as long as its "
+                          "kernels; time it again when the machine is idle",
+                          measured->median / progress.latency_ns));
+    }
   } else {
     PrintWrapped(absl::StrCat("the whole network was not timed: ", measured.status().message()));
   }

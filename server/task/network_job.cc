@@ -279,7 +279,6 @@ absl::Duration NetworkJob::ConfirmationTime() const {
 
 void NetworkJob::BeginConfirming() {
   state().state = JobState::kConfirming;
-  SetPhase("confirming the finalists of its tasks");
   for (size_t i = 0; i < children_.size(); ++i) {
     if (InFlight(i) > 0) Finish(i);
   }
@@ -288,6 +287,11 @@ void NetworkJob::BeginConfirming() {
 }
 
 void NetworkJob::Confirm() {
+  const auto confirmed = std::count_if(children_.begin(), children_.end(), [](const Child& child) {
+    return child.exists && child.ended;
+  });
+  SetPhase(absl::StrCat("confirming the finalists of its tasks: ", confirmed, " of ",
+                        children_.size(), " done"));
   std::optional<size_t> heaviest;
   double most = -1;
   for (size_t i = 0; i < children_.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/status_macros.h"
+#include "common/record/processes.h"
 
 namespace hone::task {
 namespace {
@@ -72,7 +73,9 @@ void UpdateTask(const JobSnapshot& job, int64_t in_flight, int64_t batch, Networ
   task.error = job.error;
   task.trials = job.trials;
   task.granted = job.trials + in_flight;
-  if (job.default_schedule.has_value()) {
+  // A default that was measured once may have been disturbed, and is compared with nothing.
+  if (job.default_schedule.has_value() &&
+      record::ProcessesOf(job.default_schedule->record.result) >= record::kProcesses) {
     task.default_latency_ns = record::SteadyLatencyNs(job.default_schedule->record.result);
   }
   if (!job.best.has_value()) return;
