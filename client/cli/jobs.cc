@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -89,6 +90,9 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
   if (globals.json) return PrintJson(ToJson(job));
   PrintWrapped(absl::StrCat("job ", job.id, ": ", client::JobStateName(job.state), " after ",
                             Counted(job.trials, "trial"), why.empty() ? "" : ": ", why));
+  PrintWrapped(absl::StrCat(DescribeJob(job), " on ", job.target, "; created ",
+                            FormatTime(job.created_unix_ms), ", took ",
+                            FormatClock(absl::Milliseconds(job.wall_ms))));
   if (job.best.has_value()) {
     const std::string origin = OriginOfBest(job);
     absl::PrintF("best%s%s: %s, %s GFLOP/s\n",
@@ -96,7 +100,8 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
                  client::BestIsConfirmed(job) ? "" : ", not confirmed",
                  FormatLatency(client::LatencyNs(*job.best)), FormatGflops(job.best->gflops));
   }
-  if (job.disturbed > 0) {
+  const bool told = !job.disturbance.empty() && absl::StrContains(why, job.disturbance);
+  if (job.disturbed > 0 && !told) {
     PrintWrapped(absl::StrCat("other work disturbed ", Counted(job.disturbed, "measurement"),
                               "; the last: ", job.disturbance));
   }

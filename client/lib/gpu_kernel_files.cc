@@ -78,8 +78,8 @@ std::string GpuKernelHeader(const ir::Workload& workload, const target::GpuModul
                                   " for ", facts.target_key, ". They compute\n *\n",
                                   CommentLines(workload.ToText()), " *\n");
   if (facts.latency_ns > 0) {
-    absl::StrAppendFormat(&text, " * Measured on this target: %.4g us, %.1f GFLOP/s.\n *\n",
-                          facts.latency_ns / 1e3, facts.gflops);
+    absl::StrAppendFormat(&text, " * Measured on this target: %.*f us, %.1f GFLOP/s.\n *\n",
+                          facts.latency_ns < 1e5 ? 2 : 0, facts.latency_ns / 1e3, facts.gflops);
   }
   absl::StrAppend(
       &text, " * ", facts.name, kind.binary, kind.about, facts.name,

@@ -170,6 +170,10 @@ absl::StatusOr<ExprId> ExprParser::Primary(int depth) {
   if (reader_.Accept("(")) {
     HONE_ASSIGN_OR_RETURN(const ExprId inner, Expression(0, depth + 1));
     if (reader_.Accept("where")) return Guarded(inner, depth);
+    if (reader_.Peek().text == "if") {
+      return TokenReader::Error(reader_.Peek(),
+                                "write select(condition, a, b), or (a where 0 <= i < 8 else b)");
+    }
     HONE_RETURN_IF_ERROR(reader_.Expect(")"));
     return inner;
   }

@@ -281,6 +281,7 @@ TEST(WorkloadTextTest, ErrorsSuggestACorrection) {
       {"select(A[i] < 1.0 && A[i] < 0.0, 1.0, 0.0)",
        "3:38: unexpected character '&'; write a and b"},
       {"A[i] < 1.0 ? 1.0 : 0.0", "3:31: unexpected character '?'; write select(condition, a, b)"},
+      {"(A[i] if A[i] < 0.0 else 0.0)", "3:26: write select(condition, a, b), or (a where 0 <= "},
       {"select(!(A[i] < 1.0), 1.0, 0.0)", "3:27: unexpected character '!'; write not(a)"},
       {"product(k: 4) A[k]",
        "3:20: unknown reducer 'product'; did you mean 'prod'? The reducers are sum, prod, min, "},
