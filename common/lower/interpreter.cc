@@ -68,11 +68,13 @@ class Machine {
         return stmt.children.size() > 1 ? Run(stmt.children[1]) : absl::OkStatus();
       }
       case Stmt::Kind::kStore: {
+        memory_.SetStore(id);
         absl::Status status = RunStore(stmt);
-        if (absl::IsFailedPrecondition(status)) {
-          return absl::FailedPreconditionError(absl::StrCat(status.message(), "\n", p_.ToText(id)));
-        }
-        return status;
+        if (!absl::IsFailedPrecondition(status)) return status;
+        const StmtId other = memory_.RacedWith();
+        return absl::FailedPreconditionError(
+            absl::StrCat(status.message(), "\n", p_.ToText(id),
+                         other == kNoStmt ? "" : absl::StrCat("and\n", p_.ToText(other))));
       }
       case Stmt::Kind::kBarrier:
         break;  // of a block with one thread

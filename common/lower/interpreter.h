@@ -30,7 +30,7 @@ enum class ThreadOrder : uint8_t { kForward, kBackward, kShuffled };
 //
 // InvalidArgument: wrong number or sizes of inputs. OutOfRange: a store accesses memory outside its
 // buffer. FailedPrecondition: an element is read before it is written or after its memory was
-// reused, iterations or threads race (the message names the store), or only some threads of a block
+// reused, iterations or threads race (the message has both stores), or only some threads of a block
 // would wait at a barrier. Unimplemented: control flow that differs between lanes.
 // ResourceExhausted: more than `max_steps` stores.
 absl::StatusOr<std::vector<ir::Scalars>> Interpret(const LoweredProgram& program,

@@ -98,7 +98,7 @@ MemoryModel::Granule* MemoryModel::GranuleOf(BufferId buffer, int64_t element) {
 
 void MemoryModel::Note(Granule& granule) {
   if (granule.last.epoch != epoch_) {
-    granule.last = {epoch_, thread_};
+    granule.last = {epoch_, thread_, store_};
   } else if (granule.last.thread != thread_) {
     granule.last.thread = kSeveral;
   }
@@ -111,7 +111,8 @@ bool MemoryModel::IsConcurrent(const BufferMemory& memory, const Access& access)
   return access.epoch < first_of_block_ || (access.epoch == epoch_ && access.thread != thread_);
 }
 
-absl::string_view MemoryModel::Others(const Access& access) const {
+absl::string_view MemoryModel::Others(const Access& access) {
+  raced_with_ = access.store;
   if (!program_.IsForGpu()) return "another iteration of a parallel loop";
   return access.epoch < first_of_block_ ? "another block"
                                         : "another thread, with no barrier in between";
@@ -141,7 +142,7 @@ absl::StatusOr<Scalar> MemoryModel::ReadAccumulated(BufferId buffer, int64_t ele
       cell.foreign_epoch = cell.reader.epoch;
     }
     if (cell.reader.epoch != epoch_) {
-      cell.reader = {epoch_, thread_};
+      cell.reader = {epoch_, thread_, store_};
     } else if (cell.reader.thread != thread_) {
       cell.reader.thread = kSeveral;
     }
@@ -183,7 +184,7 @@ absl::Status MemoryModel::Accumulate(BufferId buffer, int64_t element, Scalar va
     Note(*granule);
   }
   cell.value = value;
-  cell.writer = {epoch_, thread_};
+  cell.writer = {epoch_, thread_, store_};
   return absl::OkStatus();
 }
 

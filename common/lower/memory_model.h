@@ -36,6 +36,10 @@ class MemoryModel {
   void Barrier() { ++epoch_; }
   // The thread that makes the accesses that follow.
   void SetThread(int64_t thread) { thread_ = thread; }
+  // The store that makes them.
+  void SetStore(StmtId store) { store_ = store; }
+  // After a race was found: the store whose access the last one raced with, if it is known.
+  StmtId RacedWith() const { return raced_with_; }
 
   // REQUIRES an element of the buffer. FailedPrecondition: see Interpret().
   absl::StatusOr<ir::Scalar> Read(ir::BufferId buffer, int64_t element);
@@ -52,6 +56,7 @@ class MemoryModel {
   struct Access {
     int64_t epoch = 0;   // 0: nobody
     int64_t thread = 0;  // kSeveral: several threads in that epoch
+    StmtId store = kNoStmt;
   };
   struct Cell {
     ir::Scalar value;
@@ -83,7 +88,8 @@ class MemoryModel {
   void Note(Granule& granule);
   // Whether an access by the current thread is not ordered after that one.
   bool IsConcurrent(const BufferMemory& memory, const Access& access) const;
-  absl::string_view Others(const Access& access) const;
+  // Who made an access that races with the current one. Remembers its store.
+  absl::string_view Others(const Access& access);
 
   const LoweredProgram& program_;
   bool detects_races_;
@@ -94,6 +100,8 @@ class MemoryModel {
   int64_t first_of_block_ = 1;   // the first epoch of the current block
   int64_t threads_ = 1;
   int64_t thread_ = 0;
+  StmtId store_ = kNoStmt;
+  StmtId raced_with_ = kNoStmt;
 };
 
 }  // namespace hone::lower

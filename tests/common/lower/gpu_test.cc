@@ -279,7 +279,7 @@ TEST(GpuLowerTest, MemoryThatIsStillInUseIsNotOverwritten) {
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr("S_rf_threads is written where M was used by another thread, with no "
                               "barrier in between\n"),
-                    HasSubstr("S_rf_threads[tx] = S_rf[0]")));
+                    HasSubstr("\nS_rf_threads[tx] = S_rf[0]\nand\nS_rf[0] = sum ")));
 }
 
 // The largest element and where it is, first of equal ones.
