@@ -10,6 +10,7 @@
 #include "common/lower/lower.h"
 #include "common/schedule/trace.h"
 #include "worker/builder/source.h"
+#include "worker/builder/toolchain.h"
 #include "worker/codegen/backend.h"
 
 namespace hone::builder {
@@ -27,7 +28,7 @@ absl::StatusOr<std::string> CodeText(absl::string_view trace, const target::Targ
   HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(source.program, target));
   HONE_ASSIGN_OR_RETURN(codegen::Code code,
                         codegen::Generate(lowered, target, {.keep_source = true}));
-  return std::move(code.source);
+  return absl::StrCat(code.source, RemarksOn(code, target));
 }
 
 absl::StatusOr<target::Target> ReadTarget(absl::string_view text) {

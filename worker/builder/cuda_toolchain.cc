@@ -1,9 +1,11 @@
 #include "worker/builder/cuda_toolchain.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
 #include "common/target/gpu_module.h"
 #include "common/target/gpu_sources.h"
@@ -41,6 +43,33 @@ class Cuda final : public Toolchain {
     HONE_RETURN_IF_ERROR(target::GpuModule::Decode(finished.binary).status());
     finished.sources = target::GpuSources{code.bytes, std::move(compiled.ptx)}.Encode();
     return finished;
+  }
+  // Registers, spills and occupancy, if NVRTC is there.
+  std::string Remarks(const codegen::Code& code, const target::Target& target) const override {
+    const absl::StatusOr<const Nvrtc*> nvrtc = Nvrtc::Loaded();
+    if (!nvrtc.ok() || !code.module.has_value()) return "";
+    const absl::StatusOr<CompiledCuda> compiled = (*nvrtc)->Compile(code.bytes, target.cpu);
+    if (!compiled.ok()) return absl::StrCat("\n// ", FirstLine(compiled.status()), "\n");
+    const auto facts = ReadCudaFacts(compiled->log);
+    if (facts.empty()) return "";
+    std::string text = absl::StrCat("\n// NVRTC ", (*nvrtc)->Version(), " for ", target.cpu, ":\n");
+    for (const target::GpuLaunch& launch : code.module->launches) {
+      const auto found = facts.find(launch.kernel);
+      if (found == facts.end()) continue;
+      const CudaKernelFacts& kernel = found->second;
+      absl::StrAppendFormat(&text,
+                            "// %s: %d registers, %d bytes spilled, %d bytes of stack, %d bytes of "
+                            "shared memory, occupancy %.0f %%\n",
+                            launch.kernel, kernel.registers, kernel.spill_bytes, kernel.stack_bytes,
+                            std::max(launch.shared_bytes, kernel.shared_bytes),
+                            100 * Occupancy(launch, kernel, target.gpu));
+    }
+    return text;
+  }
+
+ private:
+  static std::string FirstLine(const absl::Status& status) {
+    return std::string(status.message().substr(0, status.message().find('\n')));
   }
 };
 

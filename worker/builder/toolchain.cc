@@ -48,10 +48,8 @@ class OpenClSource final : public Toolchain {
   }
 };
 
-}  // namespace
-
-absl::StatusOr<Finished> Finish(const codegen::Code& code, const target::Target& target,
-                                const std::string& scratch_dir) {
+// Null: none has the format.
+const Toolchain* ToolchainOf(const codegen::Code& code) {
   // One line per toolchain.
   static const Toolchain* const toolchains[] = {
       new Elf,
@@ -59,9 +57,23 @@ absl::StatusOr<Finished> Finish(const codegen::Code& code, const target::Target&
       CudaToolchain(),
   };
   for (const Toolchain* const toolchain : toolchains) {
-    if (toolchain->format() == code.format) return toolchain->Finish(code, target, scratch_dir);
+    if (toolchain->format() == code.format) return toolchain;
   }
+  return nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<Finished> Finish(const codegen::Code& code, const target::Target& target,
+                                const std::string& scratch_dir) {
+  const Toolchain* const toolchain = ToolchainOf(code);
+  if (toolchain != nullptr) return toolchain->Finish(code, target, scratch_dir);
   return absl::InvalidArgumentError(absl::StrCat("no toolchain for the format ", code.format));
+}
+
+std::string RemarksOn(const codegen::Code& code, const target::Target& target) {
+  const Toolchain* const toolchain = ToolchainOf(code);
+  return toolchain == nullptr ? "" : toolchain->Remarks(code, target);
 }
 
 }  // namespace hone::builder

@@ -30,7 +30,12 @@ class Toolchain {
   // bug of the back end. Other errors come from the machine.
   virtual absl::StatusOr<Finished> Finish(const codegen::Code& code, const target::Target& target,
                                           const std::string& scratch_dir) const = 0;
+  // What the tools tell about the code beyond its text, as comments for people; "" if nothing.
+  virtual std::string Remarks(const codegen::Code&, const target::Target&) const { return ""; }
 };
+
+// The remarks of the toolchain of the code's format.
+std::string RemarksOn(const codegen::Code& code, const target::Target& target);
 
 // Finishes code with the toolchain of its format. Errors as in Toolchain::Finish; InvalidArgument:
 // no toolchain has that format.

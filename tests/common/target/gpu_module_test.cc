@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/target/gpu_sources.h"
 
 namespace hone::target {
 namespace {
@@ -131,6 +132,18 @@ TEST(GpuModuleTest, ListsOfLaunchesAreChecked) {
               HasSubstr("a launch is not a JSON object"));
   // Bytes that are not text.
   EXPECT_THAT(Refusal(Changed("matmul", "\xff\xfe")), HasSubstr("not a JSON object"));
+}
+
+TEST(GpuSourcesTest, SurviveTheirEncoding) {
+  const GpuSources sources = {"__global__ void f() {}\n// \"é\"", ".version 8.0\n"};
+  const auto read = GpuSources::Decode(sources.Encode());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, sources);
+  for (const char* bytes : {"", "{}", "[1]", R"({"source": 1, "assembly": ""})",
+                            "\x7f"
+                            "ELF"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(GpuSources::Decode(bytes).status())) << bytes;
+  }
 }
 
 }  // namespace

@@ -93,6 +93,14 @@ TEST_F(NvrtcTest, TheToolchainMakesAModuleWithItsSources) {
   EXPECT_EQ(Finish(Code(kSource), target, "/tmp")->binary, finished->binary);
 }
 
+TEST_F(NvrtcTest, RemarksTellRegistersAndOccupancy) {
+  const target::Target target = *target::TargetByName("nvidia/a100");
+  EXPECT_THAT(RemarksOn(Code(kSource), target),
+              AllOf(HasSubstr("for sm_80:\n// scale: "), HasSubstr(" registers, 0 bytes spilled"),
+                    HasSubstr("512 bytes of shared memory, occupancy 100 %\n")));
+  EXPECT_THAT(RemarksOn(Code("missing"), target), HasSubstr("// NVRTC refuses the source"));
+}
+
 TEST_F(NvrtcTest, TheToolchainRefusesWhatCannotRun) {
   codegen::Code code = Code(kSource);
   code.module->launches[0].shared_bytes = 100 << 10;

@@ -56,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(256) matmul(
           .code = Compile(absl::StrReplaceAll(kSource, {{"EXTRA", extra}}))};
 }
 
-target::GpuModule CudaDenseModule() {
+target::GpuModule CudaDenseSource() {
   constexpr char kSource[] = R"(
 extern "C" __global__ void pack(
     const float* A, const float* W, float* C, float* packed, float* workspace) {
@@ -83,7 +83,13 @@ extern "C" __global__ void product(
           .launches = {{.kernel = "pack", .prepack = true, .grid = {2, 2, 1}, .block = {16, 8, 1}},
                        {.kernel = "add", .grid = {2, 1, 1}, .block = {64, 1, 1}},
                        {.kernel = "product", .grid = {1, 2, 1}, .block = {32, 4, 1}}},
-          .code = Compile(kSource)};
+          .code = kSource};
+}
+
+target::GpuModule CudaDenseModule() {
+  target::GpuModule module = CudaDenseSource();
+  module.code = Compile(module.code);
+  return module;
 }
 
 absl::StatusOr<std::unique_ptr<GpuContext>> FakeCudaContext() {

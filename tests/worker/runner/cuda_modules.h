@@ -15,7 +15,9 @@ namespace hone::runner {
 // that each thread runs before its last one, which writes C[i * 48 + j] = sum.
 target::GpuModule CudaMatmulModule(absl::string_view extra = "");
 
-// The same computation as DenseModule.
+// The same computation as DenseModule. The code is the source.
+target::GpuModule CudaDenseSource();
+// The same, compiled for the fake driver.
 target::GpuModule CudaDenseModule();
 
 // A context of the fake driver's first device.

@@ -17,10 +17,12 @@
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/trace.h"
+#include "common/target/cuda/targets.h"
 #include "common/target/target.h"
 #include "tests/worker/runner/cuda_modules.h"
 #include "tests/worker/runner/opencl_modules.h"
 #include "worker/builder/build.h"
+#include "worker/builder/nvrtc.h"
 #include "worker/runner/device.h"
 #include "worker/runner/gpu_device.h"
 
@@ -69,6 +71,22 @@ std::string ModuleForCuda(const std::string& folder) {
   return WriteModule(folder, CudaDenseModule());
 }
 
+// A GPU of this machine.
+std::string WhyNoCuda() {
+  const absl::Status device = cuda::TargetOf("cuda").status();
+  const absl::Status compiler = builder::Nvrtc::Loaded().status();
+  return std::string(device.ok() ? compiler.message() : device.message());
+}
+absl::StatusOr<std::unique_ptr<Device>> MakeCuda() { return MakeGpuDevice("cuda"); }
+std::string CompiledForCuda(const std::string& folder) {
+  target::GpuModule module = CudaDenseSource();
+  const auto compiled =
+      (*builder::Nvrtc::Loaded())->Compile(module.code, cuda::TargetOf("cuda")->cpu);
+  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  module.code = compiled->cubin;
+  return WriteModule(folder, module);
+}
+
 struct Candidate {
   const char* name;
   std::string (*why_not)();  // why it cannot be tested on this machine, or ""
@@ -81,7 +99,8 @@ void PrintTo(const Candidate& candidate, std::ostream* out) { *out << candidate.
 // One line per device.
 const Candidate kCandidates[] = {
     {"cpu", NothingMissing, MakeCpu, BuildForCpu, 8},
-    {"cuda", NothingMissing, MakeFakeCuda, ModuleForCuda, 0},
+    {"cuda", WhyNoCuda, MakeCuda, CompiledForCuda, 0},
+    {"fake_cuda", NothingMissing, MakeFakeCuda, ModuleForCuda, 0},
     {"opencl", WhyNoOpenCl, MakeOpenCl, ModuleForOpenCl, 0},
 };
 
