@@ -77,6 +77,8 @@ class Machine {
                          other == kNoStmt ? "" : absl::StrCat("and\n", p_.ToText(other))));
       }
       case Stmt::Kind::kBarrier:
+      case Stmt::Kind::kCommitCopies:
+      case Stmt::Kind::kWaitForCopies:
         break;  // of a block with one thread
     }
     return absl::OkStatus();
@@ -204,6 +206,7 @@ class Machine {
       const ir::DType dtype = p_.buffers[output].dtype;
       if (store.reducer == ir::Reducer::kNone) {
         HONE_RETURN_IF_ERROR(memory_.Write(output, offset, values[c]));
+        if (store.is_async) memory_.MakeAsync(output, offset);
         continue;
       }
       const Scalar combined =

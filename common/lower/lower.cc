@@ -1,6 +1,7 @@
 #include "common/lower/lower.h"
 
 #include "common/base/status_macros.h"
+#include "common/lower/gpu/async_copies.h"
 #include "common/lower/gpu/gpu_passes.h"
 #include "common/lower/passes.h"
 
@@ -30,6 +31,7 @@ absl::StatusOr<LoweredProgram> Lower(const ir::Program& program, const target::T
     std::erase_if(lowered.kernels, [](const LoweredKernel& k) { return k.body == kNoStmt; });
   }
   HONE_RETURN_IF_ERROR(AssignStorage(lowered, prepared, target, strides));
+  if (HasAsyncCopies(target)) MakeCopiesAsync(lowered);
   return lowered;
 }
 

@@ -21,7 +21,9 @@ struct Stmt {
   // kBarrier: the threads of a block wait for each other and see what the others have written.
   // Every thread of the block reaches it the same number of times: loops and branches around it do
   // not depend on the thread.
-  enum class Kind : uint8_t { kSeq, kFor, kIf, kStore, kBarrier };
+  // kCommitCopies, kWaitForCopies: each thread ends a group of its asynchronous stores; each waits
+  // until at most `pending` of its groups are unfinished. What holds for barriers holds for them.
+  enum class Kind : uint8_t { kSeq, kFor, kIf, kStore, kBarrier, kCommitCopies, kWaitForCopies };
   Kind kind = Kind::kSeq;
   std::vector<StmtId> children;  // kSeq: all; kFor: the body; kIf: then [, else]
   // kSeq: the children are the cases of guarded values. They have different conditions, and one
@@ -56,6 +58,10 @@ struct Stmt {
   // For a store that an instruction computes (annotation kIntrinsic): the former loop variables of
   // its nest. The instruction iterates over them; elsewhere they are 0.
   std::vector<ir::AtomId> tensor_vars;
+  // A copy of global to shared memory that may finish as late as the wait for its group. Until
+  // then, nobody reads or writes the element.
+  bool is_async = false;
+  int pending = 0;  // kWaitForCopies
   // Before LowerInits: the neutral element is stored when every reduction variable is 0.
   bool has_init = false;
 };
@@ -117,7 +123,7 @@ struct LoweredProgram {
     return static_cast<StmtId>(stmts.size()) - 1;
   }
   bool IsForGpu() const { return kind != target::Kind::kCpu; }
-  // Whether a barrier is inside the statement, or is it.
+  // Whether the statement is or contains one that all threads of a block reach equally often.
   bool HasBarrier(StmtId stmt) const;
   static bool IsStatic(ir::LoopKind kind) {
     return kind == ir::LoopKind::kUnrolled || kind == ir::LoopKind::kVectorized;

@@ -126,6 +126,10 @@ absl::StatusOr<Scalar> MemoryModel::ReadAccumulated(BufferId buffer, int64_t ele
     return absl::FailedPreconditionError(
         absl::StrCat(NameOf(buffer, element), " is read before it is written"));
   }
+  if (cell.unfinished && cell.writer.epoch >= first_of_block_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        NameOf(buffer, element), " is read before the wait for its asynchronous copy"));
+  }
   Granule* const granule = GranuleOf(buffer, element);
   if (granule != nullptr && granule->owner != buffer) {
     return absl::FailedPreconditionError(absl::StrCat(NameOf(buffer, element), " is read after ",
@@ -172,13 +176,25 @@ absl::Status MemoryModel::Accumulate(BufferId buffer, int64_t element, Scalar va
                        Others(IsConcurrent(memory, cell.reader) ? cell.reader : foreign)));
     }
   }
+  if (cell.unfinished && cell.writer.epoch >= first_of_block_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        NameOf(buffer, element), " is written before the wait for its asynchronous copy"));
+  }
+  cell.unfinished = false;
   if (Granule* const granule = GranuleOf(buffer, element); granule != nullptr) {
-    // Another thread may still need what was there.
-    if (memory.owner == Owner::kBlock && granule->owner >= 0 && granule->owner != buffer &&
-        IsConcurrent(memory, granule->last)) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          NameOf(buffer, element), " is written where ", program_.buffers[granule->owner].name,
-          " was used by ", Others(granule->last)));
+    if (granule->owner >= 0 && granule->owner != buffer) {
+      const std::string& before = program_.buffers[granule->owner].name;
+      if (granule->unfinished > 0) {
+        return absl::FailedPreconditionError(
+            absl::StrCat(NameOf(buffer, element), " is written before the wait for ", before,
+                         "'s asynchronous copies to the same memory"));
+      }
+      // Another thread may still need what was there.
+      if (memory.owner == Owner::kBlock && IsConcurrent(memory, granule->last)) {
+        return absl::FailedPreconditionError(absl::StrCat(NameOf(buffer, element),
+                                                          " is written where ", before,
+                                                          " was used by ", Others(granule->last)));
+      }
     }
     granule->owner = buffer;
     Note(*granule);
@@ -186,6 +202,28 @@ absl::Status MemoryModel::Accumulate(BufferId buffer, int64_t element, Scalar va
   cell.value = value;
   cell.writer = {epoch_, thread_, store_};
   return absl::OkStatus();
+}
+
+void MemoryModel::MakeAsync(BufferId buffer, int64_t element) {
+  CellOf(buffers_[buffer], element).unfinished = true;
+  if (Granule* const granule = GranuleOf(buffer, element)) ++granule->unfinished;
+  copies_.back().emplace_back(buffer, element);
+}
+
+void MemoryModel::WaitForCopies(int64_t pending) {
+  while (static_cast<int64_t>(copies_.size()) > pending + 1) {
+    for (const auto& [buffer, element] : copies_.front()) {
+      Cell& cell = CellOf(buffers_[buffer], element);
+      cell.unfinished = false;
+      cell.writer.epoch = epoch_;
+      if (Granule* const granule = GranuleOf(buffer, element)) --granule->unfinished;
+    }
+    copies_.pop_front();
+  }
+}
+
+bool MemoryModel::HasUnfinishedCopies() const {
+  return std::ranges::any_of(copies_, [](const auto& group) { return !group.empty(); });
 }
 
 absl::Status MemoryModel::Write(BufferId buffer, int64_t element, Scalar value) {

@@ -2,7 +2,9 @@
 #define HONE_COMMON_LOWER_MEMORY_MODEL_H_
 
 #include <cstdint>
+#include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -34,6 +36,11 @@ class MemoryModel {
   void LeaveBlocks() { EnterBlocks(); }
   // The threads of the block wait for each other.
   void Barrier() { ++epoch_; }
+  // The threads of the block end a group of the elements in MakeAsync; they wait for all groups but
+  // the last `pending` ones. Their elements then count as written now.
+  void CommitCopies() { copies_.emplace_back(); }
+  void WaitForCopies(int64_t pending);
+  bool HasUnfinishedCopies() const;
   // The thread that makes the accesses that follow.
   void SetThread(int64_t thread) { thread_ = thread; }
   // The store that makes them.
@@ -48,6 +55,9 @@ class MemoryModel {
   absl::Status Write(ir::BufferId buffer, int64_t element, ir::Scalar value);
   // The same without rounding to the dtype.
   absl::Status Accumulate(ir::BufferId buffer, int64_t element, ir::Scalar value);
+  // The current thread's write to an element of shared memory does not finish before the wait for
+  // it. Until then, accesses are errors.
+  void MakeAsync(ir::BufferId buffer, int64_t element);
 
  private:
   static constexpr int64_t kSeveral = -1;
@@ -62,6 +72,7 @@ class MemoryModel {
     ir::Scalar value;
     Access writer, reader;      // the last ones
     int64_t foreign_epoch = 0;  // of the last read by another block than the last reader's
+    bool unfinished = false;    // by an asynchronous copy
   };
   enum class Owner : uint8_t { kAll, kBlock, kThread };  // who sees an element
   struct BufferMemory {
@@ -76,7 +87,8 @@ class MemoryModel {
   // granule is kBufferAlignment bytes, so that buffers without common bytes have none in common.
   struct Granule {
     ir::BufferId owner = -1;
-    Access last;  // of the owner's elements, by any thread
+    Access last;         // of the owner's elements, by any thread
+    int unfinished = 0;  // asynchronous copies to the owner's elements
   };
   using Region = std::vector<Granule>;
 
@@ -95,6 +107,9 @@ class MemoryModel {
   bool detects_races_;
   std::vector<BufferMemory> buffers_;
   std::vector<Region> regions_;
+  // Elements of groups of asynchronous copies, the oldest first; the last one is not committed.
+  using CopyGroup = std::vector<std::pair<ir::BufferId, int64_t>>;
+  std::deque<CopyGroup> copies_ = std::deque<CopyGroup>(1);
   int64_t epoch_ = 1;
   int64_t first_of_blocks_ = 1;  // the first epoch of the blocks that may run at the same time
   int64_t first_of_block_ = 1;   // the first epoch of the current block

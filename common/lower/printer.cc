@@ -63,6 +63,12 @@ class Printer {
       case Stmt::Kind::kBarrier:
         absl::StrAppend(&text_, indent, "barrier\n");
         return;
+      case Stmt::Kind::kCommitCopies:
+        absl::StrAppend(&text_, indent, "commit copies\n");
+        return;
+      case Stmt::Kind::kWaitForCopies:
+        absl::StrAppend(&text_, indent, "wait for copies, ", stmt.pending, " pending\n");
+        return;
       case Stmt::Kind::kIf:
         absl::StrAppend(&text_, indent, "if ", Text(stmt.condition), "\n");
         Print(stmt.children[0], depth + 1);
@@ -73,7 +79,7 @@ class Printer {
         return;
       case Stmt::Kind::kStore: {
         const auto name = [&](ir::BufferId b) { return p_.buffers[b].name; };
-        absl::StrAppend(&text_, indent,
+        absl::StrAppend(&text_, indent, stmt.is_async ? "async " : "",
                         absl::StrJoin(stmt.outputs, ", ",
                                       [&](std::string* out, ir::BufferId b) { *out += name(b); }),
                         ir::PrintIndices(p_.atoms, stmt.indices), " = ",
@@ -100,7 +106,9 @@ class Printer {
 
 bool LoweredProgram::HasBarrier(StmtId id) const {
   if (id == kNoStmt) return false;
-  return stmts[id].kind == Stmt::Kind::kBarrier ||
+  const Stmt::Kind kind = stmts[id].kind;
+  return kind == Stmt::Kind::kBarrier || kind == Stmt::Kind::kCommitCopies ||
+         kind == Stmt::Kind::kWaitForCopies ||
          std::ranges::any_of(stmts[id].children, [&](StmtId child) { return HasBarrier(child); });
 }
 

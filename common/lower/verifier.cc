@@ -144,7 +144,10 @@ class Verifier {
       case Stmt::Kind::kStore:
         return CheckStore(id, stmt);
       case Stmt::Kind::kBarrier:
+      case Stmt::Kind::kCommitCopies:
+      case Stmt::Kind::kWaitForCopies:
         if (!p_.IsForGpu() || in_vectorized_) return Broken(id, "a barrier between lanes");
+        if (stmt.pending < 0) return Broken(id, "a wait for a negative number of groups");
         break;
     }
     for (const StmtId child : stmt.children) HONE_RETURN_IF_ERROR(Check(child));
@@ -231,6 +234,7 @@ class Verifier {
     if (store.outputs.empty() || store.outputs.size() != store.values.size()) {
       return Broken(id, "a store has one value for each output");
     }
+    if (store.is_async) HONE_RETURN_IF_ERROR(CheckAsync(id, store));
     for (const auto* list : {&store.conditions, &store.guards}) {
       for (const ir::Condition& condition : *list) {
         HONE_RETURN_IF_ERROR(CheckIndex(id, condition.index));
@@ -255,6 +259,18 @@ class Verifier {
       HONE_RETURN_IF_ERROR(CheckValue(id, store.values[c]));
     }
     return absl::OkStatus();
+  }
+
+  absl::Status CheckAsync(StmtId id, const Stmt& store) const {
+    const ir::Expr& value = p_.pool[store.values[0]];
+    if (store.outputs.size() == 1 && store.reducer == ir::Reducer::kNone &&
+        value.op == ir::Op::kLoad && value.gathered < 0 &&
+        p_.storage[store.outputs[0]].kind == Storage::Kind::kShared &&
+        (p_.buffers[value.buffer].input ||
+         p_.storage[value.buffer].kind == Storage::Kind::kPacked)) {
+      return absl::OkStatus();
+    }
+    return Broken(id, "an asynchronous store is not a copy of an input to shared memory");
   }
 
   absl::Status CheckValue(StmtId id, ir::ExprId value) const {

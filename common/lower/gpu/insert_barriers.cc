@@ -79,8 +79,9 @@ class BarrierInserter {
     });
   }
 
-  // Whether two indices of one iteration take turns: (k + 1) % n and k % n.
+  // Whether two indices of one iteration take turns: (k + 1) % n and k % n, or 0 and 1.
   bool InOtherStage(const ir::Index& a, const ir::Index& b) const {
+    if (a.IsConstant() && b.IsConstant()) return a.constant() != b.constant();
     const ir::AtomId left = a.SingleAtom(), right = b.SingleAtom();
     if (left == ir::kNoAtom || right == ir::kNoAtom) return false;
     const ir::Atom &x = p_.atoms[left], &y = p_.atoms[right];

@@ -32,6 +32,10 @@ absl::Status LaunchInterpreter::Run(const LoweredKernel& kernel) {
     outer_.clear();
     HONE_RETURN_IF_ERROR(WalkThreads(body, threads));
     HONE_RETURN_IF_ERROR(RunPieces(threads));
+    if (memory_.HasUnfinishedCopies()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("kernel ", kernel.name, " ends without waiting for its copies"));
+    }
     if (b > 0) memory_.NextBlock();
   }
   memory_.LeaveBlocks();
@@ -55,6 +59,14 @@ absl::Status LaunchInterpreter::WalkThreads(StmtId id, int64_t threads) {
     case Stmt::Kind::kBarrier:
       HONE_RETURN_IF_ERROR(RunPieces(threads));
       memory_.Barrier();
+      return absl::OkStatus();
+    case Stmt::Kind::kCommitCopies:
+      HONE_RETURN_IF_ERROR(RunPieces(threads));
+      memory_.CommitCopies();
+      return absl::OkStatus();
+    case Stmt::Kind::kWaitForCopies:
+      HONE_RETURN_IF_ERROR(RunPieces(threads));
+      memory_.WaitForCopies(stmt.pending);
       return absl::OkStatus();
     case Stmt::Kind::kSeq:
       for (const StmtId child : stmt.children) HONE_RETURN_IF_ERROR(WalkThreads(child, threads));

@@ -67,7 +67,7 @@ TEST_P(CGoldenTest, TraceGivesTheCode) {
 INSTANTIATE_TEST_SUITE_P(Files, CGoldenTest,
                          testing::Values("opencl_elementwise", "opencl_matmul", "opencl_rows",
                                          "cuda_elementwise", "cuda_half", "cuda_matmul",
-                                         "cuda_rows"),
+                                         "cuda_pipeline", "cuda_rows"),
                          [](const auto& info) { return std::string(info.param); });
 
 absl::StatusOr<CModule> PrintFor(absl::string_view trace, absl::string_view target) {

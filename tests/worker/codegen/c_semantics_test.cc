@@ -17,6 +17,8 @@
 #include "tests/worker/codegen/c_backend.h"
 #include "tests/worker/codegen/clang_check.h"
 #include "tests/worker/codegen/compiled_program.h"
+#include "tests/worker/codegen/cuda_target.h"
+#include "tests/worker/codegen/emulated_program.h"
 #include "tests/worker/codegen/every_operation.h"
 #include "tests/worker/codegen/run_trace.h"
 
@@ -176,6 +178,39 @@ TEST_P(CSemanticsTest, EveryOperation) {
   const auto actual = RunInC(*program, inputs);
   ASSERT_TRUE(actual.ok()) << actual.status();
   ExpectResults(operations, GetParam(), inputs, *expected, *actual);
+}
+
+// As CUDA C++, one element at a time and as vectors, compiled for this CPU.
+TEST_P(CSemanticsTest, EveryOperationInCuda) {
+  std::vector<Scalars> inputs = Pairs(Interesting(GetParam()));
+  while (inputs[0].size() % 4 != 0) {
+    for (Scalars& input : inputs) input.push_back(input[1]);
+  }
+  const auto n = static_cast<int64_t>(inputs[0].size());
+  const OperationWorkload operations = EveryOperation(GetParam(), n);
+  std::vector<std::string> blocks;
+  for (const OperationWorkload::Output& output : operations.outputs) blocks.push_back(output.name);
+  std::vector<Code> codes;
+  std::shared_ptr<const ir::Workload> workload;
+  for (const int lanes : {1, 4}) {
+    const auto program = ReplayText(WithVectors(operations.text, blocks, lanes));
+    ASSERT_TRUE(program.ok()) << program.status();
+    workload = program->shared_workload();
+    const auto lowered = lower::Lower(*program, CudaTarget());
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    const auto code = Generate(*lowered, CudaTarget());
+    ASSERT_TRUE(code.ok()) << code.status();
+    codes.push_back(*code);
+  }
+  const auto expected = ir::Interpret(*workload, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto programs = EmulatedPrograms::Build(std::move(codes));
+  ASSERT_TRUE(programs.ok()) << programs.status();
+  for (const size_t number : {0, 1}) {
+    const auto actual = (*programs)->Run(number, *workload, inputs);
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    ExpectResults(operations, GetParam(), inputs, *expected, *actual);
+  }
 }
 
 // The OpenCL text of the same operations, one element at a time and as vectors.

@@ -7,6 +7,7 @@
 
 #include <iostream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/lower/lower.h"
 #include "tests/common/lower/random_gpu_schedule.h"
@@ -48,7 +49,7 @@ TEST_P(CudaRandomTraces, ComputeTheWorkload) {
   const schedule::SeedRange range =
       schedule::SeedRange::FromEnvironment("HONE_CUDA_TRACES", kSchedules)
           .Shard(GetParam(), kShards);
-  int64_t ran = 0;
+  int64_t ran = 0, with_barriers = 0, with_copies = 0;
   for (int64_t first = range.first; first < range.end(); first += kBatch) {
     std::vector<lower::RandomGpuSchedule> schedules;
     std::vector<int64_t> seeds;
@@ -61,6 +62,8 @@ TEST_P(CudaRandomTraces, ComputeTheWorkload) {
       ASSERT_TRUE(lowered.ok()) << lowered.status();
       absl::StatusOr<Code> code = Generate(*lowered, target);
       ASSERT_TRUE(code.ok()) << code.status() << lowered->ToText();
+      with_barriers += absl::StrContains(code->bytes, "__syncthreads") ? 1 : 0;
+      with_copies += absl::StrContains(code->bytes, "hone_copy_async") ? 1 : 0;
       codes.push_back(*std::move(code));
       schedules.push_back(*std::move(schedule));
       seeds.push_back(seed);
@@ -74,8 +77,8 @@ TEST_P(CudaRandomTraces, ComputeTheWorkload) {
       ++ran;
     }
   }
-  std::cout << ran << " of " << range.count << " schedules from seed " << range.first
-            << " on ran\n";
+  std::cout << ran << " of " << range.count << " schedules from seed " << range.first << " on ran, "
+            << with_barriers << " with barriers, " << with_copies << " with asynchronous copies\n";
   EXPECT_GE(ran, range.count * 9 / 10);
 }
 

@@ -66,7 +66,10 @@ void CollectStores(const LoweredProgram& program, StmtId id, const std::vector<s
                    std::set<std::string>& descriptions) {
   if (id == lower::kNoStmt || descriptions.size() > 1) return;
   const Stmt& stmt = program.stmts[id];
-  if (stmt.kind == Stmt::Kind::kBarrier) descriptions.insert("");
+  if (stmt.kind == Stmt::Kind::kBarrier || stmt.kind == Stmt::Kind::kCommitCopies ||
+      stmt.kind == Stmt::Kind::kWaitForCopies) {
+    descriptions.insert("");
+  }
   if (stmt.kind == Stmt::Kind::kStore) descriptions.insert(DescribeStore(program, stmt, names));
   for (const StmtId child : stmt.children) CollectStores(program, child, names, descriptions);
 }

@@ -114,8 +114,18 @@ absl::Status CKernelPrinter::Print(StmtId id, bool described) {
       }
       lines_.Add(dialect_.Barrier(exchanges_global_));
       return absl::OkStatus();
+    case Stmt::Kind::kCommitCopies:
+      AddLine(dialect_.CommitCopies());
+      return absl::OkStatus();
+    case Stmt::Kind::kWaitForCopies:
+      AddLine(dialect_.WaitForCopies(stmt.pending));
+      return absl::OkStatus();
   }
   return absl::OkStatus();
+}
+
+void CKernelPrinter::AddLine(const std::string& line) {
+  if (!line.empty()) lines_.Add(prelude_.UseAllIn(line));
 }
 
 absl::Status CKernelPrinter::PrintIf(const Stmt& branch, bool described) {

@@ -29,6 +29,8 @@ class CKernelPrinter {
   absl::Status PrintFor(lower::StmtId id, bool described);
   absl::Status PrintBody(lower::StmtId body, bool described);
   absl::Status PrintBound(const lower::Stmt& loop, bool described);
+  // Adds a line that calls functions of the prelude, unless it is empty.
+  void AddLine(const std::string& line);
   absl::Status CheckUniform(const ir::Index& index) const;
   // The larger or smaller of a loop's constant bound and its runtime bounds.
   std::string Bound(absl::string_view function, int64_t constant, bool needs_constant,

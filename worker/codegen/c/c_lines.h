@@ -17,11 +17,14 @@ class CLines {
   void Add(const Parts&... parts) {
     absl::StrAppend(&text_, std::string(2 * depth_, ' '), parts..., "\n");
   }
-  // An assignment, on two lines if it is long.
-  void Assign(absl::string_view to, absl::string_view symbol, absl::string_view value) {
-    const bool fits = 2 * depth_ + to.size() + symbol.size() + value.size() + 3 <= kWidth;
+  // A line, or two if it is long.
+  void AddIn2(absl::string_view first, absl::string_view second) {
+    const bool fits = 2 * depth_ + first.size() + second.size() + 1 <= kWidth;
     const std::string gap = fits ? " " : absl::StrCat("\n", std::string(2 * depth_ + 4, ' '));
-    Add(to, " ", symbol, gap, value, ";");
+    Add(first, gap, second);
+  }
+  void Assign(absl::string_view to, absl::string_view symbol, absl::string_view value) {
+    AddIn2(absl::StrCat(to, " ", symbol), absl::StrCat(value, ";"));
   }
   // A line that ends with "{", up to Close().
   template <typename... Parts>

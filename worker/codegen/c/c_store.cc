@@ -243,8 +243,14 @@ absl::Status CStorePrinter::Print(lower::StmtId id, AtomId lane) {
                              std::find(store.reduce_vars.begin(), store.reduce_vars.end(), lane) !=
                                  store.reduce_vars.end();
   std::optional<CDialect::Assignment> vector;
-  if (lane != ir::kNoAtom && own.empty() && !reduces_lanes) vector = vectors_.Print(store, lane);
-  if (vector.has_value()) {
+  std::optional<CDialect::Assignment> copy;
+  if (store.is_async && own.empty()) copy = vectors_.CopyAsync(store, lane);
+  if (lane != ir::kNoAtom && own.empty() && !reduces_lanes && !copy.has_value()) {
+    vector = vectors_.Print(store, lane);
+  }
+  if (copy.has_value()) {
+    lines_.AddIn2(copy->target, copy->value);
+  } else if (vector.has_value()) {
     if (vector->target.empty()) {
       lines_.Add(vector->value);
     } else {

@@ -167,6 +167,32 @@ std::string CVectorPrinter::Combined(const lower::Stmt& store) {
   return absl::StrCat(function, "(", old.text, ", ", Argument(store.values[0]), ")");
 }
 
+std::optional<CDialect::Assignment> CVectorPrinter::CopyAsync(const lower::Stmt& store,
+                                                              ir::AtomId lane) {
+  lane_ = lane;
+  lanes_ = lane == ir::kNoAtom ? 1 : static_cast<int>(p_.atoms[lane].range.extent());
+  const Expr& value = p_.pool[store.values[0]];
+  const ir::BufferId output = store.outputs[0];
+  const auto bytes = static_cast<int>(lanes_ * ir::DTypeBytes(p_.buffers[output].dtype));
+  if (bytes != 4 && bytes != 8 && bytes != 16) return std::nullopt;
+  std::string elements[2];
+  for (const bool is_source : {false, true}) {
+    const ir::BufferId buffer = is_source ? value.buffer : output;
+    const Index& offset = is_source ? p_.pool.IndicesOf(value)[0] : store.indices[0];
+    if (lane == ir::kNoAtom) {
+      elements[is_source] = exprs_.Element(buffer, offset, ir::kNoExpr);
+      continue;
+    }
+    if (!IsConsecutive(offset)) return std::nullopt;
+    elements[is_source] = First(buffer, offset);
+    if (!Access(buffer, offset, elements[is_source]).aligned) return std::nullopt;
+  }
+  const std::string function = prelude_.UseAllIn(dialect_.CopyAsync(bytes));
+  if (function.empty()) return std::nullopt;
+  return CDialect::Assignment{absl::StrCat(function, "(&", elements[0], ","),
+                              absl::StrCat("&", elements[1], ");")};
+}
+
 std::optional<CDialect::Assignment> CVectorPrinter::Print(const lower::Stmt& store,
                                                           ir::AtomId lane) {
   lane_ = lane;

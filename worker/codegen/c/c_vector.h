@@ -26,6 +26,10 @@ class CVectorPrinter {
   // The statement for where all conditions hold; nullopt: there is none.
   std::optional<CDialect::Assignment> Print(const lower::Stmt& store, ir::AtomId lane);
 
+  // The call for an asynchronous copy of one element or of all lanes of a vectorized loop, in front
+  // of and behind a place where a line may end; nullopt: there is none.
+  std::optional<CDialect::Assignment> CopyAsync(const lower::Stmt& store, ir::AtomId lane);
+
   // The alignment in bytes that statements rely on, of buffers in shared memory since the last
   // call.
   std::map<ir::BufferId, int64_t> TakeAlignments() { return std::exchange(alignments_, {}); }

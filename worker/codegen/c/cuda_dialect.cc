@@ -37,6 +37,42 @@ constexpr Definition kDefinitions[] = {
      "  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(x));\n"
      "  return bits;\n"
      "}\n"},
+    {"hone_copy_async_4", true,
+     "$Q void hone_copy_async_4(void* to, const void* from) {\n"
+     "  asm volatile(\"cp.async.ca.shared.global [%0], [%1], 4;\"\n"
+     "               :: \"r\"((uint)__cvta_generic_to_shared(to)), \"l\"(from) : \"memory\");\n"
+     "}\n"},
+    {"hone_copy_async_8", true,
+     "$Q void hone_copy_async_8(void* to, const void* from) {\n"
+     "  asm volatile(\"cp.async.ca.shared.global [%0], [%1], 8;\"\n"
+     "               :: \"r\"((uint)__cvta_generic_to_shared(to)), \"l\"(from) : \"memory\");\n"
+     "}\n"},
+    {"hone_copy_async_16", true,
+     "$Q void hone_copy_async_16(void* to, const void* from) {\n"
+     "  asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n"
+     "               :: \"r\"((uint)__cvta_generic_to_shared(to)), \"l\"(from) : \"memory\");\n"
+     "}\n"},
+    {"hone_commit_group", true,
+     "$Q void hone_commit_group() {\n"
+     "  asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n"
+     "}\n"},
+    {"hone_wait_group", true,
+     "template <int kPending>\n"
+     "$Q void hone_wait_group() {\n"
+     "  asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(kPending) : \"memory\");\n"
+     "}\n"},
+    {"hone_shuffle_xor", true,
+     "// The value of the thread of the warp whose number differs in these bits.\n"
+     "template <typename T>\n"
+     "$Q T hone_shuffle_xor(T value, int lanes) {\n"
+     "  return __shfl_xor_sync(0xffffffff, value, lanes);\n"
+     "}\n"},
+    {"hone_shuffle_down", true,
+     "// The value of the thread that is this many threads further on in the warp.\n"
+     "template <typename T>\n"
+     "$Q T hone_shuffle_down(T value, int lanes) {\n"
+     "  return __shfl_down_sync(0xffffffff, value, lanes);\n"
+     "}\n"},
     {"hone_shared_memory", true,
      "$Q uchar* hone_shared_memory() {\n"
      "  extern __shared__ __align__(128) uchar memory[];\n"
@@ -150,7 +186,7 @@ class Cuda final : public CDialect {
       const std::string text = absl::StrReplaceAll(definition.text, {{"$Q", kQualifier}});
       return definition.is_ptx ? absl::StrCat("#ifdef __CUDACC__\n", text, "#endif\n") : text;
     }
-    if (absl::ConsumePrefix(&name, "operator")) return DefineOperator(name);
+    if (absl::ConsumePrefix(&name, "operator")) return name.empty() ? "" : DefineOperator(name);
     const auto [base, lanes] = SplitLanes(name);
     return lanes.empty() ? DefineMath(name) : DefineVector(base, lanes);
   }
@@ -190,6 +226,13 @@ class Cuda final : public CDialect {
     return "";
   }
   absl::string_view Barrier(bool /*global*/) const override { return "__syncthreads();"; }
+  std::string CopyAsync(int bytes) const override {
+    return absl::StrCat("hone_copy_async_", bytes);
+  }
+  std::string CommitCopies() const override { return "hone_commit_group();"; }
+  std::string WaitForCopies(int pending) const override {
+    return absl::StrCat("hone_wait_group<", pending, ">();");
+  }
 
   bool HasVectors() const override { return true; }
   std::string VectorType(absl::string_view type, int lanes) const override {

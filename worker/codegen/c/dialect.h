@@ -67,6 +67,13 @@ class CDialect {
   virtual absl::string_view ThreadIndex(ir::ThreadAxis axis) const = 0;
   // `global`: the threads also exchange data in global memory.
   virtual absl::string_view Barrier(bool global) const = 0;
+  // The function that copies 4, 8 or 16 aligned bytes from global to shared memory (to, from), and
+  // finishes by the wait for its group; empty if the language has none. Then copies are
+  // assignments, which finish at once.
+  virtual std::string CopyAsync(int /*bytes*/) const { return ""; }
+  // Ends a group; waits until at most `pending` groups are unfinished. Empty as above.
+  virtual std::string CommitCopies() const { return ""; }
+  virtual std::string WaitForCopies(int /*pending*/) const { return ""; }
   // The line before a loop that is to be unrolled.
   virtual absl::string_view Unroll() const { return "#pragma unroll"; }
 

@@ -69,6 +69,8 @@ absl::Status FunctionEmitter::Emit(StmtId id) {
     case Stmt::Kind::kStore:
       return EmitStore(id);
     case Stmt::Kind::kBarrier:
+    case Stmt::Kind::kCommitCopies:
+    case Stmt::Kind::kWaitForCopies:
       return absl::UnimplementedError("a barrier of a GPU's threads has no CPU code");
   }
   return absl::OkStatus();

@@ -1,0 +1,26 @@
+#ifndef HONE_COMMON_LOWER_GPU_ASYNC_COPIES_H_
+#define HONE_COMMON_LOWER_GPU_ASYNC_COPIES_H_
+
+#include "common/lower/lowered.h"
+#include "common/target/target.h"
+
+namespace hone::lower {
+
+// Whether threads of the target can copy global to shared memory without waiting for the data
+// (NVIDIA GPUs from sm_80 on).
+bool HasAsyncCopies(const target::Target& target);
+
+// Makes the copies that PipelineCopies has moved ahead asynchronous: they end a group in each
+// iteration, and the barrier at the beginning of an iteration follows a wait for the group of its
+// data. With n stages, n − 2 groups may be unfinished then.
+//   S[0] = A[0]                             async S[0] = A[0]; commit
+//   for k:                                  for k:
+//     barrier                          →      wait, n − 2 pending; barrier
+//     S[(k + n − 1) % n] = A[k + n − 1]       async S[(k + n − 1) % n] = A[k + n − 1]; commit
+//     use S[k % n]                            use S[k % n]
+// Loops of another form stay as they are. REQUIRES flat indices, as AssignStorage leaves them.
+void MakeCopiesAsync(LoweredProgram& program);
+
+}  // namespace hone::lower
+
+#endif  // HONE_COMMON_LOWER_GPU_ASYNC_COPIES_H_

@@ -1,0 +1,113 @@
+// NVRTC compiles what is printed, without warnings, for several architectures.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "common/lower/lower.h"
+#include "tests/common/lower/random_gpu_schedule.h"
+#include "tests/worker/codegen/cuda_target.h"
+#include "tests/worker/codegen/every_operation.h"
+#include "tests/worker/codegen/nvrtc_check.h"
+#include "tests/worker/codegen/run_trace.h"
+#include "worker/codegen/backend.h"
+
+namespace hone::codegen {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kArchitectures[] = {"sm_75", "sm_80", "sm_90a"};
+constexpr char kMissing[] =
+    "NVRTC IS MISSING: no printed CUDA text is compiled. deploy/install-deps.sh installs it, or "
+    "set "
+    "HONE_NVRTC to a libnvrtc.so.12";
+
+class CudaNvrtcTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (!HasNvrtc()) GTEST_SKIP() << kMissing;
+  }
+};
+
+// The text of a program; empty if lowering refuses it.
+std::string TextFor(const ir::Program& program, absl::string_view architecture) {
+  const target::Target target = CudaTarget(architecture);
+  const auto lowered = lower::Lower(program, target);
+  if (absl::IsInvalidArgument(lowered.status())) return "";
+  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  const auto code = Generate(*lowered, target);
+  EXPECT_TRUE(code.ok()) << code.status();
+  return code.ok() ? code->bytes : "";
+}
+
+std::string GoldenText(absl::string_view name, absl::string_view architecture) {
+  std::stringstream content;
+  content << std::ifstream(absl::StrCat("tests/worker/codegen/testdata/", name, ".txt")).rdbuf();
+  const std::string text = content.str();
+  const auto program = ReplayText(text.substr(0, text.find("\ncode\n") + 1));
+  EXPECT_TRUE(program.ok()) << program.status();
+  return TextFor(*program, architecture);
+}
+
+TEST_P(CudaNvrtcTest, CompilesEveryOperation) {
+  for (const ir::DType dtype : kEveryDType) {
+    for (const int lanes : {1, 4}) {
+      const OperationWorkload operations = EveryOperation(dtype, 64);
+      std::vector<std::string> blocks;
+      for (const OperationWorkload::Output& output : operations.outputs) {
+        blocks.push_back(output.name);
+      }
+      const auto program = ReplayText(WithVectors(operations.text, blocks, lanes));
+      ASSERT_TRUE(program.ok()) << program.status();
+      ASSERT_EQ(CompileWithNvrtc(TextFor(*program, GetParam()), GetParam()).errors, "")
+          << ir::DTypeName(dtype) << ", " << lanes << " lanes";
+    }
+  }
+}
+
+TEST_P(CudaNvrtcTest, CompilesRandomSchedules) {
+  int compiled = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    const auto random = lower::MakeRandomGpuSchedule(seed);
+    ASSERT_TRUE(random.ok()) << random.status();
+    const std::string text = TextFor(random->program, GetParam());
+    if (text.empty()) continue;
+    ASSERT_EQ(CompileWithNvrtc(text, GetParam()).errors, "") << "seed " << seed;
+    ++compiled;
+  }
+  EXPECT_GE(compiled, 30);
+}
+
+// 16 bytes are one instruction.
+TEST_P(CudaNvrtcTest, VectorsAreLoadedAndStoredAtOnce) {
+  for (const char* const name : {"cuda_elementwise", "cuda_half", "cuda_matmul", "cuda_rows"}) {
+    const NvrtcResult result = CompileWithNvrtc(GoldenText(name, GetParam()), GetParam());
+    ASSERT_EQ(result.errors, "");
+    if (std::string(name) == "cuda_rows") continue;  // one element per thread
+    EXPECT_THAT(result.ptx, HasSubstr(".v4."));
+    EXPECT_THAT(result.ptx, Not(HasSubstr("ld.global.nc.f32"))) << name;
+    EXPECT_THAT(result.ptx, Not(HasSubstr("st.global.f32"))) << name;
+  }
+}
+
+TEST_P(CudaNvrtcTest, CopiesAreAsynchronousFromSm80On) {
+  const NvrtcResult result = CompileWithNvrtc(GoldenText("cuda_pipeline", GetParam()), GetParam());
+  ASSERT_EQ(result.errors, "");
+  if (std::string(GetParam()) == "sm_75") {
+    EXPECT_THAT(result.ptx, Not(HasSubstr("cp.async")));
+    return;
+  }
+  EXPECT_THAT(result.ptx, HasSubstr("cp.async.cg.shared.global"));
+  EXPECT_THAT(result.ptx, HasSubstr("cp.async.commit_group"));
+  EXPECT_THAT(result.ptx, HasSubstr("cp.async.wait_group 1"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, CudaNvrtcTest, testing::ValuesIn(kArchitectures),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace hone::codegen
