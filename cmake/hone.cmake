@@ -9,11 +9,18 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 option(HONE_BUILD_TESTS "Build the tests and benchmarks" ON)
 option(HONE_WERROR "Warnings are errors" OFF)
+option(HONE_WORKER_ONLY "Only hone-worker and hone-runner, with static libraries (deploy/bundle-worker.sh)" OFF)
+set(HONE_PACKAGES "" CACHE PATH "With HONE_WORKER_ONLY: the folder that deploy/board-packages.sh has filled")
 option(HONE_FUZZ "libFuzzer programs of the targets in tests/fuzz (needs clang)" OFF)
 option(HONE_WITH_TORCH "The cost model treegru, which needs libtorch-dev" OFF)
 set(HONE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined)")
 
 find_program(HONE_CCACHE ccache)
+if(HONE_WORKER_ONLY)
+  # Bundles are built as a whole and seldom, so fewer compilations matter more than small ones.
+  set(CMAKE_UNITY_BUILD ON)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+endif()
 if(HONE_CCACHE)
   # ccache needs this sloppiness to cache compilations that use a precompiled header. With the base folder, source
   # paths are relative, so that checkouts share the cache.
@@ -24,7 +31,7 @@ if(HONE_CCACHE)
 endif()
 # The gRPC and LLVM programs link much faster with mold than with the default linker.
 find_program(HONE_MOLD mold)
-if(HONE_MOLD)
+if(HONE_MOLD AND NOT HONE_WORKER_ONLY)  # a cross compiler does not find it
   add_link_options(-fuse-ld=mold)
 endif()
 

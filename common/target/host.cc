@@ -35,6 +35,14 @@ std::string FirstLine(const std::string& path) {
   return std::string(absl::StripAsciiWhitespace(content->substr(0, content->find('\n'))));
 }
 
+bool IsEmulated() {
+#if defined(__x86_64__)
+  return !CpuInfo("CPU implementer").empty();
+#else
+  return !CpuInfo("vendor_id").empty();
+#endif
+}
+
 HostFacts DescribeHost() {
   HostFacts facts;
   utsname names;
@@ -45,6 +53,7 @@ HostFacts DescribeHost() {
   facts.cpu = CpuInfo("model name");
   const Target target = DetectHost();
   if (facts.cpu.empty()) facts.cpu = target.cpu;
+  if (IsEmulated()) facts.cpu = absl::StrCat(target.arch, " ", target.cpu, ", emulated");
   facts.isa = absl::StrJoin(target.features, " ");
   facts.governor = FirstLine("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   if (facts.governor.empty()) facts.governor = "unknown";

@@ -21,6 +21,10 @@ struct HostFacts {
 };
 HostFacts DescribeHost();
 
+// Whether a user-mode emulator (QEMU) runs this program on a processor of another architecture:
+// /proc/cpuinfo then describes that one. Times mean nothing there.
+bool IsEmulated();
+
 // The number of CPUs that this process may keep busy: its affinity mask, limited by the CPU quota
 // of its cgroup (rounded down, at least 1).
 int UsableCores();

@@ -1,7 +1,10 @@
 #include "tests/integration/process.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -94,6 +97,17 @@ Result RunProgram(std::vector<std::string> argv, const Variables& variables, abs
   Process process(std::move(argv), variables, input);
   const int code = process.Wait(limit);
   return {code, process.Output(), process.Errors()};
+}
+
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t size = sizeof(address);
+  if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0) abort();
+  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  close(fd);
+  return ntohs(address.sin_port);
 }
 
 }  // namespace hone::integration

@@ -21,6 +21,9 @@ Words With(Words words, const Words& more);
 // The folder of Hone's programs: HONE_BIN_DIR, which ctest sets.
 std::string BinDir();
 
+// A TCP port of this machine that nothing uses now.
+int FreePort();
+
 // Polls `condition`. Returns false if it does not hold within `limit`.
 bool Eventually(const std::function<bool()>& condition, absl::Duration limit = absl::Minutes(2));
 

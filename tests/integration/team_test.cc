@@ -1,11 +1,6 @@
 // Runs the commands in the README's section "A server for a team" literally: a server, a machine
 // that compiles, and a board that only measures, over TCP with mutual TLS.
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <string>
 
@@ -24,17 +19,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 MATCHER(IsOneLine, "") { return arg.find('\n') == arg.size() - 1; }
-
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  socklen_t size = sizeof(address);
-  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  close(fd);
-  return ntohs(address.sin_port);
-}
 
 class TeamTest : public ::testing::Test {
  protected:

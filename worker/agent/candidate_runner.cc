@@ -21,6 +21,13 @@ constexpr absl::Duration kReferenceLimit = absl::Minutes(10);  // for making one
 constexpr size_t kPinnedReferences = 16;
 constexpr int kFirstRunFactor = 6;  // times the run limit, while no best is known
 
+// The outcome of a candidate that cannot be run at all.
+Outcome OutcomeOf(const absl::Status& why) {
+  if (absl::IsInvalidArgument(why)) return Outcome::kInvalid;
+  if (absl::IsResourceExhausted(why)) return Outcome::kOutOfMemory;
+  return Outcome::kDeviceLost;
+}
+
 }  // namespace
 
 bool CandidateRunner::NeedsReference(const std::string& workload_digest,
@@ -64,12 +71,13 @@ absl::Status CandidateRunner::TryToMakeReference(const std::string& workload_dig
   if (kernel.ok()) request.reference_path = artifacts_->PathOf(*kernel);
   const MeasureResult made = runner_.RunOne(request, kReferenceLimit);
   if (made.outcome != Outcome::kOk) {
-    if (!kernel.ok()) {
+    if (!kernel.ok() && made.outcome != Outcome::kOutOfMemory) {
       return absl::InternalError(absl::StrCat(made.detail, "; and ", kernel.status().message()));
     }
-    // An invalid workload is not the device's fault.
-    return made.outcome == Outcome::kInvalid ? absl::InvalidArgumentError(made.detail)
-                                             : absl::InternalError(made.detail);
+    // An invalid workload, or one that is too large, is not the device's fault.
+    if (made.outcome == Outcome::kInvalid) return absl::InvalidArgumentError(made.detail);
+    if (made.outcome == Outcome::kOutOfMemory) return absl::ResourceExhaustedError(made.detail);
+    return absl::InternalError(made.detail);
   }
   references_->Add(workload_digest);
   if (!references_->Pin(workload_digest)) {
@@ -116,8 +124,7 @@ void CandidateRunner::Run(
     absl::StatusOr<record::RunRequest> request = RequestFor(*work);
     if (!request.ok()) {
       artifacts_->Unpin(work->artifact_digest);
-      const bool invalid = absl::IsInvalidArgument(request.status());
-      finished(work, {.outcome = invalid ? Outcome::kInvalid : Outcome::kDeviceLost,
+      finished(work, {.outcome = OutcomeOf(request.status()),
                       .detail = std::string(request.status().message())});
       continue;
     }

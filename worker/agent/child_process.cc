@@ -20,6 +20,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "common/base/file.h"
 #include "common/base/steady_clock.h"
 
@@ -32,6 +33,19 @@ constexpr off_t kErrorTail = 4096;
 
 void Close(int& fd) {
   if (fd >= 0) close(std::exchange(fd, -1));
+}
+
+// Looks again and again whether a child has ended. It is not reaped.
+bool EndsBefore(pid_t pid, absl::Time deadline) {
+  for (;;) {
+    siginfo_t ended = {};
+    if (waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT | WNOHANG) == 0 &&
+        ended.si_pid == pid) {
+      return true;
+    }
+    if (SteadyNow() >= deadline) return false;
+    absl::SleepFor(absl::Milliseconds(2));
+  }
 }
 
 // Children that are not reaped. A process id is removed before it can be reused.
@@ -134,7 +148,9 @@ ChildEnd ChildProcess::Wait(absl::Time deadline) {
     int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
     const absl::Duration left = std::max(deadline - SteadyNow(), absl::ZeroDuration());
     pollfd ended = {.fd = pidfd, .events = POLLIN, .revents = 0};
-    if (pidfd < 0 || poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(left))) <= 0) {
+    if (pidfd < 0) {  // before Linux 5.3
+      if (!EndsBefore(pid_, deadline)) Kill();
+    } else if (poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(left))) <= 0) {
       Kill();
     }
     Close(pidfd);

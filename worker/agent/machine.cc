@@ -1,63 +1,31 @@
 #include "worker/agent/machine.h"
 
-#include <poll.h>
 #include <sys/stat.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
-#include "common/base/steady_clock.h"
 #include "common/target/host.h"
 #include "common/target/target.h"
 #include "spdlog/spdlog.h"
-#include "worker/agent/child_process.h"
+#include "worker/agent/program_output.h"
 
 namespace hone::agent {
 namespace {
 
-constexpr absl::Duration kProgramLimit = absl::Seconds(60);
 constexpr absl::Duration kPeakLifetime = absl::Hours(24);
 // Each attempt waits half a minute for the timing lock.
 constexpr int kPeakAttempts = 20;
 
-// Returns the standard output of a program. FailedPrecondition: it does not work. Unavailable: it
-// would work later (EX_TEMPFAIL); the message is its own.
-absl::StatusOr<std::string> OutputOf(const std::vector<std::string>& command) {
-  HONE_ASSIGN_OR_RETURN(const auto child, ChildProcess::Start(command));
-  child->CloseInput();
-  const absl::Time deadline = SteadyNow() + kProgramLimit;
-  std::string text;
-  char buffer[4096];
-  // Ends with the program or at the deadline, after which Wait kills it.
-  for (;;) {
-    pollfd ready{.fd = child->output(), .events = POLLIN};
-    const int64_t left_ms = absl::ToInt64Milliseconds(deadline - SteadyNow());
-    if (left_ms <= 0 || poll(&ready, 1, static_cast<int>(left_ms)) == 0) break;
-    const ssize_t n = read(child->output(), buffer, sizeof buffer);
-    if (n <= 0) break;
-    text.append(buffer, n);
-  }
-  const ChildEnd end = child->Wait(deadline);
-  if (end.signal == 0 && end.status == 0) return text;
-  if (end.signal == 0 && end.status == EX_TEMPFAIL) {
-    return absl::UnavailableError(absl::StripAsciiWhitespace(child->TakeErrorOutput()));
-  }
-  return absl::FailedPreconditionError(
-      absl::StrCat(absl::StrJoin(command, " "), " does not work (", end.ToString(),
-                   "): ", absl::StripAsciiWhitespace(child->TakeErrorOutput())));
-}
-
-// The same for an output that is a JSON object.
+// The JSON object that a program prints. FailedPrecondition: it does not work.
 absl::StatusOr<nlohmann::json> JsonOf(const std::vector<std::string>& command) {
   HONE_ASSIGN_OR_RETURN(const std::string text, OutputOf(command));
   nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
@@ -66,9 +34,8 @@ absl::StatusOr<nlohmann::json> JsonOf(const std::vector<std::string>& command) {
       absl::StrCat(absl::StrJoin(command, " "), " prints no JSON object"));
 }
 
-// Returns the peaks, measured now or within the last day on the same target.
-absl::StatusOr<nlohmann::json> Peaks(const std::vector<std::string>& runner,
-                                     const std::string& cache) {
+// Returns the peaks, measured now by this command or within the last day on the same target.
+absl::StatusOr<nlohmann::json> Peaks(std::vector<std::string> command, const std::string& cache) {
   struct stat file;
   if (stat(cache.c_str(), &file) == 0 &&
       absl::Now() - absl::FromTimeT(file.st_mtime) < kPeakLifetime) {
@@ -77,8 +44,6 @@ absl::StatusOr<nlohmann::json> Peaks(const std::vector<std::string>& runner,
         text.ok() ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
     if (json.is_object()) return json;
   }
-  std::vector<std::string> command = runner;
-  command.push_back("--measure-peak");
   absl::StatusOr<nlohmann::json> measured = JsonOf(command);
   for (int i = 1; i < kPeakAttempts && absl::IsUnavailable(measured.status()); ++i) {
     spdlog::warn(
@@ -97,30 +62,25 @@ bool IsProgram(const std::string& path) { return access(path.c_str(), X_OK) == 0
 
 }  // namespace
 
-absl::StatusOr<target::DeviceList> ListDevices(const std::string& program_dir) {
-  const std::string runner = program_dir + "/hone-runner";
-  if (!IsProgram(runner)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("hone-runner, which knows the devices, is not in ", program_dir,
-                     "; name the programs' folder with --program-dir"));
-  }
-  HONE_ASSIGN_OR_RETURN(const std::string text, OutputOf({runner, "--list-devices"}));
+absl::StatusOr<target::DeviceList> ListDevices(const std::vector<std::string>& runner) {
+  std::vector<std::string> command = runner;
+  command.push_back("--list-devices");
+  HONE_ASSIGN_OR_RETURN(const std::string text, OutputOf(command));
   absl::StatusOr<target::DeviceList> list = target::DeviceList::FromJson(text);
   if (list.ok()) return list;
   return absl::FailedPreconditionError(
-      absl::StrCat(runner, " --list-devices: ", list.status().message()));
+      absl::StrCat(absl::StrJoin(command, " "), ": ", list.status().message()));
 }
 
 absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options) {
   const std::string builder = options.program_dir + "/hone-builder";
-  const std::string runner = options.program_dir + "/hone-runner";
   const target::HostFacts host = target::DescribeHost();
   const bool is_cpu = options.device == "cpu";
   target::ListedDevice device{.device = options.device};
   if (is_cpu) {
     device.target = target::DetectHost();
   } else {
-    HONE_ASSIGN_OR_RETURN(const target::DeviceList list, ListDevices(options.program_dir));
+    HONE_ASSIGN_OR_RETURN(const target::DeviceList list, ListDevices(options.runner));
     HONE_ASSIGN_OR_RETURN(device, list.Find(options.device));
   }
   const target::Target& target = device.target;
@@ -129,12 +89,11 @@ absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options) 
   capabilities.set_target(target.ToText());
   capabilities.set_target_key(target.Key());
   capabilities.set_can_build(options.build && IsProgram(builder));
-  capabilities.set_can_run(options.run && IsProgram(runner));
+  capabilities.set_can_run(!options.runner.empty());
   capabilities.set_memory_bytes(host.memory_bytes);
   if (!capabilities.can_build() && !capabilities.can_run()) {
-    const char* wanted = !options.run     ? "hone-builder is not"
-                         : !options.build ? "hone-runner is not"
-                                          : "neither hone-builder nor hone-runner is";
+    const char* wanted =
+        options.build ? "neither hone-builder nor hone-runner is" : "hone-runner is not";
     return absl::FailedPreconditionError(absl::StrCat(
         wanted, " in ", options.program_dir, "; name the programs' folder with --program-dir"));
   }
@@ -157,7 +116,8 @@ absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options) 
     }
   }
   if (capabilities.can_run()) {
-    std::vector<std::string> command = {runner};
+    std::vector<std::string> command = options.runner;
+    command.insert(command.end(), {"--measure-peak", "--lock", options.lock});
     if (!is_cpu) command.insert(command.end(), {"--device", device.device});
     HONE_ASSIGN_OR_RETURN(
         const nlohmann::json peaks,

@@ -2,8 +2,10 @@
 #define HONE_WORKER_AGENT_MACHINE_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/base/host_lock.h"
 #include "common/target/device_list.h"
 #include "hone/v1/worker.pb.h"
 
@@ -11,16 +13,18 @@ namespace hone::agent {
 
 struct MachineOptions {
   std::string device = "cpu";  // that it runs on: "cpu", "cuda:N" or "opencl:N"
-  std::string program_dir;  // folder of hone-builder and hone-runner; a missing one is not offered
+  std::string program_dir;  // folder of hone-builder; if it is missing, building is not offered
   std::string state_dir;    // keeps the measured peaks for a day
   int build_slots = 0;      // 0: one per core
   bool build = true;        // offer building if hone-builder exists
-  bool run = true;          // offer running if hone-runner exists
+  // RunnerCommand; empty: running is not offered.
+  std::vector<std::string> runner;
+  std::string lock = HostLock::DefaultPath();  // the host's timing lock, held for the peaks
 };
 
-// Asks hone-runner, the only process that loads drivers of devices. FailedPrecondition: it is not
-// in `program_dir`, or does not work.
-absl::StatusOr<target::DeviceList> ListDevices(const std::string& program_dir);
+// Asks hone-runner, the only process that loads drivers of devices. FailedPrecondition: it does not
+// work.
+absl::StatusOr<target::DeviceList> ListDevices(const std::vector<std::string>& runner);
 
 // Describes this machine: the target of its device, its capabilities, its measured peaks and its
 // environment. Starts hone-builder and hone-runner to query them. FailedPrecondition: program_dir

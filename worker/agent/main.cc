@@ -1,5 +1,6 @@
 // hone-worker: the agent of one device. See --help.
 #include <fcntl.h>
+#include <nss.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/file.h>
@@ -25,7 +26,9 @@
 #include "common/rpc/grpc_log.h"
 #include "common/rpc/security.h"
 #include "common/target/host.h"
+#include "worker/agent/board_check.h"
 #include "worker/agent/machine.h"
+#include "worker/agent/runner_command.h"
 #include "worker/agent/server_link.h"
 #include "worker/agent/worker.h"
 
@@ -43,6 +46,7 @@ struct Flags {
   std::string server;
   std::string device = "cpu";
   bool list_devices = false;
+  bool doctor = false;
   std::string name;
   std::string state_dir;
   std::string program_dir;
@@ -58,6 +62,7 @@ struct Flags {
   std::string log_format = "text";
   std::string log_level = "info";
   bool exit_with_parent = false;
+  bool unconfined = false;
 };
 
 std::string DefaultStateDir() {
@@ -102,6 +107,26 @@ absl::StatusOr<std::unique_ptr<hone::agent::ServerLink>> LinkOf(const Flags& fla
   return link;
 }
 
+// RunnerCommand, or empty if this worker shall not run kernels or has no hone-runner.
+absl::StatusOr<std::vector<std::string>> RunnerOf(const Flags& flags) {
+  if (flags.build_only) return std::vector<std::string>{};
+  absl::StatusOr<std::vector<std::string>> command = hone::agent::RunnerCommand(flags.program_dir);
+  if (absl::IsNotFound(command.status()) && flags.device == "cpu" && !flags.run_only) {
+    return std::vector<std::string>{};
+  }
+  if (!command.ok()) return absl::FailedPreconditionError(command.status().message());
+  return command;
+}
+
+// Logs what this machine lacks. Errors as for CheckBoard.
+absl::Status WarnOfBoard(const std::vector<std::string>& runner, const std::string& state_dir) {
+  HONE_ASSIGN_OR_RETURN(const auto findings, hone::agent::CheckBoard(runner, state_dir));
+  for (const hone::agent::BoardFinding& finding : findings) {
+    if (!finding.ok) spdlog::warn("{}: {}; {}", finding.name, finding.finding, finding.advice);
+  }
+  return absl::OkStatus();
+}
+
 // InvalidArgument: the configuration is wrong.
 absl::Status Work(Flags flags) {
   HONE_ASSIGN_OR_RETURN(const auto link, LinkOf(flags));
@@ -109,13 +134,16 @@ absl::Status Work(Flags flags) {
   HONE_RETURN_IF_ERROR(LockStateDir(flags.state_dir));
   hone::agent::WorkerOptions options;
   HONE_ASSIGN_OR_RETURN(options.worker_id, WorkerId(flags));
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> runner, RunnerOf(flags));
+  if (!runner.empty()) HONE_RETURN_IF_ERROR(WarnOfBoard(runner, flags.state_dir));
   HONE_ASSIGN_OR_RETURN(options.capabilities,
                         hone::agent::DescribeMachine({.device = flags.device,
                                                       .program_dir = flags.program_dir,
                                                       .state_dir = flags.state_dir,
                                                       .build_slots = flags.build_slots,
                                                       .build = !flags.run_only,
-                                                      .run = !flags.build_only}));
+                                                      .runner = runner,
+                                                      .lock = flags.lock}));
   options.state_dir = flags.state_dir;
   options.builder.command = {flags.program_dir + "/hone-builder", "--lock", flags.lock};
   options.builder.cpu_limit = absl::Seconds(flags.compile_limit);
@@ -126,24 +154,18 @@ absl::Status Work(Flags flags) {
   // Kernels may read their artifacts; references are written by a runner that runs no candidate.
   const std::string artifacts = flags.state_dir + "/artifacts";
   const std::string references = flags.state_dir + hone::agent::kReferences;
-  options.runner.command = {flags.program_dir + "/hone-runner",
-                            "--lock",
-                            flags.lock,
-                            "--read",
-                            artifacts,
-                            "--read",
-                            references};
+  const auto runner_with = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), runner.begin(), runner.end());
+    words.insert(words.end(), {"--lock", flags.lock, "--read", artifacts});
+    if (flags.unconfined) words.push_back("--unconfined");
+    return words;
+  };
+  options.runner.command = runner_with({"--read", references});
   // References are computed on the CPU.
   if (flags.device != "cpu") {
     options.runner.command.insert(options.runner.command.end(), {"--device", flags.device});
   }
-  options.runner.reference_command = {flags.program_dir + "/hone-runner",
-                                      "--lock",
-                                      flags.lock,
-                                      "--read",
-                                      artifacts,
-                                      "--write",
-                                      references};
+  options.runner.reference_command = runner_with({"--write", references});
   options.run_limit = absl::Seconds(flags.run_limit);
   HONE_ASSIGN_OR_RETURN(const auto worker,
                         hone::agent::Worker::Create(std::move(options), link.get()));
@@ -171,9 +193,24 @@ absl::Status Work(Flags flags) {
   return absl::OkStatus();
 }
 
+// Prints what this machine has and lacks for measuring.
+int PrintDoctor(const Flags& flags) {
+  const auto runner = hone::agent::RunnerCommand(flags.program_dir);
+  const auto findings =
+      runner.ok() ? hone::agent::CheckBoard(*runner, flags.state_dir) : runner.status();
+  if (!findings.ok()) {
+    fprintf(stderr, "hone-worker: %s\n", std::string(findings.status().message()).c_str());
+    return kFailed;
+  }
+  fputs(hone::agent::ToText(*findings).c_str(), stdout);
+  return 0;
+}
+
 // One line for each device: what --device calls it, the key of its target, its name, its driver.
 int PrintDevices(const std::string& program_dir) {
-  const absl::StatusOr<hone::target::DeviceList> list = hone::agent::ListDevices(program_dir);
+  const auto runner = hone::agent::RunnerCommand(program_dir);
+  const absl::StatusOr<hone::target::DeviceList> list =
+      runner.ok() ? hone::agent::ListDevices(*runner) : runner.status();
   if (!list.ok()) {
     fprintf(stderr, "hone-worker: %s\n", std::string(list.status().message()).c_str());
     return kFailed;
@@ -211,6 +248,7 @@ int main(int argc, char** argv) {
       "  hone-worker --server unix:/run/hone/hone.sock --build-slots 2\n"
       "  hone-worker --config board-3.conf --run-only\n"
       "  hone-worker --list-devices\n"
+      "  hone-worker --doctor\n"
       "  hone-worker --server localhost:7070 --device cuda:0\n"
       "The workers of a machine take turns with timing, also those of different devices, unless "
       "they get different files with --lock.\n"
@@ -237,6 +275,8 @@ int main(int argc, char** argv) {
           {ShowDefault(), NotEmpty(), Excludes("--build-only")});
   app.AddFlag("--list-devices", flags.list_devices,
               "Print the devices of this machine with the keys of their targets and end");
+  app.AddFlag("--doctor", flags.doctor,
+              "Print what this machine has and lacks for measuring, with advice, and end");
   app.Add("--state-dir", flags.state_dir, "Artifacts, references and unsent results",
           {ShowDefault(DefaultStateDir())});
   app.Add("--program-dir", flags.program_dir,
@@ -249,6 +289,9 @@ int main(int argc, char** argv) {
           {ShowDefault(), Range(0.1, 3600.0)});
   app.AddFlag("--insecure", flags.security.insecure,
               "Allow a server on another machine without TLS");
+  app.AddFlag("--unconfined", flags.unconfined,
+              "Run kernels even where the system cannot filter their system calls (no seccomp)",
+              {Excludes("--build-only")});
   app.Add("--log-format", flags.log_format, "text or json", {ShowDefault()});
   app.Add("--log-level", flags.log_level, "debug, info, warning, error or off", {ShowDefault()});
   app.AddFlag("--exit-with-parent", flags.exit_with_parent, "End when the parent process ends");
@@ -256,13 +299,15 @@ int main(int argc, char** argv) {
   // Of a secret no more than the name of its file may stand on a command line.
   app.Add("--key", flags.key_file, "Private key of the certificate, PEM file");
   app.AddConfigFile({{"key", &flags.security.key}, {"token", &flags.security.token}},
-                    {"exit-with-parent", "list-devices"});
+                    {"doctor", "exit-with-parent", "list-devices"});
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
   if (flags.program_dir.empty()) {
     std::error_code error;
     flags.program_dir = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   }
+  if (flags.state_dir.empty()) flags.state_dir = DefaultStateDir();
   if (flags.list_devices) return PrintDevices(flags.program_dir);
+  if (flags.doctor) return PrintDoctor(flags);
   if (flags.server.empty()) {
     fprintf(stderr, "hone-worker: --server is required; hone-worker --help lists all options\n");
     return kUsageExitCode;
@@ -276,6 +321,10 @@ int main(int argc, char** argv) {
     fprintf(stderr, "hone-worker: %s\n", std::string(log.message()).c_str());
     return kUsageExitCode;
   }
+#ifdef HONE_STATIC
+  // A static program must not load modules of the name service, which belong to another C library.
+  __nss_configure_lookup("hosts", "files dns");
+#endif
   hone::rpc::TakeGrpcLog(hone::rpc::GrpcLog::kCaller);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit is handled like a full disk
@@ -290,7 +339,6 @@ int main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
-  if (flags.state_dir.empty()) flags.state_dir = DefaultStateDir();
   if (absl::Status worked = Work(flags); !worked.ok()) {
     spdlog::error("{}", std::string(worked.message()));
     return absl::IsInvalidArgument(worked) ? kUsageExitCode : kFailed;

@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_clock.h"
 #include "common/record/proto_convert.h"
+#include "worker/agent/disk_share.h"
 
 namespace hone::agent {
 namespace {
@@ -19,7 +20,7 @@ constexpr absl::Duration kFarewell = absl::Seconds(1);
 constexpr absl::Duration kPulse = absl::Milliseconds(100);
 constexpr int kBatch = 8;  // minimum candidates timed in a row …
 constexpr absl::Duration kBatchWait = absl::Milliseconds(250);  // … unless one has waited this long
-constexpr int64_t kMaxArtifactBytes = int64_t{512} << 20;       // limits on disk
+constexpr int64_t kMaxArtifactBytes = int64_t{512} << 20;       // limits on disk, see CacheBytes
 constexpr int64_t kMaxReferenceBytes = int64_t{4} << 30;
 
 std::string RandomHex() {
@@ -36,10 +37,16 @@ LeaseTable::Capacity CapacityOf(const v1::Capabilities& machine) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Worker>> Worker::Create(WorkerOptions options, ServerLink* link) {
+  // References are larger than artifacts, so they get three quarters of the caches' share.
+  const std::string artifact_dir = options.state_dir + "/artifacts";
+  const std::string reference_dir = options.state_dir + kReferences;
+  const int64_t share = CacheBytes(kMaxArtifactBytes + kMaxReferenceBytes,
+                                   AvailableBytes(options.state_dir),
+                                   BytesIn(artifact_dir) + BytesIn(reference_dir));
   HONE_ASSIGN_OR_RETURN(auto artifacts,
-                        BoundedDir::Open(options.state_dir + "/artifacts", kMaxArtifactBytes));
-  HONE_ASSIGN_OR_RETURN(auto references,
-                        BoundedDir::Open(options.state_dir + kReferences, kMaxReferenceBytes));
+                        BoundedDir::Open(artifact_dir, std::min(share / 4, kMaxArtifactBytes)));
+  HONE_ASSIGN_OR_RETURN(
+      auto references, BoundedDir::Open(reference_dir, std::min(share / 4 * 3, kMaxReferenceBytes)));
   HONE_ASSIGN_OR_RETURN(auto spool, Spool::Open(options.state_dir + "/spool"));
   auto worker = std::unique_ptr<Worker>(new Worker(std::move(options), link, std::move(artifacts),
                                                    std::move(references), std::move(spool)));

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 
@@ -77,10 +78,12 @@ absl::Status Fill(int ruleset, uint64_t handled, const std::vector<std::string>&
 
 }  // namespace
 
+long FileGuardVersion() { return std::max(0L, syscall(kCreateRuleset, nullptr, 0, kVersionFlag)); }
+
 absl::Status GuardFiles(const std::vector<std::string>& readable,
                         const std::vector<std::string>& writable,
                         const std::vector<std::string>& devices) {
-  const long version = syscall(kCreateRuleset, nullptr, 0, kVersionFlag);
+  const long version = FileGuardVersion();
   if (version <= 0) return absl::OkStatus();
   RulesetAttributes attributes = {.handled_access_fs = HandledAccess(version)};
   size_t size = sizeof(attributes.handled_access_fs);

@@ -18,6 +18,9 @@ absl::Status GuardFiles(const std::vector<std::string>& readable,
                         const std::vector<std::string>& writable,
                         const std::vector<std::string>& devices = {});
 
+// The version of this system's Landlock; 0: it has none.
+long FileGuardVersion();
+
 }  // namespace hone::runner
 
 #endif  // HONE_WORKER_RUNNER_FILE_GUARD_H_

@@ -11,9 +11,12 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/base/file.h"
+#include "common/base/status_macros.h"
 #include "common/target/host.h"
 
 namespace hone::runner {
@@ -42,7 +45,7 @@ void WriteLastWords(int fd, const std::string& words) {
   }
 }
 
-absl::Status SetUpOpenMp(char** argv) {
+absl::Status SetUpOpenMp() {
   constexpr const char* kMarker = "HONE_RUNNER_OPENMP";
   if (getenv(kMarker) != nullptr) return absl::OkStatus();
   const std::string threads = absl::StrCat(target::UsableCores());
@@ -55,9 +58,19 @@ absl::Status SetUpOpenMp(char** argv) {
   // batch.
   setenv("GOMP_SPINCOUNT", "200000", 1);
   setenv(kMarker, "1", 1);
-  execv("/proc/self/exe", argv);
+  // The command line of the kernel begins with the program loader if that was started.
+  const absl::StatusOr<std::string> line = ReadFile("/proc/self/cmdline");
+  HONE_RETURN_IF_ERROR(line.status());
+  std::vector<std::string> words = absl::StrSplit(*line, '\0');
+  words.pop_back();  // what follows the last end of a word
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execv("/proc/self/exe", argv.data());
   return ErrnoStatus(errno, "execute /proc/self/exe again");
 }
+
+int64_t DefaultMemoryBytes() { return target::DescribeHost().memory_bytes / 10 * 9; }
 
 void LimitResources(int64_t memory_bytes, bool driver) {
   const auto limit = [](__rlimit_resource resource, rlim_t value) {
@@ -66,8 +79,7 @@ void LimitResources(int64_t memory_bytes, bool driver) {
     current.rlim_cur = std::min(value, current.rlim_max);
     setrlimit(resource, &current);
   };
-  const int64_t memory =
-      memory_bytes > 0 ? memory_bytes : target::DescribeHost().memory_bytes / 10 * 9;
+  const int64_t memory = memory_bytes > 0 ? memory_bytes : DefaultMemoryBytes();
 #if defined(__SANITIZE_ADDRESS__)
   const bool shadow_memory = true;  // the sanitizer reserves terabytes of addresses
 #else

@@ -1,6 +1,7 @@
 #ifndef HONE_WORKER_RUNNER_LIMITS_H_
 #define HONE_WORKER_RUNNER_LIMITS_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -10,12 +11,15 @@ namespace hone::runner {
 
 // OpenMP reads its settings from the environment when it is loaded: one pinned thread per usable
 // core, with a few milliseconds of active waiting. Sets these variables and re-executes this
-// program, unless they are set already. Returns OK if nothing is left to do. Internal: execv
-// failed.
-absl::Status SetUpOpenMp(char** argv);
+// program with its command line, unless they are set already. Returns OK if nothing is left to do.
+// Internal: execv failed.
+absl::Status SetUpOpenMp();
+
+// What kernels may use by default: nine tenths of the memory. 0: unknown.
+int64_t DefaultMemoryBytes();
 
 // Limits what a faulty kernel can do to the machine: at most `memory_bytes` of address space (0:
-// nine tenths of the memory), no core files, few open files, and the highest OOM score. With the
+// DefaultMemoryBytes), no core files, few open files, and the highest OOM score. With the
 // `driver` of a GPU, which reserves far more addresses than it uses, the limit counts only memory
 // that is private and writable.
 void LimitResources(int64_t memory_bytes = 0, bool driver = false);

@@ -18,6 +18,7 @@
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
 #include "common/target/host.h"
+#include "worker/runner/conditions.h"
 #include "worker/runner/device.h"
 #include "worker/runner/device_list.h"
 #include "worker/runner/driver_setup.h"
@@ -28,6 +29,7 @@
 #include "worker/runner/runner.h"
 #include "worker/runner/sandbox.h"
 #include "worker/runner/scratch_folder.h"
+#include "worker/runner/throttle_watch.h"
 
 namespace {
 
@@ -91,9 +93,9 @@ int Fail(const absl::Status& status) {
 }
 
 // The exit code is EX_TEMPFAIL if other processes of Hone keep the timing lock.
-int MeasurePeak(const std::string& device) {
-  const absl::StatusOr<HostLock> lock =
-      HostLock::Acquire(HostLock::Mode::kExclusive, hone::SteadyNow() + absl::Seconds(30));
+int MeasurePeak(const std::string& device, const std::string& lock_path) {
+  const absl::StatusOr<HostLock> lock = HostLock::Acquire(
+      HostLock::Mode::kExclusive, hone::SteadyNow() + absl::Seconds(30), lock_path);
   if (absl::IsDeadlineExceeded(lock.status())) {
     Fail(lock.status());
     return EX_TEMPFAIL;
@@ -116,7 +118,7 @@ int PrintDevices() {
 }
 
 // `sandbox` has the paths; those of the timing lock and of the device's driver are added here.
-int Serve(const std::string& device, const std::string& lock_path,
+int Serve(const std::string& device, const std::string& lock_path, int64_t memory_bytes,
           hone::runner::SandboxOptions sandbox) {
   // Keeps output of kernels and libraries on standard output from mixing with the messages.
   const int out = dup(STDOUT_FILENO);
@@ -130,6 +132,7 @@ int Serve(const std::string& device, const std::string& lock_path,
   }
   hone::runner::MachineMonitor monitor;
   monitor.Look();
+  hone::runner::ThrottleWatch throttle;
   sandbox.readable.insert(sandbox.readable.end(), {lock_path, lock_path + ".gate"});
   hone::target::DetectHost();
   hone::target::DescribeHost();
@@ -154,6 +157,8 @@ int Serve(const std::string& device, const std::string& lock_path,
   }
   options.lock_path = lock_path;
   options.monitor = &monitor;
+  options.memory_bytes = memory_bytes;
+  options.throttle = &throttle;
   options.deadline = [out](absl::Duration limit) -> std::shared_ptr<void> {
     return std::make_shared<hone::runner::Deadline>(limit, out, TimeoutFrame(limit));
   };
@@ -190,6 +195,7 @@ int main(int argc, char** argv) {
   app.AddVersion("hone-runner " HONE_VERSION);
   bool measure_peak = false;
   bool list_devices = false;
+  bool describe = false;
   std::string lock_path = HostLock::DefaultPath();
   std::string device = kCpu;
   app.AddFlag("--measure-peak", measure_peak,
@@ -207,17 +213,26 @@ int main(int argc, char** argv) {
   app.Add("--memory", memory_limit,
           "Address space in bytes; default: nine tenths of this machine's memory", {Positive()});
   app.Add("--lock", lock_path, "The host's timing lock", {ShowDefault()});
+  app.AddFlag("--unconfined", sandbox.may_be_unconfined,
+              "Run kernels even if this system cannot filter their system calls");
+  app.AddFlag("--describe", describe, "Print what this machine offers for measuring as JSON and end");
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
 
+  if (describe) {
+    std::puts(hone::runner::ToJson(hone::runner::DescribeConditions()).c_str());
+    return 0;
+  }
   if (list_devices) return PrintDevices();
-  if (measure_peak) return MeasurePeak(device);
+  if (measure_peak) return MeasurePeak(device, lock_path);
   signal(SIGPIPE, SIG_IGN);
   // Threads of a driver inherit the affinity of the main thread, so OpenMP must not pin it.
   const bool driver = device != kCpu;
   if (!driver) {
-    if (absl::Status ready = hone::runner::SetUpOpenMp(argv); !ready.ok()) return Fail(ready);
+    if (absl::Status ready = hone::runner::SetUpOpenMp(); !ready.ok()) return Fail(ready);
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   hone::runner::LimitResources(memory_limit, driver);
-  return Serve(device, lock_path, std::move(sandbox));
+  return Serve(device, lock_path,
+               memory_limit > 0 ? memory_limit : hone::runner::DefaultMemoryBytes(),
+               std::move(sandbox));
 }

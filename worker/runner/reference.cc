@@ -51,12 +51,6 @@ std::string Header(absl::string_view workload_digest, const Signature& signature
 // Values, magnitudes and, if present, roundings.
 int TensorsPerOutput(const Signature& signature) { return signature.has_roundings ? 3 : 2; }
 
-size_t DataBytes(const Signature& signature) {
-  size_t bytes = 0;
-  for (const TensorSpec& output : signature.outputs) bytes += sizeof(double) * output.elements;
-  return bytes * TensorsPerOutput(signature) * std::size(kFillings);
-}
-
 // f64 sums of up to 2⁵⁰ terms agree far better than this.
 constexpr double kAgreement = 1e-7;
 
@@ -291,6 +285,13 @@ class ReferenceMaker {
 
 }  // namespace
 
+int64_t ReferenceBytes(const Signature& signature) {
+  int64_t elements = 0;
+  for (const TensorSpec& output : signature.outputs) elements += output.elements;
+  return elements * static_cast<int64_t>(sizeof(double)) * TensorsPerOutput(signature) *
+         static_cast<int64_t>(std::size(kFillings));
+}
+
 uint64_t InputSeed(absl::string_view workload_digest) { return DigestOf(workload_digest).low; }
 
 absl::StatusOr<std::unique_ptr<Reference>> Reference::Open(const std::string& path,
@@ -300,7 +301,7 @@ absl::StatusOr<std::unique_ptr<Reference>> Reference::Open(const std::string& pa
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("open ", path));
   struct stat file;
   const std::string header = Header(workload_digest, signature);
-  const size_t bytes = header.size() + DataBytes(signature);
+  const size_t bytes = header.size() + static_cast<size_t>(ReferenceBytes(signature));
   const bool size_fits = fstat(fd, &file) == 0 && static_cast<size_t>(file.st_size) == bytes;
   void* const mapping =
       size_fits ? mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0) : MAP_FAILED;

@@ -46,6 +46,9 @@ class Reference {
   std::vector<Expected> expected_;  // by filling, then output
 };
 
+// The bytes of such a file without its header.
+int64_t ReferenceBytes(const Signature& signature);
+
 // Makes the file by running the reference kernel, whose buffers are those of ir::ReferenceWorkload.
 // The interpreter recomputes some hundred elements as a check. If `kernel` is null, the interpreter
 // computes everything, up to some million operations. DataLoss: kernel and interpreter disagree;

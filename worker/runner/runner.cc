@@ -95,6 +95,17 @@ absl::Status Runner::MakeReferenceData(const ir::Workload& workload, const RunRe
   return MakeReference(workload, request.workload_digest, kernel.get(), request.reference_data);
 }
 
+absl::Status Runner::CheckMemory(const Signature& signature) const {
+  int64_t bytes = ReferenceBytes(signature);
+  for (const TensorSpec& input : signature.inputs) bytes += 2 * input.bytes();  // two fillings
+  for (const TensorSpec& output : signature.outputs) bytes += output.bytes();
+  if (options_.memory_bytes <= 0 || bytes <= options_.memory_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "the workload's tensors and their reference need %d MiB, and kernels may use %d MiB on this "
+      "machine; tune it on a machine with more memory",
+      bytes >> 20, options_.memory_bytes >> 20));
+}
+
 absl::Status Runner::PrepareBench(const RunRequest& request) {
   if (bench_ != nullptr && bench_->digest == request.workload_digest) return absl::OkStatus();
   bench_ = nullptr;  // frees its memory first
@@ -103,6 +114,7 @@ absl::Status Runner::PrepareBench(const RunRequest& request) {
   bench->digest = request.workload_digest;
   bench->signature = SignatureOf(workload);
   const Signature& signature = bench->signature;
+  HONE_RETURN_IF_ERROR(CheckMemory(signature));
   auto reference = Reference::Open(request.reference_data, request.workload_digest, signature);
   if (!reference.ok()) {
     HONE_RETURN_IF_ERROR(MakeReferenceData(workload, request));
@@ -258,6 +270,11 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
   const bool flushed = request.policy.cache == kFlushed;
   HONE_RETURN_IF_ERROR(options_.device->PrepareTiming(request.policy.threads, flushed));
   const bool confirm = request.policy.name == "confirm";
+  std::string throttled;
+  if (options_.throttle != nullptr) {
+    throttled =
+        PauseWhileThrottled(*options_.throttle, options_.throttle_patience, options_.sleep);
+  }
   probe_->Sample();
   // The latency of the best candidate at the current speed of the machine.
   const double best_ns = request.best_latency_ns * probe_->Drift();
@@ -317,6 +334,7 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
   result.dispersion = timing.dispersion;
   result.reference_drift = timing.drift;
   result.stopped_early = timing.stopped_early;
+  if (!throttled.empty()) result.detail = absl::StrCat("timed after a pause: ", throttled);
   return result;
 }
 

@@ -1,6 +1,7 @@
 #ifndef HONE_WORKER_RUNNER_RUNNER_H_
 #define HONE_WORKER_RUNNER_RUNNER_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/host_lock.h"
 #include "common/record/record.h"
@@ -17,6 +19,7 @@
 #include "worker/runner/probe.h"
 #include "worker/runner/reference.h"
 #include "worker/runner/signature.h"
+#include "worker/runner/throttle_watch.h"
 
 namespace hone::runner {
 
@@ -27,6 +30,14 @@ struct RunnerOptions {
   absl::Duration lock_patience = absl::Seconds(30);
   // Observes the machine while candidates are timed; may be null. Must outlive the runner.
   MachineMonitor* monitor = nullptr;
+  // Workloads whose tensors and reference need more are refused before anything is allocated; 0: no
+  // limit.
+  int64_t memory_bytes = 0;
+  // Measuring waits while this machine is slowed down, at most `throttle_patience` for a candidate;
+  // may be null. Must outlive the runner.
+  ThrottleWatch* throttle = nullptr;
+  absl::Duration throttle_patience = absl::Seconds(30);
+  std::function<void(absl::Duration)> sleep = absl::SleepFor;
   // Returns an object that ends the process when a kernel exceeds `limit`; destroying the object
   // cancels it. Tests pass a function that does nothing.
   absl::AnyInvocable<std::shared_ptr<void>(absl::Duration limit)> deadline;
@@ -71,6 +82,7 @@ class Runner {
     std::vector<DeviceBuffer*> Buffers(Filling filling) const;
   };
 
+  absl::Status CheckMemory(const Signature& signature) const;
   absl::Status PrepareBench(const record::RunRequest& request);
   absl::Status MakeReferenceData(const ir::Workload& workload, const record::RunRequest& request);
   absl::Status TakeLock(double peak_gflops);

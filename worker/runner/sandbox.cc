@@ -1,6 +1,7 @@
 #include "worker/runner/sandbox.h"
 
 #include <sched.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -140,7 +141,19 @@ absl::Status EnterSandbox(const SandboxOptions& options) {
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGSYS, &action, nullptr);
   HONE_RETURN_IF_ERROR(GuardFiles(options.readable, options.writable, options.devices));
+  if (!HasSystemCallFilters()) {
+    if (options.may_be_unconfined) return absl::OkStatus();
+    return absl::UnavailableError(
+        "this system cannot filter system calls (seccomp), so a kernel could do everything that "
+        "this user can; if you trust whoever tunes on the server, start hone-worker with "
+        "--unconfined");
+  }
   return FilterSystemCalls(options);
+}
+
+bool HasSystemCallFilters() {
+  // A system with filters reads the filter and finds a bad address.
+  return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, nullptr, 0, 0) != 0 && errno == EFAULT;
 }
 
 }  // namespace hone::runner

@@ -14,6 +14,8 @@ struct SandboxOptions {
   // The process loads a driver of a GPU, see below.
   bool driver = false;
   std::vector<std::string> devices;  // its files and folders in /dev
+  // If this system has no seccomp filters, go on without instead of failing.
+  bool may_be_unconfined = false;
   // Called in a signal handler, with the system call's number, when the process tries something
   // that no kernel needs. The process ends when it returns. Must be async-signal-safe.
   void (*forbidden)(int system_call) = nullptr;
@@ -35,9 +37,12 @@ struct SandboxOptions {
 // Landlock guards files on Linux 5.13 and later; on older kernels files are as open as they are to
 // the worker's user.
 //
-// REQUIRES: only one thread exists. Unavailable: this kernel has no seccomp filters. NotFound: a
+// REQUIRES: only one thread exists. Unavailable: this system has no seccomp filters. NotFound: a
 // path of the options cannot be opened.
 absl::Status EnterSandbox(const SandboxOptions& options);
+
+// Whether this system can filter system calls. User-mode emulators cannot.
+bool HasSystemCallFilters();
 
 }  // namespace hone::runner
 
