@@ -109,8 +109,8 @@ int main(int argc, char** argv) {
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGPIPE, SIG_IGN);
-  if (argc > 1 && (std::strcmp(argv[1], "--list-devices") == 0 ||
-                   std::strcmp(argv[1], "--describe") == 0)) {
+  if (argc > 1 &&
+      (std::strcmp(argv[1], "--list-devices") == 0 || std::strcmp(argv[1], "--describe") == 0)) {
     execv(REAL_RUNNER, argv);
     _exit(127);
   }

@@ -1,6 +1,7 @@
-// A server and a builder on this machine, and a board: the bundle of deploy/bundle-worker.sh for AArch64 under QEMU's
-// user-mode emulation, over TCP with mutual TLS. Everything but time is real: an emulator checks results and measures
-// nothing. It has no seccomp, Landlock, thermal zones and counters, which the worker must say.
+// A server and a builder on this machine, and a board: the bundle of deploy/bundle-worker.sh for
+// AArch64 under QEMU's user-mode emulation, over TCP with mutual TLS. Everything but time is real:
+// an emulator checks results and measures nothing. It has no seccomp, Landlock, thermal zones and
+// counters, which the worker must say.
 
 #include <signal.h>
 #include <unistd.h>
@@ -36,15 +37,15 @@ class BoardTest : public ::testing::Test {
     // The program loader of the bundle is used, hence nothing of this machine.
     ASSERT_TRUE(MakeDirectories(folder_ / "programs").ok());
     const std::string runner = folder_ / "programs/hone-runner";
-    ASSERT_TRUE(WriteFileAtomically(
-                    runner, absl::StrCat(
-                                "#!/bin/sh\n"
-                                // An emulated program cannot execute itself again.
-                                "export HONE_RUNNER_OPENMP=1 OMP_NUM_THREADS=2\n"
-                                "exec ",
-                                kEmulator, " ", bundle_, "/libc/ld.so --library-path ", bundle_,
-                                "/libc:", bundle_, "/lib ", bundle_, "/hone-runner \"$@\"\n"))
-                    .ok());
+    ASSERT_TRUE(
+        WriteFileAtomically(
+            runner, absl::StrCat("#!/bin/sh\n"
+                                 // An emulated program cannot execute itself again.
+                                 "export HONE_RUNNER_OPENMP=1 OMP_NUM_THREADS=2\n"
+                                 "exec ",
+                                 kEmulator, " ", bundle_, "/libc/ld.so --library-path ", bundle_,
+                                 "/libc:", bundle_, "/lib ", bundle_, "/hone-runner \"$@\"\n"))
+            .ok());
     std::filesystem::permissions(runner, std::filesystem::perms::owner_all);
   }
 
@@ -103,9 +104,9 @@ TEST_F(BoardTest, TunesOnAnEmulatedBoardThatReboots) {
   Process builder({"hone-worker", "--config", folder_ / "team/worker-builder-1.conf",
                    "--build-only", "--state-dir", folder_ / "builder"});
   auto board = StartBoard();
-  ASSERT_TRUE(Eventually(
-      [&] { return board->Errors().find("registered with") != std::string::npos; },
-      absl::Minutes(3)))
+  ASSERT_TRUE(
+      Eventually([&] { return board->Errors().find("registered with") != std::string::npos; },
+                 absl::Minutes(3)))
       << board->Errors();
   EXPECT_THAT(board->Errors(), HasSubstr("an emulator runs this program"));
   const nlohmann::json workers =
@@ -132,8 +133,8 @@ TEST_F(BoardTest, TunesOnAnEmulatedBoardThatReboots) {
     EXPECT_THAT(tuned.output, HasSubstr("\"latency_ns\":"));
   }
   // Every candidate computed the right results on the emulated processor, and says what it was.
-  const nlohmann::json records = OneLineOfJson(
-      Hone("client.conf", {"records", "query", "--limit", "0", "--json"}).output);
+  const nlohmann::json records =
+      OneLineOfJson(Hone("client.conf", {"records", "query", "--limit", "0", "--json"}).output);
   ASSERT_TRUE(records.is_object());
   EXPECT_GE(records["records"].size(), 14u);
   for (const nlohmann::json& record : records["records"]) {

@@ -13,10 +13,10 @@ namespace hone::agent {
 
 struct MachineOptions {
   std::string device = "cpu";  // that it runs on: "cpu", "cuda:N" or "opencl:N"
-  std::string program_dir;  // folder of hone-builder; if it is missing, building is not offered
-  std::string state_dir;    // keeps the measured peaks for a day
-  int build_slots = 0;      // 0: one per core
-  bool build = true;        // offer building if hone-builder exists
+  std::string program_dir;     // folder of hone-builder; if it is missing, building is not offered
+  std::string state_dir;       // keeps the measured peaks for a day
+  int build_slots = 0;         // 0: one per core
+  bool build = true;           // offer building if hone-builder exists
   // RunnerCommand; empty: running is not offered.
   std::vector<std::string> runner;
   std::string lock = HostLock::DefaultPath();  // the host's timing lock, held for the peaks

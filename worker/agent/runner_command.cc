@@ -19,8 +19,8 @@ absl::Status TryToStart(std::vector<std::string> command) {
 absl::StatusOr<std::vector<std::string>> RunnerCommand(const std::string& program_dir) {
   const std::string runner = program_dir + "/hone-runner";
   if (access(runner.c_str(), X_OK) != 0) {
-    return absl::NotFoundError(absl::StrCat(
-        "hone-runner is not in ", program_dir, "; name the programs' folder with --program-dir"));
+    return absl::NotFoundError(absl::StrCat("hone-runner is not in ", program_dir,
+                                            "; name the programs' folder with --program-dir"));
   }
   std::vector<std::string> command = {runner};
   const std::string libc = program_dir + "/libc";
@@ -31,9 +31,9 @@ absl::StatusOr<std::vector<std::string>> RunnerCommand(const std::string& progra
   command = {loader, "--library-path", absl::StrCat(libc, ":", program_dir, "/lib"), runner};
   const absl::Status bundled = TryToStart(command);
   if (bundled.ok()) return command;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "hone-runner works neither with the C library of this machine (", own.message(),
-      ") nor with that of the bundle (", bundled.message(), ")"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("hone-runner works neither with the C library of this machine (", own.message(),
+                   ") nor with that of the bundle (", bundled.message(), ")"));
 }
 
 }  // namespace hone::agent

@@ -40,13 +40,14 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Create(WorkerOptions options, Se
   // References are larger than artifacts, so they get three quarters of the caches' share.
   const std::string artifact_dir = options.state_dir + "/artifacts";
   const std::string reference_dir = options.state_dir + kReferences;
-  const int64_t share = CacheBytes(kMaxArtifactBytes + kMaxReferenceBytes,
-                                   AvailableBytes(options.state_dir),
-                                   BytesIn(artifact_dir) + BytesIn(reference_dir));
+  const int64_t share =
+      CacheBytes(kMaxArtifactBytes + kMaxReferenceBytes, AvailableBytes(options.state_dir),
+                 BytesIn(artifact_dir) + BytesIn(reference_dir));
   HONE_ASSIGN_OR_RETURN(auto artifacts,
                         BoundedDir::Open(artifact_dir, std::min(share / 4, kMaxArtifactBytes)));
   HONE_ASSIGN_OR_RETURN(
-      auto references, BoundedDir::Open(reference_dir, std::min(share / 4 * 3, kMaxReferenceBytes)));
+      auto references,
+      BoundedDir::Open(reference_dir, std::min(share / 4 * 3, kMaxReferenceBytes)));
   HONE_ASSIGN_OR_RETURN(auto spool, Spool::Open(options.state_dir + "/spool"));
   auto worker = std::unique_ptr<Worker>(new Worker(std::move(options), link, std::move(artifacts),
                                                    std::move(references), std::move(spool)));

@@ -215,7 +215,8 @@ int main(int argc, char** argv) {
   app.Add("--lock", lock_path, "The host's timing lock", {ShowDefault()});
   app.AddFlag("--unconfined", sandbox.may_be_unconfined,
               "Run kernels even if this system cannot filter their system calls");
-  app.AddFlag("--describe", describe, "Print what this machine offers for measuring as JSON and end");
+  app.AddFlag("--describe", describe,
+              "Print what this machine offers for measuring as JSON and end");
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
 
   if (describe) {

@@ -272,8 +272,7 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
   const bool confirm = request.policy.name == "confirm";
   std::string throttled;
   if (options_.throttle != nullptr) {
-    throttled =
-        PauseWhileThrottled(*options_.throttle, options_.throttle_patience, options_.sleep);
+    throttled = PauseWhileThrottled(*options_.throttle, options_.throttle_patience, options_.sleep);
   }
   probe_->Sample();
   // The latency of the best candidate at the current speed of the machine.

@@ -1,7 +1,7 @@
 #include "worker/runner/sandbox.h"
 
-#include <sched.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <sys/ioctl.h>

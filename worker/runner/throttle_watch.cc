@@ -25,7 +25,8 @@ constexpr double kHottestC = 150;  // missing sensors report arbitrary values
 constexpr absl::Duration kStep = absl::Milliseconds(500);
 constexpr char kFirmware[] = "/sys/devices/platform/soc/soc:firmware/get_throttled";
 // The firmware's flags for what is now; those above tell what has been since boot.
-constexpr uint32_t kUnderVoltage = 1 << 0, kCapped = 1 << 1, kThrottled = 1 << 2, kSoftLimit = 1 << 3;
+constexpr uint32_t kUnderVoltage = 1 << 0, kCapped = 1 << 1, kThrottled = 1 << 2,
+                   kSoftLimit = 1 << 3;
 
 int Open(const std::string& path) { return open(path.c_str(), O_RDONLY | O_CLOEXEC); }
 

@@ -10,9 +10,9 @@
 namespace hone::runner {
 
 // Tells whether this machine slows its processor down: because it is too hot, because the kernel
-// cools it by lower clocks, or because the supply of a Raspberry Pi is too weak. A timing would then
-// show the weather instead of the kernel. All files are opened in the constructor, so a sandbox
-// entered later does not matter. Owned by the timing thread.
+// cools it by lower clocks, or because the supply of a Raspberry Pi is too weak. A timing would
+// then show the weather instead of the kernel. All files are opened in the constructor, so a
+// sandbox entered later does not matter. Owned by the timing thread.
 class ThrottleWatch {
  public:
   // `root` replaces / in tests.
