@@ -78,7 +78,7 @@ std::vector<std::string> CMemoryPrinter::Parameters(const LoweredKernel& kernel)
 
 std::string CMemoryPrinter::Pointer(BufferId id, const std::string& memory, int64_t offset,
                                     Space space, bool writable) const {
-  const std::string type = absl::StrCat(dialect_.Qualifier(space), writable ? "" : "const ",
+  const std::string type = absl::StrCat(dialect_.PointerQualifier(space), writable ? "" : "const ",
                                         dialect_.TypeName(p_.buffers[id].dtype), "*");
   const std::string at = offset == 0 ? memory : absl::StrCat("(", memory, " + ", offset, ")");
   return absl::StrCat(type, " const ", buffers_[id], " = (", type, ")", at, ";");

@@ -200,6 +200,7 @@ class Cuda final : public CDialect {
   absl::string_view Qualifier(Space space) const override {
     return space == Space::kShared ? "__shared__ " : "";
   }
+  absl::string_view PointerQualifier(Space) const override { return ""; }
   absl::string_view TypeName(ir::DType dtype) const override {
     return dtype == ir::DType::kI8 ? "schar" : CDialect::TypeName(dtype);
   }

@@ -53,6 +53,8 @@ class CDialect {
   virtual std::string KernelHead(const std::array<int64_t, 3>& block) const = 0;
   // With a space behind it: "__global "; empty if there is no such word.
   virtual absl::string_view Qualifier(Space space) const = 0;
+  // The same in the type of a pointer to it.
+  virtual absl::string_view PointerQualifier(Space space) const { return Qualifier(space); }
   virtual absl::string_view TypeName(ir::DType dtype) const;
   virtual std::string Alignment(int64_t bytes) const {
     return absl::StrCat(" __attribute__((aligned(", bytes, ")))");
