@@ -17,6 +17,8 @@ using llvm::Value;
 constexpr int kLeastMultiplyAdds = 16;
 // In multiply-adds; a load takes four to six cycles.
 constexpr int kDistance = 12;
+// Left for the register allocator, which does not use all of them at each place.
+constexpr int kSpare = 2;
 
 bool IsMultiplyAdd(const Instruction& instruction) {
   const auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
@@ -114,7 +116,7 @@ bool MoveLoadsOf(llvm::BasicBlock& block, int registers) {
   for (Operand& operand : operands) {
     operand.at = operand.first;
     const int earliest = std::max(0, operand.first - kDistance);
-    while (operand.at > earliest && live[operand.at - 1] < registers) ++live[--operand.at];
+    while (operand.at > earliest && live[operand.at - 1] < registers - kSpare) ++live[--operand.at];
     MoveBefore(*operand.load, *steps[operand.at]);
   }
   for (Instruction* const separator : separators) separator->eraseFromParent();
