@@ -1,0 +1,103 @@
+// Families of workloads on AArch64, at small sizes: schedules of the design spaces compute what the
+// interpreter does, under emulation.
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/rng.h"
+#include "common/ir/interpreter.h"
+#include "server/space/generate.h"
+#include "tests/server/space/workloads.h"
+#include "tests/worker/codegen/compiled_program.h"
+#include "tests/worker/codegen/run_trace.h"
+
+namespace hone::codegen {
+namespace {
+
+const char* const kFamilies[] = {
+    "matmul m=33 n=28 k=19",
+    "matmul m=1 n=40 k=70",
+    "dense m=9 n=24 k=32",
+    "batch_matmul b=2 m=12 n=20 k=16",
+    "transpose_batch_matmul b=1 s=10 h=3 d=8",
+    "conv1d n=1 l=20 ci=6 co=12 k=3 s=2 p=1",
+    "conv2d n=1 h=9 w=9 ci=3 co=16 k=7 s=2 p=3",
+    "conv2d n=1 h=8 w=10 ci=8 co=12 k=3 s=1 p=1",
+    "conv2d_bn_relu n=1 h=6 w=6 ci=8 co=16 k=3 s=1 p=1",
+    "conv2d n=1 h=8 w=8 ci=8 co=8 k=3 s=1 p=2 dil=2",
+    "conv2d n=1 h=8 w=8 ci=8 co=16 k=3 s=2 p=1 groups=4",
+    "conv3d n=1 d=3 h=5 w=5 ci=4 co=8 k=1 s=1 p=0",
+    "depthwise_conv2d n=1 h=9 w=9 c=12 k=3 s=1 p=1",
+    "conv2d_transpose n=1 h=4 w=4 ci=8 co=6 k=4 s=2 p=1",
+    "capsule_conv2d n=1 h=5 w=5 ci=4 co=4 k=3 s=2 p=1",
+    "max_pool2d n=1 h=8 w=8 c=8 k=3 s=2 p=1",
+    "global_avg_pool n=1 h=4 w=4 c=24",
+    "norm b=1 m=8 n=24",
+    "softmax m=6 n=40",
+    "layer_norm m=5 n=36",
+    "argmax m=9 n=31",
+    "attention b=1 h=2 s=9 d=8",
+};
+
+struct Case {
+  const char* preset;
+  int candidates;  // per design space
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.preset; }
+
+class ArmFamilies : public testing::TestWithParam<Case> {};
+
+TEST_P(ArmFamilies, CandidatesComputeTheWorkload) {
+  const target::Target target = Preset(GetParam().preset);
+  int checked = 0, refused = 0;
+  for (const char* const text : kFamilies) {
+    const auto workload = space::MakeWorkload(text);
+    ASSERT_NE(workload, nullptr) << text;
+    const std::vector<ir::Values> inputs = space::SmallIntegers(*workload, 5);
+    const auto expected = ir::Interpret(*workload, inputs);
+    ASSERT_TRUE(expected.ok()) << text << ": " << expected.status();
+    const auto spaces = space::GenerateDesignSpaces(workload, target, 0);
+    ASSERT_TRUE(spaces.ok()) << text << ": " << spaces.status();
+    for (const auto& space : *spaces) {
+      for (int candidate = 0; candidate < GetParam().candidates; ++candidate) {
+        Rng rng(23, candidate);
+        const auto drawn = space->Sample(rng);
+        ASSERT_TRUE(drawn.ok()) << text << ": " << drawn.status();
+        const auto program = space->Replay(*drawn);
+        if (!program.ok()) {
+          ++refused;
+          continue;
+        }
+        const auto compiled = CompiledProgram::Load(*program, target);
+        // A candidate may be too large to be compiled.
+        if (absl::StrContains(compiled.status().message(), "the unrolled code")) {
+          ++refused;
+          continue;
+        }
+        ASSERT_TRUE(compiled.ok()) << text << ": " << compiled.status();
+        const auto actual = (*compiled)->Run(inputs);
+        ASSERT_TRUE(actual.ok()) << text << ": " << actual.status();
+        for (size_t t = 0; t < expected->size(); ++t) {
+          for (size_t e = 0; e < (*expected)[t].size(); ++e) {
+            const double want = (*expected)[t][e];
+            ASSERT_NEAR((*actual)[t][e], want, 1e-5 * (1 + std::abs(want)))
+                << text << ", " << space->name() << ", element " << e << "\n"
+                << program->ToText();
+          }
+        }
+        ++checked;
+      }
+    }
+  }
+  std::cout << checked << " candidates agree, " << refused << " were refused\n";
+  EXPECT_GE(checked, 10 * refused);
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, ArmFamilies,
+                         testing::Values(Case{"arm/cortex-a76", 2}, Case{"arm/neoverse-v1", 1}));
+
+}  // namespace
+}  // namespace hone::codegen
