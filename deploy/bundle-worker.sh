@@ -35,7 +35,7 @@ case $arch in
 esac
 build=${build:-build/worker-$arch}
 for program in "${tools}g++" $qemu; do
-  command -v "$program" >/dev/null || { echo "bundle-worker: $program is missing; deploy/install-deps.sh --boards installs it" >&2; exit 1; }
+  command -v "$program" >/dev/null || { echo "bundle-worker: $program is missing; deploy/install-deps.sh installs it" >&2; exit 1; }
 done
 if [ "$arch" = x86_64 ] && [ "$(uname -m)" != x86_64 ]; then
   echo "bundle-worker: the bundle for x86_64 is made on an x86-64 machine" >&2
@@ -44,7 +44,7 @@ fi
 
 deploy/board-packages.sh "$debian" "$build/packages"
 options=(-DCMAKE_BUILD_TYPE=Release "-DCMAKE_C_FLAGS_RELEASE=-Os" "-DCMAKE_CXX_FLAGS_RELEASE=-Os" -DHONE_WORKER_ONLY=ON
-         "-DHONE_PACKAGES=$(cd "$build/packages" && pwd)" -DHONE_WERROR=ON)
+         "-DHONE_PACKAGES=$(cd "$build/packages" && pwd -P)" -DHONE_WERROR=ON)
 [ "$arch" = x86_64 ] || options+=("-DCMAKE_TOOLCHAIN_FILE=cmake/toolchains/$arch.cmake")
 cmake -S . -B "$build" -G Ninja "${options[@]}" >"$build/configure.log" ||
   { tail -n 20 "$build/configure.log" >&2; exit 1; }

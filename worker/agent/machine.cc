@@ -115,7 +115,8 @@ absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options) 
       if (isa.is_string()) capabilities.add_build_isas(isa.get<std::string>());
     }
   }
-  if (capabilities.can_run()) {
+  // Peaks of an emulator would mean nothing, and take minutes.
+  if (capabilities.can_run() && !target::IsEmulated()) {
     std::vector<std::string> command = options.runner;
     command.insert(command.end(), {"--measure-peak", "--lock", options.lock});
     if (!is_cpu) command.insert(command.end(), {"--device", device.device});
