@@ -88,7 +88,7 @@ TEST_F(JobRevalidateTest, WithoutAPublishedBestThatOfAnImportedConfirmationIsUse
   record::Record single = lucky;
   single.candidate.decisions = {10, 10, 10};
   single.policy.name = "confirm";
-  single.result.detail.clear();
+  single.result.processes = 0;
   record::Record imported = tuned_->best->record;
   imported.candidate.decisions = {9, 9, 9};
   imported.result.latency_ns = 500;
