@@ -55,7 +55,7 @@ int Describe() {
   nlohmann::ordered_json json = {{"compiler", "llvm " LLVM_VERSION_STRING},
                                  {"codegen_version", hone::codegen::kCodegenVersion},
                                  {"hone_version", HONE_VERSION},
-                                 {"isas", {"x86_64", "opencl"}}};
+                                 {"isas", {"x86_64", "aarch64", "armv7", "opencl"}}};
   if (const auto nvrtc = hone::builder::Nvrtc::Loaded(); nvrtc.ok()) {
     json["isas"].push_back("nvptx64");
     json["nvrtc"] = {{"version", (*nvrtc)->Version()},
