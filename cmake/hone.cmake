@@ -144,6 +144,9 @@ function(hone_program NAME)
   hone_precompile(${NAME} hone_header PRODUCT)
 endfunction()
 
+# The end of a test program's output if it skipped all of its tests, which ctest then reports as skipped.
+set(HONE_ALL_SKIPPED "\\[  PASSED  \\] 0 tests\\.\n\\[  SKIPPED \\] [0-9]+ tests?, listed below:\n(\\[  SKIPPED \\] [^\n]*\n)+$")
+
 # hone_test(NAME SRCS … DEPS … LABELS unit …): a GoogleTest program with one ctest entry. It runs in the source root;
 # HONE_BIN_DIR is the folder of the programs, BIN or <build>/bin. SHARDS n makes n entries that share the tests, so that
 # `ctest -j` can spread a long test over the cores.
@@ -172,7 +175,7 @@ function(hone_test NAME)
       set(entry ${NAME}_${number})
     endif()
     add_test(NAME ${entry} COMMAND ${NAME} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${entry} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+    set_tests_properties(${entry} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_REGULAR_EXPRESSION "${HONE_ALL_SKIPPED}"
       ENVIRONMENT "HONE_BIN_DIR=${ARG_BIN};GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${shard}")
   endforeach()
 endfunction()

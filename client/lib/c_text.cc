@@ -100,6 +100,15 @@ std::vector<std::string> BufferPrefixes(const std::string& prefix, const ir::Wor
   return prefixes;
 }
 
+std::string MeasuredLine(double latency_ns, double gflops) {
+  if (latency_ns <= 0) return "";
+  const double us = latency_ns / 1e3;
+  // Four digits, but none of them an exponent's.
+  return absl::StrCat(" * Measured on this target: ",
+                      us < 1e4 ? absl::StrFormat("%.4g", us) : absl::StrFormat("%.0f", us),
+                      absl::StrFormat(" us, %.1f GFLOP/s.\n", gflops));
+}
+
 std::string BufferMacros(const std::string& prefix, const ir::Workload& workload,
                          absl::string_view constant) {
   const std::vector<ir::BufferId> buffers = BuffersOf(workload);

@@ -17,6 +17,10 @@ std::string CIdentifier(absl::string_view text);
 // The lines of a text within a block comment, " *   …" each. No "*/" remains in them.
 std::string CommentLines(absl::string_view text);
 
+// A line of a comment that says how fast a kernel is on the target of the text; empty if it was not
+// measured.
+std::string MeasuredLine(double latency_ns, double gflops);
+
 // The inputs and outputs of a workload in the order of a kernel's buffers.
 std::vector<ir::BufferId> BuffersOf(const ir::Workload& workload);
 

@@ -77,9 +77,8 @@ std::string GpuKernelHeader(const ir::Workload& workload, const target::GpuModul
   std::string text = absl::StrCat("/* ", kind.title, " kernels made by Hone ", HONE_VERSION,
                                   " for ", facts.target_key, ". They compute\n *\n",
                                   CommentLines(workload.ToText()), " *\n");
-  if (facts.latency_ns > 0) {
-    absl::StrAppendFormat(&text, " * Measured on this target: %.*f us, %.1f GFLOP/s.\n *\n",
-                          facts.latency_ns < 1e5 ? 2 : 0, facts.latency_ns / 1e3, facts.gflops);
+  if (const std::string line = MeasuredLine(facts.latency_ns, facts.gflops); !line.empty()) {
+    absl::StrAppend(&text, line, " *\n");
   }
   absl::StrAppend(
       &text, " * ", facts.name, kind.binary, kind.about, facts.name,

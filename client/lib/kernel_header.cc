@@ -93,10 +93,7 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
     absl::StrAppend(&text, " * It needs a CPU with ", facts.cpu_features,
                     ", and returns an error on any other.\n");
   }
-  if (facts.latency_ns > 0) {
-    absl::StrAppendFormat(&text, " * Measured on this target: %.*f us, %.1f GFLOP/s.\n",
-                          facts.latency_ns < 1e5 ? 2 : 0, facts.latency_ns / 1e3, facts.gflops);
-  }
+  absl::StrAppend(&text, MeasuredLine(facts.latency_ns, facts.gflops));
   const std::string functions = facts.functions.empty() ? std::string(target::kFunctionPrefix)
                                                         : absl::StrCat(facts.functions, "_");
   absl::StrAppend(

@@ -229,7 +229,7 @@ TEST_F(NetworkTest, MistakesNameTheOption) {
     std::vector<std::string> words;
     const char* error;
   } cases[] = {
-      {{"run", kMnist}, "needs 1 files with --in: Input3: f32[1, 1, 28, 28]; 0 are given"},
+      {{"run", kMnist}, "needs 1 file with --in: Input3: f32[1, 1, 28, 28]; 0 are given"},
       {{"run", "relu", "m=4", "n=4", "--profile"}, "are for networks (FILE.onnx)"},
       {{"tune", "relu", "m=4", "n=4", "--patience", "3"}, "are for a network (FILE.onnx)"},
       {{"tune", kMnist, "--space", "templates"}, "--space is for operators"},

@@ -3,17 +3,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/target/cuda/function.h"
-#include "common/target/device_name.h"
+#include "worker/runner/gpu_launch.h"
 #include "worker/runner/reference_loops.h"
 
 namespace hone::runner {
-namespace {
-
-using target::GpuLaunch;
-
-constexpr size_t kMaxName = 128;
-
-}  // namespace
 
 CudaMemory::~CudaMemory() {
   // A lost device refuses every call, and the process ends soon.
@@ -45,7 +38,7 @@ absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Create(CudaContext& co
   for (cuda::Event* const event : {&created->begin_, &created->end_}) {
     HONE_RETURN_IF_ERROR(context.Check(api.EventCreate(event, 0), "make an event"));
   }
-  for (const GpuLaunch& launch : module.launches) {
+  for (const target::GpuLaunch& launch : module.launches) {
     HONE_RETURN_IF_ERROR(created->AddLaunch(launch));
   }
   return created;
@@ -59,10 +52,10 @@ CudaProgram::~CudaProgram() {
   if (module_ != nullptr) context_.api().ModuleUnload(module_);
 }
 
-absl::Status CudaProgram::AddLaunch(const GpuLaunch& launch) {
+absl::Status CudaProgram::AddLaunch(const target::GpuLaunch& launch) {
   const cuda::Api& api = context_.api();
   Launch& added = launches_.emplace_back();
-  added.name = target::Printable(launch.kernel, kMaxName);
+  added.name = PrintableName(launch);
   const auto refuse = [&](auto... why) {
     return absl::InvalidArgumentError(absl::StrCat("kernel '", added.name, "' ", why...));
   };

@@ -6,7 +6,7 @@
 namespace hone::runner {
 namespace {
 
-constexpr int kLanes = 4, kChains = 8;
+constexpr int kLanes = 4;
 
 // %r3 is the thread's number in the grid, %r4 the number of threads, %rd3 where it writes.
 constexpr char kText[] = R"(.version 6.4
@@ -81,7 +81,7 @@ constexpr char kIndex[] = R"(  mov.u32 %r0, %ctaid.x;
 
 ReferenceKernels CudaReferenceKernels() {
   std::string starts, multiply_adds, sums;
-  for (int i = 0; i < kLanes * kChains; ++i) {
+  for (int i = 0; i < kLanes * kFmaChains; ++i) {
     // Each starts elsewhere: a compiler may join computations that are equal.
     absl::StrAppend(&starts, "  add.s32 %r7, %r2, ", i, ";\n  cvt.rn.f32.s32 %f", i, ", %r7;\n");
     absl::StrAppend(&multiply_adds, "  fma.rn.f32 %f", i, ", %f", i, ", %x, %y;\n");
@@ -89,7 +89,7 @@ ReferenceKernels CudaReferenceKernels() {
     const int lane = i % kLanes;
     absl::StrAppend(&sums, "  add.f32 %f", lane, ", %f", lane, ", %f", i, ";\n");
   }
-  return {absl::StrReplaceAll(kText, {{"@REGISTERS@", absl::StrCat(kLanes * kChains)},
+  return {absl::StrReplaceAll(kText, {{"@REGISTERS@", absl::StrCat(kLanes * kFmaChains)},
                                       {"@INDEX@", kIndex},
                                       {"@STARTS@", starts},
                                       {"@MULTIPLY_ADDS@", multiply_adds},

@@ -44,9 +44,10 @@ class GpuProgram {
 };
 
 // Kernels that every device can run, for probes and peaks. The first launch, "hone_fma", runs
-// `amount` times 8 multiply-adds of vectors of `lanes` floats in each thread. The second one,
-// "hone_stream", reads `amount` elements of 16 bytes. The parameters of both are a buffer for 16
-// bytes of each thread, the buffer that is read, and `amount`.
+// `amount` times kFmaChains multiply-adds of vectors of `lanes` floats in each thread. The second
+// one, "hone_stream", reads `amount` elements of 16 bytes. The parameters of both are a buffer for
+// 16 bytes of each thread, the buffer that is read, and `amount`.
+inline constexpr int kFmaChains = 8;
 struct ReferenceKernels {
   std::string code;
   int lanes = 4;

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
-#include "common/target/device_name.h"
+#include "worker/runner/gpu_launch.h"
 
 namespace hone::runner {
 namespace {
@@ -15,40 +15,34 @@ namespace {
 using target::GpuLaunch;
 using target::GpuModule;
 
-constexpr size_t kMaxName = 128;
-
-absl::Status Refuse(const GpuLaunch& launch, absl::string_view why) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("kernel '", target::Printable(launch.kernel, kMaxName), "' ", why));
-}
-
 // What the device as a whole allows.
 absl::Status CheckLimits(const GpuLaunch& launch, const GpuContext& context) {
   if (launch.Threads() > context.max_threads) {
-    return Refuse(launch, absl::StrCat("has blocks of ", launch.Threads(),
-                                       " threads; the device allows ", context.max_threads));
+    return RefuseLaunch(launch, absl::StrCat("has blocks of ", launch.Threads(),
+                                             " threads; the device allows ", context.max_threads));
   }
   for (size_t d = 0; d < launch.block.size(); ++d) {
     if (launch.block[d] > context.max_block[d]) {
-      return Refuse(launch, absl::StrCat("has blocks of ", absl::StrJoin(launch.block, " × "),
-                                         " threads; the device allows ",
-                                         absl::StrJoin(context.max_block, " × ")));
+      return RefuseLaunch(launch, absl::StrCat("has blocks of ", absl::StrJoin(launch.block, " × "),
+                                               " threads; the device allows ",
+                                               absl::StrJoin(context.max_block, " × ")));
     }
     if (launch.grid[d] > context.max_grid[d]) {
-      return Refuse(launch, absl::StrCat("has ", absl::StrJoin(launch.grid, " × "),
-                                         " blocks; the device allows ",
-                                         absl::StrJoin(context.max_grid, " × ")));
+      return RefuseLaunch(launch, absl::StrCat("has ", absl::StrJoin(launch.grid, " × "),
+                                               " blocks; the device allows ",
+                                               absl::StrJoin(context.max_grid, " × ")));
     }
     // Some drivers count the threads of a dimension with 32 bits.
     if (launch.grid[d] * launch.block[d] > std::numeric_limits<uint32_t>::max()) {
-      return Refuse(launch, absl::StrCat("has ", launch.grid[d], " blocks of ", launch.block[d],
-                                         " threads in dimension ", d, "; 2^32 is too many"));
+      return RefuseLaunch(launch,
+                          absl::StrCat("has ", launch.grid[d], " blocks of ", launch.block[d],
+                                       " threads in dimension ", d, "; 2^32 is too many"));
     }
   }
   if (launch.shared_bytes > context.shared_bytes) {
-    return Refuse(launch,
-                  absl::StrCat("uses ", launch.shared_bytes,
-                               " bytes of shared memory; the device has ", context.shared_bytes));
+    return RefuseLaunch(
+        launch, absl::StrCat("uses ", launch.shared_bytes,
+                             " bytes of shared memory; the device has ", context.shared_bytes));
   }
   return absl::OkStatus();
 }

@@ -16,7 +16,6 @@
 namespace hone::runner {
 namespace {
 
-constexpr int kChains = 8;
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kThreads = 64;       // of a block
 constexpr int64_t kBlocksOfUnit = 16;  // enough threads to keep a compute unit busy
@@ -51,7 +50,7 @@ class Loops {
   }
 
   double Flops(int64_t iterations) const {
-    return static_cast<double>(threads() * iterations * kChains * lanes_) * 2;
+    return static_cast<double>(threads() * iterations * kFmaChains * lanes_) * 2;
   }
   int lanes() const { return lanes_; }
   int64_t stream_bytes() const { return in_->bytes(); }

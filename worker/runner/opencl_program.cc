@@ -4,20 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/target/device_name.h"
+#include "worker/runner/gpu_launch.h"
 #include "worker/runner/reference_loops.h"
 
 namespace hone::runner {
 namespace {
 
 using target::GpuLaunch;
-
-constexpr size_t kMaxName = 128;
-
-absl::Status Refuse(const GpuLaunch& launch, absl::string_view why) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("kernel '", target::Printable(launch.kernel, kMaxName), "' ", why));
-}
 
 // Nanoseconds from the start of one command to the end of another, on the device's clock, or 0 if
 // the driver does not tell.
@@ -68,7 +61,7 @@ absl::StatusOr<std::unique_ptr<OpenClProgram>> OpenClProgram::Create(
 
 absl::Status OpenClProgram::AddLaunch(const GpuLaunch& launch, int arguments) {
   const opencl::Api& api = context_.api();
-  const std::string name = target::Printable(launch.kernel, kMaxName);
+  const std::string name = PrintableName(launch);
   cl_int code = CL_SUCCESS;
   ClOwned<cl_kernel> kernel(api.CreateKernel(program_.get(), launch.kernel.c_str(), &code),
                             api.ReleaseKernel);
@@ -79,8 +72,9 @@ absl::Status OpenClProgram::AddLaunch(const GpuLaunch& launch, int arguments) {
       "count the parameters of a kernel"));
   const auto expected = static_cast<cl_uint>(arguments + 2);
   if (parameters != expected) {
-    return Refuse(launch, absl::StrCat("has ", parameters, " parameters instead of ", expected,
-                                       ", which are inputs and outputs, constants, workspace"));
+    return RefuseLaunch(launch,
+                        absl::StrCat("has ", parameters, " parameters instead of ", expected,
+                                     ", which are inputs and outputs, constants, workspace"));
   }
   const auto ask = [&](cl_kernel_work_group_info property, auto& value) {
     return api.GetKernelWorkGroupInfo(kernel.get(), context_.device(), property, sizeof(value),
@@ -88,14 +82,16 @@ absl::Status OpenClProgram::AddLaunch(const GpuLaunch& launch, int arguments) {
   };
   size_t most = 0;
   if (ask(CL_KERNEL_WORK_GROUP_SIZE, most) && launch.Threads() > static_cast<int64_t>(most)) {
-    return Refuse(launch, absl::StrCat("has blocks of ", launch.Threads(),
-                                       " threads, but the device has registers for only ", most));
+    return RefuseLaunch(launch,
+                        absl::StrCat("has blocks of ", launch.Threads(),
+                                     " threads, but the device has registers for only ", most));
   }
   cl_ulong shared = 0;
   if (ask(CL_KERNEL_LOCAL_MEM_SIZE, shared) &&
       shared > static_cast<cl_ulong>(context_.shared_bytes)) {
-    return Refuse(launch, absl::StrCat("uses ", shared, " bytes of shared memory; the device has ",
-                                       context_.shared_bytes));
+    return RefuseLaunch(launch,
+                        absl::StrCat("uses ", shared, " bytes of shared memory; the device has ",
+                                     context_.shared_bytes));
   }
   Launch& added = launches_.emplace_back(Launch{.name = name, .kernel = std::move(kernel)});
   for (size_t d = 0; d < launch.block.size(); ++d) {

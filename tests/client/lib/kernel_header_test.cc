@@ -95,6 +95,8 @@ TEST(KernelHeaderTest, PrintsSubMicrosecondLatency) {
   KernelFacts facts = Facts("w");
   facts.latency_ns = 86.59;
   EXPECT_THAT(KernelHeader(Build("matmul", {"m=4", "n=6", "k=8"}), facts), HasSubstr("0.08659 us"));
+  facts.latency_ns = 12345678;
+  EXPECT_THAT(KernelHeader(Build("matmul", {"m=4", "n=6", "k=8"}), facts), HasSubstr(" 12346 us"));
 }
 
 TEST(CIdentifierTest, ReplacesInvalidCharacters) {
