@@ -188,8 +188,8 @@ TEST_F(PostgresTest, UnstorableTextIsRejectedAlone) {
 TEST_F(PostgresTest, MigratesAnOlderDatabase) {
   const absl::StatusOr<std::string> dump = ReadFile("tests/server/store/testdata/postgres_1.sql");
   ASSERT_TRUE(dump.ok()) << dump.status();
-  const std::string old =
-      absl::StrCat(*dump, "\nUPDATE record SET detail = 'median of 3 processes' WHERE id = 1;");
+  const std::string old = absl::StrCat(
+      *dump, "\nUPDATE public.record SET detail = 'median of 3 processes' WHERE id = 1;");
   const absl::Status restored = PostgresConnection::Open(uri_).value()->Execute(old);
   ASSERT_TRUE(restored.ok()) << restored;
   const auto store = Open();

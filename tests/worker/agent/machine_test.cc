@@ -26,7 +26,8 @@ class MachineTest : public ::testing::Test {
     chmod(path.c_str(), 0700);
   }
   absl::StatusOr<v1::Capabilities> Describe() {
-    return DescribeMachine({.program_dir = folder_, .state_dir = folder_});
+    return DescribeMachine(
+        {.program_dir = folder_, .state_dir = folder_, .runner = {folder_ + "/hone-runner"}});
   }
 
   std::string folder_;
