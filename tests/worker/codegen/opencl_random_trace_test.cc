@@ -19,8 +19,8 @@ namespace hone::codegen {
 namespace {
 
 constexpr int kShards = 4;
-// PoCL compiles a schedule in half a second. PoCL 3.1 aborts the process while it compiles one of the
-// seeds 901 to 1200 ("Multiple outgoing edges from exit block"); a runner would report a crash.
+// PoCL compiles a schedule in half a second. PoCL 3.1 aborts the process while it compiles one of
+// the seeds 901 to 1200 ("Multiple outgoing edges from exit block"); a runner would report a crash.
 constexpr int64_t kSchedules = 600;
 
 std::string ToBytes(ir::DType dtype, const ir::Scalars& values) {
