@@ -7,8 +7,7 @@
 
 namespace hone::codegen {
 
-// Whether NVIDIA's compiler of CUDA C++ is found: the library HONE_NVRTC, or libnvrtc.so.13 or
-// libnvrtc.so.12 of the system or of ~/.cache/hone/nvrtc.
+// Whether NVIDIA's compiler of CUDA C++ is found, where worker/builder/nvrtc.h looks for it.
 bool HasNvrtc();
 
 struct NvrtcResult {

@@ -61,18 +61,6 @@ constexpr Definition kDefinitions[] = {
      "$Q void hone_wait_group() {\n"
      "  asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(kPending) : \"memory\");\n"
      "}\n"},
-    {"hone_shuffle_xor", true,
-     "// The value of the thread of the warp whose number differs in these bits.\n"
-     "template <typename T>\n"
-     "$Q T hone_shuffle_xor(T value, int lanes) {\n"
-     "  return __shfl_xor_sync(0xffffffff, value, lanes);\n"
-     "}\n"},
-    {"hone_shuffle_down", true,
-     "// The value of the thread that is this many threads further on in the warp.\n"
-     "template <typename T>\n"
-     "$Q T hone_shuffle_down(T value, int lanes) {\n"
-     "  return __shfl_down_sync(0xffffffff, value, lanes);\n"
-     "}\n"},
     {"hone_shared_memory", true,
      "$Q uchar* hone_shared_memory() {\n"
      "  extern __shared__ __align__(128) uchar memory[];\n"
