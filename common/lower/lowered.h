@@ -58,8 +58,8 @@ struct Stmt {
   // For a store that an instruction computes (annotation kIntrinsic): the former loop variables of
   // its nest. The instruction iterates over them; elsewhere they are 0.
   std::vector<ir::AtomId> tensor_vars;
-  // A copy of global to shared memory that may finish as late as the wait for its group. Until
-  // then, nobody reads or writes the element.
+  // A copy from global to shared memory that may finish as late as the wait for its group. No
+  // thread may read or write the element before that wait.
   bool is_async = false;
   int pending = 0;  // kWaitForCopies
   // Before LowerInits: the neutral element is stored when every reduction variable is 0.

@@ -26,8 +26,8 @@ class JobPlaces {
   JobPlaces(int max_jobs, int max_jobs_per_owner)
       : max_jobs_(max_jobs), max_jobs_per_owner_(max_jobs_per_owner) {}
 
-  // Whether there is room for one more job of the owner. Jobs and places of the same request count
-  // once, and those of `request_id` do not count. ResourceExhausted: there is none.
+  // Checks that the owner may have one more job. Jobs and places of the same request count once,
+  // and those of `request_id` do not count. ResourceExhausted: a limit is reached.
   absl::Status Check(absl::Span<const Holder> jobs, const std::string& request_id,
                      const std::string& owner) const;
   Place Reserve(const std::string& request_id, const std::string& owner) {

@@ -25,7 +25,7 @@ struct DeviceFacts {
 
 // Lists the devices in the driver's order, which CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER change.
 // The position is the N of "cuda:N". Devices that cannot be used are listed with their problem.
-// NotFound: there is none, or the driver is too old; the message says why.
+// NotFound: this machine has no such device, or its driver is too old; the message says why.
 absl::StatusOr<std::vector<DeviceFacts>> ListDevices(const Api& api);
 
 // Returns device N for "cuda:N", and device 0 for "cuda". InvalidArgument: another name. NotFound:

@@ -128,7 +128,7 @@ class Walker {
     HONE_RETURN_IF_ERROR(status);
     const bool init = block.has_init && first;
     if (!init && !updates) return absl::OkStatus();
-    // Each thread has a partial result of its own.
+    // Each thread accumulates its own partial result.
     if (program_.node(loop_).loop == ir::LoopKind::kBound && program_.IsReductionLoop(loop_, block))
       return absl::OkStatus();
     for (ir::BufferId output : block.outputs) {

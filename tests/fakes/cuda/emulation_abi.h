@@ -31,7 +31,7 @@ struct HoneEmulatedKernel {
   int32_t parameters;
   // Runs one thread. `parameters` are pointers to the parameters, as for cuLaunchKernel.
   void (*run)(void** parameters);
-  // The static shared memory of all kernels of the module; null if there is none.
+  // The static shared memory of all kernels of the module; null if they use none.
   char *shared_begin, *shared_end;
 };
 

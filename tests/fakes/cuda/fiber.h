@@ -8,8 +8,8 @@
 
 namespace hone::cuda {
 
-// A function with a stack of its own, which runs when it is told to and pauses when it wants to.
-// All on one system thread.
+// A coroutine: a function with its own stack. Its owner resumes it, and it can pause itself. All
+// fibers run on one system thread.
 class Fiber {
  public:
   explicit Fiber(std::function<void()> run);
