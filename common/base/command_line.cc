@@ -87,8 +87,8 @@ OptionRule Checked(std::function<std::string(const std::string&)> problem) {
   return Checked(CLI::Validator([problem](std::string& value) { return problem(value); }, ""));
 }
 
-// A check of CLI11 with the words of `expected`, as in "a number from 0 to 1". Keeps what the help
-// says of the values.
+// A check of CLI11 whose error says what is expected, e.g. "a number from 0 to 1". Keeps the
+// description of the values in the help.
 OptionRule Checked(const CLI::Validator& validator, std::string expected) {
   const auto problem = [validator, expected = std::move(expected)](std::string& value) {
     const bool wrong = !validator(value).empty();
@@ -97,7 +97,7 @@ OptionRule Checked(const CLI::Validator& validator, std::string expected) {
   return Checked(CLI::Validator(problem, validator.get_description()));
 }
 
-// What is wrong with a command line, in the words of `hone`.
+// Words the parser's error as a message for users of `hone`.
 std::string Explain(const CLI::App& app, const CLI::Error& error) {
   const auto is = [&](CLI::ExitCodes code) {
     return error.get_exit_code() == static_cast<int>(code);
@@ -262,7 +262,7 @@ std::optional<int> Command::ParseOrExit(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
   } catch (const CLI::RequiredError& error) {
-    // An option that does not exist is the likelier mistake.
+    // Prefer to report an option that does not exist: it is the likelier mistake.
     const std::vector<std::string> unknown = app_->remaining(/*recurse=*/true);
     unknown.empty() ? app_->exit(error) : app_->exit(CLI::ExtrasError(app_->get_name(), unknown));
     return kUsageExitCode;

@@ -27,9 +27,9 @@ namespace hone {
 using OptionRule = std::function<void(CLI::Option&)>;
 
 OptionRule Required();
-// The help shows the value that the variable has now.
+// The help shows the current value of the variable as the default.
 OptionRule ShowDefault();
-// The help shows this default.
+// The help shows `text` as the default.
 OptionRule ShowDefault(const std::string& text);
 // The help does not list the option.
 OptionRule Hidden();
@@ -97,7 +97,7 @@ class Command {
 
   // Sets the text at the end of the help.
   void Footer(const std::string& text);
-  // The help. `name` is the whole name of the command in its usage line: "hone tune".
+  // Returns the help text. `name` is the full name of the command for the usage line: "hone tune".
   std::string Help(const std::string& name) const;
   // Sets what Run does if this is the command that was given.
   void OnRun(std::function<absl::Status()> run) { run_ = std::move(run); }

@@ -30,11 +30,11 @@ absl::StatusOr<std::vector<ConfigEntry>> ParseConfig(absl::string_view text);
 // Quotes the text as a value.
 std::string QuoteConfigValue(absl::string_view text);
 
-// Whether every user of this machine may read the file. Such a file must not hold a secret.
+// Whether users other than the owner and the group have access. Such a file must not hold a secret.
 bool EverybodyMayRead(const std::string& path);
 
-// Hone's folder among the user's files of one kind: $`variable`/hone or else ~/`usual`/hone, where
-// the variable is one of XDG's. "" if neither the variable nor $HOME holds an absolute path.
+// Returns Hone's folder in one of the XDG directories: $`variable`/hone, or ~/`usual`/hone if
+// the variable is not set. "" if neither the variable nor $HOME holds an absolute path.
 std::string UserFolder(const char* variable, absl::string_view usual);
 
 // The usual folder of a server's configuration: /etc/hone for root, otherwise

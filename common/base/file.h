@@ -11,9 +11,9 @@
 
 namespace hone {
 
-// Returns the whole content. NotFound: no such file. InvalidArgument: it is a folder, or the path
-// cannot be one of a file. PermissionDenied, Internal: the file cannot be read. The message names
-// the path.
+// Returns the content of a file. NotFound: no such file. InvalidArgument: the path is malformed or
+// names a folder. PermissionDenied, Internal: the file cannot be read. The message names the
+// path.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
 // Whether a written file survives a power failure (kMachine, which needs an fsync of milliseconds)

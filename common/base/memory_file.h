@@ -9,8 +9,8 @@
 
 namespace hone {
 
-// A file in memory without a name, for the standard streams of a child process. Unlike a pipe, it
-// holds a text of any length without a reader.
+// An unnamed file in memory, for the standard streams of a child process. Unlike a pipe, it does
+// not block the writer when nobody reads.
 class MemoryFile {
  public:
   MemoryFile();
@@ -18,10 +18,10 @@ class MemoryFile {
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
 
-  // -1 with errno if the file could not be made.
+  // -1 if the file could not be created; errno then says why.
   int fd() const { return fd_; }
 
-  // Appends the text and goes back to the beginning of the file. Internal: the system refuses it.
+  // Appends the text and goes back to the beginning of the file. Internal: the system call fails.
   absl::Status Write(absl::string_view text);
   absl::StatusOr<std::string> Read() const;
 

@@ -11,10 +11,10 @@
 namespace hone {
 namespace {
 
-// Shorter words begin too many others.
+// Shorter words are prefixes of too many others.
 constexpr size_t kShortestBeginning = 3;
 
-// The number of letters to insert, remove, replace or swap with the next one.
+// The smallest number of insertions, deletions, replacements and swaps of adjacent letters.
 int EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<int> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);

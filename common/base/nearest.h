@@ -8,11 +8,11 @@
 
 namespace hone {
 
-// The element of `known` that `word` most likely stands for: few letters differ, at most half of
-// them, or one of both words begins with the other. "" if none is near.
+// Returns the element of `known` that `word` most likely stands for: one is a prefix of the other,
+// or only a few letters differ (at most half of them). "" if no element is that similar.
 std::string Nearest(absl::string_view word, absl::Span<const std::string> known);
 
-// The end of an error about an unknown word: "; did you mean 'matmul'?", or "" if none is near.
+// The end of an error about an unknown word: "; did you mean 'matmul'?"; "" if none is similar.
 std::string DidYouMean(absl::string_view word, absl::Span<const std::string> known);
 
 }  // namespace hone

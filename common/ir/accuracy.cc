@@ -226,7 +226,7 @@ double Accuracy::LeastOf(ExprId id) const {
 }
 
 double Accuracy::LeastOperand(const Expr& expr) const {
-  // More than the roundings of constants.
+  // A margin that exceeds the rounding of constants.
   const double of_roundings = 1 - std::max(0x1p-5, 2 * UnitRoundoff(expr.dtype));
   switch (expr.op) {
     case Op::kDiv:

@@ -27,18 +27,18 @@ class Accuracy {
   // Algorithms, 2002, section 4.2). The factor 8 leaves room for equal terms, whose roundings do
   // not cancel.
   double relative_error() const;
-  // Whether the value of an expression is exact but for its last conversion or rounding to a whole
-  // number: no float arithmetic follows.
+  // Whether no float arithmetic contributes to the value of an expression after its last conversion
+  // or rounding to a whole number. Such a value has no error besides that rounding.
   bool IsExact(ExprId id) const;
-  // The same for the values that a stage computes, before they are stored.
+  // The same for the value that a stage computes for a tensor, before it is stored.
   bool IsComputedExactly(BufferId tensor) const { return exact_[tensor]; }
   // Whether an expression is a product or quotient of two computed values, whose relative errors
   // add up (MagnitudeOfProduct() and MagnitudeOfQuotient()).
   bool AddsErrors(const Expr& expr) const;
   // Whether the value of an expression has no error of arithmetic.
   bool IsPlain(ExprId id) const;
-  // A positive number that the divisor of a quotient, or the operand of a logarithm or root, is
-  // never less than, in any correct computation; 0 if none is known.
+  // A positive lower bound, in any correct computation, on the divisor of a quotient or the operand
+  // of a logarithm or root; 0 if none is known.
   double LeastOperand(const Expr& expr) const;
   // Whether the rounding of an expression may be positive (error_bound.h).
   bool MayVary(ExprId id) const;
@@ -48,8 +48,8 @@ class Accuracy {
   // cast loses digits, computed floats are compared or rounded to whole numbers, or the output is
   // the index of an extreme of computed floats.
   bool rounds_on_the_way() const { return rounds_on_the_way_; }
-  // Whether floats that are computed from integers are integers: there are only sums, products and
-  // comparisons of loads and integer constants.
+  // Whether float inputs that are integers give outputs that are integers: the workload consists of
+  // sums, products and comparisons of loads and integer constants.
   bool keeps_integers() const { return keeps_integers_; }
 
  private:
@@ -58,7 +58,7 @@ class Accuracy {
   bool VariesAsComputed(const Stage& stage, size_t component) const;
   double LeastOfComponent(const Stage& stage, size_t component) const;
   bool AreEqual(ExprId a, ExprId b) const;
-  // A lower limit of an expression in any correct computation, apart from the rounding of
+  // A lower bound on an expression in any correct computation, apart from the rounding of
   // constants; −infinity if none is known.
   double LeastOf(ExprId id) const;
 

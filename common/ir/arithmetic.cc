@@ -33,7 +33,7 @@ Scalar IntegerOp(Op op, DType dtype, Scalar a, Scalar b) {
     case Op::kAbs:
       result = a.whole() < 0 ? -left : left;
       break;
-    // Negative counts are large unsigned ones. Bits beyond the width are dropped at the end.
+    // A negative count is a large unsigned one. Bits beyond the width are dropped at the end.
     case Op::kShiftLeft:
       result = right > 63 ? 0 : left << right;
       break;

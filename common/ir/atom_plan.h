@@ -8,8 +8,8 @@
 
 namespace hone::ir {
 
-// An atom table whose order makes indices print their terms in the order of a text. (Terms are
-// sorted by atom.)
+// An atom table ordered so that indices print their terms in the same order as a given text. (An
+// index sorts its terms by atom.)
 struct AtomPlan {
   AtomTable atoms;
   std::vector<AtomId> vars;  // the given variables as atoms of this table

@@ -11,8 +11,8 @@ namespace {
 // The opposite of "index ≥ 0".
 Index Opposite(const Index& index) { return Index(-1) - index; }
 
-// Points where every index is at least 0, and the values there, with guarded values that these
-// conditions decide already replaced.
+// The points where every index in `holding` is at least 0, and the values there. Guarded values
+// that these conditions decide are already replaced.
 struct Part {
   IndexList holding;
   absl::InlinedVector<ExprId, 2> values;
@@ -28,7 +28,7 @@ class Divider {
     while (!open.empty()) {
       Part part = std::move(open.back());
       open.pop_back();
-      // Contradictions end at once: below one, each guarded value would double the parts again.
+      // Drop contradictory parts at once: each further guarded value would double their number.
       std::optional<std::vector<Condition>> conditions = ConditionsOf(part.holding);
       if (!conditions.has_value()) continue;
       Resolve(part);
@@ -52,7 +52,7 @@ class Divider {
     });
   }
 
-  // Pushes the part where the value's guards hold last, so that it is the first to be continued.
+  // Pushes the part where the value's guards hold last, so that it is processed first.
   void Divide(const Part& part, ExprId guarded, std::vector<Part>& open) const {
     Part holds = part;
     std::vector<Part> others;
@@ -113,7 +113,8 @@ class Divider {
     return FirstGuarded(absl::Span<const ExprId>({expr.a, expr.b, expr.c}));
   }
 
-  // Joins indices with a constant sum to one condition. nullopt if they contradict each other.
+  // Merges each pair of indices whose sum is constant into one condition. nullopt if they
+  // contradict each other.
   std::optional<std::vector<Condition>> ConditionsOf(const IndexList& holding) const {
     std::vector<Condition> conditions;
     std::vector<bool> joined(holding.size());

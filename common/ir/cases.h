@@ -15,8 +15,8 @@ namespace hone::ir {
 // Limit on the cases of one stage or block.
 inline constexpr size_t kMaxCases = 32;
 
-// The values of a stage or block at the points where some conditions hold. There, each guarded
-// value, (a where … else b), is one of its two operands.
+// The values of a stage or block at the points where `conditions` hold. Each guarded value,
+// (a where … else b), is replaced by the operand that it chooses at these points.
 struct Case {
   std::vector<Condition> conditions;
   absl::InlinedVector<ExprId, 2> values;  // without guarded values inside
@@ -29,8 +29,8 @@ bool HasGuardedValue(const ExprPool& pool, absl::Span<const ExprId> values);
 std::optional<std::vector<Case>> CasesOf(ExprPool& pool, const AtomTable& atoms,
                                          absl::Span<const ExprId> values);
 
-// The conditions as indices that are at least 0, as in Op::kWhere. Conditions that hold everywhere
-// are left out.
+// Converts conditions to indices that must be at least 0, the form that Op::kWhere uses. Conditions
+// that always hold are left out.
 IndexList NonNegative(const AtomTable& atoms, absl::Span<const Condition> conditions);
 
 }  // namespace hone::ir

@@ -9,7 +9,7 @@
 
 namespace hone::ir {
 
-// What the loop variables of the original become in the copy.
+// Maps loop variables of the original to their replacements in the copy.
 using Replacements = std::vector<std::pair<AtomId, Index>>;
 
 // Copies a subtree with new loops and blocks and returns its root, which has no parent yet. The

@@ -29,7 +29,7 @@ enum class DType : uint8_t {
 absl::string_view DTypeName(DType dtype);
 // InvalidArgument: unknown name; the message lists the names.
 absl::StatusOr<DType> DTypeFromName(absl::string_view name);
-// Size in memory in bytes; bool takes one.
+// Returns the size of an element in memory, in bytes; 1 for bool.
 int DTypeBytes(DType dtype);
 bool IsFloat(DType dtype);
 // Rounds to the nearest value of a float type, ties to even. Finite values beyond the largest one

@@ -21,7 +21,7 @@ class ElementMachine {
       : workload_(workload), accuracy_(workload), read_(std::move(read)) {}
 
   int64_t points() const { return points_; }
-  // Once `points` more points are used, elements are not computed.
+  // Stops the computation of elements after `points` more points.
   void Limit(int64_t points) {
     limit_ = points < std::numeric_limits<int64_t>::max() - points_ ? points_ + points : points;
   }
@@ -88,7 +88,7 @@ class ElementMachine {
     std::vector<Scalar> value(components), next(components), combined(components);
     Tuple result(components);
     for (size_t c = 0; c < components; ++c) {
-      // Floats are not rounded here, and neither is the neutral element.
+      // Floats are not rounded here, and neither is their neutral element.
       const DType unrounded = IsFloat(dtype(c)) ? DType::kF64 : dtype(c);
       value[c] = ReducerIdentity(stage.reducer, static_cast<int>(c), unrounded);
       result[c].magnitude = stage.reducer == Reducer::kProd ? 1 : 0;
@@ -154,7 +154,7 @@ class ElementMachine {
     return IsMinimum(stage.reducer) ? value - extreme : extreme - value;
   }
 
-  // Another index is possible if computed values could put its term before the extreme.
+  // The result may be another index if errors could make that index's term the extreme.
   void BoundIndex(const Stage& stage, std::vector<int64_t>& vars, Tuple& result) {
     const double extreme = result[0].value.real(), found = result[1].value.real();
     const bool exact = accuracy_.IsExact(stage.values[0]);
@@ -188,7 +188,7 @@ class ElementMachine {
     });
   }
 
-  // An element as other stages read it: rounded if the tensor has a short dtype.
+  // Returns an element as other stages read it: rounded if the tensor has a short dtype.
   ElementValue Stored(BufferId tensor, absl::Span<const int64_t> indices) {
     ElementValue element = Tensor(tensor, indices);
     const ir::Tensor& t = workload_.tensors[tensor];
@@ -220,7 +220,7 @@ class ElementMachine {
       indices[expr.gathered] = std::clamp<int64_t>(
           at.value.whole(), 0, workload_.tensors[expr.buffer].shape[expr.gathered] - 1);
       ElementValue element = Stored(expr.buffer, indices);
-      // Another index selects any element.
+      // A different index may select any element.
       if (at.rounding != 0) element.rounding = element.error = INFINITY;
       return element;
     }
@@ -261,7 +261,7 @@ class ElementMachine {
 
   double MagnitudeOfOperation(const Expr& expr, double value, const Operands<double>& of) const {
     const double unit = accuracy_.relative_error();
-    // The quotient of integers is at most the dividend, also by 0.
+    // An integer quotient is at most the dividend, even if the divisor is 0.
     if (expr.op == Op::kDiv && !IsFloat(expr.dtype)) return of.a;
     if (expr.op == Op::kPow) {
       return MagnitudeOf(expr.op, unit, value,
@@ -271,7 +271,7 @@ class ElementMachine {
     return expr.op == Op::kMul ? MagnitudeOfProduct(of) : MagnitudeOfQuotient(unit, value, of);
   }
 
-  // Where the condition may vary, so may the branch.
+  // Where the condition may vary, either branch is possible.
   ElementValue Select(const Expr& select, const ElementValue& condition,
                       const std::vector<int64_t>& vars) {
     const bool then = condition.value.IsTrue();

@@ -34,11 +34,11 @@ class ElementInterpreter {
   ElementInterpreter(const Workload& workload, Read read);
   ~ElementInterpreter();
 
-  // Returns nullopt if the element needs more than `most_points` points of reductions and elements
-  // of intermediate tensors.
+  // Computes an element. Returns nullopt if that takes more than `most_points` steps; a step is a
+  // point of a reduction or an element of an intermediate tensor.
   std::optional<ElementValue> Interpret(BufferId tensor, absl::Span<const int64_t> indices,
                                         int64_t most_points = std::numeric_limits<int64_t>::max());
-  // The number of these points so far.
+  // The number of these steps so far.
   int64_t points() const;
 
  private:

@@ -25,7 +25,7 @@ namespace hone::ir {
 
 inline bool IsZero(double a) { return a == 0; }
 inline double Absolute(double a) { return a < 0 ? -a : a; }
-// The absolute value; 0 of an infinity or NaN, which has no error.
+// The absolute value; 0 for an infinity or NaN, which has no error.
 inline double SizeOf(double a) { return std::isfinite(a) ? Absolute(a) : 0; }
 inline double ConstantLike(double, double value) { return value; }
 inline double Larger(double a, double b) { return a < b ? b : a; }
@@ -72,8 +72,8 @@ Number Excess(Number error, Number gap) {
   return Larger(zero, error - Larger(zero, gap));
 }
 
-// The rounding of an integer with a computed value that wraps. `above` and `below` are the
-// distances by which it may be larger and smaller.
+// The rounding of an integer whose computed value may wrap. `above` and `below` are the distances
+// by which it may be larger and smaller.
 template <typename Number>
 Number WrappedRounding(DType dtype, Number value, Number above, Number below) {
   const double least = LeastInteger(dtype), most = MostInteger(dtype);
@@ -83,7 +83,7 @@ Number WrappedRounding(DType dtype, Number value, Number above, Number below) {
 }
 
 // The rounding of a comparison, 1 where the errors of its operands can change its result. `gap` is
-// the distance of the operands.
+// the distance between the operands.
 template <typename Number>
 Number ComparisonRounding(Number gap, Number error) {
   const Number zero = ConstantLike(gap, 0);
@@ -109,8 +109,8 @@ Number ConversionRounding(DType from, DType dtype, Number value, Number error) {
   return IfZero(error, zero, WrappedRounding(dtype, wrapped, above, below) + 0 * error);
 }
 
-// The rounding of an operand within `error` of `value` to a whole number. NaN if the error is not
-// finite.
+// How far apart rounding to a whole number can move `value` and a number within `error` of it. NaN
+// if the error is not finite.
 template <typename Number>
 Number WholeRounding(Op op, Number value, Number error) {
   const Number zero = ConstantLike(error, 0), at = Whole(op, value);
@@ -119,8 +119,8 @@ Number WholeRounding(Op op, Number value, Number error) {
   return IfZero(error, zero, Larger(above, below) + 0 * error);
 }
 
-// The magnitude of a constant. 0 for an infinite one, such as that of a masked element: it has no
-// error.
+// The magnitude of a constant. 0 for an infinite constant, such as the value of a masked element,
+// because it has no error.
 double MagnitudeOfConstant(double value);
 
 // A term of a maximum or minimum is a possible extreme if its distance from the result is at most
@@ -139,7 +139,7 @@ Number ContendingMagnitude(Number magnitude, Number gap) {
 template <typename Number>
 struct Operands {
   Number a_value, a, b_value, b;
-  // A positive lower limit of the divisor or of the operand of a root or logarithm, which holds
+  // A positive lower bound on the divisor or on the operand of a root or logarithm, which holds
   // whatever the errors are (Accuracy::LeastOperand()); 0: none is known.
   double least = 0;
 };
@@ -163,9 +163,9 @@ Number SteepestSlope(Op op, Number size) {
   }
 }
 
-// The bound of a quotient, logarithm or root whose operands' bounds allow a divisor or operand of
-// 0. Infinite unless of.least excludes that: two computations with operands of at least of.least
-// differ by no more than `unit` times this.
+// The bound for a quotient, logarithm or root if the error bounds alone do not exclude a divisor or
+// operand of 0. Infinite unless of.least excludes it: two computations with operands of at least
+// of.least differ by no more than `unit` times this bound.
 template <typename Number>
 Number BoundByLeast(Op op, double unit, Number value, const Operands<Number>& of) {
   if (!(of.least > 0)) return Infinite(value);
@@ -183,8 +183,8 @@ Number BoundByLeast(Op op, double unit, Number value, const Operands<Number>& of
   }
 }
 
-// Bound on the error of a power, in units of `unit`: of.a and of.b bound the errors of base and
-// exponent in these units, 0 if there are none. Infinite where the base may be 0 or change its
+// Bound on the error of a power, as a multiple of `unit`. of.a and of.b bound the errors of base
+// and exponent in the same way; 0 means no error. Infinite where the base may be 0 or change its
 // sign, unless the exponent is certainly a positive whole number, and where the exponent of a base
 // that is not positive may be wrong.
 template <typename Number>
@@ -201,7 +201,7 @@ Number ErrorOfPower(double unit, Number value, const Operands<Number>& of) {
   const Number of_base =
       IfZero(of.a, zero, size * (of.a * slope) + IfLess(unit * of.a, base, zero, is_natural));
   if (IsZero(of.b)) return of_base;
-  // How far the logarithms of base and power may move.
+  // How far the errors may move the logarithms of base and power.
   const Number moved = of.a / (base - unit * of.a);
   const Number change = size * moved + of.b * (Absolute(Logarithm(base)) + unit * moved);
   const Number of_both = IfLess(unit * of.a, of.a_value,
@@ -247,7 +247,7 @@ Number MagnitudeOf(Op op, double unit, Number value, const Operands<Number>& of)
     case Op::kFloor:
     case Op::kCeil:
     case Op::kTrunc:
-      // It is exact, but a jump may make it larger.
+      // The operation is exact, but a jump may make its result larger.
       return 1.0 + (SizeOf(value) + unit * a);
     case Op::kPow:
       return SizeOf(value) + ErrorOfPower(unit, value, of);
@@ -297,7 +297,7 @@ Number MagnitudeOfQuotient(double unit, Number value, const Operands<Number>& of
 }
 
 // The rounding of a unary or binary operation on floats other than a comparison or cast, from the
-// values and roundings of its operands. These may be larger than the values.
+// values and roundings of its operands. A rounding may be larger than the value.
 template <typename Number>
 Number RoundingOfFloat(Op op, Number value, const Operands<Number>& of) {
   const Number a = of.a, b = of.b;
@@ -359,7 +359,7 @@ Number RoundingOfShift(Op op, Number value, const Operands<Number>& of) {
   return IfZero(of.b, 1.001 * (of.a * Exponential(kLog2 * count)), Infinite(value));
 }
 
-// The same for any dtype. The quotients of integers are truncated, and those by 0 are 0.
+// RoundingOfFloat for any dtype. Integer quotients are truncated; division by 0 gives 0.
 template <typename Number>
 Number RoundingOf(Op op, DType dtype, Number value, const Operands<Number>& of) {
   if (IsFloat(dtype) || dtype == DType::kBool) return RoundingOfFloat(op, value, of);

@@ -9,8 +9,8 @@
 
 namespace hone::ir {
 
-// The extent of a loop and its derivation from the decisions of the trace, with which a design
-// space evaluates the extent for other decisions without a replay.
+// The extent of a loop, and how it was derived from the decisions of the trace. The derivation lets
+// a design space compute the extent for other decisions without a replay.
 struct Extent {
   int64_t value = 1;
   int32_t derivation = -1;  // a node of the program's ExtentTable; -1: a constant
@@ -36,7 +36,7 @@ class ExtentTable {
   Extent Mul(Extent a, Extent b);
   Extent CeilDiv(Extent a, Extent b);
 
-  // The value for other decisions. REQUIRES a decision for every factor.
+  // Returns the extent for other decisions. REQUIRES a decision for every factor.
   int64_t Evaluate(Extent extent, absl::Span<const int64_t> decisions) const;
   const std::vector<Node>& nodes() const { return nodes_; }
 

@@ -34,9 +34,9 @@ double Operations(const ExprPool& pool, ExprId id) {
   return operations;
 }
 
-// Counts the points of the box of `vars` where all guards hold: one variable by intervals, the
-// others by enumeration. Returns -1 if that takes more than `budget` points; subtracts what it
-// uses.
+// Counts the points in the domain of `vars` where all guards hold: enumerates all variables but one
+// and counts an interval of that one. Returns -1 if that takes more than `budget` points. The
+// points used are subtracted from it.
 double CountGroup(const AtomTable& atoms, const std::vector<const Condition*>& guards,
                   std::vector<AtomId> vars, const std::map<AtomId, int64_t>& extents,
                   int64_t& budget) {
@@ -86,7 +86,7 @@ double CountGroup(const AtomTable& atoms, const std::vector<const Condition*>& g
   return holds;
 }
 
-// `budget` is the number of points that may be enumerated; it is reduced by those that are.
+// `budget` is the number of points that may be enumerated. The points used are subtracted from it.
 double GuardedPointsWithin(const AtomTable& atoms, const Stage& stage, int64_t& budget) {
   // Axes that share a guard form a group that is counted as a whole; the groups' counts multiply.
   std::map<AtomId, int64_t> extents;

@@ -5,8 +5,8 @@
 
 namespace hone::ir {
 
-// Arithmetic operations of a workload, or of one of its stages, by its formula. A multiply and an
-// add count one each; points where a guard fails (padded taps) do not count.
+// Number of arithmetic operations in the formula of a workload or of one of its stages. A multiply
+// and an add count one each; points where a guard fails (padded taps) do not count.
 double FlopCount(const Workload& workload);
 double FlopCount(const Workload& workload, const Stage& stage);
 

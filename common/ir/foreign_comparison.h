@@ -9,14 +9,14 @@
 
 namespace hone::ir {
 
-// A comparison of other languages, and how it is written here.
+// A comparison operator that the text forms lack, such as ">", and how to write it instead.
 struct ForeignComparison {
   absl::string_view symbol;
-  absl::string_view guard;  // of the indices $0 and $1; "" if no guard says the same
-  absl::string_view value;  // of the values $0 and $1
+  absl::string_view guard;  // for indices $0 and $1; "" if no guard is equivalent
+  absl::string_view value;  // for values $0 and $1
 };
 
-// Null if the token is not one.
+// Null if the token is not such an operator.
 const ForeignComparison* FindForeignComparison(const Token& token);
 
 // The error for such a comparison. Its left side begins at the position `begin`, its symbol is at

@@ -89,7 +89,6 @@ AtomId AtomTable::AddVar(std::string name, int64_t extent) {
 Index AtomTable::Intern(Atom::Kind kind, const Index& argument, int64_t divisor) {
   for (AtomId id : composites_) {
     const Atom& atom = atoms_[id];
-    // Compare divisors last, so that recordings (common/schedule/recorded) depend on fewer numbers.
     if (atom.kind == kind && atom.argument == argument && atom.divisor == divisor)
       return Index::Of(id);
   }

@@ -191,8 +191,8 @@ absl::StatusOr<Condition> IndexParser::ParseGuard() {
                    reader_.Text(begin, last - 1), ", ", reader_.Text(middle, reader_.position())));
 }
 
-// left < right, left <= right or left == right as 0 <= index < extent, with the smallest extent
-// that excludes no point.
+// Converts left < right, left <= right or left == right to 0 <= index < extent, with the smallest
+// extent that excludes no point.
 absl::StatusOr<Condition> IndexParser::Compare(const Token& token, absl::string_view symbol,
                                                const Index& left, const Index& right) {
   Index index = atoms_.Simplify(right - left);

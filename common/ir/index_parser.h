@@ -54,8 +54,8 @@ class IndexParser {
                                          const ExprNames::Element& element);
   // Parses "0 <= index < extent".
   absl::StatusOr<Condition> ParseCondition();
-  // Parses the same, or a comparison of two indices ("k <= j"), which becomes a condition of that
-  // form.
+  // Like ParseCondition, but also accepts a comparison of two indices ("k <= j"), which it converts
+  // to that form.
   absl::StatusOr<Condition> ParseGuard();
   // Parses a guard and returns the indices that it requires to be at least 0.
   absl::StatusOr<IndexList> ParseNonNegative();

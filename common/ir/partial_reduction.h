@@ -8,7 +8,7 @@
 
 namespace hone::ir {
 
-// The loops above a block that carry its reduction, and the others under the outermost of them.
+// The loops above a block that carry its reduction, and the other loops inside the outermost one.
 struct ReducingLoops {
   std::vector<NodeId> reducing;  // outermost first
   std::vector<NodeId> inner;     // spatial loops under the outermost of them
@@ -22,12 +22,12 @@ bool DependsOnLoops(const Program& program, const Index& index, const std::vecto
 bool HasMixedPredicate(const Program& program, const Block& block,
                        const std::vector<NodeId>& reducing);
 
-// A reduction in two steps: a block of partial results with a dimension for a loop, and one that
-// combines them.
+// A reduction in two steps: one block computes partial results, which have one more dimension (for
+// the iterations of a loop), and another block combines them.
 struct PartialReduction {
   NodeId partial = kNoNode;   // takes the place of the block
-  NodeId combine = kNoNode;   // the block, in a nest of its own after the reduction
-  std::vector<NodeId> loops;  // of that nest: copies of `inner`, then of the loop; all serial
+  NodeId combine = kNoNode;   // the original block, in a separate nest after the reduction
+  std::vector<NodeId> loops;  // the serial loops of that nest: copies of `inner` and the loop
 };
 
 // Divides the reduction of a block over a loop. The partial results have the dimension `axis` for

@@ -43,8 +43,8 @@ absl::string_view ThreadAxisName(ThreadAxis axis);
 enum class Scope : uint8_t { kGlobal, kShared, kLocal, kFragment };
 absl::string_view ScopeName(Scope scope);
 
-// The stride of `axis` in a buffer is the smallest number of elements that is `offset` modulo
-// `factor` and leaves room for the inner axes.
+// Sets the stride of `axis` in a buffer to the smallest number of elements that is congruent to
+// `offset` modulo `factor` and leaves room for the inner axes.
 struct StorageAlign {
   int axis = 0;
   int64_t factor = 1;
@@ -57,11 +57,11 @@ struct Buffer {
   DType dtype = DType::kF32;
   Shape shape;
   Scope scope = Scope::kGlobal;
-  BufferId tensor = -1;  // the workload's input or output that is stored here, or -1
+  BufferId tensor = -1;  // the workload's input or output that it holds, or -1
   bool input = false;
   bool output = false;
   bool constant = false;  // an input that is known ahead of time, or computed from such inputs only
-  bool padded = false;    // its layout has positions without an element, which are never written
+  bool padded = false;    // its layout has unused positions, which are never written
   std::vector<StorageAlign> aligns;  // at most one per axis
 };
 
@@ -85,8 +85,8 @@ struct Block {
   std::string name;
   absl::InlinedVector<BlockIter, 6> iters;
   Reducer reducer = Reducer::kNone;
-  // Of a reduction: store the neutral element first, when every reduction variable is 0. False
-  // after decompose_reduction, which makes that a separate block.
+  // Whether a reduction stores the neutral element first, when every reduction variable is 0. False
+  // after decompose_reduction, which moves this into a separate block.
   bool has_init = false;
   // Whether the enclosing loops visit each iteration of the block exactly once (ignoring
   // predicates). False after a compute_at that recomputes elements. Affects which primitives are
@@ -178,8 +178,8 @@ class Program {
   std::string FreshBufferName(absl::string_view base) const;
   std::string FreshBlockName(absl::string_view base) const;
 
-  // A hash of structure, bindings, kinds, buffers and expressions. Names, dead nodes and unused
-  // buffers do not matter.
+  // A hash of structure, bindings, kinds, buffers and expressions. It ignores names, dead nodes and
+  // unused buffers.
   Digest StructuralDigest() const;
 
   // Prints any state, e.g.

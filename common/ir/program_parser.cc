@@ -199,7 +199,7 @@ absl::Status ProgramParser::ReadNode(const Line& line, TokenReader& reader, bool
   }
   const auto id = static_cast<NodeId>(program_.nodes.size());
   if (node.parent != kNoNode) program_.nodes[node.parent].children.push_back(id);
-  // A block or barrier has no children; the stack is too short for a deeper line.
+  // Blocks and barriers are not pushed on the stack, so a line below them is rejected.
   const bool holds = node.kind == Node::Kind::kKernel || node.kind == Node::Kind::kLoop;
   program_.nodes.push_back(std::move(node));
   if (holds) stack_.push_back(id);

@@ -287,7 +287,7 @@ class Encoder {
     for (NodeId child : node.children) Walk(child);
   }
 
-  // Precedes fields that most programs lack. The number occurs nowhere else.
+  // Marks fields that most programs lack. No other part of the encoding contains this number.
   static constexpr int64_t kExtra = std::numeric_limits<int64_t>::min() + 4099;
 
   const Program& program_;

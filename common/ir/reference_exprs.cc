@@ -15,9 +15,9 @@ bool IsArithmetic(const Expr& expr) {
   return expr.b != kNoExpr && !logical;
 }
 
-constexpr int64_t kMostNodes = 300;                // of an expression that is not a stage
-constexpr int64_t kMostPoints = int64_t{1} << 25;  // of a stage of an expression
-constexpr int64_t kMostNodesInPlace = 8192;        // of one that cannot be a stage
+constexpr int64_t kMostNodes = 300;                // of an expression that is built in place
+constexpr int64_t kMostPoints = int64_t{1} << 25;  // of a stage that holds an expression
+constexpr int64_t kMostNodesInPlace = 8192;        // of an expression that cannot be a stage
 
 }  // namespace
 
@@ -71,7 +71,8 @@ ExprId ReferenceExprs::LoadOf(const Expr& expr, const std::vector<BufferId>& ten
   return to_.pool.Cast(ValueDType(to_.tensors[tensor].dtype), load);
 }
 
-// The choice of the guarded value `of` between two expressions of the reference.
+// Builds a guarded value with the guards of `of` that chooses between two expressions of the
+// reference.
 ExprId ReferenceExprs::Guarded(const Expr& of, ExprId value, ExprId otherwise) {
   IndexList non_negative;
   for (const Index& index : from_.pool.IndicesOf(of)) non_negative.push_back(Renamed(index));
@@ -244,7 +245,7 @@ ExprId ReferenceExprs::BuildMagnitude(ExprId id) {
                                 {a_value, a, a_value, a, accuracy_.LeastOperand(expr)})
         .id;
   }
-  // The quotient of integers is at most the dividend, also by 0.
+  // An integer quotient is at most the dividend, even if the divisor is 0.
   if (expr.op == Op::kDiv && !IsFloat(expr.dtype)) return Magnitude(expr.a).id;
   Operands<F64Term> operands = OperandsOf(expr, Kind::kMagnitude);
   if (expr.op == Op::kPow) {
@@ -303,7 +304,7 @@ ExprId ReferenceExprs::BuildRounding(ExprId id) {
     case Op::kIndex:
       return kNoExpr;
     case Op::kLoad:
-      // Another index selects any element.
+      // A different index may select any element.
       if (expr.gathered >= 0 && Rounding(expr.a) != kNoExpr) {
         return IfZero(OrZero(Rounding(expr.a)), F64Constant(0), Infinite(F64Constant(0))).id;
       }
@@ -336,7 +337,7 @@ ExprId ReferenceExprs::BuildRounding(ExprId id) {
   return RoundingOf(expr.op, expr.dtype, F64Value(id), OperandsOf(expr, Kind::kRounding)).id;
 }
 
-// Where the condition may vary, so may the branch.
+// Where the condition may vary, either branch is possible.
 ExprId ReferenceExprs::RoundingOfSelect(const Expr& select) {
   const ExprId b = Rounding(select.b), c = Rounding(select.c), condition = Rounding(select.a);
   if (b == kNoExpr && c == kNoExpr && condition == kNoExpr) return kNoExpr;

@@ -27,8 +27,8 @@ struct ReferenceTensors {
 DType ValueDType(DType dtype);
 
 // Translates expressions of a workload into their value, magnitude and rounding in its reference
-// (error_bound.h). The formulas repeat their operands, so large operands become stages of the
-// reference of their own, over the axes that they depend on.
+// (error_bound.h). The formulas repeat their operands, so large operands become separate stages of
+// the reference, over the axes that they depend on.
 class ReferenceExprs {
  public:
   // All arguments must outlive this object; `to` and `tensors` may grow.
@@ -62,7 +62,7 @@ class ReferenceExprs {
   };
 
   ExprId Build(Kind kind, ExprId id);
-  // Builds an expression once for each stage, as a stage of its own if it is large.
+  // Builds an expression once per stage; a large expression becomes a separate stage.
   ExprId Bound(Kind kind, ExprId id);
   ExprId BuildMagnitude(ExprId id);
   ExprId BuildRounding(ExprId id);
@@ -76,8 +76,8 @@ class ReferenceExprs {
   ExprId Guarded(const Expr& of, ExprId value, ExprId otherwise);
   ExprId AsStored(const Expr& load, ExprId value);
   ExprId LoadOf(const Stored& stored);
-  // nullopt if the expression cannot be a stage: it has no axes or too many points, or it may read
-  // only where the guards of its stage hold.
+  // nullopt if the expression cannot be a stage: it has no axes or too many points, or it may be
+  // evaluated only where the guards of its stage hold.
   std::optional<std::vector<AtomId>> AxesOf(ExprId id) const;
   void Store(const Key& key, std::vector<AtomId> axes);
   int64_t TreeSize(ExprId id);

@@ -247,8 +247,8 @@ class ReferenceBuilder {
     return SoftmaxTerm(stage, copy, factor * growth + size * (growth - 1.0));
   }
 
-  // Another index is possible if computed values could put its term before the extreme. Its bound
-  // is the distance of the two indices.
+  // The result may be another index if errors could make that index's term the extreme. The bound
+  // for it is the distance between the two indices.
   ExprId IndexRounding(const Stage& stage, const Stage& copy) {
     const ExprId error = exprs_.Error(stage.values[0]);
     if (error == kNoExpr) return kNoExpr;
@@ -340,8 +340,8 @@ class ReferenceBuilder {
            [&](const Stage&) { return exprs_.F64Constant(0).id; });
   }
 
-  // Adds a copy of a reference tensor in place of the original: i64 as it is, other dtypes as f64,
-  // at least `least`.
+  // Adds a copy of a reference tensor in place of the original: i64 unchanged, other dtypes as f64
+  // and not below `least`.
   BufferId AddCopy(const Stage& stage, BufferId original, BufferId from,
                    std::optional<double> least) {
     const bool output = from_.tensors[original].output;
@@ -356,7 +356,7 @@ class ReferenceBuilder {
     });
   }
 
-  // The element of a tensor at the stage's own position.
+  // Loads the element of a tensor at the point that the stage computes.
   F64Term AtPlace(BufferId tensor, const Stage& stage) {
     return exprs_.AsF64(LoadAtPlace(tensor, stage));
   }

@@ -11,7 +11,7 @@ namespace hone::ir {
 // Limit on the memory of a reference. Workloads that need more are not measured.
 inline constexpr int64_t kMostReferenceBytes = int64_t{4} << 30;
 
-// The dtype that stores reference values of an output: i64 for i64, otherwise f64, which is exact.
+// The dtype that stores reference values of an output: i64 for i64, otherwise f64.
 DType ReferenceDType(DType dtype);
 
 // Whether values are rounded to short formats before they reach an output, by an intermediate

@@ -26,8 +26,8 @@ absl::InlinedVector<AtomId, 16> InnerVars(const Program& program, NodeId scope) 
   return vars;
 }
 
-// The positive factor by which every term of `part` occurs in `whole`; 0 if there is none or a
-// variable of `part` is not an inner one.
+// Returns the positive factor f such that `whole` contains every term of `part` multiplied by f; 0
+// if there is none, or if a variable of `part` is not an inner one.
 int64_t MultipleIn(const AtomTable& atoms, const Index& part, const Index& whole,
                    absl::FunctionRef<bool(AtomId)> inner) {
   if (part.IsConstant()) return 0;

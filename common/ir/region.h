@@ -21,8 +21,8 @@ struct Interval {
 Interval IntervalOf(Program& program, const Index& index, absl::FunctionRef<bool(AtomId)> inner,
                     const std::vector<Condition>& predicates = {});
 
-// The smallest interval that contains both. Falls back to constants if their minima differ by more
-// than a constant.
+// The smallest interval that contains both. If the difference of their minima is not constant, the
+// result has constant bounds.
 Interval Union(Program& program, const Interval& a, const Interval& b);
 
 // The region of `buffer` that the blocks under `scope` read or write, per dimension, over the loops

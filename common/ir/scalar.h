@@ -39,7 +39,7 @@ class Scalar {
   friend constexpr bool operator<=(Scalar a, Scalar b) {
     return a.is_whole_ && b.is_whole_ ? a.whole_ <= b.whole_ : a.real() <= b.real();
   }
-  // Whole numbers in full; real numbers with as many digits as a double may need.
+  // Prints whole numbers in full, and real numbers with as many digits as a double may need.
   std::string ToText() const;
   friend std::ostream& operator<<(std::ostream& out, Scalar value) { return out << value.ToText(); }
 

@@ -10,7 +10,7 @@
 namespace hone::ir {
 namespace {
 
-// Bytes of UTF-8 after the first one of a character.
+// Whether a byte of UTF-8 continues a character.
 bool Continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 // Bytes shown on either side of the column.

@@ -11,7 +11,7 @@
 namespace hone::ir {
 namespace {
 
-// Names become columns of the store and file names.
+// Names are stored in columns of the database and become file names.
 constexpr size_t kMaxNameBytes = 128;
 constexpr size_t kMaxShownBytes = 64;
 
@@ -29,7 +29,7 @@ bool AreJoined(const Token& token, const Token& next) {
          next.column == token.column + static_cast<int>(token.text.size());
 }
 
-// How an operation of C is written here, as the end of an error.
+// The end of an error about an operator of C: how to write it here.
 std::string Instead(char c) {
   constexpr std::pair<char, absl::string_view> kForms[] = {
       {'&', "a and b"}, {'|', "a or b"}, {'!', "not(a)"}, {'?', "select(condition, a, b)"}};
@@ -80,7 +80,7 @@ absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text, int first_li
                          ": there is no '//' here; write a / b, which rounds indices down; a "
                          "comment begins with #"));
       }
-      // The parser refuses "=" and ">" in comparisons with a proposal.
+      // "=" and ">" stay tokens: the parser rejects them with a suggestion.
       constexpr absl::string_view kPairs[] = {"<=", "==", ">=", "!=", "<<", ">>"};
       at += absl::c_linear_search(kPairs, two) ? 2 : 1;
       if (absl::string_view("[](),:=<>+-*/%@").find(c) == absl::string_view::npos && two != "!=") {

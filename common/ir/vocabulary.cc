@@ -81,7 +81,7 @@ std::string Known(absl::string_view what, absl::string_view unknown,
                       absl::StrJoin(names, ", "));
 }
 
-// Names of other languages, and how they are written here. docs/language.md has the same table.
+// Functions of other languages, and how to write them here. docs/language.md has the same table.
 constexpr std::pair<absl::string_view, absl::string_view> kForeignNames[] = {
     {"where", "select(condition, a, b)"},
     {"relu", "max(x, 0.0)"},
@@ -99,7 +99,7 @@ constexpr std::pair<absl::string_view, absl::string_view> kForeignNames[] = {
     {"int64", "i64(x)"},
 };
 
-// "; write max(x, 0.0)"; "" if the name is of no other language.
+// "; write max(x, 0.0)"; "" if the name is not in kForeignNames.
 std::string ForeignName(absl::string_view name) {
   for (const auto& [foreign, here] : kForeignNames) {
     if (foreign == name) return absl::StrCat("; write ", here);

@@ -8,7 +8,7 @@
 #include "common/ir/expr.h"
 
 // The operations and reducers of the text form of workloads, as users write them. The parser, its
-// errors, `hone operators` and docs/language.md are made of these tables.
+// errors, `hone operators` and docs/language.md are generated from these tables.
 namespace hone::ir {
 
 struct Function {

@@ -37,7 +37,7 @@ struct Tensor {
   bool input = false;
   bool constant = false;  // an input that may be repacked ahead of time
   bool output = false;
-  int64_t bound = 0;  // an integer input: its elements are in [0, bound), if this is not 0
+  int64_t bound = 0;  // if not 0, the elements of this integer input are in [0, bound)
   int stage = -1;     // the stage that computes it; -1 for inputs
   int64_t bytes() const { return ElementsOf(shape) * DTypeBytes(dtype); }
 };

@@ -41,7 +41,7 @@ class Parser final : private ExprNames {
   }
 
  private:
-  // The names at the beginning of statements.
+  // Returns the names that statements begin with.
   static std::set<std::string> StageNames(const std::vector<Token>& tokens) {
     std::set<std::string> names;
     bool beginning = true;

@@ -16,9 +16,9 @@ using ir::Index;
 namespace {
 
 constexpr int64_t kMaxStackBytes = 32 << 10;       // per buffer
-constexpr int64_t kMaxTotalStackBytes = 64 << 10;  // of all buffers; threads may have small stacks
+constexpr int64_t kMaxTotalStackBytes = 64 << 10;  // for all buffers; threads may have small stacks
 constexpr int64_t kMaxMemoryBytes = int64_t{1} << 40;
-constexpr int64_t kMaxBytesOfGpuThread = 16 << 10;  // of its private arrays
+constexpr int64_t kMaxBytesOfGpuThread = 16 << 10;  // for its private arrays
 
 // Memory in which buffers that are never in use at the same time may share bytes.
 class Region {
@@ -224,7 +224,7 @@ class Assigner {
     }
   }
 
-  // MapThreads has decided where the buffers are.
+  // Uses the scopes that MapThreads has chosen.
   absl::Status PlaceOnGpu(BufferId id) {
     const ir::Buffer& buffer = p_.buffers[id];
     const Uses& uses = uses_[id];
@@ -282,7 +282,7 @@ class Assigner {
     return absl::OkStatus();
   }
 
-  // In elements, per dimension.
+  // Returns the strides of a buffer in elements, one per dimension.
   ir::Shape Strides(BufferId id) const {
     if (!p_.storage[id].strides.empty()) return p_.storage[id].strides;
     const ir::Buffer& buffer = p_.buffers[id];
@@ -305,7 +305,7 @@ class Assigner {
     return p_.atoms.Simplify(std::move(offset));
   }
 
-  // The index in the gathered dimension, clamped, as a number of elements.
+  // Returns the clamped index in the gathered dimension, multiplied by the stride.
   ir::ExprId GatheredOffset(const ir::Expr& load) {
     ir::ExprPool& pool = p_.pool;
     const int64_t last = p_.buffers[load.buffer].shape[load.gathered] - 1;
@@ -342,7 +342,7 @@ class Assigner {
   int64_t cores_ = 1;
   target::GpuLimits limits_;
   int64_t stack_bytes_ = 0;
-  int64_t thread_bytes_ = 0;  // of arrays of a GPU's thread
+  int64_t thread_bytes_ = 0;  // private arrays of a GPU thread
   int statement_ = -1;        // at the top level, over all kernels
   int barriers_ = 0;          // outside of loops and branches, over all kernels
   Region workspace_, thread_;

@@ -7,7 +7,7 @@
 #include "absl/types/span.h"
 #include "common/ir/program.h"
 
-// Which blocks of a program use which buffers, for the passes before BuildTree.
+// Finds the blocks of a program that use a buffer, for the passes before BuildTree.
 namespace hone::lower {
 
 // The innermost node that contains all of them. REQUIRES a node.
@@ -20,8 +20,8 @@ std::vector<ir::BufferId> WrittenTogether(const ir::Program& program, ir::Buffer
 // The blocks that use the buffers, each once.
 std::vector<ir::NodeId> UsersOf(const ir::Program& program, absl::Span<const ir::BufferId> buffers);
 
-// Replaces the indices with which a block accesses the buffers that `in` accepts. `rewrite` may add
-// iteration variables to the block that it gets.
+// Replaces the indices with which a block accesses the buffers for which `in` returns true.
+// `rewrite` may add iteration variables to the block that it gets.
 void RewriteIndices(ir::Program& program, ir::NodeId block,
                     absl::FunctionRef<bool(ir::BufferId)> in,
                     absl::FunctionRef<ir::IndexList(ir::Block&, const ir::IndexList&)> rewrite);

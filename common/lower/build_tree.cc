@@ -112,7 +112,7 @@ class Builder {
     return program_.IsBlock(id) ? id : ir::kNoNode;
   }
 
-  // At least one. Primitives do not exceed the limit on cases.
+  // Returns at least one case. The limit is not exceeded, because primitives respect it.
   std::vector<ir::Case> CasesOf(const ir::Block& block) {
     return *ir::CasesOf(lowered_.pool, lowered_.atoms, block.values);
   }

@@ -12,7 +12,7 @@ using ir::NodeId;
 
 namespace {
 
-// What the blocks under a loop access of the buffers; empty if they write nothing.
+// Returns the region of the buffers that blocks under the loop access; empty if they write nothing.
 std::vector<ir::Interval> RegionUsed(ir::Program& program, absl::Span<const BufferId> buffers,
                                      NodeId loop) {
   std::vector<ir::Interval> region = ir::RegionWritten(program, buffers[0], loop);

@@ -234,7 +234,7 @@ class Machine {
     return absl::ResourceExhaustedError(absl::StrCat("more than ", max_steps_, " stores"));
   }
 
-  // Runs one element's store.
+  // Runs a store for one element.
   absl::Status RunOne(const Stmt& store) {
     HONE_RETURN_IF_ERROR(Step());
     const bool initializes = store.has_init && Holds(store.conditions) && Holds(store.first);
@@ -256,7 +256,7 @@ class Machine {
   }
 
   absl::Status RunStore(const Stmt& store) {
-    // What an instruction computes, and the lanes of one sum, are added up one after the other.
+    // The terms of an instruction, and the lanes of one sum, are added up in sequence.
     std::vector<LaneVar> lanes = lanes_;
     bool reduces = store.has_init || !store.tensor_vars.empty();
     for (const AtomId var : store.tensor_vars) {

@@ -12,7 +12,7 @@
 
 namespace hone::lower {
 
-// The order in which the threads of a GPU's block run between two barriers. Each thread runs alone
+// The order in which the threads of a GPU block run between two barriers. Each thread runs alone
 // until it waits at the barrier.
 enum class ThreadOrder : uint8_t { kForward, kBackward, kShuffled };
 
@@ -21,12 +21,12 @@ enum class ThreadOrder : uint8_t { kForward, kBackward, kShuffled };
 //
 // A vectorized loop runs each store for all lanes: all lanes read before the first one writes,
 // except where a store reduces over the lanes. Iterations of a parallel loop and the blocks of a
-// GPU's launch run in reverse order.
-// After AssignStorage, memory is checked, too: what an iteration of a parallel loop leaves in
-// stacks, registers and per-thread memory is lost, two iterations must not write the same element
-// of shared memory or read what another one writes, and an element must not be read after another
-// buffer has used its memory. The threads of a block must not touch an element that another one
-// writes without a barrier in between.
+// GPU launch run in reverse order.
+// After AssignStorage, memory is checked, too. Stacks, registers and per-thread memory do not keep
+// their values from one iteration of a parallel loop to the next. Two iterations must not write the
+// same element of shared memory, nor may one read what another writes. An element must not be read
+// after another buffer has used its memory. Two threads of a block must not access an element that
+// one of them writes without a barrier in between.
 //
 // InvalidArgument: wrong number or sizes of inputs. OutOfRange: a store accesses memory outside its
 // buffer. FailedPrecondition: an element is read before it is written or after its memory was

@@ -12,9 +12,9 @@
 namespace hone::lower {
 
 // For each argument of a kernel, inputs before outputs, its strides in elements, outermost first.
-// An argument without strides is dense and row-major. The whole list may be empty. An argument with
-// strides is a slice of a larger tensor: concatenating without a copy means that each producer
-// writes its slice of the result.
+// An argument without strides is dense and row-major; an empty list means that all are. An argument
+// with strides is a slice of a larger tensor. With slices, each producer can write its part of a
+// concatenation in place.
 using ArgumentStrides = std::vector<ir::Shape>;
 
 // The memory of a slice: rows of consecutive elements, and a pitch from one row to the next that
@@ -26,11 +26,11 @@ struct Rows {
 // REQUIRES that CheckStrides accepts them.
 Rows RowsOf(const ir::Shape& shape, const ir::Shape& strides);
 
-// The number of elements from the first one of a slice to its last one, both included.
+// The number of elements from the first to the last element of a slice, both included.
 int64_t SpanOf(const ir::Shape& shape, const ir::Shape& strides);
 
-// The offset of an element of a dense tensor, by its number, in a slice. Without strides, the slice
-// is dense, too.
+// The offset in a slice of the element that has number `element` in row-major order. Without
+// strides, the slice is dense.
 int64_t OffsetOf(const ir::Shape& shape, const ir::Shape& strides, int64_t element);
 
 // InvalidArgument, with a message that names the tensor: the number of strides differs from that of
@@ -39,7 +39,7 @@ int64_t OffsetOf(const ir::Shape& shape, const ir::Shape& strides, int64_t eleme
 absl::Status CheckStrides(absl::string_view name, ir::DType dtype, const ir::Shape& shape,
                           const ir::Shape& strides);
 
-// The alignment in bytes that a kernel may assume of a buffer. Slices begin at any element.
+// The alignment in bytes that a kernel may assume for a buffer. A slice may begin at any element.
 int64_t AlignmentOf(const LoweredProgram& program, ir::BufferId buffer);
 
 }  // namespace hone::lower

@@ -26,7 +26,7 @@ absl::StatusOr<LoweredProgram> Lower(const ir::Program& program, const target::T
   HONE_ASSIGN_OR_RETURN(const ir::Program prepared, Prepare(program, target.kind));
   LoweredProgram lowered = BuildTree(prepared, target.kind);
   for (const Pass& pass : PassesFor(target.kind)) HONE_RETURN_IF_ERROR(pass.run(lowered));
-  // Launches in which no store is left.
+  // Drop launches that have no store left.
   if (lowered.IsForGpu()) {
     std::erase_if(lowered.kernels, [](const LoweredKernel& k) { return k.body == kNoStmt; });
   }

@@ -11,7 +11,7 @@ namespace hone::lower {
 
 // Lowers a scheduled program for a target with the passes of passes.h. InvalidArgument: the program
 // needs more than 1 TiB of memory, or would round partial sums to short floats; or the strides are
-// refused (layout.h). Unimplemented: there are no passes for the target's kind.
+// invalid (layout.h). Unimplemented: there are no passes for the target's kind.
 absl::StatusOr<LoweredProgram> Lower(const ir::Program& program, const target::Target& target,
                                      const ArgumentStrides& strides = {});
 

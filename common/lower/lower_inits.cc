@@ -61,8 +61,8 @@ class InitLowering {
   StmtId VisitStore(StmtId id) {
     if (!p_.stmts[id].has_init) return id;
     p_.stmts[id].has_init = false;
-    // A sum of one term is stored directly, such as a guarded load with zero padding. An
-    // instruction has several terms.
+    // A sum of one term, such as a guarded load with zero padding, is stored directly. An
+    // instruction sums several terms.
     if (p_.stmts[id].reducer == ir::Reducer::kSum && p_.stmts[id].reduce_vars.empty() &&
         p_.stmts[id].first.empty() && p_.stmts[id].tensor_vars.empty()) {
       p_.stmts[id].reducer = ir::Reducer::kNone;
@@ -84,7 +84,7 @@ class InitLowering {
       mixed |= OccursInPlace(store, var);
     }
     if (mixed || outermost == loops_.size()) {
-      // The bindings themselves tell the first step. It may be that of some lanes only.
+      // The step is the first one if every binding is 0. That may hold for only some of the lanes.
       init.conditions = store.conditions;
       std::vector<ir::Condition> branches;
       for (const ir::Condition& condition : store.first) {

@@ -21,13 +21,13 @@ struct Stmt {
   // kBarrier: the threads of a block wait for each other and see what the others have written.
   // Every thread of the block reaches it the same number of times: loops and branches around it do
   // not depend on the thread.
-  // kCommitCopies, kWaitForCopies: each thread ends a group of its asynchronous stores; each waits
-  // until at most `pending` of its groups are unfinished. What holds for barriers holds for them.
+  // kCommitCopies: each thread ends a group of its asynchronous stores. kWaitForCopies: each waits
+  // until at most `pending` of its groups are unfinished. All threads reach both, as for barriers.
   enum class Kind : uint8_t { kSeq, kFor, kIf, kStore, kBarrier, kCommitCopies, kWaitForCopies };
   Kind kind = Kind::kSeq;
   std::vector<StmtId> children;  // kSeq: all; kFor: the body; kIf: then [, else]
-  // kSeq: the children are the cases of guarded values. They have different conditions, and one
-  // child stores at each point.
+  // kSeq: the children are the cases of guarded values. Their conditions exclude each other, so
+  // that exactly one child stores at each point.
   bool cases = false;
 
   // kFor: var runs over [max(0, begins…), min(extent, ends…)). Static (unrolled or vectorized)
@@ -51,15 +51,15 @@ struct Stmt {
   ir::Reducer reducer = ir::Reducer::kNone;
   std::vector<ir::Condition>
       conditions;                     // those that remain after narrowing; predicates of the store
-  std::vector<ir::Condition> guards;  // the same for the reduction's domain
+  std::vector<ir::Condition> guards;  // the same, for guards of the reduction
   std::vector<ir::AtomId> reduce_vars;  // loop variables that the store reduces over
   std::vector<ir::Condition>
       first;  // all hold at the first step of the reduction: each binding is 0
   // For a store that an instruction computes (annotation kIntrinsic): the former loop variables of
   // its nest. The instruction iterates over them; elsewhere they are 0.
   std::vector<ir::AtomId> tensor_vars;
-  // A copy from global to shared memory that may finish as late as the wait for its group. No
-  // thread may read or write the element before that wait.
+  // A copy from global to shared memory that may remain unfinished until the wait for its group. No
+  // thread may access the element before that wait.
   bool is_async = false;
   int pending = 0;  // kWaitForCopies
   // Before LowerInits: the neutral element is stored when every reduction variable is 0.
@@ -88,8 +88,8 @@ struct Storage {
 struct LoweredKernel {
   std::string name;
   StmtId body = kNoStmt;
-  // On GPUs, each kernel is one launch. The extents of its bound loops in x, y and z; 1 where there
-  // is no loop.
+  // On GPUs, each kernel is one launch. `grid` and `block` are the extents of its bound loops in x,
+  // y and z; 1 where there is no loop.
   bool prepack = false;
   std::array<int64_t, 3> grid = {1, 1, 1};
   std::array<int64_t, 3> block = {1, 1, 1};
@@ -105,15 +105,15 @@ struct LoweredProgram {
   std::vector<Storage> storage;  // per buffer
   std::vector<Stmt> stmts;
   // For CPUs: ir::kPrepackKernel, if there is one; then ir::kMainKernel. For GPUs, each of these
-  // becomes one or more launches, which run one after the other and have names of their own.
+  // becomes one or more launches, which run one after the other and have distinct names.
   std::vector<LoweredKernel> kernels;
   int arguments = 0;  // workload inputs, then outputs
   int threads =
-      1;  // the maximum over the parallel loops of kMainKernel, which have numbers of their own
+      1;  // the maximum over the parallel loops of kMainKernel; each has its own number of threads
   int64_t packed_bytes = 0;
   int64_t workspace_bytes = 0;      // shared by the threads; the threads' own parts follow
   int64_t thread_stride_bytes = 0;  // each thread's part
-  // Of a call that uses this many threads.
+  // The workspace of a call that uses this many threads.
   int64_t WorkspaceBytes(int64_t used) const {
     return workspace_bytes + used * thread_stride_bytes;
   }
@@ -123,14 +123,14 @@ struct LoweredProgram {
     return static_cast<StmtId>(stmts.size()) - 1;
   }
   bool IsForGpu() const { return kind != target::Kind::kCpu; }
-  // Whether the statement is or contains one that all threads of a block reach equally often.
+  // Whether the statement is or contains a barrier, a commit or a wait.
   bool HasBarrier(StmtId stmt) const;
   static bool IsStatic(ir::LoopKind kind) {
     return kind == ir::LoopKind::kUnrolled || kind == ir::LoopKind::kVectorized;
   }
 
   std::string ToText() const;
-  // One statement with everything inside it.
+  // Prints one statement with everything inside it.
   std::string ToText(StmtId stmt) const;
 };
 

@@ -106,7 +106,7 @@ void MemoryModel::Note(Granule& granule) {
 
 bool MemoryModel::IsConcurrent(const BufferMemory& memory, const Access& access) const {
   if (access.epoch < first_of_blocks_) return false;
-  // Each block has its own memory of that kind.
+  // Each block has its own shared memory.
   if (access.epoch < first_of_block_ && memory.owner == Owner::kBlock) return false;
   return access.epoch < first_of_block_ || (access.epoch == epoch_ && access.thread != thread_);
 }
@@ -189,7 +189,7 @@ absl::Status MemoryModel::Accumulate(BufferId buffer, int64_t element, Scalar va
             absl::StrCat(NameOf(buffer, element), " is written before the wait for ", before,
                          "'s asynchronous copies to the same memory"));
       }
-      // Another thread may still need what was there.
+      // Another thread may still need the former content.
       if (memory.owner == Owner::kBlock && IsConcurrent(memory, granule->last)) {
         return absl::FailedPreconditionError(absl::StrCat(NameOf(buffer, element),
                                                           " is written where ", before,

@@ -18,11 +18,11 @@ namespace hone::lower {
 // The elements of all buffers of a lowered program, for the interpreter. Remembers who accessed an
 // element last, to find races and reads of elements that were not written.
 //
-// Blocks run between EnterBlocks and LeaveBlocks and may share nothing that one of them writes:
-// they are the iterations of a parallel loop, or the blocks of a GPU's launch. The serial code in
-// between is a block of its own. The threads of a GPU's block may read what others have written
-// before the last barrier. Before AssignStorage, every buffer of a CPU's program has memory of its
-// own that all blocks share, and races are not detected.
+// A block is an iteration of a parallel loop or a block of a GPU launch. Blocks run between
+// EnterBlocks and LeaveBlocks, and no block may access what another one writes. The serial code in
+// between counts as one block. The threads of a GPU block may read what others have written before
+// the last barrier. Before AssignStorage, every buffer of a CPU program has its own memory, which
+// all blocks share, and races are not detected.
 class MemoryModel {
  public:
   explicit MemoryModel(const LoweredProgram& program);
@@ -30,33 +30,33 @@ class MemoryModel {
   // The number of elements of a buffer; of one thread's part, if each thread has its own.
   int64_t ElementsOf(ir::BufferId buffer) const { return buffers_[buffer].elements; }
 
-  // Blocks begin, each with this number of threads; the next one begins; they end.
+  // Begins the first of several blocks of `threads` threads; begins the next one; ends the last.
   void EnterBlocks(int64_t threads = 1);
   void NextBlock();
   void LeaveBlocks() { EnterBlocks(); }
   // The threads of the block wait for each other.
   void Barrier() { ++epoch_; }
-  // The threads of the block end a group of the elements in MakeAsync; they wait for all groups but
-  // the last `pending` ones. Their elements then count as written now.
+  // Ends a group of the elements passed to MakeAsync; waits for all groups but the last `pending`
+  // ones. The elements of a finished group count as written at the time of the wait.
   void CommitCopies() { copies_.emplace_back(); }
   void WaitForCopies(int64_t pending);
   bool HasUnfinishedCopies() const;
-  // The thread that makes the accesses that follow.
+  // Sets the thread that makes the following accesses.
   void SetThread(int64_t thread) { thread_ = thread; }
-  // The store that makes them.
+  // Sets the store that makes the following accesses.
   void SetStore(StmtId store) { store_ = store; }
-  // After a race was found: the store whose access the last one raced with, if it is known.
+  // After a race was found: the store with which the last access raced, or kNoStmt if unknown.
   StmtId RacedWith() const { return raced_with_; }
 
   // REQUIRES an element of the buffer. FailedPrecondition: see Interpret().
   absl::StatusOr<ir::Scalar> Read(ir::BufferId buffer, int64_t element);
-  // The unrounded partial result of a reduction.
+  // Reads the unrounded partial result of a reduction.
   absl::StatusOr<ir::Scalar> ReadAccumulated(ir::BufferId buffer, int64_t element);
   absl::Status Write(ir::BufferId buffer, int64_t element, ir::Scalar value);
-  // The same without rounding to the dtype.
+  // Writes without rounding to the dtype.
   absl::Status Accumulate(ir::BufferId buffer, int64_t element, ir::Scalar value);
-  // The current thread's write to an element of shared memory does not finish before the wait for
-  // it. Until then, accesses are errors.
+  // Makes the current thread's last write to an element of shared memory asynchronous. Accesses to
+  // the element before the wait for it are errors.
   void MakeAsync(ir::BufferId buffer, int64_t element);
 
  private:
@@ -64,27 +64,27 @@ class MemoryModel {
 
   // Who made an access: a thread of a block, between two barriers.
   struct Access {
-    int64_t epoch = 0;   // 0: nobody
+    int64_t epoch = 0;   // 0: no access
     int64_t thread = 0;  // kSeveral: several threads in that epoch
     StmtId store = kNoStmt;
   };
   struct Cell {
     ir::Scalar value;
     Access writer, reader;      // the last ones
-    int64_t foreign_epoch = 0;  // of the last read by another block than the last reader's
-    bool unfinished = false;    // by an asynchronous copy
+    int64_t foreign_epoch = 0;  // of the last read by a block other than that of `reader`
+    bool unfinished = false;    // an asynchronous copy to it has not finished
   };
-  enum class Owner : uint8_t { kAll, kBlock, kThread };  // who sees an element
+  enum class Owner : uint8_t { kAll, kBlock, kThread };  // who shares an element
   struct BufferMemory {
     Owner owner = Owner::kAll;
     int64_t elements = 0;
-    std::vector<Cell> cells;  // of kThread on GPUs: for each thread
+    std::vector<Cell> cells;  // for kThread on GPUs: one per element and thread
     int region = -1;          // position in regions_, if buffers may share memory
     int64_t first_granule = 0;
     int64_t elements_per_granule = 1;
   };
-  // The buffer that last wrote to each granule of a piece of memory that several buffers share. A
-  // granule is kBufferAlignment bytes, so that buffers without common bytes have none in common.
+  // A granule of memory that several buffers share: kBufferAlignment bytes, so that buffers that do
+  // not overlap have no granule in common. `owner` is the buffer that last wrote to it.
   struct Granule {
     ir::BufferId owner = -1;
     Access last;         // of the owner's elements, by any thread
@@ -96,11 +96,11 @@ class MemoryModel {
   Cell& CellOf(BufferMemory& memory, int64_t element);
   // nullptr if the buffer shares no memory.
   Granule* GranuleOf(ir::BufferId buffer, int64_t element);
-  // Notes an access of the current thread.
+  // Records an access by the current thread.
   void Note(Granule& granule);
-  // Whether an access by the current thread is not ordered after that one.
+  // Whether an access by the current thread races with `access`: nothing orders it after that one.
   bool IsConcurrent(const BufferMemory& memory, const Access& access) const;
-  // Who made an access that races with the current one. Remembers its store.
+  // Describes, for a message, who made an access that races with the current one. Sets raced_with_.
   absl::string_view Others(const Access& access);
 
   const LoweredProgram& program_;

@@ -12,8 +12,8 @@ using ir::Index;
 
 namespace {
 
-// Limit on the values of the runtime part that get their own case. Beyond it, conditions stay with
-// the stores.
+// Limit on the number of values of the runtime part that get a separate case. Beyond it, conditions
+// stay with the stores.
 constexpr int kMaxPartialCases = 4;
 // Limit on copies of one body, over nested cases.
 constexpr int kMaxCopies = 16;
@@ -93,9 +93,9 @@ class Narrower {
     return id;
   }
 
-  // Decides the conditions of each child for itself. Of cases, a decision for all would copy those
-  // that do not have the condition, and the copies would double with every condition. Between
-  // barriers, a common decision would put a barrier into a branch that only some threads take.
+  // Decides the conditions of each child separately. A common decision for cases would also copy
+  // cases without the condition, and the copies would double with every condition. A common
+  // decision between barriers would put a barrier into a branch that only some threads take.
   StmtId NarrowEach(StmtId id, int copies) {
     std::vector<StmtId> children;
     for (StmtId child : std::vector<StmtId>(p_.stmts[id].children)) {
@@ -117,8 +117,9 @@ class Narrower {
     return Narrow(id, copies);
   }
 
-  // Conditions in the body for which `var`, or any variable if there is none, is the last runtime
-  // variable to be set. Those of cases are left out.
+  // Returns the conditions in the body that can be decided now: those that contain `var` (or any
+  // runtime variable if it is not given) and otherwise only static variables and variables of
+  // enclosing loops. Conditions of cases are left out.
   std::vector<Class> ReadyConditions(StmtId body, std::optional<AtomId> var) {
     std::vector<Class> ready;
     VisitStores(body, /*cases=*/false, [&](const Stmt& store) {
@@ -214,7 +215,7 @@ class Narrower {
     defined_.push_back(loop.var);
     StmtId body = loop.children[0];
     if (loop.loop == ir::LoopKind::kBound) {
-      // Nothing comes between bound loops: conditions are decided inside the innermost one.
+      // No statement may be between bound loops: decide conditions inside the innermost one.
       const Stmt& inner = p_.stmts[body];
       const bool innermost = inner.kind != Stmt::Kind::kFor || inner.loop != ir::LoopKind::kBound;
       body = innermost ? NarrowWhole(body, copies) : Narrow(body, copies);
@@ -242,7 +243,7 @@ class Narrower {
     return p_.Add(std::move(branch));
   }
 
-  // The body of `loop`, or of any loop if it is null, with one class of conditions decided.
+  // Returns `body` with one class of conditions decided. `loop` is the loop around it, or null.
   StmtId Decide(Stmt* loop, StmtId body, const Class& decided, int& copies) {
     bool everywhere = true;
     VisitStores(body, /*cases=*/true,

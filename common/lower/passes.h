@@ -21,8 +21,8 @@ struct Pass {
 // The passes for a kind of target, in order.
 absl::Span<const Pass> PassesFor(target::Kind kind);
 
-// What BuildTree needs: the program without dead blocks, with compact buffers, and for GPUs in the
-// form of MapThreads (gpu/gpu_passes.h). Errors as in MapThreads.
+// Runs the passes before BuildTree: RemoveDeadBlocks, CompactBuffers and, for GPUs, MapThreads
+// (gpu/gpu_passes.h). Errors are those of MapThreads.
 absl::StatusOr<ir::Program> Prepare(const ir::Program& program, target::Kind kind);
 
 // Removes blocks whose results are neither read nor outputs.
@@ -46,14 +46,14 @@ absl::Status PromoteAccumulators(LoweredProgram& program);
 // Turns every remaining init into a nest before the outermost reduction loop.
 absl::Status LowerInits(LoweredProgram& program);
 
-// Turns conditions into loop bounds, or into branches at the outermost place where they can be
-// decided. A guarded sum then runs only where its guard holds, and a remainder tile gets its own
+// Turns conditions into loop bounds, or into branches at the outermost place where their variables
+// are set. A guarded sum then runs only where its guard holds, and a remainder tile gets its own
 // code.
 absl::Status NarrowDomain(LoweredProgram& program);
 
 // Flattens indices to offsets and assigns memory to buffers. InvalidArgument: more than 1 TiB of
-// memory is needed, or the strides of an argument are refused: CheckStrides (layout.h) does so, or
-// outputs of one stage have different strides.
+// memory is needed, the strides of an argument fail CheckStrides (layout.h), or the outputs of one
+// stage have different strides.
 absl::Status AssignStorage(LoweredProgram& program, const ir::Program& source,
                            const target::Target& target, const ArgumentStrides& strides);
 

@@ -66,7 +66,7 @@ class Promoter {
            store.reduce_vars.end();
   }
 
-  // The terms of an index that vary in the loops from `first` on, without those of the tile.
+  // Returns the terms of an index that vary in the loops from `first` on, except loops of the tile.
   Index InsidePart(const Site& site, size_t first, const Index& index) const {
     const Stmt& store = p_.stmts[site.store];
     Index inside;
@@ -99,8 +99,9 @@ class Promoter {
     return true;
   }
 
-  // Translates a predicate of the store to the accumulator's element: the predicate holds in some
-  // iteration of the loops from `first` on. Returns false if no condition expresses that.
+  // Adds the condition that a predicate of the store holds in some iteration of the loops from
+  // `first` on, which decides whether the accumulator's element is used. Returns false if no
+  // condition expresses that.
   bool AppendPlaceCondition(const Site& site, size_t first, const ir::Condition& condition,
                             std::vector<ir::Condition>& place) const {
     const Index inside = InsidePart(site, first, condition.index);
@@ -161,7 +162,7 @@ class Promoter {
     return accumulators;
   }
 
-  // The elements of some buffers at a place, in the dtypes of the buffers `to`.
+  // Loads the elements of some buffers at a place, cast to the dtypes of the buffers `to`.
   std::vector<ir::ExprId> Values(absl::Span<const ir::BufferId> from, const ir::IndexList& at,
                                  absl::Span<const ir::BufferId> to) {
     std::vector<ir::ExprId> values;
@@ -184,12 +185,12 @@ class Promoter {
   // sums are not promoted.
   size_t Promote(const Site& site) {
     const Stmt store = p_.stmts[site.store];
-    // A GPU's thread keeps its own arrays in registers already.
+    // A GPU thread already keeps its private arrays in registers.
     if (p_.IsForGpu() && p_.buffers[site.buffer].scope == ir::Scope::kLocal &&
         ir::AccumulatorOf(store.reducer, DTypeOf(site.buffer)) == DTypeOf(site.buffer)) {
       return site.loops.size();
     }
-    // The instruction computes a tile in memory.
+    // An instruction that computes a tile keeps its accumulators in memory.
     for (AtomId var : store.tensor_vars) {
       if (OccursInPlace(store, var)) return site.loops.size();
     }
@@ -221,8 +222,8 @@ class Promoter {
       }
       first = l;
     }
-    // Static loops above the last runtime reduction stay outside and repeat the whole. If the
-    // entire reduction is unrolled, these are the loops above it.
+    // Static loops above the outermost runtime reduction stay outside and repeat everything inside.
+    // If the entire reduction is unrolled, the loops above it stay outside.
     while (first < site.loops.size() &&
            (runtime_reduction ? LoweredProgram::IsStatic(p_.stmts[site.loops[first]].loop)
                               : first < unrolled_reduction)) {
@@ -275,8 +276,8 @@ class Promoter {
       }
     }
     if (mixed) {
-      // If a loop carries both spatial and reduction iterations, an element can start anywhere. The
-      // bindings show its first step, with the inner loops at theirs.
+      // If a loop carries both spatial and reduction iterations, an element can start anywhere. Its
+      // first step is where the bindings are 0, with the inner loops at their first iterations.
       static const Index* const zero = new Index(0);
       is_first.clear();
       for (const ir::Condition& condition : store.first) {

@@ -56,8 +56,8 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  // Checks the loops that are bound to axes, which come first, and what is inside them. `outer` is
-  // the dimension of the axis around, plus 3 for an axis of threads.
+  // Checks the loops that are bound to axes, which come first, and their bodies. `outer` is the
+  // dimension of the enclosing axis, plus 3 for an axis of threads.
   absl::Status CheckBound(StmtId id, int outer) {
     const Stmt& loop = p_.stmts[id];
     if (loop.kind != Stmt::Kind::kFor || loop.loop != ir::LoopKind::kBound) return Check(id);
@@ -79,7 +79,7 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  // The control flow around barriers is that of all threads.
+  // Checks that the control flow around barriers is the same for all threads.
   absl::Status CheckUniform(StmtId id, const Index& index) const {
     bool differs = false;
     p_.atoms.VisitVars(index, [&](AtomId var) { differs |= bound_by_[var] == kThread; });
@@ -116,7 +116,7 @@ class Verifier {
       case Storage::Kind::kThread:
         return within(p_.thread_stride_bytes);
       case Storage::Kind::kShared:
-        // The largest kernel's; CheckAccess checks that of the kernel.
+        // CheckAccess compares with the size of the kernel's shared memory.
         return p_.IsForGpu() ? within(INT64_MAX) : Broken("a CPU has no shared memory");
       case Storage::Kind::kStack:
       case Storage::Kind::kRegister:
@@ -294,7 +294,7 @@ class Verifier {
   std::vector<Binding> bound_by_;
   bool in_vectorized_ = false, in_parallel_ = false;
   bool prepacks_ = false;
-  std::set<ir::ThreadAxis> axes_;  // of the bound loops around
+  std::set<ir::ThreadAxis> axes_;  // of the enclosing bound loops
   int64_t shared_bytes_ = 0;       // of the kernel
 };
 

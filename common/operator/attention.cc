@@ -10,9 +10,8 @@ using ir::BufferId;
 
 namespace {
 
-// Scores, softmax over the keys, weighted sum of the values. The division comes last: it is then
-// done s·d times instead of s·t times, and the weighted sum can be computed online with the row's
-// sum.
+// Scores, softmax over the keys, weighted sum of the values. Dividing last takes s·d divisions
+// instead of s·t, and lets a schedule compute the weighted sum and the row's sum in one pass.
 absl::StatusOr<ir::Workload> Attention(const Arguments& arguments) {
   OpBuilder b("attention", arguments);
   const int64_t batch = arguments["b"], h = arguments["h"], s = arguments["s"], t = arguments["t"],

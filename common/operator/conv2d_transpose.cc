@@ -16,7 +16,7 @@ namespace {
 
 // One dimension of a transposed convolution, y[o] = Σ x[i]·w[r] over i·s + r − p = o.
 //
-// Only every s-th tap meets an input. A sum over all taps with a guard (o + p − r) mod s = 0 would
+// Only every s-th tap reads an input. A sum over all taps with a guard (o + p − r) mod s = 0 would
 // do s times the work, or need guards that loop bounds cannot express. Instead, the output is
 // divided into phases, o = s·q + a, with the taps r = (a + p) mod s + s·t. The input is then i = q
 // + (a + p) / s − t: everything is affine in the loops over q and t, and no tap is wasted. The

@@ -5,7 +5,7 @@
 
 #include "common/operator/operator.h"
 
-// The families of operators, one file each. The file has the builders and their OperatorInfo.
+// The families of operators, each in one file with the builders and their OperatorInfo.
 namespace hone::op {
 
 std::vector<OperatorInfo> AttentionOperators();

@@ -27,7 +27,7 @@ absl::StatusOr<ir::Workload> BatchMatmul(const Arguments& arguments) {
       {builder.Sum("C", {z, i, j}, {r}, builder.At(a, {z, i, r}) * builder.At(b, {z, r, j}))});
 }
 
-// Scores of an attention layer whose heads are adjacent in memory. The transposition is in the
+// The scores of an attention layer whose heads are adjacent in memory. The transposition is in the
 // indices; the schedule decides whether and where to copy (packing).
 absl::StatusOr<ir::Workload> TransposeBatchMatmul(const Arguments& arguments) {
   OpBuilder builder("transpose_batch_matmul", arguments);

@@ -54,7 +54,7 @@ bool IsExtent(const OperatorInfo& info, absl::string_view key) {
 }
 
 // Whether a key needs a value. A key that is only the default of other keys needs none if all of
-// them are given.
+// those are given.
 bool Needed(const OperatorInfo& info, const KeyInfo& key, const Arguments& arguments) {
   if (arguments.values.contains(key.name)) return false;
   if (IsExtent(info, key.name)) return true;

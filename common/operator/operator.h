@@ -14,8 +14,8 @@
 
 namespace hone::op {
 
-// The checked and complete arguments of an operator. Every key has a value, except one that is only
-// the default of other keys when all of them are given (KeyInfo::default_key).
+// The checked and complete arguments of an operator. Every key has a value, except a key that is
+// only the default of other keys, all of which are given (KeyInfo::default_key).
 struct Arguments {
   std::map<std::string, int64_t, std::less<>> values;
   ir::DType dtype = ir::DType::kF32;  // type of the inputs
@@ -28,7 +28,7 @@ struct KeyInfo {
   std::string meaning;
   int64_t default_value = -1;  // -1: required unless default_key is set
   int64_t minimum = 1;
-  // The key whose value is the default. That key may be missing if no key takes its value.
+  // The key whose value is the default of this one. It may be missing if no key needs its value.
   std::string default_key = "";
   int64_t maximum = ir::kMaxElements;
   bool Required() const { return default_value < 0 && default_key.empty(); }

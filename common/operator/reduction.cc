@@ -11,7 +11,7 @@ using ir::Reducer;
 
 namespace {
 
-// The common input: X[m, n] with the kept axis (i) and the reduced axis (k).
+// The input of all reductions: X[m, n] with the kept axis (i) and the reduced axis (k).
 struct Operand {
   Operand(OpBuilder& b, const Arguments& arguments) {
     const int64_t m = arguments["m"], n = arguments["n"];

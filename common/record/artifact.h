@@ -29,7 +29,7 @@ struct Artifact {
 
 inline constexpr size_t kMaxArtifactBytes = 64 << 20;
 
-// Whether what the artifact's runner loads is for a GPU.
+// Whether `shared_object` holds a target::GpuModule.
 bool HoldsGpuModule(const Artifact& artifact);
 
 std::string EncodeArtifact(const Artifact& artifact);

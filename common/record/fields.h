@@ -47,8 +47,8 @@ struct Field {
   int64_t most = std::numeric_limits<int64_t>::max();
   const char* choices[2] = {nullptr, nullptr};  // a text that must be one of these
   bool raw = false;                             // a text that may contain any bytes
-  bool by_store = false;                        // set by the store: neither inserted nor exported
-  // Structs are omitted if all their members are 0. Numbers are 0 in what earlier releases wrote.
+  bool by_store = false;                        // set by the store; neither inserted nor exported
+  // Structs are omitted if all their members are 0. Numbers missing in older texts are read as 0.
   bool may_be_missing = false;
 
   constexpr const char* json_name() const { return name != nullptr ? name : proto; }

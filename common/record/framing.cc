@@ -57,8 +57,8 @@ absl::StatusOr<size_t> ReadAll(int fd, char* buffer, size_t size, absl::Time dea
 absl::Status WriteAll(int fd, absl::string_view bytes, absl::Time deadline) {
   while (!bytes.empty()) {
     HONE_RETURN_IF_ERROR(WaitUntilReady(fd, POLLOUT, deadline));
-    // A blocking pipe that poll calls ready takes PIPE_BUF bytes without blocking, and no more is
-    // sure.
+    // A blocking pipe that poll reports as ready takes PIPE_BUF bytes without blocking; more may
+    // block.
     const ssize_t n = write(fd, bytes.data(), std::min<size_t>(bytes.size(), PIPE_BUF));
     if (n >= 0) {
       bytes.remove_prefix(static_cast<size_t>(n));

@@ -4,9 +4,9 @@
 #include "absl/types/span.h"
 #include "common/record/record.h"
 
-// The one rule for latencies that are shown and compared: a kernel is timed in several processes,
-// and its latency is their median. Two processes with the same kernel differ by more than the
-// samples within one of them.
+// Computes latencies that are shown or compared: a kernel is timed in several processes, and its
+// latency is their median, because latencies differ more between two processes with the same
+// kernel than between the samples of one process.
 namespace hone::record {
 
 // A latency of at least this many processes may be compared with others, for example as a speed-up.

@@ -16,7 +16,7 @@
 namespace hone::record {
 namespace {
 
-// Messages are for people, who do not know the names of fields.
+// Error messages use words instead of field names, which users do not know.
 absl::Status Refuse(const Field& field, absl::string_view why) {
   const std::string words = absl::StrReplaceAll(field.proto, {{"_", " "}, {".", " "}});
   return absl::InvalidArgumentError(absl::StrCat(words, ": ", why));
@@ -57,7 +57,7 @@ Message Write(const T& value) {
   return message;
 }
 
-// `what` comes before the names of fields in errors.
+// `what` precedes the names of fields in error messages.
 template <typename T>
 absl::StatusOr<T> Read(const google::protobuf::Message& message, absl::string_view what) {
   T value;

@@ -47,7 +47,7 @@ const std::vector<Outcome>& AllOutcomes() {
 }
 
 double SteadyLatencyNs(const MeasureResult& result) {
-  // A drift out of these bounds is a disturbance that hit the reference alone.
+  // A drift outside these bounds is due to a disturbance of the reference kernel alone.
   if (!(result.reference_drift > 0)) return result.latency_ns;
   return result.latency_ns / std::clamp(result.reference_drift, 0.25, 4.0);
 }

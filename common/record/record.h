@@ -35,8 +35,8 @@ struct Policy {
   std::string name = "screen";  // or "confirm"
   std::string cache = "warm";   // or "flushed"
   int threads = 0;              // 0: all cores
-  int repeats = 0;              // minimum number of blocks per latency, their median; 0: not given
-  double confidence = 0;        // of the intervals that compare finalists; 0: not given
+  int repeats = 0;              // a latency is the median of at least so many blocks; 0: unknown
+  double confidence = 0;        // of the intervals that compare finalists; 0: unknown
   friend bool operator==(const Policy&, const Policy&) = default;
   // Returns "confirm/warm/2", the policy's part of the key of bests. The number of repeats is not
   // part of the key, because it affects only the accuracy of the latency.

@@ -56,7 +56,7 @@ std::string Authenticator::NameOf(const grpc::ServerContextBase& context) const 
   const std::shared_ptr<const grpc::AuthContext> peer = context.auth_context();
   if (context.client_metadata().count(kTokenHeader) == 0 &&
       (peer == nullptr || !peer->IsPeerAuthenticated())) {
-    return "";  // the usual case of a server without authentication: it skips the long refusal
+    return "";  // usual without authentication; avoids building the long error
   }
   const absl::StatusOr<Identity> identity = Identify(context);
   return identity.ok() ? identity->name : "";

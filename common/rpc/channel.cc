@@ -56,8 +56,8 @@ std::shared_ptr<grpc::ChannelCredentials> Credentials(const ChannelSecurity& sec
   return grpc::SslCredentials(options);
 }
 
-// Never destroys the first channel of the process. When the last channel with asynchronous calls
-// goes, gRPC 1.51 ends the threads that serve them, and may abort if they are just finishing a
+// Keeps the first channel of the process for ever. When the last channel with asynchronous calls is
+// destroyed, gRPC 1.51 ends the threads that serve them, and may abort if they are just finishing a
 // call.
 std::shared_ptr<grpc::Channel> KeepFirst(std::shared_ptr<grpc::Channel> channel) {
   static const auto* const kept = new std::shared_ptr<grpc::Channel>(channel);

@@ -7,8 +7,8 @@
 
 namespace hone::rpc {
 
-// For a server, gRPC's log is the only source about callers whose TLS handshakes fail. A caller
-// gets an error from the call instead (call_error.h).
+// Who takes gRPC's log. A server learns of callers whose TLS handshakes fail only from this log; a
+// caller gets an error from the call (call_error.h).
 enum class GrpcLog { kServer, kCaller };
 
 // Writes gRPC's messages to our log, but the same message at most once in ten seconds. Errors are

@@ -15,7 +15,7 @@ struct FreeAddresses {
 };
 using AddressList = std::unique_ptr<addrinfo, FreeAddresses>;
 
-// Returns the socket addresses of a TCP address. Unavailable: the host is unknown.
+// Looks up the socket addresses of a TCP address. Unavailable: the host is unknown.
 absl::StatusOr<AddressList> Resolve(const Address& address);
 
 }  // namespace hone::rpc

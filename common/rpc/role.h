@@ -35,9 +35,9 @@ inline absl::StatusOr<Role> RoleFromName(absl::string_view name) {
       absl::StrCat("unknown role '", name, "'; the roles are client, worker and admin"));
 }
 
-// The identity of a caller. A name that ends in '*' stands for every name with the prefix before
-// the
-// '*', for a token that several workers share.
+// The identity of a caller. A token that several workers share has a name that ends in '*', which
+// stands for every name with the prefix before the '*'. MayBeCalled says whether the caller may use
+// a name.
 struct Identity {
   std::string name;
   Role role = Role::kClient;

@@ -15,13 +15,13 @@ namespace hone::schedule {
 
 class Call;
 
-// What a primitive takes. A named argument is written name=value, after the others.
+// An argument of a primitive. A named argument is written name=value, after the others.
 struct Argument {
   enum class Kind : uint8_t { kBlock, kLoop, kBlockOrLoop, kNumber, kString, kNamed, kNamedList };
   enum class Count : uint8_t { kOne, kOptional, kMany };  // kMany: any number, of the last argument
   Kind kind;
   absl::string_view name;
-  absl::string_view meaning = "";  // "" if the name says it
+  absl::string_view meaning = "";  // "" if the name is clear
   Count count = Count::kOne;
 
   bool IsNamed() const { return kind == Kind::kNamed || kind == Kind::kNamedList; }
@@ -33,8 +33,8 @@ absl::string_view KindText(Argument::Kind kind);
 struct Primitive {
   absl::string_view name;
   int version;  // incremented when the same arguments give a different program
-  // Results in order: 'b' block, 'l' loop, 'i' number. '*' repeats the last one any number of
-  // times.
+  // Results in order: 'b' block, 'l' loop, 'i' number. '*' means any number of results like the
+  // last one.
   absl::string_view results;
   bool samples;  // draws decisions
   // Reads the operands from the call, applies the primitive and returns the results to the call. On
@@ -43,7 +43,7 @@ struct Primitive {
   absl::string_view meaning;  // one line
   std::vector<Argument> arguments;
 
-  // The argument that describes operand `i` from 0; nullptr if there are fewer.
+  // The argument that describes operand `i`, counted from 0; nullptr if there are fewer.
   const Argument* ArgumentOf(size_t i) const;
   // The smallest number of operands.
   size_t LeastOperands() const;

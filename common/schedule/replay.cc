@@ -10,7 +10,7 @@
 namespace hone::schedule {
 namespace {
 
-// Replays the decisions of a finished candidate.
+// Takes the decisions from a given vector.
 class GivenDecider final : public Decider {
  public:
   explicit GivenDecider(absl::Span<const int64_t> decisions) : decisions_(decisions) {}
@@ -30,7 +30,7 @@ std::string NameOf(const Instruction& instruction, int operand) {
                              : absl::StrCat("the argument '", argument->name, "'");
 }
 
-// Stands for a loop in a register: the block stays where it is.
+// The value of a loop register whose decision is to leave the block where it is.
 constexpr ir::NodeId kStay = -2;
 
 }  // namespace

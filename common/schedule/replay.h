@@ -13,14 +13,14 @@
 
 namespace hone::schedule {
 
-// A sampling instruction of a trace in a replay, with its legal values.
+// A sampling instruction reached during a replay, with its legal values.
 struct Site {
   enum class Kind : uint8_t { kPerfectTile, kTile, kChoice };
   Kind kind = Kind::kChoice;
   int begin = 0;  // position in the decision vector
   int count = 1;  // number of decisions
-  // kPerfectTile: the product is `extent`, the last factor at most max_inner. kTile: the same
-  // number of factors; the first is ⌈extent / product of the others⌉, the last at most max_inner.
+  // kPerfectTile: factors whose product is `extent`. kTile: factors of which the first is ⌈extent /
+  // product of the others⌉. In both, the last factor is at most max_inner.
   int64_t extent = 1;
   int32_t derivation = -1;  // derivation of the extent from decisions (ir::Extent)
   int64_t max_inner = 0;    // 0: no limit
@@ -81,7 +81,7 @@ class Call {
   absl::StatusOr<ir::NodeId> Loop(int operand) const;
   // A block or a loop.
   absl::StatusOr<ir::NodeId> Node(int operand) const;
-  // Whether the operand is a loop register whose decision was to leave the block where it is.
+  // Whether the operand is a sampled loop and the decision was to leave the block where it is.
   bool Stays(int operand) const;
   absl::StatusOr<ir::Extent> Int(int operand) const;
   // Returns an operand that is a position or a count as an int. InvalidArgument: it is not a number

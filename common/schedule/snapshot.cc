@@ -10,7 +10,7 @@
 namespace hone::schedule {
 namespace {
 
-// About the number of rewritten design spaces of a task.
+// A task has about this many design spaces that begin with a rewrite.
 constexpr size_t kKept = 8;
 
 std::deque<Snapshot>& Kept() {

@@ -10,7 +10,7 @@
 
 namespace hone::schedule {
 
-// The program after the instructions before a trace's first sampling, which is the same for every
+// The program after the instructions before a trace's first sampling. It is the same for every
 // decision vector. Rewriting a workload takes ten times as long as scheduling it, and a search
 // replays the same few traces repeatedly.
 struct Snapshot {

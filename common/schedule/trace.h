@@ -56,7 +56,7 @@ struct Trace {
   int blocks = 0, loops = 0, ints = 0;  // number of registers of each kind
   int decisions = 0;                    // length of the decision vector
 
-  // A register that no instruction has, for a result of the given letter (Primitive::results).
+  // Returns an unused register for a result of the given letter (Primitive::results).
   Operand NewRegister(char letter);
 
   // Prints open decisions if `decided` is empty. REQUIRES decided.size() to be 0 or `decisions`.
@@ -101,7 +101,7 @@ inline Operand Text(std::string text) {
   return {.kind = Operand::Kind::kString, .text = std::move(text)};
 }
 
-// The number of decisions that a sampling instruction draws; 0 for other instructions.
+// Returns the number of decisions of a sampling instruction; 0 for other instructions.
 // InvalidArgument: invalid attributes.
 absl::StatusOr<int> DecisionCount(const Instruction& instruction);
 

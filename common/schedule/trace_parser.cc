@@ -274,7 +274,7 @@ class TraceParser {
     return line.Error(absl::StrCat("the argument '", primitive.ArgumentOf(count)->name, "' of ",
                                    primitive.name, " is missing", FormOf(primitive)));
   }
-  // What an unknown register probably stands for, as the end of an error.
+  // The end of an error about an unknown register: the register that was probably meant.
   std::string Instead(const Instruction& instruction, const std::string& word) const {
     const Argument* const argument = instruction.primitive->ArgumentOf(instruction.operands.size());
     if (argument != nullptr && argument->kind == Argument::Kind::kString)

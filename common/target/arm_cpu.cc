@@ -15,7 +15,7 @@ struct Core {
   absl::string_view implementer;
   absl::string_view part;
   absl::string_view name;   // LLVM's
-  absl::string_view words;  // of the line Features in /proc/cpuinfo that the name implies
+  absl::string_view words;  // of /proc/cpuinfo's Features line that the name implies
 };
 constexpr absl::string_view kV82 = "asimddp asimdhp";
 constexpr absl::string_view kV1 = "asimddp asimdhp bf16 i8mm sve";
@@ -33,7 +33,7 @@ constexpr Core kCores[] = {
     {"0x61", "0x022", "apple-m1", kV82},          {"0x61", "0x023", "apple-m1", kV82},
 };
 
-// LLVM's features and the word of /proc/cpuinfo for each, sorted by feature.
+// LLVM's features with their words in /proc/cpuinfo, sorted by feature.
 struct Feature {
   absl::string_view arch;
   absl::string_view feature;
@@ -76,7 +76,7 @@ void DescribeArmCpu(absl::string_view arch, absl::string_view cpuinfo, int sve_b
   for (const Feature& feature : kFeatures) {
     if (feature.arch == arch && has(feature.word)) target.features.emplace_back(feature.feature);
   }
-  // Every AArch64 CPU has it, whatever the text says.
+  // Every AArch64 CPU has NEON, even if the text does not list it.
   if (wide && !target.HasFeature("neon")) {
     target.features.emplace_back("neon");
     std::ranges::sort(target.features);

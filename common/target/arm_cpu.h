@@ -6,10 +6,10 @@
 
 namespace hone::target {
 
-// Sets what a Linux kernel tells of an Arm CPU: the triple, the CPU's name, features, and vectors.
-// `arch` is "aarch64" or "armv7"; `cpuinfo` is the text of /proc/cpuinfo, in which the last
-// processor counts; `sve_bits` is the length of SVE's vectors, 0 without SVE. A CPU that is
-// unknown, or that lacks features of its kind (as some virtual machines hide), is "generic".
+// Sets triple, CPU name, features and vectors of a target from what Linux reports about an Arm CPU.
+// `arch` is "aarch64" or "armv7"; `cpuinfo` is the text of /proc/cpuinfo, of which the last
+// processor is used; `sve_bits` is the length of SVE vectors, 0 without SVE. The name is "generic"
+// if the CPU is unknown or lacks features of its model, as in some virtual machines.
 void DescribeArmCpu(absl::string_view arch, absl::string_view cpuinfo, int sve_bits,
                     Target& target);
 

@@ -35,8 +35,8 @@ ArmPreset Armv7(absl::string_view name, int cores, const Caches& caches) {
 
 }  // namespace
 
-// The numbers of cores and the caches are those of a common product with this core, which the
-// comment names. Cortex-A72 and A76 are the same targets as arm-neon and arm-dotprod.
+// Core counts and caches are those of a common product with this core, which the comment names.
+// Cortex-A72 and A76 are the same targets as arm-neon and arm-dotprod.
 const std::vector<ArmPreset>& ArmPresets() {
   static const auto* const presets = new std::vector<ArmPreset>{
       // Raspberry Pi 2
@@ -60,7 +60,7 @@ const std::vector<ArmPreset>& ArmPresets() {
       // Graviton 4
       AArch64("arm/neoverse-v2", {"bf16", "dotprod", "fullfp16", "i8mm", "neon", "sve", "sve2"}, 96,
               {64, 2048, 36 << 10}),
-      // The four performance cores under Linux; the last cache is that of the system
+      // The four performance cores under Linux; the L3 is the system-level cache
       AArch64("arm/apple-m1", {"dotprod", "fullfp16", "neon"}, 4, {128, 12 << 10, 8 << 10, 128}),
   };
   return *presets;

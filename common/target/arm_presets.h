@@ -8,7 +8,7 @@
 
 namespace hone::target {
 
-// A device of Arm's architectures, as a board, a phone or a server has it.
+// A preset for an Arm CPU as found in boards, phones and servers.
 struct ArmPreset {
   absl::string_view name;  // "arm/cortex-a72", …
   Target target;

@@ -26,8 +26,8 @@ std::string FolderOf(const std::string& root, int cpu, int index) {
   return absl::StrCat(root, "/sys/devices/system/cpu/cpu", cpu, "/cache/index", index, "/");
 }
 
-// Total size of the caches of one index that `cores` cores can use at a time, one cache each. An
-// index means the same on every CPU of a machine.
+// Total size of the caches with this index that `cores` cores can use at the same time, one cache
+// each. An index denotes the same kind of cache on every CPU of a machine.
 int64_t SharedBytes(const std::string& root, const std::vector<int>& cpus, int cores, int index) {
   std::vector<int64_t> sizes;
   std::set<int> seen;

@@ -28,7 +28,7 @@ std::string TextOf(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// The full name of a device: "opencl" is "opencl:0".
+// Returns the full name of a device: "opencl:0" for "opencl".
 absl::StatusOr<std::string> FullName(absl::string_view name) {
   if (name == kCpu) return std::string(kCpu);
   if (const GpuInterface* const interface = InterfaceOfDevice(name); interface != nullptr) {
@@ -115,7 +115,7 @@ const GpuInterface* InterfaceOfDevice(absl::string_view word) {
 }
 
 const GpuInterface* InterfaceOfKey(absl::string_view key) {
-  // "<architecture>-<device>-<kind>-<cores>c-<8 hex digits>"; a device may have hyphens.
+  // "<architecture>-<device>-<kind>-<cores>c-<8 hex digits>"; <device> may contain hyphens.
   const std::vector<absl::string_view> parts = absl::StrSplit(key, '-');
   if (parts.size() < 5 || parts.back().size() != 8 ||
       !std::ranges::all_of(parts.back(), absl::ascii_isxdigit)) {

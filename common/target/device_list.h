@@ -12,14 +12,14 @@
 
 namespace hone::target {
 
-// A device of a machine, which a worker can own.
+// A device of a machine that a worker can own.
 struct ListedDevice {
-  std::string device;  // "cpu", "cuda:0", "opencl:0": what --device calls it
-  std::string name;    // as its driver says it
+  std::string device;  // "cpu", "cuda:0", "opencl:0": its name for --device
+  std::string name;    // as reported by its driver
   std::string driver;  // vendor and version; "" for the CPU
   Target target;
   std::string problem = {};  // why it cannot be used; "": it can
-  std::string warning = {};  // what disturbs measurements, such as errors of its memory; may be ""
+  std::string warning = {};  // what disturbs measurements, such as memory errors; may be ""
 
   friend bool operator==(const ListedDevice&, const ListedDevice&) = default;
 };
@@ -28,7 +28,7 @@ struct ListedDevice {
 // JSON; others read it.
 struct DeviceList {
   std::vector<ListedDevice> devices;  // the CPU first
-  // Why an interface for GPUs ("cuda", "opencl") has no device; it is missing if it has one.
+  // The reason for each GPU interface ("cuda", "opencl") without a device.
   std::map<std::string, std::string> problems;
 
   // One line. Bytes of names that are not UTF-8 are replaced.
@@ -36,13 +36,13 @@ struct DeviceList {
   // InvalidArgument: the text is not a list of devices; the message says why.
   static absl::StatusOr<DeviceList> FromJson(absl::string_view text);
 
-  // The device that "cpu", "cuda:N", "opencl:N", or "cuda" or "opencl" (the first one) names.
+  // Returns the device with the name "cpu", "cuda:N" or "opencl:N"; "cuda" and "opencl" mean N = 0.
   // InvalidArgument: the name is malformed, or the number too large; the message lists the devices.
   // FailedPrecondition: the machine has no such device, or it cannot be used; the message says why.
   absl::StatusOr<ListedDevice> Find(absl::string_view name) const;
 };
 
-// An interface for GPUs, through which programs find devices of a machine.
+// A driver interface through which programs find the GPUs of a machine.
 struct GpuInterface {
   absl::string_view word;  // "opencl": of --device and --target
   absl::string_view name;  // "OpenCL"
@@ -51,9 +51,9 @@ struct GpuInterface {
 // All interfaces, in the order in which devices are listed.
 absl::Span<const GpuInterface> GpuInterfaces();
 
-// The interface of "opencl" or "opencl:…"; null if the word does not name a GPU of a machine.
+// The interface named by "opencl" or "opencl:…"; null if the word does not name a GPU.
 const GpuInterface* InterfaceOfDevice(absl::string_view word);
-// The interface of a target's key; null if it is that of a CPU, or not a key.
+// The interface of the GPU with this target key; null if the key is that of a CPU or malformed.
 const GpuInterface* InterfaceOfKey(absl::string_view key);
 
 }  // namespace hone::target

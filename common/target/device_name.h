@@ -8,11 +8,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-// Texts of drivers, and the names by which users call devices.
+// Cleans up texts from drivers, and parses the device names that users write.
 namespace hone::target {
 
-// A device's name as a word of a target, of the characters a-z, 0-9, '.' and '-': "AMD EPYC (4)" →
-// "amd-epyc-4". "unknown" if no character is left.
+// Converts a device's name to a word of a target, with the characters a-z, 0-9, '.' and '-':
+// "AMD EPYC (4)" → "amd-epyc-4". "unknown" if no character is left.
 std::string TargetWord(absl::string_view name);
 
 // A text from a driver in printable ASCII of at most `most` characters, so that it can be shown and

@@ -10,8 +10,8 @@
 #include "absl/strings/string_view.h"
 #include "common/target/target.h"
 
-// What a builder makes for a GPU and a runner loads: the code of several kernels, and how to launch
-// them. Stored as one line of JSON, which `hone export` writes to a file of its own, and the code.
+// The result of a build for a GPU, which a runner loads: the code of kernels, and their launches.
+// Stored as one line of JSON, which `hone export` writes to a separate file, then the code.
 namespace hone::target {
 
 // One launch of a kernel. Its parameters are pointers to the workload's inputs and outputs in order
@@ -22,7 +22,7 @@ struct GpuLaunch {
   bool prepack = false;                      // runs once ahead of time, to pack constants
   std::array<int64_t, 3> grid = {1, 1, 1};   // blocks in x, y and z
   std::array<int64_t, 3> block = {1, 1, 1};  // threads of a block in x, y and z
-  int64_t shared_bytes = 0;                  // of a block
+  int64_t shared_bytes = 0;                  // per block
 
   int64_t Threads() const { return block[0] * block[1] * block[2]; }
   friend bool operator==(const GpuLaunch&, const GpuLaunch&) = default;
@@ -39,8 +39,8 @@ struct GpuModule {
   // {"version": 1, "kind": "opencl", "arguments": 3, …}: everything but the code.
   std::string LaunchesAsJson() const;
   std::string Encode() const;
-  // InvalidArgument: not a module, of another version, or with absurd sizes; the message says what
-  // is wrong.
+  // InvalidArgument: not a module, of another version, or with implausible sizes; the message says
+  // what is wrong.
   static absl::StatusOr<GpuModule> Decode(absl::string_view bytes);
 };
 

@@ -8,14 +8,14 @@
 
 namespace hone::target {
 
-// The texts that a binary for a GPU was made of, kept beside it in the artifact, as the object file
-// of a CPU is. One line of JSON, so that equal texts have equal bytes.
+// The source and the assembly from which a GPU binary was made. An artifact keeps them beside the
+// binary, in place of a CPU's object file. One line of JSON, so that equal texts have equal bytes.
 struct GpuSources {
   std::string source;    // of the kernels: CUDA C++
   std::string assembly;  // PTX
 
   std::string Encode() const;
-  // InvalidArgument: other bytes.
+  // InvalidArgument: the bytes are not an encoding of sources.
   static absl::StatusOr<GpuSources> Decode(absl::string_view bytes);
   friend bool operator==(const GpuSources&, const GpuSources&) = default;
 };

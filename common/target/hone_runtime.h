@@ -15,7 +15,7 @@ typedef struct HoneRuntime HoneRuntime;
 struct HoneRuntime {
   // Calls body(context, begin, end, thread) for parts that cover [0, extent), each iteration once,
   // and returns when all parts have ended. At most `threads` parts run at the same time, each with
-  // another thread number from 0 to threads − 1. `chunk` 0: each thread gets one part, of equal
+  // a different thread number from 0 to threads − 1. `chunk` 0: each thread gets one part, of equal
   // sizes; otherwise threads fetch parts of `chunk` iterations when they are free.
   void (*parallel_for)(const struct HoneRuntime* runtime, int64_t extent, int64_t chunk,
                        int32_t threads,

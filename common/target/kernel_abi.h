@@ -8,8 +8,8 @@
 // The C interface of every CPU kernel: the builder emits it, the runner loads it and `hone export`
 // delivers it. A kernel is an ELF shared object that exports these symbols only. It has no state:
 // calls with different outputs and workspaces may run concurrently. Outputs must share no element
-// with another buffer of the call. Kernels of version 1, which stores may have, use OpenMP instead
-// of a runtime; KernelLibrary loads them, too.
+// with another buffer of the call. Kernels of version 1, which stores may contain, use OpenMP
+// instead of a runtime; KernelLibrary loads them, too.
 namespace hone::target {
 
 inline constexpr int kKernelAbiVersion = 2;
@@ -50,7 +50,7 @@ using SizeFunction = int64_t (*)();
 // buffer with strides is a slice of a larger tensor, and its pointer that of the slice's first
 // element. With slices as outputs, concatenating tensors needs no copy. A kernel writes nothing
 // between the rows of a slice. Two slices may share no element, but their rows may alternate in
-// memory if the distance from row to row is the same in both. All other buffers must be apart.
+// memory if the distance from row to row is the same in both. Other buffers must not overlap.
 // Kernels without this symbol have dense buffers only.
 inline constexpr char kStridesSymbol[] = "hone_kernel_strides";
 using StridesFunction = const int64_t* (*)(int32_t buffer);
@@ -63,7 +63,7 @@ using PrepackFunction = int32_t (*)(void* const* buffers, void* packed);
 // Computes the workload. Buffers have the workload's shapes and dtypes, and are dense and row-major
 // unless kStridesSymbol says otherwise.
 // Without a runtime, everything runs on the calling thread. Checks the CPU first, then the
-// pointers: with null buffers it only says whether the CPU is supported.
+// pointers, so a call with null buffers only tests whether the CPU is supported.
 inline constexpr char kRunSymbol[] = "hone_kernel_run";
 using RunFunction = int32_t (*)(void* const* buffers, const void* packed, void* workspace,
                                 const HoneRuntime* runtime);

@@ -86,7 +86,7 @@ int32_t KernelLibrary::Range(void* const* buffers, const void* packed, void* wor
 }
 
 bool KernelLibrary::SupportsCpu(size_t buffers) const {
-  // A kernel checks the CPU before its buffers, which it then refuses.
+  // A kernel checks the CPU first, and then rejects the null buffers.
   const std::vector<void*> none(buffers, nullptr);
   return Run(none.data(), nullptr, nullptr, nullptr) != kKernelUnsupportedCpu;
 }

@@ -10,9 +10,9 @@
 
 namespace hone::target {
 
-// A kernel's shared object in this process, of ABI 2 or 1. It uses the standard library alone,
-// because it is a part of libhone_lookup (client/lookup), which applications link. Calls with
-// different outputs and workspaces may run concurrently.
+// A kernel's shared object, of ABI 2 or 1, loaded into this process. This class uses only the
+// standard library, because applications link it as a part of libhone_lookup (client/lookup). Calls
+// with different outputs and workspaces may run concurrently.
 class KernelLibrary {
  public:
   enum class Error {
@@ -29,7 +29,7 @@ class KernelLibrary {
   // Loads a file, once. Runs only the kernel's size functions. `message` says what is wrong.
   Error Load(const std::string& path, std::string& message);
 
-  // The rest REQUIRES a successful Load.
+  // The methods below REQUIRE a successful Load.
 
   int32_t abi() const { return abi_; }
   // Bytes of workspace for a runtime of this many threads.

@@ -15,8 +15,8 @@ constexpr NvidiaGpu kGpus[] = {
     {"nvidia/b200", "b200", 10, 0, 148, 126 * kMiB},
 };
 
-// What a streaming multiprocessor has, by compute capability. Lines hold from their capability to
-// that of the next line. A block cannot use the last KiB of shared memory, except before 8.0.
+// Resources of a streaming multiprocessor by compute capability. A line applies from its capability
+// up to that of the next line. From 8.0 on, a block cannot use the last KiB of shared memory.
 struct Unit {
   int capability;  // 10 · major + minor
   int threads;

@@ -9,11 +9,11 @@
 
 namespace hone::target {
 
-// A model of GPU for servers, from NVIDIA's public documentation. What the models of a compute
-// capability have in common is not repeated here, see CudaTarget.
+// A server GPU model, from NVIDIA's public documentation. CudaTarget has the properties that all
+// models of a compute capability share.
 struct NvidiaGpu {
   absl::string_view preset;  // "nvidia/a100"
-  absl::string_view word;    // "a100", which its driver's name contains as a word
+  absl::string_view word;    // "a100", a word of the name that the driver reports
   int major, minor;          // compute capability
   int units;                 // streaming multiprocessors
   int64_t l2_bytes;
@@ -22,10 +22,10 @@ struct NvidiaGpu {
 // All models that are presets.
 absl::Span<const NvidiaGpu> NvidiaGpus();
 
-// The target of a device of a compute capability: the limits are those of the CUDA programming
-// guide. `model` tells apart devices that are alike to code but not in speed, such as the H100 and
-// the H200; it is the target's only feature. `cpu` is what NVRTC calls the architecture: "sm_80",
-// and with the suffix "a" where an architecture has instructions of its own: "sm_90a".
+// Makes the target of a device of a compute capability, with the limits of the CUDA programming
+// guide. `model` tells apart devices that run the same code at different speeds, such as the H100
+// and the H200; it is the target's only feature. `cpu` is what NVRTC calls the architecture:
+// "sm_80", and with the suffix "a" where an architecture has instructions of its own: "sm_90a".
 Target CudaTarget(int major, int minor, int units, int64_t l2_bytes, absl::string_view model);
 Target CudaTarget(const NvidiaGpu& gpu);
 

@@ -31,7 +31,7 @@ struct Loop {
   int64_t chunk;
   void (*body)(void* context, int64_t begin, int64_t end, int64_t thread);
   void* context;
-  // Alone in its cache line, because every thread changes it.
+  // In a separate cache line, because every thread changes it.
   _Alignas(64) _Atomic int64_t next;
 };
 

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-// The threads of OpenMP's library, libgomp. In C, because exported networks contain it.
+// A runtime that uses the threads of libgomp. In C, because exported networks contain this code.
 
 // Loads the library, once. Returns false if it is not installed. It stays loaded, because its
 // threads wait inside it.

@@ -64,7 +64,7 @@ Target PresetDotProd() {
                 .l3_bytes = 2 << 20};
 }
 
-// A device for which nothing is known but what OpenCL 1.2 guarantees.
+// A device of which only the guarantees of OpenCL 1.2 are known.
 Target PresetOpenCl() {
   return Target{.kind = Kind::kOpenCl,
                 .arch = "opencl",

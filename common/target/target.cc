@@ -103,7 +103,8 @@ std::string FieldText(Number field) {
 }
 std::string FieldText(Kind field) { return std::string(KindName(field)); }
 
-// Fields that targets had from the beginning are never left out.
+// Whether the text form leaves a field out. The kind of a CPU is left out, because targets did not
+// have it from the beginning. Other fields are never left out.
 template <typename Field>
 bool IsLeftOut(const Field&) {
   return false;

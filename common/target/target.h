@@ -10,13 +10,13 @@
 
 namespace hone::target {
 
-// What a device runs: native code, or kernels of an interface for GPUs.
+// The kind of code that a device runs: native code, or kernels of a GPU interface.
 enum class Kind : uint8_t { kCpu, kCuda, kOpenCl };
 // "cpu", "cuda", "opencl".
 absl::string_view KindName(Kind kind);
 
-// What a GPU allows and offers, and what one of its compute units holds at a time. Sizes are those
-// that the device reports to programs.
+// Limits of a GPU, and the resources of one of its compute units. Sizes are those that the device
+// reports to programs.
 struct GpuLimits {
   int max_threads = 256;            // per block (OpenCL: work group)
   int64_t shared_bytes = 32 << 10;  // per block
@@ -32,8 +32,8 @@ struct GpuLimits {
 
 // A device that code is generated for. For a GPU, `arch` is "opencl" or "nvptx64", `cpu` names the
 // device, `cores` are its compute units, and `vector_bits` is the widest access of one thread.
-// Devices with the same key are interchangeable: a record of
-// one is valid for the other. A value type. The text form is one line of key=value words, e.g.
+// Devices with the same key are interchangeable: a record of one is valid for the other. A value
+// type. The text form is one line of key=value words, e.g.
 //   target arch=x86_64 cpu=cascadelake features=avx2,avx512f,fma cores=2 vector_bits=512
 //   vector_registers=32 l1=32768 …
 struct Target {

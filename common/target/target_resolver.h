@@ -11,7 +11,7 @@ namespace hone::target {
 // as "opencl" or "opencl:1".
 using TargetResolver = absl::StatusOr<Target> (*)(absl::string_view device);
 
-// From now on, TargetByName passes the names `kind` and `kind:…` to the resolver. Only programs
+// Makes TargetByName pass the names `kind` and `kind:…` to the resolver. Only programs
 // that may load drivers add one; the server does not. REQUIRES: called at the program's start,
 // before it has other threads. A second call with the same kind has no effect.
 void AddTargetResolver(absl::string_view kind, TargetResolver resolver);

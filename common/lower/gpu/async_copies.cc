@@ -72,7 +72,7 @@ class AsyncCopies {
            bytes >= kSmallestCopy && bytes <= kLargestCopy;
   }
 
-  // c if the index has a term (var + c) % n, 0 ≤ c < n. Sets n if it is 0.
+  // Returns c if the index has a term (var + c) % n with 0 ≤ c < n. Sets n if it is 0.
   std::optional<int64_t> StageOf(const Index& index, ir::AtomId var, int64_t& n) const {
     for (const ir::IndexTerm& term : index.terms()) {
       const ir::Atom& atom = p_.atoms[term.atom];
@@ -87,7 +87,8 @@ class AsyncCopies {
     return std::nullopt;
   }
 
-  // Whether a statement only copies what is used n − 1 iterations later. Adds its buffers.
+  // Whether a statement only copies data that is used n − 1 iterations later. If so, adds the
+  // buffers that it fills to the pipeline.
   bool CopiesAhead(StmtId id, Pipeline& pipeline) {
     bool ahead = !p_.HasBarrier(id), any = false;
     std::set<BufferId> buffers;
@@ -104,8 +105,8 @@ class AsyncCopies {
     return true;
   }
 
-  // Whether a statement only reads those of the pipeline's buffers that were filled n − 1
-  // iterations ago. `uses`: whether it reads any.
+  // Whether a statement reads from the pipeline's buffers only the stage that was filled n − 1
+  // iterations ago, and writes none of them. Sets `uses` if it reads one.
   bool ReadsCurrent(StmtId id, const Pipeline& pipeline, bool& uses) {
     bool right = true;
     VisitStores(id, [&](const Stmt& store, int64_t) {
@@ -131,7 +132,7 @@ class AsyncCopies {
     });
   }
 
-  // The statements of a sequence, those of sequences in it included.
+  // Appends the statements of a sequence, including those of nested sequences.
   void Flatten(StmtId seq, std::vector<StmtId>& children) const {
     for (const StmtId child : p_.stmts[seq].children) {
       const bool nested = child != kNoStmt && p_.stmts[child].kind == Stmt::Kind::kSeq;
@@ -167,7 +168,7 @@ class AsyncCopies {
       if (!ReadsCurrent(other, pipeline, uses)) return;
       if (uses && std::ranges::find(children, other) < barrier) return;
     }
-    // The other copies to these buffers are those before the loop.
+    // This also marks the copies to these buffers before the loop.
     MarkCopies(kernel_, pipeline);
     children.insert(last_copy + 1, p_.Add({.kind = Stmt::Kind::kCommitCopies}));
     children.insert(
@@ -179,7 +180,8 @@ class AsyncCopies {
     BeginPipeline(parent, id, pipeline);
   }
 
-  // What is copied before the loop is one group. Empty ones follow, so that each stage has one.
+  // Makes one group of the copies before the loop, followed by empty groups, so that each stage has
+  // one.
   void BeginPipeline(StmtId parent, StmtId loop, const Pipeline& pipeline) {
     std::vector<StmtId> siblings = p_.stmts[parent].children;
     auto at = std::ranges::find(siblings, loop);

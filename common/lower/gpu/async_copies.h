@@ -10,9 +10,9 @@ namespace hone::lower {
 // (NVIDIA GPUs from sm_80 on).
 bool HasAsyncCopies(const target::Target& target);
 
-// Makes the copies that PipelineCopies has moved ahead asynchronous: they end a group in each
-// iteration, and the barrier at the beginning of an iteration follows a wait for the group of its
-// data. With n stages, n − 2 groups may be unfinished then.
+// Makes the copies that PipelineCopies has moved ahead asynchronous. Each iteration ends a group of
+// copies, and begins with a wait for the group that it uses, followed by the barrier. With n
+// stages, n − 2 later groups may then be unfinished.
 //   S[0] = A[0]                             async S[0] = A[0]; commit
 //   for k:                                  for k:
 //     barrier                          →      wait, n − 2 pending; barrier

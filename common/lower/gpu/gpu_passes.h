@@ -7,8 +7,8 @@
 #include "absl/status/statusor.h"
 #include "common/ir/program.h"
 
-// Passes that turn a scheduled program with bound loops into one whose kernels are what a single
-// thread of a GPU runs. The remaining passes of Lower then see code of one thread.
+// Passes that turn a scheduled program with bound loops into one whose kernels are the code of a
+// single GPU thread. The remaining passes of Lower then see the code of one thread.
 namespace hone::lower {
 
 // Turns each nest into a separate kernel, which is launched once. The kernels keep their order and
@@ -31,17 +31,17 @@ absl::Status ReduceThreads(ir::Program& program);
 //   for k: {S = A[k]; use S}  →  S[0] = A[0]; for k: {S[(k + 1) % 2] = A[k + 1]; use S[k % 2]}
 void PipelineCopies(ir::Program& program);
 
-// The elements of a buffer that each iteration of some thread loops has for itself, while the
-// threads of loops inside exchange them, get dimensions for the former.
+// Adds dimensions to buffers that are private to each iteration of an outer thread loop but shared
+// by the threads of loops inside it: one dimension for each of the outer loops.
 void ExpandOverThreads(ir::Program& program);
 
 inline constexpr int kNoPhase = -1;
 
-// A program whose kernels are what one thread runs. A phase is a piece of it that needs no barrier
+// A program whose kernels are the code of one thread. A phase is a part that needs no barrier
 // inside, because it was the body of loops over threads.
 struct ThreadProgram {
   ir::Program program;
-  // Per buffer: whether a thread made all of its uses in one iteration of the loops over threads.
+  // Per buffer: whether all of its uses were in one iteration of the loops over threads.
   std::vector<bool> within_thread;
   int phases = 0;
   std::vector<int> phase_of;  // per node: its phase if it is a topmost node of one, else kNoPhase
@@ -54,14 +54,14 @@ struct ThreadProgram {
 // different extents.
 absl::StatusOr<ThreadProgram> SinkSerialLoops(const ir::Program& program);
 
-// Sets the scope of every buffer to where it is: kLocal if each thread needs only its own elements,
-// kShared if the threads of a block exchange elements, kGlobal if several launches use it or if it
-// was computed ahead of time. Takes the thread out of the indices of the first kind.
+// Chooses the scope of every buffer: kLocal if each thread needs only its own elements, kShared if
+// the threads of a block exchange elements, kGlobal if several launches use it or if it is computed
+// ahead of time. Removes the thread variables from the indices of kLocal buffers.
 // InvalidArgument: the private array of a thread would be too large.
 absl::Status PlaceBuffers(ThreadProgram& threads);
 
-// Puts a barrier between two accesses to an element that the threads of a block exchange, where at
-// least one of them is a write and no barrier is between them yet.
+// Puts a barrier between two accesses to an element that the threads of a block exchange, if at
+// least one of them is a write and there is no barrier between them yet.
 void InsertBarriers(ThreadProgram& threads);
 
 // The program after all of the above.

@@ -37,7 +37,7 @@ class BarrierInserter {
   }
 
  private:
-  // An access of a phase that no barrier has followed yet.
+  // An access by a phase that was not followed by a barrier yet.
   struct Pending {
     BufferId buffer;
     NodeId block;
@@ -71,7 +71,7 @@ class BarrierInserter {
       if (before.buffer != now.buffer || (!before.writes && !now.writes)) return false;
       if (before.phase == now.phase && !before.earlier) return false;
       if (!before.earlier && InOtherStage(before.stage, now.stage)) return false;
-      // A block that is neither a reduction nor recomputes elements writes each of them once, until
+      // A block that neither reduces nor recomputes elements does not write an element again before
       // another block has read it.
       const bool same = before.block == now.block && before.writes && now.writes;
       const ir::Block& block = p_.BlockOf(now.block);
@@ -79,7 +79,7 @@ class BarrierInserter {
     });
   }
 
-  // Whether two indices of one iteration take turns: (k + 1) % n and k % n, or 0 and 1.
+  // Whether two indices differ in every iteration: (k + 1) % n and k % n, or 0 and 1.
   bool InOtherStage(const ir::Index& a, const ir::Index& b) const {
     if (a.IsConstant() && b.IsConstant()) return a.constant() != b.constant();
     const ir::AtomId left = a.SingleAtom(), right = b.SingleAtom();
@@ -94,7 +94,7 @@ class BarrierInserter {
     if (std::ranges::find(pending_, access) == pending_.end()) pending_.push_back(access);
   }
 
-  // Whether the first thing in a loop is a barrier anyway.
+  // Whether a loop begins with a barrier anyway.
   bool BeginsWithBarrier(NodeId loop) {
     NodeId at = loop;
     while (p_.IsLoop(at)) {
@@ -105,7 +105,7 @@ class BarrierInserter {
     return false;
   }
 
-  // What the phases under a node access.
+  // Returns the accesses of the phases under a node.
   std::vector<Pending> AccessesUnder(NodeId id) {
     std::vector<Pending> accesses;
     for (size_t b = 0; b < p_.buffers.size(); ++b) {
@@ -119,7 +119,7 @@ class BarrierInserter {
     return accesses;
   }
 
-  // Puts a barrier before a node if one of these accesses in it needs one.
+  // Puts a barrier before a node if one of its accesses needs one.
   void Separate(NodeId id, const std::vector<Pending>& accesses) {
     const auto conflicts = [&](const Pending& access) { return Conflicts(access); };
     if (!before_.contains(id) && std::ranges::none_of(accesses, conflicts)) return;
@@ -134,7 +134,7 @@ class BarrierInserter {
     return threads_.phase_of[at];
   }
 
-  // LowerInits stores neutral elements before the outermost reduction loop.
+  // Returns the stores of neutral elements that LowerInits will put before the loop.
   std::vector<Pending> InitsBefore(NodeId loop) {
     std::vector<Pending> inits;
     for (const NodeId id : p_.BlocksUnder(loop)) {
@@ -162,7 +162,8 @@ class BarrierInserter {
     Separate(id, accesses);
     for (const Pending& init : InitsBefore(id)) Add(init);
     const std::vector<Pending> at_begin = pending_;
-    // A second iteration meets what the first one left. Barriers are only added, so this ends.
+    // Accesses of a second iteration may conflict with those of the first. Repeat until no barrier
+    // is added; barriers are never removed, so this ends.
     for (size_t barriers = before_.size() + 1; barriers != before_.size();) {
       barriers = before_.size();
       pending_ = at_begin;

@@ -16,8 +16,8 @@
 
 namespace hone::lower {
 
-// Runs the blocks and threads of one launch for the interpreter. Each thread runs as far as the
-// next barrier before another one does.
+// Runs the blocks and threads of one launch for the interpreter. Each thread runs up to the next
+// barrier before the next thread runs.
 class LaunchInterpreter {
  public:
   // `vars` holds the values of all loop variables. `run` interprets a statement without barriers
@@ -42,10 +42,10 @@ class LaunchInterpreter {
 
   // Sets the variables of loops to those of block or thread `number`.
   void SetVars(absl::Span<const ThreadVar> vars, int64_t number);
-  // Follows the control flow around barriers, which is that of all threads, and collects the pieces
-  // in between.
+  // Follows the control flow around barriers, which is the same for all threads, and collects the
+  // pieces between barriers.
   absl::Status WalkThreads(StmtId id, int64_t threads);
-  // The value of an index around a barrier.
+  // The value of an index that controls a loop or branch around a barrier.
   absl::StatusOr<int64_t> OfAllThreads(const ir::Index& index, int64_t threads);
   // Lets every thread run the pieces that were collected.
   absl::Status RunPieces(int64_t threads);
@@ -59,7 +59,7 @@ class LaunchInterpreter {
   Rng rng_{1};  // for kShuffled
   std::vector<ThreadVar> thread_vars_;
   std::vector<Piece> pieces_;                          // until the next barrier
-  std::vector<std::pair<ir::AtomId, int64_t>> outer_;  // the loops around them
+  std::vector<std::pair<ir::AtomId, int64_t>> outer_;  // variables of the loops around them
 };
 
 }  // namespace hone::lower

@@ -39,8 +39,8 @@ class Pipeliner {
     return std::min(stages, p_.node(loop).extent.value);
   }
 
-  // Whether all blocks of a nest in the loop copy what nothing in the loop computes, to buffers
-  // that are used in the loop only.
+  // Whether all blocks of a nest in the loop copy data that no block in the loop computes, to
+  // buffers that are used only in the loop.
   bool CopiesAhead(NodeId loop, NodeId nest) const {
     const std::vector<NodeId> blocks = p_.BlocksUnder(nest);
     return !blocks.empty() && std::ranges::all_of(blocks, [&](NodeId id) {
@@ -85,7 +85,7 @@ class Pipeliner {
     }
   }
 
-  // Gives a buffer a dimension for the stages, which iteration `var` uses in turns.
+  // Adds a dimension for the stages to a buffer. The iterations of `var` use the stages in turn.
   void AddStages(BufferId buffer, ir::AtomId var, int64_t stages) {
     const auto is_buffer = [&](BufferId other) { return other == buffer; };
     for (const NodeId user : UsersOf(p_, {buffer})) {

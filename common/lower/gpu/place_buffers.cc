@@ -15,11 +15,11 @@ using ir::NodeId;
 
 namespace {
 
-// Of all arrays of a thread that may become registers or stay in its own memory.
+// Limit on each private array of a thread, which becomes registers or local memory.
 constexpr int64_t kMaxElementsOfThread = 4096;
 
-// Decides where the intermediate buffers are, and takes the thread out of the indices of those that
-// each thread has for itself.
+// Chooses the scopes of intermediate buffers, and removes the thread variables from the indices of
+// private ones.
 class Placer {
  public:
   Placer(ir::Program& program, std::vector<bool> within_thread)
@@ -51,7 +51,7 @@ class Placer {
         buffer.scope = ir::Scope::kLocal;
         return absl::OkStatus();
       }
-      // One thread of one block may as well use global memory.
+      // A launch with a single thread can use global memory instead.
       if (one_block && threads.innermost == kernel) return absl::OkStatus();
       return absl::InvalidArgumentError(
           absl::StrCat("each thread would need ", ir::ElementsOf(buffer.shape), " elements of ",
@@ -64,7 +64,7 @@ class Placer {
         return condition.extent == 1 && threads.Contains(condition.index.SingleAtom());
       });
     });
-    // Buffers that one block writes together have one list of indices.
+    // A block with several outputs has one list of indices for all of them.
     const bool alone = std::ranges::all_of(
         p_.WritersOf(id), [&](NodeId writer) { return p_.BlockOf(writer).outputs.size() == 1; });
     const std::vector<Digits> digits =
@@ -84,7 +84,7 @@ class Placer {
     return children.size() == 1 && IsBoundTo(p_, children[0], IsBlockAxis);
   }
 
-  // An index without its thread: low + high / period * unit.
+  // Removes the thread from an index: low + high / period * unit.
   Index WithoutThread(const Index& index, const Digits& digit) const {
     if (digit.thread.IsConstant()) return index;
     const Index rest = index - digit.thread;

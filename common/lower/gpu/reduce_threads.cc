@@ -18,8 +18,8 @@ using ir::NodeId;
 
 namespace {
 
-// Writes the phases in which the threads of a loop combine their partial results, in place of the
-// nest that would combine one after the other.
+// Builds the phases in which the threads of a loop combine their partial results as a tree. They
+// replace the nest that combines them in sequence.
 class TreeBuilder {
  public:
   TreeBuilder(ir::Program& program, const ir::PartialReduction& divided)
@@ -42,8 +42,8 @@ class TreeBuilder {
   void Run() {
     int64_t left = p_.node(lanes_).extent.value;
     shared_ = own_;
-    // Indices that several buffers have in common show no owner, so the partial results of a tuple
-    // are in shared memory already.
+    // PlaceBuffers does not make buffers local that are written together, so the partial results of
+    // a tuple are in shared memory already.
     if (left > 1 && own_.size() == 1) {
       shared_ = {AddShared(own_[0])};
       AddNest({[&] { return Publish(); }});
@@ -115,7 +115,7 @@ class TreeBuilder {
     return block;
   }
 
-  // The same for each of the first `count` threads, with its number as the last index.
+  // Like Spatial, but for each of the first `count` threads, whose number is the last index.
   ir::Block OverLanes(absl::string_view suffix, int64_t count) {
     ir::Block block = Spatial(suffix);
     const AtomId var = p_.atoms.AddVar("lane", count);
@@ -164,13 +164,13 @@ class TreeBuilder {
   }
 
   ir::Program& p_;
-  const ir::Block content_;  // combines in sequence
+  const ir::Block content_;  // the block that combines in sequence
   std::vector<BufferId> own_, shared_;
   NodeId at_;
   size_t position_;
   NodeId lanes_;
   std::vector<NodeId> loops_;
-  Replacements copies_;        // the loops of the current nest
+  Replacements copies_;        // of the loops of the current nest
   AtomId lane_ = ir::kNoAtom;  // in the current nest
 };
 

@@ -88,8 +88,8 @@ class LaunchSinker {
     return absl::OkStatus();
   }
 
-  // Replaces the thread loops of a subtree by their bodies. `axes` has a bit for each axis whose
-  // loop is around the subtree, and `phase` is that of a node around it.
+  // Replaces the thread loops of a subtree by their bodies. `axes` has a bit for each axis with a
+  // loop around the subtree; `phase` is the phase around it, or kNoPhase.
   void Sink(NodeId id, int axes, int phase) {
     const bool begins = phase == kNoPhase && !HasThreadLoop(p_, id, /*self=*/false);
     if (begins) phase = result_.phases++;

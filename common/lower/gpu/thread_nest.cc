@@ -76,7 +76,7 @@ struct Parts {
   Index low, thread;
 };
 
-// Divides an index into terms over threads and the others, which `low` gets.
+// Divides an index into terms over threads, `thread`, and all other terms, `low`.
 // Returns false if a term mixes them in a floordiv or mod, or if one has a negative coefficient.
 bool Divide(const ir::AtomTable& atoms, const ThreadVars& threads, const Index& index,
             Parts& parts) {
@@ -96,9 +96,9 @@ bool Divide(const ir::AtomTable& atoms, const ThreadVars& threads, const Index& 
   return true;
 }
 
-// Whether different values of the variables give different sums that are all multiples of the
-// smallest coefficient; then sets it and the least number that exceeds the sums plus anything below
-// that coefficient.
+// Whether different values of the variables give different sums, all multiples of the smallest
+// coefficient. If so, sets `unit` to that coefficient and `end` to a number above every sum plus
+// unit − 1.
 bool IsMixedRadix(const ir::AtomTable& atoms, const Index& thread, int64_t& unit, int64_t& end) {
   std::vector<ir::IndexTerm> terms(thread.terms().begin(), thread.terms().end());
   std::ranges::sort(terms, {}, &ir::IndexTerm::coeff);
@@ -153,7 +153,7 @@ std::vector<Digits> OwnersOf(const ir::Program& program, const ThreadVars& threa
       if (range.min < 0 || range.max >= digit.unit) return {};
     }
   }
-  // A thread that does not occur in the indices would share its element with others.
+  // Threads along an axis that does not occur in the indices would share an element.
   for (const AtomId var : threads.vars) {
     if (var != ir::kNoAtom && std::ranges::find(seen, var) == seen.end()) return {};
   }

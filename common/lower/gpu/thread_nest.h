@@ -25,8 +25,8 @@ inline bool IsBoundTo(const ir::Program& program, ir::NodeId id, bool (*kind)(ir
 // Whether a loop inside this node, or the node itself if `self`, is bound to an axis of threads.
 bool HasThreadLoop(const ir::Program& program, ir::NodeId id, bool self);
 
-// Whether one thread alone runs these blocks in an iteration of the loop, because the loops over
-// threads are around that loop.
+// Whether a single thread runs these blocks in an iteration of the loop, because no loop over
+// threads is inside that loop.
 bool IsWithinThread(const ir::Program& program, const std::vector<ir::NodeId>& blocks,
                     ir::NodeId loop);
 
@@ -42,24 +42,24 @@ ThreadVars ThreadVarsOf(const ir::Program& program, ir::NodeId kernel);
 // An access of a block to a buffer, as indices over the loops.
 struct Access {
   ir::NodeId block;
-  bool writes;   // an update of a reduction reads, too
+  bool writes;   // also true for an update of a reduction, which reads as well
   bool gathers;  // one of the indices is computed
   ir::IndexList indices;
 };
 std::vector<Access> AccessesOf(ir::Program& program, ir::NodeId scope, ir::BufferId buffer);
 
-// How the indices of a buffer in one dimension come from threads: index = low + thread + high, with
-// 0 <= low < unit, `thread` a sum over thread variables whose coefficients are multiples of `unit`,
-// and `high` a multiple of `period`, which exceeds low + thread.
+// How a buffer's indices in one dimension depend on threads: index = low + thread + high, where
+// 0 <= low < unit, `thread` is a sum over thread variables whose coefficients are multiples of
+// `unit`, and `high` is a multiple of `period`, which exceeds low + thread.
 struct Digits {
   ir::Index thread;
   int64_t unit = 1;
   int64_t period = 1;
 };
 
-// If each element of a buffer is accessed by one thread only, by whichever statement, returns the
-// digits of every dimension (a dimension that does not depend on the thread has an empty `thread`).
-// Empty if that cannot be shown. REQUIRES that no access is by the first thread of an axis only.
+// If each element of a buffer is accessed by only one thread in all statements, returns the digits
+// of every dimension (a dimension that does not depend on the thread has an empty `thread`). Empty
+// if this cannot be proved. REQUIRES that no access is restricted to the first thread of an axis.
 std::vector<Digits> OwnersOf(const ir::Program& program, const ThreadVars& threads,
                              const std::vector<Access>& accesses);
 

@@ -54,8 +54,8 @@ absl::Status Annotate(ir::Program& program, NodeId node, absl::string_view key, 
           absl::StrCat("annotate: ", key, " of ", value, "; from ", info.min, " to ", info.max));
     }
     ir::Annotations& annotations = program.node(node).annotations;
-    // 0 removes the hint, so that "no prefetch" can be a decision. The loop is as if it had never
-    // been annotated.
+    // 0 removes the hint, so that "no prefetch" can be a decision. The loop is then the same as one
+    // that was never annotated.
     if (hint.key == Key::kPrefetch && value == 0) {
       annotations.erase(std::remove_if(annotations.begin(), annotations.end(),
                                        [&](const auto& a) { return a.key == hint.key; }),

@@ -3,8 +3,8 @@
 
 #include "absl/status/status.h"
 
-// The entry points that traces call. Each reads its operands from the call. The registry lists
-// them.
+// The functions that replay calls, listed in the registry. Each reads its operands from the call
+// and applies one primitive.
 namespace hone::schedule {
 
 class Call;

@@ -29,7 +29,7 @@ absl::StatusOr<ThreadAxis> AxisFromName(absl::string_view name) {
       absl::StrCat("bind: unknown axis '", name.substr(0, 64), "'; known: ", names));
 }
 
-// Checks that one path may contain both, with `outer` around `inner`.
+// Checks that a loop on the axis `outer` may enclose one on the axis `inner`.
 absl::Status CheckPair(const ir::Program& program, NodeId at, ThreadAxis outer, ThreadAxis inner) {
   if (outer == inner && outer != ThreadAxis::kVThread) {
     return Illegal(program, at,

@@ -43,7 +43,7 @@ absl::StatusOr<NodeId> CacheRead(ir::Program& program, NodeId block, absl::strin
   if (source.padded)
     return Illegal(program, block,
                    absl::StrCat("cache_read: ", source.name, " is stored with padding"));
-  // A copy of constants in another scope is made while the kernel runs, like that of any buffer.
+  // Only copies in scope global are made ahead of time. Others are made while the kernel runs.
   const bool ahead = source.constant && scope == ir::Scope::kGlobal;
   if (scope != ir::Scope::kGlobal &&
       program.node(program.KernelOf(block)).name == ir::kPrepackKernel) {

@@ -53,8 +53,8 @@ bool WritesApart(ir::Program& program, const ir::Block& block, NodeId loop) {
   return std::find(determined.begin(), determined.end(), var) != determined.end();
 }
 
-// The same for all blocks under the loop that write a buffer. Parts of a partitioned nest may each
-// recompute elements that another part computes.
+// The same for all blocks under the loop that write a buffer. After loop_partition, the parts of a
+// nest may recompute each other's elements.
 bool AllWriteApart(ir::Program& program, ir::BufferId buffer, NodeId loop) {
   int writers = 0;
   bool exact = true;

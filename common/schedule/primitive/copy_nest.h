@@ -7,8 +7,8 @@
 
 namespace hone::schedule {
 
-// The position of a nest that copies data for a reader: before the reader's nest, or in the kernel
-// ir::kPrepackKernel (created if necessary).
+// The position of a nest that copies data for a reader: before the reader's nest or, if `ahead`, in
+// the kernel ir::kPrepackKernel (created if necessary).
 struct CopyPlace {
   ir::NodeId parent;
   size_t position;

@@ -15,7 +15,7 @@ namespace hone::schedule {
 // Makes the block read a copy of a buffer. Returns the block that copies, in its own nest before
 // the reader's nest. To scope global, a constant input is copied in the kernel "prepack", ahead of
 // time. Legal if the block reads the buffer, the buffer is complete before the block's nest begins
-// (and was computed whole, not by compute_at), and its layout has no padding. In the kernel
+// (and compute_at was not applied to its writer), and its layout has no padding. In the kernel
 // "prepack", only copies to scope global are legal.
 absl::StatusOr<ir::NodeId> CacheRead(ir::Program& program, ir::NodeId block,
                                      absl::string_view buffer, ir::Scope scope);

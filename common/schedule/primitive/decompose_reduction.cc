@@ -40,7 +40,7 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
       return Illegal(program, other,
                      "decompose_reduction: another block under the loop writes the same buffer");
   }
-  // loops, from the given one inwards, that the block's element depends on
+  // The loops from the given one inwards on which the block's output element depends.
   std::vector<NodeId> inner;
   for (NodeId at : program.LoopsAbove(block)) {
     if (!program.IsUnder(at, loop) || program.IsReductionLoop(at, content)) continue;
@@ -62,7 +62,7 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
       }
     }
   }
-  // Without an init of its own, the block must not visit an element twice.
+  // Once the init is separate, the block must not reduce into an element twice.
   if (!OneToOneUnder(program, block, loop)) {
     return Illegal(program, loop,
                    "decompose_reduction: iterations of the loop may compute the same elements");
@@ -107,8 +107,8 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
         dtype, ir::ReducerIdentity(content.reducer, static_cast<int>(c), dtype)));
   }
   for (const ir::Condition& predicate : content.predicates) {
-    // Predicates over reduction loops do not apply to the init, but they may be what keeps its
-    // element inside the domain.
+    // Predicates over reduction loops do not apply to the init, although they may be needed to keep
+    // its element inside the domain.
     const Index index = program.atoms.Substitute(predicate.index, to_copy);
     bool reduces = false;
     program.atoms.VisitVars(predicate.index, [&](ir::AtomId var) {

@@ -59,8 +59,8 @@ absl::Status ReorderBy(ir::Program& program, absl::Span<const ir::NodeId> loops,
                        absl::string_view orders, int64_t choice);
 
 // Runs the iterations on several threads. Legal if no block under the loop reduces over it, no
-// other parallel loop is above or below, and different iterations write every buffer at different
-// places, or use it only under the loop: it is then private to each iteration.
+// other parallel loop is above or below, and for every buffer that is written under the loop:
+// different iterations write different places, or it is used only there (then it becomes private).
 absl::Status Parallel(ir::Program& program, ir::NodeId loop);
 
 // Sets the number of threads of a parallel loop, at most one per iteration; 1 means no fork. By
@@ -70,7 +70,7 @@ absl::Status ThreadCount(ir::Program& program, ir::NodeId loop, ir::Extent threa
 // Runs the iterations on an axis of a GPU ("blockIdx.x" … "threadIdx.z", "vthread"). Legal under
 // the conditions of Parallel, for a serial loop that is not inside a parallel or vectorized one.
 // blockIdx axes must be outside threadIdx axes. An axis occurs once on a path (vthread: any number
-// of times) and has one extent per nest, which is a launch of its own. There is no CPU code for it.
+// of times) and has the same extent in a whole nest, which is one launch. CPUs have no such loops.
 absl::Status Bind(ir::Program& program, ir::NodeId loop, absl::string_view axis);
 
 // Makes the iterations lanes of a vector. Legal if the loop contains only blocks, no block reduces

@@ -11,7 +11,7 @@ using ir::AtomId;
 using ir::Index;
 using ir::NodeId;
 
-// floor(base / low) mod (high / low) is known; without the mod if high is 0.
+// States that floor(base / low) mod (high / low) is known, or floor(base / low) if high is 0.
 struct Digit {
   Index base;
   int64_t low;
@@ -79,9 +79,9 @@ class Solver {
     }
   }
 
-  // Adds a digit, also as one of what its base is the quotient of: if base = a + g / c, then
-  // floor(base / low) = floor((c·a + g) / (c·low)). Simplification leaves such bases when an index
-  // is divided whose terms are partly multiples of the divisor.
+  // Adds a digit. If its base is a quotient, also adds it as a digit of the dividend: for
+  // base = a + g / c, floor(base / low) = floor((c·a + g) / (c·low)). Simplification leaves such
+  // bases if only some terms of a divided index are multiples of the divisor.
   void AddDigit(Digit digit) {
     while (true) {
       digits_.push_back(digit);
@@ -99,8 +99,8 @@ class Solver {
     }
   }
 
-  // Returns a digit as one of `base`, if it is one: because the bases differ by a multiple of the
-  // digit's modulus, or because base = m·digit.base + r with 0 ≤ r < m.
+  // Converts a digit to a digit of `base`. Possible if the bases differ by a multiple of the
+  // digit's modulus, or if base = m·digit.base + r with 0 ≤ r < m; otherwise nullopt.
   std::optional<Digit> AsDigitOf(const Digit& digit, const Index& base) const {
     if (digit.base == base) return digit;
     const Index difference = base + Index(digit.base) * -1;
@@ -154,7 +154,7 @@ class Solver {
   std::vector<Known> known_;
   absl::FunctionRef<bool(AtomId)> fixed_;
   std::vector<AtomId> vars_;    // known
-  std::vector<AtomId> solved_;  // known atoms, composite ones too
+  std::vector<AtomId> solved_;  // known atoms: variables, floordivs and mods
   std::vector<Digit> digits_;
 };
 

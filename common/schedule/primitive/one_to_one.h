@@ -7,7 +7,7 @@
 #include "absl/functional/function_ref.h"
 #include "common/ir/program.h"
 
-// Analysis of whether different iterations of loops access different places.
+// Analyzes whether different iterations of loops access different places.
 namespace hone::schedule {
 
 // Knowledge about an index over loop variables: its value, up to an addend in [0, slack].

@@ -149,7 +149,7 @@ class Padder {
     return absl::OkStatus();
   }
 
-  // All loads of a padded operand become loads of its padded copy.
+  // Checks that all loads of a padded operand can become loads of its padded copy.
   absl::Status CheckPlaces() const {
     for (const auto& [buffer, places] : loads_) {
       const bool padded = std::find(read_.begin(), read_.end(), buffer) != read_.end();

@@ -8,10 +8,10 @@
 // the program with the node marked, and the program is unchanged.
 namespace hone::schedule {
 
-// Moves a block under a loop, before the first block there that reads it, and makes it compute
-// exactly what one iteration of the loop needs. New loops over the needed region, then over the
-// block's reductions, replace its old loops. Legal if every reader is under the loop, the block
-// is not, and it writes its only buffer at its own iteration variables.
+// Moves a block under a loop, before the first block there that reads its result, and makes it
+// compute exactly what one iteration of the loop needs. New loops over the needed region, then over
+// the block's reductions, replace its old loops. Legal if every reader is under the loop, the block
+// is not, and it has one output, which it writes at its own iteration variables.
 absl::Status ComputeAt(ir::Program& program, ir::NodeId block, ir::NodeId loop);
 
 // Moves a block under a loop, after the last block there that produces its inputs, and makes it

@@ -43,7 +43,7 @@ absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vecto
   }
   if (!content.has_init) return absl::OkStatus();
   // The first visit of an element must still store the neutral element. Loops that carry both
-  // spatial and reduction iterations jointly determine which visit is the first.
+  // spatial and reduction iterations together determine which visit is the first.
   const auto is_mixed = [&](NodeId loop) {
     return reduces(loop) &&
            std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) {
@@ -54,7 +54,7 @@ absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vecto
   const auto mixed_of = [&](const std::vector<NodeId>& loops) {
     std::vector<NodeId> mixed;
     std::copy_if(loops.begin(), loops.end(), std::back_inserter(mixed), is_mixed);
-    // The same holds for a loop that forms a variable together with them.
+    // So do loops that share an iteration variable's binding with them.
     std::vector<NodeId> tied;
     for (NodeId loop : loops) {
       const bool with =

@@ -68,8 +68,8 @@ absl::Status RewriteAlgorithm(ir::Program& program, absl::string_view name, absl
     return Illegal(program, block, absl::StrCat("rewrite: ", rewritten.status().message()));
   }
   ir::Program fresh = Fresh(std::make_shared<const ir::Workload>(*std::move(rewritten)));
-  // Keep the old nodes as removed ones, so that registers that refer to them are not confused with
-  // new nodes.
+  // Keep the old nodes, marked as removed, so that a register that refers to one of them does not
+  // refer to a new node.
   const auto offset = static_cast<NodeId>(program.nodes.size());
   std::vector<ir::Node> nodes(program.nodes.size());
   for (ir::Node& node : nodes) node.kind = ir::Node::Kind::kRemoved;

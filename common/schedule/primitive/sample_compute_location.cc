@@ -11,7 +11,7 @@ using ir::NodeId;
 
 // Samples a place for compute_at: a legal loop above the block's first reader, outermost first, or
 // −1 to leave the block where it is. With outermost=n, only the first n of these loops, without −1.
-// Legality follows from the program, so the same earlier decisions give the same candidates.
+// The candidates depend only on the program, so equal earlier decisions give equal candidates.
 // FailedPrecondition: there is no such loop.
 absl::Status ApplySampleComputeLocation(Call& call) {
   HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));

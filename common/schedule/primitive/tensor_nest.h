@@ -5,7 +5,7 @@
 
 namespace hone::schedule {
 
-// Whether a node is part of a tensor nest (blockize). No primitive may change its inside.
+// Whether a node is part of a tensor nest (blockize). Primitives may not change the inside of one.
 inline bool InTensorNest(const ir::Program& program, ir::NodeId node) {
   for (; node != ir::kNoNode; node = program.node(node).parent) {
     if (program.IsLoop(node) && program.node(node).loop == ir::LoopKind::kTensor) return true;

@@ -12,8 +12,8 @@ namespace {
 
 absl::Status No(absl::string_view why) { return absl::FailedPreconditionError(why); }
 
-// Matches index = window + spatial + constant and returns the reduced axis in it, one of those
-// given.
+// Matches index = axis + spatial + constant, where `axis` is one of `reduce`, and returns that
+// axis.
 absl::StatusOr<Axis> Window(const Index& index, const Axis& spatial,
                             const std::vector<Axis>& reduce) {
   if (index.CoeffOf(spatial.var) != 1) return No("the stride is not 1");

@@ -6,8 +6,8 @@
 #include "absl/strings/string_view.h"
 #include "common/ir/workload.h"
 
-// Building blocks of rewrites. They change a copy of the workload, whose new stages may use tensors
-// in any order of IDs.
+// Building blocks of rewrites. They change a copy of the workload. A stage may use tensors with any
+// IDs until Renumbered() restores the order.
 namespace hone::schedule {
 
 ir::Axis NewAxis(ir::Workload& workload, absl::string_view name, int64_t extent);

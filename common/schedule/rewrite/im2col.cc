@@ -108,7 +108,7 @@ absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int position,
   ir::IndexList source;
   for (const Index& index : indices) source.push_back(rename(index));
   const ExprId element = LoadOf(w, load.buffer, source);
-  // A guard needs a reduction: one over a single point, whose neutral element is the padding.
+  // A guard needs a reduction. Reduce over a single point; the neutral element is the padding.
   std::vector<Axis> reduce;
   if (!moved.empty()) reduce = {NewAxis(w, "z", 1)};
   const ir::BufferId patches =

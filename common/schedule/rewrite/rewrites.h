@@ -21,9 +21,9 @@ namespace hone::schedule {
 //   Y_m[x, y, t, co]    = Σ_ci Y_v·Y_u
 //   Y_am[t, a, y, co]   = Aᵀ·Y_m
 //   Y[n, h, w, co]      = Y_am·A
-// The tolerance is relative to the largest magnitude in a tile. An output whose own 3×3 window is
-// much smaller than the rest of its tile has the error of the tile. FailedPrecondition: another
-// kernel size, stride, dilation, groups, another layout or dtype.
+// The tolerance is relative to the largest magnitude in a tile. An output whose 3×3 window has much
+// smaller values than the rest of its tile still has the error of the tile. FailedPrecondition:
+// another kernel size, stride, dilation, groups, another layout or dtype.
 absl::StatusOr<ir::Workload> Winograd(const ir::Workload& workload, int stage,
                                       absl::Span<const int64_t> numbers);
 double WinogradTolerance(const ir::Workload& workload, int stage,
@@ -36,11 +36,11 @@ double WinogradTolerance(const ir::Workload& workload, int stage,
 absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int stage,
                                     absl::Span<const int64_t> numbers);
 
-// Divides the longest reduction axis (the first of equals) into `parts` parts, reduces each and
-// then combines them:
+// Divides the longest reduction axis (the first of equally long ones) into `parts` parts, reduces
+// each part and then combines the results:
 //   Y_part[part, …] = Σ over the part; Y[…] = Σ_part Y_part. Any reducer, including tuples.
-// InvalidArgument: fewer than 2 parts, or more than terms. FailedPrecondition: the stage does not
-// reduce, or a shorter last part would read outside a tensor.
+// InvalidArgument: fewer than 2 parts, or more than the axis has terms. FailedPrecondition: the
+// stage does not reduce, or a shorter last part would read outside a tensor.
 absl::StatusOr<ir::Workload> SplitK(const ir::Workload& workload, int stage,
                                     absl::Span<const int64_t> numbers);
 

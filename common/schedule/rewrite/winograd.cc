@@ -93,8 +93,8 @@ class WinogradRewrite {
     return chosen;
   }
 
-  // Applies row x of Bᵀ to `terms`. The rows of ±a are E ± a·O with the same even part E and odd
-  // part O, which the code generator computes once.
+  // Applies each row of Bᵀ to `terms`. The rows for points ±a are E ± a·O with the same even part E
+  // and odd part O, which the code generator computes once.
   std::vector<ExprId> TransformInput(const std::vector<ExprId>& terms) {
     std::vector<ExprId> rows;
     for (int x = 0; x < alpha_; ++x) {
@@ -119,7 +119,7 @@ class WinogradRewrite {
     return rows;
   }
 
-  // Applies row a of Aᵀ to `terms`; pairs ±p are added and subtracted first.
+  // Applies each row of Aᵀ to `terms`. First adds and subtracts the terms of points ±p.
   std::vector<ExprId> TransformOutput(const std::vector<ExprId>& terms) {
     std::vector<ExprId> rows;
     for (int a = 0; a < m_; ++a) {
@@ -153,7 +153,7 @@ class WinogradRewrite {
     const ExprId value =
         LoadOf(w_, conv_.input, {atoms.FloorDiv(At(t), rows_ * columns_), row, column, At(ci)});
     const bool inside = guards.empty();
-    // A guard needs a reduction: one over a single point, whose neutral element is the padding.
+    // A guard needs a reduction. Reduce over a single point; the neutral element is the padding.
     std::vector<Axis> reduce;
     if (!inside) reduce = {New("z", 1)};
     return InsertStage(w_, stage_, absl::StrCat(name_, "_d"), {t, i, j, ci},
@@ -277,7 +277,7 @@ absl::StatusOr<ir::Workload> Winograd(const ir::Workload& workload, int stage,
         absl::StrCat("winograd: ", ir::DTypeName(dtype),
                      " is too coarse for the transforms; f32 and f64 are supported"));
   }
-  // Such outputs are 0, but the transforms would leave rounding errors of their tile in them.
+  // Such outputs must be 0, but the transforms would give them rounding errors from their tile.
   if (HasEmptyWindow(conv->top, conv->h.extent, conv->height) ||
       HasEmptyWindow(conv->left, conv->w.extent, conv->width)) {
     return absl::FailedPreconditionError(

@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 
-// What Hone uses of the CUDA driver API, declared here, so that no package of CUDA is needed to
-// build. All names of functions and constants are those of NVIDIA's documentation of the driver
+// The part of the CUDA driver API that Hone uses, declared here so that a build needs no CUDA
+// package. All names of functions and constants are those of NVIDIA's documentation of the driver
 // API, without the prefix.
 namespace hone::cuda {
 
@@ -49,14 +49,14 @@ enum ComputeMode : int { kComputeModeProhibited = 2 };
 // Attributes of functions (CU_FUNC_ATTRIBUTE_…).
 enum FunctionAttribute : int {
   kFunctionMaxThreadsPerBlock = 0,
-  kFunctionSharedBytes = 1,  // that the code declares itself
+  kFunctionSharedBytes = 1,  // declared by the code itself
   kFunctionLocalBytes = 3,   // of a thread, such as spilled registers
   kFunctionRegisters = 4,
   kFunctionMaxDynamicSharedBytes = 8,
 };
 
-// Each function with its symbol in the library and its parameters. The newest version of a function
-// is not always the one that old drivers have.
+// Each function with its symbol in the library and its parameters. The symbol may name an older
+// version of the function, which old drivers have as well.
 // clang-format off
 #define HONE_CUDA_FUNCTIONS(F) \
   F(Init, cuInit, unsigned flags) \
@@ -89,8 +89,8 @@ enum FunctionAttribute : int {
     Stream stream, void** parameters, void** extra)
 // clang-format on
 
-// A table of the driver's functions, in a library that was opened at run time: no program needs a
-// driver to start. Tests fill in their own functions.
+// A table of the driver's functions. The library is opened at run time, so programs start without a
+// driver. Tests fill in their own functions.
 struct Api {
 #define HONE_CUDA_MEMBER(name, symbol, ...) Result (*name)(__VA_ARGS__) = nullptr;
   HONE_CUDA_FUNCTIONS(HONE_CUDA_MEMBER)

@@ -35,7 +35,7 @@ absl::StatusOr<DeviceNumber> DeviceOf(const Api& api, const target::Target& targ
       })));
 }
 
-// The memory of a call, which ends with it.
+// The device memory of one call. Freed when the call ends.
 class Buffers {
  public:
   explicit Buffers(const Api& api) : api_(api) {}
@@ -47,7 +47,7 @@ class Buffers {
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
 
-  // Adds a parameter of all kernels: null without bytes.
+  // Adds a buffer, which is a parameter of all kernels; null if `bytes` is 0.
   absl::StatusOr<DevicePointer> Add(int64_t bytes) {
     DevicePointer pointer = 0;
     if (bytes > 0) {
@@ -57,7 +57,7 @@ class Buffers {
     pointers_.push_back(pointer);
     return pointer;
   }
-  // In the order in which they were added.
+  // Returns the parameters in the order in which they were added.
   std::vector<void*> Parameters() {
     std::vector<void*> parameters;
     for (DevicePointer& pointer : pointers_) parameters.push_back(&pointer);

@@ -14,7 +14,7 @@ namespace {
 using target::NvidiaGpu;
 using target::Target;
 
-// Kernels use instructions of Turing, and NVRTC 13 has no older architecture.
+// Kernels use instructions of Turing, and NVRTC 13 does not support older architectures.
 constexpr int kOldestMajor = 7, kOldestMinor = 5;
 
 }  // namespace

@@ -12,10 +12,10 @@ namespace hone::cuda {
 int AttributeOr(const Api& api, DeviceNumber device, DeviceAttribute attribute, int otherwise);
 
 // Asks a driver for the properties of one device. A device of a known model with the model's number
-// of multiprocessors has the target of the preset, so that records are shared; any other, such as a
-// MIG slice, has one of its own from the attributes that its driver tells. Values of hostile
-// drivers are limited to the ranges that targets allow. FailedPrecondition: the architecture is not
-// supported. Unavailable: the driver does not answer.
+// of multiprocessors has the target of the preset, so that records are shared. The target of any
+// other, such as a MIG slice, is made from the attributes that the driver reports, clamped to the
+// ranges that targets allow. FailedPrecondition: the architecture is not supported. Unavailable:
+// the driver does not answer.
 absl::StatusOr<target::Target> DescribeDevice(const Api& api, DeviceNumber device,
                                               absl::string_view name);
 

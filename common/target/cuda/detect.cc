@@ -16,7 +16,7 @@ namespace {
 constexpr char kKind[] = "cuda";
 constexpr int kMaxDevices = 256;
 constexpr int kMaxName = 128;
-// Modules that NVRTC 12 or 13 makes are loaded by drivers of CUDA 12 and later.
+// Modules made by NVRTC 12 or 13 need a driver for CUDA 12 or later.
 constexpr int kOldestDriver = 12000;
 
 std::string Version(int version) { return absl::StrCat(version / 1000, ".", version % 1000 / 10); }

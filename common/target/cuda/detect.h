@@ -17,9 +17,9 @@ struct DeviceFacts {
   DeviceNumber device = 0;
   std::string name;     // "NVIDIA A100-SXM4-40GB"
   std::string driver;   // the newest CUDA that the driver supports: "12.8"
-  std::string uuid;     // "GPU-8f6d…"; "" if the driver does not tell
-  std::string pci;      // "0000:3b:00.0", as NVML and nvidia-smi know it
-  std::string problem;  // why the device should not or cannot be used; "": nothing
+  std::string uuid;     // "GPU-8f6d…"; "" if the driver does not report it
+  std::string pci;      // "0000:3b:00.0", the form that NVML and nvidia-smi use
+  std::string problem;  // why the device cannot or should not be used; "": it can
   target::Target target;
 };
 

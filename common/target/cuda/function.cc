@@ -9,7 +9,7 @@
 namespace hone::cuda {
 namespace {
 
-// More shared memory than this is given only on request.
+// A launch gets more shared memory than this only on request.
 constexpr int64_t kCommonSharedBytes = 48 << 10;
 
 }  // namespace

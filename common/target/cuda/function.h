@@ -11,9 +11,9 @@ namespace hone::cuda {
 // An attribute of a loaded kernel, or `otherwise` if the driver does not know it.
 int AttributeOr(const Api& api, Function function, FunctionAttribute attribute, int otherwise);
 
-// Prepares a kernel for blocks with this much shared memory in all. Returns the bytes of it that a
-// launch must ask for, because the code does not declare them itself. InvalidArgument: the device
-// has not so much.
+// Prepares a kernel for blocks with this much shared memory in total. Returns the bytes that a
+// launch must request because the code does not declare them. InvalidArgument: the device
+// has less.
 absl::StatusOr<unsigned> ReserveShared(const Api& api, Function function, int64_t shared_bytes);
 
 }  // namespace hone::cuda

@@ -14,7 +14,7 @@ namespace {
 constexpr char kLibrary[] = "libnvidia-ml.so.1";
 constexpr int kClockOfMultiprocessors = 1, kTemperatureOfGpu = 0, kUncorrected = 1, kVolatile = 0;
 
-// NVML's reasons for reduced clocks that an administrator can do something about.
+// Those of NVML's reasons for reduced clocks that an administrator can remove.
 struct Reason {
   uint64_t bit;
   const char* text;

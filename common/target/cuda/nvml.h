@@ -9,11 +9,11 @@
 
 namespace hone::cuda {
 
-// What NVIDIA's management library (NVML) tells about a GPU. Values that it does not tell are 0.
+// The state of a GPU as reported by NVIDIA's management library (NVML). 0: unknown.
 struct NvmlState {
   double clock_mhz = 0;  // of the multiprocessors, now
   double temperature_c = 0;
-  uint64_t slowed_by = 0;      // NVML's bits of reasons for reduced clocks, without idleness
+  uint64_t slowed_by = 0;      // NVML's bits of reasons for reduced clocks, except idleness
   uint64_t memory_errors = 0;  // uncorrected, since the driver was loaded
   bool mig = false;            // the GPU is divided into instances
 
@@ -21,7 +21,7 @@ struct NvmlState {
   std::string Warning() const;
 };
 
-// A GPU as NVML knows it. Kernels need no NVML, so everything works without it.
+// A handle of a GPU in NVML. Kernels do not need NVML, so everything works without it.
 class NvmlDevice {
  public:
   // Loads libnvidia-ml.so.1. `pci` is DeviceFacts::pci. NotFound: the library is missing or does

@@ -7,11 +7,11 @@
 
 namespace hone::cuda {
 
-// The target of the CUDA device "cuda" or "cuda:N" of this machine. Loads its driver. Errors as for
-// FindDevice and LoadedApi.
+// Returns the target of this machine's CUDA device "cuda" or "cuda:N". Loads the driver. Errors are
+// those of FindDevice and LoadedApi.
 absl::StatusOr<target::Target> TargetOf(absl::string_view name);
 
-// TargetByName knows "cuda" and "cuda:N" from now on. Called at the start of programs.
+// Makes TargetByName accept "cuda" and "cuda:N". Called at the start of a program.
 void AddTargets();
 
 }  // namespace hone::cuda

@@ -1,7 +1,7 @@
 #ifndef HONE_COMMON_TARGET_OPENCL_API_H_
 #define HONE_COMMON_TARGET_OPENCL_API_H_
 
-// OpenCL 1.2 is what every driver has.
+// Every driver supports OpenCL 1.2.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
@@ -21,15 +21,15 @@ namespace hone::opencl {
   F(GetEventProfilingInfo) F(ReleaseEvent)
 // clang-format on
 
-// A table of OpenCL's functions in a library that was opened at run time: no program needs a driver
-// to start. Tests fill in their own functions.
+// A table of OpenCL's functions. The library is opened at run time, so programs start without a
+// driver. Tests fill in their own functions.
 struct Api {
 #define HONE_OPENCL_MEMBER(name) decltype(&::cl##name) name = nullptr;
   HONE_OPENCL_FUNCTIONS(HONE_OPENCL_MEMBER)
 #undef HONE_OPENCL_MEMBER
 };
 
-// Opens a loader of drivers (ICD loader), which stays loaded. NotFound: the library is not
+// Opens an ICD loader, which loads the drivers and stays loaded. NotFound: the library is not
 // installed, or lacks a function of OpenCL 1.2; the message says what to install.
 absl::StatusOr<Api> OpenApi(const char* library);
 

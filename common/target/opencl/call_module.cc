@@ -19,7 +19,7 @@
 namespace hone::opencl {
 namespace {
 
-// The same as in measurements.
+// Measurements use the same options.
 constexpr char kBuildOptions[] = "-cl-std=CL1.2";
 constexpr size_t kMaxLog = 8192;
 
@@ -46,7 +46,7 @@ absl::StatusOr<cl_device_id> DeviceOf(const Api& api, const target::Target& targ
 template <typename Object>
 using Owned = std::unique_ptr<std::remove_pointer_t<Object>, cl_int(CL_API_CALL*)(Object)>;
 
-// What all calls on a device share.
+// The OpenCL objects that all calls on a device share.
 struct Session {
   Session(const Api& api, cl_device_id device) : api(api), device(device) {}
 
@@ -64,7 +64,7 @@ struct Session {
   Owned<cl_command_queue> queue{nullptr, nullptr};
 };
 
-// The call is over when this object is gone.
+// One call of a module. Its objects are released with it.
 class ModuleCall {
  public:
   ModuleCall(const Session& session, const target::GpuModule& module)
@@ -83,7 +83,7 @@ class ModuleCall {
         absl::StrCat("the driver does not build the kernel (", ErrorName(code), "): ", Log()));
   }
 
-  // Adds a parameter of all kernels. A buffer without bytes is a null pointer.
+  // Adds a buffer, which is a parameter of all kernels; null if `bytes` is 0.
   absl::StatusOr<cl_mem> AddBuffer(int64_t bytes) {
     cl_int code = CL_SUCCESS;
     cl_mem memory = nullptr;

@@ -17,7 +17,7 @@ namespace {
 
 using target::Target;
 
-// Properties of vendors' extensions, which cl.h does not have.
+// Properties of vendor extensions, which cl.h does not define.
 constexpr cl_device_info kCapabilityMajorNv = 0x4000, kCapabilityMinorNv = 0x4001,
                          kRegistersPerBlockNv = 0x4002, kWarpSizeNv = 0x4003,
                          kWavefrontWidthAmd = 0x4043;
@@ -37,7 +37,7 @@ int NvidiaUnitThreads(cl_ulong major, cl_ulong minor) {
   return (major == 8 && minor > 0) || major >= 12 ? 1536 : 2048;
 }
 
-// The preset of a known GPU, otherwise the one of which nothing is known.
+// Returns the preset of a known GPU, otherwise "generic/opencl".
 Target Base(absl::string_view word) {
   for (const std::string& name : target::TargetNames()) {
     absl::StatusOr<Target> preset = name == "native" ? Target{} : target::TargetByName(name);

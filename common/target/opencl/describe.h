@@ -7,9 +7,9 @@
 
 namespace hone::opencl {
 
-// Asks a driver for the properties of one device. What drivers do not tell (registers, threads of a
-// compute unit) comes from the presets of known GPUs, and stays unknown otherwise. Values of
-// hostile drivers are limited to the ranges that targets allow. Unavailable: the driver does not
+// Asks a driver for the properties of one device. Properties that drivers do not report (registers,
+// threads of a compute unit) come from the presets of known GPUs and are otherwise unknown. Values
+// are clamped to the ranges that targets allow. Unavailable: the driver does not
 // answer.
 absl::StatusOr<target::Target> DescribeDevice(const Api& api, cl_device_id device);
 

@@ -19,7 +19,7 @@ namespace {
 using target::Printable;
 
 constexpr char kKind[] = "opencl";
-constexpr cl_uint kMaxDevices = 256;  // of a driver, and drivers of a machine
+constexpr cl_uint kMaxDevices = 256;  // per driver; also the limit on drivers
 constexpr size_t kMaxName = 128;
 constexpr cl_int kPlatformNotFound = -1001;  // cl_khr_icd: there is no driver
 

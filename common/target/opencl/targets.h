@@ -7,11 +7,11 @@
 
 namespace hone::opencl {
 
-// The target of the OpenCL device "opencl" or "opencl:N" of this machine. Loads its driver. Errors
-// as for FindDevice and LoadedApi.
+// Returns the target of this machine's OpenCL device "opencl" or "opencl:N". Loads its driver.
+// Errors are those of FindDevice and LoadedApi.
 absl::StatusOr<target::Target> TargetOf(absl::string_view name);
 
-// TargetByName knows "opencl" and "opencl:N" from now on. Called at the start of programs.
+// Makes TargetByName accept "opencl" and "opencl:N". Called at the start of a program.
 void AddTargets();
 
 }  // namespace hone::opencl
