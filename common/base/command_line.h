@@ -1,8 +1,8 @@
 #ifndef HONE_COMMON_BASE_COMMAND_LINE_H_
 #define HONE_COMMON_BASE_COMMAND_LINE_H_
 
-// How the programs read their command lines. CLI11 does the work; command_line.cc alone includes
-// it, because its headers take several seconds to compile.
+// The command lines of the programs. CLI11 parses them. Only command_line.cc includes it, because
+// its headers take several seconds to compile.
 
 #include <cstdint>
 #include <functional>

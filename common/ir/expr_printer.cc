@@ -11,7 +11,7 @@
 namespace hone::ir {
 namespace {
 
-// "0 <= i < 8, 0 <= j": two indices in turn with a constant sum are one guard.
+// "0 <= i < 8, 0 <= j": two consecutive indices with a constant sum form one guard.
 std::string PrintNonNegative(const AtomTable& atoms, const IndexList& indices) {
   std::string text;
   for (size_t i = 0; i < indices.size(); ++i) {

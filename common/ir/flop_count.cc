@@ -88,7 +88,7 @@ double CountGroup(const AtomTable& atoms, const std::vector<const Condition*>& g
 
 // `budget` is the number of points that may be enumerated. The points used are subtracted from it.
 double GuardedPointsWithin(const AtomTable& atoms, const Stage& stage, int64_t& budget) {
-  // Axes that share a guard form a group that is counted as a whole; the groups' counts multiply.
+  // Axes that share a guard form a group that is counted together; the groups' counts multiply.
   std::map<AtomId, int64_t> extents;
   for (const auto* axes : {&stage.spatial, &stage.reduce}) {
     for (const Axis& axis : *axes) extents[axis.var] = axis.extent;

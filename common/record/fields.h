@@ -39,7 +39,7 @@ enum class Rule {
 
 struct Field {
   const char* proto;  // name in messages
-  // Name in JSON; null: as in messages; "": a struct whose members have no object of their own.
+  // Name in JSON; null: as in messages; "": a struct whose members are in the enclosing object.
   const char* name = nullptr;
   // Name in SQL; null: as in JSON. For a struct, the prefix of its columns.
   const char* column = nullptr;

@@ -25,7 +25,7 @@ absl::Span<const NvidiaGpu> NvidiaGpus();
 // Makes the target of a device of a compute capability, with the limits of the CUDA programming
 // guide. `model` tells apart devices that run the same code at different speeds, such as the H100
 // and the H200; it is the target's only feature. `cpu` is what NVRTC calls the architecture:
-// "sm_80", and with the suffix "a" where an architecture has instructions of its own: "sm_90a".
+// "sm_80", and with the suffix "a" for architecture-specific instructions: "sm_90a".
 Target CudaTarget(int major, int minor, int units, int64_t l2_bytes, absl::string_view model);
 Target CudaTarget(const NvidiaGpu& gpu);
 

@@ -25,7 +25,7 @@ struct GpuLimits {
   int unit_threads = 1024;          // resident on a compute unit
   int64_t unit_shared_bytes = 32 << 10;
   int64_t unit_registers = 0;  // 0: unknown
-  // Whether shared memory is faster than the caches. Mali GPUs have none of their own.
+  // Whether shared memory is faster than the caches. On Mali GPUs it is part of main memory.
   bool has_shared_memory = true;
   friend bool operator==(const GpuLimits&, const GpuLimits&) = default;
 };

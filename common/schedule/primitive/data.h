@@ -29,8 +29,8 @@ absl::StatusOr<ir::NodeId> CacheWrite(ir::Program& program, ir::NodeId block, ir
 // Changes the layout of the buffer that the block writes. `map` is e.g. "i, k -> i / $0, k, i %
 // $0", where $n is an element of `numbers` and "$0*16" a product. Every access is rewritten; a
 // dimension that does not divide evenly is padded. Legal for buffers that are neither input nor
-// output, and for maps that send every element to a different place: each variable appears whole or
-// divided by / and %.
+// output, and for maps that send every element to a different place: each variable appears
+// undivided or split by / and %.
 absl::Status TransformLayout(ir::Program& program, ir::NodeId block, absl::string_view map,
                              absl::Span<const int64_t> numbers);
 

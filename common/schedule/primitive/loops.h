@@ -70,7 +70,7 @@ absl::Status ThreadCount(ir::Program& program, ir::NodeId loop, ir::Extent threa
 // Runs the iterations on an axis of a GPU ("blockIdx.x" … "threadIdx.z", "vthread"). Legal under
 // the conditions of Parallel, for a serial loop that is not inside a parallel or vectorized one.
 // blockIdx axes must be outside threadIdx axes. An axis occurs once on a path (vthread: any number
-// of times) and has the same extent in a whole nest, which is one launch. CPUs have no such loops.
+// of times) and has the same extent in a whole nest, which is one launch. Not for CPU targets.
 absl::Status Bind(ir::Program& program, ir::NodeId loop, absl::string_view axis);
 
 // Makes the iterations lanes of a vector. Legal if the loop contains only blocks, no block reduces

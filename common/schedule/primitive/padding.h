@@ -17,7 +17,7 @@ namespace hone::schedule {
 // order in which the expression reads, then the one that copies back, if any.
 //
 // Legal for a sum with its init whose value is a product of loads and casts. Each padded variable
-// must be bound to a serial loop of its own without other content, no guard may depend on it, and
+// must be bound to a separate serial loop without other content, no guard may depend on it, and
 // loads must use it as a plain index. Over a padded reduction variable every product must be zero:
 // for floats every load must depend on it (because 0·∞ is NaN), for other types at least one.
 absl::StatusOr<std::vector<ir::NodeId>> PadEinsum(ir::Program& program, ir::NodeId block,
