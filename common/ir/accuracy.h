@@ -15,8 +15,8 @@ class Accuracy {
   explicit Accuracy(const Workload& workload);
 
   // The number of roundings in the longest chain of operations that an element depends on, at least
-  // 1: the terms of reductions and the operations of expressions. A reduction with n factors counts
-  // n² times the terms of its factors, because relative errors of factors add up.
+  // 1: the terms of reductions and the operations of expressions. A product of n factors counts n²
+  // times the terms of its factors, because relative errors of factors add up.
   double terms() const { return terms_; }
   // Unit roundoff of the coarsest float type used in computation (f32 for short floats); 0 without
   // floats.
@@ -35,7 +35,7 @@ class Accuracy {
   // Whether an expression is a product or quotient of two computed values, whose relative errors
   // add up (MagnitudeOfProduct() and MagnitudeOfQuotient()).
   bool AddsErrors(const Expr& expr) const;
-  // Whether the value of an expression has no error of arithmetic.
+  // Whether the value of an expression has no arithmetic error.
   bool IsPlain(ExprId id) const;
   // A positive lower bound, in any correct computation, on the divisor of a quotient or the operand
   // of a logarithm or root; 0 if none is known.

@@ -112,7 +112,7 @@ class ExprPool {
   // results of arithmetic. Returns the same expression for other dtypes or if it is already
   // rounded.
   ExprId Rounded(ExprId value);
-  // The value in f32. Arithmetic on short floats is done in f32, so what it reads is cast.
+  // The value in f32. Arithmetic on short floats is done in f32, so its operands are cast.
   ExprId Widened(ExprId value);
   // A copy of an expression with new operands.
   ExprId WithOperands(ExprId of, ExprId a, ExprId b, ExprId c);

@@ -24,10 +24,10 @@ ir::Program SplitLaunches(const ir::Program& program);
 // reduction loops).
 absl::Status ReduceThreads(ir::Program& program);
 
-// In a loop that is annotated as a software pipeline of n stages, and for blocks that are annotated
-// as double-buffered (n = 2): copies to buffers that later nests of the same iteration read run
-// n − 1 iterations ahead, into n buffers in turn. Threads then wait once per iteration, and wait
-// less for memory.
+// Runs copies ahead of their use: in a loop annotated as a software pipeline of n stages, and for
+// blocks annotated as double-buffered (n = 2), copies to buffers that later nests of the same
+// iteration read run n − 1 iterations ahead, into n alternating buffers. Threads then wait once per
+// iteration, and wait less for memory.
 //   for k: {S = A[k]; use S}  →  S[0] = A[0]; for k: {S[(k + 1) % 2] = A[k + 1]; use S[k % 2]}
 void PipelineCopies(ir::Program& program);
 
