@@ -31,7 +31,7 @@ std::vector<int> NumbersIn(const std::string& folder) {
   return numbers;
 }
 
-// A thread as its line in /proc describes it: "17 (cc1plus) R 1 …".
+// A thread, parsed from its line in /proc: "17 (cc1plus) R 1 …".
 struct Stat {
   std::string name;
   bool busy = false;

@@ -44,8 +44,8 @@ struct PlanKernel {
   int64_t packed_bytes = 0;
 };
 
-// A network that can run: which kernels to call with which tensors. The runtime (runtime/) executes
-// it.
+// How a network runs: which kernels to call with which tensors. The runtime (runtime/) executes the
+// plan.
 struct Plan {
   std::vector<PlanTensor> tensors;
   std::vector<PlanStep> steps;
