@@ -35,7 +35,7 @@ std::vector<int> NumbersIn(const std::string& folder) {
 struct Stat {
   std::string name;
   bool busy = false;
-  int parent = 0;  // of its process
+  int parent = 0;  // the parent of its process
 };
 
 Stat ReadStat(const std::string& stat_path) {

@@ -47,7 +47,7 @@ struct ExportOptions {
   std::string name;
   std::vector<std::string> shapes;
   bool overwrite = false;
-  bool draft = false;  // of networks only
+  bool draft = false;  // for networks only
 };
 
 // The names of a kernel in the folder.

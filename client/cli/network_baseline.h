@@ -13,7 +13,7 @@
 namespace hone::cli {
 
 struct StepSpeed {
-  std::string name;    // of its nodes
+  std::string name;    // the names of its nodes
   std::string kernel;  // the name of its workload
   double latency_ns = 0;
 };

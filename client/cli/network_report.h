@@ -15,12 +15,12 @@ namespace hone::cli {
 
 // A task of a network in a report.
 struct ReportedTask {
-  std::string name;   // of its workload
+  std::string name;   // the name of its workload
   std::string types;  // "f32[1, 64, 56, 56], f32[64, 64, 1, 1] -> f32[1, 64, 56, 56]"
   int64_t weight = 0;
-  double latency_ns = 0;      // of one step; 0: unknown
+  double latency_ns = 0;      // per step; 0: unknown
   double gflops = 0;          // 0: unknown
-  double limit_gflops = 0;    // of the roofline; 0: unknown
+  double limit_gflops = 0;    // the roofline limit; 0: unknown
   bool memory_bound = false;  // whether memory bandwidth sets the limit
   // Of the job that tuned the network.
   int64_t trials = 0;

@@ -148,7 +148,7 @@ Json ToJson(const Shown& shown) {
 struct Word {
   std::string name;
   std::string usage;
-  std::string takes;  // of functions
+  std::string takes;  // the types that a function takes; "" for reducers
   std::string meaning;
 };
 

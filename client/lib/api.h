@@ -273,7 +273,7 @@ struct Worker {
   std::string last_error;
   bool can_build = false;
   bool can_run = false;
-  record::Environment facts;  // as in its records
+  record::Environment facts;  // the environment that its records state
   double read_gbps = 0;
   bool draining = false;
   std::string flagged;  // why it gets no leases; "": it is not flagged

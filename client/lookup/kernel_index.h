@@ -25,7 +25,7 @@ struct Buffer {
 };
 
 struct Kernel {
-  std::string checksum;            // of the shared object, which is also its name
+  std::string checksum;            // of the shared object, whose file is named after it
   std::vector<std::string> names;  // canonical words of the workload, or names that the user chose
   std::string workload;            // digest, 32 hex digits
   std::string target;              // key

@@ -17,7 +17,7 @@ namespace hone::network {
 
 // The time of one step of a run.
 struct StepTime {
-  std::string name;    // of its nodes
+  std::string name;    // the names of its nodes
   std::string kernel;  // the name of its workload, or "copy"
   int64_t ns = 0;
 };

@@ -20,7 +20,7 @@ constexpr auto kBytes = WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
 // A field of a message.
 struct Field {
   int number = 0;
-  absl::string_view whole;                   // with its tag
+  absl::string_view whole;                   // including its tag
   std::optional<absl::string_view> content;  // only for bytes, text and messages
 };
 

@@ -22,7 +22,7 @@ struct Place {
 };
 
 struct MemoryPlan {
-  std::vector<Place> places;  // of each value of the graph
+  std::vector<Place> places;  // one for each value of the graph
   int64_t arena_bytes = 0;
 };
 

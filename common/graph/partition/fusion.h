@@ -59,8 +59,8 @@ class Fusion {
   const std::vector<std::vector<int>> readers_;
   const std::vector<int> producers_;
   const size_t max_nodes_;
-  std::vector<bool> is_output_;           // of values
-  std::vector<int> group_of_;             // of nodes
+  std::vector<bool> is_output_;           // whether each value is an output of the graph
+  std::vector<int> group_of_;             // the group of each node
   std::vector<std::vector<int>> groups_;  // empty if merged into another one
 };
 

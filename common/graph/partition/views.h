@@ -32,7 +32,7 @@ class Views {
  private:
   std::vector<int64_t> bytes_;
   std::vector<View> views_;       // each value's place in another value; owners are in themselves
-  std::vector<ValueId> outside_;  // of owners
+  std::vector<ValueId> outside_;  // see OutsideOf()
   std::vector<bool> is_output_;
 };
 

@@ -15,7 +15,7 @@ using Ints = std::vector<int64_t>;
 
 struct Padding {
   ValueId input = kNoValue;
-  Ints pads;  // of the dimensions after the channels: all begins, then all ends
+  Ints pads;  // for the dimensions after the channels: all begins, then all ends
   double value = 0;
 };
 

@@ -16,7 +16,7 @@ namespace {
 struct Dequantized {
   ValueId bytes = kNoValue, zero_point = kNoValue;
   std::vector<double> scale;  // one, or one per channel
-  int64_t axis = 0;           // of the channels
+  int64_t axis = 0;           // the axis of the channels
 };
 
 std::optional<Dequantized> DequantizedOf(const Graph& graph, const std::vector<int>& producers,
