@@ -17,7 +17,7 @@ struct SchedulerComparison {
   std::vector<std::string> sets;        // names
   int seeds = 5;
   int64_t trials = 256;  // per network
-  int batch = 8;         // trials that a task gets at a time
+  int batch = 8;         // trials per turn of a task
   std::string strategy = "portfolio";
   std::string cost_model = "xgboost";
 };

@@ -19,8 +19,8 @@ class PanelCopy {
   PanelCopy(Sketch& sketch, const schedule::Operand& block, const Tiling& tiling,
             const ir::Program& program, const TileLimits& limits, bool rows);
 
-  // If `at_tile`, each tile of the reduction copies what it needs; otherwise everything is copied
-  // first.
+  // If `at_tile`, each tile of the reduction copies its part of the operand; otherwise the whole
+  // operand is copied first.
   void Run(bool at_tile);
 
  private:

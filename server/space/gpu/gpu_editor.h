@@ -25,7 +25,7 @@ class GpuEditor : public SketchEditor {
   void BindBlocks(const Operands& loops);
   // Binds loops to threadIdx.z, y and x in the same way.
   void BindThreads(const Operands& loops);
-  // Unrolls all loops but the last, which is vectorized.
+  // Vectorizes the last loop and unrolls the others.
   void Unroll(const Operands& loops);
   void Vectorize(const Operand& loop) { Add("vectorize", {loop}); }
 
