@@ -17,7 +17,7 @@ set(HONE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undef
 
 find_program(HONE_CCACHE ccache)
 if(HONE_WORKER_ONLY)
-  # Bundles are built as a whole and seldom, so fewer compilations matter more than small ones.
+  # Bundles are built rarely and completely, so fewer compilations save more time than smaller ones.
   set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
 endif()
@@ -39,7 +39,7 @@ add_compile_options(-pthread -Wall -Wextra -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports uninitialized reads in Abseil's InlinedVector that do not exist.
   add_compile_options(-Wno-maybe-uninitialized -Wno-uninitialized)
-  # GCC collects its garbage as soon as the heap has doubled, and then marks the whole precompiled header, too. With 1 GiB
+  # GCC collects garbage whenever the heap has doubled, which also visits the whole precompiled header. With 1 GiB
   # before the first collection, most sources never collect, which saves up to a tenth of their time.
   add_compile_options(--param=ggc-min-heapsize=1048576)
 endif()
@@ -106,7 +106,7 @@ function(hone_precompile TARGET SHARED KIND)
   target_compile_options(${TARGET} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
 endfunction()
 
-# GCC compiles tests in two thirds of the time with -Og. What they test is in the libraries, which have the flags of the
+# GCC compiles tests in two thirds of the time with -Og. The code under test is in the libraries, which have the flags of the
 # preset.
 set(HONE_TEST_OPTIONS $<$<CONFIG:Release>:-Og>)
 

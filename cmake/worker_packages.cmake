@@ -14,8 +14,8 @@ if(hone_multiarch_include)  # OpenSSL's configuration
   target_include_directories(hone_packages SYSTEM INTERFACE ${hone_multiarch_include})
 endif()
 
-# One group: the archives refer to each other, and the linker takes only what is needed. Abseil's are named like its parts,
-# not like its CMake targets.
+# All archives form one group, because they refer to each other; the linker takes only what is needed. Abseil's archives are
+# named after its parts, not after its CMake targets.
 file(GLOB absl RELATIVE ${hone_package_libraries} ${hone_package_libraries}/libabsl_*.a)
 list(FILTER absl EXCLUDE REGEX "flags|_test_")
 set(archives)
@@ -48,6 +48,6 @@ set_target_properties(protobuf::protoc PROPERTIES IMPORTED_LOCATION ${hone_host_
 add_executable(gRPC::grpc_cpp_plugin IMPORTED GLOBAL)
 set_target_properties(gRPC::grpc_cpp_plugin PROPERTIES IMPORTED_LOCATION ${hone_host_grpc_cpp_plugin})
 
-# Small programs: sections that nothing uses are dropped.
+# Keeps the programs small: unused sections are dropped.
 add_compile_options(-ffunction-sections -fdata-sections)
 add_link_options(-Wl,--gc-sections -s)

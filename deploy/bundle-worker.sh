@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Makes one folder with hone-worker and hone-runner for a board or a GPU machine:
 #   deploy/bundle-worker.sh --arch aarch64|armv7|x86_64 -o DIR [--build DIR] [--jobs N]
-# The folder needs nothing of the machine but Linux: copy it there and follow its README.txt. It has no compiler, so another
-# machine of the fleet builds (hone-worker with hone-builder). Prints the bundle's size and the memory of an idle worker;
-# programs of another architecture run under QEMU's user-mode emulation for this.
-# The build needs the network for the first time, for the libraries (board-packages.sh), and the cross compiler.
+# The folder needs only Linux on the machine: copy it there and follow its README.txt. It has no compiler, so another
+# machine of the fleet must build (hone-worker with hone-builder). Prints the bundle's size and the memory of an idle worker,
+# for which programs of another architecture run under QEMU's user-mode emulation.
+# The build needs the cross compiler, and the network the first time, to download libraries (board-packages.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -53,7 +53,7 @@ cmake --build "$build" --target hone-worker hone-runner -- -j "$jobs" >"$build/b
 
 mkdir -p "$out/lib" "$out/libc"
 install -m 755 "$build/bin/hone-worker" "$build/bin/hone-runner" "$out/"
-# libgomp is not a part of the C library; drivers of GPUs may need the old names of libraries that the C library contains.
+# libgomp is not part of the C library. GPU drivers may need the old names of libraries that are now in the C library.
 install -m 644 "$("${tools}gcc" -print-file-name=libgomp.so.1)" "$out/lib/libgomp.so.1" 2>/dev/null ||
   install -m 644 "$libs/libgomp.so.1" "$out/lib/libgomp.so.1"
 install -m 755 "$libs/$loader" "$out/libc/ld.so"

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Installs the packages of the distribution (Debian 12) that Hone needs. Idempotent and quiet; if everything is installed,
 # it does nothing and needs no root. Hone runs kernels on the threads of GCC's libgomp, which build-essential installs.
-# PoCL is a driver of OpenCL for the CPU: tests run kernels of GPUs on it. Kernels for ARM run under QEMU's user-mode emulation,
-# in a small program that is cross-compiled. NVRTC, NVIDIA's compiler, is a package of Python, and goes into
-# ~/.cache/hone/nvrtc, where hone-builder finds it. Without it, tests of CUDA kernels are skipped.
+# PoCL is an OpenCL driver for the CPU, on which tests run GPU kernels. Tests run ARM kernels under QEMU's user-mode emulation,
+# in a small cross-compiled program. NVRTC, NVIDIA's compiler, is a Python package. It is installed in ~/.cache/hone/nvrtc,
+# where hone-builder finds it. Without it, tests of CUDA kernels are skipped.
 set -euo pipefail
 
 install_nvrtc() {
   local folder="${XDG_CACHE_HOME:-$HOME/.cache}/hone/nvrtc"
   compgen -G "$folder/nvidia/*/lib/libnvrtc.so.*" >/dev/null && return
   [ -n "${HONE_NVRTC:-}" ] && return
-  # Its own environment, because not every Python has pip.
+  # A virtual environment for pip, because not every Python has it.
   local work log
   work=$(mktemp -d)
   log="$work/log"

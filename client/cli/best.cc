@@ -25,7 +25,7 @@ struct BestOptions {
   BestWords words;
   bool nearest = false;
   bool trace = false;
-  std::string file;  // of workloads
+  std::string file;  // a list of workloads
   std::vector<std::string> shapes;
   std::string report;
 };
@@ -72,7 +72,7 @@ absl::Status ShowBest(const Globals& globals, const BestOptions& options) {
   return absl::OkStatus();
 }
 
-// The cells of a row: workload, latency, GFLOP/s, share of the peak, where it comes from.
+// The cells of a row: workload, latency, GFLOP/s, share of the peak, origin.
 std::vector<std::string> RowOf(const WorkloadArgument& argument,
                                const std::optional<client::Best>& best) {
   if (!best.has_value()) return {argument.title, "-", "-", "-", "nothing known"};

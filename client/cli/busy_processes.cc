@@ -31,11 +31,11 @@ std::vector<int> NumbersIn(const std::string& folder) {
   return numbers;
 }
 
-// A thread as its line in /proc describes it: "17 (cc1plus) R 1 …".
+// A thread, parsed from its line in /proc: "17 (cc1plus) R 1 …".
 struct Stat {
   std::string name;
   bool busy = false;
-  int parent = 0;  // of its process
+  int parent = 0;  // the parent of its process
 };
 
 Stat ReadStat(const std::string& stat_path) {

@@ -13,8 +13,8 @@ struct BusyProcess {
   int threads = 0;   // those that are busy
 };
 
-// The processes of this machine that load it now, those with the most busy threads first. Without
-// Hone's programs, process 1 and the threads of the kernel.
+// Returns the processes that load this machine now, those with the most busy threads first. Leaves
+// out Hone's programs, process 1 and the threads of the kernel.
 // `root` replaces / in tests.
 std::vector<BusyProcess> BusyProcesses(const std::string& root = "");
 

@@ -25,10 +25,10 @@ namespace {
 struct Row {
   const char* name;
   record::Record record;
-  double latency_ns = 0;  // steady, so that rows are comparable
+  double latency_ns = 0;  // corrected for the machine's speed, so that rows are comparable
 };
 
-// Whether a record is a process of a confirmation, or of the default schedule, that counts.
+// Whether a record is valid and holds one process of a confirmation or of the default schedule.
 bool IsProcess(const record::Record& record, const record::Record& best) {
   return record.result.outcome == record::Outcome::kOk && !record.quarantined &&
          !record.result.stopped_early && record.tolerance == best.tolerance &&
@@ -37,7 +37,7 @@ bool IsProcess(const record::Record& record, const record::Record& best) {
 }
 
 // Combines the processes in which each job measured each candidate, as a job does for its best.
-// Leaves out what was measured in fewer processes than a best.
+// Leaves out candidates that were measured in fewer processes than a best.
 std::vector<record::Record> Combine(const record::Record& best,
                                     const std::vector<record::Record>& records) {
   std::vector<std::vector<const record::Record*>> groups;
@@ -75,8 +75,8 @@ std::string ProgramOf(const record::Candidate& candidate,
 
 double LatencyNs(const record::Record& record) { return record::SteadyLatencyNs(record.result); }
 
-// The default schedule, the best and the fastest schedule with another program, as far as they were
-// measured in as many processes as a best. The latest job that measured a schedule counts.
+// Returns the default schedule, the best, and the fastest schedule with another program, if they
+// were measured in as many processes as a best. For each schedule, the latest job counts.
 std::vector<Row> RowsOf(const record::Record& best, const std::vector<record::Record>& records) {
   const std::string best_program = ProgramOf(best.candidate, records);
   std::optional<record::Record> untiled;

@@ -10,12 +10,12 @@
 
 namespace hone::cli {
 
-// The GPUs of a machine, one line each, with what is wrong with them. For each interface without a
-// device, a line says why, which is no problem.
+// Checks the GPUs of a machine: one check for each, with its problem if it has one. For each
+// interface without a device, a check gives the reason, which is not a problem.
 std::vector<HealthCheck> CheckDevices(const absl::StatusOr<target::DeviceList>& list);
 
 // Whether this machine can build for NVIDIA's GPUs, from what `hone-builder --describe` prints.
-// That it cannot is a warning if it has such a GPU, and no problem otherwise.
+// If it cannot, this is a warning if the machine has such a GPU, and no problem otherwise.
 std::vector<HealthCheck> CheckNvrtc(const absl::StatusOr<std::string>& description, bool has_gpu);
 
 }  // namespace hone::cli

@@ -22,7 +22,7 @@
 namespace hone::cli {
 namespace {
 
-constexpr char kIndent[] = "        ";  // of what follows the line of a check
+constexpr char kIndent[] = "        ";  // of the lines after the first line of a check
 constexpr int kServerPort = 7070;       // the port in the examples of hone-server's help
 
 absl::Status Doctor(const Globals& globals, bool prepare) {

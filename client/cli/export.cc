@@ -42,19 +42,19 @@ namespace {
 
 struct ExportOptions {
   BestWords words;
-  std::string file;  // of workloads
+  std::string file;  // a list of workloads
   std::string folder;
   std::string name;
   std::vector<std::string> shapes;
   bool overwrite = false;
-  bool draft = false;  // of networks only
+  bool draft = false;  // for networks only
 };
 
-// What a kernel is called in the folder.
+// The names of a kernel in the folder.
 struct Naming {
   std::string files;                // a C identifier
   bool prefix = false;              // whether the object's functions begin with it
-  std::vector<std::string> lookup;  // what programs find it by
+  std::vector<std::string> lookup;  // the names under which programs look it up
 };
 
 // "my-net" for a workload that was read from nets/my-net.hone; "" for an operator or standard
@@ -85,7 +85,7 @@ Naming NamingOf(const WorkloadArgument& argument, const std::string& given) {
   return naming;
 }
 
-// The names of a list's kernels, which must differ.
+// The names of a list's kernels. InvalidArgument: two kernels would get the same name.
 absl::StatusOr<std::vector<Naming>> NamesOf(const std::vector<WorkloadArgument>& arguments) {
   std::vector<Naming> names;
   std::map<std::string, const WorkloadArgument*> owners;
@@ -169,7 +169,7 @@ using Files = std::vector<std::pair<const char*, std::string>>;  // by suffix
 absl::StatusOr<Files> CpuFiles(const WorkloadArgument& argument, const Naming& naming,
                                const target::Target& target, const client::Best& best,
                                const record::Artifact& artifact) {
-  // Kernels of ABI 1 have no such function. Their interface is not that of the header.
+  // Kernels of ABI 1 do not have this function, and do not match the header.
   if (!absl::StrContains(artifact.object, target::kThreadsSymbol)) {
     return absl::FailedPreconditionError(
         absl::StrCat("the kernel of ", argument.title,

@@ -12,7 +12,7 @@
 namespace hone::cli {
 namespace {
 
-// Four significant digits, but never fewer than the integer part has.
+// Four significant digits, or more if the integer part has more.
 std::string FourDigits(double value) {
   const int whole = value < 1 ? 1 : static_cast<int>(std::floor(std::log10(value))) + 1;
   return absl::StrFormat("%.*f", std::max(0, 4 - whole), value);

@@ -22,7 +22,7 @@ struct Globals {
 
 // Adds these options to a command.
 void AddGlobals(Command& command, Globals& globals);
-// Adds only those that say how to reach the server. The help lists them as one group.
+// Adds only the options that say how to reach the server. The help lists them as one group.
 void AddConnectionOptions(Command& command, Globals& globals);
 
 // Sets the server and the security settings from the command line, the environment and the
@@ -30,7 +30,7 @@ void AddConnectionOptions(Command& command, Globals& globals);
 // rpc::LoadSecurity.
 absl::Status CompleteGlobals(Globals& globals);
 
-// How to start a worker of the given server, for hints. REQUIRES: a server is given.
+// Says how to start a worker of the given server, for hints. REQUIRES: a server is given.
 std::string HowToStartWorker(const Globals& globals);
 
 }  // namespace hone::cli

@@ -15,8 +15,8 @@ class InterruptCounter {
   int count() const;
 };
 
-// Ends the program by the signal that an InterruptCounter counted last; returns if it counted none.
-// A shell that ran the program then also stops its loop or script.
+// Ends the program with the last signal that an InterruptCounter counted, so that a shell also
+// stops the loop or script that runs the program. Returns if no signal was counted.
 void EndByCountedSignal();
 
 }  // namespace hone::cli

@@ -9,7 +9,7 @@
 namespace hone::cli {
 namespace {
 
-// A candidate may take seconds, and a worker counts as lost after 20 s.
+// A candidate may take seconds. The server considers a worker lost after 20 s.
 constexpr absl::Duration kPatience = absl::Seconds(5);
 constexpr absl::Duration kInterval = absl::Seconds(5);
 
@@ -25,8 +25,8 @@ std::string StateOf(const client::Worker& worker) {
              : absl::StrCat(worker.id, " was last seen at ", FormatTime(worker.last_seen_unix_ms));
 }
 
-// "" if one of the workers takes work. `does`: "runs target x"; `where`: the machine that is
-// missing if there is no worker.
+// Says why no worker takes work; "" if one does. `does`: "runs target x". `where`: where to start a
+// worker if there is none.
 std::string WhyNone(const std::vector<client::Worker>& workers, const std::string& does,
                     absl::string_view where) {
   if (std::any_of(workers.begin(), workers.end(), TakesWork)) return "";
@@ -94,7 +94,8 @@ void JobWait::Look(const client::Job& job, client::JobNews news) {
   absl::StatusOr<std::vector<client::Worker>> workers = list_workers_();
   if (!workers.ok()) return;
   for (client::Worker& worker : *workers) {
-    // The server counts a worker as lost only after a while. One that works calls every second.
+    // The server considers a worker lost only after a while, but a running worker calls every
+    // second.
     const auto [seen, is_new] = last_seen_.try_emplace(worker.id, worker.last_seen_unix_ms);
     if (!is_new && seen->second == worker.last_seen_unix_ms) worker.connected = false;
     seen->second = worker.last_seen_unix_ms;

@@ -15,8 +15,8 @@
 
 namespace hone::cli {
 
-// Explains why a job that is followed makes no progress: no worker takes its work, or the server is
-// away. Used by one thread.
+// Explains why a job that is followed makes no progress: no worker takes its work, or the server
+// cannot be reached. Used by one thread.
 class JobWait {
  public:
   using ListWorkers = std::function<absl::StatusOr<std::vector<client::Worker>>()>;

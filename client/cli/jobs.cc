@@ -22,14 +22,14 @@
 namespace hone::cli {
 namespace {
 
-// Where the best of a job comes from if another job found it: "of job 12, 3 hours ago"; else "".
+// Where the best of a job comes from, if another job found it: "of job 12, 3 hours ago"; else "".
 std::string OriginOfBest(const client::Job& job) {
   if (!job.best.has_value() || job.best->record.job_id == job.id) return "";
   const absl::Time measured = absl::FromUnixMillis(job.best->record.created_unix_ms);
   return absl::StrCat("of job ", job.best->record.job_id, ", ", FormatAge(absl::Now() - measured));
 }
 
-// What a user must know of a job beside its numbers.
+// What a user must know about a job in addition to its numbers.
 std::string RemarkOn(const client::Job& job) {
   if (!job.error.empty()) return job.error;
   if (!job.phase.empty()) return job.phase;
@@ -84,8 +84,8 @@ void PrintNetwork(const client::NetworkProgress& network) {
   TaskTable(network).Print();
 }
 
-// Prints the state and the best of a job, or the tasks of its networks. `why`: why it is in this
-// state, "" if the caller prints that.
+// Prints the state and the best of a job, or the tasks of its networks. `why`: the reason for the
+// state; "" if the caller prints it.
 absl::Status PrintJob(const Globals& globals, const client::Job& job, const std::string& why) {
   if (globals.json) return PrintJson(ToJson(job));
   PrintWrapped(absl::StrCat("job ", job.id, ": ", client::JobStateName(job.state), " after ",

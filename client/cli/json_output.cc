@@ -122,7 +122,7 @@ Json JobBestJson(const client::Job& job) {
   best["confirmed"] = client::BestIsConfirmed(job);
   best["job"] = job.best->record.job_id;
   best["measured_unix_ms"] = job.best->record.created_unix_ms;
-  // The leader of a running job is not stored; all of its processes are counted at its end.
+  // The leader of a running job is not stored yet. Its processes are counted when the job ends.
   if (job.best->record.id > 0) best["processes"] = record::ProcessesOf(job.best->record.result);
   return best;
 }
@@ -194,7 +194,7 @@ Json TuneJson(const client::Job& job, double peak_gflops) {
 Json BestJson(const client::Best& best) {
   Json whole = {{"workload", best.workload}, {"target", best.record.target}};
   if (best.nearest.has_value()) {
-    // "best" is null: an adapted schedule must not be mistaken for a measured one.
+    // "best" is null, so that an adapted schedule is not mistaken for a measured one.
     const client::Nearest& nearest = *best.nearest;
     whole["best"] = nullptr;
     whole["adapted"] = {{"trace", best.trace}};

@@ -12,12 +12,13 @@
 // renamed.
 namespace hone::cli {
 
-// The keys of all commands. A thing has the same key everywhere: job, record, worker and model are
-// what commands take on the command line, and lists are the plurals of them. A number of things is
-// record_count, and a time measured_unix_ms.
+// The keys are the same in all commands. job, record, worker and model are names or numbers as
+// commands take them on the command line; the keys of lists are their plurals. Keys of counts end
+// in _count (record_count), and those of times in _unix_ms (measured_unix_ms).
 using Json = nlohmann::ordered_json;
 
-// "latency_ns" is steady, as everywhere; "raw_latency_ns" and "samples_ns" are as measured.
+// "latency_ns" is corrected for the speed of the machine, as everywhere (client::LatencyNs).
+// "raw_latency_ns" and "samples_ns" are as measured.
 Json ToJson(const record::Record& record);
 Json ToJson(const client::Worker& worker);
 // An element of `hone jobs list --json`.
@@ -51,7 +52,7 @@ Json ListJson(const std::vector<T>& items) {
 // command. The message of an error is the value of "error". Invalid UTF-8 is replaced. main checks
 // whether the output could be written.
 absl::Status PrintJson(Json json, absl::Status result = absl::OkStatus());
-// Whether PrintJson returned this error, and main need not print it as JSON again.
+// Whether PrintJson has printed this error, so that main need not print it as JSON again.
 bool IsPrintedAsJson(const absl::Status& error);
 
 }  // namespace hone::cli

@@ -12,7 +12,7 @@
 namespace hone::cli {
 namespace {
 
-// Look-ups that are in memory at a time.
+// The number of look-ups that are in memory at a time.
 constexpr size_t kBatch = 1024;
 
 }  // namespace

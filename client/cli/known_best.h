@@ -58,8 +58,8 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& wo
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument argument,
                                      double tolerance, const LookUpOptions& options = {});
 
-// The end of a message that nothing is known: says that the store has imported records, and which
-// command confirms them. "" if it has none. `argument`: of one workload; null for any.
+// Returns a hint to append to the message that nothing is known: the store has imported records,
+// and a command confirms them. "" if it has none. `argument`: the workload; null: any.
 std::string ImportedHint(Session& session, const std::string& target,
                          const WorkloadArgument* argument);
 
@@ -67,14 +67,14 @@ std::string ImportedHint(Session& session, const std::string& target,
 std::string PinText(const client::Best& best);
 
 // Looks up every workload of a list on one connection, and calls `visit` for each of them in order,
-// with nullopt if no best is known. Returns how many are not known. Errors as for
+// with nullopt if no best is known. Returns the number of workloads without a best. Errors as for
 // Session::TargetKey and Connection::LookupBests, and those of `visit`.
 absl::StatusOr<size_t> VisitBests(
     Session& session, const std::vector<WorkloadArgument>& list, double tolerance, bool nearest,
     absl::FunctionRef<absl::Status(const WorkloadArgument&, const std::optional<client::Best>&)>
         visit);
 
-// NothingKnownError: `unknown` of the workloads of a list are not known. OK if it is 0.
+// Returns a NothingKnownError that reports how many of a list's workloads are `unknown`; OK for 0.
 absl::Status CheckAllKnown(Session& session, size_t unknown, size_t workloads,
                            const std::string& file, const std::string& target);
 

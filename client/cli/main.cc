@@ -57,8 +57,8 @@ std::string Footer() {
 }
 
 // Opens descriptors 0 to 2 if they are closed. Otherwise the next file or socket would get one of
-// these numbers, and our output. They are opened for the opposite direction, so that using them is
-// an error.
+// these numbers, and then our output. They are opened for the opposite direction, so that using
+// them is an error.
 void FillStandardDescriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;

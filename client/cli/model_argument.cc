@@ -15,7 +15,7 @@ absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ParseShapes(
     const std::vector<std::string>& words) {
   std::map<std::string, std::vector<int64_t>> shapes;
   for (const std::string& word : words) {
-    const size_t end = word.rfind('=');  // names may contain =
+    const size_t end = word.rfind('=');  // the name may contain =
     std::vector<int64_t> shape;
     bool legal = end != std::string::npos && end > 0;
     if (legal) {

@@ -34,7 +34,7 @@ struct NetworkArgument {
   // The tasks of the partition, in their order. Their titles name the operator and the shapes of
   // its outputs.
   std::vector<WorkloadArgument> tasks;
-  std::optional<std::filesystem::file_time_type> written;  // when the file was changed last
+  std::optional<std::filesystem::file_time_type> written;  // when the file was last changed
 };
 
 // Whether the words name a network: one word that ends with ".onnx".
@@ -48,8 +48,8 @@ absl::StatusOr<NetworkArgument> ReadNetwork(const NetworkWords& words);
 // what works instead.
 absl::Status CheckNetworkTarget(const Globals& globals);
 
-// FailedPrecondition: the file was changed since it was read. Its weights are read when they are
-// used, so those of the network may now be others.
+// FailedPrecondition: the file was changed since it was read. Weights are read when they are first
+// used, so they would now come from the new file.
 absl::Status CheckUnchanged(const NetworkArgument& network);
 
 // NothingKnownError: no schedule is known for some tasks of a network. OK if `unknown` is 0.

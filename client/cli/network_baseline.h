@@ -13,7 +13,7 @@
 namespace hone::cli {
 
 struct StepSpeed {
-  std::string name;    // of its nodes
+  std::string name;    // the names of its nodes
   std::string kernel;  // the name of its workload
   double latency_ns = 0;
 };
@@ -35,15 +35,15 @@ bool MeasureTheSame(const NetworkSpeed& a, const NetworkSpeed& b);
 // "resnet50.onnx (data: f32[1, 3, 224, 224]) on TARGET with 2 threads".
 std::string DescribeMeasured(const NetworkSpeed& speed);
 
-// Baselines are in a JSON file, which may be kept under version control. It may have several, of
-// different networks and machines.
+// Baselines are kept in a JSON file, which may be under version control. A file can hold baselines
+// of several networks and machines.
 //
-// Read: NotFound: there is no file. InvalidArgument: it is not a file of baselines. Write: errors
-// as for WriteFileAtomically, with kExitFailed.
+// ReadBaselines: NotFound: there is no file. InvalidArgument: it is not a file of baselines.
+// WriteBaselines: errors as for WriteFileAtomically, with kExitFailed.
 absl::StatusOr<std::vector<NetworkSpeed>> ReadBaselines(const std::string& path);
 absl::Status WriteBaselines(const std::string& path, const std::vector<NetworkSpeed>& baselines);
 
-// The text of the file. Parse: InvalidArgument: it is not one.
+// Convert baselines to and from the text of the file. InvalidArgument: the text is malformed.
 std::string BaselinesToText(const std::vector<NetworkSpeed>& baselines);
 absl::StatusOr<std::vector<NetworkSpeed>> ParseBaselines(absl::string_view text);
 

@@ -23,9 +23,9 @@ namespace {
 struct NetworkBests {
   std::vector<std::optional<client::Best>> bests;
   size_t known = 0;
-  double latency_ns = 0;   // of the known tasks, by weight
-  double known_flops = 0;  // by weight
-  double flops = 0;
+  double latency_ns = 0;   // the weighted sum over tasks with a best
+  double known_flops = 0;  // the weighted sum over tasks with a best
+  double flops = 0;        // the weighted sum over all tasks
 };
 
 absl::StatusOr<NetworkBests> LookUp(Session& session, const NetworkArgument& network,

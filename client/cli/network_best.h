@@ -9,8 +9,8 @@
 
 namespace hone::cli {
 
-// Prints what the store knows of a network: the best of each task, how much of the network is
-// known, and the latency that this adds up to. `report`: the file of a page to write; "": none.
+// Prints what the store knows of a network: the best of each task, the share of the network's FLOPs
+// in tasks with a best, and the sum of their latencies. `report`: an HTML file to write; "": none.
 // NothingKnownError: a task is not known. Other errors as for ReadNetwork and WriteReport.
 absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, double tolerance,
                              const std::string& report);

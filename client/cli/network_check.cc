@@ -37,9 +37,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kAttempts = 3;
-constexpr int kWindow = 5;  // runs that follow each other
+constexpr int kWindow = 5;  // consecutive runs
 constexpr size_t kPrintedSteps = 10;
-// A median that is so many times the fastest run says more of other programs than of the network.
+// If the median is this many times the fastest run, other programs disturbed the measurement.
 constexpr double kDisturbed = 2;
 
 double Median(std::vector<double> values) {
@@ -48,8 +48,8 @@ double Median(std::vector<double> values) {
   return *middle;
 }
 
-// Runs the network kWindow times. Sets the medians of the whole and of the steps if the whole was
-// faster than before. Lowers `fastest_ns` to that of the fastest run.
+// Runs the network kWindow times. If the median of the network is lower than before, sets it and
+// the medians of the steps. Lowers `fastest_ns` to the time of the fastest run.
 absl::Status RunWindow(network::Runner& runner, absl::Span<const absl::string_view> inputs,
                        NetworkSpeed& speed, double& fastest_ns) {
   std::vector<double> whole;
@@ -73,7 +73,7 @@ absl::Status RunWindow(network::Runner& runner, absl::Span<const absl::string_vi
   return absl::OkStatus();
 }
 
-// Measures with newly allocated memory, while no other process of Hone on this machine measures.
+// Measures with newly allocated memory, and while no other Hone process on this machine measures.
 absl::Status Measure(const NetworkArgument& network,
                      absl::Span<const network::NetworkKernel> kernels, absl::Duration time,
                      NetworkSpeed& speed, double& fastest_ns) {
@@ -103,7 +103,7 @@ NetworkSpeed SpeedOf(const NetworkArgument& network) {
           .target = target::DetectHost().Key()};
 }
 
-// A step with its time in the baseline; 0: the baseline does not have it.
+// A step with its time in the baseline, or 0 if the baseline does not have the step.
 struct ComparedStep {
   StepSpeed step;
   double baseline_ns = 0;

@@ -15,13 +15,13 @@ struct NetworkCheckOptions {
   double tolerance = 0;
   std::string baseline;          // file
   bool save = false;             // write what is measured to the file, and compare nothing
-  double max_regression = 0.05;  // of the baseline's latency
-  absl::Duration time = absl::Seconds(1);  // of measuring
+  double max_regression = 0.05;  // as a fraction of the baseline's latency
+  absl::Duration time = absl::Seconds(1);  // how long to measure
 };
 
 // Times a network with the best known kernels, and compares it with a baseline. Prints the steps
-// whose times changed most. If the network is too slow, it is measured again with other memory, up
-// to three times in total, and the fastest time counts.
+// whose times changed most. If the network is too slow, it is measured again with newly allocated
+// memory, up to three times in total, and the fastest time counts.
 //
 // FailedPrecondition: the network is slower than allowed. NothingKnownError: the file has no
 // baseline for this network and machine. Other errors as for ReadNetwork, LoadNetworkKernels and

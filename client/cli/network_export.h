@@ -10,9 +10,9 @@
 
 namespace hone::cli {
 
-// Writes a network with the best known kernels into a folder; see network::ExportNetwork. `name`:
-// of the files and functions; "": that of the model's file. Errors as for ReadNetwork,
-// LoadNetworkKernels and ExportNetwork.
+// Writes a network with the best known kernels into a folder; see network::ExportNetwork. Files and
+// functions are named after `name`, or after the model's file if it is "". Errors as for
+// ReadNetwork, LoadNetworkKernels and ExportNetwork.
 absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& words,
                                 const NetworkKernelOptions& kernels, const std::string& folder,
                                 const std::string& name);

@@ -13,9 +13,9 @@ namespace hone::cli {
 // Whether the latencies of all tasks are confirmed.
 bool AllConfirmed(const client::NetworkProgress& network);
 
-// What a job tunes: "network resnet50, 23 tasks", or the workload as ir::SignatureOfText says it.
+// What a job tunes: "network resnet50, 23 tasks", or the workload as ir::SignatureOfText writes it.
 std::string DescribeJob(const client::Job& job);
-// A row for each task, the one with the largest part of the latency first.
+// A table with a row for each task. Tasks with a larger share of the latency come first.
 Table TaskTable(const client::NetworkProgress& network);
 // The sum of the tasks' latencies, "2.000 ms"; "~2.000 ms" while a task has only screened
 // latencies, which are too low, so that the sum may rise when they are confirmed.

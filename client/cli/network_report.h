@@ -15,13 +15,13 @@ namespace hone::cli {
 
 // A task of a network in a report.
 struct ReportedTask {
-  std::string name;   // of its workload
+  std::string name;   // the name of its workload
   std::string types;  // "f32[1, 64, 56, 56], f32[64, 64, 1, 1] -> f32[1, 64, 56, 56]"
   int64_t weight = 0;
-  double latency_ns = 0;      // of one step; 0: unknown
+  double latency_ns = 0;      // per step; 0: unknown
   double gflops = 0;          // 0: unknown
-  double limit_gflops = 0;    // of the roofline; 0: unknown
-  bool memory_bound = false;  // what limits the roofline
+  double limit_gflops = 0;    // the roofline limit; 0: unknown
+  bool memory_bound = false;  // whether memory bandwidth sets the limit
   // Of the job that tuned the network.
   int64_t trials = 0;
   double default_latency_ns = 0;  // 0: unknown
@@ -44,11 +44,11 @@ NetworkReport MakeReport(const NetworkArgument& network, const std::string& targ
                          const std::vector<std::optional<client::Best>>& bests,
                          const client::Job* job);
 
-// A page of HTML that needs no other file and no network: a table of the tasks, their parts of the
-// latency, and the estimated latency over the time of the job.
+// Returns a self-contained HTML page: a table of the tasks, their shares of the latency, and the
+// estimated latency over the time of the job.
 std::string ReportHtml(const NetworkReport& report);
 
-// InvalidArgument: the folder of the path does not exist. For the begin of a long command.
+// InvalidArgument: the folder of the path does not exist. A long command checks this first.
 absl::Status CheckReportPath(const std::string& path);
 // Writes the page. Errors as for WriteFileAtomically, with kExitFailed.
 absl::Status WriteReport(const NetworkReport& report, const std::string& path);

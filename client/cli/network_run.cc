@@ -58,7 +58,7 @@ absl::Status CheckCounts(const NetworkArgument& network, const NetworkRunOptions
   return absl::OkStatus();
 }
 
-// Reads a tensor from a NumPy file or, if the name ends with ".pb", from one of ONNX.
+// Reads a tensor from a NumPy file or, if the name ends with ".pb", from an ONNX tensor file.
 absl::StatusOr<std::string> ReadTensor(const std::string& path, const graph::Value& value,
                                        absl::string_view kind) {
   const std::string name = absl::StrCat(kind, " ", value.name);

@@ -29,8 +29,8 @@ Json ToJson(const NetworkTimes& times);
 absl::StatusOr<NetworkTimes> TimeNetwork(network::Runner& runner,
                                          absl::Span<const absl::string_view> inputs, int repeat);
 
-// Elements for the inputs of a network, the same in every call: uniform in [-1, 1), and zeros for
-// integers.
+// Makes elements for the inputs of a network, the same in every call: uniform in [-1, 1), and zeros
+// for integers.
 std::vector<std::string> SomeInputs(const network::Runner& runner);
 
 struct NetworkRunOptions {

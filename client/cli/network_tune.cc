@@ -28,11 +28,11 @@
 namespace hone::cli {
 namespace {
 
-// The trials of a network without --trials and --time.
+// The default number of trials per task, without --trials and --time.
 constexpr int64_t kTrialsPerTask = 32;
 constexpr int kTimedRuns = 20;
-// A network takes about as long as its kernels. If it takes so many times as long, its threads had
-// to wait for other programs.
+// A network takes about as long as the sum of its kernels. If it takes this many times as long, its
+// threads had to wait for other programs.
 constexpr double kDisturbed = 3;
 
 client::NetworkSpec SpecOf(const NetworkArgument& network, client::NetworkSpec spec) {

@@ -15,7 +15,7 @@ struct NetworkTuneOptions {
   client::JobSpec common;       // limits, strategy and so on, without workload and target
   client::NetworkSpec network;  // scheduler, patience, only_missing
   bool detach = false;
-  std::string report;  // file of a page; "": none
+  std::string report;  // an HTML file to write; "": none
 };
 
 // Tunes the tasks of a network in one job, and prints the tasks and the latency of the network:

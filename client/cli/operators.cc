@@ -25,10 +25,10 @@
 namespace hone::cli {
 namespace {
 
-constexpr int kNoteColumns = 98;      // of a note, without its indent
-constexpr int kOnnxNameColumns = 24;  // of an operator of ONNX
+constexpr int kNoteColumns = 98;      // width of a note, without its indent
+constexpr int kOnnxNameColumns = 24;  // width of the name of an ONNX operator
 
-// An operator, and the workload that it gives with the keys on the command line, if there are any.
+// An operator, and its workload if the command line has keys.
 struct Shown {
   const op::OperatorInfo* info;
   std::optional<ir::Workload> workload;
@@ -58,7 +58,8 @@ std::string Usage(const op::OperatorInfo& info) {
   return text;
 }
 
-// Inputs and outputs in order, with their types if the shapes are known, otherwise with layouts.
+// Lists inputs and outputs in order, with their types if the shapes are known, otherwise with their
+// layouts.
 std::string TensorsText(const Shown& shown) {
   Table table({Left(""), Left(""), Left(""), Left("")});
   const auto add = [&](const char* title, const std::vector<op::TensorInfo>& tensors,
@@ -147,7 +148,7 @@ Json ToJson(const Shown& shown) {
 struct Word {
   std::string name;
   std::string usage;
-  std::string takes;  // of functions
+  std::string takes;  // the types that a function takes; "" for reducers
   std::string meaning;
 };
 

@@ -66,7 +66,7 @@ absl::Status Unpin(const Globals& globals, const NamedTask& named) {
   return absl::OkStatus();
 }
 
-// Adds what to do to the error of a pin.
+// Adds advice to the error of a pin.
 absl::Status Explain(const absl::Status& status, const NamedTask& named, int64_t record) {
   const std::string& operation = named.argument.title;
   if (absl::IsNotFound(status) && record == 0) {

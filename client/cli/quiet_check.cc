@@ -23,13 +23,13 @@ namespace {
 
 using State = HealthCheck::State;
 
-constexpr double kBusyLoad = 0.5;    // runnable processes in the last minute
-constexpr double kMuchSteal = 0.01;  // of the time
+constexpr double kBusyLoad = 0.5;    // average number of runnable processes in the last minute
+constexpr double kMuchSteal = 0.01;  // fraction of the time
 constexpr int kMaxCores = 4096;
 constexpr size_t kMaxBusyShown = 5;
 constexpr char kCpuFolder[] = "/sys/devices/system/cpu";
 
-// "" if the file cannot be read.
+// Reads a one-line file, without surrounding blanks; "" if it cannot be read.
 std::string Setting(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadFile(path);
   return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
@@ -158,7 +158,7 @@ void AddSteal(const std::string& root, std::vector<HealthCheck>& checks) {
   checks.push_back(std::move(check));
 }
 
-// Which programs load the machine now, and what to do.
+// Says which programs load the machine now, and what to do.
 std::string WhatIsBusy(const std::string& root) {
   const std::vector<BusyProcess> busy = BusyProcesses(root);
   if (busy.empty()) return "none of them runs at this moment: wait until the load has fallen";
@@ -225,7 +225,8 @@ std::string PrepareScript(const std::string& root) {
   for (const HealthCheck& check : CheckQuiet(root)) {
     if (check.state == State::kOk) continue;
     absl::StrAppend(&script, "\n# ", check.name, ": ", check.finding, "\n");
-    // What only a person can do is also printed, because the script may go into a shell unread.
+    // Steps without commands are also printed when the script runs, because it may be piped into a
+    // shell without being read.
     absl::StrAppend(&script,
                     check.commands.empty()
                         ? absl::StrCat("# ", check.advice, "\necho '", check.name, ": ",

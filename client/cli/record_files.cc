@@ -27,7 +27,7 @@ struct ExportOptions {
   std::string output;
 };
 
-// A first word that is a file's name is meant as the output: operators have no '.' or '/'.
+// Refuses a first word that looks like a file name ('.' or '/' in it): the user meant the output.
 absl::Status CheckNoFile(const RecordSelection& selection) {
   if (selection.words.size() != 1 || selection.words[0].find_first_of("./") == std::string::npos ||
       absl::EndsWith(selection.words[0], ".hone")) {

@@ -28,7 +28,7 @@ struct CompactOptions {
 
 absl::Status BackupStore(const Globals& globals, std::string path) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  // A private server runs on this machine, but in another folder.
+  // A private server runs on this machine, but with another working directory.
   if (session->private_server() != nullptr) path = std::filesystem::absolute(path).string();
   const absl::StatusOr<client::StoreBackup> made = session->connection().BackupStore(path);
   // A file that cannot be written is a failure in every command.

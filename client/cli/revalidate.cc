@@ -75,8 +75,8 @@ absl::StatusOr<std::string> TargetOf(Session& session) {
   return target;
 }
 
-// The published bests that are due, and the best confirmed records of operators without one, which
-// an import may have brought and which were never built here.
+// Returns the published bests that are due, and the best confirmed records of operators without a
+// published best. The latter may be imported and never have been built here.
 absl::StatusOr<std::vector<record::Record>> FindDue(
     Session& session, const RevalidateOptions& options,
     const std::optional<WorkloadArgument>& argument) {

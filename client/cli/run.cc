@@ -30,7 +30,7 @@ struct RunOptions {
   std::vector<std::string> in;
   std::vector<std::string> out;
   double tolerance = 0;
-  // Of networks only.
+  // For networks only.
   std::vector<std::string> shapes;
   std::vector<std::string> expect;
   bool draft = false;
@@ -66,7 +66,7 @@ absl::Status CheckCounts(const WorkloadArgument& argument, const RunOptions& opt
 
 struct Found {
   client::Best best;
-  bool stored = true;  // false: it was measured for this call
+  bool stored = true;  // false: it was measured only now
 };
 
 // "best", "default", or "first" for the first candidate of a search.
@@ -79,8 +79,8 @@ std::string Describe(const Found& found) {
   return found.best.record.is_default ? "untiled default schedule" : "first schedule of a search";
 }
 
-// Returns the stored best. If no best is stored, a job builds, checks and times the untiled default
-// schedule and the first candidate of a search, and this function returns the faster one.
+// Returns the stored best. If there is none, runs a job that builds, checks and times the untiled
+// default schedule and the first candidate of a search, and returns the faster one.
 absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argument,
                                  const RunOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string target, session.TargetKey());

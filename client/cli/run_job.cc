@@ -23,9 +23,9 @@
 namespace hone::cli {
 namespace {
 
-// A job gets at least this time, however long the worker took to start.
+// A job gets at least this much time, however long the worker took to start.
 constexpr int64_t kLeastTimeMs = 1000;
-// If the start takes this part of the time limit, the user is told.
+// If starting takes at least this fraction of the time limit, the user is told.
 constexpr double kMuchOfTheTime = 0.4;
 
 absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,

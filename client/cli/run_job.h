@@ -18,18 +18,17 @@ absl::Status CheckNotCancelled(const FollowedJob& followed);
 
 // Creates a job and follows it to its end, with its progress on standard error. After the first
 // Ctrl-C the job confirms the finalists and ends; after the second it ends immediately. With a
-// private server, first checks the job, then starts a worker and waits for it. The time of this
-// counts toward the job's limit. Returns the last
-// state of the job, even if it failed. Errors are those of the connection and of the private
-// server.
+// private server, first checks the job, then starts a worker and waits for it; this time counts
+// toward the job's limit. Returns the last state of the job, even if it failed. Errors are those of
+// the connection and of the private server.
 absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec);
 // The same for a job of networks; see client::Connection::CreateNetworkJob. It is not checked
 // before the worker starts.
 absl::StatusOr<FollowedJob> RunNetworkJob(Session& session, const client::JobSpec& common,
                                           const client::NetworkSpec& network);
 
-// A line that says that the start of the server and the worker took a large part of the time limit;
-// "" if it did not.
+// Returns a line that says that starting the server and the worker took a large part of the time
+// limit; "" if it did not.
 std::string TimeToStartText(int64_t max_time_ms, int64_t spent_ms);
 
 // The effect of Ctrl-C on a followed job.
@@ -44,7 +43,8 @@ absl::StatusOr<FollowedJob> FollowJob(Session& session, const client::Job& job,
 
 // "3 ok, 1 wrong_output".
 std::string OutcomesText(const client::Job& job);
-// The end of an error message: the command that shows why candidates failed. "" if none failed.
+// Returns a hint to append to an error message: the command that shows why candidates failed. "" if
+// none failed.
 std::string FailuresHint(const client::Job& job);
 
 }  // namespace hone::cli

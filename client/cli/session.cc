@@ -16,7 +16,7 @@
 namespace hone::cli {
 namespace {
 
-// A worker measures this machine's peak before it registers.
+// Long, because a worker measures this machine's peak before it registers.
 constexpr absl::Duration kWorkerTimeout = absl::Seconds(120);
 constexpr absl::Duration kPrivatePatience = absl::Seconds(30);
 constexpr absl::Duration kWorkerPoll = absl::Milliseconds(20);
@@ -106,7 +106,7 @@ absl::StatusOr<std::string> Session::TargetForTuning() const {
 
 absl::Status Session::CheckPrivate() {
   if (private_server_ != nullptr) HONE_RETURN_IF_ERROR(private_server_->Check());
-  // Only clients that asked for the worker are sent its failures.
+  // The keeper reports failures of the worker only to clients that asked for it.
   return with_worker_ != nullptr ? with_worker_->Check() : absl::OkStatus();
 }
 

@@ -50,11 +50,11 @@ class Session {
   // its workers. Errors as for TargetKey. InvalidArgument: the server is private and the target is
   // neither this machine nor a device of it.
   absl::StatusOr<std::string> TargetForTuning() const;
-  // Makes the target of a stored job the given one, as if it had been named with --target.
+  // Uses the target of a stored job, as if it had been given with --target.
   // FailedPrecondition: it is an OpenCL target, and no device of this machine has it.
   absl::Status UseTarget(const std::string& key);
 
-  // When it was opened, which is nearly when the command began.
+  // When the session was opened, shortly after the command began.
   absl::Time began() const { return began_; }
 
   // Starts a worker of the private server for the target's device, unless the session already has

@@ -114,7 +114,7 @@ absl::Status ShowTrace(const Globals& globals, const ShowOptions& options, const
 // The schedule that a search of the workload begins with.
 absl::StatusOr<Shown> Draft(const Globals& globals, const ShowOptions& options,
                             const WorkloadArgument& argument) {
-  // A mistake must not start a server.
+  // Check the target first, because a usage error must not start a server.
   const TargetArgument target_argument{.given = globals.target};
   if (!target_argument.NamesDevice()) HONE_RETURN_IF_ERROR(target_argument.Key().status());
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));

@@ -3,13 +3,13 @@
 
 namespace hone::cli {
 
-// The effect of signals on the program as a whole. InterruptCounter replaces that of SIGINT and
-// SIGTERM for a while.
+// Sets how the program handles signals. While an InterruptCounter exists, it handles SIGINT and
+// SIGTERM instead.
 //
-// The end of a reader of standard error does not end the program, because its result is still
-// wanted; the end of a reader of standard output does. With `json`, a signal that ends the program,
-// also by a crash, first prints an object with an error to standard output, unless
-// SetJsonIsPrinted was called: a script never has to read an empty output.
+// If the reader of standard error ends, the program continues, because its result is still wanted;
+// if the reader of standard output ends, so does the program. With `json`, a signal that ends the
+// program, including a crash, first prints an object with an error to standard output, unless
+// SetJsonIsPrinted was called. So scripts never get an empty output.
 void HandleSignals(bool json);
 // Must be called when the object of --json has been printed.
 void SetJsonIsPrinted();

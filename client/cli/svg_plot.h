@@ -7,8 +7,8 @@
 
 #include "absl/strings/string_view.h"
 
-// Plots as SVG elements for HTML pages. They refer to nothing outside of themselves; the page
-// styles the classes axis, grid, line, bar and label.
+// Plots as SVG elements for HTML pages. They need no other files; the page must style the classes
+// axis, grid, line, bar and label.
 namespace hone::cli {
 
 // Text with the special characters of HTML escaped.
@@ -22,7 +22,7 @@ std::string StepPlot(const std::vector<std::pair<double, double>>& points,
 struct Bar {
   std::string label;
   double value = 0;  // at least 0
-  std::string text;  // of the value
+  std::string text;  // the value as text
 };
 // A horizontal bar for each value, in proportion to the largest one.
 std::string BarPlot(const std::vector<Bar>& bars);

@@ -14,12 +14,12 @@ namespace hone::cli {
 namespace {
 
 constexpr absl::string_view kGap = "  ";
-constexpr absl::string_view kIndent = "    ";  // of a row's continuation
+constexpr absl::string_view kIndent = "    ";  // before the continuation of a row
 
 }  // namespace
 
 std::string Table::ToText(int columns) const {
-  const int room = std::max(1, columns - static_cast<int>(kIndent.size()));  // of a cell
+  const int room = std::max(1, columns - static_cast<int>(kIndent.size()));  // for a cell
   std::vector<int> widths;
   for (const Column& column : columns_) widths.push_back(ColumnsOf(column.title));
   for (const auto& row : rows_) {

@@ -18,9 +18,8 @@ struct Column {
 inline Column Left(absl::string_view title) { return {std::string(title), false}; }
 inline Column Right(absl::string_view title) { return {std::string(title), true}; }
 
-// Columns of text, as wide as their widest cells. If a row does not fit the terminal, it continues
-// with the columns that are left on indented lines. Only a cell that is longer than a line is
-// broken, at blanks.
+// Columns of text, as wide as their widest cells. If a row does not fit the terminal, its remaining
+// columns continue on indented lines. Only a cell that is longer than a line is broken, at blanks.
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}

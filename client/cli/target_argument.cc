@@ -40,7 +40,7 @@ absl::Status TargetArgument::FindDevice() {
     HONE_ASSIGN_OR_RETURN(device, list->Find(given));
     return absl::OkStatus();
   }
-  if (!list.ok()) return absl::OkStatus();  // the key may be that of a device elsewhere
+  if (!list.ok()) return absl::OkStatus();  // the device may be on another machine
   for (const target::ListedDevice& one : list->devices) {
     if (one.target.Key() == given) device = one;
   }

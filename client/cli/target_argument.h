@@ -25,9 +25,9 @@ struct TargetArgument {
   // Whether the target is a GPU.
   bool IsGpu() const;
 
-  // Sets `device` if the argument names a GPU of this machine, or has the key of one. Asks
-  // hone-runner, and only if the argument may be that of a device. Errors as for
-  // client::ListDevices and target::DeviceList::Find; none for a key.
+  // Sets `device` if the argument names a GPU of this machine, or is the key of one. Runs
+  // hone-runner, but only if the argument may name a device. Errors as for client::ListDevices and
+  // target::DeviceList::Find; none for a key.
   absl::Status FindDevice();
   // The key. InvalidArgument: the name is unknown; the message lists the names. FailedPrecondition:
   // the device that it names was not looked for or found.

@@ -13,7 +13,7 @@
 namespace hone::cli {
 namespace {
 
-constexpr int kUsualColumns = 80;  // of a terminal that does not tell its size
+constexpr int kUsualColumns = 80;  // for a terminal that does not report its size
 
 bool IsOfNumber(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '.'; }
 

@@ -12,13 +12,13 @@ namespace hone::cli {
 
 inline constexpr int kUnlimitedColumns = std::numeric_limits<int>::max();
 
-// The columns of the terminal that a descriptor is; kUnlimitedColumns if it is not a terminal.
+// The columns of the terminal `fd`; kUnlimitedColumns if it is not a terminal.
 int TerminalColumns(int fd);
 
 int ColumnsOf(absl::string_view text);
 
-// Breaks the lines of a text at blanks into lines of at most `columns`; those that are added begin
-// with `indent`. A longer word gets a separate line. There is no newline at the end.
+// Breaks the lines of a text at blanks into lines of at most `columns`; added lines begin with
+// `indent`. A longer word gets a separate line. There is no newline at the end.
 std::string Wrapped(absl::string_view text, int columns, absl::string_view indent = "");
 
 // Prints a text and a newline to standard output or to `file`, wrapped if it does not fit the
@@ -26,8 +26,8 @@ std::string Wrapped(absl::string_view text, int columns, absl::string_view inden
 void PrintWrapped(absl::string_view text, absl::string_view indent = "");
 void PrintWrapped(std::FILE* file, absl::string_view text, absl::string_view indent = "");
 
-// The words at the beginning of a text that fit into `columns`; the beginning of a longer word, but
-// not of a number.
+// Returns the first words of a text, as many as fit into `columns`. A first word that is too long
+// is cut, but never within a number.
 std::string Shortened(absl::string_view text, int columns);
 
 }  // namespace hone::cli

@@ -41,7 +41,7 @@ struct TuneOptions {
   std::string priority;
   double tolerance = 0;
   bool trace = false;
-  std::string file;  // of workloads
+  std::string file;  // a list of workloads
   bool detach = false;
   bool fail_if_unconfirmed = false;
   // Of networks only.
@@ -85,8 +85,8 @@ std::string WhyDefaultFailed(const client::Job& job) {
                       result.detail.empty() ? "" : ": ", result.detail);
 }
 
-// Checks that a trace is for the workload. InvalidArgument: the trace is for another computation;
-// another shape is also another computation.
+// Checks that a trace is for the workload. InvalidArgument: the trace is for another computation or
+// for another shape.
 absl::Status CheckSchedules(const std::string& title, const std::string& trace,
                             const WorkloadArgument& argument) {
   HONE_ASSIGN_OR_RETURN(const WorkloadArgument own, WorkloadOfTrace(title, trace));
@@ -101,7 +101,7 @@ absl::Status CheckSchedules(const std::string& title, const std::string& trace,
                    "without --space"));
 }
 
-// What all jobs of the command line have in common.
+// The fields that all jobs of the command line share.
 absl::StatusOr<client::JobSpec> CommonSpec(const TuneOptions& options) {
   client::JobSpec spec;
   spec.max_trials = options.trials;

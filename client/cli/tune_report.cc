@@ -41,7 +41,7 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
                   base > 0 && latency > 0 ? absl::StrFormat("%.2fx", base / latency) : "-"});
   };
   add(client::DefaultIsConfirmed(job) ? "default" : "default, not confirmed", job.default_schedule);
-  // An earlier best stays published unless this run is surely faster.
+  // An earlier best stays published unless this run's best is significantly faster.
   const bool earlier = job.best.has_value() && job.best->record.job_id != job.id;
   if (earlier) add("best of this run", job.own_best);
   add(earlier ? "best known" : confirmed ? "best" : "best, not confirmed", job.best);
@@ -68,7 +68,7 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
   if (confirmed && !earlier && job.best->record.is_default) {
     PrintWrapped("\nthe best is the untiled default: no candidate of this run was surely faster");
   }
-  // A note that names the disturbance says what it did.
+  // If the note already names the disturbance, it also explains its effect.
   const bool noted = !job.disturbance.empty() && absl::StrContains(job.note, job.disturbance);
   if (job.disturbed > 0 && !noted) {
     PrintWrapped(absl::StrCat(

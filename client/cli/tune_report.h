@@ -9,8 +9,8 @@ namespace hone::cli {
 
 // Prints how a job of one workload ended: the latencies of its default schedule and its best, where
 // the best comes from, and what makes the figures less certain. `title`: the workload as the user
-// wrote it. `peak`: the peak of the device in GFLOP/s; 0: unknown. `trace`: whether to
-// print the best schedule as well.
+// wrote it. `peak`: the peak of the device in GFLOP/s; 0: unknown. `trace`: whether to print the
+// best schedule as well.
 void PrintTuneReport(const client::Job& job, const std::string& title, double peak, bool trace);
 
 }  // namespace hone::cli

@@ -11,7 +11,7 @@
 namespace hone::cli {
 namespace {
 
-// The words of a workload in one text. The name of a file may contain blanks.
+// Splits the text of a workload into words. The name of a file may contain blanks.
 std::vector<std::string> WordsOf(absl::string_view text) {
   const std::string whole(text);
   if (NamesFile({&whole, 1})) return {whole};

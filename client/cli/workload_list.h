@@ -10,8 +10,8 @@
 
 namespace hone::cli {
 
-// Reads the words of one or several workloads. The name of an operator or file begins another
-// workload; a workload may also be one word in quotes. Errors as for ReadWorkloadArgument.
+// Reads the words of one or several workloads. The name of an operator or file begins the next
+// workload; a workload may also be one quoted word. Errors as for ReadWorkloadArgument.
 absl::StatusOr<std::vector<WorkloadArgument>> ReadWorkloads(absl::Span<const std::string> words);
 
 // Reads a file with one workload on each line, in the words of a command line. Empty lines and

@@ -21,7 +21,7 @@ struct JobSpec {
   std::string workload;     // text form
   std::string target;       // key, or "native" for the only target of the server's workers
   int64_t max_trials = 0;   // 0: no limit; at least one of the two limits is set
-  int64_t max_time_ms = 0;  // with the confirmation; 0: no limit
+  int64_t max_time_ms = 0;  // including the confirmation; 0: no limit
   uint64_t seed = 0;
   std::string strategy;     // "": the server's default
   std::string cost_model;   // "": the server's default
@@ -68,13 +68,13 @@ struct NetworkTaskProgress {
   std::string workload_digest;
   std::string op;
   std::vector<double> weights;
-  std::string job;    // that tunes it; "": it has had no trials
-  std::string state;  // of that job, as JobStateName says it; "": there is none
+  std::string job;    // the job that tunes it; "": it has had no trials
+  std::string state;  // the state of that job, as JobStateName writes it; "": there is no job
   int64_t trials = 0;
-  double seconds = 0;             // that the trials took
+  double seconds = 0;             // spent on the trials
   double latency_ns = 0;          // best so far, also from earlier jobs; 0: unknown
   double default_latency_ns = 0;  // 0: not measured in this job
-  bool confirmed = false;         // latency_ns is of the published best
+  bool confirmed = false;         // latency_ns is that of the published best
   double gflops = 0;
   double peak_gflops = 0;  // 0: unknown
   std::string error;
@@ -96,7 +96,7 @@ struct NetworkProgress {
   std::vector<NetworkEstimate> estimates;  // latency_ns over time
 };
 
-// A question for the best of a workload on a target; see Connection::LookupBest.
+// A query for the best of a workload on a target; see Connection::LookupBest.
 struct BestQuery {
   std::string workload;  // text form
   std::string target;    // key
@@ -166,8 +166,8 @@ struct Job {
   int64_t wall_ms = 0;
   std::optional<Best> best;
   std::optional<Best> default_schedule;
-  std::optional<Best> given;  // the result of the only candidate of a decided space
-  // The best of its own candidates, which is not `best` if an earlier best stays published.
+  std::optional<Best> given;  // the result of the only candidate of a space without open decisions
+  // The best of its own candidates. Differs from `best` if an earlier best stays published.
   std::optional<Best> own_best;
   int64_t disturbed = 0;    // measurements that were quarantined because of the machine
   std::string disturbance;  // the reason for the last of them
@@ -194,8 +194,8 @@ inline bool BestIsConfirmed(const Job& job) {
          job.best->record.id > 0;
 }
 
-// Whether the default schedule was measured in as many processes as a best, so that a speed-up can
-// be told.
+// Whether the default schedule was measured in as many processes as a best, so that the speed-up is
+// meaningful.
 inline bool DefaultIsConfirmed(const Job& job) {
   return job.default_schedule.has_value() &&
          record::ProcessesOf(job.default_schedule->record.result) >= record::kProcesses;
@@ -238,7 +238,7 @@ struct ImportCounts {
 
 struct Forgotten {
   int64_t records = 0;
-  std::vector<record::Record> bests;  // that were published
+  std::vector<record::Record> bests;  // those that were published bests
 };
 
 struct StoreBackup {
@@ -273,7 +273,7 @@ struct Worker {
   std::string last_error;
   bool can_build = false;
   bool can_run = false;
-  record::Environment facts;  // as in its records
+  record::Environment facts;  // the environment that its records state
   double read_gbps = 0;
   bool draining = false;
   std::string flagged;  // why it gets no leases; "": it is not flagged

@@ -16,11 +16,11 @@
 namespace hone::client {
 
 // Many LookupBest calls on one connection, a few dozen of which are in flight at a time. Slows down
-// when the server's limit on the rate of calls refuses some. Used once, by one thread; gRPC's
-// threads call OnDone.
+// when the server refuses calls because of its rate limit. Used once, by one thread; gRPC's threads
+// call OnDone.
 class BestLookups {
  public:
-  // `requests` must outlive this object. `limit` of each call.
+  // `requests` must outlive this object. `limit` is the longest time of each call.
   BestLookups(v1::TuningService::Stub& stub, absl::Span<const v1::LookupBestRequest> requests,
               absl::Duration limit)
       : stub_(stub), requests_(requests), limit_(limit), answers_(requests.size()) {}
@@ -31,7 +31,7 @@ class BestLookups {
   absl::StatusOr<std::vector<std::optional<v1::Best>>> Run();
 
  private:
-  // What came of the calls until the first refusal.
+  // The outcome of the calls up to the first refusal.
   struct Round {
     size_t answered = 0;
     absl::Status refusal;  // the last one; OK if there was none

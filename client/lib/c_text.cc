@@ -38,7 +38,7 @@ std::string CType(ir::DType dtype) {
   return "void";
 }
 
-// Dense, row-major, in elements.
+// The strides of a dense row-major tensor, in elements.
 std::vector<int64_t> Strides(const ir::Shape& shape) {
   std::vector<int64_t> strides(shape.size(), 1);
   for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
@@ -103,7 +103,7 @@ std::vector<std::string> BufferPrefixes(const std::string& prefix, const ir::Wor
 std::string MeasuredLine(double latency_ns, double gflops) {
   if (latency_ns <= 0) return "";
   const double us = latency_ns / 1e3;
-  // Four digits, but none of them an exponent's.
+  // Four significant digits, without an exponent.
   return absl::StrCat(" * Measured on this target: ",
                       us < 1e4 ? absl::StrFormat("%.4g", us) : absl::StrFormat("%.0f", us),
                       absl::StrFormat(" us, %.1f GFLOP/s.\n", gflops));

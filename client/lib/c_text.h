@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "common/ir/workload.h"
 
-// Parts of the C texts that are written beside exported kernels.
+// Parts of the C headers and programs that are written with exported kernels.
 namespace hone::client {
 
 // Makes a C identifier from any text: other characters become '_', and a leading digit is prefixed
@@ -24,7 +24,7 @@ std::string MeasuredLine(double latency_ns, double gflops);
 // The inputs and outputs of a workload in the order of a kernel's buffers.
 std::vector<ir::BufferId> BuffersOf(const ir::Workload& workload);
 
-// The macro that begins the name of each buffer's macros: "MATMUL_A". They differ.
+// The prefix of each buffer's macros: "MATMUL_A". The prefixes are distinct.
 std::vector<std::string> BufferPrefixes(const std::string& prefix, const ir::Workload& workload);
 
 // Definitions of the index, type, rank, shape, strides, number of elements and bytes of every

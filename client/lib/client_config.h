@@ -26,7 +26,7 @@ absl::StatusOr<ClientConfig> LoadClientConfig(const std::string& path);
 // ~/.config/hone/client.conf. "" if neither XDG_CONFIG_HOME nor HOME is set.
 std::string DefaultClientConfig();
 
-// Completes the values `said` on the command line from $HONE_SERVER, $HONE_CA and
+// Completes the values given on the command line (`said`) from $HONE_SERVER, $HONE_CA and
 // $HONE_TOKEN_FILE, and then from a file: `path`, else $HONE_CONFIG, else the default file if it
 // exists. Earlier sources win. A token and its file come from the same source, and so do a
 // certificate and its key. If the server is already named and is not the server of the file, the

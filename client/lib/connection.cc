@@ -26,23 +26,23 @@ namespace hone::client {
 namespace {
 
 constexpr int kPageSize = 200;
-// Of what goes through a whole store.
+// For calls that read or write the whole store.
 constexpr absl::Duration kLongTimeout = absl::Hours(2);
-// Of the design spaces and the first candidates of a task, on a busy machine.
+// Generating design spaces and first candidates takes long on a busy machine.
 constexpr absl::Duration kDraftTimeout = absl::Minutes(5);
 constexpr absl::Duration kArtifactTimeout = absl::Minutes(2);
 constexpr absl::Duration kWatchTimeout =
     absl::Minutes(10);  // after this time the stream is opened again
 constexpr int64_t kMaxArtifactBytes = int64_t{1} << 30;
 constexpr absl::Duration kProbeLimit = absl::Seconds(5);
-constexpr char kServerTimeHeader[] = "hone-unix-ms";  // of every answer
+constexpr char kServerTimeHeader[] = "hone-unix-ms";  // in every answer
 
 uint64_t RandomSeed() {
   std::random_device device;
   return (uint64_t{device()} << 32) | device();
 }
 
-// An id for all attempts of a call: whichever of them arrives first makes the job.
+// An id for all attempts of a call. The first attempt that arrives creates the job.
 std::string NewRequestId() { return absl::StrCat(absl::Hex(RandomSeed(), absl::kZeroPad16)); }
 
 // The items on a page of a list.
@@ -86,7 +86,7 @@ class GrpcConnection final : public Connection {
       const std::function<bool(const Job& job, JobNews news)>& report) override {
     HONE_ASSIGN_OR_RETURN(Job job, GetJob(id));
     Backoff backoff(options_.retry);
-    JobNews quiet = JobNews::kNone;  // the news while no state arrives
+    JobNews quiet = JobNews::kNone;  // what to report while no state arrives
     absl::Time broken_at = absl::InfiniteFuture();
     while (true) {
       JobWatch watch(*stub_, id, kWatchTimeout);
@@ -372,8 +372,8 @@ class GrpcConnection final : public Connection {
     return request;
   }
 
-  // One unary call, repeated while the server is unavailable. `timeout` of each attempt; 0:
-  // ConnectionOptions::call_timeout.
+  // Makes a unary call, and repeats it while the server is unavailable. `timeout` applies to each
+  // attempt; 0: ConnectionOptions::call_timeout.
   template <typename S, typename Request, typename Response>
   absl::StatusOr<Response> Call(Method<S, Request, Response> method, const Request& request,
                                 absl::Duration timeout = absl::ZeroDuration()) {
@@ -383,8 +383,8 @@ class GrpcConnection final : public Connection {
     return response;
   }
 
-  // The same for calls whose second attempt would find nothing to do: once the server answers, the
-  // call is made once.
+  // The same for calls that must not be repeated, because a second attempt would find nothing to
+  // do: waits until the server answers another call, and then makes the call once.
   template <typename S, typename Request, typename Response>
   absl::StatusOr<Response> CallOnce(Method<S, Request, Response> method, const Request& request) {
     HONE_RETURN_IF_ERROR(Call(&Stub::ListPins, v1::ListPinsRequest()).status());
@@ -487,7 +487,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
                                                              const ConnectionOptions& options) {
   absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
       rpc::CreateChannel(address, options.security);
-  // Nothing was tried: an address that may not be called is as wrong as one that is malformed.
+  // Nothing was sent, so a forbidden address is reported like a malformed one.
   if (absl::IsPermissionDenied(channel.status())) {
     return absl::InvalidArgumentError(channel.status().message());
   }

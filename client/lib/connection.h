@@ -19,7 +19,7 @@
 namespace hone::client {
 
 struct ConnectionOptions {
-  // For every call that has no timeout of its own in connection.cc.
+  // For every call without a specific timeout in connection.cc.
   absl::Duration call_timeout = absl::Seconds(20);
   absl::Duration watch_patience =
       absl::Seconds(60);  // how long WatchJob tries to find a server again
@@ -54,7 +54,7 @@ class Connection {
   virtual absl::StatusOr<Job> GetJob(const std::string& id) = 0;  // NotFound
   // Follows a job until it has ended, and returns its last state. `report` gets the state now,
   // after every change, and at least every kTick without one, on the calling thread. Survives
-  // absences of the server that are shorter than ConnectionOptions::watch_patience. Cancelled:
+  // outages of the server that are shorter than ConnectionOptions::watch_patience. Cancelled:
   // `report` returned false.
   virtual absl::StatusOr<Job> WatchJob(
       const std::string& id, const std::function<bool(const Job& job, JobNews news)>& report) = 0;
@@ -94,9 +94,9 @@ class Connection {
   // Administrators only. Quarantines all records of a task and withdraws its best. NotFound:
   // nothing is known of it. FailedPrecondition: a job of the task has not ended.
   virtual absl::StatusOr<Forgotten> ForgetRecords(const Task& task) = 0;
-  // Administrators only. Pins the published best of a task, or publishes and pins a record of the
-  // task (`record` is not 0). Returns it without its trace. NotFound: nothing is published; no such
-  // record. FailedPrecondition: the record cannot be published.
+  // Administrators only. Pins the published best of a task or, if `record` is not 0, publishes and
+  // pins that record of the task. Returns the best without its trace. NotFound: nothing is
+  // published, or there is no such record. FailedPrecondition: the record cannot be published.
   virtual absl::StatusOr<Best> PinBest(const Task& task, int64_t record) = 0;
   // Administrators only. NotFound: the best of the task is not pinned.
   virtual absl::Status UnpinBest(const Task& task) = 0;
@@ -126,8 +126,8 @@ class Connection {
   // Lists the kinds of cost models and the stored models. `name`, `target`: "" for all.
   virtual absl::StatusOr<ModelList> ListModels(const std::string& name,
                                                const std::string& target) = 0;
-  // These two calls may take up to `limit`. NotFound: there are no records. ResourceExhausted: the
-  // server is training or evaluating for another caller.
+  // The next two calls may take up to `limit`. NotFound: there are no records. ResourceExhausted:
+  // the server is training or evaluating for another caller.
   virtual absl::StatusOr<StoredModel> TrainModel(const TrainingRequest& request,
                                                  absl::Duration limit) = 0;
   virtual absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationRequest& request,

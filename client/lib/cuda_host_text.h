@@ -3,7 +3,7 @@
 
 namespace hone::client {
 
-// The host program of a kernel for NVIDIA's GPUs. The words are those of kOpenClHostText.
+// The host program of a kernel for NVIDIA's GPUs. The placeholders are as in kOpenClHostText.
 inline constexpr char kCudaHostText[] =
     R"c(/* Runs the kernels of @NAME@.cubin on the first GPU. It needs no CUDA toolkit:
  *

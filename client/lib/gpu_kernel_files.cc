@@ -14,7 +14,7 @@
 namespace hone::client {
 namespace {
 
-// Of both host programs.
+// A function of both host programs.
 constexpr char kReadFile[] =
     R"c(/* The bytes of a file, which has `bytes` of them; any number if that is -1. A 0 follows. */
 static char* read_file(const char* path, int64_t bytes) {
@@ -38,11 +38,11 @@ static char* read_file(const char* path, int64_t bytes) {
 
 )c";
 
-// How the files of a kind of device are called in texts.
+// The words for a kind of device and its files, in the texts.
 struct Kind {
-  const char* title;   // of the kernels
-  const char* binary;  // the suffix of what a program loads
-  const char* about;   // which file is what, after its name
+  const char* title;   // the kind of the kernels
+  const char* binary;  // the suffix of the file that a program loads
+  const char* about;   // a description of the files, after their name
   const char* host;
 };
 Kind KindOf(const target::GpuModule& module) {

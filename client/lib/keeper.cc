@@ -39,7 +39,7 @@ struct Attached {
   int fd = -1;
   bool asked = false;
   bool answered = false;
-  std::string device;  // that it wants to measure on; "": none
+  std::string device;  // the device that it wants to measure on; "": none
 };
 
 struct Child {
@@ -47,7 +47,7 @@ struct Child {
   absl::Time started = absl::InfinitePast();
 };
 
-// The worker of one device. It exists from the first wish for it on, also while no process runs.
+// The worker of one device. It exists once a client has asked for it, even while no process runs.
 struct DeviceWorker {
   Child child;
   int attempts = 0;                         // consecutive failures
@@ -64,7 +64,7 @@ std::string Tail(const std::string& path) {
   return std::string(tail);
 }
 
-// The end of the log of a program that has exited. If the log is empty, the probable cause.
+// The end of the log of a program that has exited, or the probable cause if the log is empty.
 std::string LastWords(const std::string& log) {
   const std::string tail = Tail(log);
   if (!tail.empty()) return tail;
@@ -114,7 +114,8 @@ class Keeper {
 
  private:
   // Starts a session without a terminal: Ctrl-C in the client's terminal does not reach it.
-  // Closes inherited descriptors: otherwise a reader of the client's output would wait for us.
+  // Closes inherited descriptors: otherwise a reader of the client's output would wait for the
+  // keeper to exit.
   void Detach() {
     setsid();
     prctl(PR_SET_NAME, "hone-keeper");
@@ -190,8 +191,7 @@ class Keeper {
                        [&](const Attached& c) { return c.device == device; });
   }
 
-  // Records that there is no server any more. Every client is sent this, even if it was sent kReady
-  // before.
+  // Records that the server is gone, and tells every client, even those that have received kReady.
   void Fail(const std::string& why) {
     if (!failure_.empty()) return;
     failure_ = why;

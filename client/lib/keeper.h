@@ -10,8 +10,8 @@ namespace hone::client {
 
 // The keeper is a process that supervises the private server and workers of a user, one for each
 // device that a client wants to measure on. It starts them in its own session and process group,
-// restarts a worker that dies, and stops all when the last client has gone; then it exits. Each
-// client holds a connection to the keeper's socket. The kernel closes this connection when the
+// restarts a worker that dies, and stops everything when the last client has gone; then it exits.
+// Each client holds a connection to the keeper's socket. The kernel closes this connection when the
 // client exits or is killed.
 //
 // Messages are SOCK_SEQPACKET packets of text. A client sends kAttach, or kAttachWorker and the

@@ -91,7 +91,7 @@ absl::StatusOr<std::vector<std::string>> CallKernel(const ir::Workload& workload
   }
   for (const ir::BufferId id : out) {
     HONE_RETURN_IF_ERROR(add(workload.tensors[id].bytes()));
-    // An element that the kernel does not write is NaN.
+    // Fill the output with NaN, so that elements that the kernel does not write are noticed.
     std::memset(buffers.back(), 0xff, workload.tensors[id].bytes());
   }
   HONE_RETURN_IF_ERROR(kernel->Call(buffers.data()));

@@ -8,7 +8,7 @@
 
 namespace hone::client {
 
-// Returns the code of a schedule as people read it: assembly, or source for targets that compile it
+// Returns the code of a schedule in readable form: assembly, or source for targets that compile it
 // themselves. Runs `hone-builder code`. `trace` is the text of a trace file with decisions, and
 // `target` the text form of a target; the device is not needed. `program_dir` is the folder of
 // Hone's programs; "": that of this program. FailedPrecondition: hone-builder is not there.
@@ -17,7 +17,7 @@ namespace hone::client {
 absl::StatusOr<std::string> KernelCode(const std::string& trace, const std::string& target,
                                        const std::string& program_dir = "");
 
-// Builds the kernel of such a schedule as a worker would, and neither runs nor checks it. Errors
+// Builds the kernel of such a schedule as a worker would, but neither runs nor checks it. Errors
 // are those of KernelCode.
 absl::StatusOr<record::Artifact> BuildKernel(const std::string& trace, const std::string& target,
                                              const std::string& program_dir = "");

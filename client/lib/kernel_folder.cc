@@ -21,7 +21,7 @@
 namespace hone::client {
 namespace {
 
-// Whether other keys take the value of a key, and nothing else uses it.
+// Whether a key only serves as the default of other keys.
 bool IsOnlyDefault(const op::OperatorInfo& info, const std::string& key) {
   for (const auto* tensors : {&info.inputs, &info.outputs}) {
     for (const op::TensorInfo& tensor : *tensors) {
@@ -68,7 +68,7 @@ bool SameTask(const lookup::Kernel& a, const lookup::Kernel& b) {
 
 void Insert(lookup::Kernel kernel, lookup::Index& index) {
   for (lookup::Kernel& other : index.kernels) {
-    // A name means one workload: the one that was exported last.
+    // A name belongs to the workload that was exported under it last.
     if (other.workload != kernel.workload) {
       for (const std::string& name : kernel.names) std::erase(other.names, name);
     }
@@ -79,7 +79,7 @@ void Insert(lookup::Kernel kernel, lookup::Index& index) {
     index.kernels.push_back(std::move(kernel));
     return;
   }
-  // It keeps the other names of its workload.
+  // Keep the other names of the workload.
   for (const std::string& name : replaced->names) {
     if (std::find(kernel.names.begin(), kernel.names.end(), name) == kernel.names.end()) {
       kernel.names.push_back(name);
@@ -107,7 +107,7 @@ absl::Status KernelFolder::Add(const FolderKernel& kernel) {
     if (const op::OperatorInfo* info = op::FindOperator(first); info != nullptr) {
       added_.defaults[first] = DefaultsOf(*info);
     }
-    // Nothing can be found by a name that has no form, such as "matmul k= 4".
+    // A malformed name, such as "matmul k= 4", cannot be looked up.
     std::string canonical = lookup::Canonical(name, added_.defaults);
     if (!canonical.empty()) entry.names.push_back(std::move(canonical));
   }

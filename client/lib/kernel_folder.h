@@ -14,7 +14,7 @@ namespace hone::client {
 
 // A kernel for a folder.
 struct FolderKernel {
-  std::vector<std::string> names;  // that it is found by: an operator with its keys, or one word
+  std::vector<std::string> names;  // for look-ups: an operator with its keys, or one word
   ir::Workload workload;
   target::Target target;
   std::string shared_object;
@@ -23,10 +23,10 @@ struct FolderKernel {
   double gflops = 0;
 };
 
-// Adds kernels to a folder that programs read with libhone_lookup (client/lookup), of which this is
-// the writer. A kernel replaces an earlier one of the same workload, target and tolerance. Several
-// processes may add to a folder at a time. Files of replaced kernels stay, because a program may
-// be about to load them.
+// Adds kernels to a folder that programs read with libhone_lookup (client/lookup). A kernel
+// replaces an earlier one of the same workload, target and tolerance. Several processes may add to
+// a folder at the same time. Files of replaced kernels stay, because a program may be about to load
+// them.
 class KernelFolder {
  public:
   explicit KernelFolder(std::string folder) : folder_(std::move(folder)) {}

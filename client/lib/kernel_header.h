@@ -11,8 +11,8 @@ namespace hone::client {
 // The facts about a kernel that its header states in addition to the workload.
 struct KernelFacts {
   std::string name;       // C identifier; prefixes the macros
-  std::string functions;  // C identifier; prefix of the object's functions, without the '_';
-                          // empty: "hone_kernel"
+  std::string functions;  // C identifier; the prefix of the object's functions, without the '_';
+                          // "": "hone_kernel"
   std::string target_key;
   std::string cpu_features;  // required CPU features, human-readable
   double latency_ns = 0;     // 0: unknown

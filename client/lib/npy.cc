@@ -153,8 +153,8 @@ absl::string_view NpyType(ir::DType dtype) {
   return "";
 }
 
-// The name of the raw bytes of a type that NumPy does not have, as which ml_dtypes saves it; empty
-// for other types.
+// The type under which ml_dtypes saves a type that NumPy does not have: raw bytes, such as "V2".
+// "" for other types.
 std::string RawType(ir::DType dtype) {
   const bool unknown = ir::AccumulatorOf(dtype) != dtype && dtype != ir::DType::kF16;
   return unknown ? absl::StrCat("V", ir::DTypeBytes(dtype)) : "";

@@ -31,7 +31,7 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes);
 absl::Status CheckNpy(const NpyArray& array, ir::DType dtype, const ir::Shape& shape);
 
 // Checks that every element of an integer array is at least 0 and less than `bound`.
-// InvalidArgument: names the first other element. REQUIRES: the array has the type.
+// InvalidArgument: one is not; the message names it. REQUIRES: the array has the type.
 absl::Status CheckBelow(const NpyArray& array, ir::DType dtype, int64_t bound);
 
 // The header of a file of version 1, padded to a multiple of 64 bytes. The elements follow it. bf16

@@ -25,7 +25,7 @@ absl::Status WithAdvice(const absl::Status& status) {
       "folder"));
 }
 
-// The folder for the sockets if the path of the data folder is too long.
+// The folder for the sockets, if the path of the data folder is too long for a socket.
 absl::StatusOr<std::string> ShortSocketDir(const std::string& data_dir) {
   const std::string base = absl::StrCat("/tmp/hone-", geteuid());
   HONE_RETURN_IF_ERROR(MakeDirectories(base));

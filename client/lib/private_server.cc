@@ -84,7 +84,8 @@ absl::StatusOr<std::unique_ptr<PrivateServer>> PrivateServer::StartOrJoin(const 
     HONE_ASSIGN_OR_RETURN(options.data_dir, DefaultDataDir());
   }
   std::vector<absl::string_view> programs = {"hone-server"};
-  // Check the programs that the worker starts: the worker would report them late, in its log.
+  // Check the programs that the worker starts, too: it would report a missing one only later, in
+  // its log.
   if (options.with_worker) {
     programs.insert(programs.end(), {"hone-worker", "hone-builder", "hone-runner"});
   }
@@ -135,7 +136,7 @@ absl::Status PrivateServer::TryAttach() {
     const pid_t middle = fork();
     if (middle < 0) return ErrnoStatus(errno, "cannot start the private server");
     if (middle == 0) {
-      // Fork twice: the keeper is then not our child and leaves no zombie if we keep running.
+      // Fork twice, so that the keeper is not our child and leaves no zombie if we keep running.
       if (fork() == 0) RunKeeper({paths_, options_.program_dir, lock_fd, listen_fd});
       _exit(0);
     }

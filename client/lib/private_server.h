@@ -13,24 +13,23 @@ namespace hone::client {
 
 // A client's reference to the private server of its user: an ordinary hone-server (and hone-worker)
 // on a Unix socket, one per data folder. The first client starts it. It stops when the last
-// reference is destroyed or its process has ended. See keeper.h. Used by one thread.
+// reference is destroyed or the process that holds it ends. See keeper.h. Used by one thread.
 class PrivateServer {
  public:
   struct Options {
     std::string data_dir;        // "": DefaultDataDir()
     std::string program_dir;     // holds Hone's programs; "": the folder of this program
     bool with_worker = false;    // for commands that measure
-    std::string device = "cpu";  // that the worker measures on
+    std::string device = "cpu";  // the device that the worker measures on
     bool join_only = false;      // do not start a server; the caller may have several threads
-    absl::Duration timeout = absl::Seconds(40);  // for the start, and for the previous server's end
+    absl::Duration timeout = absl::Seconds(40);  // to start, or for a previous server to end
   };
 
   // Starts the server or joins a running one; does not wait until it is ready. REQUIRES: join_only,
   // or this process has one thread, because it may fork; call this before any gRPC function.
-  // FailedPrecondition: hone-server, or a program of the worker, is not in program_dir, or there is
-  // no server to join.
-  // PermissionDenied, ResourceExhausted: the data folder cannot be written or is full.
-  // DeadlineExceeded: a previous server does not exit.
+  // FailedPrecondition: hone-server or a program of the worker is not in program_dir, or there is
+  // no server to join. PermissionDenied, ResourceExhausted: the data folder cannot be written or is
+  // full. DeadlineExceeded: a previous server does not exit.
   static absl::StatusOr<std::unique_ptr<PrivateServer>> StartOrJoin(const Options& options);
   ~PrivateServer();
   PrivateServer(const PrivateServer&) = delete;

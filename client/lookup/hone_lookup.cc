@@ -28,7 +28,7 @@ constexpr char kArch[] = "aarch64";
 #error "Hone runs on x86-64 and AArch64"
 #endif
 
-// Not a string: its destructor would keep the library from being unloaded.
+// Not a std::string, whose destructor would keep the library from being unloaded.
 thread_local char error_text[1024] = "";
 
 hone_lookup_status Fail(hone_lookup_status status, const std::string& message) {
@@ -72,7 +72,7 @@ class FolderKernel : public hone_lookup_kernel {
     const std::string path = SharedObjectPath(folder_, entry_.checksum);
     std::string bytes;
     if (!ReadFile(path, bytes)) return Bad("cannot read " + path);
-    // Damaged code could crash, already in the loader.
+    // Damaged code could crash the program, even while it is loaded.
     if (Checksum(bytes) != entry_.checksum) return Bad(path + " is truncated or damaged");
     std::string error;
     if (library_.Load(path, error) != target::KernelLibrary::Error::kNone) {
@@ -112,7 +112,7 @@ const target::KernelLibrary& LibraryOf(const hone_lookup_kernel* kernel) {
   return static_cast<const FolderKernel*>(kernel)->library();
 }
 
-// Whether `a` is to be tried before `b`.
+// Whether to try `a` before `b`.
 bool IsBetter(const FolderKernel* a, const FolderKernel* b) {
   const size_t more = a->entry().features.size(), less = b->entry().features.size();
   return more != less ? more > less : a->latency_ns < b->latency_ns;
@@ -130,7 +130,7 @@ hone_lookup_status Choose(const std::vector<FolderKernel*>& candidates, double t
       *kernel = candidate;
       return loaded;
     }
-    // A kernel that is broken matters more than one for another machine.
+    // Report a broken kernel rather than one for another machine.
     if (loaded > status) {
       status = loaded;
       message = candidate->message();
@@ -139,7 +139,7 @@ hone_lookup_status Choose(const std::vector<FolderKernel*>& candidates, double t
   return status;
 }
 
-// Why nothing is found. `words`: the canonical form of `workload`.
+// Says why no kernel was found. `words`: the canonical form of `workload`.
 std::string NotFound(const std::string& folder, const std::string& workload,
                      const std::string& words) {
   const std::string none = folder + " has no kernel ", into = " -o " + folder;
@@ -161,7 +161,7 @@ struct hone_lookup {
   std::string folder;
   hone::lookup::Index index;
   std::deque<hone::lookup::FolderKernel> kernels;
-  // By name and by digest; the kernels of each in the order in which they are tried.
+  // Kernels by name and by digest. Those of one name are in the order in which they are tried.
   std::unordered_map<std::string, std::vector<hone::lookup::FolderKernel*>> found_by;
 };
 
@@ -178,7 +178,7 @@ hone_lookup_status hone_lookup_open(const char* folder, hone_lookup** lookup) no
     return Fail(HONE_LOOKUP_INVALID_ARGUMENT, "hone_lookup_open was called with an empty path");
   }
   auto opened = std::make_unique<hone_lookup>();
-  // Kernels are loaded later, when the current folder may be another one.
+  // Kernels are loaded later, when the working directory may have changed.
   std::error_code unknown;
   opened->folder = std::filesystem::absolute(folder, unknown).string();
   if (unknown) {

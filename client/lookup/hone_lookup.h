@@ -9,10 +9,9 @@
  *     ... the application's own implementation ...
  *   hone_lookup_close(lookup);
  *
- * The library needs no server and no other library than the C and C++ standard libraries. It uses
- * the threads of OpenMP (libgomp.so.1) if they are installed and the program brings none of its
- * own. It neither throws nor prints. It ends the program if it cannot allocate memory for its own
- * tables.
+ * The library needs no server, and no library except the C and C++ standard libraries. It uses the
+ * threads of OpenMP if libgomp.so.1 is installed and the program provides no threads. It neither
+ * throws nor prints. It ends the program if it cannot allocate memory for its own tables.
  *
  * Kernels are code: use only folders that no one else can write. */
 #ifndef HONE_LOOKUP_H_
@@ -30,7 +29,7 @@ extern "C" {
 typedef enum hone_lookup_status {
   HONE_LOOKUP_OK = 0,
   HONE_LOOKUP_NOT_FOUND = 1,       /* the folder has no kernel for the workload */
-  HONE_LOOKUP_UNSUPPORTED_CPU = 2, /* it has one, but this CPU lacks instructions of it */
+  HONE_LOOKUP_UNSUPPORTED_CPU = 2, /* it has one, but this CPU lacks instructions that it uses */
   HONE_LOOKUP_BAD_FOLDER = 3,      /* no index, a damaged one, or one of another version */
   HONE_LOOKUP_BAD_KERNEL = 4,      /* a kernel's file is missing, damaged or cannot be loaded */
   HONE_LOOKUP_INVALID_ARGUMENT = 5,
@@ -100,9 +99,9 @@ typedef struct hone_lookup_kernel {
   double gflops;                     /* GFLOP/s there */
 } hone_lookup_kernel;
 
-/* Opens a folder and reads its index. The folder stays the same when the program changes its
- * current folder. Later exports into it are seen by the next hone_lookup_open. BAD_FOLDER,
- * INVALID_ARGUMENT (a null pointer or an empty path): *lookup is set to null. */
+/* Opens a folder and reads its index. The program may change its working directory afterwards, even
+ * if the path is relative. The next hone_lookup_open sees later exports into the folder.
+ * BAD_FOLDER, INVALID_ARGUMENT (a null pointer or an empty path): *lookup is set to null. */
 hone_lookup_status hone_lookup_open(const char* folder, hone_lookup** lookup) HONE_LOOKUP_NOEXCEPT;
 
 /* Finds the best kernel of a workload that this CPU can run. `workload` is one of
@@ -112,8 +111,8 @@ hone_lookup_status hone_lookup_open(const char* folder, hone_lookup** lookup) HO
  *   - the name of its workload file: "my-net" or, as a C identifier, "my_net" for nets/my-net.hone
  *     (a name with blanks only as a C identifier);
  *   - the digest of a workload, 32 hex digits.
- * Kernels are considered if they were tuned with at most this tolerance; 0 finds the strict ones
- * only. A kernel for more CPU features is better than one for fewer; then the latency decides.
+ * Kernels are considered if they were tuned with at most this tolerance; 0 finds only strict ones.
+ * A kernel for more CPU features is better than one for fewer; among equals the latency decides.
  *
  * The first call that finds a kernel loads it, which takes about a millisecond. Further calls take
  * about a microsecond. NOT_FOUND, UNSUPPORTED_CPU, BAD_KERNEL, INVALID_ARGUMENT (a null pointer or
@@ -128,8 +127,8 @@ int64_t hone_lookup_workspace_bytes(const hone_lookup_kernel* kernel,
 /* Computes the outputs and returns HONE_KERNEL_OK or another of the values above. `buffers` has
  * buffer_count pointers; outputs overlap no other buffer. `packed` may be null if packed_bytes is
  * 0. Without a runtime, the kernel uses one thread. (A kernel that was exported by an old version
- * always uses those of OpenMP.) Calls with different outputs and workspaces may
- * run at the same time. */
+ * always uses the threads of OpenMP.) Calls with different outputs and workspaces may run at the
+ * same time. */
 int32_t hone_lookup_run(const hone_lookup_kernel* kernel, void* const* buffers, const void* packed,
                         void* workspace, const HoneRuntime* runtime) HONE_LOOKUP_NOEXCEPT;
 
@@ -144,10 +143,10 @@ HoneRuntime hone_lookup_openmp(int32_t threads) HONE_LOOKUP_NOEXCEPT;
 hone_lookup_status hone_lookup_call(const hone_lookup_kernel* kernel,
                                     void* const* buffers) HONE_LOOKUP_NOEXCEPT;
 
-/* Unloads the kernels and frees the folder. No kernel of it may be running. Null is allowed. */
+/* Unloads the kernels and frees the folder. None of its kernels may be running. Null is allowed. */
 void hone_lookup_close(hone_lookup* lookup) HONE_LOOKUP_NOEXCEPT;
 
-/* The reason of the last status other than OK on this thread, for people: what, where, and what to
+/* A message about the last status other than OK on this thread: what went wrong, where, and what to
  * do. Valid until the next call of this library on this thread. */
 const char* hone_lookup_error(void) HONE_LOOKUP_NOEXCEPT;
 

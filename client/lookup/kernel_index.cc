@@ -60,7 +60,7 @@ bool IsHex(const std::string& word, size_t digits) {
   return word.size() == digits && word.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-// A natural number without a sign and leading zeros. Other values stay as they are.
+// Removes a sign and leading zeros from a natural number. Other values stay as they are.
 std::string Plain(const std::string& value) {
   const size_t digits = value[0] == '+' || value[0] == '-' ? 1 : 0;
   if (digits == value.size() || value.find_first_not_of("0123456789", digits) != std::string::npos)
@@ -143,7 +143,7 @@ bool ReadBuffer(const Words& words, Index& index) {
 // A kind of line. All but the first two describe the kernel above them.
 struct Line {
   const char* keyword;
-  size_t words;  // at least
+  size_t words;  // the minimum number
   bool of_kernel;
   bool (*read)(const Words& words, Index& index);
 };
@@ -268,7 +268,7 @@ std::string Checksum(const std::string& bytes) {
 bool ReadFile(const std::string& path, std::string& content) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return false;
-  // Not a stream: its iterators throw if a read fails.
+  // Not a stream, whose iterators throw if a read fails.
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
                                                              std::fclose);
   if (file == nullptr) return false;

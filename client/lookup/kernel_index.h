@@ -7,7 +7,7 @@
 #include <vector>
 
 // The index of a kernel folder, which `hone export` writes and libhone_lookup reads. Like the rest
-// of this folder, it uses the standard library alone. README.md describes the format.
+// of this folder, it uses only the standard library. README.md describes the format.
 namespace hone::lookup {
 
 // The paths inside a folder that `hone export -o` was given.
@@ -25,7 +25,7 @@ struct Buffer {
 };
 
 struct Kernel {
-  std::string checksum;            // of the shared object, which is also its name
+  std::string checksum;            // of the shared object, whose file is named after it
   std::vector<std::string> names;  // canonical words of the workload, or names that the user chose
   std::string workload;            // digest, 32 hex digits
   std::string target;              // key
@@ -44,7 +44,7 @@ struct DefaultKey {
   // Whether a workload depends on the key only through other keys, which take its value.
   bool only_default = false;
 };
-// In the order in which they get their values.
+// The keys of an operator that may be left out, in the order in which they get their values.
 using Defaults = std::vector<DefaultKey>;
 
 struct Index {
@@ -57,9 +57,9 @@ std::string Print(const Index& index);
 // then says which.
 bool Parse(const std::string& text, Index& index, std::string& error);
 
-// The words of a workload with its defaults, sorted by key and without the keys that are only
-// defaults of others: equal for all words of equal workloads. A single word stays as it is. "": a
-// word is not of the form key=value, a key is given twice, or there are no words.
+// Returns the canonical words of a workload, which are the same for equal workloads: with defaults,
+// sorted by key, and without the keys that are only defaults of others. A single word stays as it
+// is. "": a word is not of the form key=value, a key is given twice, or there are no words.
 std::string Canonical(const std::string& words, const std::map<std::string, Defaults>& defaults);
 
 // Whether a word has the form of a workload's digest.

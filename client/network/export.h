@@ -15,8 +15,8 @@ namespace hone::network {
 
 struct ExportOptions {
   std::string folder;            // created if it does not exist
-  std::string name = "network";  // of the files, and prefix of the functions; a C identifier
-  std::string program_dir;       // of Hone's programs; "": that of this program
+  std::string name = "network";  // a C identifier; names the files and prefixes the functions
+  std::string program_dir;       // the folder of Hone's programs; "": that of this program
 };
 
 struct ExportedFile {
@@ -25,14 +25,13 @@ struct ExportedFile {
 };
 
 // Writes a network: libNAME.so with all kernels, the runtime and the plan; NAME.weights with the
-// constants, packed as the kernels need them; NAME.h, NAME.hpp and NAME.py, with which C, C++ and
-// Python run it. All
-// files are written, or none. Files of an earlier export are replaced.
+// constants, packed as the kernels need them; NAME.h, NAME.hpp and NAME.py, the interfaces for C,
+// C++ and Python. Writes all files or none. Files of an earlier export are replaced.
 //
-// `kernels` has one with its object file for each task. InvalidArgument: an object file is missing,
-// or the linker refuses one; the name is not possible. FailedPrecondition: hone-builder, which
-// links, is not installed. ResourceExhausted, PermissionDenied: the files cannot be written. Other
-// errors are those of MakePlan and WriteWeights.
+// `kernels` has one kernel with its object file for each task. InvalidArgument: an object file is
+// missing, the linker refuses one, or the name is not a C identifier. FailedPrecondition:
+// hone-builder, which links, is not installed. ResourceExhausted, PermissionDenied: the files
+// cannot be written. Other errors are those of MakePlan and WriteWeights.
 absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& graph,
                                                         const graph::Partition& partition,
                                                         absl::Span<const NetworkKernel> kernels,

@@ -185,7 +185,7 @@ class Planner {
   const absl::Span<const NetworkKernel> kernels_;
   const graph::MemoryPlan memory_;
   PlannedNetwork planned_;
-  std::set<ValueId> plain_;               // constants that something reads as they are
+  std::set<ValueId> plain_;               // constants that a step or an output reads unpacked
   std::map<ValueId, int> tensors_;        // in the plan
   std::map<ValueId, int64_t> constants_;  // offsets in the weights file
   std::map<std::pair<int, std::vector<ValueId>>, int64_t> packed_;

@@ -13,12 +13,12 @@
 
 namespace hone::network {
 
-// A part of the weights file: a constant as it is, or the packed constants of a step.
+// A part of the weights file: an unpacked constant, or the packed constants of a step.
 struct WeightsPiece {
   int64_t offset = 0;
   graph::ValueId constant = graph::kNoValue;
-  int task = -1;                       // packed: whose kernel packs
-  std::vector<graph::ValueId> inputs;  // packed: of the step
+  int task = -1;                       // if packed: the task whose kernel packs it
+  std::vector<graph::ValueId> inputs;  // if packed: the inputs of the step
 };
 
 struct PlannedNetwork {
@@ -26,9 +26,9 @@ struct PlannedNetwork {
   std::vector<WeightsPiece> pieces;
 };
 
-// Plans the memory and the steps of a network. `kernels` has one for each task. Steps that are
-// aliases need no step of the plan, but an output of the network that is a view of another tensor
-// is copied. A constant that kernels read in packed form only is not a part of the weights.
+// Plans the memory and the steps of a network. `kernels` has one for each task. Aliases become no
+// steps of the plan, but an output of the network that is a view of another tensor is copied. The
+// unpacked form of a constant is left out of the weights if kernels read only the packed form.
 //
 // InvalidArgument: the number of kernels is wrong, or a kernel belongs to another workload.
 absl::StatusOr<PlannedNetwork> MakePlan(const graph::Graph& graph,

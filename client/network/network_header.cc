@@ -24,7 +24,7 @@ std::string ForNetwork(absl::string_view file, const std::string& name) {
   return "";
 }
 
-// Names cannot end a comment or a line.
+// Makes a name safe within a comment or a string.
 std::string InComment(const std::string& name) {
   return absl::StrReplaceAll(name, {{"*/", "* /"}, {"\n", " "}, {"\\", "/"}, {"\"", "'"}});
 }

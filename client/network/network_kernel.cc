@@ -29,7 +29,8 @@ void MarkReads(const ir::Program& program, ir::NodeId id, const std::vector<ir::
   for (const ir::NodeId child : node.children) MarkReads(program, child, inputs, reads);
 }
 
-// The inputs that the program reads outside of its prepack kernel, and all that are not constant.
+// Marks the inputs that the program reads outside of its prepack kernel, and all inputs that are
+// not constant.
 std::vector<bool> ReadsOf(const ir::Program& program) {
   const ir::Workload& workload = program.workload();
   const std::vector<ir::BufferId> inputs = workload.Inputs();

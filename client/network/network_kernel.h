@@ -15,8 +15,8 @@ namespace hone::network {
 struct NetworkKernel {
   std::shared_ptr<const target::LoadedKernel> loaded;
   std::string object;  // the ELF object file, which an export links; "" if it is not known
-  // The inputs of the workload that the kernel reads when it runs. The other inputs are constants,
-  // of which it reads only the packed form.
+  // Whether the kernel reads each input of the workload when it runs. The other inputs are
+  // constants, of which it reads only the packed form.
   std::vector<bool> reads;
 };
 

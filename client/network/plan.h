@@ -24,7 +24,7 @@ struct PlanTensor {
   std::string name;
   graph::TensorType type;
   PlaceKind place = PlaceKind::kArena;
-  int number = 0;  // of the input or output
+  int number = 0;  // of the input or output that holds the tensor
   int64_t offset = 0;
 };
 
@@ -44,8 +44,8 @@ struct PlanKernel {
   int64_t packed_bytes = 0;
 };
 
-// A network that can run: which kernels to call with which tensors. The runtime (runtime/) executes
-// it.
+// How a network runs: which kernels to call with which tensors. The runtime (runtime/) executes the
+// plan.
 struct Plan {
   std::vector<PlanTensor> tensors;
   std::vector<PlanStep> steps;
@@ -53,7 +53,7 @@ struct Plan {
   std::vector<int> inputs;   // tensors
   std::vector<int> outputs;  // tensors
   int64_t arena_bytes = 0;
-  int64_t weights_bytes = 0;  // of the weights file
+  int64_t weights_bytes = 0;  // the size of the weights file
   Digest weights;             // identifies the weights file
 
   // The bytes of runtime/plan_format.h.

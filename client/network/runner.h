@@ -17,17 +17,17 @@ namespace hone::network {
 
 // The time of one step of a run.
 struct StepTime {
-  std::string name;    // of its nodes
+  std::string name;    // the names of its nodes
   std::string kernel;  // the name of its workload, or "copy"
   int64_t ns = 0;
 };
 
 // Runs a network in this process with the runtime of exported networks, on the threads of OpenMP.
-// One run at a time.
+// Only one run at a time is allowed.
 class Runner {
  public:
-  // Loads and packs the constants. `kernels` has one for each task; it and the graph may be gone
-  // afterwards. `threads` 0: as many as OpenMP uses by default. ResourceExhausted: out of memory.
+  // Loads and packs the constants. `kernels` has one for each task. The arguments need not outlive
+  // this call. `threads` 0: as many as OpenMP uses by default. ResourceExhausted: out of memory.
   // FailedPrecondition: the CPU lacks an instruction that a kernel uses. Other errors are those of
   // MakePlan and WriteWeights.
   static absl::StatusOr<std::unique_ptr<Runner>> Create(const graph::Graph& graph,

@@ -35,7 +35,7 @@ absl::StatusOr<Memory> Allocate(int64_t bytes) {
   if (memory == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat("out of memory for ", bytes, " bytes"));
   }
-  std::memset(memory.get(), 0, rounded);  // what a kernel does not write is the same each time
+  std::memset(memory.get(), 0, rounded);  // so that bytes that no kernel writes are reproducible
   return memory;
 }
 
@@ -69,7 +69,7 @@ absl::StatusOr<Memory> Pack(const graph::Graph& graph, const NetworkKernel& kern
   return packed;
 }
 
-// The id of a file of this size, of which everything but the header is written.
+// Computes the id of a file of this size, which is complete except for its header.
 absl::StatusOr<Digest> DigestOfContent(int file, const std::string& path, int64_t bytes) {
   void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0);
   if (mapped == MAP_FAILED) return ErrnoStatus(errno, absl::StrCat("map ", path));

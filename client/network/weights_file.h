@@ -11,10 +11,10 @@
 
 namespace hone::network {
 
-// Writes the weights of a network to a file, which the plan then names by its digest. Constants are
-// packed here, by the kernels. The file is on the disk when this returns. ResourceExhausted: the
-// disk is full, or there is not enough memory to pack. Internal: a kernel fails. Other errors as
-// for ErrnoStatus.
+// Writes the weights of a network to a file, and stores the file's digest in the plan. The kernels
+// pack the constants here. The file is on the disk when this returns. ResourceExhausted: the disk
+// is full, or there is not enough memory to pack. Internal: a kernel fails. Other errors as for
+// ErrnoStatus.
 absl::Status WriteWeights(const graph::Graph& graph, absl::Span<const NetworkKernel> kernels,
                           const std::string& path, PlannedNetwork& planned);
 

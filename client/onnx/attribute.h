@@ -11,14 +11,15 @@
 
 namespace hone::onnx {
 
-// The attributes of a node. Those that are tensors are apart, because nodes of graphs have none.
+// The attributes of a node. Tensors are separate, because graph::Attribute cannot hold them.
 struct Attributes {
   std::map<std::string, graph::Attribute> plain;
   std::map<std::string, Tensor> tensors;
 };
 
-// InvalidArgument: an attribute is given twice, or refers to a function's. Unimplemented: it is a
-// graph, a sparse tensor or a type. Otherwise those of ReadTensor. The messages name the attribute.
+// InvalidArgument: an attribute is given twice, or refers to a function's attribute. Unimplemented:
+// it is a graph, a sparse tensor or a type. Other errors are those of ReadTensor. The messages name
+// the attribute.
 absl::StatusOr<Attributes> ReadAttributes(const ::onnx::NodeProto& node, ExternalData& files);
 
 }  // namespace hone::onnx

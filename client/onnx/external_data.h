@@ -20,11 +20,11 @@ struct ExternalRange {
   int64_t length = 0;
 };
 
-// Files with elements of tensors. They are mapped, each once, and must not be changed while a graph
-// uses them. A model cannot read files outside of its folder.
+// Files beside a model with the elements of tensors. Each file is mapped once, and must not be
+// changed while a graph uses it. A model cannot read files outside of its folder.
 class ExternalData {
  public:
-  // `folder`: that of the model; "" if the model is not a file, which then has no such data.
+  // `folder`: the folder of the model; "" if the model is not a file, and so has no external data.
   explicit ExternalData(std::string folder) : folder_(std::move(folder)) {}
 
   // InvalidArgument: there is no folder, the location is not a relative path to a file inside it,

@@ -6,8 +6,8 @@
 namespace hone::onnx {
 
 // Estimates the work of computing a node with the interpreter: the elements of its constants and
-// results, and the points of its stages. `types`: those of its results, of which the first
-// `outputs` may be wanted.
+// results, and the points of its stages. `types`: the types of all its results. Only the first
+// `outputs` results may be wanted.
 double FoldCost(const graph::Graph& graph, const graph::Node& node, const graph::Types& types,
                 size_t outputs);
 

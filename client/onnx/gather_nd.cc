@@ -22,7 +22,7 @@ int64_t Product(Ints::const_iterator begin, Ints::const_iterator end) {
 struct LookUp {
   Ints data, indices;
   int64_t batch = 0;  // leading dimensions that both have
-  int64_t count = 0;  // of the dimensions after them that are looked up
+  int64_t count = 0;  // the number of dimensions that are looked up, which follow the batch
 
   static absl::StatusOr<LookUp> Of(const graph::NodeView& node) {
     if (node.inputs() != 2 || !node.Has(1)) return node.InvalidError("needs two inputs");
@@ -39,24 +39,24 @@ struct LookUp {
 
   // The dimensions that are looked up.
   Ints Extents() const { return Ints(data.begin() + batch, data.begin() + batch + count); }
-  // The distances of their elements.
+  // The distances between neighboring elements in these dimensions.
   Ints Strides() const {
     const Ints extents = Extents();
     Ints strides(extents.size(), 1);
     for (size_t d = extents.size() - 1; d > 0; --d) strides[d - 1] = strides[d] * extents[d];
     return strides;
   }
-  // The data with all dimensions up to the last one that is looked up as one.
+  // The shape of the data with all dimensions up to the last one that is looked up joined to one.
   Ints FlatData() const {
     Ints flat = {Product(data.begin(), data.begin() + batch + count)};
     flat.insert(flat.end(), data.begin() + batch + count, data.end());
     return flat;
   }
-  // The indices without their last dimension.
+  // The shape of the indices without its last dimension.
   Ints Places() const { return Ints(indices.begin(), indices.end() - 1); }
 };
 
-// Indices of the flat data, in the shape of the places.
+// Computes the indices into the flat data, in the shape Places().
 absl::StatusOr<ValueId> FlatIndices(Rewrite& rewrite, const LookUp& look_up) {
   ValueId index = rewrite.node().inputs[1];
   HONE_ASSIGN_OR_RETURN(const ValueId negative,
@@ -69,7 +69,7 @@ absl::StatusOr<ValueId> FlatIndices(Rewrite& rewrite, const LookUp& look_up) {
   HONE_ASSIGN_OR_RETURN(index, rewrite.Apply("ReduceSum", {index, rewrite.Ints("last", {-1})},
                                              {{"keepdims", int64_t{0}}}));
   if (look_up.batch == 0) return index;
-  // Where each sample of the batch begins.
+  // The index at which each sample of the batch begins.
   const Ints extents = look_up.Extents();
   const int64_t size = Product(extents.begin(), extents.end());
   Ints begins(Product(look_up.data.begin(), look_up.data.begin() + look_up.batch));

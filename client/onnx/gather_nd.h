@@ -6,8 +6,8 @@
 
 namespace hone::onnx {
 
-// Rewrites GatherND, which looks up several dimensions at once, to Gather: the dimensions become
-// one, and an index of it is computed from those of the dimensions.
+// Rewrites GatherND, which looks up several dimensions at once, to Gather: joins the dimensions to
+// one, and computes the index into it from the indices of the dimensions.
 absl::Status GatherND(Rewrite& rewrite);
 
 }  // namespace hone::onnx

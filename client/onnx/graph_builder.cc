@@ -20,7 +20,7 @@ using graph::ValueId;
 
 constexpr int64_t kMaxFilledElements = int64_t{1} << 26;  // of all filled tensors together
 constexpr double kMaxFoldedPoints = 1 << 26;              // of all folded nodes together
-// Filled tensors of more bytes are computed when they are read.
+// Larger filled tensors are computed when they are first read.
 constexpr int64_t kComputedBytes = 4096;
 
 std::string Fresh(std::set<std::string>& taken, absl::string_view name) {
@@ -89,7 +89,7 @@ absl::StatusOr<std::vector<ValueId>> GraphBuilder::Add(
     Node node, const std::vector<std::string>& output_names) {
   HONE_ASSIGN_OR_RETURN(const graph::Types types, InferTypes(graph::NodeView(graph_, node)));
   if (output_names.size() <= types.size() && CanFold(graph_, node) &&
-      node.op != "DequantizeLinear") {  // which quantized weights keep
+      node.op != "DequantizeLinear") {  // weights stay quantized
     const bool must_fold = graph::FindOperator(node.op)->define == nullptr;
     const double points = FoldCost(graph_, node, types, output_names.size());
     if (points <= kMaxFoldedPoints - folded_points_) {

@@ -18,7 +18,7 @@ namespace hone::onnx {
 // small, because the types of other nodes may depend on them. Larger ones stay nodes.
 class GraphBuilder {
  public:
-  // `names`: those of the model's tensors, which made-up names must avoid.
+  // `names`: the names of the model's tensors, which generated names must avoid.
   explicit GraphBuilder(std::set<std::string> names) : tensor_names_(std::move(names)) {}
 
   const graph::Graph& graph() const { return graph_; }
@@ -26,14 +26,15 @@ class GraphBuilder {
 
   // A name that no tensor has: `name`, or this name with a number.
   std::string FreshTensorName(absl::string_view name);
-  // The same for nodes, which the model may leave without names, or give one name.
+  // The same for nodes. A model may leave nodes unnamed, or give several nodes the same name.
   std::string FreshNodeName(absl::string_view name);
 
-  // Constants with made-up names.
+  // Constants with generated names.
   graph::ValueId AddInts(absl::string_view name, const std::vector<int64_t>& elements);
   graph::ValueId AddFloats(absl::string_view name, const std::vector<double>& elements);
   graph::ValueId AddScalar(absl::string_view name, ir::DType dtype, double value);
-  // A constant tensor with equal elements. ResourceExhausted: such tensors became too large.
+  // A constant tensor with equal elements. ResourceExhausted: all such tensors of the graph are too
+  // large together.
   absl::StatusOr<graph::ValueId> AddFilled(std::string name, graph::TensorType type,
                                            const ir::Scalar& element);
 

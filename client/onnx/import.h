@@ -17,7 +17,7 @@ struct ImportOptions {
   // Shapes of inputs by name, for the dimensions that the model leaves open. A dimension with a
   // name may also be given by this name, as a list of one extent.
   std::map<std::string, std::vector<int64_t>> shapes;
-  // Inputs that become constants. A model must have constants where shapes depend on them.
+  // Values of inputs that become constants. This is necessary for inputs that determine shapes.
   std::map<std::string, Tensor> constants;
 };
 
@@ -33,7 +33,7 @@ struct ImportOptions {
 // read. The messages begin with the path, and name the node or the tensor.
 absl::StatusOr<graph::Graph> ImportOnnx(const std::string& path, const ImportOptions& options = {});
 
-// The same for the bytes of a file. `folder`: where the files of weights are; "" if none may be
+// The same for the bytes of a file. `folder`: the folder of the weights files; "" if none may be
 // read.
 absl::StatusOr<graph::Graph> ImportOnnxBytes(absl::string_view bytes, const std::string& folder,
                                              const ImportOptions& options = {});

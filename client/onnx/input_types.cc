@@ -145,7 +145,7 @@ class Binder {
     return legal.ok() ? absl::StatusOr<TensorType>(type) : InputError(input, legal.message());
   }
 
-  // An example has 1 for open dimensions.
+  // Reports an open dimension, with an example of a shape that has 1 for open dimensions.
   absl::Status Open(const ::onnx::ValueInfoProto& input) const {
     const auto& shape = input.type().tensor_type().shape();
     Shape example;

@@ -12,7 +12,7 @@
 
 namespace hone::onnx {
 
-// Gives the types of a model's inputs, in order. Dimensions that the model leaves open are those of
+// Returns the types of a model's inputs, in order. Dimensions that the model leaves open come from
 // `shapes`, which has shapes of inputs by name. A dimension with a name has the same extent
 // everywhere; `shapes` may also give it by this name, as a list of one extent.
 //

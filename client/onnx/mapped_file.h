@@ -15,7 +15,7 @@ namespace hone::onnx {
 class MappedFile {
  public:
   // NotFound, PermissionDenied: the file cannot be read. InvalidArgument: it is a folder, a pipe or
-  // another special file. ResourceExhausted: out of addresses. The messages name the path.
+  // another special file. ResourceExhausted: out of address space. The messages name the path.
   static absl::StatusOr<std::shared_ptr<const MappedFile>> Open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

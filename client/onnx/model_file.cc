@@ -20,8 +20,8 @@ constexpr auto kBytes = WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
 // A field of a message.
 struct Field {
   int number = 0;
-  absl::string_view whole;                   // with its tag
-  std::optional<absl::string_view> content;  // of bytes, text and messages
+  absl::string_view whole;                   // including its tag
+  std::optional<absl::string_view> content;  // only for bytes, text and messages
 };
 
 // Calls `visit` for each field until it returns false. Returns whether the message is well-formed
@@ -59,7 +59,7 @@ void AppendMessage(int number, absl::string_view content, std::string& bytes) {
   bytes.append(content.data(), content.size());
 }
 
-// Copies a message without the raw data of initializers, which it finds.
+// Copies a message without the raw data of initializers, and notes where that data is.
 class Splitter {
  public:
   bool CopyModel(absl::string_view model, std::string& copy) {

@@ -17,7 +17,7 @@ struct ModelFile {
   std::vector<std::optional<absl::string_view>> raw_data;
 };
 
-// Parses the bytes of a model without copying its weights, which views of `bytes` give.
+// Parses the bytes of a model without copying its weights; raw_data are views of `bytes`.
 // InvalidArgument: this is not a model, or it is truncated or too large for a protocol message.
 absl::StatusOr<ModelFile> ParseModelFile(absl::string_view bytes);
 

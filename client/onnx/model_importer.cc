@@ -26,7 +26,7 @@ namespace {
 using graph::kNoValue;
 using graph::ValueId;
 
-// Checks the parts of a model beside its nodes. Returns the opset.
+// Checks the parts of a model other than its nodes. Returns the opset.
 absl::StatusOr<int64_t> CheckModel(const ::onnx::ModelProto& model) {
   if (!model.has_graph()) return absl::InvalidArgumentError("this is not an ONNX model: no graph");
   if (model.functions_size() > 0) {
@@ -101,7 +101,7 @@ class ModelImporter {
     return absl::OkStatus();
   }
 
-  // Initializers may be inputs, too, which gives them a default value. They are constants here.
+  // An initializer may also be listed as an input, as its default value. It is a constant here.
   absl::Status AddInputs() {
     std::vector<const ::onnx::ValueInfoProto*> inputs;
     std::set<std::string> names;
@@ -203,8 +203,8 @@ class ModelImporter {
     return absl::OkStatus();
   }
 
-  // Returns a value with the name of an output. Where a node vanished, its input is the output
-  // under another name.
+  // Returns a value with the name of an output. If no node remains of the operator that computes
+  // the output, `id` is an earlier value with another name.
   absl::StatusOr<ValueId> Named(ValueId id, const std::string& name) {
     graph::Graph& graph = builder_.graph();
     graph::Value& value = graph.values[id];

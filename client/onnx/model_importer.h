@@ -11,8 +11,8 @@
 
 namespace hone::onnx {
 
-// Converts a parsed model. `raw_data`: that of each initializer, if it has some; the graph shares
-// it. Errors are those of ImportOnnx.
+// Converts a parsed model. `raw_data`: the raw data of each initializer, if it has any; the graph
+// shares it. Errors are those of ImportOnnx.
 absl::StatusOr<graph::Graph> ImportModel(
     ::onnx::ModelProto& model, const std::vector<std::optional<graph::ConstantData>>& raw_data,
     ExternalData& files, const ImportOptions& options);

@@ -42,7 +42,7 @@ absl::Status SplitSizes(Rewrite& rewrite) { return rewrite.ListToInput("split", 
 absl::Status K(Rewrite& rewrite) { return rewrite.ListToInput("k", 1); }
 absl::Status UpsampleScales(Rewrite& rewrite) { return rewrite.ListToInput("scales", 1); }
 
-// Without sizes, a split has equal parts, which opset 18 counts in an attribute.
+// Without sizes, a split has equal parts. Since opset 18, an attribute gives their number.
 absl::Status SplitCount(Rewrite& rewrite) {
   if (rewrite.view().Has(1)) return absl::OkStatus();
   const int64_t parts = static_cast<int64_t>(rewrite.outputs());
@@ -57,7 +57,7 @@ absl::Status SplitCount(Rewrite& rewrite) {
   return absl::OkStatus();
 }
 
-// Before opset 13, softmax normalized all dimensions from the axis on, 1 by default.
+// Before opset 13, softmax normalized all dimensions from the axis on, which was 1 by default.
 absl::Status Softmax(Rewrite& rewrite) {
   const NodeView view = rewrite.view();
   const int64_t rank = view.Rank(0);
@@ -86,7 +86,7 @@ absl::Status BatchNormalization(Rewrite& rewrite) {
   return rewrite.view().UnimplementedError("spatial=0 is not supported");
 }
 
-// Gives Resize of opset 10, and Upsample, the attributes that they imply.
+// Adds the attributes that Resize of opset 10 and Upsample imply.
 absl::Status OldResize(Rewrite& rewrite) {
   const NodeView view = rewrite.view();
   if (view.inputs() != 2 || !view.Has(1)) return view.InvalidError("needs two inputs");
@@ -135,7 +135,7 @@ absl::Status GroupNormalization(Rewrite& rewrite) {
   return absl::OkStatus();
 }
 
-// How a node of an opset below `before` becomes one of opset `before`.
+// Converts a node of an opset below `before` to opset `before`.
 struct Rule {
   absl::string_view op;
   int64_t before;
@@ -144,7 +144,7 @@ struct Rule {
 
 constexpr int64_t kAnyOpset = kNewestOpset + 1;
 
-// In the order of the opsets for each operator.
+// For each operator, sorted by opset.
 constexpr Rule kRules[] = {
     {"BatchNormalization", 9, BatchNormalization},
     {"Clip", 11, Clip},

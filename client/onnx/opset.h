@@ -14,7 +14,8 @@ namespace hone::onnx {
 // The newest version of ONNX's operators that the importer reads.
 inline constexpr int64_t kNewestOpset = 21;
 
-// The oldest opset of which the importer reads an operator: 7, or less if it did not change then.
+// The oldest opset from which the importer reads an operator: 7, or an older one if the operator is
+// the same there.
 int64_t OldestOpset(absl::string_view op);
 
 // A node of a model. Its inputs are values of the graph that is being built.
@@ -24,7 +25,7 @@ struct VersionedNode {
   int64_t opset;
 };
 
-// The operator that replaces one of an older opset or of another name; otherwise the same name.
+// The name of the operator that replaces `op` in opset 21, which is usually the same.
 absl::string_view CurrentName(absl::string_view op);
 
 // Rewrites a node to the semantics of opset 21. Adds the constants and nodes that it then needs.

@@ -80,7 +80,7 @@ Results ConstantOfShape(const VersionedNode& node, const Tensors& tensors, Graph
                       view.InvalidError(filled.status().message()).message());
 }
 
-// Ratio and mode of training are the inputs 1 and 2.
+// Input 1, the ratio, is ignored. Input 2, the training mode, must be false.
 Results Dropout(const VersionedNode& node, GraphBuilder& builder) {
   const NodeView view(builder.graph(), node.node);
   if (!view.Has(0)) return view.InvalidError("input 0 is missing");
@@ -92,7 +92,7 @@ Results Dropout(const VersionedNode& node, GraphBuilder& builder) {
   }
   std::vector<ValueId> results = {node.node.inputs[0]};
   if (node.outputs.size() < 2) return results;
-  // The mask of what is kept; before opset 10 of the type of the input.
+  // The mask of the elements that are kept, all true. Before opset 10 it has the type of the input.
   const ir::DType dtype = node.opset < 10 ? view.Type(0).dtype : ir::DType::kBool;
   HONE_ASSIGN_OR_RETURN(
       const ValueId mask,

@@ -36,7 +36,7 @@ class Rewrite {
     if (node().inputs.size() <= index) node().inputs.resize(index + 1, graph::kNoValue);
     node().inputs[index] = value;
   }
-  // Makes an attribute that is a list an input.
+  // Converts a list attribute to an input.
   absl::Status ListToInput(const std::string& name, size_t index) {
     const std::optional<graph::Attribute> value = Take(name);
     if (!value) return absl::OkStatus();
@@ -51,7 +51,7 @@ class Rewrite {
     }
     return absl::OkStatus();
   }
-  // Makes an attribute that is a number a scalar input of the type of the first input.
+  // Converts a number attribute to a scalar input with the element type of the first input.
   absl::Status NumberToInput(const std::string& name, size_t index) {
     if (!view().HasAttribute(name)) return absl::OkStatus();
     HONE_ASSIGN_OR_RETURN(const double number, view().Float(name, 0));
@@ -59,7 +59,7 @@ class Rewrite {
     SetInput(index, builder_.AddScalar(TensorName(name), view().Type(0).dtype, number));
     return absl::OkStatus();
   }
-  // A new tensor: `op` applied to values.
+  // Adds a node that applies `op` to values, and returns its result.
   absl::StatusOr<graph::ValueId> Apply(absl::string_view op, std::vector<graph::ValueId> inputs,
                                        std::map<std::string, graph::Attribute> attributes = {}) {
     graph::Node added{builder_.FreshNodeName(absl::StrCat(node().name, "_", op)),

@@ -64,7 +64,7 @@ class Orderer {
     return absl::OkStatus();
   }
 
-  // Takes, of the nodes that can run, always the first of the model.
+  // Always takes the first node of the model that can run.
   absl::StatusOr<std::vector<int>> Order() {
     std::vector<int> waits_for(graph_.node_size());
     std::vector<std::vector<int>> readers(graph_.node_size());

@@ -13,8 +13,8 @@ namespace hone::onnx {
 // "node 'conv1' (Conv)".
 std::string Describe(const ::onnx::NodeProto& node);
 
-// Returns the nodes that the model's outputs need, in an order in which they can run: that of the
-// model, if it is one. `given`: the tensors that are known, which are inputs and initializers.
+// Returns the nodes that the model's outputs need, in topological order: the order of the model if
+// it is topological. `given`: the tensors that are known, which are inputs and initializers.
 //
 // InvalidArgument, with the names of nodes and tensors: a tensor is computed twice, or read or
 // output but never computed; the nodes form a cycle.

@@ -8,7 +8,7 @@ namespace hone::onnx {
 // A tensor with its elements.
 struct Tensor {
   graph::TensorType type;
-  graph::ConstantData data;  // as many bytes as the type has
+  graph::ConstantData data;  // has the size of the type
 };
 
 }  // namespace hone::onnx

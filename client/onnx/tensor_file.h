@@ -9,7 +9,7 @@
 
 namespace hone::onnx {
 
-// A tensor of a file of its own (.pb), as in ONNX's test data.
+// A tensor from a separate file (.pb), as in ONNX's test data.
 struct NamedTensor {
   std::string name;  // may be empty
   Tensor tensor;

@@ -18,7 +18,7 @@ using graph::ConstantData;
 using graph::TensorType;
 using ir::DType;
 
-// ONNX's element types, by their numbers. The distribution's headers may lack the newest names.
+// ONNX's element types, by their numbers. Installed ONNX headers may lack the newest names.
 struct ElementTypeInfo {
   absl::string_view name;
   std::optional<DType> dtype;  // nullopt: Hone does not have it
@@ -106,7 +106,7 @@ class Reader {
         absl::StrCat("is ", type.ToText(), " and has ", count, " ", what, " instead of ", wanted));
   }
 
-  // Elements of a typed field, of which the low bits are kept.
+  // Converts the elements of a typed field, and keeps their low bits.
   template <typename T, typename Field>
   static absl::StatusOr<ConstantData> Typed(const TensorType& type, const Field& field) {
     HONE_RETURN_IF_ERROR(CheckCount(type, field.size(), type.elements(), "elements"));
@@ -136,7 +136,7 @@ class Reader {
     return files_.Map(range);
   }
 
-  // Bytes other than 0 are true, whatever their bits.
+  // Converts booleans to 0 and 1; any byte other than 0 is true.
   static ConstantData Normalized(const ConstantData& data) {
     const absl::string_view bytes = data.bytes();
     if (std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == 0 || c == 1; })) {

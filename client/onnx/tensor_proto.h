@@ -14,10 +14,10 @@ namespace hone::onnx {
 // type; the message names it. InvalidArgument: there is no such number.
 absl::StatusOr<ir::DType> ElementType(int32_t number);
 
-// Converts a tensor; takes its bytes if they are raw. `raw_data`: its raw bytes if they are not in
-// the message. Every message names the tensor.
-// InvalidArgument: its shape is not legal, or the number of elements is not that of the shape.
-// Unimplemented: an element type that Hone does not have. Otherwise those of ExternalData::Map.
+// Converts a tensor; takes over its bytes if they are raw. `raw_data`: its raw bytes if they are
+// not in `proto`. Every error names the tensor. InvalidArgument: its shape is not legal, or the
+// number of elements does not fit the shape. Unimplemented: Hone does not have the element type.
+// Other errors are those of ExternalData::Map.
 absl::StatusOr<Tensor> ReadTensor(::onnx::TensorProto proto, ExternalData& files,
                                   std::optional<graph::ConstantData> raw_data = std::nullopt);
 

@@ -19,8 +19,8 @@ class ConstantData {
   explicit ConstantData(std::string bytes);
   ConstantData(std::shared_ptr<const void> owner, absl::string_view bytes)
       : owner_(std::move(owner)), bytes_(bytes) {}
-  // `compute` gives `size` bytes. The first call of bytes() calls it. `recipe` identifies what is
-  // computed: constants with equal recipes have equal elements.
+  // Makes a constant whose `size` bytes are computed by `compute` when bytes() is first called.
+  // `recipe` identifies the computation: constants with equal recipes have equal elements.
   static ConstantData Computed(const Digest& recipe, int64_t size,
                                std::function<std::string()> compute);
 

@@ -121,7 +121,7 @@ class Verifier {
   }
 
   const Graph& graph_;
-  std::vector<bool> known_;  // the values that are computed so far
+  std::vector<bool> known_;  // whether each value has been computed so far
 };
 
 }  // namespace

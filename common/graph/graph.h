@@ -29,8 +29,8 @@ struct TensorType {
   friend bool operator==(const TensorType&, const TensorType&) = default;
 };
 
-// InvalidArgument: an extent is negative, or the rank or number of elements exceeds the limits of
-// ir::Workload.
+// Checks a type. InvalidArgument: an extent is negative, or the rank or number of elements exceeds
+// the limits of ir::Workload.
 absl::Status CheckType(const TensorType& type);
 
 // Identifies a tensor of a graph: an index into Graph::values.
@@ -39,7 +39,7 @@ inline constexpr ValueId kNoValue = -1;  // an optional input or output that is 
 
 // A tensor of a graph: an input, a constant, or an output of one node.
 struct Value {
-  std::string name;  // that of the model; unique in the graph
+  std::string name;  // the model's name for it; unique in the graph
   TensorType type;
   std::optional<ConstantData> constant;
 };
@@ -49,7 +49,7 @@ using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t
 
 // An application of an operator (operator_def.h).
 struct Node {
-  std::string name;  // that of the model, or made up from the operator and a number
+  std::string name;  // the model's name for it, or one made up from the operator and a number
   std::string op;    // "Conv"
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
@@ -62,13 +62,13 @@ class Graph {
  public:
   std::string name;
   std::vector<Value> values;
-  std::vector<Node> nodes;  // in an order in which they can run
+  std::vector<Node> nodes;  // in topological order
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
 
   ValueId AddValue(std::string name, TensorType type);
   ValueId AddConstant(std::string name, TensorType type, ConstantData data);
-  // Adds a node whose outputs are new values of the types that its operator gives. Outputs that
+  // Adds a node whose outputs are new values of the types that its operator infers. Outputs that
   // are not wanted have an empty name. InvalidArgument, Unimplemented: the operator refuses it.
   absl::Status AddNode(Node node, const std::vector<std::string>& output_names);
 
@@ -76,12 +76,12 @@ class Graph {
   bool IsConstant(ValueId id) const { return values[id].constant.has_value(); }
   // Returns the node that computes each value; -1 for inputs and constants.
   std::vector<int> Producers() const;
-  // Returns the nodes that read each value, each once, in their order.
+  // Returns the nodes that read each value: each node once, in graph order.
   std::vector<std::vector<int>> Consumers() const;
 
-  // InvalidArgument, with the name of the node or value: a value is read before it is computed, is
-  // computed twice, has a name twice, has a constant of a wrong size, or has another type than its
-  // operator gives. Unimplemented: an operator is unknown.
+  // Checks the graph. InvalidArgument, naming the node or value: a value is read before it is
+  // computed, is computed twice, shares its name with another, has a constant of the wrong size, or
+  // has another type than its operator infers. Unimplemented: an operator is unknown.
   absl::Status Verify() const;
 
   // One line per input, constant, node and output:

@@ -58,7 +58,7 @@ class GroupText {
   absl::Status WriteNode(const Node& node) {
     const NodeView view(graph_, node);
     const OperatorDef* const def = FindOperator(node.op);
-    if (def == nullptr) return InferTypes(view).status();  // says what is wrong
+    if (def == nullptr) return InferTypes(view).status();  // the error for an unknown operator
     if (def->define == nullptr) {
       return view.UnimplementedError("its inputs must be constant");
     }
@@ -93,7 +93,7 @@ class GroupText {
     return absl::OkStatus();
   }
 
-  // Appends stages, of which those that compute an output are marked.
+  // Appends stages, and marks those that compute an output.
   void Append(absl::string_view stages) {
     std::set<std::string> outputs;
     for (const ValueId id : outputs_) {
@@ -117,7 +117,7 @@ class GroupText {
     return entry->second;
   }
 
-  // Of several bounds of a value, the least one holds.
+  // Keeps the smallest of several bounds of a value.
   void AddBound(ValueId id, int64_t bound) {
     const auto [entry, is_new] = bounds_.emplace(id, bound);
     if (!is_new) entry->second = std::min(entry->second, bound);
@@ -127,7 +127,7 @@ class GroupText {
     return bound == bounds_.end() ? "" : absl::StrCat(" < ", bound->second);
   }
 
-  // A value that is read and that no node of the group computes is an input.
+  // Adds a value that a node reads to the inputs, unless the group computes it.
   void Read(ValueId id) {
     if (computed_.contains(id)) return;
     if (std::find(inputs_.begin(), inputs_.end(), id) == inputs_.end()) inputs_.push_back(id);

@@ -10,16 +10,16 @@
 
 namespace hone::graph {
 
-// Nodes of a graph as one workload. Its tensors are those of the graph in another name; scalars
-// have one dimension of extent 1.
+// Nodes of a graph as one workload. The workload renames the graph's tensors, and gives scalars one
+// dimension of extent 1.
 struct Group {
   ir::Workload workload;
   std::vector<ValueId> inputs;   // in the order of the workload's inputs
   std::vector<ValueId> outputs;  // in the order of the workload's outputs
 };
 
-// Makes a workload of these nodes, which are in the graph's order. Its inputs are the values that
-// the nodes read and do not compute; constants are constant inputs. Its outputs are the values that
+// Makes a workload of these nodes, which are in graph order. Its inputs are the values that the
+// nodes read but do not compute; constants become constant inputs. Its outputs are the values that
 // other nodes or the graph's outputs need. Errors are those of the operators, and of
 // ir::Workload::Validate (too many tensors, an empty tensor).
 absl::StatusOr<Group> MakeGroup(const Graph& graph, const std::vector<int>& nodes,

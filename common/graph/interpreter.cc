@@ -19,7 +19,7 @@ bool AllEmpty(const Graph& graph, const Node& node) {
   });
 }
 
-// Computes the outputs of the graph's node n, which are added to the known elements.
+// Computes the outputs of node n of the graph, and adds them to the known elements.
 absl::Status Run(const Graph& graph, int n, std::vector<ir::Scalars>& known) {
   const Node& node = graph.nodes[n];
   if (AllEmpty(graph, node)) return absl::OkStatus();

@@ -20,7 +20,8 @@ struct Block {
   bool LivesWith(const Block& other) const { return first <= other.last && other.first <= last; }
 };
 
-// The views that the aliases of a partition make, in the order in which the partition found them.
+// The views that the aliases of a partition make, added in the order in which the partition found
+// the aliases.
 Views ViewsOf(const Graph& graph, const Partition& partition) {
   std::set<int> aliases;
   for (const Step& step : partition.steps) {
@@ -55,8 +56,8 @@ std::vector<Block> FindBlocks(const Graph& graph, const Partition& partition, co
   return list;
 }
 
-// The begin of the smallest gap between placed blocks, sorted by offset, that holds a block while
-// it lives; the end of the last one if there is no such gap.
+// Returns the offset of the smallest gap that holds a block for its lifetime, or the end of the
+// placed blocks if there is none. `placed` is sorted by offset.
 int64_t BestFit(const std::vector<Block>& placed, const Block& block) {
   int64_t best = -1, best_gap = std::numeric_limits<int64_t>::max(), end = 0;
   for (const Block& other : placed) {

@@ -18,19 +18,19 @@ struct Place {
   };
   Kind kind = Kind::kNowhere;
   ValueId outside = kNoValue;  // kOutside: that input, constant or output
-  int64_t offset = 0;          // in bytes, from the begin of the arena or of the memory outside
+  int64_t offset = 0;          // in bytes, from the start of the arena or of `outside`
 };
 
 struct MemoryPlan {
-  std::vector<Place> places;  // of each value of the graph
+  std::vector<Place> places;  // one for each value of the graph
   int64_t arena_bytes = 0;
 };
 
 // Assigns memory to the tensors that the steps of a partition exchange. Tensors share memory if
-// they are not needed at the same time, or if an alias makes them views of one. The larger a
-// tensor, the earlier it is placed, in the smallest gap that holds it (Pisarchyk and Lee, 2020).
-// Offsets are multiples of kAlignment if those outside are. An output of a kernel never overlaps
-// its inputs, which the kernel ABI requires.
+// they are not needed at the same time, or if an alias makes them views of the same memory. Larger
+// tensors are placed first, each in the smallest gap that holds it (Pisarchyk and Lee, 2020).
+// Tensors are aligned to kAlignment if the caller's buffers are. An output of a kernel never
+// overlaps its inputs, as the kernel ABI requires.
 //
 // REQUIRES: the partition is one of this graph.
 MemoryPlan PlanMemory(const Graph& graph, const Partition& partition);

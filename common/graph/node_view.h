@@ -13,7 +13,7 @@
 
 namespace hone::graph {
 
-// What an operator sees of a node: the types of its inputs, their elements if they are constant,
+// A view of a node for its operator: the types of its inputs, their elements if they are constant,
 // and its attributes. The graph and the node must outlive the view.
 class NodeView {
  public:
@@ -29,8 +29,8 @@ class NodeView {
   const std::vector<int64_t>& Shape(int input) const { return Type(input).shape; }
   int64_t Rank(int input) const { return static_cast<int64_t>(Shape(input).size()); }
   bool IsConstant(int input) const { return graph_.IsConstant(node_.inputs[input]); }
-  // The elements of a constant input. FailedPrecondition: it is computed by the network; the
-  // message names the node and the input.
+  // The elements of a constant input. FailedPrecondition: the input is not constant; the message
+  // names the node and the input.
   absl::StatusOr<std::vector<ir::Scalar>> Elements(int input) const;
   absl::StatusOr<std::vector<int64_t>> Ints(int input) const;
 

@@ -21,18 +21,18 @@ struct OperatorDef {
   absl::string_view name;
   int min_inputs;  // inputs beyond these are optional
   int max_inputs;  // -1: any number
-  // Gives the types of the outputs. InvalidArgument: the inputs or attributes are not legal.
-  // Unimplemented: a case that Hone does not support. FailedPrecondition: an input must be
-  // constant. The number of inputs has been checked.
+  // Infers the types of the outputs. InvalidArgument: the inputs or attributes are not legal.
+  // Unimplemented: Hone does not support this case. FailedPrecondition: an input must be constant.
+  // The caller has checked the number of inputs.
   absl::StatusOr<Types> (*infer)(const NodeView& node);
   // Writes the stages that compute the wanted outputs. REQUIRES: infer() accepted the node. Null
   // for operators that are always folded.
   absl::Status (*define)(const NodeView& node, StageWriter& writer);
-  // The types of elements of the network's tensors that the operator accepts, and what it does not
-  // support, for `hone operators --onnx`; "" if there are no limits.
+  // The element types that the operator accepts and the cases that it does not support, as
+  // `hone operators --onnx` prints them; "" if there are no limits.
   absl::string_view limits = "";
-  // Gives the elements of all outputs where stages cannot compute them. Null: define() is folded.
-  // REQUIRES: infer() accepted the node, and CanFold() (interpreter.h).
+  // Computes the elements of all outputs if stages cannot express them. Null: folding interprets
+  // the stages of define(). REQUIRES: infer() accepted the node, and CanFold() (interpreter.h).
   absl::StatusOr<std::vector<ir::Scalars>> (*fold)(const NodeView& node) = nullptr;
   // Whether the outputs depend on the types of the inputs alone, as Shape's do.
   bool from_types = false;

@@ -16,7 +16,7 @@
 namespace hone::graph {
 namespace {
 
-// InvalidArgument: a node computes something that is not needed.
+// InvalidArgument: a node or one of its outputs is not needed.
 absl::Status CheckNeeded(const Graph& graph) {
   std::vector<bool> needed(graph.values.size());
   for (const ValueId id : graph.outputs) needed[id] = true;
@@ -54,7 +54,7 @@ class Builder {
     Step step{.kind = Step::Kind::kAlias, .nodes = {node}, .outputs = alias.outputs};
     std::erase(step.outputs, kNoValue);
     step.inputs = alias.inputs;
-    if (alias.op != "Concat") step.inputs.resize(1);  // the others give a shape
+    if (alias.op != "Concat") step.inputs.resize(1);  // the other inputs are shapes
     partition_.steps.push_back(std::move(step));
   }
 

@@ -10,16 +10,16 @@
 
 namespace hone::graph {
 
-// A part of a network that runs at once.
+// One step of a running network.
 struct Step {
   enum class Kind {
     kKernel,  // runs the workload of a task
-    kAlias,   // its outputs are its inputs' memory, or the other way around; nothing runs
+    kAlias,   // its inputs and outputs share memory; nothing runs
   };
   Kind kind = Kind::kKernel;
-  std::vector<int> nodes;  // of the graph, in its order
+  std::vector<int> nodes;  // in graph order
   int task = -1;           // the index of the kernel's task; -1 for aliases
-  // Of a kernel, in the order of the workload.
+  // For a kernel, in the order of the workload's inputs and outputs.
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
 };
@@ -27,27 +27,27 @@ struct Step {
 // A workload that is tuned once for all steps that run it.
 struct Task {
   ir::Workload workload;
-  int64_t weight = 0;      // the number of its steps
-  double flops = 0;        // of one step
+  int64_t weight = 0;      // the number of steps that run it
+  double flops = 0;        // per step
   std::vector<int> steps;  // indices into Partition::steps
 };
 
 // A network as steps that run one after the other. Every node is in one step. A step reads inputs
-// of the graph, constants, and outputs of steps before it.
+// of the graph, constants, and outputs of earlier steps.
 struct Partition {
   std::vector<Step> steps;
   std::vector<Task> tasks;  // in the order of their first steps
 };
 
 struct PartitionOptions {
-  bool fuse = true;    // whether kernels have several nodes
-  int max_nodes = 32;  // of a kernel
+  bool fuse = true;    // whether a kernel may have several nodes
+  int max_nodes = 32;  // per kernel
 };
 
-// Divides a graph into steps; README.md in the folder `partition` states the rules. Equal graphs
-// give equal partitions. Workloads with equal structural digests share a task.
+// Divides a graph into steps by the rules in partition/README.md. Equal graphs give equal
+// partitions. Workloads with equal structural digests share a task.
 //
-// InvalidArgument: a node or one of its outputs is not needed; RemoveDead() removes them. Other
+// InvalidArgument: a node or one of its outputs is not needed (RemoveDead() removes those). Other
 // errors are those of MakeGroup for a single node.
 absl::StatusOr<Partition> MakePartition(const Graph& graph, const PartitionOptions& options = {});
 

@@ -35,10 +35,10 @@ class StageWriter {
 
   // "A[i, j + 1]": an element of an input.
   std::string In(int input, const std::vector<std::string>& indices);
-  // Whether a stage reads the input. The others are not inputs of the workload.
+  // Whether a stage reads the input. Inputs that no stage reads are not inputs of the workload.
   bool Reads(int input) const { return inputs_[input].read; }
-  // Declares that the elements of an input are indices from 0 to bound - 1, so that tuning draws
-  // such ones.
+  // Declares that the elements of an input are indices from 0 to bound - 1. The inputs that tuning
+  // generates keep to this range.
   void SetBound(int input, int64_t bound) { inputs_[input].bound = bound; }
   int64_t Bound(int input) const { return inputs_[input].bound; }
   const TensorType& OutputType(int output) const { return outputs_[output].type; }
@@ -53,22 +53,22 @@ class StageWriter {
   // Writes the stage that computes an output: "Y[i: 4, j: 8] = <value>". The value may be a
   // reduction.
   void Output(int output, const std::vector<std::string>& axes, absl::string_view value);
-  // Writes a stage that computes two outputs by one reduction to a tuple. An output that is not
+  // Writes a stage that computes two outputs with one reduction to a tuple. An output that is not
   // wanted becomes an intermediate tensor.
   void Outputs(int first, int second, const std::vector<std::string>& axes,
                absl::string_view value);
   // Writes an intermediate stage and returns the name of its tensor.
   std::string Stage(absl::string_view name, const std::vector<std::string>& axes,
                     const std::vector<int64_t>& shape, absl::string_view value);
-  // Writes a stage that computes a tuple of a value and its place by argmax or argmin, and returns
-  // the name of the tensor of places.
+  // Writes an argmax or argmin stage, which computes a tuple of a value and its index, and returns
+  // the name of the tensor of indices.
   std::string PlaceStage(absl::string_view name, const std::vector<std::string>& axes,
                          const std::vector<int64_t>& shape, absl::string_view value);
 
-  // "(i: 4, j: 8)" without parentheses, for reductions.
+  // "i: 4, j: 8", the domain of a stage or of a reduction.
   static std::string Domain(const std::vector<std::string>& axes,
                             const std::vector<int64_t>& shape);
-  // A number in the language, with all of its digits: "0.1", "inf", "-inf", "nan" is not possible.
+  // A number in the language, with all digits: "0.1", "inf", "-inf". REQUIRES: it is not NaN.
   static std::string Number(double value);
 
  private:

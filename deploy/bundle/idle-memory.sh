@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Prints the resident memory of an idle hone-worker of a bundle, which waits for a server that does not answer:
 #   deploy/bundle/idle-memory.sh DIR [EMULATOR]
-# Under an emulator, the memory of the program is counted, not that of the emulator: its translated code, its tables and its
-# own program. The kernel tells the two apart by the addresses that the program was loaded to.
+# Under an emulator, only the memory of the emulated program counts, not the emulator's own program, tables and translated
+# code. The addresses to which the program was loaded tell the two apart.
 set -euo pipefail
 bundle=$(cd "$1" && pwd)
 emulator=${2:-}
@@ -11,7 +11,7 @@ limit_kib=$((30 * 1024))
 state=$(mktemp -d)
 worker=
 trap '[ -z "$worker" ] || kill "$worker" 2>/dev/null || true; rm -rf "$state"' EXIT
-# Builds nothing and runs nothing: the memory of the agent alone. hone-runner is not started before there is work.
+# Measures only the agent, which neither builds nor runs here: hone-runner is started when there is work.
 mkdir "$state/programs"
 cat > "$state/programs/hone-runner" <<'END'
 #!/bin/sh
@@ -28,7 +28,7 @@ if [ -z "$emulator" ]; then
   echo "idle: $((resident / 1024)) MiB resident (limit $((limit_kib / 1024)))"
   own=$resident
 else
-  # Pages of the emulator and of what it translated: its file, libraries, heap and executable memory.
+  # Excludes pages of the emulator and its translated code: its file, libraries, heap and executable memory.
   own=$(awk '
     /^[0-9a-f]+-[0-9a-f]+ / { name = $6; emulators = name ~ /qemu|\.so|\[|^\/usr\/lib/ || $2 ~ /^rwx/ }
     /^Rss:/ { if (!emulators) sum += $2 }

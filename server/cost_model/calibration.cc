@@ -10,7 +10,7 @@
 namespace hone::cost_model {
 namespace {
 
-constexpr double kFlat = 1e-3;  // keeps the order
+constexpr double kFlat = 1e-3;  // the slope of the nearly flat line; > 0 to keep the order
 
 }  // namespace
 

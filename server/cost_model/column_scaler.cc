@@ -36,7 +36,7 @@ ColumnScaler ColumnScaler::Fit(absl::Span<const float> rows, int columns) {
     if (deviation <= kConstant * std::max(1.0, std::abs(sums[c]))) continue;
     const auto scale = static_cast<float>(1 / deviation);
     const auto mean = static_cast<float>(sums[c]);
-    if (!std::isfinite(mean) || !std::isnormal(scale)) continue;  // values near the end of float
+    if (!std::isfinite(mean) || !std::isnormal(scale)) continue;  // overflow or underflow of float
     scaler.positions_.push_back(c);
     scaler.means_.push_back(mean);
     scaler.scales_.push_back(scale);

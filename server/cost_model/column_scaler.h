@@ -10,8 +10,8 @@
 
 namespace hone::cost_model {
 
-// Scales each column to mean 0 and deviation 1, and removes columns that are constant in the
-// training rows. Most models need this; trees do not. Values far outside the training range are
+// Scales each column to mean 0 and standard deviation 1, and removes columns that are constant in
+// the training rows. Most models need this; trees do not. Values far outside the training range are
 // clipped, which limits how far a model extrapolates.
 class ColumnScaler {
  public:

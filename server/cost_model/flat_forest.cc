@@ -137,7 +137,7 @@ absl::StatusOr<FlatForest> FlatForest::Parse(ByteReader& reader) {
   for (uint32_t i = 0; i < count; ++i) {
     HONE_ASSIGN_OR_RETURN(const uint32_t nodes, reader.U32());
     Tree& tree = trees.emplace_back();
-    for (uint32_t node = 0; node < nodes; ++node) {  // wrong counts fail before they allocate much
+    for (uint32_t node = 0; node < nodes; ++node) {  // a wrong count must not allocate much memory
       uint32_t left = 0;
       HONE_RETURN_IF_ERROR(
           reader.Read(left, tree.feature.emplace_back(), tree.value.emplace_back()));

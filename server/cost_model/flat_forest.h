@@ -23,7 +23,7 @@ class FlatForest {
     std::vector<int32_t> left;   // -1: a leaf
     std::vector<int32_t> right;  // ignored at a leaf
     std::vector<int32_t> feature;
-    std::vector<float> value;  // a leaf's summand, or a threshold: x < value goes left
+    std::vector<float> value;  // a leaf's value, or a threshold: x < value goes left
   };
 
   // A forest without trees. It predicts zeros for rows without columns.
@@ -59,7 +59,7 @@ class FlatForest {
 
   int columns_ = 0;
   std::vector<TreeRange> trees_;
-  std::vector<Node> nodes_;        // of all trees
+  std::vector<Node> nodes_;        // the nodes of all trees
   std::vector<float> leaf_value_;  // per node; 0 for inner nodes
 };
 

@@ -14,9 +14,9 @@ namespace hone::cost_model {
 namespace {
 
 constexpr double kLeastVariance = 1e-10;  // below it, labels count as equal
-// The maximum number of training candidates, because time grows with its third power. If there are
-// more, half of the training candidates are the best ones, and the others are spread evenly over
-// the rest.
+// The maximum number of training candidates, because the time grows with its third power. If there
+// are more candidates, half of the training candidates are the best ones, and the others are an
+// even selection of the rest.
 constexpr int kMostTrained = 256;
 // The maximum number of candidates for choosing the parameters.
 constexpr int kMostChosenOn = 128;
@@ -46,7 +46,7 @@ std::vector<int> Subset(absl::Span<const double> throughput) {
 struct Parameters {
   Kernel::Shape shape = Kernel::Shape::kMatern52;
   double length = 1;    // in units of the points
-  double noise = 0.01;  // variance of a label, in units of that of the process
+  double noise = 0.01;  // variance of a label's noise / variance of the process
 
   Kernel ToKernel() const { return {.shape = shape, .length = length, .noise = std::sqrt(noise)}; }
 };

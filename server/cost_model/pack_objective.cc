@@ -7,8 +7,8 @@
 namespace hone::cost_model {
 namespace {
 
-// For candidates that are already in order. Bounds the value of a leaf that has only such
-// candidates.
+// The minimum hessian, which matters for candidates that are already in order. It bounds the value
+// of a leaf that has only such candidates.
 constexpr double kLeastHessian = 1e-3;
 
 }  // namespace

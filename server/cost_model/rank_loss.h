@@ -34,14 +34,14 @@ class RankLoss {
   double total_ = 0;
 };
 
-// The steps of a training with the rank loss of batches. Every epoch divides the candidates, in a
+// The batches of one training run with the rank loss. Every epoch divides the candidates, in a
 // new random order, into batches of equal size, so no batch is too small for comparisons.
 class RankBatches {
  public:
   struct Options {
-    int size;         // maximum of a batch
-    int epochs;       // minimum
-    int least_steps;  // minimum, for few candidates
+    int size;         // maximum size of a batch
+    int epochs;       // minimum number of epochs
+    int least_steps;  // minimum number of steps; matters if there are few candidates
   };
   // `throughput` must outlive this object.
   RankBatches(absl::Span<const double> throughput, const Options& options, uint64_t seed,
@@ -51,7 +51,7 @@ class RankBatches {
   bool Next();
   // Returns the candidates of the batch.
   absl::Span<const int> members() const;
-  // Returns the remaining share of the training, including this batch.
+  // Returns the share of the steps that remain, including this one.
   double left() const { return 1 - static_cast<double>(step_) / steps_; }
   // Returns the gradient of the mean loss with respect to the members' scores. Valid until the next
   // call.

@@ -13,10 +13,10 @@ constexpr int kLeastPoints = 16;
 constexpr int kPointsPerGroup = 24;
 constexpr int kMostGroups = 8;
 constexpr double kWithinOne = 0.683;
-// Bounds of the slope. A smaller one would make the process more certain than it is at training
-// points; a deviation of more than ten times says nothing.
+// Bounds of the slope. A smaller slope would make the process more certain than it is at training
+// points; a larger slope, with more than ten times the deviation, makes the spread useless.
 constexpr double kLeastSlope = 0.25, kMostSlope = 100;
-constexpr double kNothing = 1e-12;  // a variance
+constexpr double kNothing = 1e-12;  // minimum variance to divide by
 
 double SquareDistance(const float* a, const float* b, int count) {
   double sum = 0;

@@ -8,9 +8,9 @@
 
 namespace hone::cost_model {
 
-// Converts the posterior deviation of a Gaussian process to a realistic spread. The likelihood
-// describes the certainty between the candidates of the training tasks, but not the error in a task
-// that the process was not trained on.
+// Converts the posterior deviation of a Gaussian process to a realistic spread. The parameters with
+// the largest likelihood fit the candidates of the training tasks, but underestimate the error in a
+// task that the process was not trained on.
 struct SpreadScale {
   double slope = 1;  // factor of the posterior variance
   double noise = 0;  // variance of the labels' noise

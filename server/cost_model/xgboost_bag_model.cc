@@ -13,8 +13,8 @@ namespace {
 
 constexpr int kMembers = 4;
 constexpr double kShare = 0.63;
-// Members have fewer candidates and rounds than a single forest. More rounds would fit the noise,
-// on which the members disagree.
+// Members have fewer training candidates and rounds than a single forest. With more rounds, they
+// would fit the noise and disagree because of it.
 constexpr ForestOptions kForest = {.max_rounds = 30, .patience = 10};
 
 // The mean and variance of the members' scores for each candidate.
@@ -111,8 +111,8 @@ class XgboostBagPredictor final : public Predictor {
   }
 
  private:
-  // Returns the mean squared error on the members' left-out candidates, minus the variance among
-  // the members there; at least 0.
+  // Returns the mean squared error on the candidates that members left out, minus the variance
+  // among the members for these candidates; at least 0.
   static double Noise(const std::vector<std::vector<bool>>& seen,
                       const std::vector<std::vector<double>>& scores,
                       absl::Span<const double> throughput) {

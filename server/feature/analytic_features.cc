@@ -30,10 +30,10 @@ double HalideMemoryCost(const Statement& statement, const target::Target& target
   return least;
 }
 
-// The same columns for a GPU. `bodies` are blocks of threads, `ports` are shared memory and L1,
-// `l3` the conflicts of banks, `entry` the latencies of a block, `forks` are launches; `wave` is
-// the share of the last wave that is filled, `lanes` the resident threads, `fill` the useful share
-// of the bytes that warps move, `accumulators` the registers of a thread.
+// Fills the same columns for a GPU, some with another meaning: `bodies`: blocks of threads; `port`:
+// shared memory and L1; `l3`: bank conflicts; `entry`: latencies of a block; `forks`: launches;
+// `wave`: waves / waves rounded up; `lanes`: resident threads; `fill`: useful share of the bytes
+// that warps move; `accumulators`: registers of a thread; `register_reuse`: bank conflicts.
 void DescribeForGpu(const Nest& nest, const target::Target& target, std::vector<float>& rows_out) {
   const GpuMachine machine = GpuMachine::Of(target);
   const GpuEstimate estimate = EstimateGpuCost(nest, machine);

@@ -10,11 +10,11 @@
 namespace hone::feature {
 namespace {
 
-// Per cycle, for vectors of the width of a preset with this core (Arm's software optimization
-// guides; for Apple's core, public measurements). The latency is that of a sum's next term.
+// Parameters of Arm cores, for vectors as wide as in the presets with this core (from Arm's
+// software optimization guides; for Apple's core, from public measurements).
 struct ArmCore {
-  absl::string_view cpu;  // LLVM's name
-  double fma_pipes, fma_latency, loads, stores;
+  absl::string_view cpu;                         // LLVM's name
+  double fma_pipes, fma_latency, loads, stores;  // see AnalyticMachine
 };
 constexpr ArmCore kArmCores[] = {
     {"cortex-a7", 0.25, 8, 0.5, 0.5}, {"cortex-a53", 1, 8, 0.5, 0.5}, {"cortex-a55", 1, 4, 0.5, 1},

@@ -18,10 +18,10 @@ struct AnalyticMachine {
   double l2_ways = 16;
   int64_t l1_period = 4096;              // addresses at this distance share a set
   double line_cycles[3] = {2, 8, 16};    // per cache line from L2, L3 and memory
-  double memory_shared_line_cycles = 8;  // from memory, all cores together
+  double memory_shared_line_cycles = 8;  // per line from memory, for all cores together
   double pages = 64;                     // entries of the first-level TLB
-  double page_cycles = 20;               // to access a page outside this TLB
-  double unforeseen = 2.5;               // factor without help of a prefetcher
+  double page_cycles = 20;               // per access to a page outside this TLB
+  double unforeseen = 2.5;               // cost factor of lines that are not prefetched
   double fork_cycles = 12000;            // per entry of a parallel loop
   // Per entry of the loops during which sums stay in registers: the wait for the first loads and
   // the last sums, and the mispredicted loop exit. Of the values from 40 to 300, this orders the

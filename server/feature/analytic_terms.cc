@@ -17,8 +17,8 @@ bool IsStatic(const NestLoop& loop) {
          loop.kind == ir::LoopKind::kUnrolled;
 }
 
-// A buffer that the program computes is stored compactly: it has the size of the region that is
-// live in the innermost loop around its users.
+// How a buffer is stored. A buffer that the program computes is stored compactly: it has the size
+// of the region that is live in the innermost loop around its users.
 struct Storage {
   bool compact = false;
   double live_bytes = 0;
@@ -51,9 +51,9 @@ class Estimator {
  private:
   // The innermost loops that become straight-line code.
   struct Body {
-    int depth = 0;          // of the outermost one
-    int vector_depth = -1;  // of the vectorized loop
-    double lanes = 1;       // its extent
+    int depth = 0;          // depth of the outermost of them
+    int vector_depth = -1;  // depth of the vectorized loop
+    double lanes = 1;       // extent of the vectorized loop
     double registers_per_vector = 1;
   };
 
@@ -189,7 +189,7 @@ class Estimator {
       terms.entry_cycles =
           entries * (outputs * (1 / machine_.loads + 1 / machine_.stores) + machine_.entry_cycles);
     } else {
-      // Sums in memory depend on each other.
+      // Each update of a sum in memory waits for the previous one.
       if (update) terms.latency_cycles = bodies * machine_.fma_latency * instances;
       if (update) loads += outputs;
       stores += outputs;
@@ -197,8 +197,8 @@ class Estimator {
     terms.port_cycles = bodies * std::max(loads / machine_.loads, stores / machine_.stores);
     const double arithmetic =
         std::max(terms.compute_cycles, terms.latency_cycles) + terms.spill_cycles;
-    // Neither hides the other completely, because they share the front end and loads come in
-    // bursts.
+    // Arithmetic and loads do not hide each other completely, because they share the front end and
+    // loads come in bursts.
     const double execute = std::hypot(arithmetic, terms.port_cycles) + bodies + terms.entry_cycles;
 
     Traffic(statement, body, resident, steps, terms.traffic_cycles);
@@ -212,7 +212,7 @@ class Estimator {
                             terms.traffic_cycles[1] * share, memory};
     const double largest = *std::max_element(std::begin(parts), std::end(parts));
     const double sum = std::accumulate(std::begin(parts), std::end(parts), 0.0);
-    terms.cycles = largest + 0.3 * (sum - largest);  // they overlap, but not fully
+    terms.cycles = largest + 0.3 * (sum - largest);  // the parts overlap, but not fully
     return terms;
   }
 
@@ -336,10 +336,11 @@ class Estimator {
     }
   }
 
-  // Finds the outermost depth at which all data fits. There, the access is loaded once. It stays in
-  // the cache during the adjacent outer loops with which it does not vary. The next outer loop
-  // reuses what its iterations share, mostly partly used lines. If not even one body fits, each
-  // step of the body loads its lines again, but at most as many as it has operands.
+  // Returns the cycles for loading an access into a cache level. Finds the outermost depth at which
+  // all data fits; from there inwards, the access is loaded once. Its data stays in the cache
+  // during the adjacent outer loops that do not move the access. In the next outer loop, iterations
+  // reuse the data that they share, mostly partly used lines. If not even one body fits, each step
+  // of the body loads its lines again, but at most as many as it has operands.
   double Misses(const Statement& statement, const Access& access,
                 absl::Span<const Footprint> footprints, double steps, double operands, int level,
                 double capacity) const {
@@ -367,7 +368,7 @@ class Estimator {
     return cycles * runs;
   }
 
-  // Returns the share of the executions whose predicates can be true; tiles outside are skipped.
+  // Returns the share of the executions whose predicates can be true. Tiles outside are skipped.
   double Coverage(const Statement& statement, const Body& body) const {
     const ir::AtomTable& atoms = nest_.program().atoms;
     double covered = 1;

@@ -7,11 +7,11 @@
 
 namespace hone::feature {
 
-inline constexpr int kCacheLevels = 3;  // into L1, into L2, into L3
+inline constexpr int kCacheLevels = 3;  // transfers from L2, from L3 and from memory
 
 // The cost of one statement, in cycles of one core over the whole nest.
 struct AnalyticTerms {
-  double operations = 0;                     // on elements; a multiply-add counts as two
+  double operations = 0;                     // element operations; a multiply-add counts as two
   double compute_cycles = 0;                 // vector instructions through the pipes
   double latency_cycles = 0;                 // dependent sums, if there are too few accumulators
   double spill_cycles = 0;                   // sums that do not fit into the registers
@@ -38,9 +38,9 @@ struct AnalyticEstimate {
 // analytical blocking (Low et al., 2016). A statement costs roughly the largest of its
 // multiply-adds (limited by pipes or by too few accumulators), its load and store ports, and its
 // traffic from L2, L3 and memory, times the imbalance of the parallel loop. Packing is a statement
-// like any other; forks are added. The model charges for accumulators beyond the registers, rows
-// that collide in L1, unused lanes, gathers, and sums that go through memory. Cycles are finite and
-// at least 1. Takes some 10 µs.
+// like any other, and the cost of forks is added. The model also charges for accumulators beyond
+// the registers, rows that collide in L1, unused lanes, gathers, and sums that go through memory.
+// Cycles are finite and at least 1. Takes about 10 µs.
 AnalyticEstimate EstimateCost(const Nest& nest, const AnalyticMachine& machine);
 
 }  // namespace hone::feature

@@ -17,7 +17,7 @@ const std::vector<std::unique_ptr<FeatureSet>>& FeatureSets() {
     made->push_back(MakeKnobFeatures());
     made->push_back(MakeItervarFeatures());
     made->push_back(MakeCurveFeatures("curve", {}));                   // AutoTVM's
-    made->push_back(MakeCurveFeatures("curve-one", {.samples = 1}));   // as in an early fault
+    made->push_back(MakeCurveFeatures("curve-one", {.samples = 1}));   // a fault of early versions
     made->push_back(MakeCurveFeatures("curve-fix", {.samples = 30}));  // Zheng's
     made->push_back(MakeCurveFeatures(                                 // his best ablation
         "curve-fix-reuse",
@@ -33,7 +33,7 @@ const std::vector<std::unique_ptr<FeatureSet>>& FeatureSets() {
 
 absl::Status FeatureSet::Extract(const ir::Program& program, const target::Target& target,
                                  std::vector<float>& rows_out, int& row_count) const {
-  thread_local Nest nest;  // keeps its memory from candidate to candidate
+  thread_local Nest nest;  // static to reuse its memory
   HONE_RETURN_IF_ERROR(nest.Analyze(program));
   if (nest.statements().empty())
     return absl::InvalidArgumentError("the program has no block to describe");

@@ -5,7 +5,7 @@
 
 #include "server/feature/feature_set.h"
 
-// The registered feature sets. Each is defined in <name>_features.cc.
+// The registered feature sets, which are defined in the *_features.cc files.
 namespace hone::feature {
 
 // "statement" and "statement_original": Ansor's 164 features of a store statement (Zheng et al.,
@@ -35,10 +35,10 @@ std::unique_ptr<FeatureSet> MakeStatementFeatures(StatementVariant variant);
 
 // "analytic": an estimate of a program's speed without measurements (analytic_terms.h), one row per
 // program. The first columns are sums of the terms over the statements; times of the cores are
-// divided by the statement's parallel speedup. Next is how well the most expensive statement uses
-// the machine. The last two columns are the terms of Halide's formula. Values are given as log2(x +
-// 1), except for `fill` and `wave` (the share of the cores' time that the parallel iterations
-// fill), which are in (0, 1].
+// divided by the statement's parallel speedup. The next columns say how well the most expensive
+// statement uses the machine. The last two columns are the terms of Halide's formula. Values are
+// given as log2(x + 1), except for `fill` and `wave` (the share of the cores' time that the
+// parallel iterations fill), which are in (0, 1].
 std::unique_ptr<FeatureSet> MakeAnalyticFeatures();
 
 // The sets in published/:

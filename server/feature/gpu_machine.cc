@@ -7,14 +7,14 @@ namespace hone::feature {
 GpuMachine GpuMachine::Of(const target::Target& target) {
   const target::GpuLimits& gpu = target.gpu;
   GpuMachine machine{.units = static_cast<double>(std::max(1, target.cores))};
-  // A device that does not tell runs at least this many threads in lockstep, such as the lanes of a
-  // CPU's vectors.
+  // If the device does not report a warp size, assume 8, as for the vector lanes of a CPU that runs
+  // OpenCL.
   machine.warp = gpu.sub_group > 1 ? gpu.sub_group : 8;
   machine.fma_lanes = 2 * machine.warp;
   machine.banks = machine.warp;
   machine.shared_memory = gpu.has_shared_memory;
   machine.schedulers = machine.warp >= 32 ? 4 : machine.warp >= 16 ? 2 : 1;
-  // Where shared memory lies in the caches, these are as fast.
+  // If shared memory is part of the caches, they are as fast as shared memory.
   machine.l1_bytes_per_cycle = (gpu.has_shared_memory ? 2 : 4) * machine.warp;
   machine.l2_bytes_per_cycle = machine.warp;
   machine.l1_bytes = static_cast<double>(target.l1_bytes);

@@ -12,7 +12,7 @@ namespace {
 using ir::ThreadAxis;
 
 constexpr double kOtherRegisters = 24;   // for addresses and loop counters
-constexpr double kBodyInstructions = 3;  // to count and branch
+constexpr double kBodyInstructions = 3;  // for the loop counter and the branch
 constexpr double kAccessBytes = 16;      // the widest access of a thread
 
 bool IsBlockAxis(const NestLoop& loop) {
@@ -28,7 +28,7 @@ bool IsStatic(const NestLoop& loop) {
          (loop.extent == 1 && loop.kind != ir::LoopKind::kBound);
 }
 
-// The threads of a launch along each axis.
+// The number of threads of a block along each axis.
 struct Threads {
   double along[3] = {1, 1, 1};
   double all() const { return along[0] * along[1] * along[2]; }
@@ -37,10 +37,10 @@ struct Threads {
 // A statement's loops by their roles, and how often they run.
 struct Shape {
   double blocks = 1;     // blocks of threads
-  double used = 1;       // threads of a block that take part
-  bool along_x = false;  // whether the threads along x differ
+  double used = 1;       // threads of a block that execute the statement
+  bool along_x = false;  // whether a loop is bound to threadIdx.x
   double phases = 1;     // executions of the statement's phase in a block
-  double bodies = 1;     // of a thread, in the whole block
+  double bodies = 1;     // executions of the body by one thread
   double instances = 1;  // executions of the statement in a body
   int body = 0;          // depth of the innermost straight-line code
   int vector = -1;       // depth of the vectorized loop
@@ -95,7 +95,7 @@ class GpuEstimator {
   }
 
  private:
-  // The outermost loop of a statement is a launch of its own.
+  // Each outermost loop is a separate launch.
   static ir::NodeId LaunchOf(const Statement& statement) {
     return statement.loops.empty() ? statement.node : statement.loops[0].node;
   }
@@ -108,8 +108,8 @@ class GpuEstimator {
   }
   bool InShared(const Access& access) const { return BufferOf(access).scope == ir::Scope::kShared; }
 
-  // The strides of a buffer in elements. A shared buffer has the size of what is live in the loops
-  // around its users.
+  // Computes the strides and the size of a buffer, in elements. A buffer in shared memory has only
+  // the size of the region that is live inside the loops around all of its users.
   void StridesOf(const Statement& statement, const Access& access) {
     const ir::Buffer& buffer = BufferOf(access);
     absl::InlinedVector<int64_t, 6> shape(buffer.shape.begin(), buffer.shape.end());
@@ -131,13 +131,14 @@ class GpuEstimator {
     elements_ = stride;
   }
 
-  // The consecutive elements that one instruction accesses.
+  // Returns the number of consecutive elements that one instruction accesses.
   int64_t WidthOf(const Statement& statement, const Access& access, const Shape& shape) const {
     const auto most = static_cast<int64_t>(kAccessBytes / access.element_bytes);
     int64_t width = 1;
     for (int d = shape.body; d < static_cast<int>(statement.loops.size()); ++d) {
       const NestLoop& loop = statement.loops[d];
-      // Compilers join loads from shared memory; those from global memory may be unaligned.
+      // Compilers combine loads from shared memory, but not from global memory, because those may
+      // be unaligned.
       if (d != shape.vector && !InShared(access)) continue;
       if (loop.extent == 1 || StrideOf(nest_.program(), statement, access, d) != 1) continue;
       while (width * 2 <= most && loop.extent % (width * 2) == 0) width *= 2;
@@ -166,7 +167,7 @@ class GpuEstimator {
     for (const SharedBuffer& buffer : shared_) terms.shared_bytes += buffer.bytes;
     terms.conflicts = least_passes_ > 0 ? shared_passes_ / least_passes_ : 1;
     terms.coalesced = moved_bytes_ > 0 ? std::min(1.0, asked_bytes_ / moved_bytes_) : 1;
-    if (registers_ > machine_.registers)  // what does not fit is loaded again and again
+    if (registers_ > machine_.registers)  // spilled values are loaded repeatedly
       terms.compute_cycles *= 1 + 4 * (registers_ / machine_.registers - 1);
     Finish(terms);
     return terms;
@@ -174,7 +175,7 @@ class GpuEstimator {
 
   void Add(const Statement& statement, const Threads& threads, GpuTerms& terms) {
     const Shape shape = ShapeOf(statement);
-    // Warps in which only some threads take part count whole.
+    // A warp costs the same if only some of its threads execute the statement.
     const double span = shape.used * (shape.along_x ? 1 : threads.along[0]);
     const double warps = std::ceil(std::min(span, terms.threads) / machine_.warp);
     const OpCounts& ops = statement.ops;
@@ -186,7 +187,7 @@ class GpuEstimator {
     const double arithmetic = shape.bodies * shape.instances * per_instance;
     terms.operations += statement.executions[0] * (per_instance + f.mad);
 
-    // A copy into one of two buffers runs ahead of the phases that read it.
+    // With double buffering, a copy overlaps with the phases that read the previous one.
     const bool ahead = ir::ValueOf(nest_.program().node(statement.node).annotations,
                                    ir::Annotation::Key::kDoubleBuffer, 0) != 0;
     const double copies = ahead ? 2 : 1;
@@ -243,8 +244,8 @@ class GpuEstimator {
     AddTree(statement, threads, terms);
   }
 
-  // The threads of a loop that a statement reduces over combine their results as a tree in shared
-  // memory: each publishes its own, then half of the threads are left in each step.
+  // Adds the cost of a reduction across threads. They combine their results as a tree in shared
+  // memory: each thread stores its result, then each step halves the number of active threads.
   void AddTree(const Statement& statement, const Threads& threads, GpuTerms& terms) {
     int64_t combining = 1;
     for (const NestLoop& loop : statement.loops) {
@@ -268,8 +269,8 @@ class GpuEstimator {
     terms.latency_cycles += (steps + 1) * (machine_.barrier_cycles + 2 * machine_.shared_latency);
   }
 
-  // The elements that an access touches while the loops from `depth` inwards run. Boxes include
-  // what lies between runs.
+  // Returns the number of elements that an access touches while the loops from `depth` inwards run.
+  // This may be less than access.touched, whose boxes include the gaps of a strided access.
   static double Distinct(const Statement& statement, const Access& access, int depth) {
     double elements = 1;
     for (size_t d = depth; d < statement.loops.size(); ++d) {
@@ -278,7 +279,7 @@ class GpuEstimator {
     return std::min(elements * static_cast<double>(access.indices.size()), access.touched[depth]);
   }
 
-  // The elements that one thread accesses in a block.
+  // Returns the number of elements that one thread accesses.
   double PerThread(const Statement& statement, const Access& access) const {
     double elements = 1;
     for (size_t d = 0; d < statement.loops.size(); ++d) {
@@ -289,15 +290,15 @@ class GpuEstimator {
     return elements;
   }
 
-  // The bytes that a block loads from L2: once per run of the outermost loops whose data fits into
-  // L1. Unused parts of sectors count unless the block uses them later.
+  // Returns the bytes that a block loads from L2. They are loaded once per run of the outermost
+  // loops whose data fits into L1. Unused parts of sectors count unless the block reuses them.
   double FromL2(const Statement& statement, const Access& access, const Shape& shape,
                 const WarpCost& cost, double accesses) const {
     int depth = 0;
     const int loops = static_cast<int>(statement.loops.size());
     while (depth < loops && IsBlockAxis(statement.loops[depth])) ++depth;
     while (depth < shape.body && GlobalBytes(statement, depth) > machine_.l1_bytes) ++depth;
-    // Loops with which the access does not vary reuse what is in the cache.
+    // Outer loops that do not move the access reuse the data in the cache.
     while (depth > 0 && !IsBlockAxis(statement.loops[depth - 1]) &&
            (access.varies >> (depth - 1) & 1) == 0)
       --depth;
@@ -316,15 +317,16 @@ class GpuEstimator {
     return bytes;
   }
 
-  // Data that fits into L2 is loaded once; of other data, the blocks of a wave share rows and
-  // columns.
+  // Returns the bytes that are loaded from memory. Data that fits into L2 is loaded once. Of other
+  // data, blocks that run at the same time share what they load, as in a matrix product.
   double FromMemory(double l2_bytes, const GpuTerms& terms) const {
     if (unique_bytes_ <= 0.7 * machine_.l2_bytes) return std::min(l2_bytes, unique_bytes_);
     const double together = std::sqrt(std::min(terms.blocks, machine_.units));
     return std::max(std::min(l2_bytes, unique_bytes_), l2_bytes / together);
   }
 
-  // `tree`: of the partial results of the threads that reduce to this buffer.
+  // Returns the size of a buffer in shared memory. `tree`: the size of the partial results of the
+  // threads that reduce into the buffer.
   double& SharedBytesOf(ir::BufferId buffer, bool tree = false) {
     for (SharedBuffer& known : shared_) {
       if (known.buffer == buffer && known.tree == tree) return known.bytes;
@@ -347,12 +349,12 @@ class GpuEstimator {
     double cycles = full * Wave(terms, terms.resident);
     if (rest > 0) cycles += Wave(terms, std::ceil(rest / machine_.units));
     terms.memory_cycles = terms.memory_bytes / (machine_.memory_bytes_per_cycle * machine_.units);
-    // They overlap, but not fully.
+    // Execution and memory traffic overlap, but not fully.
     cycles = std::max(cycles, terms.memory_cycles) + 0.3 * std::min(cycles, terms.memory_cycles);
     terms.cycles = cycles + machine_.launch_cycles;
   }
 
-  // Cycles of a unit that runs some blocks at a time.
+  // Returns the cycles of a compute unit that runs `blocks` blocks at the same time.
   double Wave(const GpuTerms& terms, double blocks) const {
     // The scheduler with the most warps is the last to finish.
     const double warps = blocks * std::ceil(terms.threads / machine_.warp);
@@ -365,7 +367,7 @@ class GpuEstimator {
       sum += part;
     }
     const double busy = blocks * (largest + 0.3 * (sum - largest));
-    // Threads wait for each other's phases unless other blocks run meanwhile.
+    // At barriers, threads wait for each other unless other blocks can run.
     return std::max(busy, terms.latency_cycles) +
            std::min(busy, terms.latency_cycles) / (1 + blocks);
   }
@@ -373,7 +375,7 @@ class GpuEstimator {
   const Nest& nest_;
   const GpuMachine& machine_;
   WarpAccess warp_;
-  // Of the current access and launch.
+  // State of the current access and launch.
   absl::InlinedVector<int64_t, 6> strides_;
   int64_t elements_ = 1;
   double unique_bytes_ = 0;

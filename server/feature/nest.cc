@@ -104,7 +104,7 @@ absl::Status Nest::Analyze(const ir::Program& program) {
   range_of_.resize(program.atoms.size());
   for (NodeId kernel : program.kernels) {
     if (program.node(kernel).name == ir::kPrepackKernel)
-      continue;  // runs ahead of time and is not timed
+      continue;  // the prepack kernel is not timed
     HONE_RETURN_IF_ERROR(Visit(kernel, kernel));
   }
   return absl::OkStatus();

@@ -113,8 +113,8 @@ class Nest {
   void Describe(Statement& statement);
   void DescribeIters(Statement& statement);
   void DescribeAccesses(Statement& statement);
-  // Returns indices that stand for those of a gather. The indices of the elements that the computed
-  // index reads are added up in its place, so that the access moves where they move.
+  // Returns substitute indices for a gather. The computed index is replaced by the sum of the
+  // indices of the elements that it reads, so that the access depends on the same loops.
   const ir::IndexList* IndicesOfGather(const ir::Expr& load);
   // Returns the range of an iteration variable while the loops from `depth` inwards run.
   ir::Range RangeOfIter(const ir::BlockIter& iter, int depth) const;

@@ -96,7 +96,7 @@ class Counter {
         ++counts_.boolean;
         break;
       case Op::kWhere:
-        break;  // the loops decide it
+        break;  // lowering divides the points into cases instead
       case Op::kSelect:
         ++counts_.select;
         break;

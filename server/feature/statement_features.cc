@@ -220,7 +220,7 @@ class RowWriter {
 
 void DescribeStatements(const Nest& nest, const target::Target& target, StatementVariant variant,
                         std::vector<float>& rows_out) {
-  thread_local LoopTraffic traffic;  // reuses its memory for each candidate
+  thread_local LoopTraffic traffic;  // static to reuse its memory
   const absl::Span<const Statement> statements = nest.statements();
   const bool original = variant == StatementVariant::kOriginal;
   traffic.Clear(nest.program());

@@ -5,7 +5,7 @@
 namespace hone::feature {
 namespace {
 
-// Threads are numbered along x, then y, then z.
+// Returns 0, 1 and 2 for threadIdx.x, y and z, in which order threads are numbered.
 int RankOf(ir::ThreadAxis axis) {
   return static_cast<int>(axis) - static_cast<int>(ir::ThreadAxis::kThreadX);
 }

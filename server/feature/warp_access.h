@@ -10,7 +10,7 @@
 
 namespace hone::feature {
 
-// What one access of a warp costs.
+// The cost of one access by a warp.
 struct WarpCost {
   double sectors = 1;  // of global memory
   double passes = 1;   // over the banks of shared memory
@@ -18,11 +18,11 @@ struct WarpCost {
   double useful = 1;   // share of the sectors' bytes that the threads asked for
 };
 
-// Computes the addresses of the first warp of a block, with all other loops at 0. `strides`: of the
-// buffer's dimensions, in elements. `width`: consecutive elements of each thread. `shared`: in
-// shared memory. Keeps its memory; one thread at a time.
+// Computes the cost of an access from the addresses of the first warp of a block, with all other
+// loops at 0. Reuses its memory. Used by one thread at a time.
 class WarpAccess {
  public:
+  // `strides`: of the buffer's dimensions, in elements. `width`: consecutive elements per thread.
   WarpCost Cost(const Nest& nest, const Statement& statement, const Access& access,
                 absl::Span<const int64_t> strides, int64_t width, const GpuMachine& machine);
 

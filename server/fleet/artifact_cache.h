@@ -11,8 +11,8 @@
 
 namespace hone::fleet {
 
-// Holds artifacts between their upload and their use, which is a run on another worker or storage.
-// A candidate whose artifact was dropped is built again. Thread-safe.
+// Holds uploaded artifacts until they are used: run by another worker, or stored. A candidate whose
+// artifact was dropped is built again. Thread-safe.
 class ArtifactCache {
  public:
   static constexpr int64_t kDefaultBytes = 256 << 20;
@@ -23,7 +23,7 @@ class ArtifactCache {
                          size_t max_artifacts = kDefaultArtifacts)
       : cache_(max_bytes, max_artifacts) {}
 
-  // Stores the bytes. InvalidArgument: they do not have that digest (32 hex digits), or are more
+  // Stores the bytes. InvalidArgument: they do not have this digest (32 hex digits), or are more
   // than kMaxArtifactBytes.
   absl::Status Put(const std::string& digest, std::string bytes);
   // Returns the bytes; null if they are not in the cache.

@@ -73,7 +73,7 @@ class Dispatcher {
   const Standings& standings_;
   WorkerRegistry& registry_;
   LeaseBook& book_;
-  // Lanes that no registered worker serves, with the time since when.
+  // Lanes that no registered worker serves, with the time at which this was first seen.
   std::map<Lane, absl::Time> unsatisfied_;
 };
 

@@ -18,11 +18,11 @@ inline constexpr int kHighPriority = 1;
 // inverse of the priority's weight to the positions of its owner and its job; the weight is 16 for
 // high, 4 for normal and 1 for low priority. Owners with jobs of the same priority therefore get
 // equal shares, regardless of their numbers of jobs. A high-priority job gets four times as much as
-// a normal one, and no job starves. An owner gains nothing from a pause: its position is raised to
-// that of the last grant, but never lowered. Not thread-safe.
+// a normal one, and no job starves. An owner gains nothing from a pause: a position below that of
+// the last grant is raised to it. Not thread-safe.
 class FairShare {
  public:
-  // The smaller one goes first.
+  // Turns are compared; the smaller one goes first.
   using Turn = std::tuple<double, double>;
   Turn TurnOf(const std::string& owner, const std::string& job) const;
   // Called when a lease of the job is granted.

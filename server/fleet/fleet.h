@@ -37,8 +37,8 @@ namespace hone::fleet {
 // and the worker is told to forget it.
 //
 // Owned by the server. Thread-safe. Callbacks run on the caller's thread, after the lock is
-// released, and may call the fleet. Deadlines are checked only in Tick. The clock should be one
-// that cannot be set.
+// released, and may call the fleet. Deadlines are checked only in Tick. The clock should be a
+// steady one.
 class Fleet {
  public:
   Fleet(const Clock* clock, ArtifactCache* artifacts, FleetOptions options = {});
@@ -66,7 +66,7 @@ class Fleet {
   // Returns every registered worker, sorted by id. The environment of a worker that only runs names
   // the builder that its next records will name.
   std::vector<WorkerInfo> Workers() const;
-  // Returns the same, and also the other workers that are drained, flagged or removed, of which
+  // Returns the same, and also the other workers that are drained, flagged or removed. Of those,
   // only the name and the standing are known.
   std::vector<WorkerInfo> KnownWorkers() const;
   FleetCounts Counts() const;

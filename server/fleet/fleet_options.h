@@ -47,7 +47,7 @@ struct FleetOptions {
   int max_device_errors = 3;
   // An item comes back as device_lost if this many workers were lost while they ran only this item.
   int max_killed_workers = 2;
-  // Maximum number of items that wait or are leased: of one owner, and of all owners.
+  // Maximum number of items that wait or are leased, of one owner and of all owners.
   int64_t max_items_per_owner = 16384;
   int64_t max_items = 65536;
   int64_t max_workers = 10000;

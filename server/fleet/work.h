@@ -43,7 +43,7 @@ struct WorkItem {
   // if unknown, or if algorithms with fewer operations are allowed.
   double fixed_flops = 0;
 
-  // If set, the candidate is not built again, and this artifact is run.
+  // If set, this artifact is run, and the candidate is not built again.
   std::string artifact_digest;
   BuilderVersion builder;  // of that artifact
   // If set, only this worker runs the item while the worker is connected, because the latencies of

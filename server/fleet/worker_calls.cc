@@ -173,7 +173,7 @@ void WorkerCalls::Offer() {
     }
     for (auto next = workers.begin();
          next != workers.end() && parts_.book->queue().HasWaiting(lane);) {
-      Worker& worker = parts_.registry->At(*next++);  // an answer removes the worker
+      Worker& worker = parts_.registry->At(*next++);  // answering removes the worker from the set
       if (parts_.dispatcher->Serves(lane, worker)) Wake(worker);
     }
   }

@@ -58,7 +58,7 @@ class WorkerCalls {
   // Answers all held calls. Later calls are answered at once.
   void Close();
 
-  // Updates whether the worker may get leases in the answer to its held call.
+  // Notes whether the worker's held call can be answered with leases.
   void NoteHunger(const Worker& worker);
   // Workers without leases whose held calls wait for leases.
   std::set<std::string> Idle() const;

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMaxEpochs = 16;
 constexpr char kStartOne[] = "; start hone-worker --server ADDRESS on such a machine";
 
-// Returns the instruction set, with which a target key begins.
+// Returns the instruction set, which is the beginning of a target key.
 absl::string_view InstructionSet(absl::string_view target_key) {
   return target_key.substr(0, target_key.find('-'));
 }

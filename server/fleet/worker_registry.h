@@ -51,10 +51,10 @@ struct Worker {
   std::string epoch;
   std::string identity;  // bound to the id by the first call of the process
   // The processes that have used the name or asked for it, in the order in which they came. The
-  // worker is one of them.
+  // current process is one of them.
   std::deque<std::string> epochs;
-  std::string claim;  // the earlier process that has asked for its name back once
-  std::string rival;  // about another process that uses the name now; "" if there was none
+  std::string claim;  // an earlier process that has asked for its name back once
+  std::string rival;  // text about another process that uses the name; "" if none did
   absl::Time rival_seen = absl::InfinitePast();
   Capabilities capabilities;
   bool connected = false;

@@ -17,7 +17,7 @@ struct Enumerated {
 };
 
 // Returns every legal vector of a design space whose trace replays, in the order of `grid`.
-// ResourceExhausted: there are more than `limit` such vectors, or more than a hundred times as many
+// ResourceExhausted: there are more than `limit` such vectors, or more than 100 × `limit` vectors
 // to try. The space is then too large to be measured completely.
 absl::StatusOr<std::vector<Enumerated>> EnumerateCandidates(const space::DesignSpace& space,
                                                             size_t limit);

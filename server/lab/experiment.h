@@ -26,7 +26,7 @@ struct Variant {
   bool related_seeds = true;
 };
 
-// By name.
+// Benches by the names of their sets.
 using Benches = std::map<std::string, std::unique_ptr<Bench>>;
 
 // A comparison of variants on sets.

@@ -15,8 +15,8 @@
 
 namespace hone::lab {
 
-// One search of a recorded set, driven from outside: its owner says when candidates are proposed
-// and when their results arrive, which is in the order of the proposals. Deterministic.
+// One search of a recorded set. The caller decides when candidates are proposed and when results
+// arrive. Results arrive in the order of the proposals. Deterministic.
 class RecordedSearch {
  public:
   // Uses the strategy, the model, the seed, the related set and stop_at_best of the options. The
@@ -25,9 +25,9 @@ class RecordedSearch {
                                                                 const RunOptions& options);
 
   // Proposes up to `count` candidates; those that are recorded and new wait for their results. Does
-  // nothing after the end.
+  // nothing once the search has ended.
   absl::Status Propose(int count);
-  // Tells the result of the candidate that waits longest. REQUIRES: waiting() > 0.
+  // Tells the result of the candidate that has waited longest. REQUIRES: waiting() > 0.
   void Deliver();
   // Trains the model if that is due.
   absl::Status Train();

@@ -125,7 +125,7 @@ class Recorder {
           RunChild({options_.program_folder + "/hone", "tune", "--space",
                     absl::StrCat("trace:", options_.space_files[space]), "--strategy", "grid",
                     "--cost-model", "random", "--trials",
-                    absl::StrCat(programs_of_space_[space].size() + 1),  // including the default
+                    absl::StrCat(programs_of_space_[space].size() + 1),  // 1: the default
                     "--json"},
                    {.environment = {{"XDG_DATA_HOME", folder}},
                     // Confirming finalists is not needed here and takes long.

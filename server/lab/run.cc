@@ -89,8 +89,8 @@ absl::StatusOr<RunResult> RunSearch(const Bench& bench, const RunOptions& option
     return search->Propose(
         static_cast<int>(std::min<int64_t>(batch, options.trials - search->proposed())));
   };
-  // As at the start of a job, the default schedule is in progress and there are no results. Related
-  // results are processed during the first batch.
+  // At the start of a job, the default schedule is being measured and there are no results yet.
+  // Related results are processed during the first batch.
   HONE_RETURN_IF_ERROR(propose());
   HONE_RETURN_IF_ERROR(search->Train());
   HONE_RETURN_IF_ERROR(propose());

@@ -24,8 +24,8 @@ namespace {
 constexpr uint64_t kWeightPurpose = 23;
 constexpr uint64_t kMaxWeight = 8;
 
-// The tuning of a network in progress. As in a job, a task is selected while the batch before it is
-// being measured.
+// Tunes one network. As in a job, the next task is selected while the previous batch is being
+// measured.
 class NetworkSearch {
  public:
   NetworkSearch(const SchedulerComparison& comparison, const Benches& benches, uint64_t seed)
@@ -77,7 +77,8 @@ class NetworkSearch {
     return absl::OkStatus();
   }
 
-  // Returns the number of trials, which is 0 if the task has nothing new to propose.
+  // Starts a batch of at most `most` trials of task i. Returns their number, which is 0 if the task
+  // has nothing new to propose.
   absl::StatusOr<int> Grant(int i, int64_t most) {
     RecordedSearch& search = *searches_[i];
     const int64_t before = search.proposed();
@@ -132,10 +133,10 @@ class NetworkSearch {
   NetworkRun run_;
 };
 
-// One value per seed, as the statistics want them.
+// The statistics of one scheduler, with one value per seed.
 struct Reached {
   SeedValues trials, seconds, latency;
-  int runs = 0;  // that reached the latency
+  int runs = 0;  // number of runs that reached the latency
 };
 
 Reached ReachedBaseline(const SchedulerResults& results, size_t scheduler) {

@@ -10,14 +10,14 @@
 
 namespace hone::lab {
 
-// A comparison of task schedulers on networks whose tasks are recorded sets. There is a network for
-// each seed, with every set as often as a random number from 1 to 8.
+// A comparison of task schedulers on networks whose tasks are recorded sets. For each seed there is
+// one network, in which every set has a random weight from 1 to 8.
 struct SchedulerComparison {
   std::vector<std::string> schedulers;  // the first one is the baseline
   std::vector<std::string> sets;        // names
   int seeds = 5;
-  int64_t trials = 256;  // of a network
-  int batch = 8;         // trials that a task gets at a time
+  int64_t trials = 256;  // per network
+  int batch = 8;         // trials per turn of a task
   std::string strategy = "portfolio";
   std::string cost_model = "xgboost";
 };
@@ -25,14 +25,14 @@ struct SchedulerComparison {
 // The network's latency, the weighted sum over its tasks, after a trial. 0 while the latency of a
 // task is unknown.
 struct NetworkPoint {
-  double seconds = 0;  // of the device so far
+  double seconds = 0;  // device seconds so far
   double latency_ns = 0;
 };
 
-// The tuning of one network with one scheduler.
+// The result of tuning one network with one scheduler.
 struct NetworkRun {
   std::vector<double> weights;       // of the tasks
-  std::vector<int64_t> task_trials;  // that each task got
+  std::vector<int64_t> task_trials;  // per task
   std::vector<NetworkPoint> points;  // after each trial
   double best_latency_ns = 0;        // with the best known kernel of each task
 
@@ -47,16 +47,16 @@ struct SchedulerResults {
 };
 
 // Tunes every network with every scheduler, in `threads` threads. REQUIRES: there is a bench for
-// every set. Deterministic but for the time that it takes. InvalidArgument: no scheduler, set, seed
+// every set. Deterministic. InvalidArgument: no scheduler, set, seed
 // or trial. NotFound: unknown scheduler, strategy or model.
 absl::StatusOr<SchedulerResults> CompareSchedulers(const SchedulerComparison& comparison,
                                                    const Benches& benches, int threads);
 
-// Markdown: trials and device seconds until each scheduler reached the final latency of the
-// baseline, relative to all trials of the baseline, and the final latencies, with 95 % intervals
-// over the seeds. A run that never reached it counts with all of its trials.
+// Returns Markdown: trials and device seconds until each scheduler reached the baseline's final
+// latency, relative to the baseline's totals, and the final latencies, with 95 % intervals over the
+// seeds. A run that never reached that latency counts with all of its trials.
 std::string SchedulerText(const SchedulerResults& results);
-// CSV with a line for each trial after which a network was faster.
+// Returns CSV with one line for each trial that made a network faster.
 std::string SchedulerCurvesCsv(const SchedulerResults& results);
 
 }  // namespace hone::lab

@@ -14,8 +14,9 @@ namespace hone::lab {
 // A screened candidate from the store of a private server that has ended.
 struct StoreResult {
   record::Record record;
-  // The time from the previous result to this one. This is the time to run it, because one runner
-  // runs one candidate after the other. If the runner waited for builders, four times the median.
+  // The time from the previous result to this one, which is the time to run this candidate, because
+  // one runner runs one after the other. At most four times the median, because longer times are
+  // those in which the runner waited for builders.
   double run_ms = 0;
   double elapsed_ms = 0;  // from the job's creation to this result
 };

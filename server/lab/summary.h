@@ -8,8 +8,8 @@
 
 namespace hone::lab {
 
-// The input for tables and plots: one value per set and seed. A run that never reached a share
-// counts with all of its trials (or seconds), so such medians are lower bounds.
+// The values for tables and plots, one per set and seed. A run that never reached a share counts
+// with all of its trials (or seconds), so medians that include such runs are lower bounds.
 SeedValues TrialsToShare(const Results& results, size_t variant, double share);
 SeedValues SecondsToShare(const Results& results, size_t variant, double share, bool brain);
 SeedValues Shares(const Results& results, size_t variant, int64_t trials);
@@ -23,13 +23,13 @@ std::string SummaryText(const Results& results);
 // Returns Markdown: the time spent, including proposing and training on this machine.
 std::string TimeText(const Results& results);
 
-// The following return CSV with a header line: one line per variant, set and seed …
+// Returns CSV with a header line and one line per variant, set and seed.
 std::string RunsCsv(const Results& results);
-// … per improvement of the best so far …
+// Returns CSV with one line per improvement of the best latency so far.
 std::string CurvesCsv(const Results& results);
-// … per variant against the baseline, with intervals …
+// Returns CSV with the ratios of each variant to the baseline and their intervals.
 std::string ComparisonCsv(const Results& results);
-// … and per run the time spent, which differs from machine to machine.
+// Returns CSV with the time that each run spent, which differs from machine to machine.
 std::string TimeCsv(const Results& results);
 
 }  // namespace hone::lab

@@ -19,8 +19,8 @@ constexpr size_t kCombinedHops = 512;  // maximum size of a group of combined ho
 constexpr int kMostSteps = 8;          // maximum number of steps of a hop
 constexpr size_t kIncumbents = 16;     // best candidates whose neighbours a batch may use
 constexpr double kPValue = 0.05;       // maximum p-value for a faster candidate to be the incumbent
-// Assumed relative standard deviation of a latency sample and number of samples per latency. A
-// strategy is told one latency per candidate, without its samples.
+// Assumed relative standard deviation of a latency sample, and assumed number of samples per
+// latency. A strategy is told one latency per candidate, without its samples.
 constexpr double kNoise = 0.01;
 constexpr int kSamples = 3;
 

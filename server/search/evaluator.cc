@@ -62,7 +62,7 @@ EvaluationPtr Evaluator::Make(const Point& point) const {
 }
 
 double Evaluator::DraftOf(const ir::Program& program) const {
-  constexpr double kHopeless = 1e-30;  // the score of programs that the features cannot describe
+  constexpr double kHopeless = 1e-30;  // score of programs for which extraction fails
   const feature::FeatureSet& features = **feature::FindFeatureSet(draft_->feature_set());
   cost_model::FeatureMatrix matrix{.columns = features.Columns()};
   int rows = 0;

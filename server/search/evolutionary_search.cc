@@ -63,7 +63,7 @@ class EvolutionarySearch final : public HistorySearch {
   }
 
  private:
-  // The distinct candidates that one Propose has scored.
+  // The distinct candidates that this Propose has scored so far.
   struct Met {
     absl::flat_hash_set<Digest> keys;
     std::vector<Scored> pool;

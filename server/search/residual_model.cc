@@ -26,7 +26,8 @@ struct Observation {
   double value;     // log(latency / best)
 };
 
-// Returns the indices of at most `most` observations: all, or half the best and half the latest.
+// Returns the indices of at most `most` observations: all of them, or else the best and the latest,
+// half of each.
 std::vector<size_t> Chosen(const std::vector<Observation>& all, size_t most) {
   std::vector<size_t> order(all.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;

@@ -56,7 +56,7 @@ class SearchStrategy {
   virtual ~SearchStrategy() = default;
   virtual absl::string_view name() const = 0;
 
-  // Returns up to n new candidates, promising ones first. No candidate was proposed or told before,
+  // Returns up to n new candidates, promising ones first. None of them was proposed or told before,
   // and no two have the same program. Returns fewer than n if the spaces are exhausted, and none if
   // the search is over. Until the model has learnt (it is null or predicts zeros), strategies with
   // a draft rank by the draft, and strategies without one draw at random. `event` is the number of

@@ -13,7 +13,7 @@ namespace {
 
 using schedule::Site;
 
-constexpr size_t kMostFactorizations = 1 << 16;  // listed per tile; others are only drawn
+constexpr size_t kMostFactorizations = 1 << 16;  // listed per tile; others can only be drawn
 
 // Lists the values of a tile, from its innermost part outwards.
 class TileLister {
@@ -182,7 +182,7 @@ std::vector<std::vector<int64_t>> Hops(const space::DesignSpace& space,
   if (!sites.ok()) return all;
   absl::flat_hash_set<std::vector<int64_t>> seen = {
       std::vector<int64_t>(decisions.begin(), decisions.end())};
-  Rng rng(/*key=*/0);  // for repairing a choice whose row another decision removes
+  Rng rng(/*key=*/0);  // to repair a choice whose row is no longer legal
   for (const Site& site : *sites) {
     const absl::Span<const int64_t> values = decisions.subspan(site.begin, site.count);
     std::vector<std::vector<int64_t>> hops;

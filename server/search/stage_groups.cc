@@ -120,7 +120,7 @@ class StageFlow {
                        [&](int other) { return other != kNone && Root(other) == Root(stage); });
   }
 
-  // A sampling is identified by the index of its first decision.
+  // A sampling instruction is identified by the index of its first decision.
   std::vector<int> blocks_, loops_;     // stages by register
   std::vector<int> sampling_of_int_;    // samplings by register
   std::vector<int> stage_of_sampling_;  // indexed by sampling

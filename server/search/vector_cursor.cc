@@ -50,8 +50,8 @@ bool VectorCursor::Advance(const space::DesignSpace& space, SiteValues& lists) {
     }
     return true;
   }
-  // If the first decisions already break a constraint, the later ones are not enumerated. A
-  // workload with several reductions has too many of them.
+  // If the first decisions already violate a constraint, the later ones are not enumerated, because
+  // a workload with several reductions has too many of them.
   const int broken = space.BrokenPrefix(decisions_);
   for (int i = static_cast<int>(sites_.size()) - 1; i >= 0; --i) {
     const Site& site = sites_[i];

@@ -31,7 +31,7 @@ class BestService {
   absl::StatusOr<v1::Best> Describe(const store::BestRow& row) const;
   // Returns the record as a best, with the peaks of its device if they are known.
   task::Best WithPeaks(const record::Record& record, double flops) const;
-  // Adds the shapes of both workloads to the error of pinning a record of another workload.
+  // Adds the shapes of both workloads to the error for pinning a record of another workload.
   absl::Status Explain(const absl::Status& status, const store::TaskKey& task,
                        int64_t record_id) const;
   absl::Status FindNearest(const v1::LookupBestRequest& request, const task::WorkloadInfo& workload,

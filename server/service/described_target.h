@@ -8,9 +8,9 @@
 
 namespace hone::service {
 
-// Returns the text form of a request's target, which is that text or the key of a registered
-// worker's target. InvalidArgument: it is too long. FailedPrecondition: no worker of that key is
-// registered; the message lists the keys.
+// Returns the text form of a target that a request names by its text form or by the key of a
+// registered worker's target. InvalidArgument: it is too long. FailedPrecondition: no worker of
+// that key is registered; the message lists the keys.
 absl::StatusOr<std::string> DescribedTarget(const std::string& target, const fleet::Fleet& fleet);
 
 }  // namespace hone::service

@@ -6,8 +6,8 @@
 
 namespace hone::service {
 
-// The exit code of `hone-server` for an error: wrong usage, such as a name that cannot be used or a
-// missing file, or else a failure.
+// Returns the exit code of `hone-server`: kUsageExitCode for wrong usage, such as a bad argument or
+// a missing file, and 1 for other errors.
 inline int ExitCodeFor(const absl::Status& status) {
   if (status.ok()) return 0;
   return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ? kUsageExitCode : 1;

@@ -10,13 +10,13 @@
 
 namespace hone::service {
 
-// The words for a field of a message, such as "cost model" for "cost_model". Messages are for
-// people, who know the options of a command and not the protocol.
+// Returns a readable name of a field, such as "cost model" for "cost_model", because users know the
+// options of commands but not the protocol.
 inline std::string FieldWords(absl::string_view field) {
   return absl::StrReplaceAll(field, {{"_", " "}, {".", " "}});
 }
 
-// Returns InvalidArgument for a field of a message.
+// Returns InvalidArgument with the name of a request's field.
 inline absl::Status FieldError(absl::string_view field, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(FieldWords(field), ": ", why));
 }

@@ -9,7 +9,7 @@
 namespace hone::service {
 namespace {
 
-// Ends the call once the worker's standing is in the store.
+// Ends the call once the worker's standing is durable.
 void FinishWhenKept(StandingKeeper& keeper, const std::string& worker_id, Reply reply) {
   keeper.Keep(worker_id, [reply](absl::Status kept) {
     if (!kept.ok()) {

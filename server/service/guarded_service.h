@@ -18,9 +18,9 @@
 
 namespace hone::service {
 
-// A service of one listener. The gate admits each call by the name of its method, and a handler
-// then handles it. If a request contains a worker_id, the caller must be that worker. Methods that
-// are not added are not served. Thread-safe once it is registered.
+// A service of one listener. The gate checks each call by the name of its method before the handler
+// gets it. If a request contains a worker_id, the caller must be that worker. Methods that are not
+// added are not served. Thread-safe once it is registered.
 class GuardedService final : public grpc::Service {
  public:
   using Arrival = std::chrono::steady_clock::time_point;

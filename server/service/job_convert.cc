@@ -52,7 +52,7 @@ v1::JobState ToProto(task::JobState state) {
 
 namespace {
 
-// `measured`: whether a job is to measure it, and must be able to.
+// `measured`: whether the workload will be measured, and must be measurable.
 absl::StatusOr<task::JobSpec> ReadSpec(const v1::CreateJobRequest& request,
                                        const task::TaskEnvironment& environment, bool measured) {
   if (request.request_id().size() > kMaxIdBytes) return FieldError("request_id", "too long");

@@ -29,7 +29,7 @@ inline constexpr char kNativeTarget[] = "native";
 // tuning.proto; the message names the field.
 absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
                                      const task::TaskEnvironment& environment);
-// The spec of a job with default settings. The caller must resolve the target. Errors as above.
+// Returns the spec of a job with default settings, for a draft. Otherwise as above.
 absl::StatusOr<task::JobSpec> ToSpec(const v1::DraftScheduleRequest& request,
                                      const task::TaskEnvironment& environment);
 v1::Job ToProto(const task::JobSnapshot& snapshot);

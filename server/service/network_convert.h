@@ -18,7 +18,7 @@ absl::StatusOr<task::NetworkSpec> ToNetworkSpec(const v1::CreateJobRequest& requ
                                                 const task::TaskEnvironment& environment);
 // Without the tasks.
 v1::NetworkRequest RequestToProto(const task::NetworkSpec& spec);
-// REQUIRES: the job is of networks.
+// REQUIRES: it is a job of networks.
 v1::NetworkProgress ProgressToProto(const task::JobSnapshot& job);
 
 }  // namespace hone::service

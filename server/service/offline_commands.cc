@@ -26,7 +26,7 @@ struct Flags {
   std::string from;
 };
 
-// Opening a store that is missing would make an empty one.
+// Checks that the store exists, because opening a missing one would create it.
 absl::Status CheckIsThere(const std::string& from) {
   struct stat info;
   if (absl::StartsWith(from, "postgres") || stat(from.c_str(), &info) == 0) {

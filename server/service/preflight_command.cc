@@ -57,7 +57,7 @@ std::string ReadAll(int fd) {
   }
 }
 
-// Writes at once, so that a crash loses nothing.
+// Writes a line without buffering, so that a crash loses nothing.
 void Say(absl::string_view what, absl::string_view text) {
   const std::string line = absl::StrCat(what, " ", text, "\n");
   if (write(STDOUT_FILENO, line.data(), line.size()) < 0) errno = 0;

@@ -12,11 +12,11 @@
 
 namespace hone::service {
 
-// Holds reference kernels that a machine with a compiler has sent, for boards without a compiler.
-// They are named as in common/record/reference_name.h, because the board cannot know their digests.
-// The workload and target of an artifact must match its name. The least recently used artifacts are
-// dropped, and their builder sends them again. The board detects a reference that computes
-// something else, because it computes some hundred elements with the interpreter. Thread-safe.
+// Holds reference kernels that machines with a compiler have built for boards without one. They are
+// named as in common/record/reference_name.h, because the board cannot know their digests. The
+// workload and target of an artifact must match its name. The least recently used artifacts are
+// dropped; builders send them again. The board detects a reference that computes something else,
+// because it computes some hundred elements with the interpreter. Thread-safe.
 class ReferenceCache {
  public:
   explicit ReferenceCache(int64_t max_bytes = int64_t{64} << 20, size_t max_names = 4096)

@@ -20,9 +20,8 @@ class ServerObserver {
   // "/hone.v1/unknown" for every unknown method. `took`: the time from its arrival to its status,
   // which includes the waiting time of a long-poll.
   virtual void OnCall(absl::string_view method, grpc::StatusCode code, absl::Duration took) = 0;
-  // Called when a call of Synchronize is answered. `handling`: the time that the server spent on
-  // admitting the call, processing the report and making the answer, without the time that the call
-  // was held.
+  // Called when a call of Synchronize is answered. `handling`: the time for admitting the call,
+  // processing the report and making the answer, without the time that the call was held.
   virtual void OnSynchronize(absl::Duration handling) = 0;
   // Called when a worker is told that the result of a trial is durable.
   virtual void OnResult(record::Outcome outcome) = 0;

@@ -42,8 +42,8 @@ class StandingKeeper {
   // the store.
   absl::Status Restore();
   // Stores the changed standing of a worker. `done` runs once with the result of the write. If the
-  // write fails, it is repeated later. If there are several calls at once, the last one to be
-  // committed has the newest standing.
+  // write fails, it is repeated later. If several calls overlap, the last write to be committed has
+  // the newest standing.
   void Keep(const std::string& worker_id, store::Store::Done done);
   // Does the same for a worker that the fleet has flagged.
   void Keep(const std::string& worker_id);

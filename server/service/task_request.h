@@ -16,8 +16,8 @@ inline absl::Status CheckTolerance(double tolerance) {
   return FieldError("tolerance", "not a number from 0 to 1");
 }
 
-// The task that a request names with workload_digest, target and tolerance. InvalidArgument, naming
-// the field: one is missing or wrong.
+// Returns the task that a request names with workload_digest, target and tolerance.
+// InvalidArgument: one of them is missing or wrong; the message names the field.
 template <typename Request>
 absl::StatusOr<store::TaskKey> TaskOf(const Request& request) {
   if (request.workload_digest().empty()) return FieldError("workload_digest", "missing");

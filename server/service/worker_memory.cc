@@ -78,7 +78,8 @@ std::vector<fleet::WorkerInfo> WorkerMemory::WithAbsent(
 bool WorkerMemory::Forget(const std::string& worker_id) {
   absl::MutexLock lock(&mutex_);
   if (known_.erase(worker_id) == 0) return false;
-  deps_.store->ForgetWorker(worker_id, [](const absl::Status&) {});  // it would be listed again
+  // After an error, the worker is listed again once the server is restarted.
+  deps_.store->ForgetWorker(worker_id, [](const absl::Status&) {});
   return true;
 }
 

@@ -15,12 +15,11 @@
 
 namespace hone::service {
 
-// Keeps in the store which workers have called, so that a server that was restarted can tell which
-// of them are not back yet. Thread-safe. REQUIRES: the dependencies outlive this object.
+// Stores which workers have called, so that a restarted server knows which of them have not called
+// again yet. Thread-safe. REQUIRES: the dependencies outlive this object.
 class WorkerMemory {
  public:
-  // The fleet is looked at this often, and the last call of a connected worker is stored this
-  // often.
+  // How often the fleet is examined, and how often the last call of a connected worker is stored.
   static constexpr absl::Duration kLookInterval = absl::Seconds(5);
   static constexpr absl::Duration kRefreshInterval = absl::Minutes(5);
 

@@ -10,8 +10,8 @@
 
 namespace hone::space {
 
-// Another algorithm for a stage of a workload (common/schedule/rewrite), as the first instruction
-// of a trace names it: rewrite("winograd", "Y", 4).
+// Another algorithm for a stage of a workload (common/schedule/rewrite). The first instruction of a
+// trace selects it, for example rewrite("winograd", "Y", 4).
 struct Algorithm {
   std::string name;  // used in names of design spaces: "winograd4"
   std::string rewrite, stage;

@@ -10,7 +10,8 @@ namespace {
 
 using ir::NodeId;
 
-// Returns a reduction that is neither a contraction of columns nor a reduction of rows as nullopt.
+// Returns the block as a member of a chain. Returns nullopt if it cannot be one, for example if it
+// is a reduction but neither a contraction nor a reduction of rows.
 std::optional<ChainGroup::Member> MemberOf(const ir::Program& program, NodeId id, int rows) {
   const ir::Block& block = program.BlockOf(id);
   if (block.outputs.size() != 1 || !block.predicates.empty() || !block.guards.empty() ||
@@ -44,7 +45,7 @@ int64_t VectorBytes(const ir::Program& program, NodeId id, const Contraction& co
   return elements * ir::DTypeBytes(program.buffers[contraction.vector_operand.buffer].dtype);
 }
 
-// Whether some contraction reads what depends on another one.
+// Whether some contraction depends on the result of another one.
 bool HasChain(const ir::Program& program, const ChainGroup& group) {
   std::set<ir::BufferId> after;  // tensors that depend on a contraction
   for (const ChainGroup::Member& member : group.members) {

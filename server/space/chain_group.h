@@ -10,23 +10,23 @@
 
 namespace hone::space {
 
-// Stages with a contraction whose result another contraction reads at the same rows, directly or
-// through stages between them: attention, two dense layers with an activation between. A block of
-// rows of the last stage needs only the same block of rows of every other member.
+// A chain of contractions: one reads another's result at the same rows, directly or through other
+// stages. Examples are attention, and two dense layers with an activation between them. To compute
+// a block of rows of the last stage, only the same rows of every other member are needed.
 struct ChainGroup {
   struct Member {
     ir::NodeId block = ir::kNoNode;
-    // Of a contraction, whose rows are the last row axis. Every other reduction reduces rows
-    // (ReducesRows).
+    // Set if the member is a contraction; its rows are then the group's last row axis. All other
+    // reductions reduce rows (ReducesRows).
     std::optional<Contraction> contraction;
   };
   std::vector<Member> members;  // in program order; the last one is the result
   int rows = 1;                 // number of row axes: the first spatial axes of every member
-  int64_t batch = 1;            // iterations of the row axes but the last one
+  int64_t batch = 1;            // iterations of all row axes except the last
   int64_t height = 1;           // iterations of the last row axis
-  int64_t row_bytes = 0;        // what the members but the last one write per row
-  // What the contractions read as vectors for one iteration of the batch; every block of rows reads
-  // it again.
+  int64_t row_bytes = 0;        // bytes that all members except the last write per row
+  // Bytes of the contractions' vector operands for one iteration of the batch. Every block of rows
+  // reads them again.
   int64_t vector_bytes = 0;
 
   // The contraction that is computed first.

@@ -148,8 +148,8 @@ void MutateChooser::Choose(const Site& site, int index, int attempt, Rng& rng,
   std::copy_n(parent_.begin() + site.begin, site.count, values.begin());
   Repair(site, rng, values);
   if (!HasChoice(site) || (index != target_ && attempt == 0)) return;
-  // If the constraints reject a site after the mutation, that site moves too; after that it is
-  // drawn again.
+  // If the constraints reject a site after the mutation, that site moves too. After two more
+  // rejections, it is drawn at random.
   if (attempt <= 2) {
     Move(site, rng, values);
   } else {

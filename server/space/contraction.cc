@@ -89,7 +89,7 @@ std::optional<Contraction> AnalyzeContraction(const ir::Program& program, ir::No
   if (row_load == loads.end()) return std::nullopt;
   result.row_operand = OperandOf(program, block, *row_load, program.pool.IndicesOf(*row_load),
                                  block.iters[result.row].var);
-  // If a buffer is read at two places, one of them cannot be redirected.
+  // If a buffer is read by two loads, only one of them could be redirected to a packed copy.
   for (ContractionOperand* operand : {&result.row_operand, &result.vector_operand}) {
     const auto reads = std::count_if(loads.begin(), loads.end(), [&](const ir::Expr& load) {
       return load.buffer == operand->buffer;

@@ -30,7 +30,7 @@ struct Contraction {
   std::vector<int> windows;   // other reductions, in the block's order
   ContractionOperand row_operand, vector_operand;
   bool vector_contiguous =
-      true;  // whether the vector operand is contiguous too, so that it needs no packing
+      true;  // whether the vector operand is also contiguous, so that it need not be packed
 };
 
 // Returns nullopt if the block does not reduce to one tensor at its own iteration variables, or has

@@ -13,10 +13,10 @@ namespace {
 
 using schedule::Operand;
 
-// Sums of more terms than this are computed in parts: added one after the other, a million equal
-// f32 terms have an error of a percent.
+// Sums of more terms than this are computed in parts. If a million equal f32 terms were added one
+// after the other, the error would be one percent.
 constexpr int64_t kLongSum = 1 << 14;
-// Limit for the elements of all parts together.
+// Maximum number of elements of all parts together.
 constexpr int64_t kMostPartElements = int64_t{1} << 24;
 
 int64_t PointsOf(const ir::Block& block, bool reduce) {
@@ -35,8 +35,8 @@ int LongestReduction(const ir::Block& block) {
   return longest;
 }
 
-// Returns the number of parts of a block's sum; 1 if the sum is not long. With √K parts of √K terms
-// the error grows with √K instead of K.
+// Returns the number of parts of a block's sum; 1 if the sum is not long. With √K parts of √K
+// terms, the error grows with √K instead of K.
 int64_t PartsOf(const ir::Block& block, ir::DType dtype) {
   if (block.reducer != ir::Reducer::kSum || !ir::IsFloat(dtype)) return 1;
   if (block.indices.size() >= ir::kMaxRank) return 1;  // the parts need another dimension

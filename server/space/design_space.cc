@@ -18,7 +18,7 @@ constexpr int kAttemptsPerSite = 12;  // tries at a site before a restart
 constexpr int kProbes = 12;           // replays that must agree with the derivations
 constexpr int kProbeTries = 200;      // maximum number of replays until one succeeds
 
-// Lets a chooser decide and checks the constraints as soon as each site is drawn.
+// Takes decisions from a chooser, and checks the constraints as soon as each site is drawn.
 class ConstrainedDecider final : public schedule::Decider {
  public:
   ConstrainedDecider(Chooser& chooser, absl::Span<const Constraint> constraints, int decisions,

@@ -5,10 +5,10 @@
 
 namespace hone::space {
 
-// Returns the block whose result this block consumes element by element: this block reads just one
-// computed tensor, at all of its own iteration variables. kNoNode if there is none, if another
-// block also reads that tensor, or if this block computes guarded values, which are not moved to a
-// producer.
+// Returns the block whose result this block consumes element by element: this block reads only one
+// computed tensor, indexed by all of its own iteration variables. kNoNode if there is none, if
+// another block also reads that tensor, or if this block computes guarded values, which are not
+// moved to a producer.
 ir::NodeId ElementwiseProducer(const ir::Program& program, ir::NodeId block);
 
 }  // namespace hone::space

@@ -43,7 +43,7 @@ Sketch InitialSketch(const Algorithm& algorithm) {
                                              schedule::Text(algorithm.stage)};
   for (const int64_t number : algorithm.numbers) operands.push_back(Literal(number));
   sketch.trace.Add("rewrite", std::move(operands));
-  AddNests(algorithm.rewritten, /*minor=*/kMaxMinor, sketch);  // only its main alternatives
+  AddNests(algorithm.rewritten, /*minor=*/kMaxMinor, sketch);  // no minor alternatives
   sketch.name.push_back(algorithm.name);
   return sketch;
 }
@@ -77,11 +77,11 @@ std::optional<std::vector<Sketch>> Alternatives(const RuleContext& context, cons
 // Applies a rule to one block of every sketch.
 //
 // The alternatives of a component are combined with each other, but not with those of other
-// components: the product would be large and add nothing. Sketches that made the same choices in
-// the current component share the alternatives in turn: the i-th sketch takes the i-th one,
-// starting again from the first if there are more sketches, and taking several if there are more
-// alternatives. Thus each alternative occurs, and there are about as many sketches as the component
-// with the most choices needs.
+// components, because the product would be large and add nothing. Sketches that made the same
+// choices in the current component divide the alternatives among them: the i-th sketch takes the
+// i-th one. If there are more sketches, they start again from the first; if there are more
+// alternatives, a sketch takes several. Each alternative thus occurs, and there are about as many
+// sketches as the component with the most choices needs.
 std::vector<Sketch> ApplyToBlock(const RuleContext& context, const Rule& rule, size_t turn,
                                  std::vector<Sketch> sketches) {
   using Group = std::pair<int, ComponentChoices>;
@@ -123,7 +123,7 @@ std::vector<Sketch> ApplyRules(const RuleContext& context, Sketch initial) {
   sketches.push_back(std::move(initial));
   for (const Rule& rule : Rules()) {
     if (!rule.Fits(*context.target)) continue;
-    // Rules add nests for the blocks they create.
+    // The number of nests can grow, because rules add nests for the blocks that they create.
     for (size_t turn = 0; std::any_of(sketches.begin(), sketches.end(),
                                       [&](const Sketch& s) { return turn < s.nests.size(); });
          ++turn) {

@@ -19,7 +19,7 @@ namespace hone::space {
 struct SpaceRequest {
   std::shared_ptr<const ir::Workload> workload;
   const target::Target* target = nullptr;
-  // Of the job. Algorithms that need a larger tolerance (common/schedule/rewrite) are left out.
+  // The job's tolerance. Algorithms that need a larger one (common/schedule/rewrite) are left out.
   double tolerance = 0;
 };
 

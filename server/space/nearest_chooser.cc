@@ -85,7 +85,7 @@ double TileDistance(absl::Span<const int64_t> values, absl::Span<const int64_t> 
 
 double RowDistance(absl::Span<const int64_t> values, absl::Span<const int64_t> wanted) {
   if (values == wanted) return 0;
-  double distance = 1e-3;  // −1 and 0 are as near as possible, but not equal
+  double distance = 1e-3;  // so that −1 and 0 are not equal
   for (size_t i = 0; i < values.size(); ++i)
     distance += LogRatio(std::abs(values[i]) + 1, std::abs(wanted[i]) + 1);
   return distance;

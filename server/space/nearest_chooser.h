@@ -11,7 +11,7 @@ namespace hone::space {
 // Transfers decisions to another extent: every site gets the legal values that are nearest to the
 // wanted ones. The distance of two tiles is the sum of |log2| of the ratios of their parts; the
 // first part, which follows from the others, has a weight of 1/100. The first attempt at a site
-// takes the nearest values, each later one the next.
+// takes the nearest values, each later attempt the next nearest.
 class NearestChooser final : public Chooser {
  public:
   // `wanted` must outlive this object and has as many numbers as the space has decisions.

@@ -26,7 +26,7 @@ PanelCopy::PanelCopy(Sketch& sketch, const Operand& block, const Tiling& tiling,
 }
 
 void PanelCopy::Run(bool at_tile) {
-  if (writer_.has_value()) {  // computed ahead of time, directly into panels
+  if (writer_.has_value()) {  // the operand is computed ahead of time, directly into panels
     Layout(*writer_);
     return;
   }
@@ -43,10 +43,11 @@ void PanelCopy::Run(bool at_tile) {
   Schedule(loops, at_tile);
 }
 
-// Panels: dimensions without reduction, panel number, reduced dimensions, position in the panel.
-// E.g. B[k, j] → [j / T, k, j % T]. Rows are split into pieces with one element for each step of
-// the micro-kernel's body. Copies can then move whole vectors, and all distances in the body are
-// constant: A[i, k] → [i / T, k / U, i % T, k % U].
+// Sets the layout of the panels: dimensions without reduction, panel number, reduced dimensions,
+// position in the panel, e.g. B[k, j] → [j / T, k, j % T]. If the row operand is contiguous along
+// the reduction, its rows are split into pieces with one element per step of the micro-kernel's
+// body: A[i, k] → [i / T, k / U, i % T, k % U]. Copies can then move whole vectors, and all
+// distances in the body are constant.
 void PanelCopy::Layout(const Operand& copy) {
   const std::string size = rows_ ? "$0" : absl::StrCat("$0*", tiling_.lanes);
   const std::string panel = absl::StrCat("a", operand_.panel_dimension);

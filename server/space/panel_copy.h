@@ -14,13 +14,13 @@ namespace hone::space {
 // for the block that they are scheduling, whose operand has a panel_dimension.
 class PanelCopy {
  public:
-  // `rows`: the row operand, otherwise the vector operand. Of `tiling` it reads the contraction,
-  // the register tile and, for a copy at the tile, reduce_outer.
+  // `rows`: whether to copy the row operand rather than the vector operand. Reads these parts of
+  // `tiling`: the contraction, the register tile and, for a copy at the tile, reduce_outer.
   PanelCopy(Sketch& sketch, const schedule::Operand& block, const Tiling& tiling,
             const ir::Program& program, const TileLimits& limits, bool rows);
 
-  // If `at_tile`, each tile of the reduction copies what it needs; otherwise everything is copied
-  // first.
+  // If `at_tile`, each tile of the reduction copies its part of the operand; otherwise the whole
+  // operand is copied first.
   void Run(bool at_tile);
 
  private:
@@ -37,7 +37,7 @@ class PanelCopy {
   const bool rows_;
   const ContractionOperand operand_;
   const ir::Buffer buffer_;
-  std::optional<Operand> writer_;  // of a constant that is computed ahead of time
+  std::optional<Operand> writer_;  // the block that computes the operand, if there is one
   bool in_pieces_ = false;
 };
 

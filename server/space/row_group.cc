@@ -13,7 +13,7 @@ bool Contains(absl::Span<const NodeId> blocks, NodeId block) {
   return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
 }
 
-// Visits the loads whose elements are the block's terms: all but those that only compute an index.
+// Visits the loads of a value, except those that only compute an index.
 void VisitTerms(const ir::ExprPool& pool, ir::ExprId id,
                 absl::FunctionRef<void(const ir::Expr&)> visit) {
   if (id == ir::kNoExpr) return;
@@ -133,7 +133,8 @@ std::optional<RowGroup> FindRowGroup(const ir::Program& program, NodeId last,
   for (const NodeId id : group.blocks) {
     const ir::Block& block = program.BlockOf(id);
     computed.insert(computed.end(), block.outputs.begin(), block.outputs.end());
-    // Only the last member stays in its own nest: compute_at moves no tuples.
+    // Only the last member stays in its own nest, and compute_at cannot move a block with several
+    // outputs.
     if ((block.outputs.size() != 1 && id != last) || !block.predicates.empty()) return std::nullopt;
     if (block.reducer == ir::Reducer::kNone) continue;
     const BlockAxes axes = AxesOf(block);

@@ -21,8 +21,8 @@ struct RowGroup {
 };
 
 // Finds the group that ends in `last`, using only blocks of `open`. Returns nullopt if no member
-// reduces, a member other than the last one reduces a tuple, a member reads at another place in the
-// rows than it writes, or the lanes lie along a spatial axis (see window_reduction).
+// reduces, a member other than the last one reduces a tuple, a member reads another member at other
+// rows than its own, or the lanes lie along a spatial axis (see window_reduction).
 std::optional<RowGroup> FindRowGroup(const ir::Program& program, ir::NodeId last,
                                      absl::Span<const ir::NodeId> open);
 
@@ -33,13 +33,13 @@ struct BlockAxes {
 BlockAxes AxesOf(const ir::Block& block);
 
 // Returns `last` and the blocks of `open` that only members read, in program order. The first
-// `rows` spatial axes are the rows: every member but `last` writes at its own rows, and its readers
-// read it at theirs.
+// `rows` spatial axes are the rows: every member except `last` writes at its own rows, and its
+// readers read it at their own rows.
 std::vector<ir::NodeId> RowMembers(const ir::Program& program, ir::NodeId last,
                                    absl::Span<const ir::NodeId> open, int rows);
 
-// Whether a block writes, and reads the buffers of `computed`, at its own first `rows` spatial
-// axes.
+// Whether a block indexes its output, and the buffers of `computed` that it reads, by its own first
+// `rows` spatial axes.
 bool KeepsToRows(const ir::Program& program, const ir::Block& block, int rows,
                  absl::Span<const ir::BufferId> computed);
 
@@ -48,8 +48,8 @@ bool KeepsToRows(const ir::Program& program, const ir::Block& block, int rows,
 bool ReducesRows(const ir::Program& program, const ir::Block& block);
 
 // Whether some load that varies with the block's reduction has consecutive elements along an axis,
-// i.e. a coefficient of 1 in its last index. A computed index is not consecutive, and neither do
-// the loads count that compute it.
+// i.e. a coefficient of 1 in its last index. Computed indices and the loads that compute them do
+// not count.
 bool IsContiguousAlong(const ir::Program& program, const ir::Block& block, int axis);
 
 }  // namespace hone::space

@@ -10,8 +10,8 @@
 
 namespace hone::space {
 
-// Vectors along the rows of a sketch's stages, with sampled widths: one for all element-wise stages
-// whose rows have the same length, and one for all reductions.
+// Vectorizes a sketch's stages along their rows, with one sampled width per row length.
+// Element-wise stages and reductions have separate widths.
 class RowVectors {
  public:
   // Keeps references to both.
@@ -27,7 +27,7 @@ class RowVectors {
   schedule::Operand LanesOf(int64_t extent) { return Width(extent, reductions_); }
 
  private:
-  using Widths = std::vector<std::pair<int64_t, schedule::Operand>>;  // by the rows' length
+  using Widths = std::vector<std::pair<int64_t, schedule::Operand>>;  // by row length
   schedule::Operand Width(int64_t extent, Widths& widths);
 
   SketchEditor& edit_;

@@ -30,7 +30,7 @@ struct Tiling {
   // The tile loop of the reduction, inside `outer`. The result is complete only after this loop.
   std::optional<schedule::Operand> reduce_outer;
   schedule::Operand inner;  // the innermost loop around all reductions, if those are not tiled
-  int loops_to_inner = 1;   // loops above the content of `inner`
+  int loops_to_inner = 1;   // number of loops around the body of `inner`
 };
 
 // A block of the workload in the current state of a sketch.
@@ -60,7 +60,7 @@ struct ComponentChoices {
 // A design space under construction, with the results of the rules applied so far.
 struct Sketch {
   schedule::TraceBuilder trace;
-  std::vector<std::string> name;  // parts
+  std::vector<std::string> name;  // parts of the space's name
   std::vector<Nest> nests;        // the workload's stages, in order, then blocks that rules add
   std::vector<Constraint> constraints;
   // Number of alternatives taken so far for the current component that seldom matter. A sketch with

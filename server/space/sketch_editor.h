@@ -24,10 +24,10 @@ struct NestBlock {
 std::optional<NestBlock> FindNestBlock(const RuleContext& context, const Sketch& sketch, int nest,
                                        Nest::State state = Nest::State::kOpen);
 
-// The open blocks of a sketch, in its program.
+// Returns the blocks of the sketch's program whose nests are open.
 std::vector<ir::NodeId> OpenBlocks(const Sketch& sketch, const ir::Program& program);
 
-// Writes loop transformations to the trace of a sketch. Each function adds one instruction.
+// Adds instructions to the trace of a sketch. The functions return the instructions' results.
 class SketchEditor {
  public:
   using Operand = schedule::Operand;
@@ -35,22 +35,22 @@ class SketchEditor {
 
   explicit SketchEditor(Sketch& sketch) : sketch_(sketch) {}
 
-  // Returns the results, as many as the primitive says or `results`.
+  // Adds any instruction. `results`: the number of its results; -1: as many as the primitive has.
   Operands Add(absl::string_view primitive, Operands operands,
                std::vector<schedule::Attribute> attributes = {}, int results = -1);
-  // The loops around a block, outermost first.
+  // Returns the loops around a block, outermost first.
   Operands Loops(const Operand& block, size_t count);
-  // A decision between numbers.
+  // Adds a decision between numbers.
   Operand Sample(std::vector<int64_t> candidates);
-  // The outer loop and the loops of the given sizes.
+  // Splits a loop. Returns the outer loop and one loop of each size in `inner`.
   Operands Split(const Operand& loop, const Operands& inner);
-  // Splits a loop by a decision between two sizes, made by the primitive `sampling`. Returns the
-  // outer loop, the inner loop and the outer loop's size.
+  // Splits a loop in two, with sizes sampled by the primitive `sampling`. `size` is the size of the
+  // outer loop.
   struct Tiles {
     Operand outer, inner, size;
   };
   Tiles SplitInTwo(absl::string_view sampling, const Operand& loop);
-  // The only loop, or all loops fused.
+  // Fuses the loops. A single loop is returned unchanged.
   Operand Fuse(const Operands& loops);
 
  private:

@@ -6,7 +6,7 @@
 namespace hone::space {
 
 std::vector<int> StageComponents(const ir::Workload& workload) {
-  // Every stage starts with its own label and merges the labels of the stages it reads.
+  // Every stage starts with a new label, and merges it with the labels of the stages that it reads.
   std::vector<int> labels;
   std::map<ir::BufferId, size_t> writer;
   for (size_t s = 0; s < workload.stages.size(); ++s) {

@@ -7,7 +7,7 @@
 namespace hone::space {
 namespace {
 
-// Limits by vector width: the last row not wider than the target applies.
+// Limits by vector width. The widest row that is not wider than the target applies.
 struct Row {
   int vector_bits;
   int64_t accumulators;

@@ -25,15 +25,15 @@ struct TileLimits {
   // long enough only with an unrolled window.
   int64_t short_statements = 512;
   int64_t prefetch_steps =
-      4;  // how far ahead the micro-kernel's loop prefetches; L3 answers in less
+      4;  // how far ahead the micro-kernel's loop prefetches; covers the latency of L3
   int64_t prefetch_rows = 4;  // how far ahead a copy prefetches; hardware prefetchers stop at pages
   int64_t cores = 1;          // minimum number of parallel iterations
   int64_t panel_bytes =
-      0;  // limit for a micro-kernel's two panels, which alternate with the next ones
+      0;  // limit for a micro-kernel's two panels; leaves room in L2 for the next ones
   int64_t block_bytes = 0;  // limit for the operand that the inner tile loops read repeatedly
   int64_t collision_bytes = 4096;  // rows at this distance share L1 sets
   // For reductions along rows and over windows.
-  std::vector<int64_t> wide = {1, 2, 3, 4};  // number of vectors processed side by side
+  std::vector<int64_t> wide = {1, 2, 3, 4};  // vectors per row that are processed side by side
   int64_t row_block = 4;                     // rows whose lane sums overlap
   int64_t few_rows = 4;               // per core; with fewer rows, threads may share a reduction
   int64_t reduction_parts = 8;        // maximum per core

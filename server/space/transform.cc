@@ -69,7 +69,7 @@ std::vector<ir::IndexList> ReadsOf(const ir::Program& program, const ir::Block& 
   return reads;
 }
 
-// Returns the dimensions in which reads differ.
+// Returns the dimensions in which the indices of the reads differ.
 std::vector<int> VaryingDimensions(const std::vector<ir::IndexList>& reads) {
   std::vector<int> varying;
   for (size_t d = 0; d < reads[0].size(); ++d) {
@@ -81,7 +81,8 @@ std::vector<int> VaryingDimensions(const std::vector<ir::IndexList>& reads) {
   return varying;
 }
 
-// Returns the only block that computes a buffer, if `reader` is its only reader; otherwise kNoNode.
+// Returns the block that computes a buffer if it is the only one and `reader` is the only reader;
+// otherwise kNoNode.
 NodeId OwnProducer(const ir::Program& program, ir::BufferId buffer, NodeId reader) {
   const std::vector<NodeId> writers = program.WritersOf(buffer);
   if (writers.size() != 1 || program.ReadersOf(buffer) != std::vector<NodeId>{reader} ||

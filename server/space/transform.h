@@ -23,10 +23,10 @@ struct Transform {
     int64_t divisor = 0;
   };
   ir::NodeId last = ir::kNoNode, first = ir::kNoNode, gathered = ir::kNoNode;
-  Short across, along;  // axes of `last`: the axis along which `first` maps, and its own
+  Short across, along;  // axes of `last` along which `first` and `last` apply the map
   int vector = -1;      // position in the iters of `last`; contiguous in all reads
-  int chosen = -1;      // dimensions of the output of `first`: its position on the axis,
-  int contracted = -1;  // and the axis that `last` reads at all positions
+  int chosen = -1;      // dimension of the output of `first` along which `first` applies the map
+  int contracted = -1;  // dimension of the output of `first` that `last` reads at all positions
   // Dimensions of the output of `gathered` that `first` reads at all positions.
   std::vector<int> tile;
 };

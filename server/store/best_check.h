@@ -12,7 +12,8 @@
 // Which records may be published as best. Used by every database.
 namespace hone::store {
 
-// FailedPrecondition: see Store::PublishBest. The functions return whether the store has a digest.
+// Checks that a record can be published. `has_text` and `has_artifact` look up digests in the
+// store. FailedPrecondition: see Store::PublishBest.
 absl::Status CheckPublishable(
     const record::Record& record,
     const std::function<absl::StatusOr<bool>(const std::string&)>& has_text,

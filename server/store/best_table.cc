@@ -48,7 +48,7 @@ absl::Status CheckIncumbent(Connection& connection, const record::Record& record
                                                " now"));
 }
 
-// CheckPublishable with what this store has.
+// Calls CheckPublishable for the texts and artifacts of this store.
 absl::Status CheckStored(Connection& connection, const record::Record& record) {
   return CheckPublishable(
       record,
@@ -60,8 +60,7 @@ absl::Status CheckStored(Connection& connection, const record::Record& record) {
       });
 }
 
-// Makes a record the published best in place of those of its task that were measured with the
-// policy of this key ("": with any).
+// Publishes a record in place of its task's published bests with this policy ("": any policy).
 absl::Status ReplaceBests(Connection& connection, const record::Record& record,
                           const std::string& policy, int64_t now_unix_ms) {
   HONE_ASSIGN_OR_RETURN(Statement replace,
@@ -84,7 +83,7 @@ absl::Status ReplaceBests(Connection& connection, const record::Record& record,
   return insert.Bind(now_unix_ms).Run();
 }
 
-// The statement that gives what ReadBest reads.
+// Returns the statement whose rows ReadBest reads.
 std::string BestSql(absl::string_view condition) {
   return absl::StrCat("SELECT ", Columns().select,
                       ", w.text, s.text, b.pinned_by, b.pinned_unix_ms"

@@ -13,10 +13,10 @@
 // The checks and changes of an import. Used by every database.
 namespace hone::store {
 
-// Returns the name in the store `here` of a job of the store `origin`.
+// Returns the name that a job of the store `origin` gets in the store `here`.
 std::string ImportedJob(absl::string_view job, absl::string_view origin, absl::string_view here);
 
-// Returns the status with the place of a record of the batch before its message.
+// Adds the place of the record in the batch to the beginning of the message.
 absl::Status AtRecord(const ImportBatch& batch, size_t index, const absl::Status& status);
 
 // Checks that every record of the batch is well formed, and that its texts are in the batch or, by

@@ -21,9 +21,9 @@
 // functions of the same names as Statement (connection.h).
 namespace hone::store {
 
-// Lists of columns for use in statements, in the order of the description.
+// Lists of columns for use in statements, in the order of common/record/fields.h.
 struct RecordColumns {
-  std::string select;       // what ReadRecord reads, over record r and environment e
+  std::string select;       // what ReadRecord reads, from record r and environment e
   std::string insert;       // what BindRecord binds
   std::string environment;  // what BindEnvironment binds
   int insert_count = 0;
@@ -83,7 +83,7 @@ class FieldBinder {
   void operator()(const record::Field&, const std::vector<double>& samples) {
     binder_.BindBlob(EncodeSamples(samples));
   }
-  void operator()(const record::Field&, const record::Environment&) {}  // a table of its own
+  void operator()(const record::Field&, const record::Environment&) {}  // a separate table
   template <typename T>
   void operator()(const record::Field&, const T& nested) {
     VisitFields(nested, *this);

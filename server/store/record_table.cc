@@ -35,9 +35,10 @@ absl::StatusOr<int64_t> EnvironmentId(Connection& connection,
   return insert.Int64();
 }
 
-// The ids of RecordQuery::unpublished_best; the parameters are the query's target and workload.
-// Each step of the recursion seeks the next (target, workload, tolerance) in the index of confirmed
-// records, whose first record is the fastest: the cost grows with the tasks, not with the records.
+// Returns the statement for the ids of RecordQuery::unpublished_best; its parameters are the
+// query's target and workload. Each step of the recursion seeks the next (target, workload,
+// tolerance) in the index of confirmed records, whose first record is the fastest: the cost grows
+// with the tasks, not with the records.
 std::string UnpublishedBestSql(const RecordQuery& query, Dialect dialect) {
   const bool sqlite = dialect == Dialect::kSqlite;
   // SQLite seeks by a row of values only if those on the right have no affinity, which + removes.

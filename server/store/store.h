@@ -139,7 +139,7 @@ struct BestRow {
 // What Store::Forget quarantined and withdrew.
 struct Forgotten {
   int64_t records = 0;
-  std::vector<record::Record> bests;  // that were published, as they were before
+  std::vector<record::Record> bests;  // the published ones, as they were before
 };
 
 // The health of the store, for people and metrics.
@@ -249,8 +249,7 @@ class Store {
   using Done = absl::AnyInvocable<void(absl::Status) &&>;
   virtual ~Store() = default;
 
-  // Texts of workloads and design spaces by digest. A text is written once: the first text of a
-  // digest is kept.
+  // Stores a text of a workload or design space by its digest. The first text of a digest is kept.
   virtual void PutText(const std::string& digest, const std::string& text, Done done) = 0;
   virtual absl::StatusOr<std::string> GetText(const std::string& digest) = 0;  // NotFound
 
@@ -299,13 +298,13 @@ class Store {
   // no record that is not quarantined.
   virtual void Forget(const TaskKey& task, const std::string& reason,
                       absl::AnyInvocable<void(absl::StatusOr<Forgotten>) &&> done) = 0;
-  // Pins the published best of a task, or publishes and pins one of the task's records (`record`
-  // is not 0), whatever is published or pinned. NotFound: nothing is published; no such record.
-  // InvalidArgument: the record is of another task. FailedPrecondition: as of PublishBest.
+  // Pins the published best of a task, or publishes and pins one of the task's records (`record` is
+  // not 0), regardless of what is published or pinned. NotFound: nothing is published; no such
+  // record. InvalidArgument: the record is of another task. FailedPrecondition: as for PublishBest.
   virtual void PinBest(const TaskKey& task, int64_t record, const std::string& by, Done done) = 0;
   // Removes the pin of a task's best, which stays published. NotFound: it is not pinned.
   virtual void UnpinBest(const TaskKey& task, Done done) = 0;
-  // The pinned bests, in the order of their publication.
+  // Returns the pinned bests, in the order of their publication.
   virtual absl::StatusOr<std::vector<BestRow>> PinnedBests() = 0;
 
   // Artifacts of winners, by digest.
@@ -326,7 +325,7 @@ class Store {
                                                        const std::string& after_id) = 0;
   // Whether several server replicas may use the store at the same time. If so, claims last for a
   // limited time and must be renewed. Otherwise all claims of earlier openers have ended, and a
-  // claim may last for ever.
+  // claim may last forever.
   virtual bool IsShared() const { return false; }
   // Claims at most `limit` unfinished jobs that no replica holds, and returns them with the new
   // claims.

@@ -19,8 +19,9 @@
 // query plan on SQLite, or if PostgreSQL's writer sends it in its pipeline.
 namespace hone::store {
 
-// identity, text and artifact. The last two hold bytes by digest, which are written once. Only the
-// time of the last put changes; compaction uses it to keep rows that may still be needed.
+// The tables identity, text and artifact. The last two hold bytes by digest, which are written
+// once. Only the time of the last put changes; compaction uses it to keep rows that are still
+// needed.
 
 // The parameters of these statements are the digest, the bytes and the time.
 inline constexpr char kInsertText[] =
@@ -45,7 +46,7 @@ absl::StatusOr<std::string> SelectArtifact(Connection& connection, const std::st
 // Returns the store's name, see Store::Identity.
 absl::StatusOr<std::string> SelectIdentity(Connection& connection);
 
-// record and environment.
+// The tables record and environment.
 
 // Inserts the record, and its environment if that is new. Sets record.id.
 absl::Status InsertRecord(Connection& connection, record::Record& record);
@@ -70,8 +71,8 @@ std::string QuerySql(const RecordQuery& query, Dialect dialect = Dialect::kSqlit
 absl::StatusOr<std::vector<record::Record>> QueryRecords(Connection& connection,
                                                          const RecordQuery& query);
 
-// best: the record that is published for a (workload, target, tolerance, policy), its pin, and the
-// records that were published before.
+// The table best: the published record of each (workload, target, tolerance, policy), its pin, and
+// the records that were published before.
 
 // See Store::PublishBest.
 absl::Status InsertBest(Connection& connection, int64_t record_id, std::optional<int64_t> incumbent,
@@ -82,13 +83,13 @@ std::string LookupBestSql(bool any_policy);
 // NotFound: none is published.
 absl::StatusOr<BestRow> SelectBest(Connection& connection, const BestQuery& query);
 
-// As Store::PinBest, UnpinBest and PinnedBests.
+// See Store::PinBest, UnpinBest and PinnedBests.
 absl::Status InsertPinnedBest(Connection& connection, const TaskKey& task, int64_t record_id,
                               const Pin& pin);
 absl::Status RemovePin(Connection& connection, const TaskKey& task);
 absl::StatusOr<std::vector<BestRow>> SelectPinnedBests(Connection& connection);
 
-// job and job_event.
+// The tables job and job_event.
 
 // Returns the statement of UpsertJob, which returns a row unless the stored fence differs.
 std::string UpsertJobSql();
@@ -113,7 +114,7 @@ absl::StatusOr<std::vector<std::string>> RenewJobRows(Connection& connection,
                                                       const JobClaim& claim);
 absl::Status ReleaseJobRow(Connection& connection, const std::string& id, int64_t fence);
 
-// model: trained cost models, the newest few of each key.
+// The table model: the newest few trained cost models of each key.
 
 absl::StatusOr<int64_t> InsertModel(Connection& connection, const ModelRow& model);
 
@@ -124,12 +125,12 @@ absl::StatusOr<std::vector<ModelRow>> SelectModels(Connection& connection, const
 
 std::string SelectModelSql();
 
-// standing.
+// The table standing.
 
 absl::Status MergeStanding(Connection& connection, const StandingChange& change);
 absl::StatusOr<std::vector<WorkerStanding>> SelectStandings(Connection& connection);
 
-// worker.
+// The table worker.
 
 absl::Status UpsertWorker(Connection& connection, const KnownWorker& worker);
 absl::Status DeleteWorker(Connection& connection, const std::string& worker_id);

@@ -269,7 +269,7 @@ class WriteQueue {
   // Committed groups whose callbacks have not run. The first group stays here until all its
   // callbacks have run.
   std::deque<std::vector<Write>> committed_ ABSL_GUARDED_BY(mutex_);
-  bool written_ ABSL_GUARDED_BY(mutex_) = false;  // the last group is in committed_
+  bool written_ ABSL_GUARDED_BY(mutex_) = false;  // the last group was written and is in committed_
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
   absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
 

@@ -13,13 +13,13 @@
 
 namespace hone::task {
 
-// The jobs of a network's tasks, for the job of the network. JobManager implements it. Thread-safe.
+// Gives a job of networks access to the jobs of its tasks. JobManager implements it. Thread-safe.
 class ChildJobs {
  public:
   // A child as it is now.
   struct Child {
-    // Whether it knows its own progress. It does not shortly after a restart of the server, or if
-    // another server replica works on it.
+    // Whether the child's progress is known. It is unknown shortly after a restart of the server,
+    // and while another server replica works on the child.
     bool begun = false;
     std::shared_ptr<const JobSnapshot> snapshot;  // taken after `begun`
   };
@@ -29,7 +29,7 @@ class ChildJobs {
 
   // Stores a job with this id and starts it, if there is none. `done` runs once it is durable.
   virtual void CreateChild(const std::string& id, JobSpec spec, int64_t allowance, Done done) = 0;
-  // Starts a child again that has ended, with a larger allowance.
+  // Restarts a child that has ended, with a larger allowance.
   virtual void ReopenChild(const std::string& id, int64_t allowance, Done done) = 0;
   // NotFound: no such job.
   virtual absl::StatusOr<Child> GetChild(const std::string& id) const = 0;

@@ -29,9 +29,9 @@ extern char** environ;
 namespace hone::task {
 namespace {
 
-constexpr size_t kMostPassed = 4096;  // beyond it, all are forgotten and checked again
+constexpr size_t kMostPassed = 4096;  // maximum size of passed_, which is then cleared
 
-// Returns the fields on which the first work depends.
+// Returns a spec with only the fields on which the first work depends.
 JobSpec RelevantTo(const JobSpec& spec) {
   return {.workload = spec.workload,
           .target = spec.target,
@@ -60,7 +60,7 @@ class OpenFile {
   int fd_;
 };
 
-// The standard output of a child.
+// What a child wrote to its standard output.
 struct Report {
   std::string step = kMakingSpaces;  // the last one that began
   std::string error;

@@ -25,21 +25,21 @@ struct ChildPreflightOptions {
   // exit status is 0 if the work ended normally.
   std::vector<std::string> command;
   // Wall time that a child may take, even on a busy machine. If it got hardly any processor time
-  // until then, the job is started without a verdict.
+  // within this limit, the job starts unchecked.
   absl::Duration limit = absl::Minutes(5);
   // Maximum number of concurrent children.
   int threads = 2;
 };
 
-// Runs the first work of each job in its own process. Jobs that differ only in fields that do not
-// matter to that work, such as the owner or the number of trials, are checked once.
+// Runs the first work of each job in a separate process. Jobs that differ only in fields that do
+// not affect that work, such as the owner or the number of trials, are checked once.
 class ChildPreflight final : public Preflight {
  public:
   explicit ChildPreflight(ChildPreflightOptions options)
       : options_(std::move(options)), threads_(options_.threads) {}
 
-  // Passes OK to `done` if the child cannot be started, because this is not the job's fault; it is
-  // logged.
+  // Passes OK to `done` if the child cannot be started, because this is not the job's fault. The
+  // error is logged.
   void Check(const JobSpec& spec, Done done) override;
   void Stop() override;
 

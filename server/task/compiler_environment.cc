@@ -42,7 +42,7 @@ bool HasFixedFlops(const ir::Workload& workload, const ir::Stage& stage) {
   if (stage.reducer != ir::Reducer::kSum) return false;
   const ir::Expr& product = WithoutCasts(workload, stage.values[0]);
   if (product.op != ir::Op::kMul) return false;
-  std::map<ir::AtomId, int> used;  // by how many of the two loads
+  std::map<ir::AtomId, int> used;  // axis → number of loads that use it
   for (const ir::ExprId factor : {product.a, product.b}) {
     const ir::Expr& load = WithoutCasts(workload, factor);
     if (load.op != ir::Op::kLoad || ir::DTypeBytes(load.dtype) < 4) return false;

@@ -285,7 +285,7 @@ void ConfirmPhase::ReportOnly() {
 }
 
 void ConfirmPhase::ReportOwn() {
-  // The first of the ranking. If all own candidates dropped out, the fastest of them.
+  // Takes the job's first candidate in the ranking, or else the fastest that dropped out.
   std::optional<record::Record> best;
   const auto consider = [&](int index) {
     const Finalist& finalist = finalists_.list[index];
@@ -344,7 +344,8 @@ void ConfirmPhase::Publish() {
   job_.SetDoing("publishing the best candidate");
   if (publishing_) return;
   if (KeepsIncumbent()) return Finish(*finalists_.incumbent_record);
-  // Publishes the first finalist whose artifact is here, after waiting for the winner's.
+  // Waits for the winner's artifact. After the deadline, publishes the first finalist whose
+  // artifact has arrived.
   const JobServices& services = job_.services();
   for (const int index : ranking_) {
     const Finalist& finalist = finalists_.list[index];

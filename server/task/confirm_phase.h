@@ -20,9 +20,9 @@ namespace hone::task {
 // The last phase of a job. The finalists are measured in rounds; then another worker checks the
 // best one, and it is published. If another job has published a best meanwhile, the winner is first
 // measured against that one; if the best is pinned, the winner is stored and not published. A
-// revalidation has only this phase, with finalists from the store. No round begins that would end
-// after the job's time, and one that does is cut.
-// Belongs to the job's strand.
+// revalidation has only this phase, with finalists from the store. A round that would end after the
+// job's time limit is not begun, and a round that runs over it is cut short. Belongs to the job's
+// strand.
 class ConfirmPhase {
  public:
   ConfirmPhase(JobActor& job, JobTask& task) : job_(job), task_(task) {}
@@ -44,14 +44,14 @@ class ConfirmPhase {
   void NextRound();
   void ShowRound();
   void Submit(int index);
-  // Ends a round that is not complete when the time is over, if there are results to publish.
+  // Ends an incomplete round when the time is over, if there are results to publish.
   void CutLateRound();
   // Ends a job without a finalist that could be published.
   void EndUnconfirmed();
-  // Moves the default schedule to the front if it was measured as well as the winner and is faster.
-  // As a yardstick it does not compete, but a best is never slower than the default.
+  // Moves the default schedule to the front if it is faster than the winner and was measured in
+  // enough processes: a published best is never slower than the default schedule.
   void PreferFasterDefault();
-  // Says in the job's note if the incumbent only stays because this run could not be confirmed.
+  // Sets the job's note if the incumbent stays only because this run could not be confirmed.
   void NoteDisturbance();
   void OnRound(int index, const record::Record& record, const std::string& worker_id);
   void OnError(int index, const absl::Status& status);
@@ -63,7 +63,7 @@ class ConfirmPhase {
   void Publish();
   // Returns whether the incumbent won and its published record stays unchanged.
   bool KeepsIncumbent() const;
-  // Returns the verdict on a finalist. Asks other workers while it is open.
+  // Returns the verdict of other workers on a finalist. Asks the next worker while it is open.
   SpotCheck::Verdict Check(int index);
   void AskWorker(int index, SpotCheck& check, const std::string& worker);
   void OnSpotCheck(int index, const record::Record& record, const std::string& worker_id);
@@ -92,8 +92,8 @@ class ConfirmPhase {
   std::vector<Waiting> waiting_;  // for room in the fleet, or for a quieter machine
   absl::Time round_began_;
   int in_round_ = 0;                 // finalists of the current round
-  int reported_ = 0;                 // of these
-  int cuts_ = 0;                     // rounds that were cut; results of them are ignored
+  int reported_ = 0;                 // finalists of the round with a result
+  int cuts_ = 0;                     // rounds that were cut; their late results are ignored
   std::vector<int> ranking_;         // finalists that may be published, best first
   std::map<int, SpotCheck> checks_;  // by finalist
   absl::Time artifact_deadline_ = absl::InfiniteFuture();

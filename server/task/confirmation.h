@@ -31,9 +31,9 @@ struct ConfirmationOptions {
 // samples of one process are not independent. Losers drop out, but the runner-up runs in at least
 // min_rounds processes. A tie keeps the incumbent.
 //
-// A process that other work disturbed counts for nothing: its finalist has no result in that round.
-// Finalists without a common round are compared by their medians, and are then only told apart if
-// they differ by more than drop_first.
+// A process that was disturbed by other work does not count: its finalist has no result in that
+// round. Finalists without a common round are compared by their medians, and count as equal unless
+// these differ by more than drop_first.
 //
 // Pure logic: no time, no I/O; the same seed and results give the same decision. Not thread-safe.
 class Confirmation {
@@ -48,7 +48,7 @@ class Confirmation {
   // Adds the result of a finalist in the current round. The finalist drops out if the result is not
   // ok.
   void Report(int finalist, const record::MeasureResult& result);
-  // The finalist worked in the current round, but its process was disturbed.
+  // Reports that a finalist ran correctly in the current round, but in a disturbed process.
   void ReportDisturbed(int finalist);
   // Adds undisturbed processes that ran before, for example those of the search's leader. They
   // count while the rounds give fewer than min_rounds results. REQUIRES: all are ok.
@@ -60,12 +60,12 @@ class Confirmation {
   int rounds() const { return round_; }
   // The number of finalists that have not dropped out.
   int remaining() const { return static_cast<int>(Left().size()); }
-  // Drops the last finalists, if not all can reach min_rounds within so many more runs. The best
-  // and the incumbent stay.
+  // Drops the slowest finalists if `runs` more runs are too few for all of them to reach
+  // min_rounds. The best and the incumbent stay.
   void LimitRuns(double runs);
 
-  // Also runs a finalist as a yardstick: after it has dropped out, it still runs in each round
-  // until it has results of min_rounds processes. If it is too slow to compete, it only runs so.
+  // Keeps a finalist as the yardstick for speed-ups: even if it drops out, it runs in each round
+  // until it has results of min_rounds processes. Drops it at once if it does not compete.
   void SetYardstick(int finalist, bool competes);
   // Ends the current round without the results that are missing. In the first round, finalists
   // that were not measured, now or earlier, drop out; a later round is dropped as a whole. Returns

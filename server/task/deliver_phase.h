@@ -10,19 +10,19 @@
 
 namespace hone::task {
 
-// The end of an unpublished job: its fastest candidate is the result as it was screened, and its
-// artifact is fetched from the worker. If that worker is gone, the candidate is built again.
-// Belongs to the job's strand.
+// The last phase of an unpublished job. The fastest screened candidate is the result, without a
+// confirmation, and its artifact is fetched from the worker. If that worker is gone, the candidate
+// is built again. Belongs to the job's strand.
 class DeliverPhase {
  public:
   DeliverPhase(JobActor& job, JobTask& task) : job_(job), task_(task) {}
 
   void Begin(std::vector<Screened> screened);
-  // Time has passed: after Begin, ends the job once the artifact is here.
+  // Called periodically. After Begin, ends the job once the artifact has arrived.
   void Tick();
 
  private:
-  // Builds and measures the candidate again, for a kernel that no worker has any more.
+  // Builds and measures the candidate again, because no worker has its artifact any more.
   void Rebuild();
 
   JobActor& job_;

@@ -20,18 +20,18 @@ namespace hone::task {
 struct EarlierResults {
   std::vector<search::Measured> prior;    // of other jobs
   std::map<int64_t, record::Record> own;  // by trial
-  std::vector<record::Record> again;      // further processes of own candidates
+  std::vector<record::Record> again;      // repeated measurements of own candidates
   int64_t last_record = 0;                // of other jobs
 };
 
 search::Measured MeasuredOf(const record::Record& record);
 
-// Reads them. Of other jobs, only records up to the given one, so that a continued search starts
-// from what it knew; -1: all.
+// Reads the stored results of a task. Reads records of other jobs only up to `up_to_record` (-1:
+// all of them), so that a continued search starts from the same records as before.
 absl::StatusOr<EarlierResults> ReadEarlierResults(const JobActor& job, const JobTask& task,
                                                   int64_t up_to_record);
 
-// Returns what the search starts from; null if there is nothing or transfer is off.
+// Returns results of related workloads for the search; null if there are none or transfer is off.
 absl::StatusOr<std::shared_ptr<const Transfer>> FindTransfer(const JobActor& job,
                                                              const JobTask& task,
                                                              int64_t up_to_record,

@@ -15,8 +15,8 @@ namespace {
 // The default schedule competes if it is at most this many times slower than the best. A slower one
 // is only measured for the speed-up.
 constexpr double kDefaultWithin = 2.0;
-// How often a slow default schedule runs in the processes that are missing for a speed-up, and the
-// part of the time that these may take.
+// How often a slow default schedule still has to run to measure a speed-up, and the share of the
+// remaining time that these runs may take.
 constexpr double kRunsOfSlowDefault = 8;
 constexpr double kTimeOfSlowDefault = 0.5;
 // With a time limit there are only as many finalists as can be measured a few times each.
@@ -50,7 +50,7 @@ class Chooser {
     return leader_.has_value() && leader_->candidate == record.candidate;
   }
 
-  // Results of single processes may make the leader look slower than many others.
+  // Adds the leader first, because single measurements may make it look slower than many others.
   void AddLeader() {
     for (const Screened& screened : screened_) {
       if (!IsLeader(screened.record)) continue;
@@ -58,7 +58,7 @@ class Chooser {
       if (!program.empty()) programs_.emplace(program, 0);
       Add(screened);
       chosen_.leader = 0;
-      // It may be published even if every further process is disturbed.
+      // This may be published even if every further process is disturbed.
       chosen_.list.back().last = *leader_;
       return;
     }

@@ -40,7 +40,7 @@ struct Finalist {
   bool rebuilt = false;
   std::string stored_program;  // revalidation: digest of the measured program
   int noisy_rounds = 0;        // number of rounds measured again
-  bool is_wrong = false;       // another worker disagrees with its results
+  bool is_wrong = false;       // another worker got different results
   record::Record last;         // of the last round
 };
 
@@ -54,7 +54,8 @@ struct Finalists {
   store::Pin pin;  // of the incumbent
 };
 
-// Returns why nothing can be confirmed, from the outcomes; if there is none, from the workers.
+// Returns why nothing can be confirmed: the outcomes, or the state of the workers if there are
+// none.
 absl::Status NothingRan(const JobActor& job);
 
 // What a search has found.
@@ -87,8 +88,8 @@ struct StoredFinalists {
 // for a revalidation. FailedPrecondition: no working candidate is stored.
 absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const JobTask& task);
 
-// Returns why the stored records of a revalidated candidate are wrong; "" if they are right.
-// `result` is the result of its first round.
+// Returns why the stored records of a revalidated candidate are wrong; "" if they are not. `result`
+// is the result of its first round.
 std::string WhyStoredIsWrong(const Finalist& finalist, const record::MeasureResult& result);
 
 }  // namespace hone::task

@@ -17,8 +17,8 @@ namespace hone::task {
 // job fetches the artifact of its best instead (DeliverPhase). Every public method may be called
 // from any thread, returns at once, and takes effect through a message.
 //
-// The job of a task of networks (JobSpec::parent) proposes only as many candidates as it is
-// allowed, and then waits until it is allowed more or told to finish.
+// A child, that is, the job of a task of networks (JobSpec::parent), proposes only as many
+// candidates as it is allowed. Then it waits until it is allowed more or told to finish.
 //
 // A job survives a restart of the server: everything it needs to continue is in the store, and a
 // Job made from a stored one first replays its events.
@@ -44,12 +44,12 @@ class Job final : public JobActor {
   // Messages, and functions that they call.
   void OnChecked(const absl::Status& checked);  // the verdict of the preflight
   void Begin();
-  // Returns whether the job is of a task of networks that have ended.
+  // Returns whether this is a child whose parent has ended.
   bool IsOrphan() const;
   void OnAllowed(int64_t candidates);
   void OnFinish(absl::Duration limit);
   void OnSearched();
-  // Returns whether the search must end for the confirmation, which takes the `reserved` time.
+  // Returns whether the search must end now to leave the `reserved` time for the confirmation.
   bool SearchIsLate(absl::Duration reserved) const;
   // Limits the time of the confirmation, unless the job has a time limit.
   void LimitConfirmation(absl::Duration limit);

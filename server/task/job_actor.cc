@@ -134,7 +134,7 @@ void JobActor::OnNotStored(const absl::Status& status) {
   if (!absl::IsAborted(status)) return End(JobState::kFailed, status);
   spdlog::warn("job {}: is left to another server: {}", id_, std::string(status.message()));
   Suspend();
-  services_.fleet->CancelJob(id_);  // the other server has its candidates measured
+  services_.fleet->CancelJob(id_);  // the other server submits its candidates
   over_ = true;
 }
 

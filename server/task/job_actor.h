@@ -104,7 +104,7 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   }
 
  protected:
-  // The messages of Start, Cancel and Tick. A job that has not started or has ended gets no ticks.
+  // Handle the messages of Start, Cancel and Tick. OnTick is called only between start and end.
   virtual void Initialize() = 0;
   virtual void OnCancel(bool confirm) = 0;
   virtual void OnTick() = 0;
@@ -117,7 +117,7 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   bool ShowIsDue() const { return Steady() >= shown_at_ + options_.show_interval; }
   // Aborted: the job must be given up, because servers crashed too often in its risky steps.
   absl::Status CheckCrashes() const;
-  // The job proposes from now on.
+  // Called when the first risky step is over and the job may propose.
   void SetBegun() { begun_ = true; }
   // Sets a time by which the job should end, in addition to the limit of its request.
   void SetDeadline(absl::Time deadline) { deadline_ = deadline; }
@@ -145,7 +145,7 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   std::optional<JobSnapshot> at_shutdown_ ABSL_GUARDED_BY(save_mutex_);
 
   // The following members are used only on the strand.
-  bool started_ = false;  // a job that is not stored yet, or waits for its turn, is ticked, too
+  bool started_ = false;  // Tick may be called earlier
   const char* doing_ = "";
   std::string crashed_while_;  // the risky step in which an earlier server crashed
   bool step_pending_ = true;

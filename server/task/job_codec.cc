@@ -87,7 +87,7 @@ namespace {
 
 constexpr char kRequest[] = "the request of a job";
 constexpr char kSummary[] = "the summary of a job";
-constexpr int kNetworkVersion = 2;  // of the requests of networks and of their tasks
+constexpr int kNetworkVersion = 2;  // of requests of jobs of networks and of their children
 
 template <typename Message, typename T>
 Message WriteStored(const T& value) {

@@ -17,11 +17,11 @@ namespace hone::task {
 std::string EncodeSpec(const JobSpec& spec);
 absl::StatusOr<JobSpec> DecodeSpec(absl::string_view stored);
 
-// Everything except the spec.
+// Convert everything except the spec.
 std::string EncodeSnapshot(const JobSnapshot& snapshot);
 absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view stored);
 
-// The row of a job, without its claim.
+// Returns the row of a job, without its claim.
 store::JobRow RowOf(const JobSnapshot& snapshot, absl::Time now);
 absl::StatusOr<JobSnapshot> FromRow(const store::JobRow& row);
 

@@ -428,7 +428,7 @@ std::shared_ptr<JobActor> JobManager::MakeJob(JobSnapshot snapshot) const {
 
 void JobManager::CreateChild(const std::string& id, JobSpec spec, int64_t allowance, Done done) {
   if (Find(id) != nullptr || services_.store->GetJob(id).ok()) {
-    return std::move(done)(absl::OkStatus());  // the server ended before it knew that
+    return std::move(done)(absl::OkStatus());  // an earlier server did not note it
   }
   JobSnapshot snapshot;
   snapshot.id = id;

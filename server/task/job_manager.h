@@ -21,9 +21,9 @@ namespace hone::task {
 
 using SnapshotOr = absl::StatusOr<std::shared_ptr<const JobSnapshot>>;
 
-// Manages all jobs. Unfinished jobs are in memory, the others only in the store. The jobs of a
-// network's tasks, its children, are jobs as others, except that lists, counts and quotas leave
-// them out, and that only the network's job creates and resumes them. Thread-safe.
+// Manages all jobs. Unfinished jobs are in memory, the others only in the store. The children of a
+// job of networks are ordinary jobs, except that lists, counts and quotas leave them out and that
+// only their parent creates and resumes them. Thread-safe.
 class JobManager final : private ChildJobs {
  public:
   JobManager(const JobServices& services, JobOptions options);
@@ -57,7 +57,7 @@ class JobManager final : private ChildJobs {
   // ending.
   void Resume(const std::string& id, int64_t max_trials, absl::Duration max_time,
               absl::AnyInvocable<void(SnapshotOr) &&> done);
-  // Returns the unfinished jobs.
+  // Returns the ids of the unfinished jobs.
   std::vector<std::string> Unfinished() const;
 
   // Returns the number of jobs in memory in each state.
@@ -87,7 +87,7 @@ class JobManager final : private ChildJobs {
   // Returns whether a claimed job must be left to the replica that has its parent.
   bool BelongsElsewhere(const JobSnapshot& snapshot,
                         const std::vector<store::JobRow>& claimed) const;
-  // Abandons the jobs in `asked` that are not in `held`, and releases the children of those.
+  // Abandons the jobs in `asked` that are not in `held`, and releases their children.
   void LetGo(const std::vector<std::string>& asked, const std::vector<std::string>& held);
   // Starts an ended job again, whose row is stored with its new state. `done` gets its state once
   // this is durable.
@@ -103,7 +103,7 @@ class JobManager final : private ChildJobs {
   std::vector<JobPlaces::Holder> Holders() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string replica_;  // identifies this run of this server in claims
-  const std::string boot_;     // of this machine
+  const std::string boot_;     // boot ID of this machine
   const JobServices services_;
   const JobOptions options_;
   mutable absl::Mutex mutex_;

@@ -10,11 +10,11 @@
 
 namespace hone::task {
 
-// The limits of the numbers of unfinished jobs, and the places that are reserved for jobs that will
-// be created. Not thread-safe: the owner's lock makes a check and what follows it one step.
+// Enforces the limits on unfinished jobs, and reserves places for jobs that are about to be
+// created. Not thread-safe: the owner must lock, also between a check and a reservation.
 class JobPlaces {
  public:
-  // A job that is known.
+  // A known job.
   struct Holder {
     std::string request_id;
     std::string owner;

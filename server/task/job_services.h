@@ -27,7 +27,7 @@ struct JobServices {
   Executor* executor = nullptr;
   // Checks the first work of a job before the job starts; null: jobs start unchecked.
   Preflight* preflight = nullptr;
-  // The jobs of the tasks of networks. JobManager sets it.
+  // Access to the children of jobs of networks. JobManager sets it.
   ChildJobs* children = nullptr;
   // Identifies this run of this server, as in claims. JobManager sets it.
   std::string server;

@@ -18,8 +18,8 @@
 
 namespace hone::task {
 
-// The workload of a job with its design spaces. Has its candidates measured. Belongs to the job's
-// strand.
+// The workload of a job and its design spaces. Submits candidates to the fleet and stores their
+// results. Belongs to the job's strand.
 class JobTask {
  public:
   explicit JobTask(JobActor& job) : job_(job) {}
@@ -34,7 +34,7 @@ class JobTask {
   // slow, and is always a finalist.
   bool IsDecided() const { return only_.has_value(); }
   bool IsOnly(const record::Candidate& candidate) const { return only_ == candidate; }
-  // Returns the text of a space; "": not a space of this job.
+  // Returns the text of a space; "" if it is not a space of this job.
   std::string SpaceText(const std::string& digest) const;
 
   // Lowers the best latency. Candidates that are much slower are stopped early.

@@ -36,7 +36,7 @@ struct JobSpec {
   bool unpublished = false;  // do not confirm or publish the best
   std::string owner;         // the caller's name; "" if callers are not authenticated
   std::string priority = "normal";  // "low", "normal" or "high"
-  // The job of networks whose task this job tunes; "": none. Such a job is not shown in lists.
+  // For a child: the id of its job of networks; otherwise "". Lists do not show children.
   std::string parent;
   std::optional<NetworkSpec> network;  // set if the job tunes networks; `workload` is then ""
 
@@ -76,7 +76,7 @@ struct JobSnapshot {
   std::string id;
   JobSpec spec;
   JobState state = JobState::kPending;
-  bool cancelled = false;  // confirms its results and ends, even after a restart
+  bool cancelled = false;  // the job confirms its finalists and ends, even after a restart
   std::string error;       // why it failed
   std::string workload_digest;
   int64_t trials = 0;
@@ -92,10 +92,10 @@ struct JobSnapshot {
   std::optional<Best> own_best;
   int64_t quarantined = 0;  // candidates that a revalidation found wrong
   int64_t disturbed = 0;    // measurements quarantined because the machine was disturbed
-  std::string disturbance;  // the reason of the last of them
+  std::string disturbance;  // the reason of the last one
   int64_t queued = 0;
-  std::string phase;    // what it does or waits for, for users
-  std::string note;     // why it ended before its budget was used up, for users
+  std::string phase;    // what it does or waits for, as text for users
+  std::string note;     // why it ended early, as text for users
   int64_t version = 0;  // increases with every change
   int64_t fence = 0;    // of this server's claim, see store::JobRow
   // The risky step that was in progress when this was stored; nullopt between such steps.
@@ -103,8 +103,8 @@ struct JobSnapshot {
   // How often a server has crashed in a risky step of this job. Reset to 0 at an orderly shutdown,
   // and when the job ends.
   int crashes = 0;
-  // The job of a task of networks: how many candidates it may propose, and how many of them it has
-  // not proposed or not measured, which is not stored.
+  // For a child: how many candidates it may propose, and how many of these it has not proposed or
+  // not measured yet. The latter is not stored.
   int64_t allowance = 0;
   int64_t unmeasured = 0;
   std::optional<NetworkState> network;  // set if the job tunes networks

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMostWaiting = 16;
 // Candidates that look only a little faster are left to the confirmation at the end.
 constexpr double kWorthwhile = 0.98;
-// Challengers are measured in this many processes, and one more for every so many trials.
+// The number of processes for challengers: a fixed number, plus one for this many trials.
 constexpr int64_t kFirstProcesses = 12;
 constexpr int64_t kTrialsPerProcess = 4;
 // A challenger with this many disturbed processes is given up; the confirmation measures it again.

@@ -10,37 +10,37 @@
 
 namespace hone::task {
 
-// The fastest candidate of a search that is not finished, with a latency that can be relied on.
+// The fastest candidate of a running search, with a latency that can be relied on.
 //
 // The lowest of many screened latencies is too low, because it belongs to the measurement that was
 // disturbed least or misjudged most. A candidate that looks faster than the leader is therefore a
-// challenger: it is measured again, in processes of its own, as finalists are. It takes the lead
-// once record::kProcesses processes in a row were faster than the leader; the slowest of them is
-// its latency. The leader's latency thus never rises, and the confirmation at the end of the job
-// seldom finds a higher one. A process that other work disturbed does not count.
+// challenger: it is measured again in separate processes, as finalists are. It takes the lead once
+// record::kProcesses processes in a row were faster than the leader; the slowest of them is its
+// latency. The leader's latency thus never rises, and the confirmation at the end of the job seldom
+// finds a higher one. A process that other work disturbed does not count.
 //
 // Pure logic: no time, no I/O. Not thread-safe.
 class Leader {
  public:
-  // Adds a screened candidate that works. `trials`: of the job so far; the processes of challengers
-  // are at most a part of them.
+  // Adds a screened candidate that works. `trials`: the number of trials of the job so far, which
+  // limits the number of processes for challengers.
   void Add(Screened screened, int64_t trials);
-  // Returns the next challenger, which must be measured; null if there is none, or the current one
-  // is not decided.
+  // Returns the next challenger, which must be measured; null if there is none, or if the current
+  // one is undecided.
   const Screened* NextChallenger();
-  // Whether a challenger is being measured. Further processes of it are wanted until this is false.
+  // Whether a challenger is being measured. It must be measured again until this is false.
   bool IsBusy() const { return challenger_.has_value(); }
   const Screened& challenger() const { return challenger_->screened; }
   // Reports a process of the challenger. Returns whether it has taken the lead.
   bool Report(const record::Record& record);
-  // The challenger cannot be measured.
+  // Drops the challenger, because it cannot be measured.
   void Withdraw() { challenger_.reset(); }
 
   // The leader's last record, with the combined result of its processes; nullopt if there is none.
   const std::optional<record::Record>& best() const { return leader_; }
   // The results of its processes; empty if there is none.
   const std::vector<record::MeasureResult>& rounds() const { return rounds_; }
-  // Makes a candidate the leader that was measured earlier, if it is faster. `rounds`: its records.
+  // If a candidate of an earlier server is faster, makes it the leader. `rounds`: its records.
   void Restore(const std::vector<record::Record>& rounds);
 
  private:

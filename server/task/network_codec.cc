@@ -59,7 +59,7 @@ namespace {
 template <typename T>
 T Read(const google::protobuf::Message& message) {
   T value;
-  // Values are not checked, because this program wrote them, so that there are no errors.
+  // This program wrote the values, so they are not checked and reading cannot fail.
   ReadFields(message, value).IgnoreError();
   return value;
 }

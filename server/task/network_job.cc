@@ -15,7 +15,7 @@ namespace {
 
 // A child prepares its design spaces before it proposes. At most this many do so at the same time.
 constexpr int kMostPreparing = 2;
-// A task is closed if so many batches of it have had no valid result.
+// A task is closed after this many batches without a valid result.
 constexpr int64_t kMostFruitlessBatches = 4;
 // The most time that is reserved for confirming one task.
 constexpr absl::Duration kConfirmationOfATask = absl::Seconds(8);
@@ -62,7 +62,7 @@ absl::Status NetworkJob::FindChildren() {
     child.restoring = !child.ended;
     child.allowance = child.last->allowance;
     NetworkTaskState& task = network().tasks[i];
-    // If this job had seen the end, its state would say so.
+    // The child ended without this job noticing.
     if (child.ended && task.state != JobStateName(child.last->state)) task.closed = true;
   }
   return absl::OkStatus();
@@ -152,8 +152,7 @@ void NetworkJob::RefreshChild(size_t i) {
   const bool was_begun = std::exchange(child.begun, found->begun);
   child.ended = task::HasEnded(found->snapshot->state);
   if (!child.begun && !child.ended) {
-    // It has not begun yet, or another replica has claimed it for a moment and has not heard what
-    // it was told.
+    // It has not begun yet, or another replica claimed it temporarily and did not get its messages.
     child.restoring = child.restoring || was_begun;
     child.finishing = false;
     return;
@@ -227,7 +226,7 @@ void NetworkJob::Grant() {
 void NetworkJob::GrantTo(size_t i, int64_t trials) {
   Child& child = children_[i];
   network().tasks[i].granted += trials;
-  if (child.creating) {  // OnGranted allows it more
+  if (child.creating) {  // OnGranted passes the new allowance on
     child.allowance += trials;
     return;
   }

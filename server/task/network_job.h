@@ -14,14 +14,15 @@
 
 namespace hone::task {
 
-// The job of networks. Each task with trials is tuned by a job of its own, a child (TaskJobId).
-// This job raises the allowances of the children by a batch at a time, as its scheduler says. When
-// its limits are reached, the children confirm their finalists, the heaviest task first, and the
-// job ends. Children confirm one after the other, except those that are measuring when time is up.
+// The job of networks. Each task that gets trials is tuned by a separate job, a child (TaskJobId).
+// This job raises the allowances of the children by a batch at a time; its scheduler selects the
+// child. When its limits are reached, the children confirm their finalists, the heaviest task
+// first, and the job ends. Children confirm one after the other, except those that are measuring
+// when time is up.
 //
-// All that decides is in the store: the allowances and trials in the children, the time and the
-// curves in the state of this job. After a restart it grants nothing until every child has restored
-// its search, so that the limit of trials holds.
+// Everything that the choices depend on is stored: allowances and trials with the children, the
+// time and the curves with this job. After a restart it grants nothing until every child has
+// restored its search, so that the limit of trials holds.
 class NetworkJob final : public JobActor {
  public:
   NetworkJob(const JobServices& services, const JobOptions& options, JobSnapshot snapshot);
@@ -30,12 +31,12 @@ class NetworkJob final : public JobActor {
   struct Child {
     bool exists = false;
     bool creating = false;   // or being reopened
-    bool restoring = false;  // existed before this server had it
+    bool restoring = false;  // it existed before, and its search is not restored yet
     bool begun = false;
     bool finishing = false;
     bool ended = false;
-    int64_t allowance = 0;                    // the last one that was granted
-    int64_t used = 0;                         // of it, when the child was created or reopened
+    int64_t allowance = 0;  // the last one that was granted
+    int64_t used = 0;       // the used part when the child was created or reopened
     std::shared_ptr<const JobSnapshot> last;  // null: not read yet
   };
 
@@ -48,22 +49,22 @@ class NetworkJob final : public JobActor {
   NetworkState& network() { return *state().network; }
   const NetworkState& network() const { return *state().network; }
   absl::Status Open();
-  // Finds the children of earlier servers.
+  // Finds the children that earlier servers created.
   absl::Status FindChildren();
-  // Takes over the progress of the children.
+  // Reads the progress of the children.
   void Refresh();
   void RefreshChild(size_t task);
   int64_t InFlight(size_t task) const;
-  // Shares the time of the search since the last call among the tasks in flight.
+  // Distributes the time since the last call among the tasks in flight.
   void CountTime();
-  // Adds the counts of the children.
+  // Sums up the counts of the children.
   void CountTrials();
   std::optional<int> NextTask() const;
-  // Grants batches until enough candidates are on the way.
+  // Grants batches until enough candidates are in flight.
   void Grant();
   void GrantTo(size_t task, int64_t trials);
   void OnGranted(size_t task, const absl::Status& status);
-  // Returns why no more trials are granted; nullopt: some are. "": the limits say so.
+  // Returns why no more trials are granted, or "" if a limit is reached; nullopt to go on.
   std::optional<std::string> WhyDone() const;
   absl::Duration ConfirmationTime() const;
   bool IsAnyInFlight() const;

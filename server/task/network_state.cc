@@ -101,7 +101,7 @@ void AddEstimate(NetworkEstimate now, int64_t batch, NetworkState& state) {
       now.trials < estimates.back().trials + batch) {
     return;
   }
-  if (estimates.size() >= kMostEstimates) {  // every second one is kept, and the last
+  if (estimates.size() >= kMostEstimates) {  // keeps every second one, and the last
     size_t kept = 0;
     for (size_t i = 0; i < estimates.size(); i += 2) estimates[kept++] = estimates[i];
     estimates[kept++] = estimates.back();

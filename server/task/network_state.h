@@ -11,18 +11,18 @@
 // How the state of a job of networks is made and changed.
 namespace hone::task {
 
-// Returns the state of a new job, with what the store knows of its tasks. InvalidArgument: a
-// workload is malformed.
+// Returns the state of a new job, with the stored results of its tasks. InvalidArgument: a workload
+// is malformed.
 absl::StatusOr<NetworkState> NewNetworkState(const JobSpec& spec, const JobServices& services);
 // Opens the tasks that were closed when the job ended, for a job that is resumed.
 void ReopenTasks(const NetworkSpec& spec, NetworkState& state);
 
-// Returns how many trials a task gets at a time: an eighth of its share of the limit, within the
+// Returns the number of trials in a batch: an eighth of a task's share of the limit, within the
 // bounds of the options.
 int64_t TrialsAtATime(const JobSpec& spec, const JobOptions& options);
 
-// Takes over the progress of the job that tunes a task. `in_flight`: the trials that the task has
-// been granted and that are not measured. `batch`: how far the points of the curve are apart.
+// Updates a task with the progress of its job. `in_flight`: the number of trials that are granted
+// but not yet measured. `batch`: the number of trials between two points of the curve.
 void UpdateTask(const JobSnapshot& job, int64_t in_flight, int64_t batch, NetworkTaskState& task);
 // Adds an estimate if the latency has changed or another batch was measured. Keeps at most
 // kMostEstimates.

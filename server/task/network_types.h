@@ -47,12 +47,12 @@ struct NetworkTaskState {
   double seconds = 0;
   bool confirmed = false;  // latency_ns is of a published best
   bool closed = false;     // gets no more trials
-  std::string state;       // of its job, as JobStateName says it; "": it has none
+  std::string state;       // of its job (JobStateName); "": it has none
   std::string error;
   std::vector<ProgressPoint> curve;
 };
 
-// The latency of all networks at a time.
+// The total latency of all networks at some point of the job.
 struct NetworkEstimate {
   int64_t wall_ms = 0;
   int64_t trials = 0;
@@ -68,7 +68,7 @@ struct NetworkState {
 // Returns what a scheduler needs to know. REQUIRES: the state has the tasks of the request.
 std::vector<TaskProgress> ProgressOf(const NetworkSpec& spec, const NetworkState& state);
 Objective ObjectiveOf(const NetworkSpec& spec);
-// Return the sum over all networks of the tasks' latencies by weight; 0 if one is not known.
+// Return the weighted sum of the tasks' latencies over all networks; 0 if a latency is unknown.
 double NetworkLatency(const NetworkSpec& spec, const NetworkState& state);
 double DefaultNetworkLatency(const NetworkSpec& spec, const NetworkState& state);
 

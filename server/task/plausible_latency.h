@@ -4,8 +4,8 @@
 namespace hone::task {
 
 // Returns whether a latency is between a nanosecond and an hour. Results outside this range are not
-// learned: labels of a model are relative to the best latency of a task, so one absurd latency
-// would spoil all of them.
+// used for training: labels of a model are relative to the best latency of a task, so one absurd
+// latency would spoil all of them.
 inline bool IsPlausibleLatency(double nanoseconds) {
   return nanoseconds >= 1 && nanoseconds <= 3.6e12;  // false for NaN
 }

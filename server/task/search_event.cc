@@ -69,7 +69,7 @@ absl::StatusOr<TellEvent> DecodeOldTell(const store::JobEvent& event) {
   const Json payload = ParseJson(event.payload);
   if (!payload.is_object()) return Damaged(event);
   const auto several = payload.find("told");
-  // Still earlier releases stored each result as a separate event.
+  // Even earlier releases stored each result as a separate event.
   const Json told = several == payload.end() ? Json::array({payload}) : *several;
   if (!told.is_array() || told.empty()) return Damaged(event);
   TellEvent decoded{.number = event.number};

@@ -10,14 +10,14 @@
 
 namespace hone::task {
 
-// Returns the options of a search that follow from the job's request. The others describe what is
-// known of the task.
+// Returns the search options that the job's request determines. The others depend on stored
+// results.
 TaskSearchOptions SearchOptionsOf(const JobSpec& spec);
 
-// Returns the part of a time limit that is kept for the confirmation.
+// Returns the part of a time limit that is reserved for the confirmation.
 absl::Duration ConfirmationTime(absl::Duration max_time);
 
-// Returns the number of candidates of each Propose, as long as the trial limit allows so many.
+// Returns the number of candidates of each Propose, unless fewer trials are left.
 int BatchSizeOf(const JobSpec& spec, const JobOptions& options);
 // Returns the number of candidates of the next Propose, after `proposed` trials.
 int NextBatchOf(const JobSpec& spec, const JobOptions& options, int64_t proposed);

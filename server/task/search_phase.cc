@@ -24,7 +24,7 @@ constexpr int64_t kShownAtOnce = 256;
 // The number of results that are kept for the confirmation, which uses some of the best. It counts
 // equal programs once.
 constexpr size_t kMaxScreened = 256;
-// The default schedule is measured beside the candidates of the search, and is none of them.
+// The trial number of the default schedule, which is not a candidate of the search.
 constexpr int64_t kDefaultTrial = 0;
 
 // Whether a screened candidate is shown instead of another one. A disturbed measurement is shown
@@ -197,7 +197,7 @@ void SearchPhase::Pump() {
   job_.SetPhase(stopping_           ? "finishing what is under way"
                 : state.trials == 0 ? "waiting for the first result"
                                     : "");
-  // Proposing may take long, and shows nothing meanwhile.
+  // Proposing may take long and publishes nothing, so the state is published first.
   if (state.trials <= kShownAtOnce || state.phase != before) job_.ShowState();
   if (!may_propose || outstanding_ > BatchSize() * job_.options().low_water) return;
   job_.EnterStep(kProposing, [this] { Propose(); });
@@ -205,7 +205,7 @@ void SearchPhase::Pump() {
 
 void SearchPhase::Propose() {
   job_.SetDoing(kProposing);
-  if (stopping_) {  // while the step was being stored
+  if (stopping_) {  // Stop was called while the step was being stored
     job_.LeaveStep();
     return Pump();
   }
@@ -367,7 +367,7 @@ void SearchPhase::ShowLeader() {
 }
 
 void SearchPhase::RestoreLeader(const std::vector<record::Record>& again) {
-  std::map<Digest, std::vector<record::Record>> of;  // candidates
+  std::map<Digest, std::vector<record::Record>> of;  // by candidate
   for (const record::Record& record : again) {
     of[CandidateDigest(record.candidate)].push_back(record);
   }

@@ -21,7 +21,7 @@
 namespace hone::task {
 
 // The search of a job: it proposes candidates, keeps the fleet busy with them, tells the search
-// their results, and trains the model in the background. The best of the job meanwhile is the
+// their results, and trains the model in the background. Meanwhile, the best of the job is the
 // leader (leader.h). Belongs to the job's strand.
 class SearchPhase {
  public:
@@ -57,12 +57,12 @@ class SearchPhase {
  private:
   struct Trial {
     record::Candidate candidate;
-    int64_t event = -1;  // that proposed it; -1 for the default schedule
+    int64_t event = -1;  // the event that proposed it; -1 for the default schedule
     bool told = false;
   };
   absl::Status Replay(const std::vector<store::JobEvent>& events, TaskSearchOptions options,
                       EarlierResults earlier);
-  // Counts the records again. A record that was stored but not told is told now.
+  // Counts the job's stored records. Tells the search those that it was not told before.
   void CountAgain(const std::map<int64_t, record::Record>& own);
   int BatchSize() const;
   int NextBatch() const;  // the size of the next Propose
@@ -83,8 +83,8 @@ class SearchPhase {
   void Tell(const record::Record& record, const std::string& worker_id);
   void Count(const record::Record& record, const std::string& worker_id);
   void Screen(Screened screened);
-  // Whether a leader is found: not if the job confirms nothing, or has only one candidate. Tasks of
-  // a network have none, because their scheduler needs to know every improvement.
+  // Whether the search has a leader. It has none if nothing is confirmed, if there is only one
+  // candidate, or in a child, because the scheduler of networks needs to know every improvement.
   bool HasLeader() const {
     return !job_.spec().unpublished && job_.spec().parent.empty() && !task_.IsDecided();
   }
@@ -94,9 +94,9 @@ class SearchPhase {
   void MeasureChallenger();
   void OnChallenged(const record::Record& record);
   void ShowLeader();
-  // Uses the processes in which candidates were measured again under an earlier server.
+  // Restores the leader from candidates that an earlier server measured again.
   void RestoreLeader(const std::vector<record::Record>& again);
-  // Adjusts the latency of a candidate to the processes in which it was measured again.
+  // Sets the latency of a candidate to the median of its screening and the later processes.
   void Correct(const record::Candidate& candidate, const std::vector<double>& again_ns);
   void MaybeTrain();
   void OnTrained(const absl::Status& threw,
@@ -106,12 +106,12 @@ class SearchPhase {
   JobTask& task_;
   const std::function<void()> on_done_;
   std::unique_ptr<TaskSearch> search_;
-  std::map<int64_t, Trial> trials_;   // and the default schedule
+  std::map<int64_t, Trial> trials_;   // including the default schedule
   int outstanding_ = 0;               // trials submitted or about to be
   std::vector<int64_t> deferred_;     // outstanding trials to resubmit
-  absl::Duration propose_took_;       // the longest Propose; nothing else happens meanwhile
+  absl::Duration propose_took_;       // time of the longest Propose, which blocks the job
   int fruitless_ = 0;                 // consecutive Proposes without a new candidate
-  bool first_model_pending_ = false;  // the first training uses earlier records
+  bool first_model_pending_ = false;  // the first Propose waits for a model of earlier records
   bool exhausted_ = false;
   bool stopping_ = false;
   std::vector<Screened> screened_;

@@ -43,8 +43,8 @@ bool IsBetterKnown(const record::Record& record, const Stored& than) {
   return confirmed || record::SteadyLatencyNs(record.result) < than.latency_ns;
 }
 
-// Returns all stored candidates that worked: first those that were confirmed, because the fastest
-// of many screened results were measured too fast; each part fastest first. Sets `last_record`.
+// Returns all stored candidates that worked. Confirmed ones come first, because the fastest of many
+// screened latencies are too low; both groups are sorted by latency. Sets `last_record`.
 absl::StatusOr<std::vector<Stored>> ReadStored(const JobActor& job, const JobTask& task,
                                                int64_t& last_record) {
   std::map<Digest, Stored> known;

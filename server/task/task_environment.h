@@ -55,7 +55,7 @@ class TaskSpaces {
   // If the space is a decided trace, returns the only candidate that strategies can propose. It is
   // measured even if it was measured before.
   virtual std::optional<record::Candidate> only_candidate() const = 0;
-  // Returns whether strategies search the candidate's space; only then they may be told about it.
+  // Returns whether strategies search the candidate's space. Only then may they be told about it.
   virtual bool IsSearched(const record::Candidate& candidate) const = 0;
   // Returns whether the candidate belongs to a searched space and its decisions are legal there.
   // Every proposal of a strategy is checked with this.
@@ -106,9 +106,9 @@ class TaskEnvironment {
                                                            const std::string& target,
                                                            const std::string& space,
                                                            double tolerance) const = 0;
-  // Opens a task with one searched space, the first of its spaces, for the features of old records.
-  // `space` is the text of a stored design space; `target` is in text form. InvalidArgument: the
-  // text is malformed, or it does not replay with this version of the program.
+  // Opens a task with one searched space, which is its first space, to compute features of old
+  // records. `space` is the text of a stored design space; `target` is in text form.
+  // InvalidArgument: the text is malformed, or it does not replay with this version of the program.
   virtual absl::StatusOr<std::unique_ptr<TaskSpaces>> OpenKept(const std::string& space,
                                                                const std::string& target) const = 0;
   // Returns the distance of two workloads (space::WorkloadDistance). It is infinite if the

@@ -97,7 +97,7 @@ class TaskSearch {
   size_t trained_tells_ = 0;             // known to the current model
   size_t taken_tells_ = 0;               // passed to the trainer
   bool training_ = false;
-  bool related_ = false;  // other workloads' results are not learned yet
+  bool related_ = false;  // the next training also learns other workloads' results
   int64_t model_version_ = 0;
   std::vector<TellEvent::Told> untaken_;
   int64_t next_event_ = 0;

@@ -46,7 +46,7 @@ class Trainer {
   const TaskSpaces* const spaces_;
   const std::string model_;
   const cost_model::CostModelOptions options_;
-  std::shared_ptr<const Transfer> transfer_;  // null once it is learned
+  std::shared_ptr<const Transfer> transfer_;  // null once it is no longer needed
   std::shared_ptr<const cost_model::CostModel> related_;
   cost_model::FeatureMatrix features_;
   std::vector<double> latencies_;  // per candidate of features_; 0: failed

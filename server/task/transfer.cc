@@ -14,7 +14,7 @@ namespace hone::task {
 namespace {
 
 constexpr int kMostResults = 2000;
-constexpr int kMostScanned = 4000;  // per query, including confirmed rows, which are skipped
+constexpr int kMostScanned = 4000;  // rows per query, including confirmed ones, which are skipped
 constexpr int kFew = 64;            // with fewer results of the same name, other names are used
 constexpr size_t kSeeds = 8;        // the strategy proposes the first few new ones
 constexpr int kAdaptations = 32;    // maximum attempts for them

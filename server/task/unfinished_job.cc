@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kRowsAtOnce = 1000;
 
-// Adds the jobs that are unfinished by their stored rows.
+// Adds the jobs whose stored rows say that they are unfinished.
 absl::Status AddStored(store::Store& store, std::vector<std::string>& ids) {
   std::string last;
   while (true) {
@@ -23,7 +23,7 @@ absl::Status AddStored(store::Store& store, std::vector<std::string>& ids) {
   }
 }
 
-// Returns whether a task is one of the networks'.
+// Returns whether the networks have this task.
 absl::StatusOr<bool> Tunes(const NetworkSpec& network, const TaskEnvironment& environment,
                            const store::TaskKey& task) {
   for (const NetworkTaskSpec& own : network.tasks) {

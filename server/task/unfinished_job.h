@@ -10,8 +10,8 @@
 
 namespace hone::task {
 
-// Returns the id of an unfinished job of a task, of this server or of another replica that shares
-// the store; "": there is none.
+// Returns the id of an unfinished job that tunes the task, on this server or on another replica
+// that shares the store; "" if there is none.
 absl::StatusOr<std::string> FindUnfinishedJob(const JobManager& jobs, store::Store& store,
                                               const TaskEnvironment& environment,
                                               const store::TaskKey& task);

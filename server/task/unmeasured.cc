@@ -38,7 +38,7 @@ std::string StateOf(const fleet::WorkerInfo& worker, absl::Time now) {
                       absl::FormatTime("%H:%M:%S", now - worker.silent, absl::LocalTimeZone()));
 }
 
-// `workers`: those that could do it, none of which answers.
+// Returns a message about `workers`, which could do the work but do not answer.
 std::string NoneAnswers(const std::vector<fleet::WorkerInfo>& workers, absl::string_view does,
                         absl::Time now) {
   if (workers.empty()) return absl::StrCat("no worker ", does, "; start hone-worker");

@@ -20,7 +20,7 @@ class MemoryStore final : public Store {
   // Makes later writes wait for Commit.
   void Hold();
   void Commit();
-  // Does what the end of the process does: drops held writes without their callbacks, and ends the
+  // Acts like the end of the process: drops held writes without their callbacks, and ends the
   // claims on jobs.
   void Crash();
   // Makes IsShared return true, as for a store that server replicas share.

@@ -9,7 +9,7 @@
 
 namespace hone::agent {
 
-// One thing that a machine needs or lacks for measuring, as hone-worker --doctor prints it.
+// One check of `hone-worker --doctor`: something that measuring needs, and what was found.
 struct BoardFinding {
   std::string name;
   bool ok = true;
@@ -17,12 +17,13 @@ struct BoardFinding {
   std::string advice;  // "" if it is ok
 };
 
-// Looks at this machine: what hone-runner says of it, its memory, and the disk of `state_dir`.
+// Checks this machine: what hone-runner reports, the memory, and the disk that holds `state_dir`.
 // `runner` is the result of RunnerCommand. FailedPrecondition: hone-runner does not work.
 absl::StatusOr<std::vector<BoardFinding>> CheckBoard(const std::vector<std::string>& runner,
                                                      const std::string& state_dir);
 
-// A line for each finding, in the format of `hone doctor`, with its advice in the next line.
+// Returns a line for each finding, in the format of `hone doctor`, with its advice on the next
+// line.
 std::string ToText(const std::vector<BoardFinding>& findings);
 
 }  // namespace hone::agent

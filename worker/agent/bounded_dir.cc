@@ -43,7 +43,7 @@ std::string BoundedDir::PathOf(absl::string_view digest) const {
   return absl::StrCat(path_, "/", digest);
 }
 
-// Finds or registers a file and marks it as most recent.
+// Finds or registers a file, and marks it as the most recently used one.
 bool BoundedDir::Know(const std::string& digest) {
   if (const auto found = entries_.find(digest); found != entries_.end()) {
     uses_.splice(uses_.begin(), uses_, found->second.use);

@@ -28,11 +28,11 @@ class BoundedDir {
   const std::string& path() const { return path_; }
   std::string PathOf(absl::string_view digest) const;
 
-  // Returns whether the file exists, and marks it as used. A pinned file stays until Unpin, once
-  // per Pin.
+  // Returns whether the file exists; if so, marks it as used and pins it. A pinned file is not
+  // evicted until Unpin was called as often as Pin.
   bool Pin(const std::string& digest);
   void Unpin(const std::string& digest);
-  // Registers a file that has been written, and evicts others if needed.
+  // Registers a file that was written to the folder, and evicts others if needed.
   void Add(const std::string& digest);
   // Writes and adds a file. Errors are those of WriteFileAtomically.
   absl::Status Put(const std::string& digest, absl::string_view bytes);

@@ -26,9 +26,9 @@ class BuilderClient {
  public:
   explicit BuilderClient(BuilderOptions options) : options_(std::move(options)) {}
 
-  // Reports every failure as an outcome. A builder that dies gives compile_error with its last
-  // words, or out_of_memory if the kernel killed it. One that exceeds a limit is killed and gives
-  // compile_timeout. One that cannot be started gives device_lost.
+  // Reports every failure as an outcome. If the builder dies, the outcome is compile_error with the
+  // end of its standard error, or out_of_memory if the kernel killed it. If it exceeds a limit, it
+  // is killed: compile_timeout. If it cannot be started: device_lost.
   record::BuildResponse Build(const record::BuildRequest& request);
 
  private:

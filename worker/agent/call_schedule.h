@@ -10,17 +10,17 @@
 
 namespace hone::agent {
 
-// The delay after consecutive failures. It is random, so many workers do not return at once.
+// Returns a random delay after consecutive failures, so that workers do not all return at once.
 absl::Duration BackoffAfter(int failures);
 
-// Decides when the worker calls the server: soon after there is news, and otherwise as the last
-// answer says. At most two calls are in progress, one that the server holds and one with news. Pure
-// state without threads or clocks; guarded by the worker's mutex.
+// Decides when the worker calls the server: soon after it has news, otherwise at the time that the
+// last answer set. At most two calls are in progress, one that the server holds and one with news.
+// Pure state without threads or clocks; guarded by the worker's mutex.
 class CallSchedule {
  public:
   // Returns when the next call begins if nothing else happens; InfiniteFuture: not before a call in
-  // progress ends. `results`: there are results that no call has carried. `stocked`: there is
-  // enough work left, so that results can wait for others.
+  // progress ends. `results`: there are results that no call has carried. `stocked`: enough work is
+  // left that results can wait for others and share a call with them.
   absl::Time Next(bool results, bool stocked) const;
   // Asks for a call even if there are no results.
   void AddNews() { news_ = true; }
@@ -35,8 +35,8 @@ class CallSchedule {
 
   bool IsInProgress(int64_t call) const { return calls_.contains(call); }
   bool IsIdle() const { return calls_.empty(); }
-  // How long the server may hold a call. This is the server's last value, so it never considers
-  // this worker lost.
+  // How long the server may hold a call, as last set by the server. With this interval, the server
+  // does not consider the worker lost.
   absl::Duration heartbeat() const { return heartbeat_; }
 
  private:

@@ -20,8 +20,8 @@
 namespace hone::agent {
 
 // Runs candidates in the device's runner process, and makes the reference data of their workloads
-// before that. Knows the best latencies seen here. Used by one thread; while that thread waits,
-// NeedsReference may be called by others.
+// before that. Remembers the best latencies measured here. Used by one thread; while that thread
+// waits, others may call NeedsReference.
 class CandidateRunner {
  public:
   struct Options {
@@ -38,14 +38,14 @@ class CandidateRunner {
         reference_kernels_(reference_kernels),
         runner_(options_.runner) {}
 
-  // Returns whether the reference of a workload is to be made now. A failure is tried again after a
-  // while, and at once if it is older than the connection to the server.
+  // Returns whether the reference of a workload should be made now. After a failure, it is tried
+  // again later, or at once if the worker has connected to the server since then.
   bool NeedsReference(const std::string& workload_digest, absl::Time connected) const;
-  // Makes the reference data. Keeps the reason of a failure for Run.
+  // Makes the reference data. Run reports the reason if this fails.
   void MakeReference(const std::string& workload_digest, const std::string& workload);
 
-  // Runs candidates whose artifacts are pinned, and unpins these. `started` and `finished` are
-  // called for each in order; `started` is left out if it cannot run.
+  // Runs candidates whose artifacts are pinned, and unpins them. Calls `started` and `finished` for
+  // each in order, but not `started` if a candidate cannot run.
   void Run(
       const std::vector<std::shared_ptr<HeldWork>>& batch,
       absl::FunctionRef<void(HeldWork&)> started,

@@ -35,7 +35,7 @@ void Close(int& fd) {
   if (fd >= 0) close(std::exchange(fd, -1));
 }
 
-// Looks again and again whether a child has ended. It is not reaped.
+// Polls whether a child has ended, until the deadline. Does not reap it.
 bool EndsBefore(pid_t pid, absl::Time deadline) {
   for (;;) {
     siginfo_t ended = {};
@@ -92,7 +92,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   posix_spawn_file_actions_adddup2(&actions, to_child[0], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, from_child[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, child->error_, STDERR_FILENO);
-  // The child gets default signal handling, whatever this process ignores or blocks.
+  // The child gets default signal handling, no matter which signals this process ignores or blocks.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t all, none;
@@ -189,7 +189,7 @@ std::string ChildProcess::TakeErrorOutput() {
   std::string text(static_cast<size_t>(file.st_size - begin), '\0');
   const ssize_t n = pread(error_, text.data(), text.size(), begin);
   text.resize(std::max<ssize_t>(n, 0));
-  if (ftruncate(error_, 0) != 0) return text;  // the next call returns it again, which does no harm
+  if (ftruncate(error_, 0) != 0) return text;  // the next call returns this text again
   return text;
 }
 

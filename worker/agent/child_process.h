@@ -21,8 +21,8 @@ struct ChildEnd {
 };
 
 // A process that reads requests from its standard input and answers on its standard output. Its
-// standard error is kept in memory, so its last words can go into an outcome. Killed and reaped in
-// the destructor. Thread-compatible.
+// standard error is kept in memory, to be quoted in an outcome. Killed and reaped in the
+// destructor. Thread-compatible.
 class ChildProcess {
  public:
   // Starts `argv[0]`, a path. NotFound / PermissionDenied: it cannot be executed.

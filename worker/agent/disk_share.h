@@ -6,16 +6,17 @@
 
 namespace hone::agent {
 
-// Free bytes of the disk that holds `folder`, or its nearest existing parent, for this user; 0 if
-// it cannot be read.
+// Returns the bytes that this user can still write to the disk of `folder`, or of its nearest
+// existing parent; 0 if unknown.
 int64_t AvailableBytes(const std::string& folder);
 
-// How much a cache may hold: `wanted`, or half of what it could have – `available` bytes of the
-// disk and the `own` bytes that it holds already – if that is less, so that a small card of a board
-// never becomes full. At least a megabyte, without which nothing could be measured.
+// Returns the size limit of a cache: `wanted` bytes, but at most half of the space that it could
+// use, which is the `available` bytes of the disk and the `own` bytes that it holds already. A
+// cache thus never fills the small card of a board. At least 1 MB, the least with which anything
+// can be measured.
 int64_t CacheBytes(int64_t wanted, int64_t available, int64_t own);
 
-// The sum of the sizes of the files in a folder; 0 if it does not exist.
+// Returns the sum of the sizes of the files in a folder; 0 if it does not exist.
 int64_t BytesIn(const std::string& folder);
 
 }  // namespace hone::agent

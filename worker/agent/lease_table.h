@@ -32,7 +32,7 @@ struct HeldWork {
 // protocol's rules for them. Pure state without threads or clocks; guarded by the worker's mutex.
 class LeaseTable {
  public:
-  // The number of leases to ask for: enough that builders and runner never wait for the network.
+  // The number of leases to hold: enough that builders and the runner never wait for the network.
   struct Capacity {
     int builds = 0;  // leases that begin with a build; 0: it cannot build
     int runs = 0;    // leases that only run; 0: it cannot run
@@ -40,7 +40,7 @@ class LeaseTable {
   explicit LeaseTable(Capacity capacity) : capacity_(capacity) {}
 
   // Sets held, finished and the free slots of a request. Skips results that another call in
-  // progress carries, unless the worker drains: its last call reports everything.
+  // progress carries, unless the worker is draining: its last call reports everything.
   void Describe(bool draining, v1::SynchronizeRequest& request) const;
   // Marks the request's results as carried by this call until CallEnds. If the call was answered,
   // the server has them and will report when they are durable; otherwise their state is unknown.

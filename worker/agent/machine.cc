@@ -25,7 +25,7 @@ constexpr absl::Duration kPeakLifetime = absl::Hours(24);
 // Each attempt waits half a minute for the timing lock.
 constexpr int kPeakAttempts = 20;
 
-// The JSON object that a program prints. FailedPrecondition: it does not work.
+// Runs a program that prints a JSON object. FailedPrecondition: the program fails.
 absl::StatusOr<nlohmann::json> JsonOf(const std::vector<std::string>& command) {
   HONE_ASSIGN_OR_RETURN(const std::string text, OutputOf(command));
   nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
@@ -99,7 +99,7 @@ absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options) 
   }
   v1::Environment& environment = *capabilities.mutable_environment();
   environment.set_cpu(is_cpu ? host.cpu : device.name);
-  // A record of another driver is one of another environment.
+  // Records made with different drivers come from different environments.
   environment.set_isa(is_cpu ? host.isa : device.driver);
   if (!is_cpu) capabilities.set_accelerator(device.name);
   environment.set_cores(target.cores);
@@ -115,7 +115,7 @@ absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options) 
       if (isa.is_string()) capabilities.add_build_isas(isa.get<std::string>());
     }
   }
-  // Peaks of an emulator would mean nothing, and take minutes.
+  // Peaks measured under an emulator mean nothing, and would take minutes.
   if (capabilities.can_run() && !target::IsEmulated()) {
     std::vector<std::string> command = options.runner;
     command.insert(command.end(), {"--measure-peak", "--lock", options.lock});

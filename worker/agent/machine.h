@@ -12,25 +12,24 @@
 namespace hone::agent {
 
 struct MachineOptions {
-  std::string device = "cpu";  // that it runs on: "cpu", "cuda:N" or "opencl:N"
-  std::string program_dir;     // folder of hone-builder; if it is missing, building is not offered
+  std::string device = "cpu";  // "cpu", "cuda:N" or "opencl:N"
+  std::string program_dir;     // folder of hone-builder; without it, the worker does not build
   std::string state_dir;       // keeps the measured peaks for a day
   int build_slots = 0;         // 0: one per core
   bool build = true;           // offer building if hone-builder exists
-  // RunnerCommand; empty: running is not offered.
+  // From RunnerCommand; empty: the worker does not run kernels.
   std::vector<std::string> runner;
   std::string lock = HostLock::DefaultPath();  // the host's timing lock, held for the peaks
 };
 
-// Asks hone-runner, the only process that loads drivers of devices. FailedPrecondition: it does not
-// work.
+// Lists the devices of this machine. Asks hone-runner, the only process that loads drivers.
+// FailedPrecondition: hone-runner fails.
 absl::StatusOr<target::DeviceList> ListDevices(const std::vector<std::string>& runner);
 
 // Describes this machine: the target of its device, its capabilities, its measured peaks and its
 // environment. Starts hone-builder and hone-runner to query them. FailedPrecondition: program_dir
-// has neither of them, one does not work, or the machine has no such device; the message says
-// which. InvalidArgument: the device is not one of the machine; the message lists them.
-// Unavailable: other processes of Hone kept the timing lock for ten minutes, so that no peak could
+// has neither of them, or one fails. Errors of DeviceList::Find: the machine has no such device.
+// Unavailable: other processes of Hone held the timing lock for ten minutes, so the peaks could not
 // be measured.
 absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options);
 

@@ -98,7 +98,8 @@ absl::StatusOr<std::string> WorkerId(const Flags& flags) {
   return name;
 }
 
-// The connection is made later, so any error is one of the configuration: InvalidArgument.
+// InvalidArgument: the configuration is wrong. There are no other errors, because the connection is
+// made later.
 absl::StatusOr<std::unique_ptr<hone::agent::ServerLink>> LinkOf(const Flags& flags) {
   const auto security = hone::rpc::LoadSecurity(flags.security, absl::Now());
   if (!security.ok()) return absl::InvalidArgumentError(security.status().message());
@@ -107,7 +108,7 @@ absl::StatusOr<std::unique_ptr<hone::agent::ServerLink>> LinkOf(const Flags& fla
   return link;
 }
 
-// RunnerCommand, or empty if this worker shall not run kernels or has no hone-runner.
+// Returns the RunnerCommand; empty if this worker must not run kernels or has no hone-runner.
 absl::StatusOr<std::vector<std::string>> RunnerOf(const Flags& flags) {
   if (flags.build_only) return std::vector<std::string>{};
   absl::StatusOr<std::vector<std::string>> command = hone::agent::RunnerCommand(flags.program_dir);
@@ -193,7 +194,7 @@ absl::Status Work(Flags flags) {
   return absl::OkStatus();
 }
 
-// Prints what this machine has and lacks for measuring.
+// Prints what this machine has for measuring and what it lacks.
 int PrintDoctor(const Flags& flags) {
   const auto runner = hone::agent::RunnerCommand(flags.program_dir);
   const auto findings =
@@ -206,7 +207,7 @@ int PrintDoctor(const Flags& flags) {
   return 0;
 }
 
-// One line for each device: what --device calls it, the key of its target, its name, its driver.
+// Prints a line for each device: its name for --device, its target's key, its model and its driver.
 int PrintDevices(const std::string& program_dir) {
   const auto runner = hone::agent::RunnerCommand(program_dir);
   const absl::StatusOr<hone::target::DeviceList> list =
@@ -296,7 +297,7 @@ int main(int argc, char** argv) {
   app.Add("--log-level", flags.log_level, "debug, info, warning, error or off", {ShowDefault()});
   app.AddFlag("--exit-with-parent", flags.exit_with_parent, "End when the parent process ends");
   app.AddVersion("hone-worker " HONE_VERSION);
-  // Of a secret no more than the name of its file may stand on a command line.
+  // Other users can read a command line, so secrets are passed as names of files.
   app.Add("--key", flags.key_file, "Private key of the certificate, PEM file");
   app.AddConfigFile({{"key", &flags.security.key}, {"token", &flags.security.token}},
                     {"doctor", "exit-with-parent", "list-devices"});
@@ -322,7 +323,7 @@ int main(int argc, char** argv) {
     return kUsageExitCode;
   }
 #ifdef HONE_STATIC
-  // A static program must not load modules of the name service, which belong to another C library.
+  // A static program must not load the system's name service modules: they need another C library.
   __nss_configure_lookup("hosts", "files dns");
 #endif
   hone::rpc::TakeGrpcLog(hone::rpc::GrpcLog::kCaller);

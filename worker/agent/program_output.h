@@ -8,9 +8,9 @@
 
 namespace hone::agent {
 
-// Runs a program to its end and returns its standard output. FailedPrecondition: it does not work,
-// or not within a minute; the message has its last words. Unavailable: it would work later
-// (EX_TEMPFAIL); the message is its own. Other errors as for ChildProcess::Start.
+// Runs a program to its end and returns its standard output. FailedPrecondition: it fails or takes
+// more than a minute; the message has the end of its standard error. Unavailable: it asks to be run
+// again later (EX_TEMPFAIL); the message is its own. Other errors as for ChildProcess::Start.
 absl::StatusOr<std::string> OutputOf(const std::vector<std::string>& command);
 
 }  // namespace hone::agent

@@ -85,7 +85,7 @@ absl::StatusOr<std::string> ReferenceKernels::Send(const v1::Lease& lease, const
 void ReferenceKernels::Offer(const v1::Lease& lease) {
   const absl::StatusOr<target::Target> target = target::Target::FromText(lease.target());
   if (!target.ok()) return;  // nothing can be built for it
-  // The CPU of a machine with a GPU is not known here.
+  // The CPU of the machine that has the GPU is not known here.
   if (target->kind != target::Kind::kCpu) return;
   const std::string name = record::ReferenceName{lease.workload_digest(), target->Key()}.ToText();
   std::string digest;
@@ -113,9 +113,9 @@ void ReferenceKernels::Offer(const v1::Lease& lease) {
       sent_[name] = {"", SteadyNow() + kBuildAgain};
     }
   }
-  // A small workload works without it: the runner's interpreter computes the reference.
+  // A small workload needs no reference kernel: the runner's interpreter computes its reference.
   if (sent.ok()) return;
-  // If the server is away, the agent's own calls say so, once.
+  // If the server is unreachable, the agent's own calls log that once.
   const auto level =
       absl::IsUnavailable(sent.status()) ? spdlog::level::debug : spdlog::level::warn;
   spdlog::log(level, "{} was not sent: {}", name, std::string(sent.status().message()));

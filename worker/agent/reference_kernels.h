@@ -31,9 +31,9 @@ class ReferenceKernels {
   absl::StatusOr<std::string> Get(const std::string& workload_digest, const std::string& workload);
 
   // Uploads the reference kernel for the worker that will run this lease's candidate, or waits
-  // until another thread has done so. The candidate may be reported after that.
+  // until another thread has done so. After that, the candidate may be reported.
   void Offer(const v1::Lease& lease);
-  // Forgets what was uploaded: the server may be a new one.
+  // Forgets which kernels were uploaded, because the server may be a new one.
   void ForgetOffers();
 
  private:

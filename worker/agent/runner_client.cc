@@ -63,7 +63,7 @@ MeasureResult RunnerClient::Receive(const RunRequest& request, absl::Duration pa
     return Failure(Outcome::kCrash,
                    absl::StrCat("the runner's answer cannot be read: ", result.status().message()));
   }
-  // After a hang, a forbidden system call or the loss of its device, the process ends itself.
+  // The runner exits by itself after a hang, a forbidden system call or the loss of its device.
   if (result->outcome == Outcome::kRunTimeout || result->outcome == Outcome::kCrash ||
       result->outcome == Outcome::kDeviceLost) {
     child_.reset();

@@ -32,9 +32,9 @@ class RunnerClient {
   // timing lock for the batch. A request of policy "confirm" gets a fresh process. `started` and
   // `done` are called with the request's index, each once, in order.
   //
-  // Reports every failure as an outcome. A kernel that kills the process gives crash (out_of_memory
-  // if it was killed for that), one that exceeds every limit gives run_timeout, and a runner that
-  // cannot be started gives device_lost. The remaining requests run in a new process.
+  // Reports every failure as an outcome. If a kernel kills the process: crash, or out_of_memory if
+  // the kernel of the system killed it for that. If it exceeds every limit: run_timeout. If the
+  // runner cannot be started: device_lost. The remaining requests run in a new process.
   void Run(const std::vector<record::RunRequest>& requests, absl::FunctionRef<void(size_t)> started,
            absl::FunctionRef<void(size_t, record::MeasureResult)> done);
 

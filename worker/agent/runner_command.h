@@ -8,10 +8,10 @@
 
 namespace hone::agent {
 
-// The command that starts hone-runner. hone-worker of a bundle (deploy/README.md) is linked
-// statically and runs everywhere, but hone-runner opens kernels and drivers, and hence needs a C
-// library. It takes that of the machine if it can, because the machine's drivers are made for it.
-// Otherwise the program loader and the C library in the bundle's folder `libc` run it.
+// Returns the command that starts hone-runner. In a bundle (deploy/board.md), hone-worker is linked
+// statically and runs anywhere, but hone-runner loads kernels and drivers and so needs a C library.
+// It uses that of the machine if it can, because the machine's drivers are built for it. Otherwise
+// the command starts it with the program loader and the C library in the bundle's folder `libc`.
 //
 // NotFound: hone-runner is not in `program_dir`. FailedPrecondition: neither way works; the message
 // has both reasons.

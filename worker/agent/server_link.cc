@@ -139,7 +139,7 @@ class GrpcLink final : public ServerLink {
     contexts_.erase(&context);
   }
 
-  // Connects again to find the reason at most once a minute.
+  // Connects again at most once a minute to find the reason.
   absl::Status Explain(const absl::Status& status) {
     bool probes = absl::IsUnavailable(status);
     if (probes) {

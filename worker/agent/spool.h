@@ -11,8 +11,8 @@
 namespace hone::agent {
 
 // Finished results on disk, one file each, until the server has them. After a crash of the worker,
-// the next process reports them. A crash of the machine may lose the last ones; the server then has
-// their candidates measured again. Thread-safe: the only state is the folder.
+// the next process reports them. A crash of the machine may lose the last ones; the server then
+// orders their candidates to be measured again. Thread-safe: the only state is the folder.
 class Spool {
  public:
   // Errors: the folder cannot be created.

@@ -26,8 +26,8 @@ class Uploader {
   absl::Status Upload(const std::string& name, const std::string& bytes);
   // The same for an artifact's file. NotFound: it is not in the folder.
   absl::Status UploadArtifact(const std::string& digest);
-  // Sends an artifact later, only once for all requests until then. A failure is logged; the server
-  // asks again if it still needs the artifact.
+  // Queues an artifact to be sent. Does nothing if it is in the queue already. A failure is logged;
+  // the server asks again if it still needs the artifact.
   void Enqueue(const std::string& digest);
 
   // Ends the thread. An upload in progress is not interrupted, but not retried either.

@@ -243,7 +243,7 @@ void Worker::RunLoop() {
     std::string digest, workload;
     {
       absl::MutexLock lock(&mutex_);
-      // A workload that will run here and has no reference yet.
+      // Returns a workload that will run here and has no reference yet.
       const auto next_reference = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return std::find_if(leases_.workloads().begin(), leases_.workloads().end(),
                             [&](const auto& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

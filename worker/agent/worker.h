@@ -67,7 +67,7 @@ class Worker {
   absl::Time NextCall() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return schedule_.Next(leases_.HasNews(), leases_.IsStocked());
   }
-  // Logs whether the server gives this worker work.
+  // Logs if the server starts or stops giving this worker work.
   void LogStandingChange(const v1::SynchronizeResponse& response)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -100,7 +100,7 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
   response.facts.loads_per_fma = finished->facts.loads_per_fma;
 
   failure.outcome = Outcome::kDeviceLost;
-  // OpenCL's source is what the runner loads.
+  // Artifacts for GPUs keep sources instead of an object file; for OpenCL, the binary has them.
   if (code->format != codegen::kElfObject) code->bytes = std::move(finished->sources);
   const std::string artifact = record::EncodeArtifact({.shared_object = std::move(finished->binary),
                                                        .object = std::move(code->bytes),

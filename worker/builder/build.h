@@ -8,7 +8,7 @@ namespace hone::builder {
 // Builds one candidate: parses the workload and the design space, replays the decisions, lowers the
 // program, generates machine code, links it, and writes the artifact as <artifact_dir>/<digest>. If
 // `reference` is set, builds the workload's reference kernel instead and ignores space and
-// decisions; it is for this machine's CPU if the target is a GPU.
+// decisions; if the target is a GPU, builds it for this machine's CPU.
 //
 // Reports every failure as an outcome: ok; invalid (a text does not parse, the space belongs to
 // another workload, a decision or primitive is refused, the program exceeds a limit, or the target

@@ -21,7 +21,7 @@
 namespace hone::builder {
 namespace {
 
-// The bytes of the artifact that a candidate with this schedule would have.
+// Returns the bytes of the artifact of a candidate with this schedule.
 absl::StatusOr<std::string> ArtifactBytes(const std::string& trace, const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(trace));
   std::string folder = (std::filesystem::temp_directory_path() / "hone-code-XXXXXX").string();

@@ -24,7 +24,7 @@
 namespace hone::builder {
 namespace {
 
-// LLVM's tables for one target, cached for the next object of the same target.
+// LLVM's disassembler for one target, kept for the next object of the same target.
 struct Disassembler {
   std::string key;
   std::unique_ptr<llvm::MCRegisterInfo> registers;

@@ -9,15 +9,14 @@
 
 namespace hone::builder {
 
-// Returns the code of a schedule as people read it: assembly, or the source if the target's code is
-// a source text. `trace` is the text of a trace file with decisions. It is the code that Build
-// would make. InvalidArgument: the trace is malformed, has open decisions or does not replay, or
-// the code would exceed a limit. Unimplemented: the target has no code for the program. Internal: a
-// bug of the code generator.
+// Returns the code that Build would make of a schedule as text: assembly, or the source for targets
+// that compile it themselves. `trace` is the text of a trace file with decisions. InvalidArgument:
+// the trace is malformed, has open decisions or does not replay, or the code would exceed a limit.
+// Unimplemented: the target has no code for the program. Internal: a bug of the code generator.
 absl::StatusOr<std::string> CodeText(absl::string_view trace, const target::Target& target);
 
-// Returns the target that a word names: a preset or "native" (target::TargetByName), or the text
-// form. InvalidArgument: an unknown name (the message lists the names), or a malformed text.
+// Parses a target: a preset's name, "native" (target::TargetByName), or a target's text form.
+// InvalidArgument: an unknown name (the message lists the names), or a malformed text.
 absl::StatusOr<target::Target> ReadTarget(absl::string_view text);
 
 }  // namespace hone::builder

@@ -12,11 +12,12 @@
 namespace hone::builder {
 namespace {
 
-constexpr int64_t kRegisterUnit = 256;           // of a warp's allocation
-constexpr int64_t kSystemSharedBytes = 1 << 10;  // of each block, since compute capability 8.0
-constexpr int64_t kMaxBlocks = 32;               // of a multiprocessor
+constexpr int64_t kRegisterUnit = 256;           // registers are allocated to a warp in this unit
+constexpr int64_t kSystemSharedBytes = 1 << 10;  // reserved per block, since compute capability 8.0
+constexpr int64_t kMaxBlocks = 32;               // per multiprocessor
 
-// The number before a phrase: 16 for "Used 16 registers" and "registers"; 0 if it is not there.
+// Returns the number before a phrase: 16 for "registers" in "Used 16 registers"; 0 if there is
+// none.
 int64_t NumberBefore(absl::string_view line, absl::string_view phrase) {
   const size_t at = line.find(absl::StrCat(" ", phrase));
   if (at == absl::string_view::npos) return 0;

@@ -12,20 +12,21 @@
 
 namespace hone::builder {
 
-// What the assembler tells about a kernel.
+// What NVIDIA's assembler logs about a kernel.
 struct CudaKernelFacts {
-  int registers = 0;         // of a thread
-  int64_t spill_bytes = 0;   // that a thread loads, in the code as written
-  int64_t stack_bytes = 0;   // of a thread, in local memory; with arrays that are not in registers
-  int64_t shared_bytes = 0;  // of a block, that the code declares itself
+  int registers = 0;         // per thread
+  int64_t spill_bytes = 0;   // per thread: spill loads in the code, each counted once
+  int64_t stack_bytes = 0;   // per thread: local memory, for spills and arrays not in registers
+  int64_t shared_bytes = 0;  // per block, as declared in the code
   friend bool operator==(const CudaKernelFacts&, const CudaKernelFacts&) = default;
 };
 
-// Reads the assembler's verbose log, by kernel. Facts that it lacks are 0.
+// Parses the assembler's verbose log. Returns the facts by kernel; those that it lacks are 0.
 std::map<std::string, CudaKernelFacts, std::less<>> ReadCudaFacts(absl::string_view log);
 
-// The share of a multiprocessor's threads that are resident with a launch, in (0, 1]; 0 if not even
-// one block fits. Registers are allocated for a warp in units of 256.
+// Returns the occupancy of a launch: the resident threads of a multiprocessor divided by the most
+// that it can have, in (0, 1]; 0 if not even one block fits. Registers are allocated for a warp in
+// units of 256.
 double Occupancy(const target::GpuLaunch& launch, const CudaKernelFacts& facts,
                  const target::GpuLimits& limits);
 

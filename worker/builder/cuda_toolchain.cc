@@ -44,7 +44,7 @@ class Cuda final : public Toolchain {
     finished.sources = target::GpuSources{code.bytes, std::move(compiled.ptx)}.Encode();
     return finished;
   }
-  // Registers, spills and occupancy, if NVRTC is there.
+  // Reports registers, spills and occupancy if NVRTC is installed.
   std::string Remarks(const codegen::Code& code, const target::Target& target) const override {
     const absl::StatusOr<const Nvrtc*> nvrtc = Nvrtc::Loaded();
     if (!nvrtc.ok() || !code.module.has_value()) return "";

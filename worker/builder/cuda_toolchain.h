@@ -5,8 +5,8 @@
 
 namespace hone::builder {
 
-// NVRTC: CUDA C++ becomes a module with a cubin for the target's exact architecture. No GPU is
-// needed. A kernel that no multiprocessor can run is refused before it is timed.
+// Compiles CUDA C++ with NVRTC to a module with a cubin for the target's exact architecture. Needs
+// no GPU. Refuses kernels that the target's multiprocessors cannot run.
 const Toolchain* CudaToolchain();
 
 }  // namespace hone::builder

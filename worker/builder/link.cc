@@ -33,7 +33,7 @@ LLD_HAS_DRIVER(elf)
 namespace hone::builder {
 namespace {
 
-// A shared library that a kernel may call: its name, and its functions as words of a text.
+// A shared library that a kernel may call: its name, and its functions, separated by blanks.
 struct KnownLibrary {
   const char* soname;
   const char* functions;
@@ -111,14 +111,14 @@ absl::Status RunLinker(const std::vector<std::string>& arguments)
   return absl::OkStatus();
 }
 
-// Returns a library as the linker sees it, with symbols and without code. With stubs the builder
-// needs no host toolchain, and kernels for other machines link the same way.
+// Returns a stub of a library, which has its symbols but no code. With stubs the builder needs no
+// host toolchain, and kernels for other machines link the same way.
 absl::StatusOr<std::unique_ptr<MemoryFile>> MakeStub(const KnownLibrary& library,
                                                      const LinkOptions& options) {
   llvm::ifs::IFSStub stub;
   stub.SoName = library.soname;
   stub.Target = llvm::ifs::parseTriple(options.triple);
-  // LLVM's function does not know it.
+  // LLVM's conversion does not know this architecture.
   if (llvm::Triple(options.triple).isARM()) stub.Target.Arch = llvm::ELF::EM_ARM;
   for (const absl::string_view function : absl::StrSplit(library.functions, ' ')) {
     stub.Symbols.emplace_back(std::string(function)).Type = llvm::ifs::IFSSymbolType::Func;

@@ -50,7 +50,7 @@ int Fail(const absl::Status& status) {
   return 1;
 }
 
-// Prints what compiles here. Code for NVIDIA's GPUs needs NVRTC.
+// Prints which code can be built here. Code for NVIDIA GPUs needs NVRTC.
 int Describe() {
   nlohmann::ordered_json json = {{"compiler", "llvm " LLVM_VERSION_STRING},
                                  {"codegen_version", hone::codegen::kCodegenVersion},

@@ -32,7 +32,8 @@ absl::Status NotFound(absl::string_view why) {
 
 }  // namespace
 
-// The functions that are used, without "nvrtc". Their results are 0 for success.
+// The library's functions that are used here, without the prefix "nvrtc". Their results are 0 for
+// success.
 struct Nvrtc::Api {
   int (*Version)(int*, int*) = nullptr;
   const char* (*GetErrorString)(int) = nullptr;
@@ -49,7 +50,7 @@ struct Nvrtc::Api {
   int (*GetProgramLogSize)(Program, size_t*) = nullptr;
   int (*GetProgramLog)(Program, char*) = nullptr;
 
-  // The first function that the library lacks; "" if it has all.
+  // Returns the first function that the library lacks; "" if it has all.
   std::string Load(void* handle) {
     std::string missing;
     const auto load = [&](auto& function, const char* name) {
@@ -72,7 +73,7 @@ struct Nvrtc::Api {
     return missing;
   }
 
-  // A text or binary of a program; "" if the compiler has none.
+  // Returns an output of the compiler; "" if it has none.
   static std::string Take(int (*size)(Program, size_t*), int (*get)(Program, char*),
                           Program program) {
     size_t bytes = 0;
@@ -146,7 +147,7 @@ absl::StatusOr<CompiledCuda> Nvrtc::Compile(const std::string& source,
       Check(api_->CreateProgram(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr),
             "load the source"));
   const absl::Cleanup destroy = [&] { api_->DestroyProgram(&program); };
-  // Products are contracted with sums, which is the default.
+  // By default, a product and a sum are contracted to a fused multiply-add.
   const std::string gpu = absl::StrCat("--gpu-architecture=", architecture);
   const char* const options[] = {gpu.c_str(), "--std=c++17", "-Xptxas", "-v"};
   const int code = api_->CompileProgram(program, std::size(options), options);

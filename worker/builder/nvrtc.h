@@ -9,7 +9,7 @@
 
 namespace hone::builder {
 
-// What NVRTC makes of a source text.
+// The output of NVRTC for a source text.
 struct CompiledCuda {
   std::string cubin;  // for exactly one architecture
   std::string ptx;
@@ -20,12 +20,11 @@ struct CompiledCuda {
 // nor a driver. Not thread-safe.
 class Nvrtc {
  public:
-  // The compiler of this process, opened once. Looked for in this order: the file or folder that
+  // Returns this process's compiler, opened once. Searches in this order: the file or folder that
   // the environment variable HONE_NVRTC names; the library path of the process and the system;
   // $CUDA_HOME and /usr/local/cuda; ~/.cache/hone/nvrtc, where deploy/install-deps.sh puts it; the
   // packages nvidia-cuda-nvrtc-cu12 and nvidia-cuda-nvrtc of $VIRTUAL_ENV, of the user's and of the
-  // system's Python. NotFound: there is none; the message
-  // says what to install.
+  // system's Python. NotFound: there is none; the message tells what to install.
   static absl::StatusOr<const Nvrtc*> Loaded();
 
   // "12.9".
@@ -35,8 +34,8 @@ class Nvrtc {
   std::vector<std::string> Architectures() const;
 
   // Compiles a source for an architecture such as "sm_80" or "sm_90a". InvalidArgument: the source
-  // has an error; the message is the compiler's log. FailedPrecondition: the architecture is not
-  // one of this version's; the message lists them. Internal: the compiler fails.
+  // has an error; the message is the compiler's log. FailedPrecondition: this version does not know
+  // the architecture; the message lists those it knows. Internal: the compiler fails.
   absl::StatusOr<CompiledCuda> Compile(const std::string& source,
                                        const std::string& architecture) const;
 
@@ -50,7 +49,7 @@ class Nvrtc {
   const std::string path_;
 };
 
-// The folders and names in which NVRTC is looked for, in order.
+// Returns the names and paths of the library that are tried, in order.
 std::vector<std::string> NvrtcCandidates();
 
 }  // namespace hone::builder

@@ -1,4 +1,4 @@
-// Where NVRTC is found.
+// The places where NVRTC is searched for.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -38,8 +38,8 @@ void AddFolder(const std::string& folder, std::vector<std::string>& candidates) 
   }
 }
 
-// What pip installs into a folder of packages: nvidia/cuda_nvrtc/lib for CUDA 12, nvidia/cu13/lib
-// for CUDA 13.
+// Adds what pip installs into a folder of packages: nvidia/cuda_nvrtc/lib for CUDA 12,
+// nvidia/cu13/lib for CUDA 13.
 void AddPackages(const std::string& packages, std::vector<std::string>& candidates) {
   for (const std::string& package : FoldersIn(packages + "/nvidia", "cu")) {
     AddFolder(package + "/lib", candidates);

@@ -19,8 +19,8 @@ struct Source {
   std::string trace;  // text form with decisions
 };
 
-// Replays a trace file with these decisions. InvalidArgument: a primitive refuses; then the trace
-// is wrong, whatever the reason.
+// Replays a trace file with these decisions. InvalidArgument: a primitive refuses, with any status:
+// the trace is wrong.
 absl::StatusOr<Source> ReplayFile(schedule::TraceFile file, absl::Span<const int64_t> decisions);
 
 }  // namespace hone::builder

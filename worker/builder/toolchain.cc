@@ -12,7 +12,7 @@
 namespace hone::builder {
 namespace {
 
-// LLD and LLVM's disassembler.
+// Links with LLD, and reads the facts with LLVM's disassembler.
 class Elf final : public Toolchain {
  public:
   absl::string_view format() const override { return codegen::kElfObject; }
@@ -48,7 +48,7 @@ class OpenClSource final : public Toolchain {
   }
 };
 
-// Null: none has the format.
+// Returns null if no toolchain has the format.
 const Toolchain* ToolchainOf(const codegen::Code& code) {
   // One line per toolchain.
   static const Toolchain* const toolchains[] = {

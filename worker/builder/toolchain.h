@@ -11,17 +11,18 @@
 
 namespace hone::builder {
 
-// What a runner loads.
+// The parts of an artifact.
 struct Finished {
   std::string binary;  // ELF: a shared object; for GPUs: an encoded target::GpuModule
-  // What the artifact keeps beside it, for people and `hone export`: for NVIDIA's GPUs encoded
-  // target::GpuSources. For CPUs, that is the code itself, and this is empty.
+  // Texts that the artifact keeps for people and `hone export`: for CUDA the encoded
+  // target::GpuSources. Empty for OpenCL, whose binary has the source, and for CPUs, which keep the
+  // object file.
   std::string sources;
   CodeFacts facts;
-  double link_ms = 0;  // without reading the facts
+  double link_ms = 0;  // time of linking or compiling, without reading the facts
 };
 
-// Makes code of one format loadable.
+// Turns code of one format into a binary that a runner can load.
 class Toolchain {
  public:
   virtual ~Toolchain() = default;
@@ -30,11 +31,11 @@ class Toolchain {
   // bug of the back end. Other errors come from the machine.
   virtual absl::StatusOr<Finished> Finish(const codegen::Code& code, const target::Target& target,
                                           const std::string& scratch_dir) const = 0;
-  // What the tools tell about the code beyond its text, as comments for people; "" if nothing.
+  // Returns what the tools report about the code, as comment lines; "" if nothing.
   virtual std::string Remarks(const codegen::Code&, const target::Target&) const { return ""; }
 };
 
-// The remarks of the toolchain of the code's format.
+// Returns the remarks of the toolchain for the code's format.
 std::string RemarksOn(const codegen::Code& code, const target::Target& target);
 
 // Finishes code with the toolchain of its format. Errors as in Toolchain::Finish; InvalidArgument:

@@ -11,7 +11,7 @@
 #include "common/target/gpu_module.h"
 #include "common/target/target.h"
 
-// Turns lowered programs into code: one back end per kind of code.
+// Turns lowered programs into code. There is one back end per kind of code.
 namespace hone::codegen {
 
 // Raised whenever the code of a program changes. Stored records contain the version they were
@@ -27,12 +27,12 @@ struct Code {
   std::string format;
   std::string bytes;   // an object file, or the source text of a module's kernels
   std::string source;  // assembly or source text, if it was asked for
-  // Code for GPUs: how to run it. The module's own code is empty; the toolchain fills it in.
+  // For GPUs: how to launch the kernels. The toolchain fills in the module's code.
   std::optional<target::GpuModule> module;
 };
 
 struct CodeOptions {
-  bool keep_source = false;  // may cost a second code generation
+  bool keep_source = false;  // may generate the code a second time
 };
 
 // A generator of code. Stateless: calls from several threads are independent. The interpreter of
@@ -42,17 +42,17 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual absl::string_view name() const = 0;
-  // Whether it generates code for this target.
+  // Returns whether it generates code for this target.
   virtual bool Serves(const target::Target& target) const = 0;
-  // REQUIRES Serves(target). InvalidArgument: the code would exceed a limit, or the target
-  // contradicts itself. Unimplemented: the program has an operation, loop or instruction without
-  // code on this target. Internal: a bug of the back end.
+  // REQUIRES Serves(target). InvalidArgument: the code would exceed a limit, or the target is
+  // inconsistent. Unimplemented: the program has an operation, loop or instruction without code on
+  // this target. Internal: a bug of the back end.
   virtual absl::StatusOr<Code> Generate(const lower::LoweredProgram& program,
                                         const target::Target& target,
                                         const CodeOptions& options) const = 0;
 };
 
-// All back ends. A new one is a line in registry.cc.
+// Returns all back ends. A new one is added in registry.cc.
 absl::Span<const Backend* const> Backends();
 
 // Generates code with the first back end that serves the target. Errors as in Backend::Generate;

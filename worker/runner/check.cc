@@ -61,8 +61,8 @@ Scan ScanF32(const float* data, const double* values, const double* magnitudes, 
   return scan;
 }
 
-// The error that is allowed even at 0: the smallest normal number, or only what rounding to a
-// denormal may change if the smallest normal number is large.
+// Returns the error that is allowed even at 0: the smallest normal number, or, if that is large,
+// the rounding error of a denormal.
 double ErrorAtZero(ir::DType dtype) {
   switch (dtype) {
     case ir::DType::kF16:
@@ -81,7 +81,7 @@ double ErrorAtZero(ir::DType dtype) {
   }
 }
 
-// The expected element within the range of a dtype that saturates. The reference is in f64.
+// Clamps the expected element, which is in f64, to the range of a dtype that saturates.
 ir::Scalar WithinRange(ir::DType dtype, ir::Scalar expected) {
   if (!ir::Saturates(dtype)) return expected;
   const double largest = ir::RoundTo(dtype, std::numeric_limits<double>::max());
@@ -116,7 +116,7 @@ class Bounds {
   ir::DType dtype_;
 };
 
-// |a − b|, exact up to the rounding of the result.
+// Returns |a − b|, exact up to the rounding of the result.
 double Distance(ir::Scalar a, ir::Scalar b) {
   if (!a.is_whole() || !b.is_whole()) return std::fabs(a.real() - b.real());
   const auto left = static_cast<uint64_t>(a.whole()), right = static_cast<uint64_t>(b.whole());
@@ -137,7 +137,7 @@ double ErrorRatio(ir::DType dtype, ir::Scalar got, ir::Scalar expected, double a
     const bool same = std::isnan(wanted) ? std::isnan(found) : found == wanted;
     return same ? 0 : INFINITY;
   }
-  // Any value is possible, such as log of a difference that may be computed as 0.
+  // Every value is accepted, for example for the log of a difference that may be computed as 0.
   if (!std::isfinite(allowed)) return 0;
   const double error = Distance(got, expected);
   if (error == 0 || overflows) return 0;
@@ -154,7 +154,8 @@ std::string Describe(const TensorSpec& spec, int64_t index, ir::Scalar got, ir::
                          text(expected), allowed);
 }
 
-// Returns the tolerance that alone would allow this element.
+// Returns the smallest tolerance that would allow this element without the other terms of the
+// bound.
 double ToleranceOf(ir::Scalar got, ir::Scalar expected, double magnitude) {
   const double error = Distance(got, expected);
   if (error == 0) return 0;
@@ -162,8 +163,9 @@ double ToleranceOf(ir::Scalar got, ir::Scalar expected, double magnitude) {
   return std::isfinite(relative) ? relative : INFINITY;
 }
 
-// Advice for errors that a less accurate algorithm, such as Winograd's, could have. `needed` is the
-// tolerance that allows all errors. A wrong kernel may have errors of this size, too.
+// Returns advice for errors that a less accurate algorithm, such as Winograd's, could cause; "" if
+// they are too large for that. `needed` is the tolerance that allows all errors. A wrong kernel may
+// have errors of this size, too.
 std::string Hint(const TensorSpec& spec, const Signature& signature, double needed) {
   constexpr double kOfAlgorithm = 16;  // times the relative error of other kernels
   if (!ir::IsFloat(spec.dtype) || needed <= 0 || needed > kOfAlgorithm * signature.relative_error) {

@@ -6,7 +6,7 @@
 
 namespace hone::runner {
 
-// One thing that measuring on this machine needs or would like to have.
+// Something that measuring on this machine needs or benefits from, and what was found.
 struct Condition {
   std::string name;  // "seccomp"
   bool ok = true;
@@ -14,8 +14,8 @@ struct Condition {
   std::string advice;  // "" if it is ok
 };
 
-// Whether this machine runs programs itself, confines kernels, shows its clocks and throttling, and
-// has a clock that can be right. `root` replaces / in tests of files.
+// Checks whether this machine runs programs without an emulator, confines kernels, reports its
+// clock rate and throttling, and has a plausible date. `root` replaces / in tests.
 std::vector<Condition> DescribeConditions(const std::string& root = "");
 
 // {"conditions": [{"name": …, "ok": …, "finding": …, "advice": …}, …]}

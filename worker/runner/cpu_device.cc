@@ -35,7 +35,7 @@ absl::Status KernelError(int32_t code) {
   }
 }
 
-// Refuses unreasonable sizes of the memory that a kernel requests in addition to its buffers.
+// Refuses unreasonable amounts of memory that a kernel requests in addition to its buffers.
 absl::Status CheckSize(absl::string_view what, int64_t bytes) {
   const int64_t limit = std::max<int64_t>(target::DescribeHost().memory_bytes / 2, 64 << 20);
   if (bytes < 0 || bytes > limit) {

@@ -13,7 +13,7 @@
 namespace hone::runner {
 namespace {
 
-// Vector accesses need 16 bytes; addresses of allocations are multiples of this number.
+// Vector accesses need 16 bytes; CUDA aligns allocations to this number of bytes.
 constexpr int64_t kAlignment = 256;
 
 }  // namespace

@@ -12,8 +12,7 @@
 
 namespace hone::runner {
 
-// A CUDA device with a context of its own. Everything runs on the context's default stream, in
-// order.
+// A CUDA device with its own context. Everything runs on the context's default stream, in order.
 class CudaContext final : public GpuContext {
  public:
   // ResourceExhausted, Unavailable: the driver cannot use the device. `api` must outlive the
@@ -28,7 +27,7 @@ class CudaContext final : public GpuContext {
   absl::StatusOr<std::unique_ptr<GpuProgram>> Load(const target::GpuModule& module,
                                                    absl::string_view what) override;
   ReferenceKernels MakeReferenceKernels() const override;
-  // The clock and temperature of the GPU, if NVML is there.
+  // Sets the clock and temperature of the GPU, if NVML is installed.
   void Observe(record::MachineState& state) override;
   bool lost() const override { return lost_; }
 

@@ -113,7 +113,7 @@ absl::StatusOr<double> CudaProgram::Run(absl::Span<const size_t> launches, int64
           absl::StrCat("launch kernel '", launch.name, "'")));
     }
   }
-  // What ran before shows its faults in later calls.
+  // Faults of kernels are reported by later calls.
   const std::string failed =
       absl::StrCat("the device failed while it ran kernel '", launches_[launches.back()].name, "'");
   HONE_RETURN_IF_ERROR(context_.Check(api.EventRecord(end_, nullptr), failed));

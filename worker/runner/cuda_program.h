@@ -38,9 +38,9 @@ class CudaMemory final : public GpuMemory {
 // The kernels of a cubin or PTX text that the driver has loaded. Times are between two events.
 class CudaProgram final : public GpuProgram {
  public:
-  // Loads the code of a module. A launch gets as much dynamic shared memory as its code does not
-  // declare itself. InvalidArgument: a kernel is missing, or needs more registers or shared memory
-  // than the device has. FailedPrecondition: the driver refuses the code.
+  // Loads the code of a module. Each launch gets its shared memory that the code does not declare
+  // as dynamic shared memory. InvalidArgument: a kernel is missing, or needs more registers or
+  // shared memory than the device has. FailedPrecondition: the driver refuses the code.
   static absl::StatusOr<std::unique_ptr<CudaProgram>> Create(CudaContext& context,
                                                              const target::GpuModule& module,
                                                              absl::string_view what);

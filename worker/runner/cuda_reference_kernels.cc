@@ -82,7 +82,7 @@ constexpr char kIndex[] = R"(  mov.u32 %r0, %ctaid.x;
 ReferenceKernels CudaReferenceKernels() {
   std::string starts, multiply_adds, sums;
   for (int i = 0; i < kLanes * kFmaChains; ++i) {
-    // Each starts elsewhere: a compiler may join computations that are equal.
+    // Each chain starts with another value, because a compiler may merge equal computations.
     absl::StrAppend(&starts, "  add.s32 %r7, %r2, ", i, ";\n  cvt.rn.f32.s32 %f", i, ", %r7;\n");
     absl::StrAppend(&multiply_adds, "  fma.rn.f32 %f", i, ", %f", i, ", %x, %y;\n");
     if (i < kLanes) continue;

@@ -5,8 +5,8 @@
 
 namespace hone::runner {
 
-// The reference kernels in PTX of Turing, which the driver compiles for its device: the runner has
-// no compiler of CUDA C++.
+// Returns the reference kernels as PTX for Turing and newer, which the driver compiles for its
+// device. The runner has no compiler for CUDA C++.
 ReferenceKernels CudaReferenceKernels();
 
 }  // namespace hone::runner

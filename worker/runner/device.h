@@ -20,11 +20,12 @@ class DeviceBuffer {
  public:
   virtual ~DeviceBuffer() = default;
   virtual int64_t bytes() const = 0;
-  // `fill` writes the whole content into host memory of this size.
+  // Sets the content. `fill` writes all of it to the host memory that it is given.
   virtual absl::Status Write(absl::FunctionRef<void(void*)> fill) = 0;
-  // The content in host memory, valid until the next call with this buffer.
+  // Returns the content in host memory, valid until the next call with this buffer.
   virtual absl::StatusOr<const void*> Read() = 0;
-  // Sets every bit. This is a NaN in each float type, so an element that a kernel leaves out shows.
+  // Sets every bit. This is a NaN in each float type, so elements that a kernel leaves out are
+  // found.
   virtual absl::Status Poison() = 0;
   // Returns the position of the nearest byte that was written outside, in bytes from the start of
   // the data: negative before it, ≥ bytes() behind it. nullopt if there is none. Restores the
@@ -40,7 +41,7 @@ using DeviceBuffers = absl::Span<DeviceBuffer* const>;
 class DeviceKernel {
  public:
   virtual ~DeviceKernel() = default;
-  // The number of iterations that RunPart can run; 0 if it cannot.
+  // Returns the number of iterations of the loop that RunPart runs; 0 if there is no such loop.
   virtual int64_t parts() const = 0;
   // Packs the constants among the buffers.
   virtual absl::Status Prepack(DeviceBuffers buffers) = 0;
@@ -49,12 +50,12 @@ class DeviceKernel {
   // Runs `count` times and returns the total nanoseconds. If `flushed`, the device's caches are
   // emptied before each run, which is not counted.
   virtual absl::StatusOr<double> Run(DeviceBuffers buffers, int64_t count, bool flushed) = 0;
-  // Runs iterations [begin, end) of its last parallel loop on one thread; returns nanoseconds.
+  // Runs iterations [begin, end) of the last parallel loop on one thread. Returns nanoseconds.
   virtual absl::StatusOr<double> RunPart(DeviceBuffers buffers, int64_t begin, int64_t end) = 0;
 };
 
-// What loads and times kernels. Single-threaded. tests/worker/runner/device_conformance_test.cc
-// says what every device does.
+// Loads and times kernels. Single-threaded. What every device must do is tested by
+// tests/worker/runner/device_conformance_test.cc.
 class Device {
  public:
   virtual ~Device() = default;
@@ -62,19 +63,20 @@ class Device {
   // memory.
   virtual absl::StatusOr<std::unique_ptr<DeviceBuffer>> Allocate(int64_t bytes,
                                                                  uint64_t placement) = 0;
-  // Loads the artifact `<folder>/<digest>`; `placement` is that of its own memory. One kernel may
-  // run at a time. NotFound / Internal: the file cannot be read. DataLoss: the contents do not
-  // match the digest. InvalidArgument: not an artifact of this device. FailedPrecondition: the
-  // loader refuses the code. ResourceExhausted: the kernel wants too much memory.
+  // Loads the artifact `<folder>/<digest>`; `placement` is for the memory that it allocates itself.
+  // One kernel may run at a time. NotFound / Internal: the file cannot be read. DataLoss: the
+  // contents do not match the digest. InvalidArgument: not an artifact of this device.
+  // FailedPrecondition: the loader refuses the code. ResourceExhausted: the kernel wants too much
+  // memory.
   virtual absl::StatusOr<std::unique_ptr<DeviceKernel>> Load(const std::string& artifact_path,
                                                              uint64_t placement) = 0;
-  // Prepares timings with this number of threads; 0: as many as the device has.
+  // Prepares for timing with this number of threads; 0: as many as the device has.
   virtual absl::Status PrepareTiming(int threads, bool flushed) = 0;
   // The number of parts of a kernel that run at the same time.
   virtual int concurrency() const = 0;
-  // Detects whether the device has become slower. As for CreateProbe.
+  // Returns a probe that detects whether the device has become slower. As for CreateProbe.
   virtual absl::StatusOr<std::unique_ptr<Probe>> MakeProbe(double peak_gflops) = 0;
-  // Replaces what the device knows better than the host's monitor, such as the clock of a GPU.
+  // Overwrites what the device knows better than the host's monitor, such as the clock of a GPU.
   virtual void Observe(record::MachineState&) {}
   // Whether the device has failed in a way after which this process can no longer use it.
   virtual bool lost() const { return false; }

@@ -5,7 +5,7 @@
 
 namespace hone::runner {
 
-// The devices of this machine. Loads the drivers of GPUs into this process.
+// Returns the devices of this machine. Loads the drivers of GPUs into this process.
 target::DeviceList ListDevices();
 
 }  // namespace hone::runner

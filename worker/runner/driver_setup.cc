@@ -13,7 +13,7 @@
 namespace hone::runner {
 namespace {
 
-// Descriptions of drivers and devices.
+// Folders with descriptions of drivers and devices.
 constexpr const char* kReadable[] = {"/etc/OpenCL",   "/etc/nvidia",   "/etc/localtime",
                                      "/opt",          "/proc/driver",  "/proc/devices",
                                      "/proc/modules", "/proc/version", "/proc/filesystems",
@@ -29,17 +29,17 @@ void PrepareForDriver(const std::string& scratch, SandboxOptions& sandbox) {
   for (const char* const variable : {"HOME", "TMPDIR", "XDG_CACHE_HOME", "POCL_CACHE_DIR"}) {
     setenv(variable, scratch.c_str(), 1);
   }
-  // Kernels are compiled once in any case, and would fill the folder.
+  // Each kernel is compiled only once, so a cache would only fill the folder.
   setenv("POCL_KERNEL_CACHE", "0", 1);
   setenv("CUDA_CACHE_DISABLE", "1", 1);
-  // PoCL pins its threads, unless the user decides otherwise.
+  // Makes PoCL pin its threads, unless the user has set this.
   setenv("POCL_AFFINITY", "1", 0);
   sandbox.driver = true;
   sandbox.writable.push_back(scratch);
   for (const char* const path : kReadable) {
     if (access(path, F_OK) == 0) sandbox.readable.emplace_back(path);
   }
-  // Drivers may be where the user says that libraries are.
+  // Drivers may be in the folders that the user names for libraries.
   const char* const libraries = getenv("LD_LIBRARY_PATH");
   for (const absl::string_view path : absl::StrSplit(libraries == nullptr ? "" : libraries, ':')) {
     const std::string folder(path);

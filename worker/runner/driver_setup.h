@@ -7,10 +7,10 @@
 
 namespace hone::runner {
 
-// Gives the drivers of GPUs what they need: access to the device files and descriptions of devices
-// on this machine, and to the folders of LD_LIBRARY_PATH, and `scratch` as the folder for
-// everything that they write. Changes environment variables: caches of compiled kernels are in
-// `scratch` or switched off. Called before the driver is loaded and the sandbox is entered.
+// Gives GPU drivers what they need: access to the device files and device descriptions of this
+// machine and to the folders of LD_LIBRARY_PATH, and `scratch` as the only folder to write to. Sets
+// environment variables that put caches of compiled kernels into `scratch` or switch them off.
+// REQUIRES: the driver is not loaded and the sandbox is not entered yet.
 void PrepareForDriver(const std::string& scratch, SandboxOptions& sandbox);
 
 }  // namespace hone::runner

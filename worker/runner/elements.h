@@ -9,7 +9,7 @@ namespace hone::runner {
 
 // How inputs are filled.
 enum class Filling {
-  // With either, integer inputs that declare a bound are uniform in [0, bound).
+  // Integer inputs that declare a bound are uniform in [0, bound) in both cases.
   kReal,     // uniform in [-1, 1); integer types in [-8, 7], unsigned ones in [0, 15]
   kInteger,  // integers in [-3, 3] (unsigned: [0, 3]); sums of their products are exact in any
              // order

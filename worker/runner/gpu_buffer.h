@@ -27,7 +27,7 @@ class GpuBuffer final : public DeviceBuffer {
   absl::Status Poison() override;
   absl::StatusOr<std::optional<int64_t>> WrittenOutside() override;
 
-  // The argument of kernels.
+  // The memory to pass to kernels.
   const GpuMemory* memory() const { return memory_.get(); }
 
  private:
@@ -37,7 +37,7 @@ class GpuBuffer final : public DeviceBuffer {
   const std::unique_ptr<GpuMemory> memory_;
   const int64_t bytes_;
   const int64_t offset_;          // of the data in the allocation
-  std::unique_ptr<char[]> host_;  // what Read returned
+  std::unique_ptr<char[]> host_;  // the memory that Read returns
 };
 
 }  // namespace hone::runner

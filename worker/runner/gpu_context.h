@@ -13,11 +13,11 @@
 #include "common/record/record.h"
 #include "common/target/gpu_module.h"
 
-// What the runner needs of an interface for GPUs, such as OpenCL or CUDA. Buffers, kernels, timing
-// and the probe (gpu_buffer.h, gpu_kernel.h, gpu_probe.h) are the same for all of them.
+// What the runner needs from an interface for GPUs, such as OpenCL or CUDA. Buffers, kernels,
+// timing and the probe (gpu_buffer.h, gpu_kernel.h, gpu_probe.h) are the same for all of them.
 namespace hone::runner {
 
-// An allocation on a device, of which kernels see a part: the data. Positions are in bytes from the
+// An allocation on a device. Kernels see a part of it: the data. Positions are in bytes from the
 // start of the allocation.
 class GpuMemory {
  public:
@@ -53,8 +53,8 @@ struct ReferenceKernels {
   int lanes = 4;
 };
 
-// One device with an in-order queue, and what it allows. Shared by its memory and programs, which
-// it must outlive. Single-threaded.
+// One device with an in-order queue, and its limits. Shared by its memory and programs, which it
+// must outlive. Single-threaded.
 class GpuContext {
  public:
   virtual ~GpuContext() = default;
@@ -69,7 +69,7 @@ class GpuContext {
   virtual absl::StatusOr<std::unique_ptr<GpuProgram>> Load(const target::GpuModule& module,
                                                            absl::string_view what) = 0;
   virtual ReferenceKernels MakeReferenceKernels() const = 0;
-  // What the device knows of its state better than the host, such as its clock.
+  // Overwrites what the device knows better than the host's monitor, such as its clock.
   virtual void Observe(record::MachineState&) {}
   // Whether the device failed in a way after which this process can no longer use it.
   virtual bool lost() const = 0;
@@ -78,8 +78,8 @@ class GpuContext {
   int units = 1;
   int64_t max_allocation_bytes = 0;
   int64_t cache_bytes = 0;
-  int64_t shared_bytes = 0;  // of a block
-  int64_t max_threads = 1;   // of a block
+  int64_t shared_bytes = 0;  // per block
+  int64_t max_threads = 1;   // per block
   std::array<int64_t, 3> max_block = {1, 1, 1};
   std::array<int64_t, 3> max_grid = {1, 1, 1};
   int64_t buffer_alignment = 1;

@@ -41,7 +41,7 @@ class GpuDevice final : public Device {
     });
   }
 
-  // The device uses all of its compute units, whatever the number of threads.
+  // A GPU always uses all of its compute units, so the number of threads is ignored.
   absl::Status PrepareTiming(int, bool flushed) override {
     if (!flushed || flush_ != nullptr) return absl::OkStatus();
     const int64_t bytes = std::min(std::max(2 * context_->cache_bytes, kLeastFlushBytes),

@@ -11,11 +11,11 @@
 
 namespace hone::runner {
 
-// A GPU of this machine: "cuda", "cuda:N", "opencl" or "opencl:N". Loading a driver starts threads.
-// InvalidArgument: not such a name. NotFound: no driver or no such device. FailedPrecondition,
-// Unavailable: the driver cannot use it.
+// Opens a GPU of this machine: "cuda", "cuda:N", "opencl" or "opencl:N". Loading a driver starts
+// threads. InvalidArgument: not such a name. NotFound: no driver or no such device.
+// FailedPrecondition, Unavailable: the driver cannot use it.
 absl::StatusOr<std::unique_ptr<Device>> MakeGpuDevice(absl::string_view name);
-// The same for a context of one's own.
+// The same for an open context.
 std::unique_ptr<Device> MakeGpuDevice(std::unique_ptr<GpuContext> context);
 
 // Measures the peaks of a GPU, see MeasureGpuPeak(GpuContext&). Errors as for MakeGpuDevice.

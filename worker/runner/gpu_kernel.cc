@@ -15,7 +15,7 @@ namespace {
 using target::GpuLaunch;
 using target::GpuModule;
 
-// What the device as a whole allows.
+// Checks a launch against the limits of the device.
 absl::Status CheckLimits(const GpuLaunch& launch, const GpuContext& context) {
   if (launch.Threads() > context.max_threads) {
     return RefuseLaunch(launch, absl::StrCat("has blocks of ", launch.Threads(),

@@ -18,9 +18,9 @@ namespace hone::runner {
 //
 // The time of a run is taken on the device's clock, from the start of its first launch to the end
 // of its last one, including the gaps between them. With `count` runs, all launches are put on the
-// queue one behind the other, and the time is that of the whole sequence. This is what a user sees
-// who launches the kernels back to back; the delay before the first launch and the host's wait for
-// the last one are left out.
+// queue one behind the other, and the time is that of the whole sequence. This is what a user who
+// launches the kernels back to back sees. The delay before the first launch and the host's wait for
+// the last one are not included.
 class GpuKernel final : public DeviceKernel {
  public:
   // `flush_caches` empties the device's caches. InvalidArgument: the module is for another kind of

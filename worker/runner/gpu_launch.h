@@ -9,10 +9,10 @@
 
 namespace hone::runner {
 
-// The name of a launch's kernel in printable ASCII, at most 128 characters.
+// Returns the name of a launch's kernel in printable ASCII, at most 128 characters.
 std::string PrintableName(const target::GpuLaunch& launch);
 
-// InvalidArgument: "kernel 'NAME' WHY".
+// Returns InvalidArgument with the message "kernel 'NAME' WHY".
 absl::Status RefuseLaunch(const target::GpuLaunch& launch, absl::string_view why);
 
 }  // namespace hone::runner

@@ -17,7 +17,7 @@ namespace hone::runner {
 namespace {
 
 constexpr int64_t kVectorBytes = 16;
-constexpr int64_t kThreads = 64;       // of a block
+constexpr int64_t kThreads = 64;       // per block
 constexpr int64_t kBlocksOfUnit = 16;  // enough threads to keep a compute unit busy
 constexpr double kSampleNs = 2e5;
 constexpr int64_t kMaxIterations = 1 << 24;
@@ -54,7 +54,7 @@ class Loops {
   }
   int lanes() const { return lanes_; }
   int64_t stream_bytes() const { return in_->bytes(); }
-  // Nanoseconds.
+  // Return nanoseconds.
   absl::StatusOr<double> Fma(int64_t iterations) const { return Run(kFma, iterations); }
   absl::StatusOr<double> Stream(int64_t bytes) const { return Run(kStream, bytes / kVectorBytes); }
 
@@ -80,7 +80,7 @@ class Loops {
   std::unique_ptr<GpuBuffer> out_, in_;
 };
 
-// The first amount, doubled until a run takes kSampleNs or the amount is `most`.
+// Doubles `amount` until a run takes kSampleNs or `most` is reached. Returns the last amount.
 template <typename Run>
 absl::StatusOr<int64_t> Sized(int64_t amount, int64_t most, Run run) {
   HONE_RETURN_IF_ERROR(run(amount).status());  // drivers may compile at the first launch
@@ -101,7 +101,7 @@ class GpuProbe final : public Probe {
     for (int i = 0; i < kCalibrationSamples; ++i) Sample();
   }
 
-  // After a failure of the device, which the next run of a kernel reports, nothing is disturbed.
+  // If the device fails, nothing counts as disturbed: the next run of a kernel reports the failure.
   double Sample() override {
     const absl::StatusOr<double> fma = loops_.Fma(iterations_);
     const absl::StatusOr<double> stream = loops_.Stream(bytes_);
@@ -152,7 +152,7 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeGpuProbe(GpuContext& context, double 
 }
 
 absl::StatusOr<Peak> MeasureGpuPeak(GpuContext& context) {
-  // A stream that no cache holds.
+  // Reads a stream that is too large for any cache.
   HONE_ASSIGN_OR_RETURN(const Loops loops,
                         Loops::Make(context, std::max(4 * context.cache_bytes, kLargestStream)));
   HONE_ASSIGN_OR_RETURN(const int64_t iterations,

@@ -10,15 +10,15 @@
 
 namespace hone::runner {
 
-// A probe whose two reference kernels run on a GPU: multiply-adds in registers, and a
+// Makes a probe whose two reference kernels run on a GPU: multiply-adds in registers, and a
 // streaming read. Each is sized when the probe is made, so that it takes about 0.2 ms.
 // `peak_gflops` is Peak::gflops_all_cores of MeasureGpuPeak at registration; 0: unknown. The
 // context must outlive the probe. FailedPrecondition, ResourceExhausted, Unavailable: the device
 // cannot run the reference kernels.
 absl::StatusOr<std::unique_ptr<Probe>> MakeGpuProbe(GpuContext& context, double peak_gflops);
 
-// The best rates of the reference kernels, with compute units as cores. The caller holds the timing
-// lock. Errors as for MakeGpuProbe.
+// Returns the best rates of the reference kernels, counting compute units as cores. The caller
+// holds the timing lock. Errors as for MakeGpuProbe.
 absl::StatusOr<Peak> MeasureGpuPeak(GpuContext& context);
 
 }  // namespace hone::runner

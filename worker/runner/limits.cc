@@ -54,11 +54,11 @@ absl::Status SetUpOpenMp() {
   setenv("OMP_PROC_BIND", "close", 1);
   setenv("OMP_PLACES", "threads", 1);
   unsetenv("OMP_WAIT_POLICY");
-  // Long enough for the gaps between kernels, short enough to free the cores for builders after a
-  // batch.
+  // Threads wait actively for the gaps between kernels, but free the cores for builders soon after
+  // a batch.
   setenv("GOMP_SPINCOUNT", "200000", 1);
   setenv(kMarker, "1", 1);
-  // The command line of the kernel begins with the program loader if that was started.
+  // The process's command line, which begins with the program loader if that was started.
   const absl::StatusOr<std::string> line = ReadFile("/proc/self/cmdline");
   HONE_RETURN_IF_ERROR(line.status());
   std::vector<std::string> words = absl::StrSplit(*line, '\0');

@@ -15,7 +15,7 @@ namespace hone::runner {
 // Internal: execv failed.
 absl::Status SetUpOpenMp();
 
-// What kernels may use by default: nine tenths of the memory. 0: unknown.
+// Returns the memory that kernels may use by default: nine tenths of the machine's. 0: unknown.
 int64_t DefaultMemoryBytes();
 
 // Limits what a faulty kernel can do to the machine: at most `memory_bytes` of address space (0:

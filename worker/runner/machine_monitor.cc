@@ -157,7 +157,8 @@ MachineMonitor::State MachineMonitor::Look(double now_s, double own_cpu_s) {
         (own_cpu_s - first.own_cpu_s) / (now_s - first.now_s);
     state.load = std::max(0.0, others);
   }
-  // The most recent state that is old enough; covers the time in which this candidate was timed.
+  // The most recent state that is old enough. The interval since then covers the timing of this
+  // candidate.
   const Past* recent = nullptr;
   for (const Past& past : past_) {
     if (past.now_s <= now_s - kShortestS) recent = &past;

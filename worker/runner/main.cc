@@ -49,7 +49,7 @@ std::string Encode(const MeasureResult& result) {
   return response.SerializeAsString();
 }
 
-// A framed message, for use in signal handlers.
+// Returns a framed message, which signal handlers can write as it is.
 std::string Frame(const std::string& message) {
   std::string frame;
   for (int i = 0; i < 4; ++i) frame.push_back(static_cast<char>(message.size() >> 8 * i));
@@ -92,7 +92,7 @@ int Fail(const absl::Status& status) {
   return 1;
 }
 
-// The exit code is EX_TEMPFAIL if other processes of Hone keep the timing lock.
+// Returns the exit code: EX_TEMPFAIL if other processes of Hone hold the timing lock.
 int MeasurePeak(const std::string& device, const std::string& lock_path) {
   const absl::StatusOr<HostLock> lock = HostLock::Acquire(
       HostLock::Mode::kExclusive, hone::SteadyNow() + absl::Seconds(30), lock_path);

@@ -15,7 +15,8 @@
 namespace hone::runner {
 namespace {
 
-// The language that every driver knows. Fused multiply-adds and the like are up to the source.
+// The version that every driver supports. No optimization options: the source asks for fused
+// multiply-adds where it wants them.
 constexpr char kBuildOptions[] = "-cl-std=CL1.2";
 constexpr size_t kMaxLog = 4000;
 
@@ -83,7 +84,7 @@ absl::StatusOr<std::unique_ptr<OpenClContext>> OpenClContext::Create(
   made->max_threads = facts.target.gpu.max_threads;
   std::ranges::copy(opencl::MaxBlock(api, device), made->max_block.begin());
   made->max_grid.fill(std::numeric_limits<int64_t>::max());
-  // The driver tells it in bits.
+  // The driver returns the alignment in bits.
   const auto bits = opencl::DeviceValue<cl_uint>(api, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, 0);
   constexpr int64_t kLeastAlignment = 64;
   made->buffer_alignment = std::max<int64_t>(bits / 8, kLeastAlignment);
@@ -130,7 +131,7 @@ absl::StatusOr<std::unique_ptr<GpuProgram>> OpenClContext::Load(const target::Gp
 
 absl::StatusOr<std::unique_ptr<GpuMemory>> OpenClContext::Allocate(int64_t bytes, int64_t data_at,
                                                                    int64_t data_bytes) {
-  // A device that is out of memory may say so in several ways.
+  // Drivers report in several ways that a device is out of memory.
   cl_int code = CL_SUCCESS;
   ClOwned<cl_mem> allocation(api_.CreateBuffer(context_.get(), CL_MEM_READ_WRITE,
                                                static_cast<size_t>(bytes), nullptr, &code),

@@ -12,8 +12,8 @@ namespace {
 
 using target::GpuLaunch;
 
-// Nanoseconds from the start of one command to the end of another, on the device's clock, or 0 if
-// the driver does not tell.
+// Returns the nanoseconds from the start of one command to the end of another, on the device's
+// clock; 0 if the driver does not report them.
 double Between(const opencl::Api& api, cl_event first, cl_event last) {
   cl_ulong begin = 0, end = 0;
   if (api.GetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof(begin), &begin,

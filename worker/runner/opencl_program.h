@@ -29,8 +29,8 @@ class OpenClMemory final : public GpuMemory {
   ClOwned<cl_mem> allocation_, data_;
 };
 
-// The kernels of a program that the driver has built. A driver whose clock says nothing or more
-// than the host's is not believed: then times are the host's, from the first submission to the end.
+// The kernels of a program that the driver has built. If the driver reports no times, or longer
+// ones than the host measures, the host's are used, from the first submission to the end.
 class OpenClProgram final : public GpuProgram {
  public:
   // InvalidArgument: a kernel is missing, has other parameters, or needs more registers or shared

@@ -22,7 +22,7 @@ constexpr int kRounds = 12;       // minimum
 constexpr int kMostRounds = 150;  // maximum, if the best rounds do not agree
 constexpr double kAgree = 0.02;
 constexpr int64_t kFmaIterations = 300'000;  // 1.4 ms at 2.5 GHz and one iteration in 12 cycles
-// Per core; more than its share of the last-level cache.
+// Per core. Larger than its share of the last-level cache.
 constexpr size_t kStreamBytes = size_t{48} << 20;
 
 // Returns at most `count` CPUs that this process may use.

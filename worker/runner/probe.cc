@@ -14,7 +14,7 @@ namespace hone::runner {
 namespace {
 
 constexpr int64_t kFmaIterations = 20000;  // about 0.1 ms
-// Out of the inner caches on most CPUs; about 60 µs.
+// Too large for the inner caches of most CPUs; takes about 60 µs.
 constexpr size_t kStreamBytes = size_t{1} << 20;
 constexpr int kCalibrationSamples = 24;
 

@@ -48,7 +48,7 @@ std::string Header(absl::string_view workload_digest, const Signature& signature
   return header;
 }
 
-// Values, magnitudes and, if present, roundings.
+// An output has values, magnitudes and, if the workload rounds intermediate values, roundings.
 int TensorsPerOutput(const Signature& signature) { return signature.has_roundings ? 3 : 2; }
 
 // f64 sums of up to 2⁵⁰ terms agree far better than this.

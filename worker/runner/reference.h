@@ -46,7 +46,7 @@ class Reference {
   std::vector<Expected> expected_;  // by filling, then output
 };
 
-// The bytes of such a file without its header.
+// Returns the size of such a file in bytes, without its header.
 int64_t ReferenceBytes(const Signature& signature);
 
 // Makes the file by running the reference kernel, whose buffers are those of ir::ReferenceWorkload.

@@ -39,7 +39,7 @@ __attribute__((target("avx2,fma"))) double Fma256(int64_t iterations) {
   return RunChains<8>(iterations);
 }
 #endif
-// On x86-64 a multiply and an add, because not every CPU has the fused operation.
+// On x86-64, this is a multiply and an add, because not every CPU has the fused operation.
 double Fma128(int64_t iterations) { return RunChains<4>(iterations); }
 
 }  // namespace

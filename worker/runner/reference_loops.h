@@ -8,7 +8,7 @@
 
 namespace hone::runner {
 
-// The time of a steady clock, in nanoseconds.
+// Returns the time of a steady clock in nanoseconds.
 inline double NowNs() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double, std::nano>(now).count();

@@ -32,11 +32,11 @@ constexpr absl::Duration kReferenceLimit = absl::Minutes(5);
 // and exceeds this time.
 constexpr double kHopelessByPart = 10;
 constexpr double kHopelessNs = 50e6;
-// If a run on poisoned outputs takes this much longer than a run on outputs that contain the
-// results, the latter leaves out work. Cold caches and a lost time slice cost less.
+// If a run on poisoned outputs takes this many times as long as a run on outputs that contain the
+// results, the kernel skips work in the latter. Cold caches and a lost time slice cost less.
 constexpr double kFakeFactor = 20;
 constexpr double kFakeNs = 5e6;
-constexpr int kFakeRuns = 12;  // at least, and for at least kFakeSearchNs
+constexpr int kFakeRuns = 12;  // minimum number of runs; they also go on for at least kFakeSearchNs
 constexpr double kFakeSearchNs = 1e9;
 constexpr int64_t kFlushedCount = 4;    // runs in a block when the caches are emptied before each
 constexpr char kFlushed[] = "flushed";  // a policy's cache state
@@ -234,9 +234,9 @@ absl::StatusOr<bool> Runner::CheckAgain(DeviceKernel& kernel, const RunRequest& 
   const auto most_ns = [](double fast_ns) { return kFakeFactor * fast_ns + kFakeNs; };
   double again_ns = INFINITY;
   double control_ns = INFINITY;  // of single runs whose outputs contain the results
-  // One fast run proves that the kernel can do it. On an overloaded machine, each single run may
-  // wait a time slice for its threads, while timed runs follow each other and keep the threads.
-  // Hence the controls.
+  // One fast run on poisoned outputs proves that the kernel skips no work. On an overloaded
+  // machine, each single run may wait a time slice for its threads, while timed runs follow each
+  // other and keep them. So single runs are also compared with single runs.
   const double begin = NowNs();
   for (int run = 0; run < kFakeRuns || NowNs() - begin < kFakeSearchNs; ++run) {
     HONE_ASSIGN_OR_RETURN(const double run_ns, RunPoisoned(kernel, Filling::kReal));

@@ -57,16 +57,15 @@ class Runner {
   explicit Runner(RunnerOptions options) : options_(std::move(options)) {}
 
   // Reports every failure as an outcome: ok; invalid (the workload's text, the kernel's interface,
-  // or this CPU); compile_error (the loader refuses the object); crash (a fault of a
-  // kernel on a GPU); wrong_output (also writes outside
-  // of the outputs); out_of_memory; device_lost (a file cannot be read, or the timing lock is not
-  // free).
+  // or this CPU); compile_error (the loader refuses the object); crash (a fault of a kernel on a
+  // GPU); wrong_output (also if it writes outside its outputs); out_of_memory; device_lost (a file
+  // cannot be read, or the timing lock is not free).
   record::MeasureResult Run(const record::RunRequest& request);
 
   // Does nothing if the lock is not held. REQUIRES: no Run in progress.
   void ReleaseLock() { lock_.Release(); }
 
-  // See Device::lost.
+  // As Device::lost.
   bool device_lost() const { return options_.device->lost(); }
 
  private:
@@ -87,8 +86,8 @@ class Runner {
   absl::Status MakeReferenceData(const ir::Workload& workload, const record::RunRequest& request);
   absl::Status TakeLock(double peak_gflops);
   absl::StatusOr<record::MeasureResult> Measure(const record::RunRequest& request);
-  // Runs the kernel once on poisoned memory. This shows elements that it leaves out, and reads from
-  // a workspace that it did not write. Returns nanoseconds.
+  // Runs the kernel once on poisoned memory. This detects elements that it does not write, and
+  // reads of workspace that it has not written. Returns nanoseconds.
   absl::StatusOr<double> RunPoisoned(DeviceKernel& kernel, Filling filling);
   // Whether the kernel, judged on a part of its iterations, is too slow to be run completely.
   // `result` then has its estimated latency.
@@ -98,8 +97,8 @@ class Runner {
   // max_error.
   absl::StatusOr<bool> CheckOutputs(Filling filling, double tolerance,
                                     record::MeasureResult& result);
-  // Checks that a possible best also computes when its outputs do not contain the results yet,
-  // because a kernel could do its work in the first run only. Returns false like CheckOutputs.
+  // Runs a possible best again on poisoned outputs and checks its results and time, because a
+  // kernel could skip work after its first run. Returns false like CheckOutputs.
   absl::StatusOr<bool> CheckAgain(DeviceKernel& kernel, const record::RunRequest& request,
                                   double timed_ns, record::MeasureResult& result);
   absl::StatusOr<Digest> DigestOfInputs();

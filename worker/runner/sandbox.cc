@@ -26,9 +26,9 @@ void OnForbidden(int, siginfo_t* info, void*) {
   _exit(0);
 }
 
-// Lists of system calls are words of a text, because not every architecture has all of them.
+// System calls are listed by name, because not every architecture has all of them.
 constexpr absl::string_view kAllowed =
-    // Memory, and files that are open or that Landlock allows.
+    // Memory, and files that are open already or that Landlock allows.
     "brk mmap munmap mprotect mremap madvise mincore mlock munlock read readv pread64 write writev "
     "pwrite64 close lseek open openat stat lstat fstat newfstatat statx access faccessat "
     "faccessat2 readlink readlinkat getdents64 getcwd fcntl flock dup memfd_create ftruncate "
@@ -66,7 +66,7 @@ class Filter {
   Filter() : context_(seccomp_init(SCMP_ACT_ERRNO(EPERM)), seccomp_release) {}
 
   bool made() const { return context_ != nullptr; }
-  // Adds a rule for each of the names. Names that are unknown here belong to other architectures.
+  // Adds a rule for each name. Skips unknown names, which belong to other architectures.
   void Rule(absl::string_view names, uint32_t action,
             const std::vector<scmp_arg_cmp>& conditions = {}) {
     for (const absl::string_view name : absl::StrSplit(names, ' ')) {
@@ -109,7 +109,7 @@ void AddRulesOfDrivers(Filter& filter) {
                                           CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
                                           CLONE_NEWNET;
   filter.Rule("clone", SCMP_ACT_ALLOW, {SCMP_A0(SCMP_CMP_MASKED_EQ, kNewNamespaces, 0)});
-  // Everything but typing into a terminal.
+  // Allows everything except simulating terminal input.
   filter.Rule("ioctl", SCMP_ACT_ALLOW, {SCMP_A1(SCMP_CMP_NE, TIOCSTI)});
 }
 
@@ -125,7 +125,7 @@ absl::Status FilterSystemCalls(const SandboxOptions& options) {
   const auto self = static_cast<scmp_datum_t>(getpid());
   filter.Rule("kill tgkill", SCMP_ACT_ALLOW, {SCMP_A0(SCMP_CMP_EQ, self)});
   filter.Rule("clone3", SCMP_ACT_ERRNO(ENOSYS));
-  // prctl may name threads and the allocator's memory. Limits may be read, not raised.
+  // prctl may name threads and memory of the allocator. Limits may be read but not changed.
   filter.Rule("prctl", SCMP_ACT_ALLOW, {SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME)});
   filter.Rule("prlimit64", SCMP_ACT_ALLOW, {SCMP_A2(SCMP_CMP_EQ, 0)});
   return filter.Load();

@@ -34,8 +34,8 @@ struct SandboxOptions {
 // them at their start. The kernels of real GPUs make no system calls; those of PoCL are code of
 // this process.
 //
-// Landlock guards files on Linux 5.13 and later; on older kernels files are as open as they are to
-// the worker's user.
+// Landlock guards files on Linux 5.13 and later. On older kernels, kernels can access every file
+// that the worker's user can.
 //
 // REQUIRES: only one thread exists. Unavailable: this system has no seccomp filters. NotFound: a
 // path of the options cannot be opened.

@@ -16,12 +16,12 @@
 namespace hone::runner {
 namespace {
 
-// Waits until nothing can write to the pipe any more.
+// Waits until the pipe's last writer has closed it, and removes the folder.
 [[noreturn]] void RemoveAtEndOf(int pipe, const std::string& folder) {
   setsid();
   prctl(PR_SET_NAME, "hone-scratch");
   for (const int signal_number : {SIGHUP, SIGINT, SIGTERM}) signal(signal_number, SIG_IGN);
-  // Whoever reads this process's output must see its end.
+  // Closes everything else, so that readers of the parent's output see its end.
   if (pipe != STDIN_FILENO) dup2(pipe, STDIN_FILENO);
   close_range(STDOUT_FILENO, ~0U, 0);
   char byte;

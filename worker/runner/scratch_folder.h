@@ -7,10 +7,10 @@
 
 namespace hone::runner {
 
-// Makes an empty folder in `parent` for this process alone; returns its path. A small process that
-// this one starts, in a session of its own, removes the folder when this one ends, in whichever way
-// it ends. REQUIRES: only one thread exists. NotFound, PermissionDenied, ResourceExhausted: the
-// folder or the process cannot be made.
+// Makes an empty folder in `parent` for this process alone, and returns its path. Starts a small
+// process, in its own session, that removes the folder when this process ends, however it ends.
+// REQUIRES: only one thread exists. NotFound, PermissionDenied, ResourceExhausted: the folder or
+// the process cannot be made.
 absl::StatusOr<std::string> MakeScratchFolder(const std::string& parent);
 
 }  // namespace hone::runner

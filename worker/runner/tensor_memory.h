@@ -30,7 +30,8 @@ class TensorMemory {
   size_t bytes() const { return bytes_; }
   absl::string_view view() const { return {static_cast<const char*>(data_), bytes_}; }
 
-  // Sets every bit. This is a NaN in each float type, so an element that a kernel leaves out shows.
+  // Sets every bit. This is a NaN in each float type, so elements that a kernel leaves out are
+  // found.
   void Poison();
 
   // Returns the position of the nearest byte that was written outside, in bytes from the start of

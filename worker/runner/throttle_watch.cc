@@ -24,7 +24,7 @@ constexpr double kCoolerC = 3;
 constexpr double kHottestC = 150;  // missing sensors report arbitrary values
 constexpr absl::Duration kStep = absl::Milliseconds(500);
 constexpr char kFirmware[] = "/sys/devices/platform/soc/soc:firmware/get_throttled";
-// The firmware's flags for what is now; those above tell what has been since boot.
+// The firmware's flags for the current state. The higher bits are for everything since boot.
 constexpr uint32_t kUnderVoltage = 1 << 0, kCapped = 1 << 1, kThrottled = 1 << 2,
                    kSoftLimit = 1 << 3;
 
@@ -37,7 +37,7 @@ std::string ReadAgain(int fd) {
       absl::StripAsciiWhitespace(absl::string_view(buffer.data(), std::max<ssize_t>(size, 0))));
 }
 
-// The lowest temperature at which the kernel begins to cool by lower clocks; infinite if there is
+// Returns the lowest temperature at which the system starts to lower clocks; infinite if there is
 // none.
 double PassiveTrip(const std::string& zone) {
   double lowest_c = std::numeric_limits<double>::infinity();

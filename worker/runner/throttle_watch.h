@@ -9,10 +9,10 @@
 
 namespace hone::runner {
 
-// Tells whether this machine slows its processor down: because it is too hot, because the kernel
-// cools it by lower clocks, or because the supply of a Raspberry Pi is too weak. A timing would
-// then show the weather instead of the kernel. All files are opened in the constructor, so a
-// sandbox entered later does not matter. Owned by the timing thread.
+// Detects whether the processor is slowed down: because it is too hot, because the system cools it
+// by lowering its clocks, or because the power supply of a Raspberry Pi is too weak. Timings would
+// then not show how fast a kernel is. All files are opened in the constructor, so a sandbox entered
+// later does not matter. Owned by the timing thread.
 class ThrottleWatch {
  public:
   // `root` replaces / in tests.
@@ -21,12 +21,12 @@ class ThrottleWatch {
   ThrottleWatch(const ThrottleWatch&) = delete;
   ThrottleWatch& operator=(const ThrottleWatch&) = delete;
 
-  // Why the processor is slowed down now, in words: "the processor is at 82 °C, and is slowed down
-  // from 80 °C on"; "" if it is not, or if the machine does not say. A zone that was too hot counts
-  // as hot until it is 3 °C cooler.
+  // Returns why the processor is slowed down now: "the processor is at 82 °C, and is slowed down
+  // from 80 °C on"; "" if it is not, or if that is unknown. A zone that was too hot counts as hot
+  // until it is 3 °C cooler.
   std::string Reason();
 
-  // The number of sources that the machine offers; 0: throttling cannot be seen here.
+  // Returns the number of sources that report throttling; 0: it cannot be detected here.
   int sources() const;
 
  private:

@@ -8,11 +8,11 @@ namespace {
 
 constexpr double kBlockNs = 1e6;        // a block of runs takes at least this long
 constexpr double kDisturbed = 1.15;     // the probe's own noise is a few percent
-constexpr double kHopeless = 2;         // times the best; not worth a block
-constexpr double kClearlySlower = 1.5;  // times the best; one block is enough
-constexpr double kShort = 2e6;          // a first run below this says little
-// A first run below this, and below this multiple of the hopeless latency, is judged only after a
-// warm run: freshly packed weights are in one core's cache, and inputs are in none.
+constexpr double kHopeless = 2;         // times the best: not worth a block
+constexpr double kClearlySlower = 1.5;  // times the best: one block is enough
+constexpr double kShort = 2e6;          // a shorter first run is not representative
+// A first run below this time, and below this multiple of the hopeless latency, is judged only
+// after a warm run: freshly packed weights are in one core's cache, and inputs are in none.
 constexpr double kColdMatters = 20e6;
 constexpr double kColdFactor = 3;
 constexpr double kFirstCounts = 5e6;  // a first run above this is a sample like the others

@@ -31,10 +31,10 @@ struct Timing {
 // returns the total nanoseconds.
 //
 // Screening takes at most 4 blocks. A kernel twice as slow as the best stops after its first run.
-// If caches were cold and the first run took some milliseconds and is not far slower, up to two
-// warm runs decide, and so they do if other processes interrupted the first run. A kernel that is
-// half slower in a whole block stops after that block. A confirmation takes at least 10 blocks (5
-// for a long kernel) and 30 ms.
+// If the first run could be slow because of cold caches (it took at most some milliseconds and is
+// not far slower), or if other processes interrupted it, up to two warm runs decide instead. A
+// kernel that takes 1.5 times as long in a whole block stops after that block. A confirmation takes
+// at least 10 blocks (5 for a long kernel) and 30 ms.
 //
 // A block is disturbed if the probe sample before or after it shows a disturbance, or if other
 // processes took cores from the kernel's threads during the block. Disturbed blocks are measured

@@ -18,8 +18,8 @@ struct hone_network {
   HonePlan plan;
   const hone_network_kernel* kernels;
   const char* weights;
-  /* Addresses without memory, for constants that kernels read in their packed form only: kernels
-   * require a pointer, and a read would be an error that must be seen. */
+  /* Addresses without memory, for constants of which kernels read only the packed form. Kernels
+   * require a pointer that is not null; if one reads it by mistake, the program ends. */
   char* absent;
   hone_network_tensor* inputs;
   hone_network_tensor* outputs;
@@ -68,7 +68,8 @@ static hone_network_status CheckKernels(const hone_network* network) {
   for (uint32_t k = 0; k < network->plan.header->kernels; ++k) {
     if (network->plan.kernels[k].buffers > most) most = network->plan.kernels[k].buffers;
   }
-  /* A kernel checks the CPU before its buffers, which it then refuses. */
+  /* A kernel checks the CPU first. On a supported CPU it then refuses the null buffers, and does
+   * not run. */
   void** const none = calloc(most, sizeof(void*));
   if (none == NULL) return Fail(HONE_NETWORK_OUT_OF_MEMORY, "out of memory");
   hone_network_status status = HONE_NETWORK_OK;
@@ -207,7 +208,7 @@ static int64_t WorkspaceBytes(const hone_network* network, int32_t threads) {
   return most;
 }
 
-/* Where a tensor is, except those in the caller's buffers. */
+/* The address of a tensor that is not in one of the caller's buffers. */
 static char* PlaceOf(const hone_network* network, const HonePlanTensor* tensor, char* arena) {
   switch (tensor->place) {
     case HONE_PLACE_WEIGHTS:

@@ -82,7 +82,7 @@ hone_network_status hone_network_open(const char* weights_path,
 /* Reads all weights and checks that they are those of the export. BAD_FILE: they are not. */
 hone_network_status hone_network_verify(const hone_network* network) HONE_NETWORK_NOEXCEPT;
 
-/* Frees a network, whose instances have been freed. Null is allowed. */
+/* Frees a network. Its instances must have been freed. Null is allowed. */
 void hone_network_close(hone_network* network) HONE_NETWORK_NOEXCEPT;
 
 int32_t hone_network_input_count(const hone_network* network) HONE_NETWORK_NOEXCEPT;
@@ -122,8 +122,8 @@ hone_network_status hone_network_profile(hone_network_instance* instance, const 
  * thread if libgomp.so.1 is not installed. */
 HoneRuntime hone_network_openmp(int32_t threads) HONE_NETWORK_NOEXCEPT;
 
-/* The reason of the last status other than OK on this thread, for people. Valid until the next call
- * on this thread. */
+/* A message about the last status other than OK on this thread. Valid until the next call on this
+ * thread. */
 const char* hone_network_error(void) HONE_NETWORK_NOEXCEPT;
 
 #ifdef __cplusplus

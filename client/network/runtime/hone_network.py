@@ -22,7 +22,7 @@ except ImportError:
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _ALIGNMENT = 64
-# Of each type: NumPy's name, and the code and size of memoryviews.
+# For each type: NumPy's name, and the code and size of memoryviews.
 _TYPES = {
     "f16": ("float16", "e", 2), "f32": ("float32", "f", 4), "f64": ("float64", "d", 8), "i8": ("int8", "b", 1),
     "u8": ("uint8", "B", 1), "i32": ("int32", "i", 4), "i64": ("int64", "q", 8), "bool": ("bool", "?", 1),

@@ -45,7 +45,7 @@ enum {
 typedef struct HonePlanTensor {
   int64_t shape[HONE_PLAN_MAX_RANK];
   uint64_t bytes;
-  uint64_t offset; /* from the begin of its place, in bytes */
+  uint64_t offset; /* from the start of its place, in bytes */
   uint32_t name;
   uint32_t dtype;
   uint32_t rank;

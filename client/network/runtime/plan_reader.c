@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Takes `count` elements off the rest of the bytes; null if it has fewer. */
+/* Takes `count` elements from the start of the remaining bytes; null if there are fewer. */
 static const void* Take(const char** at, const char* end, uint64_t count, uint64_t element_bytes) {
   const char* const begin = *at;
   if ((uint64_t)(end - begin) / element_bytes < count) return NULL;
@@ -78,7 +78,7 @@ static const char* CheckStep(const HonePlan* plan, const HonePlanStep* step) {
   return NULL;
 }
 
-/* Inputs and outputs are tensors that begin the buffers of their numbers. */
+/* Checks that input or output i is a tensor at the start of the caller's buffer i. */
 static const char* CheckEnds(const HonePlan* plan, const uint32_t* tensors, uint32_t count,
                              uint32_t place) {
   for (uint32_t i = 0; i < count; ++i) {
@@ -90,7 +90,7 @@ static const char* CheckEnds(const HonePlan* plan, const uint32_t* tensors, uint
   return NULL;
 }
 
-/* A tensor in a caller's buffer lies inside it. */
+/* Checks that tensors in the caller's buffers lie inside them. */
 static const char* CheckShared(const HonePlan* plan) {
   for (uint32_t t = 0; t < plan->header->tensors; ++t) {
     const HonePlanTensor* const tensor = &plan->tensors[t];

@@ -21,9 +21,9 @@ typedef struct HonePlan {
   const char* texts;
 } HonePlan;
 
-/* Reads any bytes that are aligned to 8. Returns null if they are a plan: every number is in range,
- * every tensor lies inside its place, and every step has as many buffers as its kernel. Otherwise
- * returns what is wrong. */
+/* Reads a plan from arbitrary bytes, which are aligned to 8. Returns null if they are a plan: every
+ * number is in range, every tensor lies inside its place, and every step has as many buffers as its
+ * kernel. Otherwise returns a message that says what is wrong. */
 const char* hone_plan_read(const void* bytes, uint64_t size, HonePlan* plan);
 
 #ifdef __cplusplus

@@ -12,13 +12,14 @@
 namespace hone::graph {
 namespace {
 
-// Writes the elements of the output as a formula of $0, the element of the input, and of $1 and $2,
-// two attributes.
+// An attribute of a node.
 struct Parameter {
   absl::string_view name;
   double default_value;
 };
 
+// Writes the elements of the output as a formula of $0, the element of the input, and of $1 and $2,
+// the values of up to two attributes.
 absl::Status MapTo(const NodeView& node, StageWriter& writer, absl::string_view formula,
                    const std::vector<Parameter>& parameters = {}) {
   std::vector<std::string> numbers(2);
@@ -38,8 +39,8 @@ absl::Status Map(const NodeView& node, StageWriter& writer) {
 }
 
 constexpr char kHardSwish[] = "$0 * max(min($0 / 6.0 + 0.5, 1.0), 0.0)";
-// x * tanh(log(1 + exp(x))), written without numbers that overflow: with e = exp(-|x|), tanh(log(1
-// + y)) is (y² + 2y) / (y² + 2y + 2) for y = e, and (1 + 2e) / (1 + 2e + 2e²) for y = 1 / e.
+// x * tanh(log(1 + exp(x))) without overflow. With e = exp(-|x|), tanh(log(1 + exp(x))) is
+// (e² + 2e) / (e² + 2e + 2) for negative x, and (1 + 2e) / (1 + 2e + 2e²) otherwise.
 constexpr char kMish[] =
     "$0 * select($0 < 0, exp(-abs($0)) * (exp(-abs($0)) + 2.0) / (exp(-abs($0)) * (exp(-abs($0)) + "
     "2.0) + 2.0), (1.0 + 2.0 * exp(-abs($0))) / (1.0 + 2.0 * exp(-abs($0)) * (1.0 + "
@@ -74,8 +75,8 @@ absl::Status DefineThresholdedRelu(const NodeView& node, StageWriter& writer) {
   return MapTo(node, writer, "select($0 <= $1, 0.0, $0)", {{"alpha", 1.0}});
 }
 
-// Both forms as x times a distribution function, which keeps the digits of small results. With the
-// tanh, (1 + tanh(z)) / 2 is sigmoid(2z).
+// Writes both forms as x times a distribution function, which keeps the digits of small results. In
+// the form with tanh, (1 + tanh(z)) / 2 is sigmoid(2z).
 absl::Status DefineGelu(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const std::string form, node.String("approximate", "none"));
   if (form == "none") return MapTo(node, writer, "$0 * normal_cdf($0)");

@@ -86,7 +86,7 @@ absl::Status DefineMod(const NodeView& node, StageWriter& writer) {
                                 kRemainder));
 }
 
-// A formula for a power by a known number. "" if there is none that is better than pow().
+// Returns a formula for a power with a known exponent, or "" if pow() is best.
 absl::string_view PowerBy(double exponent, bool is_float) {
   if (exponent == 1) return "$0";
   if (exponent == 2) return "$0 * $0";
@@ -110,7 +110,7 @@ absl::Status DefinePow(const NodeView& node, StageWriter& writer) {
   if (ir::IsFloat(base)) {
     return MapTo(node, writer, absl::StrCat("pow($0, ", Convert(exponent, base, "$1"), ")"));
   }
-  // A power of whole numbers is one, but pow() rounds.
+  // Integer powers of integers must be exact, but pow() rounds.
   const absl::string_view type = ir::DTypeName(base);
   return MapTo(node, writer,
                ir::IsFloat(exponent) ? absl::StrCat(type, "(pow(f64($0), f64($1)))")

@@ -10,8 +10,8 @@
 
 namespace hone::graph {
 
-// The shape to which NumPy broadcasts two shapes. InvalidArgument, with the node's name: it does
-// not.
+// Returns the shape to which NumPy broadcasts two shapes. InvalidArgument, naming the node: the
+// shapes do not broadcast.
 absl::StatusOr<std::vector<int64_t>> Broadcast(const NodeView& node, const std::vector<int64_t>& a,
                                                const std::vector<int64_t>& b);
 

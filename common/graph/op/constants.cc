@@ -16,9 +16,9 @@ namespace {
 using ir::DType;
 using ir::Scalars;
 
-constexpr int64_t kMaxRange = int64_t{1} << 26;  // elements of Range, which are computed at once
+constexpr int64_t kMaxRange = int64_t{1} << 26;  // elements of a Range, which is computed at import
 
-// Shape's part of the dimensions.
+// Returns the dimensions selected by Shape's attributes start and end.
 absl::StatusOr<Scalars> ShapeOf(const NodeView& node) {
   const int64_t rank = node.Rank(0);
   const auto clamp = [&](int64_t at) {
@@ -47,8 +47,7 @@ absl::StatusOr<std::vector<Scalars>> FoldSize(const NodeView& node) {
   return std::vector<Scalars>{{node.Type(0).elements()}};
 }
 
-// The value of Constant, which is an attribute. An importer makes constants of attributes that are
-// tensors.
+// The value of a Constant, which is an attribute. An importer handles attributes that are tensors.
 struct Attributes {
   TensorType type;
   Scalars elements;

@@ -12,21 +12,21 @@
 
 namespace hone::graph {
 
-// A convolution Y[n, co, …] = Σ X[n, ci, …] · W[co, ci/groups, …], for operators whose inputs X and
-// W have any positions. With channels last (layout.h), Y[n, …, co] = Σ X[n, …, ci] ·
-// W[…, ci/groups, co].
+// A convolution Y[n, co, …] = Σ X[n, ci, …] · W[co, ci/groups, …]. With channels last (layout.h),
+// Y[n, …, co] = Σ X[n, …, ci] · W[…, ci/groups, co]. The positions of X and W among the inputs
+// differ between operators.
 struct Convolution {
-  int x, w;  // the inputs
+  int x, w;  // their positions
   bool channels_last;
   int64_t groups;
-  int64_t group_inputs, group_outputs;  // channels of a group
+  int64_t group_inputs, group_outputs;  // channels per group
   std::vector<Window> windows;
   std::vector<int64_t> shape;  // of the result
 
   // InvalidArgument: the shapes or attributes do not fit.
   static absl::StatusOr<Convolution> Of(const NodeView& node, int x, int w);
 
-  // The elements of the image and of the kernel at the axes of Axes() and Reduced().
+  // Index expressions into the image and the kernel, in terms of the axes of Axes() and Reduced().
   std::vector<std::string> ImageIndices() const;
   std::vector<std::string> KernelIndices() const;
   // The axes of the result: "n", "c" and one per dimension.

@@ -15,9 +15,9 @@ namespace {
 
 // One dimension of a transposed convolution, y[o] = Σ x[i]·w[r] over i·s + r·d − p = o.
 //
-// The output is divided into phases, o = s·q + a, because only every s-th tap meets an input;
-// common/operator/conv2d_transpose.cc explains this. With the stride 1 there is one phase, and the
-// taps may be dilated.
+// The output is divided into phases, o = s·q + a, because only every s-th tap reads an input;
+// common/operator/conv2d_transpose.cc explains this. If the stride is 1, there is one phase, and
+// the taps may be dilated.
 struct Phases {
   int64_t extent, kernel, stride, dilation, begin, outputs;
 
@@ -108,7 +108,7 @@ absl::StatusOr<Types> InferConvTranspose(const NodeView& node) {
   HONE_RETURN_IF_ERROR(NeedFloat(node, 0));
   HONE_RETURN_IF_ERROR(NeedOneType(node, 0, node.inputs() - 1));
   HONE_ASSIGN_OR_RETURN(Transposed t, Transposed::Of(node));
-  // A strided dimension is two of the stage that computes the phases.
+  // Each strided dimension becomes two dimensions of the stage that computes the phases.
   const auto strided =
       std::count_if(t.phases.begin(), t.phases.end(), [](const Phases& p) { return p.stride > 1; });
   if (static_cast<int64_t>(t.shape.size()) + strided > ir::kMaxRank) {

@@ -11,7 +11,7 @@
 namespace hone::graph {
 namespace {
 
-// The fraction with a small divisor that is nearest to a number, by its continued fraction.
+// Approximates a number by a fraction with a small divisor, from its continued fraction.
 std::pair<int64_t, int64_t> Fraction(double value) {
   constexpr double kTolerance = 1e-7;
   constexpr int64_t kLargest = 1 << 20;
@@ -30,14 +30,14 @@ std::pair<int64_t, int64_t> Fraction(double value) {
   return {p1, q1};
 }
 
-// The same place in smaller numbers.
+// The same coordinate, reduced to lowest terms.
 Coordinate Reduced(const Coordinate& c) {
   const int64_t divisor = std::gcd(std::gcd(c.factor, c.offset), c.divisor);
   return {c.factor / divisor, c.offset / divisor, c.divisor / divisor};
 }
 
-// The same place rounded down, in smaller numbers: what the offset adds to a multiple of the common
-// divisor of the others does not matter.
+// A coordinate in lower terms that rounds down to the same index. The part of the offset below the
+// common divisor of the factor and the divisor cannot change the rounded result.
 Coordinate ReducedWhole(const Coordinate& c) {
   const int64_t divisor = std::gcd(c.factor, c.divisor);
   const int64_t offset = c.offset / divisor - (c.offset % divisor < 0 ? 1 : 0);
@@ -53,13 +53,13 @@ absl::StatusOr<Resized> Resized::ByScale(const NodeView& node, int64_t from, dou
   }
   const auto [q, p] = Fraction(scale);
   const auto to = static_cast<int64_t>(std::floor(static_cast<double>(from) * scale));
-  // The scale may be meant as the ratio of the extents, rounded.
+  // The scale is often the rounded ratio of the extents; then use the exact ratio.
   const double ratio = static_cast<double>(to) / static_cast<double>(from);
   if (from > 0 && std::abs(ratio - scale) <= 1e-6 * scale) return Resized{from, to, from, to};
   return Resized{from, to, p, q};
 }
 
-// The scale is q / p.
+// The scale is d.q / d.p.
 absl::StatusOr<Coordinate> Coordinate::Of(const NodeView& node, const Resized& d) {
   HONE_ASSIGN_OR_RETURN(const std::string mode,
                         node.String("coordinate_transformation_mode", "half_pixel"));
@@ -82,7 +82,7 @@ absl::StatusOr<Coordinate> Coordinate::Nearest(const NodeView& node) const {
   HONE_ASSIGN_OR_RETURN(const std::string mode, node.String("nearest_mode", "round_prefer_floor"));
   if (mode == "floor") return ReducedWhole(*this);
   if (mode == "ceil") return ReducedWhole({factor, offset + divisor - 1, divisor});
-  const int64_t half_up = 2 * offset + divisor;  // of twice the divisor
+  const int64_t half_up = 2 * offset + divisor;  // over 2 * divisor
   if (mode == "round_prefer_ceil") return ReducedWhole({2 * factor, half_up, 2 * divisor});
   if (mode == "round_prefer_floor") return ReducedWhole({2 * factor, half_up - 1, 2 * divisor});
   return node.InvalidError(absl::StrCat("nearest_mode is '", mode, "'"));

@@ -9,22 +9,24 @@
 
 namespace hone::graph {
 
-// The type that ONNX gives this number (TensorProto.DataType). Unimplemented, with the node's name:
-// Hone does not have it.
+// Returns the type with this number in ONNX's TensorProto.DataType. Unimplemented, naming the node:
+// Hone does not have the type.
 absl::StatusOr<ir::DType> ElementType(const NodeView& node, int64_t onnx_type);
 // The type that an attribute names by its number in ONNX. REQUIRES: the node has the attribute.
 absl::StatusOr<ir::DType> ElementTypeAttribute(const NodeView& node, absl::string_view name);
 
-// infer() of operators whose output has the type of the first input: any, a float, or a number.
+// infer() for operators whose output has the type of the first input. The element type may be any,
+// a float, or a number.
 absl::StatusOr<Types> SameType(const NodeView& node);
 absl::StatusOr<Types> SameFloatType(const NodeView& node);
 absl::StatusOr<Types> SameNumberType(const NodeView& node);
 
-// InvalidArgument, with the node's name: the input has another type of elements.
+// Check the element type of an input. InvalidArgument, naming the node: it is another type.
 absl::Status NeedFloat(const NodeView& node, int input);
 absl::Status NeedNumber(const NodeView& node, int input);
 absl::Status NeedType(const NodeView& node, int input, ir::DType dtype);
-// InvalidArgument: the present ones of inputs first to last differ in the type of their elements.
+// Checks that the inputs `first` to `last` that are present have the same element type.
+// InvalidArgument: they do not.
 absl::Status NeedOneType(const NodeView& node, int first, int last);
 
 }  // namespace hone::graph

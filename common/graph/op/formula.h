@@ -17,10 +17,10 @@ namespace hone::graph {
 
 // A number of this type: "f32(0.5)", "i64(3)", "bool(1)".
 std::string Literal(ir::DType dtype, ir::Scalar value);
-// The value of type `from` as one of type `to`.
+// Converts a value from one type to another: "f32(X[i])"; the value itself if the types are equal.
 std::string Convert(ir::DType from, ir::DType to, std::string value);
 
-// The index of the terms (factor, axis) and a constant: "2*i + r - 1".
+// The sum of terms (factor, axis) and a constant, as an index: "2*i + r - 1".
 std::string Affine(const std::vector<std::pair<int64_t, std::string>>& terms, int64_t constant);
 // "i - 1".
 std::string Offset(absl::string_view axis, int64_t constant);
@@ -38,9 +38,9 @@ std::string Reduction(absl::string_view reducer, const std::vector<std::string>&
                       const std::vector<int64_t>& extents,
                       const std::vector<std::string>& guards = {});
 
-// The first element of an input: that of a scalar.
+// The first element of an input; for scalars.
 std::string First(const NodeView& node, StageWriter& writer, int input);
-// The same as a number if the input is constant, so that it becomes a part of the code.
+// The same, but a literal if the input is constant, so that it becomes a part of the code.
 std::string FirstAsNumber(const NodeView& node, StageWriter& writer, int input);
 
 }  // namespace hone::graph

@@ -28,7 +28,7 @@ absl::Status DefineGather(const NodeView& node, StageWriter& writer) {
   const std::vector<std::string> axes = StageWriter::Axes(writer.OutputType(0).shape);
   const int64_t extent = node.Shape(0)[axis], rank = node.Rank(1);
   std::string index;
-  if (node.IsConstant(1) && node.Type(1).elements() == 1) {  // as a slice, without a look-up
+  if (node.IsConstant(1) && node.Type(1).elements() == 1) {  // a slice, which needs no look-up
     const int64_t place = node.Ints(1)->front();
     index = absl::StrCat(place < 0 ? place + extent : place);
   } else {

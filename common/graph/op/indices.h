@@ -9,17 +9,17 @@
 #include "common/graph/node_view.h"
 #include "common/graph/stage_writer.h"
 
-// Inputs whose elements are places in another tensor. Negative ones count from the end of the
-// dimension.
+// Inputs whose elements are indices into a dimension of another tensor. Negative indices count from
+// its end.
 namespace hone::graph {
 
-// InvalidArgument, with the node's name: the elements of the input are neither i32 nor i64.
+// Checks the type of the indices. InvalidArgument, naming the node: it is neither i32 nor i64.
 absl::Status NeedIndices(const NodeView& node, int input);
-// InvalidArgument, with the node's name: a constant index is not one of a dimension of this extent.
+// Checks the indices if they are constant. InvalidArgument, naming the node: one is out of range.
 absl::Status CheckConstantIndices(const NodeView& node, int input, int64_t extent);
 
-// The place that an element of the input gives in a dimension of this extent, at least 0. Declares
-// the extent as the bound of the input.
+// Returns a formula for an element of the input as a non-negative index into a dimension of this
+// extent. Declares the extent as the bound of the input.
 std::string PlaceAt(const NodeView& node, StageWriter& writer, int input,
                     const std::vector<std::string>& element, int64_t extent);
 

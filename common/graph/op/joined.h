@@ -11,15 +11,16 @@
 
 namespace hone::graph {
 
-// A part of a tensor along an axis, from place `begin` up to the next part. `value` gives an
-// element of it where the axis is 0 at the place `origin` of the whole tensor.
+// A part of a tensor along an axis, from index `begin` up to the next part. `value` returns the
+// formula of an element, for an axis that counts from index `origin` of the joined tensor.
 struct Part {
   int64_t begin;
   std::function<std::string(int64_t origin)> value;
 };
 
-// The value of the part in which the axis, one of `axes`, is. `shape` is that of the whole tensor.
-// Guards form a balanced tree. More than `most` parts are joined in stages of their own first.
+// Returns a formula of the joined tensor's element at `axes`: a balanced tree of guards on
+// axes[axis] selects the part. `shape` is that of the joined tensor. If there are more than `most`
+// parts, groups of them are first joined in intermediate stages.
 std::string Joined(StageWriter& writer, std::vector<Part> parts,
                    const std::vector<std::string>& axes, const std::vector<int64_t>& shape,
                    size_t axis, size_t most = ir::kMaxCases);

@@ -15,7 +15,7 @@ namespace hone::graph {
 // ci/groups, …]. AssignLayouts() (pass/passes.h) sets it.
 inline constexpr char kChannelsLast[] = "channels_last";
 
-// Whether an operator has kernels, as its second input.
+// Whether the second input of an operator is a convolution kernel.
 inline bool HasKernels(absl::string_view op) { return op == "Conv" || op == "ConvInteger"; }
 
 inline absl::StatusOr<bool> HasChannelsLast(const NodeView& node) {
@@ -24,7 +24,7 @@ inline absl::StatusOr<bool> HasChannelsLast(const NodeView& node) {
   return *last != 0;
 }
 
-// Moves what belongs to the channels, at place 1, to the end.
+// Moves the entry of the channels, at index 1, to the end.
 template <typename T>
 void MoveChannelsLast(std::vector<T>& dimensions) {
   std::rotate(dimensions.begin() + 1, dimensions.begin() + 2, dimensions.end());

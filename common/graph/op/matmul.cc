@@ -65,7 +65,7 @@ std::string Product::Column(const std::vector<std::string>& axes) const {
 
 std::vector<int64_t> Product::SumShape(const std::vector<int64_t>& operand, bool is_rows) const {
   std::vector<int64_t> shape(shape_.size(), 1);
-  const size_t own = operand.size() - 2;  // dimensions of the batch
+  const size_t own = operand.size() - 2;  // the operand's batch dimensions
   for (size_t d = 0; d < own; ++d) shape[batch() - own + d] = operand[d];
   if (is_rows && !a_is_vector_) shape[batch()] = rows();
   if (!is_rows && !b_is_vector_) shape.back() = columns();

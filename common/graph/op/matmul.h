@@ -12,7 +12,7 @@ namespace hone::graph {
 
 // A product of matrices as NumPy's matmul defines it: dimensions before the matrices broadcast, and
 // a vector is a matrix with a dimension of extent 1 that the result does not have. The reduction's
-// axis is "k". Functions of `axes` take those of the result.
+// axis is "k". Parameters called `axes` are the axes of the result.
 class Product {
  public:
   // InvalidArgument: the shapes of these inputs do not fit.
@@ -26,12 +26,12 @@ class Product {
   // The indices of the operands.
   std::vector<std::string> Left(const std::vector<std::string>& axes) const;
   std::vector<std::string> Right(const std::vector<std::string>& axes) const;
-  // The indices of the element in its matrix; "0" where the operand is a vector.
+  // The row and the column of the element in its matrix; "0" where the operand is a vector.
   std::string Row(const std::vector<std::string>& axes) const;
   std::string Column(const std::vector<std::string>& axes) const;
 
-  // The shapes of tensors with one element per row of A or column of B, with extent 1 in the
-  // dimensions on which these do not depend, and their indices.
+  // Shapes and indices of tensors with one element per row of A or per column of B. Dimensions of
+  // the result in which that operand does not vary have the extent 1.
   std::vector<int64_t> RowShape() const;
   std::vector<int64_t> ColumnShape() const;
   std::vector<std::string> RowOf(const std::vector<std::string>& axes) const;

@@ -34,7 +34,7 @@ Normalized Normalized::Tail(const NodeView& node, int64_t axis) {
 
 Normalized Normalized::Channels(const NodeView& node, int64_t groups) {
   const std::vector<int64_t>& shape = node.Shape(0);
-  const int64_t channels = shape[1] / groups;  // of a group
+  const int64_t channels = shape[1] / groups;  // per group
   Normalized parts{.axes = StageWriter::Axes(shape)};
   const std::string &n = parts.axes[0], &c = parts.axes[1];
   const std::string own = channels == 1 ? c : absl::StrCat(c, " / ", channels);

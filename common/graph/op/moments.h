@@ -11,28 +11,28 @@
 
 namespace hone::graph {
 
-// How a normalization divides the elements of input 0 into groups that it normalizes. Lists of
-// indices are of the input unless they are said to be of a group.
+// How a normalization divides input 0 into groups of elements that it normalizes. `element`,
+// `first` and `first_of_own` are indices of the input; `own` are indices of a tensor of groups.
 struct Normalized {
   std::vector<std::string> axes;          // of the input
   std::vector<std::string> groups;        // the axes of the groups
-  std::vector<int64_t> shape;             // their extents
+  std::vector<int64_t> shape;             // the extents of `groups`
   std::vector<std::string> members;       // the axes of a group's elements
-  std::vector<int64_t> extents;           // theirs
+  std::vector<int64_t> extents;           // the extents of `members`
   std::vector<std::string> element;       // the element at `groups` and `members`
   std::vector<std::string> first;         // the first element of the group at `groups`
   std::vector<std::string> own;           // the group of the element at `axes`
   std::vector<std::string> first_of_own;  // the first element of that group
 
-  // One group for each element of the dimensions before `axis`.
+  // Makes one group for each element of the dimensions before `axis`.
   static Normalized Tail(const NodeView& node, int64_t axis);
-  // The channels, which are dimension 1, in so many groups.
+  // Divides the channels, dimension 1, of each sample into this many groups.
   static Normalized Channels(const NodeView& node, int64_t groups);
 };
 
-// Writes the stages of the mean and the variance of each group, in f32 or f64. Everything is
-// relative to the first element of the group: differences to it are exact for a large common
-// offset. The variance takes a second pass, because E[x²] − E[x]² would cancel.
+// Writes the stages of the mean and the variance of each group, in f32 or f64. All elements are
+// taken relative to the first one of the group, which removes a large common offset exactly. The
+// variance takes a second pass, because E[x²] − E[x]² would cancel.
 class Moments {
  public:
   // Without `centered`, the mean is taken as 0.

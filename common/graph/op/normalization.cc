@@ -72,7 +72,7 @@ absl::StatusOr<Types> InferLayerNormalization(const NodeView& node) {
   return Types{node.Type(0), {stashed, rows}, {stashed, rows}};
 }
 
-// Appends the scale and the bias, which broadcast.
+// Writes output 0: the value times the scale plus the bias, which broadcast.
 absl::Status WriteScaled(const NodeView& node, StageWriter& writer, const Moments& moments,
                          std::string value) {
   const auto parameter = [&](int input) {
@@ -92,7 +92,7 @@ absl::Status DefineLayerNormalization(const NodeView& node, StageWriter& writer)
   if (writer.WantsOutput(0)) {
     HONE_RETURN_IF_ERROR(WriteScaled(node, writer, moments, moments.Value()));
   }
-  // The axes of the group's elements have the extent 1 in these outputs.
+  // In these outputs, the axes within a group have the extent 1.
   if (writer.WantsOutput(1)) writer.Output(1, moments.axes(), moments.Mean());
   if (writer.WantsOutput(2)) writer.Output(2, moments.axes(), moments.InverseDeviation());
   return absl::OkStatus();

@@ -73,7 +73,7 @@ absl::Status DefineConstantPad(const NodeView& node, StageWriter& writer, const 
   return absl::OkStatus();
 }
 
-// The element of a dimension that stands before or after it.
+// Index expressions of the elements that fill the padding before and after a dimension.
 struct Outside {
   std::string before, after;
 };
@@ -84,7 +84,7 @@ Outside OutsideOf(absl::string_view mode, const std::string& axis, int64_t begin
   return {Affine({{-1, axis}}, begin), Affine({{-1, axis}}, 2 * (extent - 1) + begin)};
 }
 
-// The other modes pad a dimension per stage, because each has three cases.
+// Writes the modes that copy elements, one stage per dimension, because each has three cases.
 absl::Status DefineCopyingPad(const NodeView& node, StageWriter& writer, const Padding& padding) {
   const std::vector<std::string> axes = StageWriter::Axes(node.Shape(0));
   std::vector<int64_t> shape = node.Shape(0);

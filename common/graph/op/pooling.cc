@@ -71,7 +71,7 @@ absl::StatusOr<Types> InferMaxPool(const NodeView& node) {
   return types;
 }
 
-// The place of a window's element in the input, in row-major order, or with the dimensions of the
+// The index of a window's element in the flattened input: row-major, or with the dimensions of the
 // image in column-major order.
 absl::StatusOr<std::string> FlatPlace(const NodeView& node, const Pooling& pooling) {
   HONE_ASSIGN_OR_RETURN(const int64_t by_columns, node.Int("storage_order", 0));
@@ -102,8 +102,8 @@ absl::Status DefineMaxPool(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-// What a sum of a window is divided by: a number if all windows have as many elements, otherwise an
-// element of a stage without channels.
+// The divisor of a window's sum: a number if all windows have equally many elements, otherwise an
+// element of a stage that counts them for each position.
 std::string Divisor(const NodeView& node, StageWriter& writer, const Pooling& pooling,
                     bool count_padding) {
   std::vector<std::string> guards;
@@ -150,9 +150,9 @@ absl::StatusOr<Types> InferGlobalPool(const NodeView& node) {
 // The axes of a pooling of whole images.
 struct GlobalPooling {
   std::vector<std::string> axes;  // of the result
-  std::string sample, channel;    // two of them
-  std::vector<int64_t> sums;      // their extents
-  int64_t count = 1;              // elements of an image
+  std::string sample, channel;    // two of `axes`
+  std::vector<int64_t> sums;      // the extents of `sample` and `channel`
+  int64_t count = 1;              // elements per image
   std::string element;            // "max(r0: 7, r1: 7) X[i0, i1, r0, r1]"
 
   static absl::StatusOr<GlobalPooling> Of(const NodeView& node, StageWriter& writer,

@@ -14,7 +14,8 @@ using ir::DType;
 
 bool IsShortFloat(DType dtype) { return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2; }
 
-// The axis that the scale and the zero point, inputs 1 and 2, follow; -1 if they have one element.
+// The axis along which the scale and the zero point, inputs 1 and 2, vary; -1 if they have one
+// element.
 absl::StatusOr<int64_t> ChannelAxis(const NodeView& node) {
   HONE_ASSIGN_OR_RETURN(const int64_t block, node.Int("block_size", 0));
   if (block != 0) return node.UnimplementedError("blocks of a scale are not supported");
@@ -108,7 +109,7 @@ absl::StatusOr<Types> InferDynamicQuantize(const NodeView& node) {
   return Types{{DType::kU8, node.Shape(0)}, {DType::kF32, {}}, {DType::kU8, {}}};
 }
 
-// The range of the elements and 0 is mapped to that of u8.
+// Maps the range of the elements, extended to include 0, to the range of u8.
 absl::Status DefineDynamicQuantize(const NodeView& node, StageWriter& writer) {
   const std::vector<int64_t>& shape = node.Shape(0);
   const std::vector<std::string> members = StageWriter::Axes(shape, "k"),

@@ -22,10 +22,11 @@ std::string Saturated(absl::string_view value, absl::string_view zero_point, ir:
 // Whether an optional zero point is absent or known to be 0, so that formulas leave it out.
 bool IsZero(const NodeView& node, int zero_point);
 
-// The element of a scale or zero point, which has one element or one per channel.
+// Returns the element of a scale or zero point that has either one element or one per channel.
 std::string PerChannel(const NodeView& node, StageWriter& writer, int input,
                        absl::string_view channel);
-// InvalidArgument: the scale or zero point has neither.
+// Checks the size of a scale or zero point. InvalidArgument: it has neither one element nor one
+// per channel.
 absl::Status NeedPerChannel(const NodeView& node, int input, int64_t channels);
 
 }  // namespace hone::graph

@@ -15,7 +15,7 @@ namespace {
 
 using ir::DType;
 
-// The inputs of a node, which stand at other places in QLinearConv than in ConvInteger.
+// The positions of the inputs, which differ between QLinearConv and ConvInteger.
 struct Inputs {
   int x, w, x_zero, w_zero;
 };
@@ -34,8 +34,8 @@ absl::StatusOr<Convolution> Check(const NodeView& node, const Inputs& in) {
 }
 
 // Writes the convolution with i32 elements and returns its value at c.Axes(). Zero points are
-// subtracted from the sum of products, as in quantized_matmul.cc. Padding is the zero point of the
-// image, so that a sum over the kernel leaves it out.
+// subtracted from the sum of products, as in quantized_matmul.cc. Padding equals the zero point of
+// the image, so sums over the kernel leave out the taps that read padding.
 std::string WriteSum(const NodeView& node, StageWriter& writer, const Inputs& in,
                      const Convolution& c) {
   const auto whole = [&](int input, const std::vector<std::string>& indices) {
@@ -51,7 +51,7 @@ std::string WriteSum(const NodeView& node, StageWriter& writer, const Inputs& in
     return Convert(node.Type(input).dtype, DType::kI32, PerChannel(node, writer, input, "c"));
   };
   if (shifts_w) {
-    // The image summed over the window, which is the same for all output channels of a group.
+    // The sum of the image over the window, which is the same for all output channels of a group.
     std::vector<int64_t> shape = c.shape;
     std::vector<std::string> at = axes;
     if (c.groups == 1) {
@@ -62,7 +62,7 @@ std::string WriteSum(const NodeView& node, StageWriter& writer, const Inputs& in
     absl::StrAppend(&value, " - ", Element(sums, at), " * ", zero(in.w_zero));
   }
   if (shifts_x) {
-    // The kernel summed over channels first, because its sum over taps depends on the position.
+    // The kernel is summed over channels first, because the sum over taps depends on the position.
     std::vector<std::string> taps = c.KernelIndices();
     std::vector<int64_t> shape = node.Shape(in.w);
     const auto reduced = static_cast<ptrdiff_t>(c.channels_last ? taps.size() - 2 : 1);
@@ -81,7 +81,7 @@ std::string WriteSum(const NodeView& node, StageWriter& writer, const Inputs& in
     at[0] = "0";
     absl::StrAppend(&value, " - ", Element(sums, at), " * ", zero(in.x_zero));
     if (shifts_w) {
-      // The number of taps that meet the image, times the channels.
+      // The number of taps inside the image, times the channels.
       std::vector<int64_t> count_shape = window_shape;
       count_shape[channels] = 1;
       const std::string count =

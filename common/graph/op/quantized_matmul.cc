@@ -16,7 +16,7 @@ namespace {
 
 using ir::DType;
 
-// The inputs of a node, which stand at other places in QLinearMatMul than in MatMulInteger.
+// The positions of the inputs, which differ between QLinearMatMul and MatMulInteger.
 struct Inputs {
   int a, b, a_zero, b_zero;
 };
@@ -33,8 +33,8 @@ absl::Status Check(const NodeView& node, const Inputs& in, const Product& produc
 }
 
 // Writes the product with i32 elements and returns its value at `axes`. Zero points are subtracted
-// from the sum of products: Σ(a − p)(b − q) = Σab − qΣa − pΣb + kpq. So the sum is that of an
-// instruction for u8 and i8.
+// from the sum of products: Σ(a − p)(b − q) = Σab − qΣa − pΣb + kpq. Instructions for u8 and i8 can
+// then compute Σab.
 std::string WriteProduct(const NodeView& node, StageWriter& writer, const Inputs& in,
                          const Product& product, const std::vector<std::string>& axes) {
   const auto whole = [&](int input, const std::vector<std::string>& indices) {

@@ -20,7 +20,7 @@ enum class Kind { kRnn, kGru, kLstm };
 
 struct KindInfo {
   int64_t gates;
-  int64_t stages;  // of a step
+  int64_t stages;  // per step
   std::vector<std::string> activations;
 };
 
@@ -36,10 +36,10 @@ KindInfo InfoOf(Kind kind) {
   return {};
 }
 
-// At most so many tensors of a layer do not belong to a step.
+// An upper bound on the tensors of a layer that do not belong to a step.
 constexpr int64_t kOtherTensors = 24;
 
-// The inputs of a node.
+// The positions of the inputs.
 enum Input { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes };
 
 // The shapes and attributes of a layer.
@@ -47,7 +47,7 @@ struct Layer {
   Kind kind;
   int64_t steps, batch, inputs, hidden, directions, gates;
   bool batch_first, reverse, linear_before_reset;
-  std::vector<std::string> activations;  // per direction one after the other
+  std::vector<std::string> activations;  // those of the first direction, then of the second
 
   static absl::StatusOr<Layer> Of(const NodeView& node, Kind kind);
 
@@ -156,14 +156,14 @@ class Direction {
     WriteInputs();
     for (int64_t s = 0; s < layer.steps; ++s) {
       const int64_t t = reverse_ ? layer.steps - 1 - s : s;
-      // Nothing reads the last state of an LSTM of which only the cell is wanted.
+      // If only the cell of an LSTM is wanted, nothing reads its last state.
       const bool is_read = s + 1 < layer.steps || writer.WantsOutput(0) || writer.WantsOutput(1);
       Step(absl::StrCat(t), is_read);
       states_[t] = h_;
     }
   }
 
-  // The element [b, j] of the state after the step at time t, after all steps, and of the cell.
+  // Elements [b, j] of the state after the step at time t, and of the last state and the last cell.
   std::string StateAt(int64_t t) const { return Element(states_[t], {"b", "j"}); }
   std::string LastState() const { return Element(h_, {"b", "j"}); }
   std::string LastCell() const { return Element(c_, {"b", "j"}); }
@@ -187,14 +187,15 @@ class Direction {
                                       " * ", writer_.In(kR, {d_, Offset("g", first), "k"})));
   }
 
-  // "H[b, k]", of the initial state or a stage.
+  // The element [b, k] or [b, j] of the initial state or of a stage: "H[b, k]".
   std::string StateK(const std::string& state) { return At(state, "k"); }
   std::string At(const std::string& state, const std::string& j) {
     if (state == kInitial) return writer_.In(kInitialH, layer_.InState(d_, "b", j));
     return Element(state, {"b", j});
   }
 
-  // A row of the bias: of the input (0) or of the state (1). "" without a bias.
+  // " + B[...]": the bias of a gate for the input (`which` is 0) or the state (1); "" without a
+  // bias.
   std::string Bias(int64_t which, int64_t gate) {
     if (!node_.Has(kB)) return "";
     return absl::StrCat(
@@ -291,7 +292,7 @@ class Direction {
   const bool reverse_;
   std::vector<std::string> activations_;
   std::string in_;
-  // The stages of the current state and cell; kInitial for those that are inputs, "" for 0.
+  // The stages of the current state and cell; kInitial: an input of the layer; "": zero.
   std::string h_ = node_.Has(kInitialH) ? kInitial : "";
   std::string c_ = node_.Has(kInitialC) ? kInitial : "";
   std::vector<std::string> states_;  // by time

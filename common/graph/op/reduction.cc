@@ -21,7 +21,7 @@ struct Reduced {
   std::vector<std::string> axes;     // of the result
   std::vector<std::string> element;  // of the input, at `axes` and `members`
   std::vector<std::string> members;  // the reduced axes
-  std::vector<int64_t> extents;      // theirs
+  std::vector<int64_t> extents;      // the extents of `members`
 
   static Reduced Over(const NodeView& node, const std::vector<int64_t>& dimensions, bool keep) {
     Reduced r;
@@ -75,8 +75,8 @@ absl::StatusOr<Types> InferAnyReduce(const NodeView& node) {
   return Types{{node.Type(0).dtype, std::move(r.shape)}};
 }
 
-// Writes a reduction of a formula of $0, the element of the input, and then a function of $0, the
-// result, which "$0" leaves out.
+// Writes a reduction of `formula`, where $0 is the element of the input, and then applies
+// `function`, where $0 is the reduced value. "$0" is the identity and adds no stage.
 absl::Status Write(const NodeView& node, StageWriter& writer, absl::string_view reducer,
                    absl::string_view formula, absl::string_view function) {
   HONE_ASSIGN_OR_RETURN(const Reduced r, Reduced::Of(node));
@@ -106,7 +106,7 @@ constexpr char kSquare[] = "$0 * $0";
 constexpr char kSqrt[] = "sqrt($0)";
 constexpr char kLog[] = "log($0)";
 
-// Whether any or all elements are true: the largest or smallest of them as numbers.
+// The maximum or minimum. For bool, this is whether any or all elements are true.
 template <const char* kReducer>
 absl::Status Extreme(const NodeView& node, StageWriter& writer) {
   if (node.Type(0).dtype != DType::kBool) return Write(node, writer, kReducer, "$0", "$0");
@@ -147,7 +147,7 @@ absl::StatusOr<Types> InferArg(const NodeView& node) {
   return Types{{DType::kI64, std::move(r.shape)}};
 }
 
-// The last place of several is the first one from the end.
+// Writes the index of an extreme. The last of several equal ones is found by counting from the end.
 template <const char* kReducer>
 absl::Status DefineArg(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(Reduced r, OfArg(node));

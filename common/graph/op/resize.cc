@@ -54,8 +54,8 @@ struct Dimension {
   std::string axis;
 };
 
-// The element of the dimension at the coordinate plus a whole number, clamped into the dimension.
-// `at` gives the element of the tensor at an index.
+// The element at the coordinate plus `plus`, with the index clamped to the dimension. `at` returns
+// the element of the tensor at an index.
 template <typename At>
 std::string Clamped(const Dimension& d, int64_t plus, const At& at) {
   const int64_t extent = d.resized.from;
@@ -70,7 +70,8 @@ std::string Clamped(const Dimension& d, int64_t plus, const At& at) {
   return value;
 }
 
-// Weights of the taps as formulas of the fraction of the coordinate.
+// A tap of an interpolation: its distance from the coordinate rounded down, and its weight, a
+// formula of the coordinate's fractional part.
 struct Tap {
   int64_t plus;
   std::string weight;
@@ -83,7 +84,7 @@ absl::StatusOr<std::vector<Tap>> Taps(const NodeView& node, const std::string& m
   }
   HONE_ASSIGN_OR_RETURN(const double a, node.Float("cubic_coeff_a", -0.75));
   const auto number = [&](double value) { return Literal(dtype, value); };
-  // Keys' kernel: |x| <= 1, and 1 < |x| < 2.
+  // Keys' cubic kernel, for |x| <= 1 and for 1 < |x| < 2.
   const auto inner = [&](const std::string& x) {
     return absl::StrCat("((", number(a + 2), " * ", x, " - ", number(a + 3), ") * ", x, " * ", x,
                         " + 1.0)");
@@ -98,7 +99,7 @@ absl::StatusOr<std::vector<Tap>> Taps(const NodeView& node, const std::string& m
                           {2, outer(absl::StrCat("(2.0 - ", t, ")"))}};
 }
 
-// Gives the interpolation of the elements around the coordinate. `at` is as above.
+// Interpolates the elements around the coordinate. `at` is as for Clamped().
 template <typename At>
 absl::StatusOr<std::string> Interpolated(const NodeView& node, const std::string& mode,
                                          const Dimension& d, DType dtype, const At& at) {
@@ -141,7 +142,7 @@ absl::StatusOr<Types> InferResize(const NodeView& node) {
   return Types{{node.Type(0).dtype, std::move(shape)}};
 }
 
-// Nearest elements are read in one stage.
+// Writes one stage that reads the nearest elements.
 absl::Status DefineNearest(const NodeView& node, StageWriter& writer,
                            const std::vector<Resized>& all) {
   const std::vector<std::string> axes = StageWriter::Axes(node.Shape(0));
@@ -165,7 +166,7 @@ absl::Status DefineNearest(const NodeView& node, StageWriter& writer,
   return absl::OkStatus();
 }
 
-// Interpolation is separable: a stage for each dimension.
+// Interpolation is separable, so each dimension has its own stage.
 absl::Status DefineInterpolated(const NodeView& node, StageWriter& writer,
                                 const std::vector<Resized>& all, const std::string& mode) {
   const std::vector<std::string> axes = StageWriter::Axes(node.Shape(0));

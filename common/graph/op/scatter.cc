@@ -11,8 +11,8 @@
 #include "common/graph/op/formula.h"
 #include "common/graph/op/indices.h"
 
-// Operators that change elements of a tensor at computed places. A stage computes every element of
-// its result once, so each element looks for the updates of its place.
+// Operators that change elements of a tensor at computed indices. A stage computes every element of
+// its result once, so each element searches for its updates.
 namespace hone::graph {
 namespace {
 
@@ -25,10 +25,10 @@ struct Updates {
   std::vector<std::string> axes;  // of the reduction over the updates
   std::vector<int64_t> extents;
   std::vector<std::string> guards;
-  std::string number;                // of the update, as an index
-  std::string matches;               // whether it is for this element
+  std::string number;                // the number of an update, as an index
+  std::string matches;               // whether the update is for this element
   std::string value;                 // the element of the updates
-  std::vector<std::string> changed;  // the axes of the result of which the match depends
+  std::vector<std::string> changed;  // the axes of the result on which the match depends
   std::vector<int64_t> changed_shape;
 };
 
@@ -64,7 +64,7 @@ absl::Status WriteResult(const NodeView& node, StageWriter& writer, const Update
         0, axes,
         absl::StrCat(reduction, "(", data, ", ", reduce(reduction, updates.matches, data), ")"));
   } else {
-    // Of several updates of one element, the last one counts.
+    // If an element has several updates, the last one counts.
     const std::string last = Element(
         writer.Stage(
             "last", updates.changed, updates.changed_shape,
@@ -120,7 +120,7 @@ absl::Status DefineScatterElements(const NodeView& node, StageWriter& writer) {
   return WriteResult(node, writer, updates);
 }
 
-// The number of dimensions that an index has.
+// The number of dimensions that an index addresses.
 int64_t IndexedDimensions(const NodeView& node) { return node.Shape(kIndices).back(); }
 
 absl::StatusOr<Types> InferScatterND(const NodeView& node) {

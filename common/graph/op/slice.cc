@@ -69,7 +69,7 @@ absl::Status DefineSlice(const NodeView& node, StageWriter& writer) {
   const std::vector<std::string> axes = StageWriter::Axes(node.Shape(0));
   std::vector<std::string> element = axes;
   for (size_t d = 0; d < ranges.size(); ++d) {
-    // A step beyond the only element does not matter.
+    // The step is not used if there is only one element.
     const int64_t step = ranges[d].count == 1 ? 0 : ranges[d].step;
     element[d] = Affine({{step, axes[d]}}, ranges[d].start);
   }

@@ -33,7 +33,7 @@ struct Rows {
     return rows;
   }
 
-  // The indices of the tensor with another axis along the row.
+  // The indices of the tensor with `k` as the axis along the row.
   std::vector<std::string> Along(const std::string& k) const {
     std::vector<std::string> indices = axes;
     indices[axis] = k;
@@ -53,7 +53,7 @@ absl::StatusOr<Types> InferRows(const NodeView& node) {
   return SameFloatType(node);
 }
 
-// Writes the stage of x - max(x), per element "at".
+// Writes the stage of the row maxima. Difference() is x - max(x) at index `k` of the row.
 struct Shifted {
   const Rows& rows;
   StageWriter& writer;
@@ -71,7 +71,7 @@ struct Shifted {
   }
 };
 
-// The exponentials are a stage, so that a schedule can store or recompute them.
+// The exponentials have their own stage, so that a schedule can store or recompute them.
 absl::Status DefineSoftmax(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const Rows rows, Rows::Of(node));
   const Shifted shifted(rows, writer);

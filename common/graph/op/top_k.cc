@@ -26,7 +26,7 @@ absl::StatusOr<Types> InferTopK(const NodeView& node) {
 }
 
 // The rank of an element is the number of elements that come before it: those that are larger, and
-// equal ones at lower places. The result at place r is the element of rank r.
+// equal ones at smaller indices. Result r is the element of rank r.
 absl::Status DefineTopK(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const int64_t axis, node.AxisAttribute("axis", -1, node.Rank(0)));
   HONE_ASSIGN_OR_RETURN(const int64_t largest, node.Int("largest", 1));

@@ -27,7 +27,7 @@ absl::Status DefineTrilu(const NodeView& node, StageWriter& writer) {
   const std::string &i = axes[axes.size() - 2], &j = axes.back();
   int64_t k = node.Has(1) ? node.Ints(1)->front() : 0;
   const int64_t rows = node.Shape(0)[axes.size() - 2], columns = node.Shape(0).back();
-  k = std::min(std::max(k, -rows), columns);  // beyond, all or nothing is in the triangle
+  k = std::min(std::max(k, -rows), columns);  // beyond this, all or no elements are in the triangle
   const std::string guard =
       upper != 0 ? absl::StrCat(Offset(i, k), " <= ", j) : absl::StrCat(j, " <= ", Offset(i, k));
   writer.Output(0, axes, Guarded(writer.In(0, axes), {guard}, Literal(node.Type(0).dtype, 0)));

@@ -7,12 +7,12 @@
 #include "common/graph/op/families.h"
 #include "common/graph/op/formula.h"
 
-// Trigonometric and hyperbolic functions and their inverses, of which the language of workloads has
-// none: an argument is reduced to a small range, where a polynomial is accurate. The polynomials
-// have the least largest error, relative to the function, and were found by weighted least squares.
+// Trigonometric and hyperbolic functions and their inverses, which the language of workloads does
+// not have. The argument is reduced to a small range, where a polynomial is accurate. The
+// polynomials minimize the largest relative error, and were found by weighted least squares.
 //
-// Values that a select() does not take are finite and well-conditioned, too, because the check of a
-// kernel bounds the rounding errors of the whole formula.
+// Both branches of a select() are finite and well-conditioned, because the check of a kernel bounds
+// the rounding errors of the whole formula.
 namespace hone::graph {
 namespace {
 
@@ -31,7 +31,7 @@ class Function {
   }
 
   const std::string& x() const { return x_; }
-  // An intermediate value: its element at the place of the output.
+  // Writes an intermediate stage, and returns its element at the position of the output.
   std::string Let(absl::string_view name, absl::string_view value) {
     return Element(writer_.Stage(name, axes_, shape_, value), axes_);
   }
@@ -57,8 +57,8 @@ absl::StatusOr<Types> InferFunction(const NodeView& node) {
       absl::StrCat("its elements are ", ir::DTypeName(dtype), "; f16, bf16 and f32 are supported"));
 }
 
-// x - n·π, for n that is a multiple of 1/2. The first parts of π have few bits, so that their
-// products with n are exact.
+// x - n·π, where n is a multiple of 1/2. π is split into parts: the first ones have few bits, so
+// that their products with n are exact.
 std::string WithoutTurns(absl::string_view x, absl::string_view n) {
   return absl::Substitute(
       "$0 - $1 * 3.140625 - $1 * 0.0009670257568359375 - $1 * 6.2771141529083251953e-07 - "
@@ -168,14 +168,14 @@ absl::Status DefineAtan(const NodeView& node, StageWriter& writer) {
   return f.Result(absl::Substitute("select($0 < 0.0, -$1, $1)", f.x(), y));
 }
 
-// (exp(a) ± exp(-a)) / 2 with h = exp(a/2), whose square overflows where the result does.
+// (exp(a) ± exp(-a)) / 2 with h = exp(a/2), so that it overflows only where the result does.
 constexpr char kHyperbolic[] = "0.5 * $0 * $0 $1 0.5 / $0 / $0";
 
 absl::Status DefineSinh(const NodeView& node, StageWriter& writer) {
   Function f(node, writer);
   const std::string h = f.Let("h", absl::StrCat("exp(0.5 * abs(", f.x(), "))"));
   const std::string y = f.Let("y", absl::Substitute(kHyperbolic, h, "-"));
-  // The difference has few digits near 0.
+  // Near 0, the difference of the exponentials would lose digits.
   return f.Result(absl::Substitute(
       "select(abs($0) < 1.0, $0 + $0 * ($0 * $0) * (0.1666666716337204 + $0 * $0 * "
       "(0.008333350531756878 + $0 * $0 * (0.0001983606634894386 + $0 * $0 * "
@@ -199,7 +199,7 @@ std::string LogOfMore(Function& f, const std::string& u) {
       u, q);
 }
 
-// Above this number, its square plus 1 is its square.
+// Above this number, x² + 1 rounds to x².
 constexpr char kLarge[] = "1e8";
 
 absl::Status DefineAsinh(const NodeView& node, StageWriter& writer) {

@@ -6,7 +6,7 @@
 #include "common/graph/op/element_type.h"
 #include "common/graph/op/families.h"
 
-// Functions of one element without attributes that matter.
+// Functions of one element without attributes (or with attributes that do not change the result).
 namespace hone::graph {
 namespace {
 

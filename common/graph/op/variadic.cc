@@ -35,7 +35,7 @@ absl::StatusOr<Types> InferFloats(const NodeView& node) {
   return InferNumbers(node);
 }
 
-// Joins the elements of all inputs by a formula of $0 and $1.
+// Combines the elements of all inputs, two at a time, by a formula of $0 and $1.
 std::string Join(const NodeView& node, StageWriter& writer, const std::vector<std::string>& axes,
                  absl::string_view formula) {
   std::string value = BroadcastElement(writer, 0, node.Shape(0), axes);

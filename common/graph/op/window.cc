@@ -10,10 +10,10 @@
 namespace hone::graph {
 namespace {
 
-constexpr int64_t kMaxStep = int64_t{1} << 28;  // of strides, dilations and pads
+constexpr int64_t kMaxStep = int64_t{1} << 28;  // the largest stride, dilation, pad and kernel
 
-// Chooses the padding of auto_pad SAME_UPPER or SAME_LOWER, which makes as many outputs as strides
-// fit into the image.
+// Chooses the padding of auto_pad SAME_UPPER or SAME_LOWER, with which the number of outputs is the
+// extent divided by the stride, rounded up.
 void PadSame(Window& window, bool upper) {
   window.outputs = (window.extent + window.stride - 1) / window.stride;
   const int64_t covered =
@@ -23,8 +23,8 @@ void PadSame(Window& window, bool upper) {
   window.end = padding - window.begin;
 }
 
-// Counts the outputs from the padding. A window that begins after the image and the padding before
-// it does not count.
+// Counts the outputs for the given padding. Windows that begin after the end of the image, in the
+// padding at its end, do not count.
 void CountOutputs(Window& window, bool ceil) {
   const int64_t free =
       window.extent + window.begin + window.end - (window.kernel - 1) * window.dilation - 1;

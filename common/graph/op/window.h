@@ -20,19 +20,20 @@ struct Window {
 
   // The element that a tap reads: "2*h + r - 1".
   std::string At(absl::string_view position, absl::string_view tap) const;
-  // Appends a guard that the tap is in the image, or in a range around it, unless it always is.
+  // Appends a guard that the tap is in the image, extended by `before` and `after` elements, unless
+  // that always holds.
   void Guard(absl::string_view position, absl::string_view tap, std::vector<std::string>& guards,
              int64_t before = 0, int64_t after = 0) const;
 };
 
-// The windows of a convolution or pooling with these kernels over the dimensions of the image in
-// input 0, from the attributes strides, dilations, pads, auto_pad and, for pooling,
+// Returns the windows of a convolution or pooling over the dimensions of the image in input 0, for
+// kernels of these extents and the attributes strides, dilations, pads, auto_pad and, for pooling,
 // ceil_mode. InvalidArgument: they do not fit.
 absl::StatusOr<std::vector<Window>> Windows(const NodeView& node,
                                             const std::vector<int64_t>& kernel);
 
-// A list attribute with one number per dimension. InvalidArgument: it has another length, or a
-// number below `least`.
+// Reads a list attribute with one number per dimension. InvalidArgument: it has another length, or
+// a number below `least`.
 absl::StatusOr<std::vector<int64_t>> PerDimension(const NodeView& node, absl::string_view name,
                                                   size_t dimensions, int64_t default_value,
                                                   int64_t least);

@@ -5,10 +5,10 @@
 namespace hone::graph {
 namespace {
 
-constexpr size_t kMaxElementwise = 16;  // on the way from a product to a softmax
+constexpr size_t kMaxElementwise = 16;  // nodes between a product and a softmax
 
-// Appends the nodes on the way from a product to a value that they alone compute and one node
-// reads. Returns false if there is no such way.
+// Appends the nodes from a product to a value. Each value on the way must have one reader. Returns
+// false if there is no such path.
 bool FindProduct(const Fusion& fusion, ValueId id, std::vector<int>& nodes) {
   if (id == kNoValue || fusion.SoleReader(id) < 0) return false;
   const int node = fusion.Producer(id);
@@ -26,7 +26,7 @@ bool FindProduct(const Fusion& fusion, ValueId id, std::vector<int>& nodes) {
   return false;
 }
 
-// Appends the nodes on the way from a value to the product whose left operand it becomes.
+// Appends the nodes from a value to the product that has it as its left operand.
 bool FindReadingProduct(const Fusion& fusion, ValueId id, std::vector<int>& nodes) {
   while (true) {
     const int reader = fusion.SoleReader(id);

@@ -11,7 +11,7 @@ bool FeedsProduct(const Fusion& fusion, int node) {
   return reader >= 0 && IsProduct(fusion, reader);
 }
 
-// Merges into a node's group what follows it and has the shape of its result.
+// Merges into a node's group the nodes after it that have the shape of its result.
 void TakeEpilogue(Fusion& fusion, int node) {
   while (const auto result = fusion.ResultOf(node)) {
     const std::vector<int64_t>& shape = fusion.graph().value(*result).type.shape;

@@ -53,7 +53,7 @@ std::optional<std::vector<int>> Fusion::Enclosed(ValueId id,
   std::vector<int> nodes;
   std::set<int> pending(readers_[id].begin(), readers_[id].end());
   while (!pending.empty()) {
-    // Nodes are in running order, so the rest comes after the first.
+    // Nodes are numbered in topological order, so the other pending nodes come after this one.
     const int node = *pending.begin();
     pending.erase(pending.begin());
     if (!allowed(node) || nodes.size() >= max_nodes_) return std::nullopt;

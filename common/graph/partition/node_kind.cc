@@ -10,8 +10,8 @@
 namespace hone::graph {
 namespace {
 
-// Whether each index is the axis of its dimension, counted from the last one, or 0 in a dimension
-// of extent 1.
+// Whether a load reads the position of the result: each index is the axis of its dimension (aligned
+// at the last one), or 0 in a dimension of extent 1.
 bool ReadsItsPlace(const ir::Workload& workload, const ir::Stage& stage, const ir::Expr& load) {
   const ir::Shape& shape = workload.tensors[load.buffer].shape;
   const ir::IndexList& indices = workload.pool.IndicesOf(load);

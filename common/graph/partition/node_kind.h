@@ -9,12 +9,12 @@
 
 namespace hone::graph {
 
-// What a node does with elements. Except for aliases, it follows from the node's workload.
+// How a node accesses elements. The kind follows from the node's workload, except for aliases.
 enum class NodeKind {
   kAlias,          // its results share memory with its inputs (views.h)
-  kElementwise,    // an element depends on the elements of its place, or on broadcast ones
+  kElementwise,    // an element depends only on elements at its own position, or broadcast ones
   kTransposition,  // permutes the dimensions of one tensor
-  kRearrangement,  // reads elements of other places: Slice, Concat, Gather, Pad
+  kRearrangement,  // reads elements at other positions: Slice, Concat, Gather, Pad
   kAnchor,         // reduces
 };
 

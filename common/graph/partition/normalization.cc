@@ -17,8 +17,7 @@ const Shape& InputShape(const Fusion& fusion, int node) {
   return fusion.graph().value(fusion.graph().nodes[node].inputs[0]).type.shape;
 }
 
-// Merges what follows a reduction, as long as the nodes have the shape of the tensor or that of the
-// reduced one.
+// Merges the nodes after a reduction that have the shape of the tensor or of the reduced tensor.
 void Grow(Fusion& fusion, int reduction) {
   const Shape& full = InputShape(fusion, reduction);
   const Shape& reduced = fusion.TypeOf(reduction).shape;

@@ -7,7 +7,7 @@
 namespace hone::graph {
 namespace {
 
-// A convolution reads so few channels as well from planes, [n, c, h, w].
+// With at most this many channels, a convolution reads channels first, [n, c, h, w], equally fast.
 constexpr int64_t kMaxChannelsOfPlanes = 4;
 
 void FuseTransposition(Fusion& fusion, int node) {

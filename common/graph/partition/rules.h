@@ -13,11 +13,11 @@ void FuseAttention(Fusion& fusion);
 // softmax and other normalizations that a model spells out.
 void FuseNormalizations(Fusion& fusion);
 // Anchors take the elementwise nodes and transpositions that follow. The last anchor of the graph
-// comes first, so that the other operands of a sum are known when it runs.
+// comes first: the sum of two branches then joins the later anchor, when the other branch has run.
 void FuseEpilogues(Fusion& fusion);
-// Transpositions are merged into a product, an elementwise node or the convolution of an image with
-// few channels that reads them, and conversions
-// to a wider type, such as DequantizeLinear, into a single reader.
+// Transpositions are merged into the product, the elementwise node or the convolution of an image
+// with few channels that reads them. Conversions to a wider type, such as DequantizeLinear, are
+// merged into a single reader.
 void FuseOperands(Fusion& fusion);
 // The remaining nodes take the elementwise nodes and transpositions that follow.
 void FuseChains(Fusion& fusion);
@@ -26,7 +26,7 @@ void FuseChains(Fusion& fusion);
 bool Widens(const Fusion& fusion, int node);
 // Whether the node is a product of matrices.
 bool IsProduct(const Fusion& fusion, int node);
-// Whether the node reads an operand as fast in another order of its dimensions: a product of
+// Whether the node reads an operand equally fast in any order of its dimensions: it is a product of
 // matrices, or a convolution of an image with few channels.
 bool ReadsAnyOrder(const Fusion& fusion, int node, ValueId operand);
 

@@ -24,21 +24,21 @@ class Views {
   // belongs to the arena.
   ValueId OutsideOf(ValueId owner) const { return outside_[owner]; }
 
-  // Makes the memory of `part` a part of that of `whole`, from a byte of it. Returns false, and
-  // changes nothing, if `part` is itself only a part of what its owner has, or if memory outside
-  // would have to be two things at once.
+  // Places `part` in the memory of `whole`, `offset` bytes from its start. Returns false and
+  // changes nothing if `part` is already a part of other memory, or if the caller provides its
+  // memory. (If it is an output that fills all of `whole`, `whole` moves to the output's memory.)
   bool Place(ValueId part, ValueId whole, int64_t offset);
 
  private:
   std::vector<int64_t> bytes_;
-  std::vector<View> views_;       // of each value in another; an owner is in itself
-  std::vector<ValueId> outside_;  // of owners
+  std::vector<View> views_;       // each value's place in another value; owners are in themselves
+  std::vector<ValueId> outside_;  // see OutsideOf()
   std::vector<bool> is_output_;
 };
 
-// Whether a node can be an alias: it changes only the shape of a tensor, takes contiguous parts of
-// one, or appends tensors. If so, its values share memory from now on. Parts begin at multiples of
-// kAlignment, because kernels need aligned buffers.
+// Makes the inputs and outputs of a node share memory if it only changes the shape of a tensor,
+// takes contiguous parts of one, or appends tensors. Returns whether it does. Parts begin at
+// multiples of kAlignment, because kernels need aligned buffers.
 bool TakeAlias(const Graph& graph, const Node& node, Views& views);
 
 inline constexpr int64_t kAlignment = 64;  // of tensors, in bytes

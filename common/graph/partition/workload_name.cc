@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxParts = 5;
 
-// Sequences of operators that have a name of their own; longer ones first.
+// A sequence of operators that has its own name. Longer sequences come first.
 struct Phrase {
   absl::string_view operators, name;
 };

@@ -27,7 +27,7 @@ std::optional<Affine> OfBatchNorm(const Graph& graph, const Node& node) {
   return affine;
 }
 
-// x op c or c op x.
+// Returns the Affine of x op c or c op x.
 std::optional<Affine> OfBinary(const Graph& graph, const Node& node, int64_t axis) {
   const bool constant_first = graph.IsConstant(node.inputs[0]);
   const ValueId input = node.inputs[constant_first ? 1 : 0];

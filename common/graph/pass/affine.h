@@ -15,12 +15,12 @@ struct Affine {
   std::vector<double> scale, shift;  // per channel
 };
 
-// The node as such, with the channels along an axis of its result. Computed in f64. None if it is
-// another node, if its constants differ within a channel, or if one is not finite.
+// Returns the node as an Affine, computed in f64, with the channels along `axis` of its result.
+// nullopt if it is another kind of node, or its constants vary within a channel or are not finite.
 std::optional<Affine> AffineOf(const Graph& graph, const Node& node, int64_t axis);
 
-// The elements of a constant per channel of a tensor of this shape, to which it broadcasts. None if
-// it is not constant or differs within a channel.
+// Returns the element of a constant for each channel of a tensor of this shape, to which it
+// broadcasts. nullopt if the value is not constant or varies within a channel.
 std::optional<std::vector<double>> PerChannel(const Graph& graph, ValueId id,
                                               const std::vector<int64_t>& shape, int64_t axis);
 

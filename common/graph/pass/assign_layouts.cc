@@ -13,11 +13,12 @@
 namespace hone::graph {
 namespace {
 
-// Costs are times, in bytes that could be copied meanwhile.
-constexpr int64_t kStepBytes = 20'000;  // of one more kernel
-constexpr double kFlopsPerByte = 40;    // that a convolution with channels first loses
+// Costs are times, expressed as the number of bytes that could be copied in that time.
+constexpr int64_t kStepBytes = 20'000;  // the cost of an additional kernel
+// With channels first, a convolution costs one byte for this many FLOPs.
+constexpr double kFlopsPerByte = 40;
 
-// The cost of transposing an image. Without channels or places there is nothing to move.
+// The cost of transposing an image. With one channel or one pixel there is nothing to move.
 int64_t TranspositionCost(const TensorType& type) {
   const int64_t channels = type.shape[1];
   const int64_t places = type.elements() / std::max<int64_t>(1, type.shape[0] * channels);
@@ -62,7 +63,7 @@ class Assignment {
         cut_.AddCosts(n, 0, MinCut::kNever);
         break;
       case LayoutRole::kWindow: {
-        // Vectors run over channels; rows are too short for them.
+        // With channels last, vectors run over channels; rows are often too short for vectors.
         int64_t cost = graph_.value(node.inputs[0]).type.bytes();
         if (HasKernels(node.op)) {
           const absl::StatusOr<Group> group = MakeGroup(graph_, {n}, "node");
@@ -74,7 +75,7 @@ class Assignment {
         break;
       }
       case LayoutRole::kAlongAxis:
-        // With channels first, the parts of one sample are views.
+        // With channels first, the parts of a single sample are views and cost nothing.
         if (graph_.value(node.inputs[0]).type.shape[0] == 1 && IsAlongChannels(graph_, node) &&
             !HasEqualParts(graph_, node)) {
           const ValueId whole = node.op == "Concat" ? node.outputs[0] : node.inputs[0];

@@ -90,7 +90,7 @@ class Writer {
     return graph_.AddValue(FreshName(graph_, absl::StrCat(value.name, ".channels_last")), type);
   }
 
-  // A value in another order: a constant, or the result of a transposition.
+  // Returns a value with its dimensions reordered: a new constant, or the result of a Transpose.
   ValueId InOrder(ValueId id, const Ints& order) {
     if (graph_.IsConstant(id)) return AddPermuted(graph_, id, graph_.value(id).type.shape, order);
     const ValueId permuted = AddLike(id, order);
@@ -99,13 +99,14 @@ class Writer {
     return permuted;
   }
 
-  // An image with channels last. A constant gets the rank that it is broadcast to.
+  // Returns an image with channels last. A constant gets the rank that it is broadcast to.
   ValueId Last(ValueId id, int64_t rank) {
     ValueId last = last_[id];
     if (Rank(id) < rank) {
       Ints shape = graph_.value(id).type.shape;
       shape.insert(shape.begin(), rank - Rank(id), 1);
-      last = AddPermuted(graph_, id, shape, ImageOrder(rank));  // there may be other ranks
+      // Not stored in last_, because another reader may need another rank.
+      last = AddPermuted(graph_, id, shape, ImageOrder(rank));
     } else if (last == kNoValue) {
       last = InOrder(id, ImageOrder(rank));
       last_[id] = last;
@@ -158,8 +159,8 @@ class Writer {
   }
 
   Graph& graph_;
-  std::vector<ValueId> last_;    // each value with channels last, if there is one
-  std::vector<bool> has_first_;  // whether each value is available as the graph had it
+  std::vector<ValueId> last_;    // each value with channels last, or kNoValue
+  std::vector<bool> has_first_;  // whether each value is available with channels first
 };
 
 }  // namespace

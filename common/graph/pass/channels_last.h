@@ -9,9 +9,9 @@
 
 namespace hone::graph {
 
-// Gives the marked nodes channels last, with transpositions between them and the others. A tensor
-// is transposed at most once; constants are stored in the new order. REQUIRES: no marked node is
-// kFixed. Errors are those of the operators.
+// Gives the marked nodes channels last, and adds transpositions between them and the others. A
+// tensor is transposed at most once; constants are stored in the new order. REQUIRES: no marked
+// node is kFixed. Errors are those of the operators.
 absl::Status WriteChannelsLast(Graph& graph, const std::vector<LayoutRole>& roles,
                                const std::vector<bool>& marked);
 

@@ -19,7 +19,7 @@ ValueId Add(Graph& graph, const std::string& name, const TensorType& type,
   return AddConstant(graph, name, type, ConstantData(Encode(type, elements)));
 }
 
-// The elements of a constant of this type in another order of its dimensions.
+// Returns the bytes of a constant of this type with its dimensions permuted.
 std::string PermutedBytes(const TensorType& type, absl::string_view bytes,
                           const std::vector<int64_t>& order) {
   const size_t rank = order.size();

@@ -6,23 +6,23 @@
 
 #include "common/graph/graph.h"
 
-// What passes do to graphs.
+// Edits of graphs that passes share.
 namespace hone::graph {
 
-// Removes a node whose only result equals another value, which everything then reads instead. An
-// output of the graph keeps its name: the node that computes `value` computes it under that name.
-// Returns false, and changes nothing, if `value` is an input, a constant or another output of the
-// graph and must therefore keep its own name.
+// Removes a node whose only result equals `value`, and makes the readers of the result read
+// `value`. If the result is an output of the graph, `value` takes its name. Returns false and
+// changes nothing if `value` must then keep its own name, because it is an input, a constant or
+// another output of the graph.
 //
 // The node is only marked, so that indices stay valid; EraseRemoved() erases it.
 bool ReplaceBy(Graph& graph, int node, ValueId value);
-// Marks a node that computes nothing that is needed.
+// Marks a node whose results are no longer needed.
 void MarkRemoved(Node& node);
 bool IsRemoved(const Node& node);
 // Erases the marked nodes. Returns whether there were any.
 bool EraseRemoved(Graph& graph);
 
-// `name`, with a number if a value has this name already.
+// Returns `name`, with a number appended if a value already has this name.
 std::string FreshName(const Graph& graph, const std::string& name);
 
 // Adds a constant, under a name that begins with `name`.
@@ -32,16 +32,16 @@ ValueId AddConstant(Graph& graph, const std::string& name, const TensorType& typ
                     ConstantData data);
 ValueId AddInts(Graph& graph, const std::string& name, const std::vector<int64_t>& elements);
 
-// Adds a constant with the elements of another one, seen in this shape, in another order of its
-// dimensions. REQUIRES: the rank is at least 1.
+// Adds a constant that is another one reshaped to `shape`, with its dimensions then permuted to
+// `order`. REQUIRES: the rank is at least 1.
 ValueId AddPermuted(Graph& graph, ValueId constant, const std::vector<int64_t>& shape,
                     const std::vector<int64_t>& order);
 
-// The elements of a constant of numbers. REQUIRES: it is a constant.
+// The elements of a constant, as numbers. REQUIRES: the value is a constant.
 std::vector<double> Reals(const Graph& graph, ValueId id);
 
-// The node that computes a value which it alone needs: an only reader reads the value, and it is no
-// output of the graph. -1 if there is none.
+// Returns the node that computes a value, if the value has exactly one reader and is not an output
+// of the graph; otherwise -1.
 int PrivateProducer(const Graph& graph, ValueId id);
 
 }  // namespace hone::graph

@@ -18,13 +18,13 @@ bool IsAll(const std::vector<double>& elements, double value) {
 
 bool IsConvolution(const Node& node) { return node.op == "Conv" || node.op == "ConvTranspose"; }
 
-// The dimension of a product's result with its channels.
+// The dimension of a product's result that holds the channels.
 int64_t ChannelAxis(const Graph& graph, const Node& product) {
   if (IsConvolution(product) && !product.attributes.contains(kChannelsLast)) return 1;
   return static_cast<int64_t>(graph.value(product.outputs[0]).type.shape.size()) - 1;
 }
 
-// Whether the weights are a constant of floats in which each element belongs to one channel.
+// Whether a node is a product with constant float weights, each of which belongs to one channel.
 bool HasWeights(const Graph& graph, const Node& node) {
   if (!IsConvolution(node) && node.op != "Gemm" && node.op != "MatMul") return false;
   const Value& weights = graph.value(node.inputs[1]);
@@ -32,7 +32,7 @@ bool HasWeights(const Graph& graph, const Node& node) {
   return IsConvolution(node) || weights.type.shape.size() == 2;
 }
 
-// The channels of the elements of weights.
+// Maps elements of weights to output channels.
 class WeightChannels {
  public:
   WeightChannels(const Graph& graph, const Node& node) {
@@ -52,7 +52,7 @@ class WeightChannels {
     if (node.op == "ConvTranspose") groups_ = view.Int("group", 1).value_or(1);
   }
 
-  // The weights, each multiplied by the number of its channel.
+  // The weights, each multiplied by the scale of its channel.
   std::string Scaled(ir::DType dtype, absl::string_view weights,
                      const std::vector<double>& scale) const {
     std::string scaled(weights.size(), '\0');
@@ -79,12 +79,13 @@ class WeightChannels {
   }
 
  private:
-  // The weights are [rows, channels, inner]; each group of a transposed convolution has its rows.
+  // The weights are [rows, channels, inner]. The rows are divided among the groups of a transposed
+  // convolution.
   int64_t rows_ = 1, channels_ = 1, inner_ = 1, groups_ = 1;
 };
 
-// The scaled weights of a product. They are computed when they are needed, because what a network
-// is made of can be found without them.
+// Adds the scaled weights of a product. They are computed only when they are read, because listing
+// the tasks of a network does not need them.
 ValueId ScaledWeights(Graph& graph, const Node& product, const std::vector<double>& scale) {
   const Value weights = graph.value(product.inputs[1]);
   const WeightChannels channels(graph, product);
@@ -96,7 +97,7 @@ ValueId ScaledWeights(Graph& graph, const Node& product, const std::vector<doubl
                                             weights.type.bytes(), compute));
 }
 
-// The bias per channel; zeros if there is none. None if it is not a constant per channel.
+// The bias per channel, or zeros if there is no bias; nullopt if it is not a constant per channel.
 std::optional<std::vector<double>> BiasOf(const Graph& graph, const Node& product, int64_t axis) {
   const std::vector<int64_t>& shape = graph.value(product.outputs[0]).type.shape;
   const NodeView view(graph, product);
@@ -158,8 +159,8 @@ bool FoldIntoMatMul(Graph& graph, int n, int producer, Affine affine, int64_t ax
   return true;
 }
 
-// The product whose result a node reads alone, or reads after a bias is added to it; -1 if there is
-// none.
+// Returns `producer` if it is a product, or the MatMul to whose result it adds a bias; -1 if it is
+// neither.
 int FindProduct(const Graph& graph, int producer) {
   if (producer < 0) return -1;
   if (HasWeights(graph, graph.nodes[producer])) return producer;
@@ -185,7 +186,7 @@ bool FoldNode(Graph& graph, int n) {
   if (graph.nodes[product].op != "MatMul") {
     return FoldIntoBiased(graph, n, producer, *affine, axis);
   }
-  if (producer == product && IsAll(affine->scale, 1)) return false;  // a bias already
+  if (producer == product && IsAll(affine->scale, 1)) return false;  // already a bias
   return FoldIntoMatMul(graph, n, producer, *affine, axis);
 }
 

@@ -15,11 +15,11 @@ using Ints = std::vector<int64_t>;
 
 struct Padding {
   ValueId input = kNoValue;
-  Ints pads;  // of the dimensions after the channels: all begins, then all ends
+  Ints pads;  // for the dimensions after the channels: all begins, then all ends
   double value = 0;
 };
 
-// The constant padding of a Pad that does not pad samples or channels and cuts nothing.
+// Returns the padding of a Pad if it is constant, not negative, and not of samples or channels.
 std::optional<Padding> PaddingOf(const Graph& graph, const Node& node) {
   const NodeView view(graph, node);
   if (node.op != "Pad" || view.String("mode", "constant").value_or("") != "constant") {
@@ -42,8 +42,8 @@ std::optional<Padding> PaddingOf(const Graph& graph, const Node& node) {
   return padding;
 }
 
-// Whether the window of a node may read padding of this value by itself. Sets what the node then
-// needs in addition.
+// Whether a node can pad with this value itself. Sets the other attributes that `padded` then
+// needs.
 bool CanPad(const NodeView& view, const Ints& own_pads, double value, Node& padded) {
   const std::string& op = view.node().op;
   const std::string auto_pad = view.String("auto_pad", "NOTSET").value_or("");
@@ -52,7 +52,7 @@ bool CanPad(const NodeView& view, const Ints& own_pads, double value, Node& padd
   if (op == "Conv") return value == 0;
   if (op == "MaxPool") return value == -std::numeric_limits<double>::infinity();
   if (op != "AveragePool" || value != 0) return false;
-  // Zeros that a Pad adds count, so all padding must count.
+  // An average counts the zeros of a Pad, so it must count all padding.
   const bool has_own = std::any_of(own_pads.begin(), own_pads.end(), [](int64_t p) { return p; });
   padded.attributes["count_include_pad"] = int64_t{1};
   return !has_own || view.Int("count_include_pad", 0).value_or(0) != 0;
@@ -64,7 +64,7 @@ bool FoldNode(Graph& graph, Node& node) {
   if (producer < 0) return false;
   const auto padding = PaddingOf(graph, graph.nodes[producer]);
   if (!padding) return false;
-  if (node.attributes.contains(kChannelsLast)) return false;  // it is folded before layouts
+  if (node.attributes.contains(kChannelsLast)) return false;  // layouts come later
   const NodeView view(graph, node);
   auto pads = view.IntList("pads", Ints(padding->pads.size(), 0));
   if (!pads.ok() || pads->size() != padding->pads.size()) return false;
@@ -73,7 +73,7 @@ bool FoldNode(Graph& graph, Node& node) {
   for (size_t i = 0; i < pads->size(); ++i) (*pads)[i] += padding->pads[i];
   padded.inputs[0] = padding->input;
   padded.attributes["pads"] = *pads;
-  // The operator may limit its padding.
+  // The operator may refuse this much padding.
   const auto types = InferTypes(NodeView(graph, padded));
   if (!types.ok() || (*types)[0] != graph.value(node.outputs[0]).type) return false;
   node = std::move(padded);

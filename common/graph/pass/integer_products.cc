@@ -16,7 +16,7 @@ namespace {
 struct Dequantized {
   ValueId bytes = kNoValue, zero_point = kNoValue;
   std::vector<double> scale;  // one, or one per channel
-  int64_t axis = 0;           // of the channels
+  int64_t axis = 0;           // the axis of the channels
 };
 
 std::optional<Dequantized> DequantizedOf(const Graph& graph, const std::vector<int>& producers,
@@ -46,7 +46,7 @@ struct Product {
   double alpha = 1, beta = 1;
 };
 
-// Whether no sum of so many products leaves i32, which wraps around. The sums before zero points
+// Whether sums of this many products fit i32, which would wrap around. The sums before zero points
 // are subtracted must fit, too.
 bool FitsSum(const Graph& graph, const Product& product, int64_t terms) {
   const auto largest = [&](const Dequantized& operand) {
@@ -112,7 +112,7 @@ class Writer {
   }
 
  private:
-  static constexpr int64_t kFloat = 1;  // f32 in ONNX's numbers
+  static constexpr int64_t kFloat = 1;  // ONNX's number of f32
 
   absl::StatusOr<ValueId> WriteSum() {
     ValueId weights = product_.w.bytes;
@@ -132,13 +132,13 @@ class Writer {
                                       {ir::DType::kI32, ChannelShape()}, Shifts());
     return Add("Sub", {sum, shift});
   }
-  // Whether the zero point of x changes every sum of a channel by the same constant.
+  // Whether the zero point of x changes all sums of a channel by the same constant.
   bool HasConstantShift() const {
     if (product_.x.zero_point == kNoValue || product_.w.zero_point != kNoValue) return false;
     if (!graph_.IsConstant(product_.w.bytes)) return false;
     const NodeView view(graph_, node_);
     if (!product_.is_convolution) return graph_.value(product_.w.bytes).type.shape.size() == 2;
-    // Padding is left out of the sums.
+    // Padding is left out of the sums, so the change would depend on the position.
     const auto pads = view.IntList("pads", {});
     return view.String("auto_pad", "NOTSET").value_or("") == "NOTSET" && pads.ok() &&
            std::all_of(pads->begin(), pads->end(), [](int64_t pad) { return pad == 0; });
@@ -169,7 +169,7 @@ class Writer {
         elements.size() > 1 ? ChannelShape() : std::vector<int64_t>{};
     return AddConstant(graph_, absl::StrCat(node_.name, name), {ir::DType::kF32, shape}, elements);
   }
-  // [channels, 1, 1] for images, so that it broadcasts to the result.
+  // The shape of a tensor per channel that broadcasts to the result: [channels, 1, 1] for images.
   std::vector<int64_t> ChannelShape() const {
     std::vector<int64_t> shape = {product_.channels};
     const size_t rank = graph_.value(node_.outputs[0]).type.shape.size();

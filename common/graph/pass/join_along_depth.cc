@@ -17,17 +17,17 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// The results of a Concat and of nodes after it, which have its parts along a new dimension.
+// A Concat and the nodes after it whose images get its parts along a new dimension.
 struct Joined {
   int64_t parts = 0;
   std::vector<int> inner;  // nodes that read joined images and compute joined images
   std::vector<int> ends;   // convolutions, which read all parts of a joined image
   std::vector<int>
-      after;  // elementwise nodes that alone read the result of an end or of such a node
+      after;  // elementwise nodes after an end, each the only reader of the result before it
 };
 
-// The number of parts that a Concat joins; 0 if it is not one of equal images along the channels of
-// one sample.
+// The number of parts of a Concat, or 0 if it does not join equal images of one sample along the
+// channels.
 int64_t PartsOf(const Graph& graph, const Node& node) {
   const NodeView view(graph, node);
   if (node.op != "Concat" || node.inputs.size() < 2 || view.Rank(0) != 4) return 0;
@@ -69,7 +69,8 @@ bool IsUnary(const Graph& graph, const Node& node, LayoutRole role) {
          std::all_of(node.inputs.begin() + 1, node.inputs.end(), is_single);
 }
 
-// None if a node reads the joined image in another way.
+// Finds the nodes to rewrite. nullopt if a node reads the joined image in a way that is not listed
+// in Joined.
 std::optional<Joined> Follow(const Graph& graph, const std::vector<LayoutRole>& roles, int concat) {
   Joined joined{.parts = PartsOf(graph, graph.nodes[concat])};
   if (joined.parts == 0) return std::nullopt;
@@ -82,7 +83,7 @@ std::optional<Joined> Follow(const Graph& graph, const std::vector<LayoutRole>& 
       const Node& node = graph.nodes[reader];
       if (CanEnd(graph, node, image)) {
         joined.ends.push_back(reader);
-        // They would otherwise be separated from the convolution by the reshape of its result.
+        // Otherwise the reshape of the convolution's result would separate these nodes from it.
         ValueId result = node.outputs[0];
         while (readers[result].size() == 1 && !IsOutput(graph, result)) {
           const int after = readers[result][0];
@@ -164,7 +165,7 @@ class Writer {
     const auto extend = [&](const char* name, int64_t first, Ints fallback) {
       Ints list = view.IntList(name, fallback).value_or(fallback);
       if (list.empty()) return;
-      if (list.size() == 4) list.insert(list.begin() + 2, first);  // the ends of the padding
+      if (list.size() == 4) list.insert(list.begin() + 2, first);  // pads: begins, then ends
       list.insert(list.begin(), first);
       node.attributes[name] = list;
     };
@@ -208,8 +209,8 @@ class Writer {
 
   Graph& graph_;
   int64_t parts_ = 0;
-  std::map<ValueId, ValueId> joined_;  // by the image that they replace
-  std::map<ValueId, ValueId> deep_;    // results [1, 1, h, w, c], by the same
+  std::map<ValueId, ValueId> joined_;  // joined images, by the image that each replaces
+  std::map<ValueId, ValueId> deep_;    // results [1, 1, h, w, c], by the image that each replaces
 };
 
 }  // namespace

@@ -42,7 +42,7 @@ LayoutRole RoleOf(const Graph& graph, int n) {
   if (view.HasAttribute("axis") || !FitsImages(graph, node)) return LayoutRole::kFixed;
   const absl::StatusOr<Group> group = MakeGroup(graph, {n}, "node");
   if (!group.ok() || KindOf(group->workload) != NodeKind::kElementwise) return LayoutRole::kFixed;
-  // Integers that no stage reads may name dimensions. The bounds of Clip do not.
+  // An integer input that no stage reads may contain numbers of dimensions.
   const bool reads_all = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
     return id == kNoValue || graph.value(id).type.dtype != ir::DType::kI64 ||
            std::count(group->inputs.begin(), group->inputs.end(), id) > 0;

@@ -16,11 +16,11 @@ enum class LayoutRole {
   kReduction,    // with constant axes; its result has the same rank
 };
 
-// The roles of all nodes. Nodes with a result that nothing needs are kFixed.
+// The roles of all nodes. Nodes with a result that is not needed are kFixed.
 std::vector<LayoutRole> LayoutRoles(const Graph& graph);
 
-// Whether an input of a node that is not kFixed is an image that has the layout of the node. The
-// others are single elements, weights, axes and the like.
+// Whether an input is an image in the layout of its node. Other inputs are single elements,
+// weights, axes and the like. REQUIRES: the node is not kFixed.
 bool IsImage(const Graph& graph, const Node& node, LayoutRole role, size_t input);
 
 }  // namespace hone::graph

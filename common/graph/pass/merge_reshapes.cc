@@ -21,7 +21,7 @@ absl::StatusOr<bool> MergeReshapes(Graph& graph) {
     const int producer = producers[node.inputs[0]];
     if (producer < 0 || !ChangesShape(graph.nodes[producer])) continue;
     const Value& result = graph.value(node.outputs[0]);
-    if (result.type.elements() == 0) continue;  // a 0 in a shape has another meaning
+    if (result.type.elements() == 0) continue;  // Reshape gives a 0 in a shape another meaning
     const ValueId source = graph.nodes[producer].inputs[0];
     const ValueId shape = AddInts(graph, absl::StrCat(result.name, ".shape"),
                                   std::vector<int64_t>(result.type.shape));

@@ -60,7 +60,7 @@ std::vector<bool> MinCut::Solve() {
     while (Push(kFirst, kNever) > 0) {
     }
   }
-  // What still reaches the second terminal is on its side.
+  // Nodes that can still reach the second terminal are on its side.
   std::vector<bool> second(edges_of_.size());
   std::vector<int> queue = {kSecond};
   for (size_t i = 0; i < queue.size(); ++i) {

@@ -6,8 +6,8 @@
 
 namespace hone::graph {
 
-// Divides nodes between two sides so that the sum of costs is least. The result is exact: it is the
-// minimum cut between two terminals, found by Dinic's algorithm.
+// Divides nodes between two sides so that the sum of costs is minimal. The result is exact: it is
+// the minimum cut between two terminals, found by Dinic's algorithm.
 class MinCut {
  public:
   // More than any sum of costs.

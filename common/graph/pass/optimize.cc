@@ -5,13 +5,13 @@ namespace hone::graph {
 
 namespace {
 
-// Every change removes a node, an output or a value, brings a node closer to the inputs, or makes a
-// product of floats one of integers, so this ends.
+// Ends, because every change removes a node, an output or a value, brings a node closer to the
+// inputs, or turns a product of floats into one of integers.
 absl::Status Simplify(Graph& graph) {
   bool changed = true;
   while (changed) {
     changed = false;
-    // Folding would compute dequantized weights, so it comes after the products.
+    // Folding would replace quantized weights by floats, so it comes after the integer products.
     for (const auto pass : {UseUnsignedBytes, UseIntegerProducts}) {
       HONE_ASSIGN_OR_RETURN(const bool applied, pass(graph));
       changed |= applied;

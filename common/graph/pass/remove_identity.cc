@@ -9,7 +9,7 @@
 namespace hone::graph {
 namespace {
 
-// Operators that give their input if the result has its type.
+// Whether the result of an operator is its input if their types are equal.
 bool KeepsElements(absl::string_view op) {
   static constexpr absl::string_view kOperators[] = {"Identity",  "Dropout", "Cast",
                                                      "Reshape",   "Flatten", "Squeeze",
@@ -17,7 +17,7 @@ bool KeepsElements(absl::string_view op) {
   return std::count(std::begin(kOperators), std::end(kOperators), op) > 0;
 }
 
-// Whether a constant input has only this element. An absent one has, too.
+// Whether an input is absent, or a constant whose elements all have this value.
 absl::StatusOr<bool> HasOnly(const NodeView& node, int input, int64_t element) {
   if (!node.Has(input)) return true;
   if (!node.IsConstant(input)) return false;

@@ -9,8 +9,8 @@
 namespace hone::graph {
 namespace {
 
-// A digest that equal constants share, and others rarely. It reads a few parts of large constants,
-// so that files of weights need not be read.
+// A digest that is the same for equal constants, and rarely for others. It reads only parts of
+// large constants, so that most of a weights file is not read.
 Digest Sample(const ConstantData& constant) {
   if (constant.is_computed()) return constant.origin();
   constexpr size_t kPart = 1024, kParts = 2;  // the first and the last bytes
@@ -70,7 +70,8 @@ absl::StatusOr<bool> ShareCommonSubexpressions(Graph& graph) {
   std::map<Key, int> firsts;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    // A conversion to a wider type costs less than its result, and is part of what reads it.
+    // A conversion to a wider type becomes a part of each reader, which is cheaper than storing its
+    // result.
     if (!HasOneOutput(node) || node.op == "DequantizeLinear") continue;
     const auto [first, is_new] =
         firsts.emplace(Key(node.op, node.inputs, node.attributes), static_cast<int>(n));

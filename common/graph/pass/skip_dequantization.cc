@@ -10,8 +10,8 @@
 namespace hone::graph {
 namespace {
 
-// Operators whose results are elements of their first input. A padded MaxPool of bytes ignores its
-// padding, as that of floats does.
+// Operators whose results are elements of their first input. MaxPool ignores its padding for bytes
+// as it does for floats.
 constexpr absl::string_view kMoves[] = {"Flatten", "MaxPool",   "Reshape",  "Slice",
                                         "Squeeze", "Transpose", "Unsqueeze"};
 
@@ -34,7 +34,7 @@ bool HaveSameParameters(const Graph& graph, const Node& dequantize, const Node& 
          Reals(graph, dequantize.inputs[2]) == Reals(graph, quantize.inputs[2]);
 }
 
-// Computes what a QuantizeLinear gives without the DequantizeLinear before it.
+// Replaces a QuantizeLinear, and the DequantizeLinear before it, by an operation on bytes.
 bool Skip(Graph& graph, const std::vector<int>& producers, int quantize) {
   const ValueId real = graph.nodes[quantize].inputs[0];
   const int producer = producers[real];

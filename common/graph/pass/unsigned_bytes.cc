@@ -8,13 +8,13 @@
 namespace hone::graph {
 namespace {
 
-// Whether the zero point of a node is absent or a constant, as new ones must be.
+// Whether the zero point of a node is absent or a constant, so that a new one can be computed.
 bool HasKnownZeroPoint(const Graph& graph, const Node& node) {
   const NodeView view(graph, node);
   return !view.Has(2) || view.IsConstant(2);
 }
 
-// Whether all bytes that a QuantizeLinear gives are i8 and are only dequantized.
+// Whether the result of a QuantizeLinear is i8 and only DequantizeLinear nodes read it.
 bool CanBeUnsigned(const Graph& graph, const Node& quantize, const std::vector<int>& readers) {
   const ValueId bytes = quantize.outputs[0];
   if (graph.value(bytes).type.dtype != ir::DType::kI8 || !HasKnownZeroPoint(graph, quantize)) {

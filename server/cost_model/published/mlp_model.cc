@@ -16,8 +16,8 @@ namespace {
 // time limits of a search.
 constexpr int kHidden = 64;
 constexpr int kEpochs = 40;
-constexpr int kLeastSteps = 200;        // minimum, for few candidates
-constexpr int kBatch = 64;              // candidates whose order is compared
+constexpr int kLeastSteps = 200;        // minimum number of training steps
+constexpr int kBatch = 64;              // maximum number of candidates in a batch
 constexpr double kLearningRate = 2e-3;  // of Adam; decreases to 0 during the training
 constexpr double kWeightDecay = 1e-6;
 constexpr double kLargestGradient = 0.5;  // norm; larger ones are clipped

@@ -107,7 +107,7 @@ std::vector<Matrix> MlpNetwork::Backward(absl::Span<const int32_t> row_begin, co
   const int candidates = a.summed.rows, hidden = a.summed.columns;
   Matrix scores(candidates, 1);
   for (int i = 0; i < candidates; ++i) scores.values[i] = static_cast<float>(gradient[i]);
-  Matrix flow(candidates, hidden);  // with respect to the current stage
+  Matrix flow(candidates, hidden);  // gradient with respect to the current layer
   back(4, a.residual2, scores, &flow);
   Matrix inner = flow;
   BlockGradient(a.hidden2, inner);

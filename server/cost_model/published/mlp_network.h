@@ -36,8 +36,8 @@ class MlpNetwork {
   // [row_begin[i], row_begin[i + 1]); row_begin[0] is 0.
   void Forward(absl::Span<const int32_t> row_begin, Activations& activations) const;
 
-  // Returns the gradient of every parameter, in the order of Parameters, for this gradient of the
-  // scores.
+  // Returns the gradient of every parameter, in the order of Parameters(), given the gradient of
+  // the scores.
   std::vector<Matrix> Backward(absl::Span<const int32_t> row_begin, const Activations& activations,
                                absl::Span<const double> gradient) const;
   std::vector<Matrix*> Parameters();

@@ -19,13 +19,13 @@ namespace {
 
 constexpr int kHidden = 128;  // of a loop's embedding and state
 constexpr int kSlots = 8;
-constexpr int kBatch = 64;  // candidates whose order is compared at once
+constexpr int kBatch = 64;  // maximum number of candidates in a batch
 constexpr int kEpochs = 30;
 constexpr int kLeastSteps = 150;
 constexpr double kLearningRate = 2e-3;
 constexpr double kWeightDecay = 1e-6;
 constexpr double kLargestGradient = 0.5;
-constexpr int kParentColumn = 0;  // kTreeParentColumn of server/feature/tree_features.h
+constexpr int kParentColumn = 0;  // kTreeParentColumn of server/feature/feature_sets.h
 // The loops of some candidates by height: a loop is processed after all loops inside it.
 struct Forest {
   torch::Tensor rows;                        // loops × features

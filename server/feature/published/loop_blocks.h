@@ -12,7 +12,7 @@ namespace hone::feature {
 
 // AutoTVM's features of one loop (Chen et al., NeurIPS 2018); numbers as sign(x)·log2(|x| + 1):
 //    4  length, nest level (as it is), product of the lengths from the outside and from the inside
-//   12  what the loop is, one of: GPU axes, unrolled, vectorized, parallel, serial, tensor (ours)
+//   12  kind of the loop, one-hot: GPU axes, unrolled, vectorized, parallel, serial, tensor (ours)
 //    3  additions, multiplications, divisions of the statements whose innermost loop it is
 //  8×6  per access under the loop: stride, mod, count, reuse, thread_count, thread_reuse (touch.h)
 inline constexpr int kLoopTouches = 8;

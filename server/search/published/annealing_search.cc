@@ -15,7 +15,7 @@ using schedule::Site;
 
 constexpr uint32_t kVersion = 1;
 // Parameters of AutoTVM's XGBTuner and SimulatedAnnealingOptimizer.
-constexpr int kPlan = 64;         // results between two plans, and minimum length of a plan
+constexpr int kPlan = 64;         // results until a new plan is made, and minimum size of a plan
 constexpr int kSteps = 500;       // maximum number of steps of a chain
 constexpr int kPatience = 50;     // steps without a change of the plan after which the chains stop
 constexpr double kHottest = 1;    // temperature of the first step
@@ -104,7 +104,7 @@ class AnnealingSearch final : public HistorySearch {
     for (size_t i = 0; !call.picker.full() && plan_.size() - taken_ > kDrawn && i < rest.size();
          ++i) {
       call.picker.Add(rest[i]);
-      while (plan_[taken_] != rest[i].point) ++taken_;  // skips illegal points, which `rest` lacks
+      while (plan_[taken_] != rest[i].point) ++taken_;  // skips illegal points, absent from `rest`
       ++taken_;
     }
     if (plan_.size() - taken_ <= kDrawn) taken_ = plan_.size();  // draws replace the rest

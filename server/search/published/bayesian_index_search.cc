@@ -36,7 +36,7 @@ constexpr size_t kLogged = 128;
 
 // An observation of a process.
 struct Logged {
-  std::vector<double> place;  // in the box
+  std::vector<double> place;  // the point in the box
   double score;
 };
 
@@ -60,7 +60,7 @@ class BayesianIndexSearch final : public HistorySearch {
         if (call.picker.Add(std::move(each))) break;
       }
     }
-    call.picker.PickBest(drawn, n - random);  // replaces runs that found nothing new
+    call.picker.PickBest(drawn, n - random);  // in place of runs that found nothing new
     HONE_RETURN_IF_ERROR(FillByDraws(call));
     call.picker.Sort();
     return Commit(call);
@@ -113,7 +113,7 @@ class BayesianIndexSearch final : public HistorySearch {
       const std::vector<double> place = Suggested(process, sites->size(), call.rng);
       absl::StatusOr<std::vector<int64_t>> decisions =
           Fit(space, DecisionsAt(*sites, place, seed.decisions), call.rng);
-      double score = 0;  // kept for illegal decisions
+      double score = 0;  // stays 0 for illegal decisions
       if (decisions.ok()) {
         const Point point{seed.space, *std::move(decisions)};
         HONE_ASSIGN_OR_RETURN(std::vector<Scored> scored,

@@ -51,7 +51,7 @@ void GpuEditor::Cooperate(const Operand& block, size_t loops, size_t rank, const
   Operands sizes = threads;
   sizes.push_back(vector);
   const Operands parts = Split(fused, sizes);
-  // parts: serial, threads, vector
+  // `parts` are the serial loop, the threads and the vector.
   Operands order(parts.begin() + 1, parts.end() - 1);
   const Operands bound = order;
   order.push_back(parts[0]);

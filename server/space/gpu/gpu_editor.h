@@ -17,20 +17,21 @@ class GpuEditor : public SketchEditor {
  public:
   using SketchEditor::SketchEditor;
 
-  // Returns the loops over blocks: the loops `outer` (which have `points` iterations) fused, then
-  // those of `inner`, or all of them fused if `points` exceed the limit of a grid's second and
-  // third axis. REQUIRES: the loops are nested in this order, and at most 2 are in `inner`.
+  // Returns the loops over blocks: the loops `outer`, which have `points` iterations, fused, then
+  // those of `inner`. If `points` exceeds `limit`, the maximum of a grid's y and z axes, all loops
+  // are fused. REQUIRES: the loops are nested in this order, and at most 2 are in `inner`.
   Operands Grid(const Operands& outer, int64_t points, const Operands& inner, int64_t limit);
-  // Binds loops to blockIdx.z, y and x, outermost first: the last one to x. REQUIRES: at most 3.
+  // Binds up to 3 loops, outermost first, to blockIdx.z, y and x; the last one is always x.
   void BindBlocks(const Operands& loops);
   // Binds loops to threadIdx.z, y and x in the same way.
   void BindThreads(const Operands& loops);
-  // Unrolls the loops and vectorizes the last one.
+  // Vectorizes the last loop and unrolls the others.
   void Unroll(const Operands& loops);
   void Vectorize(const Operand& loop) { Add("vectorize", {loop}); }
 
-  // Shares the work of a phase among threads: the innermost `rank` of `loops` loops around the
-  // block become threads (of the counts `threads`, outermost first), a serial loop and vectors.
+  // Divides a phase among threads. Of the `loops` loops around the block, the innermost `rank` are
+  // fused and split into threads (`threads`: their numbers, outermost first), a serial loop and
+  // vectors of `vector` elements.
   void Cooperate(const Operand& block, size_t loops, size_t rank, const Operands& threads,
                  const Operand& vector);
 };

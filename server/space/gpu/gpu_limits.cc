@@ -24,7 +24,7 @@ std::vector<int64_t> ThreadCounts(int64_t extent, int64_t least, int64_t most) {
     const bool divides = extent % count == 0 && count <= kMostDivisor;
     if (power || divides) counts.push_back(count);
   }
-  // Fewer than `least` only if the extent has no more.
+  // Counts below `least` are kept only if there is none above.
   const int64_t fewest = std::min(least, counts.back());
   std::erase_if(counts, [&](int64_t count) { return count < fewest; });
   return counts;

@@ -9,18 +9,18 @@
 
 namespace hone::space {
 
-// Limits of launches on a GPU, and the parameters of its rules.
+// Limits of kernels on a GPU, and parameters of the rules for GPUs.
 struct GpuTileLimits {
-  int64_t max_threads = 256;        // of a block
-  int64_t shared_bytes = 32 << 10;  // of a block
-  int64_t registers = 128;          // of a thread, 32 bits each
-  int64_t sub_group = 1;            // threads that run in lockstep
-  int64_t units = 1;                // compute units
-  int64_t access_bytes = 16;        // of the widest load or store of a thread
-  int64_t max_grid = 65535;         // blocks along y and z
-  bool shared_memory = true;        // whether copies in shared memory can pay
-  int64_t statements = 512;         // in an unrolled body: longer ones do not fit the code cache
-  int64_t guarded_statements = 128;
+  int64_t max_threads = 256;         // per block
+  int64_t shared_bytes = 32 << 10;   // per block
+  int64_t registers = 128;           // per thread, 32 bits each
+  int64_t sub_group = 1;             // threads that run in lockstep
+  int64_t units = 1;                 // compute units
+  int64_t access_bytes = 16;         // widest load or store of a thread
+  int64_t max_grid = 65535;          // maximum number of blocks along y and z
+  bool shared_memory = true;         // whether shared memory is faster than the caches
+  int64_t statements = 512;          // in an unrolled body; more do not fit into the code cache
+  int64_t guarded_statements = 128;  // the same if the block has guards
 
   static GpuTileLimits Of(const target::Target& target);
 };

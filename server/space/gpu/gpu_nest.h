@@ -10,11 +10,11 @@
 
 namespace hone::space {
 
-// Schedules a nest that nothing else schedules, for a GPU: all results are divided among blocks and
-// threads, and each thread computes a vector of them.
+// Schedules a nest for a GPU without tiling: all results are divided among blocks and threads, and
+// each thread computes a vector of them.
 //   blockIdx.x | threadIdx.x | reductions | vector
-// With `sampled`, the number of threads and the width are decisions; else 64 threads compute one
-// result each.
+// If `sampled`, the number of threads and the width are decisions; otherwise each block has 64
+// threads, and each thread computes one result.
 void ScheduleGpuNest(schedule::TraceBuilder& trace, const schedule::Operand& block_register,
                      const ir::Block& block, const GpuTileLimits& limits,
                      const std::vector<int64_t>& widths, bool sampled);

@@ -9,7 +9,7 @@ namespace hone::space {
 namespace {
 
 constexpr int64_t kAlignment = 16;  // of a buffer in shared memory
-constexpr int64_t kMostVector = 4;  // elements of one access
+constexpr int64_t kMostVector = 4;  // elements per access
 
 bool VariesWithReduction(const ir::Program& program, const ir::Block& block, const ir::Expr& load) {
   const ir::IndexList& indices = program.pool.IndicesOf(load);
@@ -20,7 +20,8 @@ bool VariesWithReduction(const ir::Program& program, const ir::Block& block, con
   });
 }
 
-// The last pass of the threads over a copy may go beyond it along the outermost dimension.
+// Rounds the extents of a copy up, because the last pass of the threads may exceed the copy along
+// its outermost dimension.
 void RoundUp(int64_t elements_per_pass, absl::InlinedVector<int64_t, 6>& extents) {
   size_t outer = 0;
   while (outer + 1 < extents.size() && extents[outer] == 1) ++outer;
@@ -78,7 +79,8 @@ std::optional<std::vector<SharedStage>> FindSharedStages(const ir::Program& prog
     if (!fits) return;
     SharedStage stage{.buffer = load.buffer, .box = *std::move(box)};
     for (int d = 0; d < static_cast<int>(buffer.shape.size()); ++d) stage.order.push_back(d);
-    // The threads' axis comes last, so that their loads from shared memory are contiguous.
+    // The axis that is divided among threads comes last, so that their loads from shared memory are
+    // contiguous.
     for (const ContractionOperand* operand :
          {&contraction.row_operand, &contraction.vector_operand}) {
       if (operand->buffer != load.buffer || operand->panel_dimension < 0) continue;

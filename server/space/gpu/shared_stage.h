@@ -16,27 +16,28 @@ namespace hone::space {
 
 // An operand that a block of threads copies to shared memory, one tile of the reduction at a time.
 struct SharedStage {
-  // Rows of a copy are aligned to this many elements, plus half of it as a decision, so that
-  // columns are in different banks.
+  // The length of a copy's rows is a multiple of this many elements, plus half as many if a
+  // decision says so. The elements of a column are then in different banks.
   static constexpr int64_t kPadding = 8;
 
   ir::BufferId buffer = -1;
   TileBox box;                  // in the order of the operand's dimensions
-  std::vector<int> order;       // the dimensions of the copy, as positions in the operand
-  std::vector<int64_t> widths;  // vectors that a thread may copy
+  std::vector<int> order;       // dimensions of the copy, as positions in the operand
+  std::vector<int64_t> widths;  // vector widths among which a decision chooses
   schedule::Operand block, width;
 
-  // Sets the sizes of the tile, once they are decided. REQUIRES: `block` is that of the stage.
+  // Sets the sizes of the tile. REQUIRES: `block` is the one that FindSharedStages was called with.
   void SetTiles(const ir::Program& program, const ir::Block& block,
                 absl::Span<const TileSize> tiles);
-  // The maximum memory of a copy that this many threads make.
+  // The maximum number of bytes of a copy that is made by this many threads.
   int64_t Bytes(int64_t threads, absl::Span<const int64_t> decided) const;
   // The layout of the copy as a map for transform_layout; "" if it is that of the operand.
   std::string Layout() const;
 };
 
-// Returns the stages of a contraction: every load that varies with the reduction. Returns nullopt
-// if one of them cannot be copied: its index is not affine, its buffer is padded or read twice.
+// Returns one stage for each load of a contraction that varies with the reduction. Returns nullopt
+// if there is none, or one that cannot be copied: its index is not affine, or its buffer is padded
+// or read twice.
 std::optional<std::vector<SharedStage>> FindSharedStages(const ir::Program& program,
                                                          const ir::Block& block,
                                                          const Contraction& contraction,

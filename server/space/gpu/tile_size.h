@@ -13,8 +13,8 @@ namespace hone::space {
 // The number of an axis's iterations in one tile: a product of decisions.
 struct TileSize {
   int64_t extent = 1;                          // of the axis
-  int64_t constant = 1;                        // factor
-  absl::InlinedVector<int, 3> decisions = {};  // positions of the other factors
+  int64_t constant = 1;                        // the size is this number times the decisions
+  absl::InlinedVector<int, 3> decisions = {};  // positions in the decision vector
 
   int64_t Of(absl::Span<const int64_t> decided) const {
     int64_t size = constant;
@@ -23,17 +23,17 @@ struct TileSize {
   }
 };
 
-// The box of a buffer that a block of threads reads in one tile, whose sizes are decisions.
+// The box of a buffer that a block of threads reads for one tile. Its extents depend on decisions.
 struct TileBox {
   struct Dimension {
     int64_t shape = 1;  // of the buffer
-    // The index adds up coefficients times axes.
+    // The index is the sum of coefficient × axis.
     std::vector<std::pair<int64_t, TileSize>> axes;
   };
   std::vector<Dimension> dimensions;
   int64_t element_bytes = 4;
 
-  // Extent along each dimension.
+  // Returns the extent along each dimension.
   absl::InlinedVector<int64_t, 6> Extents(absl::Span<const int64_t> decided) const;
   int64_t Elements(absl::Span<const int64_t> decided) const;
 };

@@ -33,8 +33,8 @@ bool IsReadOften(const ir::Program& program, ir::BufferId buffer) {
 
 }  // namespace
 
-// Inlines a stage without a reduction whose tensor is read by others and is not an output, unless
-// it is costly and would be computed repeatedly.
+// Inlines a stage without a reduction into its readers, unless its tensor is an output, or the
+// stage is costly and would be computed repeatedly.
 std::vector<Sketch> ApplyAutoInline(const RuleContext& context, const Sketch& sketch, int nest) {
   std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
   if (!found.has_value()) return {};

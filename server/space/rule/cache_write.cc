@@ -6,8 +6,9 @@ namespace hone::space {
 
 using schedule::Operand;
 
-// The partial sums of a tiled reduction are stored to memory between its steps. If the output's
-// rows collide in L1, they may go to a small buffer that is copied out at the end of the tile.
+// Keeps the partial sums of a tiled reduction, which are stored to memory between its tiles, in a
+// small buffer that is copied to the output at the end of the tile. This pays if the output's rows
+// collide in L1.
 std::vector<Sketch> ApplyCacheWrite(const RuleContext& context, const Sketch& sketch, int nest) {
   const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest, Nest::State::kTiled);
   const Nest& tiled = sketch.nests[nest];

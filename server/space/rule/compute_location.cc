@@ -24,9 +24,9 @@ bool CanMove(const ir::Program& program, const ir::Block& block) {
 
 }  // namespace
 
-// A block that is neither inlined nor tiled, and that only one tiled block reads, may be computed
-// where a tile needs it, at a loop that is a decision (Ansor's and MetaSchedule's random compute
-// location). It is then recomputed for each tile, but read from a near cache.
+// Computes a block that is neither inlined nor tiled at a tile loop of its only reader, a tiled
+// block. The loop is a decision (Ansor's and MetaSchedule's random compute location). The block is
+// then recomputed for each tile, but read from a near cache.
 std::vector<Sketch> ApplyComputeLocation(const RuleContext& context, const Sketch& sketch,
                                          int nest) {
   const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
@@ -41,7 +41,8 @@ std::vector<Sketch> ApplyComputeLocation(const RuleContext& context, const Sketc
       [&](const Nest& other) { return other.name == program.BlockOf(readers[0]).name; });
   if (reader == sketch.nests.end() || reader->state != Nest::State::kTiled) return {};
 
-  // Only the tile loops; further inside, elements would be computed for each micro-kernel step.
+  // Only the tile loops are candidates. Further inside, elements would be computed for each step of
+  // the micro-kernel.
   const Tiling& tiling = *reader->tiling;
   const int64_t places = tiling.loops_to_inner + (tiling.reduce_outer.has_value() ? 1 : 0);
   Sketch moved = sketch;

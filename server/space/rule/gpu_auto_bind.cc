@@ -12,7 +12,7 @@ std::vector<Sketch> ApplyGpuAutoBind(const RuleContext& context, const Sketch& s
   const GpuTileLimits limits = GpuTileLimits::Of(*context.target);
   const ir::Block& block = found->block();
   Sketch bound = sketch;
-  // The speed of code that runs ahead of time does not matter.
+  // Constants are computed ahead of time, so their speed does not matter.
   ScheduleGpuNest(bound.trace, bound.nests[nest].block, block, limits,
                   NestWidths(found->program, block, limits),
                   /*sampled=*/!found->output().constant);

@@ -12,9 +12,9 @@ using schedule::Operand;
 using Operands = std::vector<Operand>;
 using Decisions = absl::Span<const int64_t>;
 
-constexpr int64_t kLeastTerms = 256;   // of a sum that several threads share
+constexpr int64_t kLeastTerms = 256;   // minimum length of a sum that several threads share
 constexpr int64_t kFewResults = 1024;  // per compute unit
-constexpr int64_t kMostResults = 64;   // of a block, side by side
+constexpr int64_t kMostResults = 64;   // per block, along threadIdx
 constexpr int64_t kMostPerThread = 4;
 
 int64_t ResultsOf(const ir::Block& block) {
@@ -23,7 +23,7 @@ int64_t ResultsOf(const ir::Block& block) {
   return results;
 }
 
-// The bytes of the tensors that are contiguous along an iteration variable.
+// Returns the size of all operands that are contiguous along an iteration variable.
 int64_t ContiguousBytes(const ir::Program& program, const ir::Block& block, int axis) {
   int64_t bytes = 0;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
@@ -37,9 +37,9 @@ int64_t ContiguousBytes(const ir::Program& program, const ir::Block& block, int 
 
 }  // namespace
 
-// Contractions with few results, such as matrix times vector: several threads of a block share a
-// sum. The threads along x follow the axis along which the larger operand is contiguous, so that
-// they load consecutive elements.
+// Schedules contractions with few results, such as matrix times vector: several threads of a block
+// share a sum. The threads along x run along the axis on which the larger operand is contiguous, so
+// that they load consecutive elements.
 //   blockIdx: results_0 | threadIdx.y: k_1, threadIdx.x: results_1 | k_0 | results_2
 std::vector<Sketch> ApplyGpuCrossThreadReduction(const RuleContext& context, const Sketch& sketch,
                                                  int nest) {
@@ -49,7 +49,7 @@ std::vector<Sketch> ApplyGpuCrossThreadReduction(const RuleContext& context, con
   const GpuTileLimits limits = GpuTileLimits::Of(*context.target);
   const std::optional<Contraction> contraction = AnalyzeContraction(found->program, found->id);
   if (!contraction.has_value() || found->output().constant) return {};
-  // The extents of a block that gpu_split_reduction made are decisions.
+  // gpu_split_reduction makes blocks whose extents are decisions. They are not supported.
   for (const ir::NodeId loop : found->program.LoopsAbove(found->id)) {
     if (found->program.node(loop).extent.derivation >= 0) return {};
   }

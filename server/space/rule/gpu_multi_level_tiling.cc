@@ -15,20 +15,20 @@ using schedule::Operand;
 using Operands = std::vector<Operand>;
 using Decisions = absl::Span<const int64_t>;
 
-constexpr int64_t kMostAlongVector = 16, kMostAlongRow = 16, kMostHeight = 4;  // of a thread
+constexpr int64_t kMostAlongVector = 16, kMostAlongRow = 16, kMostHeight = 4;  // per thread
 constexpr int64_t kMostThreadsX = 64, kMostThreadsY = 32, kMostThreadsZ = 8;
 constexpr int64_t kMostThreadsWide = 16;    // along each axis, if every thread has a large tile
-constexpr int64_t kLeastShared = 8;         // extents that are worth a shared copy
+constexpr int64_t kLeastShared = 8;         // minimum extents for copies in shared memory
 constexpr int64_t kOtherRegisters = 20;     // for addresses and loop counters
-constexpr int64_t kWide = 8, kWideRun = 4;  // of a large tile along each axis, and of its runs
-constexpr int64_t kLeastWide = 64;          // extents and threads for which large tiles can pay
-constexpr int64_t kMostWindow = 8;          // taps of a window that one stage may hold
+constexpr int64_t kWide = 8, kWideRun = 4;  // a large tile along each axis, and its runs
+constexpr int64_t kLeastWide = 64;          // minimum extents and threads for large tiles
+constexpr int64_t kMostWindow = 8;          // taps of a window that one copy may hold
 
-// S S S R R S R S: tiles of blocks, threads and registers of each spatial axis, and tiles of the
-// reduction. With shared memory:
+// Tiles a contraction: each spatial axis into blocks, threads and registers, and the reduction into
+// r_0, r_1 and r_2. With shared memory:
 //   blockIdx | r_0 | { copies of the operands | threadIdx, r_1, r_2, registers } ; then the results
-// without:
-//   blockIdx | threadIdx | r_0, r_1, registers
+// Without:
+//   blockIdx | threadIdx | r_0, r_1, r_2, registers
 class GpuTiler {
  public:
   GpuTiler(const Sketch& sketch, int nest, const NestBlock& found, const Contraction& contraction,
@@ -48,9 +48,9 @@ class GpuTiler {
     }
   }
 
-  // The sketch whose operands are read from shared memory; nullopt if that cannot pay. `wide`: each
-  // thread computes the large tile of BLAS libraries, in four runs that are apart. It leaves room
-  // for few blocks of threads, so the next tile is fetched while this one is used.
+  // Returns the sketch that reads the operands from shared memory; nullopt if that cannot pay.
+  // `wide`: each thread computes a large tile, as in BLAS libraries, in four separate parts. Only
+  // few blocks of threads then fit, so the next tile is fetched while the current one is used.
   std::optional<Sketch> Shared(bool wide) {
     if (Extent(c_.vector) < kLeastShared || RowExtent() < kLeastShared) return std::nullopt;
     wide_ = wide;
@@ -91,7 +91,7 @@ class GpuTiler {
   const Operand& Block() const { return sketch_.nests[nest_].block; }
   int Drawn() const { return drawn_; }
 
-  // Each sampling reports the number of decisions so far, for constraints.
+  // The two functions for sampling update drawn_, which constraints need.
   Operand Sample(std::vector<int64_t> candidates) {
     Operand number = edit_.Sample(std::move(candidates));
     drawn_ = DecisionOf(number) + 1;
@@ -106,7 +106,7 @@ class GpuTiler {
     sketch_.constraints.push_back({std::move(name), Drawn(), std::move(holds)});
   }
 
-  // Results stay in local memory until they are complete.
+  // Keeps the results in local memory until they are complete.
   void Store() {
     if (consumer_ >= 0) {
       edit_.Add("set_scope", {Block(), schedule::Text("local")});
@@ -133,8 +133,8 @@ class GpuTiler {
       Grow(height_, z);
       threads_.push_back(z);
     }
-    // At least one group of threads in lockstep, if the results suffice. Large tiles need several
-    // groups, because a thread with many registers leaves room for few blocks.
+    // A block has at least one warp if there are enough results. With large tiles it has several,
+    // because the threads use so many registers that only few blocks fit.
     int64_t least =
         RowExtent() * Extent(c_.vector) >= 64 * limits_.sub_group ? limits_.sub_group : 1;
     if (wide_) least = std::min(most, std::max(kLeastWide, 4 * limits_.sub_group));
@@ -145,16 +145,16 @@ class GpuTiler {
     thread_count_ = threads;
   }
 
-  // A decision or a pair of them enlarges the tile of an axis.
+  // Multiplies the tile of an axis by a decision.
   void Grow(int axis, const Operand& number) {
     tiles_[axis].decisions.push_back(DecisionOf(number));
   }
-  // A tile may exceed its axis only by less than its threads' share.
+  // A tile must be less than twice as long as its axis.
   void ConstrainTile(int axis) {
     Constrain("tile", [tile = tiles_[axis]](Decisions d) { return tile.Of(d) < 2 * tile.extent; });
   }
 
-  // (outer, inner) pairs of elements per thread along an axis.
+  // Returns (outer, inner) pairs whose product is the number of elements per thread along an axis.
   std::vector<int64_t> Pairs(int64_t extent, int64_t most, const std::vector<int64_t>& inner,
                              bool strided) const {
     std::vector<int64_t> pairs;
@@ -167,7 +167,7 @@ class GpuTiler {
     return pairs;
   }
 
-  // `strided`: a thread's elements are apart by all threads along the axis, in runs of a vector.
+  // `strided`: the runs of a thread's elements alternate with those of the other threads.
   void SampleRegisters(bool strided) {
     const std::vector<int64_t> lanes = VectorWidths(limits_, Extent(c_.vector), dtype_);
     const Operands j = SamplePair(wide_ ? std::vector<int64_t>{kWide / kWideRun, kWideRun}
@@ -239,7 +239,7 @@ class GpuTiler {
     if (staged) ConstrainStages();
   }
 
-  // The copies fit into shared memory and occupy every thread.
+  // Requires that the copies fit into shared memory and that every thread copies something.
   void ConstrainStages() {
     for (SharedStage& stage : stages_) stage.SetTiles(program_, block_, tiles_);
     const int64_t most = limits_.shared_bytes / (wide_ ? 2 : 1);  // for two tiles of each operand
@@ -343,7 +343,7 @@ class GpuTiler {
     }
   }
 
-  // Binds everything, and stores the results of every thread after the reduction.
+  // Binds all loops, and stores the results of every thread after the reduction.
   void PlaceStore() {
     edit_.Add("reverse_compute_at", {store_, grid_.back()});
     edit_.BindBlocks(grid_);
@@ -389,7 +389,7 @@ class GpuTiler {
     edit_.Unroll(registers);
   }
 
-  // A consumer runs in the thread that has computed its input.
+  // Places the consumer in the thread that computes its input.
   void PlaceConsumer() {
     if (consumer_ < 0) return;
     const Operand& consumer = sketch_.nests[consumer_].block;
@@ -399,7 +399,7 @@ class GpuTiler {
     edit_.Vectorize(edit_.Split(loops.back(), {vector_lanes_})[1]);
   }
 
-  // The axis of a dimension of the result.
+  // Returns the axis of a dimension of the result; -1: none.
   int AxisOf(size_t dimension) const {
     for (int i = 0; i < static_cast<int>(block_.iters.size()); ++i) {
       if (block_.indices[dimension].SingleAtom() == block_.iters[i].var) return i;
@@ -428,7 +428,7 @@ class GpuTiler {
   int drawn_ = 0;
   std::vector<TileSize> tiles_;  // per axis of the block
   std::vector<SharedStage> stages_;
-  Operands threads_;  // their counts, outermost first
+  Operands threads_;  // numbers of threads, outermost first
   TileSize thread_count_, registers_;
   Operand vector_outer_, vector_lanes_, row_outer_, row_inner_, height_inner_;
   Operand reduce_steps_, reduce_inner_, padding_, store_;
@@ -445,7 +445,7 @@ std::vector<Sketch> ApplyGpuMultiLevelTiling(const RuleContext& context, const S
   const ir::Program& program = found->program;
   const std::optional<Contraction> contraction = AnalyzeContraction(program, found->id);
   if (!contraction.has_value()) return {};
-  // Threads along the reduction suit a narrow result better.
+  // gpu_row_reduction divides the reduction among threads, which suits a narrow result better.
   if (found->block().iters[contraction->vector].extent < kLeastShared &&
       FindRowGroup(program, found->id, {}).has_value()) {
     return {};

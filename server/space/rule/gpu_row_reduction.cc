@@ -13,13 +13,13 @@ using schedule::Operand;
 using Operands = std::vector<Operand>;
 using Decisions = absl::Span<const int64_t>;
 
-constexpr int64_t kLeastRow = 16;       // elements of a row that several threads share
-constexpr int64_t kMostThreads = 1024;  // of a row
-constexpr int64_t kMostRows = 8;        // of a block
-constexpr int64_t kLeastPart = 64;      // terms of a part of a split reduction
+constexpr int64_t kLeastRow = 16;       // minimum length of a row that several threads share
+constexpr int64_t kMostThreads = 1024;  // per row
+constexpr int64_t kMostRows = 8;        // per block
+constexpr int64_t kLeastPart = 64;      // minimum number of terms in a part of a split reduction
 
-// Schedules a group of rows in one kernel. The threads along x share a row, those along y take
-// different rows. Each stage is a phase, and the threads of a row combine what they have reduced:
+// Schedules a row group as one kernel. The threads along x share a row, and those along y work on
+// different rows. Each stage is a phase, and the threads of a row combine their partial results:
 //   blockIdx: rows_0 { threadIdx: rows_1, t | rest of the reduction: result[row]
 //                      threadIdx: rows_1, t | columns: next stage }
 class GpuRowFuser {
@@ -28,7 +28,7 @@ class GpuRowFuser {
               const GpuTileLimits& limits)
       : sketch_(sketch), program_(program), group_(group), limits_(limits) {}
 
-  // nullopt: the intermediate rows do not fit into shared memory, or the rows are too short.
+  // Returns nullopt if the intermediate rows do not fit into shared memory or are too short.
   std::optional<Sketch> Run() {
     int64_t most = std::min(kMostThreads, limits_.max_threads);
     for (const ir::NodeId id : group_.blocks) {
@@ -82,7 +82,7 @@ class GpuRowFuser {
  private:
   Nest& NestOf(ir::NodeId id) { return sketch_.NestOf(program_.BlockOf(id).name); }
   const Operand& Block(ir::NodeId id) { return NestOf(id).block; }
-  // Whether the extent of a block's loop is a decision: gpu_split_reduction makes such blocks.
+  // Whether the extent of a block's loop is a decision, as in blocks made by gpu_split_reduction.
   bool IsDecided(ir::NodeId id, size_t loop) const {
     return program_.node(program_.LoopsAbove(id)[loop]).extent.derivation >= 0;
   }
@@ -97,7 +97,7 @@ class GpuRowFuser {
     return powers;
   }
 
-  // Shared memory of `rows` rows whose reductions `threads` threads share.
+  // Returns the shared memory of `rows` rows, each of which `threads` threads reduce.
   int64_t Bytes(int64_t rows, int64_t threads) const {
     int64_t bytes = 0;
     for (const ir::NodeId id : group_.blocks) {
@@ -115,8 +115,8 @@ class GpuRowFuser {
     return bytes;
   }
 
-  // Schedules the nest of a member. `rows`: its loops over rows, of which the last one is threads;
-  // `inner`: its columns or reductions.
+  // Schedules the nest of a member. `rows`: its loops over rows, the last of which becomes threads.
+  // `inner`: its loops over columns or reductions.
   void Schedule(ir::NodeId id, Operands rows, const Operands& inner) {
     NestOf(id).state = Nest::State::kDone;
     if (inner.empty()) {
@@ -133,7 +133,7 @@ class GpuRowFuser {
     edit_.BindThreads({rows.back(), parts[1]});
   }
 
-  // One thread per row.
+  // Assigns one thread to each row.
   void BindRows(const Operand& rows) { edit_.Add("bind", {rows, schedule::Text("threadIdx.y")}); }
 
   Sketch sketch_;
@@ -159,8 +159,8 @@ std::optional<FoundGroup> FindGroup(const RuleContext& context, const Sketch& sk
   return FoundGroup{std::move(found->program), *std::move(group)};
 }
 
-// Computes the group's element-wise rows again wherever they are read. False if there are none, or
-// one of them cannot be inlined.
+// Inlines the element-wise members of a group, which recomputes their rows wherever they are read.
+// Returns false if there is none, or one of them cannot be inlined.
 bool InlineRows(const FoundGroup& found, Sketch& sketch) {
   ir::Program program = found.program;
   bool any = false;
@@ -181,11 +181,11 @@ bool InlineRows(const FoundGroup& found, Sketch& sketch) {
 
 }  // namespace
 
-// Reductions along rows on a GPU, with the stages that compute their elements or use their results.
-// Intermediate rows stay in shared memory or are computed again.
+// Schedules reductions along rows on a GPU, with the stages that compute their elements or use
+// their results. Intermediate rows stay in shared memory or are recomputed.
 std::vector<Sketch> ApplyGpuRowReduction(const RuleContext& context, const Sketch& sketch,
                                          int nest) {
-  // The rule starts with the last block: a group includes what its end can reach.
+  // The rule is applied to the last block first, because a group is found from its last member.
   const std::optional<FoundGroup> found = FindGroup(context, sketch, nest);
   if (!found.has_value()) return {};
   const GpuTileLimits limits = GpuTileLimits::Of(*context.target);

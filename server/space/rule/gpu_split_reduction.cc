@@ -12,10 +12,10 @@ namespace {
 
 using schedule::Operand;
 
-constexpr int64_t kLeastTerms = 512;  // of a sum that is worth a second kernel
-constexpr int64_t kLeastPart = 64;    // terms of a part
+constexpr int64_t kLeastTerms = 512;  // minimum length of a sum for a second kernel to pay
+constexpr int64_t kLeastPart = 64;    // minimum number of terms in a part
 constexpr int64_t kMostParts = 256;
-constexpr int64_t kFewResults = 1024;  // of a contraction, per compute unit
+constexpr int64_t kFewResults = 1024;  // maximum results of a contraction, per compute unit
 
 int64_t PointsOf(const ir::Block& block, bool reduce) {
   int64_t points = 1;
@@ -23,7 +23,7 @@ int64_t PointsOf(const ir::Block& block, bool reduce) {
   return points;
 }
 
-// Sizes of parts that divide the reduction, for about as many blocks as the GPU holds.
+// Returns the sizes of parts that divide the reduction.
 std::vector<int64_t> PartSizes(int64_t extent) {
   std::vector<int64_t> sizes;
   for (int64_t parts = 2; parts <= kMostParts && parts * kLeastPart <= extent; ++parts) {
@@ -76,7 +76,8 @@ std::vector<Sketch> ApplyGpuSplitReduction(const RuleContext& context, const Ske
   Append(order, spatial);
   Append(order, reductions);
   edit.Add("reorder", order);
-  // The parts are the first dimension of a contraction, and the last one of rows.
+  // The parts become the first dimension of a contraction's partial results, but the last one of a
+  // row reduction's.
   const Operand partial =
       edit.Add("rfactor", {whole, cut[0], Literal(contraction.has_value() ? 0 : -1)})[0];
   std::rotate(order.begin(), order.begin() + 1, order.begin() + 1 + spatial.size());

@@ -11,8 +11,8 @@ using schedule::Operand;
 using Operands = std::vector<Operand>;
 using Decisions = absl::Span<const int64_t>;
 
-// An element-wise block that reads a tensor along another axis than it writes along. Axes are
-// positions in the block's iters.
+// An element-wise block that reads a tensor that is contiguous along one axis and writes a result
+// that is contiguous along another. Axes are positions in the block's iters.
 struct Transpose {
   int write = -1;  // the result is contiguous along it
   int read = -1;   // the tensor is contiguous along it
@@ -61,8 +61,9 @@ std::vector<int64_t> Powers(int64_t least, int64_t most) {
 
 }  // namespace
 
-// Transposes go through square tiles in shared memory, so that threads both load and store
-// contiguous elements. The tile's rows are padded, so that its columns are in different banks.
+// Schedules transposes through square tiles in shared memory, so that threads both load and store
+// contiguous elements. A tile's rows are padded, so that the elements of a column are in different
+// banks.
 //   blockIdx: tiles { threadIdx: copy of a tile | threadIdx: results of the tile }
 std::vector<Sketch> ApplyGpuTranspose(const RuleContext& context, const Sketch& sketch, int nest) {
   constexpr int64_t kLeastTile = 8, kMostTile = 32;

@@ -14,11 +14,11 @@ using schedule::Operand;
 using Operands = std::vector<Operand>;
 using Decisions = absl::Span<const int64_t>;
 
-constexpr int64_t kMostTile = 8;          // results of a thread along the width or the height
-constexpr int64_t kMostUnrolledTaps = 8;  // of a loop over taps
+constexpr int64_t kMostTile = 8;          // maximum results per thread along width or height
+constexpr int64_t kMostUnrolledTaps = 8;  // maximum extent of an unrolled loop over taps
 constexpr int64_t kOtherRegisters = 20;
 
-// Results in registers, and the window unrolled over them:
+// Keeps the results in registers and unrolls the window over them:
 //   blockIdx | threadIdx: width, channels | taps | height × width × channels of a thread
 class GpuWindowTiler {
  public:
@@ -112,7 +112,7 @@ class GpuWindowTiler {
     });
   }
 
-  // Short windows are unrolled or not; the loops of long ones run.
+  // Decides for each short loop over taps whether it is unrolled. Long ones are not unrolled.
   void Taps(const Operands& loops, const TileSize& results, Operands& rolled, Operands& unrolled) {
     TileSize statements = results;
     const int64_t most = block_.guards.empty() ? limits_.statements : limits_.guarded_statements;
@@ -143,7 +143,8 @@ class GpuWindowTiler {
 
 }  // namespace
 
-// Windows without a sum over channels on a GPU: depthwise convolutions, pooling, sums of columns.
+// Schedules windows without a sum over channels on a GPU: depthwise convolutions, pooling, sums of
+// columns.
 std::vector<Sketch> ApplyGpuWindowReduction(const RuleContext& context, const Sketch& sketch,
                                             int nest) {
   const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);

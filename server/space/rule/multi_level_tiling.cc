@@ -14,14 +14,14 @@ namespace {
 
 using schedule::Operand;
 
-// Up to this many steps, a micro-kernel is too short without a window.
+// With at most this many steps, a micro-kernel is too short unless a window is unrolled.
 constexpr int64_t kShortSteps = 8;
 
 // One choice of the loop orders.
 struct Variant {
   bool outer_row_first;  // order of the outer tile loops, which are fused
   bool inner_row_first;  // order of the inner tile loops
-  bool tile_reduction;   // else all reductions run inside the inner tile loops
+  bool tile_reduction;   // false: all reductions run inside the inner tile loops
   int minor;
 };
 
@@ -49,7 +49,7 @@ class Tiler {
       for (int axis : joined_) rows.push_back(loops[axis]);
       rows.push_back(loops[c_.row]);
       loops[c_.row] = edit_.Add("fuse", std::move(rows))[0];
-      tiling.contraction.row_operand.panel_dimension = -1;  // its rows lie along several dimensions
+      tiling.contraction.row_operand.panel_dimension = -1;  // the rows span several dimensions
     }
     SampleRegisterTile(tiling);
     const Operand k_unroll = edit_.Sample(KUnrolls(limits_, Extent(c_.reduce)));
@@ -203,10 +203,10 @@ bool HasElementwiseConsumer(const ir::Program& program, ir::BufferId buffer, ir:
   return readers.size() == 1 && ElementwiseProducer(program, readers[0]) == producer;
 }
 
-// Returns the axes right outside of the rows that can be fused with them: the pixels of an image
+// Returns the axes directly outside of the rows that can be fused with them: the pixels of an image
 // over which no window slides, or of all images of a batch. Their product has more divisors than an
-// image's width and leaves a smaller remainder. Only possible if nothing is computed at the tile,
-// because the pixels of a tile are not a box.
+// image's width and leaves a smaller remainder. Only possible if no other block is computed at the
+// tile, because the pixels of a tile are not a box.
 std::vector<int> JoinedRows(const ir::Program& program, const ir::Block& block,
                             const Contraction& c) {
   const bool slides = std::any_of(c.windows.begin(), c.windows.end(),

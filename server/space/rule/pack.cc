@@ -55,18 +55,18 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
     return result;
   };
   std::vector<Sketch> sketches;
-  // Computing constants directly into panels ahead of time costs nothing.
+  // A constant that is computed ahead of time can be computed directly into panels at no cost.
   const bool computed = !program.WritersOf(c.vector_operand.buffer).empty();
   if (c.vector_contiguous && !computed) sketches.push_back(sketch);
   sketches.push_back(packed(Place::kNowhere, Place::kBefore));
   if (pack_rows) sketches.push_back(packed(Place::kBefore, Place::kBefore));
   if (!tiling.reduce_outer.has_value()) return sketches;
   if (!program.buffers[c.vector_operand.buffer].constant) {
-    // Each tile packs its part of the vectors when it needs them. The rows, which every tile reads
-    // again, are not packed or are packed once before the nest.
+    // Each tile packs its part of the vector operand. The row operand, which every tile reads
+    // again, is not packed or is packed once before the nest.
     sketches.push_back(packed(Place::kNowhere, Place::kAtTile));
     if (pack_rows) sketches.push_back(packed(Place::kBefore, Place::kAtTile));
-    // If the vectors are read across their rows, each thread copies both operands.
+    // If the vector operand is not contiguous along the vectors, each thread copies both operands.
     if (pack_rows && !c.vector_contiguous && !program.buffers[c.row_operand.buffer].constant)
       sketches.push_back(packed(Place::kAtTile, Place::kAtTile));
   } else if (pack_rows && !program.buffers[c.row_operand.buffer].constant) {

@@ -27,7 +27,7 @@ std::vector<Sketch> ApplyParallelVectorizeUnroll(const RuleContext& context, con
     case Nest::State::kOpen: {
       const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
       if (!found.has_value()) return {};
-      // The speed of code that runs ahead of time does not matter.
+      // Constants are computed ahead of time, so their speed does not matter.
       const bool sampled = !found->output().constant;
       SchedulePlainNest(result.trace, done.block, found->block(), found->limits.lanes, sampled);
       break;

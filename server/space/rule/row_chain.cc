@@ -15,12 +15,13 @@ namespace {
 
 using schedule::Operand;
 
-// A block of rows saves several transfers of its results, which fill L2 at most, to and from a
-// farther cache. That is worth reading vectors of up to this many times the size of L2.
+// Computing a block of rows at a time saves several transfers of its intermediate results, which
+// fit into L2, to and from a farther cache. This is worth rereading vector operands of up to this
+// many times the size of L2.
 constexpr int64_t kMostVectors = 4;
 
-// Computes every stage at a block of rows of the last one. A block is some register tiles high, so
-// that every contraction runs without a remainder.
+// Computes every stage at a block of rows of the last one. A block consists of whole register
+// tiles, so that no contraction has a remainder.
 //   parallel batch, blocks of rows
 //     contraction  | columns_0 | reduction_0 | columns_1 | register tiles of the block | steps
 //     reduction of rows, element-wise stage  | rows of the block | columns in vectors
@@ -37,13 +38,13 @@ class RowChainer {
     for (size_t t = 0; t < tiles_.size(); t += 2) least_rows_ = std::min(least_rows_, tiles_[t]);
   }
 
-  // Whether there are rows for all cores. Threads share nothing else.
+  // Whether there are rows for all cores. Only rows are divided among threads.
   bool HasRowsForAll() const {
     return group_.batch * ir::CeilDivInt(group_.height, least_rows_) >= limits_.cores;
   }
 
   // Whether computing whole tensors instead can seldom pay: they do not fit into the L2 caches of
-  // all cores, and the vectors, which every block of rows reads again, are few.
+  // all cores, and the vector operands, which every block of rows reads again, are small.
   bool IsClearlyBetter() const {
     return group_.batch * group_.height * group_.row_bytes > limits_.cores * limits_.block_bytes &&
            group_.vector_bytes <= kMostVectors * limits_.block_bytes;
@@ -102,8 +103,8 @@ class RowChainer {
     return parts[1];
   }
 
-  // Constraints: at least as many blocks as cores or register tiles, and the results of all members
-  // for one block of rows in L2, unless it is a single register tile.
+  // Adds constraints: at least as many blocks as cores or register tiles, and the results of all
+  // members for one block of rows fit into L2, unless the block is a single register tile.
   void ConstrainRows() {
     const int blocks = row_tile_.outer, size = blocks + 1, rows = DecisionOf(rows_);
     sketch_.constraints.push_back(
@@ -134,8 +135,8 @@ class RowChainer {
     }
   }
 
-  // Tiles a contraction, whose loops over the iters are given, for registers and caches. The last
-  // member's rows are not cut into blocks yet.
+  // Tiles a contraction for registers and caches. `loops`: one per iter. If it is the last member,
+  // also cuts its rows into blocks.
   void Contract(const ChainGroup::Member& member, const ir::Block& block,
                 const std::vector<Operand>& loops) {
     const Contraction& c = *member.contraction;
@@ -185,7 +186,7 @@ class RowChainer {
     }
   }
 
-  // A decision on the vectors of a register tile that has as many rows as the first contraction's.
+  // Samples the vectors of a register tile that has as many rows as that of the first contraction.
   Operand SampleVectors(const TileLimits& limits, int64_t columns) {
     const int64_t most =
         std::min(limits.max_vectors, ir::CeilDivInt(columns, std::min(limits.lanes, columns)));
@@ -205,8 +206,9 @@ class RowChainer {
     return vectors;
   }
 
-  // Copies into panels cost nothing ahead of time. Otherwise every block of rows reads the vectors
-  // again, and needs the copy if they are not contiguous or far apart.
+  // Whether to copy the vector operand into panels. For a constant, this is done ahead of time and
+  // costs nothing. Otherwise it pays if vectors are far apart or not contiguous, because every
+  // block of rows reads them again.
   bool Packs(const Contraction& c, int64_t columns, const TileLimits& limits) const {
     if (!HasPanels(program_, c)) return false;
     const ir::Buffer& buffer = program_.buffers[c.vector_operand.buffer];
@@ -223,7 +225,7 @@ class RowChainer {
   const TileLimits& limits_;  // for the last member
   RowVectors vectors_{edit_, limits_};
   std::vector<int64_t> tiles_;    // (rows, vectors) of the first contraction
-  int64_t least_rows_ = 1;        // of these
+  int64_t least_rows_ = 1;        // the fewest rows in tiles_
   Operand rows_, first_vectors_;  // the register tile
   Tile row_tile_;                 // register tiles: blocks, and size of a block
   std::optional<Operand> threads_;
@@ -242,10 +244,10 @@ bool IsPartOfLongerChain(const ir::Program& program, ir::NodeId last,
 
 }  // namespace
 
-// Contractions that read each other's results. Otherwise the tensors between them are computed as a
+// Schedules chains of contractions. Without this rule, the tensors between them are computed as a
 // whole, and read from memory.
 std::vector<Sketch> ApplyRowChain(const RuleContext& context, const Sketch& sketch, int nest) {
-  // The rule starts with the last block: a group includes what its end can reach.
+  // The rule is applied to the last block first, because a group is found from its last member.
   const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
   if (!found.has_value()) return {};
   const ir::Program& program = found->program;

@@ -83,8 +83,8 @@ class RowFuser {
   Nest& NestOf(ir::NodeId id) { return sketch_.NestOf(program_.BlockOf(id).name); }
   Operand BlockRegister(ir::NodeId id) { return NestOf(id).block; }
 
-  // Constraints: at least as many parallel iterations as cores or rows, small pieces of rows_1 if
-  // there are many rows, and no prefetch if there is no next block.
+  // Adds constraints: at least as many parallel iterations as cores or rows, unless the group is
+  // small, and no prefetch if there is no next block.
   void ConstrainRows(const ir::Block& block, const BlockAxes& axes, int outer, int ahead) {
     int64_t others = 1;
     for (int d = 0; d + 1 < group_.rows; ++d) others *= block.iters[axes.spatial[d]].extent;
@@ -147,7 +147,7 @@ class RowFuser {
     return false;
   }
 
-  // Constraints: enough parts for all cores, and few enough to combine.
+  // Adds constraints: enough parts for all cores, and few enough to combine.
   void ConstrainParts(int parts) {
     const int64_t most = limits_.reduction_parts * limits_.cores;
     const int64_t least = limits_.cores;
@@ -167,10 +167,11 @@ class RowFuser {
 
 }  // namespace
 
-// Reductions along rows, with the stages that compute their elements or use their results.
+// Schedules reductions along rows, with the stages that compute their elements or use their
+// results.
 std::vector<Sketch> ApplyRowFusedReduction(const RuleContext& context, const Sketch& sketch,
                                            int nest) {
-  // The rule starts with the last block: a group includes what its end can reach.
+  // The rule is applied to the last block first, because a group is found from its last member.
   const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
   if (!found.has_value()) return {};
   const ir::Program& program = found->program;

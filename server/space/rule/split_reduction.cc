@@ -14,7 +14,7 @@ using schedule::Operand;
 constexpr int64_t kFewTiles = 8;
 // With fewer terms per result, parts are not worth a second pass.
 constexpr int64_t kLeastTerms = 256;
-// Terms of a part: whole bodies of any micro-kernel.
+// Minimum number of terms in a part, so that every micro-kernel's body fits.
 constexpr int64_t kLeastSteps = 16;
 
 int64_t PointsOf(const ir::Block& block, bool reduce) {
@@ -49,7 +49,7 @@ std::vector<Sketch> ApplySplitReduction(const RuleContext& context, const Sketch
   const ir::Block& block = found->block();
   const TileLimits& limits = found->limits;
   const std::optional<Contraction> contraction = AnalyzeContraction(found->program, found->id);
-  // Guards belong to windows, and images have enough results.
+  // Only windows over images have guards, and images have enough results.
   if (!contraction.has_value() || !block.guards.empty()) return {};
   const int64_t results = PointsOf(block, /*reduce=*/false);
   const int64_t terms = PointsOf(block, /*reduce=*/true);

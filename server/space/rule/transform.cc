@@ -13,7 +13,8 @@ namespace {
 using ir::NodeId;
 using schedule::Operand;
 
-// Minimum number of tiles per row for a separate step: they are the rows of a register tile.
+// Minimum number of tiles per row if rows are computed one by one, because the tiles are then the
+// rows of a register tile.
 constexpr int64_t kLeastColumns = 7;
 
 // Returns the position of a block's nest in a sketch; −1 if it has already been scheduled.
@@ -104,14 +105,14 @@ std::vector<NodeId> BlocksOf(const Transform& outputs, const Products& products)
   return blocks;
 }
 
-// Schedules a transform, or everything between two transforms, in a sketch. REQUIRES: AreOpen for
-// all blocks that are placed; each is placed once.
+// Schedules a transform, or two transforms and everything between them, in a sketch. REQUIRES:
+// AreOpen for all blocks that are placed; each is placed once.
 class Transformer {
  public:
   Transformer(const Sketch& sketch, const ir::Program& program, const TileLimits& limits)
       : sketch_(sketch), program_(program), limits_(limits) {}
 
-  // Schedules a separate nest with the tiles distributed over threads.
+  // Schedules a transform as a separate nest, with the tiles distributed over threads.
   Sketch Alone(const Transform& transform) {
     const TransformSchedule placed = Place(transform, 0);
     placed.SetKinds(sketch_.trace);
@@ -200,9 +201,10 @@ class Transformer {
 }  // namespace
 
 // Schedules small linear maps of tiles: unrolls their short axes, with one vector of channels at a
-// time. For outputs, also with the products and the inputs' transforms, one row of tiles at a time.
+// time. For the transform of outputs, an alternative also computes the products and the transform
+// of inputs, one row of tiles at a time.
 std::vector<Sketch> ApplyTransform(const RuleContext& context, const Sketch& sketch, int nest) {
-  // The rule starts with the last block, because outputs include what they read.
+  // The rule is applied to the last block first, because a transform is found from its last block.
   const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
   if (!found.has_value()) return {};
   const ir::Program& program = found->program;

@@ -160,7 +160,7 @@ class WindowTiler {
 
 }  // namespace
 
-// Windows without a sum over channels: depthwise convolutions, pooling, sums of columns.
+// Schedules windows without a sum over channels: depthwise convolutions, pooling, sums of columns.
 std::vector<Sketch> ApplyWindowReduction(const RuleContext& context, const Sketch& sketch,
                                          int nest) {
   const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);

@@ -205,7 +205,7 @@ void TemplateBuilder::AddFilter(std::string name, absl::Span<const KnobLoop> loo
 
 void TemplateBuilder::AddDecisionFilter(
     std::string name, int reads, std::function<bool(absl::Span<const int64_t> decisions)> holds) {
-  if (reads == 0) return;  // it depends on no decision
+  if (reads == 0) return;  // the filter depends on no decision
   constraints_.push_back({std::move(name), reads, std::move(holds)});
 }
 

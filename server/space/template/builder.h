@@ -63,7 +63,7 @@ class TemplateBuilder {
   std::vector<schedule::Operand> Add(absl::string_view primitive,
                                      std::vector<schedule::Operand> operands, int results = -1);
   schedule::Operand Block(const std::string& name);
-  // For parts of a schedule without decisions that other code writes.
+  // For other code that writes parts of a schedule without decisions.
   schedule::TraceBuilder& trace() { return trace_; }
   // Returns the loops around a block that has not been scheduled yet.
   std::vector<KnobLoop> Loops(const schedule::Operand& block, absl::Span<const int64_t> extents);
@@ -77,7 +77,7 @@ class TemplateBuilder {
   // Chooses one of the orders, each a permutation of 0 … loops − 1. Orders that differ only in the
   // positions of single-iteration loops are equal; only the first of them is drawn.
   void DefineReorder(absl::Span<const KnobLoop> loops, const std::vector<std::vector<int>>& orders);
-  // A number from a list ("other").
+  // Adds a decision on a number from a list (AutoTVM's "other").
   Knob DefineKnob(std::vector<int64_t> candidates);
   // Decides whether to unroll; does not unroll a loop of one iteration. Counts for LimitUnrolled.
   Knob DefineUnroll(const KnobLoop& loop);

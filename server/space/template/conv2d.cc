@@ -10,7 +10,7 @@ namespace {
 using schedule::Operand;
 
 constexpr int64_t kMaxBlock =
-    64;  // channels of a block, which the copy of the data moves as one vector
+    64;  // maximum channels of a block, which the copy of the data moves as one vector
 
 // A convolution's loops by role; its output channels are split into vectors.
 struct ConvLoops {
@@ -48,7 +48,7 @@ int64_t Statements(const TemplateContext& context) {
                               : context.limits.unrolled_statements;
 }
 
-// Packs the data into blocks of channels, copied by threads.
+// Packs the data into blocks of channels. Threads divide the copy.
 void PackData(const TemplateContext& context, TemplateBuilder& b, const Operand& main,
               const Operand& block) {
   const Operand copy =
@@ -71,8 +71,8 @@ void WriteConv2dDirect(const TemplateContext& context, TemplateBuilder& b) {
   FitRegisters(context, b, w[1], o[1]);
   const std::vector<KnobLoop> h = Cut(b, loops.h);
   const std::vector<KnobLoop> c = Cut(b, loops.c);
-  // Inside the outer tiles 0–2: rows, tiles of a row and channels 3–5 in three orders; the window 6
-  // and 7 with the channels 8 inside or outside of its columns; the register tile 9–11.
+  // The loops are: outer tiles (0–2); rows, tiles of a row and channels (3–5), in three orders; the
+  // window (6, 7) and channels (8), inside or outside of its columns; the register tile (9–11).
   ReorderUnder(
       b, loops.groups,
       {loops.n, h[0], o[0], h[1], w[0], c[0], loops.r, loops.s, c[1], w[1], o[1], loops.lane},
@@ -111,8 +111,8 @@ void WriteConv2dNchw(const TemplateContext& context, TemplateBuilder& b) {
   FitRegisters(context, b, o[1], w[1]);
   const std::vector<KnobLoop> h = Cut(b, at(1));
   const std::vector<KnobLoop> c = Cut(b, at(6));
-  // Inside the outer tiles 0–2: rows, tiles of a row and channels 3–5 in two orders; the window 6
-  // and 7 with the channels 8 outside or inside; the register tile 9–11.
+  // The loops are: outer tiles (0–2); rows, tiles of a row and channels (3–5), in two orders; the
+  // window (6, 7) and channels (8), inside or outside of it; the register tile (9–11).
   b.DefineReorder({n, o[0], h[0], h[1], w[0], c[0], r, s, c[1], o[1], w[1], lane},
                   {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
                    {0, 1, 2, 3, 4, 5, 8, 6, 7, 9, 10, 11},

@@ -23,8 +23,8 @@ void WriteDepthwise(const TemplateContext& context, TemplateBuilder& b) {
               [most = limits.vector_registers](absl::Span<const int64_t> e) {
                 return e[0] * e[1] * e[2] + 2 <= most;
               });
-  // Channels 2 and tiles of a row 3 in two orders; the window 4 and 5 around the tile 6–8 or inside
-  // its rows.
+  // The channels (2) and tiles of a row (3) are in two orders; the window (4, 5) is around the tile
+  // (6–8) or inside its rows.
   b.DefineReorder({n, h[0], c[0], w[0], r, s, h[1], w[1], c[1], lane},
                   {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9},
                    {0, 1, 3, 2, 4, 5, 6, 7, 8, 9},

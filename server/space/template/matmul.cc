@@ -33,7 +33,7 @@ void Write(const TemplateContext& context, TemplateBuilder& b, bool packed) {
   FitRegisters(context, b, y[2], x[2]);
   const std::vector<KnobLoop> k = Cut(b, reduction, kMaxUnrolledK);
   if (packed) PackWeight(context, b, main, NumberOf(x[2]), lanes);
-  // Outer tiles; middle tiles and the reduction in an order that is a knob; the register tile.
+  // Outer tiles, then middle tiles and the reduction in one of four orders, then the register tile.
   ReorderUnder(b, batch, {y[0], x[0], y[1], x[1], k[0], k[1], y[2], x[2], lane},
                {{0, 1, 2, 3, 4, 5, 6, 7, 8},
                 {0, 1, 3, 2, 4, 5, 6, 7, 8},

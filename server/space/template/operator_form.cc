@@ -24,7 +24,7 @@ absl::Status NoTemplate(const Workload& workload, absl::string_view why) {
                    "optionally followed by element-wise stages"));
 }
 
-// A factor of a product: a load, and the stages that it reads through.
+// A factor of a product: the load of a tensor.
 struct Factor {
   ir::BufferId tensor = -1;
   IndexList indices;
@@ -78,7 +78,7 @@ bool AreOneEach(std::vector<int> places, std::vector<int> expected) {
 
 bool MatchMatmul(const Factor& data, const Factor& weight, const std::vector<ir::Axis>& axes,
                  OperatorForm& form) {
-  // The reduction is the last axis; before it are the batch axes, i and j.
+  // The reduction is the last axis. The batch axes, i and j precede it, in this order.
   const int k = static_cast<int>(axes.size()) - 1, i = k - 2, j = k - 1;
   std::vector<int> batch;
   for (int axis = 0; axis < i; ++axis) batch.push_back(axis);
@@ -153,8 +153,8 @@ bool MatchConvolution(const Workload& workload, const Factor& data, const Factor
   return true;
 }
 
-// Whether a stage after the sum is element-wise in what was computed before. Guarded values are not
-// moved to the sum's tiles.
+// Whether a stage after the sum is element-wise in the tensors that were computed before. Guarded
+// values are not, because they cannot be moved to the sum's tiles.
 bool IsElementwise(const Workload& workload, const Stage& stage, const Stage& main) {
   if (stage.reducer != ir::Reducer::kNone || stage.tensors.size() != 1 || !stage.guards.empty() ||
       stage.spatial.size() != main.spatial.size() ||

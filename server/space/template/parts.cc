@@ -34,7 +34,8 @@ void PackWeight(const TemplateContext& context, TemplateBuilder& b, const Operan
   const OperatorForm& form = context.form;
   const Operand copy =
       b.Add("cache_read", {main, schedule::Text(form.weight), schedule::Text("global")})[0];
-  // The dimension along the output's last axis makes the panels; a batch has its own panels.
+  // The dimension along the output's last axis is split into panels; every matrix of a batch has
+  // its own panels.
   const auto rank = static_cast<int>(form.weight_axes.size());
   const bool batched = form.kind == OperatorForm::Kind::kBatchMatmul;
   const bool matmul = batched || form.kind == OperatorForm::Kind::kMatmul;
@@ -67,7 +68,7 @@ void PackWeight(const TemplateContext& context, TemplateBuilder& b, const Operan
   b.Add("transform_layout", std::move(operands));
   if (form.constant_weight) return;  // copied ahead of time
 
-  // In panel order, whole vectors at a time.
+  // Copies in panel order, whole vectors at a time.
   const std::vector<Operand> loops = b.Add("loops", {copy}, rank);
   const std::vector<Operand> parts =
       b.Add("split", {loops[panel], schedule::Number(0), vectors, schedule::Number(lanes)}, 3);

@@ -39,8 +39,9 @@ void WriteDepthwise(const TemplateContext& context, TemplateBuilder& builder);
 bool FitsWinograd(const TemplateContext& context, int64_t m);
 void WriteWinograd(const TemplateContext& context, TemplateBuilder& builder, int64_t m);
 
-// The functions below are shared by the templates. Inlines the element-wise stages after the sum,
-// except the last one.
+// Functions that several templates use:
+
+// Inlines the element-wise stages after the sum, except the last one.
 void InlineStages(const TemplateContext& context, TemplateBuilder& builder);
 // Places the last element-wise stage at a loop, vectorized.
 void FuseConsumer(const TemplateContext& context, TemplateBuilder& builder,
@@ -50,7 +51,7 @@ void FuseConsumer(const TemplateContext& context, TemplateBuilder& builder,
 void PackWeight(const TemplateContext& context, TemplateBuilder& builder,
                 const schedule::Operand& main, const schedule::Operand& vectors, int64_t lanes,
                 int blocked = -1, const schedule::Operand& block = {});
-// Calls DefineReorder for `loops` with other loops around them in every order.
+// Calls DefineReorder for `loops`; every order has the loops `around` outermost.
 void ReorderUnder(TemplateBuilder& builder, const std::vector<KnobLoop>& around,
                   const std::vector<KnobLoop>& loops, const std::vector<std::vector<int>>& orders);
 // Adds the constraints of a register tile of rows by vectors.
@@ -59,7 +60,7 @@ void FitRegisters(const TemplateContext& context, TemplateBuilder& builder, cons
 // Splits a loop in two; the parts have any size if the loop has few factors.
 std::vector<KnobLoop> Cut(TemplateBuilder& builder, const KnobLoop& loop,
                           int64_t max_innermost = 0);
-// Returns the number that decides an extent. REQUIRES: the loop's extent is a decision.
+// Returns the register of the decision that is a loop's extent. REQUIRES: it is a decision.
 schedule::Operand NumberOf(const KnobLoop& loop);
 
 }  // namespace hone::space

@@ -54,7 +54,7 @@ class Writer {
  private:
   std::string Stage(absl::string_view suffix) const { return absl::StrCat(main_, suffix); }
 
-  // points² products of [tiles × channels] by [channels × outputs].
+  // Schedules the points² products of [tiles × channels] by [channels × outputs].
   KnobLoop Products() {
     const std::vector<KnobLoop> loops =
         b_.Loops(b_.Block(Stage("_m")), {points_, points_, tiles_, o_, c_});

@@ -23,8 +23,8 @@ class RecordImport {
   static constexpr int64_t kMaxBytes = int64_t{1} << 30;
   static constexpr int64_t kMaxLineBytes = int64_t{32} << 20;
 
-  // Returns whether a workload's text has the digest. Digests of design spaces are those of their
-  // bytes, and are checked by this class.
+  // Checks that a workload's text has the digest. This class checks the digests of design spaces,
+  // which are computed from the bytes.
   using CheckWorkload =
       std::function<absl::Status(const std::string& digest, const std::string& text)>;
   explicit RecordImport(CheckWorkload check_workload);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kBusyTimeoutMs = 5000;
 constexpr int kProgressSteps = 10000;  // of SQLite's virtual machine, well under a millisecond
-// This is enough, because readers run short statements and the writer changes only a few pages.
+// Enough, because readers run short statements and the writer changes only a few pages.
 constexpr char kCacheSize[] = "PRAGMA cache_size = -16384";  // KiB, negative by SQLite's convention
 
 }  // namespace

@@ -67,7 +67,8 @@ absl::Status CopyDatabase(SqliteConnection& from, const std::string& to,
     if (status.ok()) status = CopyPages(from, *copy, cancelled);
     status.Update(from.Execute("ROLLBACK"));
     HONE_RETURN_IF_ERROR(status);
-    // The copied header has the source's journal mode. The copy should not need a second file.
+    // The copied header has the source's journal mode, with which the copy would need a second
+    // file.
     HONE_ASSIGN_OR_RETURN(Statement mode, copy->Prepare("PRAGMA journal_mode = DELETE"));
     HONE_RETURN_IF_ERROR(mode.Run());
   }

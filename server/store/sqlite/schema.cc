@@ -221,7 +221,7 @@ absl::Status Apply(SqliteConnection& connection, const Migration& migration) {
   return absl::OkStatus();
 }
 
-// "table record" → its SQL.
+// Returns the SQL of each table and index, by a key such as "table record".
 absl::StatusOr<absl::btree_map<std::string, std::string>> ReadSchema(SqliteConnection& connection) {
   HONE_ASSIGN_OR_RETURN(Statement statement,
                         connection.Prepare("SELECT type || ' ' || name, sql FROM sqlite_schema"

@@ -9,7 +9,7 @@
 
 namespace hone::store {
 
-// Marks a SQLite file as a Hone store (PRAGMA application_id): "HONE".
+// Marks a SQLite file as a Hone store: "HONE", in PRAGMA application_id.
 inline constexpr int64_t kApplicationId = 0x484f4e45;
 
 // One step of the schema. A released step is never changed; each change of the schema is a new step

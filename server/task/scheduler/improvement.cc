@@ -6,8 +6,8 @@
 namespace hone::task {
 namespace {
 
-// The rate of a first job without any observation, and the weights of the prior means in units of
-// ln n: how much must be observed until an observation counts as much as the prior.
+// The rate without any observation, and the weights of the prior means in units of ln n: after this
+// much exposure, the observations count as much as the prior.
 constexpr double kFirstRate = 0.1;
 constexpr double kFirstWeight = 1;
 constexpr double kPriorWeight = 0.5;

@@ -13,8 +13,8 @@ namespace hone::task {
 // The posterior mean of s, given a prior mean s₀ with the weight k and the observed improvements
 // Δ ln latency over Δ ln n, is
 //   s = (k·s₀ + Σ v·Δ ln latency) / (k + Σ v·Δ ln n).
-// An observation that ended at trial m has the weight v = m / n, because a search that slows down
-// must soon be seen as slow. The prior mean s₀ is the same estimate over all tasks.
+// An observation that ended at trial m has the weight v = m / n, because the estimate must soon
+// reflect that a search slows down. The prior mean s₀ is the same estimate over all tasks.
 //
 // Only the part of a latency above a lower bound can fall: the time of the task's operations at
 // 1.25 times the highest speed of all tasks.

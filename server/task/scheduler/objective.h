@@ -36,7 +36,7 @@ struct Objective {
   // Returns the objective if task i had the latency latencies_ns[i]. A task with latency 0 is left
   // out. REQUIRES: as many latencies as tasks.
   double Cost(absl::Span<const TaskProgress> tasks, absl::Span<const double> latencies_ns) const;
-  // Returns the derivative of the cost by the latency of a task, from a small decrease of it.
+  // Returns the derivative of the cost with respect to a task's latency, by a finite difference.
   double Slope(absl::Span<const TaskProgress> tasks, int task) const;
 };
 

@@ -16,7 +16,7 @@ struct ProgressPoint {
 };
 
 // What a task scheduler knows of a task: one workload of one or several networks. Trials are given
-// in batches; a batch that is granted and not measured is in flight.
+// in batches; a batch that is granted but not measured yet is in flight.
 struct TaskProgress {
   std::vector<double> weights;  // occurrences in each network; missing entries are 0
   std::string op;               // the workload's name

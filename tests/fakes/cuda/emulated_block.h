@@ -15,7 +15,7 @@
 
 namespace hone::cuda {
 
-// In which order blocks, the warps of a block, and the threads of a warp run.
+// The order in which blocks, the warps of a block, and the threads of a warp run.
 enum class EmulatedOrder : uint8_t { kForward, kBackward, kRandom };
 
 struct LaunchOptions {
@@ -27,14 +27,14 @@ struct LaunchOptions {
 };
 
 // Runs the blocks of a launch one after the other, and the threads of a block as fibers. A thread
-// runs as far as it can before another one does, and as far as that helps, a warp before another
-// warp. Shared memory holds NaN before a block writes it. Asynchronous copies complete as late as
-// waits allow; until then, their destination holds NaN.
+// runs until it has to wait before another one runs. Likewise, a warp runs until all of its threads
+// wait for other warps. Shared memory holds NaN before a block writes it. Asynchronous copies
+// complete as late as waits allow; until then, their destination holds NaN.
 //
 // FailedPrecondition: some threads end, or wait elsewhere, while others wait at a barrier; a
-// shuffle whose mask names a lane that does not take part, that leaves out its own lane, or that
-// reads a lane outside of the mask; a thread ends without having waited for its copies; a copy
-// that is not aligned. InvalidArgument: more threads than a GPU has in a block.
+// shuffle has a mask with a lane that does not take part or without its own lane, or reads a lane
+// outside its mask; a thread ends without having waited for its copies; a copy is not aligned.
+// InvalidArgument: more threads than a GPU has in a block.
 class EmulatedLaunch {
  public:
   EmulatedLaunch(const HoneEmulatedKernel& kernel, const LaunchOptions& options, void** parameters);
@@ -56,14 +56,14 @@ class EmulatedLaunch {
     HoneEmulationIndex index;
     State state = State::kReady;
     int32_t line = 0;  // where it waits
-    // Of a shuffle.
+    // For a shuffle.
     uint32_t mask = 0;
     uint64_t bits = 0;
     int32_t source = 0;
     std::deque<std::vector<Copy>> groups;  // committed, oldest first
     std::vector<Copy> copies;              // not committed yet
   };
-  // What the kernel calls, and where it leads.
+  // The object that the kernel calls, with the launch that handles the calls.
   struct Host : HoneEmulationHost {
     EmulatedLaunch* launch;
   };

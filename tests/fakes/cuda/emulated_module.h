@@ -17,15 +17,14 @@ namespace hone::cuda {
 
 // Compiles printed CUDA kernels for this CPU with the system's compiler, c++, and writes a shared
 // object. The text itself is compiled, behind the prelude in emulation.h. InvalidArgument: the
-// compiler refuses; the message is the compiler's. Internal: no compiler, or no place for files.
-// The current folder is the root of the source tree.
+// compiler refuses it; the message is the compiler's. Internal: there is no compiler, or files
+// cannot be written. REQUIRES: the current folder is the root of the source tree.
 absl::Status BuildEmulatedModule(absl::string_view text, const std::string& path);
 
-// The same for several texts at once, which takes less time. The kernels of text i are called
-// "i:name".
+// The same for several texts at once, which is faster. The kernels of text i are called "i:name".
 absl::Status BuildEmulatedModules(absl::Span<const std::string> texts, const std::string& path);
 
-// A shared object of the above, loaded. Not thread-safe.
+// A loaded shared object that BuildEmulatedModule made. Not thread-safe.
 class EmulatedModule {
  public:
   // InvalidArgument: not such a file.
@@ -38,7 +37,7 @@ class EmulatedModule {
   absl::StatusOr<int> Parameters(absl::string_view kernel) const;
 
   // Runs all blocks of a launch. `parameters`: a pointer to each parameter, as for cuLaunchKernel.
-  // NotFound: no such kernel. Errors of EmulatedLaunch::Run: what the kernel does wrong.
+  // NotFound: no such kernel. Errors of EmulatedLaunch::Run: mistakes of the kernel.
   absl::Status Launch(absl::string_view kernel, const LaunchOptions& options, void** parameters);
 
  private:

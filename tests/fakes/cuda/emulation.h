@@ -1,4 +1,4 @@
-// The second prelude of printed CUDA kernels: the same text, compiled for the CPU.
+// A second prelude for printed CUDA kernels, with which the same text compiles for the CPU.
 //
 // A module's text is included between this file and HONE_EMULATE lines that name its kernels
 // (emulated_module.cc writes them). The threads of a block are fibers of emulated_block.cc, which

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-// What an emulated module, a shared object, and the program that runs it know of each other.
+// The interface between an emulated module, which is a shared object, and the program that runs it.
 extern "C" {
 
 struct HoneEmulationIndex {
@@ -15,7 +15,7 @@ struct HoneEmulationIndex {
 struct HoneEmulationHost {
   HoneEmulationIndex thread, block;
   int32_t lane;          // of the thread's warp
-  void* dynamic_shared;  // shared memory that the launch gives
+  void* dynamic_shared;  // the launch's dynamic shared memory
   void (*barrier)(HoneEmulationHost*, int32_t line);
   // Returns the bits of lane `source`. All lanes of the mask take part.
   uint64_t (*shuffle)(HoneEmulationHost*, uint32_t mask, uint64_t bits, int32_t source,

@@ -4,11 +4,11 @@
 #include "common/ir/workload.h"
 #include "common/lower/lowered.h"
 
-// How the text shows buffers.
+// Properties of buffers in the printed text.
 namespace hone::codegen {
 
-// The strides of a buffer in elements, outermost first. They shape the text only: offsets are
-// complete without them.
+// Returns the strides of a buffer in elements, outermost first. They only affect how offsets are
+// written, not their values.
 inline ir::Shape StridesOf(const lower::LoweredProgram& program, ir::BufferId buffer) {
   if (!program.storage[buffer].strides.empty()) return program.storage[buffer].strides;
   const ir::Shape& shape = program.buffers[buffer].shape;
@@ -17,7 +17,7 @@ inline ir::Shape StridesOf(const lower::LoweredProgram& program, ir::BufferId bu
   return strides;
 }
 
-// Whether a buffer is a variable instead of an array: one element of a thread.
+// Returns whether a buffer is printed as a variable: it is private and has one element.
 inline bool IsScalar(const lower::LoweredProgram& program, ir::BufferId buffer) {
   const lower::Storage& storage = program.storage[buffer];
   return storage.elements == 1 && (storage.kind == lower::Storage::Kind::kStack ||

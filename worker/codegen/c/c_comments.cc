@@ -74,7 +74,7 @@ void CollectStores(const LoweredProgram& program, StmtId id, const std::vector<s
   for (const StmtId child : stmt.children) CollectStores(program, child, names, descriptions);
 }
 
-// "i_2" → "i": split names the parts of a loop so.
+// Returns the name of the loop that was split: "i" for its part "i_2".
 std::string FamilyOf(const std::string& name) {
   size_t end = name.size();
   while (end > 0 && absl::ascii_isdigit(static_cast<uint8_t>(name[end - 1]))) --end;
@@ -82,10 +82,10 @@ std::string FamilyOf(const std::string& name) {
                                                               : name;
 }
 
-// Loops that are parts of one loop, outermost first.
+// The loops that one loop was split into, outermost first.
 struct Tiling {
   std::string name;
-  std::vector<std::pair<int64_t, std::string>> parts;  // extent, and loop or axis
+  std::vector<std::pair<int64_t, std::string>> parts;  // extent, and the name of the loop or axis
 };
 
 class TilingFinder {
@@ -116,7 +116,7 @@ class TilingFinder {
     if (stmt.kind == Stmt::Kind::kFor && stmt.loop != ir::LoopKind::kBound) loops_.pop_back();
   }
 
-  // The loops around a store that it reduces over.
+  // Adds the loops over which a store reduces.
   void AddReduction(const Stmt& store) {
     for (const Stmt* const loop : loops_) {
       if (std::ranges::find(store.reduce_vars, loop->var) == store.reduce_vars.end()) continue;
@@ -131,7 +131,7 @@ class TilingFinder {
     }
   }
 
-  // Which loops the dimensions of the kernel's result are divided into.
+  // Adds the loops into which each dimension of the kernel's result is split.
   void AddDimensions() {
     const BufferId output = result_->outputs[0];
     const ir::Shape strides = StridesOf(p_, output);

@@ -20,7 +20,7 @@ constexpr int64_t kMaxOperations = 1 << 20;  // of all statements
 
 bool IsShort(DType dtype) { return ir::AccumulatorOf(dtype) != dtype; }
 
-// The fewest digits that give the same number.
+// Prints a number with the fewest digits that are read back as the same number.
 std::string Shortest(double value, bool is_float) {
   for (int digits = 1; digits < 17; ++digits) {
     std::string text = absl::StrFormat("%.*g", digits, value);
@@ -91,7 +91,7 @@ CText CExprPrinter::Constant(const Expr& expr) {
   if (!ir::IsFloat(expr.dtype)) {
     const int64_t whole = expr.value.whole();
     const char* const suffix = expr.dtype == DType::kI64 ? "L" : "";
-    // The least number has no literal.
+    // C has no literal for the least integer.
     const bool least =
         whole == static_cast<int64_t>(WholeLimits::Of(expr.dtype).min) && whole < -128;
     if (least) return {absl::StrCat("(", whole + 1, suffix, " - 1)")};
@@ -134,7 +134,7 @@ CText CExprPrinter::Load(const Expr& expr) {
 
 std::string CExprPrinter::Stored(ExprId value, DType dtype) {
   if (!IsShort(dtype)) return Print(value).text;
-  // A cast would round in the same way.
+  // A cast to this dtype is left out, because the store rounds in the same way.
   const Expr& expr = p_.pool[value];
   const bool is_rounding = expr.op == Op::kCast && expr.dtype == dtype &&
                            p_.pool[expr.a].dtype == DType::kF32 && !HasName(value);
@@ -145,14 +145,14 @@ std::string CExprPrinter::Stored(ExprId value, DType dtype) {
 
 CText CExprPrinter::Infix(const Expr& expr, absl::string_view symbol, CBinding left,
                           CBinding right) {
-  const bool same = p_.pool[expr.a].op == expr.op;  // a chain, which groups from the left
+  const bool same = p_.pool[expr.a].op == expr.op;  // a chain: C evaluates it from the left
   const CBinding binding = symbol == "&&"                   ? CBinding::kAnd
                            : symbol == "||"                 ? CBinding::kOr
                            : symbol == "*" || symbol == "/" ? CBinding::kProduct
                            : symbol == "+" || symbol == "-" ? CBinding::kSum
                                                             : CBinding::kComparison;
   if (same && (expr.op == Op::kAnd || expr.op == Op::kOr)) left = binding;
-  // Two statements: the order of evaluation decides in which order the prelude is printed.
+  // In two statements, because the order of evaluation decides the order of the prelude.
   const std::string a = Print(expr.a).Within(left);
   const std::string b = Print(expr.b).Within(right);
   return {absl::StrCat(a, " ", symbol, " ", b), binding};
@@ -213,7 +213,7 @@ CText CExprPrinter::Arithmetic(const Expr& expr) {
   }
 }
 
-// Chars are computed in int, which holds their sums and products, and wrap in a cast.
+// 8-bit integers are computed in int, which holds their sums and products, and wrap in a cast.
 CText CExprPrinter::WholeArithmetic(const Expr& expr, ExprId id) {
   if (expr.dtype == DType::kBool && expr.op != Op::kMin && expr.op != Op::kMax) {
     const CText text = Infix(expr, expr.op == Op::kMul ? "&&" : "||", CBinding::kComparison,
@@ -228,7 +228,7 @@ CText CExprPrinter::WholeArithmetic(const Expr& expr, ExprId id) {
   const bool divides_safely = expr.op == Op::kDiv && p_.pool[expr.b].op == Op::kConst &&
                               p_.pool[expr.b].value.whole() != 0 &&
                               p_.pool[expr.b].value.whole() != -1;
-  // Chars: |-128|, -128 / -1 and bits that are shifted out do not fit.
+  // For 8-bit integers, |-128|, -128 / -1 and bits that are shifted out do not fit.
   const bool exceeds =
       expr.op == Op::kShiftLeft || expr.op == Op::kAbs || (expr.op == Op::kDiv && !divides_safely);
   const bool fits = !exceeds && WholeLimits::Fits(limits_.Of(id), expr.dtype);
@@ -300,7 +300,7 @@ CText CExprPrinter::Cast(const Expr& expr) {
     if (from == to && (operand.op == Op::kLoad || operand.op == Op::kConst)) return text;
     if (from == DType::kF64) text = call(prelude_.Use("odd_from_double"), text);
     if (!ir::IsFloat(from)) {
-      // f32 holds all whole numbers that f16 and the 8-bit floats can tell apart.
+      // f32 holds all integers that f16 and the 8-bit floats can tell apart.
       const bool is_wide = from == DType::kI32 || from == DType::kI64;
       const bool rounds_twice = is_wide && to == DType::kBF16;
       text = rounds_twice ? call(prelude_.Use("odd_from_long"), text)

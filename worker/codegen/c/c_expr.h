@@ -23,7 +23,7 @@ namespace hone::codegen {
 // which is rounded where the interpreter rounds: in stores and casts.
 class CExprPrinter {
  public:
-  // Everything must outlive this object. `names`: of the buffers.
+  // All arguments must outlive this object. `names`: the buffers' names.
   CExprPrinter(const lower::LoweredProgram& program, const CDialect& dialect, CIndexPrinter& index,
                CPrelude& prelude, const std::vector<std::string>& names)
       : p_(program),
@@ -33,25 +33,25 @@ class CExprPrinter {
         names_(names),
         limits_(program) {}
 
-  // Prints this name instead of the expression, until ForgetValues.
+  // From now on until ForgetValues, prints this name instead of the expression.
   void NameValue(ir::ExprId id, std::string name) { values_[id] = std::move(name); }
   void ForgetValues() { values_.clear(); }
   bool HasName(ir::ExprId id) const { return values_.contains(id); }
 
   CText Print(ir::ExprId id);
-  // The value as an element in memory of that dtype.
+  // Prints the value, converted to an element in memory of this dtype.
   std::string Stored(ir::ExprId value, ir::DType dtype);
-  // The element at an offset: "A[i * 64 + j]".
+  // Prints the element at an offset: "A[i * 64 + j]". `gathered`, if any, is added to the offset.
   std::string Element(ir::BufferId buffer, const ir::Index& offset, ir::ExprId gathered);
-  // What an expression of this dtype has in C.
+  // The C type of expressions of this dtype.
   absl::string_view ValueType(ir::DType dtype) const;
-  // A float constant, such as 0.5f.
+  // Prints a float constant, such as 0.5f.
   CText Constant(const ir::Expr& expr);
 
-  // Buffers that were printed since the last call.
+  // Returns the buffers that were printed since the last call.
   std::set<ir::BufferId> TakeUsedBuffers() { return std::exchange(used_buffers_, {}); }
 
-  // InvalidArgument: more operations were printed than any compiler should get. Unimplemented: an
+  // InvalidArgument: the text has too many operations to compile. Unimplemented: it has an
   // operation that lowering should have removed.
   const absl::Status& status() const { return status_; }
 

@@ -55,7 +55,7 @@ int CIndexPrinter::OrderOf(AtomId atom) const {
   return order;
 }
 
-// `wide`: as a long.
+// `wide`: prints it as a long.
 CText CIndexPrinter::Atom(AtomId id, bool wide) {
   const ir::Atom& atom = atoms_[id];
   if (atom.kind == ir::Atom::Kind::kVar) {
@@ -162,7 +162,8 @@ CText CIndexPrinter::Print(absl::Span<const ir::Condition> conditions) {
   };
   std::vector<Interval> intervals;
   for (const ir::Condition& condition : conditions) {
-    // 0 <= sum + constant < extent, with the constant on the other side and a positive term first.
+    // Rewrites 0 <= sum + constant < extent with the constant on the other side and a positive term
+    // first.
     const int64_t constant = condition.index.constant();
     Interval interval{condition.index + -constant, -constant, condition.extent - constant};
     if (!interval.sum.terms().empty() && interval.sum.terms()[0].coeff < 0) {

@@ -14,26 +14,27 @@
 
 namespace hone::codegen {
 
-// Prints index arithmetic. It is computed in int if no part of it can overflow, else in long.
+// Prints index arithmetic, in int if no part of it can overflow, else in long.
 class CIndexPrinter {
  public:
   // Both must outlive this object.
   CIndexPrinter(const ir::AtomTable& atoms, CPrelude& prelude);
 
-  // Gives a variable its name. Those that are named first are printed first.
+  // Gives a variable its name. Sums are printed in the order in which variables were named.
   void Name(ir::AtomId var, std::string name);
   const std::string& NameOf(ir::AtomId var) const { return names_[var].text; }
-  // Whether the variable was printed since it got its name.
+  // Returns whether the variable was printed since it got its name.
   bool IsUsed(ir::AtomId var) const { return names_[var].used; }
 
-  // The index. `strides`: those of the tensor that it is an offset in, outermost first; the terms
-  // of one dimension then share a factor, as in "(ty * 8 + i) * 512 + k".
+  // Prints an index. `strides`: if the index is an offset into a tensor, the strides of that
+  // tensor, outermost first. The terms of one dimension then share a factor, as in "(ty * 8 + i) *
+  // 512 + k".
   CText Print(const ir::Index& index, absl::Span<const int64_t> strides = {});
-  // Whether the printed index has the type int.
+  // Returns whether the printed index has the type int.
   bool IsInt(const ir::Index& index) const;
   static absl::string_view TypeOf(int64_t largest);
 
-  // Whether all conditions hold, joined by "&&"; empty if they always do, kNever if they never do.
+  // Joins conditions by "&&". Empty if they always hold; kNever if they never hold.
   CText Print(absl::Span<const ir::Condition> conditions);
   static constexpr char kNever[] = "0";
 
@@ -43,12 +44,12 @@ class CIndexPrinter {
     int order = 0;
     bool used = false;
   };
-  struct Item {  // of a sum
+  struct Item {  // a term of a sum
     bool negative;
     std::string text;
   };
 
-  // An upper limit of the magnitude of the index and all sums on the way.
+  // Returns an upper limit of the magnitude of the index and of its partial sums.
   double Magnitude(const ir::Index& index) const;
   int OrderOf(ir::AtomId atom) const;
   CText Atom(ir::AtomId atom, bool wide);

@@ -129,7 +129,7 @@ void CKernelPrinter::AddLine(const std::string& line) {
 }
 
 absl::Status CKernelPrinter::PrintIf(const Stmt& branch, bool described) {
-  // Branches that are nested without anything in between are one.
+  // Branches that are nested with nothing in between are printed as one.
   std::vector<ir::Condition> conditions = {branch.condition};
   StmtId body = branch.children[0];
   const StmtId otherwise = branch.children.size() > 1 ? branch.children[1] : lower::kNoStmt;
@@ -219,7 +219,7 @@ absl::Status CKernelPrinter::PrintFor(StmtId id, bool described) {
     names_.Remove(name);
     return absl::OkStatus();
   }
-  // Bounds that change nothing are left out.
+  // Leaves out bounds that have no effect.
   std::vector<Index> begins, ends;
   bool is_int = CIndexPrinter::TypeOf(loop.extent) == "int", starts_at_0 = true, ends_at_all = true;
   for (const Index& bound : loop.begins) {

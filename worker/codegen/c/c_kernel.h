@@ -12,10 +12,10 @@
 
 namespace hone::codegen {
 
-// Prints one kernel: the head, the memory and threads that it uses, and its statements.
+// Prints one kernel: its signature, the memory and threads that it uses, and its statements.
 class CKernelPrinter {
  public:
-  // Everything must outlive this object. `buffers`: their names, which `names` contains.
+  // All arguments must outlive this object. `buffers`: the buffers' names, which `names` contains.
   CKernelPrinter(lower::LoweredProgram& program, const CDialect& dialect, CPrelude& prelude,
                  const CNames& names, const std::vector<std::string>& buffers);
 
@@ -29,10 +29,10 @@ class CKernelPrinter {
   absl::Status PrintFor(lower::StmtId id, bool described);
   absl::Status PrintBody(lower::StmtId body, bool described);
   absl::Status PrintBound(const lower::Stmt& loop, bool described);
-  // Adds a line that calls functions of the prelude, unless it is empty.
+  // Adds a line and the functions of the prelude that it calls. Does nothing if it is empty.
   void AddLine(const std::string& line);
   absl::Status CheckUniform(const ir::Index& index) const;
-  // The larger or smaller of a loop's constant bound and its runtime bounds.
+  // Prints the maximum or minimum (`function`) of a loop's constant bound and its runtime bounds.
   std::string Bound(absl::string_view function, int64_t constant, bool needs_constant,
                     const std::vector<ir::Index>& bounds, absl::string_view type);
 
@@ -48,12 +48,12 @@ class CKernelPrinter {
   CStorePrinter stores_;
 
   const lower::LoweredKernel* kernel_ = nullptr;
-  bool outermost_ = true;  // no other statement than loops over blocks and threads is open
+  bool outermost_ = true;  // only loops over blocks and threads have been entered
   std::vector<const lower::Stmt*> threads_;
   ir::AtomId lane_ = ir::kNoAtom;
   bool exchanges_global_ = false;
-  int64_t copies_ = 1;      // of a statement, once the loops around it are unrolled
-  int64_t statements_ = 0;  // with copies
+  int64_t copies_ = 1;      // of the current statement, made by unrolling the loops around it
+  int64_t statements_ = 0;  // including copies
 };
 
 }  // namespace hone::codegen

@@ -7,10 +7,10 @@
 
 namespace hone::codegen {
 
-// What whole numbers of a program may be, which tells where C's operators do not overflow.
+// The ranges of the integer values in a program, which tell where C's operators do not overflow.
 class WholeLimits {
  public:
-  // Doubles are exact enough for i32. Limits of i64 are kept far from its ends.
+  // Doubles represent i32 exactly. Near the ends of i64, a value counts as overflowing.
   struct Limits {
     double min, max;
   };
@@ -20,7 +20,7 @@ class WholeLimits {
 
   Limits Of(ir::ExprId id);
   static Limits Of(ir::DType dtype);
-  // Whether the dtype holds all of these numbers.
+  // Returns whether the dtype holds all numbers within the limits.
   static bool Fits(Limits limits, ir::DType dtype);
 
  private:

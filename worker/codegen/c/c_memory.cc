@@ -24,7 +24,8 @@ bool IsPrivate(const Storage& storage) {
   return storage.kind == Kind::kStack || storage.kind == Kind::kRegister;
 }
 
-// "C.acc7" is the accumulator of C, and copies are called so by the primitives that make them.
+// Returns a name for a buffer: "C_acc" for the accumulator "C.acc7" of C, and "A_shared" or
+// "A_local" for the copies that primitives call "A_copy" or "A_cache".
 std::string Wish(const ir::Buffer& buffer, const Storage& storage) {
   absl::string_view name = buffer.name;
   if (const size_t acc = name.find(".acc"); acc != absl::string_view::npos) {
@@ -47,7 +48,7 @@ int64_t BytesOf(const LoweredProgram& program, BufferId id) {
 
 std::vector<std::string> NameBuffers(const LoweredProgram& program, CNames& names) {
   std::vector<std::string> buffers(program.buffers.size());
-  // Arguments choose first.
+  // Arguments choose their names first.
   for (const bool arguments : {true, false}) {
     for (size_t b = 0; b < buffers.size(); ++b) {
       const Storage& storage = program.storage[b];

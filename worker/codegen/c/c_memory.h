@@ -16,15 +16,15 @@
 
 namespace hone::codegen {
 
-// Names for all buffers of a program: those of the workload's tensors, and "A_shared" or "A_local"
-// for copies in shared or private memory.
+// Returns names for all buffers of a program: the names of the workload's tensors, and "A_shared"
+// or "A_local" for copies in shared or private memory.
 std::vector<std::string> NameBuffers(const lower::LoweredProgram& program, CNames& names);
 
-// Where a kernel finds the buffers that it uses.
+// Prints the declarations of the buffers that a kernel uses.
 class CMemoryPrinter {
  public:
-  // Everything must outlive this object. `alignments`: the bytes that statements rely on, of
-  // buffers in shared memory.
+  // All arguments must outlive this object. `alignments`: the alignments, in bytes, that statements
+  // require of buffers in shared memory.
   CMemoryPrinter(const lower::LoweredProgram& program, const CDialect& dialect, CPrelude& prelude,
                  const std::vector<std::string>& buffers, const std::set<ir::BufferId>& used,
                  const std::map<ir::BufferId, int64_t>& alignments)
@@ -35,14 +35,14 @@ class CMemoryPrinter {
         used_(used),
         alignments_(alignments) {}
 
-  // One for each line.
+  // Returns the parameters, one for each line.
   std::vector<std::string> Parameters(const lower::LoweredKernel& kernel) const;
-  // Adds a declaration for each buffer but the arguments. Unimplemented: the dialect does not have
-  // this kind of memory.
+  // Adds a declaration for each buffer except the arguments. Unimplemented: the dialect does not
+  // have this kind of memory.
   absl::Status Declare(const lower::LoweredKernel& kernel, CNames& names, CLines& lines) const;
 
-  // Whether threads may exchange data in global memory: a buffer there is written, and it is read
-  // or written again.
+  // Returns whether threads may exchange data in global memory: a buffer there is written, and also
+  // read or written again.
   static bool ExchangesGlobal(const lower::LoweredProgram& program, lower::StmtId body);
 
  private:

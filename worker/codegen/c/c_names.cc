@@ -36,7 +36,7 @@ constexpr absl::string_view kWords[] = {
     "cos", "tan", "sqrt", "step", "tanh", "trunc", "y0", "y1", "yn", "index", "signal", "time",
     "div"};
 
-// Beginnings of the names of built-in functions, macros, and functions of the prelude.
+// Prefixes of built-in functions, of macros, and of functions of the prelude.
 constexpr absl::string_view kBeginnings[] = {
     "__",     "as_",     "atom_",   "atomic_", "async_", "convert_", "get_",       "native_",
     "half_",  "vload",   "vstore",  "read_",   "write_", "cl_",      "CL_",        "CLK_",
@@ -45,7 +45,7 @@ constexpr absl::string_view kBeginnings[] = {
     "UCHAR_", "SCHAR_",  "HALF_",   "FP_",     "image",  "round_f",  "round_bf16", "f16_",
     "bf16_",  "f8e4m3_", "f8e5m2_", "hone_"};
 
-// The functions of the prelude that have a type end like this: max_float, max_float4.
+// Suffixes of the prelude's functions that have a type: max_float, max_float4.
 constexpr absl::string_view kEndings[] = {"_int", "_long", "_float", "_double"};
 
 // char4, float16 …

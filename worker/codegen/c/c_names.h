@@ -8,21 +8,21 @@
 
 namespace hone::codegen {
 
-// Identifiers of a scope of the printed text: each is unique, and none is a word of C, OpenCL C or
-// CUDA C++, or a function or macro that the text may use.
+// The identifiers in a scope of the printed text. Each is unique, and none is a keyword of C,
+// OpenCL C or CUDA C++, or a function or macro that the text may use.
 class CNames {
  public:
-  // An identifier that resembles `wish`: other characters than letters and digits become '_', and
-  // a name that is taken gets a number.
+  // Adds an identifier that resembles `wish` and returns it. Characters other than letters and
+  // digits become '_', and a name that is taken gets a number.
   std::string Add(absl::string_view wish);
-  // The name may be used again, as that of a variable whose scope has ended.
+  // Makes a name available again, because the scope of its variable has ended.
   void Remove(const std::string& name) { used_.erase(name); }
 
  private:
   std::set<std::string> used_;
 };
 
-// Whether an identifier has a meaning of its own in one of the dialects.
+// Returns whether an identifier has a predefined meaning in one of the dialects.
 bool IsReservedInC(absl::string_view name);
 
 }  // namespace hone::codegen

@@ -19,7 +19,7 @@ struct Definition {
 };
 
 constexpr Definition kDefinitions[] = {
-    // As the interpreter: the first operand on ties and for unordered values.
+    // As in the interpreter, the result is the first operand on ties and for unordered values.
     {"max", true, "$Q $T max_$T($T a, $T b) { return a < b ? b : a; }\n"},
     {"min", true, "$Q $T min_$T($T a, $T b) { return b < a ? b : a; }\n"},
 
@@ -60,8 +60,8 @@ constexpr Definition kDefinitions[] = {
      "  return (x < 0 ? e : 1) / (1 + e);\n"
      "}\n"},
 
-    // A number that rounds to a short float as the exact value would, from the last bit of which
-    // one can see whether bits were lost.
+    // Rounding to odd: the last bit tells whether bits were lost, so that the result rounds to a
+    // short float as the exact value would.
     {"odd_from_long", false,
      "// Rounds towards 0, and sets the last bit if bits are lost.\n"
      "$Q float odd_from_long(long x) {\n"
@@ -167,9 +167,9 @@ bool IsType(absl::string_view word) {
   return word == "int" || word == "long" || word == "float" || word == "double";
 }
 
-// y = -x / √2 is rounded, and erfc(y) is much more sensitive than y if y is large. So the product
-// is computed in two parts, and the second one is applied with erfc'(y) = -2 / √π exp(-y²). $L ends
-// the range in which the result is neither 0 nor 1; $C + $D is 1 / √2.
+// For large y = -x / √2, erfc(y) amplifies the rounding error of y. So the product is computed in
+// two parts, and the second one is applied with erfc'(y) = -2 / √π exp(-y²). $L ends the range in
+// which the result is neither 0 nor 1; $C + $D is 1 / √2.
 constexpr absl::string_view kNormalCdf =
     "// The CDF of the normal distribution, erfc(-x / sqrt(2)) / 2.\n"
     "$Q $T normal_cdf_$T($T x) {\n"

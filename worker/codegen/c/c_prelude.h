@@ -9,9 +9,9 @@
 
 namespace hone::codegen {
 
-// The functions that the printed kernels call, for what C has no operator or defines differently
-// than ir/arithmetic.h: integers that wrap, NaN in a maximum, conversions. Only those that are used
-// are printed.
+// The functions that the printed kernels call where C has no operator or defines it differently
+// from ir/arithmetic.h: integers that wrap, NaN in a maximum, conversions. Only functions that are
+// used are printed.
 class CPrelude {
  public:
   explicit CPrelude(const CDialect& dialect) : dialect_(dialect) {}
@@ -25,7 +25,7 @@ class CPrelude {
   //   INFINITY, NAN
   // Also any function, type or macro that only the dialect defines.
   std::string Use(absl::string_view name, absl::string_view type = "");
-  // Adds what the text calls. Returns the text.
+  // Adds the functions that the text calls. Returns the text.
   std::string UseAllIn(std::string text);
 
   void UseF64() { has_f64_ = true; }

@@ -11,8 +11,8 @@
 namespace hone::codegen {
 
 // The text of a program. Each kernel of the program is a function. Its parameters are pointers to
-// the arguments by position, to the packed constants and to the workspace; the latter two have
-// elements of type uchar.
+// the arguments in order, to the packed constants and to the workspace; the last two are pointers
+// to uchar.
 struct CModule {
   std::string text;
   std::vector<std::string> functions;  // names, one per kernel

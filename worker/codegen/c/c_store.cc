@@ -13,15 +13,15 @@ using lower::Stmt;
 
 namespace {
 
-// Which expressions of a store are used several times, and where. Copies of an expression, as
-// inlining makes them, count as one.
+// Finds the expressions that a store uses several times. Equal expressions, which inlining makes,
+// count as one.
 class Sharing {
  public:
   Sharing(const lower::LoweredProgram& program, const std::vector<ExprId>& values) : p_(program) {
     for (const ExprId value : values) Visit(Number(value), /*always=*/true);
   }
-  // Each with its copies, operands first. Those that are evaluated only if a select chooses them
-  // stay where they are.
+  // Returns each shared expression with its copies, operands first. Leaves out expressions that are
+  // evaluated only if a select chooses them.
   std::vector<std::vector<ExprId>> Shared() const {
     std::vector<std::vector<ExprId>> shared;
     for (const ExprId id : order_) {
@@ -39,7 +39,7 @@ class Sharing {
     bool always = false;
   };
 
-  // The first expression that is equal to this one.
+  // Returns the first expression that is equal to this one.
   ExprId Number(ExprId id) {
     if (id == ir::kNoExpr) return id;
     if (const auto known = numbers_.find(id); known != numbers_.end()) return known->second;
@@ -111,7 +111,7 @@ void CStorePrinter::NameShared(const std::vector<ExprId>& values) {
   }
 }
 
-// A lane may read what another lane writes.
+// Returns whether a lane may read what another lane writes.
 bool CStorePrinter::MayInterfere(const Stmt& store, AtomId lane) const {
   const ir::Index& offset = store.indices[0];
   bool reads_others = false, reads_own = store.reducer != ir::Reducer::kNone;
@@ -135,7 +135,7 @@ void CStorePrinter::OpenLanes(AtomId lane) {
   lines_.OpenFor("int", name, "0", absl::StrCat(p_.atoms[lane].range.extent()));
 }
 
-// The values to store. Names the operands that occur several times.
+// Returns the values to store. Names the operands that occur several times.
 std::vector<ExprId> CStorePrinter::Combine(const Stmt& store) {
   std::vector<ExprId> values(store.values.begin(), store.values.end());
   if (store.reducer == ir::Reducer::kNone) {
@@ -226,7 +226,7 @@ absl::Status CStorePrinter::Print(lower::StmtId id, AtomId lane) {
         "the statement is one instruction of a CPU, for which there is no C code:\n" +
         p_.ToText(id));
   }
-  // Conditions that differ between lanes.
+  // Separates the conditions that differ between lanes.
   std::vector<ir::Condition> common, own;
   for (const auto* list : {&store.conditions, &store.guards}) {
     for (const ir::Condition& condition : *list) {

@@ -13,11 +13,11 @@
 
 namespace hone::codegen {
 
-// Prints stores: their conditions, their reductions, and their lanes. Lanes are a vector where
-// there is one, else a loop; if a lane may read what another one writes, two loops.
+// Prints stores: their conditions, their reductions, and their lanes. Lanes are printed as a vector
+// where possible, else as a loop, or as two if a lane may read what another writes.
 class CStorePrinter {
  public:
-  // Everything must outlive this object. The program's pool gets the expressions of reductions.
+  // All arguments must outlive this object. Adds expressions to the program's pool.
   CStorePrinter(lower::LoweredProgram& program, const CDialect& dialect, CIndexPrinter& index,
                 CExprPrinter& exprs, CVectorPrinter& vectors, CNames& names, CLines& lines)
       : p_(program),

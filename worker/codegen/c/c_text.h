@@ -27,7 +27,7 @@ struct CText {
   std::string text;
   CBinding binding = CBinding::kPrimary;
 
-  // As an operand of an operator that takes operands which bind at least this tightly.
+  // Returns the text as an operand, in parentheses if it binds less tightly than `least`.
   std::string Within(CBinding least) const {
     return binding < least ? absl::StrCat("(", text, ")") : text;
   }

@@ -18,7 +18,7 @@ using Space = CDialect::Space;
 
 namespace {
 
-// Binary operators and functions that work element by element.
+// Returns the symbol of a binary operator that works element by element; "" if it has none.
 absl::string_view SymbolOf(Op op) {
   return op == Op::kAdd   ? "+"
          : op == Op::kSub ? "-"
@@ -117,7 +117,7 @@ CText CVectorPrinter::Load(ir::BufferId buffer, const Index& offset) {
   return {absl::StrCat(prelude_.Use(absl::StrCat("f16_to_float", lanes_)), "(", text.text, ")")};
 }
 
-// Operands of functions have equal types.
+// Prints an operand of a function. All operands must be vectors.
 std::string CVectorPrinter::Argument(ExprId id) {
   const CText text = Vector(id);
   if (DependsOnLane(id)) return text.text;
@@ -149,7 +149,7 @@ CText CVectorPrinter::Vector(ExprId id) {
   return {absl::StrCat(function, "(", a, b, ")")};
 }
 
-// The new value of the element, of a store without or with a reduction.
+// Prints the new value of the elements, combined with the old one if the store is a reduction.
 std::string CVectorPrinter::Combined(const lower::Stmt& store) {
   if (store.reducer == ir::Reducer::kNone) return Argument(store.values[0]);
   const CText old = Load(store.outputs[0], store.indices[0]);
@@ -231,7 +231,7 @@ std::optional<CDialect::Assignment> CVectorPrinter::Print(const lower::Stmt& sto
   dtype_ = ir::AccumulatorOf(dtype);
   const bool rounds = dtype == DType::kF16 && store.reducer == ir::Reducer::kNone;
   if (dtype != DType::kF32 && dtype != DType::kF64 && !rounds) return std::nullopt;
-  // The store rounds what a cast to f16 would round.
+  // A cast to f16 is left out, because the store rounds in the same way.
   lower::Stmt plain = store;
   if (rounds && value.op == Op::kCast && p_.pool[value.a].dtype == DType::kF32) {
     plain.values[0] = value.a;

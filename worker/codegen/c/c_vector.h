@@ -14,29 +14,30 @@
 namespace hone::codegen {
 
 // Prints a store of a vectorized loop as one statement with vectors: copies of any type, and
-// arithmetic of f32 and f64 and on f16. Everything else is left to a loop over the lanes, also
-// stores that access no global or shared memory: private arrays are registers, which have no order.
+// arithmetic of f32 and f64 and on f16. Everything else is left to a loop over the lanes. That
+// includes stores that access only private arrays, because these are registers, which are not
+// contiguous.
 class CVectorPrinter {
  public:
-  // Everything must outlive this object.
+  // All arguments must outlive this object.
   CVectorPrinter(const lower::LoweredProgram& program, const CDialect& dialect, CExprPrinter& exprs,
                  CPrelude& prelude)
       : p_(program), dialect_(dialect), exprs_(exprs), prelude_(prelude) {}
 
-  // The statement for where all conditions hold; nullopt: there is none.
+  // Prints a store without its conditions. nullopt: it has no vector form.
   std::optional<CDialect::Assignment> Print(const lower::Stmt& store, ir::AtomId lane);
 
-  // The call for an asynchronous copy of one element or of all lanes of a vectorized loop, in front
-  // of and behind a place where a line may end; nullopt: there is none.
+  // Prints the call for an asynchronous copy of one element or of all lanes of a vectorized loop,
+  // in two parts between which the line may be broken. nullopt: there is no such call.
   std::optional<CDialect::Assignment> CopyAsync(const lower::Stmt& store, ir::AtomId lane);
 
-  // The alignment in bytes that statements rely on, of buffers in shared memory since the last
-  // call.
+  // Returns the alignments, in bytes, that statements printed since the last call require of
+  // buffers in shared memory.
   std::map<ir::BufferId, int64_t> TakeAlignments() { return std::exchange(alignments_, {}); }
 
  private:
   bool DependsOnLane(ir::ExprId id) const;
-  // Whether the lanes are consecutive.
+  // Whether the lanes access consecutive elements.
   bool IsConsecutive(const ir::Index& offset) const;
   bool IsPrivate(ir::BufferId buffer) const;
   bool HasVector(ir::ExprId id) const;
@@ -58,7 +59,7 @@ class CVectorPrinter {
   // Of the current statement.
   ir::AtomId lane_ = ir::kNoAtom;
   int lanes_ = 0;
-  ir::DType dtype_ = ir::DType::kF32;  // of the values
+  ir::DType dtype_ = ir::DType::kF32;  // the type of the computed values
 };
 
 }  // namespace hone::codegen

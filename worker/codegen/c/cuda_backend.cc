@@ -8,7 +8,7 @@
 namespace hone::codegen {
 namespace {
 
-// What every NVIDIA GPU allows.
+// The largest grid and block of every NVIDIA GPU.
 constexpr std::array<int64_t, 3> kMaxGrid = {(int64_t{1} << 31) - 1, 65535, 65535};
 constexpr std::array<int64_t, 3> kMaxBlock = {1024, 1024, 64};
 

@@ -11,8 +11,8 @@
 namespace hone::codegen {
 namespace {
 
-// In these texts, $Q is the qualifier of functions. Compilers other than CUDA's find functions with
-// PTX elsewhere.
+// In these texts, $Q is the qualifier of functions. Functions that contain PTX are for CUDA's
+// compiler only; others find them in tests/fakes/cuda/emulation.h.
 struct Definition {
   absl::string_view name;
   bool is_ptx;
@@ -121,7 +121,7 @@ constexpr char kMinus[] =
     "  return hone_make_vector<T, N>([&](int i) { return -a.v[i]; });\n"
     "}\n";
 
-// A function $F with results of type $R for each element of type $T, of one or two vectors.
+// Applies a function $F with result type $R to each element, of type $T, of one or two vectors.
 constexpr absl::string_view kUnary =
     "$Q $R$N $F$N($A$N a) {\n"
     "  return hone_make_vector<$U, $L>([&](int i) { return $E(a.v[i]); });\n"
@@ -261,7 +261,8 @@ class Cuda final : public CDialect {
     }
     return "";
   }
-  // Types, and functions element by element: hone_float4, max_float4, f16_to_float4.
+  // Defines vector types, and functions that work element by element: hone_float4, max_float4,
+  // f16_to_float4.
   static std::string DefineVector(absl::string_view base, absl::string_view lanes) {
     const auto function = [&, lanes = lanes](absl::string_view form, absl::string_view result,
                                              absl::string_view argument,

@@ -7,8 +7,7 @@ namespace hone::codegen {
 
 // CUDA C++17 as NVRTC compiles it without include files. What is not plain C++ is in functions of
 // the prelude, which start with "hone_"; those that contain PTX exist only `#ifdef __CUDACC__`.
-// Another compiler gets functions of the same names from elsewhere: tests/fakes/cuda/emulation.h
-// has them for CPUs.
+// Other compilers need functions of the same names: tests/fakes/cuda/emulation.h has them for CPUs.
 const CDialect& CudaDialect();
 
 // A kernel that uses more shared memory than this declares none. It expects all of its shared

@@ -21,7 +21,7 @@ namespace hone::codegen {
 class CDialect {
  public:
   enum class Space : uint8_t { kGlobal, kShared, kPrivate };
-  // A part of consecutive elements.
+  // Consecutive elements that are loaded or stored as a vector.
   struct VectorAccess {
     Space space;
     absl::string_view type;   // of an element
@@ -29,7 +29,7 @@ class CDialect {
     bool aligned;             // to the size of the vector
     absl::string_view first;  // the first element, such as "A[4 * i]"
   };
-  // target = value; without a target, `value` is the whole statement.
+  // The statement "target = value"; if `target` is empty, `value` is the whole statement.
   struct Assignment {
     std::string target, value;
   };
@@ -38,11 +38,11 @@ class CDialect {
 
   // The first lines of the text.
   virtual std::string Prelude(bool has_f64) const = 0;
-  // What comes before the type of a function that kernels call.
+  // The qualifiers of functions that kernels call.
   virtual absl::string_view FunctionQualifier() const { return "static"; }
   // The definition of a function of c_prelude.cc that differs in this dialect, or of a function,
-  // type or macro that only this dialect has; empty if there is none. It may use others, which come
-  // first. Operators on vectors are called "operator+".
+  // type or macro that only this dialect has; empty if there is none. It may use other such
+  // functions, which are printed before it. Operators on vectors are called "operator+".
   virtual std::string Define(absl::string_view /*name*/) const { return ""; }
   // The name of a function of <math.h>, or "rsqrt", for floats of this type.
   virtual std::string MathFunction(absl::string_view name, ir::DType /*dtype*/) const {
@@ -51,40 +51,40 @@ class CDialect {
 
   // A kernel's text up to its name. Without threads, `block` is 1 × 1 × 1.
   virtual std::string KernelHead(const std::array<int64_t, 3>& block) const = 0;
-  // With a space behind it: "__global "; empty if there is no such word.
+  // The qualifier of memory in this space, with a trailing blank: "__global "; empty if none.
   virtual absl::string_view Qualifier(Space space) const = 0;
-  // The same in the type of a pointer to it.
+  // The same in the type of a pointer to such memory.
   virtual absl::string_view PointerQualifier(Space space) const { return Qualifier(space); }
   virtual absl::string_view TypeName(ir::DType dtype) const;
   virtual std::string Alignment(int64_t bytes) const {
     return absl::StrCat(" __attribute__((aligned(", bytes, ")))");
   }
-  // Says that nothing else points to what a parameter points to.
+  // The qualifier of pointers that do not alias others.
   virtual absl::string_view Restrict() const { return "restrict"; }
-  // The largest amount of shared memory that arrays of a kernel can have. Above it, all of it is
-  // one piece, to which `hone_shared_memory()` points.
+  // The largest amount of shared memory that a kernel can declare as arrays. If it needs more, all
+  // of its shared memory is one block, to which `hone_shared_memory()` points.
   virtual int64_t StaticSharedBytes() const { return std::numeric_limits<int64_t>::max(); }
 
-  // The number of a block or thread; empty if the dialect has none.
+  // The index of a block or thread; empty if the dialect has none.
   virtual absl::string_view ThreadIndex(ir::ThreadAxis axis) const = 0;
   // `global`: the threads also exchange data in global memory.
   virtual absl::string_view Barrier(bool global) const = 0;
-  // The function that copies 4, 8 or 16 aligned bytes from global to shared memory (to, from), and
-  // finishes by the wait for its group; empty if the language has none. Then copies are
-  // assignments, which finish at once.
+  // The function (to, from) that copies 4, 8 or 16 aligned bytes from global to shared memory and
+  // is done when its group was waited for. Empty if the language has none: copies are assignments.
   virtual std::string CopyAsync(int /*bytes*/) const { return ""; }
-  // Ends a group; waits until at most `pending` groups are unfinished. Empty as above.
+  // The statement that ends a group of copies, and the one that waits until at most `pending`
+  // groups are unfinished. Empty as above.
   virtual std::string CommitCopies() const { return ""; }
   virtual std::string WaitForCopies(int /*pending*/) const { return ""; }
   // The line before a loop that is to be unrolled.
   virtual absl::string_view Unroll() const { return "#pragma unroll"; }
 
-  // Whether there are vectors, on which operators and functions work element by element.
+  // Whether the language has vectors with operators and functions that work element by element.
   virtual bool HasVectors() const { return false; }
   virtual std::string VectorType(absl::string_view type, int lanes) const {
     return absl::StrCat(type, lanes);
   }
-  // A vector with equal elements.
+  // A vector whose elements are all `value`.
   virtual std::string Broadcast(absl::string_view type, int lanes, absl::string_view value) const {
     return absl::StrCat("(", VectorType(type, lanes), ")(", value, ")");
   }
@@ -97,8 +97,8 @@ class CDialect {
     return {};
   }
 
-  // Whether one thread runs everything: parallel loops are loops, and memory of a thread is in the
-  // workspace.
+  // Whether one thread runs everything: parallel loops are printed as serial ones, and memory of a
+  // thread is in the workspace.
   virtual bool OneThread() const { return false; }
 };
 

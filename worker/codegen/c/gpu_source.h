@@ -7,9 +7,9 @@
 
 namespace hone::codegen {
 
-// What back ends that print source text for GPUs share: the text of a program, and how to launch
-// its kernels. Errors as in Backend::Generate; InvalidArgument also where a kernel needs more
-// threads or shared memory than the target allows.
+// Generates source text for GPUs in a dialect, and the description of how to launch its kernels.
+// Errors as in Backend::Generate; also InvalidArgument if a kernel needs more threads or shared
+// memory than the target allows.
 absl::StatusOr<Code> PrintGpuSource(const lower::LoweredProgram& program,
                                     const target::Target& target, const CDialect& dialect,
                                     absl::string_view format);

@@ -6,8 +6,8 @@
 namespace hone::codegen {
 namespace {
 
-// Without cl_khr_fp16, half can be loaded and stored by functions only, but these use the
-// conversions of the hardware. max and min of vectors treat NaN as the scalar ones do.
+// Without cl_khr_fp16, only functions can load and store half, but these use the hardware's
+// conversions. max and min of vectors treat NaN as the scalar functions do.
 constexpr std::pair<absl::string_view, absl::string_view> kFunctions[] = {
     {"f16_to_float",
      "static float f16_to_float(ushort bits) { return vload_half(0, (const half*)&bits); }\n"},

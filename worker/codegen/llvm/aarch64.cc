@@ -35,7 +35,7 @@ class AArch64 final : public Machine {
     return EmitAArch64CpuGuard(module, subtarget, target_);
   }
 
-  // With the length of SVE's vectors known, LLVM uses them for vectors that NEON does not have, and
+  // If the length of SVE's vectors is known, LLVM uses them for vectors longer than NEON's, and
   // predicates for masks.
   void SetAttributes(llvm::Function& function) const override {
     if (!target_.HasFeature("sve")) return;
@@ -52,7 +52,7 @@ class AArch64 final : public Machine {
   }
 
  private:
-  // A core that may be any is taken for an in-order one: others reorder instructions anyway.
+  // "generic" counts as in-order, because out-of-order cores reorder instructions anyway.
   bool IsInOrder() const {
     constexpr absl::string_view kInOrder[] = {"cortex-a35",  "cortex-a53",  "cortex-a55",
                                               "cortex-a510", "cortex-a520", "generic"};

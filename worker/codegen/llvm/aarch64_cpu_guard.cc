@@ -31,10 +31,10 @@ constexpr HwCapFeature kAArch64Features[] = {
 
 // Features that kernels need not check.
 constexpr absl::string_view kAArch64Unchecked =
-    // Versions of the architecture, whose instructions have names of their own.
+    // Versions of the architecture. Their instructions are listed as separate features.
     "v8a v8.1a v8.2a v8.3a v8.4a v8.5a v8.6a v8.7a v8.8a v8.9a v9a v9.1a v9.2a v9.3a v9.4a "
-    // What only systems use, or instructions that LLVM emits only for intrinsics, assembly and
-    // atomic operations of 128 bits.
+    // Features for operating systems, and instructions that LLVM emits only for intrinsics,
+    // assembly and atomic operations of 128 bits.
     "CONTEXTIDREL2 aes am amvs bti ccdp ccidx ccpp dit ecv el2vmsa el3 ete fgt lor lse2 mpam mte "
     "nv "
     "pan pan-rwv pauth perfmon predres rand ras sb sel2 sha2 sha3 sm4 spe specrestrict ssbs "

@@ -9,8 +9,8 @@
 
 namespace hone::codegen {
 
-// The bits of all features that code for the subtarget may use. InvalidArgument: it has a feature
-// for which no bit is known.
+// Returns the bits of all features that code for the subtarget may use. InvalidArgument: it has a
+// feature for which no bit is known.
 absl::StatusOr<HwCaps> HwCapsOf(const llvm::MCSubtargetInfo& subtarget,
                                 const target::Target& target);
 

@@ -5,7 +5,7 @@
 namespace hone::codegen {
 namespace {
 
-// NEON's arithmetic in f32 takes denormal numbers for 0 here; f64 and scalars do not.
+// On these CPUs, NEON arithmetic in f32 treats denormal numbers as 0; f64 and scalars do not.
 class Armv7 final : public Machine {
  public:
   explicit Armv7(const target::Target& target) : Machine(target) {}

@@ -30,13 +30,13 @@ constexpr HwCapFeature kArmv7Features[] = {
 
 // Features that kernels need not check.
 constexpr absl::string_view kArmv7Unchecked =
-    // Versions of the architecture, without which no such kernel is loaded; instructions of
-    // version 8 for FPUs come with CRC32, which its CPUs must have under Linux.
+    // Versions of the architecture: other CPUs do not load the kernel. The FPU instructions of
+    // version 8 come with CRC32, which is checked.
     "aclass armv7-a armv7ve armv8-a armv8.2-a v4t v5t v5te v6 v6k v6m v6t2 v7 v7clrex v8 v8.1a "
     "v8.2a v8m thumb2 dsp db fp64 fpregs fpregs16 fpregs64 fp-armv8 fp-armv8d16 fp-armv8d16sp "
     "fp-armv8sp "
-    // What only systems use, or instructions that LLVM emits only for intrinsics, assembly and
-    // atomic operations.
+    // Features for operating systems, and instructions that LLVM emits only for intrinsics,
+    // assembly and atomic operations.
     "acquire-release aes crypto mp perfmon ras sb sha2 trustzone virtualization "
     // Names of cores and tuning flags: code that depends on them runs on every CPU.
     "a12 a15 a17 a5 a53 a55 a57 a7 a72 a73 a75 a76 a77 a78 a8 a9 avoid-movs-shop "

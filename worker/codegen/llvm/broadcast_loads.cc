@@ -22,7 +22,8 @@ struct ScalarLoad {
   int64_t offset;  // in bytes
 };
 
-// Whether all uses broadcast the value: insertions into lane 0 of a vector that is then shuffled.
+// Returns whether all uses broadcast the value: insertions into lane 0 of a vector that is then
+// shuffled.
 bool IsBroadcast(const llvm::LoadInst& load) {
   return !load.use_empty() && std::all_of(load.user_begin(), load.user_end(), [](const auto* user) {
     const auto* const insert = llvm::dyn_cast<llvm::InsertElementInst>(user);
@@ -31,7 +32,7 @@ bool IsBroadcast(const llvm::LoadInst& load) {
   });
 }
 
-// Replaces the loads, which are sorted by offset, by one.
+// Replaces kJoined loads, from `first` on, with one load. `loads` is sorted by offset.
 void Join(const std::vector<ScalarLoad>& loads, size_t first) {
   llvm::LoadInst* earliest = loads[first].load;
   for (int i = 1; i < kJoined; ++i) {
@@ -62,7 +63,7 @@ void Join(const std::vector<ScalarLoad>& loads, size_t first) {
   }
 }
 
-// Whether each use of each insertion is a shuffle of that insertion alone.
+// Returns whether each use of each insertion is a shuffle of that insertion alone.
 bool IsShuffled(const llvm::LoadInst& load) {
   return std::all_of(load.user_begin(), load.user_end(), [](const auto* insert) {
     return std::all_of(insert->user_begin(), insert->user_end(), [](const auto* user) {

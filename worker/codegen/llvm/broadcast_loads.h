@@ -8,7 +8,8 @@ namespace hone::codegen {
 // For CPUs whose multiply-adds take one operand from any lane of a register: loads of f32 that lie
 // side by side in memory, each broadcast to a vector, become one load of a vector and broadcasts of
 // its lanes. Only loads with no write between them are joined, so steps that are separated
-// (reduction_steps.h) stay apart and do not need more registers. No other memory is read.
+// (reduction_steps.h) stay apart and do not need more registers. Reads no memory that the separate
+// loads would not read.
 void JoinBroadcastLoads(llvm::Module& module);
 
 }  // namespace hone::codegen

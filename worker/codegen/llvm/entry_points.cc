@@ -83,7 +83,7 @@ class EntryPoints {
     b_.CreateRet(b_.CreateAdd(parts, b_.getInt64(program.workspace_bytes)));
   }
 
-  // The function of kStridesSymbol, if some argument has strides.
+  // Emits the function kStridesSymbol if some argument has strides.
   void EmitStrides() {
     std::vector<const lower::Storage*> slices;
     for (const lower::Storage& storage : state_.program.storage) {
@@ -114,7 +114,7 @@ class EntryPoints {
     bool written = false;
   };
 
-  // Constants that are packed are not read by run, and may be gone.
+  // The run function does not read constants that were packed, and they may be freed.
   std::vector<Extent> ExtentsOfArguments() const {
     const lower::LoweredProgram& program = state_.program;
     std::vector<Extent> extents(program.arguments);
@@ -136,7 +136,7 @@ class EntryPoints {
     return extents;
   }
 
-  // Whether the rows of x lie between the rows of y. REQUIRES equal pitches.
+  // Returns whether the rows of x lie between the rows of y. REQUIRES: equal pitches.
   Value* Alternate(const Extent& x, const Extent& y, Value* distance) {
     Value* const pitch = b_.getInt64(x.pitch);
     // The place of x's rows in the pitch, when y's rows begin at 0.
@@ -145,7 +145,7 @@ class EntryPoints {
                         b_.CreateICmpSLE(place, b_.getInt64(x.pitch - x.row)));
   }
 
-  // Requires that no output shares memory with another buffer.
+  // Checks that no output shares memory with another buffer.
   void RequireApart(llvm::ArrayRef<Value*> buffers, llvm::ArrayRef<Extent> extents) {
     auto* const i64 = b_.getInt64Ty();
     Value* apart = b_.getTrue();

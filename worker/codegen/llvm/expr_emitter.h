@@ -21,7 +21,8 @@ class ExprEmitter {
   ExprEmitter(FunctionContext& f, IndexEmitter& index, MemoryEmitter& memory)
       : f_(f), index_(index), memory_(memory), math_(f.b, *f.state.machine) {}
 
-  // Marks the innermost scope as the body of a loop. `preheader` is the end of the code before it.
+  // Marks the innermost scope as the body of a loop. `preheader` is the instruction that ends the
+  // code before it.
   void EnterLoop(llvm::Instruction* preheader, lower::StmtId body);
   void LeaveLoop() { loops_.pop_back(); }
 

@@ -7,7 +7,7 @@ namespace hone::codegen {
 
 using llvm::Value;
 
-// Returns the f16 of which a float is the conversion, or nullptr.
+// Returns the f16 that was converted to this float; nullptr if there is none.
 Value* Conversion::AsHalf(Value* value) {
   if (const auto* extension = llvm::dyn_cast<llvm::FPExtInst>(value)) {
     return extension->getSrcTy()->getScalarType()->isHalfTy() ? extension->getOperand(0) : nullptr;
@@ -29,12 +29,12 @@ Value* Conversion::AsHalf(Value* value) {
              : b_.CreateVectorSplat(vector->getNumElements(), half);
 }
 
-// One operation on f16 that is computed in f32 and then rounded has the result of the operation in
-// f16, although it is rounded twice: sums, differences, products, quotients and roots of numbers of
-// p digits may first be rounded to 2p + 2 digits (Figueroa, When is double rounding innocuous?,
-// 1995), and f32 has 24 = 2 * 11 + 2. The same holds for denormal results: sums and products are
-// then exact in f32, and a quotient differs from the middle of two f16, which has at most 12
-// digits, by at least 2^-23 of it. It does not hold for a fused multiply-add.
+// If an operation on f16 is computed in f32 and then rounded to f16, the result is that of the
+// operation in f16, although it is rounded twice: sums, differences, products, quotients and roots
+// of numbers of p digits may first be rounded to 2p + 2 digits (Figueroa, When is double rounding
+// innocuous?, 1995), and f32 has 24 = 2 * 11 + 2. The same holds for denormal results: sums and
+// products are then exact in f32, and a quotient differs from the middle of two f16, which has at
+// most 12 digits, by at least 2^-23 of it. It does not hold for a fused multiply-add.
 Value* Conversion::HalfArithmetic(Value* value) {
   if (!machine_.ComputesF16()) return nullptr;
   if (const auto* root = llvm::dyn_cast<llvm::IntrinsicInst>(value)) {

@@ -36,7 +36,7 @@ Value* Conversion::Float8FromFloat(Value* value, DType dtype) {
   };
   Value* bits = b_.CreateBitCast(value, Like(value, b_.getInt32Ty()));
   Value* magnitude = b_.CreateAnd(bits, Int(bits, 0x7fffffff));
-  // Larger numbers become the largest one.
+  // Numbers beyond the range become the largest number.
   const uint32_t largest = bits_of(ir::RoundTo(dtype, 1e30));
   Value* inside = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, magnitude, Int(bits, largest));
   // Rounds the last bits to nearest even and lowers the exponent's bias.

@@ -224,8 +224,8 @@ absl::Status FunctionEmitter::EmitParallel(const Stmt& loop) {
 
 namespace {
 
-// Stops at the limit. Shared parts of inlined expressions count each time, because they are emitted
-// each time.
+// Adds the number of operations in an expression, up to the limit. Shared parts of inlined
+// expressions count each time, because they are emitted each time.
 void AddOperations(const ir::ExprPool& pool, ir::ExprId id, int64_t& operations) {
   if (id == ir::kNoExpr || ++operations > kMaxOperations) return;
   for (ir::ExprId operand : {pool[id].a, pool[id].b, pool[id].c})

@@ -33,8 +33,8 @@ class FunctionEmitter {
   absl::Status EmitFor(const lower::Stmt& loop);
   absl::Status EmitSerial(const lower::Stmt& loop);
   absl::Status EmitParallel(const lower::Stmt& loop);
-  // Emits a loop over [begin, end). `guarded`: it may be empty. The variables of a `hoisting` loop
-  // do not change the invariants that are computed before it.
+  // Emits a loop over [begin, end). `guarded`: it may be empty. `hoisting`: expressions that do not
+  // depend on its variable are computed before it.
   absl::Status EmitLoop(const lower::Stmt& loop, llvm::Value* begin, llvm::Value* end, bool guarded,
                         bool hoisting);
   absl::Status EmitIf(const lower::Stmt& branch);

@@ -64,7 +64,7 @@ llvm::Function* EmitHwCapGuard(llvm::Module& module, const HwCaps& caps, int sve
     Value* const length = b.CreateCall(prctl, {b.getInt32(kPrSveGetVl)});
     Value* const same =
         b.CreateICmpEQ(b.CreateAnd(length, b.getInt32(kPrSveVlLenMask)), b.getInt32(sve_bytes));
-    // An error is negative.
+    // The system call returns a negative number on errors.
     holds = b.CreateAnd(holds, b.CreateAnd(b.CreateICmpSGT(length, b.getInt32(0)), same));
   }
   b.CreateRet(holds);

@@ -27,9 +27,9 @@ struct HwCapFeature {
   HwCaps caps;
 };
 
-// The bits of all features that code for the subtarget may use. `unchecked` names features that
-// kernels need not check, with blanks between. InvalidArgument: the subtarget has a feature that is
-// in neither list.
+// Returns the bits of all features that code for the subtarget may use. `unchecked` names the
+// features that kernels need not check, separated by blanks. InvalidArgument: the subtarget has a
+// feature that is in neither list.
 absl::StatusOr<HwCaps> HwCapsIn(const llvm::MCSubtargetInfo& subtarget,
                                 const target::Target& target,
                                 absl::Span<const HwCapFeature> features,

@@ -112,7 +112,7 @@ Value* IndexEmitter::AtomValue(AtomId atom) {
 
 Value* IndexEmitter::RuntimeValue(const Index& runtime) {
   if (runtime.terms().empty()) return nullptr;
-  // Terms by scope: sums of outer terms are computed once, outside.
+  // Sorts the terms by scope: sums of outer terms are computed once, outside.
   absl::InlinedVector<std::pair<int, ir::IndexTerm>, 8> terms;
   for (const ir::IndexTerm& term : runtime.terms()) terms.emplace_back(DepthOf(term.atom), term);
   std::stable_sort(terms.begin(), terms.end(),

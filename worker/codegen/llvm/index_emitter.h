@@ -49,7 +49,7 @@ class IndexEmitter {
   void PushScope();
   void PopScope() { scopes_.pop_back(); }
   int depth() const { return static_cast<int>(scopes_.size()) - 1; }
-  // The place for values that the whole function uses.
+  // The insertion point for values that the whole function uses.
   llvm::Instruction* outermost() const { return scopes_[0].insert_before; }
 
   Split SplitOf(const ir::Index& index);

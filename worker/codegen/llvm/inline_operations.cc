@@ -15,7 +15,7 @@ using llvm::Value;
 
 constexpr double kTwo32 = 0x1p32;
 
-// A type with the lanes of another one.
+// Returns a vector type with as many lanes as `like`, or the scalar itself.
 llvm::Type* WithLanes(llvm::Type* scalar, llvm::Type* like) {
   const auto* const vector = llvm::dyn_cast<llvm::FixedVectorType>(like);
   return vector == nullptr ? scalar : llvm::FixedVectorType::get(scalar, vector->getNumElements());
@@ -42,7 +42,7 @@ void Replace(Instruction& old, Value* with) {
   old.eraseFromParent();
 }
 
-// Makes a division of vectors one of scalars for each lane.
+// Replaces a division of vectors with one of scalars for each lane.
 void Scalarize(Instruction& division, std::vector<llvm::BinaryOperator*>& scalars) {
   auto* const whole = llvm::cast<llvm::BinaryOperator>(&division);
   const auto* const type = llvm::dyn_cast<llvm::FixedVectorType>(division.getType());
@@ -56,7 +56,7 @@ void Scalarize(Instruction& division, std::vector<llvm::BinaryOperator*>& scalar
     Value* const x = b.CreateExtractElement(whole->getOperand(0), lane);
     Value* const y = b.CreateExtractElement(whole->getOperand(1), lane);
     Value* const part = b.CreateBinOp(whole->getOpcode(), x, y);
-    // Constants fold.
+    // Divisions of constants are folded.
     if (auto* const scalar = llvm::dyn_cast<llvm::BinaryOperator>(part)) scalars.push_back(scalar);
     result = b.CreateInsertElement(result, part, lane);
   }
@@ -103,8 +103,8 @@ Value* ToF64(llvm::IRBuilder<>& b, Value* value, bool is_signed) {
   return b.CreateFAdd(b.CreateFMul(top, Number(f64, kTwo32)), low);
 }
 
-// Clears the last 11 bits and sets the one above them if anything was lost. The result is exact in
-// f64, and rounds to f32 as the whole number does. Smaller numbers are exact as they are.
+// Clears the last 11 bits of a number of more than 53 bits, and sets the bit above them if anything
+// was lost. The result is exact in f64, and rounds to f32 as the number itself does.
 Value* WithoutLowBits(llvm::IRBuilder<>& b, Value* value, bool is_signed) {
   llvm::Type* const type = value->getType();
   const auto number = [&](uint64_t bits) { return llvm::ConstantInt::get(type, bits); };
@@ -122,7 +122,7 @@ Value* FromI64(llvm::IRBuilder<>& b, Value* value, llvm::Type* to, bool is_signe
   return b.CreateFPTrunc(ToF64(b, WithoutLowBits(b, value, is_signed), is_signed), to);
 }
 
-// Towards zero, for values in the range of the result.
+// Converts towards zero. REQUIRES: the value is in the range of the result.
 Value* ToI64(llvm::IRBuilder<>& b, Value* value, llvm::Type* to, bool is_signed) {
   llvm::Type* const i32 = WithLanes(b.getInt32Ty(), to);
   llvm::Type* const f64 = WithLanes(b.getDoubleTy(), to);

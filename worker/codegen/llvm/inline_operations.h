@@ -6,9 +6,9 @@
 namespace hone::codegen {
 
 // For CPUs of 32 bits whose FPU does not round to integers: replaces divisions of i64, conversions
-// between i64 and floats, and rint, floor, ceil and trunc by instructions that they have. LLVM
-// would call a library, which costs more and spills all vectors. All results are exact or rounded
-// once, as before.
+// between i64 and floats, and rint, floor, ceil and trunc with instructions that these CPUs have.
+// LLVM would call library functions, which costs more and spills all vectors. All results are exact
+// or rounded once, as before.
 void InlineOperations(llvm::Module& module);
 
 }  // namespace hone::codegen

@@ -17,7 +17,7 @@ using llvm::Value;
 constexpr int kLeastMultiplyAdds = 16;
 // In multiply-adds; a load takes four to six cycles.
 constexpr int kDistance = 12;
-// Left for the register allocator, which does not use all of them at each place.
+// Registers left for the allocator, which cannot use all of them everywhere.
 constexpr int kSpare = 2;
 
 bool IsMultiplyAdd(const Instruction& instruction) {
@@ -26,7 +26,7 @@ bool IsMultiplyAdd(const Instruction& instruction) {
          call->getType()->isVectorTy();
 }
 
-// The separator of reduction_steps.h, which is no instruction.
+// Returns whether this is the separator of reduction_steps.h, which emits no instruction.
 bool IsSeparator(const Instruction& instruction) {
   const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
   if (call == nullptr) return false;
@@ -34,7 +34,7 @@ bool IsSeparator(const Instruction& instruction) {
   return code != nullptr && code->getAsmString().empty();
 }
 
-// A load by the positions of multiply-adds: it is placed before `at`, and used from `first` to
+// A load. Positions are those of multiply-adds: it is placed before `at`, and used from `first` to
 // `last`.
 struct Operand {
   llvm::LoadInst* load;
@@ -55,7 +55,8 @@ void VisitUses(const Value& value, const llvm::DenseMap<const Instruction*, int>
   }
 }
 
-// Moves an instruction, and before it what its address needs, in front of a place in its block.
+// Moves an instruction, preceded by those that compute its address, in front of a place in its
+// block.
 void MoveBefore(Instruction& instruction, Instruction& place) {
   if (instruction.comesBefore(&place)) return;
   for (Value* const operand : instruction.operands()) {
@@ -67,7 +68,7 @@ void MoveBefore(Instruction& instruction, Instruction& place) {
   instruction.moveBefore(&place);
 }
 
-// Whether an address only needs what is computed from values of other blocks, phis and no memory.
+// Returns whether an address is computed only from phis and values of other blocks, without loads.
 bool IsMovable(const Value& value, const llvm::BasicBlock& block) {
   const auto* const instruction = llvm::dyn_cast<Instruction>(&value);
   if (instruction == nullptr || instruction->getParent() != &block) return true;

@@ -6,9 +6,9 @@
 namespace hone::codegen {
 
 // For cores that execute instructions in order: in blocks of many multiply-adds, moves each load of
-// an operand some multiply-adds ahead of its first use, as far as `registers` vector registers hold
-// the operands beside the accumulators. Returns whether there was such a block; LLVM's scheduler
-// should then not change the order.
+// an operand some multiply-adds ahead of its first use, as long as the operands fit into
+// `registers` vector registers beside the accumulators. Returns whether there was such a block. If
+// so, LLVM's scheduler should not change the order.
 bool MoveLoadsAhead(llvm::Module& module, int registers);
 
 }  // namespace hone::codegen

@@ -29,7 +29,7 @@ struct TileMemory {
   int64_t row_bytes;
 };
 
-// What the LLVM back end must know of an architecture, for one target.
+// What the LLVM back end needs to know of an architecture, for one target.
 class Machine {
  public:
   // Unimplemented: there is no machine for the target's architecture. `target` must outlive it.
@@ -37,8 +37,8 @@ class Machine {
   virtual ~Machine() = default;
 
   // Arranges the instructions of an optimized module for the CPU. Returns whether LLVM's scheduler
-  // may still reorder them. The emitter orders code to use all registers, so moving loads up only
-  // spills accumulators; in-order cores need the scheduler where there are none.
+  // may still reorder them. The emitter orders code to use all registers, so moving loads up would
+  // only spill accumulators. In-order cores need the scheduler for code without accumulators.
   virtual bool Arrange(llvm::Module& module) const = 0;
   // Whether a load per lane is faster than a gather.
   virtual bool GathersSlowly() const { return false; }
@@ -65,7 +65,7 @@ class Machine {
 
   // Sets attributes of a function that runs after the guard.
   virtual void SetAttributes(llvm::Function&) const {}
-  // Whether it divides integers of 64 bits.
+  // Whether the CPU has a division of 64-bit integers.
   virtual bool DividesI64() const { return true; }
   // Replaces operations for which the architecture has no instructions, and for which LLVM would
   // call functions of a library.

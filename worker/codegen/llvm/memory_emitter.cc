@@ -109,9 +109,9 @@ absl::StatusOr<llvm::AllocaInst*> MemoryEmitter::RegisterSlot(ir::BufferId buffe
 
 Value* MemoryEmitter::LanePointers(ir::BufferId buffer, const Index& offset, const Split& split) {
   llvm::Type* scalar = f_.convert.MemoryType(f_.state.program.buffers[buffer].dtype);
-  // Lanes under a mask may be outside.
+  // Masked lanes may be outside the buffer.
   if (split.irregular) return f_.b.CreateGEP(scalar, BasePointer(buffer), index_.Vector(offset));
-  // One base and constant distances, which fit into 32 bits and need no address registers.
+  // One base address, and constant distances of 32 bits that need no address registers.
   std::vector<llvm::Constant*> distances;
   const bool narrow = std::abs(split.lane) * f_.lanes < (int64_t{1} << 30);
   llvm::Type* integer = narrow ? f_.b.getInt32Ty() : f_.b.getInt64Ty();
@@ -131,7 +131,7 @@ Value* MemoryEmitter::LoadStrided(ir::BufferId buffer, Split split, llvm::Type* 
   std::vector<int> picks(lanes);
   Value* result = nullptr;
   for (int64_t part = 0, next = 0; next < f_.lanes; ++part) {
-    // The part with the next lane's element; the last part ends with the last element.
+    // The whole vector with the next lane's element; the last vector ends with the last element.
     const int64_t begin = std::min(next * stride, (f_.lanes - 1) * (stride - 1));
     Split at = split;
     at.constant += begin;

@@ -33,8 +33,8 @@ class MemoryEmitter {
   using Split = IndexEmitter::Split;
 
   // Whether the address and every sum on the way to it lie in the buffer or right behind it, for
-  // all values of the variables. LLVM may assume this of an "inbounds" address. Others occur under
-  // conditions, in masked lanes and ahead of a loop.
+  // all values of the variables. LLVM may assume this of an "inbounds" address. Addresses outside
+  // occur under conditions, in masked lanes and ahead of a loop.
   bool IsInside(ir::BufferId buffer, const Split& split) const;
   llvm::Value* BasePointer(ir::BufferId buffer);
   llvm::Value* NewBasePointer(ir::BufferId buffer);

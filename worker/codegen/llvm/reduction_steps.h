@@ -11,8 +11,8 @@ namespace hone::codegen {
 bool StepsThroughTile(const lower::LoweredProgram& program, const lower::Stmt& loop);
 
 // Separates the code of two such steps. LLVM's code generator would move the loads of nearby
-// addresses in several steps to the first of these loads, but besides the accumulators there are no
-// registers for these operands. LLVM moves nothing across this barrier, which emits no instruction.
+// addresses in several steps to the first of these loads, but the accumulators leave no registers
+// for so many operands. LLVM moves nothing across this barrier, which is not an instruction.
 void SeparateSteps(llvm::IRBuilder<>& builder);
 
 }  // namespace hone::codegen

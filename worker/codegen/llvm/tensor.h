@@ -11,9 +11,8 @@ namespace hone::codegen {
 // Unimplemented: the program uses an instruction (common/ir/intrinsic.h) that the target lacks.
 absl::Status CheckIntrinsics(const lower::LoweredProgram& program, const target::Target& target);
 
-// Emits a store that one instruction computes; tensorize matched it against the table of
-// intrinsics. Internal: it is under a mask, or its operands do not have the layout that the
-// instruction needs.
+// Emits a store that one instruction computes, as matched by the primitive tensorize. Internal: it
+// is under a mask, or its operands do not have the layout that the instruction needs.
 absl::Status EmitIntrinsic(FunctionContext& f, IndexEmitter& index, MemoryEmitter& memory,
                            const lower::Stmt& store, llvm::Value* mask);
 

@@ -122,7 +122,8 @@ absl::Status TensorEmitter::EmitTile() {
   const int64_t rows = stage.spatial[0].extent, columns = stage.spatial[1].extent,
                 steps = stage.reduce[0].extent;
   const int64_t group = description.tensors[1].shape[2];
-  // A tile whose row `var` · `step` begins at a constant stride; a row has `width` elements.
+  // Describes a tile of `height` rows of `width` elements; the rows are as far apart as `var` ·
+  // `step` moves the offset.
   const auto memory = [&](const Operand& operand, ir::AtomId var, int64_t step, int64_t height,
                           int64_t width) -> absl::StatusOr<TileMemory> {
     const IndexEmitter::Split split = index_.SplitOf(operand.offset);

@@ -56,7 +56,7 @@ class X86 final : public Machine {
     b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   }
 
-  // VSCALEF.
+  // VSCALEF does this.
   bool Scales(llvm::Type* type) const override { return scale_bits_ > 0 && type->isVectorTy(); }
   Value* EmitScale(llvm::IRBuilder<>& b, Value* value, Value* exponent) const override;
 

@@ -50,7 +50,7 @@ bool IsUnchecked(absl::string_view feature) {
   return features->contains(feature);
 }
 
-// The bits that must be set, by leaf, sub-leaf and register, and the bits of XCR0.
+// The bits of CPUID that must be set, by leaf, sub-leaf and register, and the bits of XCR0.
 struct Questions {
   std::map<std::tuple<uint32_t, uint32_t, target::CpuidRegister>, uint32_t> bits;
   uint32_t saved = 0;
@@ -121,7 +121,7 @@ class Guard {
     b_.CreateRet(b_.getInt1(state == kRuns));
   }
 
-  // Continues where `value` has all of the bits.
+  // Continues only if `value` has all of the bits.
   void Need(Value* value, uint32_t bits) {
     auto* next = Block("next");
     b_.CreateCondBr(b_.CreateICmpEQ(b_.CreateAnd(value, bits), b_.getInt32(bits)), next, no_);

@@ -24,7 +24,7 @@ struct FakeModule {
   std::map<std::string, std::unique_ptr<FakeFunction>> functions;
 };
 
-// What all devices of the driver share: a process has one context at a time.
+// The state that all devices of the driver share. A process has one context at a time.
 class FakeDriver {
  public:
   static FakeDriver& Get();
@@ -41,7 +41,7 @@ class FakeDriver {
   cuda::Result Free(cuda::DevicePointer pointer);
   // Whether the bytes are within one allocation.
   bool Holds(cuda::DevicePointer pointer, size_t bytes) const;
-  // Runs a kernel to its end. A fault shows in sticky(), as on a device that runs ahead.
+  // Runs a kernel to its end. sticky() then has its fault, as on a device that runs asynchronously.
   cuda::Result Launch(const FakeFunction& function, const cuda::LaunchOptions& options,
                       void** parameters);
 

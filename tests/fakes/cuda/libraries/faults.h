@@ -11,7 +11,7 @@
 
 namespace hone::fakes {
 
-// What the environment variable HONE_FAKE_CUDA says: words, separated by commas. It is read when a
+// The settings in the environment variable HONE_FAKE_CUDA, separated by commas. It is read when a
 // library is loaded.
 //
 //   no_device       the driver finds no GPU

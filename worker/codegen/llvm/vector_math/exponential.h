@@ -3,7 +3,7 @@
 
 #include "worker/codegen/llvm/vector_math/math_builder.h"
 
-// Parts of exponentials, which other functions use too.
+// The parts of exp that other functions use, too.
 namespace hone::codegen {
 
 // x = n·ln 2 + r with |r| ≤ ln 2 / 2.

@@ -3,7 +3,7 @@
 
 #include "worker/codegen/llvm/vector_math/math_builder.h"
 
-// Parts of logarithms, which powers use too.
+// The parts of log that pow uses, too.
 namespace hone::codegen {
 
 // x = 2^k · (1 + f) with √½ ≤ 1 + f < √2, where f is exact and k is an integer in the type of x.

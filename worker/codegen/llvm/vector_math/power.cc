@@ -25,13 +25,13 @@ Sum Add(MathBuilder& m, Value* a, Sum b) {
   Value* high = m.Add(a, b.high);
   return {high, m.Add(m.Sub(b.high, m.Sub(high, a)), b.low)};
 }
-// Without the product of the low parts.
+// Leaves out the product of the low parts.
 Sum Multiply(MathBuilder& m, Sum a, Sum b) {
   Value* high = m.Mul(a.high, b.high);
   Value* low = m.Fma(a.high, b.high, m.Neg(high));
   return {high, m.Fma(a.high, b.low, m.Fma(a.low, b.high, low))};
 }
-// With the rounding error of the constant as `lost`.
+// Adds high + lost + b, where `lost` is the rounding error of the constant `high`.
 Sum AddConstant(MathBuilder& m, double high, double lost, Sum b) {
   Value* constant = m.Number(b.high, high);
   Sum sum = Add(m, constant, b);
@@ -47,7 +47,7 @@ constexpr double kRest[] = {0x1.24924924927cdp-2, 0x1.c71c71c65a0c2p-3, 0x1.745d
                             0x1.3b137833d67bdp-3, 0x1.111dce7f80078p-3, 0x1.de9e8061cf151p-4,
                             0x1.e7e002f9ad151p-4};
 
-// log x for positive finite x in f64, with an error below 2^-66 of it.
+// Returns log x for positive finite x in f64, with a relative error below 2^-66.
 Sum LogAsSum(MathBuilder& m, Value* x) {
   const auto [f, k] = SplitPowerOfTwo(m, x);
   // s = f / (2 + f), with the errors of the sum and of the division.
@@ -73,7 +73,7 @@ Value* Bounded(MathBuilder& m, Value* exponent) {
   return m.AtLeast(m.AtMost(exponent, 0, 0x1p64), 0, -0x1p64);
 }
 
-// |x|^y in f64.
+// Returns |x|^y for f64.
 Value* PowerOfMagnitude(MathBuilder& m, Value* magnitude, Value* y) {
   llvm::IRBuilder<>& b = m.ir();
   Sum log = LogAsSum(m, magnitude);
@@ -87,7 +87,7 @@ Value* PowerOfMagnitude(MathBuilder& m, Value* magnitude, Value* y) {
   return ExpOfSum(m, high, m.Fma(log.low, exponent, low));
 }
 
-// |x|^y in f32. The conversion rounds to ∞, denormals and 0.
+// Returns |x|^y for f32, computed in f64. The conversion rounds to ∞, denormals and 0.
 Value* PowerOfMagnitudeInF64(MathBuilder& m, Value* magnitude, Value* y) {
   llvm::IRBuilder<>& b = m.ir();
   llvm::Type* wide = y->getType()->getWithNewType(b.getDoubleTy());
@@ -110,7 +110,7 @@ Value* Pow(MathBuilder& m, Value* x, Value* y) {
   Value* half = m.Mul(y, m.Number(y, 0.5));
   Value* odd = b.CreateAnd(whole, b.CreateFCmpONE(RoundedToWhole(m, half), half));
   power = b.CreateSelect(odd, m.CopySign(power, x), power);
-  // NaN for a negative finite base, unless the exponent is whole.
+  // The result is NaN for a negative finite base, unless the exponent is an integer.
   Value* zero = m.Number(x, 0);
   Value* negative = b.CreateFCmpOLT(x, zero);
   Value* finite = b.CreateFCmpOGT(x, m.Number(x, -kInfinite));
