@@ -16,11 +16,6 @@ option(HONE_WITH_TORCH "The cost model treegru, which needs libtorch-dev" OFF)
 set(HONE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined)")
 
 find_program(HONE_CCACHE ccache)
-if(HONE_WORKER_ONLY)
-  # Bundles are built rarely and completely, so fewer compilations save more time than smaller ones.
-  set(CMAKE_UNITY_BUILD ON)
-  set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
-endif()
 if(HONE_CCACHE)
   # ccache needs this sloppiness to cache compilations that use a precompiled header. With the base folder, source
   # paths are relative, so that checkouts share the cache.
@@ -110,24 +105,22 @@ endfunction()
 # preset.
 set(HONE_TEST_OPTIONS $<$<CONFIG:Release>:-Og>)
 
-# hone_library(NAME SRCS a.cc … HDRS a.h … DEPS x … [UNITY] [JSON]): a static library. NAME is folder_file, as in
-# base_hash. Registries are plain tables (see CONTRIBUTING.md), so nothing needs whole-archive linking. UNITY compiles
-# several sources at a time, for libraries that instantiate gRPC's templates. JSON precompiles the JSON header, too.
+# hone_library(NAME SRCS a.cc … HDRS a.h … DEPS x …): a static library. NAME is folder_file, as in base_hash. Registries
+# are plain tables (see CONTRIBUTING.md), so nothing needs whole-archive linking. Eight sources are compiled at a time,
+# because headers and templates take most of the time of a single source, even with a precompiled header
+# (tests/bench/results/build_time.md). Names in the unnamed namespaces of a library must therefore differ.
 function(hone_library NAME)
-  cmake_parse_arguments(ARG "UNITY;JSON" "" "SRCS;HDRS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SRCS;HDRS;DEPS" ${ARGN})
   if(ARG_SRCS)
     add_library(hone_${NAME} STATIC ${ARG_SRCS} ${ARG_HDRS})
-    if(ARG_UNITY)
-      set_target_properties(hone_${NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
+    list(LENGTH ARG_SRCS sources)
+    if(sources GREATER 1)
+      set_target_properties(hone_${NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
     endif()
     target_include_directories(hone_${NAME} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(hone_${NAME} PUBLIC ${ARG_DEPS})
     hone_compile_for_programs(hone_${NAME})
-    if(ARG_JSON)
-      hone_precompile(hone_${NAME} hone_json_header PRODUCT <nlohmann/json.hpp>)
-    else()
-      hone_precompile(hone_${NAME} hone_header PRODUCT)
-    endif()
+    hone_precompile(hone_${NAME} hone_header PRODUCT)
   else()
     add_library(hone_${NAME} INTERFACE)
     target_include_directories(hone_${NAME} INTERFACE ${PROJECT_SOURCE_DIR})
@@ -164,6 +157,10 @@ function(hone_test NAME)
   target_compile_options(${NAME} PRIVATE ${HONE_TEST_OPTIONS})
   hone_precompile(${NAME} hone_test_header TEST <filesystem> <gmock/gmock.h> <gtest/gtest.h>)
   set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  list(LENGTH ARG_SRCS sources)
+  if(sources GREATER 1)
+    set_target_properties(${NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  endif()
   if(NOT ARG_SHARDS)
     set(ARG_SHARDS 1)
   endif()

@@ -31,7 +31,7 @@ packages=(
   python3-numpy python3-venv
   libonnx-dev
   libjemalloc-dev libhwloc-dev libseccomp-dev libssl-dev prometheus-cpp-dev
-  opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd clang-15
+  opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd clang-19
   gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf g++-aarch64-linux-gnu g++-arm-linux-gnueabihf
   libc6-dev-arm64-cross libc6-dev-armhf-cross qemu-user llvm-19
   libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev libopenblas-dev libonnx-testdata

@@ -42,8 +42,6 @@ class Session {
   // The text form of the given target. A key is returned unchanged, because only a server with a
   // worker of the target knows its text form. Errors as for TargetKey.
   absl::StatusOr<std::string> TargetText() const { return target_.Text(); }
-  // Whether the target is a GPU.
-  bool TargetIsGpu() const { return target_.IsGpu(); }
   // The OpenCL device of this machine that is the target, if it is one.
   const std::optional<target::ListedDevice>& device() const { return target_.device; }
   // The target of a job: a key, or "native" if a server was given, which means the only target of

@@ -7,7 +7,7 @@
 namespace hone::client {
 namespace {
 
-JobSpec FromProto(const v1::CreateJobRequest& request) {
+JobSpec ToJobSpec(const v1::CreateJobRequest& request) {
   JobSpec spec;
   spec.workload = request.workload();
   spec.target = request.target();
@@ -130,7 +130,7 @@ absl::StatusOr<Job> FromProto(const v1::Job& message) {
   job.workload = message.workload();
   job.workload_digest = message.workload_digest();
   job.target = message.target();
-  job.spec = FromProto(message.request());
+  job.spec = ToJobSpec(message.request());
   job.trials = message.trials();
   for (const auto& [name, count] : message.outcomes()) job.outcomes[name] = count;
   job.dropped = message.dropped();

@@ -37,9 +37,8 @@ class Runner {
   ~Runner();
 
   int threads() const;
-  // The types of inputs and outputs, in the order of the graph.
+  // The types of the inputs, in the order of the graph.
   const std::vector<graph::TensorType>& input_types() const { return input_types_; }
-  const std::vector<graph::TensorType>& output_types() const { return output_types_; }
 
   // Computes the outputs. Inputs and outputs are elements, row-major, as in graph::ConstantData.
   // If `times` is not null, sets it to the time of each step. InvalidArgument: the number or a size

@@ -12,7 +12,6 @@ constexpr int64_t kMaxDivisor = int64_t{1} << 50;  // keeps products of divisors
 
 }  // namespace
 
-#ifndef HONE_RECORDED  // common/recorded provides recording versions
 int64_t FloorDivInt(int64_t a, int64_t b) {
   // 32-bit division is several times as fast, and most numbers here are small.
   if (((a | b) >> 31) == 0) return static_cast<uint32_t>(a) / static_cast<uint32_t>(b);
@@ -20,7 +19,6 @@ int64_t FloorDivInt(int64_t a, int64_t b) {
   return q - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 int64_t FloorModInt(int64_t a, int64_t b) { return a - FloorDivInt(a, b) * b; }
-#endif
 
 Index Index::Of(AtomId atom, int64_t coeff) {
   Index index;

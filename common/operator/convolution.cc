@@ -166,8 +166,9 @@ absl::StatusOr<ir::Workload> Conv2dBnRelu(const Arguments& arguments) {
       Max((b.At(sum, axes) + b.At(bias, {co})) * b.At(scale, {co}) + b.At(offset, {co}), 0))});
 }
 
-OperatorInfo Info(std::string name, std::string meaning, absl::string_view dimensions,
-                  Layout layout, absl::StatusOr<ir::Workload> (*build)(const Arguments&)) {
+OperatorInfo ConvolutionInfo(std::string name, std::string meaning, absl::string_view dimensions,
+                             Layout layout,
+                             absl::StatusOr<ir::Workload> (*build)(const Arguments&)) {
   return {.name = std::move(name),
           .meaning = std::move(meaning),
           .keys = ConvolutionKeys(dimensions),
@@ -179,29 +180,32 @@ OperatorInfo Info(std::string name, std::string meaning, absl::string_view dimen
 }  // namespace
 
 std::vector<OperatorInfo> ConvolutionOperators() {
-  OperatorInfo bn_relu = Info(
+  OperatorInfo bn_relu = ConvolutionInfo(
       "conv2d_bn_relu", "Y = max((conv2d(X, W) + Bias) * Scale + Offset, 0), per output channel",
       "hw", Layout::kChannelsLast, Conv2dBnRelu);
   for (const char* name : {"Bias", "Scale", "Offset"})
     bn_relu.inputs.push_back({name, "co", /*constant=*/true});
   return {
-      Info(
+      ConvolutionInfo(
           "conv1d",
           "Y[n, ol, co] = X[n, l, ci] * W[k, ci/groups, co]; ol = (l + 2p - (k-1)*dil - 1) / s + 1",
           "l", Layout::kChannelsLast, Conv1d),
-      Info("conv2d",
-           "Y[n, oh, ow, co] = X[n, h, w, ci] * W[kh, kw, ci/groups, co]; oh = (h + 2ph - "
-           "(kh-1)*dil - 1) / sh + 1",
-           "hw", Layout::kChannelsLast, Conv2d),
+      ConvolutionInfo(
+          "conv2d",
+          "Y[n, oh, ow, co] = X[n, h, w, ci] * W[kh, kw, ci/groups, co]; oh = (h + 2ph - "
+          "(kh-1)*dil - 1) / sh + 1",
+          "hw", Layout::kChannelsLast, Conv2d),
       std::move(bn_relu),
-      Info("conv2d_nchw",
-           "conv2d with channels first: Y[n, co, oh, ow] = X[n, ci, h, w] * W[co, ci/groups, kh, "
-           "kw]",
-           "hw", Layout::kChannelsFirst, Conv2dNchw),
-      Info("conv3d",
-           "Y[n, od, oh, ow, co] = X[n, d, h, w, ci] * W[kd, kh, kw, ci/groups, co]; od as oh of "
-           "conv2d",
-           "dhw", Layout::kChannelsLast, Conv3d),
+      ConvolutionInfo(
+          "conv2d_nchw",
+          "conv2d with channels first: Y[n, co, oh, ow] = X[n, ci, h, w] * W[co, ci/groups, kh, "
+          "kw]",
+          "hw", Layout::kChannelsFirst, Conv2dNchw),
+      ConvolutionInfo(
+          "conv3d",
+          "Y[n, od, oh, ow, co] = X[n, d, h, w, ci] * W[kd, kh, kw, ci/groups, co]; od as oh of "
+          "conv2d",
+          "dhw", Layout::kChannelsLast, Conv3d),
   };
 }
 

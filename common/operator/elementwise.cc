@@ -41,7 +41,7 @@ absl::StatusOr<ir::Workload> BiasAdd(const Arguments& arguments) {
 
 constexpr char kReluNote[] = "NaN stays NaN, as in NumPy and ONNX Runtime.";
 
-using Build = absl::StatusOr<ir::Workload> (*)(const Arguments&);
+using BuildFunction = absl::StatusOr<ir::Workload> (*)(const Arguments&);
 
 const std::vector<KeyInfo>& Keys() {
   static const auto* const keys =
@@ -49,7 +49,7 @@ const std::vector<KeyInfo>& Keys() {
   return *keys;
 }
 
-OperatorInfo UnaryInfo(std::string name, std::string meaning, Types types, Build build) {
+OperatorInfo UnaryInfo(std::string name, std::string meaning, Types types, BuildFunction build) {
   return {.name = std::move(name),
           .meaning = std::move(meaning),
           .keys = Keys(),
@@ -59,7 +59,7 @@ OperatorInfo UnaryInfo(std::string name, std::string meaning, Types types, Build
           .build = build};
 }
 
-OperatorInfo BinaryInfo(std::string name, std::string meaning, Build build) {
+OperatorInfo BinaryInfo(std::string name, std::string meaning, BuildFunction build) {
   return {.name = std::move(name),
           .meaning = std::move(meaning),
           .keys = Keys(),

@@ -94,8 +94,8 @@ std::vector<KeyInfo> ImageKeys() {
   return {{"n", "batch"}, {"h", "input height"}, {"w", "input width"}, {"c", "channels"}};
 }
 
-OperatorInfo Info(std::string name, std::string meaning, Types types,
-                  absl::StatusOr<ir::Workload> (*build)(const Arguments&)) {
+OperatorInfo PoolingInfo(std::string name, std::string meaning, Types types,
+                         absl::StatusOr<ir::Workload> (*build)(const Arguments&)) {
   OperatorInfo info{.name = std::move(name),
                     .meaning = std::move(meaning),
                     .keys = ImageKeys(),
@@ -112,9 +112,9 @@ OperatorInfo Info(std::string name, std::string meaning, Types types,
 
 std::vector<OperatorInfo> PoolingOperators() {
   OperatorInfo avg =
-      Info("avg_pool2d",
-           "Y[n, oh, ow, c] = mean of X over kh x kw windows; oh = (h + 2ph - kh) / sh + 1",
-           Types::kFloats, AvgPool2d);
+      PoolingInfo("avg_pool2d",
+                  "Y[n, oh, ow, c] = mean of X over kh x kw windows; oh = (h + 2ph - kh) / sh + 1",
+                  Types::kFloats, AvgPool2d);
   avg.keys.push_back(
       {.name = "pad_counts",
        .meaning = "1: padding counts as zeros, 0: the mean is over what is inside the image",
@@ -122,10 +122,10 @@ std::vector<OperatorInfo> PoolingOperators() {
        .minimum = 0,
        .maximum = 1});
   avg.note = "The padding must be smaller than the kernel, as ONNX Runtime requires.";
-  OperatorInfo max =
-      Info("max_pool2d",
-           "Y[n, oh, ow, c] = maximum of X over kh x kw windows; oh = (h + 2ph - kh) / sh + 1",
-           Types::kNumbers, MaxPool2d);
+  OperatorInfo max = PoolingInfo(
+      "max_pool2d",
+      "Y[n, oh, ow, c] = maximum of X over kh x kw windows; oh = (h + 2ph - kh) / sh + 1",
+      Types::kNumbers, MaxPool2d);
   max.note =
       "NaN elements are ignored, as numpy.fmax does; Y is -inf where all elements of a window are "
       "NaN. Padding is ignored. It must be smaller than the kernel, as ONNX Runtime requires.";

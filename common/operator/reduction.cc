@@ -74,8 +74,8 @@ absl::StatusOr<ir::Workload> ArgMax(const Arguments& arguments) {
   return workload;
 }
 
-OperatorInfo Info(std::string name, std::string what, Types types,
-                  absl::StatusOr<ir::Workload> (*build)(const Arguments&)) {
+OperatorInfo ReductionInfo(std::string name, std::string what, Types types,
+                           absl::StatusOr<ir::Workload> (*build)(const Arguments&)) {
   return {.name = std::move(name),
           .meaning = absl::StrCat("Y[m] = ", what,
                                   " of X[m, n] over each row; axis=0: Y[n], over each column"),
@@ -95,21 +95,21 @@ OperatorInfo Info(std::string name, std::string what, Types types,
 }  // namespace
 
 std::vector<OperatorInfo> ReductionOperators() {
-  OperatorInfo argmax = Info("argmax", "maximum", Types::kNumbers, ArgMax);
+  OperatorInfo argmax = ReductionInfo("argmax", "maximum", Types::kNumbers, ArgMax);
   argmax.meaning += "; Index is its position, the lowest if several are equal";
   argmax.note =
       "NaN elements are ignored, as numpy.nanargmax does. Y is -inf and Index is -1 where all "
       "elements of a row are NaN.";
   argmax.outputs.push_back({"Index", "m", /*constant=*/false, "i32"});
-  OperatorInfo reduce_max = Info("reduce_max", "maximum", Types::kNumbers, ReduceMax);
+  OperatorInfo reduce_max = ReductionInfo("reduce_max", "maximum", Types::kNumbers, ReduceMax);
   reduce_max.note =
       "NaN elements are ignored, as numpy.fmax.reduce does. Y is -inf where all elements of a row "
       "are NaN.";
   return {
       std::move(argmax),
       std::move(reduce_max),
-      Info("reduce_mean", "mean", Types::kFloats, ReduceMean),
-      Info("reduce_sum", "sum", Types::kNumbers, ReduceSum),
+      ReductionInfo("reduce_mean", "mean", Types::kFloats, ReduceMean),
+      ReductionInfo("reduce_sum", "sum", Types::kNumbers, ReduceSum),
   };
 }
 

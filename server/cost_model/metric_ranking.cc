@@ -8,7 +8,7 @@
 namespace hone::cost_model {
 namespace {
 
-constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNothingRanked = std::numeric_limits<double>::quiet_NaN();
 
 // Returns the first k candidates by score, best first.
 std::vector<int> First(absl::Span<const double> score, int k) {
@@ -38,14 +38,14 @@ double TopK(absl::Span<const RankedTask> tasks, int k) {
     fastest += least * task.weight;
     picked += pick * task.weight;
   }
-  return picked > 0 ? fastest / picked : kNothing;
+  return picked > 0 ? fastest / picked : kNothingRanked;
 }
 
 double PeakAtK(absl::Span<const double> score, absl::Span<const double> throughput, int k) {
   const std::vector<int> picks = First(score, k);
-  if (picks.empty()) return kNothing;
+  if (picks.empty()) return kNothingRanked;
   const double best = *std::max_element(throughput.begin(), throughput.end());
-  if (!(best > 0)) return kNothing;
+  if (!(best > 0)) return kNothingRanked;
   double so_far = 0, sum = 0;
   for (const int i : picks) {
     so_far = std::max(so_far, throughput[i]);
@@ -56,7 +56,7 @@ double PeakAtK(absl::Span<const double> score, absl::Span<const double> throughp
 
 double RecallAtK(absl::Span<const double> score, absl::Span<const double> throughput, int k) {
   const std::vector<int> picked = First(score, k), best = First(throughput, k);
-  if (best.empty()) return kNothing;
+  if (best.empty()) return kNothingRanked;
   int found = 0;
   for (const int i : best) found += std::count(picked.begin(), picked.end(), i);
   return static_cast<double>(found) / static_cast<double>(best.size());
@@ -73,7 +73,7 @@ double PairwiseAccuracy(absl::Span<const double> score, absl::Span<const double>
       equal += score[i] == score[j];
     }
   }
-  if (pairs == 0) return kNothing;
+  if (pairs == 0) return kNothingRanked;
   return (static_cast<double>(right) + 0.5 * static_cast<double>(equal)) /
          static_cast<double>(pairs);
 }

@@ -16,7 +16,7 @@ constexpr double kWithinOne = 0.683;
 // Bounds of the slope. A smaller slope would make the process more certain than it is at training
 // points; a larger slope, with more than ten times the deviation, makes the spread useless.
 constexpr double kLeastSlope = 0.25, kMostSlope = 100;
-constexpr double kNothing = 1e-12;  // minimum variance to divide by
+constexpr double kLeastVariance = 1e-12;  // minimum variance to divide by
 
 double SquareDistance(const float* a, const float* b, int count) {
   double sum = 0;
@@ -34,7 +34,7 @@ double SlopeWithin(const LeftOut& left_out, double variance, double noise,
   std::vector<double> squares, variances, slopes;
   for (const std::vector<int>& group : groups) left_out.Append(group, squares, variances);
   for (size_t i = 0; i < squares.size(); ++i)
-    slopes.push_back((squares[i] - noise) / std::max(variance * variances[i], kNothing));
+    slopes.push_back((squares[i] - noise) / std::max(variance * variances[i], kLeastVariance));
   if (slopes.empty()) return 0;
   const auto place =
       slopes.begin() + static_cast<std::ptrdiff_t>(kWithinOne * static_cast<double>(slopes.size()));

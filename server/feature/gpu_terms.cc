@@ -23,7 +23,7 @@ bool IsThreadAxis(const NestLoop& loop) {
   return loop.kind == ir::LoopKind::kBound && loop.axis >= ThreadAxis::kThreadX &&
          loop.axis <= ThreadAxis::kThreadZ;
 }
-bool IsStatic(const NestLoop& loop) {
+bool IsStaticOnGpu(const NestLoop& loop) {
   return loop.kind == ir::LoopKind::kVectorized || loop.kind == ir::LoopKind::kUnrolled ||
          (loop.extent == 1 && loop.kind != ir::LoopKind::kBound);
 }
@@ -51,7 +51,7 @@ Shape ShapeOf(const Statement& statement) {
   Shape shape;
   const int depth = static_cast<int>(statement.loops.size());
   shape.body = depth;
-  while (shape.body > 0 && IsStatic(statement.loops[shape.body - 1])) --shape.body;
+  while (shape.body > 0 && IsStaticOnGpu(statement.loops[shape.body - 1])) --shape.body;
   bool inside = false;
   double serial = 1;
   for (int d = 0; d < depth; ++d) {

@@ -23,7 +23,7 @@ constexpr int kOuter = kAllocation + 4;                      // 3
 constexpr int kStatementColumns = kOuter + 3;
 static_assert(kBufferColumns == 57 && kStatementColumns == 164);
 
-std::vector<std::string> MakeNames() {
+std::vector<std::string> StatementNames() {
   std::vector<std::string> names;
   for (const char* type : {"float", "int"}) {
     for (const char* op : {"mad", "addsub", "mul", "divmod", "cmp", "math", "other"})
@@ -240,7 +240,8 @@ void DescribeStatements(const Nest& nest, const target::Target& target, Statemen
 
 std::unique_ptr<FeatureSet> MakeStatementFeatures(StatementVariant variant) {
   return std::make_unique<FeatureSet>(
-      variant == StatementVariant::kCorrected ? "statement" : "statement_original", MakeNames(),
+      variant == StatementVariant::kCorrected ? "statement" : "statement_original",
+      StatementNames(),
       [variant](const Nest& nest, const target::Target& target, std::vector<float>& rows_out) {
         DescribeStatements(nest, target, variant, rows_out);
       },

@@ -12,7 +12,7 @@
 namespace hone::search {
 namespace {
 
-constexpr StateHeader kState = {"droplet", 1};
+constexpr StateHeader kDropletState = {"droplet", 1};
 constexpr int kStarts = 32;            // draws from an untried space; the best one is a start
 constexpr int kCombined = 2;           // maximum number of decisions that move at once
 constexpr size_t kCombinedHops = 512;  // maximum size of a group of combined hops
@@ -27,7 +27,7 @@ constexpr int kSamples = 3;
 class DropletSearch final : public HistorySearch {
  public:
   DropletSearch(SearchContext context, bool draft)
-      : HistorySearch(kState, std::move(context),
+      : HistorySearch(kDropletState, std::move(context),
                       draft ? cost_model::MakeModel(cost_model::kAnalyticModel) : nullptr) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(

@@ -11,7 +11,7 @@
 namespace hone::search {
 namespace {
 
-constexpr StateHeader kState = {"portfolio", 1};
+constexpr StateHeader kPortfolioState = {"portfolio", 1};
 // Rounds per batch; later ones replace proposals that another strategy had already made.
 constexpr int kRounds = 3;
 constexpr double kMemory = 0.9;  // factor by which a batch reduces the weight of earlier rewards
@@ -39,7 +39,7 @@ struct Pending {
 class PortfolioSearch final : public HistorySearch {
  public:
   explicit PortfolioSearch(SearchContext given)
-      : HistorySearch(kState, std::move(given)),
+      : HistorySearch(kPortfolioState, std::move(given)),
         strategies_{MakeEvolutionarySearch(context(), {.draft = true}),
                     MakeBayesianSearch(context()), MakeDropletSearch(context(), /*draft=*/true)} {}
 

@@ -7,11 +7,11 @@
 namespace hone::search {
 namespace {
 
-constexpr StateHeader kState = {"random", 1};
+constexpr StateHeader kRandomState = {"random", 1};
 
 class RandomSearch final : public HistorySearch {
  public:
-  explicit RandomSearch(SearchContext context) : HistorySearch(kState, std::move(context)) {}
+  explicit RandomSearch(SearchContext context) : HistorySearch(kRandomState, std::move(context)) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(int n, uint64_t event,
                                                          const cost_model::CostModel*) override {

@@ -16,8 +16,8 @@ using cost_model::KernelInput;
 
 constexpr double kLowestScore = 0.01;  // lower scores are raised to it; the best result has score 1
 constexpr double kSlopeEvidence = 1;   // prior sum of squares of log estimates, with slope 1
-constexpr double kShrinkage = 2;       // number of results at which an offset is halved
-constexpr int kFewResults = 8;         // results of all spaces that are needed to fit the kernel
+constexpr double kOffsetShrinkage = 2;  // number of results at which an offset is halved
+constexpr int kFewResults = 8;          // results of all spaces that are needed to fit the kernel
 constexpr double kOutcomeLength = 2, kOutcomeHamming = 3, kOutcomePrior = 19, kPriorWeight = 0.5;
 
 struct Observation {
@@ -145,7 +145,7 @@ ResidualModel ResidualModel::Of(const SearchContext& context, const History& his
   for (size_t s = 0; s < spaces; ++s) {
     double sum = 0;
     for (const Observation& each : observed[s]) sum += each.value - model.slope_ * each.estimate;
-    model.offsets_[s] = sum / (static_cast<double>(observed[s].size()) + kShrinkage);
+    model.offsets_[s] = sum / (static_cast<double>(observed[s].size()) + kOffsetShrinkage);
     chosen.push_back(Chosen(observed[s], static_cast<size_t>(fitted)));
   }
   const auto residual = [&](size_t space, size_t i) {

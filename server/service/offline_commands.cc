@@ -21,7 +21,7 @@
 namespace hone::service {
 namespace {
 
-struct Flags {
+struct OfflineFlags {
   std::string store;
   std::string from;
 };
@@ -35,7 +35,7 @@ absl::Status CheckIsThere(const std::string& from) {
   return absl::NotFoundError(absl::StrCat("--from ", from, ": there is no such file"));
 }
 
-absl::Status Restore(const Flags& flags) {
+absl::Status Restore(const OfflineFlags& flags) {
   HONE_ASSIGN_OR_RETURN(
       const store::RestoreReport report,
       store::RestoreStore(flags.store, flags.from, absl::ToUnixMillis(absl::Now())));
@@ -46,7 +46,7 @@ absl::Status Restore(const Flags& flags) {
   return absl::OkStatus();
 }
 
-absl::Status Merge(const Flags& flags) {
+absl::Status Merge(const OfflineFlags& flags) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> from, store::OpenStore(flags.from));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> into, store::OpenStore(flags.store));
   HONE_ASSIGN_OR_RETURN(const store::ImportReport report, store::MergeStores(*into, *from));
@@ -71,7 +71,7 @@ std::optional<int> RunOfflineCommand(int argc, char** argv) {
                  : "Example:\n  hone-server merge --store /var/lib/hone/hone.db --from "
                    "old/hone.db\nEither may be a PostgreSQL database: postgresql://user@host/name."
                    " No server may have\none of the files open.");
-  Flags flags;
+  OfflineFlags flags;
   app.Add("--store", flags.store, "The store that is changed", {Required()});
   app.Add("--from", flags.from, restore ? "A backup, or any store file" : "The other store",
           {Required()});

@@ -18,7 +18,6 @@ namespace hone::store {
 inline constexpr char kJobColumns[] =
     "id, request_id, request, state, error, summary, created_unix_ms, updated_unix_ms, owner,"
     " priority, replica, lease_until_unix_ms, fence";
-inline constexpr int kJobColumnCount = 13;
 
 // The condition for an unfinished job.
 inline constexpr char kUnfinished[] = "state IN ('pending', 'running', 'confirming')";

@@ -10,7 +10,7 @@
 namespace hone::runner {
 namespace {
 
-constexpr int64_t kPage = 4096;
+constexpr int64_t kPlacementPage = 4096;
 constexpr int64_t kCanaryBytes = 4096;
 constexpr unsigned char kCanary = 0xa5;
 constexpr unsigned char kPoison = 0xff;
@@ -29,7 +29,7 @@ absl::Status NoHostMemory(int64_t bytes) {
 absl::StatusOr<std::unique_ptr<GpuBuffer>> GpuBuffer::Create(GpuContext& context, int64_t bytes,
                                                              uint64_t placement) {
   const int64_t alignment = context.buffer_alignment;
-  const auto wanted = kCanaryBytes + static_cast<int64_t>(placement % kPage);
+  const auto wanted = kCanaryBytes + static_cast<int64_t>(placement % kPlacementPage);
   const int64_t offset = (wanted + alignment - 1) / alignment * alignment;
   const int64_t most = context.max_allocation_bytes - offset - kCanaryBytes;
   if (bytes <= 0 || bytes > most) {

@@ -29,7 +29,7 @@ namespace hone::runner {
 namespace {
 
 constexpr absl::string_view kMagic = "HONEREF2";
-constexpr size_t kPage = 4096;
+constexpr size_t kFilePage = 4096;
 constexpr Filling kFillings[] = {Filling::kReal, Filling::kInteger};
 constexpr double kInterpreterLimit = 2e7;  // points, some seconds
 constexpr int kMaxSpotChecks = 256;        // per output
@@ -44,7 +44,7 @@ std::string Header(absl::string_view workload_digest, const Signature& signature
   };
   add(signature.outputs.size());
   for (const TensorSpec& output : signature.outputs) add(output.elements);
-  header.resize((header.size() + kPage - 1) / kPage * kPage, '\0');
+  header.resize((header.size() + kFilePage - 1) / kFilePage * kFilePage, '\0');
   return header;
 }
 

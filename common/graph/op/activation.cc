@@ -120,27 +120,28 @@ absl::Status DefineClip(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"Celu", 1, 1, SameFloatType, DefineCelu},
-    {"Clip", 1, 3, InferClip, DefineClip},
-    {"Elu", 1, 1, SameFloatType, DefineElu},
-    {"Gelu", 1, 1, SameFloatType, DefineGelu},
-    {"HardSigmoid", 1, 1, SameFloatType, DefineHardSigmoid},
-    {"HardSwish", 1, 1, SameFloatType, Map<kHardSwish>},
-    {"LeakyRelu", 1, 1, SameFloatType, DefineLeakyRelu},
-    {"Mish", 1, 1, SameFloatType, Map<kMish>},
-    {"PRelu", 2, 2, InferPRelu, DefinePRelu},
-    {"Selu", 1, 1, SameFloatType, DefineSelu},
-    {"Shrink", 1, 1, SameFloatType, DefineShrink},
-    {"Sigmoid", 1, 1, SameFloatType, Map<kSigmoid>},
-    {"Softplus", 1, 1, SameFloatType, Map<kSoftplus>},
-    {"Softsign", 1, 1, SameFloatType, Map<kSoftsign>},
-    {"Tanh", 1, 1, SameFloatType, Map<kTanh>},
-    {"ThresholdedRelu", 1, 1, SameFloatType, DefineThresholdedRelu},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> ActivationOperators() { return kOperators; }
+absl::Span<const OperatorDef> ActivationOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Celu", 1, 1, SameFloatType, DefineCelu},
+      {"Clip", 1, 3, InferClip, DefineClip},
+      {"Elu", 1, 1, SameFloatType, DefineElu},
+      {"Gelu", 1, 1, SameFloatType, DefineGelu},
+      {"HardSigmoid", 1, 1, SameFloatType, DefineHardSigmoid},
+      {"HardSwish", 1, 1, SameFloatType, Map<kHardSwish>},
+      {"LeakyRelu", 1, 1, SameFloatType, DefineLeakyRelu},
+      {"Mish", 1, 1, SameFloatType, Map<kMish>},
+      {"PRelu", 2, 2, InferPRelu, DefinePRelu},
+      {"Selu", 1, 1, SameFloatType, DefineSelu},
+      {"Shrink", 1, 1, SameFloatType, DefineShrink},
+      {"Sigmoid", 1, 1, SameFloatType, Map<kSigmoid>},
+      {"Softplus", 1, 1, SameFloatType, Map<kSoftplus>},
+      {"Softsign", 1, 1, SameFloatType, Map<kSoftsign>},
+      {"Tanh", 1, 1, SameFloatType, Map<kTanh>},
+      {"ThresholdedRelu", 1, 1, SameFloatType, DefineThresholdedRelu},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

@@ -130,26 +130,27 @@ constexpr char kOr[] = "$0 or $1";
 constexpr char kSub[] = "$0 - $1";
 constexpr char kXor[] = "not($0 == $1)";
 
-constexpr OperatorDef kOperators[] = {
-    {"Add", 2, 2, InferArithmetic, Map<kAdd>},
-    {"And", 2, 2, InferLogic, Map<kAnd>},
-    {"BitShift", 2, 2, InferBitShift, DefineBitShift, "u8"},
-    {"Div", 2, 2, InferArithmetic, Map<kDiv>},
-    {"Equal", 2, 2, InferComparison, Map<kEqual>},
-    {"Greater", 2, 2, InferOrder, Map<kGreater>},
-    {"GreaterOrEqual", 2, 2, InferOrder, Map<kGreaterOrEqual>},
-    {"Less", 2, 2, InferOrder, Map<kLess>},
-    {"LessOrEqual", 2, 2, InferOrder, Map<kLessOrEqual>},
-    {"Mod", 2, 2, InferArithmetic, DefineMod},
-    {"Mul", 2, 2, InferArithmetic, Map<kMul>},
-    {"Or", 2, 2, InferLogic, Map<kOr>},
-    {"Pow", 2, 2, InferPow, DefinePow},
-    {"Sub", 2, 2, InferArithmetic, Map<kSub>},
-    {"Xor", 2, 2, InferLogic, Map<kXor>},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> BinaryOperators() { return kOperators; }
+absl::Span<const OperatorDef> BinaryOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Add", 2, 2, InferArithmetic, Map<kAdd>},
+      {"And", 2, 2, InferLogic, Map<kAnd>},
+      {"BitShift", 2, 2, InferBitShift, DefineBitShift, "u8"},
+      {"Div", 2, 2, InferArithmetic, Map<kDiv>},
+      {"Equal", 2, 2, InferComparison, Map<kEqual>},
+      {"Greater", 2, 2, InferOrder, Map<kGreater>},
+      {"GreaterOrEqual", 2, 2, InferOrder, Map<kGreaterOrEqual>},
+      {"Less", 2, 2, InferOrder, Map<kLess>},
+      {"LessOrEqual", 2, 2, InferOrder, Map<kLessOrEqual>},
+      {"Mod", 2, 2, InferArithmetic, DefineMod},
+      {"Mul", 2, 2, InferArithmetic, Map<kMul>},
+      {"Or", 2, 2, InferLogic, Map<kOr>},
+      {"Pow", 2, 2, InferPow, DefinePow},
+      {"Sub", 2, 2, InferArithmetic, Map<kSub>},
+      {"Xor", 2, 2, InferLogic, Map<kXor>},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

@@ -44,13 +44,14 @@ absl::Status DefineCast(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"Cast", 1, 1, InferCast, DefineCast, "8-bit floats with saturation"},
-    {"CastLike", 2, 2, InferCastLike, DefineCast, "8-bit floats with saturation"},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> CastOperators() { return kOperators; }
+absl::Span<const OperatorDef> CastOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Cast", 1, 1, InferCast, DefineCast, "8-bit floats with saturation"},
+      {"CastLike", 2, 2, InferCastLike, DefineCast, "8-bit floats with saturation"},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

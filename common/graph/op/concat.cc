@@ -98,13 +98,14 @@ absl::Status DefineSplit(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"Concat", 1, -1, InferConcat, DefineConcat},
-    {"Split", 1, 2, InferSplit, DefineSplit, "constant extents"},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> ConcatOperators() { return kOperators; }
+absl::Span<const OperatorDef> ConcatOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Concat", 1, -1, InferConcat, DefineConcat},
+      {"Split", 1, 2, InferSplit, DefineSplit, "constant extents"},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

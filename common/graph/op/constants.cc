@@ -150,18 +150,19 @@ absl::Status DefineEyeLike(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"Constant", 0, 0, InferConstant, nullptr, "", FoldConstant},
-    {"ConstantOfShape", 1, 2, InferConstantOfShape, DefineConstantOfShape,
-     "the value is a second input of one element; 0.0 without it"},
-    {"EyeLike", 1, 1, InferEyeLike, DefineEyeLike, "", nullptr, true},
-    {"Range", 3, 3, InferRange, nullptr, "constant inputs", FoldRange},
-    {"Shape", 1, 1, InferShape, nullptr, "", FoldShape, true},
-    {"Size", 1, 1, InferSize, nullptr, "", FoldSize, true},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> ConstantOperators() { return kOperators; }
+absl::Span<const OperatorDef> ConstantOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Constant", 0, 0, InferConstant, nullptr, "", FoldConstant},
+      {"ConstantOfShape", 1, 2, InferConstantOfShape, DefineConstantOfShape,
+       "the value is a second input of one element; 0.0 without it"},
+      {"EyeLike", 1, 1, InferEyeLike, DefineEyeLike, "", nullptr, true},
+      {"Range", 3, 3, InferRange, nullptr, "constant inputs", FoldRange},
+      {"Shape", 1, 1, InferShape, nullptr, "", FoldShape, true},
+      {"Size", 1, 1, InferSize, nullptr, "", FoldSize, true},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

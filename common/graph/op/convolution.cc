@@ -119,12 +119,13 @@ absl::Status DefineConv(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"Conv", 2, 3, InferConv, DefineConv, "float types; 1 to 6 dimensions"},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> ConvolutionOperators() { return kOperators; }
+absl::Span<const OperatorDef> ConvolutionOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Conv", 2, 3, InferConv, DefineConv, "float types; 1 to 6 dimensions"},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

@@ -158,13 +158,14 @@ absl::Status DefineConvTranspose(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"ConvTranspose", 2, 3, InferConvTranspose, DefineConvTranspose,
-     "float types; strides only without dilations"},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> ConvolutionTransposeOperators() { return kOperators; }
+absl::Span<const OperatorDef> ConvolutionTransposeOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"ConvTranspose", 2, 3, InferConvTranspose, DefineConvTranspose,
+       "float types; strides only without dilations"},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

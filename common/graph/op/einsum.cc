@@ -136,10 +136,11 @@ absl::Status DefineEinsum(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {{"Einsum", 1, -1, InferEinsum, DefineEinsum}};
-
 }  // namespace
 
-absl::Span<const OperatorDef> EinsumOperators() { return kOperators; }
+absl::Span<const OperatorDef> EinsumOperators() {
+  static constexpr OperatorDef kOperators[] = {{"Einsum", 1, -1, InferEinsum, DefineEinsum}};
+  return kOperators;
+}
 
 }  // namespace hone::graph

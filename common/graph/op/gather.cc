@@ -130,17 +130,18 @@ absl::Status DefineReverseSequence(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"Gather", 2, 2, InferGather, DefineGather,
-     "i32 or i64 indices; those outside of the dimension are clamped"},
-    {"GatherElements", 2, 2, InferGatherElements, DefineGatherElements,
-     "i32 or i64 indices; those outside of the dimension are clamped"},
-    {"OneHot", 3, 3, InferOneHot, DefineOneHot, "a constant depth"},
-    {"ReverseSequence", 2, 2, InferReverseSequence, DefineReverseSequence},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> GatherOperators() { return kOperators; }
+absl::Span<const OperatorDef> GatherOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Gather", 2, 2, InferGather, DefineGather,
+       "i32 or i64 indices; those outside of the dimension are clamped"},
+      {"GatherElements", 2, 2, InferGatherElements, DefineGatherElements,
+       "i32 or i64 indices; those outside of the dimension are clamped"},
+      {"OneHot", 3, 3, InferOneHot, DefineOneHot, "a constant depth"},
+      {"ReverseSequence", 2, 2, InferReverseSequence, DefineReverseSequence},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

@@ -82,11 +82,12 @@ absl::Status DefineGemm(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"Gemm", 2, 3, InferGemm, DefineGemm, "alpha and beta only of floats"}};
-
 }  // namespace
 
-absl::Span<const OperatorDef> GemmOperators() { return kOperators; }
+absl::Span<const OperatorDef> GemmOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Gemm", 2, 3, InferGemm, DefineGemm, "alpha and beta only of floats"}};
+  return kOperators;
+}
 
 }  // namespace hone::graph

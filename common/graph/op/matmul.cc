@@ -112,10 +112,11 @@ absl::Status DefineMatMul(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {{"MatMul", 2, 2, InferMatMul, DefineMatMul}};
-
 }  // namespace
 
-absl::Span<const OperatorDef> MatMulOperators() { return kOperators; }
+absl::Span<const OperatorDef> MatMulOperators() {
+  static constexpr OperatorDef kOperators[] = {{"MatMul", 2, 2, InferMatMul, DefineMatMul}};
+  return kOperators;
+}
 
 }  // namespace hone::graph

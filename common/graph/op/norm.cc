@@ -77,13 +77,14 @@ absl::Status DefineLRN(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"LRN", 1, 1, InferLRN, DefineLRN},
-    {"LpNormalization", 1, 1, InferLpNormalization, DefineLpNormalization},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> NormOperators() { return kOperators; }
+absl::Span<const OperatorDef> NormOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"LRN", 1, 1, InferLRN, DefineLRN},
+      {"LpNormalization", 1, 1, InferLpNormalization, DefineLpNormalization},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

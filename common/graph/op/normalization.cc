@@ -151,17 +151,18 @@ absl::Status DefineGroupNormalization(const NodeView& node, StageWriter& writer)
   return DefinePerChannel(node, writer, groups);
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"BatchNormalization", 5, 5, InferBatchNormalization, DefineBatchNormalization,
-     "without training"},
-    {"GroupNormalization", 3, 3, InferGroupNormalization, DefineGroupNormalization},
-    {"InstanceNormalization", 3, 3, InferInstanceNormalization, DefineInstanceNormalization},
-    {"LayerNormalization", 2, 3, InferLayerNormalization, DefineLayerNormalization},
-    {"RMSNormalization", 2, 2, InferRMSNormalization, DefineRMSNormalization},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> NormalizationOperators() { return kOperators; }
+absl::Span<const OperatorDef> NormalizationOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"BatchNormalization", 5, 5, InferBatchNormalization, DefineBatchNormalization,
+       "without training"},
+      {"GroupNormalization", 3, 3, InferGroupNormalization, DefineGroupNormalization},
+      {"InstanceNormalization", 3, 3, InferInstanceNormalization, DefineInstanceNormalization},
+      {"LayerNormalization", 2, 3, InferLayerNormalization, DefineLayerNormalization},
+      {"RMSNormalization", 2, 2, InferRMSNormalization, DefineRMSNormalization},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

@@ -121,10 +121,12 @@ absl::Status DefinePad(const NodeView& node, StageWriter& writer) {
                                     : DefineCopyingPad(node, writer, padding);
 }
 
-constexpr OperatorDef kOperators[] = {{"Pad", 2, 4, InferPad, DefinePad, "constant pads and axes"}};
-
 }  // namespace
 
-absl::Span<const OperatorDef> PadOperators() { return kOperators; }
+absl::Span<const OperatorDef> PadOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Pad", 2, 4, InferPad, DefinePad, "constant pads and axes"}};
+  return kOperators;
+}
 
 }  // namespace hone::graph

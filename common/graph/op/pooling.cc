@@ -193,15 +193,16 @@ absl::Status DefineGlobalAveragePool(const NodeView& node, StageWriter& writer) 
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"AveragePool", 1, 1, InferFloatPool, DefineAveragePool, "float types"},
-    {"GlobalAveragePool", 1, 1, InferGlobalPool, DefineGlobalAveragePool, "float types"},
-    {"GlobalMaxPool", 1, 1, InferGlobalPool, DefineGlobalMaxPool, "float types"},
-    {"MaxPool", 1, 1, InferMaxPool, DefineMaxPool},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> PoolingOperators() { return kOperators; }
+absl::Span<const OperatorDef> PoolingOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"AveragePool", 1, 1, InferFloatPool, DefineAveragePool, "float types"},
+      {"GlobalAveragePool", 1, 1, InferGlobalPool, DefineGlobalAveragePool, "float types"},
+      {"GlobalMaxPool", 1, 1, InferGlobalPool, DefineGlobalMaxPool, "float types"},
+      {"MaxPool", 1, 1, InferMaxPool, DefineMaxPool},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

@@ -136,16 +136,17 @@ absl::Status DefineDynamicQuantize(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"DequantizeLinear", 2, 3, InferDequantize, DefineDequantize,
-     "u8, i8, i32 and 8-bit floats; per tensor or axis"},
-    {"DynamicQuantizeLinear", 1, 1, InferDynamicQuantize, DefineDynamicQuantize},
-    {"QuantizeLinear", 2, 3, InferQuantize, DefineQuantize,
-     "to u8, i8 and 8-bit floats; per tensor or axis"},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> QuantizeOperators() { return kOperators; }
+absl::Span<const OperatorDef> QuantizeOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"DequantizeLinear", 2, 3, InferDequantize, DefineDequantize,
+       "u8, i8, i32 and 8-bit floats; per tensor or axis"},
+      {"DynamicQuantizeLinear", 1, 1, InferDynamicQuantize, DefineDynamicQuantize},
+      {"QuantizeLinear", 2, 3, InferQuantize, DefineQuantize,
+       "to u8, i8 and 8-bit floats; per tensor or axis"},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

@@ -16,13 +16,13 @@ namespace {
 using ir::DType;
 
 // The positions of the inputs, which differ between QLinearConv and ConvInteger.
-struct Inputs {
+struct ConvolutionInputs {
   int x, w, x_zero, w_zero;
 };
-constexpr Inputs kInteger = {0, 1, 2, 3};
-constexpr Inputs kLinear = {0, 3, 2, 5};
+constexpr ConvolutionInputs kConvInteger = {0, 1, 2, 3};
+constexpr ConvolutionInputs kQLinearConv = {0, 3, 2, 5};
 
-absl::StatusOr<Convolution> Check(const NodeView& node, const Inputs& in) {
+absl::StatusOr<Convolution> Check(const NodeView& node, const ConvolutionInputs& in) {
   HONE_ASSIGN_OR_RETURN(Convolution c, Convolution::Of(node, in.x, in.w));
   for (const int input : {in.x, in.w}) {
     if (IsByte(node.Type(input).dtype)) continue;
@@ -36,7 +36,7 @@ absl::StatusOr<Convolution> Check(const NodeView& node, const Inputs& in) {
 // Writes the convolution with i32 elements and returns its value at c.Axes(). Zero points are
 // subtracted from the sum of products, as in quantized_matmul.cc. Padding equals the zero point of
 // the image, so sums over the kernel leave out the taps that read padding.
-std::string WriteSum(const NodeView& node, StageWriter& writer, const Inputs& in,
+std::string WriteSum(const NodeView& node, StageWriter& writer, const ConvolutionInputs& in,
                      const Convolution& c) {
   const auto whole = [&](int input, const std::vector<std::string>& indices) {
     return Convert(node.Type(input).dtype, DType::kI32, writer.In(input, indices));
@@ -96,18 +96,18 @@ std::string WriteSum(const NodeView& node, StageWriter& writer, const Inputs& in
 }
 
 absl::StatusOr<Types> InferConvInteger(const NodeView& node) {
-  HONE_ASSIGN_OR_RETURN(Convolution c, Check(node, kInteger));
+  HONE_ASSIGN_OR_RETURN(Convolution c, Check(node, kConvInteger));
   return Types{{DType::kI32, std::move(c.shape)}};
 }
 
 absl::Status DefineConvInteger(const NodeView& node, StageWriter& writer) {
-  HONE_ASSIGN_OR_RETURN(const Convolution c, Check(node, kInteger));
-  writer.Output(0, c.Axes(), WriteSum(node, writer, kInteger, c));
+  HONE_ASSIGN_OR_RETURN(const Convolution c, Check(node, kConvInteger));
+  writer.Output(0, c.Axes(), WriteSum(node, writer, kConvInteger, c));
   return absl::OkStatus();
 }
 
 absl::StatusOr<Types> InferQLinearConv(const NodeView& node) {
-  HONE_ASSIGN_OR_RETURN(Convolution c, Check(node, kLinear));
+  HONE_ASSIGN_OR_RETURN(Convolution c, Check(node, kQLinearConv));
   HONE_RETURN_IF_ERROR(NeedPerChannel(node, 4, c.groups * c.group_outputs));
   for (const int scale : {1, 4, 6}) HONE_RETURN_IF_ERROR(NeedFloat(node, scale));
   for (const int single : {1, 6, 7}) HONE_RETURN_IF_ERROR(NeedPerChannel(node, single, 1));
@@ -124,8 +124,8 @@ absl::StatusOr<Types> InferQLinearConv(const NodeView& node) {
 }
 
 absl::Status DefineQLinearConv(const NodeView& node, StageWriter& writer) {
-  HONE_ASSIGN_OR_RETURN(const Convolution c, Check(node, kLinear));
-  std::string sum = WriteSum(node, writer, kLinear, c);
+  HONE_ASSIGN_OR_RETURN(const Convolution c, Check(node, kQLinearConv));
+  std::string sum = WriteSum(node, writer, kQLinearConv, c);
   if (node.Has(8)) absl::StrAppend(&sum, " + ", writer.In(8, {"c"}));
   const auto scale = [&](int input) {
     return Convert(node.Type(input).dtype, DType::kF32, PerChannel(node, writer, input, "c"));
@@ -137,13 +137,14 @@ absl::Status DefineQLinearConv(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"ConvInteger", 2, 4, InferConvInteger, DefineConvInteger, "u8 and i8"},
-    {"QLinearConv", 8, 9, InferQLinearConv, DefineQLinearConv, "u8 and i8"},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> QuantizedConvolutionOperators() { return kOperators; }
+absl::Span<const OperatorDef> QuantizedConvolutionOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"ConvInteger", 2, 4, InferConvInteger, DefineConvInteger, "u8 and i8"},
+      {"QLinearConv", 8, 9, InferQLinearConv, DefineQLinearConv, "u8 and i8"},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

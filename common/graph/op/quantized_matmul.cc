@@ -17,13 +17,13 @@ namespace {
 using ir::DType;
 
 // The positions of the inputs, which differ between QLinearMatMul and MatMulInteger.
-struct Inputs {
+struct ProductInputs {
   int a, b, a_zero, b_zero;
 };
-constexpr Inputs kInteger = {0, 1, 2, 3};
-constexpr Inputs kLinear = {0, 3, 2, 5};
+constexpr ProductInputs kMatMulInteger = {0, 1, 2, 3};
+constexpr ProductInputs kQLinearMatMul = {0, 3, 2, 5};
 
-absl::Status Check(const NodeView& node, const Inputs& in, const Product& product) {
+absl::Status Check(const NodeView& node, const ProductInputs& in, const Product& product) {
   for (const int input : {in.a, in.b}) {
     if (IsByte(node.Type(input).dtype)) continue;
     return node.InvalidError(absl::StrCat("multiplies ", node.Type(input).ToText()));
@@ -35,7 +35,7 @@ absl::Status Check(const NodeView& node, const Inputs& in, const Product& produc
 // Writes the product with i32 elements and returns its value at `axes`. Zero points are subtracted
 // from the sum of products: Σ(a − p)(b − q) = Σab − qΣa − pΣb + kpq. Instructions for u8 and i8 can
 // then compute Σab.
-std::string WriteProduct(const NodeView& node, StageWriter& writer, const Inputs& in,
+std::string WriteProduct(const NodeView& node, StageWriter& writer, const ProductInputs& in,
                          const Product& product, const std::vector<std::string>& axes) {
   const auto whole = [&](int input, const std::vector<std::string>& indices) {
     return Convert(node.Type(input).dtype, DType::kI32, writer.In(input, indices));
@@ -69,20 +69,20 @@ std::string WriteProduct(const NodeView& node, StageWriter& writer, const Inputs
 
 absl::StatusOr<Types> InferMatMulInteger(const NodeView& node) {
   HONE_ASSIGN_OR_RETURN(const Product product, Product::Of(node, 0, 1));
-  HONE_RETURN_IF_ERROR(Check(node, kInteger, product));
+  HONE_RETURN_IF_ERROR(Check(node, kMatMulInteger, product));
   return Types{{DType::kI32, product.shape()}};
 }
 
 absl::Status DefineMatMulInteger(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const Product product, Product::Of(node, 0, 1));
   const std::vector<std::string> axes = StageWriter::Axes(product.shape());
-  writer.Output(0, axes, WriteProduct(node, writer, kInteger, product, axes));
+  writer.Output(0, axes, WriteProduct(node, writer, kMatMulInteger, product, axes));
   return absl::OkStatus();
 }
 
 absl::StatusOr<Types> InferQLinearMatMul(const NodeView& node) {
   HONE_ASSIGN_OR_RETURN(const Product product, Product::Of(node, 0, 3));
-  HONE_RETURN_IF_ERROR(Check(node, kLinear, product));
+  HONE_RETURN_IF_ERROR(Check(node, kQLinearMatMul, product));
   HONE_RETURN_IF_ERROR(NeedPerChannel(node, 1, product.rows()));
   HONE_RETURN_IF_ERROR(NeedPerChannel(node, 4, product.columns()));
   if (!IsByte(node.Type(7).dtype) || node.Type(6).elements() != 1 || node.Type(7).elements() != 1) {
@@ -95,7 +95,7 @@ absl::StatusOr<Types> InferQLinearMatMul(const NodeView& node) {
 absl::Status DefineQLinearMatMul(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const Product product, Product::Of(node, 0, 3));
   const std::vector<std::string> axes = StageWriter::Axes(product.shape());
-  const std::string sum = WriteProduct(node, writer, kLinear, product, axes);
+  const std::string sum = WriteProduct(node, writer, kQLinearMatMul, product, axes);
   const auto scale = [&](int input, const std::string& channel) {
     return Convert(node.Type(input).dtype, DType::kF32, PerChannel(node, writer, input, channel));
   };
@@ -107,13 +107,14 @@ absl::Status DefineQLinearMatMul(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"MatMulInteger", 2, 4, InferMatMulInteger, DefineMatMulInteger, "u8 and i8"},
-    {"QLinearMatMul", 8, 8, InferQLinearMatMul, DefineQLinearMatMul, "u8 and i8"},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> QuantizedMatMulOperators() { return kOperators; }
+absl::Span<const OperatorDef> QuantizedMatMulOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"MatMulInteger", 2, 4, InferMatMulInteger, DefineMatMulInteger, "u8 and i8"},
+      {"QLinearMatMul", 8, 8, InferQLinearMatMul, DefineQLinearMatMul, "u8 and i8"},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

@@ -40,7 +40,7 @@ KindInfo InfoOf(Kind kind) {
 constexpr int64_t kOtherTensors = 24;
 
 // The positions of the inputs.
-enum Input { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes };
+enum RecurrentInput { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes };
 
 // The shapes and attributes of a layer.
 struct Layer {
@@ -347,18 +347,19 @@ absl::Status Define(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr absl::string_view kLimits =
+constexpr absl::string_view kRecurrentLimits =
     "short sequences of equal length (a step has stages of its own); activations Sigmoid, Tanh and "
     "Relu; no clip or input_forget";
 
-constexpr OperatorDef kOperators[] = {
-    {"GRU", 3, 6, Infer<Kind::kGru>, Define<Kind::kGru>, kLimits},
-    {"LSTM", 3, 8, Infer<Kind::kLstm>, Define<Kind::kLstm>, kLimits},
-    {"RNN", 3, 6, Infer<Kind::kRnn>, Define<Kind::kRnn>, kLimits},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> RecurrentOperators() { return kOperators; }
+absl::Span<const OperatorDef> RecurrentOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"GRU", 3, 6, Infer<Kind::kGru>, Define<Kind::kGru>, kRecurrentLimits},
+      {"LSTM", 3, 8, Infer<Kind::kLstm>, Define<Kind::kLstm>, kRecurrentLimits},
+      {"RNN", 3, 6, Infer<Kind::kRnn>, Define<Kind::kRnn>, kRecurrentLimits},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

@@ -167,23 +167,24 @@ absl::Status DefineArg(const NodeView& node, StageWriter& writer) {
 constexpr char kArgMax[] = "argmax";
 constexpr char kArgMin[] = "argmin";
 
-constexpr OperatorDef kOperators[] = {
-    {"ArgMax", 1, 1, InferArg, DefineArg<kArgMax>},
-    {"ArgMin", 1, 1, InferArg, DefineArg<kArgMin>},
-    {"ReduceL1", 1, 2, InferReduce, Reduce<kSum, kAbs, kIt>, "constant axes"},
-    {"ReduceL2", 1, 2, InferFloatReduce, Reduce<kSum, kSquare, kSqrt>, "constant axes"},
-    {"ReduceLogSum", 1, 2, InferFloatReduce, Reduce<kSum, kIt, kLog>, "constant axes"},
-    {"ReduceLogSumExp", 1, 2, InferFloatReduce, DefineLogSumExp, "constant axes"},
-    {"ReduceMax", 1, 2, InferAnyReduce, Extreme<kMax>, "constant axes"},
-    {"ReduceMean", 1, 2, InferReduce, DefineMean, "constant axes"},
-    {"ReduceMin", 1, 2, InferAnyReduce, Extreme<kMin>, "constant axes"},
-    {"ReduceProd", 1, 2, InferReduce, Reduce<kProd, kIt, kIt>, "constant axes"},
-    {"ReduceSum", 1, 2, InferReduce, Reduce<kSum, kIt, kIt>, "constant axes"},
-    {"ReduceSumSquare", 1, 2, InferReduce, Reduce<kSum, kSquare, kIt>, "constant axes"},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> ReductionOperators() { return kOperators; }
+absl::Span<const OperatorDef> ReductionOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"ArgMax", 1, 1, InferArg, DefineArg<kArgMax>},
+      {"ArgMin", 1, 1, InferArg, DefineArg<kArgMin>},
+      {"ReduceL1", 1, 2, InferReduce, Reduce<kSum, kAbs, kIt>, "constant axes"},
+      {"ReduceL2", 1, 2, InferFloatReduce, Reduce<kSum, kSquare, kSqrt>, "constant axes"},
+      {"ReduceLogSum", 1, 2, InferFloatReduce, Reduce<kSum, kIt, kLog>, "constant axes"},
+      {"ReduceLogSumExp", 1, 2, InferFloatReduce, DefineLogSumExp, "constant axes"},
+      {"ReduceMax", 1, 2, InferAnyReduce, Extreme<kMax>, "constant axes"},
+      {"ReduceMean", 1, 2, InferReduce, DefineMean, "constant axes"},
+      {"ReduceMin", 1, 2, InferAnyReduce, Extreme<kMin>, "constant axes"},
+      {"ReduceProd", 1, 2, InferReduce, Reduce<kProd, kIt, kIt>, "constant axes"},
+      {"ReduceSum", 1, 2, InferReduce, Reduce<kSum, kIt, kIt>, "constant axes"},
+      {"ReduceSumSquare", 1, 2, InferReduce, Reduce<kSum, kSquare, kIt>, "constant axes"},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

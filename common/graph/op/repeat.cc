@@ -52,13 +52,14 @@ absl::Status DefineTile(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"Expand", 2, 2, InferExpand, DefineExpand, "a constant shape"},
-    {"Tile", 2, 2, InferTile, DefineTile, "constant repeats"},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> RepeatOperators() { return kOperators; }
+absl::Span<const OperatorDef> RepeatOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Expand", 2, 2, InferExpand, DefineExpand, "a constant shape"},
+      {"Tile", 2, 2, InferTile, DefineTile, "constant repeats"},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

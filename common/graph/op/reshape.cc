@@ -156,17 +156,18 @@ absl::Status DefineDropout(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"Dropout", 1, 3, InferDropout, DefineDropout, "without training"},
-    {"Flatten", 1, 1, InferFlatten, DefineReindexed},
-    {"Identity", 1, 1, InferIdentity, DefineReindexed},
-    {"Reshape", 2, 2, InferReshape, DefineReindexed, "a constant shape"},
-    {"Squeeze", 1, 2, InferSqueeze, DefineReindexed, "constant axes"},
-    {"Unsqueeze", 2, 2, InferUnsqueeze, DefineReindexed, "constant axes"},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> ReshapeOperators() { return kOperators; }
+absl::Span<const OperatorDef> ReshapeOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Dropout", 1, 3, InferDropout, DefineDropout, "without training"},
+      {"Flatten", 1, 1, InferFlatten, DefineReindexed},
+      {"Identity", 1, 1, InferIdentity, DefineReindexed},
+      {"Reshape", 2, 2, InferReshape, DefineReindexed, "a constant shape"},
+      {"Squeeze", 1, 2, InferSqueeze, DefineReindexed, "constant axes"},
+      {"Unsqueeze", 2, 2, InferUnsqueeze, DefineReindexed, "constant axes"},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

@@ -199,13 +199,14 @@ absl::Status DefineResize(const NodeView& node, StageWriter& writer) {
                            : DefineInterpolated(node, writer, all, mode);
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"Resize", 1, 4, InferResize, DefineResize,
-     "constant scales or sizes; no tf_crop_and_resize, antialias, exclude_outside or "
-     "keep_aspect_ratio_policy"}};
-
 }  // namespace
 
-absl::Span<const OperatorDef> ResizeOperators() { return kOperators; }
+absl::Span<const OperatorDef> ResizeOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Resize", 1, 4, InferResize, DefineResize,
+       "constant scales or sizes; no tf_crop_and_resize, antialias, exclude_outside or "
+       "keep_aspect_ratio_policy"}};
+  return kOperators;
+}
 
 }  // namespace hone::graph

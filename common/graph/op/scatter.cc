@@ -18,7 +18,7 @@ namespace {
 
 using ir::DType;
 
-enum Input { kData, kIndices, kUpdates };
+enum ScatterInput { kData, kIndices, kUpdates };
 
 // The updates that an element of the result may get.
 struct Updates {
@@ -171,15 +171,17 @@ absl::Status DefineScatterND(const NodeView& node, StageWriter& writer) {
   return WriteResult(node, writer, updates);
 }
 
-constexpr absl::string_view kLimits = "numbers; each element looks through the updates of its row";
-
-constexpr OperatorDef kOperators[] = {
-    {"ScatterElements", 3, 3, InferScatterElements, DefineScatterElements, kLimits},
-    {"ScatterND", 3, 3, InferScatterND, DefineScatterND, kLimits},
-};
+constexpr absl::string_view kScatterLimits =
+    "numbers; each element looks through the updates of its row";
 
 }  // namespace
 
-absl::Span<const OperatorDef> ScatterOperators() { return kOperators; }
+absl::Span<const OperatorDef> ScatterOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"ScatterElements", 3, 3, InferScatterElements, DefineScatterElements, kScatterLimits},
+      {"ScatterND", 3, 3, InferScatterND, DefineScatterND, kScatterLimits},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

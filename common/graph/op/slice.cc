@@ -77,11 +77,12 @@ absl::Status DefineSlice(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"Slice", 3, 5, InferSlice, DefineSlice, "constant starts, ends, axes and steps"}};
-
 }  // namespace
 
-absl::Span<const OperatorDef> SliceOperators() { return kOperators; }
+absl::Span<const OperatorDef> SliceOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Slice", 3, 5, InferSlice, DefineSlice, "constant starts, ends, axes and steps"}};
+  return kOperators;
+}
 
 }  // namespace hone::graph

@@ -111,14 +111,15 @@ absl::Status DefineHardmax(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"Hardmax", 1, 1, InferRows, DefineHardmax},
-    {"LogSoftmax", 1, 1, InferRows, DefineLogSoftmax},
-    {"Softmax", 1, 1, InferRows, DefineSoftmax},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> SoftmaxOperators() { return kOperators; }
+absl::Span<const OperatorDef> SoftmaxOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Hardmax", 1, 1, InferRows, DefineHardmax},
+      {"LogSoftmax", 1, 1, InferRows, DefineLogSoftmax},
+      {"Softmax", 1, 1, InferRows, DefineSoftmax},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

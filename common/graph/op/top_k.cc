@@ -50,13 +50,14 @@ absl::Status DefineTopK(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"TopK", 2, 2, InferTopK, DefineTopK,
-     "a constant k; long axes are slow; the result is always sorted"},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> TopKOperators() { return kOperators; }
+absl::Span<const OperatorDef> TopKOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"TopK", 2, 2, InferTopK, DefineTopK,
+       "a constant k; long axes are slow; the result is always sorted"},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

@@ -90,14 +90,15 @@ absl::Status DefineSpaceToDepth(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"DepthToSpace", 1, 1, InferDepthToSpace, DefineDepthToSpace},
-    {"SpaceToDepth", 1, 1, InferSpaceToDepth, DefineSpaceToDepth},
-    {"Transpose", 1, 1, InferTranspose, DefineTranspose},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> TransposeOperators() { return kOperators; }
+absl::Span<const OperatorDef> TransposeOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"DepthToSpace", 1, 1, InferDepthToSpace, DefineDepthToSpace},
+      {"SpaceToDepth", 1, 1, InferSpaceToDepth, DefineSpaceToDepth},
+      {"Transpose", 1, 1, InferTranspose, DefineTranspose},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

@@ -61,13 +61,14 @@ absl::Status DefineCumSum(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"CumSum", 2, 2, InferCumSum, DefineCumSum, "a constant axis; long rows are slow"},
-    {"Trilu", 1, 2, InferTrilu, DefineTrilu, "a constant k"},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> TriangleOperators() { return kOperators; }
+absl::Span<const OperatorDef> TriangleOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"CumSum", 2, 2, InferCumSum, DefineCumSum, "a constant axis; long rows are slow"},
+      {"Trilu", 1, 2, InferTrilu, DefineTrilu, "a constant k"},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

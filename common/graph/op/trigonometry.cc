@@ -240,22 +240,23 @@ constexpr absl::string_view kPeriodic =
     "f16, bf16 and f32; up to 10,000, the error is at most 8 units in the last place of f32, and "
     "grows beyond";
 
-constexpr OperatorDef kOperators[] = {
-    {"Acos", 1, 1, InferFunction, DefineAcos, kTypes},
-    {"Acosh", 1, 1, InferFunction, DefineAcosh, kTypes},
-    {"Asin", 1, 1, InferFunction, DefineAsin, kTypes},
-    {"Asinh", 1, 1, InferFunction, DefineAsinh, kTypes},
-    {"Atan", 1, 1, InferFunction, DefineAtan, kTypes},
-    {"Atanh", 1, 1, InferFunction, DefineAtanh, kTypes},
-    {"Cos", 1, 1, InferFunction, DefineCos, kPeriodic},
-    {"Cosh", 1, 1, InferFunction, DefineCosh, kTypes},
-    {"Sin", 1, 1, InferFunction, DefineSin, kPeriodic},
-    {"Sinh", 1, 1, InferFunction, DefineSinh, kTypes},
-    {"Tan", 1, 1, InferFunction, DefineTan, kPeriodic},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> TrigonometryOperators() { return kOperators; }
+absl::Span<const OperatorDef> TrigonometryOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Acos", 1, 1, InferFunction, DefineAcos, kTypes},
+      {"Acosh", 1, 1, InferFunction, DefineAcosh, kTypes},
+      {"Asin", 1, 1, InferFunction, DefineAsin, kTypes},
+      {"Asinh", 1, 1, InferFunction, DefineAsinh, kTypes},
+      {"Atan", 1, 1, InferFunction, DefineAtan, kTypes},
+      {"Atanh", 1, 1, InferFunction, DefineAtanh, kTypes},
+      {"Cos", 1, 1, InferFunction, DefineCos, kPeriodic},
+      {"Cosh", 1, 1, InferFunction, DefineCosh, kTypes},
+      {"Sin", 1, 1, InferFunction, DefineSin, kPeriodic},
+      {"Sinh", 1, 1, InferFunction, DefineSinh, kTypes},
+      {"Tan", 1, 1, InferFunction, DefineTan, kPeriodic},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

@@ -70,26 +70,27 @@ constexpr char kRelu[] = "max($0, 0)";
 constexpr char kRound[] = "round($0)";
 constexpr char kSqrt[] = "sqrt($0)";
 
-constexpr OperatorDef kOperators[] = {
-    {"Abs", 1, 1, SameNumberType, Map<kAbs>},
-    {"Ceil", 1, 1, SameFloatType, Map<kCeil>},
-    {"Erf", 1, 1, SameFloatType, Map<kErf>, "float types"},
-    {"Exp", 1, 1, SameFloatType, Map<kExp>},
-    {"Floor", 1, 1, SameFloatType, Map<kFloor>},
-    {"IsInf", 1, 1, InferIsNaN, DefineIsInf},
-    {"IsNaN", 1, 1, InferIsNaN, Map<kIsNaN>},
-    {"Log", 1, 1, SameFloatType, Map<kLog>},
-    {"Neg", 1, 1, SameNumberType, Map<kNeg>},
-    {"Not", 1, 1, InferNot, Map<kNot>},
-    {"Reciprocal", 1, 1, SameFloatType, Map<kReciprocal>},
-    {"Relu", 1, 1, SameNumberType, Map<kRelu>},
-    {"Round", 1, 1, SameFloatType, Map<kRound>},
-    {"Sign", 1, 1, SameNumberType, DefineSign},
-    {"Sqrt", 1, 1, SameFloatType, Map<kSqrt>},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> UnaryOperators() { return kOperators; }
+absl::Span<const OperatorDef> UnaryOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Abs", 1, 1, SameNumberType, Map<kAbs>},
+      {"Ceil", 1, 1, SameFloatType, Map<kCeil>},
+      {"Erf", 1, 1, SameFloatType, Map<kErf>, "float types"},
+      {"Exp", 1, 1, SameFloatType, Map<kExp>},
+      {"Floor", 1, 1, SameFloatType, Map<kFloor>},
+      {"IsInf", 1, 1, InferIsNaN, DefineIsInf},
+      {"IsNaN", 1, 1, InferIsNaN, Map<kIsNaN>},
+      {"Log", 1, 1, SameFloatType, Map<kLog>},
+      {"Neg", 1, 1, SameNumberType, Map<kNeg>},
+      {"Not", 1, 1, InferNot, Map<kNot>},
+      {"Reciprocal", 1, 1, SameFloatType, Map<kReciprocal>},
+      {"Relu", 1, 1, SameNumberType, Map<kRelu>},
+      {"Round", 1, 1, SameFloatType, Map<kRound>},
+      {"Sign", 1, 1, SameNumberType, DefineSign},
+      {"Sqrt", 1, 1, SameFloatType, Map<kSqrt>},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

@@ -46,7 +46,7 @@ std::string Join(const NodeView& node, StageWriter& writer, const std::vector<st
 }
 
 template <const char* kFormula>
-absl::Status Map(const NodeView& node, StageWriter& writer) {
+absl::Status MapAll(const NodeView& node, StageWriter& writer) {
   const std::vector<std::string> axes = StageWriter::Axes(writer.OutputType(0).shape);
   writer.Output(0, axes, Join(node, writer, axes, kFormula));
   return absl::OkStatus();
@@ -80,14 +80,15 @@ absl::Status DefineWhere(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
-constexpr OperatorDef kOperators[] = {
-    {"Max", 1, -1, InferNumbers, Map<kMax>},  {"Mean", 1, -1, InferFloats, DefineMean},
-    {"Min", 1, -1, InferNumbers, Map<kMin>},  {"Sum", 1, -1, InferFloats, Map<kSum>},
-    {"Where", 3, 3, InferWhere, DefineWhere},
-};
-
 }  // namespace
 
-absl::Span<const OperatorDef> VariadicOperators() { return kOperators; }
+absl::Span<const OperatorDef> VariadicOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Max", 1, -1, InferNumbers, MapAll<kMax>}, {"Mean", 1, -1, InferFloats, DefineMean},
+      {"Min", 1, -1, InferNumbers, MapAll<kMin>}, {"Sum", 1, -1, InferFloats, MapAll<kSum>},
+      {"Where", 3, 3, InferWhere, DefineWhere},
+  };
+  return kOperators;
+}
 
 }  // namespace hone::graph

@@ -40,9 +40,9 @@ TensorType Permuted(const TensorType& type, const Ints& order) {
   return permuted;
 }
 
-class Writer {
+class LayoutWriter {
  public:
-  explicit Writer(Graph& graph)
+  explicit LayoutWriter(Graph& graph)
       : graph_(graph),
         last_(graph.values.size(), kNoValue),
         has_first_(graph.values.size(), true) {}
@@ -167,7 +167,7 @@ class Writer {
 
 absl::Status WriteChannelsLast(Graph& graph, const std::vector<LayoutRole>& roles,
                                const std::vector<bool>& marked) {
-  return Writer(graph).Write(roles, marked);
+  return LayoutWriter(graph).Write(roles, marked);
 }
 
 }  // namespace hone::graph

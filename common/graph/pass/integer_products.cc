@@ -88,9 +88,9 @@ std::optional<Product> ProductOf(const Graph& graph, const std::vector<int>& pro
 }
 
 // Appends the nodes that compute a product of integers to a graph.
-class Writer {
+class ProductWriter {
  public:
-  Writer(Graph& graph, const Node& node, const Product& product)
+  ProductWriter(Graph& graph, const Node& node, const Product& product)
       : graph_(graph), node_(node), product_(product) {}
 
   // Returns the value that equals the result of the node.
@@ -190,7 +190,7 @@ absl::StatusOr<bool> UseIntegerProducts(Graph& graph) {
     const auto product = ProductOf(graph, graph.Producers(), graph.nodes[n]);
     if (!product) continue;
     const auto first = static_cast<ptrdiff_t>(graph.nodes.size());
-    HONE_RETURN_IF_ERROR(Writer(graph, graph.nodes[n], *product).Write().status());
+    HONE_RETURN_IF_ERROR(ProductWriter(graph, graph.nodes[n], *product).Write().status());
     // The new nodes stand where the product was, and the last one computes its result.
     graph.nodes.back().outputs = graph.nodes[n].outputs;
     MarkRemoved(graph.nodes[n]);

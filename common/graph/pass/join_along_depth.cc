@@ -102,9 +102,9 @@ std::optional<Joined> Follow(const Graph& graph, const std::vector<LayoutRole>& 
   return joined;
 }
 
-class Writer {
+class JoinWriter {
  public:
-  explicit Writer(Graph& graph) : graph_(graph) {}
+  explicit JoinWriter(Graph& graph) : graph_(graph) {}
 
   void Write(int concat, const Joined& joined) {
     const std::set<int> inner(joined.inner.begin(), joined.inner.end());
@@ -221,7 +221,7 @@ absl::StatusOr<bool> JoinAlongDepth(Graph& graph) {
     if (PartsOf(graph, graph.nodes[n]) == 0) continue;
     const auto joined = Follow(graph, LayoutRoles(graph), static_cast<int>(n));
     if (!joined) continue;
-    Writer(graph).Write(static_cast<int>(n), *joined);
+    JoinWriter(graph).Write(static_cast<int>(n), *joined);
     changed = true;
   }
   return changed;

@@ -14,7 +14,7 @@ using ir::Op;
 
 namespace {
 
-absl::Status No(absl::string_view why) {
+absl::Status NotIm2col(absl::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat("im2col: ", why));
 }
 
@@ -51,7 +51,7 @@ absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int position,
                                     absl::Span<const int64_t>) {
   ir::Workload w = workload;
   const ir::Stage stage = w.stages[position];
-  if (stage.reducer != ir::Reducer::kSum) return No("the stage is not a sum");
+  if (stage.reducer != ir::Reducer::kSum) return NotIm2col("the stage is not a sum");
   std::vector<ExprId> factors;
   Factors(w.pool, stage.values[0], factors);
   ExprId window = ir::kNoExpr;
@@ -59,11 +59,12 @@ absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int position,
     const ir::Expr& read = w.pool[factor];
     if (read.op != Op::kLoad || read.gathered >= 0 || !IsWindow(w, stage, w.pool.IndicesOf(read)))
       continue;
-    if (window != ir::kNoExpr) return No("two factors are read through windows");
+    if (window != ir::kNoExpr) return NotIm2col("two factors are read through windows");
     window = factor;
   }
   if (window == ir::kNoExpr)
-    return No("no factor is read through a window: an index of an output's axis and a reduced one");
+    return NotIm2col(
+        "no factor is read through a window: an index of an output's axis and a reduced one");
   const ir::Expr load = w.pool[window];
   const ir::IndexList indices = w.pool.IndicesOf(load);
 
@@ -82,7 +83,7 @@ absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int position,
     }
   }
   if (axes.size() > ir::kMaxRank)
-    return No(
+    return NotIm2col(
         absl::StrCat("the patches would have ", axes.size(), " axes; at most ", ir::kMaxRank));
   const auto rename = [&](const Index& index) {
     return w.atoms.Substitute(index, [&](AtomId var) -> const Index* {
@@ -126,7 +127,7 @@ absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int position,
       },
       [](const Index& index) { return index; });
   ir::Workload result = Renumbered(std::move(w));
-  if (const absl::Status valid = result.Validate(); !valid.ok()) return No(valid.message());
+  if (const absl::Status valid = result.Validate(); !valid.ok()) return NotIm2col(valid.message());
   return result;
 }
 

@@ -14,7 +14,7 @@ using ir::Op;
 
 namespace {
 
-absl::Status No(absl::string_view why) {
+absl::Status NotOnlineSoftmax(absl::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat("online_softmax: ", why));
 }
 
@@ -79,7 +79,7 @@ absl::StatusOr<ir::Workload> OnlineSoftmax(const ir::Workload& workload, int pos
                                            absl::Span<const int64_t>) {
   ir::Workload w = workload;
   const ir::Stage sum = w.stages[position];
-  if (sum.reducer != ir::Reducer::kSum) return No("the stage is not a sum");
+  if (sum.reducer != ir::Reducer::kSum) return NotOnlineSoftmax("the stage is not a sum");
   // Σ exp(x − M), where another stage computes M as a maximum.
   ir::BufferId maximum = -1;
   for (const ExprId value : {sum.values[0], Expanded(w, sum.values[0], -1)}) {
@@ -88,17 +88,17 @@ absl::StatusOr<ir::Workload> OnlineSoftmax(const ir::Workload& workload, int pos
       if (stage >= 0 && w.stages[stage].reducer == ir::Reducer::kMax) maximum = load.buffer;
     });
   }
-  if (maximum < 0) return No("the sum reads no maximum");
+  if (maximum < 0) return NotOnlineSoftmax("the sum reads no maximum");
   const ExprId value = Expanded(w, sum.values[0], maximum);
   const ir::Expr power = w.pool[value];
   const ir::Expr difference = power.op == Op::kExp ? w.pool[power.a] : ir::Expr{};
   if (difference.op != Op::kSub || w.pool[difference.b].op != Op::kLoad ||
       w.pool[difference.b].buffer != maximum) {
-    return No("the sum is not of exp(x - maximum)");
+    return NotOnlineSoftmax("the sum is not of exp(x - maximum)");
   }
   const ir::Stage max = w.stages[w.tensors[maximum].stage];
   if (max.spatial.size() != sum.spatial.size() || max.reduce.size() != sum.reduce.size()) {
-    return No("the maximum and the sum have other axes");
+    return NotOnlineSoftmax("the maximum and the sum have other axes");
   }
   // The maximum's expression over the sum's axes.
   std::vector<std::pair<AtomId, Index>> renamed;
@@ -106,13 +106,13 @@ absl::StatusOr<ir::Workload> OnlineSoftmax(const ir::Workload& workload, int pos
   for (size_t d = 0; d < sum.spatial.size(); ++d) {
     if (read_at[d] != Index::Of(sum.spatial[d].var) ||
         max.spatial[d].extent != sum.spatial[d].extent) {
-      return No("an element of the sum does not use its own maximum");
+      return NotOnlineSoftmax("an element of the sum does not use its own maximum");
     }
     renamed.emplace_back(max.spatial[d].var, read_at[d]);
   }
   for (size_t d = 0; d < sum.reduce.size(); ++d) {
     if (max.reduce[d].extent != sum.reduce[d].extent)
-      return No("the maximum and the sum reduce over other extents");
+      return NotOnlineSoftmax("the maximum and the sum reduce over other extents");
     renamed.emplace_back(max.reduce[d].var, Index::Of(sum.reduce[d].var));
   }
   const auto rename = [&](const Index& index) {
@@ -127,16 +127,18 @@ absl::StatusOr<ir::Workload> OnlineSoftmax(const ir::Workload& workload, int pos
   const ExprId compared =
       w.pool.Rewrite(expanded, [](const ir::Expr&) { return ir::kNoExpr; }, rename);
   if (!Equal(w.pool, compared, difference.a))
-    return No("the maximum is of another expression than the sum's x");
+    return NotOnlineSoftmax("the maximum is of another expression than the sum's x");
   std::vector<ir::Condition> guards;
   for (const ir::Condition& guard : max.guards)
     guards.push_back({rename(guard.index), guard.extent});
-  if (guards != sum.guards) return No("the maximum and the sum have other guards");
+  if (guards != sum.guards) return NotOnlineSoftmax("the maximum and the sum have other guards");
   const ir::Tensor &m = w.tensors[maximum], &s = w.tensors[sum.tensors[0]];
   if (m.dtype != s.dtype || !ir::IsFloat(m.dtype))
-    return No("the maximum and the sum are not of one float type");
-  if (ir::AccumulatorOf(m.dtype) != m.dtype) return No("the sum would be rounded at every step");
-  if (m.output || s.output) return No("the maximum or the sum is an output of the workload");
+    return NotOnlineSoftmax("the maximum and the sum are not of one float type");
+  if (ir::AccumulatorOf(m.dtype) != m.dtype)
+    return NotOnlineSoftmax("the sum would be rounded at every step");
+  if (m.output || s.output)
+    return NotOnlineSoftmax("the maximum or the sum is an output of the workload");
 
   ir::Stage& both = w.stages[w.tensors[maximum].stage];
   both.tensors = {maximum, sum.tensors[0]};

@@ -4,7 +4,7 @@
 namespace hone::feature {
 namespace {
 
-std::vector<std::string> MakeNames() {
+std::vector<std::string> KnobNames() {
   std::vector<std::string> names = {"space", "decisions"};
   for (int i = 0; i < kKnobDecisions; ++i) names.push_back(absl::StrCat("decision", i));
   return names;
@@ -12,7 +12,7 @@ std::vector<std::string> MakeNames() {
 
 class KnobFeatureSet final : public FeatureSet {
  public:
-  KnobFeatureSet() : FeatureSet("knob", MakeNames(), /*describe=*/nullptr) {}
+  KnobFeatureSet() : FeatureSet("knob", KnobNames(), /*describe=*/nullptr) {}
 
   absl::Status Extract(const ir::Program&, const target::Target&, std::vector<float>&,
                        int&) const override {

@@ -15,11 +15,12 @@ using schedule::Site;
 
 constexpr uint32_t kVersion = 1;
 // Parameters of AutoTVM's XGBTuner and SimulatedAnnealingOptimizer.
-constexpr int kPlan = 64;         // results until a new plan is made, and minimum size of a plan
-constexpr int kSteps = 500;       // maximum number of steps of a chain
-constexpr int kPatience = 50;     // steps without a change of the plan after which the chains stop
-constexpr double kHottest = 1;    // temperature of the first step
-constexpr double kRandom = 0.05;  // share of a plan, at its end, that is replaced by random draws
+constexpr int kPlan = 64;       // results until a new plan is made, and minimum size of a plan
+constexpr int kSteps = 500;     // maximum number of steps of a chain
+constexpr int kPatience = 50;   // steps without a change of the plan after which the chains stop
+constexpr double kHottest = 1;  // temperature of the first step
+constexpr double kRandomShare =
+    0.05;  // share of a plan, at its end, that is replaced by random draws
 // Our parameters: the final temperature of geometric cooling, relative to kHottest, and the share
 // of accepted moves that adaptive cooling aims at.
 constexpr double kLeastOfHottest = 0.01;
@@ -100,7 +101,7 @@ class AnnealingSearch final : public HistorySearch {
                           Score(absl::MakeConstSpan(plan_).subspan(taken_), call));
     call.picker.CoverUntried(rest);
     HONE_RETURN_IF_ERROR(CoverByDraws(call));
-    constexpr auto kDrawn = static_cast<size_t>(kRandom * kPlan);
+    constexpr auto kDrawn = static_cast<size_t>(kRandomShare * kPlan);
     for (size_t i = 0; !call.picker.full() && plan_.size() - taken_ > kDrawn && i < rest.size();
          ++i) {
       call.picker.Add(rest[i]);

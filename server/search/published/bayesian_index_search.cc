@@ -16,7 +16,7 @@ using cost_model::GaussianProcess;
 using cost_model::KernelInput;
 using schedule::Site;
 
-constexpr StateHeader kState = {"bayesian-index", 1};
+constexpr StateHeader kBayesianIndexState = {"bayesian-index", 1};
 // As in bayes_opt's regressor: unit variance after normalization, unit length scale, noise variance
 // 1e-6 (alpha).
 constexpr cost_model::Kernel kKernel = {.deviation = 1, .length = 1, .noise = 1e-3};
@@ -43,7 +43,7 @@ struct Logged {
 class BayesianIndexSearch final : public HistorySearch {
  public:
   explicit BayesianIndexSearch(SearchContext given)
-      : HistorySearch(kState, std::move(given)), logs_(context().spaces.size()) {}
+      : HistorySearch(kBayesianIndexState, std::move(given)), logs_(context().spaces.size()) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {

@@ -13,7 +13,7 @@ namespace {
 
 using schedule::Site;
 
-constexpr StateHeader kState = {"genetic", 1};
+constexpr StateHeader kGeneticState = {"genetic", 1};
 // Parameters of AutoTVM's GATuner.
 constexpr size_t kPopulation = 100;  // size of a generation; every member is measured
 constexpr int kElites = 3;           // best candidates that remain parents
@@ -22,7 +22,8 @@ constexpr int kMutations = 64;       // mutations of a known child before a draw
 
 class GeneticSearch final : public HistorySearch {
  public:
-  explicit GeneticSearch(SearchContext context) : HistorySearch(kState, std::move(context)) {}
+  explicit GeneticSearch(SearchContext context)
+      : HistorySearch(kGeneticState, std::move(context)) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(int n, uint64_t event,
                                                          const cost_model::CostModel*) override {

@@ -8,14 +8,14 @@
 namespace hone::search {
 namespace {
 
-constexpr StateHeader kState = {"grid", 1};
+constexpr StateHeader kGridState = {"grid", 1};
 // Maximum number of vectors that are examined for one candidate.
-constexpr int kSteps = 100000;
+constexpr int kGridSteps = 100000;
 
 class GridSearch final : public HistorySearch {
  public:
   explicit GridSearch(SearchContext given)
-      : HistorySearch(kState, std::move(given)), cursors_(context().spaces.size()) {}
+      : HistorySearch(kGridState, std::move(given)), cursors_(context().spaces.size()) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(int n, uint64_t event,
                                                          const cost_model::CostModel*) override {
@@ -30,12 +30,12 @@ class GridSearch final : public HistorySearch {
   }
 
  private:
-  // Adds the next candidate of a space. Returns false if none is left, or none of the next kSteps
-  // vectors is a new candidate.
+  // Adds the next candidate of a space. Returns false if none is left, or none of the next
+  // kGridSteps vectors is a new candidate.
   absl::StatusOr<bool> AddNext(int number, Call& call) {
     const space::DesignSpace& space = *context().spaces[number];
     VectorCursor& cursor = cursors_[number];
-    for (int step = 0; step < kSteps && cursor.Advance(space, lists_); ++step) {
+    for (int step = 0; step < kGridSteps && cursor.Advance(space, lists_); ++step) {
       const Point point{number, cursor.decisions()};
       if (!space.IsLegal(point.decisions) || history().Knows(point)) continue;
       HONE_ASSIGN_OR_RETURN(const bool added, Add(point, call));

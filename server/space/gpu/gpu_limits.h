@@ -22,6 +22,8 @@ struct GpuTileLimits {
   int64_t statements = 512;          // in an unrolled body; more do not fit into the code cache
   int64_t guarded_statements = 128;  // the same if the block has guards
 
+  static constexpr int64_t kOtherRegisters = 20;  // of a thread, for addresses and loop counters
+
   static GpuTileLimits Of(const target::Target& target);
 };
 

@@ -12,9 +12,9 @@ using schedule::Operand;
 using Operands = std::vector<Operand>;
 using Decisions = absl::Span<const int64_t>;
 
-constexpr int64_t kLeastTerms = 256;   // minimum length of a sum that several threads share
-constexpr int64_t kFewResults = 1024;  // per compute unit
-constexpr int64_t kMostResults = 64;   // per block, along threadIdx
+constexpr int64_t kLeastSharedTerms = 256;   // minimum length of a sum that several threads share
+constexpr int64_t kFewSharedResults = 1024;  // per compute unit
+constexpr int64_t kMostResults = 64;         // per block, along threadIdx
 constexpr int64_t kMostPerThread = 4;
 
 int64_t ResultsOf(const ir::Block& block) {
@@ -54,7 +54,7 @@ std::vector<Sketch> ApplyGpuCrossThreadReduction(const RuleContext& context, con
     if (found->program.node(loop).extent.derivation >= 0) return {};
   }
   const int64_t terms = block.iters[contraction->reduce].extent;
-  if (terms < kLeastTerms || ResultsOf(block) > kFewResults * limits.units) return {};
+  if (terms < kLeastSharedTerms || ResultsOf(block) > kFewSharedResults * limits.units) return {};
 
   Sketch bound = sketch;
   GpuEditor edit(bound);

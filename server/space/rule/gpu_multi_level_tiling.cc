@@ -19,7 +19,6 @@ constexpr int64_t kMostAlongVector = 16, kMostAlongRow = 16, kMostHeight = 4;  /
 constexpr int64_t kMostThreadsX = 64, kMostThreadsY = 32, kMostThreadsZ = 8;
 constexpr int64_t kMostThreadsWide = 16;    // along each axis, if every thread has a large tile
 constexpr int64_t kLeastShared = 8;         // minimum extents for copies in shared memory
-constexpr int64_t kOtherRegisters = 20;     // for addresses and loop counters
 constexpr int64_t kWide = 8, kWideRun = 4;  // a large tile along each axis, and its runs
 constexpr int64_t kLeastWide = 64;          // minimum extents and threads for large tiles
 constexpr int64_t kMostWindow = 8;          // taps of a window that one copy may hold
@@ -58,7 +57,7 @@ class GpuTiler {
         (height_ >= 0 || Extent(c_.vector) % kWideRun != 0 ||
          limits_.access_bytes < kWideRun * ir::DTypeBytes(dtype_) ||
          std::min(Extent(c_.vector), Extent(c_.row)) < kLeastWide || Extent(c_.reduce) < kWide ||
-         kWide * kWide + 2 * kWide + kOtherRegisters > limits_.registers)) {
+         kWide * kWide + 2 * kWide + GpuTileLimits::kOtherRegisters > limits_.registers)) {
       return std::nullopt;
     }
     std::optional<std::vector<SharedStage>> stages =
@@ -203,7 +202,7 @@ class GpuTiler {
     const int64_t words = (ir::DTypeBytes(ir::AccumulatorOf(block_.reducer, dtype_)) + 3) / 4;
     Constrain("registers", [=, most = limits_.registers](Decisions d) {
       const int64_t r = rows.Of(d), v = vectors.Of(d);
-      return (r * v + r + v) * words + kOtherRegisters <= most;
+      return (r * v + r + v) * words + GpuTileLimits::kOtherRegisters <= most;
     });
   }
 

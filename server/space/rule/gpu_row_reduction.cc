@@ -16,7 +16,7 @@ using Decisions = absl::Span<const int64_t>;
 constexpr int64_t kLeastRow = 16;       // minimum length of a row that several threads share
 constexpr int64_t kMostThreads = 1024;  // per row
 constexpr int64_t kMostRows = 8;        // per block
-constexpr int64_t kLeastPart = 64;      // minimum number of terms in a part of a split reduction
+constexpr int64_t kLeastRowPart = 64;   // minimum number of terms in a part of a split reduction
 
 // Schedules a row group as one kernel. The threads along x share a row, and those along y work on
 // different rows. Each stage is a phase, and the threads of a row combine their partial results:
@@ -35,7 +35,7 @@ class GpuRowFuser {
       const ir::Block& block = program_.BlockOf(id);
       if (!HasInner(block)) continue;
       most = std::min(most, block.iters.back().extent);
-      if (IsDecided(id, block.iters.size() - 1)) most = std::min(most, kLeastPart);
+      if (IsDecided(id, block.iters.size() - 1)) most = std::min(most, kLeastRowPart);
     }
     if (most < kLeastRow / 2) return std::nullopt;
     const ir::NodeId last = group_.blocks.back();

@@ -16,7 +16,6 @@ using Decisions = absl::Span<const int64_t>;
 
 constexpr int64_t kMostTile = 8;          // maximum results per thread along width or height
 constexpr int64_t kMostUnrolledTaps = 8;  // maximum extent of an unrolled loop over taps
-constexpr int64_t kOtherRegisters = 20;
 
 // Keeps the results in registers and unrolls the window over them:
 //   blockIdx | threadIdx: width, channels | taps | height × width × channels of a thread
@@ -108,7 +107,7 @@ class GpuWindowTiler {
   }
   void ConstrainRegisters(const Operand& last, const TileSize& results) {
     Constrain("registers", last, [=, most = limits_.registers](Decisions d) {
-      return 2 * results.Of(d) + kOtherRegisters <= most;
+      return 2 * results.Of(d) + GpuTileLimits::kOtherRegisters <= most;
     });
   }
 

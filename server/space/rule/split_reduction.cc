@@ -13,7 +13,7 @@ using schedule::Operand;
 // Up to this many register tiles of results per core, threads may share the reduction instead.
 constexpr int64_t kFewTiles = 8;
 // With fewer terms per result, parts are not worth a second pass.
-constexpr int64_t kLeastTerms = 256;
+constexpr int64_t kLeastSplitTerms = 256;
 // Minimum number of terms in a part, so that every micro-kernel's body fits.
 constexpr int64_t kLeastSteps = 16;
 
@@ -56,7 +56,7 @@ std::vector<Sketch> ApplySplitReduction(const RuleContext& context, const Sketch
   // If the result is narrower than a vector, its lanes lie along the reduction: see
   // row_fused_reduction.
   if (limits.cores < 2 || block.iters[contraction->vector].extent < limits.lanes ||
-      terms < kLeastTerms || results > terms ||
+      terms < kLeastSplitTerms || results > terms ||
       results > kFewTiles * limits.cores * limits.accumulators * limits.lanes ||
       results * terms <= limits.serial_elements) {
     return {};

@@ -158,7 +158,7 @@ std::pair<absl::string_view, absl::string_view> SplitLanes(absl::string_view nam
   return {name.substr(0, name.size() - digits), name.substr(name.size() - digits)};
 }
 
-class Cuda final : public CDialect {
+class CudaC final : public CDialect {
  public:
   std::string Prelude(bool /*has_f64*/) const override {
     return "typedef signed char schar;\n"
@@ -294,7 +294,7 @@ class Cuda final : public CDialect {
 }  // namespace
 
 const CDialect& CudaDialect() {
-  static const auto* const dialect = new Cuda;
+  static const auto* const dialect = new CudaC;
   return *dialect;
 }
 

@@ -38,7 +38,7 @@ constexpr std::pair<absl::string_view, absl::string_view> kFunctions[] = {
 #undef HONE_VECTOR_FUNCTIONS
 };
 
-class OpenCl final : public CDialect {
+class OpenClC final : public CDialect {
  public:
   std::string Prelude(bool has_f64) const override {
     return has_f64 ? "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" : "";
@@ -122,7 +122,7 @@ absl::string_view CDialect::TypeName(ir::DType dtype) const {
 }
 
 const CDialect& OpenClDialect() {
-  static const auto* const dialect = new OpenCl;
+  static const auto* const dialect = new OpenClC;
   return *dialect;
 }
 
