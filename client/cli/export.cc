@@ -256,7 +256,7 @@ absl::StatusOr<std::vector<WrittenFile>> WriteKernel(Session& session,
   return written;
 }
 
-Json ToJson(const client::Best& best, const std::vector<WrittenFile>& files) {
+Json ExportJson(const client::Best& best, const std::vector<WrittenFile>& files) {
   Json json = BestJson(best);
   for (const WrittenFile& file : files) json["files"].push_back(file.path);
   return json;
@@ -276,7 +276,7 @@ absl::Status ExportOne(const Globals& globals, const ExportOptions& options) {
                   known.best, options, folder));
   // Programs find kernels for CPUs only.
   if (!folder.IsEmpty()) HONE_RETURN_IF_ERROR(WithExitCode(folder.Commit(), kExitFailed));
-  if (globals.json) return PrintJson(ToJson(known.best, files));
+  if (globals.json) return PrintJson(ExportJson(known.best, files));
   for (const WrittenFile& file : files) {
     absl::PrintF("%s  %s\n", file.path, FormatBytes(static_cast<int64_t>(file.bytes)));
   }
@@ -304,7 +304,7 @@ absl::Status ExportList(const Globals& globals, const ExportOptions& options) {
     }
     HONE_ASSIGN_OR_RETURN(const std::vector<WrittenFile> files,
                           WriteKernel(*session, argument, name, *best, options, folder));
-    list.push_back(ToJson(*best, files));
+    list.push_back(ExportJson(*best, files));
     table.AddRow({argument.title, FormatLatency(client::LatencyNs(*best)),
                   FormatGflops(best->gflops), name.files});
     return absl::OkStatus();

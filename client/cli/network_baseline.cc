@@ -13,7 +13,7 @@ namespace {
 constexpr char kVersionKey[] = "hone_baselines";
 constexpr int kVersion = 1;
 
-Json ToJson(const NetworkSpeed& speed) {
+Json SpeedJson(const NetworkSpeed& speed) {
   Json steps = Json::array();
   for (const StepSpeed& step : speed.steps) {
     steps.push_back(
@@ -97,7 +97,7 @@ std::string DescribeMeasured(const NetworkSpeed& speed) {
 
 std::string BaselinesToText(const std::vector<NetworkSpeed>& baselines) {
   Json list = Json::array();
-  for (const NetworkSpeed& baseline : baselines) list.push_back(ToJson(baseline));
+  for (const NetworkSpeed& baseline : baselines) list.push_back(SpeedJson(baseline));
   const Json file = {{kVersionKey, kVersion}, {"baselines", std::move(list)}};
   return absl::StrCat(file.dump(2, ' ', false, Json::error_handler_t::replace), "\n");
 }

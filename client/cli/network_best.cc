@@ -46,7 +46,8 @@ absl::StatusOr<NetworkBests> LookUp(Session& session, const NetworkArgument& net
   return found;
 }
 
-Json ToJson(const NetworkArgument& network, const NetworkBests& found, const std::string& target) {
+Json BestsJson(const NetworkArgument& network, const NetworkBests& found,
+               const std::string& target) {
   Json tasks = Json::array();
   for (size_t t = 0; t < found.bests.size(); ++t) {
     const graph::Task& task = network.partition.tasks[t];
@@ -120,7 +121,7 @@ absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, 
     HONE_RETURN_IF_ERROR(
         WriteReport(MakeReport(network, target, found.bests, /*job=*/nullptr), report));
   }
-  if (globals.json) return PrintJson(ToJson(network, found, target), result);
+  if (globals.json) return PrintJson(BestsJson(network, found, target), result);
   Print(network, found, target);
   return result;
 }

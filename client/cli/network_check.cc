@@ -40,7 +40,7 @@ constexpr int kAttempts = 3;
 constexpr int kWindow = 5;  // consecutive runs
 constexpr size_t kPrintedSteps = 10;
 // If the median is this many times the fastest run, other programs disturbed the measurement.
-constexpr double kDisturbed = 2;
+constexpr double kDisturbedRun = 2;
 
 double Median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
@@ -123,8 +123,8 @@ double RegressionOf(double now, double before) { return before > 0 ? now / befor
 
 std::string PercentText(double fraction) { return absl::StrFormat("%+.1f %%", 100 * fraction); }
 
-Json ToJson(const NetworkSpeed& speed, const std::optional<NetworkSpeed>& baseline,
-            const NetworkCheckOptions& options) {
+Json CheckJson(const NetworkSpeed& speed, const std::optional<NetworkSpeed>& baseline,
+               const NetworkCheckOptions& options) {
   Json json = {{"network", speed.network},       {"inputs", speed.inputs},
                {"target", speed.target},         {"threads", speed.threads},
                {"latency_ns", speed.latency_ns}, {"baseline", options.baseline}};
@@ -181,7 +181,7 @@ absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
   std::erase_if(baselines, [&](const NetworkSpeed& each) { return MeasureTheSame(each, speed); });
   baselines.push_back(speed);
   HONE_RETURN_IF_ERROR(WriteBaselines(options.baseline, baselines));
-  if (globals.json) return PrintJson(ToJson(speed, std::nullopt, options));
+  if (globals.json) return PrintJson(CheckJson(speed, std::nullopt, options));
   PrintWrapped(absl::StrCat(DescribeMeasured(speed), ": ", FormatLatency(speed.latency_ns),
                             ", saved in ", options.baseline));
   return absl::OkStatus();
@@ -210,7 +210,7 @@ absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& opt
   NetworkSpeed speed = SpeedOf(network);
   double fastest_ns = std::numeric_limits<double>::infinity();
   const auto measure = [&] { return Measure(network, kernels, options.time, speed, fastest_ns); };
-  const auto disturbed = [&] { return speed.latency_ns > kDisturbed * fastest_ns; };
+  const auto disturbed = [&] { return speed.latency_ns > kDisturbedRun * fastest_ns; };
   HONE_RETURN_IF_ERROR(measure());
   for (int a = 1; options.save && a < kAttempts && disturbed(); ++a) {
     HONE_RETURN_IF_ERROR(measure());
@@ -241,7 +241,7 @@ absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& opt
         absl::StrFormat("%s is %.1f %% slower than its baseline, and at most %g %% is allowed",
                         options.words.path, 100 * regression(), 100 * options.max_regression));
   }
-  if (globals.json) return PrintJson(ToJson(speed, *baseline, options), result);
+  if (globals.json) return PrintJson(CheckJson(speed, *baseline, options), result);
   PrintComparison(speed, *baseline);
   return result;
 }

@@ -105,7 +105,7 @@ void PrintProfile(const std::vector<network::StepTime>& times) {
   absl::PrintF("\n");
 }
 
-Json ToJson(const std::vector<network::StepTime>& times) {
+Json StepsJson(const std::vector<network::StepTime>& times) {
   Json list = Json::array();
   for (const network::StepTime& time : times) {
     list.push_back({{"step", time.name}, {"kernel", time.kernel}, {"latency_ns", time.ns}});
@@ -192,7 +192,7 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
     Json json = {
         {"network", network.path}, {"latency_ns", ToJson(times)}, {"repeat", options.repeat}};
     if (!expected.empty()) json["max_error"] = error;
-    if (options.profile) json["steps"] = ToJson(profile);
+    if (options.profile) json["steps"] = StepsJson(profile);
     return PrintJson(std::move(json));
   }
   if (options.profile) PrintProfile(profile);

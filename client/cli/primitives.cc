@@ -33,7 +33,7 @@ std::string ArgumentsText(const Primitive& primitive) {
   return absl::StrCat("\n", table.ToText());
 }
 
-Json ToJson(const Primitive& primitive) {
+Json PrimitiveJson(const Primitive& primitive) {
   Json arguments = Json::array();
   for (const Argument& argument : primitive.arguments) {
     arguments.push_back({{"name", std::string(argument.name)},
@@ -62,7 +62,7 @@ absl::Status ListPrimitives(const Globals& globals, const std::string& name) {
   }
   if (globals.json) {
     Json list = Json::array();
-    for (const Primitive* primitive : shown) list.push_back(ToJson(*primitive));
+    for (const Primitive* primitive : shown) list.push_back(PrimitiveJson(*primitive));
     return PrintJson({{"primitives", std::move(list)}});
   }
   std::string text;

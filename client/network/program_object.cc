@@ -32,7 +32,7 @@ constexpr const char* kSectionNames[kSections] = {
 enum Symbol { kNoSymbol, kPlanSymbol, kProgramSymbol, kLocalSymbols };
 
 template <typename T>
-void Append(std::string& bytes, const T& value) {
+void AppendBytes(std::string& bytes, const T& value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
@@ -56,14 +56,14 @@ struct Content {
     symbol.st_info = ELF64_ST_INFO(binding, type);
     symbol.st_shndx = section;
     symbol.st_size = size;
-    Append(symbols, symbol);
+    AppendBytes(symbols, symbol);
   }
   // Appends an address to the program.
   void AddAddress(uint64_t symbol, int64_t addend) {
-    Append(relocations, Elf64_Rela{.r_offset = program.size(),
-                                   .r_info = ELF64_R_INFO(symbol, kAddress),
-                                   .r_addend = addend});
-    Append(program, uint64_t{0});
+    AppendBytes(relocations, Elf64_Rela{.r_offset = program.size(),
+                                        .r_info = ELF64_R_INFO(symbol, kAddress),
+                                        .r_addend = addend});
+    AppendBytes(program, uint64_t{0});
   }
 };
 
@@ -71,9 +71,9 @@ Content MakeContent(absl::string_view name, absl::string_view plan,
                     const std::vector<std::string>& kernel_prefixes) {
   Content content;
   content.AddAddress(kPlanSymbol, 0);
-  Append(content.program, static_cast<uint64_t>(plan.size()));
+  AppendBytes(content.program, static_cast<uint64_t>(plan.size()));
   content.AddAddress(kProgramSymbol, sizeof(hone_network_program));
-  Append(content.program, static_cast<uint64_t>(kernel_prefixes.size()));
+  AppendBytes(content.program, static_cast<uint64_t>(kernel_prefixes.size()));
   content.AddSymbol(0, STB_LOCAL, STT_NOTYPE, SHN_UNDEF, 0);
   content.AddSymbol(0, STB_LOCAL, STT_SECTION, kPlan, 0);
   content.AddSymbol(0, STB_LOCAL, STT_SECTION, kProgram, 0);
@@ -138,7 +138,7 @@ std::string ProgramObject(absl::string_view name, absl::string_view plan,
   header.e_shnum = kSections;
   header.e_shstrndx = kStrings;
   file.replace(0, sizeof header, reinterpret_cast<const char*>(&header), sizeof header);
-  for (const Elf64_Shdr& section : sections) Append(file, section);
+  for (const Elf64_Shdr& section : sections) AppendBytes(file, section);
   return file;
 }
 

@@ -13,12 +13,13 @@ namespace {
 using testing::ElementsAre;
 using testing::Optional;
 
-constexpr int kFloat = 1;
+constexpr int kFloatType = 1;
 
 std::string Model() {
-  return BytesOf(Input("x", kFloat, "1") + Initializer("a", kFloat, "1", "raw_data: 'abcd'") +
-                 Initializer("b", kFloat, "1", "float_data: [2]") +
-                 Initializer("c", kFloat, "0", "raw_data: ''") + NodeText("Sum", "x a b", "y") +
+  return BytesOf(Input("x", kFloatType, "1") +
+                 Initializer("a", kFloatType, "1", "raw_data: 'abcd'") +
+                 Initializer("b", kFloatType, "1", "float_data: [2]") +
+                 Initializer("c", kFloatType, "0", "raw_data: ''") + NodeText("Sum", "x a b", "y") +
                  Output("y"));
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kFolder[] = "tests/client/onnx/testdata/";
 
-absl::StatusOr<graph::Graph> Import(const std::string& name) {
+absl::StatusOr<graph::Graph> ImportFile(const std::string& name) {
   return ImportOnnx(kFolder + name + ".onnx");
 }
 
@@ -36,7 +36,7 @@ void ExpectOutputType(const graph::Graph& graph, const std::string& expected_fil
 }
 
 TEST(ModelFilesTest, MnistComputes) {
-  const auto graph = Import("mnist-8");
+  const auto graph = ImportFile("mnist-8");
   ASSERT_TRUE(graph.ok()) << graph.status();
   ir::Scalars image;
   for (int i = 0; i < 28 * 28; ++i) image.push_back(static_cast<float>(i) / (28 * 28));
@@ -51,7 +51,7 @@ TEST(ModelFilesTest, MnistComputes) {
 }
 
 TEST(ModelFilesTest, SqueezeNet) {
-  const auto graph = Import("light_squeezenet");
+  const auto graph = ImportFile("light_squeezenet");
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_EQ(OperatorsOf(*graph), (std::set<std::string>{"Concat", "Conv", "GlobalAveragePool",
                                                         "MaxPool", "Relu", "Softmax", "Reshape"}));
@@ -60,7 +60,7 @@ TEST(ModelFilesTest, SqueezeNet) {
 }
 
 TEST(ModelFilesTest, ResNet50) {
-  const auto graph = Import("light_resnet50");
+  const auto graph = ImportFile("light_resnet50");
   ASSERT_TRUE(graph.ok()) << graph.status();
   const auto convolutions =
       std::count_if(graph->nodes.begin(), graph->nodes.end(),

@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<NamedTensor>> ReadTensors(const std::string& test,
 
 // Imports the model of a test. Where shapes depend on inputs, they become constants: all but the
 // first one, or all.
-absl::StatusOr<graph::Graph> Import(const std::string& test) {
+absl::StatusOr<graph::Graph> ImportNode(const std::string& test) {
   const std::string path = absl::StrCat(kFolder, "/", test, "/model.onnx");
   absl::StatusOr<graph::Graph> graph = ImportOnnx(path);
   if (!absl::IsFailedPrecondition(graph.status())) return graph;
@@ -92,7 +92,7 @@ absl::Status Compare(const graph::TensorType& type, const ir::Scalars& actual,
 }
 
 absl::Status RunTest(const std::string& test) {
-  HONE_ASSIGN_OR_RETURN(const graph::Graph graph, Import(test));
+  HONE_ASSIGN_OR_RETURN(const graph::Graph graph, ImportNode(test));
   HONE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> inputs, ReadTensors(test, "input"));
   HONE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> expected, ReadTensors(test, "output"));
   std::vector<ir::Scalars> given;

@@ -15,12 +15,13 @@ namespace {
 using ir::Scalars;
 using testing::HasSubstr;
 
-constexpr int kFloat = 1;
+constexpr int kFloatTensor = 1;
 
 // One node with the input x (and w, if `more` has it) and the output y.
 absl::StatusOr<graph::Graph> ImportNode(int opset, const std::string& shape,
                                         const std::string& node, const std::string& more = "") {
-  return ImportOnnxBytes(BytesOf(Input("x", kFloat, shape) + more + node + Output("y"), opset), "");
+  return ImportOnnxBytes(
+      BytesOf(Input("x", kFloatTensor, shape) + more + node + Output("y"), opset), "");
 }
 
 struct Case {
@@ -145,14 +146,14 @@ const Case kCases[] = {
      {1.0, 2.0},
      {1.0, 1.0, 2.0, 2.0},
      {1, 1, 1, 4},
-     Initializer("s", kFloat, "4", "float_data: [1, 1, 1, 2]")},
+     Initializer("s", kFloatTensor, "4", "float_data: [1, 1, 1, 2]")},
     {10,
      "1, 1, 2, 4",
      NodeText("Resize", "x s", "y"),
      {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0},
      {1.0, 3.0},
      {1, 1, 1, 2},
-     Initializer("s", kFloat, "4", "float_data: [1, 1, 0.6, 0.6]")},
+     Initializer("s", kFloatTensor, "4", "float_data: [1, 1, 0.6, 0.6]")},
     {7,
      "1, 1, 2",
      NodeText("BatchNormalization", "x one zero zero one", "y",
@@ -160,8 +161,8 @@ const Case kCases[] = {
      {1.0, 2.0},
      {1.0, 2.0},
      {1, 1, 2},
-     Initializer("one", kFloat, "1", "float_data: 1") +
-         Initializer("zero", kFloat, "1", "float_data: 0")},
+     Initializer("one", kFloatTensor, "1", "float_data: 1") +
+         Initializer("zero", kFloatTensor, "1", "float_data: 0")},
     // The two channels of the only group have its scale and bias.
     {18,
      "1, 2, 1",
@@ -169,16 +170,16 @@ const Case kCases[] = {
      {-1.0, 1.0},
      {1.0, 5.0},
      {1, 2, 1},
-     Initializer("two", kFloat, "1", "float_data: 2") +
-         Initializer("three", kFloat, "1", "float_data: 3")},
+     Initializer("two", kFloatTensor, "1", "float_data: 2") +
+         Initializer("three", kFloatTensor, "1", "float_data: 3")},
     {21,
      "1, 2, 1",
      NodeText("GroupNormalization", "x two three", "y", Int("num_groups", 1) + Float("epsilon", 0)),
      {-1.0, 1.0},
      {1.0, 6.0},
      {1, 2, 1},
-     Initializer("two", kFloat, "2", "float_data: [2, 2]") +
-         Initializer("three", kFloat, "2", "float_data: [3, 4]")},
+     Initializer("two", kFloatTensor, "2", "float_data: [2, 2]") +
+         Initializer("three", kFloatTensor, "2", "float_data: [3, 4]")},
 };
 
 INSTANTIATE_TEST_SUITE_P(Models, OpsetTest, testing::ValuesIn(kCases));
@@ -187,13 +188,13 @@ TEST(OpsetErrorTest, NameTheNode) {
   EXPECT_THAT(ImportNode(12, "3", NodeText("Split", "x", "y z")).status().message(),
               HasSubstr("node 'n_y' (Split): cannot split the extent 3 into 2 equal parts"));
   EXPECT_THAT(ImportNode(10, "1, 1, 2, 2", NodeText("Resize", "x s", "y"),
-                         Initializer("s", kFloat, "4", "float_data: [1, 1, 2, 0.5]"))
+                         Initializer("s", kFloatTensor, "4", "float_data: [1, 1, 2, 0.5]"))
                   .status()
                   .message(),
               HasSubstr("node 'n_y' (Resize): some scales are above 1"));
   EXPECT_THAT(
       ImportNode(8, "1, 1, 2", NodeText("BatchNormalization", "x w w w w", "y", Int("spatial", 0)),
-                 Initializer("w", kFloat, "1", "float_data: 1"))
+                 Initializer("w", kFloatTensor, "1", "float_data: 1"))
           .status()
           .message(),
       HasSubstr("node 'n_y' (BatchNormalization): spatial=0"));

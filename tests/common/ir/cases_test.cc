@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Workload Parse(absl::string_view text) {
+Workload ParseCase(absl::string_view text) {
   absl::StatusOr<Workload> workload = ParseWorkload(text);
   EXPECT_TRUE(workload.ok()) << workload.status();
   return *std::move(workload);
@@ -45,7 +45,7 @@ std::vector<std::string> Texts(const Workload& workload, const std::vector<Case>
 }
 
 TEST(CasesTest, APaddedRowHasThreeCases) {
-  Workload w = Parse(
+  Workload w = ParseCase(
       "workload pad\ninput A: f32[4]\n"
       "output P[i: 6] = (A[i - 1] where 0 <= i - 1 < 4 else 0.5) * 2.0\n");
   EXPECT_THAT(Texts(w, CasesOfStage(w)),
@@ -54,7 +54,7 @@ TEST(CasesTest, APaddedRowHasThreeCases) {
 }
 
 TEST(CasesTest, ConditionsThatAreDecidedDivideNothing) {
-  Workload w = Parse(
+  Workload w = ParseCase(
       "workload twice\ninput A: f32[8]\n"
       "output B[i: 8] = (A[i] where i < 4 else 1.0) + (A[i - 4] where 4 <= i else A[i + 4]) +\n"
       " (2.0 where i < 6 else A[0])\n");
@@ -65,7 +65,7 @@ TEST(CasesTest, ConditionsThatAreDecidedDivideNothing) {
 }
 
 TEST(CasesTest, ExactlyOneCaseHoldsAtEachPoint) {
-  Workload w = Parse(
+  Workload w = ParseCase(
       "workload many\ninput A: f32[9, 9]\n"
       "output B[i: 9, j: 9] = ((A[i - 1, j] where 1 <= i, j <= i else 2.0) where i + j < 11, 2 <= "
       "j else\n (A[i, j + 3] where j + 3 < 9 else -1.0))\n");
@@ -128,9 +128,9 @@ TEST(GuardedValueTest, PrintsAndParsesBack) {
       "output C[i: 6, j: 16] = (P[i, j] * 2.0 where 0 <= -j + 7 else (B[i, j - 8] where 0 <= -i + "
       "3 "
       "else 1.0))\n";
-  const Workload w = Parse(text);
+  const Workload w = ParseCase(text);
   EXPECT_EQ(w.ToText(), text);
-  EXPECT_EQ(Parse(w.ToText()).StructuralDigest(), w.StructuralDigest());
+  EXPECT_EQ(ParseCase(w.ToText()).StructuralDigest(), w.StructuralDigest());
 }
 
 TEST(GuardedValueTest, ErrorsSayWhatToWrite) {

@@ -15,14 +15,14 @@
 namespace hone::ir {
 namespace {
 
-Workload Parse(const std::string& body) {
+Workload ParseElement(const std::string& body) {
   auto workload = ParseWorkload(absl::StrCat("workload w\n", body, "\n"));
   EXPECT_TRUE(workload.ok()) << workload.status();
   return std::move(workload).value();
 }
 
 TEST(InterpretElementTest, AgreesWithTheInterpreter) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input A: f64[5, 6]\ninput B: f64[6, 4]\n"
       "C[i: 5, j: 4] = sum(k: 6 where 0 <= k - i < 6) A[i, k] * B[k, j]\n"
       "(V, I)[i: 5] = argmax(j: 4) (C[i, j], index(j))\n"
@@ -53,7 +53,8 @@ TEST(InterpretElementTest, AgreesWithTheInterpreter) {
 
 // The magnitude of a sum does not cancel.
 TEST(InterpretElementTest, MagnitudeOfASumOfProducts) {
-  const Workload workload = Parse("input A: f64[3]\noutput S[u: 1] = sum(k: 3) A[k] * A[k] - 2.0");
+  const Workload workload =
+      ParseElement("input A: f64[3]\noutput S[u: 1] = sum(k: 3) A[k] * A[k] - 2.0");
   const Values a = {1, -1, 2};
   const ElementValue element = InterpretElement(workload, workload.Outputs()[0], {0},
                                                 [&](BufferId, int64_t o) { return a[o]; });
@@ -63,7 +64,7 @@ TEST(InterpretElementTest, MagnitudeOfASumOfProducts) {
 
 // An element of a layer norm reads each number of its row a few times, not once per other element.
 TEST(InterpretElementTest, SumsOfARowAreComputedOnce) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input X: f32[4, 1024]\nS[i: 4] = sum(k: 1024) X[i, k]\n"
       "Q[i: 4] = sum(k: 1024) (X[i, k] - S[i]) * (X[i, k] - S[i])\n"
       "output Y[i: 4, j: 1024] = (X[i, j] - S[i]) * Q[i]");
@@ -85,7 +86,7 @@ TEST(ElementInterpreterTest, ChainsOfStagesTakeLinearTime) {
     absl::StrAppend(&text, "T", i, "[i: 4] = T", i - 1, "[i] * 0.5 + T", i - 1, "[3 - i] * 0.25\n");
   }
   absl::StrAppend(&text, "output Y[i: 4] = T60[i]\n");
-  const Workload workload = Parse(text);
+  const Workload workload = ParseElement(text);
   ElementInterpreter interpreter(workload, [](BufferId, int64_t) { return 1.0; });
   const auto element = interpreter.Interpret(workload.Outputs()[0], {1});
   EXPECT_DOUBLE_EQ(element.value().value.real(), std::pow(0.75, 60));
@@ -93,7 +94,7 @@ TEST(ElementInterpreterTest, ChainsOfStagesTakeLinearTime) {
 }
 
 TEST(ElementInterpreterTest, ElementsShareTheirWorkWithinALimit) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input A: f32[2, 100]\ninput B: f32[100, 50]\ninput C: f32[50, 8]\n"
       "H[i: 2, j: 50] = sum(k: 100) A[i, k] * B[k, j]\n"
       "output Y[i: 2, j: 8] = sum(k: 50) H[i, k] * C[k, j]\n");
@@ -107,7 +108,7 @@ TEST(ElementInterpreterTest, ElementsShareTheirWorkWithinALimit) {
 }
 
 TEST(InterpretElementTest, BoundedFunctionsOfLargeValuesHaveSmallBounds) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input A: f32[1]\n"
       "output T[i: 1] = tanh(A[i] * 3.0)\noutput S[i: 1] = sigmoid(A[i] * 3.0)\n"
       "output N[i: 1] = normal_cdf(A[i] * 3.0)\noutput E[i: 1] = erf(A[i] * 3.0)\n");
@@ -124,7 +125,7 @@ TEST(InterpretElementTest, BoundedFunctionsOfLargeValuesHaveSmallBounds) {
 
 // A value without a bound has a root without one, and a positive number may be rounded to 0.
 TEST(InterpretElementTest, RootsAndRoundingsDoNotHideUnboundedErrors) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input A: f32[2]\nD[i: 1] = (A[0] + 1e9) - A[1] + 3.0\n"
       "output R[i: 1] = rsqrt(abs(1.0 / D[i]) + 0.5)\n"
       "output S[i: 1] = sqrt(abs(1.0 / D[i]))\n"
@@ -140,7 +141,7 @@ TEST(InterpretElementTest, RootsAndRoundingsDoNotHideUnboundedErrors) {
 // A divisor or operand of a root that is certainly positive bounds the result, however large its
 // error is.
 TEST(InterpretElementTest, PositiveLimitsBoundQuotientsAndRoots) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input A: f32[2]\n"
       "D[i: 1] = (A[0] + 1e9) - A[1]\nV[i: 1] = sum(k: 2) (A[k] - A[0]) * (A[k] - A[0])\n"
       "output Q[i: 1] = 1.0 / (abs(D[i]) + 0.5)\noutput R[i: 1] = rsqrt(abs(D[i]) + 0.5)\n"
@@ -157,7 +158,7 @@ TEST(InterpretElementTest, PositiveLimitsBoundQuotientsAndRoots) {
 }
 
 TEST(InterpretElementTest, QuotientsAndExponentialsCarryTheErrorOfTheirOperands) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input X: f32[2]\n"
       "output Q[i: 1] = 1.0 / (X[0] - X[1])\n"
       "output E[i: 1] = exp(X[0] - X[1])\n");
@@ -173,7 +174,7 @@ TEST(InterpretElementTest, QuotientsAndExponentialsCarryTheErrorOfTheirOperands)
 
 // An infinite divisor has no error.
 TEST(InterpretElementTest, QuotientsByInfinityHaveAMagnitude) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input X: f32[2]\n"
       "output Q[i: 1] = (X[0] - X[1]) / (abs(-inf) + X[1])");
   const double inputs[] = {1000, 1};
@@ -185,7 +186,7 @@ TEST(InterpretElementTest, QuotientsByInfinityHaveAMagnitude) {
 }
 
 TEST(InterpretElementTest, IntegersOf64BitsAreExact) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input A: i64[2]\n"
       "output M[u: 1] = min(k: 2) A[k] + 9007199254740993\n");
   const int64_t inputs[] = {1763800000000000009, 1763800000000000007};
@@ -197,7 +198,7 @@ TEST(InterpretElementTest, IntegersOf64BitsAreExact) {
 
 // Σ s·exp(x − max): the second component of an online softmax is a sum, not a maximum.
 TEST(InterpretElementTest, TheSumOfASoftmaxHasTheMagnitudeOfASum) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input X: f32[64]\n"
       "output (M, S)[u: 1] = online_softmax(k: 64) (X[k], 1.0)");
   const ElementValue sum =
@@ -210,12 +211,12 @@ TEST(InterpretElementTest, TheSumOfASoftmaxHasTheMagnitudeOfASum) {
 TEST(InterpretElementTest, MaskedElementsDoNotWidenTheBounds) {
   for (const char* const masked : {"-inf", "-1e9"}) {
     const Workload workload =
-        Parse(absl::StrCat("input X: f32[64]\n"
-                           "Z[k: 64] = select(X[k] < 0.5, X[k], ",
-                           masked,
-                           ")\n"
-                           "M[u: 1] = max(k: 64) Z[k]\n"
-                           "output S[u: 1] = sum(k: 64) exp(Z[k] - M[0])"));
+        ParseElement(absl::StrCat("input X: f32[64]\n"
+                                  "Z[k: 64] = select(X[k] < 0.5, X[k], ",
+                                  masked,
+                                  ")\n"
+                                  "M[u: 1] = max(k: 64) Z[k]\n"
+                                  "output S[u: 1] = sum(k: 64) exp(Z[k] - M[0])"));
     const ElementValue sum =
         InterpretElement(workload, workload.Outputs()[0], {0},
                          [](BufferId, int64_t offset) { return offset % 2 == 0 ? 0.25 : 0.75; });
@@ -227,7 +228,7 @@ TEST(InterpretElementTest, MaskedElementsDoNotWidenTheBounds) {
 // Each of these reads a tensor that was rounded to bf16. Two computations can only round a value
 // differently if it is close to the middle of two bf16 numbers.
 TEST(InterpretElementTest, RoundingsOnTheWayAreBounded) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input X: bf16[8]\n"
       "C[i: 8] = X[i] * X[i]\n"
       "output D[i: 8] = C[i] + 1.0\n"
@@ -250,7 +251,7 @@ TEST(InterpretElementTest, RoundingsOnTheWayAreBounded) {
 
 // The same if the masked elements are stored in a short format.
 TEST(InterpretElementTest, StoredMasksDoNotWidenTheBounds) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input X: f16[64]\n"
       "Z[k: 64] = select(X[k] < 0.5, X[k], -inf)\n"
       "M[u: 1] = max(k: 64) f32(Z[k])\n"
@@ -265,7 +266,7 @@ TEST(InterpretElementTest, StoredMasksDoNotWidenTheBounds) {
 
 // A computed float next to a whole number may be converted to that number or to the one below.
 TEST(InterpretElementTest, ConversionsToIntegersAreBounded) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input X: f32[8]\n"
       "output C[i: 8] = i8(X[i] * 3.0)\n"
       "output D[i: 8] = i8(X[i])\n");
@@ -281,7 +282,7 @@ TEST(InterpretElementTest, ConversionsToIntegersAreBounded) {
 
 // The same for whole numbers that stay floats.
 TEST(InterpretElementTest, RoundingsToWholeNumbersAreBounded) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input X: f32[8]\n"
       "output R[i: 8] = round(X[i] * 3.0)\n"
       "output F[i: 8] = floor(X[i] * 3.0) * 5.0\n"
@@ -298,12 +299,13 @@ TEST(InterpretElementTest, RoundingsToWholeNumbersAreBounded) {
   EXPECT_EQ(element(1, 3.5).rounding, 0);
   EXPECT_EQ(element(2, 3).rounding, 0);    // an input is exact
   EXPECT_EQ(element(3, 1.5).rounding, 2);  // 2.5 ± 1
-  EXPECT_FALSE(RoundsOnTheWay(Parse("input X: f32[8]\noutput R[i: 8] = round(X[i]) * 0.1")));
+  EXPECT_FALSE(RoundsOnTheWay(ParseElement("input X: f32[8]\noutput R[i: 8] = round(X[i]) * 0.1")));
 }
 
 // A result that a jump may make larger than its value still has a bound on the errors that follow.
 TEST(InterpretElementTest, JumpsCountInTheMagnitude) {
-  const Workload workload = Parse("input X: f32[2]\noutput C[u: 1] = ceil(X[0] - X[1]) * 0.1");
+  const Workload workload =
+      ParseElement("input X: f32[2]\noutput C[u: 1] = ceil(X[0] - X[1]) * 0.1");
   const ElementValue element = InterpretElement(workload, workload.Outputs()[0], {0},
                                                 [](BufferId, int64_t) { return 0.01; });
   EXPECT_EQ(element.value, 0);
@@ -312,7 +314,7 @@ TEST(InterpretElementTest, JumpsCountInTheMagnitude) {
 
 // Powers of inputs have a small bound, and the square of a difference has that of a product.
 TEST(InterpretElementTest, PowersCarryTheErrorsOfTheirOperands) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input X: f32[2]\n"
       "output I[u: 1] = pow(X[0], X[1])\n"
       "output S[u: 1] = pow(X[0] - X[1], 2.0)\n"
@@ -335,7 +337,7 @@ TEST(InterpretElementTest, PowersCarryTheErrorsOfTheirOperands) {
 
 // A comparison of a computed float has either result near the boundary.
 TEST(InterpretElementTest, ComparisonsOfComputedFloatsAreBounded) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input X: f32[8]\n"
       "output A[i: 8] = select(X[i] * 3.0 < 1.5, X[i], 10.0)\n"
       "output B[i: 8] = X[i] * 3.0 < 1.5\n"
@@ -354,7 +356,7 @@ TEST(InterpretElementTest, ComparisonsOfComputedFloatsAreBounded) {
 
 // The next integer may wrap or have another quotient.
 TEST(InterpretElementTest, IntegersOfComputedFloatsAreBounded) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input X: f32[8]\n"
       "output A[i: 8] = i8(i32(X[i] * 3.0))\n"
       "output B[i: 8] = i32(X[i] * 3.0) / i32(2)\n"
@@ -374,7 +376,7 @@ TEST(InterpretElementTest, IntegersOfComputedFloatsAreBounded) {
 
 // A small difference of large numbers has a large relative error, which these functions propagate.
 TEST(InterpretElementTest, LogarithmsAndRootsOfDifferencesCarryTheirErrors) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input X: f32[2]\n"
       "output L[u: 1] = log(X[0] - X[1])\n"
       "output R[u: 1] = sqrt(X[0] - X[1])\n"
@@ -397,7 +399,7 @@ TEST(InterpretElementTest, LogarithmsAndRootsOfDifferencesCarryTheirErrors) {
 
 // Only operands that can be the result of a minimum or maximum contribute their errors.
 TEST(InterpretElementTest, ClampedValuesAreExact) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input X: f32[8]\n"
       "output A[i: 8] = min(X[i] * 1000.0, 6.0)\n"
       "output B[i: 8] = i8(max(min(X[i] * 1000.3, 127.0), -128.0))\n"
@@ -416,7 +418,7 @@ TEST(InterpretElementTest, ClampedValuesAreExact) {
 
 // Jumps may be larger than the values.
 TEST(InterpretElementTest, LargeJumpsAreBounded) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input X: f32[8]\n"
       "D[i: 8] = select(X[i] * 3.0 < 3.0, 100.0, 1.0)\n"
       "Q[i: 8] = i32(X[i] * 3.0)\n"
@@ -451,7 +453,7 @@ TEST(InterpretElementTest, LargeJumpsAreBounded) {
 
 // Either of two nearly equal computed values may be the maximum.
 TEST(InterpretElementTest, IndicesOfNearTiesAreBounded) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input X: f32[8]\n"
       "(V, I)[u: 1] = argmax(k: 8) (X[k] * 3.0, index(k))\n"
       "(W, J)[u: 1] = argmax(k: 8) (X[k], index(k))\n"
@@ -470,7 +472,7 @@ TEST(InterpretElementTest, IndicesOfNearTiesAreBounded) {
 
 // Relative errors of factors add up.
 TEST(InterpretElementTest, MagnitudesOfFactorsAddUp) {
-  const Workload workload = Parse(
+  const Workload workload = ParseElement(
       "input X: f64[2]\n"
       "output P[u: 1] = (X[0] - X[1]) * (X[0] + X[1])\n"
       "output Q[u: 1] = X[0] * (X[0] - X[1])\n"

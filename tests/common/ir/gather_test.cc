@@ -20,23 +20,23 @@ constexpr char kEmbedding[] =
     "workload embedding\ninput T: f32[3, 2]\ninput I: i32[4] < 3\n"
     "output Y[i: 4, j: 2] = T[at(I[i]), j] + 0.5\n";
 
-Workload Parse(absl::string_view text) {
+Workload ParseGather(absl::string_view text) {
   absl::StatusOr<Workload> workload = ParseWorkload(text);
   EXPECT_TRUE(workload.ok()) << workload.status();
   return *std::move(workload);
 }
 
 TEST(GatherTest, PrintsAndParsesBack) {
-  const Workload w = Parse(kEmbedding);
+  const Workload w = ParseGather(kEmbedding);
   EXPECT_EQ(w.ToText(), kEmbedding);
   EXPECT_EQ(w.tensors[1].bound, 3);
-  EXPECT_EQ(Parse(w.ToText()).StructuralDigest(), w.StructuralDigest());
+  EXPECT_EQ(ParseGather(w.ToText()).StructuralDigest(), w.StructuralDigest());
 }
 
 TEST(GatherTest, TheDigestContainsTheBoundTheDimensionAndTheIndex) {
   const auto digest = [](absl::string_view bound, absl::string_view element) {
-    return Parse(absl::StrCat("workload w\ninput T: f32[3, 3]\ninput I: i32[3]", bound,
-                              "\noutput Y[i: 3] = ", element, "\n"))
+    return ParseGather(absl::StrCat("workload w\ninput T: f32[3, 3]\ninput I: i32[3]", bound,
+                                    "\noutput Y[i: 3] = ", element, "\n"))
         .StructuralDigest();
   };
   const Digest plain = digest("", "T[at(I[i]), 0]");
@@ -46,7 +46,7 @@ TEST(GatherTest, TheDigestContainsTheBoundTheDimensionAndTheIndex) {
 }
 
 TEST(GatherTest, IndicesAreClampedIntoTheDimension) {
-  const Workload w = Parse(kEmbedding);
+  const Workload w = ParseGather(kEmbedding);
   const std::vector<Values> inputs = {{0, 1, 10, 11, 20, 21}, {2, 0, -7, 9}};
   const auto outputs = Interpret(w, inputs, 100);
   ASSERT_TRUE(outputs.ok()) << outputs.status();
@@ -54,7 +54,7 @@ TEST(GatherTest, IndicesAreClampedIntoTheDimension) {
 }
 
 TEST(GatherTest, AnIndexThatMayVaryHasNoBound) {
-  const Workload w = Parse(
+  const Workload w = ParseGather(
       "workload w\ninput T: f32[8]\ninput X: f32[4]\n"
       "output Y[i: 4] = T[at(i32(exp(X[i])))]\noutput Z[i: 4] = T[at(index(7 - i))]\n");
   const auto read = [](BufferId tensor, int64_t at) {
@@ -74,7 +74,7 @@ TEST(GatherTest, ReferencesHaveTheBoundsOfComputedIndices) {
   for (const char* const stages :
        {"output R[i: 4, j: 2] = T[at(i32(floor(S[i]))), j]\n",
         "N[i: 4] = i32(floor(S[i]))\noutput R[i: 4, j: 2] = T[at(N[i]), j]\n"}) {
-    const Workload w = Parse(absl::StrCat(
+    const Workload w = ParseGather(absl::StrCat(
         "workload w\ninput A: f32[4, 8]\ninput T: f32[100, 2]\nS[i: 4] = sum(k: 8) A[i, k]\n",
         stages));
     const absl::StatusOr<Workload> reference = ReferenceWorkload(w);

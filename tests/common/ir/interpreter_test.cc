@@ -18,14 +18,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
-Workload Parse(const std::string& body) {
+Workload ParseBody(const std::string& body) {
   auto workload = ParseWorkload(absl::StrCat("workload w\n", body, "\n"));
   EXPECT_TRUE(workload.ok()) << workload.status();
   return std::move(workload).value();
 }
 
 std::vector<Values> Compute(const std::string& body, const std::vector<Values>& inputs) {
-  auto outputs = Interpret(Parse(body), inputs);
+  auto outputs = Interpret(ParseBody(body), inputs);
   EXPECT_TRUE(outputs.ok()) << outputs.status();
   return std::move(outputs).value();
 }
@@ -189,7 +189,7 @@ TEST(InterpreterTest, Functions) {
 }
 
 TEST(InterpreterTest, RefusesInputsThatDoNotFit) {
-  const Workload workload = Parse("input A: f32[2]\noutput B[i: 2] = A[i]");
+  const Workload workload = ParseBody("input A: f32[2]\noutput B[i: 2] = A[i]");
   EXPECT_THAT(std::string(Interpret(workload, std::vector<Values>{}).status().message()),
               HasSubstr("has 1 inputs, not 0"));
   EXPECT_THAT(std::string(Interpret(workload, std::vector<Values>{Values(3)}).status().message()),
@@ -201,7 +201,7 @@ TEST(InterpreterTest, RefusesInputsThatDoNotFit) {
 // Incorrect loops are detected.
 TEST(InterpreterTest, DetectsUnwrittenElementsAndOutOfRangeIndices) {
   const auto workload = std::make_shared<const Workload>(
-      Parse("input A: f32[4]\nB[i: 4] = A[i]\noutput C[i: 4] = B[i]"));
+      ParseBody("input A: f32[4]\nB[i: 4] = A[i]\noutput C[i: 4] = B[i]"));
   Program program = Program::FromWorkload(workload);
   const NodeId loop = program.LoopsAbove(program.FindBlock("B"))[0];
   program.node(loop).extent = ExtentTable::Constant(3);
@@ -219,7 +219,7 @@ constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
 constexpr int64_t kOdd = (int64_t{1} << 53) + 1;  // not representable as a double
 
 std::vector<Scalars> RunExactly(const std::string& text, const std::vector<Scalars>& inputs) {
-  const auto outputs = Interpret(Parse(text), inputs);
+  const auto outputs = Interpret(ParseBody(text), inputs);
   EXPECT_TRUE(outputs.ok()) << outputs.status();
   return outputs.ok() ? *outputs : std::vector<Scalars>();
 }

@@ -9,7 +9,7 @@
 namespace hone::ir {
 namespace {
 
-std::shared_ptr<const Workload> Parse(const std::string& body) {
+std::shared_ptr<const Workload> ParseShared(const std::string& body) {
   auto workload = ParseWorkload(absl::StrCat("workload w\n", body, "\n"));
   EXPECT_TRUE(workload.ok()) << workload.status();
   return std::make_shared<const Workload>(std::move(workload).value());
@@ -22,7 +22,7 @@ constexpr char kConvRelu[] =
     "output Z[h: 6] = max(V[h], 0.0) + f32(I[h])";
 
 TEST(ProgramTextTest, PrintsEveryPart) {
-  const Program program = Program::FromWorkload(Parse(kConvRelu));
+  const Program program = Program::FromWorkload(ParseShared(kConvRelu));
   EXPECT_EQ(program.ToText(program.LoopsAbove(program.FindBlock("Y"))[1]),
             R"(input X: f32[6, 4] global
 input W: f32[3, 4, 8] global constant
@@ -48,7 +48,7 @@ kernel main
 }
 
 TEST(ProgramDigestTest, NamesDeadNodesAndUnusedBuffersDoNotMatter) {
-  Program program = Program::FromWorkload(Parse(kConvRelu));
+  Program program = Program::FromWorkload(ParseShared(kConvRelu));
   const Digest digest = program.StructuralDigest();
   Program changed = program;
   changed.buffers.push_back({.name = "unused", .shape = {3}});
@@ -57,7 +57,7 @@ TEST(ProgramDigestTest, NamesDeadNodesAndUnusedBuffersDoNotMatter) {
   changed.blocks[0].name = "renamed";
   changed.buffers[2].name = "renamed";
   EXPECT_EQ(changed.StructuralDigest(), digest);
-  Program other = Program::FromWorkload(Parse(
+  Program other = Program::FromWorkload(ParseShared(
       "input a: f32[6, 4]\ninput b: f32[3, 4, 8] constant\n"
       "c[x: 6, y: 8] = sum(z: 3, w: 4 where 0 <= x + z - 1 < 6) a[x + z - 1, w] * b[z, w, y]\n"
       "(d, e)[x: 6] = argmax(y: 8) (c[x, y], index(y))\n"
@@ -67,7 +67,7 @@ TEST(ProgramDigestTest, NamesDeadNodesAndUnusedBuffersDoNotMatter) {
 
 // The same tree with variables created in another order.
 TEST(ProgramDigestTest, OrderOfCreationDoesNotMatter) {
-  const auto workload = Parse("input A: f32[4, 6]\noutput B[f: 24] = A[f / 6, f % 6] + 1.0");
+  const auto workload = ParseShared("input A: f32[4, 6]\noutput B[f: 24] = A[f / 6, f % 6] + 1.0");
   const auto split = [&](bool outer_first) {
     Program program = Program::FromWorkload(workload);
     const NodeId block = program.FindBlock("B");
@@ -89,7 +89,7 @@ TEST(ProgramDigestTest, OrderOfCreationDoesNotMatter) {
 }
 
 TEST(ProgramDigestTest, StructureMatters) {
-  const Program program = Program::FromWorkload(Parse(kConvRelu));
+  const Program program = Program::FromWorkload(ParseShared(kConvRelu));
   const Digest digest = program.StructuralDigest();
   const NodeId block = program.FindBlock("Y");
   const NodeId loop = program.LoopsAbove(block)[0];
@@ -114,7 +114,7 @@ TEST(ProgramDigestTest, StructureMatters) {
 
 TEST(ProgramTest, DetachRemovesEmptyLoopsAndKernels) {
   Program program =
-      Program::FromWorkload(Parse("input A: f32[4, 6]\noutput B[i: 4, j: 6] = A[i, j]"));
+      Program::FromWorkload(ParseShared("input A: f32[4, 6]\noutput B[i: 4, j: 6] = A[i, j]"));
   const NodeId block = program.FindBlock("B");
   const std::vector<NodeId> loops = program.LoopsAbove(block);
   program.nodes.push_back({.kind = Node::Kind::kKernel, .name = "other"});
@@ -142,9 +142,9 @@ class RegionTest : public testing::Test {
 };
 
 TEST_F(RegionTest, OfAWindowUnderEachLoop) {
-  Program program =
-      Program::FromWorkload(Parse("input X: f32[15, 8]\nP[i: 15, j: 8] = X[i, j]\noutput Y[h: 7, "
-                                  "c: 8] = sum(r: 3) P[2*h + r, c]"));
+  Program program = Program::FromWorkload(
+      ParseShared("input X: f32[15, 8]\nP[i: 15, j: 8] = X[i, j]\noutput Y[h: 7, "
+                  "c: 8] = sum(r: 3) P[2*h + r, c]"));
   const BufferId p =
       program.FindBlock("P") == kNoNode ? -1 : program.BlockOf(program.FindBlock("P")).outputs[0];
   const std::vector<NodeId> loops = program.LoopsAbove(program.FindBlock("Y"));
@@ -156,7 +156,7 @@ TEST_F(RegionTest, OfAWindowUnderEachLoop) {
 }
 
 TEST_F(RegionTest, PredicatesOverInnerLoopsNarrow) {
-  Program program = Program::FromWorkload(Parse("input X: f32[40]\noutput Y[i: 40] = X[i]"));
+  Program program = Program::FromWorkload(ParseShared("input X: f32[40]\noutput Y[i: 40] = X[i]"));
   const NodeId block = program.FindBlock("Y");
   const NodeId outer = program.NewLoop("o", ExtentTable::Constant(10)),
                a = program.NewLoop("a", ExtentTable::Constant(2)),

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Workload Parse(const std::string& text) {
+Workload ParseText(const std::string& text) {
   auto workload = ParseWorkload(text);
   EXPECT_TRUE(workload.ok()) << workload.status();
   return std::move(workload).value();
@@ -46,11 +46,11 @@ TEST(StructuralDigestTest, IsStable) {
 }
 
 TEST(StructuralDigestTest, NamesDoNotMatter) {
-  const Workload a = Parse(
+  const Workload a = ParseText(
       "workload a\ninput A: f32[4, 6]\ninput B: f32[6, 8] constant\n"
       "C[i: 4, j: 8] = sum(k: 6 where 0 <= i + k - 1 < 5) A[i, k] * B[k, j]\noutput D[i: 4, j: 8] "
       "= max(C[i, j], 0.0)\n");
-  const Workload b = Parse(
+  const Workload b = ParseText(
       "workload b\ninput x: f32[4, 6]\ninput y: f32[6, 8] constant\n"
       "t[u: 4, v: 8] = sum(w: 6 where 0 <= w + u - 1 < 5) x[u, w] * y[w, v]\noutput z[q: 4, r: 8] "
       "= max(t[q, r], 0.0)\n");
@@ -62,7 +62,7 @@ TEST(StructuralDigestTest, DependsOnEverythingElse) {
       "workload a\ninput A: f32[4, 6]\ninput B: f32[6, 8]\n"
       "C[i: 4, j: 8] = sum(k: 6 where 0 <= i + k - 1 < 5) A[i, k] * B[k, j]\noutput D[i: 4, j: 8] "
       "= max(C[i, j], 0.0)\n";
-  const Digest digest = Parse(text).StructuralDigest();
+  const Digest digest = ParseText(text).StructuralDigest();
   const std::pair<const char*, const char*> kChanges[] = {
       {"input B: f32[6, 8]", "input B: f32[6, 8] constant"},
       {"input B: f32[6, 8]", "input B: f32[7, 8]"},
@@ -77,7 +77,7 @@ TEST(StructuralDigestTest, DependsOnEverythingElse) {
   for (const auto& [from, to] : kChanges) {
     std::string changed = text;
     changed.replace(changed.find(from), std::string(from).size(), to);
-    EXPECT_NE(Parse(changed).StructuralDigest(), digest) << to;
+    EXPECT_NE(ParseText(changed).StructuralDigest(), digest) << to;
   }
 }
 
@@ -94,10 +94,10 @@ TEST(FlopCountTest, PaddedTapsDoNotCount) {
             2.0 * 40 * 40 * 256 * 256);
   EXPECT_EQ(FlopCount(Operator("conv2d n=1 h=5 w=4 ci=1 co=1 k=3 p=2")), 2.0 * 15 * 12);
   EXPECT_EQ(
-      FlopCount(Parse(
+      FlopCount(ParseText(
           "workload w\ninput A: f32[8]\noutput S[u: 1] = sum(k: 8 where 0 <= k - 2 < 4) A[k]\n")),
       4);
-  EXPECT_EQ(FlopCount(Parse(
+  EXPECT_EQ(FlopCount(ParseText(
                 "workload w\ninput A: f32[8]\noutput S[u: 1] = sum(k: 8 where 0 <= 9 < 4) A[k]\n")),
             0);
 }
@@ -110,7 +110,7 @@ TEST(FlopCountTest, GuardsOverManyPointsAreCountedByIntervals) {
     for (int64_t k = 0; k < 2000; ++k)
       points += i + k - 5 >= 0 && i + k - 5 < 2000 && 7 - 2 * k + i >= 0 && 7 - 2 * k + i < 3000;
   }
-  EXPECT_EQ(FlopCount(Parse(
+  EXPECT_EQ(FlopCount(ParseText(
                 "workload w\ninput A: f32[2000]\n"
                 "output S[i: 2000] = sum(k: 2000 where 0 <= i + k - 5 < 2000, 0 <= 7 - 2*k + i < "
                 "3000) A[k]\n")),
@@ -124,12 +124,12 @@ TEST(FlopCountTest, ExpensiveCountIsAnUpperBound) {
                     ": 300 where 0 <= i", s, " + j", s, " + k", s, " - 5 < 300) A[i", s, ", j", s,
                     ", k", s, "]\n");
   }
-  EXPECT_LE(FlopCount(Parse(text)), 200.0 * 300 * 300 * 300);
+  EXPECT_LE(FlopCount(ParseText(text)), 200.0 * 300 * 300 * 300);
 }
 
 TEST(FlopCountTest, ASelectCountsOneBranch) {
   const auto flops = [](const std::string& value) {
-    return FlopCount(Parse("workload w\ninput A: f32[8]\noutput B[i: 8] = " + value + "\n"));
+    return FlopCount(ParseText("workload w\ninput A: f32[8]\noutput B[i: 8] = " + value + "\n"));
   };
   EXPECT_EQ(flops("select(index(i) == 2, A[i] * 2.0 + 1.0, A[i] + 1.0)"), 8 * 2);
   EXPECT_EQ(

@@ -18,7 +18,7 @@ using ::testing::Not;
 
 // Outputs whose names begin with "unread" become tensors that nothing reads. The text form cannot
 // express this.
-LoweredProgram LowerTrace(absl::string_view text) {
+LoweredProgram LowerText(absl::string_view text) {
   auto file = schedule::ParseTraceFile(text);
   EXPECT_TRUE(file.ok()) << file.status();
   for (ir::Tensor& tensor : file->workload.tensors)
@@ -61,7 +61,7 @@ const Storage& StorageOf(const LoweredProgram& program, absl::string_view name) 
 
 // A guarded load is a sum over one point. It is stored directly instead of being added to zero.
 TEST(LowerTest, SumOfOneTermIsStoredDirectly) {
-  const std::string padded = LowerTrace(R"(workload pad
+  const std::string padded = LowerText(R"(workload pad
 input X: f32[6]
 output Y[i: 8] = sum(z: 1 where 0 <= i - 1 < 6) X[i - 1]
 trace 1
@@ -75,7 +75,7 @@ trace 1
 // A loop that carries rows and reduction steps, with lanes that reduce: only the first lane of some
 // iterations stores the neutral element.
 TEST(LowerTest, FirstStepOfSomeLanesIsAMask) {
-  const std::string text = LowerTrace(R"(workload window
+  const std::string text = LowerText(R"(workload window
 input X: f32[2, 4]
 input W: f32[3, 3] constant
 output Y[h: 2, w: 2] = sum(r: 3, s: 3 where 0 <= h + r - 1 < 2) X[h + r - 1, w + s] * W[r, s]
@@ -92,7 +92,7 @@ l4 = reorder_space(l1, l2, "grouped", 1)
 
 TEST(LowerTest, AccumulatorsOfARegisterTileAreRegisters) {
   const std::string text =
-      LowerTrace(std::string(kMatmul) + "l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 16, 2)\n")
+      LowerText(std::string(kMatmul) + "l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 16, 2)\n")
           .ToText();
   EXPECT_THAT(text, HasSubstr("f32[4, 2, 16] register"));
   EXPECT_THAT(text, Not(HasSubstr("C[32*i_0")));  // C is stored only after the reduction
@@ -100,9 +100,9 @@ TEST(LowerTest, AccumulatorsOfARegisterTileAreRegisters) {
 
 TEST(LowerTest, AccumulatorsOfAnUnrolledReductionAreRegisters) {
   const std::string text =
-      LowerTrace(std::string(kConv) +
-                 "l0, l1 = split(lw, 0, 2)\nreorder(l0, lr, ls, lci, l1, lco)\nvectorize(lco)\n"
-                 "unroll(l1)\nunroll(lci)\nunroll(ls)\nunroll(lr)\n")
+      LowerText(std::string(kConv) +
+                "l0, l1 = split(lw, 0, 2)\nreorder(l0, lr, ls, lci, l1, lco)\nvectorize(lco)\n"
+                "unroll(l1)\nunroll(lci)\nunroll(ls)\nunroll(lr)\n")
           .ToText();
   EXPECT_THAT(text, HasSubstr("f32[2, 16] register"));
 }
@@ -110,7 +110,7 @@ TEST(LowerTest, AccumulatorsOfAnUnrolledReductionAreRegisters) {
 TEST(LowerTest, RemainderTileIsSeparateCode) {
   // 20 rows in tiles of 6: three full tiles and one of 2.
   const std::string text =
-      LowerTrace(std::string(kMatmul) + "l3, l4, l5 = register_tile(b0, l0, l1, l2, 6, 2, 16, 1)\n")
+      LowerText(std::string(kMatmul) + "l3, l4, l5 = register_tile(b0, l0, l1, l2, 6, 2, 16, 1)\n")
           .ToText();
   EXPECT_THAT(text, HasSubstr("if 0 <= 6*i_0 - 18 < 1"));
   EXPECT_THAT(text,
@@ -119,9 +119,9 @@ TEST(LowerTest, RemainderTileIsSeparateCode) {
 }
 
 TEST(LowerTest, GuardLimitsTheWindowLoop) {
-  const std::string text = LowerTrace(std::string(kConv) +
-                                      "l3, l4, l5 = register_tile(b0, lw, lco, lci, 6, 1, 16, "
-                                      "1)\nreorder(l3, l4, lr, ls, l5)\n")
+  const std::string text = LowerText(std::string(kConv) +
+                                     "l3, l4, l5 = register_tile(b0, lw, lco, lci, 6, 1, 16, "
+                                     "1)\nreorder(l3, l4, lr, ls, l5)\n")
                                .ToText();
   EXPECT_THAT(text, HasSubstr("for r in 3 from -h + 1 to -h + 7"));
   // The other window axis: first, interior and last taps, with the dead rows folded away.
@@ -130,14 +130,14 @@ TEST(LowerTest, GuardLimitsTheWindowLoop) {
 }
 
 TEST(LowerTest, RuntimeGuardBecomesLoopBounds) {
-  const std::string text = LowerTrace(kConv).ToText();
+  const std::string text = LowerText(kConv).ToText();
   EXPECT_THAT(text, HasSubstr("for r in 3 from -h + 1 to -h + 7"));
   EXPECT_THAT(text, HasSubstr("for s in 3 from -w + 1 to -w + 7"));
   EXPECT_THAT(text, Not(HasSubstr(" if 0 <=")));
 }
 
 TEST(LowerTest, CasesOfAGuardedValueAreNestsWithoutBranches) {
-  const LoweredProgram program = LowerTrace(R"(workload pad
+  const LoweredProgram program = LowerText(R"(workload pad
 input X: f32[6, 30]
 output P[i: 8, j: 32] = (X[i - 1, j - 1] where 0 <= i - 1 < 6, 0 <= j - 1 < 30 else 0.5)
 trace 1
@@ -154,7 +154,7 @@ l0, l1 = loops(b0)
 
 // The iterations of a parallel loop have no bounds for cases. Each case has branches of its own.
 TEST(LowerTest, CasesInAParallelLoopAreNotCopied) {
-  const LoweredProgram program = LowerTrace(R"(workload many
+  const LoweredProgram program = LowerText(R"(workload many
 input X: f32[9, 40]
 output P[i: 9, j: 40] = (X[i, j] where 2 <= i else 0.5) + (X[i, j] where i < 7 else 0.5) + (X[i, j] where 3 <= j else 0.5) + (X[i, j] where j < 37 else 0.5) + (X[i, j] where i == 4 else 0.5)
 trace 1
@@ -173,9 +173,9 @@ parallel(l4)
 
 TEST(LowerTest, PanelComputedAtALoopIsCompacted) {
   const LoweredProgram program =
-      LowerTrace(std::string(kMatmul) +
-                 "l3, l4 = split(l2, 0, 4)\nreorder(l3, l0, l1, l4)\n"
-                 "b1 = cache_read(b0, \"B\", \"global\")\ncompute_at(b1, l3)\n");
+      LowerText(std::string(kMatmul) +
+                "l3, l4 = split(l2, 0, 4)\nreorder(l3, l0, l1, l4)\n"
+                "b1 = cache_read(b0, \"B\", \"global\")\ncompute_at(b1, l3)\n");
   EXPECT_EQ(StorageOf(program, "B_copy").elements, 4 * 32);
 }
 
@@ -183,8 +183,8 @@ TEST(LowerTest, BuffersInAParallelLoopArePerThread) {
   const std::string tail =
       "l3, l4 = split(l0, 0, 10)\nb1 = cache_read(b0, \"A\", \"global\")\ncompute_at(b1, "
       "l3)\nparallel(l3)\n";
-  EXPECT_EQ(StorageOf(LowerTrace(kMatmul + tail), "A_copy").kind, Storage::Kind::kStack);
-  const LoweredProgram large = LowerTrace(std::string(R"(workload matmul
+  EXPECT_EQ(StorageOf(LowerText(kMatmul + tail), "A_copy").kind, Storage::Kind::kStack);
+  const LoweredProgram large = LowerText(std::string(R"(workload matmul
 input A: f32[64, 4096]
 input B: f32[4096, 8]
 output C[i: 64, j: 8] = sum(k: 4096) A[i, k] * B[k, j]
@@ -198,7 +198,7 @@ l0, l1, l2 = loops(b0)
 }
 
 TEST(LowerTest, BuffersShareMemoryIfTheyAreNotUsedAtTheSameTime) {
-  const LoweredProgram program = LowerTrace(R"(workload chain
+  const LoweredProgram program = LowerText(R"(workload chain
 input X: f32[64, 64]
 P[i: 64, j: 64] = X[i, j] + 1.0
 Q[i: 64, j: 64] = P[j, i] * P[i, j]
@@ -213,7 +213,7 @@ trace 1
 }
 
 TEST(LowerTest, TheSumOfAllStacksIsLimited) {
-  const LoweredProgram program = LowerTrace(R"(workload chain
+  const LoweredProgram program = LowerText(R"(workload chain
 input X: f32[4, 8000]
 P[i: 4, j: 8000] = X[i, j] + 1.0
 Q[i: 4, j: 8000] = P[i, j] * P[i, 7999 - j]
@@ -238,7 +238,7 @@ parallel(l0)
 
 TEST(LowerTest, ConstantCopiesArePackedAheadOfTime) {
   const LoweredProgram program =
-      LowerTrace(std::string(kConv) + "b1 = cache_read(b0, \"W\", \"global\")\n");
+      LowerText(std::string(kConv) + "b1 = cache_read(b0, \"W\", \"global\")\n");
   ASSERT_EQ(program.kernels.size(), 2u);
   EXPECT_EQ(program.kernels[0].name, "prepack");
   EXPECT_EQ(StorageOf(program, "W_copy").kind, Storage::Kind::kPacked);
@@ -246,9 +246,9 @@ TEST(LowerTest, ConstantCopiesArePackedAheadOfTime) {
 }
 
 TEST(LowerTest, OuterReductionLoopInitializesOrAccumulates) {
-  const std::string text = LowerTrace(std::string(kMatmul) +
-                                      "l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 16, 1)\n"
-                                      "l6, l7 = split(l5, 0, 4)\nreorder(l6, l3, l4, l7)\n")
+  const std::string text = LowerText(std::string(kMatmul) +
+                                     "l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 16, 1)\n"
+                                     "l6, l7 = split(l5, 0, 4)\nreorder(l6, l3, l4, l7)\n")
                                .ToText();
   EXPECT_THAT(text, HasSubstr("if 0 <= k_0_0 < 1"));
   EXPECT_THAT(text, HasSubstr("= C["));
@@ -257,7 +257,7 @@ TEST(LowerTest, OuterReductionLoopInitializesOrAccumulates) {
 // The last step of i.j_1_0 has nothing to do when i.j_0 is 1, and its element lies past the end of
 // the output.
 TEST(LowerTest, ElementsWithoutUpdatesAreNotWritten) {
-  const std::string text = LowerTrace(R"(workload w
+  const std::string text = LowerText(R"(workload w
 input X: f32[4, 2, 3]
 output Y[i: 4] = min(j: 2, k: 3) X[i, j, k]
 trace 1
@@ -275,7 +275,7 @@ l6, l7 = split(l5, 0, 2)
 
 // The same where the elements have a loop of their own, because their steps follow it.
 TEST(LowerTest, ElementsWithoutUpdatesAreNotInitialized) {
-  const std::string text = LowerTrace(R"(workload w
+  const std::string text = LowerText(R"(workload w
 input X: i32[9, 4]
 output Y[i: 9] = max(k: 4) X[i, k]
 trace 1
@@ -292,7 +292,7 @@ l5, l6, l7 = split(l4, 0, 1, 4)
 // The same for a tuple.
 TEST(LowerTest, ElementsOutsideOfTheDomainAreNotInitialized) {
   // The row and the column of a point come from one counter, of which the last values are unused.
-  const LoweredProgram program = LowerTrace(R"(workload rows
+  const LoweredProgram program = LowerText(R"(workload rows
 input X: f32[9, 4]
 output (V, I)[i: 9] = argmax(k: 4) (X[i, k], index(k))
 trace 1
@@ -311,7 +311,7 @@ l7, l8, l9 = split(l6, 0, 1, 4)
 
 // Its reader was moved away and inlined, so that the loop computes the same sum again and again.
 TEST(LowerTest, ARepeatedSumBeginsAnewEachTime) {
-  const LoweredProgram program = LowerTrace(R"(workload repeated
+  const LoweredProgram program = LowerText(R"(workload repeated
 input A: f32[1, 5]
 R[i: 1] = sum(j: 5) A[i, j]
 output T[i: 1, j: 5] = R[i] + A[i, j]
@@ -331,7 +331,7 @@ compute_inline(b3)
 
 // The accumulators of a tuple stay in registers, and its partial results in a small buffer.
 TEST(LowerTest, PartialTuplesAreCompactedAndAccumulateInRegisters) {
-  const LoweredProgram program = LowerTrace(R"(workload best
+  const LoweredProgram program = LowerText(R"(workload best
 input X: f32[40, 96]
 output (V, I)[i: 40] = argmax(k: 96) (X[i, k], index(k))
 trace 1
@@ -351,7 +351,7 @@ parallel(l0)
 }
 
 TEST(LowerTest, EmptyReductionsLeaveNoLoops) {
-  const std::string text = LowerTrace(R"(workload w
+  const std::string text = LowerText(R"(workload w
 input X: f32[4, 2]
 output Y[h: 2, j: 2] = sum(r: 4 where 0 <= h + 3*r - 5 < 1) X[r, j]
 trace 1
@@ -367,7 +367,7 @@ reorder(l0, l2, l1)
 
 // An instruction sums over variables that are no longer loops.
 TEST(LowerTest, TensorizedFullSumIsInitialized) {
-  const std::string text = LowerTrace(R"(workload w
+  const std::string text = LowerText(R"(workload w
 input A: u8[1, 4]
 input B: i8[1, 16, 4]
 output C[i: 1, j: 16] = sum(k: 4) i32(A[i, k]) * i32(B[0, j, k])
@@ -384,7 +384,7 @@ tensorize(l1, "vnni_16x4")
 // A dead block has no reader. Compaction once kept a single step of its reduction, and the code
 // used loops that did not enclose it.
 TEST(LowerTest, DeadStagesAreRemoved) {
-  const std::string text = LowerTrace(R"(workload w
+  const std::string text = LowerText(R"(workload w
 input A: f32[7, 16]
 input B: f32[16, 30]
 D[i: 7, j: 30] = sum(k: 16) A[i, k] * B[k, j]
@@ -403,7 +403,7 @@ l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 8, 1)
 TEST(LowerTest, LoweringIsDeterministic) {
   const std::string text =
       std::string(kConv) + "l3, l4, l5 = register_tile(b0, lw, lco, lci, 5, 1, 16, 1)\n";
-  EXPECT_EQ(LowerTrace(text).ToText(), LowerTrace(text).ToText());
+  EXPECT_EQ(LowerText(text).ToText(), LowerText(text).ToText());
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace hone::feature {
 namespace {
 
 // 108 units of 2048 threads in warps of 32, 64 multiply-adds per cycle, 164 KiB of shared memory.
-GpuMachine Machine() {
+GpuMachine GpuOfTest() {
   target::Target target = target::TargetByName("generic/opencl").value();
   target.cores = 108;
   target.l2_bytes = 40 << 20;
@@ -34,7 +34,7 @@ GpuTerms TermsOf(absl::string_view workload, absl::string_view trace) {
   const ir::Program& program = *replayed;
   Nest nest;
   EXPECT_TRUE(nest.Analyze(program).ok());
-  const GpuEstimate estimate = EstimateGpuCost(nest, Machine());
+  const GpuEstimate estimate = EstimateGpuCost(nest, GpuOfTest());
   EXPECT_EQ(estimate.launches.size(), 1u);
   return estimate.launches[0];
 }
@@ -106,7 +106,8 @@ TEST(GpuTerms, ABlockBeyondAWaveWaitsForTheNextOne) {
   EXPECT_EQ(full.resident, 2);
   EXPECT_DOUBLE_EQ(full.occupancy, 1);
   EXPECT_DOUBLE_EQ(full.waves, 1);
-  EXPECT_GT(more.cycles - Machine().launch_cycles, 1.3 * (full.cycles - Machine().launch_cycles));
+  EXPECT_GT(more.cycles - GpuOfTest().launch_cycles,
+            1.3 * (full.cycles - GpuOfTest().launch_cycles));
 }
 
 // Each thread computes 8 × 8 results of C in local memory: 64 accumulators, and 16 operands per

@@ -16,7 +16,7 @@ namespace hone::service {
 namespace {
 
 using ::testing::HasSubstr;
-using Stub = v1::WorkerService::Stub;
+using WorkerStub = v1::WorkerService::Stub;
 
 class WorkerServiceTest : public ::testing::Test, protected ServiceHarness {
  protected:
@@ -44,11 +44,11 @@ class WorkerServiceTest : public ::testing::Test, protected ServiceHarness {
 TEST_F(WorkerServiceTest, HeldCallIsAnsweredWhenAJobArrives) {
   v1::SynchronizeRequest request = RemoteWorker::Hello("w");
   v1::SynchronizeResponse response;
-  ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok()) << "registers";
+  ASSERT_TRUE(Call(*working, &WorkerStub::Synchronize, request, &response).ok()) << "registers";
   request.set_max_wait_ms(30000);
   request.set_free_build_slots(2);
   std::thread caller([&] {
-    const grpc::Status status = Call(*working, &Stub::Synchronize, request, &response);
+    const grpc::Status status = Call(*working, &WorkerStub::Synchronize, request, &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
   });
   v1::Job job;
@@ -68,7 +68,7 @@ TEST_F(WorkerServiceTest, AnIdleCallIsAnsweredInTime) {
   v1::SynchronizeRequest request = RemoteWorker::Hello("w");
   request.set_max_wait_ms(200);
   v1::SynchronizeResponse response;
-  EXPECT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
+  EXPECT_TRUE(Call(*working, &WorkerStub::Synchronize, request, &response).ok());
 }
 
 class HandlingObserver final : public ServerObserver {
@@ -103,12 +103,12 @@ class HandlingTest : public ::testing::Test, protected ServiceHarness {
 TEST_F(HandlingTest, ExcludesTheTimeThatACallIsHeld) {
   v1::SynchronizeRequest request = RemoteWorker::Hello("w");
   v1::SynchronizeResponse response;
-  ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
+  ASSERT_TRUE(Call(*working, &WorkerStub::Synchronize, request, &response).ok());
   EXPECT_TRUE(Eventually([&] { return observer_.handling().size() == 1; }))
       << "the call that is answered at once";
   request.set_max_wait_ms(400);
   const absl::Time begin = absl::Now();
-  ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
+  ASSERT_TRUE(Call(*working, &WorkerStub::Synchronize, request, &response).ok());
   const absl::Duration took = absl::Now() - begin;
   ASSERT_TRUE(Eventually([&] { return observer_.handling().size() == 2; })) << "the held call";
   EXPECT_GT(took, absl::Milliseconds(200));
@@ -138,7 +138,7 @@ TEST_F(WorkerServiceTest, DisconnectedWorkerIsReportedAndCanReconnect) {
   }
   request.set_max_wait_ms(0);
   v1::SynchronizeResponse response;
-  EXPECT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
+  EXPECT_TRUE(Call(*working, &WorkerStub::Synchronize, request, &response).ok());
 }
 
 TEST_F(WorkerServiceTest, ArtifactsAreSentInChunksAndVerified) {
@@ -283,19 +283,19 @@ TEST_F(WorkerServiceTest, ReferencesAreNamedByWorkloadAndTarget) {
 TEST_F(WorkerServiceTest, NonNumericResultIsRejectedAndFlagsItsWorker) {
   v1::SynchronizeRequest request = RemoteWorker::Hello("w");
   v1::SynchronizeResponse response;
-  ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
+  ASSERT_TRUE(Call(*working, &WorkerStub::Synchronize, request, &response).ok());
   v1::Job job;
   ASSERT_TRUE(Call(*tuning, &v1::TuningService::Stub::CreateJob, Request(10), &job).ok());
   request.set_max_wait_ms(30000);
   request.set_free_build_slots(1);
-  ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
+  ASSERT_TRUE(Call(*working, &WorkerStub::Synchronize, request, &response).ok());
   ASSERT_EQ(response.start_size(), 1);
   EXPECT_GT(response.heartbeat_ms(), 0);
   v1::FinishedLease& finished = *request.add_finished();
   finished.set_lease_id(response.start(0).lease_id());
   finished.mutable_result()->set_outcome(v1::OUTCOME_OK);
   finished.mutable_result()->set_latency_ns(std::numeric_limits<double>::quiet_NaN());
-  ASSERT_TRUE(Call(*working, &Stub::Synchronize, request, &response).ok());
+  ASSERT_TRUE(Call(*working, &WorkerStub::Synchronize, request, &response).ok());
   ASSERT_EQ(response.durable_size(), 1) << "the worker may drop the result";
   EXPECT_EQ(response.durable(0), finished.lease_id());
   EXPECT_THAT(response.refused(), HasSubstr("latency ns"));
@@ -328,7 +328,7 @@ TEST_F(WorkerServiceTest, InvalidReportNamesTheField) {
     v1::SynchronizeRequest request = RemoteWorker::Hello("w");
     c.spoil(request);
     v1::SynchronizeResponse response;
-    const grpc::Status status = Call(*working, &Stub::Synchronize, request, &response);
+    const grpc::Status status = Call(*working, &WorkerStub::Synchronize, request, &response);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << c.field;
     EXPECT_THAT(status.error_message(), HasSubstr(FieldWords(c.field)));
   }

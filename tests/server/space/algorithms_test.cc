@@ -25,9 +25,6 @@ using ::testing::Not;
 constexpr double kRelaxed = 1e-3;
 constexpr char kConv[] = "conv2d n=1 h=56 w=56 ci=64 co=64 k=3 s=1 p=1";
 
-target::Target Avx512() { return target::TargetByName("x86-avx512").value(); }
-target::Target Avx2() { return target::TargetByName("x86-avx2").value(); }
-
 std::vector<std::unique_ptr<DesignSpace>> Generate(absl::string_view text, double tolerance,
                                                    const target::Target& target = Avx512()) {
   auto spaces = GenerateDesignSpaces(MakeWorkload(text), target, tolerance);

@@ -10,9 +10,6 @@
 namespace hone::space {
 namespace {
 
-target::Target Avx512() { return target::TargetByName("x86-avx512").value(); }
-target::Target Avx2() { return target::TargetByName("x86-avx2").value(); }
-
 std::set<std::string> Names(absl::string_view text, const target::Target& target) {
   std::set<std::string> names;
   const auto spaces = GenerateDesignSpaces(MakeWorkload(text), target);

@@ -16,9 +16,6 @@
 namespace hone::space {
 namespace {
 
-target::Target Avx512() { return target::TargetByName("x86-avx512").value(); }
-target::Target Avx2() { return target::TargetByName("x86-avx2").value(); }
-
 std::vector<std::unique_ptr<DesignSpace>> Generate(absl::string_view text,
                                                    const target::Target& target) {
   auto spaces = GenerateDesignSpaces(MakeWorkload(text), target);

@@ -24,9 +24,6 @@ using ::testing::HasSubstr;
 // A tolerance that allows F(2, 3), whose results on small integers are exact.
 constexpr double kTolerance = 1e-5;
 
-target::Target Avx512() { return target::TargetByName("x86-avx512").value(); }
-target::Target Avx2() { return target::TargetByName("x86-avx2").value(); }
-
 std::vector<std::unique_ptr<DesignSpace>> Make(absl::string_view text, const target::Target& target,
                                                double tolerance = kTolerance) {
   auto spaces = MakeSpaces(

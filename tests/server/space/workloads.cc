@@ -31,4 +31,7 @@ std::vector<ir::Values> SmallIntegers(const ir::Workload& workload, uint64_t see
   return inputs;
 }
 
+target::Target Avx512() { return target::TargetByName("x86-avx512").value(); }
+target::Target Avx2() { return target::TargetByName("x86-avx2").value(); }
+
 }  // namespace hone::space

@@ -11,7 +11,7 @@ class JobConformanceTest : public StoreConformanceTest {};
 INSTANTIATE_TEST_SUITE_P(Stores, JobConformanceTest, testing::ValuesIn(StoreFactories()),
                          FactoryName);
 
-void ExpectEqual(const JobRow& a, const JobRow& b) {
+void ExpectEqualJobs(const JobRow& a, const JobRow& b) {
   EXPECT_EQ(a.id, b.id);
   EXPECT_EQ(a.request_id, b.request_id);
   EXPECT_EQ(a.request, b.request);
@@ -34,8 +34,8 @@ TEST_P(JobConformanceTest, AJobIsReplacedByIdAndKeepsItsEvents) {
   job.updated_unix_ms = 99;
   ASSERT_TRUE(PutJob(*store_, job).ok());
   Reopen();
-  ExpectEqual(store_->GetJob("a").value(), job);
-  ExpectEqual(store_->GetJobByRequest("request of a").value(), job);
+  ExpectEqualJobs(store_->GetJob("a").value(), job);
+  ExpectEqualJobs(store_->GetJobByRequest("request of a").value(), job);
   EXPECT_EQ(store_->Events("a").value().size(), 1u);
 }
 

@@ -21,7 +21,7 @@ ModelRow Xgboost(const std::string& scope = "matmul", const std::string& bytes =
           .bytes = bytes};
 }
 
-void ExpectEqual(const ModelRow& actual, const ModelRow& expected) {
+void ExpectEqualModels(const ModelRow& actual, const ModelRow& expected) {
   EXPECT_EQ(actual.key, expected.key);
   EXPECT_EQ(actual.version, expected.version);
   EXPECT_EQ(actual.records, expected.records);
@@ -39,9 +39,9 @@ TEST_P(ModelConformanceTest, ModelRoundTrips) {
   Reopen();
   const absl::StatusOr<ModelRow> read = store_->GetModel(model.key);
   ASSERT_TRUE(read.ok()) << read.status();
-  ExpectEqual(*read, model);
+  ExpectEqualModels(*read, model);
   EXPECT_EQ(read->id, *id);
-  ExpectEqual(store_->GetModelById(*id).value(), model);
+  ExpectEqualModels(store_->GetModelById(*id).value(), model);
 }
 
 TEST_P(ModelConformanceTest, NewestModelOfAKeyIsUsed) {

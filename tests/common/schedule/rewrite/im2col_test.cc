@@ -9,17 +9,17 @@ namespace {
 
 using testing::HasSubstr;
 
-const char kConv[] =
+const char kIm2colConv[] =
     "workload conv\ninput X: f32[2, 7, 6, 3]\ninput W: f32[3, 2, 3, 4] constant\n"
     "output Y[n: 2, h: 4, w: 7, co: 4] = sum(r: 3, s: 2, ci: 3 where 0 <= 2*h + r - 1 < 7, 0 <= w "
     "+ s - 1 < 6)\n"
     "  X[n, 2*h + r - 1, w + s - 1, ci] * W[r, s, ci, co]\n";
-const char kMatmul[] =
+const char kIm2colMatmul[] =
     "workload matmul\ninput A: f32[3, 10]\ninput B: f32[10, 4]\noutput C[i: 3, j: 4] = sum(k: 10) "
     "A[i, k] * B[k, j]\n";
 
 TEST(Im2colTest, GathersThePaddedStridedWindow) {
-  const ir::Workload rewritten = ExactlyRewritten(kConv, "im2col", "Y", {});
+  const ir::Workload rewritten = ExactlyRewritten(kIm2colConv, "im2col", "Y", {});
   ASSERT_EQ(rewritten.stages.size(), 2);
   EXPECT_EQ(rewritten.tensors[rewritten.stages[0].tensors[0]].shape, (ir::Shape{2, 4, 7, 3, 2, 3}));
   EXPECT_EQ(rewritten.stages[0].guards.size(), 2);
@@ -54,7 +54,8 @@ TEST(Im2colTest, MixedPrecisionAndGuardsOfOtherAxesStay) {
 }
 
 TEST(Im2colTest, RejectsStagesWithoutAWindow) {
-  EXPECT_THAT(Refusal(kMatmul, "im2col", "C", {}), HasSubstr("no factor is read through a window"));
+  EXPECT_THAT(Refusal(kIm2colMatmul, "im2col", "C", {}),
+              HasSubstr("no factor is read through a window"));
   EXPECT_THAT(Refusal("workload pool\ninput X: f32[9]\noutput Y[l: 7] = max(k: 3) X[l + k]\n",
                       "im2col", "Y", {}),
               HasSubstr("the stage is not a sum"));

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const char kConv[] =
+const char kWinogradConv[] =
     "workload conv\ninput X: f64[1, 5, 4, 2]\ninput W: f64[3, 3, 2, 3] constant\n"
     "output Y[n: 1, h: 5, w: 4, co: 3] = sum(r: 3, s: 3, ci: 2 where 0 <= h + r - 1 < 5, 0 <= w + "
     "s - 1 < 4)\n"
@@ -27,9 +27,9 @@ absl::StatusOr<ir::Program> Replayed(const std::string& workload, const std::str
 }
 
 TEST(RewritePrimitiveTest, ProgramComputesTheOriginal) {
-  const auto program = Replayed(kConv, "rewrite(\"winograd\", \"Y\", 2)\n");
+  const auto program = Replayed(kWinogradConv, "rewrite(\"winograd\", \"Y\", 2)\n");
   ASSERT_TRUE(program.ok()) << program.status();
-  const ir::Workload original = Parsed(kConv);
+  const ir::Workload original = Parsed(kWinogradConv);
   Rng rng(1);
   const auto inputs = RandomInputs(original, Fill::kInteger, rng);
   const auto got = ir::Interpret(*program, inputs);
@@ -39,7 +39,7 @@ TEST(RewritePrimitiveTest, ProgramComputesTheOriginal) {
 
 // Stages that depend only on constant inputs run once, before the kernel; others do not.
 TEST(RewritePrimitiveTest, ConstantStagesArePrepacked) {
-  const auto program = Replayed(kConv, "rewrite(\"winograd\", \"Y\", 4)\n");
+  const auto program = Replayed(kWinogradConv, "rewrite(\"winograd\", \"Y\", 4)\n");
   ASSERT_TRUE(program.ok()) << program.status();
   ASSERT_EQ(program->kernels.size(), 2);
   EXPECT_EQ(program->node(program->kernels[0]).name, "prepack");
@@ -47,7 +47,7 @@ TEST(RewritePrimitiveTest, ConstantStagesArePrepacked) {
   ASSERT_EQ(ahead.size(), 1);
   EXPECT_EQ(program->BlockOf(ahead[0]).name, "Y_u");
   const std::string variable =
-      std::string(kConv).replace(std::string(kConv).find(" constant"), 9, "");
+      std::string(kWinogradConv).replace(std::string(kWinogradConv).find(" constant"), 9, "");
   const auto whole = Replayed(variable, "rewrite(\"winograd\", \"Y\", 4)\n");
   ASSERT_TRUE(whole.ok()) << whole.status();
   EXPECT_EQ(whole->kernels.size(), 1);
@@ -57,23 +57,24 @@ TEST(RewritePrimitiveTest, FollowsRewritesAndSamplingsOnly) {
   const std::string sampled =
       "x0 = sample_categorical(candidates=[2, 4]) = [4]\nrewrite(\"winograd\", \"Y\", "
       "x0)\nrewrite(\"split_k\", \"Y_m\", 2)\n";
-  const auto program = Replayed(kConv, sampled);
+  const auto program = Replayed(kWinogradConv, sampled);
   ASSERT_TRUE(program.ok()) << program.status();
   EXPECT_NE(program->FindBlock("Y_m_part"), ir::kNoNode);
-  const auto late = Replayed(kConv,
+  const auto late = Replayed(kWinogradConv,
                              "b0 = block(\"Y\")\nl0, l1, l2, l3, l4, l5, l6 = "
                              "loops(b0)\nparallel(l1)\nrewrite(\"im2col\", \"Y\")\n");
   EXPECT_EQ(late.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(late.status().message()), HasSubstr("changed already"));
-  const auto unfit = Replayed(kConv, "rewrite(\"online_softmax\", \"Y\")\n");
+  const auto unfit = Replayed(kWinogradConv, "rewrite(\"online_softmax\", \"Y\")\n");
   EXPECT_EQ(unfit.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(unfit.status().message()),
               HasSubstr("block Y"));  // the program, with the block marked
 }
 
 TEST(RewritePrimitiveTest, EarlierRegistersAreGone) {
-  const auto stale = Replayed(
-      kConv, "b0 = block(\"Y\")\nrewrite(\"winograd\", \"Y\", 2)\nl0, l1, l2, l3 = loops(b0)\n");
+  const auto stale =
+      Replayed(kWinogradConv,
+               "b0 = block(\"Y\")\nrewrite(\"winograd\", \"Y\", 2)\nl0, l1, l2, l3 = loops(b0)\n");
   EXPECT_EQ(stale.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(stale.status().message()), HasSubstr("block b0 no longer exists"));
 }
@@ -82,14 +83,16 @@ TEST(RewritePrimitiveTest, SameTraceSameProgram) {
   const std::string trace =
       "rewrite(\"winograd\", \"Y\", 4)\nb0 = block(\"Y_m\")\nl0, l1, l2, l3, l4 = "
       "loops(b0)\nparallel(l0)\n";
-  EXPECT_EQ(Replayed(kConv, trace)->StructuralDigest(), Replayed(kConv, trace)->StructuralDigest());
+  EXPECT_EQ(Replayed(kWinogradConv, trace)->StructuralDigest(),
+            Replayed(kWinogradConv, trace)->StructuralDigest());
   const std::string other = std::string(trace).replace(trace.find("4)"), 2, "2)");
-  EXPECT_NE(Replayed(kConv, trace)->StructuralDigest(), Replayed(kConv, other)->StructuralDigest());
+  EXPECT_NE(Replayed(kWinogradConv, trace)->StructuralDigest(),
+            Replayed(kWinogradConv, other)->StructuralDigest());
 }
 
 // The tolerance that a job must allow. Strict jobs allow only a different order of summation.
 TEST(ToleranceNeededTest, DependsOnTheRewritesOfATrace) {
-  const ir::Workload conv = Parsed(kConv);
+  const ir::Workload conv = Parsed(kWinogradConv);
   const auto needed = [&](const std::string& trace, std::vector<int64_t> decisions) {
     const auto parsed = ParseTrace(trace);
     EXPECT_TRUE(parsed.ok()) << parsed.status();
@@ -112,13 +115,13 @@ TEST(ToleranceNeededTest, DependsOnTheRewritesOfATrace) {
 // A packed layout of constant weights needs no rewrite: cache_read copies a constant ahead of time,
 // and transform_layout gives the layout.
 TEST(ConstantLayoutTest, PackedWeightsAreACopyAheadOfTime) {
-  const auto program = Replayed(kConv,
+  const auto program = Replayed(kWinogradConv,
                                 "b0 = block(\"Y\")\nb1 = cache_read(b0, \"W\", \"global\")\n"
                                 "transform_layout(b1, \"r, s, i, o -> o / 2, r, s, i, o % 2\")\n");
   ASSERT_TRUE(program.ok()) << program.status();
   ASSERT_EQ(program->kernels.size(), 2);
   EXPECT_EQ(program->node(program->kernels[0]).name, "prepack");
-  const ir::Workload original = Parsed(kConv);
+  const ir::Workload original = Parsed(kWinogradConv);
   Rng rng(1);
   const auto inputs = RandomInputs(original, Fill::kInteger, rng);
   EXPECT_EQ(*ir::Interpret(*program, inputs), *ir::Interpret(original, inputs));
