@@ -142,9 +142,10 @@ set(HONE_ALL_SKIPPED "\\[  PASSED  \\] 0 tests\\.\n\\[  SKIPPED \\] [0-9]+ tests
 
 # hone_test(NAME SRCS … DEPS … LABELS unit …): a GoogleTest program with one ctest entry. It runs in the source root;
 # HONE_BIN_DIR is the folder of the programs, BIN or <build>/bin. SHARDS n makes n entries that share the tests, so that
-# `ctest -j` can spread a long test over the cores.
+# `ctest -j` can spread a long test over the cores. Six sources are compiled at a time, or one if SEPARATE is given, for
+# sources that use the same names.
 function(hone_test NAME)
-  cmake_parse_arguments(ARG "" "BIN;TIMEOUT;SHARDS" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "SEPARATE" "BIN;TIMEOUT;SHARDS" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -158,7 +159,7 @@ function(hone_test NAME)
   hone_precompile(${NAME} hone_test_header TEST <filesystem> <gmock/gmock.h> <gtest/gtest.h>)
   set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   list(LENGTH ARG_SRCS sources)
-  if(sources GREATER 1)
+  if(sources GREATER 1 AND NOT ARG_SEPARATE)
     set_target_properties(${NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
   endif()
   if(NOT ARG_SHARDS)

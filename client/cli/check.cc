@@ -52,11 +52,11 @@ void AddCheck(Command& app, Globals& globals) {
   auto words = std::make_shared<CheckWords>();
   command.Add("network", words->words, "FILE.onnx", {Required()});
   command.Add("--baseline", words->options.baseline,
-              "FILE.json with the latencies to compare with; it may have those of several networks "
+              "FILE.json with the latencies to compare with; it may hold those of several networks "
               "and machines",
               {Required(), NotEmpty()});
   command.AddFlag("--save", words->options.save,
-                  "Write the latency to the baseline file, and compare nothing");
+                  "Write the latency to the baseline file instead of comparing it");
   command.Add("--max-regression", words->max_regression,
               "How much slower the network may be, as in 3%", {ShowDefault(), NotEmpty()});
   command.Add("--time", words->time, "How long to measure, as in 5s", {ShowDefault(), NotEmpty()});
@@ -67,9 +67,9 @@ void AddCheck(Command& app, Globals& globals) {
   Complete(
       command, globals,
       "Times the whole network on this machine, with the best known kernels of its tasks. The "
-      "latency is the least median of 5 runs that follow each other, because other work on the "
-      "machine can only slow a network down. A network that is too slow is measured twice "
-      "more. The steps whose times changed most are listed.\n\n"
+      "latency is the smallest median of 5 consecutive runs, because other work on the machine can "
+      "only slow a network down. A network that is too slow is measured twice more. The steps "
+      "whose times changed most are listed.\n\n"
       "A baseline is for one file name, shape of the inputs, target and number of threads. The "
       "exit code is 0 if the network is fast enough, 1 if it is too slow, and 3 if the file "
       "has no baseline for it or if a task has no known kernel.\n\n"

@@ -188,7 +188,8 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
   const Row& last = rows.back();
   if (!(last.latency_ns > client::LatencyNs(best)) && last.record.id != best.record.id) {
     PrintWrapped(
-        "\nthe runner-up looks faster, but no confirmation found it surely faster than the best");
+        "\nthe runner-up looks faster, but no confirmation showed that it is clearly faster than "
+        "the best");
   }
   PrintRoofline(roofline);
   return absl::OkStatus();

@@ -142,7 +142,8 @@ absl::Status CancelJob(const Globals& globals, const std::string& id, bool now) 
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const client::Job before, session->connection().GetJob(id));
   if (HasEnded(before.state)) {
-    if (!globals.json) PrintWrapped(stderr, "there is nothing to cancel: the job has ended before");
+    if (!globals.json)
+      PrintWrapped(stderr, "there is nothing to cancel: the job has already ended");
     return PrintJob(globals, before);
   }
   HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().CancelJob(id, !now));
@@ -161,7 +162,8 @@ absl::Status ResumeJob(const Globals& globals, const ResumeOptions& options) {
                         session->connection().ResumeJob(options.id, options.trials, time_ms));
   if (session->private_server() == nullptr) {
     HONE_RETURN_IF_ERROR(PrintJob(globals, job));
-    PrintWrapped(stderr, absl::StrCat("the job goes on; hone jobs watch ", job.id, " follows it"));
+    PrintWrapped(stderr,
+                 absl::StrCat("the job continues; hone jobs watch ", job.id, " follows it"));
     return absl::OkStatus();
   }
   // A private server stops when we exit, and cancels its jobs. Follow the job to its end.
@@ -213,8 +215,8 @@ void AddJobs(Command& app, Globals& globals) {
   Complete(watch, globals, "Examples:\n  hone jobs watch 4711 --server hone.internal:7070",
            [&globals, id] { return WatchJob(globals, *id); });
 
-  Command& cancel =
-      jobs.AddCommand("cancel", "End a job and wait for its end; its measurements are kept");
+  Command& cancel = jobs.AddCommand(
+      "cancel", "Cancel a job and wait until it has ended; its measurements are kept");
   auto now = std::make_shared<bool>(false);
   add_id(cancel, *id);
   cancel.AddFlag("--now", *now, "Do not confirm the best candidates first");

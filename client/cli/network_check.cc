@@ -217,7 +217,7 @@ absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& opt
   }
   if (options.save && disturbed()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "other work disturbs this machine: the least median of ", kWindow, " runs is ",
+        "other work disturbs this machine: the smallest median of ", kWindow, " runs is ",
         FormatLatency(speed.latency_ns), ", and the fastest run took ", FormatLatency(fastest_ns),
         ". No baseline was saved, because every later check would pass; measure when the machine "
         "is idle, or for longer (--time)"));

@@ -73,7 +73,7 @@ absl::Status ListPrimitives(const Globals& globals, const std::string& name) {
   if (name.empty()) {
     text +=
         "\nArguments in brackets are optional. A number is a literal or a register that a sampling "
-        "primitive gave.\nhone primitives NAME explains the arguments of one primitive.\n";
+        "primitive returned.\nhone primitives NAME explains the arguments of one primitive.\n";
   }
   std::fputs(text.c_str(), stdout);
   return absl::OkStatus();

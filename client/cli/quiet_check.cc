@@ -168,7 +168,7 @@ std::string WhatIsBusy(const std::string& root) {
         absl::StrAppend(out, process.name, " (process ", process.pid, ")");
       });
   return absl::StrCat(
-      "wait for their end, or stop them while tuning: ", list,
+      "wait until they end, or stop them while tuning: ", list,
       shown < busy.size() ? absl::StrCat(" and ", busy.size() - shown, " more") : "");
 }
 

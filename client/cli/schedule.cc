@@ -184,7 +184,7 @@ void AddSchedule(Command& app, Globals& globals) {
   command.Add("--tolerance", options->tolerance,
               "Allowed relative error of the output; 0 (default) is strict", {Range(0.0, 0.5)});
   Complete(command, globals,
-           "Without --print and --check, prints the program that the trace gives. A checked "
+           "Without --print and --check, prints the program that results from the trace. A checked "
            "schedule is measured like any candidate, and becomes the best if no faster one is "
            "known. The exit code is 2 if the trace is wrong, and 1 if the check fails.\n\n"
            "Examples:\n"

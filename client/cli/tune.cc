@@ -268,8 +268,8 @@ void AddTune(Command& app, Globals& globals) {
       "each task)",
       {Range(1, 100'000'000)});
   command.Add("--time", options->time,
-              "End after this long, including the start of the worker and the confirmation, which "
-              "gets a quarter of it and at most 20 s: 60s, 10m, 1h30m",
+              "Time limit, such as 60s, 10m or 1h30m, including the start of the worker and the "
+              "confirmation, which gets a quarter of it and at most 20 s",
               {NotEmpty()});
   command.Add("--seed", options->seed, "Seed of the search", {Seed()});
   command.Add("--strategy", options->strategy,
@@ -297,7 +297,7 @@ void AddTune(Command& app, Globals& globals) {
               "standard input",
               {NotEmpty(), Excludes("workload")});
   command.AddFlag("--detach", options->detach,
-                  "Create the jobs and end; hone jobs watch follows one. Needs --server");
+                  "Create the jobs and exit; hone jobs watch follows one. Needs --server");
   command.AddFlag("--fail-if-unconfirmed", options->fail_if_unconfirmed,
                   "Exit with 1 if a best could not be confirmed", {Excludes("--detach")});
   command.AddFlag("--trace", options->trace, "Also print the trace of the best schedule");
@@ -307,7 +307,7 @@ void AddTune(Command& app, Globals& globals) {
               "lists all",
               {NotEmpty()});
   command.Add("--patience", options->patience,
-              "End a network after this many trials without an improvement",
+              "Stop tuning a network after this many trials without an improvement",
               {Range(1, 100'000'000)});
   command.AddFlag("--only-missing", options->only_missing,
                   "Give trials only to tasks of a network without a known best");
@@ -319,9 +319,9 @@ void AddTune(Command& app, Globals& globals) {
       command, globals,
       "The best that is shown during the search was measured in three processes. At the end the "
       "finalists are confirmed, each in three processes if there is time: without --time, this "
-      "takes at most a quarter of the time of the search, or 20 s if that is longer. A best that "
-      "rests on fewer processes says so in JSON (processes). A speed-up is shown if the default "
-      "schedule was confirmed, too.\n\n"
+      "takes at most a quarter of the time of the search, or 20 s if that is longer. The JSON says "
+      "how many processes measured a best (processes). A speed-up is shown if the default schedule "
+      "was confirmed, too.\n\n"
       "Ctrl-C ends the search and confirms the finalists; a second Ctrl-C ends immediately. "
       "Measurements are kept in both cases, and the exit code is 130. If another client cancels "
       "the job, it is 1. With --space trace:FILE the operator may be omitted; the default is the "

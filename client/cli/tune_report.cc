@@ -53,7 +53,7 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
   } else if (earlier) {
     PrintWrapped(absl::StrCat("\nthe best known is from job ", job.best->record.job_id, ", ",
                               FormatTime(job.best->record.created_unix_ms), ", ", AgeOf(*job.best),
-                              "; this run found nothing that is surely faster"));
+                              "; this run found nothing that is clearly faster"));
   }
   if (const int processes = job.best.has_value() ? record::ProcessesOf(job.best->record.result) : 0;
       confirmed && processes < record::kProcesses) {
@@ -66,7 +66,7 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
         count, earlier ? "" : " of the best", ", not three, so that its latency is less certain"));
   }
   if (confirmed && !earlier && job.best->record.is_default) {
-    PrintWrapped("\nthe best is the untiled default: no candidate of this run was surely faster");
+    PrintWrapped("\nthe best is the untiled default: no candidate of this run was clearly faster");
   }
   // If the note already names the disturbance, it also explains its effect.
   const bool noted = !job.disturbance.empty() && absl::StrContains(job.note, job.disturbance);

@@ -147,7 +147,7 @@ class GrpcConnection final : public Connection {
     if (header == headers.end() ||
         !absl::SimpleAtoi(absl::string_view(header->second.data(), header->second.size()),
                           &unix_ms)) {
-      return absl::FailedPreconditionError("the server does not say its time");
+      return absl::FailedPreconditionError("the server does not report its time");
     }
     return absl::FromUnixMillis(unix_ms) - middle;
   }
@@ -463,14 +463,13 @@ class GrpcConnection final : public Connection {
         context.TryCancel();
         reader->Finish();
         return absl::DataLossError(
-            absl::StrCat("artifact ", digest, " is larger than any artifact"));
+            absl::StrCat("artifact ", digest, " exceeds the size limit of artifacts"));
       }
     }
     HONE_RETURN_IF_ERROR(rpc::FromGrpc(reader->Finish()));
     if (DigestOf(bytes).ToHex() != digest) {
-      return absl::DataLossError(absl::StrCat("artifact ", digest,
-                                              " arrived with other bytes than its digest says; the "
-                                              "store may be damaged"));
+      return absl::DataLossError(absl::StrCat(
+          "artifact ", digest, " does not match its digest; the store may be damaged"));
     }
     return absl::OkStatus();
   }

@@ -82,9 +82,10 @@ std::string HowItEnded(int status, const std::string& log) {
     return absl::StrCat("exited with code ", WEXITSTATUS(status), ": ", LastWords(log));
   }
   const int signal = WTERMSIG(status);
-  return absl::StrCat("was killed by signal ", signal,
-                      signal == SIGKILL ? ", by a user or because the memory was used up" : "",
-                      "; its log is ", log);
+  return absl::StrCat(
+      "was killed by signal ", signal,
+      signal == SIGKILL ? ", by a user or because the machine ran out of memory" : "",
+      "; its log is ", log);
 }
 
 class Keeper {

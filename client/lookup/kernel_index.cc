@@ -206,7 +206,8 @@ bool Parse(const std::string& text, Index& index, std::string& error) {
   const std::string first = text.substr(0, text.find('\n'));
   if (first != kVersion) {
     const bool other = first.starts_with("hone kernels ");
-    error = other ? "it has another version (" + first + ") than is known here (" + kVersion + ")"
+    error = other ? "its version (" + first + ") is not the one that this library reads (" +
+                        kVersion + ")"
                   : "it is not an index of kernels";
     return false;
   }

@@ -151,12 +151,12 @@ class Planner {
     }
     if (static_cast<int>(planned.tensors.size()) != plan().kernels[step.task].buffers) {
       return absl::InvalidArgumentError(
-          absl::StrCat("step '", name, "' has another number of tensors than its workload"));
+          absl::StrCat("step '", name, "' and its workload have different numbers of tensors"));
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (workload.tensors[inputs[i]].constant && !graph_.IsConstant(step.inputs[i])) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("step '", name, "' computes what its workload calls constant: input ", i));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "step '", name, "': input ", i, " must be constant, but the network computes it"));
       }
     }
     if (plan().kernels[step.task].packed_bytes > 0) planned.packed_offset = PackedOf(step);

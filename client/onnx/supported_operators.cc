@@ -22,7 +22,7 @@ bool IsSupported(const ::onnx::NodeProto& node, int64_t opset) {
 
 // The note on an operator that the importer replaces.
 std::string ReplacementNote(absl::string_view op) {
-  if (op == "Dropout") return "does nothing, as outside of training";
+  if (op == "Dropout") return "does nothing outside of training";
   return op == CurrentName(op) ? "" : absl::StrCat("becomes ", CurrentName(op));
 }
 
@@ -35,8 +35,8 @@ struct Reason {
 const std::vector<Reason>& Reasons() {
   static const auto* const reasons = new std::vector<Reason>{
       {{"Compress", "NonMaxSuppression", "NonZero", "Unique"},
-       "the shape of its result depends on elements, but all shapes are fixed when a model is "
-       "read"},
+       "the shape of its result depends on the elements of its inputs, but all shapes are fixed "
+       "when a model is read"},
       {{"If", "Loop", "Scan"}, "control flow is not supported"},
       {{"Bernoulli", "Multinomial", "Random*"}, "random numbers are not supported"},
       {{"ConcatFromSequence", "Optional*", "Sequence*", "SplitToSequence"},

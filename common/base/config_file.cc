@@ -84,7 +84,7 @@ class Parser {
     }
     SkipComment();
     if (!text_.empty() && text_[0] != '\n') {
-      return Error(absl::StrCat("after the value of '", entry.key, "' there is more"));
+      return Error(absl::StrCat("unexpected text after the value of '", entry.key, "'"));
     }
     return entry;
   }

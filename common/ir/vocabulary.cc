@@ -31,13 +31,13 @@ constexpr Function kFunctions[] = {
     {Op::kLessEqual, "a <= b", Takes::kNumbers, "true if a is at most b"},
     {Op::kEqual, "a == b", Takes::kAny, "true if both are equal"},
     {Op::kAnd, "a and b", Takes::kBools, "true if both are true"},
-    {Op::kOr, "a or b", Takes::kBools, "true if one of both is true"},
+    {Op::kOr, "a or b", Takes::kBools, "true if at least one is true"},
     {Op::kNot, "not(a)", Takes::kBools, "true if a is false"},
     {Op::kSelect, "select(condition, a, b)", Takes::kAny, "a if the condition is true, else b"},
     {Op::kMin, "min(a, b)", Takes::kNumbers, "b if b < a, else a"},
     {Op::kMax, "max(a, b)", Takes::kNumbers, "b if a < b, else a"},
     {Op::kAbs, "abs(x)", Takes::kNumbers, "absolute value"},
-    {Op::kRound, "round(x)", Takes::kFloats, "nearest whole number, the even one of two"},
+    {Op::kRound, "round(x)", Takes::kFloats, "nearest whole number; ties are rounded to even"},
     {Op::kFloor, "floor(x)", Takes::kFloats, "largest whole number that is at most x"},
     {Op::kCeil, "ceil(x)", Takes::kFloats, "smallest whole number that is at least x"},
     {Op::kTrunc, "trunc(x)", Takes::kFloats, "x without its fraction"},
@@ -52,23 +52,23 @@ constexpr Function kFunctions[] = {
     {Op::kNormalCdf, "normal_cdf(x)", Takes::kFloats,
      "distribution function of the standard normal distribution, (1 + erf(x / sqrt(2))) / 2"},
     {Op::kSigmoid, "sigmoid(x)", Takes::kFloats, "1 / (1 + exp(-x))"},
-    {Op::kIndex, "index(i)", Takes::kIndex, "its value as a number of type i64"},
-    {Op::kCast, "f32(x)", Takes::kAny, "x as f32; every dtype is such a function"},
+    {Op::kIndex, "index(i)", Takes::kIndex, "value of the index, as an i64"},
+    {Op::kCast, "f32(x)", Takes::kAny, "x converted to f32; every dtype has such a function"},
 };
 
 constexpr ReducerInfo kReducers[] = {
-    {Reducer::kSum, "sum(k: n) x", "sum; 0 over no points"},
-    {Reducer::kProd, "prod(k: n) x", "product; 1 over no points"},
+    {Reducer::kSum, "sum(k: n) x", "sum; 0 if there are no points"},
+    {Reducer::kProd, "prod(k: n) x", "product; 1 if there are no points"},
     {Reducer::kMin, "min(k: n) x",
-     "smallest value, without NaN; inf or the largest integer over "
-     "no points"},
+     "smallest value, ignoring NaN; inf or the largest integer if there are no points"},
     {Reducer::kMax, "max(k: n) x",
-     "largest value, without NaN; -inf or the smallest integer over "
-     "no points"},
+     "largest value, ignoring NaN; -inf or the smallest integer if there are no points"},
     {Reducer::kArgMax, "argmax(k: n) (x, index(k))",
-     "largest value and its index, the lowest one if several are equal; index -1 over no points"},
+     "largest value and its index, the lowest one if several are equal; index -1 if there are no "
+     "points"},
     {Reducer::kArgMin, "argmin(k: n) (x, index(k))",
-     "smallest value and its index, the lowest one if several are equal; index -1 over no points"},
+     "smallest value and its index, the lowest one if several are equal; index -1 if there are no "
+     "points"},
     {Reducer::kOnlineSoftmax, "online_softmax(k: n) (x, 1.0)",
      "maximum m of x, and the sum of exp(x - m), in one pass"},
 };

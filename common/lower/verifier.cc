@@ -246,7 +246,7 @@ class Verifier {
       const Storage::Kind kind = p_.storage[output].kind;
       HONE_RETURN_IF_ERROR(CheckAccess(id, output, store.indices));
       if (p_.pool[store.values[c]].dtype != buffer.dtype) {
-        return Broken(id, absl::StrCat("the value has not the dtype of ", buffer.name));
+        return Broken(id, absl::StrCat("the value does not have the dtype of ", buffer.name));
       }
       if (buffer.input) return Broken(id, absl::StrCat("input ", buffer.name, " is written"));
       const bool own =
@@ -277,7 +277,7 @@ class Verifier {
     absl::Status status;
     p_.pool.Visit(value, [&](const ir::Expr& expr) {
       if (expr.op == ir::Op::kIndex) status.Update(CheckIndex(id, p_.pool.IndicesOf(expr)[0]));
-      if (expr.op == ir::Op::kWhere) status.Update(Broken(id, "a guarded value is left"));
+      if (expr.op == ir::Op::kWhere) status.Update(Broken(id, "a guarded value was not lowered"));
       if (expr.op != ir::Op::kLoad) return;
       status.Update(CheckAccess(id, expr.buffer, p_.pool.IndicesOf(expr)));
       const ir::Buffer& buffer = p_.buffers[expr.buffer];

@@ -44,7 +44,7 @@ std::vector<KeyInfo> ConvolutionKeys(absl::string_view dimensions) {
   keys.push_back({"co", "output channels"});
   const std::vector<KeyInfo> window = WindowKeys(dimensions);
   keys.insert(keys.end(), window.begin(), window.begin() + 3);
-  keys.push_back({"dil", "dilation: the distance of neighbouring taps", 1});
+  keys.push_back({"dil", "dilation: the distance between neighbouring taps", 1});
   keys.push_back(
       {"groups",
        "groups of channels: output channel c reads the ci/groups input channels of its group", 1});

@@ -37,7 +37,7 @@ std::vector<OperatorInfo> DepthwiseOperators() {
       {"n", "batch"}, {"h", "input height"}, {"w", "input width"}, {"c", "channels"}};
   const std::vector<KeyInfo> window = WindowKeys("hw");
   keys.insert(keys.end(), window.begin(), window.begin() + 3);
-  keys.push_back({"dil", "dilation: the distance of neighbouring taps", 1});
+  keys.push_back({"dil", "dilation: the distance between neighbouring taps", 1});
   keys.insert(keys.end(), window.begin() + 3, window.end());
   return {{.name = "depthwise_conv2d",
            .meaning = "Y[n, oh, ow, c] = X[n, h, w, c] * W[kh, kw, c], each channel separately; oh "

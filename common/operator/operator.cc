@@ -115,7 +115,7 @@ absl::Status AddTypes(const OperatorInfo& info, absl::string_view dtype, absl::s
   if (info.types == Types::kFloats && !ir::IsFloat(arguments.acc)) {
     return absl::InvalidArgumentError(absl::StrCat(info.name, " computes in a float type, not ",
                                                    ir::DTypeName(arguments.acc),
-                                                   "; with acc=f32 it converts what it reads"));
+                                                   "; with acc=f32 it converts its inputs"));
   }
   return absl::OkStatus();
 }

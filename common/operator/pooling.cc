@@ -117,7 +117,7 @@ std::vector<OperatorInfo> PoolingOperators() {
                   Types::kFloats, AvgPool2d);
   avg.keys.push_back(
       {.name = "pad_counts",
-       .meaning = "1: padding counts as zeros, 0: the mean is over what is inside the image",
+       .meaning = "1: padding counts as zeros, 0: the mean is over the elements inside the image",
        .default_value = 1,
        .minimum = 0,
        .maximum = 1});

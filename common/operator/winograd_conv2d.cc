@@ -114,10 +114,9 @@ absl::StatusOr<ir::Workload> WinogradConv2d(const Arguments& arguments) {
 
 std::vector<OperatorInfo> WinogradOperators() {
   return {{.name = "winograd_conv2d",
-           .meaning = "conv2d with k=3, s=1, p=0 by F(4,3), of weights that are transformed "
-                      "already: U[:, :, ci, co] = G W[:, :, ci, co] "
-                      "G^T, G = [1/4 0 0; -1/6 -1/6 -1/6; -1/6 1/6 -1/6; 1/24 1/12 1/6; 1/24 -1/12 "
-                      "1/6; 0 0 1]; oh = h - 2",
+           .meaning = "conv2d with k=3, s=1, p=0 by F(4,3), with weights that are already "
+                      "transformed: U[:, :, ci, co] = G W[:, :, ci, co] G^T, G = [1/4 0 0; -1/6 "
+                      "-1/6 -1/6; -1/6 1/6 -1/6; 1/24 1/12 1/6; 1/24 -1/12 1/6; 0 0 1]; oh = h - 2",
            .note =
                "The error of an output is relative to the largest magnitude in its tile: 6 x 6 "
                "inputs and 4 x 4 outputs, all input channels. An element whose own 3 x 3 window "

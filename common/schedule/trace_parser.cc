@@ -168,7 +168,7 @@ class TraceParser {
       Operand result = result_.trace.NewRegister(letter);
       if (names[i].empty() || std::isdigit(static_cast<unsigned char>(names[i][0])) ||
           registers_.contains(names[i])) {
-        return line.Error(absl::StrCat("result '", names[i], "' is not a fresh name"));
+        return line.Error(absl::StrCat("result '", names[i], "' is not a valid new name"));
       }
       registers_[names[i]] = result;
       instruction.results.push_back(std::move(result));

@@ -92,16 +92,17 @@ std::string GpuModule::LaunchesAsJson() const {
 std::string GpuModule::Encode() const { return absl::StrCat(kMagic, LaunchesAsJson(), "\n", code); }
 
 absl::StatusOr<GpuModule> GpuModule::Decode(absl::string_view bytes) {
-  if (!absl::ConsumePrefix(&bytes, kMagic)) return Refuse("the beginning is not HONEGPU1");
+  if (!absl::ConsumePrefix(&bytes, kMagic)) return Refuse("it does not begin with HONEGPU1");
   const size_t end = bytes.find('\n');
-  if (end == absl::string_view::npos) return Refuse("the description of its launches has no end");
+  if (end == absl::string_view::npos)
+    return Refuse("the description of its launches is not terminated");
   const Json json = Json::parse(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(end),
                                 /*cb=*/nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return Refuse("the description of its launches is not a JSON object");
   absl::Status status;
   Reader reader(json, status);
   GpuModule module;
-  if (reader.Number("version", 0, 1 << 30) != kVersion) return Refuse("it has another version");
+  if (reader.Number("version", 0, 1 << 30) != kVersion) return Refuse("it has a different version");
   const std::string kind = reader.Text("kind");
   if (kind == KindName(Kind::kCuda)) {
     module.kind = Kind::kCuda;

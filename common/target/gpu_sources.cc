@@ -20,7 +20,8 @@ absl::StatusOr<GpuSources> GpuSources::Decode(absl::string_view bytes) {
   const std::string* const source = text("source");
   const std::string* const assembly = text("assembly");
   if (source != nullptr && assembly != nullptr) return GpuSources{*source, *assembly};
-  return absl::InvalidArgumentError("these are not the sources of a GPU's kernels");
+  return absl::InvalidArgumentError(
+      "this is not a JSON object with the source and assembly of GPU kernels");
 }
 
 }  // namespace hone::target

@@ -66,8 +66,8 @@ absl::Status FlatForest::Add(const Tree& tree) {
       for (const int32_t child : {tree.left[node], tree.right[node]}) {
         if (child < 0 || static_cast<size_t>(child) >= count || seen[child]) {
           return absl::InvalidArgumentError(absl::StrCat("node ", node, " has the child ", child,
-                                                         " of ", count,
-                                                         " nodes, outside them or met before"));
+                                                         ", which is not one of the ", count,
+                                                         " nodes or already has a parent"));
         }
         seen[child] = true;
         order.push_back(child);

@@ -74,7 +74,8 @@ absl::StatusOr<RunResult> Tune(const Experiment& experiment, const Variant& vari
 absl::StatusOr<Results> RunLive(const Experiment& experiment, const LiveOptions& options) {
   HONE_RETURN_IF_ERROR(CheckExperiment(experiment));
   if (experiment.batch != 0) {
-    return absl::InvalidArgumentError("--batch is for recorded sets: a job has its own batches");
+    return absl::InvalidArgumentError(
+        "--batch cannot be used with --live: a job chooses its own batch size");
   }
   Results results{.experiment = experiment};
   results.builders.assign(experiment.sets.size(),
@@ -83,7 +84,8 @@ absl::StatusOr<Results> RunLive(const Experiment& experiment, const LiveOptions&
   for (const Variant& variant : experiment.variants) {
     if (variant.limited_space || !variant.related.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          variant.label, ": a limited space and results of another set are for recorded sets"));
+          variant.label,
+          ": limited spaces and results of other sets are supported only on recorded sets"));
     }
     results.runs.emplace_back(experiment.sets.size());
   }

@@ -91,7 +91,7 @@ absl::StatusOr<Experiment> ExperimentOf(const Flags& flags, const std::string& f
   }
   if (!flags.baseline.empty()) experiment.baseline = flags.baseline;
   if (!flags.ops.empty() && !flags.live) {
-    return absl::InvalidArgumentError("--op is for --live; recorded sets have names (--set)");
+    return absl::InvalidArgumentError("--op needs --live; recorded sets are named with --set");
   }
   if (!flags.sets.empty() || !flags.ops.empty()) experiment.sets = flags.sets;
   experiment.sets.insert(experiment.sets.end(), flags.ops.begin(), flags.ops.end());
@@ -288,65 +288,71 @@ int Main(int argc, char** argv) {
       "  hone-lab record matmul_512 --space a.trace --space b.trace --work /tmp/rec\n\n"
       "Exit codes: 0 ok, 1 failed, 2 wrong usage or input."));
   app.Add("--recorded-dir", flags.recorded_dir, "Folder of the recorded sets");
-  app.Add("--preset", flags.preset, "A comparison by name");
-  app.AddFlag("--recorded", flags.recorded, "On recorded sets (the default)");
-  app.AddFlag("--live", flags.live,
-              "On this machine: the sets' workloads are tuned by hone, in all their design spaces",
-              {Excludes("--recorded")});
+  app.Add("--preset", flags.preset, "Name of a predefined comparison (see Presets)");
+  app.AddFlag("--recorded", flags.recorded, "Compare on recorded sets (the default)");
+  app.AddFlag(
+      "--live", flags.live,
+      "Compare on this machine: hone tunes the workloads of the sets in all their design spaces",
+      {Excludes("--recorded")});
   app.Add("--set", flags.sets, "Recorded set; may be repeated (default: all)");
   app.Add("--op", flags.ops,
-          "With --live: an operator with its shape, in one word for the shell, in the place "
-          "of a set; may be repeated");
+          "With --live: an operator with its shape, in quotes, to tune instead of a set; may be "
+          "repeated");
   app.Add("--strategy", flags.strategies, "Search strategy; may be repeated");
   app.Add("--cost-model", flags.models, "Cost model; may be repeated (default: xgboost)");
   app.Add("--feature-set", flags.features,
           "Feature set that the model reads; may be repeated (default: its own)");
-  app.Add("--baseline", flags.baseline, "What ratios refer to (default: the first)");
-  app.Add("--seeds", flags.seeds, "Runs of each (default 5)", {Range(1, 1000)});
-  app.Add("--trials", flags.trials, "Trials of a run at most (default 256)", {Range(1, 1000000)});
+  app.Add("--baseline", flags.baseline, "Variant that ratios are relative to (default: the first)");
+  app.Add("--seeds", flags.seeds, "Number of runs of each variant on each set (default 5)",
+          {Range(1, 1000)});
+  app.Add("--trials", flags.trials, "Maximum number of trials of a run (default 256)",
+          {Range(1, 1000000)});
   app.Add("--batch", flags.batch,
           "Candidates per proposal (default: an eighth of the trials, 4 to 32)", {Range(1, 4096)});
-  app.Add("--threads", flags.threads, "Runs at a time (default: one per core)", {Range(1, 1024)});
+  app.Add("--threads", flags.threads, "Number of runs in parallel (default: one per core)",
+          {Range(1, 1024)});
   app.Add("--out", flags.out, "Folder for the tables, CSV files and plots");
   Command& sets = app.AddCommand("sets", "List the recorded sets");
   Command& record = app.AddCommand("record", "Measure design spaces completely on this machine");
   record.Add("name", flags.record.name, "Name of the set", {Required()});
-  record.Add("--space", flags.record.space_files, "Trace file with open samplings; repeated",
+  record.Add("--space", flags.record.space_files, "Trace file with open samplings; may be repeated",
              {Required(), ExistingFile()});
-  record.Add("--work", flags.record.work_folder, "Folder for what is measured so far",
-             {Required()});
-  record.Add("--rounds", flags.record.rounds, "How often the fastest are measured",
+  record.Add("--work", flags.record.work_folder,
+             "Folder for the measurements; a repeated command continues from them", {Required()});
+  record.Add("--rounds", flags.record.rounds, "How many times to measure the fastest programs",
              {Range(1, 100)});
-  record.Add("--top", flags.record.top_share, "Share of the programs that are the fastest",
-             {Range(0.0, 1.0)});
-  record.AddFlag("--count", flags.record.only_count, "Only say how many candidates there are");
-  record.Add("--limit", flags.record.limit, "Candidates of all spaces at most");
+  record.Add("--top", flags.record.top_share,
+             "Share of the programs to measure again, the fastest ones", {Range(0.0, 1.0)});
+  record.AddFlag("--count", flags.record.only_count, "Only print the number of candidates");
+  record.Add("--limit", flags.record.limit, "Maximum number of candidates in all spaces together");
   Command& models = app.AddCommand(
-      "models", "Train and judge cost models on recorded sets, as hone models evaluate does");
+      "models", "Train and evaluate cost models on recorded sets, as hone models evaluate does");
   models.Add("--cost-model", flags.models, "Cost model; may be repeated", {Required()});
   models.Add("--feature-set", flags.features,
-             "Feature set that they read instead of their own; may be repeated");
+             "Feature set that the models read instead of their own; may be repeated");
   models.Add("--set", flags.sets, "Recorded set; may be repeated (default: all)");
-  models.Add("--candidates", flags.candidates, "Of all sets together, evenly",
-             {Range(64, 1000000)});
-  models.Add("--seeds", flags.seeds, "Seed of what is held out (default 1)");
+  models.Add("--candidates", flags.candidates,
+             "Maximum number of candidates, spread evenly over the sets", {Range(64, 1000000)});
+  models.Add("--seeds", flags.seeds, "Seed for choosing the held-out data (default 1)");
   Command& schedulers = app.AddCommand(
       "schedulers", "Compare the schedulers of a network's tasks on networks of recorded sets");
   schedulers.Add(
       "--scheduler", flags.schedulers,
       "Task scheduler; may be repeated; the first is the baseline (default: round-robin, "
       "gradient, expected-gain)");
-  schedulers.Add("--set", flags.sets, "Recorded set, a task; may be repeated (default: all)");
-  schedulers.Add("--seeds", flags.seeds, "Networks (default 5)", {Range(1, 1000)});
-  schedulers.Add("--trials", flags.trials, "Trials of a network (default: 32 per set)",
+  schedulers.Add("--set", flags.sets,
+                 "Recorded set to use as a task; may be repeated (default: all)");
+  schedulers.Add("--seeds", flags.seeds, "Number of random networks (default 5)", {Range(1, 1000)});
+  schedulers.Add("--trials", flags.trials, "Number of trials per network (default: 32 per set)",
                  {Range(1, 1000000)});
   schedulers.Add("--batch", flags.batch, "Trials that a task gets at a time (default 8)",
                  {Range(1, 4096)});
-  schedulers.Add("--threads", flags.threads, "Runs at a time (default: one per core)",
+  schedulers.Add("--threads", flags.threads, "Number of runs in parallel (default: one per core)",
                  {Range(1, 1024)});
   schedulers.Add("--out", flags.out, "Folder for summary.md and curves.csv");
-  Command& spaces = app.AddCommand(
-      "spaces", "Write the design spaces that the rules make for an operator, to be restricted");
+  Command& spaces = app.AddCommand("spaces",
+                                   "Write the design spaces that the rules generate for an "
+                                   "operator, so that they can be restricted");
   spaces.Add("words", flags.words, "OP key=value...", {Required()});
   spaces.Add("--out", flags.out, "Folder for the trace files", {Required()});
   app.OnRun([&] { return Compare(flags); });

@@ -172,7 +172,7 @@ absl::StatusOr<std::vector<int64_t>> Fit(const space::DesignSpace& space,
         schedule::ReplayWith(space.workload(), space.trace(), decider);
     if (replayed.ok() && space.IsLegal(replayed->decisions)) return std::move(replayed->decisions);
   }
-  return absl::ResourceExhaustedError("the decisions break a constraint");
+  return absl::ResourceExhaustedError("the decisions violate a constraint");
 }
 
 std::vector<std::vector<int64_t>> Hops(const space::DesignSpace& space,

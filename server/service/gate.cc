@@ -47,7 +47,7 @@ absl::StatusOr<rpc::Identity> Gate::Admit(const grpc::ServerContextBase& context
                                                          absl::StrAppend(out, rpc::RoleName(role),
                                                                          "s");
                                                        }),
-                                         " alone; use the server's other address"));
+                                         " only; use another address of the server"));
   }
   if (message != nullptr) HONE_RETURN_IF_ERROR(CheckMessage(*message));
   return caller;

@@ -126,8 +126,9 @@ struct Maker {
         "store = ",
         QuoteConfigValue(options.store),
         "\n\n"
-        "# Who the server is, and by what it knows its callers: a token, or a certificate of this\n"
-        "# authority. \"require\": every caller needs a certificate, with or without a token.\n"
+        "# The server's certificate, and how callers identify themselves: by a token, or by a\n"
+        "# certificate of this authority. \"require\": every caller needs a certificate, with or\n"
+        "# without a token.\n"
         "certificate = ",
         path("server.pem"), "\nkey = ", path("server-key.pem"), "\nclient-ca = ", path("ca.pem"),
         "\nclient-certificates = \"accept\"\ntokens = ", path("tokens"),

@@ -58,14 +58,14 @@ absl::StatusOr<task::JobSpec> ReadSpec(const v1::CreateJobRequest& request,
   if (request.request_id().size() > kMaxIdBytes) return FieldError("request_id", "too long");
   if (request.target().size() > kMaxIdBytes) return FieldError("target", "too long");
   if (request.target().empty())
-    return FieldError("target", "missing; \"native\" or the key of a target");
+    return FieldError("target", "missing; give \"native\" or the key of a target");
   if (request.workload().empty() && !request.has_network()) {
     return FieldError("workload", "missing");
   }
   if (request.max_trials() < 0) return FieldError("max_trials", "negative");
   if (request.max_time_ms() < 0) return FieldError("max_time_ms", "negative");
   if (request.max_trials() == 0 && request.max_time_ms() == 0) {
-    return absl::InvalidArgumentError("a limit is missing: of the trials or of the time");
+    return absl::InvalidArgumentError("a job needs a limit: max_trials or max_time_ms");
   }
   if (!std::isfinite(request.tolerance()) || request.tolerance() < 0 || request.tolerance() > 1) {
     return FieldError("tolerance", "not a number from 0 to 1");
@@ -75,7 +75,7 @@ absl::StatusOr<task::JobSpec> ReadSpec(const v1::CreateJobRequest& request,
                       absl::StrCat("not a number of candidates from 0 to ", kMaxRevalidated));
   }
   if (request.revalidate() > 0 && !request.space().empty()) {
-    return FieldError("space", "a revalidation takes the stored candidates of every space");
+    return FieldError("space", "a revalidation uses the stored candidates of every space");
   }
   if (request.revalidate() > 0 && request.unpublished()) {
     return FieldError("unpublished", "a revalidation publishes its best");
@@ -277,7 +277,7 @@ absl::StatusOr<int> PageSize(int asked) {
 
 absl::Status CheckPageToken(const std::string& token) {
   if (token.size() <= kMaxIdBytes) return absl::OkStatus();
-  return FieldError("page_token", "not one that this server gave");
+  return FieldError("page_token", "not a page token of this server");
 }
 
 }  // namespace hone::service

@@ -26,7 +26,7 @@ absl::StatusOr<task::JobSpec> JobService::ReadSpec(const v1::CreateJobRequest& r
   if (request.workload_digest().empty() || request.has_network())
     return ToSpec(request, *deps_.environment);
   if (!request.workload().empty()) {
-    return FieldError("workload_digest", "the workload is given as text, too");
+    return FieldError("workload_digest", "cannot be combined with workload");
   }
   absl::StatusOr<std::string> text = deps_.store->GetText(request.workload_digest());
   if (absl::IsNotFound(text.status())) {
@@ -101,7 +101,7 @@ absl::Status JobService::ListJobs(const v1::ListJobsRequest& request,
   absl::StatusOr<std::vector<std::shared_ptr<const task::JobSnapshot>>> jobs =
       deps_.jobs->List(page_size, request.page_token());
   if (absl::IsNotFound(jobs.status())) {
-    return FieldError("page_token", "not one that this server gave");
+    return FieldError("page_token", "not a page token of this server");
   }
   HONE_RETURN_IF_ERROR(jobs.status());
   for (const auto& job : *jobs) {

@@ -60,7 +60,7 @@ std::string ReadyText(const service::Server& server) {
 
 bool Says(const char* what, const absl::Status& reloaded) {
   if (reloaded.ok()) {
-    spdlog::info("{} were read again", what);
+    spdlog::info("{} were reloaded", what);
   } else {
     spdlog::error("{} were not replaced: {}", what, std::string(reloaded.message()));
   }
@@ -197,50 +197,49 @@ void AddOptions(Command& app, service::Flags& flags) {
   app.Add("--store", flags.store,
           "Database file, created if it does not exist; or postgresql://user@host/database");
   app.Add("--certificate", flags.security.certificate,
-          "The server's certificate, PEM: TCP addresses are encrypted");
-  app.Add("--key", flags.security.key, "Its private key, PEM");
-  app.Add("--client-ca", flags.security.client_ca, "Authorities of callers' certificates, PEM");
+          "The server's certificate (PEM); turns on encryption of TCP connections");
+  app.Add("--key", flags.security.key, "Private key of the certificate (PEM)");
+  app.Add("--client-ca", flags.security.client_ca, "Authorities of callers' certificates (PEM)");
   app.Add("--client-certificates", flags.security.client_certificates,
           "none (default), accept (a caller without one needs a token) or require",
           {OneOf({"none", "accept", "require"})});
   app.Add("--tokens", flags.tokens,
           "File with the role, the name and the token's hash of each caller");
   app.AddFlag("--insecure", flags.security.insecure,
-              "Also serve addresses of other machines without encryption or without asking who "
-              "calls");
+              "Allow addresses that other machines can reach without encryption or authentication");
   app.Add("--rate-limit", flags.rate_limit,
-          "Calls a second that each caller may make; 0: any number",
+          "Calls per second that each caller may make; 0: no limit",
           {ShowDefault(), Range(0.0, 1e9)});
   app.Add("--upload-limit", flags.upload_limit_mib,
-          "MiB that workers' uploads under way may hold together",
-          {ShowDefault(), Range(64, 1 << 20)});
-  app.Add("--audit-log", flags.audit_log, "File for the audit log of calls, JSON lines");
+          "Memory for all active uploads together, in MiB", {ShowDefault(), Range(64, 1 << 20)});
+  app.Add("--audit-log", flags.audit_log, "File for the audit log of calls, as JSON lines");
   app.Add("--metrics-listen", flags.metrics_listen,
-          "Address for Prometheus, host:port of this machine: GET /metrics");
+          "Address for Prometheus (GET /metrics), host:port of this machine");
   app.Add("--log-format", flags.log_format, "text or json", {ShowDefault()});
   app.Add("--log-level", flags.log_level, "debug, info, warning, error or off", {ShowDefault()});
-  app.AddFlag("--private", flags.private_mode,
-              "Serve one user: end with the process that started this one, and cancel jobs that "
-              "nobody watches");
+  app.AddFlag(
+      "--private", flags.private_mode,
+      "Serve one user: exit when the parent process exits, and cancel jobs that no client watches");
   app.Add("--ready-file", flags.ready_file,
-          "File to write, with the process id and the addresses, once calls are answered");
-  app.Add("--threads", flags.threads, "Threads that evaluate candidates and train; 0: one per core",
-          {Range(0, 1024)});
+          "File to write once the server is ready, with its process id and addresses");
+  app.Add("--threads", flags.threads,
+          "Threads that evaluate candidates and train models; 0: one per core", {Range(0, 1024)});
   app.Add("--shutdown-limit", flags.shutdown_limit,
-          "Seconds from the signal to the end: calls end, jobs are saved",
+          "Time limit for a shutdown, which ends calls and saves jobs, in seconds",
           {ShowDefault(), Range(1.0, 600.0)});
   app.AddFlag("--check-config", flags.check_config, "Check the configuration and exit");
 }
 
 Command& AddInit(Command& app, service::InitOptions& options) {
-  Command& init = app.AddCommand(
-      "init", "Make what a server for a team needs: authority, certificates, tokens, hone.toml");
-  init.Add("DIR", options.folder, "Folder for it; it must hold none of the files yet",
+  Command& init = app.AddCommand("init",
+                                 "Create the files that a server for a team needs: authority, "
+                                 "certificates, tokens, hone.toml");
+  init.Add("DIR", options.folder, "Folder for the files, none of which may exist yet",
            {Required()});
   init.Add("--host", options.hosts,
            "Name or address by which clients and workers reach the server; may be repeated; "
-           "default: this machine's name. The server listens on the addresses, or with a name on "
-           "every address of this machine",
+           "default: this machine's name. The server listens on the given addresses, or on every "
+           "address of this machine if a name is given",
            {OneWordPerUse()});
   init.Add("--port", options.port, "TCP port", {ShowDefault(), Range(1, 65535)});
   init.Add("--store", options.store, "Database file; default: hone.db in the folder");

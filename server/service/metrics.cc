@@ -74,10 +74,10 @@ class Gauges final : public prometheus::Collectable {
     families.push_back(
         Family("hone_workers", "Registered workers.", MetricType::Gauge, "state", stats.workers));
     families.push_back(
-        Family("hone_jobs", "Jobs under way.", MetricType::Gauge, "state", stats.jobs));
-    families.push_back(
-        Family("hone_items", "Candidates at the fleet.", MetricType::Gauge, "phase", stats.leases));
-    families.push_back(Family("hone_fleet_events_total", "What happened to leases.",
+        Family("hone_jobs", "Jobs in progress.", MetricType::Gauge, "state", stats.jobs));
+    families.push_back(Family("hone_items", "Candidates that are queued or being measured.",
+                              MetricType::Gauge, "phase", stats.leases));
+    families.push_back(Family("hone_fleet_events_total", "Events of leases, by kind.",
                               MetricType::Counter, "event", stats.fleet));
     families.push_back(Gauge("hone_store_bytes", "Size of the store.", stats.store_bytes));
     families.push_back(Gauge("hone_store_queued_writes", "Writes that wait for their commit.",
@@ -109,18 +109,19 @@ class Metrics::Parts {
                    .Name("hone_calls_total")
                    .Help("Calls that have ended, by method and code.")
                    .Register(*registry_)),
-        call_seconds_(prometheus::BuildHistogram()
-                          .Name("hone_call_seconds")
-                          .Help("From a call's arrival to its status; a long-poll's wait counts.")
-                          .Register(*registry_)),
+        call_seconds_(
+            prometheus::BuildHistogram()
+                .Name("hone_call_seconds")
+                .Help(
+                    "Time from a call's arrival to its status, including the wait of a long poll.")
+                .Register(*registry_)),
         trials_(prometheus::BuildCounter()
                     .Name("hone_trials_total")
                     .Help("Results that are durable, by outcome.")
                     .Register(*registry_)),
         synchronize_(prometheus::BuildHistogram()
                          .Name("hone_synchronize_handling_seconds")
-                         .Help("Work on a call of Synchronize from its arrival to its answer, "
-                               "without the time it is held.")
+                         .Help("Time for handling a Synchronize call, without the time it is held.")
                          .Register(*registry_)
                          .Add({}, Seconds())),
         exposer_(address, /*num_threads=*/1) {

@@ -89,13 +89,17 @@ absl::Status ReadTasks(const v1::NetworkRequest& request, const task::TaskEnviro
 
 absl::StatusOr<task::NetworkSpec> ToNetworkSpec(const v1::CreateJobRequest& request,
                                                 const task::TaskEnvironment& environment) {
-  if (!request.workload().empty()) return FieldError("workload", "a network is given, too");
+  if (!request.workload().empty())
+    return FieldError("workload", "cannot be combined with a network");
   if (!request.workload_digest().empty()) {
-    return FieldError("workload_digest", "a network is given, too");
+    return FieldError("workload_digest", "cannot be combined with a network");
   }
-  if (!request.space().empty()) return FieldError("space", "the tasks of a network differ");
-  if (request.revalidate() != 0) return FieldError("revalidate", "networks are not revalidated");
-  if (request.unpublished()) return FieldError("unpublished", "networks publish their bests");
+  if (!request.space().empty())
+    return FieldError("space", "not supported for networks, because each task has its own space");
+  if (request.revalidate() != 0) return FieldError("revalidate", "not supported for networks");
+  if (request.unpublished())
+    return FieldError("unpublished",
+                      "not supported for networks, which always publish their bests");
   const v1::NetworkRequest& network = request.network();
   if (network.patience() < 0) return FieldError("network.patience", "negative");
   if (network.early_stop() < 0) return FieldError("network.early_stop", "negative");

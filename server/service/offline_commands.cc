@@ -41,7 +41,7 @@ absl::Status Restore(const OfflineFlags& flags) {
       store::RestoreStore(flags.store, flags.from, absl::ToUnixMillis(absl::Now())));
   std::printf("%s holds %s of %s", flags.store.c_str(), Counted(report.records, "record").c_str(),
               flags.from.c_str());
-  if (!report.kept_as.empty()) std::printf("; what was there is %s", report.kept_as.c_str());
+  if (!report.kept_as.empty()) std::printf("; the old store is kept as %s", report.kept_as.c_str());
   std::printf("\n");
   return absl::OkStatus();
 }
@@ -50,7 +50,7 @@ absl::Status Merge(const OfflineFlags& flags) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> from, store::OpenStore(flags.from));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> into, store::OpenStore(flags.store));
   HONE_ASSIGN_OR_RETURN(const store::ImportReport report, store::MergeStores(*into, *from));
-  std::printf("%s added, %lld already there; %s published anew\n",
+  std::printf("%s added, %lld already there; %s newly published\n",
               Counted(report.added, "record").c_str(), static_cast<long long>(report.known),
               Counted(report.bests, "best").c_str());
   return absl::OkStatus();

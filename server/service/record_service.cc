@@ -81,7 +81,7 @@ absl::Status RecordService::ListRecords(const v1::ListRecordsRequest& request,
   int64_t& last = query.newest_first ? query.before_id : query.after_id;
   if (!request.page_token().empty() &&
       (!absl::SimpleAtoi(request.page_token(), &last) || last < (query.newest_first ? 1 : 0))) {
-    return FieldError("page_token", "not one that this server gave");
+    return FieldError("page_token", "not a page token of this server");
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records, deps_.store->Query(query));
   for (const record::Record& record : records) *response->add_records() = record::ToProto(record);
@@ -155,7 +155,8 @@ void RecordService::CompactStore(Context* context, const v1::CompactStoreRequest
                                  v1::CompactStoreResponse* response, Reply reply) {
   if (request->keep_best() < 0 || request->keep_best() > kMaxKeepBest ||
       request->keep_unix_ms() < 0) {
-    return reply(absl::InvalidArgumentError("what a compaction keeps must not be negative"));
+    return reply(absl::InvalidArgumentError(absl::StrCat(
+        "keep_unix_ms must not be negative, and keep_best must be from 0 to ", kMaxKeepBest)));
   }
   deps_.executor->Schedule([this, context, reply, request, response] {
     const store::CompactOptions options{

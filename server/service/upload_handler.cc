@@ -15,9 +15,10 @@ int64_t UploadHandler::Enter(std::function<void()> cancel) {
 absl::Status UploadHandler::Reserve(int64_t upload, int64_t bytes) {
   absl::MutexLock lock(&mutex_);
   if (bytes > limits_.max_bytes - bytes_) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "upload: no room for ", bytes, " bytes beside the ", bytes_, " of ", uploads_.size() - 1,
-        " other uploads; all uploads may hold ", limits_.max_bytes, ": send it again in a second"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("upload: not enough memory for ", bytes, " bytes in addition to the ", bytes_,
+                     " of ", uploads_.size() - 1, " other uploads; the limit of all uploads is ",
+                     limits_.max_bytes, "; try again in a second"));
   }
   uploads_.at(upload).bytes += bytes;
   bytes_ += bytes;

@@ -73,7 +73,8 @@ absl::StatusOr<fleet::Capabilities> FromProto(const v1::Capabilities& message) {
   }
   for (const double rate : {can.peak_gflops, can.peak_gflops_one_core, can.read_gbps}) {
     if (!std::isfinite(rate) || rate < 0) {
-      return FieldError("capabilities.peak_gflops and read_gbps", "not numbers ≥ 0");
+      return FieldError("capabilities.peak_gflops and read_gbps",
+                        "must be finite and not negative");
     }
   }
   if (can.memory_bytes < 0) return FieldError("capabilities.memory_bytes", "negative");

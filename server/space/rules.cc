@@ -21,10 +21,12 @@ constexpr Rule kRules[] = {
      .meaning = "element-wise producers are computed where they are read",
      .serves = Serves::kAll},
     {"transform", ApplyTransform,
-     "small linear maps of tiles, like Winograd's: unrolled, with or without the products between",
+     "small linear transforms of tiles, like Winograd's: unrolled, with or without the products "
+     "between them",
      /*last_first=*/true},
     {"row_chain", ApplyRowChain,
-     "chains of contractions, such as attention: all stages at a block of rows of the last one",
+     "chains of contractions, such as attention: all stages are computed for a block of rows of "
+     "the last one",
      /*last_first=*/true},
     {"split_reduction", ApplySplitReduction,
      "contractions with few results: the reduction is split into parts for threads"},
@@ -38,13 +40,13 @@ constexpr Rule kRules[] = {
      "an element-wise consumer of a tiled block runs at the tile"},
     {"pack", ApplyPack, "operands of contractions are copied into panels"},
     {"row_fused_reduction", ApplyRowFusedReduction,
-     "reductions along rows with their neighbours, a block of rows at a time; few rows in parts",
+     "reductions along rows, fused with their neighbours; split into parts if there are few rows",
      /*last_first=*/true},
     {"compute_location", ApplyComputeLocation,
      "a block that only one tiled block reads is computed at one of its tile loops"},
     {.name = "gpu_split_reduction",
      .apply = ApplyGpuSplitReduction,
-     .meaning = "long sums with few results: parts of the reduction, which a second kernel adds",
+     .meaning = "long sums with few results: partial sums, which a second kernel adds up",
      .serves = Serves::kGpus},
     {.name = "gpu_cross_thread_reduction",
      .apply = ApplyGpuCrossThreadReduction,
@@ -60,7 +62,7 @@ constexpr Rule kRules[] = {
      .serves = Serves::kGpus},
     {.name = "gpu_row_reduction",
      .apply = ApplyGpuRowReduction,
-     .meaning = "reductions along rows with their neighbours: threads share a row",
+     .meaning = "reductions along rows, fused with their neighbours: several threads share a row",
      .last_first = true,
      .serves = Serves::kGpus},
     {.name = "gpu_transpose",
@@ -69,10 +71,10 @@ constexpr Rule kRules[] = {
      .serves = Serves::kGpus},
     {.name = "gpu_auto_bind",
      .apply = ApplyGpuAutoBind,
-     .meaning = "what no other rule has scheduled is divided among blocks and threads",
+     .meaning = "stages that no other rule has scheduled are distributed over blocks and threads",
      .serves = Serves::kGpus},
     {"parallel_vectorize_unroll", ApplyParallelVectorizeUnroll,
-     "outer loops run on threads; what is not tiled is vectorized along its last loop"},
+     "outer loops run on threads; untiled stages are vectorized along their last loop"},
 };
 
 // The built-in rules and the registered ones.
@@ -102,8 +104,8 @@ absl::Status RegisterRule(const Rule& rule, absl::string_view before) {
   Registry& registry = TheRegistry();
   const absl::MutexLock lock(&registry.mutex);
   if (registry.used) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("rule ", rule.name, " comes too late: design spaces have been made already"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "rule ", rule.name, " is registered too late: design spaces have already been generated"));
   }
   const auto find = [&](absl::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(registry.mutex) {
     return std::find_if(registry.rules.begin(), registry.rules.end(),

@@ -41,7 +41,7 @@ inline absl::Status CheckJob(const JobRow& job) {
 
 inline absl::Status SameRequestError(const JobRow& job) {
   return absl::AlreadyExistsError(
-      absl::StrCat("another job than '", job.id, "' has request id '", job.request_id, "'"));
+      absl::StrCat("request id '", job.request_id, "' belongs to a job other than '", job.id, "'"));
 }
 
 inline absl::Status FencedOffError(absl::string_view job) {

@@ -34,7 +34,7 @@ void ConfirmPhase::Begin(Found found) {
 }
 
 void ConfirmPhase::BeginRevalidation() {
-  job_.SetDoing("choosing what is measured again");
+  job_.SetDoing("choosing the schedules to measure again");
   absl::StatusOr<StoredFinalists> stored = FindStoredFinalists(job_, task_);
   if (!stored.ok()) return job_.End(JobState::kFailed, stored.status());
   last_stored_record_ = stored->last_record;

@@ -49,7 +49,7 @@ void ThreadPool::Work() {
     }
     // A job handles its own exceptions (job_actor.h). For other work, only the result is lost.
     const absl::Status threw = CatchExceptions([&work] { std::move(work)(); });
-    if (!threw.ok()) spdlog::error("work in the background ended with {}", threw.ToString());
+    if (!threw.ok()) spdlog::error("background work failed: {}", threw.ToString());
   }
 }
 

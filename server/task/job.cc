@@ -70,7 +70,7 @@ void Job::Begin() {
     LimitConfirmation(kRevalidation);
     return confirm_.BeginRevalidation();
   }
-  SetDoing("taking up the search");
+  SetDoing("resuming the search");
   if (absl::Status status = search_.Restore(); !status.ok()) {
     return End(JobState::kFailed, status);
   }

@@ -26,11 +26,11 @@ absl::Status JobPlaces::Check(absl::Span<const Holder> jobs, const std::string& 
   if (own >= max_jobs_per_owner_) {
     return absl::ResourceExhaustedError(absl::StrCat(
         owner.empty() ? "this user" : absl::StrCat("'", owner, "'"), " has ", own,
-        " jobs under way, which is the limit for one user; wait for one to end, or cancel one"));
+        " jobs in progress, which is the limit for one user; wait for one to end, or cancel one"));
   }
   if (all < max_jobs_) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat(all, " jobs are under way, which is the limit of this server; try again later"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      all, " jobs are in progress, which is the limit of this server; try again later"));
 }
 
 }  // namespace hone::task

@@ -34,7 +34,7 @@ absl::Status ModelWork::TakeTurn() {
   if (stopped_) return absl::UnavailableError("the server is shutting down");
   if (!busy_.exchange(true)) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      "another training or evaluation of cost models is under way; ask again when it has ended");
+      "another training or evaluation of cost models is in progress; try again when it has ended");
 }
 
 EvaluationServices ModelWork::Services(WorkLimit limit) const {
@@ -42,7 +42,7 @@ EvaluationServices ModelWork::Services(WorkLimit limit) const {
   auto pause = [this, lock, limit = std::move(limit)]() -> absl::Status {
     if (stopped_) return absl::UnavailableError("the server is shutting down");
     if (limit.cancelled != nullptr && limit.cancelled()) {
-      return absl::CancelledError("the client has gone");
+      return absl::CancelledError("the client has disconnected");
     }
     if (services_.clock->Now() > limit.deadline) {
       return absl::DeadlineExceededError(

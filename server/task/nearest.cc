@@ -68,7 +68,7 @@ absl::StatusOr<NearestBest> FindNearest(store::Store& store, const TaskEnvironme
   HONE_ASSIGN_OR_RETURN(std::vector<Source> sources,
                         FindSources(store, environment, workload, target_key, tolerance));
   const absl::Status none = absl::NotFoundError(
-      absl::StrCat("no best of a ", workload.op, " of this form is known on ", target_key));
+      absl::StrCat("no best of any ", workload.op, " of the same form is known on ", target_key));
   if (sources.empty()) return none;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<TaskSpaces> rules,
                         environment.Open(workload.text, target_text, "", tolerance));

@@ -40,7 +40,7 @@ std::string WhyOutOfPolicy(const record::Record& record) {
         100 * result.dispersion, 100 * limits.dispersion);
   }
   if (result.machine.temperature_c > kHottestC) {
-    return absl::StrFormat("the processor had %.0f °C (%.0f are tolerated)",
+    return absl::StrFormat("the processor was at %.0f °C (%.0f °C are tolerated)",
                            result.machine.temperature_c, kHottestC);
   }
   return "";

@@ -100,7 +100,7 @@ absl::Status SearchPhase::Replay(const std::vector<store::JobEvent>& events,
   if (!absl::IsAborted(replayed)) return replayed;
   // Another version of the program searches differently. The search starts again with the measured
   // results.
-  spdlog::warn("job {}: its search is begun anew with what was measured: {}", job_.id(),
+  spdlog::warn("job {}: the search starts again with the existing measurements: {}", job_.id(),
                replayed.ToString());
   for (const auto& [trial, record] : earlier.own) earlier.prior.push_back(MeasuredOf(record));
   options.first_event = static_cast<int64_t>(events.size());
@@ -194,7 +194,7 @@ void SearchPhase::Pump() {
     return on_done_();
   }
   const std::string before = state.phase;
-  job_.SetPhase(stopping_           ? "finishing what is under way"
+  job_.SetPhase(stopping_           ? "finishing the measurements in progress"
                 : state.trials == 0 ? "waiting for the first result"
                                     : "");
   // Proposing may take long and publishes nothing, so the state is published first.
@@ -277,7 +277,7 @@ void SearchPhase::OnError(int64_t trial, const absl::Status& status) {
   if (job_.HasEnded()) return;
   if (absl::IsResourceExhausted(status) && !stopping_) {
     deferred_.push_back(trial);
-    job_.SetPhase(absl::StrCat("waiting for room: ", status.message()));
+    job_.SetPhase(absl::StrCat("waiting for free capacity: ", status.message()));
     return job_.ShowState();
   }
   --outstanding_;
@@ -294,7 +294,7 @@ void SearchPhase::Tell(const record::Record& record, const std::string& worker_i
   Trial& trial = trials_.at(record.trial);
   if (trial.told) return;
   trial.told = true;
-  job_.SetDoing("telling the search a result");
+  job_.SetDoing("passing a result to the search");
   search_->Tell(record.trial, MeasuredOf(record));
   Count(record, worker_id);
 }

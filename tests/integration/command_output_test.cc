@@ -163,7 +163,7 @@ TEST_F(CommandOutputTest, TellsWhatFollows) {
   ASSERT_EQ(Hone({"jobs", "cancel", "--now", job}).code, 0);
   const Result resumed = Hone({"jobs", "resume", job});
   EXPECT_EQ(resumed.code, 0) << resumed.errors;
-  EXPECT_THAT(resumed.errors, HasSubstr("the job goes on; hone jobs watch " + job));
+  EXPECT_THAT(resumed.errors, HasSubstr("the job continues; hone jobs watch " + job));
   ASSERT_EQ(Hone({"jobs", "cancel", "--now", job}).code, 0);
 
   // Forgetting a pinned best removes its pin.
@@ -212,7 +212,7 @@ TEST_F(CommandOutputTest, TheFirstOfTwoWorkersWithOneNameKeepsWorking) {
   worker_->Signal(SIGTERM);
   worker_->Wait();
   EXPECT_TRUE(Eventually([&] {
-    return second->Errors().find("the server gives work again") != std::string::npos;
+    return second->Errors().find("the server assigns work again") != std::string::npos;
   })) << second->Errors();
 }
 

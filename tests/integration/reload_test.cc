@@ -85,7 +85,7 @@ TEST_F(ReloadTest, UnreadableFileIsLoggedAndIgnored) {
   EXPECT_TRUE(Logged("line 1")) << server_->Errors();
   EXPECT_EQ(List("client.token").code, 0);
   WriteTokens(good);
-  EXPECT_TRUE(Eventually([&] { return Logged("tokens were read again"); }, absl::Seconds(20)));
+  EXPECT_TRUE(Eventually([&] { return Logged("tokens were reloaded"); }, absl::Seconds(20)));
 }
 
 // A stolen token must be withdrawable even if the server's certificate has expired.
@@ -100,7 +100,7 @@ TEST_F(ReloadTest, TokenIsRevokedDespiteABadCertificate) {
 
 TEST_F(ReloadTest, SighupReloads) {
   server_->Signal(SIGHUP);
-  EXPECT_TRUE(Eventually([&] { return Logged("tokens were read again"); }, absl::Seconds(20)));
+  EXPECT_TRUE(Eventually([&] { return Logged("tokens were reloaded"); }, absl::Seconds(20)));
   EXPECT_TRUE(server_->Running());
   EXPECT_EQ(List("client.token").code, 0);
   server_->Signal(SIGTERM);

@@ -44,7 +44,8 @@ absl::StatusOr<std::vector<BoardFinding>> CheckBoard(const std::vector<std::stri
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("conditions")) {
     return absl::FailedPreconditionError(
-        "hone-runner --describe prints no conditions; is it of another version?");
+        "hone-runner --describe printed no conditions; are hone-runner and hone-worker the same "
+        "version?");
   }
   std::vector<BoardFinding> findings = {
       {"target", true, target::DetectHost().Key(), ""},

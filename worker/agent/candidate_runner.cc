@@ -44,7 +44,7 @@ void CandidateRunner::MakeReference(const std::string& workload_digest,
                                     const std::string& workload) {
   const absl::Status made = TryToMakeReference(workload_digest, workload);
   if (!made.ok()) {
-    spdlog::error("the reference of workload {} cannot be made: {}", workload_digest,
+    spdlog::error("the reference of workload {} cannot be computed: {}", workload_digest,
                   std::string(made.message()));
     failures_[workload_digest] = {made, SteadyNow()};
     return;
@@ -81,7 +81,7 @@ absl::Status CandidateRunner::TryToMakeReference(const std::string& workload_dig
   }
   references_->Add(workload_digest);
   if (!references_->Pin(workload_digest)) {
-    return absl::InternalError("the runner made no reference file");
+    return absl::InternalError("the runner wrote no reference file");
   }
   return absl::OkStatus();
 }
@@ -97,10 +97,11 @@ absl::StatusOr<record::RunRequest> CandidateRunner::RequestFor(const HeldWork& w
   HONE_ASSIGN_OR_RETURN(request.policy, record::FromProto(lease.policy()));
   if (const auto failure = failures_.find(lease.workload_digest()); failure != failures_.end()) {
     const absl::Status& why = failure->second.status;
-    return absl::Status(why.code(), absl::StrCat("its reference cannot be made: ", why.message()));
+    return absl::Status(why.code(),
+                        absl::StrCat("its reference cannot be computed: ", why.message()));
   }
   if (SteadyNow() > work.deadline) {
-    return absl::DeadlineExceededError("its lease ended before its turn came");
+    return absl::DeadlineExceededError("its lease expired before it could be measured");
   }
   request.workload = lease.workload();
   request.workload_digest = lease.workload_digest();

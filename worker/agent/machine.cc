@@ -47,8 +47,8 @@ absl::StatusOr<nlohmann::json> Peaks(std::vector<std::string> command, const std
   absl::StatusOr<nlohmann::json> measured = JsonOf(command);
   for (int i = 1; i < kPeakAttempts && absl::IsUnavailable(measured.status()); ++i) {
     spdlog::warn(
-        "waiting to measure the peak of this machine, because other processes of Hone "
-        "measure: {}",
+        "waiting to measure the peak of this machine, because other Hone processes are measuring: "
+        "{}",
         std::string(measured.status().message()));
     measured = JsonOf(command);
   }

@@ -241,8 +241,8 @@ int PrintDevices(const std::string& program_dir) {
 int main(int argc, char** argv) {
   hone::Command app("Builds and measures kernels on this machine for a Hone server.");
   app.Footer(
-      "It runs until it is told to end (SIGTERM, SIGINT); what it measured while the server was "
-      "away is sent later.\n\n"
+      "It runs until it is stopped (SIGTERM, SIGINT). Results that were measured while the server "
+      "was unreachable are sent later.\n\n"
       "Examples:\n"
       "  hone-worker --config pi-07.conf          # as hone worker-config prints it\n"
       "  hone-worker --server localhost:7070 --name pi-07\n"
@@ -251,42 +251,44 @@ int main(int argc, char** argv) {
       "  hone-worker --list-devices\n"
       "  hone-worker --doctor\n"
       "  hone-worker --server localhost:7070 --device cuda:0\n"
-      "The workers of a machine take turns with timing, also those of different devices, unless "
-      "they get different files with --lock.\n"
+      "The workers of a machine take turns with timing, even on different devices, unless they "
+      "have different --lock files.\n"
       "Exit codes: 0 ended by a signal, 1 failed (a program is missing, the state folder is in "
       "use), 2 usage or configuration.");
   Flags flags;
   app.Add("--server", flags.server, "The server's address: host:port or unix:PATH; required");
-  app.Add("--ca", flags.security.ca,
-          "Authorities of the server's certificate, PEM file, or system: encrypts");
-  app.Add("--certificate", flags.security.certificate, "This worker's certificate, PEM file");
-  app.Add("--token-file", flags.security.token_file, "File of this worker's token");
+  app.Add(
+      "--ca", flags.security.ca,
+      "PEM file with the authorities of the server's certificate, or system; turns on encryption");
+  app.Add("--certificate", flags.security.certificate, "PEM file with this worker's certificate");
+  app.Add("--token-file", flags.security.token_file, "File with this worker's token");
   app.Add("--server-name", flags.security.server_name,
-          "Name in the server's certificate, when it is dialled by another one");
+          "Name in the server's certificate, if the server is reached by another name");
   app.Add("--name", flags.name, "The worker's name; default: host name and random digits");
   app.Add("--build-slots", flags.build_slots, "Builder processes; 0: one per core",
           {Range(0, 256)});
   app.AddFlag("--build-only", flags.build_only, "Build for other workers and measure nothing");
   app.AddFlag("--run-only", flags.run_only,
-              "Measure what others build; hone-builder is not needed here",
+              "Measure kernels that other workers build; hone-builder is not needed",
               {Excludes("--build-only")});
-  app.Add("--device", flags.device,
-          "The device that is measured: cpu, cuda or opencl (the first such device), cuda:N or "
-          "opencl:N",
-          {ShowDefault(), NotEmpty(), Excludes("--build-only")});
+  app.Add(
+      "--device", flags.device,
+      "The device to measure on: cpu, cuda or opencl (the first such device), cuda:N or opencl:N",
+      {ShowDefault(), NotEmpty(), Excludes("--build-only")});
   app.AddFlag("--list-devices", flags.list_devices,
-              "Print the devices of this machine with the keys of their targets and end");
+              "Print the devices of this machine with the keys of their targets, and exit");
   app.AddFlag("--doctor", flags.doctor,
-              "Print what this machine has and lacks for measuring, with advice, and end");
-  app.Add("--state-dir", flags.state_dir, "Artifacts, references and unsent results",
+              "Check whether this machine is suitable for measuring, print advice, and exit");
+  app.Add("--state-dir", flags.state_dir, "Folder for artifacts, references and unsent results",
           {ShowDefault(DefaultStateDir())});
   app.Add("--program-dir", flags.program_dir,
-          "Holds hone-builder and hone-runner; default: beside hone-worker");
-  app.Add("--ready-file", flags.ready_file, "Written once the server has answered");
+          "Folder with hone-builder and hone-runner; default: the folder of hone-worker");
+  app.Add("--ready-file", flags.ready_file, "File to write once the server has answered");
   app.Add("--lock", flags.lock, "The host's timing lock", {ShowDefault()});
-  app.Add("--compile-limit", flags.compile_limit, "Seconds of processor time of one build",
+  app.Add("--compile-limit", flags.compile_limit,
+          "Limit for the processor time of one build, in seconds",
           {ShowDefault(), Range(0.1, 3600.0)});
-  app.Add("--run-limit", flags.run_limit, "Seconds of one kernel's check and timing",
+  app.Add("--run-limit", flags.run_limit, "Limit for checking and timing one kernel, in seconds",
           {ShowDefault(), Range(0.1, 3600.0)});
   app.AddFlag("--insecure", flags.security.insecure,
               "Allow a server on another machine without TLS");
@@ -295,10 +297,10 @@ int main(int argc, char** argv) {
               {Excludes("--build-only")});
   app.Add("--log-format", flags.log_format, "text or json", {ShowDefault()});
   app.Add("--log-level", flags.log_level, "debug, info, warning, error or off", {ShowDefault()});
-  app.AddFlag("--exit-with-parent", flags.exit_with_parent, "End when the parent process ends");
+  app.AddFlag("--exit-with-parent", flags.exit_with_parent, "Exit when the parent process exits");
   app.AddVersion("hone-worker " HONE_VERSION);
   // Other users can read a command line, so secrets are passed as names of files.
-  app.Add("--key", flags.key_file, "Private key of the certificate, PEM file");
+  app.Add("--key", flags.key_file, "PEM file with the private key of the certificate");
   app.AddConfigFile({{"key", &flags.security.key}, {"token", &flags.security.token}},
                     {"doctor", "exit-with-parent", "list-devices"});
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;

@@ -39,7 +39,7 @@ absl::StatusOr<std::string> OutputOf(const std::vector<std::string>& command) {
     return absl::UnavailableError(absl::StripAsciiWhitespace(child->TakeErrorOutput()));
   }
   return absl::FailedPreconditionError(
-      absl::StrCat(absl::StrJoin(command, " "), " does not work (", end.ToString(),
+      absl::StrCat(absl::StrJoin(command, " "), " failed (", end.ToString(),
                    "): ", absl::StripAsciiWhitespace(child->TakeErrorOutput())));
 }
 

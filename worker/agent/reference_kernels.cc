@@ -71,7 +71,7 @@ absl::StatusOr<std::string> ReferenceKernels::Build(const std::string& workload,
 
 absl::StatusOr<std::string> ReferenceKernels::Send(const v1::Lease& lease, const std::string& name,
                                                    std::string digest) {
-  absl::StatusOr<std::string> bytes = absl::NotFoundError("it was not built yet");
+  absl::StatusOr<std::string> bytes = absl::NotFoundError("it has not been built yet");
   if (!digest.empty()) bytes = ReadFile(artifacts_->PathOf(digest));
   if (!bytes.ok()) {
     HONE_ASSIGN_OR_RETURN(digest, Build(lease.workload(), lease.target()));

@@ -51,7 +51,7 @@ absl::Status Uploader::Upload(const std::string& name, const std::string& bytes)
 
 absl::Status Uploader::UploadArtifact(const std::string& digest) {
   if (!Digest::FromHex(digest).ok() || !artifacts_->Pin(digest)) {
-    return absl::NotFoundError("it is no longer stored here");
+    return absl::NotFoundError("it is no longer stored on this worker");
   }
   const absl::StatusOr<std::string> bytes = ReadFile(artifacts_->PathOf(digest));
   absl::Status sent = bytes.ok() ? Upload(digest, *bytes) : bytes.status();

@@ -184,9 +184,9 @@ void Worker::LogStandingChange(const v1::SynchronizeResponse& response) {
   if (response.refused() != refused_) {
     refused_ = response.refused();
     if (refused_.empty()) {
-      spdlog::info("the server gives work again");
+      spdlog::info("the server assigns work again");
     } else {
-      spdlog::error("the server gives this worker no work: {}", refused_);
+      spdlog::error("the server assigns no work to this worker: {}", refused_);
     }
   }
   if (response.drain() != drained_) {

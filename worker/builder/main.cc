@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
       "input.\nExample: hone-builder code --target x86-avx512 best.trace");
   bool describe = false;
   std::string lock_path = HostLock::DefaultPath();
-  app.AddFlag("--describe", describe, "Print what compiles here as JSON and end");
+  app.AddFlag("--describe", describe, "Print the compilers of this machine as JSON, and exit");
   app.Add("--lock", lock_path, "The host's timing lock", {ShowDefault()});
   hone::builder::CodeOptions code_options;
   const hone::Command& code = hone::builder::AddCodeCommand(app, code_options);

@@ -63,8 +63,8 @@ Condition Throttling(const std::string& root) {
   const std::string reason = watch.Reason();
   if (reason.empty()) return {"throttling", true, "none", ""};
   return {"throttling", false, reason,
-          "measuring pauses meanwhile: add a fan or a heat sink, or a stronger supply, or lower "
-          "scaling_max_freq"};
+          "measurements pause until this ends: add a fan or a heat sink, or a stronger supply, or "
+          "lower scaling_max_freq"};
 }
 
 Condition Clock() {

@@ -40,7 +40,7 @@ absl::Status CheckSize(absl::string_view what, int64_t bytes) {
   const int64_t limit = std::max<int64_t>(target::DescribeHost().memory_bytes / 2, 64 << 20);
   if (bytes < 0 || bytes > limit) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("the kernel wants ", bytes, " bytes of ", what, "; at most ", limit));
+        absl::StrCat("the kernel needs ", bytes, " bytes of ", what, "; at most ", limit));
   }
   return absl::OkStatus();
 }

@@ -52,7 +52,7 @@ absl::StatusOr<std::unique_ptr<GpuBuffer>> AllocateFor(GpuContext& context, absl
   if (bytes == 0) return nullptr;
   auto buffer = GpuBuffer::Create(context, bytes, placement);
   if (buffer.ok()) return buffer;
-  return absl::Status(buffer.status().code(), absl::StrCat("the kernel wants ", bytes, " bytes of ",
+  return absl::Status(buffer.status().code(), absl::StrCat("the kernel needs ", bytes, " bytes of ",
                                                            what, ": ", buffer.status().message()));
 }
 

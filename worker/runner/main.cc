@@ -199,24 +199,23 @@ int main(int argc, char** argv) {
   std::string lock_path = HostLock::DefaultPath();
   std::string device = kCpu;
   app.AddFlag("--measure-peak", measure_peak,
-              "Print the measured peaks of this machine as JSON and end");
+              "Measure the peaks of this machine, print them as JSON, and exit");
   app.AddFlag("--list-devices", list_devices,
-              "Print the devices of this machine with their targets as JSON and end");
-  app.Add("--device", device, "What runs the kernels: cpu, cuda, cuda:N, opencl or opencl:N",
+              "Print the devices of this machine with their targets as JSON, and exit");
+  app.Add("--device", device, "Device that runs the kernels: cpu, cuda, cuda:N, opencl or opencl:N",
           {ShowDefault()});
   hone::runner::SandboxOptions sandbox;
   int64_t memory_limit = 0;
-  app.Add("--read", sandbox.readable, "A file or folder that kernels' files are read from",
+  app.Add("--read", sandbox.readable, "File or folder that kernels are loaded from",
           {ExistingPath()});
-  app.Add("--write", sandbox.writable, "A folder that references are written to",
-          {ExistingFolder()});
+  app.Add("--write", sandbox.writable, "Folder that references are written to", {ExistingFolder()});
   app.Add("--memory", memory_limit,
           "Address space in bytes; default: nine tenths of this machine's memory", {Positive()});
   app.Add("--lock", lock_path, "The host's timing lock", {ShowDefault()});
   app.AddFlag("--unconfined", sandbox.may_be_unconfined,
               "Run kernels even if this system cannot filter their system calls");
   app.AddFlag("--describe", describe,
-              "Print what this machine offers for measuring as JSON and end");
+              "Print the measuring conditions on this machine as JSON, and exit");
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
 
   if (describe) {

@@ -222,8 +222,8 @@ class ReferenceMaker {
       return absl::InvalidArgumentError(absl::StrCat(
           "output ", output.name, " cannot be checked: rounding errors may change ", unbounded,
           " of its ", output.elements,
-          " elements without limit; a division by, or the logarithm or root of, a difference "
-          "that is almost 0 does this, and so do formulas of thousands of operations"));
+          " elements by any amount; causes are a division by, or the logarithm or root of, a "
+          "difference that is almost 0, and formulas of thousands of operations"));
     }
     return absl::OkStatus();
   }

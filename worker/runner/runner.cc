@@ -224,7 +224,7 @@ absl::StatusOr<bool> Runner::IsHopelessByPart(DeviceKernel& kernel, double best_
   result.latency_ns = whole_ns;
   result.reference_drift = probe_->Drift();
   result.samples_ns = {whole_ns};
-  result.detail = "judged on a part of its range; its output was not checked";
+  result.detail = "the latency is estimated from a part of the range; the output was not checked";
   return true;
 }
 

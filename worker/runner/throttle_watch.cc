@@ -96,8 +96,8 @@ std::string ThrottleWatch::Reason() {
     if (now_c >= kHottestC) continue;
     zone.hot = now_c >= zone.limit_c - (zone.hot ? kCoolerC : 0);
     if (zone.hot && reason.empty()) {
-      reason = absl::StrFormat("the processor is at %.0f °C, and is slowed down from %.0f °C on",
-                               now_c, zone.limit_c);
+      reason = absl::StrFormat("the processor is at %.0f °C, and slows down above %.0f °C", now_c,
+                               zone.limit_c);
     }
   }
   uint32_t flags = 0;
@@ -110,7 +110,7 @@ std::string ThrottleWatch::Reason() {
   for (const int fd : cooling_) {
     int state = 0;
     if (reason.empty() && absl::SimpleAtoi(ReadAgain(fd), &state) && state > 0) {
-      reason = "the system cools the processor by a lower clock";
+      reason = "the system lowers the clock to cool the processor";
     }
   }
   return reason;

@@ -86,7 +86,7 @@ absl::Status NeedType(const NodeView& node, int input, DType dtype) {
 absl::Status NeedOneType(const NodeView& node, int first, int last) {
   for (int input = first + 1; input <= last; ++input) {
     if (!node.Has(input) || node.Type(input).dtype == node.Type(first).dtype) continue;
-    return node.InvalidError(absl::StrCat("needs inputs of one type, not ",
+    return node.InvalidError(absl::StrCat("needs inputs of the same type, not ",
                                           node.Type(first).ToText(), " and ",
                                           node.Type(input).ToText()));
   }

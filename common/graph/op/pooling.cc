@@ -65,7 +65,7 @@ absl::StatusOr<Types> InferMaxPool(const NodeView& node) {
   HONE_ASSIGN_OR_RETURN(Types types, InferPool(node));
   HONE_ASSIGN_OR_RETURN(const bool last, HasChannelsLast(node));
   if (last && node.WantsOutput(1)) {
-    return node.UnimplementedError("places of elements need channels first");
+    return node.UnimplementedError("indices of the maxima need channels first");
   }
   types.push_back({ir::DType::kI64, types[0].shape});
   return types;

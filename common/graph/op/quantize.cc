@@ -76,7 +76,7 @@ absl::StatusOr<Types> InferDequantize(const NodeView& node) {
     return node.InvalidError(absl::StrCat("cannot dequantize ", node.Type(0).ToText()));
   }
   if (node.Has(2) && node.Type(2).dtype != dtype) {
-    return node.InvalidError("the zero point has another type than the input");
+    return node.InvalidError("the types of the zero point and the input differ");
   }
   return Types{{node.Type(1).dtype, node.Shape(0)}};
 }

@@ -76,7 +76,8 @@ absl::StatusOr<Types> InferReshape(const NodeView& node) {
   int64_t known = 1;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == 0 && allow_zero == 0) {
-      if (d >= from.size()) return node.InvalidError("copies a dimension that does not exist");
+      if (d >= from.size())
+        return node.InvalidError("the shape copies a dimension that the input does not have");
       shape[d] = from[d];
     }
     if (shape[d] < -1 || shape[d] > ir::kMaxElements) {

@@ -56,9 +56,9 @@ absl::Status RewriteAlgorithm(ir::Program& program, absl::string_view name, absl
   const Digest state = program.StructuralDigest();
   if (state != ir::Program::FromWorkload(program.shared_workload()).StructuralDigest() &&
       state != Fresh(program.shared_workload()).StructuralDigest()) {
-    return Illegal(
-        program, program.kernels[0],
-        "rewrite: the program was changed already; rewrites come before every other primitive");
+    return Illegal(program, program.kernels[0],
+                   "rewrite: the program has already been changed; rewrites must come before all "
+                   "other primitives");
   }
   auto rewritten = ApplyRewriteTo(program.workload(), name, stage, numbers);
   if (!rewritten.ok()) {

@@ -31,7 +31,7 @@ absl::StatusOr<Target> DescribeDevice(const Api& api, DeviceNumber device, absl:
   const int major = ask(kComputeCapabilityMajor), minor = ask(kComputeCapabilityMinor);
   const int units = std::clamp(ask(kMultiprocessorCount), 1, 1 << 16);
   if (major <= 0 || major > 99 || minor < 0 || minor > 9) {
-    return absl::UnavailableError("its driver does not tell its compute capability");
+    return absl::UnavailableError("its driver does not report its compute capability");
   }
   if (10 * major + minor < 10 * kOldestMajor + kOldestMinor) {
     return absl::FailedPreconditionError(

@@ -36,14 +36,14 @@ constexpr Error kErrors[] = {
      "libcuda.so.1 is the stub of the CUDA toolkit; put the driver's own library first in the "
      "library path"},
     {46, "DEVICE_UNAVAILABLE", kFailed,
-     "another process has the GPU for itself; nvidia-smi shows its compute mode and processes"},
+     "another process has exclusive use of the GPU; nvidia-smi shows its compute mode and "
+     "processes"},
     {100, "NO_DEVICE", Code::kNotFound,
      "the driver sees no GPU: nvidia-smi must list one, and CUDA_VISIBLE_DEVICES must not hide it"},
     {101, "INVALID_DEVICE", kRefused, ""},
     {200, "INVALID_IMAGE", kNotForThis, ""},
     {201, "INVALID_CONTEXT", kFailed, ""},
-    {209, "NO_BINARY_FOR_GPU", kNotForThis,
-     "the code was built for another architecture than this GPU's"},
+    {209, "NO_BINARY_FOR_GPU", kNotForThis, "the code was built for a different GPU architecture"},
     {214, "ECC_UNCORRECTABLE", kFailed, kReset},
     {218, "INVALID_PTX", kNotForThis, ""},
     {220, "NVLINK_UNCORRECTABLE", kFailed, kReset},
@@ -59,7 +59,8 @@ constexpr Error kErrors[] = {
     {700, "ILLEGAL_ADDRESS", kFault, ""},
     {701, "LAUNCH_OUT_OF_RESOURCES", kRefused,
      "a block needs more registers or shared memory than a multiprocessor has"},
-    {702, "LAUNCH_TIMEOUT", kFault, "a GPU that drives a display stops kernels after seconds"},
+    {702, "LAUNCH_TIMEOUT", kFault,
+     "a GPU that drives a display stops kernels after a few seconds"},
     {709, "CONTEXT_IS_DESTROYED", kFailed, ""},
     {710, "ASSERT", kFault, ""},
     {714, "HARDWARE_STACK_ERROR", kFault, ""},
@@ -73,8 +74,8 @@ constexpr Error kErrors[] = {
     {802, "SYSTEM_NOT_READY", kFailed,
      "the machine's fabric is not ready; start nvidia-fabricmanager"},
     {803, "SYSTEM_DRIVER_MISMATCH", kFailed,
-     "the driver's library is of another version than its kernel module; restart the machine after "
-     "an update"},
+     "the driver's library and kernel module have different versions; restart the machine after an "
+     "update"},
     {804, "COMPAT_NOT_SUPPORTED_ON_DEVICE", kFailed,
      "remove the CUDA compatibility package, which this GPU does not support, or update the "
      "driver"},

@@ -24,7 +24,7 @@ constexpr Reason kReasons[] = {
     {0x8, "hardware slowdown"},
     {0x20, "its temperature"},
     {0x40, "its temperature (hardware)"},
-    {0x80, "a power brake of the machine"},
+    {0x80, "an external power brake signal"},
 };
 
 }  // namespace
@@ -88,7 +88,7 @@ std::string NvmlState::Warning() const {
   }
   if (mig) {
     findings.emplace_back(
-        "it is divided into instances (MIG), and others may use its memory's bandwidth");
+        "it is divided into instances (MIG), and other instances may use its memory bandwidth");
   }
   return absl::StrJoin(findings, "; ");
 }

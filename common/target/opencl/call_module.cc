@@ -80,7 +80,7 @@ class ModuleCall {
     code = api_.BuildProgram(program_.get(), 1, &session_.device, kBuildOptions, nullptr, nullptr);
     if (code == CL_SUCCESS) return absl::OkStatus();
     return absl::FailedPreconditionError(
-        absl::StrCat("the driver does not build the kernel (", ErrorName(code), "): ", Log()));
+        absl::StrCat("the driver cannot build the kernel (", ErrorName(code), "): ", Log()));
   }
 
   // Adds a buffer, which is a parameter of all kernels; null if `bytes` is 0.
@@ -139,7 +139,7 @@ class ModuleCall {
     size_t size = 0;
     if (api_.GetProgramBuildInfo(program_.get(), session_.device, CL_PROGRAM_BUILD_LOG, 0, nullptr,
                                  &size) != CL_SUCCESS) {
-      return "it gives no log";
+      return "there is no build log";
     }
     std::string log(size, '\0');
     api_.GetProgramBuildInfo(program_.get(), session_.device, CL_PROGRAM_BUILD_LOG, size,

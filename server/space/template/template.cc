@@ -23,12 +23,12 @@ void WriteF(const TemplateContext& context, TemplateBuilder& builder) {
 constexpr Template kTemplates[] = {
     {"matmul", Kind::kMatmul, VariableWeight, WriteMatmul, "tiles of a product of two variables"},
     {"matmul_packed", Kind::kMatmul, VariableWeight, WriteMatmulPacked,
-     "the same, on panels that each call packs"},
+     "like matmul, on panels that are packed in each call"},
     {"dense_packed", Kind::kMatmul, ConstantWeight, WriteMatmulPacked,
      "a product with weights that were packed ahead of time"},
     {"batch_matmul", Kind::kBatchMatmul, Always, WriteMatmul, "tiles of each product"},
     {"batch_matmul_packed", Kind::kBatchMatmul, Always, WriteMatmulPacked,
-     "the same, on panels of the second operands"},
+     "like batch_matmul, on panels of the second operands"},
     {"conv2d_direct", Kind::kConv2d, Always, WriteConv2dDirect,
      "unpacked NHWC, tiles of an image row"},
     {"conv2d_packed", Kind::kConv2d, ConstantWeight, WriteConv2dPacked,
@@ -41,7 +41,7 @@ constexpr Template kTemplates[] = {
     {"conv2d_nchw", Kind::kConv2dNchw, Always, WriteConv2dNchw,
      "channels first, vectors along an image row"},
     {"depthwise_conv2d", Kind::kDepthwiseConv2d, Always, WriteDepthwise,
-     "each channel for itself, tiles of the image"},
+     "each channel separately, tiles of the image"},
 };
 
 }  // namespace

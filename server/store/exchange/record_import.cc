@@ -156,7 +156,7 @@ absl::StatusOr<ImportBatch> RecordImport::Finish() && {
       HONE_RETURN_IF_ERROR(AtLine(text_at_[digest], check_workload_(digest, text)));
     } else if (DigestOf(text).ToHex() != digest) {
       return AtLine(text_at_[digest],
-                    absl::InvalidArgumentError("the text is not what its digest says"));
+                    absl::InvalidArgumentError("the text does not match its digest"));
     }
   }
   return std::move(batch_);

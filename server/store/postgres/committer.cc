@@ -50,7 +50,7 @@ absl::Status PostgresCommitter::AskAboutCommit() {
                          PostgresParams().Bind(absl::string_view(pending_transaction_))));
   rows.Next();
   const std::string status = rows.Text();
-  if (status == "in progress") return absl::UnavailableError("a commit is still under way");
+  if (status == "in progress") return absl::UnavailableError("a commit is still in progress");
   pending_transaction_.clear();
   if (status == "committed") return absl::OkStatus();
   return absl::AbortedError("the transaction was rolled back");

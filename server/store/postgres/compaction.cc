@@ -77,8 +77,7 @@ absl::Status Remove(PostgresConnection& connection, const CompactOptions& option
 absl::StatusOr<CompactReport> Compact(PostgresConnection& connection,
                                       const CompactOptions& options) {
   if (options.keep_best < 0 || options.keep_unix_ms < 0) {
-    return absl::InvalidArgumentError(
-        "the time and the number of what is kept must not be negative");
+    return absl::InvalidArgumentError("keep_unix_ms and keep_best must not be negative");
   }
   CompactReport report;
   HONE_ASSIGN_OR_RETURN(report.bytes_before, connection.SizeBytes());

@@ -18,7 +18,7 @@ namespace {
 
 absl::Status NameIsTaken(const std::string& path) {
   return absl::AlreadyExistsError(
-      absl::StrCat(path, " is there already, and a backup never replaces a file: name another"));
+      absl::StrCat(path, " already exists, and a backup never replaces a file; give another name"));
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ absl::StatusOr<BackupReport> BackUp(const std::string& store, const std::string&
   std::error_code error;
   if (!std::filesystem::is_directory(name.parent_path(), error)) {
     return absl::NotFoundError(
-        absl::StrCat("the folder of ", path, " is not there on the server's machine"));
+        absl::StrCat("the folder of ", path, " does not exist on the server's machine"));
   }
   if (std::filesystem::exists(std::filesystem::symlink_status(name, error))) {
     return NameIsTaken(path);

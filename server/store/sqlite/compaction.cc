@@ -232,8 +232,7 @@ class Compaction {
 absl::StatusOr<CompactReport> CompactStore(const CompactionAccess& access,
                                            const CompactOptions& options) {
   if (options.keep_best < 0 || options.keep_unix_ms < 0) {
-    return absl::InvalidArgumentError(
-        "the time and the number of what is kept must not be negative");
+    return absl::InvalidArgumentError("keep_unix_ms and keep_best must not be negative");
   }
   return Compaction(access, options).Run();
 }

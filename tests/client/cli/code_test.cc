@@ -25,7 +25,7 @@ using integration::TemporaryFolder;
 using integration::With;
 using integration::Words;
 
-constexpr char kTrace[] =
+constexpr char kCodeTrace[] =
     "workload matmul\n"
     "input A: f32[8, 32]\n"
     "input B: f32[32, 64]\n"
@@ -37,7 +37,7 @@ constexpr char kTrace[] =
 
 class CodeTest : public ::testing::Test {
  protected:
-  CodeTest() { std::ofstream(trace_) << kTrace; }
+  CodeTest() { std::ofstream(trace_) << kCodeTrace; }
   // argv[0] is a path or the name of a program.
   Result Run(const Words& words) {
     return integration::RunProgram(words, {{"XDG_DATA_HOME", data_.path()}}, absl::Seconds(240));

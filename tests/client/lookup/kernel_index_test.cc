@@ -70,7 +70,7 @@ TEST(KernelIndexTest, DamageIsDetected) {
 }
 
 TEST(KernelIndexTest, AnotherVersionIsNamed) {
-  EXPECT_THAT(ErrorOf(Whole("hone kernels 2\n")), HasSubstr("another version (hone kernels 2)"));
+  EXPECT_THAT(ErrorOf(Whole("hone kernels 2\n")), HasSubstr("its version (hone kernels 2)"));
   EXPECT_THAT(ErrorOf("{}"), HasSubstr("not an index"));
 }
 

@@ -18,7 +18,7 @@ TEST(SupportedOperatorsTest, SortedWithReplacedOnes) {
     return std::string("absent");
   };
   EXPECT_NE(limits("Conv"), "absent");
-  EXPECT_EQ(limits("Dropout"), "does nothing, as outside of training");
+  EXPECT_EQ(limits("Dropout"), "does nothing outside of training");
   EXPECT_EQ(limits("Upsample"), "becomes Resize");
   EXPECT_EQ(limits("Loop"), "absent");
 }

@@ -58,7 +58,7 @@ TEST(ConfigFileTest, ErrorsNameTheLine) {
       {"a = '''x\ny", "line 1: the text does not end"},
       {"a = [\"x\"\nb = 1", "line 2: the values of a list must be separated by commas"},
       {"a = [\"x\",", "line 1: the list does not end"},
-      {"a = \"x\" y", "line 1: after the value of 'a' there is more"},
+      {"a = \"x\" y", "line 1: unexpected text after the value of 'a'"},
       {"a = \"\\x\"", "line 1: only n, t, "},
       {"= 3", "line 1: a line is 'key = value'"},
       {"a = 1:2", "line 1: text must be quoted"},

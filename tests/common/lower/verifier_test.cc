@@ -107,7 +107,7 @@ const Damage kDamages[] = {
     {"MissingValue", [](LoweredProgram& p) { AnyStore(p).values.clear(); }, "one value for each"},
     {"OtherDType",
      [](LoweredProgram& p) { AnyStore(p).values = {p.pool.Const(ir::DType::kI32, ir::Scalar(1))}; },
-     "has not the dtype"},
+     "does not have the dtype"},
     {"WrittenInput", [](LoweredProgram& p) { p.buffers[AnyStore(p).outputs[0]].input = true; },
      "is written"},
     {"BehindTheWorkspace",

@@ -72,7 +72,7 @@ TEST(OperatorTest, ErrorsNameTheCause) {
       {"matmul m=4 n=4 k=4 dtype=f32 acc=i64", "acc i64 cannot hold what dtype f32 can"},
       {"matmul m=4 n=4 k=4 acc=f64 acc=f64", "key 'acc' is given twice"},
       {"softmax m=4 n=4 dtype=i32",
-       "softmax computes in a float type, not i32; with acc=f32 it converts what it reads"},
+       "softmax computes in a float type, not i32; with acc=f32 it converts its inputs"},
       {"quantized_matmul m=4 n=4 k=4 dtype=f32", "quantized_matmul has no key 'dtype'"},
       {"conv1d n=1 l=4 ci=1 co=1 k=5",
        "conv1d: a kernel of 5 does not fit into the padded input of 4"},

@@ -50,19 +50,19 @@ std::vector<std::vector<ir::Values>> Outputs(const std::string& line,
 }
 
 // Three rows: NaN first, NaN last, only NaN.
-constexpr int kColumns = 37;
+constexpr int kSpecialColumns = 37;
 ir::Values RowsWithNan() {
   ir::Values x;
   for (int row = 0; row < 3; ++row) {
-    for (int k = 0; k < kColumns; ++k) x.push_back(row == 2 ? kNan : k * 5 % 11 - 20);
+    for (int k = 0; k < kSpecialColumns; ++k) x.push_back(row == 2 ? kNan : k * 5 % 11 - 20);
   }
-  x[0] = x[2 * kColumns - 1] = kNan;
+  x[0] = x[2 * kSpecialColumns - 1] = kNan;
   return x;
 }
 
 TEST(SpecialValuesTest, MaximumIgnoresNan) {
   for (const char* dtype : {"f32", "f64", "bf16"}) {
-    const std::string keys = absl::StrCat(" m=3 n=", kColumns, " dtype=", dtype);
+    const std::string keys = absl::StrCat(" m=3 n=", kSpecialColumns, " dtype=", dtype);
     for (const auto& outputs : Outputs("reduce_max" + keys, {RowsWithNan()})) {
       EXPECT_THAT(outputs[0], ElementsAre(-10, -10, -kInfinity)) << dtype;
     }
@@ -94,7 +94,8 @@ TEST(SpecialValuesTest, ReluKeepsNanAndTheSignOfZero) {
 }
 
 TEST(SpecialValuesTest, NanMakesASoftmaxRowNan) {
-  for (const auto& outputs : Outputs(absl::StrCat("softmax m=3 n=", kColumns), {RowsWithNan()})) {
+  for (const auto& outputs :
+       Outputs(absl::StrCat("softmax m=3 n=", kSpecialColumns), {RowsWithNan()})) {
     EXPECT_THAT(outputs[0], Each(IsNan()));
   }
 }

@@ -85,8 +85,8 @@ TEST(GpuModuleTest, RefusalsNameTheCause) {
   EXPECT_THAT(Refusal(WithJson("[]")), HasSubstr("not a JSON object"));
   EXPECT_THAT(Refusal(WithJson("{\"version\": 1,}")), HasSubstr("not a JSON object"));
   EXPECT_THAT(Refusal(WithJson(std::string(100000, '['))), HasSubstr("not a JSON object"));
-  EXPECT_THAT(Refusal(WithJson("{}")), HasSubstr("another version"));
-  EXPECT_THAT(Refusal(Changed("\"version\":1", "\"version\":2")), HasSubstr("another version"));
+  EXPECT_THAT(Refusal(WithJson("{}")), HasSubstr("different version"));
+  EXPECT_THAT(Refusal(Changed("\"version\":1", "\"version\":2")), HasSubstr("different version"));
   EXPECT_THAT(Refusal(Changed("\"opencl\"", "\"metal\"")), HasSubstr("opencl or cuda"));
   EXPECT_THAT(Refusal(Changed("\"opencl\"", "7")), HasSubstr("opencl or cuda"));
   EXPECT_THAT(Refusal(Changed("\"launches\"", "\"lunches\"")), HasSubstr("launches is missing"));

@@ -74,13 +74,13 @@ TEST(FlatForestTest, ARowScoresTheSameAtEveryPositionOfABatch) {
 TEST(FlatForestTest, RejectsInvalidTrees) {
   FlatForest::Tree tree = SmallTree();
   tree.left[1] = 5;
-  ExpectRefused(tree, "child 5 of 5 nodes");
+  ExpectRefused(tree, "child 5, which is not one of the 5 nodes");
   tree = SmallTree();
   tree.right[1] = -2;
   ExpectRefused(tree, "child -2");
   tree = SmallTree();
   tree.right[1] = 0;
-  ExpectRefused(tree, "met before");
+  ExpectRefused(tree, "already has a parent");
   tree = SmallTree();
   tree.feature[1] = 2;
   ExpectRefused(tree, "feature 2 of 2");

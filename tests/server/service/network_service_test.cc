@@ -213,7 +213,7 @@ TEST_F(NetworkServiceTest, InvalidRequestNamesTheField) {
     std::function<void(v1::CreateJobRequest&, v1::NetworkRequest&)> spoil;
   };
   const Case cases[] = {
-      {"a limit is missing", [](auto& r, auto&) { r.set_max_trials(0); }},
+      {"a job needs a limit", [](auto& r, auto&) { r.set_max_trials(0); }},
       {"workload", [](auto& r, auto&) { r.set_workload("fake op 12"); }},
       {"workload_digest", [](auto& r, auto&) { r.set_workload_digest("abc"); }},
       {"space", [](auto& r, auto&) { r.set_space("1,2,3"); }},

@@ -190,7 +190,7 @@ TEST_F(TuningServiceTest, InvalidRequestNamesTheField) {
       {"workload", [](auto& r) { r.clear_workload(); }},
       {"target", [](auto& r) { r.clear_target(); }},
       {"max_trials", [](auto& r) { r.set_max_trials(-1); }},
-      {"a limit is missing", [](auto& r) { r.set_max_trials(0); }},
+      {"a job needs a limit", [](auto& r) { r.set_max_trials(0); }},
       {"max_time_ms", [](auto& r) { r.set_max_time_ms(-5); }},
       {"strategy", [](auto& r) { r.set_strategy("magic"); }},
       {"cost_model", [](auto& r) { r.set_cost_model("oracle"); }},

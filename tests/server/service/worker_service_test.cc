@@ -220,7 +220,7 @@ TEST_F(UploadLimitTest, BytesInFlightAreBoundedAndRetriesSucceed) {
     return !refused.ok();
   }));
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(refused.error_message(), HasSubstr("send it again in a second"));
+  EXPECT_THAT(refused.error_message(), HasSubstr("try again in a second"));
   ASSERT_TRUE(first->Write("", 0, bytes.substr(30)));
   EXPECT_TRUE(first->End().ok()) << "an admitted upload can finish";
   EXPECT_TRUE(Eventually([&] { return send_other().ok(); }))

@@ -17,7 +17,7 @@ constexpr char kWorkload[] =
     "input A: f32[64, 48]\n"
     "input B: f32[48, 80]\n"
     "output C[i: 64, j: 80] = sum(k: 48) A[i, k] * B[k, j]\n";
-constexpr char kOpen[] =
+constexpr char kGivenOpen[] =
     "trace 1\n"
     "b0 = block(\"C\")\n"
     "l0, l1, l2 = loops(b0)\n"
@@ -36,16 +36,16 @@ constexpr char kDecided[] =
     "x2 = sample_categorical(candidates=[1, 2, 4]) = [2]\n"
     "l5, l6 = split(l4, 0, x2)\n";
 
-ir::Workload Matmul() { return ir::ParseWorkload(kWorkload).value(); }
+ir::Workload GivenMatmul() { return ir::ParseWorkload(kWorkload).value(); }
 
 absl::StatusOr<std::unique_ptr<DesignSpace>> Given(absl::string_view trace) {
-  return GivenTraceSpace(Matmul(), absl::StrCat(kWorkload, trace));
+  return GivenTraceSpace(GivenMatmul(), absl::StrCat(kWorkload, trace));
 }
 
 TEST(GivenTrace, OpenSamplingsStayOpen) {
-  const auto space = Given(kOpen);
+  const auto space = Given(kGivenOpen);
   ASSERT_TRUE(space.ok()) << space.status();
-  EXPECT_EQ((*space)->text(), absl::StrCat(kWorkload, kOpen));
+  EXPECT_EQ((*space)->text(), absl::StrCat(kWorkload, kGivenOpen));
   EXPECT_FALSE((*space)->only().has_value());
   std::set<std::vector<int64_t>> drawn;
   for (uint64_t i = 0; i < 100; ++i) {
@@ -101,8 +101,8 @@ TEST(GivenTrace, EveryStrategyProposesTheOneCandidateOnce) {
 
 TEST(GivenTrace, IgnoresNamesInTheWorkload) {
   const std::string text = absl::StrReplaceAll(
-      absl::StrCat(kWorkload, kOpen), {{"A", "Left"}, {"workload matmul", "workload mine"}});
-  EXPECT_TRUE(GivenTraceSpace(Matmul(), text).ok());
+      absl::StrCat(kWorkload, kGivenOpen), {{"A", "Left"}, {"workload matmul", "workload mine"}});
+  EXPECT_TRUE(GivenTraceSpace(GivenMatmul(), text).ok());
 }
 
 TEST(GivenTrace, ErrorsNameTheCause) {
@@ -114,15 +114,15 @@ TEST(GivenTrace, ErrorsNameTheCause) {
       {"no trace", kWorkload, "a line 'trace 1' must follow"},
       {"malformed", absl::StrCat(kWorkload, "trace 1\nb0 = blok(\"C\")\n"),
        "6:10: unknown primitive"},
-      {"another workload", absl::StrReplaceAll(absl::StrCat(kWorkload, kOpen), {{"80", "81"}}),
+      {"another workload", absl::StrReplaceAll(absl::StrCat(kWorkload, kGivenOpen), {{"80", "81"}}),
        "another computation"},
       {"an illegal decision",
        absl::StrReplaceAll(absl::StrCat(kWorkload, kDecided), {{"[16, 4]", "[16, 3]"}}),
        "decision 1 is not legal"},
-      {"a refused primitive", absl::StrCat(kWorkload, kOpen, "parallel(l2)\n"), ">"},
+      {"a refused primitive", absl::StrCat(kWorkload, kGivenOpen, "parallel(l2)\n"), ">"},
   };
   for (const auto& c : cases) {
-    const auto space = GivenTraceSpace(Matmul(), c.text);
+    const auto space = GivenTraceSpace(GivenMatmul(), c.text);
     EXPECT_EQ(space.status().code(), absl::StatusCode::kInvalidArgument) << c.why;
     EXPECT_NE(space.status().message().find(c.expected), std::string::npos)
         << c.why << ": " << space.status();

@@ -39,7 +39,7 @@ std::vector<std::string> NamesOf(const std::vector<std::unique_ptr<DesignSpace>>
 }
 
 // Odd and prime sizes, sizes of one, sizes smaller than a vector, and workloads with later stages.
-const char* const kSmall[] = {
+const char* const kSmallTemplates[] = {
     "matmul m=1 n=1 k=1",
     "matmul m=17 n=13 k=7",
     "matmul m=24 n=40 k=12",
@@ -121,7 +121,7 @@ TEST_P(SmallTemplate, NoCandidateIsInvalid) {
   }
 }
 
-std::string NameOf(const testing::TestParamInfo<const char*>& info) {
+std::string TemplateNameOf(const testing::TestParamInfo<const char*>& info) {
   std::string name = absl::StrCat(info.index, "_");
   for (char c : std::string(info.param).substr(0, 40)) {
     if (c == '\n') break;
@@ -129,7 +129,7 @@ std::string NameOf(const testing::TestParamInfo<const char*>& info) {
   }
   return name;
 }
-INSTANTIATE_TEST_SUITE_P(All, SmallTemplate, testing::ValuesIn(kSmall), NameOf);
+INSTANTIATE_TEST_SUITE_P(All, SmallTemplate, testing::ValuesIn(kSmallTemplates), TemplateNameOf);
 
 class LargeTemplate : public testing::TestWithParam<const char*> {};
 
@@ -175,7 +175,7 @@ INSTANTIATE_TEST_SUITE_P(All, LargeTemplate,
                                          "conv2d_nchw n=1 h=28 w=28 ci=128 co=128 k=3 s=1 p=1",
                                          "depthwise_conv2d n=1 h=112 w=112 c=32 k=3 s=1 p=1",
                                          "depthwise_conv2d n=1 h=7 w=7 c=1024 k=3 s=1 p=1"),
-                         NameOf);
+                         TemplateNameOf);
 
 TEST(Templates, EachOperatorHasItsOwn) {
   EXPECT_THAT(NamesOf(Make("matmul m=64 n=64 k=64", Avx512())),

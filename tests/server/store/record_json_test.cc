@@ -134,7 +134,7 @@ TEST(RecordImport, ChecksHeaderAndEnd) {
 TEST(RecordImport, TextsMustMatchTheirDigests) {
   EXPECT_THAT(
       Error(absl::StrCat(HeaderLine("s"), TextLine(SpaceDigest(), "another"), EndLine(1, 0, 0))),
-      HasSubstr("line 2: the text is not what its digest says"));
+      HasSubstr("line 2: the text does not match its digest"));
   EXPECT_THAT(Error(absl::StrCat(HeaderLine("s"), TextLine(kWorkload, "odd"), RecordLine(Row()),
                                  EndLine(1, 1, 0))),
               HasSubstr("line 2: not a workload"));

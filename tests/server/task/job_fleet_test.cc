@@ -25,7 +25,8 @@ TEST(JobRoomTest, JobWaitsForQueueSpaceAndFinishes) {
   bool waited = false;
   for (int i = 0; i < 1000 && !HasEnded(harness.Get(id)->state); ++i) {
     harness.Step();
-    waited = waited || harness.Get(id)->phase.find("waiting for room") != std::string::npos;
+    waited =
+        waited || harness.Get(id)->phase.find("waiting for free capacity") != std::string::npos;
   }
   EXPECT_EQ(harness.Get(id)->state, JobState::kDone) << harness.Get(id)->error;
   EXPECT_EQ(harness.Get(id)->trials, 40);
@@ -51,7 +52,7 @@ TEST(JobQuotaTest, LimitsJobsPerOwnerAndReportsTheLimit) {
   EXPECT_THAT(std::string(over.message()), HasSubstr("'ann' has 2 jobs"));
   EXPECT_TRUE(create("ann", "2").ok()) << "a repeated request is answered";
   EXPECT_TRUE(create("bob", "4").ok());
-  EXPECT_THAT(std::string(create("eve", "5").message()), HasSubstr("3 jobs are under way"));
+  EXPECT_THAT(std::string(create("eve", "5").message()), HasSubstr("3 jobs are in progress"));
   for (int i = 0; i < 500 && !harness.jobs->Unfinished().empty(); ++i) harness.Step();
   EXPECT_TRUE(create("ann", "6").ok()) << "jobs that have ended do not count";
 }

@@ -76,7 +76,8 @@ class FakeServer final : public v1::WorkerService::Service {
     absl::MutexLock lock(&mutex_);
     if (uploads_without_room_ > 0) {
       --uploads_without_room_;
-      return {grpc::StatusCode::RESOURCE_EXHAUSTED, "upload: no room: send it again in a second"};
+      return {grpc::StatusCode::RESOURCE_EXHAUSTED,
+              "upload: not enough memory; try again in a second"};
     }
     artifacts_[digest] = bytes;
     uploads_.push_back(digest);

@@ -13,14 +13,14 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr absl::string_view kMatmul =
+constexpr absl::string_view kTextMatmul =
     "workload matmul\n"
     "input A: f32[8, 32]\n"
     "input B: f32[32, 64]\n"
     "output C[i: 8, j: 64] = sum(k: 32) A[i, k] * B[k, j]\n";
 
 std::string Vectorized(int lanes) {
-  return absl::StrCat(kMatmul, "trace 1\nb0 = block(\"C\")\nl0, l1, l2 = loops(b0)\n",
+  return absl::StrCat(kTextMatmul, "trace 1\nb0 = block(\"C\")\nl0, l1, l2 = loops(b0)\n",
                       "l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, ", lanes, ", 1)\n");
 }
 
@@ -47,11 +47,11 @@ TEST(CodeTextTest, RefusesWhatIsNotACandidate) {
     return std::string(status.message());
   };
   EXPECT_THAT(refusal("nonsense"), HasSubstr("2:1: "));
-  EXPECT_THAT(refusal(absl::StrCat(kMatmul,
+  EXPECT_THAT(refusal(absl::StrCat(kTextMatmul,
                                    "trace 1\nb0 = block(\"C\")\nl0, l1, l2 = loops(b0)\n"
                                    "x0, x1 = sample_perfect_tile(l0, parts=2)\n")),
               HasSubstr("2 decisions open"));
-  EXPECT_THAT(refusal(absl::StrCat(kMatmul, "trace 1\nb0 = block(\"D\")\n")), HasSubstr("D"));
+  EXPECT_THAT(refusal(absl::StrCat(kTextMatmul, "trace 1\nb0 = block(\"D\")\n")), HasSubstr("D"));
 }
 
 TEST(CodeTextTest, TargetsAreNamesOrTexts) {

@@ -13,7 +13,7 @@
 namespace hone::runner {
 namespace {
 
-constexpr absl::string_view kMatmul =
+constexpr absl::string_view kReferenceMatmul =
     "workload matmul\n"
     "input A: f32[6, 5]\n"
     "input B: f32[5, 4]\n"
@@ -26,7 +26,7 @@ class ReferenceTest : public ::testing::Test {
     ASSERT_NE(mkdtemp(folder), nullptr);
     folder_ = folder;
     path_ = folder_ + "/reference";
-    auto workload = ir::ParseWorkload(kMatmul);
+    auto workload = ir::ParseWorkload(kReferenceMatmul);
     ASSERT_TRUE(workload.ok()) << workload.status();
     workload_ = *std::move(workload);
     digest_ = workload_.StructuralDigest().ToHex();

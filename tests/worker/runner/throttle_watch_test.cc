@@ -56,7 +56,7 @@ TEST_F(ThrottleWatchTest, AHotZoneCountsUntilItIsCooler) {
   EXPECT_EQ(watch.sources(), 1);
   EXPECT_EQ(watch.Reason(), "");
   Heat("81500");
-  EXPECT_EQ(watch.Reason(), "the processor is at 82 °C, and is slowed down from 80 °C on");
+  EXPECT_EQ(watch.Reason(), "the processor is at 82 °C, and slows down above 80 °C");
   Heat("78000");  // below the limit, but it would be above it again at once
   EXPECT_THAT(watch.Reason(), HasSubstr("78 °C"));
   Heat("76900");
@@ -78,7 +78,7 @@ TEST_F(ThrottleWatchTest, SeesLowerClocksAndAWeakSupply) {
   EXPECT_EQ(watch.sources(), 2);
   EXPECT_EQ(watch.Reason(), "") << "a fan slows nothing down";
   Write("/sys/class/thermal/cooling_device1/cur_state", "2");
-  EXPECT_THAT(watch.Reason(), HasSubstr("lower clock"));
+  EXPECT_THAT(watch.Reason(), HasSubstr("lowers the clock"));
   Write("/sys/class/thermal/cooling_device1/cur_state", "0");
   Write(firmware, "50000");  // since boot, not now
   EXPECT_EQ(watch.Reason(), "");

@@ -79,7 +79,7 @@ CText CExprPrinter::New(const Expr& expr, ExprId id) {
     case Op::kCast:
       return Cast(expr);
     case Op::kWhere:
-      status_.Update(absl::UnimplementedError("a guarded value that lowering has left"));
+      status_.Update(absl::UnimplementedError("a guarded value was not lowered"));
       return {"0"};
     default:
       return ir::IsFloat(expr.dtype) ? Arithmetic(expr) : WholeArithmetic(expr, id);

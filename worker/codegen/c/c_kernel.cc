@@ -201,7 +201,7 @@ absl::Status CKernelPrinter::PrintFor(StmtId id, bool described) {
   const StmtId body = loop.children[0];
   if (loop.loop == ir::LoopKind::kBound) return PrintBound(loop, described);
   if (loop.loop == ir::LoopKind::kTensor) {
-    return absl::UnimplementedError("a tensor loop that no pass has lowered");
+    return absl::UnimplementedError("a tensor loop was not lowered");
   }
   if (loop.loop == ir::LoopKind::kParallel && !dialect_.OneThread()) {
     return absl::UnimplementedError(absl::StrCat("loop ", p_.atoms[loop.var].name,

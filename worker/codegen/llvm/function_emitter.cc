@@ -100,7 +100,7 @@ absl::Status FunctionEmitter::EmitFor(const Stmt& loop) {
     case ir::LoopKind::kSerial:
       return EmitSerial(loop);
     case ir::LoopKind::kTensor:
-      return absl::UnimplementedError("a tensor loop that no pass has lowered");
+      return absl::UnimplementedError("a tensor loop was not lowered");
     case ir::LoopKind::kBound:
       return absl::UnimplementedError("a loop bound to a GPU axis has no CPU code");
   }

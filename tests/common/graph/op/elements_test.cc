@@ -196,8 +196,8 @@ TEST(ElementsTest, Errors) {
   const Given x = Floats({2}, random), n = Wholes(DType::kI32, {2}, 0, 9, random);
   EXPECT_THAT(Apply("Exp", {n}).status().message(),
               HasSubstr("must have a float type, but is i32"));
-  EXPECT_THAT(Apply("Add", {x, n}).status().message(), HasSubstr("needs inputs of one type"));
-  EXPECT_THAT(Apply("Max", {x, n}).status().message(), HasSubstr("needs inputs of one type"));
+  EXPECT_THAT(Apply("Add", {x, n}).status().message(), HasSubstr("needs inputs of the same type"));
+  EXPECT_THAT(Apply("Max", {x, n}).status().message(), HasSubstr("needs inputs of the same type"));
   EXPECT_THAT(Apply("Max", {x, {}}).status().message(), HasSubstr("input 1 is missing"));
   EXPECT_THAT(Apply("And", {x, x}).status().message(), HasSubstr("must have type bool"));
   EXPECT_THAT(Apply("Mod", {x, x}).status().message(), HasSubstr("needs fmod=1"));

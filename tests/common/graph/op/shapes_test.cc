@@ -81,7 +81,7 @@ TEST(ShapesTest, ReshapeErrors) {
   EXPECT_THAT(message({5, -1}), HasSubstr("cannot reshape"));
   EXPECT_THAT(message({-2, 6}), HasSubstr("a dimension is -2"));
   EXPECT_THAT(message({int64_t{1} << 33, int64_t{1} << 33}), HasSubstr("too many elements"));
-  EXPECT_THAT(message({1, 1, 0}), HasSubstr("copies a dimension that does not exist"));
+  EXPECT_THAT(message({1, 1, 0}), HasSubstr("copies a dimension that the input does not have"));
   Given dynamic = List({12});
   dynamic.constant = false;
   EXPECT_THAT(Apply("Reshape", {x, dynamic}).status().message(), HasSubstr("must be constant"));

@@ -64,7 +64,7 @@ TEST(RewritePrimitiveTest, FollowsRewritesAndSamplingsOnly) {
                              "b0 = block(\"Y\")\nl0, l1, l2, l3, l4, l5, l6 = "
                              "loops(b0)\nparallel(l1)\nrewrite(\"im2col\", \"Y\")\n");
   EXPECT_EQ(late.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(late.status().message()), HasSubstr("changed already"));
+  EXPECT_THAT(std::string(late.status().message()), HasSubstr("already been changed"));
   const auto unfit = Replayed(kWinogradConv, "rewrite(\"online_softmax\", \"Y\")\n");
   EXPECT_EQ(unfit.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(unfit.status().message()),

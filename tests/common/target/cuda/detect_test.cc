@@ -169,7 +169,7 @@ TEST(CudaErrorTest, CodesHaveANameAKindAndAdvice) {
       {1, absl::StatusCode::kInvalidArgument, "try: CUDA_ERROR_INVALID_VALUE"},
       {2, absl::StatusCode::kResourceExhausted, "CUDA_ERROR_OUT_OF_MEMORY"},
       {100, absl::StatusCode::kNotFound, "CUDA_VISIBLE_DEVICES"},
-      {209, absl::StatusCode::kFailedPrecondition, "another architecture"},
+      {209, absl::StatusCode::kFailedPrecondition, "a different GPU architecture"},
       {700, absl::StatusCode::kAborted, "CUDA_ERROR_ILLEGAL_ADDRESS"},
       {719, absl::StatusCode::kAborted, "CUDA_ERROR_LAUNCH_FAILED"},
       {803, absl::StatusCode::kUnavailable, "restart the machine"},
