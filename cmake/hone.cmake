@@ -105,6 +105,12 @@ endfunction()
 # preset.
 set(HONE_TEST_OPTIONS $<$<CONFIG:Release>:-Og>)
 
+# hone_compile_quickly(): for folders whose code mostly waits for other processes. GCC compiles it with -O1 in three quarters
+# of the time that -O2 takes.
+macro(hone_compile_quickly)
+  add_compile_options($<$<CONFIG:Release>:-O1>)
+endmacro()
+
 # hone_library(NAME SRCS a.cc … HDRS a.h … DEPS x …): a static library. NAME is folder_file, as in base_hash. Registries
 # are plain tables (see CONTRIBUTING.md), so nothing needs whole-archive linking. Eight sources are compiled at a time,
 # because headers and templates take most of the time of a single source, even with a precompiled header

@@ -15,6 +15,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/cli/busy_processes.h"
 #include "common/base/file.h"
 
@@ -27,6 +29,8 @@ constexpr double kBusyLoad = 0.5;    // average number of runnable processes in 
 constexpr double kMuchSteal = 0.01;  // fraction of the time
 constexpr int kMaxCores = 4096;
 constexpr size_t kMaxBusyShown = 5;
+constexpr int kLooks = 10;  // for a busy process, with a pause between two of them
+constexpr absl::Duration kPause = absl::Milliseconds(20);
 constexpr char kCpuFolder[] = "/sys/devices/system/cpu";
 
 // Reads a one-line file, without surrounding blanks; "" if it cannot be read.
@@ -158,10 +162,18 @@ void AddSteal(const std::string& root, std::vector<HealthCheck>& checks) {
   checks.push_back(std::move(check));
 }
 
-// Says which programs load the machine now, and what to do.
-std::string WhatIsBusy(const std::string& root) {
-  const std::vector<BusyProcess> busy = BusyProcesses(root);
-  if (busy.empty()) return "none of them runs at this moment: wait until the load has fallen";
+// Looks several times, because a program that is busy half of the time also sleeps half of it.
+std::vector<BusyProcess> FindBusyProcesses(const std::string& root) {
+  std::vector<BusyProcess> busy = BusyProcesses(root);
+  for (int look = 1; busy.empty() && look < kLooks; ++look) {
+    absl::SleepFor(kPause);
+    busy = BusyProcesses(root);
+  }
+  return busy;
+}
+
+// Names the programs that load the machine now, and says what to do.
+std::string WhatIsBusy(const std::vector<BusyProcess>& busy) {
   const size_t shown = std::min(busy.size(), kMaxBusyShown);
   const std::string list = absl::StrJoin(
       busy.begin(), busy.begin() + shown, ", ", [](std::string* out, const BusyProcess& process) {
@@ -178,9 +190,14 @@ void AddLoad(const std::string& root, std::vector<HealthCheck>& checks) {
   if (!absl::SimpleAtod(text.substr(0, text.find(' ')), &load)) return;
   HealthCheck check{"load", State::kOk, absl::StrFormat("%.2f", load)};
   if (load > kBusyLoad) {
-    check.state = State::kWarning;
-    check.advice = absl::StrCat(
-        "other programs keep this machine busy, which disturbs measurements; ", WhatIsBusy(root));
+    // The average still contains programs that ended up to a minute ago, which disturb nothing.
+    if (const std::vector<BusyProcess> busy = FindBusyProcesses(root); busy.empty()) {
+      absl::StrAppend(&check.finding, ", of programs that have ended");
+    } else {
+      check.state = State::kWarning;
+      check.advice = absl::StrCat(
+          "other programs keep this machine busy, which disturbs measurements; ", WhatIsBusy(busy));
+    }
   }
   checks.push_back(std::move(check));
 }

@@ -36,7 +36,7 @@ TEST(PrimitivesTest, ExplainsOne) {
   EXPECT_EQ(result.code, 0) << result.errors;
   EXPECT_THAT(result.output,
               AllOf(HasSubstr("block = rfactor(block, loop, [dimension])\n"),
-                    HasSubstr("\n  dimension  a number, optional  of the new buffer"),
+                    HasSubstr("\n  dimension  a number, optional  position of the new dimension"),
                     Not(HasSubstr("cache_read"))));
 }
 
