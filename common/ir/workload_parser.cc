@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/nearest.h"
 #include "common/base/status_macros.h"
 #include "common/ir/expr_parser.h"
 #include "common/ir/text_mark.h"
@@ -79,7 +80,11 @@ class Parser final : private ExprNames {
       return ": a stage cannot read what it computes, and there are no recurrences; a running sum "
              "is written as sum(k: 8 where k <= i) A[k]";
     }
-    if (!stage_names_.contains(name)) return "";
+    if (!stage_names_.contains(name)) {
+      std::vector<std::string> known;
+      for (const auto& [tensor, id] : tensor_ids_) known.push_back(tensor);
+      return DidYouMean(name, known);
+    }
     return ": it is computed by a later stage, and stages read what is above them";
   }
   Element Find(const std::string& name) const override {
@@ -170,6 +175,10 @@ class Parser final : private ExprNames {
     Stage stage;
     std::vector<std::string> names;
     const Token name_token = reader_.Peek();
+    if (name_token.kind == Token::kName && reader_.Peek(1).kind == Token::kName) {
+      return Error(name_token, absl::StrCat("unknown keyword '", name_token.text, "'",
+                                            DidYouMean(name_token.text, {"input", "output"})));
+    }
     const bool tuple = reader_.Accept("(");
     do {
       HONE_ASSIGN_OR_RETURN(names.emplace_back(),

@@ -156,7 +156,9 @@ void RecordService::CompactStore(Context* context, const v1::CompactStoreRequest
   if (request->keep_best() < 0 || request->keep_best() > kMaxKeepBest ||
       request->keep_unix_ms() < 0) {
     return reply(absl::InvalidArgumentError(absl::StrCat(
-        "keep_unix_ms must not be negative, and keep_best must be from 0 to ", kMaxKeepBest)));
+        "the time before which records are removed must not be negative, and the number of best "
+        "records that are kept must be from 0 to ",
+        kMaxKeepBest)));
   }
   deps_.executor->Schedule([this, context, reply, request, response] {
     const store::CompactOptions options{

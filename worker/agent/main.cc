@@ -37,6 +37,7 @@ namespace {
 using hone::Excludes;
 using hone::kUsageExitCode;
 using hone::NotEmpty;
+using hone::PlainName;
 using hone::Range;
 using hone::ShowDefault;
 
@@ -264,7 +265,8 @@ int main(int argc, char** argv) {
   app.Add("--token-file", flags.security.token_file, "File with this worker's token");
   app.Add("--server-name", flags.security.server_name,
           "Name in the server's certificate, if the server is reached by another name");
-  app.Add("--name", flags.name, "The worker's name; default: host name and random digits");
+  app.Add("--name", flags.name, "The worker's name; default: host name and random digits",
+          {PlainName()});
   app.Add("--build-slots", flags.build_slots, "Builder processes; 0: one per core",
           {Range(0, 256)});
   app.AddFlag("--build-only", flags.build_only, "Build for other workers and measure nothing");
@@ -343,8 +345,12 @@ int main(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   if (absl::Status worked = Work(flags); !worked.ok()) {
+    if (absl::IsInvalidArgument(worked)) {
+      fprintf(stderr, "hone-worker: %s\n", std::string(worked.message()).c_str());
+      return kUsageExitCode;
+    }
     spdlog::error("{}", std::string(worked.message()));
-    return absl::IsInvalidArgument(worked) ? kUsageExitCode : kFailed;
+    return kFailed;
   }
   return 0;
 }

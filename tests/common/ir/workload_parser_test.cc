@@ -325,6 +325,22 @@ TEST(WorkloadTextTest, ErrorsSuggestACorrection) {
   }
 }
 
+TEST(WorkloadTextTest, ErrorsSuggestTheNearestKeywordOrTensor) {
+  const BadText kCases[] = {
+      {"inptu A: f32[4]\noutput B[i: 4] = A[i]\n",
+       "2:1: unknown keyword 'inptu'; did you mean 'input'?"},
+      {"input A: f32[4]\notput B[i: 4] = A[i]\n",
+       "3:1: unknown keyword 'otput'; did you mean 'output'?"},
+      {"input data: f32[4]\noutput B[i: 4] = dta[i]\n",
+       "3:18: unknown tensor 'dta'; did you mean 'data'?"},
+  };
+  for (const BadText& bad : kCases) {
+    const auto workload = ParseWorkload(absl::StrCat("workload w\n", bad.text));
+    ASSERT_FALSE(workload.ok()) << bad.text;
+    EXPECT_THAT(std::string(workload.status().message()), StartsWith(bad.error)) << bad.text;
+  }
+}
+
 // Any text from outside is answered quickly.
 TEST(WorkloadTextTest, RejectsHostileTexts) {
   const std::string head = "workload w\ninput A: f32[4]\noutput B[i: 4] = ";

@@ -186,7 +186,7 @@ TEST_F(SecurityTest, EachListenerServesItsRoleOnly) {
   Serve();
   const absl::Status elsewhere = List(Dial(kWorkers, kAnn));
   EXPECT_EQ(elsewhere.code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_THAT(std::string(elsewhere.message()), HasSubstr("serves workers alone"));
+  EXPECT_THAT(std::string(elsewhere.message()), HasSubstr("serves workers only"));
   EXPECT_EQ(Synchronize(Dial(kClients, kPi), "pi-07").code(), absl::StatusCode::kPermissionDenied);
 }
 
