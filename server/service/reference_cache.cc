@@ -32,7 +32,7 @@ absl::Status ReferenceCache::Put(const std::string& name, std::string bytes) {
 
 absl::StatusOr<std::shared_ptr<const std::string>> ReferenceCache::Get(const std::string& name) {
   if (auto bytes = cache_.Get(name); bytes != nullptr) return bytes;
-  return absl::NotFoundError(absl::StrCat("no builder has sent ", name));
+  return absl::NotFoundError("no builder has sent the reference of this workload yet");
 }
 
 }  // namespace hone::service

@@ -97,8 +97,9 @@ absl::StatusOr<record::RunRequest> CandidateRunner::RequestFor(const HeldWork& w
   HONE_ASSIGN_OR_RETURN(request.policy, record::FromProto(lease.policy()));
   if (const auto failure = failures_.find(lease.workload_digest()); failure != failures_.end()) {
     const absl::Status& why = failure->second.status;
-    return absl::Status(why.code(),
-                        absl::StrCat("its reference cannot be computed: ", why.message()));
+    return absl::Status(
+        why.code(),
+        absl::StrCat("the reference of this workload cannot be computed: ", why.message()));
   }
   if (SteadyNow() > work.deadline) {
     return absl::DeadlineExceededError("its lease expired before it could be measured");

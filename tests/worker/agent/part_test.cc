@@ -213,7 +213,7 @@ TEST_F(PartsTest, AFailureToMakeAReferenceIsReportedForEachCandidate) {
       {work}, [](HeldWork&) { FAIL() << "it does not start"; },
       [&](const std::shared_ptr<HeldWork>&, MeasureResult r) { result = std::move(r); });
   EXPECT_EQ(result.outcome, Outcome::kDeviceLost);
-  EXPECT_THAT(result.detail, HasSubstr("its reference cannot be computed"));
+  EXPECT_THAT(result.detail, HasSubstr("the reference of this workload cannot be computed"));
 }
 
 }  // namespace
