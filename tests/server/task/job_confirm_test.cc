@@ -456,7 +456,8 @@ TEST_F(JobConfirmTest, DisturbedConfirmationsAreNotPublished) {
   EXPECT_FALSE(job->best->record.quarantined);
   EXPECT_EQ(job->best->record.result.latency_ns,
             FakeLatency(job->best->record.candidate.decisions));
-  EXPECT_THAT(job->note, HasSubstr("other work disturbed every measurement"));
+  EXPECT_THAT(job->note,
+              HasSubstr("other work disturbed every finalist that was measured in time"));
 }
 
 // The leader was measured in three processes before the disturbance began.
@@ -473,6 +474,52 @@ TEST_F(JobConfirmTest, LeaderIsPublishedIfTheConfirmationIsDisturbed) {
   EXPECT_EQ(Best(*job).record.id, job->best->record.id);
   EXPECT_LE(record::SteadyLatencyNs(job->best->record.result), shown);
   EXPECT_EQ(record::ProcessesOf(job->best->record.result), record::kProcesses);
+}
+
+// The search ended after one process of its only challenger, so it has no leader. Then the
+// confirmation is disturbed.
+TEST_F(JobConfirmTest, ProcessOfAChallengerIsPublishedIfTheConfirmationIsDisturbed) {
+  int confirmations = 0;
+  device.measure = DisturbedFrom(1, &confirmations);
+  const std::string id = Create(Spec(100));
+  for (int i = 0; i < 500 && confirmations == 0; ++i) Step(1);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const auto job = RunToEnd(id, 2000);
+  ASSERT_EQ(job->state, JobState::kCancelled) << job->error;
+  ASSERT_TRUE(job->best.has_value());
+  EXPECT_EQ(job->best->record.policy.name, "confirm");
+  EXPECT_EQ(record::ProcessesOf(job->best->record.result), 1);
+  EXPECT_EQ(job->best->record.result.latency_ns,
+            FakeLatency(job->best->record.candidate.decisions));
+  EXPECT_EQ(Best(*job).record.id, job->best->record.id) << "hone best finds it";
+}
+
+// All challengers are disturbed, so the search has no leader, and so are the processes of the
+// fastest finalist.
+TEST_F(JobConfirmTest, NoteSaysThatTheFastestOfTheSearchIsNotConfirmed) {
+  bool searching = true;
+  std::vector<int64_t> fastest;
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    const std::vector<int64_t>& decisions = lease.work->decisions;
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(decisions);
+    if (lease.work->policy.name == "confirm") {
+      result.dispersion = searching || decisions == fastest ? 2 : 0;
+    } else if (!decisions.empty() &&
+               (fastest.empty() || FakeLatency(decisions) < FakeLatency(fastest))) {
+      fastest = decisions;
+    }
+    result.samples_ns = {result.latency_ns, result.latency_ns};
+    return result;
+  };
+  const std::string id = Create(Spec(40));
+  RunUntilConfirming(id);
+  searching = false;
+  const auto job = RunToEnd(id, 2000);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Best(*job).record.id, job->best->record.id) << "a slower one is published";
+  EXPECT_NE(job->best->record.candidate.decisions, fastest);
+  EXPECT_THAT(job->note, HasSubstr("was the fastest of the search, but it could not be confirmed"));
 }
 
 // Most processes are disturbed. The published median rests only on the others.
