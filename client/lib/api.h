@@ -275,8 +275,9 @@ struct Worker {
   bool can_run = false;
   record::Environment facts;  // the environment that its records state
   double read_gbps = 0;
-  bool draining = false;
-  std::string flagged;  // why it gets no leases; "": it is not flagged
+  bool draining = false;  // an administrator has drained it
+  bool stopping = false;  // it was stopped and has not started again
+  std::string flagged;    // why it gets no leases; "": it is not flagged
   int64_t memory_bytes = 0;
   std::string accelerator;
 };

@@ -37,6 +37,11 @@ TEST(WhyNoWorkerTest, NamesWorkerTargetTimeAndRemedy) {
   drained.draining = true;
   EXPECT_THAT(WhyNoWorker({board, drained, Builder()}, kTarget),
               AllOf(HasSubstr("pi-08 is drained"), HasSubstr("hone workers resume NAME")));
+  client::Worker stopped = board;
+  stopped.stopping = true;
+  EXPECT_EQ(WhyNoWorker({stopped, Builder()}, kTarget),
+            "no worker runs target aarch64-board: pi-07 was stopped at " +
+                FormatTime(1'700'000'000'000) + "; start hone-worker there again");
   EXPECT_THAT(WhyNoWorker({Builder()}, kTarget),
               "no worker runs target aarch64-board; start hone-worker on such a machine");
 }
