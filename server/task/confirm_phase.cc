@@ -180,8 +180,12 @@ void ConfirmPhase::ShowRound() {
       absl::StrCat("round ", confirmation_->rounds(), ": ", reported_ - disturbed_in_round_, " of ",
                    in_round_, " confirmed");
   if (disturbed_in_round_ > 0) absl::StrAppend(&phase, ", ", disturbed_in_round_, " disturbed");
-  const absl::Duration left = job_.TimeLeft();
-  if (left > absl::ZeroDuration() && left < absl::InfiniteDuration()) {
+  ShowPhase(std::move(phase));
+}
+
+void ConfirmPhase::ShowPhase(std::string phase) {
+  const absl::Duration left = std::max(job_.TimeLeft(), absl::ZeroDuration());
+  if (left < absl::InfiniteDuration()) {
     absl::StrAppend(&phase, ", ", absl::ToInt64Seconds(absl::Ceil(left, absl::Seconds(1))),
                     " s left");
   }
@@ -235,8 +239,7 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
   if (record.quarantined && finalist.noisy_rounds < kNoisyRounds && may_wait) {
     ++finalist.noisy_rounds;
     waiting_.push_back({index, job_.Steady() + calm_down});
-    job_.SetPhase(absl::StrCat("waiting for a quieter machine: ", job_.state().disturbance));
-    return job_.ShowState();
+    return ShowPhase(absl::StrCat("waiting for a quieter machine: ", job_.state().disturbance));
   }
   if (!ok && !finalist.artifact_digest.empty() && !finalist.rebuilt &&
       confirmation_->rounds() == 1) {

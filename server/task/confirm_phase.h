@@ -43,6 +43,8 @@ class ConfirmPhase {
   void ChooseDevice();
   void NextRound();
   void ShowRound();
+  // Shows a phase together with the time that is left.
+  void ShowPhase(std::string phase);
   void Submit(int index);
   // Ends an incomplete round when the time is over, if there are results to publish.
   void CutLateRound();

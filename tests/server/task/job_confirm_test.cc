@@ -710,6 +710,32 @@ TEST_F(JobConfirmTest, CancelDoesNotCutAConfirmationShort) {
   EXPECT_EQ(job->best->record.policy.name, "confirm");
 }
 
+// Each process takes two seconds, and all are disturbed.
+TEST_F(JobConfirmTest, CancelledJobEndsInTimeOnADisturbedMachine) {
+  for (const bool confirming : {false, true}) {
+    int confirmations = 0;
+    device.measure = DisturbedFrom(0, &confirmations);
+    JobSpec spec = Spec(confirming ? 40 : 400, absl::StrCat(confirming));
+    if (!confirming) spec.max_time = absl::Hours(1);
+    const std::string id = Create(std::move(spec));
+    const JobState when = confirming ? JobState::kConfirming : JobState::kRunning;
+    for (int i = 0; i < 500 && (Get(id)->state != when || Get(id)->trials < 10); ++i) Step();
+    ASSERT_EQ(Get(id)->state, when);
+    ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+    for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
+    const absl::Time began = clock.Now();
+    for (int i = 0; i < 200 && !HasEnded(Get(id)->state); ++i) {
+      clock.Advance(absl::Seconds(2));
+      Step(1);
+      if (Get(id)->state == JobState::kConfirming) {
+        EXPECT_THAT(Get(id)->phase, HasSubstr(" s left"));
+      }
+    }
+    EXPECT_EQ(Get(id)->state, JobState::kCancelled);
+    EXPECT_LE(clock.Now() - began, absl::Seconds(26));
+  }
+}
+
 TEST_F(JobConfirmTest, CancelWhileConfirmingEndsAtOnce) {
   const std::string id = Create(Spec(40));
   for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step(2);
