@@ -195,10 +195,13 @@ inline bool BestIsConfirmed(const Job& job) {
 }
 
 // Whether the default schedule was measured in as many processes as a best, so that the speed-up is
-// meaningful.
+// meaningful. It is confirmed, too, if it is itself the confirmed best of the job, which may have
+// had time for fewer processes.
 inline bool DefaultIsConfirmed(const Job& job) {
-  return job.default_schedule.has_value() &&
-         record::ProcessesOf(job.default_schedule->record.result) >= record::kProcesses;
+  if (!job.default_schedule.has_value()) return false;
+  const bool is_best =
+      BestIsConfirmed(job) && job.best->record.is_default && job.best->record.job_id == job.id;
+  return is_best || record::ProcessesOf(job.default_schedule->record.result) >= record::kProcesses;
 }
 
 // The features of a candidate.
