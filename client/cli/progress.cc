@@ -57,7 +57,8 @@ std::string ProgressText(const client::Job& job, int columns) {
   add(job.phase.empty() ? 0 : 5, state);
   add(0, "  ", job.trials);
   if (job.spec.max_trials > 0) add(0, "/", job.spec.max_trials);
-  add(4, " trials");
+  const bool revalidates = job.spec.revalidate > 0;
+  add(4, revalidates ? " confirmed" : " trials");
   if (job.best.has_value() && job.best->gflops > 0) {
     // A screened latency is too low, so the figure may fall when it is confirmed.
     const bool screened = job.best->record.policy.name == "screen";
@@ -83,7 +84,7 @@ std::string ProgressText(const client::Job& job, int columns) {
     add(3, "  invalid ",
         FormatShare(static_cast<double>(outcomes - ok), static_cast<double>(outcomes)));
   }
-  if (job.wall_ms > 0 && job.trials > 0) {
+  if (job.wall_ms > 0 && job.trials > 0 && !revalidates) {
     add(2, absl::StrFormat("  %.1f trials/s", 1e3 * static_cast<double>(job.trials) /
                                                   static_cast<double>(job.wall_ms)));
   }

@@ -277,8 +277,16 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
     confirmation_->Report(index, record.result);
   }
   ++reported_;
+  if (job_.spec().revalidate > 0) CountConfirmed();
   if (confirmation_->RoundIsComplete()) return NextRound();
   ShowRound();
+}
+
+void ConfirmPhase::CountConfirmed() {
+  job_.state().trials = 0;
+  for (size_t i = 0; i < finalists_.list.size(); ++i) {
+    if (confirmation_->HasResult(static_cast<int>(i))) ++job_.state().trials;
+  }
 }
 
 void ConfirmPhase::OnError(int index, const absl::Status& status) {

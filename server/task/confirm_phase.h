@@ -59,6 +59,8 @@ class ConfirmPhase {
   void NoteUnconfirmedFastest();
   void OnRound(int index, const record::Record& record, const std::string& worker_id);
   void OnError(int index, const absl::Status& status);
+  // Sets the number of trials of a revalidation: the candidates that were confirmed.
+  void CountConfirmed();
   // Report the combined results of the only candidate of a decided space, of the default schedule,
   // and of the job's own best candidate.
   void ReportOnly();

@@ -72,6 +72,15 @@ TEST(ProgressTextTest, FitsIn40Columns) {
   EXPECT_EQ(ProgressText(job, 39), "100000000/100000000  best 291.8 GFLOP/s");
 }
 
+TEST(ProgressTextTest, CountsWhatARevalidationHasConfirmed) {
+  client::Job job = RunningJob();
+  job.state = client::JobState::kConfirming;
+  job.spec.max_trials = job.spec.revalidate = 3;
+  job.trials = 2;
+  job.outcomes.clear();
+  EXPECT_EQ(ProgressText(job), "confirming  2/3 confirmed  best 291.8 GFLOP/s (50.0 % of peak)");
+}
+
 TEST(ProgressTextTest, ShowsThePhaseIn80Columns) {
   client::Job job = RunningJob();
   job.state = client::JobState::kConfirming;
