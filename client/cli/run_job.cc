@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/job_wait.h"
@@ -109,7 +109,7 @@ absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const client::JobS
   }));
   client::JobSpec remaining = spec;
   if (spec.max_time_ms > 0) {
-    const int64_t spent_ms = absl::ToInt64Milliseconds(absl::Now() - session.began());
+    const int64_t spent_ms = absl::ToInt64Milliseconds(session.TakeStartTime());
     remaining.max_time_ms = std::max(kLeastTimeMs, spec.max_time_ms - spent_ms);
     if (const std::string text = TimeToStartText(spec.max_time_ms, spent_ms); !text.empty()) {
       progress.Clear();

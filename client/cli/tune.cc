@@ -268,8 +268,8 @@ void AddTune(Command& app, Globals& globals) {
       "each task)",
       {Range(1, 100'000'000)});
   command.Add("--time", options->time,
-              "Time limit, such as 60s, 10m or 1h30m, including the start of the worker and the "
-              "confirmation, which gets a quarter of it and at most 20 s",
+              "Time limit, such as 60s, 10m or 1h30m, including the confirmation, which gets a "
+              "quarter of it and at most 20 s, and for the first workload the start of the worker",
               {NotEmpty()});
   command.Add("--seed", options->seed, "Seed of the search", {Seed()});
   command.Add("--strategy", options->strategy,
