@@ -70,11 +70,17 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
                 " follows it, and hone jobs cancel ", created.id, " ends it"));
             return false;
           }
+          progress.Show("cancelling the job");
+          const absl::Status cancelled =
+              session.connection().CancelJob(created.id, count == 1).status();
+          progress.Clear();
+          if (!cancelled.ok()) {
+            problem = NotCancelledError(created.id, cancelled);
+            return false;
+          }
           PrintWrapped(stderr, count == 1
                                    ? "stopping: confirming the finalists; Ctrl-C again skips this"
                                    : "stopping now");
-          problem = session.connection().CancelJob(created.id, count == 1).status();
-          if (!problem.ok()) return false;
         }
         if (!HasEnded(now.state)) {
           problem = session.CheckPrivate();
@@ -140,6 +146,12 @@ absl::Status CheckNotCancelled(const FollowedJob& followed) {
   if (job.state != client::JobState::kCancelled) return absl::OkStatus();
   return absl::AbortedError(
       absl::StrCat("job ", job.id, " was cancelled by another client ", after));
+}
+
+absl::Status NotCancelledError(const std::string& job, const absl::Status& why) {
+  return InterruptedError(absl::StrCat(
+      "interrupted, but job ", job, " could not be cancelled: ", why.message(),
+      "; hone jobs watch ", job, " follows it, and hone jobs cancel ", job, " ends it"));
 }
 
 absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec) {

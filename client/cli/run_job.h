@@ -1,6 +1,9 @@
 #ifndef HONE_CLIENT_CLI_RUN_JOB_H_
 #define HONE_CLIENT_CLI_RUN_JOB_H_
 
+#include <string>
+
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/cli/session.h"
 #include "client/lib/api.h"
@@ -15,6 +18,10 @@ struct FollowedJob {
 
 // Ok unless the job was cancelled. InterruptedError: with Ctrl-C. Aborted: by another client.
 absl::Status CheckNotCancelled(const FollowedJob& followed);
+
+// InterruptedError: after Ctrl-C, the job could not be cancelled for the reason `why`, such as a
+// server that cannot be reached.
+absl::Status NotCancelledError(const std::string& job, const absl::Status& why);
 
 // Creates a job and follows it to its end, with its progress on standard error. After the first
 // Ctrl-C the job confirms the finalists and ends; after the second it ends immediately. With a

@@ -1,5 +1,6 @@
 #include "client/cli/job_wait.h"
 
+#include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/run_job.h"
 #include "gmock/gmock.h"
@@ -115,6 +116,15 @@ TEST_F(JobWaitTest, ReportsAnUnreachableServerUntilItReturns) {
   EXPECT_FALSE(wait_.TakeMessage().has_value());
   wait_.Look(job_, client::JobNews::kChanged);
   EXPECT_THAT(wait_.phase(), IsEmpty());
+}
+
+TEST(NotCancelledErrorTest, IsAnInterruptionThatNamesTheJob) {
+  const absl::Status error =
+      NotCancelledError("12", absl::UnavailableError("cannot reach the server at x:1"));
+  EXPECT_EQ(ExitCodeFor(error), kExitInterrupted);
+  EXPECT_THAT(error.message(),
+              AllOf(HasSubstr("job 12 could not be cancelled: cannot reach the server at x:1"),
+                    HasSubstr("hone jobs watch 12"), HasSubstr("hone jobs cancel 12")));
 }
 
 TEST(FailuresHintTest, AppearsOnlyIfACandidateFailed) {
