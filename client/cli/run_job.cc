@@ -45,7 +45,8 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
   JobWait wait(&clock, std::move(list_workers));
   absl::StatusOr<client::Job> job =
       session.connection().WatchJob(created.id, [&](const client::Job& now, client::JobNews news) {
-        const double gflops = now.best.has_value() ? now.best->gflops : 0;
+        const auto& best = client::BestFound(now);
+        const double gflops = best.has_value() ? best->gflops : 0;
         wait.Look(now, news);
         if (const std::optional<std::string> message = wait.TakeMessage(); message.has_value()) {
           progress.Clear();

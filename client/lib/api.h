@@ -194,6 +194,17 @@ inline bool BestIsConfirmed(const Job& job) {
          job.best->record.id > 0;
 }
 
+// Whether another job found the best of this job: an earlier best stays published unless the best
+// of the job's own candidates is significantly faster.
+inline bool BestIsOfAnotherJob(const Job& job) {
+  return job.best.has_value() && job.best->record.job_id != job.id;
+}
+
+// What this job has found, as far as it is known: the best of its own candidates or else its best.
+inline const std::optional<Best>& BestFound(const Job& job) {
+  return BestIsOfAnotherJob(job) && job.own_best.has_value() ? job.own_best : job.best;
+}
+
 // Whether the default schedule was measured in as many processes as a best, so that the speed-up is
 // meaningful.
 inline bool DefaultIsConfirmed(const Job& job) {

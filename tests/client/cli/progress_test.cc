@@ -37,6 +37,18 @@ TEST(ProgressTextTest, MarksAScreenedLatency) {
   EXPECT_THAT(ProgressText(job), HasSubstr("best ~291.8 GFLOP/s"));
 }
 
+// At its end, a job has the published best, which may be that of another job.
+TEST(ProgressTextTest, ShowsWhatThisJobFound) {
+  client::Job job = RunningJob();
+  job.id = "4";
+  job.best->record.job_id = "3";
+  EXPECT_THAT(ProgressText(job), HasSubstr("best known 291.8 GFLOP/s (job 3) (50.0 % of peak)"));
+  job.own_best = job.best;
+  job.own_best->record.job_id = "4";
+  job.own_best->gflops = 129.5;
+  EXPECT_THAT(ProgressText(job), HasSubstr("best 129.5 GFLOP/s"));
+}
+
 TEST(ProgressTextTest, ShowsTheSumOfANetwork) {
   client::Job job = RunningJob();
   job.best.reset();
