@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "client/cli/network_argument.h"
 #include "client/cli/session.h"
 #include "client/network/network_kernel.h"
@@ -27,6 +28,10 @@ void AddDraft(Command& command, bool& draft);
 // client::Connection::DraftSchedule, client::BuildKernel and network::LoadKernel.
 absl::StatusOr<std::vector<network::NetworkKernel>> LoadNetworkKernels(
     Session& session, const NetworkArgument& network, const NetworkKernelOptions& options);
+
+// The sum of the latencies of a network's kernels in all of its steps; 0 if one is not known.
+double SumOfKernels(const NetworkArgument& network,
+                    absl::Span<const network::NetworkKernel> kernels);
 
 }  // namespace hone::cli
 
