@@ -145,8 +145,7 @@ absl::Status CheckNotCancelled(const FollowedJob& followed) {
     return InterruptedError(absl::StrCat("interrupted: job ", job.id, " ended ", after));
   }
   if (job.state != client::JobState::kCancelled) return absl::OkStatus();
-  return absl::AbortedError(
-      absl::StrCat("job ", job.id, " was cancelled by another client ", after));
+  return absl::AbortedError(absl::StrCat("job ", job.id, " was cancelled ", after));
 }
 
 absl::Status NotCancelledError(const std::string& job, const absl::Status& why) {

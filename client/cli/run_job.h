@@ -16,7 +16,8 @@ struct FollowedJob {
   bool interrupted = false;  // with Ctrl-C, which cancelled the job
 };
 
-// Ok unless the job was cancelled. InterruptedError: with Ctrl-C. Aborted: by another client.
+// Ok unless the job was cancelled. InterruptedError: with Ctrl-C. Aborted: by another
+// command, of this user or of another one.
 absl::Status CheckNotCancelled(const FollowedJob& followed);
 
 // InterruptedError: after Ctrl-C, the job could not be cancelled for the reason `why`, such as a

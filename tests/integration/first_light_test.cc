@@ -269,7 +269,7 @@ TEST(FirstLightTest, WatchingCommandFailsIfTheJobIsCancelled) {
   EXPECT_EQ(OneLineOfJson(cancelled.output)["state"], "cancelled") << "the command did not wait";
   EXPECT_EQ(tune.Wait(absl::Seconds(60)), 1) << tune.Errors();
   EXPECT_EQ(OneLineOfJson(tune.Output())["state"], "cancelled") << tune.Output();
-  EXPECT_THAT(tune.Errors(), HasSubstr("job 1 was cancelled by another client"));
+  EXPECT_THAT(tune.Errors(), HasSubstr("job 1 was cancelled after"));
 }
 
 TEST(FirstLightTest, UnconfirmedBestIsMarkedUntilTheJobResumes) {

@@ -118,6 +118,15 @@ TEST_F(JobWaitTest, ReportsAnUnreachableServerUntilItReturns) {
   EXPECT_THAT(wait_.phase(), IsEmpty());
 }
 
+TEST(CheckNotCancelledTest, DoesNotGuessWhoCancelledTheJob) {
+  FollowedJob followed;
+  followed.job.id = "12";
+  followed.job.state = client::JobState::kDone;
+  EXPECT_TRUE(CheckNotCancelled(followed).ok());
+  followed.job.state = client::JobState::kCancelled;
+  EXPECT_EQ(CheckNotCancelled(followed).message(), "job 12 was cancelled after 0 trials");
+}
+
 TEST(NotCancelledErrorTest, IsAnInterruptionThatNamesTheJob) {
   const absl::Status error =
       NotCancelledError("12", absl::UnavailableError("cannot reach the server at x:1"));
