@@ -65,11 +65,11 @@ absl::Status CheckUnchanged(const NetworkArgument& network) {
 }
 
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
-                               const std::string& target) {
+                               const std::string& target, absl::string_view hint) {
   if (unknown == 0) return absl::OkStatus();
-  return NothingKnownError(absl::StrCat("no schedule is known for ", unknown, " of the ",
-                                        network.tasks.size(), " tasks of ", network.path, " on ",
-                                        target, "; find them with: hone tune ", network.path));
+  return NothingKnownError(absl::StrCat(
+      "no schedule is known for ", unknown, " of the ", network.tasks.size(), " tasks of ",
+      network.path, " on ", target, "; find them with: hone tune ", network.path, hint));
 }
 
 }  // namespace hone::cli

@@ -1,6 +1,7 @@
 #ifndef HONE_CLIENT_CLI_NETWORK_KERNELS_H_
 #define HONE_CLIENT_CLI_NETWORK_KERNELS_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,9 +18,11 @@ struct NetworkKernelOptions {
   // Tasks without a known best get the schedule that a search would begin with. It is built here,
   // and neither checked nor timed.
   bool draft = false;
+  std::string hint;  // added to the message if schedules are unknown
 };
 
-// Adds --draft to a command.
+// Adds --draft to a command. The hint of such a command is kDraftHint.
+inline constexpr char kDraftHint[] = "; --draft uses schedules that are not tuned";
 void AddDraft(Command& command, bool& draft);
 
 // Fetches and loads the kernels of the best known schedules of a network's tasks, in their order.

@@ -113,7 +113,7 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
                                 .in = options.in,
                                 .out = options.out,
                                 .expect = options.expect,
-                                .kernels = {options.tolerance, options.draft},
+                                .kernels = {options.tolerance, options.draft, kDraftHint},
                                 .repeat = std::max(options.repeat, 1),
                                 .profile = options.profile});
   }
