@@ -21,6 +21,8 @@ TEST(CheckNetworkKnownTest, SaysHowToGoOn) {
             "net.onnx");
   EXPECT_THAT(CheckNetworkKnown(network, 2, "t", kDraftHint).message(),
               HasSubstr("hone tune net.onnx; --draft uses schedules that are not tuned"));
+  network.path = "my net.onnx";
+  EXPECT_THAT(CheckNetworkKnown(network, 2, "t").message(), HasSubstr("hone tune 'my net.onnx'"));
 }
 
 }  // namespace
