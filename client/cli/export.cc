@@ -265,7 +265,7 @@ Json ExportJson(const client::Best& best, const std::vector<WrittenFile>& files)
 absl::Status ExportOne(const Globals& globals, const ExportOptions& options) {
   if (NamesNetwork(options.words.words)) {
     return ExportNetworkFiles(globals, {options.words.words[0], options.shapes},
-                              {options.words.tolerance, options.draft}, options.folder,
+                              {options.words.tolerance, options.draft, kDraftHint}, options.folder,
                               options.name);
   }
   HONE_ASSIGN_OR_RETURN(const KnownBest known, LookUpBest(globals, options.words));

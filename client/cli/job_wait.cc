@@ -14,15 +14,15 @@ constexpr absl::Duration kPatience = absl::Seconds(5);
 constexpr absl::Duration kInterval = absl::Seconds(5);
 
 bool TakesWork(const client::Worker& worker) {
-  return worker.connected && !worker.draining && worker.flagged.empty();
+  return worker.connected && !worker.draining && !worker.stopping && worker.flagged.empty();
 }
 
-std::string StateOf(const client::Worker& worker) {
+std::string WhyIdle(const client::Worker& worker) {
   if (!worker.flagged.empty()) return absl::StrCat(worker.id, " is refused: ", worker.flagged);
   if (worker.draining) return absl::StrCat(worker.id, " is drained");
-  return worker.last_seen_unix_ms == 0
-             ? absl::StrCat(worker.id, " is away")
-             : absl::StrCat(worker.id, " was last seen at ", FormatTime(worker.last_seen_unix_ms));
+  if (worker.last_seen_unix_ms == 0) return absl::StrCat(worker.id, " is away");
+  return absl::StrCat(worker.id, worker.stopping ? " was stopped at " : " was last seen at ",
+                      FormatTime(worker.last_seen_unix_ms));
 }
 
 // Says why no worker takes work; "" if one does. `does`: "runs target x". `where`: where to start a
@@ -36,10 +36,9 @@ std::string WhyNone(const std::vector<client::Worker>& workers, const std::strin
   std::vector<std::string> states, advice;
   bool away = false, held_back = false;
   for (const client::Worker& worker : workers) {
-    states.push_back(StateOf(worker));
-    const bool is_held_back = worker.draining || !worker.flagged.empty();
-    held_back = held_back || is_held_back;
-    away = away || !is_held_back;
+    states.push_back(WhyIdle(worker));
+    held_back = held_back || worker.draining || !worker.flagged.empty();
+    away = away || worker.stopping || !worker.connected;
   }
   if (away) advice.push_back("start hone-worker there again");
   if (held_back) advice.push_back("\"hone workers resume NAME\" gives it work again");

@@ -24,7 +24,7 @@ namespace {
 
 // Where the best of a job comes from, if another job found it: "of job 12, 3 hours ago"; else "".
 std::string OriginOfBest(const client::Job& job) {
-  if (!job.best.has_value() || job.best->record.job_id == job.id) return "";
+  if (!client::BestIsOfAnotherJob(job)) return "";
   const absl::Time measured = absl::FromUnixMillis(job.best->record.created_unix_ms);
   return absl::StrCat("of job ", job.best->record.job_id, ", ", FormatAge(absl::Now() - measured));
 }

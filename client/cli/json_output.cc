@@ -85,6 +85,7 @@ Json ToJson(const client::Worker& worker) {
       {"last_seen_unix_ms", worker.last_seen_unix_ms},
       {"last_error", worker.last_error},
       {"draining", worker.draining},
+      {"stopping", worker.stopping},
       {"flagged", worker.flagged},
       {"memory_bytes", worker.memory_bytes},
       {"accelerator", worker.accelerator},

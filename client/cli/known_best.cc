@@ -7,6 +7,7 @@
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
+#include "client/cli/shell_word.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -57,7 +58,7 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
         "no schedule is known for ", known.argument.title,
         options.nearest ? absl::StrCat(", or for another ", known.argument.workload.name, ",") : "",
         " on ", target, options.hint, ImportedHint(*known.session, target, &known.argument),
-        "; find one with: hone tune ", known.argument.title));
+        "; find one with: hone tune ", known.argument.words));
   }
   HONE_RETURN_IF_ERROR(best.status());
   known.best = *std::move(best);
@@ -78,7 +79,7 @@ std::string ImportedHint(Session& session, const std::string& target,
   return absl::StrCat(
       "; the store has imported records that this machine has not confirmed: "
       "\"hone revalidate",
-      argument == nullptr ? "" : absl::StrCat(" ", argument->title),
+      argument == nullptr ? "" : absl::StrCat(" ", argument->words),
       "\" measures them and publishes the best");
 }
 
@@ -117,7 +118,7 @@ absl::Status CheckAllKnown(Session& session, size_t unknown, size_t workloads,
       "no schedule is known for ", unknown, " of the ", workloads, " workloads of ",
       file == "-" ? "standard input" : file, " on ", target, ImportedHint(session, target, nullptr),
       file == "-" ? "; hone tune --file FILE finds those of a file"
-                  : absl::StrCat("; find them with: hone tune --file ", file)));
+                  : absl::StrCat("; find them with: hone tune --file ", ShellWord(file))));
 }
 
 absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/model_argument.h"
+#include "client/cli/shell_word.h"
 #include "client/cli/target_argument.h"
 #include "common/base/status_macros.h"
 #include "common/graph/pass/passes.h"
@@ -65,11 +66,11 @@ absl::Status CheckUnchanged(const NetworkArgument& network) {
 }
 
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
-                               const std::string& target) {
+                               const std::string& target, absl::string_view hint) {
   if (unknown == 0) return absl::OkStatus();
-  return NothingKnownError(absl::StrCat("no schedule is known for ", unknown, " of the ",
-                                        network.tasks.size(), " tasks of ", network.path, " on ",
-                                        target, "; find them with: hone tune ", network.path));
+  return NothingKnownError(absl::StrCat(
+      "no schedule is known for ", unknown, " of the ", network.tasks.size(), " tasks of ",
+      network.path, " on ", target, "; find them with: hone tune ", ShellWord(network.path), hint));
 }
 
 }  // namespace hone::cli

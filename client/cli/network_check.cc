@@ -19,7 +19,6 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
-#include "client/cli/network_baseline.h"
 #include "client/cli/network_kernels.h"
 #include "client/cli/network_run.h"
 #include "client/cli/quiet_check.h"
@@ -189,6 +188,18 @@ absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
 
 }  // namespace
 
+std::string WhyNoBaseline(const NetworkSpeed& speed, double fastest_ns, double kernels_ns) {
+  if (speed.latency_ns > kDisturbedRun * fastest_ns) {
+    return absl::StrCat("the smallest median of ", kWindow, " runs is ",
+                        FormatLatency(speed.latency_ns), ", and the fastest run took ",
+                        FormatLatency(fastest_ns));
+  }
+  const std::string disturbance = DisturbanceOfRuns(speed.latency_ns, kernels_ns);
+  if (disturbance.empty()) return "";
+  return absl::StrCat("the network ", disturbance, " (", FormatLatency(speed.latency_ns),
+                      " instead of ", FormatLatency(kernels_ns), ")");
+}
+
 absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNetworkTarget(globals));
   absl::StatusOr<std::vector<NetworkSpeed>> baselines = ReadBaselines(options.baseline);
@@ -210,19 +221,20 @@ absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& opt
   NetworkSpeed speed = SpeedOf(network);
   double fastest_ns = std::numeric_limits<double>::infinity();
   const auto measure = [&] { return Measure(network, kernels, options.time, speed, fastest_ns); };
-  const auto disturbed = [&] { return speed.latency_ns > kDisturbedRun * fastest_ns; };
   HONE_RETURN_IF_ERROR(measure());
-  for (int a = 1; options.save && a < kAttempts && disturbed(); ++a) {
-    HONE_RETURN_IF_ERROR(measure());
-  }
-  if (options.save && disturbed()) {
+  if (options.save) {
+    const double kernels_ns = SumOfKernels(network, kernels);
+    std::string why = WhyNoBaseline(speed, fastest_ns, kernels_ns);
+    for (int a = 1; a < kAttempts && !why.empty(); ++a) {
+      HONE_RETURN_IF_ERROR(measure());
+      why = WhyNoBaseline(speed, fastest_ns, kernels_ns);
+    }
+    if (why.empty()) return Save(globals, options, *std::move(baselines), speed);
     return absl::FailedPreconditionError(absl::StrCat(
-        "other work disturbs this machine: the smallest median of ", kWindow, " runs is ",
-        FormatLatency(speed.latency_ns), ", and the fastest run took ", FormatLatency(fastest_ns),
+        "other work disturbs this machine: ", why,
         ". No baseline was saved, because every later check would pass; measure when the machine "
         "is idle, or for longer (--time)"));
   }
-  if (options.save) return Save(globals, options, *std::move(baselines), speed);
 
   const auto baseline =
       std::find_if(baselines->begin(), baselines->end(),

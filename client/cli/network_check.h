@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "client/cli/globals.h"
 #include "client/cli/network_argument.h"
+#include "client/cli/network_baseline.h"
 
 namespace hone::cli {
 
@@ -21,12 +22,19 @@ struct NetworkCheckOptions {
 
 // Times a network with the best known kernels, and compares it with a baseline. Prints the steps
 // whose times changed most. If the network is too slow, it is measured again with newly allocated
-// memory, up to three times in total, and the fastest time counts.
+// memory, up to three times in total, and the fastest time counts. So is a baseline that other work
+// disturbed.
 //
-// FailedPrecondition: the network is slower than allowed. NothingKnownError: the file has no
+// FailedPrecondition: the network is slower than allowed; every measurement for a baseline was
+// disturbed. NothingKnownError: the file has no
 // baseline for this network and machine. Other errors as for ReadNetwork, LoadNetworkKernels and
 // ReadBaselines.
 absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& options);
+
+// What shows that other work disturbed a measurement, so that it must not become a baseline; "" if
+// nothing does. `fastest_ns`: the time of the fastest run; `kernels_ns`: the sum of the network's
+// kernels, or 0 if it is not known.
+std::string WhyNoBaseline(const NetworkSpeed& speed, double fastest_ns, double kernels_ns);
 
 }  // namespace hone::cli
 

@@ -33,14 +33,25 @@ absl::StatusOr<std::vector<network::NetworkKernel>> LoadNetworkKernels(
     HONE_ASSIGN_OR_RETURN(const record::Artifact artifact,
                           best.has_value() ? ArtifactOf(session, *best) : draft(task));
     HONE_ASSIGN_OR_RETURN(kernels.emplace_back(), network::LoadKernel(artifact));
+    if (best.has_value()) kernels.back().latency_ns = client::LatencyNs(*best);
     return absl::OkStatus();
   };
   HONE_ASSIGN_OR_RETURN(const size_t unknown, VisitBests(session, network.tasks, options.tolerance,
                                                          /*nearest=*/false, load));
   if (options.draft) return kernels;
   HONE_ASSIGN_OR_RETURN(const std::string key, session.TargetKey());
-  HONE_RETURN_IF_ERROR(CheckNetworkKnown(network, unknown, key));
+  HONE_RETURN_IF_ERROR(CheckNetworkKnown(network, unknown, key, options.hint));
   return kernels;
+}
+
+double SumOfKernels(const NetworkArgument& network,
+                    absl::Span<const network::NetworkKernel> kernels) {
+  double sum = 0;
+  for (size_t t = 0; t < kernels.size(); ++t) {
+    if (!(kernels[t].latency_ns > 0)) return 0;
+    sum += static_cast<double>(network.partition.tasks[t].weight) * kernels[t].latency_ns;
+  }
+  return sum;
 }
 
 }  // namespace hone::cli

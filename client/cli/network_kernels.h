@@ -1,9 +1,11 @@
 #ifndef HONE_CLIENT_CLI_NETWORK_KERNELS_H_
 #define HONE_CLIENT_CLI_NETWORK_KERNELS_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "client/cli/network_argument.h"
 #include "client/cli/session.h"
 #include "client/network/network_kernel.h"
@@ -16,9 +18,11 @@ struct NetworkKernelOptions {
   // Tasks without a known best get the schedule that a search would begin with. It is built here,
   // and neither checked nor timed.
   bool draft = false;
+  std::string hint;  // added to the message if schedules are unknown
 };
 
-// Adds --draft to a command.
+// Adds --draft to a command. The hint of such a command is kDraftHint.
+inline constexpr char kDraftHint[] = "; --draft uses schedules that are not tuned";
 void AddDraft(Command& command, bool& draft);
 
 // Fetches and loads the kernels of the best known schedules of a network's tasks, in their order.
@@ -27,6 +31,10 @@ void AddDraft(Command& command, bool& draft);
 // client::Connection::DraftSchedule, client::BuildKernel and network::LoadKernel.
 absl::StatusOr<std::vector<network::NetworkKernel>> LoadNetworkKernels(
     Session& session, const NetworkArgument& network, const NetworkKernelOptions& options);
+
+// The sum of the latencies of a network's kernels in all of its steps; 0 if one is not known.
+double SumOfKernels(const NetworkArgument& network,
+                    absl::Span<const network::NetworkKernel> kernels);
 
 }  // namespace hone::cli
 

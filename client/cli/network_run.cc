@@ -28,6 +28,10 @@ namespace {
 
 using graph::ValueId;
 
+// A network takes about as long as the sum of its kernels. If it takes this many times as long, its
+// threads had to wait for other programs.
+constexpr double kDisturbed = 3;
+
 ir::Shape ShapeOf(const graph::TensorType& type) {
   return ir::Shape(type.shape.begin(), type.shape.end());
 }
@@ -135,6 +139,11 @@ absl::StatusOr<NetworkTimes> TimeNetwork(network::Runner& runner,
   }
   std::sort(times.begin(), times.end());
   return NetworkTimes{At(times, 0.5), At(times, 0.1), At(times, 0.9)};
+}
+
+std::string DisturbanceOfRuns(double latency_ns, double kernels_ns) {
+  if (kernels_ns <= 0 || latency_ns <= kDisturbed * kernels_ns) return "";
+  return absl::StrFormat("took %.0f times as long as its kernels", latency_ns / kernels_ns);
 }
 
 std::vector<std::string> SomeInputs(const network::Runner& runner) {

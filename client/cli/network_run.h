@@ -29,6 +29,10 @@ Json ToJson(const NetworkTimes& times);
 absl::StatusOr<NetworkTimes> TimeNetwork(network::Runner& runner,
                                          absl::Span<const absl::string_view> inputs, int repeat);
 
+// Whether other programs disturbed the runs of a whole network: "took 1136 times as long as its
+// kernels", or "" if nothing shows that. `kernels_ns`: the sum of its kernels; 0: not known.
+std::string DisturbanceOfRuns(double latency_ns, double kernels_ns);
+
 // Makes elements for the inputs of a network, the same in every call: uniform in [-1, 1), and zeros
 // for integers.
 std::vector<std::string> SomeInputs(const network::Runner& runner);

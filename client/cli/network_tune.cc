@@ -31,9 +31,6 @@ namespace {
 // The default number of trials per task, without --trials and --time.
 constexpr int64_t kTrialsPerTask = 32;
 constexpr int kTimedRuns = 20;
-// A network takes about as long as the sum of its kernels. If it takes this many times as long, its
-// threads had to wait for other programs.
-constexpr double kDisturbed = 3;
 
 client::NetworkSpec SpecOf(const NetworkArgument& network, client::NetworkSpec spec) {
   spec.name = std::filesystem::path(network.path).stem().string();
@@ -89,12 +86,11 @@ void Print(const NetworkArgument& network, const client::Job& job,
     absl::PrintF("whole network    %s (median of %d; p10 %s, p90 %s)\n",
                  FormatLatency(measured->median), kTimedRuns, FormatLatency(measured->p10),
                  FormatLatency(measured->p90));
-    if (AllConfirmed(progress) && measured->median > kDisturbed * progress.latency_ns) {
-      PrintWrapped(
-          absl::StrFormat("other work disturbed the runs of the whole network, which took %.0f "
-                          "times as long as its "
-                          "kernels; time it again when the machine is idle",
-                          measured->median / progress.latency_ns));
+    const std::string disturbance =
+        DisturbanceOfRuns(measured->median, AllConfirmed(progress) ? progress.latency_ns : 0);
+    if (!disturbance.empty()) {
+      PrintWrapped(absl::StrCat("other work disturbed the runs of the whole network, which ",
+                                disturbance, "; time it again when the machine is idle"));
     }
   } else {
     PrintWrapped(absl::StrCat("the whole network was not timed: ", measured.status().message()));

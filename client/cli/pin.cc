@@ -68,7 +68,7 @@ absl::Status Unpin(const Globals& globals, const NamedTask& named) {
 
 // Adds advice to the error of a pin.
 absl::Status Explain(const absl::Status& status, const NamedTask& named, int64_t record) {
-  const std::string& operation = named.argument.title;
+  const std::string& operation = named.argument.words;
   if (absl::IsNotFound(status) && record == 0) {
     return NothingKnownError(absl::StrCat("no schedule is known for ", named.Title(),
                                           "; find one with: hone tune ", operation));

@@ -57,13 +57,16 @@ std::string ProgressText(const client::Job& job, int columns) {
   add(job.phase.empty() ? 0 : 5, state);
   add(0, "  ", job.trials);
   if (job.spec.max_trials > 0) add(0, "/", job.spec.max_trials);
-  add(4, " trials");
-  if (job.best.has_value() && job.best->gflops > 0) {
+  const bool revalidates = job.spec.revalidate > 0;
+  add(4, revalidates ? " confirmed" : " trials");
+  if (const auto& best = client::BestFound(job); best.has_value() && best->gflops > 0) {
+    const bool is_own = best->record.job_id == job.id;
     // A screened latency is too low, so the figure may fall when it is confirmed.
-    const bool screened = job.best->record.policy.name == "screen";
-    add(8, "  best ", screened ? "~" : "", FormatGflops(job.best->gflops), " GFLOP/s");
-    if (job.best->peak_gflops > 0) {
-      add(1, " (", FormatShare(job.best->gflops, job.best->peak_gflops), " of peak)");
+    const bool screened = best->record.policy.name == "screen";
+    add(8, is_own ? "  best " : "  best known ", screened ? "~" : "", FormatGflops(best->gflops),
+        " GFLOP/s", is_own ? "" : absl::StrCat(" (job ", best->record.job_id, ")"));
+    if (best->peak_gflops > 0) {
+      add(1, " (", FormatShare(best->gflops, best->peak_gflops), " of peak)");
     }
   }
   if (job.network.has_value() && job.network->latency_ns > 0) {
@@ -83,7 +86,7 @@ std::string ProgressText(const client::Job& job, int columns) {
     add(3, "  invalid ",
         FormatShare(static_cast<double>(outcomes - ok), static_cast<double>(outcomes)));
   }
-  if (job.wall_ms > 0 && job.trials > 0) {
+  if (job.wall_ms > 0 && job.trials > 0 && !revalidates) {
     add(2, absl::StrFormat("  %.1f trials/s", 1e3 * static_cast<double>(job.trials) /
                                                   static_cast<double>(job.wall_ms)));
   }

@@ -9,9 +9,10 @@
 
 namespace hone::cli {
 
-// The progress of a job in one line: trials, best, invalid share, speed, time left, phase. If it
-// does not fit into `columns`, parts are left out in this order: the share of the peak, the speed,
-// the invalid share, words that are redundant, the phase, the time left and the best.
+// The progress of a job in one line: trials, best, invalid share, speed, time left, phase. The best
+// is that of the job's own candidates; if only that of another job is known, the line names it. If
+// it does not fit into `columns`, parts are left out in this order: the share of the peak, the
+// speed, the invalid share, words that are redundant, the phase, the time left and the best.
 std::string ProgressText(const client::Job& job, int columns = std::numeric_limits<int>::max());
 
 // Shows the progress of a command on standard error. On a terminal, one line is overwritten.

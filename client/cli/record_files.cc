@@ -13,6 +13,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/json_output.h"
 #include "client/cli/record_selection.h"
+#include "client/cli/shell_word.h"
 #include "common/base/counted.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
@@ -37,7 +38,7 @@ absl::Status CheckNoFile(const RecordSelection& selection) {
       absl::StrCat("'", selection.words[0],
                    "' is not an operator; to write to a file of this name: "
                    "hone records export -o ",
-                   selection.words[0]));
+                   ShellWord(selection.words[0])));
 }
 
 absl::Status ExportRecords(const Globals& globals, const ExportOptions& options) {

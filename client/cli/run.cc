@@ -113,7 +113,7 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
                                 .in = options.in,
                                 .out = options.out,
                                 .expect = options.expect,
-                                .kernels = {options.tolerance, options.draft},
+                                .kernels = {options.tolerance, options.draft, kDraftHint},
                                 .repeat = std::max(options.repeat, 1),
                                 .profile = options.profile});
   }
@@ -168,7 +168,7 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
   PrintWrapped(absl::StrCat("computed with the ", Describe(found), ", measured at ",
                             FormatLatency(client::LatencyNs(found.best))));
   if (!found.stored) {
-    PrintWrapped(absl::StrCat("no best is known; find one with: hone tune ", argument.title));
+    PrintWrapped(absl::StrCat("no best is known; find one with: hone tune ", argument.words));
   }
   return absl::OkStatus();
 }

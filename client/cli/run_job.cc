@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/job_wait.h"
@@ -45,7 +45,8 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
   JobWait wait(&clock, std::move(list_workers));
   absl::StatusOr<client::Job> job =
       session.connection().WatchJob(created.id, [&](const client::Job& now, client::JobNews news) {
-        const double gflops = now.best.has_value() ? now.best->gflops : 0;
+        const auto& best = client::BestFound(now);
+        const double gflops = best.has_value() ? best->gflops : 0;
         wait.Look(now, news);
         if (const std::optional<std::string> message = wait.TakeMessage(); message.has_value()) {
           progress.Clear();
@@ -70,11 +71,17 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
                 " follows it, and hone jobs cancel ", created.id, " ends it"));
             return false;
           }
+          progress.Show("cancelling the job");
+          const absl::Status cancelled =
+              session.connection().CancelJob(created.id, count == 1).status();
+          progress.Clear();
+          if (!cancelled.ok()) {
+            problem = NotCancelledError(created.id, cancelled);
+            return false;
+          }
           PrintWrapped(stderr, count == 1
                                    ? "stopping: confirming the finalists; Ctrl-C again skips this"
                                    : "stopping now");
-          problem = session.connection().CancelJob(created.id, count == 1).status();
-          if (!problem.ok()) return false;
         }
         if (!HasEnded(now.state)) {
           problem = session.CheckPrivate();
@@ -109,7 +116,7 @@ absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const client::JobS
   }));
   client::JobSpec remaining = spec;
   if (spec.max_time_ms > 0) {
-    const int64_t spent_ms = absl::ToInt64Milliseconds(absl::Now() - session.began());
+    const int64_t spent_ms = absl::ToInt64Milliseconds(session.TakeStartTime());
     remaining.max_time_ms = std::max(kLeastTimeMs, spec.max_time_ms - spent_ms);
     if (const std::string text = TimeToStartText(spec.max_time_ms, spent_ms); !text.empty()) {
       progress.Clear();
@@ -138,8 +145,13 @@ absl::Status CheckNotCancelled(const FollowedJob& followed) {
     return InterruptedError(absl::StrCat("interrupted: job ", job.id, " ended ", after));
   }
   if (job.state != client::JobState::kCancelled) return absl::OkStatus();
-  return absl::AbortedError(
-      absl::StrCat("job ", job.id, " was cancelled by another client ", after));
+  return absl::AbortedError(absl::StrCat("job ", job.id, " was cancelled ", after));
+}
+
+absl::Status NotCancelledError(const std::string& job, const absl::Status& why) {
+  return InterruptedError(absl::StrCat(
+      "interrupted, but job ", job, " could not be cancelled: ", why.message(),
+      "; hone jobs watch ", job, " follows it, and hone jobs cancel ", job, " ends it"));
 }
 
 absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec) {

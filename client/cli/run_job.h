@@ -1,6 +1,9 @@
 #ifndef HONE_CLIENT_CLI_RUN_JOB_H_
 #define HONE_CLIENT_CLI_RUN_JOB_H_
 
+#include <string>
+
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/cli/session.h"
 #include "client/lib/api.h"
@@ -13,14 +16,19 @@ struct FollowedJob {
   bool interrupted = false;  // with Ctrl-C, which cancelled the job
 };
 
-// Ok unless the job was cancelled. InterruptedError: with Ctrl-C. Aborted: by another client.
+// Ok unless the job was cancelled. InterruptedError: with Ctrl-C. Aborted: by another
+// command, of this user or of another one.
 absl::Status CheckNotCancelled(const FollowedJob& followed);
+
+// InterruptedError: after Ctrl-C, the job could not be cancelled for the reason `why`, such as a
+// server that cannot be reached.
+absl::Status NotCancelledError(const std::string& job, const absl::Status& why);
 
 // Creates a job and follows it to its end, with its progress on standard error. After the first
 // Ctrl-C the job confirms the finalists and ends; after the second it ends immediately. With a
-// private server, first checks the job, then starts a worker and waits for it; this time counts
-// toward the job's limit. Returns the last state of the job, even if it failed. Errors are those of
-// the connection and of the private server.
+// private server, first checks the job, then starts a worker and waits for it. The time since the
+// session was opened counts toward the limit of its first job. Returns the last state of the job,
+// even if it failed. Errors are those of the connection and of the private server.
 absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec);
 // The same for a job of networks; see client::Connection::CreateNetworkJob. It is not checked
 // before the worker starts.

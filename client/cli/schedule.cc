@@ -113,8 +113,9 @@ void PrintCheck(const client::Job& job) {
   const record::MeasureResult& result = given.record.result;
   absl::PrintF("checked   correct: the largest error is %.3g of the allowed error\n",
                result.max_error);
-  absl::PrintF("latency   %s on %s (%s)\n", FormatLatency(client::LatencyNs(given)), job.target,
-               result.detail);
+  // The detail of a measurement that succeeded is what was unusual about it.
+  absl::PrintF("latency   %s on %s%s\n", FormatLatency(client::LatencyNs(given)), job.target,
+               result.detail.empty() ? "" : absl::StrCat(" (", result.detail, ")"));
   absl::PrintF("GFLOP/s   %s (%s of the peak of %s)\n", FormatGflops(given.gflops),
                FormatShare(given.gflops, given.peak_gflops), FormatGflops(given.peak_gflops));
   absl::PrintF("compiled  in %.1f ms\n", result.facts.compile_ms);

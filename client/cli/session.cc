@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -108,6 +109,11 @@ absl::Status Session::CheckPrivate() {
   if (private_server_ != nullptr) HONE_RETURN_IF_ERROR(private_server_->Check());
   // The keeper reports failures of the worker only to clients that asked for it.
   return with_worker_ != nullptr ? with_worker_->Check() : absl::OkStatus();
+}
+
+absl::Duration Session::TakeStartTime() {
+  const absl::Time started = std::exchange(started_, absl::InfiniteFuture());
+  return std::max(absl::ZeroDuration(), absl::Now() - started);
 }
 
 absl::Status Session::StartWorker() {

@@ -52,8 +52,9 @@ class Session {
   // FailedPrecondition: it is an OpenCL target, and no device of this machine has it.
   absl::Status UseTarget(const std::string& key);
 
-  // When the session was opened, shortly after the command began.
-  absl::Time began() const { return began_; }
+  // The time since the session was opened, which counts toward the limit of the session's first
+  // job. Zero in every later call.
+  absl::Duration TakeStartTime();
 
   // Starts a worker of the private server for the target's device, unless the session already has
   // one, and warns if other programs keep this machine busy. Does nothing if a server was given.
@@ -73,7 +74,7 @@ class Session {
   // What hone-worker calls the device that the target names.
   std::string DeviceName() const { return target_.device ? target_.device->device : "cpu"; }
 
-  const absl::Time began_ = absl::Now();
+  absl::Time started_ = absl::Now();  // infinite future after TakeStartTime
   TargetArgument target_;
   std::unique_ptr<client::PrivateServer> private_server_;
   std::unique_ptr<client::PrivateServer> with_worker_;  // set by StartWorker

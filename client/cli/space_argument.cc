@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "client/cli/shell_word.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/trace.h"
 
@@ -41,6 +42,7 @@ absl::StatusOr<WorkloadArgument> WorkloadOfTrace(const std::string& title,
   HONE_ASSIGN_OR_RETURN(schedule::TraceFile file, schedule::ParseTraceFile(text));
   WorkloadArgument argument;
   argument.title = title;
+  argument.words = absl::StrCat("--space ", ShellWord(title));
   argument.text = file.workload.ToText();
   argument.workload = std::move(file.workload);
   return argument;

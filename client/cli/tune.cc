@@ -268,8 +268,8 @@ void AddTune(Command& app, Globals& globals) {
       "each task)",
       {Range(1, 100'000'000)});
   command.Add("--time", options->time,
-              "Time limit, such as 60s, 10m or 1h30m, including the start of the worker and the "
-              "confirmation, which gets a quarter of it and at most 20 s",
+              "Time limit, such as 60s, 10m or 1h30m, including the confirmation, which gets a "
+              "quarter of it and at most 20 s, and for the first workload the start of the worker",
               {NotEmpty()});
   command.Add("--seed", options->seed, "Seed of the search", {Seed()});
   command.Add("--strategy", options->strategy,
@@ -323,8 +323,9 @@ void AddTune(Command& app, Globals& globals) {
       "how many processes measured a best (processes). A speed-up is shown if the default schedule "
       "was confirmed, too.\n\n"
       "Ctrl-C ends the search and confirms the finalists; a second Ctrl-C ends immediately. "
-      "Measurements are kept in both cases, and the exit code is 130. If another client cancels "
-      "the job, it is 1. With --space trace:FILE the operator may be omitted; the default is the "
+      "Measurements are kept in both cases, and the exit code is 130. If another command "
+      "cancels the job, it is 1. With --space trace:FILE the operator may be omitted; the default "
+      "is the "
       "workload of the trace. Several workloads are tuned one after the other, each with the given "
       "limits; a failure does not prevent the next one, and the exit code is 1. With --json they "
       "are the list \"jobs\".\n\n"

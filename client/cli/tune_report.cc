@@ -41,8 +41,7 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
                   base > 0 && latency > 0 ? absl::StrFormat("%.2fx", base / latency) : "-"});
   };
   add(client::DefaultIsConfirmed(job) ? "default" : "default, not confirmed", job.default_schedule);
-  // An earlier best stays published unless this run's best is significantly faster.
-  const bool earlier = job.best.has_value() && job.best->record.job_id != job.id;
+  const bool earlier = client::BestIsOfAnotherJob(job);
   if (earlier) add("best of this run", job.own_best);
   add(earlier ? "best known" : confirmed ? "best" : "best, not confirmed", job.best);
   // A failed job has no row.

@@ -5,24 +5,18 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "client/cli/command.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/session.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
+#include "client/cli/worker_text.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
 namespace {
-
-std::string StateOf(const client::Worker& worker) {
-  if (!worker.flagged.empty()) return worker.connected ? "refused" : "refused, disconnected";
-  if (worker.draining) return worker.connected ? "draining" : "drained, disconnected";
-  return worker.connected ? "connected" : "disconnected";
-}
 
 absl::Status ListWorkers(const Globals& globals) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
@@ -32,7 +26,7 @@ absl::Status ListWorkers(const Globals& globals) {
   Table table({Left("worker"), Left("host"), Left("state"), Left("does"), Right("leases"),
                Right("peak GFLOP/s"), Left("target"), Left("last seen"), Left("last error")});
   for (const client::Worker& worker : workers) {
-    table.AddRow({worker.id, worker.host, StateOf(worker),
+    table.AddRow({worker.id, worker.host, WorkerState(worker),
                   worker.can_build && worker.can_run ? "build, run"
                   : worker.can_build                 ? "build"
                   : worker.can_run                   ? "run"
@@ -60,7 +54,7 @@ absl::Status DrainWorker(const Globals& globals, const std::string& name, bool r
                         session->connection().DrainWorker(name, resume));
   if (globals.json) return PrintJson(ToJson(worker));
   if (resume) {
-    absl::PrintF("%s gets work again\n", name);
+    PrintWrapped(ResumedText(worker));
   } else {
     PrintWrapped(worker.leases == 0
                      ? absl::StrCat(name, " gets no more work")

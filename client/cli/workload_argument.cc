@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/shell_word.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
@@ -85,7 +86,7 @@ absl::StatusOr<WorkloadArgument> ParseWorkloadArgument(const std::string& path,
         absl::StrCat(path,
                      " is a trace; give the workload at its beginning in a separate file, or show "
                      "the trace with: hone show ",
-                     path));
+                     ShellWord(path)));
   }
   absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(text);
   if (!workload.ok()) {
@@ -94,6 +95,7 @@ absl::StatusOr<WorkloadArgument> ParseWorkloadArgument(const std::string& path,
   }
   WorkloadArgument argument;
   argument.title = path;
+  argument.words = ShellWord(path);
   argument.workload = *std::move(workload);
   argument.text = argument.workload.ToText();
   return argument;
@@ -121,6 +123,9 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
   }
   WorkloadArgument argument;
   argument.title = absl::StrJoin(words, " ");
+  argument.words = absl::StrJoin(words, " ", [](std::string* out, const std::string& word) {
+    absl::StrAppend(out, ShellWord(word));
+  });
   argument.workload = *std::move(workload);
   argument.text = argument.workload.ToText();
   return argument;

@@ -14,7 +14,8 @@ namespace hone::cli {
 struct WorkloadArgument {
   ir::Workload workload;
   std::string text;   // text form, as the protocol carries it
-  std::string title;  // the words as typed, for headings and hints
+  std::string title;  // the words as typed, for headings
+  std::string words;  // the same for a shell, for commands in messages
 };
 
 // Reads "OP key=value…" or "FILE.hone" (a workload in text form; "-" reads standard input).

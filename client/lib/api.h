@@ -194,11 +194,25 @@ inline bool BestIsConfirmed(const Job& job) {
          job.best->record.id > 0;
 }
 
+// Whether another job found the best of this job: an earlier best stays published unless the best
+// of the job's own candidates is significantly faster.
+inline bool BestIsOfAnotherJob(const Job& job) {
+  return job.best.has_value() && job.best->record.job_id != job.id;
+}
+
+// What this job has found, as far as it is known: the best of its own candidates or else its best.
+inline const std::optional<Best>& BestFound(const Job& job) {
+  return BestIsOfAnotherJob(job) && job.own_best.has_value() ? job.own_best : job.best;
+}
+
 // Whether the default schedule was measured in as many processes as a best, so that the speed-up is
-// meaningful.
+// meaningful. It is confirmed, too, if it is itself the confirmed best of the job, which may have
+// had time for fewer processes.
 inline bool DefaultIsConfirmed(const Job& job) {
-  return job.default_schedule.has_value() &&
-         record::ProcessesOf(job.default_schedule->record.result) >= record::kProcesses;
+  if (!job.default_schedule.has_value()) return false;
+  const bool is_best =
+      BestIsConfirmed(job) && job.best->record.is_default && job.best->record.job_id == job.id;
+  return is_best || record::ProcessesOf(job.default_schedule->record.result) >= record::kProcesses;
 }
 
 // The features of a candidate.
@@ -275,8 +289,9 @@ struct Worker {
   bool can_run = false;
   record::Environment facts;  // the environment that its records state
   double read_gbps = 0;
-  bool draining = false;
-  std::string flagged;  // why it gets no leases; "": it is not flagged
+  bool draining = false;  // an administrator has drained it
+  bool stopping = false;  // it was stopped and has not started again
+  std::string flagged;    // why it gets no leases; "": it is not flagged
   int64_t memory_bytes = 0;
   std::string accelerator;
 };

@@ -191,6 +191,7 @@ absl::StatusOr<Worker> FromProto(const v1::WorkerInfo& message) {
   HONE_ASSIGN_OR_RETURN(worker.facts, record::FromProto(message.facts()));
   worker.read_gbps = message.read_gbps();
   worker.draining = message.draining();
+  worker.stopping = message.stopping();
   worker.flagged = message.flagged();
   worker.memory_bytes = message.memory_bytes();
   worker.accelerator = message.accelerator();

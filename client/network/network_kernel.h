@@ -18,6 +18,7 @@ struct NetworkKernel {
   // Whether the kernel reads each input of the workload when it runs. The other inputs are
   // constants, of which it reads only the packed form.
   std::vector<bool> reads;
+  double latency_ns = 0;  // as measured when it was tuned; 0: not known
 };
 
 // Loads the kernel of an artifact. InvalidArgument: it is not one. FailedPrecondition: the kernel

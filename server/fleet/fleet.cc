@@ -205,7 +205,7 @@ WorkerInfo Fleet::InfoOf(const std::string& id) const {
   const Worker* worker = registry_.Find(id);
   if (worker == nullptr) {
     return {.id = id,
-            .draining = standing.drained,
+            .drained = standing.drained,
             .flagged = standing.refused,
             .silent = absl::InfiniteDuration()};
   }
@@ -214,7 +214,8 @@ WorkerInfo Fleet::InfoOf(const std::string& id) const {
       .id = id,
       .capabilities = worker->capabilities,
       .connected = worker->connected,
-      .draining = worker->leaving || standing.drained,
+      .drained = standing.drained,
+      .stopping = worker->leaving,
       .flagged = standing.refused,
       .silent = calls_.IsHeld(*worker) ? absl::ZeroDuration() : clock_->Now() - worker->last_seen,
       .leases = static_cast<int>(book_.Of(id).size()),

@@ -95,7 +95,8 @@ struct WorkerInfo {
   std::string id;
   Capabilities capabilities;
   bool connected = false;
-  bool draining = false;
+  bool drained = false;   // an administrator has drained it
+  bool stopping = false;  // it has announced that it ends, and has not called again since
   std::string flagged;    // why it is refused; "" if it is not
   absl::Duration silent;  // time since its last call; infinite if it has not called since the start
   int leases = 0;

@@ -128,18 +128,20 @@ absl::StatusOr<v1::Best> BestService::Describe(const store::BestRow& row) const 
 }
 
 task::Best BestService::WithPeaks(const record::Record& record, double flops) const {
-  const std::optional<fleet::Capabilities> device = deps_.fleet->DeviceOf(record.target);
-  if (device && device->peak_gflops > 0) {
-    task::Best best = task::BestOf(record, flops, device->peak_gflops);
-    best.read_gbps = device->read_gbps;
-    return best;
-  }
-  // If no worker of the target is registered, take the peaks from the job of the record.
+  // The job of the record has the peaks of the worker that measured it. Another worker of the
+  // target may have measured slightly different ones.
   task::Best best = task::BestOf(record, flops, /*peak_gflops=*/0);
   const task::SnapshotOr job = deps_.jobs->Get(record.job_id);
-  if (job.ok() && (*job)->best && (*job)->best->record.id == record.id) {
+  if (job.ok() && (*job)->best && (*job)->best->record.id == record.id &&
+      (*job)->best->peak_gflops > 0) {
     best.peak_gflops = (*job)->best->peak_gflops;
     best.read_gbps = (*job)->best->read_gbps;
+    return best;
+  }
+  const std::optional<fleet::Capabilities> device = deps_.fleet->DeviceOf(record.target);
+  if (device && device->peak_gflops > 0) {
+    best = task::BestOf(record, flops, device->peak_gflops);
+    best.read_gbps = device->read_gbps;
   }
   return best;
 }

@@ -246,7 +246,8 @@ v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker, absl::Time now) {
   message.set_environment(Describe(worker.capabilities.environment));
   *message.mutable_facts() = record::ToProto(worker.capabilities.environment);
   message.set_read_gbps(worker.capabilities.read_gbps);
-  message.set_draining(worker.draining);
+  message.set_draining(worker.drained);
+  message.set_stopping(worker.stopping);
   message.set_flagged(worker.flagged);
   message.set_memory_bytes(worker.capabilities.memory_bytes);
   message.set_accelerator(worker.capabilities.accelerator);

@@ -55,6 +55,9 @@ void ConfirmPhase::StartRounds(Finalists finalists, const std::string& phase) {
   ChooseDevice();
   confirmation_.emplace(static_cast<int>(finalists_.list.size()), finalists_.incumbent,
                         job_.spec().seed, job_.options().confirmation);
+  for (size_t i = 0; i < finalists_.list.size(); ++i) {
+    confirmation_->AddEarlier(static_cast<int>(i), finalists_.list[i].earlier);
+  }
   if (finalists_.untiled >= 0) {
     const bool slow = finalists_.list[finalists_.untiled].is_slow_default;
     confirmation_->SetYardstick(finalists_.untiled, /*competes=*/!slow);
@@ -66,9 +69,6 @@ void ConfirmPhase::StartRounds(Finalists finalists, const std::string& phase) {
   }
   if (finalists_.incumbent >= 0 && job_.spec().revalidate == 0) {
     confirmation_->AddEarlier(finalists_.incumbent, {finalists_.incumbent_record->result});
-  }
-  if (finalists_.leader >= 0 && finalists_.leader != finalists_.incumbent) {
-    confirmation_->AddEarlier(finalists_.leader, finalists_.leader_rounds);
   }
   NextRound();
 }
@@ -109,7 +109,7 @@ void ConfirmPhase::NextRound() {
     return Publish();
   }
   in_round_ = static_cast<int>(order.size());
-  reported_ = 0;
+  reported_ = disturbed_in_round_ = 0;
   ShowRound();
   round_began_ = job_.Steady();
   for (const int index : order) Submit(index);
@@ -122,8 +122,8 @@ void ConfirmPhase::EndUnconfirmed() {
   }
   if (finalists_.incumbent_record) return Finish(*finalists_.incumbent_record);
   const std::string why = absl::StrCat(
-      "other work disturbed every measurement of the finalists, so that no best could "
-      "be confirmed; the last: ",
+      "no best could be confirmed: other work disturbed every finalist that was measured in time; "
+      "the last: ",
       job_.state().disturbance);
   if (job_.spec().revalidate > 0) return Fail(absl::FailedPreconditionError(why));
   // The job ends with the fastest candidate of its search, which is shown as not confirmed.
@@ -150,7 +150,8 @@ void ConfirmPhase::PreferFasterDefault() {
 }
 
 void ConfirmPhase::NoteDisturbance() {
-  if (!KeepsIncumbent() || job_.spec().revalidate > 0) return;
+  if (job_.spec().revalidate > 0) return;
+  if (!KeepsIncumbent()) return NoteUnconfirmedFastest();
   for (size_t i = 0; i < finalists_.list.size(); ++i) {
     const bool own = finalists_.list[i].is_own && static_cast<int>(i) != finalists_.incumbent;
     if (own && confirmation_->HasResult(static_cast<int>(i))) return;
@@ -162,11 +163,29 @@ void ConfirmPhase::NoteDisturbance() {
       job_.state().disturbance);
 }
 
+void ConfirmPhase::NoteUnconfirmedFastest() {
+  const Finalist& fastest = finalists_.list[0];
+  if (!fastest.is_own || fastest.is_default || !confirmation_->IsUnmeasured(0)) return;
+  job_.state().note =
+      absl::StrCat("trial ", fastest.trial,
+                   " was the fastest of the search, but it could not be confirmed in time");
+  if (!job_.state().disturbance.empty()) {
+    absl::StrAppend(&job_.state().note, "; other work disturbed the measurements, the last ",
+                    job_.state().disturbance);
+  }
+}
+
 void ConfirmPhase::ShowRound() {
-  std::string phase = absl::StrCat("round ", confirmation_->rounds(), ": ", reported_, " of ",
-                                   in_round_, " confirmed");
-  const absl::Duration left = job_.TimeLeft();
-  if (left > absl::ZeroDuration() && left < absl::InfiniteDuration()) {
+  std::string phase =
+      absl::StrCat("round ", confirmation_->rounds(), ": ", reported_ - disturbed_in_round_, " of ",
+                   in_round_, " confirmed");
+  if (disturbed_in_round_ > 0) absl::StrAppend(&phase, ", ", disturbed_in_round_, " disturbed");
+  ShowPhase(std::move(phase));
+}
+
+void ConfirmPhase::ShowPhase(std::string phase) {
+  const absl::Duration left = std::max(job_.TimeLeft(), absl::ZeroDuration());
+  if (left < absl::InfiniteDuration()) {
     absl::StrAppend(&phase, ", ", absl::ToInt64Seconds(absl::Ceil(left, absl::Seconds(1))),
                     " s left");
   }
@@ -220,8 +239,7 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
   if (record.quarantined && finalist.noisy_rounds < kNoisyRounds && may_wait) {
     ++finalist.noisy_rounds;
     waiting_.push_back({index, job_.Steady() + calm_down});
-    job_.SetPhase(absl::StrCat("waiting for a quieter machine: ", job_.state().disturbance));
-    return job_.ShowState();
+    return ShowPhase(absl::StrCat("waiting for a quieter machine: ", job_.state().disturbance));
   }
   if (!ok && !finalist.artifact_digest.empty() && !finalist.rebuilt &&
       confirmation_->rounds() == 1) {
@@ -254,12 +272,21 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
   // leader to fall back on.
   if (ok && record.quarantined && job_.spec().parent.empty()) {
     confirmation_->ReportDisturbed(index);
+    ++disturbed_in_round_;
   } else {
     confirmation_->Report(index, record.result);
   }
   ++reported_;
+  if (job_.spec().revalidate > 0) CountConfirmed();
   if (confirmation_->RoundIsComplete()) return NextRound();
   ShowRound();
+}
+
+void ConfirmPhase::CountConfirmed() {
+  job_.state().trials = 0;
+  for (size_t i = 0; i < finalists_.list.size(); ++i) {
+    if (confirmation_->HasResult(static_cast<int>(i))) ++job_.state().trials;
+  }
 }
 
 void ConfirmPhase::OnError(int index, const absl::Status& status) {

@@ -43,6 +43,8 @@ class ConfirmPhase {
   void ChooseDevice();
   void NextRound();
   void ShowRound();
+  // Shows a phase together with the time that is left.
+  void ShowPhase(std::string phase);
   void Submit(int index);
   // Ends an incomplete round when the time is over, if there are results to publish.
   void CutLateRound();
@@ -51,10 +53,14 @@ class ConfirmPhase {
   // Moves the default schedule to the front if it is faster than the winner and was measured in
   // enough processes: a published best is never slower than the default schedule.
   void PreferFasterDefault();
-  // Sets the job's note if the incumbent stays only because this run could not be confirmed.
+  // Sets the job's note if the incumbent stays only because this run could not be confirmed, or if
+  // the fastest candidate of the search could not be confirmed.
   void NoteDisturbance();
+  void NoteUnconfirmedFastest();
   void OnRound(int index, const record::Record& record, const std::string& worker_id);
   void OnError(int index, const absl::Status& status);
+  // Sets the number of trials of a revalidation: the candidates that were confirmed.
+  void CountConfirmed();
   // Report the combined results of the only candidate of a decided space, of the default schedule,
   // and of the job's own best candidate.
   void ReportOnly();
@@ -92,7 +98,8 @@ class ConfirmPhase {
   std::vector<Waiting> waiting_;  // for room in the fleet, or for a quieter machine
   absl::Time round_began_;
   int in_round_ = 0;                 // finalists of the current round
-  int reported_ = 0;                 // finalists of the round with a result
+  int reported_ = 0;                 // finalists of the round that have run
+  int disturbed_in_round_ = 0;       // those of them without a result, because of other work
   int cuts_ = 0;                     // rounds that were cut; their late results are ignored
   std::vector<int> ranking_;         // finalists that may be published, best first
   std::map<int, SpotCheck> checks_;  // by finalist

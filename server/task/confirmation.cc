@@ -154,7 +154,7 @@ bool Confirmation::CutRound() {
   for (Entry& entry : entries_) {
     if (round_ == 1) {
       entry.out = entry.out || (!entry.reported && entry.earlier.empty());
-    } else {
+    } else if (entry.rounds.size() + entry.earlier.size() > 1) {
       entry.rounds.erase(round_);
     }
   }

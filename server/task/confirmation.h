@@ -68,8 +68,9 @@ class Confirmation {
   // until it has results of min_rounds processes. Drops it at once if it does not compete.
   void SetYardstick(int finalist, bool competes);
   // Ends the current round without the results that are missing. In the first round, finalists
-  // that were not measured, now or earlier, drop out; a later round is dropped as a whole. Returns
-  // false and changes nothing if no finalist would be left.
+  // that were not measured, now or earlier, drop out. Of a later round, only the results of
+  // finalists that have no other are kept. Returns false and changes nothing if no finalist would
+  // be left.
   bool CutRound();
 
   // Returns the remaining finalists that have a result, best first. The incumbent is first unless
@@ -78,6 +79,11 @@ class Confirmation {
   std::vector<int> Ranking() const;
   // Returns whether a finalist has a result, even if it has dropped out.
   bool HasResult(int finalist) const { return Processes(finalist) > 0; }
+  // Returns whether a finalist has no result although it did not fail: its processes were
+  // disturbed, or it did not run in time.
+  bool IsUnmeasured(int finalist) const {
+    return !entries_[finalist].failed && !HasResult(finalist);
+  }
   // Returns whether a remaining finalist has no result because all of its processes were disturbed.
   bool AnyIsDisturbed() const;
   // Returns the processes of a finalist as one result (record::MedianOfProcesses). REQUIRES:

@@ -30,9 +30,7 @@ class Chooser {
         task_(task),
         screened_(std::move(found.screened)),
         untiled_(std::move(found.untiled)),
-        leader_(std::move(found.leader)) {
-    chosen_.leader_rounds = std::move(found.leader_rounds);
-  }
+        leader_(std::move(found.leader)) {}
 
   Finalists Choose() {
     std::sort(screened_.begin(), screened_.end(),
@@ -57,9 +55,6 @@ class Chooser {
       const std::string& program = screened.record.result.facts.program_digest;
       if (!program.empty()) programs_.emplace(program, 0);
       Add(screened);
-      chosen_.leader = 0;
-      // This may be published even if every further process is disturbed.
-      chosen_.list.back().last = *leader_;
       return;
     }
   }
@@ -119,6 +114,12 @@ class Chooser {
                             .artifact_digest = record.result.artifact_digest,
                             .worker_id = screened.worker_id,
                             .builder = fleet::BuilderOf(record.environment)});
+    if (screened.again.empty()) return;
+    // These may be published even if every further process is disturbed.
+    chosen_.list.back().last = screened.again.back();
+    for (const record::Record& process : screened.again) {
+      chosen_.list.back().earlier.push_back(process.result);
+    }
   }
 
   JobActor& job_;

@@ -18,6 +18,7 @@ struct Screened {
   std::string worker_id;  // the worker that has the artifact; "": unknown
   // Steady. If the candidate was measured again, the median of all its processes.
   double latency_ns = 0;
+  std::vector<record::Record> again;  // its processes as a challenger (leader.h), none disturbed
 };
 
 Screened ScreenedOf(record::Record record, std::string worker_id);
@@ -41,15 +42,15 @@ struct Finalist {
   std::string stored_program;  // revalidation: digest of the measured program
   int noisy_rounds = 0;        // number of rounds measured again
   bool is_wrong = false;       // another worker got different results
-  record::Record last;         // of the last round
+  record::Record last;         // of the last process that was measured as finalists are
+  // Undisturbed processes that ran before the first round and may be published.
+  std::vector<record::MeasureResult> earlier;
 };
 
 struct Finalists {
   std::vector<Finalist> list;
   int incumbent = -1;  // index of the published best; -1: nothing is published
   int untiled = -1;    // index of the default schedule; -1: it is not measured again
-  int leader = -1;     // index of the search's leader; -1: it has none
-  std::vector<record::MeasureResult> leader_rounds;  // the leader's processes, none disturbed
   std::optional<record::Record> incumbent_record;
   store::Pin pin;  // of the incumbent
 };
@@ -60,10 +61,9 @@ absl::Status NothingRan(const JobActor& job);
 
 // What a search has found.
 struct Found {
-  std::vector<Screened> screened;                    // the fastest, in no particular order
-  std::optional<Screened> untiled;                   // the default schedule, if it works
-  std::optional<record::Record> leader;              // see leader.h
-  std::vector<record::MeasureResult> leader_rounds;  // its processes
+  std::vector<Screened> screened;        // the fastest, in no particular order
+  std::optional<Screened> untiled;       // the default schedule, if it works
+  std::optional<record::Record> leader;  // see leader.h
 };
 
 // Returns the finalists of a search: the leader, the fastest programs, the default schedule if

@@ -91,7 +91,9 @@ void Job::OnSearched() {
 }
 
 void Job::LimitConfirmation(absl::Duration limit) {
-  if (TimeLeft() == absl::InfiniteDuration()) SetDeadline(Steady() + limit);
+  // Who cancels a job does not wait for the rest of its time.
+  const bool is_limited = TimeLeft() < absl::InfiniteDuration() && !state().cancelled;
+  if (!is_limited) SetDeadline(Steady() + limit);
 }
 
 void Job::BeforeSave() {

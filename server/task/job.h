@@ -51,7 +51,7 @@ class Job final : public JobActor {
   void OnSearched();
   // Returns whether the search must end now to leave the `reserved` time for the confirmation.
   bool SearchIsLate(absl::Duration reserved) const;
-  // Limits the time of the confirmation, unless the job has a time limit.
+  // Limits the time of the confirmation, unless the job has a time limit and was not cancelled.
   void LimitConfirmation(absl::Duration limit);
   // Stops the search. Builds and runs that have begun may finish until `deadline`.
   void StopSearch(absl::Time deadline);

@@ -119,8 +119,9 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   absl::Status CheckCrashes() const;
   // Called when the first risky step is over and the job may propose.
   void SetBegun() { begun_ = true; }
-  // Sets a time by which the job should end, in addition to the limit of its request.
-  void SetDeadline(absl::Time deadline) { deadline_ = deadline; }
+  // Sets a time by which the job should end, in addition to the limit of its request. An earlier
+  // deadline stays.
+  void SetDeadline(absl::Time deadline) { deadline_ = std::min(deadline_, deadline); }
 
  private:
   // `done` runs in any thread with the result. It is not called if the job is suspended.

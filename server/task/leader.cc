@@ -78,7 +78,6 @@ void Leader::Lead(const std::vector<record::Record>& rounds) {
     slowest = std::max(slowest, record::SteadyLatencyNs(round.result));
   }
   if (slowest >= LatencyNs()) return;
-  rounds_ = results;
   leader_ = rounds.back();
   leader_->id = 0;  // this combined record is not stored
   leader_->quarantined = false;

@@ -38,8 +38,6 @@ class Leader {
 
   // The leader's last record, with the combined result of its processes; nullopt if there is none.
   const std::optional<record::Record>& best() const { return leader_; }
-  // The results of its processes; empty if there is none.
-  const std::vector<record::MeasureResult>& rounds() const { return rounds_; }
   // If a candidate of an earlier server is faster, makes it the leader. `rounds`: its records.
   void Restore(const std::vector<record::Record>& rounds);
 
@@ -56,8 +54,7 @@ class Leader {
   std::vector<Screened> waiting_;  // possible challengers, the slowest first
   std::optional<Challenge> challenger_;
   std::optional<record::Record> leader_;
-  std::vector<record::MeasureResult> rounds_;  // of the leader
-  int64_t allowed_ = 0;                        // number of processes for challengers
+  int64_t allowed_ = 0;  // number of processes for challengers
   int64_t used_ = 0;
 };
 

@@ -323,7 +323,6 @@ void SearchPhase::Challenge() {
   if (job_.state().state != JobState::kRunning || stopping_ || !HasLeader()) return;
   const Screened* const next = leader_.NextChallenger();
   if (next == nullptr) return;
-  challenger_ns_.clear();
   MeasureChallenger();
 }
 
@@ -350,10 +349,7 @@ void SearchPhase::MeasureChallenger() {
 void SearchPhase::OnChallenged(const record::Record& record) {
   if (job_.state().state != JobState::kRunning || !leader_.IsBusy()) return;
   job_.SetDoing("confirming the leader");
-  if (record.result.outcome == record::Outcome::kOk && !record.quarantined) {
-    challenger_ns_.push_back(record::SteadyLatencyNs(record.result));
-    Correct(record.candidate, challenger_ns_);
-  }
+  if (record.result.outcome == record::Outcome::kOk && !record.quarantined) AddProcesses({record});
   if (leader_.Report(record)) ShowLeader();
   if (leader_.IsBusy() && !stopping_) return MeasureChallenger();
   leader_.Withdraw();
@@ -372,21 +368,22 @@ void SearchPhase::RestoreLeader(const std::vector<record::Record>& again) {
     of[CandidateDigest(record.candidate)].push_back(record);
   }
   for (const auto& [digest, rounds] : of) {
-    std::vector<double> again_ns;
-    for (const record::Record& record : rounds) {
-      again_ns.push_back(record::SteadyLatencyNs(record.result));
-    }
-    Correct(rounds[0].candidate, again_ns);
+    AddProcesses(rounds);
     leader_.Restore(rounds);
   }
   ShowLeader();
 }
 
-void SearchPhase::Correct(const record::Candidate& candidate, const std::vector<double>& again_ns) {
+void SearchPhase::AddProcesses(const std::vector<record::Record>& processes) {
   for (Screened& screened : screened_) {
-    if (screened.record.candidate != candidate) continue;
-    std::vector<double> all = again_ns;
-    all.push_back(record::SteadyLatencyNs(screened.record.result));
+    if (screened.record.candidate != processes[0].candidate) continue;
+    screened.again.insert(screened.again.end(), processes.begin(), processes.end());
+    std::vector<double> all = {record::SteadyLatencyNs(screened.record.result)};
+    for (record::Record& process : screened.again) {
+      // The build's facts are not in the result of an artifact that was built before.
+      process.result.facts = screened.record.result.facts;
+      all.push_back(record::SteadyLatencyNs(process.result));
+    }
     std::sort(all.begin(), all.end());
     screened.latency_ns = (all[(all.size() - 1) / 2] + all[all.size() / 2]) / 2;
   }
@@ -395,7 +392,6 @@ void SearchPhase::Correct(const record::Candidate& candidate, const std::vector<
 Found SearchPhase::TakeFound() {
   Found found{.screened = std::move(screened_), .untiled = std::move(untiled_)};
   found.leader = leader_.best();
-  found.leader_rounds = leader_.rounds();
   return found;
 }
 

@@ -96,8 +96,9 @@ class SearchPhase {
   void ShowLeader();
   // Restores the leader from candidates that an earlier server measured again.
   void RestoreLeader(const std::vector<record::Record>& again);
-  // Sets the latency of a candidate to the median of its screening and the later processes.
-  void Correct(const record::Candidate& candidate, const std::vector<double>& again_ns);
+  // Adds undisturbed processes to a screened candidate. Its latency becomes the median of its
+  // screening and these processes.
+  void AddProcesses(const std::vector<record::Record>& processes);
   void MaybeTrain();
   void OnTrained(const absl::Status& threw,
                  absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> model);
@@ -118,7 +119,6 @@ class SearchPhase {
   std::optional<Screened> untiled_;
   std::optional<record::Record> fastest_;  // screened
   Leader leader_;
-  std::vector<double> challenger_ns_;  // the processes of the current challenger
 };
 
 }  // namespace hone::task

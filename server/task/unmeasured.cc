@@ -15,7 +15,7 @@ namespace {
 constexpr absl::Duration kRecently = absl::Seconds(5);
 
 bool Answers(const fleet::WorkerInfo& worker) {
-  return worker.connected && !worker.draining && worker.flagged.empty() &&
+  return worker.connected && !worker.drained && !worker.stopping && worker.flagged.empty() &&
          worker.silent < kRecently;
 }
 
@@ -33,8 +33,8 @@ std::string SecondsText(absl::Duration time) {
 
 std::string StateOf(const fleet::WorkerInfo& worker, absl::Time now) {
   if (!worker.flagged.empty()) return absl::StrCat(worker.id, " is refused: ", worker.flagged);
-  if (worker.draining) return absl::StrCat(worker.id, " is drained");
-  return absl::StrCat(worker.id, " was last seen ", SecondsText(worker.silent), " ago, at ",
+  if (worker.drained) return absl::StrCat(worker.id, " is drained");
+  return absl::StrCat(worker.id, worker.stopping ? " was stopped " : " was last seen ", SecondsText(worker.silent), " ago, at ",
                       absl::FormatTime("%H:%M:%S", now - worker.silent, absl::LocalTimeZone()));
 }
 
@@ -46,7 +46,7 @@ std::string NoneAnswers(const std::vector<fleet::WorkerInfo>& workers, absl::str
   bool held_back = false, away = false;
   for (const fleet::WorkerInfo& worker : workers) {
     states.push_back(StateOf(worker, now));
-    (worker.draining || !worker.flagged.empty() ? held_back : away) = true;
+    (worker.drained || !worker.flagged.empty() ? held_back : away) = true;
   }
   return absl::StrCat("no worker that ", does, " answers: ", absl::StrJoin(states, ", "),
                       away ? "; start hone-worker there again" : "",

@@ -17,6 +17,7 @@ namespace hone::integration {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr char kMnist[] = "tests/client/onnx/testdata/mnist-8.onnx";
@@ -81,7 +82,8 @@ TEST_F(NetworkTest, IsTunedRunAndExported) {
 
   Result result = home_.Hone({"run", kMnist, "--in", input});
   EXPECT_EQ(result.code, 3) << "nothing is known";
-  EXPECT_THAT(result.errors, HasSubstr("no schedule is known for 5 of the 5 tasks"));
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("no schedule is known for 5 of the 5 tasks"),
+                                   HasSubstr("--draft uses schedules")));
 
   result = home_.Hone({"tune", kMnist, "--trials", "10", "--json"});
   ASSERT_EQ(result.code, 0) << result.errors;

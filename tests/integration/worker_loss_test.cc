@@ -17,6 +17,7 @@
 namespace hone::integration {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
@@ -166,6 +167,21 @@ TEST_F(WorkerLossTest, ExplainsWhyItWaits) {
   EXPECT_EQ(tune->Wait(absl::Seconds(120)), 4);
   EXPECT_THAT(tune->Errors(), HasSubstr("hone jobs watch 1"));
   EXPECT_THAT(tune->Errors(), Not(HasSubstr("why candidates failed")));
+}
+
+TEST_F(WorkerLossTest, CtrlCWithoutAServerNamesTheJob) {
+  const auto server = StartServer();
+  const auto worker = StartWorker("worker");
+  ASSERT_TRUE(HasWorkers(1)) << worker->Errors();
+  const auto tune = StartTuning();
+  ASSERT_TRUE(Eventually([&] { return Trials() >= 1; }, absl::Seconds(90))) << tune->Errors();
+  server->Signal(SIGKILL);
+  server->Wait();
+  tune->Signal(SIGINT);
+  EXPECT_EQ(tune->Wait(absl::Seconds(60)), 128 + SIGINT) << tune->Errors();
+  EXPECT_THAT(tune->Errors(), AllOf(HasSubstr("job 1 could not be cancelled"),
+                                    HasSubstr("hone jobs watch 1 follows it"),
+                                    Not(HasSubstr("confirming the finalists"))));
 }
 
 TEST_F(WorkerLossTest, RunSurvivesAKilledServer) {

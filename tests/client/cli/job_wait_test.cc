@@ -1,5 +1,6 @@
 #include "client/cli/job_wait.h"
 
+#include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/run_job.h"
 #include "gmock/gmock.h"
@@ -37,6 +38,11 @@ TEST(WhyNoWorkerTest, NamesWorkerTargetTimeAndRemedy) {
   drained.draining = true;
   EXPECT_THAT(WhyNoWorker({board, drained, Builder()}, kTarget),
               AllOf(HasSubstr("pi-08 is drained"), HasSubstr("hone workers resume NAME")));
+  client::Worker stopped = board;
+  stopped.stopping = true;
+  EXPECT_EQ(WhyNoWorker({stopped, Builder()}, kTarget),
+            "no worker runs target aarch64-board: pi-07 was stopped at " +
+                FormatTime(1'700'000'000'000) + "; start hone-worker there again");
   EXPECT_THAT(WhyNoWorker({Builder()}, kTarget),
               "no worker runs target aarch64-board; start hone-worker on such a machine");
 }
@@ -115,6 +121,24 @@ TEST_F(JobWaitTest, ReportsAnUnreachableServerUntilItReturns) {
   EXPECT_FALSE(wait_.TakeMessage().has_value());
   wait_.Look(job_, client::JobNews::kChanged);
   EXPECT_THAT(wait_.phase(), IsEmpty());
+}
+
+TEST(CheckNotCancelledTest, DoesNotGuessWhoCancelledTheJob) {
+  FollowedJob followed;
+  followed.job.id = "12";
+  followed.job.state = client::JobState::kDone;
+  EXPECT_TRUE(CheckNotCancelled(followed).ok());
+  followed.job.state = client::JobState::kCancelled;
+  EXPECT_EQ(CheckNotCancelled(followed).message(), "job 12 was cancelled after 0 trials");
+}
+
+TEST(NotCancelledErrorTest, IsAnInterruptionThatNamesTheJob) {
+  const absl::Status error =
+      NotCancelledError("12", absl::UnavailableError("cannot reach the server at x:1"));
+  EXPECT_EQ(ExitCodeFor(error), kExitInterrupted);
+  EXPECT_THAT(error.message(),
+              AllOf(HasSubstr("job 12 could not be cancelled: cannot reach the server at x:1"),
+                    HasSubstr("hone jobs watch 12"), HasSubstr("hone jobs cancel 12")));
 }
 
 TEST(FailuresHintTest, AppearsOnlyIfACandidateFailed) {

@@ -37,6 +37,18 @@ TEST(ProgressTextTest, MarksAScreenedLatency) {
   EXPECT_THAT(ProgressText(job), HasSubstr("best ~291.8 GFLOP/s"));
 }
 
+// At its end, a job has the published best, which may be that of another job.
+TEST(ProgressTextTest, ShowsWhatThisJobFound) {
+  client::Job job = RunningJob();
+  job.id = "4";
+  job.best->record.job_id = "3";
+  EXPECT_THAT(ProgressText(job), HasSubstr("best known 291.8 GFLOP/s (job 3) (50.0 % of peak)"));
+  job.own_best = job.best;
+  job.own_best->record.job_id = "4";
+  job.own_best->gflops = 129.5;
+  EXPECT_THAT(ProgressText(job), HasSubstr("best 129.5 GFLOP/s"));
+}
+
 TEST(ProgressTextTest, ShowsTheSumOfANetwork) {
   client::Job job = RunningJob();
   job.best.reset();
@@ -70,6 +82,15 @@ TEST(ProgressTextTest, FitsIn40Columns) {
   EXPECT_EQ(ProgressText(job, 39), "128/256  best 291.8 GFLOP/s  0:20 left");
   job.trials = job.spec.max_trials = 100'000'000;
   EXPECT_EQ(ProgressText(job, 39), "100000000/100000000  best 291.8 GFLOP/s");
+}
+
+TEST(ProgressTextTest, CountsWhatARevalidationHasConfirmed) {
+  client::Job job = RunningJob();
+  job.state = client::JobState::kConfirming;
+  job.spec.max_trials = job.spec.revalidate = 3;
+  job.trials = 2;
+  job.outcomes.clear();
+  EXPECT_EQ(ProgressText(job), "confirming  2/3 confirmed  best 291.8 GFLOP/s (50.0 % of peak)");
 }
 
 TEST(ProgressTextTest, ShowsThePhaseIn80Columns) {

@@ -56,6 +56,16 @@ TEST(TuneReportTest, SaysWhoMeasuredTooFewProcesses) {
   EXPECT_THAT(Report(job), HasSubstr("job 3 measured the best known in only one undisturbed"));
 }
 
+TEST(TuneReportTest, DefaultThatIsTheBestIsAsConfirmedAsTheBest) {
+  client::Job job = Done();
+  job.best = job.default_schedule = Measured(2, "7", 1000, 2);
+  job.best->record.is_default = true;
+  EXPECT_TRUE(client::DefaultIsConfirmed(job));
+  EXPECT_THAT(Report(job), AllOf(Not(HasSubstr("default, not confirmed")), HasSubstr("1.00x")));
+  job.best->record.policy.name = "screen";
+  EXPECT_FALSE(client::DefaultIsConfirmed(job));
+}
+
 TEST(TuneReportTest, SaysThatTheDefaultIsTheBest) {
   client::Job job = Done();
   job.best = job.default_schedule;

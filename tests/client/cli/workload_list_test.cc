@@ -40,6 +40,13 @@ TEST_F(WorkloadListTest, OperatorOrFileStartsANewWorkload) {
               ElementsAre("matmul m=4 n=4 k=4", "softmax m=8 n=8"));
 }
 
+TEST_F(WorkloadListTest, WordsCanBeCopiedToAShell) {
+  const auto workloads = ReadWorkloads({"matmul", "m=4", "n=4", "k=4", one_});
+  ASSERT_TRUE(workloads.ok()) << workloads.status();
+  EXPECT_EQ((*workloads)[0].words, "matmul m=4 n=4 k=4");
+  EXPECT_EQ((*workloads)[1].words, "'" + one_ + "'") << "the name has a blank";
+}
+
 TEST_F(WorkloadListTest, ErrorNamesTheWorkload) {
   EXPECT_THAT(std::string(ReadWorkloads({"matmul", "m=4", "nn"}).status().message()),
               HasSubstr("matmul takes m, n, k"));

@@ -338,6 +338,12 @@ TEST_F(CallTest, AnnouncedShutdownIsNotALoss) {
   Pass(FleetOptions().silence_limit());
   EXPECT_FALSE(fleet.Workers().at(0).connected);
   EXPECT_EQ(fleet.Workers().at(0).last_error, "");
+  EXPECT_TRUE(fleet.Workers().at(0).stopping);
+  EXPECT_FALSE(fleet.Workers().at(0).drained) << "nobody drained it";
+  worker.report.draining = false;
+  worker.Restart("started again");
+  worker.Call(fleet);
+  EXPECT_FALSE(fleet.Workers().at(0).stopping);
 }
 
 TEST_F(CallTest, RequestsArtifactsUntilTheyArrive) {

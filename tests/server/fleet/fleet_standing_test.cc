@@ -27,7 +27,7 @@ TEST_F(StandingTest, DrainedWorkerFinishesAndGetsNoNewWork) {
   ASSERT_TRUE(worker.reply.has_value()) << "it is told at once";
   EXPECT_TRUE(worker.reply->drain);
   EXPECT_THAT(worker.cancelled, ElementsAre(worker.started[1].lease_id));
-  EXPECT_TRUE(fleet.Workers().at(0).draining);
+  EXPECT_TRUE(fleet.Workers().at(0).drained);
 
   worker.Finish(worker.started[0].lease_id, Measured(1));
   worker.Call(fleet);
@@ -220,7 +220,7 @@ TEST_F(StandingTest, AdoptsStatesStoredByAnotherServer) {
     EXPECT_EQ(fleet.standings().Of(name), Standing{.worker_id = name})
         << "resumed by another server";
   }
-  EXPECT_FALSE(fleet.Workers().at(0).draining);
+  EXPECT_FALSE(fleet.Workers().at(0).drained);
 }
 
 TEST_F(StandingTest, AdoptingKeepsUnstoredChanges) {
@@ -265,7 +265,7 @@ TEST_F(StandingTest, ListsAbsentWorkersWithSpecialStates) {
   const std::vector<WorkerInfo> known = fleet.KnownWorkers();
   ASSERT_THAT(known, SizeIs(4));
   EXPECT_EQ(known[0].id, "a");
-  EXPECT_TRUE(known[0].draining);
+  EXPECT_TRUE(known[0].drained);
   EXPECT_FALSE(known[0].connected);
   EXPECT_EQ(known[0].silent, absl::InfiniteDuration());
   EXPECT_EQ(known[1].id, "b");
@@ -273,7 +273,7 @@ TEST_F(StandingTest, ListsAbsentWorkersWithSpecialStates) {
   EXPECT_EQ(known[2].flagged, "it lies");
   EXPECT_EQ(known[3].flagged, "go");
 
-  EXPECT_TRUE(fleet.Drain("a", false)->draining) << "a listed worker can be drained";
+  EXPECT_TRUE(fleet.Drain("a", false)->drained) << "a listed worker can be drained";
   EXPECT_EQ(fleet.Drain("c", false)->flagged, "it lies");
   ASSERT_TRUE(fleet.Remove("a").ok());
   EXPECT_TRUE(fleet.standings().Of("a").removed);

@@ -68,6 +68,27 @@ TEST_F(TuningServiceTest, TunesAndReturnsTheBestArtifact) {
   EXPECT_EQ(DigestOf(bytes).ToHex(), get.digest());
 }
 
+// Another worker of the target has measured another peak.
+TEST_F(TuningServiceTest, BestHasThePeakOfTheJobThatMeasuredIt) {
+  v1::Job job;
+  {
+    RemoteWorker worker(channel, "w");
+    job = Tune(20);
+    ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
+  }
+  v1::SynchronizeRequest other = RemoteWorker::Hello("another");
+  other.mutable_capabilities()->set_peak_gflops(77);
+  v1::SynchronizeResponse reply;
+  ASSERT_TRUE(Call(*working, &v1::WorkerService::Stub::Synchronize, other, &reply).ok());
+  v1::LookupBestRequest lookup;
+  lookup.set_workload("fake op 12");
+  lookup.set_target("t");
+  v1::Best best;
+  ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, lookup, &best).ok());
+  EXPECT_EQ(best.record().id(), job.best().record().id());
+  EXPECT_EQ(best.peak_gflops(), job.best().peak_gflops());
+}
+
 TEST_F(TuningServiceTest, GivenCandidateIsReportedWithItsResult) {
   RemoteWorker worker(channel, "w");
   v1::CreateJobRequest request = Request(100);

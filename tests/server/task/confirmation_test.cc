@@ -255,6 +255,16 @@ TEST(ConfirmationTest, CutRoundKeepsWhatIsComplete) {
   EXPECT_EQ(record::ProcessesOf(confirmation.Combined(order[1])), 1);
 }
 
+TEST(ConfirmationTest, CutRoundKeepsTheOnlyResultOfAFinalist) {
+  Confirmation confirmation(2, -1, 1);
+  for (const int finalist : confirmation.NextRound()) confirmation.ReportDisturbed(finalist);
+  confirmation.NextRound();
+  confirmation.Report(1, Took(101));
+  EXPECT_TRUE(confirmation.CutRound());
+  EXPECT_THAT(confirmation.Ranking(), ElementsAre(1));
+  EXPECT_TRUE(confirmation.IsUnmeasured(0));
+}
+
 // Three processes of a few finalists say more than one process of many.
 TEST(ConfirmationTest, LimitedRunsGoToTheLeadingFinalists) {
   const auto left = [](double runs) {

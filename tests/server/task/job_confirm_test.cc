@@ -456,7 +456,8 @@ TEST_F(JobConfirmTest, DisturbedConfirmationsAreNotPublished) {
   EXPECT_FALSE(job->best->record.quarantined);
   EXPECT_EQ(job->best->record.result.latency_ns,
             FakeLatency(job->best->record.candidate.decisions));
-  EXPECT_THAT(job->note, HasSubstr("other work disturbed every measurement"));
+  EXPECT_THAT(job->note,
+              HasSubstr("other work disturbed every finalist that was measured in time"));
 }
 
 // The leader was measured in three processes before the disturbance began.
@@ -473,6 +474,52 @@ TEST_F(JobConfirmTest, LeaderIsPublishedIfTheConfirmationIsDisturbed) {
   EXPECT_EQ(Best(*job).record.id, job->best->record.id);
   EXPECT_LE(record::SteadyLatencyNs(job->best->record.result), shown);
   EXPECT_EQ(record::ProcessesOf(job->best->record.result), record::kProcesses);
+}
+
+// The search ended after one process of its only challenger, so it has no leader. Then the
+// confirmation is disturbed.
+TEST_F(JobConfirmTest, ProcessOfAChallengerIsPublishedIfTheConfirmationIsDisturbed) {
+  int confirmations = 0;
+  device.measure = DisturbedFrom(1, &confirmations);
+  const std::string id = Create(Spec(100));
+  for (int i = 0; i < 500 && confirmations == 0; ++i) Step(1);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const auto job = RunToEnd(id, 2000);
+  ASSERT_EQ(job->state, JobState::kCancelled) << job->error;
+  ASSERT_TRUE(job->best.has_value());
+  EXPECT_EQ(job->best->record.policy.name, "confirm");
+  EXPECT_EQ(record::ProcessesOf(job->best->record.result), 1);
+  EXPECT_EQ(job->best->record.result.latency_ns,
+            FakeLatency(job->best->record.candidate.decisions));
+  EXPECT_EQ(Best(*job).record.id, job->best->record.id) << "hone best finds it";
+}
+
+// All challengers are disturbed, so the search has no leader, and so are the processes of the
+// fastest finalist.
+TEST_F(JobConfirmTest, NoteSaysThatTheFastestOfTheSearchIsNotConfirmed) {
+  bool searching = true;
+  std::vector<int64_t> fastest;
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    const std::vector<int64_t>& decisions = lease.work->decisions;
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(decisions);
+    if (lease.work->policy.name == "confirm") {
+      result.dispersion = searching || decisions == fastest ? 2 : 0;
+    } else if (!decisions.empty() &&
+               (fastest.empty() || FakeLatency(decisions) < FakeLatency(fastest))) {
+      fastest = decisions;
+    }
+    result.samples_ns = {result.latency_ns, result.latency_ns};
+    return result;
+  };
+  const std::string id = Create(Spec(40));
+  RunUntilConfirming(id);
+  searching = false;
+  const auto job = RunToEnd(id, 2000);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Best(*job).record.id, job->best->record.id) << "a slower one is published";
+  EXPECT_NE(job->best->record.candidate.decisions, fastest);
+  EXPECT_THAT(job->note, HasSubstr("was the fastest of the search, but it could not be confirmed"));
 }
 
 // Most processes are disturbed. The published median rests only on the others.
@@ -661,6 +708,32 @@ TEST_F(JobConfirmTest, CancelDoesNotCutAConfirmationShort) {
   EXPECT_EQ(job->state, JobState::kCancelled);
   EXPECT_EQ(job->error, "");
   EXPECT_EQ(job->best->record.policy.name, "confirm");
+}
+
+// Each process takes two seconds, and all are disturbed.
+TEST_F(JobConfirmTest, CancelledJobEndsInTimeOnADisturbedMachine) {
+  for (const bool confirming : {false, true}) {
+    int confirmations = 0;
+    device.measure = DisturbedFrom(0, &confirmations);
+    JobSpec spec = Spec(confirming ? 40 : 400, absl::StrCat(confirming));
+    if (!confirming) spec.max_time = absl::Hours(1);
+    const std::string id = Create(std::move(spec));
+    const JobState when = confirming ? JobState::kConfirming : JobState::kRunning;
+    for (int i = 0; i < 500 && (Get(id)->state != when || Get(id)->trials < 10); ++i) Step();
+    ASSERT_EQ(Get(id)->state, when);
+    ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+    for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
+    const absl::Time began = clock.Now();
+    for (int i = 0; i < 200 && !HasEnded(Get(id)->state); ++i) {
+      clock.Advance(absl::Seconds(2));
+      Step(1);
+      if (Get(id)->state == JobState::kConfirming) {
+        EXPECT_THAT(Get(id)->phase, HasSubstr(" s left"));
+      }
+    }
+    EXPECT_EQ(Get(id)->state, JobState::kCancelled);
+    EXPECT_LE(clock.Now() - began, absl::Seconds(26));
+  }
 }
 
 TEST_F(JobConfirmTest, CancelWhileConfirmingEndsAtOnce) {

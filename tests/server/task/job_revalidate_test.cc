@@ -53,7 +53,7 @@ TEST_F(JobRevalidateTest, RebuildsTopCandidatesAndRepublishesTheWinner) {
   const std::string id = Create(Again(3));
   auto job = RunToEnd(id);
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
-  EXPECT_EQ(job->trials, 0);
+  EXPECT_EQ(job->trials, 3) << "the confirmed candidates";
   EXPECT_EQ(job->quarantined, 0);
   std::set<std::vector<int64_t>> seen;
   int built = 0;

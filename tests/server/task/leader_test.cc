@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "common/record/processes.h"
 #include "gtest/gtest.h"
 
 namespace hone::task {
@@ -113,7 +114,7 @@ TEST_F(LeaderTest, DisturbedProcessesDoNotCount) {
   }
   EXPECT_LT(processes, 10) << "it is given up";
   EXPECT_EQ(LatencyNs(), 100);
-  EXPECT_EQ(leader_.rounds().size(), 3u);
+  EXPECT_EQ(record::ProcessesOf(leader_.best()->result), 3);
 }
 
 TEST_F(LeaderTest, FailedChallengerIsDropped) {

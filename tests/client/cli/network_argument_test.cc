@@ -1,0 +1,29 @@
+#include "client/cli/network_argument.h"
+
+#include "client/cli/exit_code.h"
+#include "client/cli/network_kernels.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(CheckNetworkKnownTest, SaysHowToGoOn) {
+  NetworkArgument network{.path = "net.onnx"};
+  network.tasks.resize(3);
+  EXPECT_TRUE(CheckNetworkKnown(network, 0, "t").ok());
+  const absl::Status unknown = CheckNetworkKnown(network, 2, "t");
+  EXPECT_EQ(ExitCodeFor(unknown), kExitNothingKnown);
+  EXPECT_EQ(unknown.message(),
+            "no schedule is known for 2 of the 3 tasks of net.onnx on t; find them with: hone tune "
+            "net.onnx");
+  EXPECT_THAT(CheckNetworkKnown(network, 2, "t", kDraftHint).message(),
+              HasSubstr("hone tune net.onnx; --draft uses schedules that are not tuned"));
+  network.path = "my net.onnx";
+  EXPECT_THAT(CheckNetworkKnown(network, 2, "t").message(), HasSubstr("hone tune 'my net.onnx'"));
+}
+
+}  // namespace
+}  // namespace hone::cli
