@@ -202,6 +202,7 @@ std::string WhyNoBaseline(const NetworkSpeed& speed, double fastest_ns, double k
 
 absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNetworkTarget(globals));
+  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(options.words));
   absl::StatusOr<std::vector<NetworkSpeed>> baselines = ReadBaselines(options.baseline);
   if (absl::IsNotFound(baselines.status())) {
     if (!options.save) {
@@ -211,7 +212,6 @@ absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& opt
     baselines = std::vector<NetworkSpeed>();
   }
   HONE_RETURN_IF_ERROR(baselines.status());
-  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(options.words));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
                         LoadNetworkKernels(*session, network, {.tolerance = options.tolerance}));

@@ -1,6 +1,8 @@
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -26,12 +28,24 @@ struct WorkerConfigOptions {
   std::string name;
   std::string authority = DefaultServerFolder();
   std::string output;  // "": standard output
+  bool overwrite = false;
   int days = 825;
 };
+
+// AlreadyExists: the output is a file, which may hold the key of a worker in use.
+absl::Status CheckNotThere(const WorkerConfigOptions& options) {
+  std::error_code unknown;
+  if (options.overwrite || !std::filesystem::exists(options.output, unknown)) {
+    return absl::OkStatus();
+  }
+  return absl::AlreadyExistsError(absl::StrCat(
+      options.output, " exists; give the file another name, or replace it with --overwrite"));
+}
 
 // Signs the certificate here and not on the server, which does not need the authority's key. The
 // owner of this key decides which workers are admitted.
 absl::Status MakeWorkerConfig(const Globals& globals, const WorkerConfigOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckNotThere(options));
   rpc::KeyPair authority;
   HONE_ASSIGN_OR_RETURN(authority.certificate,
                         ReadFile(absl::StrCat(options.authority, "/ca.pem")));
@@ -91,6 +105,7 @@ void AddWorkerConfig(Command& app, Globals& globals) {
               {ShowDefault(), Range(1, 3650)});
   command.Add("-o,--output", options->output,
               "FILE to write, which only you can read (default: standard output)", {NotEmpty()});
+  command.AddFlag("--overwrite", options->overwrite, "Replace FILE if it exists");
   Complete(command, globals,
            "Examples:\n"
            "  hone worker-config --name pi-07 -o pi-07.conf\n"

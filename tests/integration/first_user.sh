@@ -74,6 +74,10 @@ is "$(sha256sum team/*)" "$before"
 step "14: the configuration of a worker is readable by its owner only"
 run 0 "$hone" worker-config --authority team --name pi-07 -o pi-07.conf
 is "$(stat -c %a pi-07.conf)" 600
+before=$(sha256sum pi-07.conf)
+run 1 "$hone" worker-config --authority team --name pi-07 -o pi-07.conf
+says "--overwrite"
+is "$(sha256sum pi-07.conf)" "$before"
 
 step "13: --name is a name"
 run 2 "$hone" worker-config --authority team --name ../x -o x.conf

@@ -229,7 +229,15 @@ TEST_F(CommandLineTest, WorkerConfigFileIsReadableByOwnerOnly) {
             0);
   std::ofstream(path) << "of an earlier run";
   ASSERT_EQ(chmod(path.c_str(), 0644), 0);
-  const Result result = Hone({"worker-config", "--name", "pi-07", "--authority", team, "-o", path});
+  const std::vector<std::string> words = {
+      "worker-config", "--name", "pi-07", "--authority", team, "-o", path};
+  const Result refused = Hone(words);
+  EXPECT_EQ(refused.code, 1) << refused.output;
+  EXPECT_THAT(refused.errors, AllOf(HasSubstr(path + " exists"), HasSubstr("--overwrite")));
+  std::string kept;
+  std::getline(std::ifstream(path), kept);
+  EXPECT_EQ(kept, "of an earlier run");
+  const Result result = Hone(integration::With(words, {"--overwrite"}));
   ASSERT_EQ(result.code, 0) << result.errors;
   struct stat info;
   ASSERT_EQ(stat(path.c_str(), &info), 0);

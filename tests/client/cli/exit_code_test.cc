@@ -47,6 +47,7 @@ TEST_F(ExitCodeTest, AMissingInputIsAUsageError) {
                                {"best", workload},
                                {"best", "--file", missing},
                                {"compare", workload},
+                               {"check", missing + ".onnx", "--baseline", "speed.json"},
                                {"export", workload, "-o", "out"},
                                {"export", "--file", missing, "-o", "out"},
                                {"run", workload, "--in", "A.npy", "--out", "C.npy"},
