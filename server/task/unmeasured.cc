@@ -34,7 +34,8 @@ std::string SecondsText(absl::Duration time) {
 std::string StateOf(const fleet::WorkerInfo& worker, absl::Time now) {
   if (!worker.flagged.empty()) return absl::StrCat(worker.id, " is refused: ", worker.flagged);
   if (worker.drained) return absl::StrCat(worker.id, " is drained");
-  return absl::StrCat(worker.id, worker.stopping ? " was stopped " : " was last seen ", SecondsText(worker.silent), " ago, at ",
+  return absl::StrCat(worker.id, worker.stopping ? " was stopped " : " was last seen ",
+                      SecondsText(worker.silent), " ago, at ",
                       absl::FormatTime("%H:%M:%S", now - worker.silent, absl::LocalTimeZone()));
 }
 
