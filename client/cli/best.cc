@@ -125,7 +125,7 @@ void AddBest(Command& app, Globals& globals) {
   command.Add("--file", options->file,
               "LIST of workloads, one on each line, to look up on one connection; - reads standard "
               "input",
-              {NotEmpty(), Excludes("workload")});
+              {NotEmpty(), Excludes("operator")});
   AddShapes(command, options->shapes);
   command.Add("--report", options->report, "FILE.html to write about the tasks of a network",
               {NotEmpty(), Excludes("--file")});

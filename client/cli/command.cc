@@ -8,10 +8,12 @@ void AddWorkloadWords(Command& command, std::vector<std::string>& words, bool re
   constexpr char kHelp[] =
       "OP key=value..., such as \"matmul m=512 n=512 k=512\", or a FILE.hone; hone operators "
       "lists the operators";
+  // Not "workload": newer releases of CLI11 refuse an argument with the name of an option, which
+  // hone show has.
   if (required) {
-    command.Add("workload", words, kHelp, {Required()});
+    command.Add("operator", words, kHelp, {Required()});
   } else {
-    command.Add("workload", words, kHelp);
+    command.Add("operator", words, kHelp);
   }
 }
 

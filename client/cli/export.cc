@@ -333,7 +333,7 @@ void AddExport(Command& app, Globals& globals) {
               "LIST of workloads, one on each line, whose kernels are exported; - reads standard "
               "input. The files and functions are named after the words or the file of each "
               "workload",
-              {NotEmpty(), Excludes("workload")});
+              {NotEmpty(), Excludes("operator")});
   command.Add("-o,--output", options->folder, "DIR for the files; created if it does not exist",
               {Required()});
   command.Add(

@@ -295,7 +295,7 @@ void AddTune(Command& app, Globals& globals) {
   command.Add("--file", options->file,
               "LIST of workloads, one on each line, which are tuned one after the other; - reads "
               "standard input",
-              {NotEmpty(), Excludes("workload")});
+              {NotEmpty(), Excludes("operator")});
   command.AddFlag("--detach", options->detach,
                   "Create the jobs and exit; hone jobs watch follows one. Needs --server");
   command.AddFlag("--fail-if-unconfirmed", options->fail_if_unconfirmed,
