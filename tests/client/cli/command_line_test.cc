@@ -576,7 +576,7 @@ TEST_F(CommandLineTest, PinsAreListedWithoutAnOperator) {
   ExpectUsageError({"pin", "matmul", "m=4", "n=4", "k=4", "--record", "4", "--remove"},
                    HasSubstr("--remove"));
   ExpectUsageError({"pin", "matmul", "m=4", "n=4", "k=4", "--record", "0"}, HasSubstr("--record"));
-  ExpectUsageError({"forget"}, HasSubstr("workload"));
+  ExpectUsageError({"forget"}, HasSubstr("operator is required"));
 }
 
 TEST_F(CommandLineTest, DetachNeedsAPermanentServer) {
