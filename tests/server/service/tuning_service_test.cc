@@ -280,7 +280,7 @@ TEST_F(TuningServiceTest, RevalidationConfirmsStoredCandidates) {
   ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, request, &job).ok());
   job = WaitForEnd(job.id());
   ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
-  EXPECT_EQ(job.trials(), 0);
+  EXPECT_EQ(job.trials(), 2);
   EXPECT_EQ(job.request().revalidate(), 2);
   EXPECT_GT(job.best().record().id(), tuned.best().record().id());
   request.set_request_id("by digest");
