@@ -106,9 +106,11 @@ endfunction()
 set(HONE_TEST_OPTIONS $<$<CONFIG:Release>:-Og>)
 
 # hone_compile_quickly(): for folders whose code mostly waits for other processes. GCC compiles it with -O1 in three quarters
-# of the time that -O2 takes.
+# of the time that -O2 takes. Bundles for boards are compiled for size.
 macro(hone_compile_quickly)
-  add_compile_options($<$<CONFIG:Release>:-O1>)
+  if(NOT HONE_WORKER_ONLY)
+    add_compile_options($<$<CONFIG:Release>:-O1>)
+  endif()
 endmacro()
 
 # hone_library(NAME SRCS a.cc … HDRS a.h … DEPS x …): a static library. NAME is folder_file, as in base_hash. Registries
