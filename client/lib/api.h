@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "common/record/processes.h"
 #include "common/record/record.h"
 
@@ -164,6 +165,7 @@ struct Job {
   int64_t quarantined = 0;  // candidates that a revalidation found wrong
   int64_t created_unix_ms = 0;
   int64_t wall_ms = 0;
+  absl::Duration left = absl::InfiniteDuration();  // until it should end; infinite: no limit
   std::optional<Best> best;
   std::optional<Best> default_schedule;
   std::optional<Best> given;  // the result of the only candidate of a space without open decisions
