@@ -10,7 +10,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/lib/builder_process.h"
+#include "client/lib/program_call.h"
 #include "client/lib/c_text.h"
 #include "client/lib/kernel_object.h"
 #include "client/network/embedded_files.h"
