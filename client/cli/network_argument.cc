@@ -8,7 +8,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/shell_word.h"
@@ -16,18 +15,10 @@
 #include "client/onnx/import.h"
 #include "common/base/status_macros.h"
 #include "common/graph/pass/passes.h"
+#include "common/ir/signature.h"
 
 namespace hone::cli {
 namespace {
-
-// "conv2d_relu -> f32[1, 64, 56, 56]".
-std::string TitleOf(const ir::Workload& workload) {
-  return absl::StrCat(workload.name, " -> ",
-                      absl::StrJoin(workload.Outputs(), ", ", [&](std::string* out, int tensor) {
-                        const ir::Tensor& each = workload.tensors[tensor];
-                        absl::StrAppend(out, ir::TypeText(each.dtype, each.shape));
-                      }));
-}
 
 std::optional<std::filesystem::file_time_type> TimeOf(const std::string& path) {
   std::error_code error;
@@ -85,7 +76,10 @@ absl::StatusOr<NetworkArgument> ReadNetwork(const NetworkWords& words) {
   HONE_RETURN_IF_ERROR(graph::Optimize(network.graph));
   HONE_ASSIGN_OR_RETURN(network.partition, graph::MakePartition(network.graph));
   for (const graph::Task& task : network.partition.tasks) {
-    network.tasks.push_back({task.workload, task.workload.ToText(), TitleOf(task.workload)});
+    const ir::Workload& workload = task.workload;
+    network.tasks.push_back(
+        {workload, workload.ToText(),
+         absl::StrCat(workload.name, " -> ", ir::TypesOf(workload, workload.Outputs()))});
   }
   return network;
 }

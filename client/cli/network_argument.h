@@ -40,8 +40,8 @@ struct NetworkArgument {
 // Whether the words name a network: one word that ends with ".onnx".
 bool NamesNetwork(absl::Span<const std::string> words);
 
-// Reads an ONNX file. InvalidArgument: a shape is not of the form NAME=1x3x224x224, or is given twice.
-// Other errors are those of onnx::ImportOnnx.
+// Reads an ONNX file. InvalidArgument: a shape is not of the form NAME=1x3x224x224, or is given
+// twice. Other errors are those of onnx::ImportOnnx.
 absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words);
 
 // The same, optimized and divided into tasks. Errors as for ReadGraph.
