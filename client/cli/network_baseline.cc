@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/json_output.h"
 #include "common/base/counted.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"

@@ -27,7 +27,7 @@
 #include "client/network/runner.h"
 #include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
-#include "common/target/host.h"
+#include "common/target/target.h"
 
 namespace hone::cli {
 namespace {

@@ -1,7 +1,6 @@
 #ifndef HONE_CLIENT_CLI_NETWORK_RUN_H_
 #define HONE_CLIENT_CLI_NETWORK_RUN_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,7 +11,6 @@
 #include "client/cli/json_output.h"
 #include "client/cli/network_argument.h"
 #include "client/cli/network_kernels.h"
-#include "client/network/network_kernel.h"
 #include "client/network/runner.h"
 #include "common/graph/graph.h"
 

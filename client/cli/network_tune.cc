@@ -5,12 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
@@ -23,7 +21,7 @@
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
-#include "common/target/host.h"
+#include "common/target/target.h"
 
 namespace hone::cli {
 namespace {

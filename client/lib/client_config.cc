@@ -4,8 +4,6 @@
 
 #include <cstdlib>
 #include <map>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
