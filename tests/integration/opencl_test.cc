@@ -46,8 +46,8 @@ TEST_F(OpenClTest, OneStoreServesTheCpuAndTheDevice) {
   NeedDevice();
   if (IsSkipped()) return;
   const Words relu = {"relu", "m=32", "n=64"};
-  const nlohmann::json cpu = Object(With({"tune", "--trials", "4"}, relu));
-  const nlohmann::json gpu = Object(With({"tune", "--trials", "4", "--target", "opencl"}, relu));
+  const nlohmann::json cpu = Object(With({"tune", "--trials", "2"}, relu));
+  const nlohmann::json gpu = Object(With({"tune", "--trials", "2", "--target", "opencl"}, relu));
   EXPECT_NE(cpu["target"], gpu["target"]);
   EXPECT_EQ(Object(With({"best"}, relu))["best"]["record"], cpu["best"]["record"]);
   EXPECT_EQ(Object(With({"best", "--target", "opencl"}, relu))["best"]["record"],
@@ -82,7 +82,7 @@ TEST_F(OpenClTest, AServerFindsTheDeviceOfItsWorker) {
   ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(folder_ / "gpu.ready"); }))
       << worker.Errors();
   const nlohmann::json tuned = Object({"--server", address, "tune", "softmax", "m=16", "n=64",
-                                       "--trials", "4", "--target", "opencl"});
+                                       "--trials", "2", "--target", "opencl"});
   const std::string target = tuned["target"];
   EXPECT_THAT(target, StartsWith("opencl-"));
   const nlohmann::json workers = Object({"--server", address, "workers", "list"});
