@@ -17,7 +17,8 @@ namespace hone::cli {
 namespace {
 
 constexpr int kInit = 1;
-constexpr int kKernelThreads = 2;  // the parent of all threads of the kernel
+constexpr int kKernelThreads = 2;    // the parent of all threads of the kernel
+constexpr size_t kKernelsName = 15;  // the kernel cuts the names of processes at this length
 
 // The names of a folder's entries that are numbers. Processes may end meanwhile.
 std::vector<int> NumbersIn(const std::string& folder) {
@@ -45,16 +46,35 @@ Stat ReadStat(const std::string& stat_path) {
   const size_t begin = line->find('('), end = line->rfind(") ");
   if (begin == std::string::npos || end == std::string::npos || end < begin) return stat;
   stat.name = line->substr(begin + 1, end - begin - 1);
-  for (char& c : stat.name) {
-    const bool plain =
-        absl::ascii_isalnum(static_cast<unsigned char>(c)) != 0 || absl::StrContains("-_.+:", c);
-    if (!plain) c = '?';
-  }
   const std::vector<absl::string_view> fields =
       absl::StrSplit(absl::string_view(*line).substr(end + 2), ' ');
   stat.busy = fields[0] == "R" || fields[0] == "D";
   if (fields.size() > 1 && !absl::SimpleAtoi(fields[1], &stat.parent)) stat.parent = 0;
   return stat;
+}
+
+// The name of a process whose name in /proc is `name`, which may be cut. A word of its command
+// line, the program or a script, tells the rest, unless the process has changed its name.
+std::string FullName(const std::string& name, const std::string& folder) {
+  if (name.size() < kKernelsName) return name;
+  const absl::StatusOr<std::string> line = ReadFile(folder + "/cmdline");
+  if (!line.ok()) return name;
+  for (const absl::string_view word : absl::StrSplit(*line, '\0')) {
+    const size_t slash = word.rfind(absl::StrCat("/", name));
+    absl::string_view base = slash == absl::string_view::npos ? word : word.substr(slash + 1);
+    base = base.substr(0, base.find(' '));  // some processes add a description of their state
+    if (absl::StartsWith(base, name) && !absl::StrContains(base, '/')) return std::string(base);
+  }
+  return name;
+}
+
+std::string Plain(std::string name) {
+  for (char& c : name) {
+    const bool plain =
+        absl::ascii_isalnum(static_cast<unsigned char>(c)) != 0 || absl::StrContains("-_.+:", c);
+    if (!plain) c = '?';
+  }
+  return name;
 }
 
 }  // namespace
@@ -71,7 +91,7 @@ std::vector<BusyProcess> BusyProcesses(const std::string& root) {
     if (process.threads == 0) continue;
     const Stat stat = ReadStat(folder + "/stat");
     if (stat.parent == kKernelThreads) continue;
-    process.name = stat.name;
+    process.name = Plain(FullName(stat.name, folder));
     // Hone's own programs take turns with measurements.
     if (absl::StartsWith(process.name, "hone")) continue;
     busy.push_back(std::move(process));

@@ -9,8 +9,10 @@ namespace hone::cli {
 // A process with threads that run, or wait for a core or a disk, at this moment.
 struct BusyProcess {
   int pid = 0;
-  std::string name;  // letters, digits and "-_.+:" only; other characters are replaced by "?"
-  int threads = 0;   // those that are busy
+  // In full if its command line shows it. Consists of letters, digits and "-_.+:"; other characters
+  // are replaced by "?".
+  std::string name;
+  int threads = 0;  // those that are busy
 };
 
 // Returns the processes that load this machine now, those with the most busy threads first. Leaves

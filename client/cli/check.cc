@@ -68,9 +68,11 @@ void AddCheck(Command& app, Globals& globals) {
       command, globals,
       "Times the whole network on this machine, with the best known kernels of its tasks. The "
       "latency is the smallest median of 5 consecutive runs, because other work on the machine can "
-      "only slow a network down. A network that is too slow is measured twice more, and so is a "
+      "only slow a network down; runs during which other programs took its cores count only if "
+      "there are no others. A network that is too slow is measured twice more, and so is a "
       "baseline that other work disturbed, which is not saved if this does not help (exit code 1). "
-      "The steps whose times changed most are listed.\n\n"
+      "The steps whose times changed most are listed. The output says whether other work "
+      "disturbed a comparison; with --json, is_disturbed is true and disturbance says why.\n\n"
       "A baseline is for one file name, shape of the inputs, target and number of threads. The "
       "exit code is 0 if the network is fast enough, 1 if it is too slow, and 3 if the file "
       "has no baseline for it or if a task has no known kernel.\n\n"

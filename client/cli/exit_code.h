@@ -32,7 +32,8 @@ absl::Status WithExitCode(absl::Status status, ExitCode code);
 ExitCode ExitCodeFor(const absl::Status& status);
 
 // NotFound with kExitNothingKnown: the server has no result for a valid question. Any other
-// NotFound, such as a missing file or an unknown name, is a usage error.
+// NotFound, such as a missing file or an unknown name, is a usage error. A command that lists
+// records, jobs, workers or pins answers the question with an empty list, which is no error.
 absl::Status NothingKnownError(absl::string_view message);
 
 // Cancelled with kExitInterrupted: the user interrupted the command.

@@ -46,11 +46,10 @@ std::string WhyNone(const std::vector<client::Worker>& workers, const std::strin
                       absl::StrJoin(advice, ", or "));
 }
 
-std::string ProgressOf(const client::Job& job) {
+std::string MeasuredBy(const client::Job& job) {
   int64_t outcomes = 0;
   for (const auto& [name, count] : job.outcomes) outcomes += count;
-  return absl::StrCat(client::JobStateName(job.state), " ", job.trials, " ", outcomes, " ",
-                      job.phase);
+  return absl::StrCat(job.trials, " ", outcomes);
 }
 
 }  // namespace
@@ -67,6 +66,7 @@ std::string WhyNoWorker(const std::vector<client::Worker>& workers, const std::s
 
 void JobWait::Explain(std::string phase, std::string message) {
   phase_ = std::move(phase);
+  needs_worker_ = false;
   if (message == reason_) return;
   reason_ = std::move(message);
   if (!reason_.empty()) message_ = reason_;
@@ -81,27 +81,46 @@ void JobWait::Look(const client::Job& job, client::JobNews news) {
                    absl::StrCat("the server has not answered since ", since, "; job ", job.id,
                                 " continues when it is back"));
   }
-  std::string progress = ProgressOf(job);
-  if (progress != progress_ || away_since_ != absl::InfiniteFuture() || HasEnded(job.state)) {
-    progress_ = std::move(progress);
-    away_since_ = absl::InfiniteFuture();
+  std::string measured = MeasuredBy(job);
+  std::string doing = absl::StrCat(client::JobStateName(job.state), " ", job.phase);
+  const bool measures = measured != measured_ || away_since_ != absl::InfiniteFuture();
+  const bool changes = measures || doing != doing_;
+  const bool begins_to_confirm = job.state == client::JobState::kConfirming && !confirms_;
+  measured_ = std::move(measured);
+  doing_ = std::move(doing);
+  confirms_ = job.state == client::JobState::kConfirming;
+  away_since_ = absl::InfiniteFuture();
+  if (HasEnded(job.state)) return Explain("", "");
+  if (changes) {
     next_look_ = now + kPatience;
-    return Explain("", "");
+    // A job that waits for a worker may end its search without one.
+    const bool waits_on = needs_worker_ && !measures;
+    if (!waits_on) Explain("", "");
+    if (waits_on || begins_to_confirm) LookAtWorkers(job, /*patient=*/false);
+    return;
   }
-  if (now < next_look_ || list_workers_ == nullptr) return;
+  if (now < next_look_) return;
   next_look_ = now + kInterval;
+  LookAtWorkers(job, /*patient=*/true);
+}
+
+void JobWait::LookAtWorkers(const client::Job& job, bool patient) {
+  if (list_workers_ == nullptr) return;
   absl::StatusOr<std::vector<client::Worker>> workers = list_workers_();
   if (!workers.ok()) return;
   for (client::Worker& worker : *workers) {
     // The server considers a worker lost only after a while, but a running worker calls every
     // second.
-    const auto [seen, is_new] = last_seen_.try_emplace(worker.id, worker.last_seen_unix_ms);
-    if (!is_new && seen->second == worker.last_seen_unix_ms) worker.connected = false;
-    seen->second = worker.last_seen_unix_ms;
+    const auto [entry, is_new] = last_seen_.try_emplace(worker.id);
+    Seen& seen = entry->second;
+    const bool called = is_new || seen.unix_ms != worker.last_seen_unix_ms;
+    if (called || patient) seen = {.unix_ms = worker.last_seen_unix_ms, .silent = !called};
+    if (seen.silent) worker.connected = false;
   }
   const std::string why = WhyNoWorker(*workers, job.target);
   Explain(why.empty() ? "" : "waiting for a worker",
           why.empty() ? "" : absl::StrCat("job ", job.id, " waits: ", why));
+  needs_worker_ = !why.empty();
 }
 
 }  // namespace hone::cli

@@ -20,7 +20,8 @@ namespace hone::cli {
 class JobWait {
  public:
   using ListWorkers = std::function<absl::StatusOr<std::vector<client::Worker>>()>;
-  // `list_workers` is called every few seconds while the job makes no progress; null: never.
+  // `list_workers` is called every few seconds while the job makes no progress, and when it begins
+  // to confirm its finalists; null: never.
   JobWait(const Clock* clock, ListWorkers list_workers)
       : clock_(*clock), list_workers_(std::move(list_workers)) {}
 
@@ -28,17 +29,30 @@ class JobWait {
   void Look(const client::Job& job, client::JobNews news);
   // Describes what the job waits for, to be shown instead of its phase; "" if it makes progress.
   const std::string& phase() const { return phase_; }
+  // Whether it waits for a worker.
+  bool needs_worker() const { return needs_worker_; }
   // Returns a line that explains a new wait, once; otherwise nullopt.
   std::optional<std::string> TakeMessage() { return std::exchange(message_, std::nullopt); }
 
  private:
+  struct Seen {
+    int64_t unix_ms = 0;  // when it last called, at the last look
+    bool silent = false;  // it had not called since the look before
+  };
+
   void Explain(std::string phase, std::string message);
+  // Explains that no worker takes the job's work, or nothing if one does. `patient`: enough time
+  // has passed since the last look for a running worker to call.
+  void LookAtWorkers(const client::Job& job, bool patient);
 
   const Clock& clock_;
   const ListWorkers list_workers_;
-  std::string progress_;  // the job's numbers and phase when it last made progress
+  std::string measured_;  // the job's numbers when it last made progress
+  std::string doing_;     // its state and phase at the last report
+  bool confirms_ = false;
+  bool needs_worker_ = false;
   absl::Time next_look_ = absl::InfiniteFuture();
-  std::map<std::string, int64_t> last_seen_;  // of each worker at the last look, in Unix ms
+  std::map<std::string, Seen> last_seen_;  // by worker
   absl::Time away_since_ = absl::InfiniteFuture();
   std::string phase_;
   std::string reason_;  // the last message

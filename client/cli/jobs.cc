@@ -147,7 +147,8 @@ absl::Status CancelJob(const Globals& globals, const std::string& id, bool now) 
     return PrintJob(globals, before);
   }
   HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().CancelJob(id, !now));
-  HONE_ASSIGN_OR_RETURN(const FollowedJob ended, FollowJob(*session, job, OnInterrupt::kLeave));
+  HONE_ASSIGN_OR_RETURN(const FollowedJob ended,
+                        FollowJob(*session, job, OnInterrupt::kLeaveCancelled));
   return PrintJob(globals, ended.job);
 }
 

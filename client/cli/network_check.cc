@@ -1,10 +1,11 @@
 #include "client/cli/network_check.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,8 +38,11 @@ using Clock = std::chrono::steady_clock;
 constexpr int kAttempts = 3;
 constexpr int kWindow = 5;  // consecutive runs
 constexpr size_t kPrintedSteps = 10;
-// If the median is this many times the fastest run, other programs disturbed the measurement.
-constexpr double kDisturbedRun = 2;
+// The median of consecutive runs on a quiet machine is within a few percent of the fastest run.
+constexpr double kDisturbedRun = 1.25;
+// Threads of the kernel interrupt a process a few times per second. A program that competes for its
+// cores does so at least a hundred times.
+constexpr double kInterruptionsPerNs = 25e-9;
 
 double Median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
@@ -46,46 +50,54 @@ double Median(std::vector<double> values) {
   return *middle;
 }
 
-// Runs the network kWindow times. If the median of the network is lower than before, sets it and
-// the medians of the steps. Lowers `fastest_ns` to the time of the fastest run.
-absl::Status RunWindow(network::Runner& runner, absl::Span<const absl::string_view> inputs,
-                       NetworkSpeed& speed, double& fastest_ns) {
-  std::vector<double> whole;
+// How many times a thread of this process has lost its core to another thread.
+int64_t Interruptions() {
+  struct rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nivcsw;
+}
+
+// Runs the network kWindow times.
+absl::StatusOr<RunWindow> MeasureWindow(network::Runner& runner,
+                                        absl::Span<const absl::string_view> inputs) {
+  RunWindow window;
   std::vector<std::vector<double>> parts;
   std::vector<network::StepTime> times;
+  double all_ns = 0;
+  const int64_t interruptions = Interruptions();
   for (int run = 0; run < kWindow; ++run) {
     const auto begin = Clock::now();
     HONE_RETURN_IF_ERROR(runner.Run(inputs, &times).status());
-    whole.push_back(std::chrono::duration<double, std::nano>(Clock::now() - begin).count());
+    const double ns = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+    window.runs_ns.push_back(ns);
+    all_ns += ns;
     parts.resize(times.size());
     for (size_t s = 0; s < times.size(); ++s) parts[s].push_back(static_cast<double>(times[s].ns));
   }
-  fastest_ns = std::min(fastest_ns, *std::min_element(whole.begin(), whole.end()));
-  const double median = Median(std::move(whole));
-  if (speed.latency_ns > 0 && speed.latency_ns <= median) return absl::OkStatus();
-  speed.latency_ns = median;
-  speed.steps.clear();
+  window.interrupted =
+      static_cast<double>(Interruptions() - interruptions) > kInterruptionsPerNs * all_ns;
   for (size_t s = 0; s < times.size(); ++s) {
-    speed.steps.push_back({times[s].name, times[s].kernel, Median(std::move(parts[s]))});
+    window.steps.push_back({times[s].name, times[s].kernel, Median(std::move(parts[s]))});
   }
-  return absl::OkStatus();
+  return window;
 }
 
 // Measures with newly allocated memory, and while no other Hone process on this machine measures.
 absl::Status Measure(const NetworkArgument& network,
                      absl::Span<const network::NetworkKernel> kernels, absl::Duration time,
-                     NetworkSpeed& speed, double& fastest_ns) {
+                     NetworkTiming& timing) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
                         network::Runner::Create(network.graph, network.partition, kernels));
   const std::vector<std::string> inputs = SomeInputs(*runner);
   const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
   HONE_RETURN_IF_ERROR(runner->Run(views).status());
   HONE_ASSIGN_OR_RETURN(const HostLock lock, HostLock::Acquire(HostLock::Mode::kExclusive));
-  speed.threads = runner->threads();
-  speed.measured_unix_ms = absl::ToUnixMillis(absl::Now());
+  timing.speed.threads = runner->threads();
+  timing.speed.measured_unix_ms = absl::ToUnixMillis(absl::Now());
   const absl::Time end = absl::Now() + time;
   do {
-    HONE_RETURN_IF_ERROR(RunWindow(*runner, views, speed, fastest_ns));
+    HONE_ASSIGN_OR_RETURN(RunWindow window, MeasureWindow(*runner, views));
+    AddWindow(std::move(window), timing);
   } while (absl::Now() < end);
   return absl::OkStatus();
 }
@@ -116,23 +128,19 @@ double RegressionOf(double now, double before) { return before > 0 ? now / befor
 
 std::string PercentText(double fraction) { return absl::StrFormat("%+.1f %%", 100 * fraction); }
 
-Json CheckJson(const NetworkSpeed& speed, const std::optional<NetworkSpeed>& baseline,
-               const NetworkCheckOptions& options) {
-  Json json = {{"network", speed.network},       {"inputs", speed.inputs},
-               {"target", speed.target},         {"threads", speed.threads},
-               {"latency_ns", speed.latency_ns}, {"baseline", options.baseline}};
-  if (!baseline) {
-    json["saved"] = true;
-    return json;
-  }
-  const double regression = RegressionOf(speed.latency_ns, baseline->latency_ns);
-  json["baseline_latency_ns"] = baseline->latency_ns;
-  json["baseline_unix_ms"] = baseline->measured_unix_ms;
+Json ComparisonJson(const NetworkTiming& timing, const std::string& disturbance,
+                    const NetworkSpeed& baseline, const NetworkCheckOptions& options) {
+  const NetworkSpeed& speed = timing.speed;
+  const double regression = RegressionOf(speed.latency_ns, baseline.latency_ns);
+  Json json = TimingJson(timing, disturbance);
+  json["baseline"] = options.baseline;
+  json["baseline_latency_ns"] = baseline.latency_ns;
+  json["baseline_unix_ms"] = baseline.measured_unix_ms;
   json["regression"] = regression;
   json["max_regression"] = options.max_regression;
   json["passed"] = regression <= options.max_regression;
   Json steps = Json::array();
-  for (const ComparedStep& each : CompareSteps(speed, *baseline)) {
+  for (const ComparedStep& each : CompareSteps(speed, baseline)) {
     steps.push_back(
         {{"step", each.step.name},
          {"kernel", each.step.kernel},
@@ -143,7 +151,8 @@ Json CheckJson(const NetworkSpeed& speed, const std::optional<NetworkSpeed>& bas
   return json;
 }
 
-void PrintComparison(const NetworkSpeed& speed, const NetworkSpeed& baseline) {
+void PrintComparison(const NetworkSpeed& speed, const std::string& disturbance,
+                     const NetworkSpeed& baseline) {
   PrintWrapped(DescribeMeasured(speed));
   std::vector<ComparedStep> steps = CompareSteps(speed, baseline);
   std::stable_sort(steps.begin(), steps.end(), [](const ComparedStep& a, const ComparedStep& b) {
@@ -167,14 +176,35 @@ void PrintComparison(const NetworkSpeed& speed, const NetworkSpeed& baseline) {
       "\nwhole network  %s, the baseline of %s is %s: %s", FormatLatency(speed.latency_ns),
       FormatTime(baseline.measured_unix_ms), FormatLatency(baseline.latency_ns),
       PercentText(RegressionOf(speed.latency_ns, baseline.latency_ns))));
+  if (!disturbance.empty()) {
+    PrintWrapped(absl::StrCat(
+        "other work disturbed this measurement, so the network may be faster: ", disturbance));
+  }
 }
 
+// Saves the baseline unless `disturbance` says that other work disturbed its measurement.
 absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
-                  std::vector<NetworkSpeed> baselines, const NetworkSpeed& speed) {
-  std::erase_if(baselines, [&](const NetworkSpeed& each) { return MeasureTheSame(each, speed); });
-  baselines.push_back(speed);
-  HONE_RETURN_IF_ERROR(WriteBaselines(options.baseline, baselines));
-  if (globals.json) return PrintJson(CheckJson(speed, std::nullopt, options));
+                  std::vector<NetworkSpeed> baselines, const NetworkTiming& timing,
+                  const std::string& disturbance) {
+  const NetworkSpeed& speed = timing.speed;
+  absl::Status result;
+  if (disturbance.empty()) {
+    std::erase_if(baselines, [&](const NetworkSpeed& each) { return MeasureTheSame(each, speed); });
+    baselines.push_back(speed);
+    HONE_RETURN_IF_ERROR(WriteBaselines(options.baseline, baselines));
+  } else {
+    result = absl::FailedPreconditionError(absl::StrCat(
+        "other work disturbs this machine: ", disturbance,
+        ". No baseline was saved, because every later check would pass; measure when the machine "
+        "is idle, or for longer (--time)"));
+  }
+  if (globals.json) {
+    Json json = TimingJson(timing, disturbance);
+    json["baseline"] = options.baseline;
+    json["saved"] = result.ok();
+    return PrintJson(std::move(json), result);
+  }
+  if (!result.ok()) return result;
   PrintWrapped(absl::StrCat(DescribeMeasured(speed), ": ", FormatLatency(speed.latency_ns),
                             ", saved in ", options.baseline));
   return absl::OkStatus();
@@ -182,16 +212,50 @@ absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
 
 }  // namespace
 
-std::string WhyNoBaseline(const NetworkSpeed& speed, double fastest_ns, double kernels_ns) {
-  if (speed.latency_ns > kDisturbedRun * fastest_ns) {
-    return absl::StrCat("the smallest median of ", kWindow, " runs is ",
-                        FormatLatency(speed.latency_ns), ", and the fastest run took ",
-                        FormatLatency(fastest_ns));
+void AddWindow(RunWindow window, NetworkTiming& timing) {
+  timing.fastest_ns =
+      std::min(timing.fastest_ns, *std::min_element(window.runs_ns.begin(), window.runs_ns.end()));
+  const bool all_interrupted = timing.interrupted == timing.windows;
+  ++timing.windows;
+  timing.interrupted += window.interrupted ? 1 : 0;
+  if (window.interrupted && !all_interrupted) return;
+  const double median = Median(std::move(window.runs_ns));
+  const bool is_first = timing.speed.latency_ns <= 0 || window.interrupted != all_interrupted;
+  if (!is_first && median >= timing.speed.latency_ns) return;
+  timing.speed.latency_ns = median;
+  timing.speed.steps = std::move(window.steps);
+}
+
+std::string WhyDisturbed(const NetworkTiming& timing, double kernels_ns) {
+  const double latency_ns = timing.speed.latency_ns;
+  if (timing.windows > 0 && timing.interrupted == timing.windows) {
+    return absl::StrCat("other programs took cores from the network in ",
+                        timing.windows == 1 ? "all of its runs"
+                                            : absl::StrCat("all ", timing.windows, " series of ",
+                                                           kWindow, " runs"));
   }
-  const std::string disturbance = DisturbanceOfRuns(speed.latency_ns, kernels_ns);
+  if (latency_ns > kDisturbedRun * timing.fastest_ns) {
+    return absl::StrCat("the smallest median of ", kWindow, " runs is ", FormatLatency(latency_ns),
+                        ", and the fastest run took ", FormatLatency(timing.fastest_ns));
+  }
+  const std::string disturbance = DisturbanceOfRuns(latency_ns, kernels_ns);
   if (disturbance.empty()) return "";
-  return absl::StrCat("the network ", disturbance, " (", FormatLatency(speed.latency_ns),
-                      " instead of ", FormatLatency(kernels_ns), ")");
+  return absl::StrCat("the network ", disturbance, " (", FormatLatency(latency_ns), " instead of ",
+                      FormatLatency(kernels_ns), ")");
+}
+
+Json TimingJson(const NetworkTiming& timing, const std::string& why) {
+  const NetworkSpeed& speed = timing.speed;
+  return {{"network", speed.network},
+          {"inputs", speed.inputs},
+          {"target", speed.target},
+          {"threads", speed.threads},
+          {"latency_ns", speed.latency_ns},
+          {"fastest_run_ns", timing.fastest_ns},
+          {"is_disturbed", !why.empty()},
+          {"disturbance", why},
+          {"interrupted_share",
+           timing.windows == 0 ? 0.0 : static_cast<double>(timing.interrupted) / timing.windows}};
 }
 
 absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& options) {
@@ -212,22 +276,18 @@ absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& opt
   if (const std::string noise = NoiseNow(); !noise.empty()) {
     absl::FPrintF(stderr, "warning: %s\n", noise);
   }
-  NetworkSpeed speed = SpeedOf(network);
-  double fastest_ns = std::numeric_limits<double>::infinity();
-  const auto measure = [&] { return Measure(network, kernels, options.time, speed, fastest_ns); };
+  NetworkTiming timing{.speed = SpeedOf(network)};
+  const NetworkSpeed& speed = timing.speed;
+  const double kernels_ns = SumOfKernels(network, kernels);
+  const auto measure = [&] { return Measure(network, kernels, options.time, timing); };
   HONE_RETURN_IF_ERROR(measure());
   if (options.save) {
-    const double kernels_ns = SumOfKernels(network, kernels);
-    std::string why = WhyNoBaseline(speed, fastest_ns, kernels_ns);
-    for (int a = 1; a < kAttempts && !why.empty(); ++a) {
+    std::string disturbance = WhyDisturbed(timing, kernels_ns);
+    for (int a = 1; a < kAttempts && !disturbance.empty(); ++a) {
       HONE_RETURN_IF_ERROR(measure());
-      why = WhyNoBaseline(speed, fastest_ns, kernels_ns);
+      disturbance = WhyDisturbed(timing, kernels_ns);
     }
-    if (why.empty()) return Save(globals, options, *std::move(baselines), speed);
-    return absl::FailedPreconditionError(absl::StrCat(
-        "other work disturbs this machine: ", why,
-        ". No baseline was saved, because every later check would pass; measure when the machine "
-        "is idle, or for longer (--time)"));
+    return Save(globals, options, *std::move(baselines), timing, disturbance);
   }
 
   const auto baseline =
@@ -241,14 +301,18 @@ absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& opt
   for (int a = 1; a < kAttempts && regression() > options.max_regression; ++a) {
     HONE_RETURN_IF_ERROR(measure());
   }
+  const std::string disturbance = WhyDisturbed(timing, kernels_ns);
   absl::Status result;
   if (regression() > options.max_regression) {
-    result = absl::FailedPreconditionError(
-        absl::StrFormat("%s is %.1f %% slower than its baseline, and at most %g %% is allowed",
-                        options.words.path, 100 * regression(), 100 * options.max_regression));
+    result = absl::FailedPreconditionError(absl::StrFormat(
+        "%s is %.1f %% slower than its baseline, and at most %g %% is allowed%s",
+        options.words.path, 100 * regression(), 100 * options.max_regression,
+        disturbance.empty() ? "" : "; other work disturbed the measurement, so check again"));
   }
-  if (globals.json) return PrintJson(CheckJson(speed, *baseline, options), result);
-  PrintComparison(speed, *baseline);
+  if (globals.json) {
+    return PrintJson(ComparisonJson(timing, disturbance, *baseline, options), result);
+  }
+  PrintComparison(speed, disturbance, *baseline);
   return result;
 }
 

@@ -161,16 +161,18 @@ void AddRecords(Command& app, Globals& globals) {
   command.Add("--limit", options->limit, "List at most this many; 0 for all (default 50)",
               {Range(0, 1'000'000'000)});
   command.AddFlag("--csv", options->csv, "Print comma-separated values, with a header line");
-  Complete(command, globals,
-           "The newest records come first; with --csv, the oldest. Latencies are scaled to the "
-           "speed of the machine when its worker registered, as in all commands; raw_latency_ns of "
-           "--json and --csv is as measured.\n\n"
-           "Examples:\n"
-           "  hone records query --op conv2d --best\n"
-           "  hone records query --since 30d --outcome crash --csv --limit 0 > crashes.csv\n"
-           "  hone records query matmul m=1024 n=1024 k=1024 --limit 0 --json | jq "
-           "'.records[].latency_ns'",
-           [&globals, options] { return QueryRecords(globals, *options); });
+  Complete(
+      command, globals,
+      "The newest records come first; with --csv, the oldest. If no record matches, the list is "
+      "empty and the exit code is 0. Latencies are scaled to the "
+      "speed of the machine when its worker registered, as in all commands; raw_latency_ns of "
+      "--json and --csv is as measured.\n\n"
+      "Examples:\n"
+      "  hone records query --op conv2d --best\n"
+      "  hone records query --since 30d --outcome crash --csv --limit 0 > crashes.csv\n"
+      "  hone records query matmul m=1024 n=1024 k=1024 --limit 0 --json | jq "
+      "'.records[].latency_ns'",
+      [&globals, options] { return QueryRecords(globals, *options); });
   AddRecordFiles(records, globals);
   AddRecordStore(records, globals);
 }

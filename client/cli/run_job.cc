@@ -65,10 +65,8 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
         if (const int count = interrupts.count(); count > heard) {
           heard = count;
           progress.Clear();
-          if (on_interrupt == OnInterrupt::kLeave) {
-            problem = InterruptedError(absl::StrCat(
-                "interrupted; job ", created.id, " continues: hone jobs watch ", created.id,
-                " follows it, and hone jobs cancel ", created.id, " ends it"));
+          if (on_interrupt != OnInterrupt::kConfirm) {
+            problem = LeftError(created.id, on_interrupt);
             return false;
           }
           progress.Show("cancelling the job");
@@ -79,9 +77,7 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
             problem = NotCancelledError(created.id, cancelled);
             return false;
           }
-          PrintWrapped(stderr, count == 1
-                                   ? "stopping: confirming the finalists; Ctrl-C again skips this"
-                                   : "stopping now");
+          PrintWrapped(stderr, StoppingText(count, wait.needs_worker()));
         }
         if (!HasEnded(now.state)) {
           problem = session.CheckPrivate();
@@ -93,10 +89,11 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
   HONE_RETURN_IF_ERROR(problem);
   const bool gave_up = absl::IsUnavailable(job.status()) || absl::IsDeadlineExceeded(job.status());
   if (gave_up && session.private_server() == nullptr) {
-    return absl::Status(job.status().code(),
-                        absl::StrCat(job.status().message(), "; job ", created.id,
-                                     " continues when the server is back: hone jobs watch ",
-                                     created.id, " follows it"));
+    const bool ends = on_interrupt == OnInterrupt::kLeaveCancelled;
+    return absl::Status(
+        job.status().code(),
+        absl::StrCat(job.status().message(), "; job ", created.id, ends ? " ends" : " continues",
+                     " when the server is back: hone jobs watch ", created.id, " follows it"));
   }
   HONE_RETURN_IF_ERROR(job.status());
   return FollowedJob{*std::move(job), /*interrupted=*/heard > 0};
@@ -152,6 +149,25 @@ absl::Status NotCancelledError(const std::string& job, const absl::Status& why) 
   return InterruptedError(absl::StrCat(
       "interrupted, but job ", job, " could not be cancelled: ", why.message(),
       "; hone jobs watch ", job, " follows it, and hone jobs cancel ", job, " ends it"));
+}
+
+absl::Status LeftError(const std::string& job, OnInterrupt on_interrupt) {
+  const std::string watch = absl::StrCat("hone jobs watch ", job, " follows it");
+  if (on_interrupt == OnInterrupt::kLeaveCancelled) {
+    return InterruptedError(
+        absl::StrCat("interrupted; job ", job, " is being cancelled on the server: ", watch,
+                     ", and hone jobs cancel ", job, " --now ends it without a confirmation"));
+  }
+  return InterruptedError(absl::StrCat("interrupted; job ", job, " continues: ", watch,
+                                       ", and hone jobs cancel ", job, " ends it"));
+}
+
+std::string StoppingText(int count, bool needs_worker) {
+  if (count > 1) return "stopping now";
+  return absl::StrCat("stopping: ",
+                      needs_worker ? "the finalists are confirmed when a worker is there"
+                                   : "confirming the finalists",
+                      "; Ctrl-C again skips this");
 }
 
 absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec) {

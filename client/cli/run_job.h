@@ -16,6 +16,13 @@ struct FollowedJob {
   bool interrupted = false;  // with Ctrl-C, which cancelled the job
 };
 
+// The effect of Ctrl-C on a followed job.
+enum class OnInterrupt {
+  kConfirm,         // the job confirms its finalists and ends; twice: it ends immediately
+  kLeave,           // the job continues, and FollowJob returns
+  kLeaveCancelled,  // the same for a job that is being cancelled
+};
+
 // Ok unless the job was cancelled. InterruptedError: with Ctrl-C. Aborted: by another
 // command, of this user or of another one.
 absl::Status CheckNotCancelled(const FollowedJob& followed);
@@ -23,6 +30,14 @@ absl::Status CheckNotCancelled(const FollowedJob& followed);
 // InterruptedError: after Ctrl-C, the job could not be cancelled for the reason `why`, such as a
 // server that cannot be reached.
 absl::Status NotCancelledError(const std::string& job, const absl::Status& why);
+
+// InterruptedError: after Ctrl-C, a job is no longer followed. Says what becomes of the job.
+// REQUIRES: on_interrupt is not kConfirm.
+absl::Status LeftError(const std::string& job, OnInterrupt on_interrupt);
+
+// What is printed when Ctrl-C has cancelled a job for the `count`-th time. `needs_worker`: no
+// worker takes the job's work.
+std::string StoppingText(int count, bool needs_worker);
 
 // Creates a job and follows it to its end, with its progress on standard error. After the first
 // Ctrl-C the job confirms the finalists and ends; after the second it ends immediately. With a
@@ -39,13 +54,8 @@ absl::StatusOr<FollowedJob> RunNetworkJob(Session& session, const client::JobSpe
 // limit; "" if it did not.
 std::string TimeToStartText(int64_t max_time_ms, int64_t spent_ms);
 
-// The effect of Ctrl-C on a followed job.
-enum class OnInterrupt {
-  kConfirm,  // the job confirms its finalists and ends; twice: it ends immediately
-  kLeave,    // the job continues, and FollowJob returns
-};
 // Follows a job to its end, with its progress on standard error. Returns its last state.
-// InterruptedError: interrupted with kLeave.
+// InterruptedError: interrupted with kLeave or kLeaveCancelled.
 absl::StatusOr<FollowedJob> FollowJob(Session& session, const client::Job& job,
                                       OnInterrupt on_interrupt);
 

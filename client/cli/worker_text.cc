@@ -8,7 +8,7 @@ std::string WorkerState(const client::Worker& worker) {
   const bool here = worker.connected;
   if (!worker.flagged.empty()) return here ? "refused" : "refused, disconnected";
   if (worker.draining) return here ? "draining" : "drained, disconnected";
-  if (worker.stopping) return here ? "stopping" : "stopped";
+  if (worker.stopping) return "stopped";
   return here ? "connected" : "disconnected";
 }
 

@@ -88,7 +88,14 @@ uint64_t Fleet::Synchronize(WorkerReport report, SynchronizeDone done) {
   calls_.Answer(worker);  // an earlier call that is still held
   ReadReport(worker, report);
   ReportRival(worker, rival_seen);
-  return calls_.Take(worker, report.max_wait, std::move(done));
+  const uint64_t token = calls_.Take(worker, report.max_wait, std::move(done));
+  if (worker.leaving) {
+    // This was its last call: it is away, and other workers may have its leases at once.
+    calls_.Answer(worker);
+    LoseWorker(worker, "it has ended");
+    calls_.Offer();
+  }
+  return token;
 }
 
 void Fleet::ReportRival(const Worker& worker, absl::Time seen_before) {

@@ -96,7 +96,7 @@ struct WorkerInfo {
   Capabilities capabilities;
   bool connected = false;
   bool drained = false;   // an administrator has drained it
-  bool stopping = false;  // it has announced that it ends, and has not called again since
+  bool stopping = false;  // its last call announced its end, so it is not connected
   std::string flagged;    // why it is refused; "" if it is not
   absl::Duration silent;  // time since its last call; infinite if it has not called since the start
   int leases = 0;

@@ -58,7 +58,7 @@ struct Worker {
   absl::Time rival_seen = absl::InfinitePast();
   Capabilities capabilities;
   bool connected = false;
-  bool leaving = false;  // it has announced that it will end
+  bool leaving = false;  // its last call announced its end
   // The worker retries suspects one at a time, and gets no other items meanwhile.
   bool solo = false;
   absl::Time last_seen;

@@ -273,6 +273,7 @@ int Main(int argc, char** argv) {
   Command app{
       "Hone's laboratory: compares strategies, cost models and features on recorded design spaces, "
       "which are measured completely, so that no device is needed."};
+  app.AddVersion("hone-lab " HONE_VERSION);
   app.Footer(absl::StrCat(
       "Presets: ", absl::StrJoin(PresetNames(), ", "),
       "\n\nExamples:\n"

@@ -191,6 +191,8 @@ TEST_F(CommandOutputTest, TellsWhatFollows) {
 TEST_F(CommandOutputTest, WorkersThatAreAwayAreListed) {
   worker_->Signal(SIGTERM);
   worker_->Wait();
+  const nlohmann::json worker = Json({"workers", "list"})["workers"].at(0);
+  EXPECT_FALSE(worker["stopping"].get<bool>() && worker["connected"].get<bool>()) << worker;
   server_->Signal(SIGTERM);
   ASSERT_EQ(server_->Wait(), 0);
   StartServer();

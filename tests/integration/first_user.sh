@@ -189,6 +189,32 @@ says "http"
 run 3 "${team[@]}" best matmul m=7 n=7 k=7 --json
 is "$(json 'len(it["error"]) > 0')" True
 
+step "20: a worker that was stopped is away at once, and a cancelled job says what it waits for"
+job_has_results() {
+  output=$("${team[@]}" jobs list --json) && [ "$(json 'it["jobs"][0]["outcomes"].get("ok", 0) > 1')" = True ]
+}
+run 0 "${team[@]}" tune matmul m=192 n=256 k=256 --time 600s --detach
+job=$(grep -Eo 'watch [0-9]+' <<<"$output$errors" | grep -Eo '[0-9]+' | head -1)
+eventually 120 job_has_results
+kill -TERM "$board"
+wait "$board"
+run 0 "${admin[@]}" workers list
+says_not stopping
+run 0 "${admin[@]}" workers list --json
+is "$(json 'any(w["connected"] and w["stopping"] for w in it["workers"])')" False
+"${team[@]}" jobs cancel "$job" >cancel 2>&1 &
+cancel=$!
+eventually 120 grep -q "(waiting for a worker)" cancel
+eventually 120 grep -q "no worker runs target" cancel
+kill -TERM "$cancel"
+wait "$cancel"
+is $? 143
+output=$(<cancel) errors=
+says "job $job is being cancelled on the server"
+says_not continues
+run 0 "${team[@]}" jobs cancel "$job" --now
+says cancelled
+
 # From here on, hone is alone with its private server, which finds the other programs beside it.
 hone=$bin/hone
 

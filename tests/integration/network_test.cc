@@ -150,12 +150,23 @@ TEST_F(NetworkTest, IsCheckedAgainstABaseline) {
   EXPECT_EQ(home_.Hone(save).code, 3) << "no kernels are known";
 
   ASSERT_EQ(home_.Hone({"tune", kMnist, "--trials", "5", "--json"}).code, 0);
-  result = home_.Hone(save);
-  ASSERT_EQ(result.code, 0) << result.errors;
+  // On a busy machine, all runs may be disturbed.
+  ASSERT_TRUE(Eventually(
+      [&] {
+        result = home_.Hone(save);
+        const json report = OneLineOfJson(result.output);
+        EXPECT_EQ(report["saved"], result.code == 0) << result.output;
+        EXPECT_EQ(report["is_disturbed"], result.code != 0) << result.output;
+        return result.code == 0;
+      },
+      absl::Minutes(3)))
+      << result.errors;
   result = home_.Hone(With(check, {"--max-regression", "1000%"}));
   EXPECT_EQ(result.code, 0) << result.errors;
   json report = OneLineOfJson(result.output);
   EXPECT_TRUE(report["passed"].get<bool>());
+  EXPECT_TRUE(report["is_disturbed"].is_boolean());
+  EXPECT_EQ(report["is_disturbed"], report["disturbance"] != "") << report;
   EXPECT_EQ(report["steps"].size(), 5u);
 
   // A baseline that no machine reaches, and one of another machine.

@@ -126,9 +126,11 @@ TEST_F(CommandLineTest, HelpGroupsConnectionOptions) {
 }
 
 TEST_F(CommandLineTest, EveryProgramHasAVersionAndNamesItselfInUsageErrors) {
-  for (const char* program : {"hone", "hone-server", "hone-worker", "hone-builder"}) {
+  for (const char* program :
+       {"hone", "hone-server", "hone-worker", "hone-builder", "hone-runner", "hone-lab"}) {
     const Result version = integration::RunProgram({program, "-V"});
     EXPECT_EQ(version.code, 0) << program;
+    EXPECT_EQ(version.output.find(absl::StrCat(program, " ")), 0u) << version.output;
     EXPECT_EQ(version.output, integration::RunProgram({program, "--version"}).output);
     const Result wrong = integration::RunProgram({program, "--nonsense"});
     EXPECT_EQ(wrong.code, 2) << program;

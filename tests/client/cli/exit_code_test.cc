@@ -182,6 +182,24 @@ std::string OneLine(const std::string& text) {
   return absl::StrJoin(words, " ");
 }
 
+TEST_F(ExitCodeTest, AnEmptyListIsAnAnswer) {
+  for (const Words& words : {Words{"records", "query"},
+                             {"records", "query", "matmul", "m=4", "n=4", "k=4"},
+                             {"records", "query", "--csv"},
+                             {"jobs", "list"},
+                             {"workers", "list"},
+                             {"pin"}}) {
+    for (const Words& options : {Words{}, {"--json"}}) {
+      if (words.back() == "--csv" && !options.empty()) continue;
+      const Result result = Hone(With(words, options));
+      EXPECT_EQ(result.code, 0) << absl::StrJoin(words, " ") << ": " << result.errors;
+    }
+  }
+  EXPECT_THAT(Hone({"help", "exit-codes"}).output, HasSubstr("also if a list is empty"));
+  EXPECT_THAT(OneLine(Hone({"records", "query", "--help"}).output),
+              HasSubstr("If no record matches, the list is empty and the exit code is 0."));
+}
+
 TEST_F(ExitCodeTest, TheReadmeListsTheSameCodesAsTheHelp) {
   const std::string help = OneLine(Hone({"--help"}).output);
   const std::string readme = OneLine(ReadFile("README.md").value_or(""));

@@ -88,6 +88,54 @@ TEST_F(JobWaitTest, ExplainsAStalledJobOnce) {
   EXPECT_THAT(wait_.phase(), IsEmpty());
 }
 
+// Its search may end without a worker, because its time is up or because it was cancelled.
+TEST_F(JobWaitTest, StillWaitsForAWorkerWhenItBeginsToConfirm) {
+  workers_[0].connected = false;
+  wait_.Look(job_, client::JobNews::kChanged);
+  clock_.Advance(absl::Seconds(6));
+  wait_.Look(job_, client::JobNews::kNone);
+  EXPECT_TRUE(wait_.needs_worker());
+  EXPECT_TRUE(wait_.TakeMessage().has_value());
+  job_.state = client::JobState::kConfirming;
+  job_.phase = "confirming the finalists";
+  wait_.Look(job_, client::JobNews::kChanged);
+  EXPECT_EQ(wait_.phase(), "waiting for a worker");
+  job_.phase = "round 1: 0 of 6 confirmed";
+  wait_.Look(job_, client::JobNews::kChanged);
+  EXPECT_EQ(wait_.phase(), "waiting for a worker");
+  EXPECT_FALSE(wait_.TakeMessage().has_value()) << "it was explained before";
+  workers_[0].connected = true;
+  workers_[0].last_seen_unix_ms += 1000;
+  job_.phase = "round 1: 1 of 6 confirmed";
+  wait_.Look(job_, client::JobNews::kChanged);
+  EXPECT_THAT(wait_.phase(), IsEmpty());
+  EXPECT_FALSE(wait_.needs_worker());
+}
+
+TEST_F(JobWaitTest, AConfirmationWithoutAWorkerIsNoticedAtOnce) {
+  wait_.Look(job_, client::JobNews::kChanged);
+  job_.state = client::JobState::kConfirming;
+  wait_.Look(job_, client::JobNews::kChanged);
+  EXPECT_THAT(wait_.phase(), IsEmpty());
+  job_.state = client::JobState::kRunning;  // it was resumed
+  wait_.Look(job_, client::JobNews::kChanged);
+  workers_[0].connected = false;
+  workers_[0].stopping = true;
+  job_.state = client::JobState::kConfirming;
+  wait_.Look(job_, client::JobNews::kChanged);
+  EXPECT_EQ(wait_.phase(), "waiting for a worker");
+  EXPECT_THAT(wait_.TakeMessage().value_or(""), HasSubstr("pi-07 was stopped at"));
+}
+
+TEST(StoppingTextTest, PromisesNoConfirmationWithoutAWorker) {
+  EXPECT_EQ(StoppingText(1, /*needs_worker=*/false),
+            "stopping: confirming the finalists; Ctrl-C again skips this");
+  EXPECT_EQ(
+      StoppingText(1, /*needs_worker=*/true),
+      "stopping: the finalists are confirmed when a worker is there; Ctrl-C again skips this");
+  EXPECT_EQ(StoppingText(2, /*needs_worker=*/true), "stopping now");
+}
+
 // A board that has lost its power still counts as connected for some time.
 TEST_F(JobWaitTest, AWorkerThatDoesNotCallIsNamed) {
   wait_.Look(job_, client::JobNews::kChanged);
@@ -139,6 +187,17 @@ TEST(NotCancelledErrorTest, IsAnInterruptionThatNamesTheJob) {
   EXPECT_THAT(error.message(),
               AllOf(HasSubstr("job 12 could not be cancelled: cannot reach the server at x:1"),
                     HasSubstr("hone jobs watch 12"), HasSubstr("hone jobs cancel 12")));
+}
+
+TEST(LeftErrorTest, SaysWhatBecomesOfTheJob) {
+  const absl::Status watched = LeftError("12", OnInterrupt::kLeave);
+  EXPECT_EQ(ExitCodeFor(watched), kExitInterrupted);
+  EXPECT_THAT(watched.message(), AllOf(HasSubstr("job 12 continues: hone jobs watch 12"),
+                                       HasSubstr("hone jobs cancel 12 ends it")));
+  const absl::Status cancelled = LeftError("12", OnInterrupt::kLeaveCancelled);
+  EXPECT_EQ(ExitCodeFor(cancelled), kExitInterrupted);
+  EXPECT_THAT(cancelled.message(), AllOf(HasSubstr("job 12 is being cancelled on the server"),
+                                         HasSubstr("hone jobs cancel 12 --now")));
 }
 
 TEST(FailuresHintTest, AppearsOnlyIfACandidateFailed) {

@@ -1,5 +1,9 @@
 #include "client/cli/network_check.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "client/cli/network_run.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -15,12 +19,57 @@ TEST(DisturbanceOfRunsTest, ComparesWithTheSumOfTheKernels) {
   EXPECT_EQ(DisturbanceOfRuns(20e6, 0), "") << "the latency of a kernel is not known";
 }
 
-TEST(WhyNoBaselineTest, ADisturbedMeasurementIsNoBaseline) {
-  EXPECT_EQ(WhyNoBaseline({.latency_ns = 25e3}, 20e3, 20e3), "");
-  EXPECT_THAT(WhyNoBaseline({.latency_ns = 25e3}, 10e3, 20e3), HasSubstr("fastest run took 10"));
+NetworkTiming Timing(double latency_ns, double fastest_ns) {
+  return {.speed = {.latency_ns = latency_ns}, .fastest_ns = fastest_ns, .windows = 1};
+}
+
+TEST(WhyDisturbedTest, ADisturbedMeasurementIsNoBaseline) {
+  EXPECT_EQ(WhyDisturbed(Timing(24e3, 20e3), 20e3), "");
+  EXPECT_THAT(WhyDisturbed(Timing(26e3, 20e3), 20e3), HasSubstr("fastest run took 20"));
   // Other work that never stops disturbs all runs alike.
-  EXPECT_THAT(WhyNoBaseline({.latency_ns = 20e6}, 19e6, 20e3),
+  EXPECT_THAT(WhyDisturbed(Timing(20e6, 19e6), 20e3),
               HasSubstr("the network took 1000 times as long as its kernels"));
+  NetworkTiming interrupted = Timing(31e6, 30e6);
+  interrupted.interrupted = 1;
+  EXPECT_THAT(WhyDisturbed(interrupted, 20e6), HasSubstr("took cores from the network"));
+  interrupted.windows = 2;
+  EXPECT_EQ(WhyDisturbed(interrupted, 20e6), "") << "the other runs count";
+}
+
+TEST(AddWindowTest, InterruptedRunsCountOnlyWithoutOthers) {
+  NetworkTiming timing;
+  const auto add = [&](std::vector<double> runs, bool interrupted) {
+    const double step = runs[0];
+    AddWindow({.runs_ns = std::move(runs), .steps = {{"s", "k", step}}, .interrupted = interrupted},
+              timing);
+  };
+  add({50, 30, 40}, true);
+  EXPECT_EQ(timing.speed.latency_ns, 40);
+  add({30, 31, 32}, true);
+  EXPECT_EQ(timing.speed.latency_ns, 31);
+  EXPECT_NE(WhyDisturbed(timing, 0), "");
+  add({35, 35, 36}, false);
+  EXPECT_EQ(timing.speed.latency_ns, 35) << "an undisturbed one replaces them";
+  EXPECT_EQ(WhyDisturbed(timing, 0), "");
+  add({20, 20, 20}, true);
+  add({34, 34, 99}, false);
+  add({37, 37, 37}, false);
+  EXPECT_EQ(timing.speed.latency_ns, 34);
+  EXPECT_EQ(timing.speed.steps[0].latency_ns, 34);
+  EXPECT_EQ(timing.fastest_ns, 20);
+  EXPECT_EQ(timing.windows, 6);
+  EXPECT_EQ(timing.interrupted, 3);
+}
+
+TEST(TimingJsonTest, SaysWhetherOtherWorkDisturbedIt) {
+  NetworkTiming timing = Timing(26e3, 20e3);
+  EXPECT_EQ(TimingJson(timing, "")["is_disturbed"], false);
+  timing.windows = 4;
+  timing.interrupted = 1;
+  const Json json = TimingJson(timing, "it was slow");
+  EXPECT_EQ(json["is_disturbed"], true);
+  EXPECT_EQ(json["disturbance"], "it was slow");
+  EXPECT_EQ(json["interrupted_share"], 0.25);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -96,6 +98,28 @@ TEST_F(QuietCheckTest, NamesTheProgramsThatLoadTheMachine) {
                                              "it?s??R (process 20)"));
   for (int i = 0; i < 6; ++i) Process(100 + 10 * i, "more", "R");
   EXPECT_THAT(Find("load").advice, HasSubstr(" and 3 more"));
+}
+
+// The kernel keeps 15 characters of a name.
+TEST_F(QuietCheckTest, LongNamesOfProgramsAreNotCut) {
+  Write("/proc/loadavg", "3.75 1.0 1.0 2/300 12\n");
+  Process(20, "image_converter", "R");
+  const auto words = [&](const std::vector<std::string>& list) {
+    std::string line;
+    for (const std::string& word : list) line += word + '\0';
+    Write("/proc/20/cmdline", line);
+  };
+  words({"/opt/my tools/image_converter_daemon", "--all"});
+  EXPECT_THAT(Find("load").advice, HasSubstr("image_converter_daemon (process 20)"));
+  words({"image_converter_2: idle /x"});
+  EXPECT_THAT(Find("load").advice, HasSubstr("image_converter_2: (process 20)"));
+  words({"/usr/bin/python3", "/opt/image_converter_all.py"});
+  EXPECT_THAT(Find("load").advice, HasSubstr("image_converter_all.py (process 20)"));
+  // The process may have given itself the name.
+  for (const char* const other : {"/usr/bin/python3", "", "/", "/opt/image_converter_x/run"}) {
+    words({other});
+    EXPECT_THAT(Find("load").advice, HasSubstr("image_converter (process 20)")) << other;
+  }
 }
 
 TEST_F(QuietCheckTest, ProgramsThatHaveEndedDisturbNothing) {

@@ -334,16 +334,47 @@ TEST_F(CallTest, AnnouncedShutdownIsNotALoss) {
   EXPECT_FALSE(answer->called) << "the candidate did not kill the worker";
   worker.report.draining = true;
   worker.Call(fleet);
-  EXPECT_EQ(fleet.Workers().at(0).last_error, "");
-  Pass(FleetOptions().silence_limit());
-  EXPECT_FALSE(fleet.Workers().at(0).connected);
-  EXPECT_EQ(fleet.Workers().at(0).last_error, "");
-  EXPECT_TRUE(fleet.Workers().at(0).stopping);
-  EXPECT_FALSE(fleet.Workers().at(0).drained) << "nobody drained it";
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_FALSE(fleet.Workers().at(0).connected) << "it has ended, so nobody waits for it";
+    EXPECT_EQ(fleet.Workers().at(0).last_error, "");
+    EXPECT_TRUE(fleet.Workers().at(0).stopping);
+    EXPECT_FALSE(fleet.Workers().at(0).drained) << "nobody drained it";
+    Pass(FleetOptions().silence_limit());
+  }
   worker.report.draining = false;
   worker.Restart("started again");
   worker.Call(fleet);
   EXPECT_FALSE(fleet.Workers().at(0).stopping);
+}
+
+// What a worker was running when it was stopped is not lost for the time of its silence.
+TEST_F(CallTest, AnotherWorkerGetsTheLeasesOfAStoppedWorkerAtOnce) {
+  Submit(Item("job", 1));
+  FakeWorker first = FakeWorker::Both("first", 1);
+  first.Call(fleet);
+  ASSERT_THAT(first.started, SizeIs(1));
+  first.SetPhase(first.started[0].lease_id, LeasePhase::kRunning);
+  FakeWorker second = FakeWorker::Both("second", 1);
+  second.Call(fleet, absl::Seconds(30));
+  EXPECT_THAT(second.started, IsEmpty());
+  first.report.draining = true;
+  first.Call(fleet, absl::Seconds(30));
+  EXPECT_TRUE(first.reply.has_value()) << "its last call is answered";
+  EXPECT_THAT(second.started, SizeIs(1)) << "the held call is answered with the lease";
+}
+
+TEST_F(CallTest, ResultsOfTheLastCallCount) {
+  auto answer = Submit(Item("job", 1));
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.Call(fleet);
+  ASSERT_THAT(worker.started, SizeIs(1));
+  worker.Finish(worker.started[0].lease_id, Measured(1e6));
+  worker.report.draining = true;
+  worker.Call(fleet);
+  ASSERT_TRUE(answer->called);
+  EXPECT_EQ(answer->result->result.latency_ns, 1e6);
+  std::move(answer->acknowledge)();
+  EXPECT_THAT(fleet.Workers().at(0).leases, 0);
 }
 
 TEST_F(CallTest, RequestsArtifactsUntilTheyArrive) {
