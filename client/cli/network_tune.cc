@@ -34,7 +34,7 @@ client::NetworkSpec SpecOf(const NetworkArgument& network, client::NetworkSpec s
   spec.name = std::filesystem::path(network.path).stem().string();
   for (size_t t = 0; t < network.tasks.size(); ++t) {
     spec.tasks.push_back(
-        {network.tasks[t].text, static_cast<double>(network.partition.tasks[t].weight)});
+        {network.tasks[t].text, {static_cast<double>(network.partition.tasks[t].weight)}});
   }
   return spec;
 }

@@ -39,19 +39,28 @@ struct JobSpec {
   std::string workload_digest;
 };
 
-// A task of a network: a workload, and how often it occurs.
+// A task of networks: a workload, and how often it occurs in each network.
 struct NetworkTask {
-  std::string workload;  // text form; each workload at most once
-  double weight = 0;     // positive
+  std::string workload;         // text form; each workload at most once
+  std::vector<double> weights;  // at least one is positive
 };
 
-// The description of a job of a network, whose tasks share its trials.
+struct Network {
+  std::string name;
+  double latency_limit_ns = 0;  // for the objective "latency-limits"
+  double reference_ns = 0;      // for the objective "speedup"
+};
+
+// The description of a job of networks, whose tasks share its trials.
 struct NetworkSpec {
   std::string name;
   std::vector<NetworkTask> tasks;
-  std::string scheduler;      // "": the server's default
-  int64_t patience = 0;       // end after this many trials without improvement; 0: no limit
-  bool only_missing = false;  // give trials only to tasks without a published best
+  std::vector<Network> networks;  // may be empty for one network
+  std::string objective;          // "": the sum of the networks' latencies
+  std::string scheduler;          // "": the server's default
+  int64_t patience = 0;           // end after this many trials without improvement; 0: no limit
+  int64_t early_stop = 0;         // trials of a task, for the objective "early-stop"
+  bool only_missing = false;      // give trials only to tasks without a published best
 };
 
 // The state of a task of networks.

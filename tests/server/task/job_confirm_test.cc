@@ -747,7 +747,8 @@ TEST_F(JobConfirmTest, CancelledJobDoesNotWaitForAWorkerThatIsGone) {
   ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
   const auto job = RunToEnd(id, 20);
   ASSERT_EQ(job->state, JobState::kCancelled);
-  EXPECT_THAT(job->note, HasSubstr("no best could be confirmed: no worker that runs target t answers"));
+  EXPECT_THAT(job->note,
+              HasSubstr("no best could be confirmed: no worker that runs target t answers"));
   ASSERT_TRUE(job->best.has_value());
   EXPECT_EQ(job->best->record.policy.name, "screen");
 }
