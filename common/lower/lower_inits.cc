@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "common/lower/passes.h"
 
 namespace hone::lower {

@@ -1,7 +1,6 @@
 #include "worker/builder/link_command.h"
 
 #include "common/base/file.h"
-#include "common/base/status_macros.h"
 #include "worker/builder/link.h"
 
 namespace hone::builder {
