@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -14,9 +13,9 @@
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "client/lib/device_list.h"
-#include "client/lib/private_server.h"
 #include "client/lib/program_call.h"
 #include "common/base/counted.h"
+#include "common/base/program.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -38,7 +37,7 @@ absl::Status Doctor(const Globals& globals, bool prepare) {
   // These checks fork; they must run before the connection to the server starts threads.
   add(CheckMachine());
   add(CheckQuiet());
-  if (globals.server.empty()) add(CheckPrograms(client::ProgramDir()));
+  if (globals.server.empty()) add(CheckPrograms(ProgramDir()));
   if (globals.server.empty()) {
     const absl::StatusOr<target::DeviceList> devices = client::ListDevices();
     add(CheckDevices(devices));

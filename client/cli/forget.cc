@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -11,7 +11,8 @@
 // Numbers and durations in human-readable form.
 namespace hone::cli {
 
-// "812 ns", "41.3 us", "10.25 ms", "1.204 s": at most four digits.
+// "812 ns", "41.3 us", "10.25 ms", "1.204 s": at most four digits; "-" if it is unknown (0 or
+// less).
 std::string FormatLatency(double nanoseconds);
 // "182.4"; "-" if it is unknown (0 or less).
 std::string FormatGflops(double gflops);

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/lib/client_config.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "client/lib/client_config.h"
 #include "common/base/command_line.h"
 #include "common/rpc/security.h"
 

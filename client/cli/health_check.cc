@@ -3,24 +3,19 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/format.h"
 #include "client/cli/session.h"
 #include "client/lib/private_paths.h"
 #include "common/base/counted.h"
-#include "common/base/file.h"
+#include "common/base/program.h"
 #include "common/target/host.h"
 #include "common/target/target.h"
 
@@ -31,33 +26,6 @@ using State = HealthCheck::State;
 
 constexpr int64_t kLittleSpace = int64_t{1} << 30;
 constexpr int kRowsRead = 1000;
-
-// Runs a program without a shell and returns the first line of its output.
-absl::StatusOr<std::string> OutputOf(const std::string& program, const std::string& argument) {
-  int pipe_fds[2];
-  if (pipe(pipe_fds) != 0) return ErrnoStatus(errno, "cannot make a pipe");
-  const pid_t pid = fork();
-  if (pid < 0) return ErrnoStatus(errno, absl::StrCat("cannot start ", program));
-  if (pid == 0) {
-    dup2(pipe_fds[1], STDOUT_FILENO);
-    dup2(pipe_fds[1], STDERR_FILENO);
-    close(pipe_fds[0]);
-    close(pipe_fds[1]);
-    execl(program.c_str(), program.c_str(), argument.c_str(), static_cast<char*>(nullptr));
-    _exit(127);
-  }
-  close(pipe_fds[1]);
-  std::string output;
-  std::array<char, 4096> buffer;
-  for (ssize_t size; (size = read(pipe_fds[0], buffer.data(), buffer.size())) > 0;)
-    output.append(buffer.data(), size);
-  close(pipe_fds[0]);
-  int status = 0;
-  waitpid(pid, &status, 0);
-  output = output.substr(0, output.find('\n'));
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return absl::InternalError(output);
-  return output;
-}
 
 }  // namespace
 
@@ -112,10 +80,11 @@ std::vector<HealthCheck> CheckPrograms(const std::string& program_dir) {
 
   const std::string builder = absl::StrCat(program_dir, "/hone-builder");
   if (access(builder.c_str(), X_OK) == 0) {
-    const absl::StatusOr<std::string> version = OutputOf(builder, "--version");
-    HealthCheck llvm{"LLVM", State::kOk,
-                     version.ok() ? *version : std::string(version.status().message())};
-    if (!version.ok()) {
+    const absl::StatusOr<ProgramResult> run = RunProgram({.words = {builder, "--version"}});
+    const std::string said =
+        run.ok() ? run->output + run->errors : std::string(run.status().message());
+    HealthCheck llvm{"LLVM", State::kOk, said.substr(0, said.find('\n'))};
+    if (!run.ok() || !run->ok()) {
       llvm.state = State::kProblem;
       llvm.advice =
           "hone-builder does not start; install LLVM 19 (deploy/install-deps.sh, or the package "

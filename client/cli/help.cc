@@ -11,7 +11,6 @@
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
-#include "client/cli/suggest.h"
 #include "common/base/nearest.h"
 #include "common/base/status_macros.h"
 

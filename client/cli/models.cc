@@ -64,7 +64,7 @@ Table StoredTable(const std::vector<client::StoredModel>& models) {
 absl::Status ListModels(const Globals& globals) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->GivenTargetKey());
-  HONE_ASSIGN_OR_RETURN(const client::ModelList list, session->connection().ListModels("", target));
+  HONE_ASSIGN_OR_RETURN(const client::ModelList list, session->connection().ListModels(target));
   if (globals.json) {
     Json kinds = Json::array();
     for (const client::ModelKind& kind : list.kinds) {

@@ -1,28 +1,24 @@
 #include "client/cli/network_argument.h"
 
+#include <cstdint>
+#include <map>
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "client/cli/exit_code.h"
-#include "client/cli/model_argument.h"
 #include "client/cli/shell_word.h"
 #include "client/cli/target_argument.h"
+#include "client/onnx/import.h"
 #include "common/base/status_macros.h"
 #include "common/graph/pass/passes.h"
+#include "common/ir/signature.h"
 
 namespace hone::cli {
 namespace {
-
-// "conv2d_relu -> f32[1, 64, 56, 56]".
-std::string TitleOf(const ir::Workload& workload) {
-  return absl::StrCat(workload.name, " -> ",
-                      absl::StrJoin(workload.Outputs(), ", ", [&](std::string* out, int tensor) {
-                        const ir::Tensor& each = workload.tensors[tensor];
-                        absl::StrAppend(out, ir::TypeText(each.dtype, each.shape));
-                      }));
-}
 
 std::optional<std::filesystem::file_time_type> TimeOf(const std::string& path) {
   std::error_code error;
@@ -30,23 +26,60 @@ std::optional<std::filesystem::file_time_type> TimeOf(const std::string& path) {
   return error ? std::nullopt : std::make_optional(time);
 }
 
+// Reads the values of --shape. The shapes have the names of their inputs.
+absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ParseShapes(
+    const std::vector<std::string>& words) {
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const std::string& word : words) {
+    const size_t end = word.rfind('=');  // the name may contain =
+    std::vector<int64_t> shape;
+    bool legal = end != std::string::npos && end > 0;
+    if (legal) {
+      for (const absl::string_view extent : absl::StrSplit(word.substr(end + 1), 'x')) {
+        shape.push_back(0);
+        legal = legal && absl::SimpleAtoi(extent, &shape.back()) && shape.back() >= 0;
+      }
+    }
+    if (!legal) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--shape ", word, ": give the name of an input and its extents, as in ",
+                       "--shape x=1x3x224x224"));
+    }
+    if (shapes.emplace(word.substr(0, end), std::move(shape)).second) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--shape ", word, ": the shape is given twice"));
+  }
+  return shapes;
+}
+
 }  // namespace
 
 void AddShapes(Command& command, std::vector<std::string>& shapes) {
-  command.Add("--shape", shapes, kShapeHelp, {NotEmpty()});
+  command.Add("--shape", shapes,
+              "The shape of an input of a model, as NAME=1x3x224x224, where the model leaves it "
+              "open. May be repeated; NAME=4 also sets a dimension with a name",
+              {NotEmpty()});
 }
 
 bool NamesNetwork(absl::Span<const std::string> words) {
-  return words.size() == 1 && NamesModel(words[0]);
+  return words.size() == 1 && absl::EndsWith(words[0], ".onnx");
+}
+
+absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words) {
+  onnx::ImportOptions options;
+  HONE_ASSIGN_OR_RETURN(options.shapes, ParseShapes(words.shapes));
+  return onnx::ImportOnnx(words.path, options);
 }
 
 absl::StatusOr<NetworkArgument> ReadNetwork(const NetworkWords& words) {
   NetworkArgument network{.path = words.path, .written = TimeOf(words.path)};
-  HONE_ASSIGN_OR_RETURN(network.graph, ReadModelArgument(words.path, words.shapes));
+  HONE_ASSIGN_OR_RETURN(network.graph, ReadGraph(words));
   HONE_RETURN_IF_ERROR(graph::Optimize(network.graph));
   HONE_ASSIGN_OR_RETURN(network.partition, graph::MakePartition(network.graph));
   for (const graph::Task& task : network.partition.tasks) {
-    network.tasks.push_back({task.workload, task.workload.ToText(), TitleOf(task.workload)});
+    const ir::Workload& workload = task.workload;
+    network.tasks.push_back(
+        {workload, workload.ToText(),
+         absl::StrCat(workload.name, " -> ", ir::TypesOf(workload, workload.Outputs()))});
   }
   return network;
 }

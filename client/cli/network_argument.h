@@ -40,8 +40,11 @@ struct NetworkArgument {
 // Whether the words name a network: one word that ends with ".onnx".
 bool NamesNetwork(absl::Span<const std::string> words);
 
-// Reads and optimizes an ONNX file. InvalidArgument: a shape is malformed; the file cannot be read,
-// is malformed or has operators that Hone does not support. The message names the file.
+// Reads an ONNX file. InvalidArgument: a shape is not of the form NAME=1x3x224x224, or is given
+// twice. Other errors are those of onnx::ImportOnnx.
+absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words);
+
+// The same, optimized and divided into tasks. Errors as for ReadGraph.
 absl::StatusOr<NetworkArgument> ReadNetwork(const NetworkWords& words);
 
 // Unimplemented: --target names a GPU, for which networks cannot be built yet; the message says

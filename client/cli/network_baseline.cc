@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/json_output.h"
+#include "common/base/counted.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 
@@ -28,62 +30,25 @@ Json SpeedJson(const NetworkSpeed& speed) {
           {"steps", std::move(steps)}};
 }
 
-// Reads the members of an object. ok() is false if one is missing or has another type.
-class Members {
- public:
-  explicit Members(const Json& object) : object_(object) {}
+}  // namespace
 
-  bool ok() const { return ok_; }
-  Members& Read(const char* name, std::string& value) {
-    const Json* const member = Find(name, [](const Json& json) { return json.is_string(); });
-    if (member != nullptr) value = member->get<std::string>();
-    return *this;
-  }
-  template <typename T>
-  Members& Read(const char* name, T& value) {
-    const Json* const member = Find(name, [](const Json& json) { return json.is_number(); });
-    if (member != nullptr) value = member->get<T>();
-    return *this;
-  }
-  const Json& List(const char* name) {
-    static const Json* const empty = new Json(Json::array());
-    const Json* const member = Find(name, [](const Json& json) { return json.is_array(); });
-    return member != nullptr ? *member : *empty;
-  }
-
- private:
-  template <typename Is>
-  const Json* Find(const char* name, Is is) {
-    if (object_.is_object()) {
-      const auto member = object_.find(name);
-      if (member != object_.end() && is(*member)) return &*member;
-    }
-    ok_ = false;
-    return nullptr;
-  }
-
-  const Json& object_;
-  bool ok_ = true;
-};
-
-bool Parse(const Json& json, NetworkSpeed& speed) {
-  Members members(json);
-  members.Read("network", speed.network)
-      .Read("inputs", speed.inputs)
-      .Read("target", speed.target)
-      .Read("threads", speed.threads)
-      .Read("measured_unix_ms", speed.measured_unix_ms)
-      .Read("latency_ns", speed.latency_ns);
-  for (const Json& each : members.List("steps")) {
-    StepSpeed& step = speed.steps.emplace_back();
-    Members fields(each);
-    fields.Read("step", step.name).Read("kernel", step.kernel).Read("latency_ns", step.latency_ns);
-    if (!fields.ok()) return false;
-  }
-  return members.ok() && speed.latency_ns > 0;
+// Json::get_to calls these functions. They throw Json::exception if a member is missing or has
+// another type.
+static void from_json(const Json& json, StepSpeed& step) {
+  json.at("step").get_to(step.name);
+  json.at("kernel").get_to(step.kernel);
+  json.at("latency_ns").get_to(step.latency_ns);
 }
 
-}  // namespace
+static void from_json(const Json& json, NetworkSpeed& speed) {
+  json.at("network").get_to(speed.network);
+  json.at("inputs").get_to(speed.inputs);
+  json.at("target").get_to(speed.target);
+  json.at("threads").get_to(speed.threads);
+  json.at("measured_unix_ms").get_to(speed.measured_unix_ms);
+  json.at("latency_ns").get_to(speed.latency_ns);
+  json.at("steps").get_to(speed.steps);
+}
 
 bool MeasureTheSame(const NetworkSpeed& a, const NetworkSpeed& b) {
   return a.network == b.network && a.inputs == b.inputs && a.target == b.target &&
@@ -92,7 +57,7 @@ bool MeasureTheSame(const NetworkSpeed& a, const NetworkSpeed& b) {
 
 std::string DescribeMeasured(const NetworkSpeed& speed) {
   return absl::StrCat(speed.network, " (", speed.inputs, ") on ", speed.target, " with ",
-                      speed.threads, speed.threads == 1 ? " thread" : " threads");
+                      Counted(speed.threads, "thread"));
 }
 
 std::string BaselinesToText(const std::vector<NetworkSpeed>& baselines) {
@@ -103,21 +68,29 @@ std::string BaselinesToText(const std::vector<NetworkSpeed>& baselines) {
 }
 
 absl::StatusOr<std::vector<NetworkSpeed>> ParseBaselines(absl::string_view text) {
-  const Json file = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   int version = 0;
-  Members members(file);
-  const Json& list = members.Read(kVersionKey, version).List("baselines");
-  if (!members.ok()) return absl::InvalidArgumentError("this is not a file of baselines");
+  std::vector<Json> list;
+  try {
+    const Json file = Json::parse(text.begin(), text.end());
+    file.at(kVersionKey).get_to(version);
+    file.at("baselines").get_to(list);
+  } catch (const Json::exception&) {
+    return absl::InvalidArgumentError("this is not a file of baselines");
+  }
   if (version != kVersion) {
     return absl::InvalidArgumentError(absl::StrCat("the baselines have version ", version,
                                                    "; this program reads version ", kVersion));
   }
   std::vector<NetworkSpeed> baselines;
   for (const Json& each : list) {
-    if (!Parse(each, baselines.emplace_back())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("baseline ", baselines.size(), " lacks a member, or one is malformed"));
+    bool complete = false;
+    try {
+      complete = each.get_to(baselines.emplace_back()).latency_ns > 0;
+    } catch (const Json::exception&) {
     }
+    if (complete) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("baseline ", baselines.size(), " lacks a member, or one is malformed"));
   }
   return baselines;
 }

@@ -13,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/exit_code.h"
@@ -28,7 +27,7 @@
 #include "client/network/runner.h"
 #include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
-#include "common/target/host.h"
+#include "common/target/target.h"
 
 namespace hone::cli {
 namespace {
@@ -92,13 +91,8 @@ absl::Status Measure(const NetworkArgument& network,
 }
 
 NetworkSpeed SpeedOf(const NetworkArgument& network) {
-  const graph::Graph& graph = network.graph;
   return {.network = std::filesystem::path(network.path).filename().string(),
-          .inputs = absl::StrJoin(graph.inputs, ", ",
-                                  [&](std::string* text, graph::ValueId id) {
-                                    const graph::Value& value = graph.value(id);
-                                    absl::StrAppend(text, value.name, ": ", value.type.ToText());
-                                  }),
+          .inputs = DescribeValues(network.graph, network.graph.inputs),
           .target = target::DetectHost().Key()};
 }
 

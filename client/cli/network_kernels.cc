@@ -2,9 +2,7 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "client/cli/known_best.h"
 #include "client/lib/kernel_code.h"
 #include "common/base/status_macros.h"

@@ -18,10 +18,6 @@ double Occurrences(const client::NetworkTaskProgress& task) {
   return std::accumulate(task.weights.begin(), task.weights.end(), 0.0);
 }
 
-std::string LatencyText(double nanoseconds) {
-  return nanoseconds > 0 ? FormatLatency(nanoseconds) : "-";
-}
-
 std::string StateText(const client::NetworkTaskProgress& task) {
   if (!task.error.empty()) return absl::StrCat("failed: ", task.error);
   if (task.state.empty()) return task.confirmed ? "known" : "waiting";
@@ -65,7 +61,7 @@ Table TaskTable(const client::NetworkProgress& network) {
     const bool gained = task.latency_ns > 0 && task.default_latency_ns > 0;
     table.AddRow(
         {task.job.empty() ? absl::StrCat(i) : task.job, absl::StrFormat("%g", Occurrences(task)),
-         absl::StrCat(task.trials), LatencyText(task.latency_ns),
+         absl::StrCat(task.trials), FormatLatency(task.latency_ns),
          FormatShare(part(i), network.latency_ns), FormatGflops(task.gflops),
          gained ? absl::StrFormat("%.2fx", task.default_latency_ns / task.latency_ns) : "-",
          StateText(task), ir::SignatureOfText(task.workload)});
@@ -101,8 +97,7 @@ Json ToJson(const client::NetworkProgress& network) {
   return {{"name", network.name},
           {"task_count", network.task_count},
           {"latency_ns", LatencyOrNull(network.latency_ns)},
-          {"confirmed", std::all_of(network.tasks.begin(), network.tasks.end(),
-                                    [](const auto& task) { return task.confirmed; })},
+          {"confirmed", AllConfirmed(network)},
           {"default_latency_ns", LatencyOrNull(network.default_latency_ns)},
           {"tasks", std::move(tasks)},
           {"estimates", std::move(estimates)}};

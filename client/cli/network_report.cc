@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/substitute.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -16,6 +15,7 @@
 #include "client/cli/roofline.h"
 #include "client/cli/svg_plot.h"
 #include "common/base/file.h"
+#include "common/ir/signature.h"
 
 namespace hone::cli {
 namespace {
@@ -54,16 +54,6 @@ svg .bar { fill: var(--accent); }
 </head>
 <body>
 )";
-
-std::string TypesOf(const ir::Workload& workload) {
-  const auto types = [&](const std::vector<ir::BufferId>& ids) {
-    return absl::StrJoin(ids, ", ", [&](std::string* out, ir::BufferId id) {
-      const ir::Tensor& tensor = workload.tensors[id];
-      absl::StrAppend(out, ir::TypeText(tensor.dtype, tensor.shape));
-    });
-  };
-  return absl::StrCat(types(workload.Inputs()), " -> ", types(workload.Outputs()));
-}
 
 double PartOf(const ReportedTask& task) {
   return task.latency_ns * static_cast<double>(task.weight);
@@ -188,7 +178,8 @@ NetworkReport MakeReport(const NetworkArgument& network, const std::string& targ
     const ir::Workload& workload = network.tasks[t].workload;
     ReportedTask& task = report.tasks.emplace_back();
     task.name = workload.name;
-    task.types = TypesOf(workload);
+    task.types = absl::StrCat(ir::TypesOf(workload, workload.Inputs()), " -> ",
+                              ir::TypesOf(workload, workload.Outputs()));
     task.weight = network.partition.tasks[t].weight;
     if (bests[t].has_value()) {
       const Roofline roofline = RooflineOf(workload, *bests[t]);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <utility>
 
@@ -36,12 +35,6 @@ ir::Shape ShapeOf(const graph::TensorType& type) {
   return ir::Shape(type.shape.begin(), type.shape.end());
 }
 
-std::string Describe(const graph::Graph& graph, const std::vector<ValueId>& ids) {
-  return absl::StrJoin(ids, ", ", [&](std::string* text, ValueId id) {
-    absl::StrAppend(text, graph.value(id).name, ": ", graph.value(id).type.ToText());
-  });
-}
-
 absl::Status CheckCounts(const NetworkArgument& network, const NetworkRunOptions& options) {
   const graph::Graph& graph = network.graph;
   const struct {
@@ -56,7 +49,7 @@ absl::Status CheckCounts(const NetworkArgument& network, const NetworkRunOptions
     if (list.given == list.wanted.size() || (list.may_be_none && list.given == 0)) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         network.path, " needs ", Counted(static_cast<int64_t>(list.wanted.size()), "file"),
-        " with ", list.option, ": ", Describe(graph, list.wanted), "; ", list.given,
+        " with ", list.option, ": ", DescribeValues(graph, list.wanted), "; ", list.given,
         list.given == 1 ? " is given" : " are given"));
   }
   return absl::OkStatus();
@@ -122,6 +115,12 @@ double At(const std::vector<double>& sorted, double share) {
 }
 
 }  // namespace
+
+std::string DescribeValues(const graph::Graph& graph, const std::vector<ValueId>& ids) {
+  return absl::StrJoin(ids, ", ", [&](std::string* text, ValueId id) {
+    absl::StrAppend(text, graph.value(id).name, ": ", graph.value(id).type.ToText());
+  });
+}
 
 Json ToJson(const NetworkTimes& times) {
   return {{"median", times.median}, {"p10", times.p10}, {"p90", times.p90}};

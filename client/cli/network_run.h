@@ -1,7 +1,6 @@
 #ifndef HONE_CLIENT_CLI_NETWORK_RUN_H_
 #define HONE_CLIENT_CLI_NETWORK_RUN_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,8 +11,8 @@
 #include "client/cli/json_output.h"
 #include "client/cli/network_argument.h"
 #include "client/cli/network_kernels.h"
-#include "client/network/network_kernel.h"
 #include "client/network/runner.h"
+#include "common/graph/graph.h"
 
 namespace hone::cli {
 
@@ -24,6 +23,9 @@ struct NetworkTimes {
   double p90 = 0;
 };
 Json ToJson(const NetworkTimes& times);
+
+// "data: f32[1, 3, 224, 224]".
+std::string DescribeValues(const graph::Graph& graph, const std::vector<graph::ValueId>& ids);
 
 // Runs a network `repeat` times after one run that does not count. REQUIRES: repeat ≥ 1.
 absl::StatusOr<NetworkTimes> TimeNetwork(network::Runner& runner,

@@ -5,12 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
@@ -23,7 +21,7 @@
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
-#include "common/target/host.h"
+#include "common/target/target.h"
 
 namespace hone::cli {
 namespace {
@@ -36,7 +34,7 @@ client::NetworkSpec SpecOf(const NetworkArgument& network, client::NetworkSpec s
   spec.name = std::filesystem::path(network.path).stem().string();
   for (size_t t = 0; t < network.tasks.size(); ++t) {
     spec.tasks.push_back(
-        {network.tasks[t].text, {static_cast<double>(network.partition.tasks[t].weight)}});
+        {network.tasks[t].text, static_cast<double>(network.partition.tasks[t].weight)});
   }
   return spec;
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -11,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/span.h"
 #include "client/cli/command.h"
 #include "client/cli/json_output.h"
 #include "client/cli/table.h"
@@ -29,7 +31,7 @@ constexpr int kNoteColumns = 98;      // width of a note, without its indent
 constexpr int kOnnxNameColumns = 24;  // width of the name of an ONNX operator
 
 // An operator, and its workload if the command line has keys.
-struct Shown {
+struct ShownOperator {
   const op::OperatorInfo* info;
   std::optional<ir::Workload> workload;
 
@@ -60,7 +62,7 @@ std::string Usage(const op::OperatorInfo& info) {
 
 // Lists inputs and outputs in order, with their types if the shapes are known, otherwise with their
 // layouts.
-std::string TensorsText(const Shown& shown) {
+std::string TensorsText(const ShownOperator& shown) {
   Table table({Left(""), Left(""), Left(""), Left("")});
   const auto add = [&](const char* title, const std::vector<op::TensorInfo>& tensors,
                        const std::vector<ir::BufferId>& ids) {
@@ -96,7 +98,7 @@ std::string KeysText(const op::OperatorInfo& info) {
   return table.ToText();
 }
 
-Json ToJson(const Shown& shown) {
+Json ToJson(const ShownOperator& shown) {
   const op::OperatorInfo& info = *shown.info;
   Json keys = Json::array();
   for (const op::KeyInfo& key : info.keys) {
@@ -152,22 +154,17 @@ struct Word {
   std::string meaning;
 };
 
-std::vector<Word> Functions(absl::string_view name) {
+// The functions or reducers with this name; all of them for "".
+template <typename T>
+std::vector<Word> VocabularyOf(absl::Span<const T> known, absl::string_view name) {
   std::vector<Word> words;
-  for (const ir::Function& function : ir::Functions()) {
-    if (!name.empty() && function.name() != name) continue;
-    words.push_back({std::string(function.name()), std::string(function.usage),
-                     std::string(ir::TakesText(function.takes)), std::string(function.meaning)});
-  }
-  return words;
-}
-
-std::vector<Word> Reducers(absl::string_view name) {
-  std::vector<Word> words;
-  for (const ir::ReducerInfo& reducer : ir::Reducers()) {
-    if (!name.empty() && reducer.name() != name) continue;
-    words.push_back({std::string(reducer.name()), std::string(reducer.usage), "",
-                     std::string(reducer.meaning)});
+  for (const T& each : known) {
+    if (!name.empty() && each.name() != name) continue;
+    words.push_back(
+        {std::string(each.name()), std::string(each.usage), "", std::string(each.meaning)});
+    if constexpr (std::is_same_v<T, ir::Function>) {
+      words.back().takes = std::string(ir::TakesText(each.takes));
+    }
   }
   return words;
 }
@@ -189,30 +186,30 @@ Json ToJson(const Word& word) {
   return json;
 }
 
-absl::StatusOr<std::vector<Shown>> WhatToShow(const std::vector<std::string>& words) {
-  std::vector<Shown> shown;
+absl::StatusOr<std::vector<ShownOperator>> WhatToShow(const std::vector<std::string>& words) {
+  std::vector<ShownOperator> shown;
   if (words.empty()) {
     for (const op::OperatorInfo& info : op::Operators()) shown.push_back({&info, std::nullopt});
     return shown;
   }
   const op::OperatorInfo* const info = op::FindOperator(words[0]);
-  if (info != nullptr && words.size() == 1) return std::vector<Shown>{{info, std::nullopt}};
+  if (info != nullptr && words.size() == 1) return std::vector<ShownOperator>{{info, std::nullopt}};
   HONE_ASSIGN_OR_RETURN(WorkloadArgument argument, ReadWorkloadArgument(words));
   if (info == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat(words[0], " is not an operator; use hone show for files"));
   }
-  return std::vector<Shown>{{info, std::move(argument.workload)}};
+  return std::vector<ShownOperator>{{info, std::move(argument.workload)}};
 }
 
 absl::Status ListOperators(const Globals& globals, const std::vector<std::string>& words) {
   const std::string name = words.empty() ? "" : words[0];
   std::vector<Word> functions, reducers;
   if (words.size() < 2) {
-    functions = Functions(name);
-    reducers = Reducers(name);
+    functions = VocabularyOf(ir::Functions(), name);
+    reducers = VocabularyOf(ir::Reducers(), name);
   }
-  std::vector<Shown> all;
+  std::vector<ShownOperator> all;
   if (op::FindOperator(name) != nullptr || (functions.empty() && reducers.empty()) ||
       words.empty()) {
     HONE_ASSIGN_OR_RETURN(all, WhatToShow(words));
@@ -223,7 +220,7 @@ absl::Status ListOperators(const Globals& globals, const std::vector<std::string
                       {"reducers", ListJson(reducers)}});
   }
   std::string text;
-  for (const Shown& shown : all) {
+  for (const ShownOperator& shown : all) {
     absl::StrAppend(&text, Usage(*shown.info), "\n  ", shown.info->meaning, "\n",
                     TensorsText(shown));
     if (!words.empty()) {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
@@ -13,7 +12,6 @@
 #include "client/cli/known_best.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
-#include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
 #include "common/ir/signature.h"
 

@@ -28,12 +28,13 @@ bool IsTerminal() {
   return isatty(STDERR_FILENO) == 1 && (term == nullptr || absl::string_view(term) != "dumb");
 }
 
-// The time until the nearer of the two limits; infinite if it is not known yet.
+// The time until the nearest limit; infinite if it is not known yet.
 absl::Duration TimeLeft(const client::Job& job) {
-  absl::Duration left = absl::InfiniteDuration();
+  absl::Duration left = job.left;
+  if (job.state != client::JobState::kRunning) return left;
+  // The speed says nothing about a job that waits.
   const absl::Duration spent = absl::Milliseconds(job.wall_ms);
-  if (job.spec.max_time_ms > 0) left = absl::Milliseconds(job.spec.max_time_ms) - spent;
-  if (job.spec.max_trials > 0 && job.trials >= kMinTrialsForEstimate) {
+  if (job.phase.empty() && job.spec.max_trials > 0 && job.trials >= kMinTrialsForEstimate) {
     const int64_t more = std::max<int64_t>(0, job.spec.max_trials - job.trials);
     left = std::min(left, spent / job.trials * more);
   }
@@ -92,7 +93,7 @@ std::string ProgressText(const client::Job& job, int columns) {
   }
   if (job.disturbed > 0) add(4, "  ", job.disturbed, " disturbed");
   const absl::Duration left = TimeLeft(job);
-  if (job.state == client::JobState::kRunning && left < absl::InfiniteDuration()) {
+  if (left < absl::InfiniteDuration()) {
     add(7, "  ", FormatClock(left), " left");
   }
   if (!job.phase.empty()) add(6, "  (", job.phase, ")");

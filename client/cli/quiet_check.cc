@@ -102,10 +102,8 @@ std::set<int> CoresOfMask(const std::string& mask) {
   std::set<int> cores;
   int core = 0;
   for (auto digit = mask.rbegin(); digit != mask.rend(); ++digit) {
-    if (!absl::ascii_isxdigit(static_cast<unsigned char>(*digit))) continue;
-    const int bits = absl::ascii_isdigit(static_cast<unsigned char>(*digit))
-                         ? *digit - '0'
-                         : absl::ascii_tolower(static_cast<unsigned char>(*digit)) - 'a' + 10;
+    int bits = 0;
+    if (!absl::SimpleHexAtoi(absl::string_view(&*digit, 1), &bits)) continue;
     for (int bit = 0; bit < 4; ++bit, ++core) {
       if ((bits >> bit & 1) != 0) cores.insert(core);
     }
@@ -118,10 +116,8 @@ void AddInterrupts(const std::string& root, std::vector<HealthCheck>& checks) {
   const std::set<int> isolated = CoresOfList(Setting(absl::StrCat(root, kCpuFolder, "/isolated")));
   const std::string mask = Setting(root + "/proc/irq/default_smp_affinity");
   if (isolated.empty() || mask.empty()) return;
-  std::set<int> both;
-  for (int core : CoresOfMask(mask)) {
-    if (isolated.contains(core)) both.insert(core);
-  }
+  std::set<int> both = CoresOfMask(mask);
+  std::erase_if(both, [&](int core) { return !isolated.contains(core); });
   HealthCheck check{"interrupts", State::kOk, "do not go to the isolated cores"};
   if (!both.empty()) {
     check.state = State::kWarning;

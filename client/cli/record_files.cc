@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kPiece = 128 << 10;
 
-struct ExportOptions {
+struct RecordExport {
   RecordSelection which;
   std::string output;
 };
@@ -41,7 +41,7 @@ absl::Status CheckNoFile(const RecordSelection& selection) {
                    ShellWord(selection.words[0])));
 }
 
-absl::Status ExportRecords(const Globals& globals, const ExportOptions& options) {
+absl::Status ExportRecords(const Globals& globals, const RecordExport& options) {
   HONE_RETURN_IF_ERROR(CheckNoFile(options.which));
   HONE_ASSIGN_OR_RETURN(client::RecordFilter filter, ReadSelection(options.which));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
@@ -105,7 +105,7 @@ absl::Status ImportRecords(const Globals& globals, const std::string& path) {
 
 void AddRecordFiles(Command& records, Globals& globals) {
   Command& out = records.AddCommand("export", "Write complete records as JSON lines");
-  auto options = std::make_shared<ExportOptions>();
+  auto options = std::make_shared<RecordExport>();
   AddSelection(out, options->which);
   out.Add("-o,--output", options->output, "File to write (default: standard output)");
   Complete(out, globals,

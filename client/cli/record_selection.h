@@ -6,7 +6,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/cli/globals.h"
 #include "client/cli/session.h"
 #include "client/lib/api.h"
 

@@ -1,12 +1,10 @@
 // hone records backup, hone records compact.
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"

@@ -45,9 +45,7 @@ std::string Detail(const record::Record& record) {
                  : absl::StrCat("quarantined (",
                                 Shortened(record.quarantine_reason, kDetailColumns), ") ", detail);
   }
-  for (char& c : detail) {
-    if (c == '\n') c = ' ';
-  }
+  std::replace(detail.begin(), detail.end(), '\n', ' ');
   return detail;
 }
 

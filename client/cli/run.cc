@@ -48,20 +48,16 @@ std::string Describe(const ir::Workload& workload, const std::vector<ir::BufferI
 
 absl::Status CheckCounts(const WorkloadArgument& argument, const RunOptions& options) {
   const ir::Workload& workload = argument.workload;
-  const std::vector<ir::BufferId> inputs = workload.Inputs(), outputs = workload.Outputs();
-  if (options.in.size() != inputs.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        argument.title, " takes ", Counted(static_cast<int64_t>(inputs.size()), "input"),
-        ", each with --in: ", Describe(workload, inputs), "; ", options.in.size(),
-        options.in.size() == 1 ? " is given" : " are given"));
-  }
-  if (options.out.size() != outputs.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        argument.title, " gives ", Counted(static_cast<int64_t>(outputs.size()), "output"),
-        ", each with --out: ", Describe(workload, outputs), "; ", options.out.size(),
-        options.out.size() == 1 ? " is given" : " are given"));
-  }
-  return absl::OkStatus();
+  const auto check = [&](const char* verb, const char* noun, const char* option,
+                         const std::vector<ir::BufferId>& wanted, size_t given) {
+    if (given == wanted.size()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(argument.title, verb, Counted(static_cast<int64_t>(wanted.size()), noun),
+                     ", each with ", option, ": ", Describe(workload, wanted), "; ", given,
+                     given == 1 ? " is" : " are", " given"));
+  };
+  HONE_RETURN_IF_ERROR(check(" takes ", "input", "--in", workload.Inputs(), options.in.size()));
+  return check(" gives ", "output", "--out", workload.Outputs(), options.out.size());
 }
 
 struct Found {

@@ -11,7 +11,7 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
-#include "client/cli/model_argument.h"
+#include "client/cli/network_argument.h"
 #include "client/cli/session.h"
 #include "client/cli/target_argument.h"
 #include "client/lib/kernel_code.h"
@@ -149,16 +149,14 @@ absl::Status ShowModel(const Globals& globals, const ShowOptions& options) {
                      " is a network; omit the options that choose a part of a schedule"));
   }
   HONE_ASSIGN_OR_RETURN(const graph::Graph graph,
-                        ReadModelArgument(options.words.words[0], options.shapes));
+                        ReadGraph({options.words.words[0], options.shapes}));
   if (globals.json) return PrintJson({{"graph", graph.ToText()}});
   PrintText(graph.ToText());
   return absl::OkStatus();
 }
 
 absl::Status Show(const Globals& globals, const ShowOptions& options) {
-  if (options.words.words.size() == 1 && NamesModel(options.words.words[0])) {
-    return ShowModel(globals, options);
-  }
+  if (NamesNetwork(options.words.words)) return ShowModel(globals, options);
   if (!options.shapes.empty()) {
     return absl::InvalidArgumentError("--shape is for models: hone show MODEL.onnx --shape ...");
   }
@@ -199,7 +197,7 @@ void AddShow(Command& app, Globals& globals) {
   command.AddFlag("--code", options->code,
                   "Show the code of the schedule: assembly, or source for targets that compile it "
                   "themselves");
-  command.Add("--shape", options->shapes, kShapeHelp);
+  AddShapes(command, options->shapes);
   Complete(command, globals,
            "A MODEL.onnx is shown as the graph of its operators.\n\n"
            "The schedule is the best known one, that of FILE.trace, or with --draft the one that "

@@ -1,7 +1,6 @@
 #include "client/cli/target_argument.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"

@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "client/cli/shell_word.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
@@ -73,10 +72,7 @@ absl::StatusOr<std::string> ReadTextArgument(const std::string& path) {
 }
 
 bool IsTrace(absl::string_view text) {
-  for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    if (absl::StartsWith(line, "trace ")) return true;
-  }
-  return false;
+  return absl::StartsWith(text, "trace ") || absl::StrContains(text, "\ntrace ");
 }
 
 absl::StatusOr<WorkloadArgument> ParseWorkloadArgument(const std::string& path,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "common/record/processes.h"
 #include "common/record/record.h"
 
@@ -38,28 +39,19 @@ struct JobSpec {
   std::string workload_digest;
 };
 
-// A task of networks: a workload, and how often it occurs in each network.
+// A task of a network: a workload, and how often it occurs.
 struct NetworkTask {
-  std::string workload;         // text form; each workload at most once
-  std::vector<double> weights;  // at least one is positive
+  std::string workload;  // text form; each workload at most once
+  double weight = 0;     // positive
 };
 
-struct Network {
-  std::string name;
-  double latency_limit_ns = 0;  // for the objective "latency-limits"
-  double reference_ns = 0;      // for the objective "speedup"
-};
-
-// The description of a job of networks, whose tasks share its trials.
+// The description of a job of a network, whose tasks share its trials.
 struct NetworkSpec {
   std::string name;
   std::vector<NetworkTask> tasks;
-  std::vector<Network> networks;  // may be empty for one network
-  std::string objective;          // "": the sum of the networks' latencies
-  std::string scheduler;          // "": the server's default
-  int64_t patience = 0;           // end after this many trials without improvement; 0: no limit
-  int64_t early_stop = 0;         // trials of a task, for the objective "early-stop"
-  bool only_missing = false;      // give trials only to tasks without a published best
+  std::string scheduler;      // "": the server's default
+  int64_t patience = 0;       // end after this many trials without improvement; 0: no limit
+  bool only_missing = false;  // give trials only to tasks without a published best
 };
 
 // The state of a task of networks.
@@ -164,6 +156,7 @@ struct Job {
   int64_t quarantined = 0;  // candidates that a revalidation found wrong
   int64_t created_unix_ms = 0;
   int64_t wall_ms = 0;
+  absl::Duration left = absl::InfiniteDuration();  // until it should end; infinite: no limit
   std::optional<Best> best;
   std::optional<Best> default_schedule;
   std::optional<Best> given;  // the result of the only candidate of a space without open decisions

@@ -151,6 +151,7 @@ absl::StatusOr<Job> FromProto(const v1::Job& message) {
   }
   job.disturbed = message.disturbed();
   job.disturbance = message.disturbance();
+  if (message.has_left_ms()) job.left = absl::Milliseconds(message.left_ms());
   job.queued = message.queued();
   job.phase = message.phase();
   job.note = message.note();

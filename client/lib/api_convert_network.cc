@@ -9,18 +9,10 @@ v1::NetworkRequest ToProto(const NetworkSpec& network) {
   for (const NetworkTask& task : network.tasks) {
     v1::NetworkTask& message = *request.add_tasks();
     message.set_workload(task.workload);
-    message.mutable_weights()->Assign(task.weights.begin(), task.weights.end());
+    message.add_weights(task.weight);
   }
-  for (const Network& one : network.networks) {
-    v1::Network& message = *request.add_networks();
-    message.set_name(one.name);
-    message.set_latency_limit_ns(one.latency_limit_ns);
-    message.set_reference_ns(one.reference_ns);
-  }
-  request.set_objective(network.objective);
   request.set_scheduler(network.scheduler);
   request.set_patience(network.patience);
-  request.set_early_stop(network.early_stop);
   request.set_only_missing(network.only_missing);
   return request;
 }

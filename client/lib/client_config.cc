@@ -4,8 +4,6 @@
 
 #include <cstdlib>
 #include <map>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -69,11 +67,6 @@ absl::StatusOr<ClientConfig> LoadClientConfig(const std::string& path) {
   return config;
 }
 
-std::string DefaultClientConfig() {
-  const std::string folder = UserFolder("XDG_CONFIG_HOME", ".config");
-  return folder.empty() ? "" : absl::StrCat(folder, "/client.conf");
-}
-
 absl::StatusOr<ClientConfig> CompleteConfig(ClientConfig said, const std::string& path) {
   rpc::SecuritySources& security = said.security;
   if (said.server.empty()) said.server = Variable("HONE_SERVER");
@@ -81,7 +74,8 @@ absl::StatusOr<ClientConfig> CompleteConfig(ClientConfig said, const std::string
   if (security.token_file.empty()) security.token_file = Variable("HONE_TOKEN_FILE");
   std::string file = path.empty() ? Variable("HONE_CONFIG") : path;
   const bool named = !file.empty();
-  if (!named) file = DefaultClientConfig();
+  const std::string folder = UserFolder("XDG_CONFIG_HOME", ".config");
+  if (!named && !folder.empty()) file = absl::StrCat(folder, "/client.conf");
   struct stat info;
   if (file.empty() || (!named && stat(file.c_str(), &info) != 0)) return said;
   HONE_ASSIGN_OR_RETURN(ClientConfig config, LoadClientConfig(file));

@@ -22,15 +22,12 @@ struct ClientConfig {
 // file.
 absl::StatusOr<ClientConfig> LoadClientConfig(const std::string& path);
 
-// The default configuration file: $XDG_CONFIG_HOME/hone/client.conf, or
-// ~/.config/hone/client.conf. "" if neither XDG_CONFIG_HOME nor HOME is set.
-std::string DefaultClientConfig();
-
 // Completes the values given on the command line (`said`) from $HONE_SERVER, $HONE_CA and
-// $HONE_TOKEN_FILE, and then from a file: `path`, else $HONE_CONFIG, else the default file if it
-// exists. Earlier sources win. A token and its file come from the same source, and so do a
-// certificate and its key. If the server is already named and is not the server of the file, the
-// whole file is ignored, because its secrets are for its own server.
+// $HONE_TOKEN_FILE, and then from a file: `path`, else $HONE_CONFIG, else, if it exists,
+// $XDG_CONFIG_HOME/hone/client.conf or ~/.config/hone/client.conf. Earlier sources win. A token and
+// its file come from the same source, and so do a certificate and its key. If the server is already
+// named and is not the server of the file, the whole file is ignored, because its secrets are for
+// its own server.
 absl::StatusOr<ClientConfig> CompleteConfig(ClientConfig said, const std::string& path);
 
 }  // namespace hone::client

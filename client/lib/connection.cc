@@ -33,6 +33,8 @@ constexpr absl::Duration kDraftTimeout = absl::Minutes(5);
 constexpr absl::Duration kArtifactTimeout = absl::Minutes(2);
 constexpr absl::Duration kWatchTimeout =
     absl::Minutes(10);  // after this time the stream is opened again
+// How long WatchJob tries to find a server again.
+constexpr absl::Duration kWatchPatience = absl::Minutes(1);
 constexpr int64_t kMaxArtifactBytes = int64_t{1} << 30;
 constexpr absl::Duration kProbeLimit = absl::Seconds(5);
 constexpr char kServerTimeHeader[] = "hone-unix-ms";  // in every answer
@@ -106,7 +108,7 @@ class GrpcConnection final : public Connection {
       const bool comes_back =
           status.ok() || absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
       broken_at = std::min(broken_at, absl::Now());
-      if (!comes_back || absl::Now() - broken_at > options_.watch_patience) return Explain(status);
+      if (!comes_back || absl::Now() - broken_at > kWatchPatience) return Explain(status);
       if (absl::IsUnavailable(status)) quiet = JobNews::kNoServer;
       const absl::Time again = absl::Now() + std::max(backoff.Next(), absl::Milliseconds(20));
       while (absl::Now() < again) {
@@ -182,9 +184,7 @@ class GrpcConnection final : public Connection {
     HONE_ASSIGN_OR_RETURN(const v1::ListPinsResponse response,
                           Call(&Stub::ListPins, v1::ListPinsRequest()));
     std::vector<Best> bests;
-    for (const v1::Best& message : response.bests()) {
-      HONE_ASSIGN_OR_RETURN(bests.emplace_back(), FromProto(message));
-    }
+    HONE_RETURN_IF_ERROR(Append(response.bests(), bests));
     return bests;
   }
 
@@ -199,11 +199,9 @@ class GrpcConnection final : public Connection {
     request.set_page_size(page_size);
     request.set_page_token(page_token);
     HONE_ASSIGN_OR_RETURN(const v1::ListRecordsResponse page, Call(&Stub::ListRecords, request));
-    std::vector<record::Record> records;
-    for (const v1::Record& message : page.records()) {
-      HONE_ASSIGN_OR_RETURN(records.emplace_back(), record::FromProto(message));
-    }
     page_token = page.next_page_token();
+    std::vector<record::Record> records;
+    HONE_RETURN_IF_ERROR(Append(page.records(), records));
     return records;
   }
 
@@ -251,9 +249,7 @@ class GrpcConnection final : public Connection {
         const v1::ForgetRecordsResponse response,
         CallOnce(&AdminStub::ForgetRecords, About<v1::ForgetRecordsRequest>(task)));
     Forgotten forgotten{.records = response.records()};
-    for (const v1::Record& message : response.bests()) {
-      HONE_ASSIGN_OR_RETURN(forgotten.bests.emplace_back(), record::FromProto(message));
-    }
+    HONE_RETURN_IF_ERROR(Append(response.bests(), forgotten.bests));
     return forgotten;
   }
 
@@ -322,10 +318,8 @@ class GrpcConnection final : public Connection {
     return bytes;
   }
 
-  absl::StatusOr<ModelList> ListModels(const std::string& name,
-                                       const std::string& target) override {
+  absl::StatusOr<ModelList> ListModels(const std::string& target) override {
     v1::ListModelsRequest request;
-    request.set_name(name);
     request.set_target(target);
     return Ask<ModelList>(&Stub::ListModels, request);
   }
@@ -414,20 +408,26 @@ class GrpcConnection final : public Connection {
     return FromProto(response);
   }
 
+  template <typename Item, typename Messages>
+  static absl::Status Append(const Messages& messages, std::vector<Item>& items) {
+    using client::FromProto;
+    using record::FromProto;
+    for (const auto& message : messages) {
+      HONE_ASSIGN_OR_RETURN(items.emplace_back(), FromProto(message));
+    }
+    return absl::OkStatus();
+  }
+
   // All items of a list that comes in pages, `limit` at most (0: all).
   template <typename Item, typename Request, typename Page>
   absl::StatusOr<std::vector<Item>> List(Method<Stub, Request, Page> method, Request request,
                                          int limit) {
-    using client::FromProto;
-    using record::FromProto;
     std::vector<Item> all;
     const auto left = [&] { return limit == 0 ? kPageSize : limit - static_cast<int>(all.size()); };
     do {
       request.set_page_size(std::min(kPageSize, left()));
       HONE_ASSIGN_OR_RETURN(const Page page, Call(method, request));
-      for (const auto& message : Items(page)) {
-        HONE_ASSIGN_OR_RETURN(all.emplace_back(), FromProto(message));
-      }
+      HONE_RETURN_IF_ERROR(Append(Items(page), all));
       request.set_page_token(page.next_page_token());
     } while (!request.page_token().empty() && left() > 0);
     return all;

@@ -21,8 +21,6 @@ namespace hone::client {
 struct ConnectionOptions {
   // For every call without a specific timeout in connection.cc.
   absl::Duration call_timeout = absl::Seconds(20);
-  absl::Duration watch_patience =
-      absl::Seconds(60);  // how long WatchJob tries to find a server again
   RetryOptions retry;
   rpc::ChannelSecurity security;
   // Called when the server cannot be reached, before each retry. If it returns an error, the call
@@ -43,7 +41,7 @@ class Connection {
 
   // Stores a job and starts it. FailedPrecondition: no worker can run it.
   virtual absl::StatusOr<Job> CreateJob(const JobSpec& spec) = 0;
-  // Stores a job of networks and starts it. `common` has its target, limits, strategy and so on;
+  // Stores a job of a network and starts it. `common` has its target, limits, strategy and so on;
   // its workload is "". The job is watched, cancelled and resumed as other jobs. Errors as for
   // CreateJob.
   virtual absl::StatusOr<Job> CreateNetworkJob(const JobSpec& common,
@@ -54,7 +52,7 @@ class Connection {
   virtual absl::StatusOr<Job> GetJob(const std::string& id) = 0;  // NotFound
   // Follows a job until it has ended, and returns its last state. `report` gets the state now,
   // after every change, and at least every kTick without one, on the calling thread. Survives
-  // outages of the server that are shorter than ConnectionOptions::watch_patience. Cancelled:
+  // outages of the server that are shorter than a minute. Cancelled:
   // `report` returned false.
   virtual absl::StatusOr<Job> WatchJob(
       const std::string& id, const std::function<bool(const Job& job, JobNews news)>& report) = 0;
@@ -123,9 +121,8 @@ class Connection {
   // bytes do not match the digest.
   virtual absl::StatusOr<std::string> Artifact(const std::string& digest) = 0;
 
-  // Lists the kinds of cost models and the stored models. `name`, `target`: "" for all.
-  virtual absl::StatusOr<ModelList> ListModels(const std::string& name,
-                                               const std::string& target) = 0;
+  // Lists the kinds of cost models and the stored models. `target`: "" for all.
+  virtual absl::StatusOr<ModelList> ListModels(const std::string& target) = 0;
   // The next two calls may take up to `limit`. NotFound: there are no records. ResourceExhausted:
   // the server is training or evaluating for another caller.
   virtual absl::StatusOr<StoredModel> TrainModel(const TrainingRequest& request,

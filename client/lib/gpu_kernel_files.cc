@@ -1,7 +1,5 @@
 #include "client/lib/gpu_kernel_files.h"
 
-#include <vector>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "absl/strings/string_view.h"
 #include "client/lib/private_paths.h"
 
 namespace hone::client {

@@ -1,13 +1,12 @@
 #include "client/lib/kernel_call.h"
 
-#include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/target/gpu_module.h"
+#include "common/target/kernel_memory.h"
 #include "common/target/loaded_kernel.h"
 #include "common/target/module_call.h"
 #include "common/target/open_gpu.h"
@@ -15,20 +14,6 @@
 
 namespace hone::client {
 namespace {
-
-struct Free {
-  void operator()(void* memory) const { std::free(memory); }
-};
-using Memory = std::unique_ptr<void, Free>;
-
-absl::StatusOr<Memory> Allocate(int64_t bytes) {
-  const int64_t alignment = target::kBufferAlignment;
-  const int64_t rounded = (std::max<int64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
-  Memory memory(std::aligned_alloc(alignment, rounded));
-  if (memory != nullptr) return memory;
-  return absl::ResourceExhaustedError(
-      absl::StrCat("out of memory for a buffer of ", bytes, " bytes"));
-}
 
 absl::Status CheckInputs(const ir::Workload& workload, absl::Span<const absl::string_view> inputs) {
   const std::vector<ir::BufferId> in = workload.Inputs();
@@ -76,12 +61,13 @@ absl::StatusOr<std::vector<std::string>> CallKernel(const ir::Workload& workload
                         target::LoadedKernel::LoadSharedObject(artifact.shared_object));
 
   const std::vector<ir::BufferId> in = workload.Inputs(), out = workload.Outputs();
-  std::vector<Memory> owned;
+  std::vector<target::KernelMemory> owned;
   std::vector<void*> buffers;
   const auto add = [&](int64_t bytes) -> absl::Status {
-    HONE_ASSIGN_OR_RETURN(owned.emplace_back(), Allocate(bytes));
-    buffers.push_back(owned.back().get());
-    return absl::OkStatus();
+    buffers.push_back(owned.emplace_back(target::AllocateKernelMemory(bytes)).get());
+    if (buffers.back() != nullptr) return absl::OkStatus();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("out of memory for a buffer of ", bytes, " bytes"));
   };
   for (size_t i = 0; i < in.size(); ++i) {
     HONE_RETURN_IF_ERROR(add(workload.tensors[in[i]].bytes()));

@@ -1,6 +1,6 @@
 #include "client/lib/kernel_code.h"
 
-#include "client/lib/builder_process.h"
+#include "client/lib/program_call.h"
 #include "common/base/status_macros.h"
 
 namespace hone::client {

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "common/ir/workload.h"
-#include "common/target/target.h"
 
 namespace hone::client {
 

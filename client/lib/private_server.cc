@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "client/lib/keeper.h"
 #include "common/base/file.h"
+#include "common/base/program.h"
 #include "common/base/status_macros.h"
 
 namespace hone::client {
@@ -59,14 +59,6 @@ absl::StatusOr<int> Listen(const std::string& path) {
 }
 
 }  // namespace
-
-std::string ProgramDir() {
-  char path[PATH_MAX];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof(path));
-  if (size <= 0) return ".";
-  const absl::string_view program(path, size);
-  return std::string(program.substr(0, program.rfind('/')));
-}
 
 PrivateServer::PrivateServer(Options options, PrivatePaths paths)
     : options_(std::move(options)),

@@ -66,9 +66,6 @@ class PrivateServer {
   absl::Status health_;  // the first error that Check found
 };
 
-// The folder of the running program.
-std::string ProgramDir();
-
 }  // namespace hone::client
 
 #endif  // HONE_CLIENT_LIB_PRIVATE_SERVER_H_

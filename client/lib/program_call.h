@@ -24,6 +24,11 @@ struct ProgramCall {
 // Aborted: it failed or crashed; the message is its own. Other errors: it cannot be started.
 absl::StatusOr<std::string> CallProgram(const ProgramCall& call);
 
+// The same for `hone-builder WORDS…`, which generates code.
+absl::StatusOr<std::string> RunBuilder(const std::vector<std::string>& words,
+                                       const std::string& input,
+                                       const std::string& program_dir = "");
+
 }  // namespace hone::client
 
 #endif  // HONE_CLIENT_LIB_PROGRAM_CALL_H_

@@ -10,7 +10,6 @@
 #include <string>
 #include <system_error>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "client/lookup/kernel_index.h"

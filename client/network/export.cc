@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -10,9 +9,9 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/lib/builder_process.h"
 #include "client/lib/c_text.h"
 #include "client/lib/kernel_object.h"
+#include "client/lib/program_call.h"
 #include "client/network/embedded_files.h"
 #include "client/network/make_plan.h"
 #include "client/network/network_header.h"

@@ -10,17 +10,12 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/graph/memory_plan.h"
-#include "common/target/kernel_abi.h"
+#include "common/target/kernel_memory.h"
 
 namespace hone::network {
 namespace {
 
 using graph::ValueId;
-
-int64_t Align(int64_t bytes) {
-  return (bytes + target::kBufferAlignment - 1) / target::kBufferAlignment *
-         target::kBufferAlignment;
-}
 
 // The position of a value in a list; -1 if it is not there.
 int IndexOf(const std::vector<ValueId>& list, ValueId id) {
@@ -118,7 +113,7 @@ class Planner {
     const auto [entry, is_new] = constants_.emplace(constant, weights_bytes_);
     if (is_new) {
       planned_.pieces.push_back({.offset = weights_bytes_, .constant = constant});
-      weights_bytes_ += Align(graph_.value(constant).type.bytes());
+      weights_bytes_ += target::AlignedBytes(graph_.value(constant).type.bytes());
     }
     return entry->second;
   }
@@ -134,7 +129,7 @@ class Planner {
     if (is_new) {
       planned_.pieces.push_back(
           {.offset = weights_bytes_, .task = step.task, .inputs = std::move(key.second)});
-      weights_bytes_ += Align(plan().kernels[step.task].packed_bytes);
+      weights_bytes_ += target::AlignedBytes(plan().kernels[step.task].packed_bytes);
     }
     return entry->second;
   }

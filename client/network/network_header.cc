@@ -1,14 +1,11 @@
 #include "client/network/network_header.h"
 
-#include <set>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "client/lib/kernel_header.h"
 #include "client/network/embedded_files.h"
 
 namespace hone::network {

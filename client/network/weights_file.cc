@@ -4,12 +4,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
@@ -18,24 +15,18 @@
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
-#include "common/target/kernel_abi.h"
+#include "common/target/kernel_memory.h"
 
 namespace hone::network {
 namespace {
 
-struct Free {
-  void operator()(char* memory) const { std::free(memory); }
-};
-using Memory = std::unique_ptr<char[], Free>;
-
-absl::StatusOr<Memory> Allocate(int64_t bytes) {
-  const int64_t alignment = target::kBufferAlignment;
-  const int64_t rounded = (std::max<int64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
-  Memory memory(static_cast<char*>(std::aligned_alloc(alignment, rounded)));
+absl::StatusOr<target::KernelMemory> Allocate(int64_t bytes) {
+  target::KernelMemory memory = target::AllocateKernelMemory(bytes);
   if (memory == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat("out of memory for ", bytes, " bytes"));
   }
-  std::memset(memory.get(), 0, rounded);  // so that bytes that no kernel writes are reproducible
+  // So that bytes that no kernel writes are reproducible.
+  std::memset(memory.get(), 0, target::AlignedBytes(bytes));
   return memory;
 }
 
@@ -51,9 +42,9 @@ absl::Status WriteAt(int file, const std::string& path, int64_t offset, absl::st
 }
 
 // Packs the constants of a step.
-absl::StatusOr<Memory> Pack(const graph::Graph& graph, const NetworkKernel& kernel,
-                            const WeightsPiece& piece, int buffers) {
-  std::vector<Memory> constants;
+absl::StatusOr<target::KernelMemory> Pack(const graph::Graph& graph, const NetworkKernel& kernel,
+                                          const WeightsPiece& piece, int buffers) {
+  std::vector<target::KernelMemory> constants;
   std::vector<void*> addresses(buffers, nullptr);
   for (size_t i = 0; i < piece.inputs.size(); ++i) {
     if (piece.inputs[i] == graph::kNoValue) continue;
@@ -63,7 +54,7 @@ absl::StatusOr<Memory> Pack(const graph::Graph& graph, const NetworkKernel& kern
     addresses[i] = constants.back().get();
   }
   const target::KernelLibrary& library = kernel.loaded->library();
-  HONE_ASSIGN_OR_RETURN(Memory packed, Allocate(library.packed_bytes()));
+  HONE_ASSIGN_OR_RETURN(target::KernelMemory packed, Allocate(library.packed_bytes()));
   HONE_RETURN_IF_ERROR(
       target::KernelStatusToStatus(library.Prepack(addresses.data(), packed.get())));
   return packed;
@@ -96,10 +87,11 @@ absl::Status WriteWeights(const graph::Graph& graph, absl::Span<const NetworkKer
       continue;
     }
     const PlanKernel& kernel = planned.plan.kernels[piece.task];
-    HONE_ASSIGN_OR_RETURN(const Memory packed,
+    HONE_ASSIGN_OR_RETURN(const target::KernelMemory packed,
                           Pack(graph, kernels[piece.task], piece, kernel.buffers));
     HONE_RETURN_IF_ERROR(
-        WriteAt(file, path, piece.offset, {packed.get(), size_t(kernel.packed_bytes)}));
+        WriteAt(file, path, piece.offset,
+                {static_cast<const char*>(packed.get()), size_t(kernel.packed_bytes)}));
   }
   HONE_ASSIGN_OR_RETURN(planned.plan.weights,
                         DigestOfContent(file, path, planned.plan.weights_bytes));

@@ -7,9 +7,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "client/onnx/mapped_file.h"
-#include "common/graph/graph.h"
+#include "common/graph/constant_data.h"
 
 namespace hone::onnx {
 

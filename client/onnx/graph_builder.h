@@ -8,7 +8,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/onnx/tensor.h"
 #include "common/graph/graph.h"
 #include "common/graph/operator_def.h"
 

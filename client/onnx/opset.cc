@@ -1,11 +1,8 @@
 #include "client/onnx/opset.h"
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
-#include <optional>
 #include <utility>
-#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "client/onnx/gather_nd.h"

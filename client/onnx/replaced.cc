@@ -3,7 +3,6 @@
 #include <utility>
 #include <variant>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/graph/node_view.h"
 

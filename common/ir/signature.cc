@@ -1,21 +1,20 @@
 #include "common/ir/signature.h"
 
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/ir/workload_parser.h"
 
 namespace hone::ir {
 
+std::string TypesOf(const Workload& workload, const std::vector<BufferId>& ids) {
+  return absl::StrJoin(ids, ", ", [&](std::string* out, BufferId id) {
+    out->append(TypeText(workload.tensors[id].dtype, workload.tensors[id].shape));
+  });
+}
+
 std::string SignatureOf(const Workload& workload) {
-  const auto types = [&](const std::vector<BufferId>& ids) {
-    return absl::StrJoin(ids, ", ", [&](std::string* out, BufferId id) {
-      out->append(TypeText(workload.tensors[id].dtype, workload.tensors[id].shape));
-    });
-  };
-  return absl::StrCat(workload.name, "(", types(workload.Inputs()), ") -> ",
-                      types(workload.Outputs()));
+  return absl::StrCat(workload.name, "(", TypesOf(workload, workload.Inputs()), ") -> ",
+                      TypesOf(workload, workload.Outputs()));
 }
 
 std::string SignatureOfText(const std::string& text) {

@@ -2,28 +2,12 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
-#include <memory>
 #include <vector>
 
+#include "common/target/kernel_memory.h"
 #include "common/target/openmp_runtime.h"
 
 namespace hone::target {
-namespace {
-
-struct Free {
-  void operator()(void* memory) const { std::free(memory); }
-};
-using Memory = std::unique_ptr<void, Free>;
-
-// Null for 0 bytes.
-Memory Allocate(int64_t bytes) {
-  if (bytes == 0) return nullptr;
-  return Memory(std::aligned_alloc(
-      kBufferAlignment, (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment));
-}
-
-}  // namespace
 
 KernelLibrary::~KernelLibrary() {
   if (handle_ != nullptr) dlclose(handle_);
@@ -94,11 +78,14 @@ bool KernelLibrary::SupportsCpu(size_t buffers) const {
 std::optional<int32_t> KernelLibrary::Call(void* const* buffers) const {
   const HoneRuntime runtime = OpenMpRuntime(LoadOpenMp() ? OpenMpThreads() : 1);
   const int64_t workspace_bytes = WorkspaceBytes(runtime.threads);
-  const Memory packed = Allocate(packed_bytes_), workspace = Allocate(workspace_bytes);
-  if ((packed_bytes_ > 0 && packed == nullptr) || (workspace_bytes > 0 && workspace == nullptr)) {
-    return std::nullopt;
+  KernelMemory packed, workspace;
+  if (workspace_bytes > 0) {
+    workspace = AllocateKernelMemory(workspace_bytes);
+    if (workspace == nullptr) return std::nullopt;
   }
-  if (packed != nullptr) {
+  if (packed_bytes_ > 0) {
+    packed = AllocateKernelMemory(packed_bytes_);
+    if (packed == nullptr) return std::nullopt;
     const int32_t status = Prepack(buffers, packed.get());
     if (status != kKernelOk) return status;
   }

@@ -5,7 +5,6 @@
 #include <functional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "server/lab/metrics.h"
 #include "server/lab/summary.h"
 

@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
-#include "server/lab/child_process.h"
 #include "server/lab/store_results.h"
+#include "server/lab/tune_process.h"
 
 namespace hone::lab {
 namespace {
@@ -44,23 +44,15 @@ absl::StatusOr<RunResult> Tune(const Experiment& experiment, const Variant& vari
     std::filesystem::remove_all(folder, ignored);
     HONE_RETURN_IF_ERROR(MakeDirectories(folder));
     HONE_RETURN_IF_ERROR(WriteFileAtomically(workload, options.workloads.at(set)));
-    std::vector<std::string> words = {options.program_folder + "/hone",
-                                      "tune",
-                                      workload,
-                                      "--strategy",
-                                      variant.strategy,
-                                      "--cost-model",
-                                      variant.cost_model,
-                                      "--trials",
-                                      absl::StrCat(experiment.trials),
-                                      "--seed",
-                                      absl::StrCat(seed),
-                                      "--json"};
+    TuneProcess process{
+        .program_folder = options.program_folder,
+        .data_folder = folder,
+        .words = {workload, "--strategy", variant.strategy, "--cost-model", variant.cost_model,
+                  "--trials", absl::StrCat(experiment.trials), "--seed", absl::StrCat(seed)}};
     if (!variant.feature_set.empty()) {
-      words.insert(words.end(), {"--feature-set", variant.feature_set});
+      process.words.insert(process.words.end(), {"--feature-set", variant.feature_set});
     }
-    HONE_ASSIGN_OR_RETURN(const std::string json,
-                          RunChild(words, {.environment = {{"XDG_DATA_HOME", folder}}}));
+    HONE_ASSIGN_OR_RETURN(const std::string json, RunTune(process));
     HONE_RETURN_IF_ERROR(WriteFileAtomically(finished, json));
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<StoreResult> results, ReadStoreResults(store));

@@ -14,11 +14,11 @@
 #include "absl/strings/str_split.h"
 #include "common/base/command_line.h"
 #include "common/base/file.h"
+#include "common/base/program.h"
 #include "common/base/status_macros.h"
 #include "common/operator/operator.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
-#include "server/lab/child_process.h"
 #include "server/lab/curves.h"
 #include "server/lab/experiment.h"
 #include "server/lab/live.h"
@@ -58,7 +58,7 @@ struct Flags {
 std::string RecordedFolder(const Flags& flags) {
   if (!flags.recorded_dir.empty()) return flags.recorded_dir;
   if (RecordedSetNames(kFolder).ok()) return kFolder;
-  return absl::StrCat(ProgramFolder(), "/../../../", kFolder);
+  return absl::StrCat(ProgramDir(), "/../../../", kFolder);
 }
 
 // Returns all combinations of the given strategies, models and feature sets.
@@ -133,7 +133,7 @@ absl::StatusOr<Results> RunRecorded(const Flags& flags, const Experiment& experi
 absl::StatusOr<Results> RunOnDevice(const Flags& flags, const Experiment& experiment,
                                     const std::string& folder) {
   if (flags.out.empty()) return absl::InvalidArgumentError("--live needs --out");
-  LiveOptions options{.program_folder = ProgramFolder(), .work_folder = flags.out + "/live-runs"};
+  LiveOptions options{.program_folder = ProgramDir(), .work_folder = flags.out + "/live-runs"};
   for (const std::string& op : flags.ops) {
     const std::vector<std::string> words = absl::StrSplit(op, ' ', absl::SkipEmpty());
     if (words.empty()) return absl::InvalidArgumentError("--op needs an operator and its shape");
@@ -260,7 +260,7 @@ absl::Status WriteSpaces(const Flags& flags) {
 }
 
 absl::Status Record(Flags& flags) {
-  flags.record.program_folder = ProgramFolder();
+  flags.record.program_folder = ProgramDir();
   absl::StatusOr<RecordedSet> recorded = RecordSet(flags.record);
   if (flags.record.only_count && absl::IsCancelled(recorded.status())) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(const RecordedSet set, std::move(recorded));

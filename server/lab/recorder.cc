@@ -14,10 +14,10 @@
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "common/target/target.h"
-#include "server/lab/child_process.h"
 #include "server/lab/enumerate.h"
 #include "server/lab/statistics.h"
 #include "server/lab/store_results.h"
+#include "server/lab/tune_process.h"
 #include "server/space/design_space.h"
 #include "server/store/store.h"
 #include "server/task/task_search.h"
@@ -122,14 +122,13 @@ class Recorder {
       std::fprintf(stderr, "round %d, space %zu: %ld programs\n", round, space + 1,
                    static_cast<long>(left));
       HONE_RETURN_IF_ERROR(
-          RunChild({options_.program_folder + "/hone", "tune", "--space",
-                    absl::StrCat("trace:", options_.space_files[space]), "--strategy", "grid",
-                    "--cost-model", "random", "--trials",
-                    absl::StrCat(programs_of_space_[space].size() + 1),  // 1: the default
-                    "--json"},
-                   {.environment = {{"XDG_DATA_HOME", folder}},
-                    // Confirming finalists is not needed here and takes long.
-                    .interrupt_at = "confirming"})
+          RunTune({.program_folder = options_.program_folder,
+                   .data_folder = folder,
+                   .words = {"--space", absl::StrCat("trace:", options_.space_files[space]),
+                             "--strategy", "grid", "--cost-model", "random", "--trials",
+                             absl::StrCat(programs_of_space_[space].size() + 1)},  // the default
+                   // Confirming finalists is not needed here and takes long.
+                   .interrupt_at = "confirming"})
               .status());
       HONE_RETURN_IF_ERROR(Read(store, wanted, round));
     }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "common/base/rng.h"
 
@@ -35,12 +34,12 @@ double GeometricMean(const std::vector<double>& values) {
 }
 
 Interval Bootstrap(const std::vector<SeedValues>& variants, const Statistic& statistic,
-                   int resamplings, uint64_t seed) {
+                   int resamplings) {
   const size_t sets = variants.front().size();
   std::vector<double> values;
   std::vector<SeedValues> drawn(variants.size());
   for (int i = 0; i < resamplings; ++i) {
-    Rng rng(seed, static_cast<uint64_t>(i));
+    Rng rng(/*seed=*/1, static_cast<uint64_t>(i));
     for (SeedValues& each : drawn) each.assign(sets, {});
     for (size_t s = 0; s < sets; ++s) {
       const size_t set = rng.Below(sets);

@@ -29,7 +29,7 @@ using Statistic = std::function<double(const std::vector<SeedValues>& variants)>
 // sets with replacement and, in each set, the seeds of every variant. Deterministic. REQUIRES:
 // every variant has the same number of sets, at least one, and at least one value in each.
 Interval Bootstrap(const std::vector<SeedValues>& variants, const Statistic& statistic,
-                   int resamplings = 1000, uint64_t seed = 1);
+                   int resamplings = 1000);
 
 // Returns the geometric mean over sets of median(numerator) / median(denominator).
 double MedianRatio(const SeedValues& numerator, const SeedValues& denominator);

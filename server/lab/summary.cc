@@ -41,6 +41,43 @@ double Sum(const RunResult& run, double RunTrial::* field) {
 double BuildMs(const RunResult& run) { return Sum(run, &RunTrial::build_ms); }
 double RunMs(const RunResult& run) { return Sum(run, &RunTrial::run_ms); }
 
+// A run that never reached a share counts with all of its trials (or seconds), so medians that
+// include such runs are lower bounds.
+SeedValues TrialsToShare(const Results& results, size_t variant, double share) {
+  return PerRun(results, variant, [&](const RunResult& run, size_t set) {
+    const int64_t trials = TrialsTo(run, results.best_latency_ns[set], share);
+    return static_cast<double>(trials > 0 ? trials : std::max<size_t>(run.trials.size(), 1));
+  });
+}
+
+SeedValues SecondsToShare(const Results& results, size_t variant, double share, bool brain) {
+  return PerRun(results, variant, [&](const RunResult& run, size_t set) {
+    const double seconds =
+        SecondsTo(run, results.best_latency_ns[set], results.builders[set], share, brain);
+    if (seconds >= 0) return seconds;
+    const std::vector<double> clock = Clock(run, results.builders[set], brain);
+    return clock.empty() ? 1e-3 : clock.back();
+  });
+}
+
+SeedValues Areas(const Results& results, size_t variant) {
+  return PerRun(results, variant, [&](const RunResult& run, size_t set) {
+    return std::max(1e-6, Area(run, results.best_latency_ns[set], results.experiment.trials));
+  });
+}
+
+// Returns the fraction of runs that reached the share.
+double ReachedShare(const Results& results, size_t variant, double share) {
+  double reached = 0, count = 0;
+  for (size_t s = 0; s < results.runs[variant].size(); ++s) {
+    for (const RunResult& run : results.runs[variant][s]) {
+      reached += TrialsTo(run, results.best_latency_ns[s], share) > 0;
+      ++count;
+    }
+  }
+  return reached / count;
+}
+
 std::string Text(const Interval& interval) {
   return absl::StrFormat("%.2f [%.2f, %.2f]", interval.value, interval.low, interval.high);
 }
@@ -91,44 +128,10 @@ std::string SetTable(const Experiment& experiment,
 
 }  // namespace
 
-SeedValues TrialsToShare(const Results& results, size_t variant, double share) {
-  return PerRun(results, variant, [&](const RunResult& run, size_t set) {
-    const int64_t trials = TrialsTo(run, results.best_latency_ns[set], share);
-    return static_cast<double>(trials > 0 ? trials : std::max<size_t>(run.trials.size(), 1));
-  });
-}
-
-SeedValues SecondsToShare(const Results& results, size_t variant, double share, bool brain) {
-  return PerRun(results, variant, [&](const RunResult& run, size_t set) {
-    const double seconds =
-        SecondsTo(run, results.best_latency_ns[set], results.builders[set], share, brain);
-    if (seconds >= 0) return seconds;
-    const std::vector<double> clock = Clock(run, results.builders[set], brain);
-    return clock.empty() ? 1e-3 : clock.back();
-  });
-}
-
 SeedValues Shares(const Results& results, size_t variant, int64_t trials) {
   return PerRun(results, variant, [&](const RunResult& run, size_t set) {
     return std::max(1e-6, ShareAt(run, results.best_latency_ns[set], trials));
   });
-}
-
-SeedValues Areas(const Results& results, size_t variant) {
-  return PerRun(results, variant, [&](const RunResult& run, size_t set) {
-    return std::max(1e-6, Area(run, results.best_latency_ns[set], results.experiment.trials));
-  });
-}
-
-double ReachedShare(const Results& results, size_t variant, double share) {
-  double reached = 0, count = 0;
-  for (size_t s = 0; s < results.runs[variant].size(); ++s) {
-    for (const RunResult& run : results.runs[variant][s]) {
-      reached += TrialsTo(run, results.best_latency_ns[s], share) > 0;
-      ++count;
-    }
-  }
-  return reached / count;
 }
 
 std::string SummaryText(const Results& results) {
@@ -146,16 +149,15 @@ std::string SummaryText(const Results& results) {
       "| variant | best at 16 | at 64 | at the end | area | trials to 95 % | to 99 % | "
       "ratio of trials to 99 % | ratio of device seconds to 99 % | reached 99 % | "
       "duplicates | outside | failed |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
-  const auto mean = [](const SeedValues& values) { return MedianMean(values); };
   for (size_t v = 0; v < experiment.variants.size(); ++v) {
     absl::StrAppendFormat(
         &text,
         "| %s | %.1f %% | %.1f %% | %.1f %% | %.3f | %.0f | %.0f | %s | %s | %.0f %% | %.0f | %.0f "
         "| %.0f |\n",
-        experiment.variants[v].label, 100 * mean(Shares(results, v, 16)),
-        100 * mean(Shares(results, v, 64)), 100 * mean(Shares(results, v, experiment.trials)),
-        mean(Areas(results, v)), mean(TrialsToShare(results, v, 0.95)),
-        mean(TrialsToShare(results, v, 0.99)),
+        experiment.variants[v].label, 100 * MedianMean(Shares(results, v, 16)),
+        100 * MedianMean(Shares(results, v, 64)),
+        100 * MedianMean(Shares(results, v, experiment.trials)), MedianMean(Areas(results, v)),
+        MedianMean(TrialsToShare(results, v, 0.95)), MedianMean(TrialsToShare(results, v, 0.99)),
         Text(RatioToBaseline(TrialsToShare(results, v, 0.99), TrialsToShare(results, base, 0.99))),
         Text(RatioToBaseline(SecondsToShare(results, v, 0.99, false),
                              SecondsToShare(results, base, 0.99, false))),

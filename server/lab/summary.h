@@ -8,14 +8,8 @@
 
 namespace hone::lab {
 
-// The values for tables and plots, one per set and seed. A run that never reached a share counts
-// with all of its trials (or seconds), so medians that include such runs are lower bounds.
-SeedValues TrialsToShare(const Results& results, size_t variant, double share);
-SeedValues SecondsToShare(const Results& results, size_t variant, double share, bool brain);
+// Returns the share of the best known speed after `trials` trials, one value per set and seed.
 SeedValues Shares(const Results& results, size_t variant, int64_t trials);
-SeedValues Areas(const Results& results, size_t variant);
-// Returns the fraction of runs that reached the share.
-double ReachedShare(const Results& results, size_t variant, double share);
 
 // Returns Markdown: a table of the variants over all sets, and the median trials to 99 % per set.
 // The text is the same on every machine.

@@ -27,7 +27,7 @@ std::string Escape(absl::string_view text) {
 // Maps values to page coordinates.
 class Scale {
  public:
-  explicit Scale(const Plot& plot) : y_min_(plot.y_min), y_max_(plot.y_max) {
+  explicit Scale(const Plot& plot) : y_min_(plot.y_min) {
     x_min_ = INFINITY;
     x_max_ = 0;
     for (const PlotSeries& series : plot.series) {
@@ -44,7 +44,7 @@ class Scale {
     return kLeft + share * (kWidth - kLeft - kRight);
   }
   double Y(double y) const {
-    const double share = (std::clamp(y, y_min_, y_max_) - y_min_) / (y_max_ - y_min_);
+    const double share = (std::clamp(y, y_min_, 1.0) - y_min_) / (1 - y_min_);
     return kHeight - kBottom - share * (kHeight - kTop - kBottom);
   }
 
@@ -60,22 +60,21 @@ class Scale {
     return ticks;
   }
   std::vector<double> YTicks() const {
-    const double rough = (y_max_ - y_min_) / kYTicks;
+    const double rough = (1 - y_min_) / kYTicks;
     const double power = std::pow(10, std::floor(std::log10(rough)));
     double step = 10 * power;
     for (const double digit : {5.0, 2.0, 1.0}) {
       if (digit * power >= rough) step = digit * power;
     }
     std::vector<double> ticks;
-    for (double tick = std::ceil(y_min_ / step - 1e-9) * step; tick <= y_max_ + 1e-9;
-         tick += step) {
+    for (double tick = std::ceil(y_min_ / step - 1e-9) * step; tick <= 1 + 1e-9; tick += step) {
       ticks.push_back(tick);
     }
     return ticks;
   }
 
  private:
-  double x_min_, x_max_, y_min_, y_max_;
+  double x_min_, x_max_, y_min_;
 };
 
 void AddText(std::string& svg, double x, double y, absl::string_view attributes,

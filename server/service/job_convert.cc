@@ -219,6 +219,9 @@ v1::Job ToProto(const task::JobSnapshot& snapshot) {
   if (snapshot.own_best) *message.mutable_own_best() = ToProto(*snapshot.own_best);
   message.set_disturbed(snapshot.disturbed);
   message.set_disturbance(snapshot.disturbance);
+  if (snapshot.left < absl::InfiniteDuration()) {
+    message.set_left_ms(absl::ToInt64Milliseconds(std::max(snapshot.left, absl::ZeroDuration())));
+  }
   message.set_queued(snapshot.queued);
   message.set_phase(snapshot.phase);
   message.set_note(snapshot.note);

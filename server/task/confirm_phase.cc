@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/record/processes.h"
 #include "server/task/confirm_policy.h"
+#include "server/task/unmeasured.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::task {
@@ -22,6 +23,9 @@ constexpr absl::Duration kCalmDown = absl::Seconds(1);
 // A wait may take this share of the time that is left, because other processes have to measure,
 // too.
 constexpr double kTimeToCalmDown = 0.1;
+// If no finalist has a result when a user's time limit is over, the job waits this much longer for
+// the first one.
+constexpr absl::Duration kFirstResultGrace = absl::Seconds(5);
 // If other jobs publish this many bests during the confirmation, the job keeps the last of these.
 constexpr int kMostConflicts = 3;
 
@@ -121,11 +125,19 @@ void ConfirmPhase::EndUnconfirmed() {
         "no finalist could be confirmed: each failed when it was measured again"));
   }
   if (finalists_.incumbent_record) return Finish(*finalists_.incumbent_record);
-  const std::string why = absl::StrCat(
-      "no best could be confirmed: other work disturbed every finalist that was measured in time; "
-      "the last: ",
-      job_.state().disturbance);
+  EndUnconfirmed(
+      absl::StrCat("other work disturbed every finalist that was measured in time; the "
+                   "last: ",
+                   job_.state().disturbance));
+}
+
+void ConfirmPhase::EndUnconfirmed(const std::string& reason) {
+  const std::string why = absl::StrCat("no best could be confirmed: ", reason);
   if (job_.spec().revalidate > 0) return Fail(absl::FailedPreconditionError(why));
+  if (finalists_.incumbent_record) {
+    job_.state().note = why;
+    return Finish(*finalists_.incumbent_record);
+  }
   // The job ends with the fastest candidate of its search, which is shown as not confirmed.
   job_.state().best.reset();
   job_.state().note = why;
@@ -180,25 +192,28 @@ void ConfirmPhase::ShowRound() {
       absl::StrCat("round ", confirmation_->rounds(), ": ", reported_ - disturbed_in_round_, " of ",
                    in_round_, " confirmed");
   if (disturbed_in_round_ > 0) absl::StrAppend(&phase, ", ", disturbed_in_round_, " disturbed");
-  ShowPhase(std::move(phase));
-}
-
-void ConfirmPhase::ShowPhase(std::string phase) {
-  const absl::Duration left = std::max(job_.TimeLeft(), absl::ZeroDuration());
-  if (left < absl::InfiniteDuration()) {
-    absl::StrAppend(&phase, ", ", absl::ToInt64Seconds(absl::Ceil(left, absl::Seconds(1))),
-                    " s left");
-  }
   job_.SetPhase(phase);
   job_.ShowState();
 }
 
 void ConfirmPhase::CutLateRound() {
-  if (job_.TimeLeft() > absl::ZeroDuration() || !confirmation_->CutRound()) return;
+  if (job_.TimeLeft() > absl::ZeroDuration()) return;
+  if (!confirmation_->CutRound()) {
+    if (const std::string why = WhyNotWait(); !why.empty()) EndUnconfirmed(why);
+    return;
+  }
   ++cuts_;
   waiting_.clear();
   job_.services().fleet->CancelJob(job_.id());
   NextRound();
+}
+
+std::string ConfirmPhase::WhyNotWait() const {
+  const bool limited = job_.spec().max_time > absl::ZeroDuration();
+  if (!limited && !job_.state().cancelled) return "";
+  if (const std::string why = WhyNoWorker(job_); !why.empty()) return why;
+  if (!limited || job_.TimeLeft() > -kFirstResultGrace) return "";
+  return "no finalist was measured in time; give it more time, or stop other work on that machine";
 }
 
 void ConfirmPhase::Submit(int index) {
@@ -239,7 +254,8 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
   if (record.quarantined && finalist.noisy_rounds < kNoisyRounds && may_wait) {
     ++finalist.noisy_rounds;
     waiting_.push_back({index, job_.Steady() + calm_down});
-    return ShowPhase(absl::StrCat("waiting for a quieter machine: ", job_.state().disturbance));
+    job_.SetPhase(absl::StrCat("waiting for a quieter machine: ", job_.state().disturbance));
+    return job_.ShowState();
   }
   if (!ok && !finalist.artifact_digest.empty() && !finalist.rebuilt &&
       confirmation_->rounds() == 1) {

@@ -21,8 +21,9 @@ namespace hone::task {
 // best one, and it is published. If another job has published a best meanwhile, the winner is first
 // measured against that one; if the best is pinned, the winner is stored and not published. A
 // revalidation has only this phase, with finalists from the store. A round that would end after the
-// job's time limit is not begun, and a round that runs over it is cut short. Belongs to the job's
-// strand.
+// job's time limit is not begun, and a round that runs over it is cut short. If no finalist has a
+// result by then, the job waits for the first one, unless nobody can measure it or the user limited
+// the time. Belongs to the job's strand.
 class ConfirmPhase {
  public:
   ConfirmPhase(JobActor& job, JobTask& task) : job_(job), task_(task) {}
@@ -43,13 +44,15 @@ class ConfirmPhase {
   void ChooseDevice();
   void NextRound();
   void ShowRound();
-  // Shows a phase together with the time that is left.
-  void ShowPhase(std::string phase);
   void Submit(int index);
-  // Ends an incomplete round when the time is over, if there are results to publish.
+  // Ends an incomplete round when the time is over.
   void CutLateRound();
-  // Ends a job without a finalist that could be published.
+  // Returns why the job, whose time is over, should not wait for the first result of a finalist; ""
+  // if it should.
+  std::string WhyNotWait() const;
+  // End a job without a finalist that could be published.
   void EndUnconfirmed();
+  void EndUnconfirmed(const std::string& why);
   // Moves the default schedule to the front if it is faster than the winner and was measured in
   // enough processes: a published best is never slower than the default schedule.
   void PreferFasterDefault();

@@ -88,6 +88,7 @@ std::shared_ptr<const JobSnapshot> JobActor::snapshot() const {
 void JobActor::ShowState() {
   ++state_.version;
   shown_at_ = Steady();
+  state_.left = HasEnded() ? absl::InfiniteDuration() : TimeLeft();
   auto shown = std::make_shared<const JobSnapshot>(state_);
   absl::MutexLock lock(&mutex_);
   shown_ = std::move(shown);

@@ -84,6 +84,8 @@ struct JobSnapshot {
   int64_t dropped = 0;
   int64_t created_unix_ms = 0;
   absl::Duration wall = absl::ZeroDuration();  // working time, without the server's downtime
+  // Until it should end, when this was published; infinite without a limit. Not stored.
+  absl::Duration left = absl::InfiniteDuration();
   std::optional<Best> best;
   std::optional<Best> default_schedule;
   std::optional<Best> given;  // the result of the only candidate of a decided space

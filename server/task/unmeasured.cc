@@ -61,19 +61,23 @@ bool WorkerAnswers(const JobActor& job) {
   return std::any_of(runners.begin(), runners.end(), Answers);
 }
 
-std::string WhyUnmeasured(const JobActor& job) {
-  const std::string nothing = "nothing was measured: ";
+std::string WhyNoWorker(const JobActor& job) {
   const std::vector<fleet::WorkerInfo> runners = RunnersOf(job);
-  const auto runner = std::find_if(runners.begin(), runners.end(), Answers);
-  if (runner == runners.end()) {
-    return nothing +
-           NoneAnswers(runners, absl::StrCat("runs target ", job.spec().target_key), job.Now());
+  if (std::none_of(runners.begin(), runners.end(), Answers)) {
+    return NoneAnswers(runners, absl::StrCat("runs target ", job.spec().target_key), job.Now());
   }
   std::vector<fleet::WorkerInfo> builders = job.services().fleet->Workers();
   std::erase_if(builders, [](const auto& worker) { return !worker.capabilities.can_build; });
-  if (std::none_of(builders.begin(), builders.end(), Answers)) {
-    return nothing + NoneAnswers(builders, "builds kernels", job.Now());
-  }
+  if (std::any_of(builders.begin(), builders.end(), Answers)) return "";
+  return NoneAnswers(builders, "builds kernels", job.Now());
+}
+
+std::string WhyUnmeasured(const JobActor& job) {
+  const std::string nothing = "nothing was measured: ";
+  if (const std::string why = WhyNoWorker(job); !why.empty()) return nothing + why;
+  const std::vector<fleet::WorkerInfo> runners = RunnersOf(job);
+  const auto runner = std::find_if(runners.begin(), runners.end(), Answers);
+  if (runner == runners.end()) return nothing + "the last worker has just left";
   return absl::StrCat(nothing, "worker ", runner->id,
                       " had not built and timed the first candidate when the job ended after ",
                       SecondsText(job.Wall()),

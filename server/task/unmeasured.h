@@ -10,6 +10,10 @@ namespace hone::task {
 // Returns whether a worker that runs the job's target takes work and has called recently.
 bool WorkerAnswers(const JobActor& job);
 
+// Returns why nothing can be built, or run on the job's target: the workers that could, when each
+// was last seen, and what to do. "" if workers for both answer.
+std::string WhyNoWorker(const JobActor& job);
+
 // Returns why a job ended before anything was measured, and what to do: names the workers of its
 // target and says when each was last seen, or that the first candidate was not ready in time.
 std::string WhyUnmeasured(const JobActor& job);

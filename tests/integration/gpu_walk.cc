@@ -133,11 +133,11 @@ void GpuWalk::Tune(const Case& c) {
   const Words target = Target();
   EXPECT_EQ(home_.Hone(With(With({"best"}, c.words), target)).code, 3) << "nothing is known yet";
   const nlohmann::json tuned =
-      Object(With(With({"tune", "--trials", "8", "--seed", "1"}, c.words), target));
+      Object(With(With({"tune", "--trials", "4", "--seed", "1"}, c.words), target));
   ASSERT_TRUE(tuned.is_object() && tuned["best"].is_object()) << tuned;
   target_ = tuned["target"];
   EXPECT_THAT(target_, StartsWith(gpu_.key));
-  EXPECT_EQ(tuned["trials"], 8);
+  EXPECT_EQ(tuned["trials"], 4);
   EXPECT_FALSE(tuned["outcomes"].contains("wrong_output")) << tuned["outcomes"];
   EXPECT_GT(tuned["outcomes"].value("ok", 0), 0) << tuned["outcomes"];
   EXPECT_EQ(tuned["best"]["confirmed"], true);

@@ -106,7 +106,7 @@ std::string JobHarness::Create(JobSpec spec) {
 
 void JobHarness::Step(int finish) {
   executor->RunAll();
-  device.Step(*fleet, *artifacts, finish);
+  if (!device_is_gone) device.Step(*fleet, *artifacts, finish);
   for (FakeDevice* other : others) other->Step(*fleet, *artifacts, finish);
   executor->RunAll();
   clock.Advance(absl::Milliseconds(100));

@@ -1,0 +1,44 @@
+// The commands of the README's section on OpenCL, literally, with real measurements on the first
+// device. Skipped if there is none.
+
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/file.h"
+#include "tests/integration/gpu_walk.h"
+
+namespace hone::integration {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class OpenClReadmeTest : public GpuWalk {
+ protected:
+  OpenClReadmeTest() : GpuWalk({"opencl", "opencl-", {}, {}}) {}
+};
+
+TEST_F(OpenClReadmeTest, CommandsWorkLiterally) {
+  NeedDevice();
+  if (IsSkipped()) return;
+  const std::string readme = ReadFile("README.md").value_or("");
+  const size_t begin = readme.find("```opencl\n");
+  ASSERT_NE(begin, std::string::npos);
+  const size_t first = readme.find('\n', begin) + 1;
+  const std::string block = readme.substr(first, readme.find("```", first) - first);
+  for (const char* name : {"A", "B"}) {
+    File(folder_, absl::StrCat(name, ".npy"), Input(name, {512, 512}, 17).Npy());
+  }
+  const Result result =
+      RunProgram({"/bin/sh", "-c",
+                  absl::StrCat("set -e; cd ", folder_.path(), "; export PATH=",
+                               std::filesystem::absolute(BinDir()).string(), ":$PATH\n", block)},
+                 home_.variables(), absl::Minutes(14));
+  EXPECT_EQ(result.code, 0) << result.errors << result.output;
+  EXPECT_THAT(result.output, AllOf(HasSubstr("__kernel"), HasSubstr("us for each call")));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "C.npy"));
+}
+
+}  // namespace
+}  // namespace hone::integration
