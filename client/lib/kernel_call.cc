@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/target/cuda/call_module.h"
 #include "common/target/gpu_module.h"
 #include "common/target/kernel_memory.h"
 #include "common/target/loaded_kernel.h"
-#include "common/target/opencl/call_module.h"
+#include "common/target/module_call.h"
+#include "common/target/open_gpu.h"
 #include "common/target/target.h"
 
 namespace hone::client {
@@ -42,11 +42,9 @@ absl::StatusOr<std::vector<std::string>> CallGpu(const ir::Workload& workload,
   for (const ir::BufferId id : workload.Outputs()) {
     output_bytes.push_back(workload.tensors[id].bytes());
   }
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<target::ModuleCaller> caller,
-                        target.kind == target::Kind::kCuda
-                            ? cuda::MakeModuleCaller(target, device)
-                            : opencl::MakeModuleCaller(target, device));
-  return caller->Call(module, inputs, output_bytes);
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<target::GpuContext> gpu,
+                        target::OpenGpuFor(target, device));
+  return target::CallModule(*gpu, module, inputs, output_bytes);
 }
 
 }  // namespace

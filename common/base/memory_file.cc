@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
+#include "common/base/status_macros.h"
 
 namespace hone {
 
@@ -15,6 +16,15 @@ MemoryFile::MemoryFile() : fd_(memfd_create("hone", MFD_CLOEXEC)) {}
 MemoryFile::~MemoryFile() {
   if (fd_ >= 0) close(fd_);
 }
+
+absl::StatusOr<std::unique_ptr<MemoryFile>> MemoryFile::Create(absl::string_view content) {
+  auto file = std::make_unique<MemoryFile>();
+  if (file->fd_ < 0) return ErrnoStatus(errno, "create a file in memory");
+  HONE_RETURN_IF_ERROR(file->Write(content));
+  return file;
+}
+
+std::string MemoryFile::path() const { return absl::StrCat("/proc/self/fd/", fd_); }
 
 absl::Status MemoryFile::Write(absl::string_view text) {
   while (!text.empty()) {
@@ -27,8 +37,6 @@ absl::Status MemoryFile::Write(absl::string_view text) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> MemoryFile::Read() const {
-  return ReadFile(absl::StrCat("/proc/self/fd/", fd_));
-}
+absl::StatusOr<std::string> MemoryFile::Read() const { return ReadFile(path()); }
 
 }  // namespace hone

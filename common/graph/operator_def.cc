@@ -1,6 +1,5 @@
 #include "common/graph/operator_def.h"
 
-#include <algorithm>
 #include <map>
 
 #include "absl/strings/str_cat.h"

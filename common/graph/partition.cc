@@ -1,6 +1,5 @@
 #include "common/graph/partition.h"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 

@@ -1,6 +1,5 @@
 #include "common/ir/expr.h"
 
-#include <cmath>
 #include <limits>
 #include <utility>
 

@@ -272,6 +272,14 @@ Index AtomTable::Substitute(const Index& index,
   return Simplify(std::move(result));
 }
 
+Index AtomTable::Substitute(const Index& index,
+                            absl::Span<const std::pair<AtomId, Index>> replaced) {
+  return Substitute(index, [&](AtomId var) -> const Index* {
+    const auto found = std::ranges::find(replaced, var, &std::pair<AtomId, Index>::first);
+    return found == replaced.end() ? nullptr : &found->second;
+  });
+}
+
 void AtomTable::VisitVars(const Index& index, absl::FunctionRef<void(AtomId)> visit) const {
   for (const IndexTerm& term : index.terms()) {
     if (atoms_[term.atom].kind == Atom::Kind::kVar) {

@@ -104,6 +104,8 @@ class AtomTable {
 
   // Replaces variables. `replacement` returns the index for a variable, or nullptr to keep it.
   Index Substitute(const Index& index, absl::FunctionRef<const Index*(AtomId)> replacement);
+  // The same with the index of each replaced variable.
+  Index Substitute(const Index& index, absl::Span<const std::pair<AtomId, Index>> replaced);
   // Applies c·(x/c) + x mod c = x.
   Index Simplify(Index index) const;
 

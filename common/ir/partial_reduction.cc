@@ -10,15 +10,6 @@ namespace {
 
 using Replacements = std::vector<std::pair<AtomId, Index>>;
 
-Index Replaced(Program& program, const Index& index, const Replacements& replaced) {
-  return program.atoms.Substitute(index, [&](AtomId var) -> const Index* {
-    for (const auto& [from, to] : replaced) {
-      if (from == var) return &to;
-    }
-    return nullptr;
-  });
-}
-
 bool IsSpatial(const Program& program, NodeId loop, const Block& block) {
   return std::any_of(block.iters.begin(), block.iters.end(), [&](const BlockIter& iter) {
     return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(loop).var);
@@ -32,7 +23,7 @@ void CopySpatial(Program& program, const Block& content, Block& to, Replacements
     if (iter.reduce) continue;
     const AtomId var = program.atoms.AddVar(program.atoms[iter.var].name, iter.extent);
     vars.emplace_back(iter.var, Index::Of(var));
-    to.iters.push_back({var, iter.extent, false, Replaced(program, iter.binding, loops)});
+    to.iters.push_back({var, iter.extent, false, program.atoms.Substitute(iter.binding, loops)});
   }
 }
 
@@ -59,22 +50,23 @@ Block Partial(Program& program, const Block& content, const std::vector<NodeId>&
     if (at != loop) add(at);
   }
   for (const BlockIter& iter : content.iters) {
-    if (iter.reduce) vars.emplace_back(iter.var, Replaced(program, iter.binding, loops));
+    if (iter.reduce) vars.emplace_back(iter.var, program.atoms.Substitute(iter.binding, loops));
   }
   for (const Index& index : content.indices)
-    partial.indices.push_back(Replaced(program, index, vars));
+    partial.indices.push_back(program.atoms.Substitute(index, vars));
   partial.indices.insert(partial.indices.begin() + static_cast<ptrdiff_t>(axis), Index::Of(factor));
   for (ExprId value : content.values) {
     partial.values.push_back(program.pool.Rewrite(
         value, [](const Expr&) { return kNoExpr; },
-        [&](const Index& index) { return Replaced(program, index, vars); }));
+        [&](const Index& index) { return program.atoms.Substitute(index, vars); }));
   }
   for (const Condition& guard : content.guards)
-    partial.guards.push_back({Replaced(program, guard.index, vars), guard.extent});
+    partial.guards.push_back({program.atoms.Substitute(guard.index, vars), guard.extent});
   // If the reduction has no iteration in a remainder, the partial result is the neutral element.
   for (const Condition& predicate : content.predicates) {
     if (DependsOnLoops(program, predicate.index, reducing)) {
-      partial.guards.push_back({Replaced(program, predicate.index, loops), predicate.extent});
+      partial.guards.push_back(
+          {program.atoms.Substitute(predicate.index, loops), predicate.extent});
     } else {
       partial.predicates.push_back(predicate);
     }
@@ -171,16 +163,17 @@ PartialReduction DivideReduction(Program& program, NodeId block, NodeId loop, si
   CopySpatial(program, content, combine, vars, loops);
   const AtomId factor = program.atoms.AddVar(program.atoms[program.node(loop).var].name, parts);
   combine.iters.push_back(
-      {factor, parts, true, Replaced(program, Index::Of(program.node(loop).var), loops)});
+      {factor, parts, true, program.atoms.Substitute(Index::Of(program.node(loop).var), loops)});
   for (const Index& index : content.indices)
-    combine.indices.push_back(Replaced(program, index, vars));
+    combine.indices.push_back(program.atoms.Substitute(index, vars));
   IndexList places = combine.indices;
   places.insert(places.begin() + static_cast<ptrdiff_t>(axis), Index::Of(factor));
   for (BufferId buffer : buffers)
     combine.values.push_back(program.pool.Load(buffer, program.buffers[buffer].dtype, places));
   for (const Condition& predicate : content.predicates) {
     if (!DependsOnLoops(program, predicate.index, plan.reducing))
-      combine.predicates.push_back({Replaced(program, predicate.index, loops), predicate.extent});
+      combine.predicates.push_back(
+          {program.atoms.Substitute(predicate.index, loops), predicate.extent});
   }
   program.BlockOf(block) = std::move(combine);
   program.Insert(at, position, block);

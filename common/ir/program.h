@@ -39,6 +39,12 @@ enum class ThreadAxis : uint8_t {
   kVThread
 };
 absl::string_view ThreadAxisName(ThreadAxis axis);
+inline bool IsBlockAxis(ThreadAxis axis) {
+  return axis >= ThreadAxis::kBlockX && axis <= ThreadAxis::kBlockZ;
+}
+inline bool IsThreadAxis(ThreadAxis axis) {
+  return axis >= ThreadAxis::kThreadX && axis <= ThreadAxis::kThreadZ;
+}
 
 enum class Scope : uint8_t { kGlobal, kShared, kLocal, kFragment };
 absl::string_view ScopeName(Scope scope);

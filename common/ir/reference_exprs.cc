@@ -1,7 +1,6 @@
 #include "common/ir/reference_exprs.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

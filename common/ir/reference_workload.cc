@@ -1,7 +1,6 @@
 #include "common/ir/reference_workload.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>

@@ -1,6 +1,5 @@
 #include "common/ir/token_reader.h"
 
-#include <algorithm>
 #include <cctype>
 
 #include "absl/algorithm/container.h"

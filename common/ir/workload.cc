@@ -1,7 +1,6 @@
 #include "common/ir/workload.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"

@@ -7,6 +7,7 @@
 #include "common/base/status_macros.h"
 #include "common/lower/passes.h"
 #include "common/target/kernel_abi.h"
+#include "common/target/kernel_memory.h"
 
 namespace hone::lower {
 
@@ -191,17 +192,12 @@ class Assigner {
     for (StmtId child : stmt.children) Visit(child, kernel, parallel);
   }
 
-  static int64_t Align(int64_t bytes) {
-    return (bytes + target::kBufferAlignment - 1) / target::kBufferAlignment *
-           target::kBufferAlignment;
-  }
-
   void Place(BufferId id) {
     const ir::Buffer& buffer = p_.buffers[id];
     const Uses& uses = uses_[id];
     Storage& storage = p_.storage[id];
     if (uses.kernels.empty()) return;
-    const int64_t bytes = Align(storage.elements * ir::DTypeBytes(buffer.dtype));
+    const int64_t bytes = target::AlignedBytes(storage.elements * ir::DTypeBytes(buffer.dtype));
     if (buffer.scope == ir::Scope::kFragment) {
       storage.kind = Storage::Kind::kRegister;
     } else if (p_.kernels[0].name == ir::kPrepackKernel && uses.kernels.contains(0)) {
@@ -230,7 +226,7 @@ class Assigner {
     const Uses& uses = uses_[id];
     Storage& storage = p_.storage[id];
     if (uses.kernels.empty()) return absl::OkStatus();
-    const int64_t bytes = Align(storage.elements * ir::DTypeBytes(buffer.dtype));
+    const int64_t bytes = target::AlignedBytes(storage.elements * ir::DTypeBytes(buffer.dtype));
     LoweredKernel& kernel = p_.kernels[*uses.kernels.begin()];
     switch (buffer.scope) {
       case ir::Scope::kFragment:

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "common/lower/passes.h"
 
 namespace hone::lower {
@@ -99,22 +98,11 @@ class InitLowering {
     std::vector<std::pair<AtomId, Index>> renamed;
     std::vector<StmtId> copies;
     for (size_t l = outermost; l < loops_.size(); ++l) {
-      const Stmt loop = p_.stmts[loops_[l]];
-      if (Reduces(store, loop.var) || !OccursInPlace(store, loop.var)) continue;
-      const AtomId var =
-          p_.atoms.AddVar(absl::StrCat(p_.atoms[loop.var].name, "_init"), loop.extent);
-      renamed.emplace_back(loop.var, Index::Of(var));
-      copies.push_back(
-          p_.Add({.kind = Stmt::Kind::kFor, .loop = loop.loop, .var = var, .extent = loop.extent}));
+      const AtomId var = p_.stmts[loops_[l]].var;
+      if (Reduces(store, var) || !OccursInPlace(store, var)) continue;
+      copies.push_back(p_.AddCopy(loops_[l], "_init", renamed));
     }
-    const auto rename = [&](const Index& index) {
-      return p_.atoms.Substitute(index, [&](AtomId var) -> const Index* {
-        for (const auto& [from, to] : renamed) {
-          if (from == var) return &to;
-        }
-        return nullptr;
-      });
-    };
+    const auto rename = [&](const Index& index) { return p_.atoms.Substitute(index, renamed); };
     for (Index& index : init.indices) index = rename(index);
     // The conditions at the first step, where every reduction variable is 0.
     const Index zero(0);
@@ -125,12 +113,7 @@ class InitLowering {
       if (range.min >= 0 && range.max < condition.extent) continue;
       init.conditions.push_back({rename(first), condition.extent});
     }
-    StmtId nest = p_.Add(std::move(init));
-    for (size_t l = copies.size(); l-- > 0;) {
-      p_.stmts[copies[l]].children = {nest};
-      nest = copies[l];
-    }
-    pending_.emplace_back(loops_[outermost], nest);
+    pending_.emplace_back(loops_[outermost], p_.Nest(copies, p_.Add(std::move(init))));
     return id;
   }
 

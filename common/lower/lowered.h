@@ -4,8 +4,11 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "common/ir/expr.h"
 #include "common/ir/index.h"
 #include "common/ir/program.h"
@@ -122,6 +125,12 @@ struct LoweredProgram {
     stmts.push_back(std::move(stmt));
     return static_cast<StmtId>(stmts.size()) - 1;
   }
+  // Adds a copy of a loop without children, whose variable has this suffix and is added to
+  // `renamed`.
+  StmtId AddCopy(StmtId loop, absl::string_view suffix,
+                 std::vector<std::pair<ir::AtomId, ir::Index>>& renamed);
+  // Puts a statement inside these loops, which are given from the outside. Returns the outermost.
+  StmtId Nest(absl::Span<const StmtId> loops, StmtId inner);
   bool IsForGpu() const { return kind != target::Kind::kCpu; }
   // Whether the statement is or contains a barrier, a commit or a wait.
   bool HasBarrier(StmtId stmt) const;

@@ -112,6 +112,24 @@ bool LoweredProgram::HasBarrier(StmtId id) const {
          std::ranges::any_of(stmts[id].children, [&](StmtId child) { return HasBarrier(child); });
 }
 
+StmtId LoweredProgram::AddCopy(StmtId loop, absl::string_view suffix,
+                               std::vector<std::pair<ir::AtomId, ir::Index>>& renamed) {
+  const Stmt original = stmts[loop];
+  const ir::AtomId var =
+      atoms.AddVar(absl::StrCat(atoms[original.var].name, suffix), original.extent);
+  renamed.emplace_back(original.var, ir::Index::Of(var));
+  return Add(
+      {.kind = Stmt::Kind::kFor, .loop = original.loop, .var = var, .extent = original.extent});
+}
+
+StmtId LoweredProgram::Nest(absl::Span<const StmtId> loops, StmtId inner) {
+  for (size_t l = loops.size(); l-- > 0;) {
+    stmts[loops[l]].children = {inner};
+    inner = loops[l];
+  }
+  return inner;
+}
+
 std::string LoweredProgram::ToText() const { return Printer(*this).Print(); }
 std::string LoweredProgram::ToText(StmtId stmt) const { return Printer(*this).PrintStmt(stmt); }
 

@@ -297,23 +297,9 @@ class Promoter {
       std::vector<StmtId> cloned;
       std::vector<std::pair<AtomId, Index>> renamed;
       for (StmtId loop : tile) {
-        const Stmt original = p_.stmts[loop];
-        const AtomId var = p_.atoms.AddVar(
-            absl::StrCat(p_.atoms[original.var].name, load ? "_in" : "_out"), original.extent);
-        renamed.emplace_back(original.var, Index::Of(var));
-        cloned.push_back(p_.Add({.kind = Stmt::Kind::kFor,
-                                 .loop = original.loop,
-                                 .var = var,
-                                 .extent = original.extent}));
+        cloned.push_back(p_.AddCopy(loop, load ? "_in" : "_out", renamed));
       }
-      const auto rename = [&](const Index& index) {
-        return p_.atoms.Substitute(index, [&](AtomId var) -> const Index* {
-          for (const auto& [from, to] : renamed) {
-            if (from == var) return &to;
-          }
-          return nullptr;
-        });
-      };
+      const auto rename = [&](const Index& index) { return p_.atoms.Substitute(index, renamed); };
       ir::IndexList memory, reg;
       for (const Index& index : store.indices) memory.push_back(rename(index));
       for (const Index& index : places) reg.push_back(rename(index));
@@ -328,14 +314,7 @@ class Promoter {
                                             : load ? Values(store.outputs, memory, accumulators)
                                                    : Values(accumulators, reg, store.outputs),
                                   .conditions = conditions});
-      const auto wrap = [&](StmtId inner) {
-        for (size_t l = cloned.size(); l-- > 0;) {
-          p_.stmts[cloned[l]].children = {inner};
-          inner = cloned[l];
-        }
-        return inner;
-      };
-      return wrap(body);
+      return p_.Nest(cloned, body);
     };
     StmtId load = copy(true);
     if (store.has_init && !is_first.empty()) {
@@ -349,31 +328,13 @@ class Promoter {
       std::vector<std::pair<AtomId, Index>> renamed;
       std::vector<StmtId> loops;
       for (StmtId loop : tile) {
-        const Stmt original = p_.stmts[loop];
-        const AtomId var =
-            p_.atoms.AddVar(absl::StrCat(p_.atoms[original.var].name, "_first"), original.extent);
-        renamed.emplace_back(original.var, Index::Of(var));
-        loops.push_back(p_.Add({.kind = Stmt::Kind::kFor,
-                                .loop = original.loop,
-                                .var = var,
-                                .extent = original.extent}));
+        loops.push_back(p_.AddCopy(loop, "_first", renamed));
       }
-      const auto rename = [&](const Index& index) {
-        return p_.atoms.Substitute(index, [&](AtomId var) -> const Index* {
-          for (const auto& [from, to] : renamed) {
-            if (from == var) return &to;
-          }
-          return nullptr;
-        });
-      };
+      const auto rename = [&](const Index& index) { return p_.atoms.Substitute(index, renamed); };
       for (Index& index : init_store.indices) index = rename(index);
       for (ir::Condition& condition : init_store.conditions)
         condition.index = rename(condition.index);
-      StmtId init = p_.Add(std::move(init_store));
-      for (size_t l = loops.size(); l-- > 0;) {
-        p_.stmts[loops[l]].children = {init};
-        init = loops[l];
-      }
+      StmtId init = p_.Nest(loops, p_.Add(std::move(init_store)));
       for (size_t c = is_first.size(); c-- > 0;) {
         // Loads in the else branches: if any condition fails, this is a later step.
         init =

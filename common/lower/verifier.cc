@@ -1,6 +1,5 @@
 #include "common/lower/verifier.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <vector>

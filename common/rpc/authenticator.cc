@@ -2,8 +2,6 @@
 
 #include <grpc/grpc_security_constants.h>
 
-#include <vector>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"

@@ -11,9 +11,7 @@
 #include <array>
 #include <ctime>
 #include <memory>
-#include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 
 namespace hone::target {
 namespace {

@@ -1,16 +1,11 @@
 #include "common/target/loaded_kernel.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/file.h"
 #include "common/base/status_macros.h"
 
 namespace hone::target {
@@ -18,16 +13,9 @@ namespace hone::target {
 absl::StatusOr<std::unique_ptr<LoadedKernel>> LoadedKernel::LoadSharedObject(
     absl::string_view bytes) {
   auto kernel = std::unique_ptr<LoadedKernel>(new LoadedKernel);
-  kernel->file_.fd = memfd_create("hone-kernel", MFD_CLOEXEC);
-  const int fd = kernel->file_.fd;
-  if (fd < 0) return ErrnoStatus(errno, "create a memory file");
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0) return ErrnoStatus(errno, "write a memory file");
-    bytes.remove_prefix(n);
-  }
+  HONE_ASSIGN_OR_RETURN(kernel->file_, MemoryFile::Create(bytes));
   std::string message;
-  switch (kernel->library_.Load(absl::StrCat("/proc/self/fd/", fd), message)) {
+  switch (kernel->library_.Load(kernel->file_->path(), message)) {
     case KernelLibrary::Error::kNone:
       return kernel;
     case KernelLibrary::Error::kNotLoadable:
@@ -36,10 +24,6 @@ absl::StatusOr<std::unique_ptr<LoadedKernel>> LoadedKernel::LoadSharedObject(
       break;
   }
   return absl::InvalidArgumentError(message);
-}
-
-LoadedKernel::MemoryFile::~MemoryFile() {
-  if (fd >= 0) close(fd);
 }
 
 absl::Status LoadedKernel::Call(void* const* buffers) const {

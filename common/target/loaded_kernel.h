@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/base/memory_file.h"
 #include "common/target/kernel_library.h"
 #include "common/target/target.h"
 
@@ -27,13 +28,9 @@ class LoadedKernel {
   absl::Status Call(void* const* buffers) const;
 
  private:
-  struct MemoryFile {
-    int fd = -1;
-    ~MemoryFile();
-  };
-
   LoadedKernel() = default;
-  MemoryFile file_;  // open while the code is loaded: the loader identifies objects by this name
+  // Open while the code is loaded: the loader identifies objects by this name.
+  std::unique_ptr<MemoryFile> file_;
   KernelLibrary library_;
 };
 

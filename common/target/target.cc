@@ -1,7 +1,6 @@
 #include "common/target/target.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "absl/strings/ascii.h"

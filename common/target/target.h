@@ -54,8 +54,6 @@ struct Target {
   GpuLimits gpu;  // the text form of a CPU does not have it
 
   bool HasFeature(absl::string_view feature) const;
-  // f32 lanes of the widest vector.
-  int VectorLanesF32() const { return vector_bits / 32; }
   // "x86_64-cascadelake-avx512-2c-<8 hex digits>". The digits are a hash over all fields.
   std::string Key() const;
   std::string ToText() const;

@@ -108,8 +108,6 @@ constexpr std::array kCpus = {
 
 }  // namespace
 
-absl::Span<const X86Feature> X86Features() { return kFeatures; }
-
 const X86Feature* FindX86Feature(absl::string_view name) {
   const auto found = std::ranges::find(kFeatures, name, &X86Feature::name);
   return found == kFeatures.end() ? nullptr : &*found;

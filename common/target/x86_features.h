@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 
 // Features of x86-64 CPUs beyond the baseline, by their LLVM names: how to query a CPU for them,
 // and which ones LLVM assumes for each CPU name. Detection chooses the CPU name from this table and
@@ -30,13 +29,11 @@ struct X86Feature {
   uint32_t saved;  // bits of XCR0 without which the instructions trap, or 0
 };
 
-// All features whose instructions code generation may choose, sorted by name.
-absl::Span<const X86Feature> X86Features();
-// nullptr if the feature is unknown.
+// A feature whose instructions code generation may choose; nullptr if it is unknown.
 const X86Feature* FindX86Feature(absl::string_view name);
 
-// The features in X86Features() that LLVM assumes for a CPU name, sorted; nullopt if detection does
-// not use the name.
+// The features that FindX86Feature knows and LLVM assumes for a CPU name, sorted; nullopt if
+// detection does not use the name.
 std::optional<std::vector<absl::string_view>> FeaturesOfX86Cpu(absl::string_view cpu);
 // All CPU names that detection uses.
 std::vector<absl::string_view> X86CpuNames();

@@ -50,8 +50,8 @@ class AnalyticPredictor final : public Predictor {
 
   void Serialize(ByteWriter& writer) const override {
     scaler_.Serialize(writer);
-    writer.AddDouble(fit_.intercept);
-    for (const double weight : fit_.weights) writer.AddDouble(weight);
+    writer.Add(fit_.intercept);
+    for (const double weight : fit_.weights) writer.Add(weight);
   }
 
   absl::Status Parse(ByteReader& reader) override {

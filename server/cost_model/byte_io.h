@@ -16,16 +16,12 @@ namespace hone::cost_model {
 // strings. The bytes are the same on every machine.
 class ByteWriter {
  public:
-  // Writes values in order: a number in the size of its type (4 or 8 bytes), or a string.
+  // Writes values in order: a number in the size of its type (4 or 8 bytes), or a string. Where the
+  // type of a value varies, as that of size_t, Add<uint64_t>(value) names it.
   template <typename... Values>
   void Add(const Values&... values) {
     (AddOne(values), ...);
   }
-  void AddU32(uint32_t value) { AddOne(value); }
-  void AddU64(uint64_t value) { AddOne(value); }
-  void AddFloat(float value) { AddOne(value); }
-  void AddDouble(double value) { AddOne(value); }
-  void AddString(absl::string_view value) { AddOne(value); }
   std::string Finish() && { return std::move(bytes_); }
 
  private:
@@ -54,11 +50,12 @@ class ByteReader {
     static_cast<void>(((status = ReadOne(values)).ok() && ...));
     return status;
   }
-  absl::StatusOr<uint32_t> U32() { return One<uint32_t>(); }
-  absl::StatusOr<uint64_t> U64() { return One<uint64_t>(); }
-  absl::StatusOr<float> Float() { return One<float>(); }
-  absl::StatusOr<double> Double() { return One<double>(); }
-  absl::StatusOr<absl::string_view> String() { return One<absl::string_view>(); }
+  template <typename T>
+  absl::StatusOr<T> Read() {
+    T value{};
+    if (absl::Status status = ReadOne(value); !status.ok()) return status;
+    return value;
+  }
   size_t remaining() const { return bytes_.size(); }
 
  private:
@@ -73,12 +70,6 @@ class ByteReader {
     const absl::StatusOr<uint64_t> bits = Bits(sizeof(T));
     if (bits.ok()) value = std::bit_cast<T>(static_cast<Pattern>(*bits));
     return bits.status();
-  }
-  template <typename T>
-  absl::StatusOr<T> One() {
-    T value{};
-    if (absl::Status status = ReadOne(value); !status.ok()) return status;
-    return value;
   }
 
   absl::string_view bytes_;

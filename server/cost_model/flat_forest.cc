@@ -118,7 +118,7 @@ void FlatForest::Serialize(ByteWriter& writer) const {
   for (size_t i = 0; i < trees_.size(); ++i) {
     const size_t begin = trees_[i].root;
     const size_t end = i + 1 < trees_.size() ? trees_[i + 1].root : nodes_.size();
-    writer.AddU32(static_cast<uint32_t>(end - begin));
+    writer.Add<uint32_t>(end - begin);
     for (size_t node = begin; node < end; ++node) {
       const bool leaf = nodes_[node].left == static_cast<int32_t>(node);
       writer.Add(leaf ? ~0u : static_cast<uint32_t>(nodes_[node].left - begin),
@@ -135,7 +135,7 @@ absl::StatusOr<FlatForest> FlatForest::Parse(ByteReader& reader) {
   }
   std::vector<Tree> trees;
   for (uint32_t i = 0; i < count; ++i) {
-    HONE_ASSIGN_OR_RETURN(const uint32_t nodes, reader.U32());
+    HONE_ASSIGN_OR_RETURN(const uint32_t nodes, reader.Read<uint32_t>());
     Tree& tree = trees.emplace_back();
     for (uint32_t node = 0; node < nodes; ++node) {  // a wrong count must not allocate much memory
       uint32_t left = 0;

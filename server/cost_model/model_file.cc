@@ -24,7 +24,7 @@ absl::Status Refuse(absl::string_view why) {
 absl::StatusOr<ModelFile> Decode(absl::string_view bytes) {
   if (!absl::StartsWith(bytes, kMagic)) return Refuse("the bytes do not start with a model header");
   ByteReader reader(bytes.substr(kMagic.size()));
-  const absl::StatusOr<uint32_t> layout = reader.U32();
+  const absl::StatusOr<uint32_t> layout = reader.Read<uint32_t>();
   if (!layout.ok()) return Refuse(layout.status().message());
   if (*layout != kLayout) {
     return Refuse(absl::StrCat("layout ", *layout, ", but this program reads layout ", kLayout));

@@ -29,7 +29,7 @@ class RandomPredictor final : public Predictor {
     return prediction;
   }
 
-  void Serialize(ByteWriter& writer) const override { writer.AddU64(trained_on_); }
+  void Serialize(ByteWriter& writer) const override { writer.Add<uint64_t>(trained_on_); }
   absl::Status Parse(ByteReader& reader) override { return reader.Read(trained_on_); }
 
  private:

@@ -53,7 +53,7 @@ std::string Content(const RecordedSet& set) {
 // Reads a count of elements of at least `bytes` bytes each. Checks it against the remaining bytes,
 // so a wrong count does not allocate memory.
 absl::StatusOr<uint32_t> ReadCount(ByteReader& reader, size_t bytes) {
-  HONE_ASSIGN_OR_RETURN(const uint32_t count, reader.U32());
+  HONE_ASSIGN_OR_RETURN(const uint32_t count, reader.Read<uint32_t>());
   if (count > reader.remaining() / bytes) {
     return Bad(absl::StrCat("truncated: ", count, " elements in ", reader.remaining(), " bytes"));
   }
@@ -186,7 +186,7 @@ std::string EncodeRecordedSet(const RecordedSet& set) {
   packed.resize(
       ZSTD_compress(packed.data(), packed.size(), content.data(), content.size(), kLevel));
   ByteWriter size;
-  size.AddU64(content.size());
+  size.Add<uint64_t>(content.size());
   return absl::StrCat(kTitle, kVersion, "\n", DigestOf(content).ToHex(), "\n",
                       std::move(size).Finish(), packed);
 }
@@ -204,7 +204,7 @@ absl::StatusOr<RecordedSet> DecodeRecordedSet(absl::string_view bytes) {
   HONE_ASSIGN_OR_RETURN(const absl::string_view hex, TakeLine(bytes));
   HONE_ASSIGN_OR_RETURN(const Digest digest, Digest::FromHex(hex));
   ByteReader head(bytes.substr(0, 8));
-  HONE_ASSIGN_OR_RETURN(const uint64_t size, head.U64());
+  HONE_ASSIGN_OR_RETURN(const uint64_t size, head.Read<uint64_t>());
   bytes.remove_prefix(8);
   if (size > kMaxBytes)
     return Bad(absl::StrCat("damaged: it claims a content of ", size, " bytes"));

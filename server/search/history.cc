@@ -15,7 +15,7 @@ void WritePoint(cost_model::ByteWriter& writer, const Point& point) {
 }
 
 void WritePoints(cost_model::ByteWriter& writer, absl::Span<const Point> points) {
-  writer.AddU64(points.size());
+  writer.Add<uint64_t>(points.size());
   for (const Point& point : points) WritePoint(writer, point);
 }
 
@@ -35,7 +35,7 @@ absl::StatusOr<Point> ReadPoint(cost_model::ByteReader& reader, const SearchCont
 
 absl::StatusOr<std::vector<Point>> ReadPoints(cost_model::ByteReader& reader,
                                               const SearchContext& context) {
-  HONE_ASSIGN_OR_RETURN(const uint64_t count, reader.U64());
+  HONE_ASSIGN_OR_RETURN(const uint64_t count, reader.Read<uint64_t>());
   std::vector<Point> points;
   for (uint64_t i = 0; i < count; ++i) {
     HONE_ASSIGN_OR_RETURN(points.emplace_back(), ReadPoint(reader, context));
@@ -113,9 +113,9 @@ std::vector<const History::Entry*> History::Best(size_t limit) const {
 }
 
 void History::Save(cost_model::ByteWriter& writer) const {
-  writer.AddU32(static_cast<uint32_t>(context_->spaces.size()));
-  for (const space::DesignSpace* space : context_->spaces) writer.AddString(space->digest());
-  writer.AddU64(entries_.size());
+  writer.Add<uint32_t>(context_->spaces.size());
+  for (const space::DesignSpace* space : context_->spaces) writer.Add(space->digest());
+  writer.Add<uint64_t>(entries_.size());
   for (const Entry& entry : entries_) {
     WritePoint(writer, entry.point);
     const uint32_t flags = entry.proposed | entry.predicted << 1 | entry.told << 2 | entry.ok << 3;
@@ -124,15 +124,15 @@ void History::Save(cost_model::ByteWriter& writer) const {
 }
 
 absl::Status History::Restore(cost_model::ByteReader& reader) {
-  HONE_ASSIGN_OR_RETURN(const uint32_t spaces, reader.U32());
+  HONE_ASSIGN_OR_RETURN(const uint32_t spaces, reader.Read<uint32_t>());
   bool same = spaces == context_->spaces.size();
   for (uint32_t s = 0; s < spaces && same; ++s) {
-    HONE_ASSIGN_OR_RETURN(const absl::string_view digest, reader.String());
+    HONE_ASSIGN_OR_RETURN(const absl::string_view digest, reader.Read<absl::string_view>());
     same = digest == context_->spaces[s]->digest();
   }
   if (!same)
     return absl::InvalidArgumentError("the search state was saved for other design spaces");
-  HONE_ASSIGN_OR_RETURN(const uint64_t entries, reader.U64());
+  HONE_ASSIGN_OR_RETURN(const uint64_t entries, reader.Read<uint64_t>());
   for (uint64_t i = 0; i < entries; ++i) {
     HONE_ASSIGN_OR_RETURN(const Point point, ReadPoint(reader, *context_));
     Entry& entry = At(point);

@@ -137,7 +137,7 @@ class PortfolioSearch final : public HistorySearch {
   }
 
   void SaveMore(cost_model::ByteWriter& writer) const override {
-    for (const auto& strategy : strategies_) writer.AddString(strategy->Save());
+    for (const auto& strategy : strategies_) writer.Add(strategy->Save());
     for (const Earned& earned : earned_) writer.Add(earned.won, earned.lost);
     writer.Add(best_ns_, pending_.size());
     for (const Pending& each : pending_) {
@@ -148,7 +148,7 @@ class PortfolioSearch final : public HistorySearch {
 
   absl::Status RestoreMore(cost_model::ByteReader& reader) override {
     for (const auto& strategy : strategies_) {
-      HONE_ASSIGN_OR_RETURN(const absl::string_view state, reader.String());
+      HONE_ASSIGN_OR_RETURN(const absl::string_view state, reader.Read<absl::string_view>());
       HONE_RETURN_IF_ERROR(strategy->Restore(state));
     }
     for (Earned& earned : earned_) HONE_RETURN_IF_ERROR(reader.Read(earned.won, earned.lost));

@@ -20,7 +20,7 @@ std::string EncodeState(const StateHeader& header, absl::string_view payload) {
 
 absl::StatusOr<absl::string_view> DecodeState(const StateHeader& header, absl::string_view state) {
   cost_model::ByteReader reader(state);
-  const absl::StatusOr<absl::string_view> magic = reader.String();
+  const absl::StatusOr<absl::string_view> magic = reader.Read<absl::string_view>();
   if (!magic.ok() || *magic != kMagic)
     return absl::InvalidArgumentError("the bytes are not a saved search state");
   absl::string_view name, payload;

@@ -95,13 +95,13 @@ void VectorCursor::Enter(const space::DesignSpace& space, absl::Span<const int64
 }
 
 void VectorCursor::Save(int number, cost_model::ByteWriter& writer) const {
-  writer.AddU32((begun_ ? 1 : 0) | (done_ ? 2 : 0));
+  writer.Add<uint32_t>((begun_ ? 1 : 0) | (done_ ? 2 : 0));
   if (begun_) WritePoint(writer, {number, decisions_});
 }
 
 absl::Status VectorCursor::Restore(const SearchContext& context, int number, SiteValues& lists,
                                    cost_model::ByteReader& reader) {
-  HONE_ASSIGN_OR_RETURN(const uint32_t flags, reader.U32());
+  HONE_ASSIGN_OR_RETURN(const uint32_t flags, reader.Read<uint32_t>());
   begun_ = flags & 1;
   done_ = flags >> 1 & 1;
   if (!begun_) return absl::OkStatus();

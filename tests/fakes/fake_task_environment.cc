@@ -156,27 +156,27 @@ class NearestModel final : public cost_model::CostModel {
   }
   absl::StatusOr<std::string> Save() const override {
     cost_model::ByteWriter writer;
-    writer.AddU32(static_cast<uint32_t>(features_.candidates()));
-    for (const float value : features_.values) writer.AddFloat(value);
-    for (const double throughput : throughput_) writer.AddDouble(throughput);
+    writer.Add<uint32_t>(features_.candidates());
+    for (const float value : features_.values) writer.Add(value);
+    for (const double throughput : throughput_) writer.Add(throughput);
     return cost_model::EncodeModel(Header(), std::move(writer).Finish());
   }
   absl::Status Load(absl::string_view bytes) override {
     HONE_ASSIGN_OR_RETURN(const cost_model::ModelFile file,
                           cost_model::DecodeModel(bytes, Header()));
     cost_model::ByteReader reader(file.payload);
-    HONE_ASSIGN_OR_RETURN(const uint32_t candidates, reader.U32());
+    HONE_ASSIGN_OR_RETURN(const uint32_t candidates, reader.Read<uint32_t>());
     features_ = {.columns = 3};
     throughput_.clear();
     for (uint32_t i = 0; i < candidates; ++i) {
       float row[3];
       for (float& value : row) {
-        HONE_ASSIGN_OR_RETURN(value, reader.Float());
+        HONE_ASSIGN_OR_RETURN(value, reader.Read<float>());
       }
       features_.Append(row, 1);
     }
     for (uint32_t i = 0; i < candidates; ++i) {
-      HONE_ASSIGN_OR_RETURN(throughput_.emplace_back(), reader.Double());
+      HONE_ASSIGN_OR_RETURN(throughput_.emplace_back(), reader.Read<double>());
     }
     return absl::OkStatus();
   }

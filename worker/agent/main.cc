@@ -22,6 +22,7 @@
 #include "common/base/file.h"
 #include "common/base/host_lock.h"
 #include "common/base/log.h"
+#include "common/base/program.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/grpc_log.h"
 #include "common/rpc/security.h"
@@ -306,10 +307,7 @@ int main(int argc, char** argv) {
   app.AddConfigFile({{"key", &flags.security.key}, {"token", &flags.security.token}},
                     {"doctor", "exit-with-parent", "list-devices"});
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
-  if (flags.program_dir.empty()) {
-    std::error_code error;
-    flags.program_dir = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  }
+  if (flags.program_dir.empty()) flags.program_dir = hone::ProgramDir();
   if (flags.state_dir.empty()) flags.state_dir = DefaultStateDir();
   if (flags.list_devices) return PrintDevices(flags.program_dir);
   if (flags.doctor) return PrintDoctor(flags);

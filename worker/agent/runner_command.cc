@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
 #include "worker/agent/program_output.h"
 
 namespace hone::agent {

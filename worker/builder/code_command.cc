@@ -1,13 +1,11 @@
 #include "worker/builder/code_command.h"
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/file.h"
@@ -42,15 +40,6 @@ absl::StatusOr<std::string> ArtifactBytes(const std::string& trace, const target
                                                        : absl::AbortedError(response.detail);
 }
 
-absl::StatusOr<std::string> Code(const CodeOptions& options, const std::string& lock_path) {
-  HONE_ASSIGN_OR_RETURN(const target::Target target, ReadTarget(options.target));
-  absl::StatusOr<std::string> trace = ReadFile(options.file == "-" ? "/dev/stdin" : options.file);
-  if (!trace.ok()) return absl::InvalidArgumentError(trace.status().message());
-  HONE_ASSIGN_OR_RETURN(const HostLock lock, HostLock::Acquire(HostLock::Mode::kShared,
-                                                               absl::InfiniteFuture(), lock_path));
-  return options.artifact ? ArtifactBytes(*trace, target) : CodeText(*trace, target);
-}
-
 }  // namespace
 
 const Command& AddCodeCommand(Command& app, CodeOptions& options) {
@@ -73,16 +62,14 @@ const Command& AddCodeCommand(Command& app, CodeOptions& options) {
   return command;
 }
 
-int RunCodeCommand(const CodeOptions& options, const std::string& lock_path) {
-  const absl::StatusOr<std::string> code = Code(options, lock_path);
-  if (!code.ok()) {
-    std::fprintf(stderr, "hone-builder: %s\n", std::string(code.status().message()).c_str());
-    return absl::IsInvalidArgument(code.status()) ? kUsageExitCode : 1;
-  }
-  const bool written = std::fwrite(code->data(), 1, code->size(), stdout) == code->size() &&
-                       std::fflush(stdout) == 0;
-  if (!written) std::fprintf(stderr, "hone-builder: standard output could not be written\n");
-  return written ? 0 : 1;
+absl::StatusOr<std::string> RunCodeCommand(const CodeOptions& options,
+                                           const std::string& lock_path) {
+  HONE_ASSIGN_OR_RETURN(const target::Target target, ReadTarget(options.target));
+  absl::StatusOr<std::string> trace = ReadFile(options.file == "-" ? "/dev/stdin" : options.file);
+  if (!trace.ok()) return absl::InvalidArgumentError(trace.status().message());
+  HONE_ASSIGN_OR_RETURN(const HostLock lock, HostLock::Acquire(HostLock::Mode::kShared,
+                                                               absl::InfiniteFuture(), lock_path));
+  return options.artifact ? ArtifactBytes(*trace, target) : CodeText(*trace, target);
 }
 
 }  // namespace hone::builder

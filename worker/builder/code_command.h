@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "common/base/command_line.h"
 
 namespace hone::builder {
@@ -17,9 +18,10 @@ struct CodeOptions {
 // Adds the command. `options` must outlive `app`.
 const Command& AddCodeCommand(Command& app, CodeOptions& options);
 
-// Runs the command, holding the shared lock of the host as a build does. Returns the exit code: 0;
-// kUsageExitCode if the target or the trace is wrong; 1 if the code cannot be generated or written.
-int RunCodeCommand(const CodeOptions& options, const std::string& lock_path);
+// Runs the command, holding the shared lock of the host as a build does. Returns what it prints.
+// InvalidArgument: the target or the trace is wrong. Other errors: the code cannot be generated.
+absl::StatusOr<std::string> RunCodeCommand(const CodeOptions& options,
+                                           const std::string& lock_path);
 
 }  // namespace hone::builder
 

@@ -1,8 +1,6 @@
 #include "worker/builder/cuda_facts.h"
 
 #include <algorithm>
-#include <array>
-#include <limits>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"

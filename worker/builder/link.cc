@@ -1,6 +1,5 @@
 #include "worker/builder/link.h"
 
-#include <fcntl.h>
 #include <lld/Common/Driver.h>
 #include <llvm/BinaryFormat/ELF.h>
 #include <llvm/InterfaceStub/ELFObjHandler.h>
@@ -9,7 +8,6 @@
 #include <llvm/Support/Error.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Triple.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,6 +23,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/file.h"
+#include "common/base/memory_file.h"
 #include "common/base/status_macros.h"
 #include "common/target/kernel_abi.h"
 
@@ -60,30 +59,6 @@ constexpr KnownLibrary kKnownLibraries[] = {
      "cos cosf tanh tanhf sqrt sqrtf fma fmaf floor floorf ceil ceilf rint rintf round roundf "
      "trunc truncf fmin fminf fmax fmaxf fmod fmodf nearbyint nearbyintf"},
     {"ld-linux-x86-64.so.2", "__tls_get_addr"},
-};
-
-// An in-memory file that the linker opens by its name under /proc.
-class MemoryFile {
- public:
-  static absl::StatusOr<std::unique_ptr<MemoryFile>> Create(absl::string_view bytes) {
-    const int fd = memfd_create("hone-link", MFD_CLOEXEC);
-    if (fd < 0) return ErrnoStatus(errno, "create a memory file");
-    auto file = std::unique_ptr<MemoryFile>(new MemoryFile(fd));
-    while (!bytes.empty()) {
-      const ssize_t n = write(fd, bytes.data(), bytes.size());
-      if (n < 0) return ErrnoStatus(errno, "write a memory file");
-      bytes.remove_prefix(n);
-    }
-    return file;
-  }
-  ~MemoryFile() { close(fd_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  std::string path() const { return absl::StrCat("/proc/self/fd/", fd_); }
-
- private:
-  explicit MemoryFile(int fd) : fd_(fd) {}
-  int fd_;
 };
 
 // The stubs of the known libraries; made once per triple.

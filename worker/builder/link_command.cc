@@ -1,27 +1,9 @@
 #include "worker/builder/link_command.h"
 
-#include <cstdio>
-
-#include "absl/status/statusor.h"
 #include "common/base/file.h"
-#include "common/base/status_macros.h"
 #include "worker/builder/link.h"
 
 namespace hone::builder {
-namespace {
-
-absl::StatusOr<std::string> Link(const LinkCommandOptions& options) {
-  std::vector<std::string> objects;
-  for (const std::string& file : options.files) {
-    absl::StatusOr<std::string> object = ReadFile(file);
-    if (!object.ok()) return absl::InvalidArgumentError(object.status().message());
-    objects.push_back(*std::move(object));
-  }
-  const std::vector<absl::string_view> views(objects.begin(), objects.end());
-  return LinkSharedObject(views, {.visible = options.visible});
-}
-
-}  // namespace
 
 const Command& AddLinkCommand(Command& app, LinkCommandOptions& options) {
   Command& command = app.AddCommand(
@@ -35,16 +17,15 @@ const Command& AddLinkCommand(Command& app, LinkCommandOptions& options) {
   return command;
 }
 
-int RunLinkCommand(const LinkCommandOptions& options) {
-  const absl::StatusOr<std::string> linked = Link(options);
-  if (!linked.ok()) {
-    std::fprintf(stderr, "hone-builder: %s\n", std::string(linked.status().message()).c_str());
-    return absl::IsInvalidArgument(linked.status()) ? kUsageExitCode : 1;
+absl::StatusOr<std::string> RunLinkCommand(const LinkCommandOptions& options) {
+  std::vector<std::string> objects;
+  for (const std::string& file : options.files) {
+    absl::StatusOr<std::string> object = ReadFile(file);
+    if (!object.ok()) return absl::InvalidArgumentError(object.status().message());
+    objects.push_back(*std::move(object));
   }
-  const bool written = std::fwrite(linked->data(), 1, linked->size(), stdout) == linked->size() &&
-                       std::fflush(stdout) == 0;
-  if (!written) std::fprintf(stderr, "hone-builder: standard output could not be written\n");
-  return written ? 0 : 1;
+  const std::vector<absl::string_view> views(objects.begin(), objects.end());
+  return LinkSharedObject(views, {.visible = options.visible});
 }
 
 }  // namespace hone::builder

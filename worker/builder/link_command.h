@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "common/base/command_line.h"
 
 namespace hone::builder {
@@ -17,9 +18,9 @@ struct LinkCommandOptions {
 // Adds the command. `options` must outlive `app`.
 const Command& AddLinkCommand(Command& app, LinkCommandOptions& options);
 
-// Runs the command, which writes the shared object to standard output. Returns the exit code: 0;
-// kUsageExitCode if a file is missing or the linker refuses it; 1 for every other failure.
-int RunLinkCommand(const LinkCommandOptions& options);
+// Runs the command. Returns the shared object. InvalidArgument: a file is missing, or the linker
+// refuses it.
+absl::StatusOr<std::string> RunLinkCommand(const LinkCommandOptions& options);
 
 }  // namespace hone::builder
 

@@ -95,6 +95,18 @@ int Serve(const std::string& lock_path) {
   }
 }
 
+// Prints what a command returns. Returns the exit code.
+int Print(const absl::StatusOr<std::string>& result) {
+  if (!result.ok()) {
+    std::fprintf(stderr, "hone-builder: %s\n", std::string(result.status().message()).c_str());
+    return absl::IsInvalidArgument(result.status()) ? hone::kUsageExitCode : 1;
+  }
+  const bool written = std::fwrite(result->data(), 1, result->size(), stdout) == result->size() &&
+                       std::fflush(stdout) == 0;
+  if (!written) std::fprintf(stderr, "hone-builder: standard output could not be written\n");
+  return written ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -121,7 +133,7 @@ int main(int argc, char** argv) {
   if (code.Given()) {
     hone::cuda::AddTargets();
     hone::opencl::AddTargets();
-    return hone::builder::RunCodeCommand(code_options, lock_path);
+    return Print(hone::builder::RunCodeCommand(code_options, lock_path));
   }
-  return link.Given() ? hone::builder::RunLinkCommand(link_options) : Serve(lock_path);
+  return link.Given() ? Print(hone::builder::RunLinkCommand(link_options)) : Serve(lock_path);
 }

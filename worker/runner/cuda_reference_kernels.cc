@@ -1,7 +1,6 @@
-#include "worker/runner/cuda_reference_kernels.h"
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "worker/runner/gpu_reference_kernels.h"
 
 namespace hone::runner {
 namespace {

@@ -26,8 +26,8 @@ absl::Status NoHostMemory(int64_t bytes) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<GpuBuffer>> GpuBuffer::Create(GpuContext& context, int64_t bytes,
-                                                             uint64_t placement) {
+absl::StatusOr<std::unique_ptr<GpuBuffer>> GpuBuffer::Create(target::GpuContext& context,
+                                                             int64_t bytes, uint64_t placement) {
   const int64_t alignment = context.buffer_alignment;
   const auto wanted = kCanaryBytes + static_cast<int64_t>(placement % kPlacementPage);
   const int64_t offset = (wanted + alignment - 1) / alignment * alignment;
@@ -37,7 +37,8 @@ absl::StatusOr<std::unique_ptr<GpuBuffer>> GpuBuffer::Create(GpuContext& context
         "a buffer of ", bytes, " bytes; the device allows 1 to ", most, " in one buffer"));
   }
   const int64_t size = offset + bytes + kCanaryBytes;
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<GpuMemory> memory, context.Allocate(size, offset, bytes));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<target::GpuMemory> memory,
+                        context.Allocate(size, offset, bytes));
   // A device that is out of memory may say so only at the first use.
   if (const absl::Status filled = memory->Fill(0, size, kCanary); !filled.ok()) {
     return absl::ResourceExhaustedError(absl::StrCat("no memory on the device for a buffer of ",

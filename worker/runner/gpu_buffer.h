@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "common/target/gpu_context.h"
 #include "worker/runner/device.h"
-#include "worker/runner/gpu_context.h"
 
 namespace hone::runner {
 
@@ -18,8 +18,8 @@ class GpuBuffer final : public DeviceBuffer {
  public:
   // `placement` chooses the offset within the first page. ResourceExhausted: more than the device
   // allows or has.
-  static absl::StatusOr<std::unique_ptr<GpuBuffer>> Create(GpuContext& context, int64_t bytes,
-                                                           uint64_t placement);
+  static absl::StatusOr<std::unique_ptr<GpuBuffer>> Create(target::GpuContext& context,
+                                                           int64_t bytes, uint64_t placement);
 
   int64_t bytes() const override { return bytes_; }
   absl::Status Write(absl::FunctionRef<void(void*)> fill) override;
@@ -28,13 +28,13 @@ class GpuBuffer final : public DeviceBuffer {
   absl::StatusOr<std::optional<int64_t>> WrittenOutside() override;
 
   // The memory to pass to kernels.
-  const GpuMemory* memory() const { return memory_.get(); }
+  const target::GpuMemory* memory() const { return memory_.get(); }
 
  private:
-  GpuBuffer(std::unique_ptr<GpuMemory> memory, int64_t bytes, int64_t offset)
+  GpuBuffer(std::unique_ptr<target::GpuMemory> memory, int64_t bytes, int64_t offset)
       : memory_(std::move(memory)), bytes_(bytes), offset_(offset) {}
 
-  const std::unique_ptr<GpuMemory> memory_;
+  const std::unique_ptr<target::GpuMemory> memory_;
   const int64_t bytes_;
   const int64_t offset_;          // of the data in the allocation
   std::unique_ptr<char[]> host_;  // the memory that Read returns

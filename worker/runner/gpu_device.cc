@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/target/device_list.h"
 #include "common/target/gpu_module.h"
+#include "common/target/open_gpu.h"
 #include "worker/runner/artifact_file.h"
-#include "worker/runner/cuda_context.h"
 #include "worker/runner/gpu_buffer.h"
 #include "worker/runner/gpu_kernel.h"
 #include "worker/runner/gpu_probe.h"
-#include "worker/runner/opencl_context.h"
 
 namespace hone::runner {
 namespace {
@@ -21,7 +18,7 @@ constexpr int64_t kLeastFlushBytes = 16 << 20;
 
 class GpuDevice final : public Device {
  public:
-  explicit GpuDevice(std::unique_ptr<GpuContext> context) : context_(std::move(context)) {}
+  explicit GpuDevice(std::unique_ptr<target::GpuContext> context) : context_(std::move(context)) {}
 
   absl::StatusOr<std::unique_ptr<DeviceBuffer>> Allocate(int64_t bytes,
                                                          uint64_t placement) override {
@@ -56,37 +53,31 @@ class GpuDevice final : public Device {
     return MakeGpuProbe(*context_, peak_gflops);
   }
 
-  void Observe(record::MachineState& state) override { context_->Observe(state); }
+  void Observe(record::MachineState& state) override {
+    const target::GpuConditions now = context_->Observe();
+    if (now.clock_mhz > 0) state.frequency_mhz = now.clock_mhz;
+    if (now.temperature_c > 0) state.temperature_c = now.temperature_c;
+  }
   bool lost() const override { return context_->lost(); }
 
  private:
-  std::unique_ptr<GpuContext> context_;
+  std::unique_ptr<target::GpuContext> context_;
   std::unique_ptr<GpuBuffer> flush_;  // written to empty the caches
 };
 
-absl::StatusOr<std::unique_ptr<GpuContext>> Open(absl::string_view name) {
-  const target::GpuInterface* const interface = target::InterfaceOfDevice(name);
-  if (interface == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", name, "' is not the name of a GPU: cuda, cuda:N, opencl or opencl:N"));
-  }
-  if (interface->kind == target::Kind::kCuda) return OpenCudaContext(name);
-  return OpenOpenClContext(name);
-}
-
 }  // namespace
 
-std::unique_ptr<Device> MakeGpuDevice(std::unique_ptr<GpuContext> context) {
+std::unique_ptr<Device> MakeGpuDevice(std::unique_ptr<target::GpuContext> context) {
   return std::make_unique<GpuDevice>(std::move(context));
 }
 
 absl::StatusOr<std::unique_ptr<Device>> MakeGpuDevice(absl::string_view name) {
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<GpuContext> context, Open(name));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<target::GpuContext> context, target::OpenGpu(name));
   return MakeGpuDevice(std::move(context));
 }
 
 absl::StatusOr<Peak> MeasureGpuPeak(absl::string_view name) {
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<GpuContext> context, Open(name));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<target::GpuContext> context, target::OpenGpu(name));
   return MeasureGpuPeak(*context);
 }
 

@@ -5,8 +5,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/target/gpu_context.h"
 #include "worker/runner/device.h"
-#include "worker/runner/gpu_context.h"
 #include "worker/runner/peak.h"
 
 namespace hone::runner {
@@ -16,9 +16,10 @@ namespace hone::runner {
 // FailedPrecondition, Unavailable: the driver cannot use it.
 absl::StatusOr<std::unique_ptr<Device>> MakeGpuDevice(absl::string_view name);
 // The same for an open context.
-std::unique_ptr<Device> MakeGpuDevice(std::unique_ptr<GpuContext> context);
+std::unique_ptr<Device> MakeGpuDevice(std::unique_ptr<target::GpuContext> context);
 
-// Measures the peaks of a GPU, see MeasureGpuPeak(GpuContext&). Errors as for MakeGpuDevice.
+// Measures the peaks of a GPU, see MeasureGpuPeak(target::GpuContext&). Errors as for
+// MakeGpuDevice.
 absl::StatusOr<Peak> MeasureGpuPeak(absl::string_view name);
 
 }  // namespace hone::runner

@@ -1,13 +1,11 @@
 #include "worker/runner/gpu_kernel.h"
 
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
-#include "worker/runner/gpu_launch.h"
+#include "common/target/gpu_launch.h"
 
 namespace hone::runner {
 namespace {
@@ -15,40 +13,9 @@ namespace {
 using target::GpuLaunch;
 using target::GpuModule;
 
-// Checks a launch against the limits of the device.
-absl::Status CheckLimits(const GpuLaunch& launch, const GpuContext& context) {
-  if (launch.Threads() > context.max_threads) {
-    return RefuseLaunch(launch, absl::StrCat("has blocks of ", launch.Threads(),
-                                             " threads; the device allows ", context.max_threads));
-  }
-  for (size_t d = 0; d < launch.block.size(); ++d) {
-    if (launch.block[d] > context.max_block[d]) {
-      return RefuseLaunch(launch, absl::StrCat("has blocks of ", absl::StrJoin(launch.block, " × "),
-                                               " threads; the device allows ",
-                                               absl::StrJoin(context.max_block, " × ")));
-    }
-    if (launch.grid[d] > context.max_grid[d]) {
-      return RefuseLaunch(launch, absl::StrCat("has ", absl::StrJoin(launch.grid, " × "),
-                                               " blocks; the device allows ",
-                                               absl::StrJoin(context.max_grid, " × ")));
-    }
-    // Some drivers count the threads of a dimension with 32 bits.
-    if (launch.grid[d] * launch.block[d] > std::numeric_limits<uint32_t>::max()) {
-      return RefuseLaunch(launch,
-                          absl::StrCat("has ", launch.grid[d], " blocks of ", launch.block[d],
-                                       " threads in dimension ", d, "; 2^32 is too many"));
-    }
-  }
-  if (launch.shared_bytes > context.shared_bytes) {
-    return RefuseLaunch(
-        launch, absl::StrCat("uses ", launch.shared_bytes,
-                             " bytes of shared memory; the device has ", context.shared_bytes));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::unique_ptr<GpuBuffer>> AllocateFor(GpuContext& context, absl::string_view what,
-                                                       int64_t bytes, uint64_t placement) {
+absl::StatusOr<std::unique_ptr<GpuBuffer>> AllocateFor(target::GpuContext& context,
+                                                       absl::string_view what, int64_t bytes,
+                                                       uint64_t placement) {
   if (bytes == 0) return nullptr;
   auto buffer = GpuBuffer::Create(context, bytes, placement);
   if (buffer.ok()) return buffer;
@@ -58,7 +25,7 @@ absl::StatusOr<std::unique_ptr<GpuBuffer>> AllocateFor(GpuContext& context, absl
 
 }  // namespace
 
-GpuKernel::GpuKernel(const GpuModule& module, std::unique_ptr<GpuProgram> program,
+GpuKernel::GpuKernel(const GpuModule& module, std::unique_ptr<target::GpuProgram> program,
                      std::function<absl::Status()> flush_caches)
     : arguments_(static_cast<size_t>(module.arguments)),
       program_(std::move(program)),
@@ -69,7 +36,7 @@ GpuKernel::GpuKernel(const GpuModule& module, std::unique_ptr<GpuProgram> progra
 }
 
 absl::StatusOr<std::unique_ptr<GpuKernel>> GpuKernel::Load(
-    GpuContext& context, const GpuModule& module, uint64_t placement,
+    target::GpuContext& context, const GpuModule& module, uint64_t placement,
     std::function<absl::Status()> flush_caches) {
   if (module.kind != context.kind()) {
     return absl::InvalidArgumentError(
@@ -78,11 +45,11 @@ absl::StatusOr<std::unique_ptr<GpuKernel>> GpuKernel::Load(
   }
   bool computes = false;
   for (const GpuLaunch& launch : module.launches) {
-    HONE_RETURN_IF_ERROR(CheckLimits(launch, context));
+    HONE_RETURN_IF_ERROR(target::CheckLaunch(launch, context));
     computes = computes || !launch.prepack;
   }
   if (!computes) return absl::InvalidArgumentError("the module only packs constants");
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<GpuProgram> program,
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<target::GpuProgram> program,
                         context.Load(module, "the kernel's code"));
   auto kernel = std::unique_ptr<GpuKernel>(
       new GpuKernel(module, std::move(program), std::move(flush_caches)));
@@ -99,7 +66,7 @@ absl::Status GpuKernel::SetArguments(DeviceBuffers buffers, const std::vector<si
     return absl::InvalidArgumentError(absl::StrCat(
         "the kernel has ", arguments_, " inputs and outputs, the workload ", buffers.size()));
   }
-  std::vector<GpuArgument> arguments;
+  std::vector<target::GpuArgument> arguments;
   for (const DeviceBuffer* const buffer : buffers) {
     arguments.emplace_back(static_cast<const GpuBuffer*>(buffer)->memory());
   }

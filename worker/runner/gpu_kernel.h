@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/target/gpu_context.h"
 #include "common/target/gpu_module.h"
 #include "worker/runner/device.h"
 #include "worker/runner/gpu_buffer.h"
-#include "worker/runner/gpu_context.h"
 
 namespace hone::runner {
 
@@ -28,7 +28,7 @@ class GpuKernel final : public DeviceKernel {
   // launched then. FailedPrecondition: the driver refuses the code; the message says why.
   // ResourceExhausted: no memory for packed constants and workspace.
   static absl::StatusOr<std::unique_ptr<GpuKernel>> Load(
-      GpuContext& context, const target::GpuModule& module, uint64_t placement,
+      target::GpuContext& context, const target::GpuModule& module, uint64_t placement,
       std::function<absl::Status()> flush_caches);
 
   int64_t parts() const override { return 0; }
@@ -38,12 +38,12 @@ class GpuKernel final : public DeviceKernel {
   absl::StatusOr<double> RunPart(DeviceBuffers buffers, int64_t begin, int64_t end) override;
 
  private:
-  GpuKernel(const target::GpuModule& module, std::unique_ptr<GpuProgram> program,
+  GpuKernel(const target::GpuModule& module, std::unique_ptr<target::GpuProgram> program,
             std::function<absl::Status()> flush_caches);
   absl::Status SetArguments(DeviceBuffers buffers, const std::vector<size_t>& launches);
 
   const size_t arguments_;
-  const std::unique_ptr<GpuProgram> program_;
+  const std::unique_ptr<target::GpuProgram> program_;
   const std::function<absl::Status()> flush_caches_;
   std::vector<size_t> prepack_, run_;     // launches, in order
   std::unique_ptr<GpuBuffer> packed_;     // null if there are no packed constants

@@ -6,12 +6,12 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <string>
 #include <utility>
 
 #include "common/base/status_macros.h"
 #include "common/target/gpu_module.h"
 #include "worker/runner/gpu_buffer.h"
+#include "worker/runner/gpu_reference_kernels.h"
 
 namespace hone::runner {
 namespace {
@@ -29,9 +29,11 @@ constexpr double kSteadyWithin = 1.05;
 // The two kernels with their memory.
 class Loops {
  public:
-  static absl::StatusOr<Loops> Make(GpuContext& context, int64_t stream_bytes) {
+  static absl::StatusOr<Loops> Make(target::GpuContext& context, int64_t stream_bytes) {
     Loops loops(context);
-    ReferenceKernels kernels = context.MakeReferenceKernels();
+    ReferenceKernels kernels = context.kind() == target::Kind::kCuda
+                                   ? CudaReferenceKernels()
+                                   : OpenClReferenceKernels(context.is_cpu);
     loops.lanes_ = kernels.lanes;
     target::GpuModule module{
         .kind = context.kind(), .arguments = 1, .code = std::move(kernels.code)};
@@ -61,7 +63,7 @@ class Loops {
  private:
   static constexpr size_t kFma = 0, kStream = 1;  // launches
 
-  explicit Loops(GpuContext& context) : context_(context) {}
+  explicit Loops(target::GpuContext& context) : context_(context) {}
 
   int64_t block() const {
     return std::min({kThreads, context_.max_threads, context_.max_block[0]});
@@ -69,14 +71,15 @@ class Loops {
   int64_t threads() const { return context_.units * kBlocksOfUnit * block(); }
 
   absl::StatusOr<double> Run(size_t launch, int64_t amount) const {
-    const GpuArgument arguments[] = {out_->memory(), in_->memory(), static_cast<int32_t>(amount)};
+    const target::GpuArgument arguments[] = {out_->memory(), in_->memory(),
+                                             static_cast<int32_t>(amount)};
     HONE_RETURN_IF_ERROR(program_->SetArguments(launch, arguments));
     return program_->Run({&launch, 1}, 1);
   }
 
-  GpuContext& context_;
+  target::GpuContext& context_;
   int lanes_ = 1;
-  std::unique_ptr<GpuProgram> program_;
+  std::unique_ptr<target::GpuProgram> program_;
   std::unique_ptr<GpuBuffer> out_, in_;
 };
 
@@ -140,7 +143,8 @@ class GpuProbe final : public Probe {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Probe>> MakeGpuProbe(GpuContext& context, double peak_gflops) {
+absl::StatusOr<std::unique_ptr<Probe>> MakeGpuProbe(target::GpuContext& context,
+                                                    double peak_gflops) {
   HONE_ASSIGN_OR_RETURN(Loops loops, Loops::Make(context, kLargestStream));
   HONE_ASSIGN_OR_RETURN(const int64_t iterations,
                         Sized(16, kMaxIterations, [&](int64_t n) { return loops.Fma(n); }));
@@ -151,7 +155,7 @@ absl::StatusOr<std::unique_ptr<Probe>> MakeGpuProbe(GpuContext& context, double 
                                     context.is_cpu);
 }
 
-absl::StatusOr<Peak> MeasureGpuPeak(GpuContext& context) {
+absl::StatusOr<Peak> MeasureGpuPeak(target::GpuContext& context) {
   // Reads a stream that is too large for any cache.
   HONE_ASSIGN_OR_RETURN(const Loops loops,
                         Loops::Make(context, std::max(4 * context.cache_bytes, kLargestStream)));

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "worker/runner/gpu_context.h"
+#include "common/target/gpu_context.h"
 #include "worker/runner/peak.h"
 #include "worker/runner/probe.h"
 
@@ -15,11 +15,12 @@ namespace hone::runner {
 // `peak_gflops` is Peak::gflops_all_cores of MeasureGpuPeak at registration; 0: unknown. The
 // context must outlive the probe. FailedPrecondition, ResourceExhausted, Unavailable: the device
 // cannot run the reference kernels.
-absl::StatusOr<std::unique_ptr<Probe>> MakeGpuProbe(GpuContext& context, double peak_gflops);
+absl::StatusOr<std::unique_ptr<Probe>> MakeGpuProbe(target::GpuContext& context,
+                                                    double peak_gflops);
 
 // Returns the best rates of the reference kernels, counting compute units as cores. The caller
 // holds the timing lock. Errors as for MakeGpuProbe.
-absl::StatusOr<Peak> MeasureGpuPeak(GpuContext& context);
+absl::StatusOr<Peak> MeasureGpuPeak(target::GpuContext& context);
 
 }  // namespace hone::runner
 

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/file.h"
 #include "common/target/kernel_abi.h"
 
 namespace hone::runner {

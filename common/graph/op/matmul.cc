@@ -1,7 +1,5 @@
 #include "common/graph/op/matmul.h"
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/graph/op/broadcast.h"

@@ -1,5 +1,4 @@
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"

@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
-#include "common/base/status_macros.h"
 #include "common/graph/op/element_type.h"
 #include "common/graph/op/families.h"
 #include "common/graph/op/formula.h"

@@ -1,4 +1,3 @@
-#include <set>
 
 #include "absl/strings/string_view.h"
 #include "common/graph/group.h"

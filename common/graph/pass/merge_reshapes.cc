@@ -1,5 +1,4 @@
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "common/graph/pass/edit.h"
 #include "common/graph/pass/passes.h"
 

@@ -36,7 +36,7 @@ class Expander {
     if (ancestor == ir::kNoNode || IsWithinThread(p_, users, ancestor)) return;
     std::vector<NodeId> loops;
     for (NodeId at = ancestor; p_.IsLoop(at); at = p_.node(at).parent) {
-      if (IsBoundTo(p_, at, IsThreadAxis)) loops.insert(loops.begin(), at);
+      if (IsBoundTo(p_, at, ir::IsThreadAxis)) loops.insert(loops.begin(), at);
     }
     if (loops.empty()) return;
     for (const NodeId user : users) {

@@ -81,7 +81,7 @@ class Placer {
 
   bool HasBlockLoop(NodeId kernel) const {
     const auto& children = p_.node(kernel).children;
-    return children.size() == 1 && IsBoundTo(p_, children[0], IsBlockAxis);
+    return children.size() == 1 && IsBoundTo(p_, children[0], ir::IsBlockAxis);
   }
 
   // Removes the thread from an index: low + high / period * unit.

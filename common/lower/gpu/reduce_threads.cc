@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -32,7 +31,7 @@ class TreeBuilder {
     // The loops over threads go outside.
     for (const bool threads : {true, false}) {
       for (const NodeId loop : divided.loops) {
-        if (IsBoundTo(program, loop, IsThreadAxis) == threads) loops_.push_back(loop);
+        if (IsBoundTo(program, loop, ir::IsThreadAxis) == threads) loops_.push_back(loop);
       }
     }
     p_.Detach(divided.loops[0]);
@@ -91,12 +90,6 @@ class TreeBuilder {
   }
 
   using Replacements = std::vector<std::pair<AtomId, Index>>;
-  Index Replaced(const Index& index, const Replacements& replaced) {
-    return p_.atoms.Substitute(index, [&](AtomId var) -> const Index* {
-      const auto found = std::ranges::find(replaced, var, &Replacements::value_type::first);
-      return found == replaced.end() ? nullptr : &found->second;
-    });
-  }
 
   // A block over the spatial iterations, with the indices of the result.
   ir::Block Spatial(absl::string_view suffix) {
@@ -107,11 +100,12 @@ class TreeBuilder {
       if (iter.reduce) continue;
       const AtomId var = p_.atoms.AddVar(p_.atoms[iter.var].name, iter.extent);
       vars.emplace_back(iter.var, Index::Of(var));
-      block.iters.push_back({var, iter.extent, false, Replaced(iter.binding, copies_)});
+      block.iters.push_back({var, iter.extent, false, p_.atoms.Substitute(iter.binding, copies_)});
     }
-    for (const Index& index : content_.indices) block.indices.push_back(Replaced(index, vars));
+    for (const Index& index : content_.indices)
+      block.indices.push_back(p_.atoms.Substitute(index, vars));
     for (const ir::Condition& predicate : content_.predicates)
-      block.predicates.push_back({Replaced(predicate.index, copies_), predicate.extent});
+      block.predicates.push_back({p_.atoms.Substitute(predicate.index, copies_), predicate.extent});
     return block;
   }
 
@@ -177,7 +171,7 @@ class TreeBuilder {
 // The loop over threads that a block reduces over, or kNoNode.
 NodeId ThreadsOf(const ir::Program& program, NodeId block) {
   for (const NodeId loop : program.LoopsAbove(block)) {
-    if (!IsBoundTo(program, loop, IsThreadAxis)) continue;
+    if (!IsBoundTo(program, loop, ir::IsThreadAxis)) continue;
     if (program.IsReductionLoop(loop, program.BlockOf(block))) return loop;
   }
   return ir::kNoNode;
@@ -202,7 +196,7 @@ absl::Status ReduceBlock(ir::Program& program, NodeId id, NodeId threads) {
   // The new loops over threads run on the same axes.
   for (size_t i = 0; i < divided.loops.size(); ++i) {
     const NodeId from = i < loops.inner.size() ? loops.inner[i] : threads;
-    if (!IsBoundTo(program, from, IsThreadAxis)) continue;
+    if (!IsBoundTo(program, from, ir::IsThreadAxis)) continue;
     program.node(divided.loops[i]).loop = ir::LoopKind::kBound;
     program.node(divided.loops[i]).axis = program.node(from).axis;
   }

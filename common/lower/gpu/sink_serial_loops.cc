@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -40,7 +39,7 @@ class LaunchSinker {
     std::set<ThreadAxis> seen;
     while (p_.node(innermost_).children.size() == 1) {
       const NodeId child = p_.node(innermost_).children[0];
-      if (!IsBoundTo(p_, child, IsBlockAxis)) break;
+      if (!IsBoundTo(p_, child, ir::IsBlockAxis)) break;
       if (!seen.insert(p_.node(child).axis).second) {
         return Refuse(p_, child, "an axis of blocks occurs twice");
       }
@@ -51,10 +50,10 @@ class LaunchSinker {
 
   absl::Status CheckInside(NodeId id) {
     for (const NodeId child : p_.node(id).children) {
-      if (IsBoundTo(p_, child, IsBlockAxis)) {
+      if (IsBoundTo(p_, child, ir::IsBlockAxis)) {
         return Refuse(p_, child, "a loop over blocks is inside a loop that is not over blocks");
       }
-      if (IsBoundTo(p_, child, IsThreadAxis)) {
+      if (IsBoundTo(p_, child, ir::IsThreadAxis)) {
         int64_t& extent = extents_[Dimension(p_.node(child).axis)];
         const int64_t mine = p_.node(child).extent.value;
         if (extent != 0 && extent != mine) {
@@ -93,7 +92,7 @@ class LaunchSinker {
   void Sink(NodeId id, int axes, int phase) {
     const bool begins = phase == kNoPhase && !HasThreadLoop(p_, id, /*self=*/false);
     if (begins) phase = result_.phases++;
-    if (begins && !IsBoundTo(p_, id, IsThreadAxis)) SetPhase(id, phase);
+    if (begins && !IsBoundTo(p_, id, ir::IsThreadAxis)) SetPhase(id, phase);
     ir::Node& node = p_.node(id);
     if (node.kind == ir::Node::Kind::kBlock) {
       for (int d = 0; d < 3; ++d) {
@@ -108,7 +107,7 @@ class LaunchSinker {
       node.axis = ThreadAxis::kNone;
     }
     const auto children = node.children;
-    if (!IsBoundTo(p_, id, IsThreadAxis)) {
+    if (!IsBoundTo(p_, id, ir::IsThreadAxis)) {
       for (const NodeId child : children) Sink(child, axes, phase);
       return;
     }

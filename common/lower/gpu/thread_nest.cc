@@ -16,7 +16,7 @@ int Dimension(ir::ThreadAxis axis) {
 }
 
 bool HasThreadLoop(const ir::Program& program, NodeId id, bool self) {
-  if (self && IsBoundTo(program, id, IsThreadAxis)) return true;
+  if (self && IsBoundTo(program, id, ir::IsThreadAxis)) return true;
   return std::ranges::any_of(program.node(id).children, [&](NodeId child) {
     return HasThreadLoop(program, child, /*self=*/true);
   });
@@ -25,7 +25,7 @@ bool HasThreadLoop(const ir::Program& program, NodeId id, bool self) {
 bool IsWithinThread(const ir::Program& program, const std::vector<NodeId>& blocks, NodeId loop) {
   return std::ranges::none_of(blocks, [&](NodeId block) {
     for (NodeId at = program.node(block).parent; at != loop; at = program.node(at).parent) {
-      if (IsBoundTo(program, at, IsThreadAxis)) return true;
+      if (IsBoundTo(program, at, ir::IsThreadAxis)) return true;
     }
     return false;
   });
@@ -36,8 +36,8 @@ ThreadVars ThreadVarsOf(const ir::Program& program, NodeId kernel) {
   threads.innermost = kernel;
   for (NodeId at = kernel; program.node(at).children.size() == 1;) {
     at = program.node(at).children[0];
-    const bool thread = IsBoundTo(program, at, IsThreadAxis);
-    if (!thread && !IsBoundTo(program, at, IsBlockAxis)) break;
+    const bool thread = IsBoundTo(program, at, ir::IsThreadAxis);
+    if (!thread && !IsBoundTo(program, at, ir::IsBlockAxis)) break;
     if (thread) threads.vars[Dimension(program.node(at).axis)] = program.node(at).var;
     threads.innermost = at;
   }

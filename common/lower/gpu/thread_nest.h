@@ -9,12 +9,6 @@
 // Facts about the loops of a launch that SinkSerialLoops and InsertBarriers use.
 namespace hone::lower {
 
-inline bool IsBlockAxis(ir::ThreadAxis axis) {
-  return axis >= ir::ThreadAxis::kBlockX && axis <= ir::ThreadAxis::kBlockZ;
-}
-inline bool IsThreadAxis(ir::ThreadAxis axis) {
-  return axis >= ir::ThreadAxis::kThreadX && axis <= ir::ThreadAxis::kThreadZ;
-}
 // 0, 1 or 2 for x, y or z.
 int Dimension(ir::ThreadAxis axis);
 

@@ -14,10 +14,6 @@ using ir::ThreadAxis;
 
 namespace {
 
-bool IsBlockAxis(ThreadAxis axis) {
-  return axis >= ThreadAxis::kBlockX && axis <= ThreadAxis::kBlockZ;
-}
-
 absl::StatusOr<ThreadAxis> AxisFromName(absl::string_view name) {
   std::string names;
   for (int i = 1; i <= static_cast<int>(ThreadAxis::kVThread); ++i) {

@@ -32,25 +32,30 @@ bool MixedUnder(const ir::Program& program, const ir::Block& block, NodeId loop)
   return visit(visit, loop);
 }
 
-// Whether different iterations of the loop write different elements, whatever the inner loops do.
-// Iterations map one to one to pairs of element and reduction step. If an inner loop carries both,
-// another iteration may contain a different step of the same element.
-bool WritesApart(ir::Program& program, const ir::Block& block, NodeId loop) {
-  const ir::AtomId var = program.node(loop).var;
-  if (program.node(loop).extent.value == 1) return true;
-  if (block.exact && !MixedUnder(program, block, loop)) {
-    return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
-      return !iter.reduce && program.atoms.DependsOn(iter.binding, var);
-    });
-  }
-  std::vector<Known> known;
-  for (const ir::Index& index : block.indices) known.push_back({program.OverLoops(block, index)});
+// Whether these indices, with the loops above, determine the iteration of the loop.
+bool Determines(ir::Program& program, NodeId loop, std::vector<Known> known) {
   std::vector<ir::AtomId> above;
   for (NodeId at : program.LoopsAbove(loop)) above.push_back(program.node(at).var);
   const std::vector<ir::AtomId> determined = Determined(
       program, std::move(known),
       [&](ir::AtomId v) { return std::find(above.begin(), above.end(), v) != above.end(); });
-  return std::find(determined.begin(), determined.end(), var) != determined.end();
+  return std::find(determined.begin(), determined.end(), program.node(loop).var) !=
+         determined.end();
+}
+
+// Whether different iterations of the loop write different elements, whatever the inner loops do.
+// Iterations map one to one to pairs of element and reduction step. If an inner loop carries both,
+// another iteration may contain a different step of the same element.
+bool WritesApart(ir::Program& program, const ir::Block& block, NodeId loop) {
+  if (program.node(loop).extent.value == 1) return true;
+  if (block.exact && !MixedUnder(program, block, loop)) {
+    return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
+      return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(loop).var);
+    });
+  }
+  std::vector<Known> known;
+  for (const ir::Index& index : block.indices) known.push_back({program.OverLoops(block, index)});
+  return Determines(program, loop, std::move(known));
 }
 
 // The same for all blocks under the loop that write a buffer. After loop_partition, the parts of a
@@ -68,13 +73,7 @@ bool AllWriteApart(ir::Program& program, ir::BufferId buffer, NodeId loop) {
   for (const ir::Interval& interval : ir::RegionWritten(program, buffer, loop)) {
     known.push_back({interval.min, interval.extent.value - 1});
   }
-  std::vector<ir::AtomId> above;
-  for (NodeId at : program.LoopsAbove(loop)) above.push_back(program.node(at).var);
-  const std::vector<ir::AtomId> determined = Determined(
-      program, std::move(known),
-      [&](ir::AtomId v) { return std::find(above.begin(), above.end(), v) != above.end(); });
-  return std::find(determined.begin(), determined.end(), program.node(loop).var) !=
-         determined.end();
+  return Determines(program, loop, std::move(known));
 }
 
 bool IsPrivate(const ir::Program& program, ir::BufferId buffer, NodeId loop) {

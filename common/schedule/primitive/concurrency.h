@@ -15,10 +15,6 @@ namespace hone::schedule {
 absl::Status CheckConcurrent(ir::Program& program, ir::NodeId loop, absl::string_view what,
                              bool privates, bool combines = false);
 
-inline bool IsThreadAxis(ir::ThreadAxis axis) {
-  return axis >= ir::ThreadAxis::kThreadX && axis <= ir::ThreadAxis::kThreadZ;
-}
-
 // Applies a change that is otherwise legal, unless it makes a parallel or bound loop illegal: by
 // moving the loop, or by a use of a private buffer outside its loop. On error the program is
 // unchanged.

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/ir/cases.h"
 #include "common/ir/region.h"

@@ -1,7 +1,5 @@
 #include "common/schedule/rewrite/rewrite.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cctype>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"

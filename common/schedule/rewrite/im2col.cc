@@ -85,14 +85,7 @@ absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int position,
   if (axes.size() > ir::kMaxRank)
     return NotIm2col(
         absl::StrCat("the patches would have ", axes.size(), " axes; at most ", ir::kMaxRank));
-  const auto rename = [&](const Index& index) {
-    return w.atoms.Substitute(index, [&](AtomId var) -> const Index* {
-      for (const auto& [from, to] : renamed) {
-        if (from == var) return &to;
-      }
-      return nullptr;
-    });
-  };
+  const auto rename = [&](const Index& index) { return w.atoms.Substitute(index, renamed); };
   std::vector<ir::Condition> moved, kept;
   for (const ir::Condition& guard : stage.guards) {
     bool own = true;

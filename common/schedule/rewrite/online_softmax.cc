@@ -115,14 +115,7 @@ absl::StatusOr<ir::Workload> OnlineSoftmax(const ir::Workload& workload, int pos
       return NotOnlineSoftmax("the maximum and the sum reduce over other extents");
     renamed.emplace_back(max.reduce[d].var, Index::Of(sum.reduce[d].var));
   }
-  const auto rename = [&](const Index& index) {
-    return w.atoms.Substitute(index, [&](AtomId var) -> const Index* {
-      for (const auto& [from, to] : renamed) {
-        if (from == var) return &to;
-      }
-      return nullptr;
-    });
-  };
+  const auto rename = [&](const Index& index) { return w.atoms.Substitute(index, renamed); };
   const ExprId expanded = Expanded(w, max.values[0], -1);
   const ExprId compared =
       w.pool.Rewrite(expanded, [](const ir::Expr&) { return ir::kNoExpr; }, rename);

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/rewrite/rewrite.h"
 #include "common/schedule/rewrite/rewrites.h"

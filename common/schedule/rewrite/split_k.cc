@@ -41,14 +41,7 @@ absl::StatusOr<ir::Workload> SplitK(const ir::Workload& workload, int position,
                            cut ? part * chunk + Index::Of(copy.var) : Index::Of(copy.var));
     }
   }
-  const auto rename = [&](const Index& index) {
-    return w.atoms.Substitute(index, [&](AtomId var) -> const Index* {
-      for (const auto& [from, to] : renamed) {
-        if (from == var) return &to;
-      }
-      return nullptr;
-    });
-  };
+  const auto rename = [&](const Index& index) { return w.atoms.Substitute(index, renamed); };
   for (const ir::Condition& guard : stage.guards)
     partial.guards.push_back({rename(guard.index), guard.extent});
   if (parts * chunk > longest->extent)

@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
 #include "common/schedule/rewrite/conv2d_form.h"
 #include "common/schedule/rewrite/edit.h"
 #include "common/schedule/rewrite/rewrites.h"

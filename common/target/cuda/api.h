@@ -31,7 +31,6 @@ enum DeviceAttribute : int {
   kMaxSharedMemoryPerBlock = 8,
   kWarpSize = 10,
   kMultiprocessorCount = 16,
-  kKernelExecTimeout = 17,
   kComputeMode = 20,
   kPciBusId = 33,
   kPciDeviceId = 34,
@@ -50,8 +49,6 @@ enum ComputeMode : int { kComputeModeProhibited = 2 };
 enum FunctionAttribute : int {
   kFunctionMaxThreadsPerBlock = 0,
   kFunctionSharedBytes = 1,  // declared by the code itself
-  kFunctionLocalBytes = 3,   // of a thread, such as spilled registers
-  kFunctionRegisters = 4,
   kFunctionMaxDynamicSharedBytes = 8,
 };
 

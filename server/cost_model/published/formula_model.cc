@@ -42,7 +42,7 @@ class FormulaPredictor final : public Predictor {
     return prediction;
   }
 
-  void Serialize(ByteWriter& writer) const override { writer.AddDouble(unit_); }
+  void Serialize(ByteWriter& writer) const override { writer.Add(unit_); }
 
   absl::Status Parse(ByteReader& reader) override {
     HONE_RETURN_IF_ERROR(reader.Read(unit_));

@@ -129,15 +129,15 @@ std::vector<Matrix> MlpNetwork::Backward(absl::Span<const int32_t> row_begin, co
 }
 
 void MlpNetwork::Serialize(ByteWriter& writer) const {
-  writer.AddU32(layers_.empty() ? 0 : static_cast<uint32_t>(layers_[0].bias.columns));
+  writer.Add<uint32_t>(layers_.empty() ? 0 : layers_[0].bias.columns);
   for (const Layer& layer : layers_) {
-    for (const float weight : layer.weights.values) writer.AddFloat(weight);
-    for (const float bias : layer.bias.values) writer.AddFloat(bias);
+    for (const float weight : layer.weights.values) writer.Add(weight);
+    for (const float bias : layer.bias.values) writer.Add(bias);
   }
 }
 
 absl::StatusOr<MlpNetwork> MlpNetwork::Parse(ByteReader& reader, int inputs) {
-  HONE_ASSIGN_OR_RETURN(const uint32_t hidden, reader.U32());
+  HONE_ASSIGN_OR_RETURN(const uint32_t hidden, reader.Read<uint32_t>());
   if (hidden == 0) return MlpNetwork();
   const uint64_t least = (uint64_t{hidden} * inputs + 3ull * hidden * hidden) * sizeof(float);
   if (hidden > 4096 || least > reader.remaining())

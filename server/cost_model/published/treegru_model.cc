@@ -159,8 +159,8 @@ class TreeGruPredictor final : public Predictor {
     if (scaler_.columns() == 0) return;
     for (const torch::Tensor& parameter : network_->parameters()) {
       const torch::Tensor flat = parameter.detach().contiguous().view(-1);
-      writer.AddU64(static_cast<uint64_t>(flat.numel()));
-      for (int64_t i = 0; i < flat.numel(); ++i) writer.AddFloat(flat.data_ptr<float>()[i]);
+      writer.Add<uint64_t>(flat.numel());
+      for (int64_t i = 0; i < flat.numel(); ++i) writer.Add(flat.data_ptr<float>()[i]);
     }
   }
 
@@ -171,7 +171,7 @@ class TreeGruPredictor final : public Predictor {
     network_ = Network(scaler_.kept());
     const torch::NoGradGuard no_gradients;
     for (torch::Tensor& parameter : network_->parameters()) {
-      HONE_ASSIGN_OR_RETURN(const uint64_t count, reader.U64());
+      HONE_ASSIGN_OR_RETURN(const uint64_t count, reader.Read<uint64_t>());
       bool fits = count == static_cast<uint64_t>(parameter.numel());
       std::vector<float> values(fits ? count : 0);
       for (float& value : values) {

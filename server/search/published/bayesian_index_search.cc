@@ -169,9 +169,9 @@ class BayesianIndexSearch final : public HistorySearch {
 
   void SaveMore(cost_model::ByteWriter& writer) const override {
     for (const std::deque<Logged>& log : logs_) {
-      writer.AddU64(log.size());
+      writer.Add<uint64_t>(log.size());
       for (const Logged& each : log) {
-        writer.AddU32(static_cast<uint32_t>(each.place.size()));
+        writer.Add<uint32_t>(each.place.size());
         for (const double coordinate : each.place) writer.Add(coordinate);
         writer.Add(each.score);
       }
@@ -180,10 +180,10 @@ class BayesianIndexSearch final : public HistorySearch {
   absl::Status RestoreMore(cost_model::ByteReader& reader) override {
     for (std::deque<Logged>& log : logs_) {
       log.clear();
-      HONE_ASSIGN_OR_RETURN(const uint64_t size, reader.U64());
+      HONE_ASSIGN_OR_RETURN(const uint64_t size, reader.Read<uint64_t>());
       for (uint64_t i = 0; i < size; ++i) {
         Logged& each = log.emplace_back();
-        HONE_ASSIGN_OR_RETURN(const uint32_t coordinates, reader.U32());
+        HONE_ASSIGN_OR_RETURN(const uint32_t coordinates, reader.Read<uint32_t>());
         for (uint32_t c = 0; c < coordinates; ++c)
           HONE_RETURN_IF_ERROR(reader.Read(each.place.emplace_back()));
         HONE_RETURN_IF_ERROR(reader.Read(each.score));

@@ -121,7 +121,7 @@ class GeneticSearch final : public HistorySearch {
 
   void SaveMore(cost_model::ByteWriter& writer) const override {
     WritePoints(writer, generation_);
-    writer.AddU64(proposed_);
+    writer.Add<uint64_t>(proposed_);
   }
   absl::Status RestoreMore(cost_model::ByteReader& reader) override {
     HONE_ASSIGN_OR_RETURN(generation_, ReadPoints(reader, context()));

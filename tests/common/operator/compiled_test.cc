@@ -35,7 +35,7 @@ TEST_P(CompiledTest, CompiledOperatorMatchesTheInterpreter) {
 
   for (const target::Target& target : codegen::RunnableTargets()) {
     ir::Program program = ir::Program::FromWorkload(workload);
-    const absl::Status scheduled = schedule::ApplyDefaultSchedule(program, target.VectorLanesF32());
+    const absl::Status scheduled = schedule::ApplyDefaultSchedule(program, target.vector_bits / 32);
     ASSERT_TRUE(scheduled.ok()) << scheduled;
     const auto compiled = codegen::CompiledProgram::Load(program, target);
     ASSERT_TRUE(compiled.ok()) << compiled.status() << "\n" << program.ToText();

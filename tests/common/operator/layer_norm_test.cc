@@ -44,7 +44,7 @@ double Error(const ir::Values& x, const target::Target& target) {
   const auto workload = std::make_shared<const ir::Workload>(
       Built(absl::StrCat("layer_norm m=", kRows, " n=", kColumns)));
   ir::Program program = ir::Program::FromWorkload(workload);
-  EXPECT_TRUE(schedule::ApplyDefaultSchedule(program, target.VectorLanesF32()).ok());
+  EXPECT_TRUE(schedule::ApplyDefaultSchedule(program, target.vector_bits / 32).ok());
   const auto compiled = codegen::CompiledProgram::Load(program, target);
   EXPECT_TRUE(compiled.ok()) << compiled.status();
   if (!compiled.ok()) return INFINITY;

@@ -37,7 +37,7 @@ std::vector<std::vector<ir::Values>> Outputs(const std::string& line,
   if (interpreted.ok()) all.push_back(*std::move(interpreted));
   for (const target::Target& target : codegen::RunnableTargets()) {
     ir::Program program = ir::Program::FromWorkload(workload);
-    const absl::Status scheduled = schedule::ApplyDefaultSchedule(program, target.VectorLanesF32());
+    const absl::Status scheduled = schedule::ApplyDefaultSchedule(program, target.vector_bits / 32);
     EXPECT_TRUE(scheduled.ok()) << scheduled;
     const auto compiled = codegen::CompiledProgram::Load(program, target);
     EXPECT_TRUE(compiled.ok()) << compiled.status();

@@ -6,7 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/ir/element_bytes.h"
 #include "common/lower/lower.h"
-#include "common/target/opencl/call_module.h"
+#include "common/target/module_call.h"
+#include "common/target/open_gpu.h"
 #include "common/target/opencl/targets.h"
 #include "server/space/generate.h"
 #include "tests/server/space/gpu_workloads.h"
@@ -37,7 +38,7 @@ std::vector<std::string> ToBytes(const ir::Workload& workload,
 
 // Returns "" or what is wrong.
 std::string Problem(const ir::Program& program, const target::Target& target,
-                    target::ModuleCaller& caller, const std::vector<std::string>& inputs,
+                    target::GpuContext& gpu, const std::vector<std::string>& inputs,
                     const std::vector<std::string>& wanted) {
   const auto lowered = lower::Lower(program, target);
   if (!lowered.ok()) return lowered.status().ToString();
@@ -47,8 +48,8 @@ std::string Problem(const ir::Program& program, const target::Target& target,
   module.code = code->bytes;
   std::vector<int64_t> sizes;
   for (const std::string& output : wanted) sizes.push_back(static_cast<int64_t>(output.size()));
-  const auto outputs =
-      caller.Call(module, std::vector<absl::string_view>(inputs.begin(), inputs.end()), sizes);
+  const auto outputs = target::CallModule(
+      gpu, module, std::vector<absl::string_view>(inputs.begin(), inputs.end()), sizes);
   if (!outputs.ok()) return absl::StrCat(outputs.status().ToString(), "\n", module.code);
   for (size_t o = 0; o < wanted.size(); ++o) {
     if ((*outputs)[o] != wanted[o]) return absl::StrCat("output ", o, " differs\n", module.code);
@@ -62,8 +63,8 @@ TEST_P(GpuCandidates, ComputeTheWorkloadOnTheDevice) {
   constexpr int kCandidates = 1;  // a driver takes seconds to compile some of them
   const absl::StatusOr<target::Target> target = opencl::TargetOf("opencl");
   if (!target.ok()) GTEST_SKIP() << target.status().message();
-  const auto caller = opencl::MakeModuleCaller(*target);
-  ASSERT_TRUE(caller.ok()) << caller.status();
+  const auto gpu = target::OpenGpuFor(*target);
+  ASSERT_TRUE(gpu.ok()) << gpu.status();
   const auto workload = MakeWorkload(GetParam());
   const std::vector<ir::Values> values = SmallIntegers(*workload, 3);
   const std::vector<std::string> inputs = ToBytes(*workload, workload->Inputs(), values);
@@ -79,7 +80,7 @@ TEST_P(GpuCandidates, ComputeTheWorkloadOnTheDevice) {
       ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
       const auto program = space->Replay(*drawn);
       if (!program.ok()) continue;
-      ASSERT_EQ(Problem(*program, *target, **caller, inputs, wanted), "")
+      ASSERT_EQ(Problem(*program, *target, **gpu, inputs, wanted), "")
           << *space->ConcreteTraceText(*drawn) << program->ToText();
       if (space->decision_count() == 0) break;
     }

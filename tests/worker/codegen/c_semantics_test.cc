@@ -12,7 +12,8 @@
 #include "common/ir/interpreter.h"
 #include "common/ir/workload_parser.h"
 #include "common/lower/lower.h"
-#include "common/target/opencl/call_module.h"
+#include "common/target/module_call.h"
+#include "common/target/open_gpu.h"
 #include "common/target/opencl/targets.h"
 #include "tests/worker/codegen/c_backend.h"
 #include "tests/worker/codegen/clang_check.h"
@@ -237,8 +238,8 @@ TEST_P(CSemanticsTest, ClangAcceptsEveryOperation) {
 TEST(OpenClSemanticsTest, EveryOperationOnVectors) {
   const absl::StatusOr<target::Target> target = opencl::TargetOf("opencl");
   if (!target.ok()) GTEST_SKIP() << target.status().message();
-  const auto caller = opencl::MakeModuleCaller(*target);
-  ASSERT_TRUE(caller.ok()) << caller.status();
+  const auto gpu = target::OpenGpuFor(*target);
+  ASSERT_TRUE(gpu.ok()) << gpu.status();
   for (const DType dtype : {DType::kF16, DType::kF32}) {
     Scalars values;
     for (const double v : {0.0, 0.25, 1.0, -1.5, 3.0, -7.0, 200.0, 65504.0, HUGE_VAL, -HUGE_VAL,
@@ -273,7 +274,7 @@ TEST(OpenClSemanticsTest, EveryOperationOnVectors) {
     for (const ir::BufferId id : program->workload().Outputs()) {
       sizes.push_back(n * ir::DTypeBytes(program->workload().tensors[id].dtype));
     }
-    auto results = (*caller)->Call(module, {bytes[0], bytes[1]}, sizes);
+    auto results = target::CallModule(**gpu, module, {bytes[0], bytes[1]}, sizes);
     ASSERT_TRUE(results.ok()) << results.status();
     std::vector<Scalars> actual;
     for (size_t o = 0; o < sizes.size(); ++o) {

@@ -9,7 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/ir/element_bytes.h"
 #include "common/lower/lower.h"
-#include "common/target/opencl/call_module.h"
+#include "common/target/module_call.h"
+#include "common/target/open_gpu.h"
 #include "common/target/opencl/targets.h"
 #include "tests/common/lower/random_gpu_schedule.h"
 #include "tests/common/schedule/seed_range.h"
@@ -33,7 +34,7 @@ std::string ToBytes(ir::DType dtype, const ir::Scalars& values) {
 
 // Returns "" or what is wrong.
 std::string Problem(const lower::RandomGpuSchedule& schedule, const lower::LoweredProgram& lowered,
-                    const target::Target& target, target::ModuleCaller& caller) {
+                    const target::Target& target, target::GpuContext& gpu) {
   absl::StatusOr<Code> code = Generate(lowered, target);
   if (!code.ok()) return std::string(code.status().message());
   target::GpuModule module = *code->module;
@@ -48,8 +49,8 @@ std::string Problem(const lower::RandomGpuSchedule& schedule, const lower::Lower
     const ir::Tensor& tensor = workload.tensors[id];
     sizes.push_back(ir::ElementsOf(tensor.shape) * ir::DTypeBytes(tensor.dtype));
   }
-  const auto outputs =
-      caller.Call(module, std::vector<absl::string_view>(inputs.begin(), inputs.end()), sizes);
+  const auto outputs = target::CallModule(
+      gpu, module, std::vector<absl::string_view>(inputs.begin(), inputs.end()), sizes);
   if (!outputs.ok()) return std::string(outputs.status().message());
   for (size_t o = 0; o < sizes.size(); ++o) {
     const ir::DType dtype = workload.tensors[workload.Outputs()[o]].dtype;
@@ -70,8 +71,8 @@ class OpenClRandomTraces : public testing::TestWithParam<int> {};
 TEST_P(OpenClRandomTraces, ComputeTheWorkload) {
   const absl::StatusOr<target::Target> target = opencl::TargetOf("opencl");
   if (!target.ok()) GTEST_SKIP() << target.status().message();
-  const auto caller = opencl::MakeModuleCaller(*target);
-  ASSERT_TRUE(caller.ok()) << caller.status();
+  const auto gpu = target::OpenGpuFor(*target);
+  ASSERT_TRUE(gpu.ok()) << gpu.status();
   const schedule::SeedRange range =
       schedule::SeedRange::FromEnvironment("HONE_OPENCL_TRACES", kSchedules)
           .Shard(GetParam(), kShards);
@@ -82,7 +83,7 @@ TEST_P(OpenClRandomTraces, ComputeTheWorkload) {
     const auto lowered = lower::Lower(schedule->program, *target);
     if (absl::IsInvalidArgument(lowered.status())) continue;
     ASSERT_TRUE(lowered.ok()) << lowered.status();
-    ASSERT_EQ(Problem(*schedule, *lowered, *target, **caller), "")
+    ASSERT_EQ(Problem(*schedule, *lowered, *target, **gpu), "")
         << schedule->program.ToText() << lowered->ToText() << Generate(*lowered, *target)->bytes
         << schedule::RepeatHint(seed, "HONE_OPENCL_TRACES");
     ++ran;

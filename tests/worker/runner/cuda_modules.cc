@@ -9,8 +9,8 @@
 #include "absl/strings/str_replace.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "common/target/cuda/context.h"
 #include "tests/fakes/cuda/emulated_module.h"
-#include "worker/runner/cuda_context.h"
 
 namespace hone::runner {
 namespace {
@@ -92,12 +92,12 @@ target::GpuModule CudaDenseModule() {
   return module;
 }
 
-absl::StatusOr<std::unique_ptr<GpuContext>> FakeCudaContext() {
+absl::StatusOr<std::unique_ptr<target::GpuContext>> FakeCudaContext() {
   static const auto* const api =
       new absl::StatusOr<cuda::Api>(cuda::OpenApi(FAKE_CUDA_DIR "/libcuda.so.1"));
   HONE_RETURN_IF_ERROR(api->status());
   HONE_ASSIGN_OR_RETURN(const cuda::DeviceFacts facts, cuda::FindDevice(**api, "cuda"));
-  return CudaContext::Create(**api, facts);
+  return cuda::CudaContext::Create(**api, facts);
 }
 
 }  // namespace hone::runner

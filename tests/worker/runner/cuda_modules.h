@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "common/target/gpu_context.h"
 #include "common/target/gpu_module.h"
-#include "worker/runner/gpu_context.h"
 
 // Handwritten modules for the driver of tests/fakes/cuda/libraries.
 namespace hone::runner {
@@ -21,7 +21,7 @@ target::GpuModule CudaDenseSource();
 target::GpuModule CudaDenseModule();
 
 // A context of the fake driver's first device.
-absl::StatusOr<std::unique_ptr<GpuContext>> FakeCudaContext();
+absl::StatusOr<std::unique_ptr<target::GpuContext>> FakeCudaContext();
 
 }  // namespace hone::runner
 

@@ -64,7 +64,7 @@ std::string ModuleForOpenCl(const std::string& folder) {
 }
 
 absl::StatusOr<std::unique_ptr<Device>> MakeFakeCuda() {
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<GpuContext> context, FakeCudaContext());
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<target::GpuContext> context, FakeCudaContext());
   return MakeGpuDevice(std::move(context));
 }
 std::string ModuleForCuda(const std::string& folder) {

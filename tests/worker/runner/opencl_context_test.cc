@@ -1,6 +1,4 @@
 // What the runner makes of drivers that fail or lie: a real driver with some functions replaced.
-#include "worker/runner/opencl_context.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "absl/time/clock.h"
+#include "common/target/opencl/context.h"
 #include "common/target/opencl/detect.h"
 #include "tests/worker/runner/opencl_modules.h"
 #include "worker/runner/gpu_buffer.h"
@@ -27,7 +26,7 @@ class OpenClContextTest : public testing::Test {
     api_ = **opencl::LoadedApi();
     const auto facts = opencl::FindDevice(api_, "opencl");
     ASSERT_TRUE(facts.ok()) << facts.status();
-    auto context = OpenClContext::Create(api_, *facts);
+    auto context = opencl::OpenClContext::Create(api_, *facts);
     ASSERT_TRUE(context.ok()) << context.status();
     context_ = *std::move(context);
   }
@@ -53,7 +52,7 @@ class OpenClContextTest : public testing::Test {
   }
 
   opencl::Api api_;  // a copy, which tests change
-  std::unique_ptr<OpenClContext> context_;
+  std::unique_ptr<opencl::OpenClContext> context_;
 };
 
 TEST_F(OpenClContextTest, ADeviceThatFailsIsLost) {

@@ -1,7 +1,6 @@
 #include "worker/codegen/c/c_comments.h"
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <utility>
 

@@ -1,6 +1,5 @@
 #include "worker/codegen/c/c_expr.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 

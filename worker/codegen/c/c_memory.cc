@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "common/target/kernel_abi.h"
 #include "worker/codegen/c/c_buffer.h"

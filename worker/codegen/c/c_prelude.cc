@@ -1,7 +1,6 @@
 #include "worker/codegen/c/c_prelude.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"

@@ -1,7 +1,5 @@
 #include "worker/codegen/c/c_printer.h"
 
-#include <utility>
-
 #include "common/base/status_macros.h"
 #include "worker/codegen/c/c_kernel.h"
 

@@ -1,6 +1,5 @@
 #include "worker/codegen/c/opencl_dialect.h"
 
-#include <iterator>
 #include <utility>
 
 namespace hone::codegen {

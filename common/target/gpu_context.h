@@ -1,21 +1,19 @@
-#ifndef HONE_WORKER_RUNNER_GPU_CONTEXT_H_
-#define HONE_WORKER_RUNNER_GPU_CONTEXT_H_
+#ifndef HONE_COMMON_TARGET_GPU_CONTEXT_H_
+#define HONE_COMMON_TARGET_GPU_CONTEXT_H_
 
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <variant>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "common/record/record.h"
 #include "common/target/gpu_module.h"
 
-// What the runner needs from an interface for GPUs, such as OpenCL or CUDA. Buffers, kernels,
-// timing and the probe (gpu_buffer.h, gpu_kernel.h, gpu_probe.h) are the same for all of them.
-namespace hone::runner {
+// An interface for GPUs, such as OpenCL or CUDA. Everything that runs kernels on a GPU of this
+// machine uses it: the runner, and `hone run` (module_call.h).
+namespace hone::target {
 
 // An allocation on a device. Kernels see a part of it: the data. Positions are in bytes from the
 // start of the allocation.
@@ -43,14 +41,10 @@ class GpuProgram {
   virtual absl::StatusOr<double> Run(absl::Span<const size_t> launches, int64_t count) = 0;
 };
 
-// Kernels that every device can run, for probes and peaks. The first launch, "hone_fma", runs
-// `amount` times kFmaChains multiply-adds of vectors of `lanes` floats in each thread. The second
-// one, "hone_stream", reads `amount` elements of 16 bytes. The parameters of both are a buffer for
-// 16 bytes of each thread, the buffer that is read, and `amount`.
-inline constexpr int kFmaChains = 8;
-struct ReferenceKernels {
-  std::string code;
-  int lanes = 4;
+// What a device knows about itself better than the host's monitor. 0: unknown.
+struct GpuConditions {
+  double clock_mhz = 0;
+  double temperature_c = 0;
 };
 
 // One device with an in-order queue, and its limits. Shared by its memory and programs, which it
@@ -58,7 +52,7 @@ struct ReferenceKernels {
 class GpuContext {
  public:
   virtual ~GpuContext() = default;
-  virtual target::Kind kind() const = 0;
+  virtual Kind kind() const = 0;
   // Allocates memory whose data are [data_at, data_at + data_bytes). REQUIRES: data_at is a
   // multiple of buffer_alignment. ResourceExhausted: the device has not enough memory.
   virtual absl::StatusOr<std::unique_ptr<GpuMemory>> Allocate(int64_t bytes, int64_t data_at,
@@ -66,11 +60,9 @@ class GpuContext {
   // Loads the kernels of a module, whose launches keep to the limits below. `what` names its code
   // in messages. InvalidArgument: a kernel is missing, has other parameters, or needs more than the
   // device has. FailedPrecondition: the driver refuses the code; the message says why.
-  virtual absl::StatusOr<std::unique_ptr<GpuProgram>> Load(const target::GpuModule& module,
+  virtual absl::StatusOr<std::unique_ptr<GpuProgram>> Load(const GpuModule& module,
                                                            absl::string_view what) = 0;
-  virtual ReferenceKernels MakeReferenceKernels() const = 0;
-  // Overwrites what the device knows better than the host's monitor, such as its clock.
-  virtual void Observe(record::MachineState&) {}
+  virtual GpuConditions Observe() { return {}; }
   // Whether the device failed in a way after which this process can no longer use it.
   virtual bool lost() const = 0;
 
@@ -85,6 +77,6 @@ class GpuContext {
   int64_t buffer_alignment = 1;
 };
 
-}  // namespace hone::runner
+}  // namespace hone::target
 
-#endif  // HONE_WORKER_RUNNER_GPU_CONTEXT_H_
+#endif  // HONE_COMMON_TARGET_GPU_CONTEXT_H_

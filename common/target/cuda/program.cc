@@ -1,12 +1,12 @@
-#include "worker/runner/cuda_program.h"
+#include "common/target/cuda/program.h"
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_clock.h"
 #include "common/target/cuda/function.h"
-#include "worker/runner/gpu_launch.h"
-#include "worker/runner/reference_loops.h"
+#include "common/target/gpu_launch.h"
 
-namespace hone::runner {
+namespace hone::cuda {
 
 CudaMemory::~CudaMemory() {
   // A lost device refuses every call, and the process ends soon.
@@ -31,11 +31,11 @@ absl::Status CudaMemory::Fill(int64_t at, int64_t bytes, unsigned char value) {
 absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Create(CudaContext& context,
                                                                  const target::GpuModule& module,
                                                                  absl::string_view what) {
-  const cuda::Api& api = context.api();
+  const Api& api = context.api();
   auto created = std::unique_ptr<CudaProgram>(new CudaProgram(context));
   HONE_RETURN_IF_ERROR(context.Check(api.ModuleLoadData(&created->module_, module.code.c_str()),
                                      absl::StrCat("load ", what)));
-  for (cuda::Event* const event : {&created->begin_, &created->end_}) {
+  for (Event* const event : {&created->begin_, &created->end_}) {
     HONE_RETURN_IF_ERROR(context.Check(api.EventCreate(event, 0), "make an event"));
   }
   for (const target::GpuLaunch& launch : module.launches) {
@@ -46,35 +46,35 @@ absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Create(CudaContext& co
 
 CudaProgram::~CudaProgram() {
   if (context_.lost()) return;
-  for (const cuda::Event event : {begin_, end_}) {
+  for (const Event event : {begin_, end_}) {
     if (event != nullptr) context_.api().EventDestroy(event);
   }
   if (module_ != nullptr) context_.api().ModuleUnload(module_);
 }
 
 absl::Status CudaProgram::AddLaunch(const target::GpuLaunch& launch) {
-  const cuda::Api& api = context_.api();
+  const Api& api = context_.api();
   Launch& added = launches_.emplace_back();
-  added.name = PrintableName(launch);
+  added.name = target::PrintableName(launch);
   const auto refuse = [&](auto... why) {
     return absl::InvalidArgumentError(absl::StrCat("kernel '", added.name, "' ", why...));
   };
   HONE_RETURN_IF_ERROR(
       context_.Check(api.ModuleGetFunction(&added.function, module_, launch.kernel.c_str()),
                      absl::StrCat("find kernel '", added.name, "'")));
-  const int most = cuda::AttributeOr(api, added.function, cuda::kFunctionMaxThreadsPerBlock,
-                                     static_cast<int>(context_.max_threads));
+  const int most = AttributeOr(api, added.function, kFunctionMaxThreadsPerBlock,
+                               static_cast<int>(context_.max_threads));
   if (launch.Threads() > most) {
     return refuse("has blocks of ", launch.Threads(),
                   " threads, but the device has registers for only ", most);
   }
-  const int64_t declared = cuda::AttributeOr(api, added.function, cuda::kFunctionSharedBytes, 0);
+  const int64_t declared = AttributeOr(api, added.function, kFunctionSharedBytes, 0);
   if (declared > context_.shared_bytes) {
     return refuse("uses ", declared, " bytes of shared memory; the device has ",
                   context_.shared_bytes);
   }
   HONE_ASSIGN_OR_RETURN(added.dynamic_bytes,
-                        cuda::ReserveShared(api, added.function, launch.shared_bytes));
+                        ReserveShared(api, added.function, launch.shared_bytes));
   for (size_t d = 0; d < 3; ++d) {
     added.grid[d] = static_cast<unsigned>(launch.grid[d]);
     added.block[d] = static_cast<unsigned>(launch.block[d]);
@@ -82,15 +82,16 @@ absl::Status CudaProgram::AddLaunch(const target::GpuLaunch& launch) {
   return absl::OkStatus();
 }
 
-absl::Status CudaProgram::SetArguments(size_t launch, absl::Span<const GpuArgument> arguments) {
+absl::Status CudaProgram::SetArguments(size_t launch,
+                                       absl::Span<const target::GpuArgument> arguments) {
   Launch& set = launches_[launch];
   set.values.clear();
-  for (const GpuArgument& argument : arguments) {
+  for (const target::GpuArgument& argument : arguments) {
     if (const auto* const number = std::get_if<int32_t>(&argument)) {
       set.values.push_back(static_cast<uint32_t>(*number));  // little-endian: the lower half
     } else {
       const auto* const memory =
-          static_cast<const CudaMemory*>(std::get<const GpuMemory*>(argument));
+          static_cast<const CudaMemory*>(std::get<const target::GpuMemory*>(argument));
       set.values.push_back(memory == nullptr ? 0 : memory->data());
     }
   }
@@ -100,8 +101,8 @@ absl::Status CudaProgram::SetArguments(size_t launch, absl::Span<const GpuArgume
 }
 
 absl::StatusOr<double> CudaProgram::Run(absl::Span<const size_t> launches, int64_t count) {
-  const cuda::Api& api = context_.api();
-  const double begin = NowNs();
+  const Api& api = context_.api();
+  const absl::Time begin = SteadyClock().Now();
   HONE_RETURN_IF_ERROR(context_.Check(api.EventRecord(begin_, nullptr), "record an event"));
   for (int64_t i = 0; i < count; ++i) {
     for (const size_t index : launches) {
@@ -118,7 +119,7 @@ absl::StatusOr<double> CudaProgram::Run(absl::Span<const size_t> launches, int64
       absl::StrCat("the device failed while it ran kernel '", launches_[launches.back()].name, "'");
   HONE_RETURN_IF_ERROR(context_.Check(api.EventRecord(end_, nullptr), failed));
   HONE_RETURN_IF_ERROR(context_.Check(api.StreamSynchronize(nullptr), failed));
-  const double host_ns = NowNs() - begin;
+  const double host_ns = absl::ToDoubleNanoseconds(SteadyClock().Now() - begin);
   float milliseconds = 0;
   HONE_RETURN_IF_ERROR(
       context_.Check(api.EventElapsedTime(&milliseconds, begin_, end_), "read the time of events"));
@@ -126,4 +127,4 @@ absl::StatusOr<double> CudaProgram::Run(absl::Span<const size_t> launches, int64
   return device_ns > 0 && device_ns <= host_ns ? device_ns : host_ns;
 }
 
-}  // namespace hone::runner
+}  // namespace hone::cuda

@@ -1,5 +1,5 @@
-#ifndef HONE_WORKER_RUNNER_OPENCL_PROGRAM_H_
-#define HONE_WORKER_RUNNER_OPENCL_PROGRAM_H_
+#ifndef HONE_COMMON_TARGET_OPENCL_PROGRAM_H_
+#define HONE_COMMON_TARGET_OPENCL_PROGRAM_H_
 
 #include <array>
 #include <memory>
@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/target/gpu_context.h"
 #include "common/target/gpu_module.h"
-#include "worker/runner/gpu_context.h"
-#include "worker/runner/opencl_context.h"
+#include "common/target/opencl/context.h"
 
-namespace hone::runner {
+namespace hone::opencl {
 
 // An allocation of OpenCL. The data are a sub-buffer.
-class OpenClMemory final : public GpuMemory {
+class OpenClMemory final : public target::GpuMemory {
  public:
   OpenClMemory(OpenClContext& context, ClOwned<cl_mem> allocation, ClOwned<cl_mem> data)
       : context_(context), allocation_(std::move(allocation)), data_(std::move(data)) {}
@@ -31,7 +31,7 @@ class OpenClMemory final : public GpuMemory {
 
 // The kernels of a program that the driver has built. If the driver reports no times, or longer
 // ones than the host measures, the host's are used, from the first submission to the end.
-class OpenClProgram final : public GpuProgram {
+class OpenClProgram final : public target::GpuProgram {
  public:
   // InvalidArgument: a kernel is missing, has other parameters, or needs more registers or shared
   // memory than the device has.
@@ -39,7 +39,8 @@ class OpenClProgram final : public GpuProgram {
                                                                ClOwned<cl_program> program,
                                                                const target::GpuModule& module);
 
-  absl::Status SetArguments(size_t launch, absl::Span<const GpuArgument> arguments) override;
+  absl::Status SetArguments(size_t launch,
+                            absl::Span<const target::GpuArgument> arguments) override;
   absl::StatusOr<double> Run(absl::Span<const size_t> launches, int64_t count) override;
 
  private:
@@ -59,6 +60,6 @@ class OpenClProgram final : public GpuProgram {
   std::vector<Launch> launches_;
 };
 
-}  // namespace hone::runner
+}  // namespace hone::opencl
 
-#endif  // HONE_WORKER_RUNNER_OPENCL_PROGRAM_H_
+#endif  // HONE_COMMON_TARGET_OPENCL_PROGRAM_H_

@@ -1,5 +1,5 @@
-#ifndef HONE_WORKER_RUNNER_CUDA_PROGRAM_H_
-#define HONE_WORKER_RUNNER_CUDA_PROGRAM_H_
+#ifndef HONE_COMMON_TARGET_CUDA_PROGRAM_H_
+#define HONE_COMMON_TARGET_CUDA_PROGRAM_H_
 
 #include <cstdint>
 #include <memory>
@@ -8,35 +8,35 @@
 
 #include "absl/status/statusor.h"
 #include "common/target/cuda/api.h"
+#include "common/target/cuda/context.h"
+#include "common/target/gpu_context.h"
 #include "common/target/gpu_module.h"
-#include "worker/runner/cuda_context.h"
-#include "worker/runner/gpu_context.h"
 
-namespace hone::runner {
+namespace hone::cuda {
 
 // An allocation of CUDA.
-class CudaMemory final : public GpuMemory {
+class CudaMemory final : public target::GpuMemory {
  public:
   // Takes ownership of the allocation that begins at `pointer`.
-  CudaMemory(CudaContext& context, cuda::DevicePointer pointer, int64_t data_at)
+  CudaMemory(CudaContext& context, DevicePointer pointer, int64_t data_at)
       : context_(context), pointer_(pointer), data_at_(data_at) {}
   ~CudaMemory() override;
 
   absl::Status Write(int64_t at, int64_t bytes, const void* from) override;
   absl::Status Read(int64_t at, int64_t bytes, void* to) override;
   absl::Status Fill(int64_t at, int64_t bytes, unsigned char value) override;
-  cuda::DevicePointer data() const { return At(data_at_); }
+  DevicePointer data() const { return At(data_at_); }
 
  private:
-  cuda::DevicePointer At(int64_t at) const { return pointer_ + static_cast<uint64_t>(at); }
+  DevicePointer At(int64_t at) const { return pointer_ + static_cast<uint64_t>(at); }
 
   CudaContext& context_;
-  const cuda::DevicePointer pointer_;
+  const DevicePointer pointer_;
   const int64_t data_at_;
 };
 
 // The kernels of a cubin or PTX text that the driver has loaded. Times are between two events.
-class CudaProgram final : public GpuProgram {
+class CudaProgram final : public target::GpuProgram {
  public:
   // Loads the code of a module. Each launch gets its shared memory that the code does not declare
   // as dynamic shared memory. InvalidArgument: a kernel is missing, or needs more registers or
@@ -46,13 +46,14 @@ class CudaProgram final : public GpuProgram {
                                                              absl::string_view what);
   ~CudaProgram() override;
 
-  absl::Status SetArguments(size_t launch, absl::Span<const GpuArgument> arguments) override;
+  absl::Status SetArguments(size_t launch,
+                            absl::Span<const target::GpuArgument> arguments) override;
   absl::StatusOr<double> Run(absl::Span<const size_t> launches, int64_t count) override;
 
  private:
   struct Launch {
     std::string name;
-    cuda::Function function = nullptr;
+    Function function = nullptr;
     unsigned grid[3], block[3];
     unsigned dynamic_bytes = 0;     // of shared memory
     std::vector<uint64_t> values;   // of the parameters
@@ -63,11 +64,11 @@ class CudaProgram final : public GpuProgram {
   absl::Status AddLaunch(const target::GpuLaunch& launch);
 
   CudaContext& context_;
-  cuda::Module module_ = nullptr;
-  cuda::Event begin_ = nullptr, end_ = nullptr;
+  Module module_ = nullptr;
+  Event begin_ = nullptr, end_ = nullptr;
   std::vector<Launch> launches_;
 };
 
-}  // namespace hone::runner
+}  // namespace hone::cuda
 
-#endif  // HONE_WORKER_RUNNER_CUDA_PROGRAM_H_
+#endif  // HONE_COMMON_TARGET_CUDA_PROGRAM_H_

@@ -1,20 +1,20 @@
-#include "worker/runner/opencl_program.h"
+#include "common/target/opencl/program.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "worker/runner/gpu_launch.h"
-#include "worker/runner/reference_loops.h"
+#include "common/base/steady_clock.h"
+#include "common/target/gpu_launch.h"
 
-namespace hone::runner {
+namespace hone::opencl {
 namespace {
 
 using target::GpuLaunch;
 
 // Returns the nanoseconds from the start of one command to the end of another, on the device's
 // clock; 0 if the driver does not report them.
-double Between(const opencl::Api& api, cl_event first, cl_event last) {
+double Between(const Api& api, cl_event first, cl_event last) {
   cl_ulong begin = 0, end = 0;
   if (api.GetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof(begin), &begin,
                                 nullptr) != CL_SUCCESS ||
@@ -53,15 +53,15 @@ absl::Status OpenClMemory::Fill(int64_t at, int64_t bytes, unsigned char value) 
 absl::StatusOr<std::unique_ptr<OpenClProgram>> OpenClProgram::Create(
     OpenClContext& context, ClOwned<cl_program> program, const target::GpuModule& module) {
   auto created = std::unique_ptr<OpenClProgram>(new OpenClProgram(context, std::move(program)));
-  for (const GpuLaunch& launch : module.launches) {
+  for (const target::GpuLaunch& launch : module.launches) {
     HONE_RETURN_IF_ERROR(created->AddLaunch(launch, module.arguments));
   }
   return created;
 }
 
-absl::Status OpenClProgram::AddLaunch(const GpuLaunch& launch, int arguments) {
-  const opencl::Api& api = context_.api();
-  const std::string name = PrintableName(launch);
+absl::Status OpenClProgram::AddLaunch(const target::GpuLaunch& launch, int arguments) {
+  const Api& api = context_.api();
+  const std::string name = target::PrintableName(launch);
   cl_int code = CL_SUCCESS;
   ClOwned<cl_kernel> kernel(api.CreateKernel(program_.get(), launch.kernel.c_str(), &code),
                             api.ReleaseKernel);
@@ -72,9 +72,9 @@ absl::Status OpenClProgram::AddLaunch(const GpuLaunch& launch, int arguments) {
       "count the parameters of a kernel"));
   const auto expected = static_cast<cl_uint>(arguments + 2);
   if (parameters != expected) {
-    return RefuseLaunch(launch,
-                        absl::StrCat("has ", parameters, " parameters instead of ", expected,
-                                     ", which are inputs and outputs, constants, workspace"));
+    return target::RefuseLaunch(
+        launch, absl::StrCat("has ", parameters, " parameters instead of ", expected,
+                             ", which are inputs and outputs, constants, workspace"));
   }
   const auto ask = [&](cl_kernel_work_group_info property, auto& value) {
     return api.GetKernelWorkGroupInfo(kernel.get(), context_.device(), property, sizeof(value),
@@ -82,16 +82,16 @@ absl::Status OpenClProgram::AddLaunch(const GpuLaunch& launch, int arguments) {
   };
   size_t most = 0;
   if (ask(CL_KERNEL_WORK_GROUP_SIZE, most) && launch.Threads() > static_cast<int64_t>(most)) {
-    return RefuseLaunch(launch,
-                        absl::StrCat("has blocks of ", launch.Threads(),
-                                     " threads, but the device has registers for only ", most));
+    return target::RefuseLaunch(
+        launch, absl::StrCat("has blocks of ", launch.Threads(),
+                             " threads, but the device has registers for only ", most));
   }
   cl_ulong shared = 0;
   if (ask(CL_KERNEL_LOCAL_MEM_SIZE, shared) &&
       shared > static_cast<cl_ulong>(context_.shared_bytes)) {
-    return RefuseLaunch(launch,
-                        absl::StrCat("uses ", shared, " bytes of shared memory; the device has ",
-                                     context_.shared_bytes));
+    return target::RefuseLaunch(
+        launch, absl::StrCat("uses ", shared, " bytes of shared memory; the device has ",
+                             context_.shared_bytes));
   }
   Launch& added = launches_.emplace_back(Launch{.name = name, .kernel = std::move(kernel)});
   for (size_t d = 0; d < launch.block.size(); ++d) {
@@ -101,7 +101,8 @@ absl::Status OpenClProgram::AddLaunch(const GpuLaunch& launch, int arguments) {
   return absl::OkStatus();
 }
 
-absl::Status OpenClProgram::SetArguments(size_t launch, absl::Span<const GpuArgument> arguments) {
+absl::Status OpenClProgram::SetArguments(size_t launch,
+                                         absl::Span<const target::GpuArgument> arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     cl_mem memory = nullptr;
     size_t bytes = sizeof(memory);
@@ -109,8 +110,8 @@ absl::Status OpenClProgram::SetArguments(size_t launch, absl::Span<const GpuArgu
     if (const auto* const number = std::get_if<int32_t>(&arguments[i])) {
       bytes = sizeof(*number);
       value = number;
-    } else if (const auto* const data =
-                   static_cast<const OpenClMemory*>(std::get<const GpuMemory*>(arguments[i]))) {
+    } else if (const auto* const data = static_cast<const OpenClMemory*>(
+                   std::get<const target::GpuMemory*>(arguments[i]))) {
       memory = data->data();
       value = &memory;
     }
@@ -123,9 +124,9 @@ absl::Status OpenClProgram::SetArguments(size_t launch, absl::Span<const GpuArgu
 }
 
 absl::StatusOr<double> OpenClProgram::Run(absl::Span<const size_t> launches, int64_t count) {
-  const opencl::Api& api = context_.api();
+  const Api& api = context_.api();
   ClOwned<cl_event> first(nullptr, api.ReleaseEvent), last(nullptr, api.ReleaseEvent);
-  const double begin = NowNs();
+  const absl::Time begin = SteadyClock().Now();
   for (int64_t i = 0; i < count; ++i) {
     for (const size_t& index : launches) {
       const Launch& launch = launches_[index];
@@ -142,7 +143,7 @@ absl::StatusOr<double> OpenClProgram::Run(absl::Span<const size_t> launches, int
   }
   const absl::Status finished = context_.Finish(absl::StrCat(
       "the device failed while it ran kernel '", launches_[launches.front()].name, "'"));
-  const double host_ns = NowNs() - begin;
+  const double host_ns = absl::ToDoubleNanoseconds(SteadyClock().Now() - begin);
   HONE_RETURN_IF_ERROR(finished);
   const cl_event end = last == nullptr ? first.get() : last.get();
   cl_int state = CL_COMPLETE;
@@ -156,4 +157,4 @@ absl::StatusOr<double> OpenClProgram::Run(absl::Span<const size_t> launches, int
   return device_ns > 0 && device_ns <= host_ns ? device_ns : host_ns;
 }
 
-}  // namespace hone::runner
+}  // namespace hone::opencl

@@ -1,5 +1,5 @@
-#ifndef HONE_WORKER_RUNNER_OPENCL_CONTEXT_H_
-#define HONE_WORKER_RUNNER_OPENCL_CONTEXT_H_
+#ifndef HONE_COMMON_TARGET_OPENCL_CONTEXT_H_
+#define HONE_COMMON_TARGET_OPENCL_CONTEXT_H_
 
 #include <cstdint>
 #include <memory>
@@ -8,43 +8,42 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/target/gpu_context.h"
 #include "common/target/opencl/api.h"
 #include "common/target/opencl/detect.h"
-#include "worker/runner/gpu_context.h"
 
-namespace hone::runner {
+namespace hone::opencl {
 
 // An object of OpenCL that is released with its owner.
 template <typename T>
 using ClOwned = std::unique_ptr<std::remove_pointer_t<T>, cl_int(CL_API_CALL*)(T)>;
 
 // An OpenCL device with a queue on which all commands run in their order.
-class OpenClContext final : public GpuContext {
+class OpenClContext final : public target::GpuContext {
  public:
   // Unavailable: the driver cannot use the device. `api` must outlive the context.
-  static absl::StatusOr<std::unique_ptr<OpenClContext>> Create(const opencl::Api& api,
-                                                               const opencl::DeviceFacts& facts);
+  static absl::StatusOr<std::unique_ptr<OpenClContext>> Create(const Api& api,
+                                                               const DeviceFacts& facts);
 
   target::Kind kind() const override { return target::Kind::kOpenCl; }
-  absl::StatusOr<std::unique_ptr<GpuMemory>> Allocate(int64_t bytes, int64_t data_at,
-                                                      int64_t data_bytes) override;
-  absl::StatusOr<std::unique_ptr<GpuProgram>> Load(const target::GpuModule& module,
-                                                   absl::string_view what) override;
-  ReferenceKernels MakeReferenceKernels() const override;
+  absl::StatusOr<std::unique_ptr<target::GpuMemory>> Allocate(int64_t bytes, int64_t data_at,
+                                                              int64_t data_bytes) override;
+  absl::StatusOr<std::unique_ptr<target::GpuProgram>> Load(const target::GpuModule& module,
+                                                           absl::string_view what) override;
   bool lost() const override { return lost_; }
 
-  const opencl::Api& api() const { return api_; }
+  const Api& api() const { return api_; }
   cl_device_id device() const { return device_; }
   cl_command_queue queue() const { return queue_.get(); }
 
-  // Converts the code of a call, see opencl::ToStatus. After an error of the device itself, the
+  // Converts the code of a call, see ToStatus. After an error of the device itself, the
   // device counts as lost: a driver then often refuses everything else that this process does.
   absl::Status Check(cl_int code, absl::string_view what);
   // Waits until everything on the queue has ended.
   absl::Status Finish(absl::string_view what) { return Check(api_.Finish(queue()), what); }
 
  private:
-  OpenClContext(const opencl::Api& api, cl_device_id device)
+  OpenClContext(const Api& api, cl_device_id device)
       : api_(api),
         device_(device),
         context_(nullptr, api.ReleaseContext),
@@ -54,17 +53,13 @@ class OpenClContext final : public GpuContext {
   // build log. `what` names the program in messages.
   absl::StatusOr<ClOwned<cl_program>> Build(const std::string& source, absl::string_view what);
 
-  const opencl::Api& api_;
+  const Api& api_;
   cl_device_id device_;
   ClOwned<cl_context> context_;
   ClOwned<cl_command_queue> queue_;
   bool lost_ = false;
 };
 
-// The OpenCL device "opencl" or "opencl:N" of this machine. Errors as for opencl::FindDevice and
-// OpenClContext::Create.
-absl::StatusOr<std::unique_ptr<GpuContext>> OpenOpenClContext(absl::string_view name);
+}  // namespace hone::opencl
 
-}  // namespace hone::runner
-
-#endif  // HONE_WORKER_RUNNER_OPENCL_CONTEXT_H_
+#endif  // HONE_COMMON_TARGET_OPENCL_CONTEXT_H_

@@ -1,18 +1,17 @@
-#include "worker/runner/opencl_context.h"
+#include "common/target/opencl/context.h"
 
 #include <algorithm>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/target/device_name.h"
 #include "common/target/opencl/device_info.h"
 #include "common/target/opencl/error.h"
-#include "worker/runner/opencl_program.h"
+#include "common/target/opencl/program.h"
 
-namespace hone::runner {
+namespace hone::opencl {
 namespace {
 
 // The version that every driver supports. No optimization options: the source asks for fused
@@ -20,61 +19,24 @@ namespace {
 constexpr char kBuildOptions[] = "-cl-std=CL1.2";
 constexpr size_t kMaxLog = 4000;
 
-// Eight independent chains of LANES lanes hide the latency of multiply-adds. The threads of a block
-// read parts of the stream: next to each other on a GPU, one after the other on a CPU.
-constexpr char kReferenceKernels[] = R"(
-#define FLOATS_(n) float##n
-#define FLOATS(n) FLOATS_(n)
-#ifdef FP_FAST_FMAF
-#define MULTIPLY_ADD fma
-#else
-#define MULTIPLY_ADD mad
-#endif
-typedef FLOATS(LANES) floats;
-kernel void hone_fma(global float4* out, global const uint4* in, int amount) {
-  floats a = (floats)(get_local_id(0)), b = a + 1, c = a + 2, d = a + 3;
-  floats e = a + 4, f = a + 5, g = a + 6, h = a + 7;
-  const floats x = (floats)(0.999f), y = (floats)(0.001f);
-  for (int i = 0; i < amount; ++i) {
-    a = MULTIPLY_ADD(a, x, y); b = MULTIPLY_ADD(b, x, y); c = MULTIPLY_ADD(c, x, y); d = MULTIPLY_ADD(d, x, y);
-    e = MULTIPLY_ADD(e, x, y); f = MULTIPLY_ADD(f, x, y); g = MULTIPLY_ADD(g, x, y); h = MULTIPLY_ADD(h, x, y);
-  }
-  const floats sum = a + b + c + d + e + f + g + h;
-  out[get_global_id(0)] = vload4(0, (const private float*)&sum);
-}
-kernel void hone_stream(global float4* out, global const uint4* in, int amount) {
-  uint4 sum = (uint4)(0);
-#if IN_TURN
-  const int part = amount / get_global_size(0), begin = get_global_id(0) * part;
-  for (int i = begin; i < begin + part; ++i) sum ^= in[i];
-#else
-  for (int i = get_global_id(0); i < amount; i += get_global_size(0)) sum ^= in[i];
-#endif
-  out[get_global_id(0)] = convert_float4(sum);
-}
-)";
-constexpr int kGpuLanes = 4, kCpuLanes = 16;
-
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<OpenClContext>> OpenClContext::Create(
-    const opencl::Api& api, const opencl::DeviceFacts& facts) {
+absl::StatusOr<std::unique_ptr<OpenClContext>> OpenClContext::Create(const Api& api,
+                                                                     const DeviceFacts& facts) {
   auto made = std::unique_ptr<OpenClContext>(new OpenClContext(api, facts.device));
   const cl_device_id device = facts.device;
   const cl_context_properties properties[] = {
       CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(facts.platform), 0};
   cl_int code = CL_SUCCESS;
   made->context_.reset(api.CreateContext(properties, 1, &device, nullptr, nullptr, &code));
-  HONE_RETURN_IF_ERROR(
-      opencl::ToStatus(code, absl::StrCat("make an OpenCL context of ", facts.name)));
+  HONE_RETURN_IF_ERROR(ToStatus(code, absl::StrCat("make an OpenCL context of ", facts.name)));
   made->queue_.reset(
       api.CreateCommandQueue(made->context_.get(), device, CL_QUEUE_PROFILING_ENABLE, &code));
-  HONE_RETURN_IF_ERROR(opencl::ToStatus(code, absl::StrCat("make a queue of ", facts.name)));
+  HONE_RETURN_IF_ERROR(ToStatus(code, absl::StrCat("make a queue of ", facts.name)));
 
   const auto size = [&](cl_device_info property) {
     constexpr cl_ulong kMost = cl_ulong{1} << 60;
-    return static_cast<int64_t>(
-        std::min(opencl::DeviceValue<cl_ulong>(api, device, property, 0), kMost));
+    return static_cast<int64_t>(std::min(DeviceValue<cl_ulong>(api, device, property, 0), kMost));
   };
   made->is_cpu = (facts.type & CL_DEVICE_TYPE_CPU) != 0;
   made->units = facts.target.cores;
@@ -82,17 +44,17 @@ absl::StatusOr<std::unique_ptr<OpenClContext>> OpenClContext::Create(
   made->cache_bytes = size(CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
   made->shared_bytes = size(CL_DEVICE_LOCAL_MEM_SIZE);
   made->max_threads = facts.target.gpu.max_threads;
-  std::ranges::copy(opencl::MaxBlock(api, device), made->max_block.begin());
+  std::ranges::copy(MaxBlock(api, device), made->max_block.begin());
   made->max_grid.fill(std::numeric_limits<int64_t>::max());
   // The driver returns the alignment in bits.
-  const auto bits = opencl::DeviceValue<cl_uint>(api, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, 0);
+  const auto bits = DeviceValue<cl_uint>(api, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, 0);
   constexpr int64_t kLeastAlignment = 64;
   made->buffer_alignment = std::max<int64_t>(bits / 8, kLeastAlignment);
   return made;
 }
 
 absl::Status OpenClContext::Check(cl_int code, absl::string_view what) {
-  const absl::Status status = opencl::ToStatus(code, what);
+  const absl::Status status = ToStatus(code, what);
   if (absl::IsUnavailable(status)) lost_ = true;
   return status;
 }
@@ -109,7 +71,7 @@ absl::StatusOr<ClOwned<cl_program>> OpenClContext::Build(const std::string& sour
   if (code == CL_SUCCESS) return program;
   if (code != CL_BUILD_PROGRAM_FAILURE) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the driver cannot build ", what, ": ", opencl::ErrorName(code)));
+        absl::StrCat("the driver cannot build ", what, ": ", ErrorName(code)));
   }
   size_t bytes = 0;
   api_.GetProgramBuildInfo(program.get(), device_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes);
@@ -123,14 +85,15 @@ absl::StatusOr<ClOwned<cl_program>> OpenClContext::Build(const std::string& sour
                                                     log.empty() ? "the build log is empty" : log));
 }
 
-absl::StatusOr<std::unique_ptr<GpuProgram>> OpenClContext::Load(const target::GpuModule& module,
-                                                                absl::string_view what) {
+absl::StatusOr<std::unique_ptr<target::GpuProgram>> OpenClContext::Load(
+    const target::GpuModule& module, absl::string_view what) {
   HONE_ASSIGN_OR_RETURN(ClOwned<cl_program> program, Build(module.code, what));
   return OpenClProgram::Create(*this, std::move(program), module);
 }
 
-absl::StatusOr<std::unique_ptr<GpuMemory>> OpenClContext::Allocate(int64_t bytes, int64_t data_at,
-                                                                   int64_t data_bytes) {
+absl::StatusOr<std::unique_ptr<target::GpuMemory>> OpenClContext::Allocate(int64_t bytes,
+                                                                           int64_t data_at,
+                                                                           int64_t data_bytes) {
   // Drivers report in several ways that a device is out of memory.
   cl_int code = CL_SUCCESS;
   ClOwned<cl_mem> allocation(api_.CreateBuffer(context_.get(), CL_MEM_READ_WRITE,
@@ -148,17 +111,4 @@ absl::StatusOr<std::unique_ptr<GpuMemory>> OpenClContext::Allocate(int64_t bytes
   return std::make_unique<OpenClMemory>(*this, std::move(allocation), std::move(data));
 }
 
-ReferenceKernels OpenClContext::MakeReferenceKernels() const {
-  const int lanes = is_cpu ? kCpuLanes : kGpuLanes;
-  return {absl::StrCat("#define LANES ", lanes, "\n#define IN_TURN ", is_cpu ? 1 : 0, "\n",
-                       kReferenceKernels),
-          lanes};
-}
-
-absl::StatusOr<std::unique_ptr<GpuContext>> OpenOpenClContext(absl::string_view name) {
-  HONE_ASSIGN_OR_RETURN(const opencl::Api* const api, opencl::LoadedApi());
-  HONE_ASSIGN_OR_RETURN(const opencl::DeviceFacts facts, opencl::FindDevice(*api, name));
-  return OpenClContext::Create(*api, facts);
-}
-
-}  // namespace hone::runner
+}  // namespace hone::opencl
