@@ -28,7 +28,6 @@ class Predictor {
   virtual int columns() const = 0;
   // See CostModel. REQUIRES: valid rows with columns() columns, or with ModelKind::columns columns.
   virtual absl::StatusOr<Prediction> Predict(const FeatureMatrix& features) const = 0;
-  virtual std::vector<double> RowScores(const FeatureMatrix&) const { return {}; }
 };
 
 // An entry of the registry.
