@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <type_traits>
-#include <vector>
 
 #include "server/cost_model/byte_io.h"
 #include "server/cost_model/cost_model.h"
