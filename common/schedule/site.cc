@@ -19,14 +19,18 @@ std::vector<int64_t> Divisors(int64_t n) {
 
 }  // namespace
 
+int64_t Site::RowOf(absl::Span<const int64_t> values) const {
+  int64_t row = 0;
+  while (row < RowCount() &&
+         !std::equal(values.begin(), values.end(), rows.begin() + row * count)) {
+    ++row;
+  }
+  return row;
+}
+
 bool Site::IsLegal(absl::Span<const int64_t> values) const {
   if (static_cast<int>(values.size()) != count) return false;
-  if (kind == Kind::kChoice) {
-    for (size_t row = 0; row + count <= rows.size(); row += count) {
-      if (std::equal(values.begin(), values.end(), rows.begin() + row)) return true;
-    }
-    return false;
-  }
+  if (kind == Kind::kChoice) return RowOf(values) < RowCount();
   int64_t inner = 1;
   for (int i = count - 1; i >= 0; --i) {
     if (values[i] < 1 || values[i] > extent || (i > 0 && inner > extent / values[i])) return false;
@@ -39,7 +43,7 @@ bool Site::IsLegal(absl::Span<const int64_t> values) const {
 
 void Site::Sample(Rng& rng, absl::Span<int64_t> values) const {
   if (kind == Kind::kChoice) {
-    const size_t row = rng.Below(rows.size() / count);
+    const size_t row = rng.Below(RowCount());
     std::copy_n(rows.begin() + row * count, count, values.begin());
     return;
   }

@@ -71,15 +71,6 @@ class CostModel {
   // features, or a value is not finite.
   virtual absl::StatusOr<Prediction> Predict(const FeatureMatrix& features) const = 0;
 
-  // Returns what each row adds to its candidate's mean, if the model is such a sum (Ansor's
-  // pack-sum). The values of a candidate's rows add up to its mean minus a constant that is the
-  // same for all candidates. Empty if the model is not such a sum or is untrained. Errors are those
-  // of Predict.
-  virtual absl::StatusOr<std::vector<double>> RowScores(const FeatureMatrix& features) const {
-    (void)features;
-    return std::vector<double>();
-  }
-
   // Convert to and from a versioned binary form. Load replaces everything except the options.
   // InvalidArgument: the bytes are of another model, version or feature set, truncated or damaged;
   // the message says which. An error leaves the model unchanged.

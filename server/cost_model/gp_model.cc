@@ -2,7 +2,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <utility>
 
 #include "common/base/status_macros.h"
 #include "server/cost_model/column_scaler.h"

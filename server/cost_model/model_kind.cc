@@ -35,11 +35,6 @@ class Model final : public CostModel {
     return Prediction{.mean = std::vector<double>(features.candidates(), 0.0)};
   }
 
-  absl::StatusOr<std::vector<double>> RowScores(const FeatureMatrix& features) const override {
-    HONE_RETURN_IF_ERROR(ValidateFeatures(features, ReadsFeatures(), columns()));
-    return SeenNothing() ? std::vector<double>() : predictor_->RowScores(features);
-  }
-
   absl::StatusOr<std::string> Save() const override {
     ByteWriter writer;
     predictor_->Serialize(writer);

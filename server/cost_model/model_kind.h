@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <type_traits>
-#include <vector>
 
 #include "server/cost_model/byte_io.h"
 #include "server/cost_model/cost_model.h"
@@ -28,7 +27,6 @@ class Predictor {
   virtual int columns() const = 0;
   // See CostModel. REQUIRES: valid rows with columns() columns, or with ModelKind::columns columns.
   virtual absl::StatusOr<Prediction> Predict(const FeatureMatrix& features) const = 0;
-  virtual std::vector<double> RowScores(const FeatureMatrix&) const { return {}; }
 };
 
 // An entry of the registry.

@@ -2,7 +2,6 @@
 #define HONE_SERVER_COST_MODEL_RANK_LOSS_H_
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"

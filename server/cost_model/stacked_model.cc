@@ -43,19 +43,6 @@ class StackedModel final : public CostModel {
     return prediction;
   }
 
-  absl::StatusOr<std::vector<double>> RowScores(const FeatureMatrix& features) const override {
-    const double weight = TransferWeight(results_);
-    if (weight == 0) return own_->RowScores(features);
-    HONE_ASSIGN_OR_RETURN(std::vector<double> scores, related_->RowScores(features));
-    if (results_ == 0) return scores;
-    HONE_ASSIGN_OR_RETURN(const std::vector<double> own, own_->RowScores(features));
-    if (own.size() != scores.size()) return std::vector<double>();
-    for (size_t i = 0; i < scores.size(); ++i) {
-      scores[i] = weight * scores[i] + (1 - weight) * own[i];
-    }
-    return scores;
-  }
-
   absl::StatusOr<std::string> Save() const override {
     HONE_ASSIGN_OR_RETURN(const std::string own, own_->Save());
     ByteWriter writer;

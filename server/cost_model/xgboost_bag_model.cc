@@ -84,15 +84,6 @@ class XgboostBagPredictor final : public Predictor {
     return Prediction{.mean = std::move(moments.mean), .spread = std::move(moments.variance)};
   }
 
-  std::vector<double> RowScores(const FeatureMatrix& features) const override {
-    std::vector<double> scores(features.rows(), 0.0);
-    for (const FlatForest& member : members_) {
-      const std::vector<float> rows = ForestRowScores(member, features);
-      for (size_t i = 0; i < rows.size(); ++i) scores[i] += rows[i] / kMembers;
-    }
-    return scores;
-  }
-
   void Serialize(ByteWriter& writer) const override {
     writer.Add(static_cast<uint32_t>(members_.size()), noise_);
     for (const FlatForest& member : members_) member.Serialize(writer);

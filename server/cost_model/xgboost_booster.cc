@@ -2,7 +2,6 @@
 
 #include <xgboost/c_api.h>
 
-#include <cmath>
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <type_traits>

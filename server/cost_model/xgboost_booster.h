@@ -1,7 +1,6 @@
 #ifndef HONE_SERVER_COST_MODEL_XGBOOST_BOOSTER_H_
 #define HONE_SERVER_COST_MODEL_XGBOOST_BOOSTER_H_
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>

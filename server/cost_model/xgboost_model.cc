@@ -30,13 +30,6 @@ class XgboostPredictor final : public Predictor {
     return prediction;
   }
 
-  std::vector<double> RowScores(const FeatureMatrix& features) const override {
-    const std::vector<float> rows = ForestRowScores(forest_, features);
-    std::vector<double> scores(rows.begin(), rows.end());
-    for (double& score : scores) score *= calibration_.slope;
-    return scores;
-  }
-
   void Serialize(ByteWriter& writer) const override {
     if (forest_options.ranks) calibration_.Serialize(writer);
     forest_.Serialize(writer);

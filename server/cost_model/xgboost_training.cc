@@ -69,14 +69,10 @@ absl::StatusOr<FlatForest> TrainForest(const FeatureMatrix& features,
   return ForestOfXgboostJson(json, features.columns, best_round);
 }
 
-std::vector<float> ForestRowScores(const FlatForest& forest, const FeatureMatrix& features) {
+std::vector<double> ForestScores(const FlatForest& forest, const FeatureMatrix& features) {
   std::vector<float> row_scores(features.rows());
   forest.Predict(features.values, absl::MakeSpan(row_scores));
-  return row_scores;
-}
-
-std::vector<double> ForestScores(const FlatForest& forest, const FeatureMatrix& features) {
-  return SumRows(features.row_begin, ForestRowScores(forest, features));
+  return SumRows(features.row_begin, row_scores);
 }
 
 }  // namespace hone::cost_model

@@ -30,8 +30,6 @@ absl::StatusOr<FlatForest> TrainForest(const FeatureMatrix& features,
                                        const ForestOptions& forest,
                                        const CostModelOptions& options);
 
-// Returns the score of every row.
-std::vector<float> ForestRowScores(const FlatForest& forest, const FeatureMatrix& features);
 // Returns the score of every candidate, the sum of the scores of its rows.
 std::vector<double> ForestScores(const FlatForest& forest, const FeatureMatrix& features);
 

@@ -1,7 +1,6 @@
 #include "server/feature/buffer_reuse.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace hone::feature {
 

@@ -33,21 +33,14 @@ class FeatureSet {
   using Describe = std::function<void(const Nest& nest, const target::Target& target,
                                       std::vector<float>& rows_out)>;
   // `columns`: the names of the columns, which are unique.
-  FeatureSet(std::string name, std::vector<std::string> columns, Describe describe,
-             bool row_per_statement = false)
-      : name_(std::move(name)),
-        columns_(std::move(columns)),
-        describe_(std::move(describe)),
-        row_per_statement_(row_per_statement) {}
+  FeatureSet(std::string name, std::vector<std::string> columns, Describe describe)
+      : name_(std::move(name)), columns_(std::move(columns)), describe_(std::move(describe)) {}
   virtual ~FeatureSet() = default;
 
   // The registered name, as CostModel::feature_set() gives it.
   absl::string_view name() const { return name_; }
   int Columns() const { return static_cast<int>(columns_.size()); }
   const std::vector<std::string>& ColumnNames() const { return columns_; }
-
-  // Whether a program has one row per statement, in the order of Nest::statements().
-  bool RowPerStatement() const { return row_per_statement_; }
 
   // Appends the program's rows to `rows_out` and sets `row_count` to their number, at least 1.
   // Every value is finite. The rows do not depend on the names of variables. InvalidArgument: the
@@ -68,7 +61,6 @@ class FeatureSet {
   const std::string name_;
   const std::vector<std::string> columns_;
   const Describe describe_;
-  const bool row_per_statement_;
 };
 
 // Finds a feature set by its registered name. NotFound: unknown name; the message lists the names.

@@ -244,8 +244,7 @@ std::unique_ptr<FeatureSet> MakeStatementFeatures(StatementVariant variant) {
       StatementNames(),
       [variant](const Nest& nest, const target::Target& target, std::vector<float>& rows_out) {
         DescribeStatements(nest, target, variant, rows_out);
-      },
-      /*row_per_statement=*/true);
+      });
 }
 
 }  // namespace hone::feature

@@ -29,8 +29,6 @@ class Bench {
   double best_latency_ns() const { return best_latency_ns_; }
   // Number of builders of the device, which work in parallel.
   int builders() const { return builders_; }
-  // Number of distinct programs: the maximum number of trials of a search.
-  int64_t programs() const { return static_cast<int64_t>(set_.measurements.size()); }
   // Returns the index of the candidate's measurement; -1: not recorded.
   int Find(const record::Candidate& candidate) const;
   // Returns every program once, with its first vector, for transfer to other workloads.

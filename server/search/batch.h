@@ -5,7 +5,6 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
-#include "common/base/rng.h"
 #include "server/search/history.h"
 #include "server/search/unseen.h"
 
@@ -39,6 +38,8 @@ class BatchPicker {
   std::vector<Scored>& batch() { return batch_; }
   bool full() const { return static_cast<int>(batch_.size()) >= n_; }
   int size() const { return static_cast<int>(batch_.size()); }
+  // Whether a space was untried when the batch began.
+  bool any_untried() const { return any_untried_; }
   bool Covers(int space) const { return per_space_[space] > 0; }
   // Sorts the batch, best first.
   void Sort();

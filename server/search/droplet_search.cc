@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -14,8 +13,7 @@ namespace {
 
 constexpr StateHeader kDropletState = {"droplet", 1};
 constexpr int kStarts = 32;            // draws from an untried space; the best one is a start
-constexpr int kCombined = 2;           // maximum number of decisions that move at once
-constexpr size_t kCombinedHops = 512;  // maximum size of a group of combined hops
+constexpr size_t kCombinedHops = 512;  // maximum number of hops of two decisions
 constexpr int kMostSteps = 8;          // maximum number of steps of a hop
 constexpr size_t kIncumbents = 16;     // best candidates whose neighbours a batch may use
 constexpr double kPValue = 0.05;       // maximum p-value for a faster candidate to be the incumbent
@@ -86,24 +84,23 @@ class DropletSearch final : public HistorySearch {
     return points;
   }
 
-  // Adds groups of neighbours in this order: single hops, combined hops, single hops of more steps.
+  // Adds groups of neighbours in this order: single hops, hops of two decisions, single hops of
+  // more steps.
   absl::Status AddNeighbours(const Point& incumbent, Call& call) {
     const space::DesignSpace& space = *context().spaces[incumbent.space];
-    std::vector<std::vector<int64_t>> group = Hops(space, incumbent.decisions, /*step=*/1);
-    HONE_RETURN_IF_ERROR(AddGroup(incumbent.space, group, call));
-    absl::flat_hash_set<std::vector<int64_t>> seen(group.begin(), group.end());
+    const std::vector<std::vector<int64_t>> single = Hops(space, incumbent.decisions, /*step=*/1);
+    HONE_RETURN_IF_ERROR(AddGroup(incumbent.space, single, call));
+    absl::flat_hash_set<std::vector<int64_t>> seen(single.begin(), single.end());
     seen.insert(incumbent.decisions);
-    for (int moved = 2; moved <= kCombined && !call.picker.full(); ++moved) {
-      std::vector<std::vector<int64_t>> combined;
-      for (const std::vector<int64_t>& hop : group) {
-        if (combined.size() >= kCombinedHops) break;
-        for (std::vector<int64_t>& next : Hops(space, hop, /*step=*/1)) {
-          if (seen.insert(next).second) combined.push_back(std::move(next));
-        }
+    if (call.picker.full()) return absl::OkStatus();
+    std::vector<std::vector<int64_t>> combined;
+    for (const std::vector<int64_t>& hop : single) {
+      if (combined.size() >= kCombinedHops) break;
+      for (std::vector<int64_t>& next : Hops(space, hop, /*step=*/1)) {
+        if (seen.insert(next).second) combined.push_back(std::move(next));
       }
-      group = std::move(combined);
-      HONE_RETURN_IF_ERROR(AddGroup(incumbent.space, group, call));
     }
+    HONE_RETURN_IF_ERROR(AddGroup(incumbent.space, combined, call));
     for (int step = 2; step <= kMostSteps && !call.picker.full(); ++step) {
       HONE_RETURN_IF_ERROR(AddGroup(incumbent.space, Hops(space, incumbent.decisions, step), call));
     }

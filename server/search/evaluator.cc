@@ -50,11 +50,6 @@ EvaluationPtr Evaluator::Make(const Point& point) const {
            .ok()) {
     return evaluation;
   }
-  if (groups_ != nullptr && (*groups_)[point.space].count() > 1 && features_ != nullptr &&
-      features_->RowPerStatement()) {
-    evaluation->row_groups = (*groups_)[point.space].OfStatements(*program);
-    evaluation->group_count = (*groups_)[point.space].count();
-  }
   evaluation->program = program->StructuralDigest();
   if (draft_ != nullptr) evaluation->draft = DraftOf(*program);
   evaluation->legal = true;
@@ -134,34 +129,6 @@ absl::StatusOr<std::vector<double>> Evaluator::Predict(absl::Span<const Evaluati
   HONE_ASSIGN_OR_RETURN(const cost_model::Prediction prediction, model->Predict(matrix));
   for (size_t a = 0; a < asked.size() && a < prediction.mean.size(); ++a) {
     if (std::isfinite(prediction.mean[a])) scores[asked[a]] = prediction.mean[a];
-  }
-  return scores;
-}
-
-absl::StatusOr<std::vector<std::vector<double>>> Evaluator::StageScores(
-    absl::Span<const EvaluationPtr> evaluations, const cost_model::CostModel* model) const {
-  std::vector<std::vector<double>> scores(evaluations.size());
-  if (model == nullptr || features_ == nullptr) return scores;
-  cost_model::FeatureMatrix matrix{.columns = features_->Columns()};
-  std::vector<size_t> asked;
-  for (size_t i = 0; i < evaluations.size(); ++i) {
-    const Evaluation& evaluation = *evaluations[i];
-    if (evaluation.row_groups.empty() ||
-        static_cast<int>(evaluation.row_groups.size()) != evaluation.row_count)
-      continue;
-    matrix.Append(evaluation.rows, evaluation.row_count);
-    asked.push_back(i);
-  }
-  if (asked.empty()) return scores;
-  HONE_ASSIGN_OR_RETURN(const std::vector<double> rows, model->RowScores(matrix));
-  if (static_cast<int>(rows.size()) != matrix.rows()) return scores;
-  for (size_t a = 0; a < asked.size(); ++a) {
-    const std::vector<int>& groups = evaluations[asked[a]]->row_groups;
-    std::vector<double>& sums = scores[asked[a]];
-    sums.assign(evaluations[asked[a]]->group_count, 0.0);
-    for (size_t r = 0; r < groups.size(); ++r) {
-      if (groups[r] >= 0) sums[groups[r]] += rows[matrix.row_begin[a] + r];
-    }
   }
   return scores;
 }

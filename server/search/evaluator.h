@@ -11,7 +11,6 @@
 #include "server/cost_model/cost_model.h"
 #include "server/feature/feature_set.h"
 #include "server/search/point.h"
-#include "server/search/stage_groups.h"
 
 namespace hone::search {
 
@@ -22,10 +21,6 @@ struct Evaluation {
   double draft = 0;         // the draft's score in 1 / cycles; 0 without a draft
   std::vector<float> rows;  // rows of the feature set
   int row_count = 0;
-  // The stage group of each row, and the number of groups. Empty unless the evaluator observes
-  // stages.
-  std::vector<int> row_groups;
-  int group_count = 0;
 };
 using EvaluationPtr = std::shared_ptr<const Evaluation>;
 
@@ -43,11 +38,6 @@ class Evaluator {
   // the model is null or its feature set is "". InvalidArgument: the feature set does not exist.
   absl::Status UseFeaturesOf(const cost_model::CostModel* model);
 
-  // Makes later evaluations contain the stage group of each row, in spaces that have more than one
-  // group, if the feature set has a row per statement. `groups`: one per space; outlives the
-  // evaluator.
-  void ObserveStages(const std::vector<StageGroups>* groups) { groups_ = groups; }
-
   // Returns one evaluation per point, in order. None is null.
   std::vector<EvaluationPtr> Evaluate(absl::Span<const Point> points);
 
@@ -56,12 +46,6 @@ class Evaluator {
   // evaluations were made after the last UseFeaturesOf(model).
   absl::StatusOr<std::vector<double>> Predict(absl::Span<const EvaluationPtr> evaluations,
                                               const cost_model::CostModel* model) const;
-
-  // Returns a score per stage group of each evaluation: the sum of the model's scores of the rows
-  // in the group. The scores of an evaluation are empty if it has no row groups or if the model
-  // does not score rows. Errors and requirements are those of Predict.
-  absl::StatusOr<std::vector<std::vector<double>>> StageScores(
-      absl::Span<const EvaluationPtr> evaluations, const cost_model::CostModel* model) const;
 
  private:
   using Cache = absl::flat_hash_map<Digest, EvaluationPtr>;
@@ -73,8 +57,7 @@ class Evaluator {
   const SearchContext* const context_;
   const cost_model::CostModel* const draft_;
   const feature::FeatureSet* features_ = nullptr;
-  const std::vector<StageGroups>* groups_ = nullptr;  // null: stages are not observed
-  Cache recent_, older_;                              // when recent_ is full, it replaces older_
+  Cache recent_, older_;  // when recent_ is full, it replaces older_
 };
 
 }  // namespace hone::search

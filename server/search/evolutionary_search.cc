@@ -8,8 +8,6 @@
 #include "server/cost_model/models.h"
 #include "server/search/history_search.h"
 #include "server/search/random_draw.h"
-#include "server/search/site_values.h"
-#include "server/search/stage_groups.h"
 #include "server/search/strategies.h"
 
 namespace hone::search {
@@ -27,13 +25,7 @@ class EvolutionarySearch final : public HistorySearch {
   EvolutionarySearch(SearchContext context, const EvolutionaryOptions& options)
       : HistorySearch({options.name, kStateVersion}, std::move(context),
                       options.draft ? cost_model::MakeModel(cost_model::kAnalyticModel) : nullptr),
-        options_(options) {
-    if (!options_.by_stages) return;
-    for (const space::DesignSpace* space : this->context().spaces) {
-      groups_.push_back(StageGroups::Of(*space));
-    }
-    evaluator().ObserveStages(&groups_);
-  }
+        options_(options) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
@@ -46,9 +38,11 @@ class EvolutionarySearch final : public HistorySearch {
         if (met.keys.insert(each.key).second) met.pool.push_back(each);
       }
       if (g == kGenerations || scored.empty()) break;
-      HONE_ASSIGN_OR_RETURN(generation, options_.temperature > 0
-                                            ? NextChains(scored, met, call)
-                                            : NextGeneration(scored, met, call));
+      if (options_.temperature > 0) {
+        HONE_ASSIGN_OR_RETURN(generation, NextChains(scored, met, call));
+      } else {
+        generation = NextGeneration(scored, met, call.rng);
+      }
     }
     SortByScore(met.pool);
     call.picker.CoverUntried(met.pool);
@@ -97,28 +91,17 @@ class EvolutionarySearch final : public HistorySearch {
     return points;
   }
 
-  struct Parents {
-    const std::vector<Scored>& scored;
-    std::vector<std::vector<double>> stages;  // Evaluator::StageScores of each
-    Roulette roulette;
-  };
-
-  absl::StatusOr<std::vector<Point>> NextGeneration(const std::vector<Scored>& scored,
-                                                    const Met& met, Call& call) {
+  std::vector<Point> NextGeneration(const std::vector<Scored>& scored, const Met& met,
+                                    Rng& rng) const {
     std::vector<double> scores;
-    std::vector<EvaluationPtr> evaluations;
-    for (const Scored& each : scored) {
-      scores.push_back(each.score);
-      evaluations.push_back(each.evaluation);
-    }
-    Parents parents{.scored = scored, .roulette = Roulette(scores)};
-    HONE_ASSIGN_OR_RETURN(parents.stages, evaluator().StageScores(evaluations, call.model));
+    for (const Scored& each : scored) scores.push_back(each.score);
+    const Roulette roulette(scores);
     std::vector<Point> children;
     absl::flat_hash_set<Digest> keys;
     while (children.size() < scored.size()) {
       Point child;
       for (int attempt = 0; attempt < kRetries; ++attempt) {
-        child = Breed(parents, call.rng);
+        child = Breed(scored, roulette, rng);
         const Digest key = KeyOf(context(), child);
         if (!met.keys.contains(key) && keys.insert(key).second) break;
       }
@@ -152,39 +135,20 @@ class EvolutionarySearch final : public HistorySearch {
     return children;
   }
 
-  Point Breed(const Parents& parents, Rng& rng) const {
-    const size_t first = parents.roulette.Spin(rng);
-    const Point& parent = parents.scored[first].point;
+  Point Breed(const std::vector<Scored>& scored, const Roulette& roulette, Rng& rng) const {
+    const Point& parent = scored[roulette.Spin(rng)].point;
     const space::DesignSpace& space = *context().spaces[parent.space];
     absl::StatusOr<std::vector<int64_t>> child = absl::NotFoundError("");
     if (rng.Uniform() >= options_.mutation) {
-      for (int attempt = 0; attempt < kRetries && !child.ok(); ++attempt) {
-        const size_t second = parents.roulette.Spin(rng);
-        const Point& other = parents.scored[second].point;
+      for (int attempt = 0; attempt < kRetries; ++attempt) {
+        const Point& other = scored[roulette.Spin(rng)].point;
         if (other.space != parent.space || other == parent) continue;
-        if (!parents.stages[first].empty() && !parents.stages[second].empty()) {
-          child = Merge(parents, first, second, rng);
-          continue;
-        }
         child = space.Crossover(parent.decisions, other.decisions, rng);
         break;
       }
     }
     if (!child.ok()) child = space.Mutate(parent.decisions, rng);
     return child.ok() ? Point{parent.space, *std::move(child)} : parent;
-  }
-
-  // Takes each stage from the parent with the higher score there. NotFound: the result equals one
-  // of the parents.
-  absl::StatusOr<std::vector<int64_t>> Merge(const Parents& parents, size_t first, size_t second,
-                                             Rng& rng) const {
-    if (parents.scored[second].score > parents.scored[first].score) std::swap(first, second);
-    const Point& a = parents.scored[first].point;
-    const Point& b = parents.scored[second].point;
-    const std::vector<int64_t> merged = MergeStages(
-        groups_[a.space], a.decisions, parents.stages[first], b.decisions, parents.stages[second]);
-    if (merged == a.decisions || merged == b.decisions) return absl::NotFoundError("one parent");
-    return Fit(*context().spaces[a.space], merged, rng);
   }
 
   void KeepSurvivors(const std::vector<Scored>& pool) {
@@ -196,8 +160,7 @@ class EvolutionarySearch final : public HistorySearch {
   }
 
   const EvolutionaryOptions options_;
-  std::vector<StageGroups> groups_;  // per space; empty unless crossovers are by stages
-  std::vector<Point> survivors_;     // the best candidates of the last call, including seen ones
+  std::vector<Point> survivors_;  // the best candidates of the last call, including seen ones
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #ifndef HONE_SERVER_SEARCH_HISTORY_H_
 #define HONE_SERVER_SEARCH_HISTORY_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -57,6 +58,11 @@ class History {
   }
 
   const std::vector<Entry>& entries() const { return entries_; }
+  // Returns the number of results.
+  int64_t Told() const {
+    return std::count_if(entries_.begin(), entries_.end(),
+                         [](const Entry& each) { return each.told; });
+  }
   // Whether the space has no candidate that was proposed or told.
   bool IsUntried(int space) const { return tried_[space] == 0; }
   // Returns the `limit` best successful results, or all if there are fewer, best first. Equal

@@ -49,7 +49,7 @@ class PortfolioSearch final : public HistorySearch {
     Settle();
     std::vector<Pending> pending;
     for (int round = 0; round < kRounds && !call.picker.full(); ++round) {
-      const std::array<int, kArms> places = Places(n - call.picker.size(), call.rng);
+      const std::array<int, kArms> places = Places(n - call.picker.size(), call);
       for (uint32_t arm = 0; arm < kArms; ++arm) {
         if (places[arm] == 0) continue;
         HONE_ASSIGN_OR_RETURN(
@@ -70,14 +70,10 @@ class PortfolioSearch final : public HistorySearch {
 
  private:
   // Returns how many of the next n candidates each strategy proposes.
-  std::array<int, kArms> Places(int n, Rng& rng) {
+  std::array<int, kArms> Places(int n, Call& call) {
     std::array<int, kArms> places{};
-    int results = 0;
-    bool untried = false;
-    for (const History::Entry& entry : history().entries()) results += entry.told;
-    for (size_t s = 0; s < context().spaces.size(); ++s)
-      untried |= history().IsUntried(static_cast<int>(s));
-    if (untried || results < kLearnt) {
+    const int64_t results = history().Told();
+    if (call.picker.any_untried() || results < kLearnt) {
       places[kEvolutionary] = n;
     } else if (results < kOpening) {
       places[kDroplet] = n / 2;
@@ -85,7 +81,7 @@ class PortfolioSearch final : public HistorySearch {
     } else {
       for (int i = 0; i < n; ++i) {
         std::array<double, kArms> drawn;
-        for (uint32_t arm = 0; arm < kArms; ++arm) drawn[arm] = earned_[arm].Draw(rng);
+        for (uint32_t arm = 0; arm < kArms; ++arm) drawn[arm] = earned_[arm].Draw(call.rng);
         ++places[std::max_element(drawn.begin(), drawn.end()) - drawn.begin()];
       }
     }

@@ -87,9 +87,7 @@ KernelInput EmbedDecisions(const space::DesignSpace& space, absl::Span<const int
     const absl::Span<const int64_t> values = decisions.subspan(site.begin, site.count);
     bool numbers = true;
     if (site.kind == schedule::Site::Kind::kChoice) {
-      int64_t row = 0;
-      while (!std::equal(values.begin(), values.end(), site.rows.begin() + row * site.count)) ++row;
-      input.choices.push_back(row);
+      input.choices.push_back(site.RowOf(values));
       numbers = *std::min_element(site.rows.begin(), site.rows.end()) > 0;
     }
     for (const int64_t value : values)

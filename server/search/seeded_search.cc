@@ -1,7 +1,6 @@
 #include "server/search/seeded_search.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "common/base/status_macros.h"

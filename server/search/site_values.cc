@@ -147,13 +147,8 @@ const std::vector<int64_t>& SiteValues::Of(const Site& site) {
 }
 
 size_t SiteValues::IndexOf(const Site& site, absl::Span<const int64_t> values) {
+  if (site.kind == Site::Kind::kChoice) return site.RowOf(values);
   const size_t count = Count(site);
-  if (site.kind == Site::Kind::kChoice) {
-    for (size_t i = 0; i < count; ++i) {
-      if (At(site, i) == values) return i;
-    }
-    return 0;
-  }
   const auto rows = std::views::iota(size_t{0}, count);
   const auto found = std::ranges::partition_point(rows, [&](size_t row) {
     return std::ranges::lexicographical_compare(At(site, row), values);
@@ -191,11 +186,9 @@ std::vector<std::vector<int64_t>> Hops(const space::DesignSpace& space,
     } else if (site.kind == Site::Kind::kTile) {
       SizeHops(site, values, step, hops);
     } else {
-      const auto rows = static_cast<int64_t>(site.rows.size()) / site.count;
-      int64_t at = 0;
-      while (!std::equal(values.begin(), values.end(), site.rows.begin() + at * site.count)) ++at;
+      const int64_t at = site.RowOf(values);
       for (const int64_t row : {at - step, at + step}) {
-        if (row < 0 || row >= rows) continue;
+        if (row < 0 || row >= site.RowCount()) continue;
         const auto begin = site.rows.begin() + row * site.count;
         hops.emplace_back(begin, begin + site.count);
       }

@@ -16,8 +16,6 @@ struct EvolutionaryOptions {
   absl::string_view name = "evolutionary";
   bool draft = false;      // whether the draft ranks candidates until the model has learnt
   double mutation = 0.85;  // probability that a child is a mutation rather than a crossover
-  // Whether crossovers combine parents stage by stage, as in the paper, rather than site by site.
-  bool by_stages = false;
   // If positive, MetaSchedule's chains (Shao et al., NeurIPS 2022) replace the roulette. Every
   // candidate of a generation is mutated, and the child replaces it with probability
   // min(1, e^((child's score − candidate's score) / temperature)).
@@ -27,14 +25,11 @@ struct EvolutionaryOptions {
 // Ansor's evolutionary search (Zheng et al., OSDI 2020) over all design spaces at once. A Propose
 // evolves a population of context.population candidates over three generations. Parents are drawn
 // by roulette on max(score, 0). A child is a mutation with probability options.mutation, otherwise
-// a crossover of two parents of one space. (The paper describes the crossover, but its code does
-// not contain it.) In a crossover by stages, the child takes the decisions of each stage group
-// (stage_groups.h) from the parent whose statements of that group the model scores higher. If the
-// child is not new, other partners are tried, and finally a mutation. Each site comes from a random
-// parent if the space has only one group, if the model does not score single statements
-// (CostModel::RowScores), or if the model has not learnt yet. The first generation contains the
-// best measured candidates (up to 20 %), survivors of the last call, and random draws (at least
-// 50). The batch consists of the best unseen candidates of all generations and 5 % random draws.
+// a crossover of two parents of one space: each site comes from a random parent. (The paper
+// describes a crossover by the scores of nodes, but its code contains none.) The first generation
+// contains the best measured candidates (up to 20 %), survivors of the last call, and random draws
+// (at least 50). The batch consists of the best unseen candidates of all generations and 5 % random
+// draws.
 //
 // Scores are those of ranking.h: without the draft the first candidates are random, as published.
 // The first batch covers every design space that has a candidate. While a space is untried, no

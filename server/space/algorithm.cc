@@ -1,6 +1,5 @@
 #include "server/space/algorithm.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

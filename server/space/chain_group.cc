@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "server/space/block_axes.h"
 #include "server/space/row_group.h"
 
 namespace hone::space {
@@ -40,9 +41,8 @@ std::optional<ChainGroup::Member> MemberOf(const ir::Program& program, NodeId id
 // Returns the bytes of a contraction's vector operand that one row needs.
 int64_t VectorBytes(const ir::Program& program, NodeId id, const Contraction& contraction) {
   const ir::Block& block = program.BlockOf(id);
-  int64_t elements = block.iters[contraction.vector].extent;
-  for (const int axis : AxesOf(block).reduce) elements *= block.iters[axis].extent;
-  return elements * ir::DTypeBytes(program.buffers[contraction.vector_operand.buffer].dtype);
+  return block.iters[contraction.vector].extent * PointsOf(block, AxesOf(block).reduce) *
+         ir::DTypeBytes(program.buffers[contraction.vector_operand.buffer].dtype);
 }
 
 // Whether some contraction depends on the result of another one.

@@ -89,7 +89,7 @@ void MoveTile(const Site& site, Rng& rng, absl::Span<int64_t> values) {
 }  // namespace
 
 bool HasChoice(const Site& site) {
-  if (site.kind == Site::Kind::kChoice) return static_cast<int>(site.rows.size()) > site.count;
+  if (site.kind == Site::Kind::kChoice) return site.RowCount() > 1;
   if (site.count == 1 || site.extent == 1) return false;
   return site.max_inner != 1 || site.count > 2;
 }
@@ -114,12 +114,7 @@ void Repair(const Site& site, Rng& rng, absl::Span<int64_t> values) {
 void Move(const Site& site, Rng& rng, absl::Span<int64_t> values) {
   if (site.kind == Site::Kind::kPerfectTile) return MovePerfectTile(site, rng, values);
   if (site.kind == Site::Kind::kTile) return MoveTile(site, rng, values);
-  const auto rows = static_cast<int64_t>(site.rows.size()) / site.count;
-  int64_t current = 0;
-  while (current + 1 < rows &&
-         !std::equal(values.begin(), values.end(), site.rows.begin() + current * site.count)) {
-    ++current;
-  }
+  const int64_t rows = site.RowCount(), current = site.RowOf(values);
   int64_t next = static_cast<int64_t>(rng.Below(rows - 1));
   next += next >= current;
   if (rng.Below(2) == 0) {  // a nearby row; the rules sort the rows

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/space/block_axes.h"
+
 namespace hone::space {
 namespace {
 
@@ -30,10 +32,7 @@ ContractionOperand OperandOf(const ir::Program& program, const ir::Block& block,
       ++uses;
       if (indices[d].SingleAtom() == tile_axis) operand.panel_dimension = static_cast<int>(d);
     }
-    operand.reduces.push_back(
-        std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
-          return iter.reduce && program.atoms.DependsOn(indices[d], iter.var);
-        }));
+    operand.reduces.push_back(VariesWithReduction(program, block, indices[d]));
   }
   if (uses != 1) operand.panel_dimension = -1;
   return operand;
@@ -46,13 +45,8 @@ std::optional<Contraction> AnalyzeContraction(const ir::Program& program, ir::No
   if (block.reducer == ir::Reducer::kNone || block.outputs.size() != 1 || block.indices.empty()) {
     return std::nullopt;
   }
-  Contraction result;
-  std::vector<int> spatial, reduce;
-  for (size_t i = 0; i < block.iters.size(); ++i) {
-    (block.iters[i].reduce ? reduce : spatial).push_back(static_cast<int>(i));
-    if (block.indices.back().SingleAtom() == block.iters[i].var)
-      result.vector = static_cast<int>(i);
-  }
+  Contraction result{.vector = AxisOf(block, block.indices.back())};
+  const auto [spatial, reduce] = AxesOf(block);
   if (result.vector < 0 || reduce.empty() || spatial.size() != block.indices.size())
     return std::nullopt;
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "common/base/status_macros.h"
+#include "server/space/block_axes.h"
 #include "server/space/generate.h"
 #include "server/space/gpu/gpu_nest.h"
 #include "server/space/plain_nest.h"
@@ -19,12 +20,6 @@ constexpr int64_t kLongSum = 1 << 14;
 // Maximum number of elements of all parts together.
 constexpr int64_t kMostPartElements = int64_t{1} << 24;
 
-int64_t PointsOf(const ir::Block& block, bool reduce) {
-  int64_t points = 1;
-  for (const ir::BlockIter& iter : block.iters) points *= iter.reduce == reduce ? iter.extent : 1;
-  return points;
-}
-
 // Returns the reduction with the most iterations.
 int LongestReduction(const ir::Block& block) {
   int longest = -1;
@@ -40,9 +35,10 @@ int LongestReduction(const ir::Block& block) {
 int64_t PartsOf(const ir::Block& block, ir::DType dtype) {
   if (block.reducer != ir::Reducer::kSum || !ir::IsFloat(dtype)) return 1;
   if (block.indices.size() >= ir::kMaxRank) return 1;  // the parts need another dimension
-  const int64_t terms = PointsOf(block, /*reduce=*/true);
+  const BlockAxes axes = AxesOf(block);
+  const int64_t terms = PointsOf(block, axes.reduce);
   if (terms <= kLongSum) return 1;
-  const int64_t elements = PointsOf(block, /*reduce=*/false);
+  const int64_t elements = PointsOf(block, axes.spatial);
   const auto root = static_cast<int64_t>(std::sqrt(static_cast<double>(terms)));
   return std::max<int64_t>(1, std::min({root, block.iters[LongestReduction(block)].extent,
                                         kMostPartElements / elements}));

@@ -1,6 +1,5 @@
 #include "server/space/maker.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

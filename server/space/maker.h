@@ -2,7 +2,6 @@
 #define HONE_SERVER_SPACE_MAKER_H_
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"

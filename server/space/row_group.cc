@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/functional/function_ref.h"
+#include "server/space/block_axes.h"
 
 namespace hone::space {
 namespace {
@@ -23,15 +24,12 @@ void VisitTerms(const ir::ExprPool& pool, ir::ExprId id,
 }
 
 // Whether an affine or computed index of a load varies with the block's reduction.
-bool VariesWithReduction(const ir::Program& program, const ir::Block& block, const ir::Expr& load) {
-  const auto reduces = [&](const ir::Index& index) {
-    return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
-      return iter.reduce && program.atoms.DependsOn(index, iter.var);
-    });
-  };
+bool LoadVaries(const ir::Program& program, const ir::Block& block, const ir::Expr& load) {
   const auto any = [&](const ir::Expr& expr) {
     const ir::IndexList& indices = program.pool.IndicesOf(expr);
-    return std::any_of(indices.begin(), indices.end(), reduces);
+    return std::any_of(indices.begin(), indices.end(), [&](const ir::Index& index) {
+      return VariesWithReduction(program, block, index);
+    });
   };
   bool varies = any(load);
   if (load.gathered < 0) return varies;
@@ -42,14 +40,6 @@ bool VariesWithReduction(const ir::Program& program, const ir::Block& block, con
 }
 
 }  // namespace
-
-BlockAxes AxesOf(const ir::Block& block) {
-  BlockAxes axes;
-  for (size_t i = 0; i < block.iters.size(); ++i) {
-    (block.iters[i].reduce ? axes.reduce : axes.spatial).push_back(static_cast<int>(i));
-  }
-  return axes;
-}
 
 bool KeepsToRows(const ir::Program& program, const ir::Block& block, int rows,
                  absl::Span<const ir::BufferId> computed) {
@@ -118,8 +108,8 @@ bool IsContiguousAlong(const ir::Program& program, const ir::Block& block, int a
   for (const ir::ExprId value : block.values) {
     VisitTerms(program.pool, value, [&](const ir::Expr& load) {
       const ir::IndexList& indices = program.pool.IndicesOf(load);
-      contiguous |= VariesWithReduction(program, block, load) &&
-                    indices.back().CoeffOf(block.iters[axis].var) == 1;
+      contiguous |=
+          LoadVaries(program, block, load) && indices.back().CoeffOf(block.iters[axis].var) == 1;
     });
   }
   return contiguous;
@@ -142,9 +132,7 @@ std::optional<RowGroup> FindRowGroup(const ir::Program& program, NodeId last,
     if (!ReducesRows(program, block) || (group.rows >= 0 && rank != group.rows))
       return std::nullopt;
     group.rows = rank;
-    int64_t points = 1;
-    for (int axis : axes.reduce) points *= block.iters[axis].extent;
-    group.row_points = std::max(group.row_points, points);
+    group.row_points = std::max(group.row_points, PointsOf(block, axes.reduce));
   }
   if (group.rows < 0) return std::nullopt;
   for (const NodeId id : group.blocks) {

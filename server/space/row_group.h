@@ -26,12 +26,6 @@ struct RowGroup {
 std::optional<RowGroup> FindRowGroup(const ir::Program& program, ir::NodeId last,
                                      absl::Span<const ir::NodeId> open);
 
-// The spatial and the reduction axes of a block, as positions in its iters.
-struct BlockAxes {
-  std::vector<int> spatial, reduce;
-};
-BlockAxes AxesOf(const ir::Block& block);
-
 // Returns `last` and the blocks of `open` that only members read, in program order. The first
 // `rows` spatial axes are the rows: every member except `last` writes at its own rows, and its
 // readers read it at their own rows.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/space/row_group.h"
+#include "server/space/block_axes.h"
 
 namespace hone::space {
 
@@ -10,22 +10,15 @@ std::optional<Window> AnalyzeWindow(const ir::Program& program, const ir::Block&
   if (block.reducer == ir::Reducer::kNone || block.outputs.size() != 1 || block.indices.empty())
     return std::nullopt;
   const BlockAxes axes = AxesOf(block);
-  Window window{.taps = axes.reduce};
-  for (int axis : axes.spatial) {
-    if (block.indices.back().SingleAtom() == block.iters[axis].var) window.vector = axis;
-  }
+  Window window{.vector = AxisOf(block, block.indices.back()), .taps = axes.reduce};
   if (window.vector < 0 || axes.spatial.size() != block.indices.size()) return std::nullopt;
   const ir::AtomId vector = block.iters[window.vector].var;
   bool contiguous = false, broadcast = false;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
     const ir::IndexList& indices = program.pool.IndicesOf(load);
-    const auto depends = [&](ir::AtomId var) {
-      return std::any_of(indices.begin(), indices.end(), [&](const ir::Index& index) {
-        return program.atoms.DependsOn(index, var);
-      });
-    };
-    const bool reduces = std::any_of(axes.reduce.begin(), axes.reduce.end(),
-                                     [&](int axis) { return depends(block.iters[axis].var); });
+    const bool reduces = std::any_of(indices.begin(), indices.end(), [&](const ir::Index& index) {
+      return VariesWithReduction(program, block, index);
+    });
     if (!reduces) return;
     const bool along = !indices.empty() && indices.back().SingleAtom() == vector;
     contiguous |= along;

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "common/base/status_macros.h"
 #include "server/cost_model/calibration.h"

@@ -1,8 +1,6 @@
 #ifndef HONE_SERVER_FEATURE_PUBLISHED_TOUCH_H_
 #define HONE_SERVER_FEATURE_PUBLISHED_TOUCH_H_
 
-#include <cstdint>
-
 #include "absl/container/inlined_vector.h"
 #include "server/feature/nest.h"
 

@@ -90,8 +90,7 @@ class AnnealingSearch final : public HistorySearch {
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
     HONE_ASSIGN_OR_RETURN(Call call, Begin(n, event, model, /*purpose=*/6));
-    uint64_t told = 0;
-    for (const History::Entry& entry : history().entries()) told += entry.told;
+    const auto told = static_cast<uint64_t>(history().Told());
     const uint64_t age = told - std::min(told, planned_at_);
     if (n > 0 && (taken_ == plan_.size() || age >= kPlan)) {
       HONE_RETURN_IF_ERROR(Plan(std::max(n, kPlan), call));

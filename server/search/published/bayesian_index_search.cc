@@ -87,8 +87,7 @@ class BayesianIndexSearch final : public HistorySearch {
   }
 
   int Steps() {
-    int results = 0;
-    for (const History::Entry& entry : history().entries()) results += entry.told;
+    const int64_t results = history().Told();
     return results < kEarly ? kEarlySteps : results < kLate ? kMiddleSteps : kLateSteps;
   }
 

@@ -1,7 +1,6 @@
 #include "server/space/gpu/gpu_editor.h"
 
 #include <array>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "server/space/elementwise.h"

@@ -2,8 +2,6 @@
 #define HONE_SERVER_SPACE_GPU_GPU_EDITOR_H_
 
 #include <cstdint>
-#include <optional>
-#include <utility>
 #include <vector>
 
 #include "server/space/gpu/gpu_limits.h"

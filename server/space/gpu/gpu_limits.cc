@@ -16,6 +16,12 @@ GpuTileLimits GpuTileLimits::Of(const target::Target& target) {
   return limits;
 }
 
+std::vector<int64_t> Doublings(int64_t least, int64_t most) {
+  std::vector<int64_t> sizes;
+  for (int64_t size = least; size <= most; size *= 2) sizes.push_back(size);
+  return sizes;
+}
+
 std::vector<int64_t> ThreadCounts(int64_t extent, int64_t least, int64_t most) {
   constexpr int64_t kMostDivisor = 32;
   std::vector<int64_t> counts;

@@ -27,6 +27,9 @@ struct GpuTileLimits {
   static GpuTileLimits Of(const target::Target& target);
 };
 
+// Returns `least` and its doubles up to `most`.
+std::vector<int64_t> Doublings(int64_t least, int64_t most);
+
 // Returns numbers of threads along an axis of `extent` iterations: the powers of two from `least`
 // to `most`, and small divisors of the extent. None exceeds the extent. Never empty.
 std::vector<int64_t> ThreadCounts(int64_t extent, int64_t least, int64_t most);

@@ -1,6 +1,7 @@
 #include "server/space/gpu/gpu_nest.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "common/ir/cases.h"
 
@@ -12,14 +13,6 @@ namespace {
 
 constexpr int64_t kDefaultThreads = 64;
 constexpr int64_t kLeastThreads = 16;
-
-std::vector<int64_t> Powers(int64_t least, int64_t most) {
-  std::vector<int64_t> powers;
-  for (int64_t power = 1; power <= most; power *= 2) {
-    if (power >= least || power * 2 > most) powers.push_back(power);
-  }
-  return powers;
-}
 
 }  // namespace
 
@@ -46,7 +39,9 @@ void ScheduleGpuNest(schedule::TraceBuilder& trace, const Operand& block_registe
           width = schedule::Number(1);
   if (sampled) {
     const int64_t most = std::min(limits.max_threads, results);
-    threads = trace.Add("sample_categorical", {}, {{"candidates", Powers(kLeastThreads, most)}})[0];
+    const auto largest = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most)));
+    threads = trace.Add("sample_categorical", {},
+                        {{"candidates", Doublings(std::min(kLeastThreads, largest), most)}})[0];
     width = trace.Add("sample_categorical", {}, {{"candidates", widths}})[0];
   }
   const std::vector<Operand> parts =

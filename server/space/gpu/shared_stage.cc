@@ -4,21 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/space/block_axes.h"
 
 namespace hone::space {
 namespace {
 
 constexpr int64_t kAlignment = 16;  // of a buffer in shared memory
 constexpr int64_t kMostVector = 4;  // elements per access
-
-bool VariesWithReduction(const ir::Program& program, const ir::Block& block, const ir::Expr& load) {
-  const ir::IndexList& indices = program.pool.IndicesOf(load);
-  return std::any_of(indices.begin(), indices.end(), [&](const ir::Index& index) {
-    return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
-      return iter.reduce && program.atoms.DependsOn(index, iter.var);
-    });
-  });
-}
 
 // Rounds the extents of a copy up, because the last pass of the threads may exceed the copy along
 // its outermost dimension.
@@ -70,7 +62,11 @@ std::optional<std::vector<SharedStage>> FindSharedStages(const ir::Program& prog
   const std::vector<TileSize> no_tiles(block.iters.size());
   bool fits = true;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
-    if (!VariesWithReduction(program, block, load)) return;
+    const ir::IndexList& indices = program.pool.IndicesOf(load);
+    if (std::none_of(indices.begin(), indices.end(), [&](const ir::Index& index) {
+          return VariesWithReduction(program, block, index);
+        }))
+      return;
     fits &= std::none_of(stages.begin(), stages.end(),
                          [&](const SharedStage& stage) { return stage.buffer == load.buffer; });
     const ir::Buffer& buffer = program.buffers[load.buffer];

@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <utility>
 
+#include "server/space/block_axes.h"
 #include "server/space/contraction.h"
 #include "server/space/gpu/gpu_editor.h"
 #include "server/space/rule/rules.h"
@@ -16,12 +16,6 @@ constexpr int64_t kLeastSharedTerms = 256;   // minimum length of a sum that sev
 constexpr int64_t kFewSharedResults = 1024;  // per compute unit
 constexpr int64_t kMostResults = 64;         // per block, along threadIdx
 constexpr int64_t kMostPerThread = 4;
-
-int64_t ResultsOf(const ir::Block& block) {
-  int64_t results = 1;
-  for (const ir::BlockIter& iter : block.iters) results *= iter.reduce ? 1 : iter.extent;
-  return results;
-}
 
 // Returns the size of all operands that are contiguous along an iteration variable.
 int64_t ContiguousBytes(const ir::Program& program, const ir::Block& block, int axis) {
@@ -54,7 +48,8 @@ std::vector<Sketch> ApplyGpuCrossThreadReduction(const RuleContext& context, con
     if (found->program.node(loop).extent.derivation >= 0) return {};
   }
   const int64_t terms = block.iters[contraction->reduce].extent;
-  if (terms < kLeastSharedTerms || ResultsOf(block) > kFewSharedResults * limits.units) return {};
+  const int64_t sums = PointsOf(block, AxesOf(block).spatial);
+  if (terms < kLeastSharedTerms || sums > kFewSharedResults * limits.units) return {};
 
   Sketch bound = sketch;
   GpuEditor edit(bound);

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/space/block_axes.h"
 #include "server/space/gpu/gpu_editor.h"
 #include "server/space/gpu/shared_stage.h"
 #include "server/space/gpu/tile_size.h"
@@ -359,7 +360,7 @@ class GpuTiler {
     Operand j_outer, j_lanes;
     for (size_t d = 0; d < rank; ++d) {
       const Operand& loop = loops[grid_.size() + d];
-      const int axis = AxisOf(d);
+      const int axis = AxisOf(block_, block_.indices[d]);
       if (axis == c_.vector) {
         const Operands parts = edit_.Split(loop, {ThreadsX(), vector_lanes_});
         threads.back() = parts[1];
@@ -396,14 +397,6 @@ class GpuTiler {
     const size_t rank = block_.indices.size();
     const Operands loops = edit_.Loops(consumer, grid_.size() + thread_loops_.size() + rank);
     edit_.Vectorize(edit_.Split(loops.back(), {vector_lanes_})[1]);
-  }
-
-  // Returns the axis of a dimension of the result; -1: none.
-  int AxisOf(size_t dimension) const {
-    for (int i = 0; i < static_cast<int>(block_.iters.size()); ++i) {
-      if (block_.indices[dimension].SingleAtom() == block_.iters[i].var) return i;
-    }
-    return -1;
   }
 
   Sketch Finish(absl::string_view name) {

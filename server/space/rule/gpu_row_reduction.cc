@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "common/schedule/primitive/placement.h"
+#include "server/space/block_axes.h"
 #include "server/space/gpu/gpu_editor.h"
 #include "server/space/row_group.h"
 #include "server/space/rule/rules.h"
@@ -44,9 +45,9 @@ class GpuRowFuser {
     const int row_axis = axes.spatial[group_.rows - 1];
     if (Bytes(1, kLeastRow / 2) > limits_.shared_bytes) return std::nullopt;
 
-    threads_ = edit_.Sample(Powers(kLeastRow / 2, most));
+    threads_ = edit_.Sample(Doublings(kLeastRow / 2, most));
     const int64_t extent = IsDecided(last, row_axis) ? 1 : result.iters[row_axis].extent;
-    rows_ = edit_.Sample(Powers(1, std::min(kMostRows, extent)));
+    rows_ = edit_.Sample(Doublings(1, std::min(kMostRows, extent)));
     sketch_.constraints.push_back(
         {"threads", DecisionOf(rows_) + 1,
          [t = DecisionOf(threads_), r = DecisionOf(rows_), all = limits_.max_threads](Decisions d) {
@@ -89,12 +90,6 @@ class GpuRowFuser {
   // Whether a block has columns or reductions besides the rows.
   bool HasInner(const ir::Block& block) const {
     return static_cast<int>(block.iters.size()) > group_.rows;
-  }
-
-  static std::vector<int64_t> Powers(int64_t least, int64_t most) {
-    std::vector<int64_t> powers;
-    for (int64_t power = least; power <= most; power *= 2) powers.push_back(power);
-    return powers;
   }
 
   // Returns the shared memory of `rows` rows, each of which `threads` threads reduce.

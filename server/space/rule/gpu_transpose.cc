@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "common/ir/cases.h"
+#include "server/space/block_axes.h"
 #include "server/space/gpu/gpu_editor.h"
 #include "server/space/rule/rules.h"
 
@@ -24,13 +25,7 @@ std::optional<Transpose> FindTranspose(const ir::Program& program, const ir::Blo
       !block.predicates.empty() || ir::HasGuardedValue(program.pool, block.values)) {
     return std::nullopt;
   }
-  const auto axis_of = [&](const ir::Index& index) {
-    for (int i = 0; i < static_cast<int>(block.iters.size()); ++i) {
-      if (index.SingleAtom() == block.iters[i].var) return i;
-    }
-    return -1;
-  };
-  Transpose transpose{.write = axis_of(block.indices.back())};
+  Transpose transpose{.write = AxisOf(block, block.indices.back())};
   if (transpose.write < 0) return std::nullopt;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
     const ir::IndexList& indices = program.pool.IndicesOf(load);
@@ -38,9 +33,9 @@ std::optional<Transpose> FindTranspose(const ir::Program& program, const ir::Blo
         program.buffers[load.buffer].padded) {
       return;
     }
-    const int read = axis_of(indices.back());
+    const int read = AxisOf(block, indices.back());
     const bool crosses = std::any_of(indices.begin(), indices.end() - 1, [&](const auto& index) {
-      return axis_of(index) == transpose.write;
+      return AxisOf(block, index) == transpose.write;
     });
     if (read < 0 || read == transpose.write || !crosses) return;
     transpose.read = read;
@@ -51,12 +46,6 @@ std::optional<Transpose> FindTranspose(const ir::Program& program, const ir::Blo
   program.pool.VisitLoads(block.values[0],
                           [&](const ir::Expr& load) { reads += load.buffer == transpose.buffer; });
   return reads == 1 ? std::optional(transpose) : std::nullopt;
-}
-
-std::vector<int64_t> Powers(int64_t least, int64_t most) {
-  std::vector<int64_t> powers;
-  for (int64_t power = least; power <= most; power *= 2) powers.push_back(power);
-  return powers;
 }
 
 }  // namespace
@@ -84,8 +73,8 @@ std::vector<Sketch> ApplyGpuTranspose(const RuleContext& context, const Sketch& 
   GpuEditor edit(tiled);
   const Operand& whole = tiled.nests[nest].block;
   const Operands loops = edit.Loops(whole, block.iters.size());
-  const Operand tile = edit.Sample(Powers(kLeastTile, std::min(kMostTile, shortest)));
-  const Operand rows = edit.Sample(Powers(1, std::min(kMostTile, shortest)));
+  const Operand tile = edit.Sample(Doublings(kLeastTile, std::min(kMostTile, shortest)));
+  const Operand rows = edit.Sample(Doublings(1, std::min(kMostTile, shortest)));
   tiled.constraints.push_back(
       {"threads", DecisionOf(rows) + 1,
        [t = DecisionOf(tile), r = DecisionOf(rows), most = limits.max_threads](Decisions d) {

@@ -3,7 +3,6 @@
 
 #include "server/space/gpu/gpu_editor.h"
 #include "server/space/gpu/tile_size.h"
-#include "server/space/row_group.h"
 #include "server/space/rule/rules.h"
 #include "server/space/window.h"
 

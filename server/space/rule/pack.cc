@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "server/space/block_axes.h"
 #include "server/space/panel_copy.h"
 #include "server/space/rule/rules.h"
 #include "server/space/sketch_editor.h"
@@ -26,8 +27,7 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
     const ir::Buffer& buffer = program.buffers[operand.buffer];
     return buffer.constant || (program.WritersOf(operand.buffer).empty() && reads >= kLeastReuse);
   };
-  int64_t row_points = block.iters[c.row].extent;
-  for (int axis : c.row_like) row_points *= block.iters[axis].extent;
+  const int64_t row_points = block.iters[c.row].extent * PointsOf(block, c.row_like);
   // An operand as wide as one vector already is a panel.
   const bool is_panel = c.vector_contiguous && block.iters[c.vector].extent <= limits.lanes;
   const bool pack_vectors = !is_panel && pays(c.vector_operand, row_points / 8);

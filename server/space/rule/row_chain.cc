@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "server/space/block_axes.h"
 #include "server/space/chain_group.h"
 #include "server/space/panel_copy.h"
 #include "server/space/row_group.h"
@@ -174,7 +175,7 @@ class RowChainer {
                             .vector = Tile{DecisionOf(vector.size)},
                             .row = row_tile_,
                             .reduce = Tile{DecisionOf(reduce.size)}};
-    for (int axis : c.windows) decisions.window_points *= block.iters[axis].extent;
+    decisions.window_points = PointsOf(block, c.windows);
     AddCacheConstraints(limits, decisions,
                         {.row_first = false,
                          .lanes = tiling.lanes,

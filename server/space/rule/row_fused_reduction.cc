@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/space/block_axes.h"
 #include "server/space/row_group.h"
 #include "server/space/row_vectors.h"
 #include "server/space/rule/rules.h"
@@ -86,8 +87,8 @@ class RowFuser {
   // Adds constraints: at least as many parallel iterations as cores or rows, unless the group is
   // small, and no prefetch if there is no next block.
   void ConstrainRows(const ir::Block& block, const BlockAxes& axes, int outer, int ahead) {
-    int64_t others = 1;
-    for (int d = 0; d + 1 < group_.rows; ++d) others *= block.iters[axes.spatial[d]].extent;
+    const int64_t others =
+        PointsOf(block, absl::MakeConstSpan(axes.spatial).first(group_.rows - 1));
     const int64_t all = others * block.iters[axes.spatial[group_.rows - 1]].extent;
     const int64_t wanted = std::min(limits_.cores, all);
     const bool small = all * group_.row_points <= limits_.serial_elements;
@@ -181,9 +182,8 @@ std::vector<Sketch> ApplyRowFusedReduction(const RuleContext& context, const Ske
       FindRowGroup(program, found->id, OpenBlocks(sketch, program));
   if (!group.has_value()) return {};
   if (group->row_points < limits.lanes) return {};
-  int64_t rows = 1;
   const BlockAxes axes = AxesOf(block);
-  for (int d = 0; d < group->rows; ++d) rows *= block.iters[axes.spatial[d]].extent;
+  const int64_t rows = PointsOf(block, absl::MakeConstSpan(axes.spatial).first(group->rows));
 
   std::vector<Sketch> sketches;
   const bool few = rows < limits.few_rows * limits.cores;

@@ -2,7 +2,6 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "server/space/row_group.h"
 #include "server/space/rule/rules.h"
 #include "server/space/sketch_editor.h"
 #include "server/space/window.h"

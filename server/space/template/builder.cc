@@ -16,28 +16,14 @@ using Decisions = absl::Span<const int64_t>;
 // A long loop with fewer two-part splits than this has too few to search.
 constexpr int kFewFactors = 4;
 constexpr int64_t kLong = 4;
-constexpr int64_t kMostPower = 1 << 12;
 
-}  // namespace
-
-int64_t KnobExtent::Of(Decisions decisions) const {
-  if (decision >= 0) return decisions[decision];
-  int64_t product = 1;
-  for (int divisor : divisors) product *= decisions[divisor];
-  return ir::CeilDivInt(extent, product);
-}
-
-int KnobExtent::Reads() const {
-  int reads = decision + 1;
-  for (int divisor : divisors) reads = std::max(reads, divisor + 1);
-  return reads;
-}
-
-TemplateBuilder::Policy TemplateBuilder::PolicyFor(int64_t extent) {
+bool HasFewFactors(int64_t extent) {
   int factors = 0;
   for (int64_t f = 1; f <= extent && factors < kFewFactors; ++f) factors += extent % f == 0;
-  return extent > kLong && factors < kFewFactors ? Policy::kVerbose : Policy::kFactors;
+  return extent > kLong && factors < kFewFactors;
 }
+
+}  // namespace
 
 std::vector<Operand> TemplateBuilder::Add(absl::string_view primitive,
                                           std::vector<Operand> operands, int results) {
@@ -57,56 +43,24 @@ std::vector<KnobLoop> TemplateBuilder::Loops(const Operand& block,
   return loops;
 }
 
-Knob TemplateBuilder::Sample(std::vector<int64_t> candidates) {
-  const Operand number =
-      trace_.Add("sample_categorical", {}, {{"candidates", std::move(candidates)}})[0];
-  return {number, number.reg};
+Operand TemplateBuilder::Sample(std::vector<int64_t> candidates) {
+  return trace_.Add("sample_categorical", {}, {{"candidates", std::move(candidates)}})[0];
 }
 
-std::vector<KnobLoop> TemplateBuilder::DefineSplit(const KnobLoop& loop,
-                                                   const SplitOptions& options) {
+std::vector<KnobLoop> TemplateBuilder::DefineSplit(const KnobLoop& loop, int64_t max_innermost,
+                                                   int parts) {
+  std::vector<schedule::Attribute> attributes = {{"parts", {parts}}};
+  if (max_innermost > 0) attributes.push_back({"max_inner", {max_innermost}});
+  const std::vector<Operand> sizes =
+      trace_.Add(HasFewFactors(loop.extent.extent) ? "sample_tile" : "sample_perfect_tile",
+                 {loop.loop}, std::move(attributes), parts);
   std::vector<Operand> operands = {loop.loop};
-  std::vector<KnobExtent> extents;
-  if (options.policy == Policy::kFactors || options.policy == Policy::kVerbose) {
-    std::vector<schedule::Attribute> attributes = {{"parts", {options.parts}}};
-    if (options.max_innermost > 0) attributes.push_back({"max_inner", {options.max_innermost}});
-    for (const Operand& size :
-         trace_.Add(options.policy == Policy::kFactors ? "sample_perfect_tile" : "sample_tile",
-                    {loop.loop}, std::move(attributes), options.parts)) {
-      operands.push_back(size);
-      extents.push_back({.decision = size.reg});
-    }
-  } else {
-    const int64_t extent = loop.extent.extent;
-    KnobExtent outermost{.extent = extent};
-    operands.push_back(schedule::Number(0));
-    extents.push_back({});
-    for (int part = 1; part < options.parts; ++part) {
-      std::vector<int64_t> candidates = options.candidates;
-      const bool last = part + 1 == options.parts;
-      for (int64_t power = 1; options.policy == Policy::kPowers && power <= kMostPower; power *= 2)
-        candidates.push_back(power);
-      std::erase_if(candidates, [&](int64_t size) {
-        return size > extent || (last && options.max_innermost > 0 && size > options.max_innermost);
-      });
-      const Knob size = Sample(std::move(candidates));
-      operands.push_back(size.number);
-      extents.push_back({.decision = size.decision});
-      outermost.divisors.push_back(size.decision);
-    }
-    const std::vector<int> inner = outermost.divisors;
-    AddDecisionFilter("split", outermost.Reads(), [inner, extent](Decisions d) {
-      int64_t product = 1;
-      for (int place : inner) product *= d[place];
-      return product <= extent;
-    });
-    extents[0] = std::move(outermost);
+  operands.insert(operands.end(), sizes.begin(), sizes.end());
+  std::vector<KnobLoop> loops;
+  for (const Operand& part : Add("split", std::move(operands), parts)) {
+    loops.push_back({part, {.decision = sizes[loops.size()].reg}});
   }
-  std::vector<KnobLoop> parts;
-  for (const Operand& part : Add("split", std::move(operands), options.parts)) {
-    parts.push_back({part, extents[parts.size()]});
-  }
-  return parts;
+  return loops;
 }
 
 std::pair<KnobLoop, KnobLoop> TemplateBuilder::SplitOff(const KnobLoop& loop, int64_t inner) {
@@ -120,13 +74,12 @@ void TemplateBuilder::DefineReorder(absl::Span<const KnobLoop> loops,
                                     const std::vector<std::vector<int>>& orders) {
   std::vector<int64_t> candidates;
   for (size_t o = 0; o < orders.size(); ++o) candidates.push_back(static_cast<int64_t>(o));
-  const Knob choice = Sample(std::move(candidates));
+  const Operand choice = Sample(std::move(candidates));
   std::vector<Operand> operands = {
-      choice.number,
-      schedule::Text(absl::StrJoin(orders, " | ", [](std::string* out, const auto& o) {
+      choice, schedule::Text(absl::StrJoin(orders, " | ", [](std::string* out, const auto& o) {
         absl::StrAppend(out, absl::StrJoin(o, " "));
       }))};
-  int reads = choice.decision + 1;
+  int reads = choice.reg + 1;
   std::vector<KnobExtent> extents;
   for (const KnobLoop& loop : loops) {
     operands.push_back(loop.loop);
@@ -135,7 +88,7 @@ void TemplateBuilder::DefineReorder(absl::Span<const KnobLoop> loops,
   }
   Add("reorder_by", std::move(operands));
   if (orders.size() == 1) return;
-  AddDecisionFilter("order", reads, [orders, extents, place = choice.decision](Decisions d) {
+  AddDecisionFilter("order", reads, [orders, extents, place = choice.reg](Decisions d) {
     const auto without_units = [&](const std::vector<int>& order) {
       std::vector<int> kept;
       for (int loop : order) {
@@ -151,19 +104,14 @@ void TemplateBuilder::DefineReorder(absl::Span<const KnobLoop> loops,
   });
 }
 
-Knob TemplateBuilder::DefineKnob(std::vector<int64_t> candidates) {
-  return Sample(std::move(candidates));
-}
-
-Knob TemplateBuilder::DefineUnroll(const KnobLoop& loop) {
-  const Knob kind = Sample({schedule::kKeepSerial, schedule::kUnroll});
-  Add("loop_kind", {loop.loop, kind.number});
-  unrolled_.push_back({loop.extent, kind.decision});
-  AddDecisionFilter("unroll", std::max(kind.decision + 1, loop.extent.Reads()),
-                    [extent = loop.extent, place = kind.decision](Decisions d) {
+void TemplateBuilder::DefineUnroll(const KnobLoop& loop) {
+  const Operand kind = Sample({schedule::kKeepSerial, schedule::kUnroll});
+  Add("loop_kind", {loop.loop, kind});
+  unrolled_.push_back({loop.extent, kind.reg});
+  AddDecisionFilter("unroll", std::max(kind.reg + 1, loop.extent.Reads()),
+                    [extent = loop.extent, place = kind.reg](Decisions d) {
                       return d[place] == schedule::kKeepSerial || extent.Of(d) > 1;
                     });
-  return kind;
 }
 
 void TemplateBuilder::Unroll(const KnobLoop& loop) {

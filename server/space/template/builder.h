@@ -16,15 +16,16 @@
 
 namespace hone::space {
 
-// The extent of a loop: a number, a decision, or a number divided by decisions.
+// The extent of a loop: a number or a decision.
 struct KnobExtent {
   int64_t extent = 1;
-  int decision = -1;  // position in the decision vector; −1: `extent`, divided by the divisors
-  std::vector<int> divisors;  // positions of decisions
+  int decision = -1;  // position in the decision vector; −1: `extent`
 
-  int64_t Of(absl::Span<const int64_t> decisions) const;
+  int64_t Of(absl::Span<const int64_t> decisions) const {
+    return decision < 0 ? extent : decisions[decision];
+  }
   // Number of leading decisions that Of reads.
-  int Reads() const;
+  int Reads() const { return decision + 1; }
 };
 
 struct KnobLoop {
@@ -32,33 +33,12 @@ struct KnobLoop {
   KnobExtent extent;
 };
 
-struct Knob {
-  schedule::Operand number;
-  int decision = -1;
-};
-
 // The entities of AutoTVM's configuration spaces (Chen et al., Learning to Optimize Tensor
-// Programs, 2018) on top of trace primitives: split, reorder, annotate, other, and filters. A
-// template calls them in schedule order; Finish returns the design space. Register numbers equal
-// decision positions, so only the entities may sample.
+// Programs, 2018) on top of trace primitives: split, reorder, annotate, and filters. A template
+// calls them in schedule order; Finish returns the design space. Register numbers equal decision
+// positions, so only the entities may sample.
 class TemplateBuilder {
  public:
-  // The allowed parts of a split.
-  enum class Policy {
-    kFactors,     // all factorizations of the extent
-    kPowers,      // inner parts are powers of two; the outermost is the rest, rounded up
-    kVerbose,     // inner parts of any size
-    kCandidates,  // the inner of two parts comes from a list
-  };
-  struct SplitOptions {
-    int parts = 2;
-    Policy policy = Policy::kFactors;
-    int64_t max_innermost = 0;        // 0: no limit
-    std::vector<int64_t> candidates;  // for kCandidates
-  };
-  // Returns kVerbose for an extent with few factors, otherwise kFactors.
-  static Policy PolicyFor(int64_t extent);
-
   // Adds an instruction without decisions.
   std::vector<schedule::Operand> Add(absl::string_view primitive,
                                      std::vector<schedule::Operand> operands, int results = -1);
@@ -68,19 +48,17 @@ class TemplateBuilder {
   // Returns the loops around a block that has not been scheduled yet.
   std::vector<KnobLoop> Loops(const schedule::Operand& block, absl::Span<const int64_t> extents);
 
-  // Splits a loop; returns the parts, outermost first. REQUIRES for kPowers and kCandidates: the
-  // loop has a fixed extent.
-  std::vector<KnobLoop> DefineSplit(const KnobLoop& loop, const SplitOptions& options);
+  // Splits a loop by factors of its extent, or into parts of any size if it has few factors.
+  // Returns the parts, outermost first. `max_innermost`: 0: no limit.
+  std::vector<KnobLoop> DefineSplit(const KnobLoop& loop, int64_t max_innermost = 0, int parts = 2);
   // Splits off an innermost loop of a fixed size, without a decision. REQUIRES: the loop has a
   // fixed extent.
   std::pair<KnobLoop, KnobLoop> SplitOff(const KnobLoop& loop, int64_t inner);
   // Chooses one of the orders, each a permutation of 0 … loops − 1. Orders that differ only in the
   // positions of single-iteration loops are equal; only the first of them is drawn.
   void DefineReorder(absl::Span<const KnobLoop> loops, const std::vector<std::vector<int>>& orders);
-  // Adds a decision on a number from a list (AutoTVM's "other").
-  Knob DefineKnob(std::vector<int64_t> candidates);
   // Decides whether to unroll; does not unroll a loop of one iteration. Counts for LimitUnrolled.
-  Knob DefineUnroll(const KnobLoop& loop);
+  void DefineUnroll(const KnobLoop& loop);
   // Always unrolls.
   void Unroll(const KnobLoop& loop);
   // Fuses the loops and runs them in parallel, with at least `cores` iterations, or as many as
@@ -107,7 +85,7 @@ class TemplateBuilder {
     KnobExtent extent;
     int decision = -1;  // decides whether the loop is unrolled; −1: always
   };
-  Knob Sample(std::vector<int64_t> candidates);
+  schedule::Operand Sample(std::vector<int64_t> candidates);
 
   schedule::TraceBuilder trace_;
   std::vector<Constraint> constraints_;

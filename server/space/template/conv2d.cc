@@ -66,11 +66,11 @@ void PackData(const TemplateContext& context, TemplateBuilder& b, const Operand&
 void WriteConv2dDirect(const TemplateContext& context, TemplateBuilder& b) {
   const ConvLoops loops = Begin(context, b);
   const TileLimits& limits = context.limits;
-  const std::vector<KnobLoop> o = Cut(b, loops.vectors, limits.max_vectors);
-  const std::vector<KnobLoop> w = Cut(b, loops.w, limits.vector_registers - 2);
+  const std::vector<KnobLoop> o = b.DefineSplit(loops.vectors, limits.max_vectors);
+  const std::vector<KnobLoop> w = b.DefineSplit(loops.w, limits.vector_registers - 2);
   FitRegisters(context, b, w[1], o[1]);
-  const std::vector<KnobLoop> h = Cut(b, loops.h);
-  const std::vector<KnobLoop> c = Cut(b, loops.c);
+  const std::vector<KnobLoop> h = b.DefineSplit(loops.h);
+  const std::vector<KnobLoop> c = b.DefineSplit(loops.c);
   // The loops are: outer tiles (0–2); rows, tiles of a row and channels (3–5), in three orders; the
   // window (6, 7) and channels (8), inside or outside of its columns; the register tile (9–11).
   ReorderUnder(
@@ -106,11 +106,11 @@ void WriteConv2dNchw(const TemplateContext& context, TemplateBuilder& b) {
   const int64_t width = at(2).extent.extent;
   const int64_t lanes = ir::CeilDivInt(width, ir::CeilDivInt(width, limits.lanes));
   const auto [vectors, lane] = b.SplitOff(at(2), lanes);
-  const std::vector<KnobLoop> w = Cut(b, vectors, limits.max_vectors);
-  const std::vector<KnobLoop> o = Cut(b, at(3), limits.vector_registers - 2);
+  const std::vector<KnobLoop> w = b.DefineSplit(vectors, limits.max_vectors);
+  const std::vector<KnobLoop> o = b.DefineSplit(at(3), limits.vector_registers - 2);
   FitRegisters(context, b, o[1], w[1]);
-  const std::vector<KnobLoop> h = Cut(b, at(1));
-  const std::vector<KnobLoop> c = Cut(b, at(6));
+  const std::vector<KnobLoop> h = b.DefineSplit(at(1));
+  const std::vector<KnobLoop> c = b.DefineSplit(at(6));
   // The loops are: outer tiles (0–2); rows, tiles of a row and channels (3–5), in two orders; the
   // window (6, 7) and channels (8), inside or outside of it; the register tile (9–11).
   b.DefineReorder({n, o[0], h[0], h[1], w[0], c[0], r, s, c[1], o[1], w[1], lane},
@@ -130,10 +130,10 @@ void WriteConv2dNchw(const TemplateContext& context, TemplateBuilder& b) {
 void WriteConv2dPacked(const TemplateContext& context, TemplateBuilder& b) {
   const ConvLoops loops = Begin(context, b);
   const TileLimits& limits = context.limits;
-  const std::vector<KnobLoop> o = Cut(b, loops.vectors, limits.max_vectors);
-  const std::vector<KnobLoop> w = Cut(b, loops.w, limits.vector_registers - 2);
+  const std::vector<KnobLoop> o = b.DefineSplit(loops.vectors, limits.max_vectors);
+  const std::vector<KnobLoop> w = b.DefineSplit(loops.w, limits.vector_registers - 2);
   FitRegisters(context, b, w[1], o[1]);
-  const std::vector<KnobLoop> c = Cut(b, loops.c, kMaxBlock);
+  const std::vector<KnobLoop> c = b.DefineSplit(loops.c, kMaxBlock);
   constexpr int kChannels = 2;  // dimension of the weights
   PackWeight(context, b, loops.main, NumberOf(o[1]), loops.lanes, kChannels, NumberOf(c[1]));
   PackData(context, b, loops.main, NumberOf(c[1]));

@@ -16,9 +16,9 @@ void WriteDepthwise(const TemplateContext& context, TemplateBuilder& b) {
   const KnobLoop &n = loops[form.axes[0]], &r = loops[form.axes[4]], &s = loops[form.axes[5]];
   const int64_t lanes = std::min(limits.lanes, form.extents[form.axes[3]]);
   const auto [vectors, lane] = b.SplitOff(loops[form.axes[3]], lanes);
-  const std::vector<KnobLoop> c = Cut(b, vectors, limits.max_vectors);
-  const std::vector<KnobLoop> h = Cut(b, loops[form.axes[1]], limits.vector_registers - 2);
-  const std::vector<KnobLoop> w = Cut(b, loops[form.axes[2]], limits.vector_registers - 2);
+  const std::vector<KnobLoop> c = b.DefineSplit(vectors, limits.max_vectors);
+  const std::vector<KnobLoop> h = b.DefineSplit(loops[form.axes[1]], limits.vector_registers - 2);
+  const std::vector<KnobLoop> w = b.DefineSplit(loops[form.axes[2]], limits.vector_registers - 2);
   b.AddFilter("registers", {h[1], w[1], c[1]},
               [most = limits.vector_registers](absl::Span<const int64_t> e) {
                 return e[0] * e[1] * e[2] + 2 <= most;

@@ -22,16 +22,10 @@ void Write(const TemplateContext& context, TemplateBuilder& b, bool packed) {
   const int64_t lanes = std::min(limits.lanes, j.extent.extent);
   const auto [vectors, lane] = b.SplitOff(j, lanes);
 
-  const std::vector<KnobLoop> y =
-      b.DefineSplit(i, {.parts = 3,
-                        .policy = TemplateBuilder::PolicyFor(i.extent.extent),
-                        .max_innermost = limits.vector_registers - 2});
-  const std::vector<KnobLoop> x =
-      b.DefineSplit(vectors, {.parts = 3,
-                              .policy = TemplateBuilder::PolicyFor(vectors.extent.extent),
-                              .max_innermost = limits.max_vectors});
+  const std::vector<KnobLoop> y = b.DefineSplit(i, limits.vector_registers - 2, /*parts=*/3);
+  const std::vector<KnobLoop> x = b.DefineSplit(vectors, limits.max_vectors, /*parts=*/3);
   FitRegisters(context, b, y[2], x[2]);
-  const std::vector<KnobLoop> k = Cut(b, reduction, kMaxUnrolledK);
+  const std::vector<KnobLoop> k = b.DefineSplit(reduction, kMaxUnrolledK);
   if (packed) PackWeight(context, b, main, NumberOf(x[2]), lanes);
   // Outer tiles, then middle tiles and the reduction in one of four orders, then the register tile.
   ReorderUnder(b, batch, {y[0], x[0], y[1], x[1], k[0], k[1], y[2], x[2], lane},

@@ -1,10 +1,8 @@
 #include "server/space/template/operator_form.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
 #include "common/ir/cases.h"
 
 namespace hone::space {

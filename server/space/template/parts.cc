@@ -109,11 +109,6 @@ void FitRegisters(const TemplateContext& context, TemplateBuilder& b, const Knob
               });
 }
 
-std::vector<KnobLoop> Cut(TemplateBuilder& b, const KnobLoop& loop, int64_t max_innermost) {
-  return b.DefineSplit(loop, {.policy = TemplateBuilder::PolicyFor(loop.extent.extent),
-                              .max_innermost = max_innermost});
-}
-
 Operand NumberOf(const KnobLoop& loop) {
   return {.kind = Operand::Kind::kInt, .reg = loop.extent.decision};
 }

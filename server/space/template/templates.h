@@ -57,9 +57,6 @@ void ReorderUnder(TemplateBuilder& builder, const std::vector<KnobLoop>& around,
 // Adds the constraints of a register tile of rows by vectors.
 void FitRegisters(const TemplateContext& context, TemplateBuilder& builder, const KnobLoop& rows,
                   const KnobLoop& vectors);
-// Splits a loop in two; the parts have any size if the loop has few factors.
-std::vector<KnobLoop> Cut(TemplateBuilder& builder, const KnobLoop& loop,
-                          int64_t max_innermost = 0);
 // Returns the register of the decision that is a loop's extent. REQUIRES: it is a decision.
 schedule::Operand NumberOf(const KnobLoop& loop);
 

@@ -59,10 +59,10 @@ class Writer {
     const std::vector<KnobLoop> loops =
         b_.Loops(b_.Block(Stage("_m")), {points_, points_, tiles_, o_, c_});
     const auto [all, lane] = b_.SplitOff(loops[3], lanes_);
-    const std::vector<KnobLoop> rows = Cut(b_, loops[2], limits_.vector_registers - 2);
-    const std::vector<KnobLoop> vectors = Cut(b_, all, limits_.max_vectors);
+    const std::vector<KnobLoop> rows = b_.DefineSplit(loops[2], limits_.vector_registers - 2);
+    const std::vector<KnobLoop> vectors = b_.DefineSplit(all, limits_.max_vectors);
     FitRegisters(context_, b_, rows[1], vectors[1]);
-    const std::vector<KnobLoop> k = Cut(b_, loops[4], kMaxUnrolledK);
+    const std::vector<KnobLoop> k = b_.DefineSplit(loops[4], kMaxUnrolledK);
     b_.DefineReorder(
         {loops[0], loops[1], vectors[0], rows[0], k[0], k[1], rows[1], vectors[1], lane},
         {{0, 1, 2, 3, 4, 5, 6, 7, 8}, {0, 1, 3, 2, 4, 5, 6, 7, 8}});
@@ -96,7 +96,7 @@ class Writer {
     const TransformSchedule v = Place("_v", {.last = b_.Block(Stage("_v")),
                                              .first = b_.Block(Stage("_bd")),
                                              .gathered = b_.Block(Stage("_d"))});
-    const std::vector<KnobLoop> t = Cut(b_, {v.tiles()[0], {.extent = tiles_}});
+    const std::vector<KnobLoop> t = b_.DefineSplit({v.tiles()[0], {.extent = tiles_}});
     b_.Parallel({t[0]}, {t[0], t[1]}, limits_.cores);
   }
 
@@ -105,7 +105,7 @@ class Writer {
     const TransformSchedule y =
         Place("", {.last = b_.Block(main_), .first = b_.Block(Stage("_am"))});
     const KnobLoop fused{b_.Add("fuse", y.tiles())[0], {.extent = tiles_}};
-    const std::vector<KnobLoop> t = Cut(b_, fused);
+    const std::vector<KnobLoop> t = b_.DefineSplit(fused);
     b_.Parallel({t[0]}, {t[0], t[1]}, limits_.cores);
   }
 

@@ -33,10 +33,6 @@ std::vector<std::string> ObjectiveNames() {
   return names;
 }
 
-absl::string_view ObjectiveName(ObjectiveKind kind) {
-  return kNames[static_cast<size_t>(kind)].second;
-}
-
 absl::StatusOr<ObjectiveKind> ObjectiveFromName(absl::string_view name) {
   for (const auto& [kind, known] : kNames) {
     if (known == name) return kind;

@@ -22,7 +22,6 @@ enum class ObjectiveKind {
 
 // "latency", "latency-limits", "speedup" and "early-stop".
 std::vector<std::string> ObjectiveNames();
-absl::string_view ObjectiveName(ObjectiveKind kind);
 // InvalidArgument: unknown name; the message lists the names.
 absl::StatusOr<ObjectiveKind> ObjectiveFromName(absl::string_view name);
 

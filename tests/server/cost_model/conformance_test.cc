@@ -109,26 +109,6 @@ TEST_P(CostModelConformanceTest, AnswersOneFiniteScorePerCandidate) {
   EXPECT_THAT(Scores(*model, FeatureMatrix{.columns = columns_}), SizeIs(0));
 }
 
-TEST_P(CostModelConformanceTest, RowScoresSumToCandidateScores) {
-  EXPECT_THAT(*Make()->RowScores(held_out_.features), SizeIs(0));
-  const auto model = Trained();
-  const absl::StatusOr<std::vector<double>> rows = model->RowScores(held_out_.features);
-  ASSERT_TRUE(rows.ok()) << rows.status();
-  const std::string name = GetParam();
-  EXPECT_EQ(!rows->empty(), name == "xgboost" || name == "xgboost-rank" || name == "xgboost-bag");
-  if (rows->empty()) return;
-  ASSERT_THAT(*rows, SizeIs(held_out_.features.rows()));
-  const std::vector<double> scores = Scores(*model, held_out_.features);
-  std::vector<double> less;
-  for (size_t i = 0; i < scores.size(); ++i) {
-    double sum = 0;
-    for (int32_t r = held_out_.features.row_begin[i]; r < held_out_.features.row_begin[i + 1]; ++r)
-      sum += (*rows)[r];
-    less.push_back(scores[i] - sum);
-  }
-  EXPECT_THAT(less, Each(testing::DoubleNear(less[0], 1e-5)));
-}
-
 TEST_P(CostModelConformanceTest, IsDeterministic) {
   const auto model = Trained();
   const std::vector<double> scores = Scores(*model, held_out_.features);

@@ -108,45 +108,6 @@ parallel(l12)
   return spaces;
 }
 
-TestSpaces SoftmaxSpace(int64_t size) {
-  TestSpaces spaces("softmax", {absl::StrCat("m=", size), absl::StrCat("n=", size)});
-  spaces.Add("rows", R"(
-y = block("Y")
-i, j = loops(y)
-xi = sample_categorical(candidates=[1, 2, 4, 8, 16])
-i0, i1 = split(i, 0, xi)
-xy = sample_categorical(candidates=[8, 16, 24, 32, 48, 64])
-j0, j1 = split(j, 0, xy)
-s = block("Sum")
-compute_at(s, i0)
-s8, s0, s1 = loops(s)
-xs = sample_categorical(candidates=[8, 16, 24, 32, 48, 64])
-s3, s4 = split(s1, 0, xs)
-sp = rfactor(s, s4)
-vectorize(s4)
-s5, s6, s7 = loops(s)
-vectorize(s7)
-e = block("Exp")
-compute_at(e, i0)
-e0, e1, e2 = loops(e)
-xe = sample_categorical(candidates=[8, 16, 32, 48, 64])
-e3, e4 = split(e2, 0, xe)
-vectorize(e4)
-m = block("Max")
-compute_at(m, i0)
-m0, m1, m2 = loops(m)
-xm = sample_categorical(candidates=[8, 16, 24, 32, 48, 64])
-m3, m4 = split(m2, 0, xm)
-mp = rfactor(m, m4)
-vectorize(m4)
-m5, m6, m7 = loops(m)
-vectorize(m7)
-vectorize(j1)
-parallel(i0)
-)");
-  return spaces;
-}
-
 TestSpaces TinySpace(int choices) {
   TestSpaces spaces(64);
   std::string rows;

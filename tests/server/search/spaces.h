@@ -35,9 +35,6 @@ class TestSpaces {
 // Four spaces: untiled; tiled with vectors; a register tile on packed panels; a register tile
 // without packing.
 TestSpaces MatmulSpaces(int64_t size = 512);
-// Softmax over rows. The part sizes of the three reductions and of the result are separate
-// decisions.
-TestSpaces SoftmaxSpace(int64_t size = 512);
 // A single space with `choices` candidates.
 TestSpaces TinySpace(int choices);
 

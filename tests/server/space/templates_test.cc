@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -264,35 +265,26 @@ class Entities : public testing::Test {
   TemplateBuilder builder_;
   std::vector<KnobLoop> loops_;
 };
-using Policy = TemplateBuilder::Policy;
 
 TEST_F(Entities, SplitByFactors) {
-  builder_.DefineSplit(loops_[2], {.policy = Policy::kFactors, .max_innermost = 4});
+  builder_.DefineSplit(loops_[2], /*max_innermost=*/4);
   EXPECT_THAT(All(), ElementsAre(std::vector<int64_t>{3, 4}, std::vector<int64_t>{4, 3},
                                  std::vector<int64_t>{6, 2}, std::vector<int64_t>{12, 1}));
 }
 
-TEST_F(Entities, SplitByPowers) {
-  builder_.DefineSplit(loops_[2], {.policy = Policy::kPowers});
-  EXPECT_THAT(All(), ElementsAre(std::vector<int64_t>{1}, std::vector<int64_t>{2},
-                                 std::vector<int64_t>{4}, std::vector<int64_t>{8}));
-}
-
-TEST_F(Entities, SplitByAnySize) {
-  builder_.DefineSplit(loops_[2], {.policy = Policy::kVerbose, .max_innermost = 5});
+TEST_F(Entities, AnExtentWithFewFactorsIsSplitByAnySize) {
+  workload_ = MakeWorkload("matmul m=24 n=32 k=13");
+  builder_ = TemplateBuilder();
+  loops_ = builder_.Loops(builder_.Block("C"), {24, 32, 13});
+  builder_.DefineSplit(loops_[2], /*max_innermost=*/5);
   std::set<int64_t> inner;
   for (const auto& decisions : All()) inner.insert(decisions[1]);
   EXPECT_THAT(inner, ElementsAre(1, 2, 3, 4, 5));
 }
 
-TEST_F(Entities, SplitByCandidates) {
-  builder_.DefineSplit(loops_[2], {.policy = Policy::kCandidates, .candidates = {3, 5, 99}});
-  EXPECT_THAT(All(), ElementsAre(std::vector<int64_t>{3}, std::vector<int64_t>{5}));
-}
-
 TEST_F(Entities, FilterAppliesToSeveralKnobs) {
-  const auto y = builder_.DefineSplit(loops_[0], {});
-  const auto x = builder_.DefineSplit(loops_[1], {});
+  const auto y = builder_.DefineSplit(loops_[0]);
+  const auto x = builder_.DefineSplit(loops_[1]);
   builder_.AddFilter("tile", {y[1], x[1]},
                      [](absl::Span<const int64_t> e) { return e[0] * e[1] == 32; });
   const auto all = All();
@@ -301,23 +293,24 @@ TEST_F(Entities, FilterAppliesToSeveralKnobs) {
 }
 
 TEST_F(Entities, EquivalentOrdersAreDrawnOnce) {
-  const auto y =
-      builder_.DefineSplit(loops_[0], {.policy = Policy::kCandidates, .candidates = {1, 24}});
+  const auto y = builder_.DefineSplit(loops_[0]);
   builder_.DefineReorder({y[0], y[1], loops_[1], loops_[2]},
                          {{0, 1, 2, 3}, {0, 2, 1, 3}, {1, 2, 0, 3}});
   // With an inner part of 1 the first two orders are equal. With 24 the first and the third are.
-  EXPECT_THAT(All(), ElementsAre(std::vector<int64_t>{1, 0}, std::vector<int64_t>{1, 2},
-                                 std::vector<int64_t>{24, 0}, std::vector<int64_t>{24, 1}));
+  std::map<int64_t, std::set<int64_t>> orders;  // by inner part
+  for (const auto& d : All()) orders[d[1]].insert(d[2]);
+  EXPECT_THAT(orders[1], ElementsAre(0, 2));
+  EXPECT_THAT(orders[2], ElementsAre(0, 1, 2));
+  EXPECT_THAT(orders[24], ElementsAre(0, 1));
 }
 
 TEST_F(Entities, UnrollsAreBounded) {
-  const auto y =
-      builder_.DefineSplit(loops_[0], {.policy = Policy::kCandidates, .candidates = {1, 4, 8}});
+  const auto y = builder_.DefineSplit(loops_[0], /*max_innermost=*/4);
   builder_.DefineUnroll(y[1]);
   builder_.DefineUnroll(loops_[2]);
   builder_.LimitUnrolled(40);
-  // One iteration is not unrolled. 4·12 and 8·12 exceed the limit, but each loop alone does not.
-  EXPECT_EQ(All().size(), 2u + 3u + 3u);
+  // One iteration is not unrolled. 4·12 exceeds the limit, but each loop alone does not.
+  EXPECT_EQ(All().size(), 2u + 4u + 4u + 3u);
 }
 
 }  // namespace
