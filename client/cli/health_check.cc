@@ -52,8 +52,8 @@ std::vector<HealthCheck> CheckMachine() {
   if (target.vector_bits < 256) {
     isa.state = State::kWarning;
     isa.advice =
-        "kernels use 128-bit vectors only; in a virtual machine, pass the host's CPU through (cpu "
-        "mode host)";
+        "kernels use vectors of at most 128 bits; in a virtual machine, pass the host's CPU "
+        "through (QEMU: -cpu host)";
   }
   checks.push_back(isa);
   checks.push_back({"target", State::kOk, target.Key()});
@@ -131,7 +131,7 @@ std::vector<HealthCheck> CheckServer(const Globals& globals) {
     check.finding = std::string(session.status().message());
     check.advice =
         globals.server.empty()
-            ? "the private server cannot start; its log is run/server.log in the data folder"
+            ? "the private server cannot start; see its log, run/server.log in the data folder"
             : "check the address";
     return {check};
   }
@@ -181,7 +181,7 @@ std::vector<HealthCheck> CheckPort(int port) {
     check.state = State::kWarning;
     check.finding = absl::StrCat("127.0.0.1:", port, ": ", strerror(errno));
     check.advice = absl::StrCat("if that is your hone-server, use --server localhost:", port,
-                                "; else start it with another --listen");
+                                "; otherwise start hone-server with another --listen");
   }
   if (fd >= 0) close(fd);
   return {check};

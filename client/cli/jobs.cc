@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "client/cli/command.h"
 #include "client/cli/format.h"
+#include "client/cli/job_wait.h"
 #include "client/cli/json_output.h"
 #include "client/cli/network_output.h"
 #include "client/cli/run_job.h"
@@ -29,10 +30,19 @@ std::string OriginOfBest(const client::Job& job) {
   return absl::StrCat("of job ", job.best->record.job_id, ", ", FormatAge(absl::Now() - measured));
 }
 
+// What a job that has not ended does or waits for.
+std::string PhaseOf(const client::Job& job, const std::vector<client::Worker>& workers) {
+  if (!WhyNoWorker(workers, job.target).empty()) return "waiting for a worker";
+  if (job.left == absl::InfiniteDuration()) return job.phase;
+  return absl::StrCat(job.phase, job.phase.empty() ? "" : ", ", FormatClock(job.left), " left");
+}
+
 // What a user must know about a job in addition to its numbers.
-std::string RemarkOn(const client::Job& job) {
+std::string RemarkOn(const client::Job& job, const std::vector<client::Worker>& workers) {
   if (!job.error.empty()) return job.error;
-  if (!job.phase.empty()) return job.phase;
+  if (!HasEnded(job.state)) {
+    if (const std::string phase = PhaseOf(job, workers); !phase.empty()) return phase;
+  }
   std::vector<std::string> remarks;
   if (HasEnded(job.state) && job.best.has_value() && !client::BestIsConfirmed(job)) {
     remarks.push_back("best not confirmed");
@@ -51,6 +61,8 @@ absl::Status ListJobs(const Globals& globals, int limit) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::vector<client::Job> jobs, session->connection().ListJobs(limit));
   if (globals.json) return PrintJson({{"jobs", ListJson(jobs)}});
+  HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers,
+                        session->connection().ListWorkers());
   Table table({Left("job"), Left("state"), Right("trials"), Right("best GFLOP/s"),
                Right("best latency"), Right("took"), Left("workload"), Left("target"),
                Left("created"), Left("")});
@@ -62,7 +74,7 @@ absl::Status ListJobs(const Globals& globals, int limit) {
                   job.best.has_value() ? FormatGflops(job.best->gflops) : "-",
                   latency > 0 ? FormatLatency(latency) : "-",
                   FormatClock(absl::Milliseconds(job.wall_ms)), DescribeJob(job), job.target,
-                  FormatTime(job.created_unix_ms), RemarkOn(job)});
+                  FormatTime(job.created_unix_ms), RemarkOn(job, workers)});
   }
   table.Print("no jobs");
   return absl::OkStatus();
@@ -116,7 +128,11 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job) {
 absl::Status ShowJob(const Globals& globals, const std::string& id) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().GetJob(id));
-  return PrintJob(globals, job);
+  if (globals.json || HasEnded(job.state)) return PrintJob(globals, job);
+  HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers,
+                        session->connection().ListWorkers());
+  const std::string waits = WhyNoWorker(workers, job.target);
+  return PrintJob(globals, job, waits.empty() ? PhaseOf(job, workers) : "it waits: " + waits);
 }
 
 // Reports the end of a followed job.

@@ -28,7 +28,7 @@ struct RecordExport {
   std::string output;
 };
 
-// Refuses a first word that looks like a file name ('.' or '/' in it): the user meant the output.
+// Refuses a single word with '.' or '/' that does not name a .hone file: the user meant the output.
 absl::Status CheckNoFile(const RecordSelection& selection) {
   if (selection.words.size() != 1 || selection.words[0].find_first_of("./") == std::string::npos ||
       absl::EndsWith(selection.words[0], ".hone")) {
@@ -36,7 +36,7 @@ absl::Status CheckNoFile(const RecordSelection& selection) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat("'", selection.words[0],
-                   "' is not an operator; to write to a file of this name: "
+                   "' is not an operator; to write to a file of this name, use: "
                    "hone records export -o ",
                    ShellWord(selection.words[0])));
 }
@@ -119,8 +119,8 @@ void AddRecordFiles(Command& records, Globals& globals) {
   auto path = std::make_shared<std::string>();
   in.Add("file", *path, "File written by hone records export; - for standard input", {Required()});
   Complete(in, globals,
-           "An export has no kernels, so nothing is published: hone revalidate builds the best "
-           "imported schedules and publishes the winners.\n\n"
+           "An export contains no kernels, so nothing is published: hone revalidate builds the "
+           "best imported schedules and publishes the winners.\n\n"
            "Examples:\n"
            "  hone records import records.jsonl\n"
            "  zstdcat records.jsonl.zst | hone records import -",

@@ -12,12 +12,12 @@ namespace hone::search {
 namespace {
 
 constexpr StateHeader kPortfolioState = {"portfolio", 1};
-// Rounds per batch; later ones replace proposals that another strategy had already made.
+// Rounds of proposals per batch. Later rounds fill the slots of proposals that were duplicates.
 constexpr int kRounds = 3;
-constexpr double kMemory = 0.9;  // factor by which a batch reduces the weight of earlier rewards
-constexpr double kClose = 0.4;   // log latency above the best at which the reward is 0
-constexpr int kLearnt = 8;       // results needed before strategies other than evolutionary propose
-constexpr int kOpening = 16;     // results needed before the bandit decides
+constexpr double kMemory = 0.9;  // earlier rewards are multiplied by this when new results arrive
+constexpr double kClose = 0.4;   // the reward is 0 if log(latency / best latency) is at least this
+constexpr int kLearnt = 8;       // with fewer results, only evolutionary proposes
+constexpr int kOpening = 16;     // with fewer results, bayesian and droplet propose half each
 enum Arm : uint32_t { kEvolutionary, kBayesian, kDroplet, kArms };
 
 // The rewards that an arm earned and missed.

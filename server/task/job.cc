@@ -146,8 +146,11 @@ bool Job::SearchIsLate(absl::Duration reserved) const {
 void Job::OnTick() {
   state().wall = Wall();
   const bool searching = state().state == JobState::kRunning;
-  // A cancelled job does not wait for a worker that could confirm its finalists.
-  if (!searching && state().cancelled && !WorkerAnswers(*this)) SetDeadline(Steady());
+  // A cancelled job does not wait for a worker that could finish its measurements.
+  if (state().cancelled && !WorkerAnswers(*this)) {
+    if (searching) drain_deadline_ = std::min(drain_deadline_, Steady());
+    SetDeadline(Steady());
+  }
   const absl::Duration reserved = ConfirmationTime(spec().max_time);
   if (searching && !search_.IsStopping() && SearchIsLate(reserved)) {
     StopSearch(Steady() + std::min(options().drain_limit, reserved / 4));

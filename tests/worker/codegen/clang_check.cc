@@ -11,7 +11,7 @@
 namespace hone::codegen {
 namespace {
 
-// The name of the program; empty if there is none.
+// Returns the name of an installed Clang; empty if there is none.
 const std::string& Clang() {
   static const auto* const name = new std::string([] {
     for (const std::string candidate : {"clang-19", "clang-15", "clang-14", "clang"}) {
@@ -30,12 +30,14 @@ bool HasClang() { return !Clang().empty(); }
 std::string ClangErrors(absl::string_view text) {
   if (!HasClang()) return "";
   char folder[] = "/tmp/hone-cl-XXXXXX";
-  if (mkdtemp(folder) == nullptr) return "mkdtemp fails";
+  if (mkdtemp(folder) == nullptr) return "mkdtemp failed";
   const std::string source = absl::StrCat(folder, "/kernel.cl"), log = absl::StrCat(folder, "/log");
   std::string errors;
-  if (!WriteFileAtomically(source, text, Durability::kProcess).ok()) errors = "cannot write";
+  if (!WriteFileAtomically(source, text, Durability::kProcess).ok())
+    errors = "cannot write kernel.cl";
   for (const char* const target : {"spir64-unknown-unknown", "nvptx64-unknown-unknown"}) {
-    // The built-in functions come from a table, which is quicker than the header.
+    // With -fdeclare-opencl-builtins, Clang declares built-in functions from a table, which is
+    // faster than parsing the whole header.
     const std::string command = absl::StrCat(
         Clang(), " -cl-std=CL1.2 -x cl -fsyntax-only -Xclang -finclude-default-header",
         " -Xclang -fdeclare-opencl-builtins -Wall -Wextra -Wno-unused-parameter -Werror --target=",

@@ -7,11 +7,11 @@
 
 namespace hone::codegen {
 
-// Whether this machine has a Clang that knows OpenCL C.
+// Whether a Clang is installed on this machine.
 bool HasClang();
 
-// Compiles OpenCL C 1.2 without generating code, for SPIR and for NVIDIA GPUs. Returns the errors
-// and warnings, and the text in front of them; empty if there are none, or no Clang.
+// Checks OpenCL C 1.2 with Clang for SPIR and for NVIDIA GPUs, without generating code. Returns the
+// errors and warnings of each target, after the text; empty if there are none, or no Clang.
 std::string ClangErrors(absl::string_view text);
 
 }  // namespace hone::codegen

@@ -15,7 +15,7 @@ std::string CallOf(const ir::Function& function) {
   return absl::StrCat(info.name, "(A[i]", info.operands > 1 ? ", B[i])" : ")");
 }
 
-// Whether results have an error of more than their own rounding.
+// Whether results are approximate, so that they may differ from the interpreter's.
 bool Rounds(ir::Op op) {
   switch (op) {
     case ir::Op::kExp:
@@ -57,7 +57,7 @@ OperationWorkload EveryOperation(ir::DType dtype, int64_t elements) {
     add(value, false);
   }
   if (!ir::IsFloat(dtype)) add("A[i] - (B[i] - A[i]) * (A[i] + B[i])", false);
-  // Stored and computed values of a short float differ.
+  // A conversion must round to its type even if the result is not stored.
   for (const ir::DType to : kEveryDType) {
     add(absl::StrCat("f64(", ir::DTypeName(to), "(A[i])) * 2.0"), false);
   }

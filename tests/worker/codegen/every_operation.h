@@ -19,7 +19,7 @@ inline constexpr ir::DType kEveryDType[] = {ir::DType::kF16,    ir::DType::kBF16
 struct OperationWorkload {
   struct Output {
     std::string name, value;
-    bool rounds;  // arithmetic may round
+    bool rounds;  // results are approximate, and may differ from the interpreter's
   };
   std::string text;
   std::vector<Output> outputs;

@@ -37,7 +37,7 @@ TEST(QuantizeTest, PerAxis) {
   ExpectNear(Apply("QuantizeLinear", {x, scale, zero}), quantized);
   ExpectNear(Apply("DequantizeLinear", {bytes, scale, zero}), back);
   EXPECT_THAT(Apply("QuantizeLinear", {x, scale, zero}, {{"axis", int64_t{2}}}).status().message(),
-              HasSubstr("input 1 is f32[3] for 4 channels"));
+              HasSubstr("input 1 is f32[3], but must have 1 element, or 1 for each of the 4"));
 }
 
 // ONNX Runtime's quantization tools write such models.
