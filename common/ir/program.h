@@ -23,8 +23,8 @@ namespace hone::ir {
 using NodeId = int32_t;
 inline constexpr NodeId kNoNode = -1;
 
-// kTensor: part of a nest that is one unit (blockize), possibly one instruction (tensorize).
-// Primitives do not look inside.
+// kTensor: a loop of a nest that primitives treat as one unit (blockize). The nest may be replaced
+// by one instruction (tensorize).
 enum class LoopKind : uint8_t { kSerial, kParallel, kVectorized, kUnrolled, kBound, kTensor };
 absl::string_view LoopKindName(LoopKind kind);
 
@@ -121,7 +121,7 @@ struct Node {
 
 // A nest of loops and blocks that computes a workload, in any state of its schedule. Kernels run
 // one after the other. The first may be the prepack kernel, which runs once ahead of time and
-// writes only constant buffers. A value type: nodes live in flat arrays, which a copy copies.
+// writes only constant buffers. A value type: nodes live in flat arrays, so copies are independent.
 // Primitives (common/schedule) change it; the interpreter (interpreter.h) defines its meaning;
 // ToText prints any state.
 class Program {
@@ -154,8 +154,8 @@ class Program {
   void Append(NodeId parent, NodeId child) { Insert(parent, nodes[parent].children.size(), child); }
   void Insert(NodeId parent, size_t position, NodeId child);
   size_t PositionInParent(NodeId child) const;
-  // Removes a node from the tree, with every enclosing loop that becomes empty, and the kernel if
-  // it becomes empty and is not the last one. The node itself stays usable.
+  // Removes a node from the tree, and every enclosing loop that becomes empty. Removes the kernel,
+  // too, if it becomes empty and is not the only one. The node itself stays usable.
   void Detach(NodeId id);
   void Remove(NodeId id) { nodes[id].kind = Node::Kind::kRemoved; }
 
@@ -166,11 +166,12 @@ class Program {
   std::vector<NodeId> AllBlocks() const;
   NodeId FindBlock(absl::string_view name) const;  // kNoNode if there is none
   NodeId KernelOf(NodeId id) const;
-  std::vector<NodeId> WritersOf(BufferId buffer) const;  // blocks
-  std::vector<NodeId> ReadersOf(
-      BufferId buffer) const;  // blocks; an update does not count as a read
+  // The blocks that write a buffer, and those that read it. A reduction does not count as a reader
+  // of its own output.
+  std::vector<NodeId> WritersOf(BufferId buffer) const;
+  std::vector<NodeId> ReadersOf(BufferId buffer) const;
   bool Reads(const Block& block, BufferId buffer) const;
-  // Whether the block reads elements of the buffer whose index is computed.
+  // Whether the block reads the buffer at an index that depends on the values of tensors.
   bool Gathers(const Block& block, BufferId buffer) const;
 
   // Rewrites an index over a block's iteration variables as one over the loops.
@@ -184,8 +185,8 @@ class Program {
   std::string FreshBufferName(absl::string_view base) const;
   std::string FreshBlockName(absl::string_view base) const;
 
-  // A hash of structure, bindings, kinds, buffers and expressions. It ignores names, dead nodes and
-  // unused buffers.
+  // A hash of structure, bindings, kinds, buffers and expressions. It ignores names, removed nodes
+  // and unused buffers.
   Digest StructuralDigest() const;
 
   // Prints any state, e.g.

@@ -41,7 +41,7 @@ absl::StatusOr<std::unique_ptr<GpuKernel>> GpuKernel::Load(
   if (module.kind != context.kind()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the artifact is for ", target::KindName(module.kind),
-                     ", but this device is of ", target::KindName(context.kind())));
+                     ", but this device uses ", target::KindName(context.kind())));
   }
   bool computes = false;
   for (const GpuLaunch& launch : module.launches) {
@@ -63,8 +63,9 @@ absl::StatusOr<std::unique_ptr<GpuKernel>> GpuKernel::Load(
 
 absl::Status GpuKernel::SetArguments(DeviceBuffers buffers, const std::vector<size_t>& launches) {
   if (buffers.size() != arguments_) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the kernel has ", arguments_, " inputs and outputs, the workload ", buffers.size()));
+    return absl::InvalidArgumentError(absl::StrCat("the kernel has ", arguments_,
+                                                   " inputs and outputs, but the workload has ",
+                                                   buffers.size()));
   }
   std::vector<target::GpuArgument> arguments;
   for (const DeviceBuffer* const buffer : buffers) {
@@ -101,7 +102,7 @@ absl::StatusOr<double> GpuKernel::Run(DeviceBuffers buffers, int64_t count, bool
 }
 
 absl::StatusOr<double> GpuKernel::RunPart(DeviceBuffers, int64_t, int64_t) {
-  return absl::UnimplementedError("kernels of GPUs run as a whole");
+  return absl::UnimplementedError("a GPU kernel can only be run as a whole");
 }
 
 }  // namespace hone::runner

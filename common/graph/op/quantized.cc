@@ -36,7 +36,8 @@ std::string PerChannel(const NodeView& node, StageWriter& writer, int input,
 absl::Status NeedPerChannel(const NodeView& node, int input, int64_t channels) {
   if (!node.Has(input) || node.Type(input).elements() == 1) return absl::OkStatus();
   if (node.Shape(input) == std::vector<int64_t>{channels}) return absl::OkStatus();
-  return node.InvalidError(absl::StrCat("input ", input, " is ", node.Type(input).ToText(), " for ",
+  return node.InvalidError(absl::StrCat("input ", input, " is ", node.Type(input).ToText(),
+                                        ", but must have 1 element, or 1 for each of the ",
                                         channels, " channels"));
 }
 

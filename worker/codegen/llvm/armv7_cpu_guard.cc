@@ -6,7 +6,7 @@
 namespace hone::codegen {
 namespace {
 
-// The numbers of the bits are those of Linux's asm/hwcap.h for ARM.
+// The bit numbers are from Linux's asm/hwcap.h for 32-bit Arm.
 constexpr HwCapFeature kArmv7Features[] = {
     {"crc", {0, HwCapBit(4)}},                       // CRC32
     {"d32", {HwCapBit(19), 0}},                      // VFPD32
@@ -30,8 +30,8 @@ constexpr HwCapFeature kArmv7Features[] = {
 
 // Features that kernels need not check.
 constexpr absl::string_view kArmv7Unchecked =
-    // Versions of the architecture: other CPUs do not load the kernel. The FPU instructions of
-    // version 8 come with CRC32, which is checked.
+    // Versions of the architecture: CPUs older than ARMv7 cannot run the guard either, and CPUs
+    // with the FPU instructions of ARMv8 are recognized by CRC32, which is checked.
     "aclass armv7-a armv7ve armv8-a armv8.2-a v4t v5t v5te v6 v6k v6m v6t2 v7 v7clrex v8 v8.1a "
     "v8.2a v8m thumb2 dsp db fp64 fpregs fpregs16 fpregs64 fp-armv8 fp-armv8d16 fp-armv8d16sp "
     "fp-armv8sp "
