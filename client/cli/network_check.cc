@@ -40,9 +40,10 @@ constexpr int kWindow = 5;  // consecutive runs
 constexpr size_t kPrintedSteps = 10;
 // The median of consecutive runs on a quiet machine is within a few percent of the fastest run.
 constexpr double kDisturbedRun = 1.25;
-// Threads of the kernel interrupt a process a few times per second. A program that competes for its
-// cores does so at least a hundred times.
-constexpr double kInterruptionsPerNs = 25e-9;
+// Threads of the operating system interrupt each thread a few times per second. A program that
+// competes for a core does so at least a hundred times.
+constexpr double kInterruptionsPerNs = 20e-9;
+constexpr double kInterruptionsPerThreadNs = 3e-9;
 
 double Median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
@@ -74,8 +75,7 @@ absl::StatusOr<RunWindow> MeasureWindow(network::Runner& runner,
     parts.resize(times.size());
     for (size_t s = 0; s < times.size(); ++s) parts[s].push_back(static_cast<double>(times[s].ns));
   }
-  window.interrupted =
-      static_cast<double>(Interruptions() - interruptions) > kInterruptionsPerNs * all_ns;
+  window.interrupted = WasInterrupted(Interruptions() - interruptions, runner.threads(), all_ns);
   for (size_t s = 0; s < times.size(); ++s) {
     window.steps.push_back({times[s].name, times[s].kernel, Median(std::move(parts[s]))});
   }
@@ -211,6 +211,11 @@ absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
 }
 
 }  // namespace
+
+bool WasInterrupted(int64_t interruptions, int threads, double run_ns) {
+  const double usual = run_ns * (kInterruptionsPerNs + threads * kInterruptionsPerThreadNs);
+  return static_cast<double>(interruptions) > usual;
+}
 
 void AddWindow(RunWindow window, NetworkTiming& timing) {
   timing.fastest_ns =

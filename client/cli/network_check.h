@@ -38,6 +38,10 @@ struct NetworkTiming {
   int windows = 0;
   int interrupted = 0;  // windows
 };
+// Whether other programs took cores from a network. `interruptions`: how often its threads lost
+// their cores to others while it ran for `run_ns`.
+bool WasInterrupted(int64_t interruptions, int threads, double run_ns);
+
 // Adds runs to a measurement.
 void AddWindow(RunWindow window, NetworkTiming& timing);
 

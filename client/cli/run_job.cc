@@ -155,8 +155,7 @@ absl::Status LeftError(const std::string& job, OnInterrupt on_interrupt) {
   const std::string watch = absl::StrCat("hone jobs watch ", job, " follows it");
   if (on_interrupt == OnInterrupt::kLeaveCancelled) {
     return InterruptedError(
-        absl::StrCat("interrupted; job ", job, " is being cancelled on the server: ", watch,
-                     ", and hone jobs cancel ", job, " --now ends it without a confirmation"));
+        absl::StrCat("interrupted; job ", job, " is being cancelled on the server: ", watch));
   }
   return InterruptedError(absl::StrCat("interrupted; job ", job, " continues: ", watch,
                                        ", and hone jobs cancel ", job, " ends it"));
@@ -164,10 +163,8 @@ absl::Status LeftError(const std::string& job, OnInterrupt on_interrupt) {
 
 std::string StoppingText(int count, bool needs_worker) {
   if (count > 1) return "stopping now";
-  return absl::StrCat("stopping: ",
-                      needs_worker ? "the finalists are confirmed when a worker is there"
-                                   : "confirming the finalists",
-                      "; Ctrl-C again skips this");
+  if (needs_worker) return "stopping: no worker is there to confirm the finalists";
+  return "stopping: confirming the finalists; Ctrl-C again skips this";
 }
 
 absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec) {

@@ -41,7 +41,7 @@ class Connection {
 
   // Stores a job and starts it. FailedPrecondition: no worker can run it.
   virtual absl::StatusOr<Job> CreateJob(const JobSpec& spec) = 0;
-  // Stores a job of a network and starts it. `common` has its target, limits, strategy and so on;
+  // Stores a job of networks and starts it. `common` has its target, limits, strategy and so on;
   // its workload is "". The job is watched, cancelled and resumed as other jobs. Errors as for
   // CreateJob.
   virtual absl::StatusOr<Job> CreateNetworkJob(const JobSpec& common,
@@ -52,8 +52,7 @@ class Connection {
   virtual absl::StatusOr<Job> GetJob(const std::string& id) = 0;  // NotFound
   // Follows a job until it has ended, and returns its last state. `report` gets the state now,
   // after every change, and at least every kTick without one, on the calling thread. Survives
-  // outages of the server that are shorter than a minute. Cancelled:
-  // `report` returned false.
+  // outages of the server that are shorter than a minute. Cancelled: `report` returned false.
   virtual absl::StatusOr<Job> WatchJob(
       const std::string& id, const std::function<bool(const Job& job, JobNews news)>& report) = 0;
   // Restarts a cancelled or failed job where it stopped. A limit of 0 is left unchanged.

@@ -10,8 +10,8 @@
 
 namespace hone {
 
-// An unnamed file in memory: the standard streams of a child process, which unlike a pipe does not
-// block the writer when nobody reads, or the input of a library that opens files by name.
+// An unnamed file in memory: the standard input or output of a child process, which unlike a pipe
+// does not block the writer when nobody reads, or the input of a library that opens files by name.
 class MemoryFile {
  public:
   MemoryFile();

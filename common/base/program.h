@@ -32,8 +32,8 @@ struct ProgramResult {
   bool ok() const { return wait_status == 0; }
 };
 
-// Runs a program to its end, however it ends. Starts no thread. Errors are those of system calls;
-// NotFound: there is no such program.
+// Runs a program to its end, however it ends, and until no other process has its standard error
+// open. Starts no thread. Errors are those of system calls; NotFound: there is no such program.
 absl::StatusOr<ProgramResult> RunProgram(const ProgramRun& run);
 
 }  // namespace hone

@@ -1,4 +1,3 @@
-
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/operator/families.h"

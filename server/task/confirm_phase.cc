@@ -23,7 +23,7 @@ constexpr absl::Duration kCalmDown = absl::Seconds(1);
 // A wait may take this share of the time that is left, because other processes have to measure,
 // too.
 constexpr double kTimeToCalmDown = 0.1;
-// If no finalist has a result when a user's time limit is over, the job waits this much longer for
+// If no finalist has a result when a user's time limit is over, the round may take this long for
 // the first one.
 constexpr absl::Duration kFirstResultGrace = absl::Seconds(5);
 // If other jobs publish this many bests during the confirmation, the job keeps the last of these.
@@ -135,7 +135,7 @@ void ConfirmPhase::EndUnconfirmed(const std::string& reason) {
   const std::string why = absl::StrCat("no best could be confirmed: ", reason);
   if (job_.spec().revalidate > 0) return Fail(absl::FailedPreconditionError(why));
   if (finalists_.incumbent_record) {
-    job_.state().note = why;
+    job_.state().note = absl::StrCat("the best stays as it was: ", reason);
     return Finish(*finalists_.incumbent_record);
   }
   // The job ends with the fastest candidate of its search, which is shown as not confirmed.
@@ -212,7 +212,8 @@ std::string ConfirmPhase::WhyNotWait() const {
   const bool limited = job_.spec().max_time > absl::ZeroDuration();
   if (!limited && !job_.state().cancelled) return "";
   if (const std::string why = WhyNoWorker(job_); !why.empty()) return why;
-  if (!limited || job_.TimeLeft() > -kFirstResultGrace) return "";
+  const absl::Duration waited = std::min(-job_.TimeLeft(), job_.Steady() - round_began_);
+  if (!limited || waited < kFirstResultGrace) return "";
   return "no finalist was measured in time; give it more time, or stop other work on that machine";
 }
 

@@ -22,8 +22,9 @@ namespace hone::task {
 // measured against that one; if the best is pinned, the winner is stored and not published. A
 // revalidation has only this phase, with finalists from the store. A round that would end after the
 // job's time limit is not begun, and a round that runs over it is cut short. If no finalist has a
-// result by then, the job waits for the first one, unless nobody can measure it or the user limited
-// the time. Belongs to the job's strand.
+// result by then, the job waits for the first one. A job that was cancelled, or whose time the user
+// limited, does not wait if no worker can measure it, and the latter waits a few seconds at most.
+// Belongs to the job's strand.
 class ConfirmPhase {
  public:
   ConfirmPhase(JobActor& job, JobTask& task) : job_(job), task_(task) {}

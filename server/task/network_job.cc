@@ -8,6 +8,7 @@
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "server/task/network_state.h"
+#include "server/task/unmeasured.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::task {
@@ -286,6 +287,11 @@ void NetworkJob::BeginConfirming() {
 }
 
 void NetworkJob::Confirm() {
+  const bool in_time = spec().max_time == absl::ZeroDuration() || TimeLeft() > absl::ZeroDuration();
+  if ((state().cancelled || !in_time) && !WorkerAnswers(*this)) {
+    state().note = WhyNoWorker(*this);
+    return Conclude();
+  }
   const auto confirmed = std::count_if(children_.begin(), children_.end(), [](const Child& child) {
     return child.exists && child.ended;
   });
@@ -331,10 +337,13 @@ void NetworkJob::Conclude() {
   if (state().cancelled) return End(JobState::kCancelled);
   if (without == static_cast<int64_t>(children_.size())) {
     return End(JobState::kFailed,
-               absl::FailedPreconditionError(
-                   first_error.empty() ? "no task has a confirmed schedule" : first_error));
+               absl::FailedPreconditionError(!first_error.empty() ? first_error
+                                             : !state().note.empty()
+                                                 ? state().note
+                                                 : "no task has a confirmed schedule"));
   }
   if (without > 0) {
+    if (first_error.empty()) first_error = state().note;
     state().note = absl::StrCat(without, " of ", children_.size(), " tasks have no kernel",
                                 first_error.empty() ? "" : "; ", first_error);
   }

@@ -127,7 +127,7 @@ std::vector<Package> Packages() {
       {"libseccomp", {"seccomp.h"}, {"worker/runner"}},
       {"the CUDA driver", {"cuda.h", "nvml.h"}, {"worker/runner"}},
       {"NVRTC", {"nvrtc.h"}, {"worker/builder"}},
-      {"OpenCL", {"CL/"}, {"common/target/opencl", "worker/runner"}},
+      {"OpenCL", {"CL/"}, {"common/target/open_gpu.cc", "common/target/opencl", "worker/runner"}},
       {"ONNX", {"onnx/"}, {"client/onnx"}},
       {"GoogleTest", {"gtest/", "gmock/"}, {}},
       {"Google Benchmark", {"benchmark/benchmark.h"}, {}},

@@ -1,4 +1,3 @@
-
 #include "absl/strings/string_view.h"
 #include "common/graph/group.h"
 #include "common/graph/node_view.h"

@@ -11,6 +11,12 @@
 namespace hone::cli {
 namespace {
 
+TEST(NetworkCheckTest, EveryThreadMayBeInterruptedAFewTimesASecond) {
+  EXPECT_FALSE(WasInterrupted(25, /*threads=*/2, /*run_ns=*/1e9));
+  EXPECT_TRUE(WasInterrupted(100, 2, 1e9));
+  EXPECT_FALSE(WasInterrupted(100, 32, 1e9));
+}
+
 using ::testing::HasSubstr;
 
 TEST(DisturbanceOfRunsTest, ComparesWithTheSumOfTheKernels) {

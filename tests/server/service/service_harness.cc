@@ -110,9 +110,9 @@ void RemoteWorker::Run() {
       entry.set_lease_id(id);
       v1::MeasureResult& result = *entry.mutable_result();
       result.set_outcome(v1::OUTCOME_OK);
-      result.set_latency_ns(task::FakeLatency(decisions));
-      // No two measurements are equal, so that an import never takes one for another.
+      // No two latencies are equal, so that an import never takes one measurement for another.
       const double deviation = 1e-6 * ++measured;
+      result.set_latency_ns(task::FakeLatency(decisions) + deviation);
       result.add_samples_ns(result.latency_ns());
       result.add_samples_ns(result.latency_ns() - deviation);
       result.add_samples_ns(result.latency_ns() + deviation);

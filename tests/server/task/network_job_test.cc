@@ -195,6 +195,24 @@ TEST_F(NetworkJobTest, CancelConfirmsWhatWasMeasured) {
   }
 }
 
+TEST_F(NetworkJobTest, DoesNotWaitForAWorkerThatIsGone) {
+  for (const bool cancelled : {false, true}) {
+    JobSpec spec = NetworkOf(100000, absl::StrCat(cancelled));
+    if (!cancelled) spec.max_time = absl::Seconds(20);
+    const std::string id = Create(std::move(spec));
+    for (int i = 0; i < 50; ++i) Step(1);
+    device_is_gone = true;
+    if (cancelled) {
+      ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+    }
+    const auto job = RunToEnd(id, 250);
+    EXPECT_EQ(job->state, cancelled ? JobState::kCancelled : JobState::kFailed);
+    EXPECT_THAT(cancelled ? job->note : job->error, testing::HasSubstr("device was last seen"));
+    device_is_gone = false;
+    Step();
+  }
+}
+
 TEST_F(NetworkJobTest, CancelAtOnceEndsTheTasks) {
   const std::string id = Create(NetworkOf(10000));
   StepUntilTrials(id, 100);
