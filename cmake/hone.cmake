@@ -155,7 +155,7 @@ set(HONE_ALL_SKIPPED "\\[  PASSED  \\] 0 tests\\.\n\\[  SKIPPED \\] [0-9]+ tests
 function(hone_test NAME)
   cmake_parse_arguments(ARG "SEPARATE" "BIN;TIMEOUT;SHARDS" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)
+    set(ARG_TIMEOUT 900)
   endif()
   if(NOT ARG_BIN)
     set(ARG_BIN ${CMAKE_BINARY_DIR}/bin)

@@ -1,7 +1,6 @@
 #ifndef HONE_SERVER_TASK_CONFIRM_PHASE_H_
 #define HONE_SERVER_TASK_CONFIRM_PHASE_H_
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,21 +12,28 @@
 #include "server/task/finalist.h"
 #include "server/task/job_actor.h"
 #include "server/task/job_task.h"
-#include "server/task/spot_check.h"
+#include "server/task/publication.h"
 
 namespace hone::task {
 
-// The last phase of a job. The finalists are measured in rounds; then another worker checks the
-// best one, and it is published. If another job has published a best meanwhile, the winner is first
-// measured against that one; if the best is pinned, the winner is stored and not published. A
-// revalidation has only this phase, with finalists from the store. A round that would end after the
-// job's time limit is not begun, and a round that runs over it is cut short. If no finalist has a
-// result by then, the job waits for the first one. A job that was cancelled, or whose time the user
-// limited, does not wait if no worker can measure it, and the latter waits a few seconds at most.
+// The last phase of a job. The finalists are measured in rounds; then the best one is published
+// (publication.h). If another job has published a best meanwhile, the winner is first measured
+// against that one. A revalidation has only this phase, with finalists from the store.
+//
+// A round that would end after the job's time limit is not begun, and a round that runs over it is
+// cut short. If no finalist has a result by then, the job waits for the first one. A job that was
+// cancelled, or whose time the user limited, does not wait if no worker can measure it, and the
+// latter waits a few seconds at most.
+//
 // Belongs to the job's strand.
 class ConfirmPhase {
  public:
-  ConfirmPhase(JobActor& job, JobTask& task) : job_(job), task_(task) {}
+  ConfirmPhase(JobActor& job, JobTask& task)
+      : job_(job),
+        task_(task),
+        publication_(job, task, finalists_, [this](int winner, const absl::Status& conflict) {
+          ConfirmAgain(winner, conflict);
+        }) {}
 
   // Confirms the best candidates of a search.
   void Begin(Found found);
@@ -44,6 +50,7 @@ class ConfirmPhase {
   // because rounds must not compare devices.
   void ChooseDevice();
   void NextRound();
+  void EndRounds();
   void ShowRound();
   void Submit(int index);
   // Ends an incomplete round when the time is over.
@@ -56,36 +63,17 @@ class ConfirmPhase {
   void EndUnconfirmed(const std::string& why);
   // Moves the default schedule to the front if it is faster than the winner and was measured in
   // enough processes: a published best is never slower than the default schedule.
-  void PreferFasterDefault();
-  // Sets the job's note if the incumbent stays only because this run could not be confirmed, or if
-  // the fastest candidate of the search could not be confirmed.
-  void NoteDisturbance();
-  void NoteUnconfirmedFastest();
+  void PreferFasterDefault(std::vector<int>& ranking);
   void OnRound(int index, const record::Record& record, const std::string& worker_id);
   void OnError(int index, const absl::Status& status);
   // Sets the number of trials of a revalidation: the candidates that were confirmed.
   void CountConfirmed();
-  // Report the combined results of the only candidate of a decided space, of the default schedule,
-  // and of the job's own best candidate.
+  // Report the combined results of the only candidate of a decided space, and of the default
+  // schedule.
   void ReportOnly();
   void ReportDefault();
-  void ReportOwn();
-  void Publish();
-  // Returns whether the incumbent won and its published record stays unchanged.
-  bool KeepsIncumbent() const;
-  // Returns the verdict of other workers on a finalist. Asks the next worker while it is open.
-  SpotCheck::Verdict Check(int index);
-  void AskWorker(int index, SpotCheck& check, const std::string& worker);
-  void OnSpotCheck(int index, const record::Record& record, const std::string& worker_id);
-  // Drops a finalist that other workers rejected.
-  void Discard(int index, const SpotCheck& check);
-  void PublishFinalist(int index);
-  void OnStored(int index, const record::Record& record);
-  void OnPublished(int index, const absl::StatusOr<record::Record>& record);
   // Measures the winner against a best that was published since the incumbent was looked up.
   void ConfirmAgain(int winner, const absl::Status& conflict);
-  // Ends the job with a published best.
-  void Finish(const record::Record& best);
   // Ends a job that cannot publish anything.
   void Fail(const absl::Status& why);
 
@@ -101,15 +89,12 @@ class ConfirmPhase {
   };
   std::vector<Waiting> waiting_;  // for room in the fleet, or for a quieter machine
   absl::Time round_began_;
-  int in_round_ = 0;                 // finalists of the current round
-  int reported_ = 0;                 // finalists of the round that have run
-  int disturbed_in_round_ = 0;       // those of them without a result, because of other work
-  int cuts_ = 0;                     // rounds that were cut; their late results are ignored
-  std::vector<int> ranking_;         // finalists that may be published, best first
-  std::map<int, SpotCheck> checks_;  // by finalist
-  absl::Time artifact_deadline_ = absl::InfiniteFuture();
-  int conflicts_ = 0;  // bests that other jobs published meanwhile
-  bool publishing_ = false;
+  int in_round_ = 0;            // finalists of the current round
+  int reported_ = 0;            // finalists of the round that have run
+  int disturbed_in_round_ = 0;  // those of them without a result, because of other work
+  int cuts_ = 0;                // rounds that were cut; their late results are ignored
+  int conflicts_ = 0;           // bests that other jobs published meanwhile
+  Publication publication_;
 };
 
 }  // namespace hone::task

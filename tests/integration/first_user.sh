@@ -210,7 +210,6 @@ run 0 "${team[@]}" jobs show "$job"
 says "it waits: no worker runs target"
 run 0 timeout 60 "${team[@]}" jobs cancel "$job"
 says cancelled
-says "no worker that runs target"
 
 # From here on, hone is alone with its private server, which finds the other programs beside it.
 hone=$bin/hone

@@ -1,0 +1,258 @@
+#include "server/task/publication.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/record/processes.h"
+#include "spdlog/spdlog.h"
+
+namespace hone::task {
+namespace {
+
+// An incumbent that wins is published again if it is faster than its record by this share; the
+// machine was probably disturbed when the record was measured.
+constexpr double kOutgrown = 0.05;
+
+}  // namespace
+
+void ReportOwnBest(JobActor& job, const JobTask& task, const Finalists& finalists,
+                   const Confirmation& results, const std::vector<int>& ranking) {
+  // Takes the job's first candidate in the ranking, or else the fastest that dropped out.
+  std::optional<record::Record> best;
+  const auto consider = [&](int index) {
+    const Finalist& finalist = finalists.list[index];
+    if (!finalist.is_own || finalist.is_wrong || finalist.last.result.latency_ns <= 0 ||
+        !results.HasResult(index)) {
+      return;
+    }
+    record::Record record = finalist.last;
+    record.result = results.Combined(index);
+    if (!best || record::SteadyLatencyNs(record.result) < record::SteadyLatencyNs(best->result)) {
+      best = std::move(record);
+    }
+  };
+  for (size_t rank = 0; rank < ranking.size() && !best; ++rank) consider(ranking[rank]);
+  if (!best) {
+    for (size_t i = 0; i < finalists.list.size(); ++i) consider(static_cast<int>(i));
+  }
+  job.state().own_best.reset();
+  if (best) job.state().own_best = task.MakeBest(*best);
+}
+
+void Publication::Begin(std::vector<int> ranking, const Confirmation& results, bool rematch) {
+  ranking_ = std::move(ranking);
+  results_ = &results;
+  rematch_ = rematch;
+  NoteDisturbance();
+  artifact_deadline_ = job_.Steady() + job_.options().artifact_limit;
+  Continue();
+}
+
+bool Publication::KeepsIncumbent() const {
+  const int index = ranking_[0];
+  if (index != finalists_.incumbent) return false;
+  // A revalidated incumbent is published with its new results.
+  if (job_.spec().revalidate > 0 && !rematch_) return false;
+  const bool outgrown = job_.services().artifacts->Has(finalists_.list[index].artifact_digest) &&
+                        results_->Combined(index).latency_ns <
+                            finalists_.incumbent_record->result.latency_ns * (1 - kOutgrown);
+  return !outgrown;
+}
+
+void Publication::NoteDisturbance() {
+  if (job_.spec().revalidate > 0) return;
+  if (!KeepsIncumbent()) return NoteUnconfirmedFastest();
+  for (size_t i = 0; i < finalists_.list.size(); ++i) {
+    const bool own = finalists_.list[i].is_own && static_cast<int>(i) != finalists_.incumbent;
+    if (own && results_->HasResult(static_cast<int>(i))) return;
+  }
+  if (!results_->AnyIsDisturbed()) return;
+  job_.state().note = absl::StrCat(
+      "other work disturbed every measurement of this run's finalists, so that none could be "
+      "confirmed; the last: ",
+      job_.state().disturbance);
+}
+
+void Publication::NoteUnconfirmedFastest() {
+  const Finalist& fastest = finalists_.list[0];
+  if (!fastest.is_own || fastest.is_default || !results_->IsUnmeasured(0)) return;
+  job_.state().note =
+      absl::StrCat("trial ", fastest.trial,
+                   " was the fastest of the search, but it could not be confirmed in time");
+  if (!job_.state().disturbance.empty()) {
+    absl::StrAppend(&job_.state().note, "; other work disturbed the measurements, the last ",
+                    job_.state().disturbance);
+  }
+}
+
+void Publication::Continue() {
+  job_.SetDoing("publishing the best candidate");
+  if (publishing_) return;
+  if (KeepsIncumbent()) return Finish(*finalists_.incumbent_record);
+  // Waits for the winner's artifact. After the deadline, publishes the first finalist whose
+  // artifact has arrived.
+  const JobServices& services = job_.services();
+  for (const int index : ranking_) {
+    const Finalist& finalist = finalists_.list[index];
+    if (services.artifacts->Has(finalist.artifact_digest)) {
+      if (Check(index) == SpotCheck::Verdict::kConfirmed) PublishFinalist(index);
+      return;
+    }
+    // This is repeated because the worker may have been restarted.
+    services.fleet->KeepArtifact(finalist.artifact_digest, finalist.worker_id);
+    if (job_.Steady() < artifact_deadline_) {
+      return job_.SetPhase("waiting for the winner's artifact");
+    }
+    spdlog::warn("job {}: the artifact of trial {} did not arrive; the next finalist is published",
+                 job_.id(), finalist.trial);
+  }
+  job_.End(JobState::kFailed,
+           absl::FailedPreconditionError("no worker sent the artifact of a confirmed finalist"));
+}
+
+SpotCheck::Verdict Publication::Check(int index) {
+  const Finalist& finalist = finalists_.list[index];
+  SpotCheck& check = checks_
+                         .try_emplace(index, finalist.worker_id,
+                                      record::SteadyLatencyNs(results_->Combined(index)))
+                         .first->second;
+  if (check.verdict() != SpotCheck::Verdict::kOpen || check.IsWaiting(job_.Steady())) {
+    return check.verdict();
+  }
+  if (check.IsLate(job_.Steady())) {
+    spdlog::warn("job {}: no other worker checked trial {} in time", job_.id(), finalist.trial);
+    check.Close();
+  } else {
+    const std::string other =
+        job_.services().fleet->AnotherRunner(job_.spec().target_key, check.asked());
+    if (other.empty()) {
+      check.Close();
+    } else {
+      AskWorker(index, check, other);
+    }
+  }
+  if (check.verdict() == SpotCheck::Verdict::kRejected) {
+    Discard(index, check);
+    return SpotCheck::Verdict::kRejected;
+  }
+  return check.verdict();
+}
+
+void Publication::AskWorker(int index, SpotCheck& check, const std::string& worker) {
+  const Finalist& finalist = finalists_.list[index];
+  fleet::WorkItem item = task_.MakeItem(finalist.candidate, finalist.space);
+  item.policy = finalist.last.policy;
+  item.best_latency_ns = nullptr;
+  item.artifact_digest = finalist.artifact_digest;
+  item.builder = finalist.builder;
+  item.worker_id = worker;
+  item.avoid = check.asked();
+  check.Ask(worker, job_.Steady() + job_.options().spot_check_limit);
+  job_.SetPhase(absl::StrCat("worker ", worker, " checks the winner"));
+  job_.ShowState();
+  task_.Measure(
+      std::move(item), task_.MakeRecord(finalist.candidate, finalist.trial), /*event=*/-1,
+      [this, index](const record::Record& record, const std::string& by) {
+        OnSpotCheck(index, record, by);
+      },
+      [](const absl::Status&) {});  // after the deadline, others are asked
+}
+
+void Publication::OnSpotCheck(int index, const record::Record& record,
+                              const std::string& worker_id) {
+  if (job_.state().state != JobState::kConfirming) return;
+  SpotCheck& check = checks_.at(index);
+  if (check.verdict() != SpotCheck::Verdict::kOpen) return;
+  const std::string objection = check.objection();
+  record::MeasureResult seen = record.result;
+  if (record.quarantined) seen.latency_ns = 0;  // its output counts, its latency does not
+  check.Report(job_.Steady(), worker_id, seen);
+  if (check.objection() != objection) {
+    spdlog::warn("job {}: trial {}: {}", job_.id(), finalists_.list[index].trial,
+                 check.objection());
+  }
+  if (check.verdict() == SpotCheck::Verdict::kRejected) return Discard(index, check);
+  if (const std::string outvoted = check.Outvoted(); !outvoted.empty()) {
+    job_.services().fleet->Flag(outvoted, check.objection());
+  }
+  Continue();
+}
+
+void Publication::Discard(int index, const SpotCheck& check) {
+  const std::string why = check.objection();
+  job_.services().fleet->Flag(check.claimant(),
+                              absl::StrCat("another worker found its result wrong: ", why));
+  task_.Quarantine(finalists_.list[index].candidate, finalists_.list[index].last.id,
+                   absl::StrCat("another worker disagrees: ", why));
+  finalists_.list[index].is_wrong = true;
+  std::erase(ranking_, index);
+  if (!rematch_) ReportOwnBest(job_, task_, finalists_, *results_, ranking_);
+  if (ranking_.empty()) job_.state().own_best.reset();
+  artifact_deadline_ = job_.Steady() + job_.options().artifact_limit;
+  if (!ranking_.empty()) return Continue();
+  job_.End(JobState::kFailed, absl::FailedPreconditionError(
+                                  absl::StrCat("a second worker rejected every finalist: ", why)));
+}
+
+void Publication::PublishFinalist(int index) {
+  const Finalist& finalist = finalists_.list[index];
+  const std::shared_ptr<const std::string> bytes =
+      job_.services().artifacts->Get(finalist.artifact_digest);
+  if (bytes == nullptr) return;  // evicted between two calls; the next tick retries
+  publishing_ = true;
+  record::Record record = finalist.last;
+  record.id = 0;
+  record.result = results_->Combined(index);
+  // The last process may have been disturbed; the result is that of the others.
+  record.quarantined = false;
+  record.quarantine_reason.clear();
+  record.created_unix_ms = absl::ToUnixMillis(job_.Now());
+  const auto self = job_.shared_from_this();
+  auto published = [this, index, self](absl::StatusOr<record::Record> stored) {
+    self->Post([this, index, stored = std::move(stored)] { OnPublished(index, stored); });
+  };
+  const int64_t incumbent = finalists_.incumbent_record ? finalists_.incumbent_record->id : 0;
+  store::Store* const store = job_.services().store;
+  // These writes may ignore errors, because publishing fails without the text and the artifact.
+  store->PutText(finalist.candidate.space_digest, finalist.space, [](absl::Status) {});
+  store->PutArtifact(finalist.artifact_digest, *bytes, [](absl::Status) {});
+  store->Append(std::move(record), job_.Fence(),
+                [this, index, self, store, published, incumbent,
+                 fence = job_.Fence()](absl::StatusOr<record::Record> stored) mutable {
+                  if (!stored.ok()) return published(std::move(stored));
+                  self->Post([this, index, record = *stored] { OnStored(index, record); });
+                  const int64_t id = stored->id;
+                  store->PublishBest(
+                      id, incumbent, fence,
+                      [published, stored = std::move(stored)](absl::Status status) mutable {
+                        if (!status.ok()) return published(std::move(status));
+                        published(std::move(stored));
+                      });
+                });
+}
+
+void Publication::OnStored(int index, const record::Record& record) {
+  if (job_.state().state != JobState::kConfirming || !finalists_.list[index].is_own) return;
+  // The record with the results of all rounds, which hone pin can publish if this job must not.
+  job_.state().own_best = task_.MakeBest(record);
+}
+
+void Publication::OnPublished(int index, const absl::StatusOr<record::Record>& record) {
+  if (job_.state().state != JobState::kConfirming) return;
+  if (absl::IsAlreadyExists(record.status())) {
+    publishing_ = false;
+    return on_conflict_(index, record.status());
+  }
+  if (!record.ok()) return job_.OnNotStored(record.status());
+  finalists_.pin = store::Pin();  // a pinned best is not replaced
+  Finish(*record);
+}
+
+void Publication::Finish(const record::Record& best) {
+  job_.state().best = task_.MakeBest(best, finalists_.pin);
+  job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kDone);
+}
+
+}  // namespace hone::task

@@ -1,0 +1,82 @@
+#ifndef HONE_SERVER_TASK_PUBLICATION_H_
+#define HONE_SERVER_TASK_PUBLICATION_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/record/record.h"
+#include "server/task/confirmation.h"
+#include "server/task/finalist.h"
+#include "server/task/job_actor.h"
+#include "server/task/job_task.h"
+#include "server/task/spot_check.h"
+
+namespace hone::task {
+
+// Shows the best of the job's own candidates: the first one in the ranking, or else the fastest
+// that dropped out.
+void ReportOwnBest(JobActor& job, const JobTask& task, const Finalists& finalists,
+                   const Confirmation& results, const std::vector<int>& ranking);
+
+// Publishes the winner of a confirmation and ends the job: waits for the winner's artifact, has
+// another worker check it, and stores and publishes its record. The record of an incumbent that
+// wins stays as it is, unless it is outdated. If the best is pinned, the winner is stored and not
+// published. Belongs to the job's strand.
+class Publication {
+ public:
+  // `on_conflict` is called with the winner if another job has published a best since the incumbent
+  // was looked up.
+  Publication(JobActor& job, JobTask& task, Finalists& finalists,
+              std::function<void(int winner, const absl::Status& conflict)> on_conflict)
+      : job_(job), task_(task), finalists_(finalists), on_conflict_(std::move(on_conflict)) {}
+
+  // Begins with the finalists that may be published, best first. `results` must outlive the job's
+  // confirmation. `rematch`: the winner was measured against the best of another job.
+  // REQUIRES: the ranking is not empty.
+  void Begin(std::vector<int> ranking, const Confirmation& results, bool rematch);
+  // Whether it has begun and was not closed.
+  bool IsOpen() const { return !ranking_.empty(); }
+  // Called periodically while it is open.
+  void Continue();
+  void Close() { ranking_.clear(); }
+  // Ends the job with a published best.
+  void Finish(const record::Record& best);
+
+ private:
+  // Returns whether the incumbent won and its published record stays unchanged.
+  bool KeepsIncumbent() const;
+  // Set the job's note if the incumbent stays only because this run could not be confirmed, or if
+  // the fastest candidate of the search could not be confirmed.
+  void NoteDisturbance();
+  void NoteUnconfirmedFastest();
+  // Returns the verdict of other workers on a finalist. Asks the next worker while it is open.
+  SpotCheck::Verdict Check(int index);
+  void AskWorker(int index, SpotCheck& check, const std::string& worker);
+  void OnSpotCheck(int index, const record::Record& record, const std::string& worker_id);
+  // Drops a finalist that other workers rejected.
+  void Discard(int index, const SpotCheck& check);
+  void PublishFinalist(int index);
+  void OnStored(int index, const record::Record& record);
+  void OnPublished(int index, const absl::StatusOr<record::Record>& record);
+
+  JobActor& job_;
+  JobTask& task_;
+  Finalists& finalists_;
+  const std::function<void(int winner, const absl::Status& conflict)> on_conflict_;
+  std::vector<int> ranking_;  // finalists that may be published, best first
+  const Confirmation* results_ = nullptr;
+  bool rematch_ = false;
+  std::map<int, SpotCheck> checks_;  // by finalist
+  absl::Time artifact_deadline_ = absl::InfiniteFuture();
+  bool publishing_ = false;
+};
+
+}  // namespace hone::task
+
+#endif  // HONE_SERVER_TASK_PUBLICATION_H_
