@@ -29,21 +29,23 @@ bool IsTerminal() {
 }
 
 // The time until the nearest limit; infinite if it is not known yet.
-absl::Duration TimeLeft(const client::Job& job) {
+absl::Duration TimeLeft(const client::Job& job, int64_t last_trial_ms) {
   absl::Duration left = job.left;
   if (job.state != client::JobState::kRunning) return left;
   // The speed says nothing about a job that waits.
-  const absl::Duration spent = absl::Milliseconds(job.wall_ms);
+  const absl::Duration spent = absl::Milliseconds(last_trial_ms);
   if (job.phase.empty() && job.spec.max_trials > 0 && job.trials >= kMinTrialsForEstimate) {
     const int64_t more = std::max<int64_t>(0, job.spec.max_trials - job.trials);
-    left = std::min(left, spent / job.trials * more);
+    const absl::Duration then = spent / job.trials * more;
+    const absl::Duration since = absl::Milliseconds(job.wall_ms) - spent;
+    left = std::min(left, std::max(then - since, absl::ZeroDuration()));
   }
   return left;
 }
 
 }  // namespace
 
-std::string ProgressText(const client::Job& job, int columns) {
+std::string ProgressText(const client::Job& job, int columns, int64_t last_trial_ms) {
   // `goes`: the order in which parts are removed if the line is too long; 0: never removed.
   struct Part {
     std::string text;
@@ -59,7 +61,8 @@ std::string ProgressText(const client::Job& job, int columns) {
   add(0, "  ", job.trials);
   if (job.spec.max_trials > 0) add(0, "/", job.spec.max_trials);
   const bool revalidates = job.spec.revalidate > 0;
-  add(4, revalidates ? " confirmed" : " trials");
+  const int64_t counted = std::max(job.trials, job.spec.max_trials);
+  add(4, revalidates ? " confirmed" : counted == 1 ? " trial" : " trials");
   if (const auto& best = client::BestFound(job); best.has_value() && best->gflops > 0) {
     const bool is_own = best->record.job_id == job.id;
     // A screened latency is too low, so the figure may fall when it is confirmed.
@@ -92,7 +95,7 @@ std::string ProgressText(const client::Job& job, int columns) {
                                                   static_cast<double>(job.wall_ms)));
   }
   if (job.disturbed > 0) add(4, "  ", job.disturbed, " disturbed");
-  const absl::Duration left = TimeLeft(job);
+  const absl::Duration left = TimeLeft(job, last_trial_ms > 0 ? last_trial_ms : job.wall_ms);
   if (left < absl::InfiniteDuration()) {
     add(7, "  ", FormatClock(left), " left");
   }

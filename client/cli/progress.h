@@ -1,6 +1,7 @@
 #ifndef HONE_CLIENT_CLI_PROGRESS_H_
 #define HONE_CLIENT_CLI_PROGRESS_H_
 
+#include <cstdint>
 #include <limits>
 #include <string>
 
@@ -13,7 +14,9 @@ namespace hone::cli {
 // is that of the job's own candidates; if only that of another job is known, the line names it. If
 // it does not fit into `columns`, parts are left out in this order: the share of the peak, the
 // speed, the invalid share, words that are redundant, the phase, the time left and the best.
-std::string ProgressText(const client::Job& job, int columns = std::numeric_limits<int>::max());
+// `last_trial_ms`: the job's time at its last trial, from which the speed follows; 0: now.
+std::string ProgressText(const client::Job& job, int columns = std::numeric_limits<int>::max(),
+                         int64_t last_trial_ms = 0);
 
 // Shows the progress of a command on standard error. On a terminal, one line is overwritten.
 // Elsewhere, or if TERM is "dumb", changes are printed as plain lines, a few seconds apart. Used by

@@ -35,6 +35,8 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
   double best_gflops = 0;
   client::JobState state = created.state;
   std::string phase;
+  int64_t trials = -1;
+  int64_t last_trial_ms = 0;
   absl::Status problem;
   // A private server's worker is watched by CheckPrivate.
   JobWait::ListWorkers list_workers;
@@ -57,7 +59,8 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
         if (important || news == client::JobNews::kChanged) {
           client::Job shown = now;
           if (!wait.phase().empty()) shown.phase = wait.phase();
-          progress.Show(ProgressText(shown, progress.columns()), important);
+          if (std::exchange(trials, now.trials) != now.trials) last_trial_ms = now.wall_ms;
+          progress.Show(ProgressText(shown, progress.columns(), last_trial_ms), important);
         }
         if (important) best_gflops = gflops;
         state = now.state;
@@ -146,9 +149,9 @@ absl::Status CheckNotCancelled(const FollowedJob& followed) {
 }
 
 absl::Status NotCancelledError(const std::string& job, const absl::Status& why) {
-  return InterruptedError(absl::StrCat(
-      "interrupted, but job ", job, " could not be cancelled: ", why.message(),
-      "; hone jobs watch ", job, " follows it, and hone jobs cancel ", job, " ends it"));
+  return InterruptedError(absl::StrCat("interrupted, but job ", job, " could not be cancelled (",
+                                       why.message(), "); hone jobs watch ", job,
+                                       " follows it, and hone jobs cancel ", job, " ends it"));
 }
 
 absl::Status LeftError(const std::string& job, OnInterrupt on_interrupt) {

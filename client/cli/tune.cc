@@ -317,7 +317,8 @@ void AddTune(Command& app, Globals& globals) {
               {NotEmpty(), Excludes("--detach")});
   Complete(
       command, globals,
-      "The best that is shown during the search was measured in three processes. At the end the "
+      "The best that is shown during the search was measured in three processes; ~ marks one that "
+      "was measured only once. At the end the "
       "finalists are confirmed, each in three processes if there is time: without --time, this "
       "takes at most a quarter of the time of the search, or 20 s if that is longer. The JSON says "
       "how many processes measured a best (processes). A speed-up is shown if the default schedule "

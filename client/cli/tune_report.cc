@@ -65,7 +65,10 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
         count, earlier ? "" : " of the best", ", not three, so that its latency is less certain"));
   }
   if (confirmed && !earlier && job.best->record.is_default) {
-    PrintWrapped("\nthe best is the untiled default: no candidate of this run was clearly faster");
+    // A note says why a faster candidate was not confirmed.
+    PrintWrapped(
+        absl::StrCat("\nthe best is the untiled default",
+                     job.note.empty() ? ": no candidate of this run was clearly faster" : ""));
   }
   // If the note already names the disturbance, it also explains its effect.
   const bool noted = !job.disturbance.empty() && absl::StrContains(job.note, job.disturbance);

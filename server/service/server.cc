@@ -239,6 +239,7 @@ void Server::Shutdown() {
     ticks_.join();
   }
   worker_memory_->Keep();
+  store_->Flush().IgnoreError();  // earlier errors were reported to their callers
   if (options_.preflight != nullptr) options_.preflight->Stop();
   if (options_.private_mode) CancelAllJobs();
   jobs_->Suspend();

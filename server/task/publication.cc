@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/record/processes.h"
 #include "spdlog/spdlog.h"
 
@@ -14,6 +15,9 @@ namespace {
 // An incumbent that wins is published again if it is faster than its record by this share; the
 // machine was probably disturbed when the record was measured.
 constexpr double kOutgrown = 0.05;
+// Users are told if the best that they know is replaced, and was this much slower than its record
+// when it was measured again.
+constexpr double kOverrated = 0.1;
 
 }  // namespace
 
@@ -63,7 +67,10 @@ bool Publication::KeepsIncumbent() const {
 
 void Publication::NoteDisturbance() {
   if (job_.spec().revalidate > 0) return;
-  if (!KeepsIncumbent()) return NoteUnconfirmedFastest();
+  if (!KeepsIncumbent()) {
+    NoteOverratedIncumbent();
+    return NoteUnconfirmedFastest();
+  }
   for (size_t i = 0; i < finalists_.list.size(); ++i) {
     const bool own = finalists_.list[i].is_own && static_cast<int>(i) != finalists_.incumbent;
     if (own && results_->HasResult(static_cast<int>(i))) return;
@@ -73,6 +80,18 @@ void Publication::NoteDisturbance() {
       "other work disturbed every measurement of this run's finalists, so that none could be "
       "confirmed; the last: ",
       job_.state().disturbance);
+}
+
+void Publication::NoteOverratedIncumbent() {
+  if (finalists_.incumbent < 0) return;
+  const record::Record& last = finalists_.list[finalists_.incumbent].last;
+  if (last.job_id != job_.id() || last.quarantined) return;  // it was not measured now
+  const double now_ns = record::SteadyLatencyNs(last.result);
+  const double before_ns = record::SteadyLatencyNs(finalists_.incumbent_record->result);
+  if (now_ns < before_ns * (1 + kOverrated)) return;
+  job_.state().note = absl::StrFormat(
+      "the earlier best, of job %s, was measured again: it took %.4g us, and not %.4g us as before",
+      finalists_.incumbent_record->job_id, now_ns / 1e3, before_ns / 1e3);
 }
 
 void Publication::NoteUnconfirmedFastest() {

@@ -55,6 +55,8 @@ class Publication {
   // the fastest candidate of the search could not be confirmed.
   void NoteDisturbance();
   void NoteUnconfirmedFastest();
+  // Sets it if the incumbent is replaced and was slower than its record when it was measured again.
+  void NoteOverratedIncumbent();
   // Returns the verdict of other workers on a finalist. Asks the next worker while it is open.
   SpotCheck::Verdict Check(int index);
   void AskWorker(int index, SpotCheck& check, const std::string& worker);

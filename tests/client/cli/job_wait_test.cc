@@ -184,7 +184,7 @@ TEST(NotCancelledErrorTest, IsAnInterruptionThatNamesTheJob) {
       NotCancelledError("12", absl::UnavailableError("cannot reach the server at x:1"));
   EXPECT_EQ(ExitCodeFor(error), kExitInterrupted);
   EXPECT_THAT(error.message(),
-              AllOf(HasSubstr("job 12 could not be cancelled: cannot reach the server at x:1"),
+              AllOf(HasSubstr("job 12 could not be cancelled (cannot reach the server at x:1"),
                     HasSubstr("hone jobs watch 12"), HasSubstr("hone jobs cancel 12")));
 }
 

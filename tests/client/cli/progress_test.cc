@@ -33,6 +33,14 @@ TEST(ProgressTextTest, ShowsEverythingOnAWideTerminal) {
   EXPECT_THAT(ProgressText(job), HasSubstr("0:17 left  (waiting)"));
 }
 
+TEST(ProgressTextTest, TheTimeLeftFallsUntilTheNextTrial) {
+  client::Job job = RunningJob();
+  job.wall_ms += 3000;
+  EXPECT_THAT(ProgressText(job, 1000, /*last_trial_ms=*/20'000), HasSubstr("0:17 left"));
+  job.wall_ms += 60'000;
+  EXPECT_THAT(ProgressText(job, 1000, 20'000), HasSubstr("0:00 left"));
+}
+
 TEST(ProgressTextTest, MarksAScreenedLatency) {
   client::Job job = RunningJob();
   job.best->record.policy.name = "screen";
