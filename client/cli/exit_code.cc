@@ -13,7 +13,8 @@ constexpr char kPayload[] = "hone.cli/exit-code";
 
 constexpr ExitCodeInfo kExitCodes[] = {
     {kExitOk, "ok (also if a list is empty)"},
-    {kExitFailed, "failed (such as a file that cannot be written, or a missing permission)"},
+    {kExitFailed,
+     "failed (such as a file that cannot be written, or a missing token or permission)"},
     {kExitUsage, "wrong usage or input (such as a missing file or an unknown name)"},
     {kExitNothingKnown, "nothing known (such as no best, no pin, or no measurement to learn from)"},
     {kExitUnreachable, "server unreachable (such as no answer, or no trusted connection)"},
