@@ -38,12 +38,13 @@ class WriterTest : public testing::Test {
   // Occupies the writer thread until `release` is notified.
   void Block(absl::Notification& release) {
     absl::Notification blocked;
-    writer_->Enqueue([](SqliteConnection&) { return absl::OkStatus(); },
-                     [&](absl::Status) {
-                       blocked.Notify();
-                       release.WaitForNotification();
-                     },
-                     0);
+    writer_->Enqueue(
+        [&](SqliteConnection&) {
+          blocked.Notify();
+          release.WaitForNotification();
+          return absl::OkStatus();
+        },
+        [](absl::Status) {}, 0);
     blocked.WaitForNotification();
   }
   int64_t Count() {
