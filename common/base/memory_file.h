@@ -10,8 +10,9 @@
 
 namespace hone {
 
-// An unnamed file in memory: the standard input or output of a child process, which unlike a pipe
-// does not block the writer when nobody reads, or the input of a library that opens files by name.
+// An unnamed file in memory. It serves as the standard input or output of a child process, since a
+// pipe would block its writer until someone reads, and as the input of libraries that open files by
+// name.
 class MemoryFile {
  public:
   MemoryFile();

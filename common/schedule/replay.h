@@ -28,7 +28,7 @@ struct Site {
   std::vector<int64_t> rows;
 
   int64_t RowCount() const { return static_cast<int64_t>(rows.size()) / count; }
-  // Returns the first row with these values, or RowCount() if there is none.
+  // Returns the first row with these values, or RowCount() if no row has them.
   int64_t RowOf(absl::Span<const int64_t> values) const;
   bool IsLegal(absl::Span<const int64_t> values) const;
   // Draws legal values: a choice uniformly, and the factors of a tile one after the other,

@@ -16,6 +16,14 @@ namespace {
 constexpr double kCallsShare = 0.4;  // for the end of open calls
 constexpr double kJobsShare = 0.4;   // for the end of cancelled jobs
 
+// Whether a failed write is lost data. Some errors only answer a request, such as to forget an
+// unknown workload.
+bool IsLoss(const absl::Status& write) {
+  return !write.ok() && !absl::IsNotFound(write) && !absl::IsAlreadyExists(write) &&
+         !absl::IsInvalidArgument(write) && !absl::IsFailedPrecondition(write) &&
+         !absl::IsAborted(write);
+}
+
 bool AsksWhoCalls(const ServerOptions& options) {
   return options.tokens != nullptr || !options.security.client_ca.empty();
 }
@@ -239,7 +247,6 @@ void Server::Shutdown() {
     ticks_.join();
   }
   worker_memory_->Keep();
-  store_->Flush().IgnoreError();  // earlier errors were reported to their callers
   if (options_.preflight != nullptr) options_.preflight->Stop();
   if (options_.private_mode) CancelAllJobs();
   jobs_->Suspend();
@@ -249,7 +256,7 @@ void Server::Shutdown() {
   fleet_.Shutdown();
   const absl::Time calls_end = clock_.Now() + kCallsShare * options_.shutdown_limit;
   for (const auto& listener : listeners_) listener->Shutdown(calls_end);
-  if (absl::Status flushed = store_->Flush(); !flushed.ok()) {
+  if (absl::Status flushed = store_->Flush(); IsLoss(flushed)) {
     spdlog::error("the last writes were lost: {}", std::string(flushed.message()));
   }
   pool_->Stop();   // runs the queued work; suspended jobs do nothing

@@ -289,8 +289,7 @@ void NetworkJob::BeginConfirming() {
 void NetworkJob::Confirm() {
   const bool in_time = spec().max_time == absl::ZeroDuration() || TimeLeft() > absl::ZeroDuration();
   if ((state().cancelled || !in_time) && !WorkerAnswers(*this)) {
-    state().note = WhyNoWorker(*this);
-    return Conclude();
+    return Conclude(WhyNoWorker(*this));
   }
   const auto confirmed = std::count_if(children_.begin(), children_.end(), [](const Child& child) {
     return child.exists && child.ended;
@@ -311,7 +310,7 @@ void NetworkJob::Confirm() {
     most = share;
     heaviest = i;
   }
-  heaviest.has_value() ? Finish(*heaviest) : Conclude();
+  heaviest.has_value() ? Finish(*heaviest) : Conclude("");
 }
 
 void NetworkJob::Finish(size_t i) {
@@ -323,29 +322,27 @@ void NetworkJob::Finish(size_t i) {
       ChildId(i), TimeLeft() / static_cast<double>(std::max<int64_t>(1, unfinished)));
 }
 
-void NetworkJob::Conclude() {
-  std::string first_error;
+void NetworkJob::Conclude(std::string why) {
   int64_t without = 0;
   for (size_t i = 0; i < children_.size(); ++i) {
     const NetworkTaskState& task = network().tasks[i];
     if (task.confirmed) continue;
     ++without;
-    if (first_error.empty() && !task.error.empty()) {
-      first_error = absl::StrCat("task ", i, ", ", task.op, ": ", task.error);
+    if (why.empty() && !task.error.empty()) {
+      why = absl::StrCat("task ", i, ", ", task.op, ": ", task.error);
     }
   }
-  if (state().cancelled) return End(JobState::kCancelled);
+  if (state().cancelled) {
+    if (!why.empty()) state().note = why;
+    return End(JobState::kCancelled);
+  }
   if (without == static_cast<int64_t>(children_.size())) {
-    return End(JobState::kFailed,
-               absl::FailedPreconditionError(!first_error.empty() ? first_error
-                                             : !state().note.empty()
-                                                 ? state().note
-                                                 : "no task has a confirmed schedule"));
+    return End(JobState::kFailed, absl::FailedPreconditionError(
+                                      why.empty() ? "no task has a confirmed schedule" : why));
   }
   if (without > 0) {
-    if (first_error.empty()) first_error = state().note;
     state().note = absl::StrCat(without, " of ", children_.size(), " tasks have no kernel",
-                                first_error.empty() ? "" : "; ", first_error);
+                                why.empty() ? "" : "; ", why);
   }
   End(JobState::kDone);
 }

@@ -72,7 +72,8 @@ class NetworkJob final : public JobActor {
   // Tells the next child to finish, or ends the job.
   void Confirm();
   void Finish(size_t task);
-  void Conclude();
+  // Ends the job. `why`: the reason that it waits no longer for its tasks; "" if all have ended.
+  void Conclude(std::string why);
   JobSpec ChildSpec(size_t task) const;
   std::string ChildId(size_t task) const { return TaskJobId(id(), task); }
 

@@ -54,15 +54,7 @@ std::string NoneAnswers(const std::vector<fleet::WorkerInfo>& workers, absl::str
                       held_back ? "; \"hone workers resume NAME\" gives it work again" : "");
 }
 
-}  // namespace
-
-bool WorkerAnswers(const JobActor& job) {
-  const std::vector<fleet::WorkerInfo> runners = RunnersOf(job);
-  return std::any_of(runners.begin(), runners.end(), Answers);
-}
-
-std::string WhyNoWorker(const JobActor& job) {
-  const std::vector<fleet::WorkerInfo> runners = RunnersOf(job);
+std::string WhyNoWorker(const JobActor& job, const std::vector<fleet::WorkerInfo>& runners) {
   if (std::none_of(runners.begin(), runners.end(), Answers)) {
     return NoneAnswers(runners, absl::StrCat("runs target ", job.spec().target_key), job.Now());
   }
@@ -72,12 +64,20 @@ std::string WhyNoWorker(const JobActor& job) {
   return NoneAnswers(builders, "builds kernels", job.Now());
 }
 
+}  // namespace
+
+bool WorkerAnswers(const JobActor& job) {
+  const std::vector<fleet::WorkerInfo> runners = RunnersOf(job);
+  return std::any_of(runners.begin(), runners.end(), Answers);
+}
+
+std::string WhyNoWorker(const JobActor& job) { return WhyNoWorker(job, RunnersOf(job)); }
+
 std::string WhyUnmeasured(const JobActor& job) {
   const std::string nothing = "nothing was measured: ";
-  if (const std::string why = WhyNoWorker(job); !why.empty()) return nothing + why;
   const std::vector<fleet::WorkerInfo> runners = RunnersOf(job);
+  if (const std::string why = WhyNoWorker(job, runners); !why.empty()) return nothing + why;
   const auto runner = std::find_if(runners.begin(), runners.end(), Answers);
-  if (runner == runners.end()) return nothing + "the last worker has just left";
   return absl::StrCat(nothing, "worker ", runner->id,
                       " had not built and timed the first candidate when the job ended after ",
                       SecondsText(job.Wall()),

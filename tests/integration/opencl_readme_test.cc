@@ -1,5 +1,5 @@
-// The commands of the README's section on OpenCL, literally, with real measurements on the first
-// device. Skipped if there is none.
+// Runs the commands of the README's section on OpenCL as they stand there, with real measurements
+// on the first device. Skipped on a machine without an OpenCL device.
 
 #include <filesystem>
 #include <string>

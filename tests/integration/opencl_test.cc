@@ -1,6 +1,6 @@
 // The whole workflow on the first OpenCL device, as a user runs it: list, tune, best, show, export,
-// run, check. Kernels run and are checked on the device; their latencies are simulated. Skipped if
-// there is none; presets need no device.
+// run, check. Kernels run and are checked on the device; their latencies are simulated. Tests that
+// need a device are skipped on a machine without one.
 
 #include <filesystem>
 #include <string>

@@ -335,10 +335,10 @@ TEST_F(CallTest, AnnouncedShutdownIsNotALoss) {
   worker.report.draining = true;
   worker.Call(fleet);
   for (int i = 0; i < 2; ++i) {
-    EXPECT_FALSE(fleet.Workers().at(0).connected) << "it has ended, so nobody waits for it";
+    EXPECT_FALSE(fleet.Workers().at(0).connected) << "its last call announced its end";
     EXPECT_EQ(fleet.Workers().at(0).last_error, "");
     EXPECT_TRUE(fleet.Workers().at(0).stopping);
-    EXPECT_FALSE(fleet.Workers().at(0).drained) << "nobody drained it";
+    EXPECT_FALSE(fleet.Workers().at(0).drained) << "no administrator drained it";
     Pass(FleetOptions().silence_limit());
   }
   worker.report.draining = false;

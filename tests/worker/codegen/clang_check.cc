@@ -11,7 +11,7 @@
 namespace hone::codegen {
 namespace {
 
-// Returns the name of an installed Clang; empty if there is none.
+// Returns the name of an installed Clang, or "" if none is installed.
 const std::string& Clang() {
   static const auto* const name = new std::string([] {
     for (const std::string candidate : {"clang-19", "clang-15", "clang-14", "clang"}) {

@@ -1,0 +1,261 @@
+// Confirmations that other work disturbs, that run out of time, or that are cancelled.
+
+#include "absl/strings/str_cat.h"
+#include "common/base/rng.h"
+#include "common/record/processes.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/task/confirm_harness.h"
+
+namespace hone::task {
+namespace {
+
+using ::testing::HasSubstr;
+
+using JobConfirmEndTest = ConfirmHarness;
+
+// A device whose confirmations from a certain one on are disturbed: they take 20 times as long, and
+// the record is quarantined.
+auto DisturbedFrom(int first, int* confirmations) {
+  return [first, confirmations](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(lease.work->decisions);
+    if (lease.work->policy.name == "confirm" && (*confirmations)++ >= first) {
+      result.latency_ns *= 20;
+      result.dispersion = 2;
+    }
+    result.samples_ns = {result.latency_ns, result.latency_ns};
+    return result;
+  };
+}
+
+TEST_F(JobConfirmEndTest, DisturbedConfirmationsAreNotPublished) {
+  int confirmations = 0;
+  device.measure = DisturbedFrom(0, &confirmations);
+  const auto job = RunToEnd(Create(Spec(40)), 2000);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_GT(confirmations, 8) << "it is tried again";
+  EXPECT_FALSE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
+  ASSERT_TRUE(job->best.has_value());
+  EXPECT_EQ(job->best->record.policy.name, "screen") << "it is not confirmed";
+  EXPECT_FALSE(job->best->record.quarantined);
+  EXPECT_EQ(job->best->record.result.latency_ns,
+            FakeLatency(job->best->record.candidate.decisions));
+  EXPECT_THAT(job->note,
+              HasSubstr("other work disturbed every finalist that was measured in time"));
+}
+
+// The leader was measured in three processes before the disturbance began.
+TEST_F(JobConfirmEndTest, LeaderIsPublishedIfTheConfirmationIsDisturbed) {
+  int confirmations = 0;
+  device.measure = DisturbedFrom(1000000, &confirmations);
+  const std::string id = Create(Spec(100));
+  for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) Step(1);
+  ASSERT_TRUE(Get(id)->best.has_value());
+  const double shown = record::SteadyLatencyNs(Get(id)->best->record.result);
+  device.measure = DisturbedFrom(0, &confirmations);
+  const auto job = RunToEnd(id, 2000);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Best(*job).record.id, job->best->record.id);
+  EXPECT_LE(record::SteadyLatencyNs(job->best->record.result), shown);
+  EXPECT_EQ(record::ProcessesOf(job->best->record.result), record::kProcesses);
+}
+
+// The search ended after one process of its only challenger, so it has no leader. Then the
+// confirmation is disturbed.
+TEST_F(JobConfirmEndTest, ProcessOfAChallengerIsPublishedIfTheConfirmationIsDisturbed) {
+  int confirmations = 0;
+  device.measure = DisturbedFrom(1, &confirmations);
+  const std::string id = Create(Spec(100));
+  for (int i = 0; i < 500 && confirmations == 0; ++i) Step(1);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const auto job = RunToEnd(id, 2000);
+  ASSERT_EQ(job->state, JobState::kCancelled) << job->error;
+  ASSERT_TRUE(job->best.has_value());
+  EXPECT_EQ(job->best->record.policy.name, "confirm");
+  EXPECT_EQ(record::ProcessesOf(job->best->record.result), 1);
+  EXPECT_EQ(job->best->record.result.latency_ns,
+            FakeLatency(job->best->record.candidate.decisions));
+  EXPECT_EQ(Best(*job).record.id, job->best->record.id) << "hone best finds it";
+}
+
+// All challengers are disturbed, so the search has no leader, and so are the processes of the
+// fastest finalist.
+TEST_F(JobConfirmEndTest, NoteSaysThatTheFastestOfTheSearchIsNotConfirmed) {
+  bool searching = true;
+  std::vector<int64_t> fastest;
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    const std::vector<int64_t>& decisions = lease.work->decisions;
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(decisions);
+    if (lease.work->policy.name == "confirm") {
+      result.dispersion = searching || decisions == fastest ? 2 : 0;
+    } else if (!decisions.empty() &&
+               (fastest.empty() || FakeLatency(decisions) < FakeLatency(fastest))) {
+      fastest = decisions;
+    }
+    result.samples_ns = {result.latency_ns, result.latency_ns};
+    return result;
+  };
+  const std::string id = Create(Spec(40));
+  RunUntilConfirming(id);
+  searching = false;
+  const auto job = RunToEnd(id, 2000);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Best(*job).record.id, job->best->record.id) << "a slower one is published";
+  EXPECT_NE(job->best->record.candidate.decisions, fastest);
+  EXPECT_THAT(job->note, HasSubstr("was the fastest of the search, but it could not be confirmed"));
+}
+
+// Most processes are disturbed. The published median rests only on the others.
+TEST_F(JobConfirmEndTest, OnlyUndisturbedProcessesArePublished) {
+  int published = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Rng rng(seed);
+    device.measure = [&](const fleet::LeaseGrant& lease) {
+      record::MeasureResult result;
+      result.latency_ns = FakeLatency(lease.work->decisions);
+      if (lease.work->policy.name == "confirm" && rng.Below(10) < 7) {
+        result.latency_ns *= 20;
+        result.dispersion = 2;
+      }
+      result.samples_ns = {result.latency_ns};
+      return result;
+    };
+    JobSpec spec = Spec(40, absl::StrCat(seed));
+    spec.workload = absl::StrCat("fake op", seed, " 12");
+    const auto job = RunToEnd(Create(std::move(spec)), 3000);
+    ASSERT_EQ(job->state, JobState::kDone) << job->error;
+    const record::Record& best = job->best->record;
+    EXPECT_EQ(best.result.latency_ns, FakeLatency(best.candidate.decisions));
+    if (best.policy.name != "confirm") continue;
+    ++published;
+    int undisturbed = 0;
+    const auto records =
+        store.Query({.workload_digest = job->workload_digest, .target = "t", .page_size = 1000});
+    ASSERT_TRUE(records.ok()) << records.status();
+    for (const record::Record& record : *records) {
+      undisturbed += record.candidate == best.candidate && record.policy.name == "confirm" &&
+                     !record.quarantined && record.id != best.id;
+    }
+    EXPECT_LE(record::ProcessesOf(best.result), undisturbed);
+    EXPECT_LE(best.result.latency_ns, job->default_schedule->record.result.latency_ns);
+  }
+  EXPECT_GE(published, 5);
+}
+
+TEST_F(JobConfirmEndTest, BestOfAJobThatIsCancelledEarlyIsNotConfirmed) {
+  const std::string id = Create(Spec(200));
+  for (int i = 0; i < 300 && Get(id)->trials < 2; ++i) Step(1);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  executor->RunAll();
+  const auto job = Get(id);
+  ASSERT_EQ(job->state, JobState::kCancelled);
+  ASSERT_TRUE(job->best.has_value());
+  EXPECT_EQ(job->best->record.policy.name, "screen");
+}
+
+// Each process of a finalist takes ten seconds.
+TEST_F(JobConfirmEndTest, ConfirmationEndsInTime) {
+  const std::string id = Create(Spec(40));
+  for (int i = 0; i < 200 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  const absl::Time began = clock.Now();
+  for (int i = 0; i < 200 && !HasEnded(Get(id)->state); ++i) {
+    clock.Advance(absl::Seconds(2));
+    Step(i % 5 == 4 ? 1 : 0);
+  }
+  const auto job = Get(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_LE(clock.Now() - began, absl::Seconds(32));
+  EXPECT_EQ(job->best->record.policy.name, "confirm");
+}
+
+TEST_F(JobConfirmEndTest, CancelDoesNotCutAConfirmationShort) {
+  const std::string id = Create(Spec(400));
+  for (int i = 0; i < 5; ++i) Step();
+  ASSERT_TRUE(jobs->Cancel(id, true).ok());
+  for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  for (int i = 0; i < 60; ++i) {
+    Step(0);  // the device is connected but slow
+    clock.Advance(absl::Seconds(1));
+  }
+  auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kCancelled);
+  EXPECT_EQ(job->error, "");
+  EXPECT_EQ(job->best->record.policy.name, "confirm");
+}
+
+// Each process takes two seconds, and all are disturbed.
+TEST_F(JobConfirmEndTest, CancelledJobEndsInTimeOnADisturbedMachine) {
+  for (const bool confirming : {false, true}) {
+    int confirmations = 0;
+    device.measure = DisturbedFrom(0, &confirmations);
+    JobSpec spec = Spec(confirming ? 40 : 400, absl::StrCat(confirming));
+    if (!confirming) spec.max_time = absl::Hours(1);
+    const std::string id = Create(std::move(spec));
+    const JobState when = confirming ? JobState::kConfirming : JobState::kRunning;
+    for (int i = 0; i < 500 && (Get(id)->state != when || Get(id)->trials < 10); ++i) Step();
+    ASSERT_EQ(Get(id)->state, when);
+    ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+    for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
+    const absl::Time began = clock.Now();
+    for (int i = 0; i < 200 && !HasEnded(Get(id)->state); ++i) {
+      clock.Advance(absl::Seconds(2));
+      Step(1);
+      if (Get(id)->state == JobState::kConfirming) {
+        EXPECT_LE(Get(id)->left, absl::Seconds(20));
+      }
+    }
+    EXPECT_EQ(Get(id)->state, JobState::kCancelled);
+    EXPECT_LE(clock.Now() - began, absl::Seconds(26));
+  }
+}
+
+// The device, which has measured no finalist undisturbed, goes away.
+TEST_F(JobConfirmEndTest, CancelledJobDoesNotWaitForAWorkerThatIsGone) {
+  int confirmations = 0;
+  device.measure = DisturbedFrom(0, &confirmations);
+  const std::string id = Create(Spec(40));
+  RunUntilConfirming(id);
+  device_is_gone = true;
+  for (int i = 0; i < 600; ++i) Step();
+  ASSERT_EQ(Get(id)->state, JobState::kConfirming) << "the worker may come back";
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const auto job = RunToEnd(id, 20);
+  ASSERT_EQ(job->state, JobState::kCancelled);
+  EXPECT_THAT(job->note,
+              HasSubstr("no best could be confirmed: no worker that runs target t answers"));
+  ASSERT_TRUE(job->best.has_value());
+  EXPECT_EQ(job->best->record.policy.name, "screen");
+}
+
+TEST_F(JobConfirmEndTest, TimeLimitEndsAConfirmationWithoutAResult) {
+  for (const bool gone : {false, true}) {
+    int confirmations = 0;
+    device.measure = DisturbedFrom(0, &confirmations);
+    JobSpec spec = Spec(400, absl::StrCat(gone));
+    spec.max_time = absl::Seconds(20);
+    const std::string id = Create(std::move(spec));
+    RunUntilConfirming(id);
+    ASSERT_EQ(Get(id)->state, JobState::kConfirming);
+    device_is_gone = gone;
+    for (int i = 0; i < 300 && !HasEnded(Get(id)->state); ++i) Step(0);
+    const auto job = Get(id);
+    ASSERT_EQ(job->state, JobState::kDone);
+    EXPECT_LT(job->wall, absl::Seconds(26));
+    EXPECT_THAT(job->note, HasSubstr(gone ? "no worker" : "no finalist was measured in time"));
+    device_is_gone = false;
+  }
+}
+
+TEST_F(JobConfirmEndTest, CancelWhileConfirmingEndsAtOnce) {
+  const std::string id = Create(Spec(40));
+  for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step(2);
+  ASSERT_TRUE(jobs->Cancel(id, false).ok());
+  executor->RunAll();
+  EXPECT_EQ(Get(id)->state, JobState::kCancelled);
+  EXPECT_TRUE(Get(id)->best.has_value());
+}
+
+}  // namespace
+}  // namespace hone::task
