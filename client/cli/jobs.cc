@@ -10,7 +10,6 @@
 #include "absl/time/clock.h"
 #include "client/cli/command.h"
 #include "client/cli/format.h"
-#include "client/cli/job_wait.h"
 #include "client/cli/json_output.h"
 #include "client/cli/network_output.h"
 #include "client/cli/run_job.h"
@@ -31,17 +30,17 @@ std::string OriginOfBest(const client::Job& job) {
 }
 
 // What a job that has not ended does or waits for.
-std::string PhaseOf(const client::Job& job, const std::vector<client::Worker>& workers) {
-  if (!WhyNoWorker(workers, job.target).empty()) return "waiting for a worker";
+std::string PhaseOf(const client::Job& job) {
+  if (!job.wait_reason.empty()) return "waiting for a worker";
   if (job.left == absl::InfiniteDuration()) return job.phase;
   return absl::StrCat(job.phase, job.phase.empty() ? "" : ", ", FormatClock(job.left), " left");
 }
 
 // What a user must know about a job in addition to its numbers.
-std::string RemarkOn(const client::Job& job, const std::vector<client::Worker>& workers) {
+std::string RemarkOn(const client::Job& job) {
   if (!job.error.empty()) return job.error;
   if (!HasEnded(job.state)) {
-    if (const std::string phase = PhaseOf(job, workers); !phase.empty()) return phase;
+    if (const std::string phase = PhaseOf(job); !phase.empty()) return phase;
   }
   std::vector<std::string> remarks;
   if (HasEnded(job.state) && job.best.has_value() && !client::BestIsConfirmed(job)) {
@@ -61,8 +60,6 @@ absl::Status ListJobs(const Globals& globals, int limit) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::vector<client::Job> jobs, session->connection().ListJobs(limit));
   if (globals.json) return PrintJson({{"jobs", ListJson(jobs)}});
-  HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers,
-                        session->connection().ListWorkers());
   Table table({Left("job"), Left("state"), Right("trials"), Right("best GFLOP/s"),
                Right("best latency"), Right("took"), Left("workload"), Left("target"),
                Left("created"), Left("")});
@@ -74,7 +71,7 @@ absl::Status ListJobs(const Globals& globals, int limit) {
                   job.best.has_value() ? FormatGflops(job.best->gflops) : "-",
                   latency > 0 ? FormatLatency(latency) : "-",
                   FormatClock(absl::Milliseconds(job.wall_ms)), DescribeJob(job), job.target,
-                  FormatTime(job.created_unix_ms), RemarkOn(job, workers)});
+                  FormatTime(job.created_unix_ms), RemarkOn(job)});
   }
   table.Print("no jobs");
   return absl::OkStatus();
@@ -129,10 +126,8 @@ absl::Status ShowJob(const Globals& globals, const std::string& id) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().GetJob(id));
   if (globals.json || HasEnded(job.state)) return PrintJob(globals, job);
-  HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers,
-                        session->connection().ListWorkers());
-  const std::string waits = WhyNoWorker(workers, job.target);
-  return PrintJob(globals, job, waits.empty() ? PhaseOf(job, workers) : "it waits: " + waits);
+  return PrintJob(globals, job,
+                  job.wait_reason.empty() ? PhaseOf(job) : "it waits: " + job.wait_reason);
 }
 
 // Reports the end of a followed job.

@@ -47,17 +47,21 @@ absl::Duration TimeLeft(const client::Job& job, int64_t last_trial_ms) {
 
 std::string ProgressText(const client::Job& job, int columns, int64_t last_trial_ms) {
   // `goes`: the order in which parts are removed if the line is too long; 0: never removed.
+  // `returns`: the step at which the part is shown again, because another one that implied it was
+  // removed; 0: never.
   struct Part {
     std::string text;
     int goes;
+    int returns = 0;
   };
   std::vector<Part> parts;
   const auto add = [&](int goes, const auto&... text) {
     parts.push_back({absl::StrCat(text...), goes});
   };
-  const absl::string_view state =
-      job.state == client::JobState::kRunning ? "tuning" : client::JobStateName(job.state);
-  add(job.phase.empty() ? 0 : 5, state);
+  const bool tuning = job.state == client::JobState::kRunning;
+  const absl::string_view state = tuning ? "tuning" : client::JobStateName(job.state);
+  // The phase implies the state.
+  parts.push_back({std::string(state), job.phase.empty() ? 0 : 5, tuning ? 0 : 6});
   add(0, "  ", job.trials);
   if (job.spec.max_trials > 0) add(0, "/", job.spec.max_trials);
   const bool revalidates = job.spec.revalidate > 0;
@@ -106,7 +110,8 @@ std::string ProgressText(const client::Job& job, int columns, int64_t last_trial
   for (int gone = 0; gone <= kLastToGo; ++gone) {
     text.clear();
     for (const Part& part : parts) {
-      if (part.goes == 0 || part.goes > gone) text += part.text;
+      const bool is_back = part.returns > 0 && gone >= part.returns;
+      if (part.goes == 0 || part.goes > gone || is_back) text += part.text;
     }
     absl::StripLeadingAsciiWhitespace(&text);
     if (ColumnsOf(text) <= columns) break;

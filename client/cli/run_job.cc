@@ -38,13 +38,8 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
   int64_t trials = -1;
   int64_t last_trial_ms = 0;
   absl::Status problem;
-  // A private server's worker is watched by CheckPrivate.
-  JobWait::ListWorkers list_workers;
-  if (session.private_server() == nullptr) {
-    list_workers = [&] { return session.connection().ListWorkers(); };
-  }
   const SystemClock clock;
-  JobWait wait(&clock, std::move(list_workers));
+  JobWait wait(&clock, /*private_worker=*/session.private_server() != nullptr);
   absl::StatusOr<client::Job> job =
       session.connection().WatchJob(created.id, [&](const client::Job& now, client::JobNews news) {
         const auto& best = client::BestFound(now);
@@ -80,7 +75,7 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
             problem = NotCancelledError(created.id, cancelled);
             return false;
           }
-          PrintWrapped(stderr, StoppingText(count, wait.needs_worker()));
+          PrintWrapped(stderr, StoppingText(count, /*needs_worker=*/!now.wait_reason.empty()));
         }
         if (!HasEnded(now.state)) {
           problem = session.CheckPrivate();

@@ -9,6 +9,7 @@ std::string WorkerState(const client::Worker& worker) {
   if (!worker.flagged.empty()) return here ? "refused" : "refused, disconnected";
   if (worker.draining) return here ? "draining" : "drained, disconnected";
   if (worker.stopping) return "stopped";
+  if (worker.silent) return "not responding";
   return here ? "connected" : "disconnected";
 }
 

@@ -166,6 +166,7 @@ struct Job {
   int64_t created_unix_ms = 0;
   int64_t wall_ms = 0;
   absl::Duration left = absl::InfiniteDuration();  // until it should end; infinite: no limit
+  std::string wait_reason;  // why no worker takes its work, and what to do; "" if one does
   std::optional<Best> best;
   std::optional<Best> default_schedule;
   std::optional<Best> given;  // the result of the only candidate of a space without open decisions
@@ -293,6 +294,7 @@ struct Worker {
   double read_gbps = 0;
   bool draining = false;  // an administrator has drained it
   bool stopping = false;  // it was stopped and has not started again
+  bool silent = false;    // it is connected but has not called for a few seconds
   std::string flagged;    // why it gets no leases; "": it is not flagged
   int64_t memory_bytes = 0;
   std::string accelerator;

@@ -152,6 +152,7 @@ absl::StatusOr<Job> FromProto(const v1::Job& message) {
   job.disturbed = message.disturbed();
   job.disturbance = message.disturbance();
   if (message.has_left_ms()) job.left = absl::Milliseconds(message.left_ms());
+  job.wait_reason = message.wait_reason();
   job.queued = message.queued();
   job.phase = message.phase();
   job.note = message.note();
@@ -193,6 +194,7 @@ absl::StatusOr<Worker> FromProto(const v1::WorkerInfo& message) {
   worker.read_gbps = message.read_gbps();
   worker.draining = message.draining();
   worker.stopping = message.stopping();
+  worker.silent = message.silent();
   worker.flagged = message.flagged();
   worker.memory_bytes = message.memory_bytes();
   worker.accelerator = message.accelerator();

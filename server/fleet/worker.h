@@ -102,6 +102,14 @@ struct WorkerInfo {
   int leases = 0;
   std::string last_error;
   record::MachineState machine;  // of its last result
+
+  // Returns whether it has called recently. A busy worker calls every second, and the call of an
+  // idle one is held, but a silent worker counts as disconnected only later.
+  bool HasCalled() const { return silent < absl::Seconds(5); }
+  // Returns whether it takes work.
+  bool TakesWork() const {
+    return connected && !drained && !stopping && flagged.empty() && HasCalled();
+  }
 };
 
 // The stored state of a worker: what an administrator decided, and whether its results are trusted.

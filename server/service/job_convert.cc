@@ -222,6 +222,7 @@ v1::Job ToProto(const task::JobSnapshot& snapshot) {
   if (snapshot.left < absl::InfiniteDuration()) {
     message.set_left_ms(absl::ToInt64Milliseconds(std::max(snapshot.left, absl::ZeroDuration())));
   }
+  message.set_wait_reason(snapshot.wait_reason);
   message.set_queued(snapshot.queued);
   message.set_phase(snapshot.phase);
   message.set_note(snapshot.note);
@@ -251,6 +252,7 @@ v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker, absl::Time now) {
   message.set_read_gbps(worker.capabilities.read_gbps);
   message.set_draining(worker.drained);
   message.set_stopping(worker.stopping);
+  message.set_silent(worker.connected && !worker.HasCalled());
   message.set_flagged(worker.flagged);
   message.set_memory_bytes(worker.capabilities.memory_bytes);
   message.set_accelerator(worker.capabilities.accelerator);

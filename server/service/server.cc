@@ -58,14 +58,16 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
       environment_(std::move(environment)),
       pool_(std::make_unique<task::ThreadPool>(options_.threads)),
       store_(std::move(store)) {
-  const task::JobServices services{.clock = &clock_,
-                                   .steady_clock = &steady_clock_,
-                                   .store = store_.get(),
-                                   .fleet = &fleet_,
-                                   .artifacts = &artifacts_,
-                                   .environment = environment_.get(),
-                                   .executor = pool_.get(),
-                                   .preflight = options_.preflight};
+  const task::JobServices services{
+      .clock = &clock_,
+      .steady_clock = &steady_clock_,
+      .store = store_.get(),
+      .fleet = &fleet_,
+      .known_workers = [this] { return worker_memory_->WithAbsent(fleet_.KnownWorkers()); },
+      .artifacts = &artifacts_,
+      .environment = environment_.get(),
+      .executor = pool_.get(),
+      .preflight = options_.preflight};
   jobs_ = std::make_unique<task::JobManager>(services, options_.job);
   models_ = std::make_unique<task::ModelWork>(services, options_.job.respect_timing_lock);
   drafts_ = std::make_unique<task::DraftWork>(services, options_.job);

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/task/exceptions.h"
 #include "server/task/job_codec.h"
+#include "server/task/unmeasured.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::task {
@@ -12,6 +13,9 @@ namespace {
 
 // A job is not resumed automatically if servers crashed this often in its risky steps.
 constexpr int kMostCrashes = 2;
+// Workers may need this long to call a server that has just started.
+constexpr absl::Duration kTimeToCall = absl::Seconds(5);
+constexpr absl::Duration kWorkerCheckInterval = absl::Seconds(1);
 
 }  // namespace
 
@@ -23,7 +27,8 @@ JobActor::JobActor(const JobServices& services, const JobOptions& options, JobSn
       strand_(services.executor),
       state_(std::move(snapshot)),
       resumed_(services.SteadyNow()),
-      earlier_wall_(state_.wall) {
+      earlier_wall_(state_.wall),
+      next_worker_check_(resumed_ + kTimeToCall) {
   if (state_.risky_step.has_value()) {  // from an earlier server, and already counted
     crashed_while_ = state_.risky_step->name;
     state_.risky_step.reset();
@@ -47,6 +52,7 @@ void JobActor::Tick() {
   Post([this] {
     tick_posted_ = false;
     if (!HasEnded()) {
+      CheckWorkers();
       if (started_) OnTick();
       return;
     }
@@ -54,6 +60,15 @@ void JobActor::Tick() {
     // job cannot be resumed until then.
     if (!over_ && SaveIsDue()) Save();
   });
+}
+
+void JobActor::CheckWorkers() {
+  if (Steady() < next_worker_check_) return;
+  next_worker_check_ = Steady() + kWorkerCheckInterval;
+  std::string reason = WhyNoWorker(*this);
+  if (reason == state_.wait_reason) return;
+  state_.wait_reason = std::move(reason);
+  ShowState();
 }
 
 void JobActor::Post(absl::AnyInvocable<void() &&> message) {
@@ -185,6 +200,7 @@ void JobActor::End(JobState state, absl::Status why) {
   state_.wall = Wall();
   state_.queued = 0;
   state_.phase.clear();
+  state_.wait_reason.clear();
   state_.risky_step.reset();
   // If a job that was given up is resumed, it has one more try.
   state_.crashes = state_.crashes >= kMostCrashes ? kMostCrashes - 1 : 0;

@@ -124,6 +124,8 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   void SetDeadline(absl::Time deadline) { deadline_ = std::min(deadline_, deadline); }
 
  private:
+  // Notes whether a worker takes the job's work, once a second.
+  void CheckWorkers();
   // `done` runs in any thread with the result. It is not called if the job is suspended.
   void Save(absl::AnyInvocable<void(const absl::Status&) &&> done);
 
@@ -154,6 +156,7 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   absl::Time deadline_ = absl::InfiniteFuture();
   absl::Time resumed_;           // when this server began to work on the job
   absl::Duration earlier_wall_;  // under earlier servers
+  absl::Time next_worker_check_;
   absl::Time saved_ = absl::InfinitePast();
   absl::Time shown_at_ = absl::InfinitePast();
 };

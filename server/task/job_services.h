@@ -1,7 +1,9 @@
 #ifndef HONE_SERVER_TASK_JOB_SERVICES_H_
 #define HONE_SERVER_TASK_JOB_SERVICES_H_
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "common/base/clock.h"
@@ -22,6 +24,9 @@ struct JobServices {
   const Clock* steady_clock = nullptr;  // for deadlines; null: `clock`
   store::Store* store = nullptr;
   fleet::Fleet* fleet = nullptr;
+  // Returns the workers of the fleet and those that have not called since the server started, for
+  // texts that name them; null: those of the fleet.
+  std::function<std::vector<fleet::WorkerInfo>()> known_workers;
   fleet::ArtifactCache* artifacts = nullptr;
   const TaskEnvironment* environment = nullptr;
   Executor* executor = nullptr;

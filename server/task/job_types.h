@@ -86,6 +86,8 @@ struct JobSnapshot {
   absl::Duration wall = absl::ZeroDuration();  // working time, without the server's downtime
   // Until it should end, when this was published; infinite without a limit. Not stored.
   absl::Duration left = absl::InfiniteDuration();
+  // Why no worker takes its work, and what to do, as text for users; "" if one does. Not stored.
+  std::string wait_reason;
   std::optional<Best> best;
   std::optional<Best> default_schedule;
   std::optional<Best> given;  // the result of the only candidate of a decided space

@@ -7,11 +7,11 @@
 
 namespace hone::task {
 
-// Returns whether a worker that runs the job's target takes work and has called recently.
+// Returns whether a worker that runs the job's target takes work.
 bool WorkerAnswers(const JobActor& job);
 
-// Returns why nothing can be built, or run on the job's target: the workers that could, when each
-// was last seen, and what to do. "" if workers for both answer.
+// Returns why no worker builds kernels, or none runs them on the job's target, and what to do:
+// names the workers that could, and says when each was last seen. "" if workers for both take work.
 std::string WhyNoWorker(const JobActor& job);
 
 // Returns why a job ended before anything was measured, and what to do: names the workers of its

@@ -14,117 +14,41 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr char kTarget[] = "aarch64-board";
-
-client::Worker Board() {
-  return {.id = "pi-07",
-          .target = kTarget,
-          .connected = true,
-          .last_seen_unix_ms = 1'700'000'000'000,
-          .can_run = true};
-}
-
-client::Worker Builder() { return {.id = "build-1", .connected = true, .can_build = true}; }
-
-TEST(WhyNoWorkerTest, NamesWorkerTargetTimeAndRemedy) {
-  EXPECT_EQ(WhyNoWorker({Board(), Builder()}, kTarget), "");
-  client::Worker board = Board();
-  board.connected = false;
-  EXPECT_EQ(WhyNoWorker({board, Builder()}, kTarget),
-            "no worker runs target aarch64-board: pi-07 was last seen at " +
-                FormatTime(1'700'000'000'000) + "; start hone-worker there again");
-  client::Worker drained = Board();
-  drained.id = "pi-08";
-  drained.draining = true;
-  EXPECT_THAT(WhyNoWorker({board, drained, Builder()}, kTarget),
-              AllOf(HasSubstr("pi-08 is drained"), HasSubstr("hone workers resume NAME")));
-  client::Worker stopped = board;
-  stopped.stopping = true;
-  EXPECT_EQ(WhyNoWorker({stopped, Builder()}, kTarget),
-            "no worker runs target aarch64-board: pi-07 was stopped at " +
-                FormatTime(1'700'000'000'000) + "; start hone-worker there again");
-  EXPECT_THAT(WhyNoWorker({Builder()}, kTarget),
-              "no worker runs target aarch64-board; start hone-worker on such a machine");
-}
-
-TEST(WhyNoWorkerTest, ABoardNeedsABuilder) {
-  client::Worker builder = Builder();
-  builder.flagged = "it lies";
-  EXPECT_THAT(
-      WhyNoWorker({Board(), builder}, kTarget),
-      AllOf(HasSubstr("no worker builds kernels"), HasSubstr("build-1 is refused: it lies")));
-  EXPECT_THAT(WhyNoWorker({Board()}, kTarget), HasSubstr("a machine with hone-builder"));
-}
-
 class JobWaitTest : public ::testing::Test {
  protected:
   JobWaitTest() {
     job_.id = "12";
     job_.state = client::JobState::kRunning;
-    job_.target = kTarget;
   }
 
   FakeClock clock_;
   client::Job job_;
-  std::vector<client::Worker> workers_{Board(), Builder()};
-  JobWait wait_{&clock_, [this] { return workers_; }};
+  JobWait wait_{&clock_, /*private_worker=*/false};
 };
 
-TEST_F(JobWaitTest, ExplainsAStalledJobOnce) {
-  workers_[0].connected = false;
-  wait_.Look(job_, client::JobNews::kChanged);
-  EXPECT_THAT(wait_.phase(), IsEmpty()) << "it may be measuring";
-  clock_.Advance(absl::Seconds(6));
-  wait_.Look(job_, client::JobNews::kNone);
-  EXPECT_EQ(wait_.phase(), "waiting for a worker");
-  EXPECT_THAT(wait_.TakeMessage().value_or(""),
-              AllOf(HasSubstr("job 12 waits"), HasSubstr("pi-07 was last seen")));
-  clock_.Advance(absl::Seconds(6));
-  wait_.Look(job_, client::JobNews::kNone);
-  EXPECT_FALSE(wait_.TakeMessage().has_value());
-  workers_[0].connected = true;
-  job_.trials = 1;
+TEST_F(JobWaitTest, ExplainsAWaitOnce) {
   wait_.Look(job_, client::JobNews::kChanged);
   EXPECT_THAT(wait_.phase(), IsEmpty());
-}
-
-// Its search may end without a worker, because its time is up or because it was cancelled.
-TEST_F(JobWaitTest, StillWaitsForAWorkerWhenItBeginsToConfirm) {
-  workers_[0].connected = false;
-  wait_.Look(job_, client::JobNews::kChanged);
-  clock_.Advance(absl::Seconds(6));
-  wait_.Look(job_, client::JobNews::kNone);
-  EXPECT_TRUE(wait_.needs_worker());
-  EXPECT_TRUE(wait_.TakeMessage().has_value());
-  job_.state = client::JobState::kConfirming;
-  job_.phase = "confirming the finalists";
+  job_.wait_reason = "no worker runs target t: pi-07 was stopped";
   wait_.Look(job_, client::JobNews::kChanged);
   EXPECT_EQ(wait_.phase(), "waiting for a worker");
-  job_.phase = "round 1: 0 of 6 confirmed";
+  EXPECT_EQ(wait_.TakeMessage().value_or(""),
+            "job 12 waits: no worker runs target t: pi-07 was stopped");
+  job_.state = client::JobState::kConfirming;
   wait_.Look(job_, client::JobNews::kChanged);
   EXPECT_EQ(wait_.phase(), "waiting for a worker");
   EXPECT_FALSE(wait_.TakeMessage().has_value()) << "it was explained before";
-  workers_[0].connected = true;
-  workers_[0].last_seen_unix_ms += 1000;
-  job_.phase = "round 1: 1 of 6 confirmed";
+  job_.wait_reason.clear();
   wait_.Look(job_, client::JobNews::kChanged);
   EXPECT_THAT(wait_.phase(), IsEmpty());
-  EXPECT_FALSE(wait_.needs_worker());
 }
 
-TEST_F(JobWaitTest, AConfirmationWithoutAWorkerIsNoticedAtOnce) {
-  wait_.Look(job_, client::JobNews::kChanged);
-  job_.state = client::JobState::kConfirming;
-  wait_.Look(job_, client::JobNews::kChanged);
-  EXPECT_THAT(wait_.phase(), IsEmpty());
-  job_.state = client::JobState::kRunning;  // it was resumed
-  wait_.Look(job_, client::JobNews::kChanged);
-  workers_[0].connected = false;
-  workers_[0].stopping = true;
-  job_.state = client::JobState::kConfirming;
-  wait_.Look(job_, client::JobNews::kChanged);
-  EXPECT_EQ(wait_.phase(), "waiting for a worker");
-  EXPECT_THAT(wait_.TakeMessage().value_or(""), HasSubstr("pi-07 was stopped at"));
+TEST_F(JobWaitTest, APrivateWorkerIsNotExplained) {
+  JobWait wait(&clock_, /*private_worker=*/true);
+  job_.wait_reason = "no worker runs target t";
+  wait.Look(job_, client::JobNews::kChanged);
+  EXPECT_THAT(wait.phase(), IsEmpty());
+  EXPECT_FALSE(wait.TakeMessage().has_value());
 }
 
 TEST(StoppingTextTest, PromisesNoConfirmationWithoutAWorker) {
@@ -133,21 +57,6 @@ TEST(StoppingTextTest, PromisesNoConfirmationWithoutAWorker) {
   EXPECT_EQ(StoppingText(1, /*needs_worker=*/true),
             "stopping: no worker is there to confirm the finalists");
   EXPECT_EQ(StoppingText(2, /*needs_worker=*/true), "stopping now");
-}
-
-// A board that has lost its power still counts as connected for some time.
-TEST_F(JobWaitTest, AWorkerThatDoesNotCallIsNamed) {
-  wait_.Look(job_, client::JobNews::kChanged);
-  for (int i = 0; i < 2; ++i) {
-    clock_.Advance(absl::Seconds(5));
-    workers_[1].last_seen_unix_ms += 5000;
-    wait_.Look(job_, client::JobNews::kNone);
-    if (i == 0) {
-      EXPECT_FALSE(wait_.TakeMessage().has_value()) << "it may have called just now";
-    }
-  }
-  EXPECT_THAT(wait_.TakeMessage().value_or(""),
-              AllOf(HasSubstr("pi-07 was last seen at"), HasSubstr("start hone-worker there")));
 }
 
 TEST(TimeToStartTextTest, TellsWhatTookTheTime) {

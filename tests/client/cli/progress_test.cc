@@ -91,6 +91,9 @@ TEST(ProgressTextTest, FitsIn40Columns) {
   job.phase = "waiting for a worker of x86_64-avx2-2c-b1a31d4a";
   job.left = absl::Seconds(20);
   EXPECT_EQ(ProgressText(job, 39), "128/256  best 291.8 GFLOP/s  0:20 left");
+  job.state = client::JobState::kConfirming;
+  EXPECT_EQ(ProgressText(job, 39), "confirming  128/256  best 291.8 GFLOP/s");
+  job.state = client::JobState::kRunning;
   job.trials = job.spec.max_trials = 100'000'000;
   EXPECT_EQ(ProgressText(job, 39), "100000000/100000000  best 291.8 GFLOP/s");
 }

@@ -1,0 +1,65 @@
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/task/job_harness.h"
+
+namespace hone::task {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class WaitReasonTest : public ::testing::Test, protected JobHarness {
+ protected:
+  // Lets time pass for the server, while `device` calls every tenth of a second unless it is gone.
+  void Pass(absl::Duration time) {
+    for (absl::Duration t; t < time; t += absl::Milliseconds(100)) Step();
+  }
+  std::string Reason(const std::string& id) { return Get(id)->wait_reason; }
+};
+
+TEST_F(WaitReasonTest, ASilentWorkerIsNamedAfterSecondsAndUntilItCallsAgain) {
+  Step();
+  const std::string id = Create(Spec(1'000'000));
+  Pass(absl::Seconds(10));
+  EXPECT_EQ(Reason(id), "");
+  device_is_gone = true;
+  Pass(absl::Seconds(4));
+  EXPECT_EQ(Reason(id), "") << "it may be busy";
+  Pass(absl::Seconds(3));
+  EXPECT_THAT(Reason(id), AllOf(StartsWith("no worker runs target t: device was last seen at "),
+                                HasSubstr("; start hone-worker there again")));
+  device_is_gone = false;
+  Pass(absl::Seconds(2));
+  EXPECT_EQ(Reason(id), "");
+}
+
+TEST_F(WaitReasonTest, ADrainedWorkerIsNamed) {
+  Step();
+  const std::string id = Create(Spec(1'000'000));
+  Pass(absl::Seconds(6));
+  ASSERT_TRUE(fleet->Drain("device", /*resume=*/false).ok());
+  Pass(absl::Seconds(2));
+  EXPECT_EQ(Reason(id),
+            "no worker runs target t: device is drained; \"hone workers resume NAME\" "
+            "gives it work again");
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  Pass(absl::Seconds(1));
+  EXPECT_EQ(Reason(id), "") << "it has ended";
+}
+
+// After a restart, workers have some seconds to call.
+TEST_F(WaitReasonTest, ARestartedServerGivesWorkersTimeToCall) {
+  Step();
+  const std::string id = Create(Spec(1'000'000));
+  Pass(absl::Seconds(1));
+  device_is_gone = true;
+  Restart();
+  Pass(absl::Seconds(4));
+  EXPECT_EQ(Reason(id), "");
+  Pass(absl::Seconds(3));
+  EXPECT_EQ(Reason(id), "no worker runs target t; start hone-worker on such a machine");
+}
+
+}  // namespace
+}  // namespace hone::task
