@@ -40,12 +40,14 @@ void PrintMeasured(const client::Best& best) {
 }
 
 void PrintNearest(const client::Nearest& nearest) {
-  PrintWrapped("not measured: adapted from the nearest measured workload, and replayed");
   PrintWrapped(
-      absl::StrFormat("nearest   distance %.2f, %s there (%s GFLOP/s), job %s", nearest.distance,
-                      FormatLatency(record::SteadyLatencyNs(nearest.record.result)),
-                      FormatGflops(nearest.gflops), nearest.record.job_id),
-      "          ");
+      "not measured: the schedule was adapted from that of the nearest measured workload, and "
+      "replayed");
+  PrintWrapped(absl::StrFormat("nearest   distance %.2f, %s for that workload (%s GFLOP/s), job %s",
+                               nearest.distance,
+                               FormatLatency(record::SteadyLatencyNs(nearest.record.result)),
+                               FormatGflops(nearest.gflops), nearest.record.job_id),
+               "          ");
 }
 
 absl::Status ShowBest(const Globals& globals, const BestOptions& options) {
@@ -118,9 +120,10 @@ void AddBest(Command& app, Globals& globals) {
       app.AddCommand("best", "Look up the best known schedule, without measuring anything");
   auto options = std::make_shared<BestOptions>();
   AddBestWords(command, options->words, /*required=*/false);
-  command.AddFlag("--nearest", options->nearest,
-                  "If none is known, adapt the schedule of the nearest shape of the same operator; "
-                  "the output marks it as not measured");
+  command.AddFlag(
+      "--nearest", options->nearest,
+      "If no schedule is known, adapt the schedule of the nearest shape of the same operator; "
+      "the output marks it as not measured");
   command.Add("--file", options->file,
               "LIST of workloads, one on each line, to look up on one connection; - reads standard "
               "input",
@@ -131,9 +134,8 @@ void AddBest(Command& app, Globals& globals) {
   command.AddFlag("--trace", options->trace, "Also print the trace of the schedule");
   Complete(command, globals,
            "The exit code is 3 if no schedule is known for a workload. An adapted schedule was "
-           "replayed, but "
-           "neither built nor checked; hone schedule --check does both. For a network, "
-           "FILE.onnx, its tasks are listed with the latency that they add up to.\n\n"
+           "replayed, but neither built nor checked; hone schedule --check does both. For a "
+           "network (FILE.onnx), the tasks are listed with the sum of their latencies.\n\n"
            "Examples:\n"
            "  hone best matmul m=1024 n=1024 k=1024\n"
            "  hone best matmul m=1000 n=1000 k=1000 --nearest --trace\n"

@@ -17,10 +17,11 @@ namespace hone::cli {
 namespace {
 
 constexpr int kInit = 1;
-constexpr int kKernelThreads = 2;    // the parent of all threads of the kernel
-constexpr size_t kKernelsName = 15;  // the kernel cuts the names of processes at this length
+constexpr int kKernelThreads = 2;    // kthreadd, the parent of all kernel threads
+constexpr size_t kKernelsName = 15;  // the kernel truncates names to this length
 
-// The names of a folder's entries that are numbers. Processes may end meanwhile.
+// Returns the entries of a folder whose names are numbers: processes or threads. Errors are
+// ignored, because the folder disappears when its process ends.
 std::vector<int> NumbersIn(const std::string& folder) {
   std::vector<int> numbers;
   std::error_code error;
@@ -32,11 +33,11 @@ std::vector<int> NumbersIn(const std::string& folder) {
   return numbers;
 }
 
-// A thread, parsed from its line in /proc: "17 (cc1plus) R 1 …".
+// A process or thread, parsed from its line in /proc: "17 (cc1plus) R 1 …".
 struct Stat {
   std::string name;
   bool busy = false;
-  int parent = 0;  // the parent of its process
+  int parent = 0;  // the parent of the process
 };
 
 Stat ReadStat(const std::string& stat_path) {
@@ -53,8 +54,9 @@ Stat ReadStat(const std::string& stat_path) {
   return stat;
 }
 
-// The name of a process whose name in /proc is `name`, which may be cut. A word of its command
-// line, the program or a script, tells the rest, unless the process has changed its name.
+// Returns the full name of a process. `name` is its name in /proc. If that is truncated, a word of
+// the command line (the program or a script) contains the full name, unless the process has changed
+// its name.
 std::string FullName(const std::string& name, const std::string& folder) {
   if (name.size() < kKernelsName) return name;
   const absl::StatusOr<std::string> line = ReadFile(folder + "/cmdline");
@@ -68,6 +70,7 @@ std::string FullName(const std::string& name, const std::string& folder) {
   return name;
 }
 
+// Replaces unusual characters; see BusyProcess::name.
 std::string Plain(std::string name) {
   for (char& c : name) {
     const bool plain =
@@ -92,7 +95,7 @@ std::vector<BusyProcess> BusyProcesses(const std::string& root) {
     const Stat stat = ReadStat(folder + "/stat");
     if (stat.parent == kKernelThreads) continue;
     process.name = Plain(FullName(stat.name, folder));
-    // Hone's own programs take turns with measurements.
+    // Hone's own programs do not disturb measurements (common/base/host_lock.h).
     if (absl::StartsWith(process.name, "hone")) continue;
     busy.push_back(std::move(process));
   }

@@ -8,8 +8,8 @@ void AddWorkloadWords(Command& command, std::vector<std::string>& words, bool re
   constexpr char kHelp[] =
       "OP key=value..., such as \"matmul m=512 n=512 k=512\", or a FILE.hone; hone operators "
       "lists the operators";
-  // Not "workload": newer releases of CLI11 refuse an argument with the name of an option, which
-  // hone show has.
+  // The argument cannot be called "workload", because hone show has an option --workload, and newer
+  // releases of CLI11 refuse an argument and an option with the same name.
   if (required) {
     command.Add("operator", words, kHelp, {Required()});
   } else {

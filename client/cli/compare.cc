@@ -28,7 +28,8 @@ struct Row {
   double latency_ns = 0;  // corrected for the machine's speed, so that rows are comparable
 };
 
-// Whether a record is valid and holds one process of a confirmation or of the default schedule.
+// Whether a record is valid, and is the result of one process of a confirmation or of the default
+// schedule.
 bool IsProcess(const record::Record& record, const record::Record& best) {
   return record.result.outcome == record::Outcome::kOk && !record.quarantined &&
          !record.result.stopped_early && record.tolerance == best.tolerance &&
@@ -36,8 +37,9 @@ bool IsProcess(const record::Record& record, const record::Record& best) {
          (record.policy.name == "confirm" || record.is_default);
 }
 
-// Combines the processes in which each job measured each candidate, as a job does for its best.
-// Leaves out candidates that were measured in fewer processes than a best.
+// Returns one record for each candidate of each job: the median of the processes in which the job
+// measured the candidate, computed as a job does for its best. Leaves out candidates that were
+// measured in fewer than record::kProcesses processes.
 std::vector<record::Record> Combine(const record::Record& best,
                                     const std::vector<record::Record>& records) {
   std::vector<std::vector<const record::Record*>> groups;
@@ -63,7 +65,7 @@ std::vector<record::Record> Combine(const record::Record& best,
   return combined;
 }
 
-// The program of a candidate; "" if it is unknown, because only records of builds contain it.
+// The digest of a candidate's program. Only records of builds contain it; "" if there is none.
 std::string ProgramOf(const record::Candidate& candidate,
                       const std::vector<record::Record>& records) {
   for (const record::Record& record : records) {
@@ -75,8 +77,9 @@ std::string ProgramOf(const record::Candidate& candidate,
 
 double LatencyNs(const record::Record& record) { return record::SteadyLatencyNs(record.result); }
 
-// Returns the default schedule, the best, and the fastest schedule with another program, if they
-// were measured in as many processes as a best. For each schedule, the latest job counts.
+// Returns the default schedule, the best, and the fastest schedule with another program. The first
+// and the last are left out if no job measured them in record::kProcesses processes. If several
+// jobs measured a schedule, the latest one counts.
 std::vector<Row> RowsOf(const record::Record& best, const std::vector<record::Record>& records) {
   const std::string best_program = ProgramOf(best.candidate, records);
   std::optional<record::Record> untiled;
@@ -206,10 +209,11 @@ void AddCompare(Command& app, Globals& globals) {
       command, globals,
       "Only reads stored results; the exit code is 3 if no schedule is known. The runner-up is the "
       "fastest schedule whose program differs from that of the best. Every latency is the median "
-      "of at least three processes; a schedule that was measured in fewer is not shown. The "
-      "roofline is the smaller of two limits: the measured peak, and the measured memory bandwidth "
-      "times the operations per byte of inputs and outputs. Operators that fit into caches may "
-      "exceed the second limit. Latencies are scaled to the speed of the machine when its worker "
+      "of the processes that measured the schedule. The default schedule and the runner-up are "
+      "left out if there were fewer than three; the best is always shown. The roofline is the "
+      "smaller of two limits: the measured peak, and the measured memory bandwidth times the "
+      "operations per byte of inputs and outputs. Operators that fit into caches may exceed the "
+      "second limit. Latencies are scaled to the speed of the machine when its worker "
       "registered.\n\n"
       "Examples:\n"
       "  hone compare matmul m=1024 n=1024 k=1024\n"

@@ -24,16 +24,17 @@ struct ExitCodeInfo {
 // All exit codes with their meanings, for the help.
 absl::Span<const ExitCodeInfo> ExitCodes();
 
-// An error with an exit code that does not follow from its status code. OK is returned unchanged.
+// Returns the error with an exit code that replaces the one of its status code. OK is returned
+// unchanged.
 absl::Status WithExitCode(absl::Status status, ExitCode code);
 
-// The exit code of an error: the one of WithExitCode, or else the one of its status code in the
-// table in exit_code.cc.
+// The exit code of an error: the one that WithExitCode has set, or else the one of its status code,
+// from the table in exit_code.cc.
 ExitCode ExitCodeFor(const absl::Status& status);
 
 // NotFound with kExitNothingKnown: the server has no result for a valid question. Any other
 // NotFound, such as a missing file or an unknown name, is a usage error. A command that lists
-// records, jobs, workers or pins answers the question with an empty list, which is no error.
+// records, jobs, workers or pins succeeds even if the list is empty.
 absl::Status NothingKnownError(absl::string_view message);
 
 // Cancelled with kExitInterrupted: the user interrupted the command.

@@ -15,7 +15,7 @@ struct HealthCheck {
   State state = State::kOk;
   std::string finding;
   std::string advice;  // what to do; may be ""
-  // Shell commands that do it, to be run as root; "" if there are none.
+  // Shell commands that follow the advice, to be run as root; "" if there are none.
   std::string commands = "";
 };
 
@@ -24,13 +24,15 @@ const char* HealthStateName(HealthCheck::State state);
 
 // The instruction set, the target and the cores. See quiet_check.h for sources of noise.
 std::vector<HealthCheck> CheckMachine();
-// Whether all of Hone's programs are in `program_dir`, and whether the builder finds LLVM.
+// Whether all of Hone's programs are in `program_dir`, and whether hone-builder starts, which needs
+// LLVM.
 std::vector<HealthCheck> CheckPrograms(const std::string& program_dir);
 // Whether the user's data folder is writable and has free space.
 std::vector<HealthCheck> CheckDataFolder();
-// Connects to the given server, or starts the private server, which opens the store.
+// Whether the given server answers, can read its store and has a connected worker. If no server is
+// given, starts the private server and checks only that it can read its store.
 std::vector<HealthCheck> CheckServer(const Globals& globals);
-// Whether the port is free for a hone-server that is started by hand.
+// Whether `port` of 127.0.0.1 is free for a hone-server that is started by hand.
 std::vector<HealthCheck> CheckPort(int port);
 
 // The connection to the given server: encryption, token, own certificate, and clock skew.

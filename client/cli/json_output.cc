@@ -124,7 +124,8 @@ Json JobBestJson(const client::Job& job) {
   best["confirmed"] = client::BestIsConfirmed(job);
   best["job"] = job.best->record.job_id;
   best["measured_unix_ms"] = job.best->record.created_unix_ms;
-  // The leader of a running job is not stored yet. Its processes are counted when the job ends.
+  // The best of a running job is the leader of its search, which has no stored record. The number
+  // of its processes is not final before the job ends.
   if (job.best->record.id > 0) best["processes"] = record::ProcessesOf(job.best->record.result);
   return best;
 }

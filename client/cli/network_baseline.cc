@@ -90,7 +90,7 @@ absl::StatusOr<std::vector<NetworkSpeed>> ParseBaselines(absl::string_view text)
     }
     if (complete) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("baseline ", baselines.size(), " lacks a member, or one is malformed"));
+        absl::StrCat("baseline ", baselines.size(), ": a member is missing or malformed"));
   }
   return baselines;
 }

@@ -19,10 +19,10 @@
 namespace hone::cli {
 namespace {
 
-// The bests of a network's tasks.
+// The best of each task of a network; nullopt if none is known.
 struct NetworkBests {
   std::vector<std::optional<client::Best>> bests;
-  size_t known = 0;
+  size_t known = 0;        // the number of tasks with a best
   double latency_ns = 0;   // the weighted sum over tasks with a best
   double known_flops = 0;  // the weighted sum over tasks with a best
   double flops = 0;        // the weighted sum over all tasks
@@ -99,8 +99,7 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
   const bool complete = found.known == found.bests.size();
   PrintWrapped(absl::StrFormat(
       "\n%d of the %d tasks are known, with %.1f %% of the operations; %s %s, the sum of kernels "
-      "timed "
-      "one by one",
+      "timed one by one",
       found.known, found.bests.size(),
       found.flops > 0 ? 100 * found.known_flops / found.flops : 100.0,
       complete ? "together they take" : "those take", FormatLatency(found.latency_ns)));

@@ -7,7 +7,7 @@
 #include "client/cli/table.h"
 #include "client/lib/api.h"
 
-// How jobs of networks are shown.
+// The text, the table and the JSON that describe jobs, in particular those of networks.
 namespace hone::cli {
 
 // Whether the latencies of all tasks are confirmed.
@@ -17,8 +17,9 @@ bool AllConfirmed(const client::NetworkProgress& network);
 std::string DescribeJob(const client::Job& job);
 // A table with a row for each task. Tasks with a larger share of the latency come first.
 Table TaskTable(const client::NetworkProgress& network);
-// The sum of the tasks' latencies, "2.000 ms"; "~2.000 ms" while a task has only screened
-// latencies, which are too low, so that the sum may rise when they are confirmed.
+// The sum of the tasks' latencies, such as "2.000 ms", or "~2.000 ms" while the latency of a task
+// comes only from the search. That latency is the lowest of many measurements and therefore too
+// low: the sum may rise when it is confirmed.
 std::string SumText(const client::NetworkProgress& network);
 Json ToJson(const client::NetworkProgress& network);
 

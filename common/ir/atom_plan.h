@@ -17,8 +17,8 @@ struct AtomPlan {
 
 // Reorders the atoms of a table that was filled while parsing a text. `sums` lists the atoms of
 // each sum, in textual order. An atom comes before those to its right in a sum and before any
-// floordiv or mod that contains it. If no such order exists (the text was not printed by us), the
-// atoms keep their order.
+// floordiv or mod that contains it. If no such order exists, because Hone did not print the text,
+// the atoms that cannot be ordered come last, in their old order.
 AtomPlan PlanAtoms(const AtomTable& atoms, absl::Span<const AtomId> vars,
                    const std::vector<std::vector<AtomId>>& sums);
 

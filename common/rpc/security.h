@@ -11,23 +11,24 @@
 
 namespace hone::rpc {
 
-// The value of `ca` that means the authorities that the machine trusts.
+// If `ca` has this value, the authorities are those that the machine trusts.
 inline constexpr char kSystemAuthorities[] = "system";
 
-// The authorities that a client or worker trusts, and its own identity. The strings are texts in
-// PEM form, not paths.
+// The authorities that a client or worker trusts, and its own identity. Certificates and keys are
+// PEM texts, not paths.
 struct ChannelSecurity {
-  // Authorities of the server's certificate, or kSystemAuthorities; "": no TLS.
+  // Authorities that may issue the server's certificate, or kSystemAuthorities; "": no TLS.
   std::string ca;
   KeyPair identity;         // "": no certificate is sent
   std::string token;        // "": no token is sent
-  std::string server_name;  // expected in the server's certificate; "": the address's host
-  bool insecure = false;    // plain text is allowed to other machines
+  std::string server_name;  // expected in the server's certificate; "": the host of the address
+  bool insecure = false;    // connections to other machines may be unencrypted
 
   bool tls() const { return !ca.empty(); }
 };
 
-// The sources of these: paths, or the PEM texts themselves, which a configuration file may contain.
+// The settings from which LoadSecurity makes a ChannelSecurity. `ca`, `certificate` and `key` are
+// paths, or PEM texts, which a configuration file may contain.
 struct SecuritySources {
   std::string ca;
   std::string certificate;
@@ -38,18 +39,20 @@ struct SecuritySources {
   bool insecure = false;
 };
 
-// Reads the sources. InvalidArgument: a certificate without its key or without `ca`, both `token`
-// and `token_file`, or a text that is not in PEM form. FailedPrecondition: our own certificate has
-// expired or is not valid yet. PermissionDenied: every user may access the key or the token.
-// NotFound: there is no such file. Messages contain the option and the path, but never the content.
+// Reads the sources. InvalidArgument: a certificate without its key or without `ca`, a key that
+// does not belong to the certificate, both `token` and `token_file`, an empty or malformed token,
+// or a text that is not in PEM form. FailedPrecondition: `certificate` has expired or is not valid
+// yet. PermissionDenied: users other than the owner and the group may access the file of the key or
+// the token. NotFound: a file does not exist. Messages contain the option and the path, but never
+// the content of a file.
 absl::StatusOr<ChannelSecurity> LoadSecurity(const SecuritySources& sources, absl::Time now);
 
-// The certificate of a server's TCP listeners, and the certificates that callers need.
+// The certificate of a server's TCP listeners, and which certificates they accept from callers.
 struct ServerSecurity {
-  KeyPair identity;       // "": no TLS
-  std::string client_ca;  // authorities of callers' certificates; "": no client certificates
+  KeyPair identity;                   // "": no TLS
+  std::string client_ca;              // authorities of callers' certificates; "": none are accepted
   bool require_certificates = false;  // a caller without a certificate is refused
-  bool insecure = false;              // plain text is allowed to other machines
+  bool insecure = false;              // connections from other machines may be unencrypted
 
   bool tls() const { return !identity.certificate.empty(); }
 };
@@ -62,7 +65,8 @@ struct ServerSecuritySources {
   bool insecure = false;
 };
 
-// Errors are those of LoadSecurity.
+// Errors as for LoadSecurity. InvalidArgument also: an unknown value of `client_certificates`, or
+// client certificates without `certificate`, `key` and `client_ca`.
 absl::StatusOr<ServerSecurity> LoadServerSecurity(const ServerSecuritySources& sources,
                                                   absl::Time now);
 

@@ -10,9 +10,10 @@ namespace hone::cost_model {
 namespace {
 
 constexpr int kRounds = 12;
-constexpr double kBend = 1.345;
-constexpr double kDeviationPerMedian = 1.4826;  // of a normal distribution
-constexpr double kLeastDeviation = 1e-3;        // smaller residuals count as exact
+constexpr double kBend = 1.345;  // where Huber's loss becomes linear, in deviations
+// The standard deviation of a normal distribution divided by the median of its absolute values.
+constexpr double kDeviationPerMedian = 1.4826;
+constexpr double kLeastDeviation = 1e-3;  // lower limit, if the line fits almost exactly
 
 double Value(const LinearFit& fit, const float* row) {
   double value = fit.intercept;
@@ -20,8 +21,8 @@ double Value(const LinearFit& fit, const float* row) {
   return value;
 }
 
-// Finds the minimum for fixed weights of the labels. The last unknown is the intercept; the others
-// are differences from the prior.
+// Minimizes Σ importance·(y - intercept - weights·x)² + pull·|weights - prior|². The last unknown
+// of the equations is the intercept; the others are the differences of the weights from the prior.
 LinearFit Solve(absl::Span<const float> rows, absl::Span<const double> labels,
                 absl::Span<const double> importance, absl::Span<const double> prior, double pull) {
   const size_t width = prior.size(), unknowns = width + 1;

@@ -18,15 +18,16 @@ class ServerLink {
   using SynchronizeDone = absl::AnyInvocable<void(absl::StatusOr<v1::SynchronizeResponse>) &&>;
   virtual ~ServerLink() = default;
 
-  // Makes one long-poll call. `done` runs once, on another thread. Unavailable: the server is not
-  // reachable or still starting.
+  // Makes one long-poll call. `done` runs once, usually on another thread, but it may run before
+  // this function returns. Unavailable: the server is not reachable or still starting. Cancelled:
+  // Shutdown was called.
   virtual void Synchronize(const v1::SynchronizeRequest& request, SynchronizeDone done) = 0;
   // Sends an artifact, or a reference kernel by its name (common/record/reference_name.h). Blocks.
   virtual absl::Status Upload(const std::string& digest, const std::string& bytes) = 0;
-  // Downloads an artifact or reference kernel. DataLoss: the contents do not match the digest that
-  // names it. NotFound: the server does not have it. Blocks.
+  // Downloads an artifact or reference kernel. DataLoss: it is too large, or an artifact does not
+  // match its digest. NotFound: the server does not have it. Blocks.
   virtual absl::StatusOr<std::string> Download(const std::string& digest) = 0;
-  // Ends every call in progress with Cancelled; later calls fail at once.
+  // Ends every call in progress with Cancelled. Later calls also fail with Cancelled, at once.
   virtual void Shutdown() = 0;
 };
 

@@ -17,7 +17,8 @@ absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(const std::string& folder) {
   return std::unique_ptr<Spool>(new Spool(folder));
 }
 
-// Lease ids come from the server, so they are not used as file names.
+// Lease ids come from the server and may contain any characters, so files are named by the digests
+// of the ids.
 std::string Spool::PathOf(const std::string& lease_id) const {
   return absl::StrCat(folder_, "/", DigestOf(lease_id).ToHex());
 }
@@ -39,7 +40,8 @@ std::vector<v1::FinishedLease> Spool::Load() {
 }
 
 absl::Status Spool::Put(const v1::FinishedLease& finished) {
-  // A sync would cost more than the measurement that a power loss could lose.
+  // An fsync for every result would take more time than it saves: after a power loss, only the last
+  // measurements must be repeated.
   return WriteFileAtomically(PathOf(finished.lease_id()), finished.SerializeAsString(),
                              Durability::kProcess);
 }

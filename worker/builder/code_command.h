@@ -18,8 +18,9 @@ struct CodeOptions {
 // Adds the command. `options` must outlive `app`.
 const Command& AddCodeCommand(Command& app, CodeOptions& options);
 
-// Runs the command, holding the shared lock of the host as a build does. Returns what it prints.
-// InvalidArgument: the target or the trace is wrong. Other errors: the code cannot be generated.
+// Runs the command, and returns the text or artifact to print. Holds the host's timing lock in
+// shared mode meanwhile, as a build does. InvalidArgument: the target or the trace is wrong. Other
+// errors: the code cannot be generated.
 absl::StatusOr<std::string> RunCodeCommand(const CodeOptions& options,
                                            const std::string& lock_path);
 

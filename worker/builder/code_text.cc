@@ -20,8 +20,8 @@ absl::StatusOr<std::string> CodeText(absl::string_view trace, const target::Targ
   const schedule::ParsedTrace& parsed = file.parsed;
   if (static_cast<int>(parsed.decisions.size()) != parsed.trace.decisions) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the trace is a design space, with ", parsed.trace.decisions,
-                     " decisions open, but code belongs to a single candidate"));
+        absl::StrCat("the trace is a design space with ", parsed.trace.decisions,
+                     " decisions open; code can only be generated for a single candidate"));
   }
   const std::vector<int64_t> decisions = parsed.decisions;
   HONE_ASSIGN_OR_RETURN(const Source source, ReplayFile(std::move(file), decisions));

@@ -3,31 +3,33 @@
 
 #include "common/graph/partition/fusion.h"
 
-// The rules that merge the nodes of a graph, in the order in which they apply. Each looks at nodes
-// that are alone in their groups and at the groups that earlier rules made.
+// The rules that merge the nodes of a graph into groups, in the order in which they are applied.
+// Each considers the nodes that no earlier rule has merged, and the groups that earlier rules made.
 namespace hone::graph {
 
-// softmax(f(A·B))·C, where f is elementwise (a scale, a mask), as one group.
+// Merges softmax(f(A·B))·C, where f is elementwise, such as a scale or a mask.
 void FuseAttention(Fusion& fusion);
-// Reductions of a tensor and elementwise nodes of it and of the reduced tensor: layer norms,
-// softmax and other normalizations that a model spells out.
+// Merges the reductions of a tensor with the elementwise nodes that have the shape of the tensor or
+// of the reduced tensor. These are layer norms, softmax and other normalizations that a model
+// spells out.
 void FuseNormalizations(Fusion& fusion);
-// Anchors take the elementwise nodes and transpositions that follow. The last anchor of the graph
-// comes first: the sum of two branches then joins the later anchor, when the other branch has run.
+// Merges each anchor (see node_kind.h) with the elementwise nodes and transpositions after it.
+// Starts with the last anchor of the graph, so that a sum of two branches joins the later anchor,
+// before which the other branch has already run.
 void FuseEpilogues(Fusion& fusion);
-// Transpositions are merged into the product, the elementwise node or the convolution of an image
-// with few channels that reads them. Conversions to a wider type, such as DequantizeLinear, are
-// merged into a single reader.
+// Merges each transposition with the node that reads it, if that is a product, an elementwise node,
+// or a convolution of an image with few channels. Merges each conversion to a wider type, such as
+// DequantizeLinear, with its only reader.
 void FuseOperands(Fusion& fusion);
-// The remaining nodes take the elementwise nodes and transpositions that follow.
+// Merges each remaining node with the elementwise nodes and transpositions after it.
 void FuseChains(Fusion& fusion);
 
 // Whether the node converts its first input to a type with more bytes.
 bool Widens(const Fusion& fusion, int node);
 // Whether the node is a product of matrices.
 bool IsProduct(const Fusion& fusion, int node);
-// Whether the node reads an operand equally fast in any order of its dimensions: it is a product of
-// matrices, or a convolution of an image with few channels.
+// Whether the node reads an operand equally fast in any order of the operand's dimensions. This
+// holds for products of matrices, and for the image of a convolution if it has few channels.
 bool ReadsAnyOrder(const Fusion& fusion, int node, ValueId operand);
 
 }  // namespace hone::graph

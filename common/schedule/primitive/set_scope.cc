@@ -19,7 +19,7 @@ absl::Status SetScope(ir::Program& program, NodeId block, ir::Scope scope) {
     if (program.node(program.KernelOf(block)).name == ir::kPrepackKernel) {
       return Illegal(program, block,
                      absl::StrCat("set_scope: ", buffer.name,
-                                  " is computed ahead of time, to scope global only"));
+                                  " is computed ahead of time, so its scope must stay global"));
     }
   }
   for (ir::BufferId id : program.BlockOf(block).outputs) program.buffers[id].scope = scope;

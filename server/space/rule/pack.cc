@@ -7,7 +7,8 @@
 namespace hone::space {
 namespace {
 
-// A copy pays off only if each of its elements is read at least this often.
+// A copy of an operand that is not constant pays off only if each element is read at least this
+// many times.
 constexpr int64_t kLeastReuse = 4;
 
 }  // namespace
@@ -21,14 +22,16 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
   const Tiling& tiling = *sketch.nests[nest].tiling;
   const schedule::Operand block_register = sketch.nests[nest].block;
   const Contraction& c = tiling.contraction;
-  // Each element of the operand is read once per tile along the other operand's axes.
+  // Whether a copy of an operand pays off. `reads`: how many times each element is read, which is
+  // the number of register tiles along the axes of the other operand. This number is estimated for
+  // tiles of 8 rows and 2 vectors.
   const auto pays = [&](const ContractionOperand& operand, int64_t reads) {
     if (operand.panel_dimension < 0) return false;
     const ir::Buffer& buffer = program.buffers[operand.buffer];
     return buffer.constant || (program.WritersOf(operand.buffer).empty() && reads >= kLeastReuse);
   };
   const int64_t row_points = block.iters[c.row].extent * PointsOf(block, c.row_like);
-  // An operand as wide as one vector already is a panel.
+  // An operand that is contiguous along the vectors and at most one vector wide is already a panel.
   const bool is_panel = c.vector_contiguous && block.iters[c.vector].extent <= limits.lanes;
   const bool pack_vectors = !is_panel && pays(c.vector_operand, row_points / 8);
   const bool pack_rows = pays(c.row_operand, block.iters[c.vector].extent / (2 * limits.lanes));
@@ -55,7 +58,8 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
     return result;
   };
   std::vector<Sketch> sketches;
-  // A constant that is computed ahead of time can be computed directly into panels at no cost.
+  // A constant that another block computes ahead of time is written directly into panels at no
+  // cost, so it is always packed.
   const bool computed = !program.WritersOf(c.vector_operand.buffer).empty();
   if (c.vector_contiguous && !computed) sketches.push_back(sketch);
   sketches.push_back(packed(Place::kNowhere, Place::kBefore));
@@ -66,7 +70,8 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
     // again, is not packed or is packed once before the nest.
     sketches.push_back(packed(Place::kNowhere, Place::kAtTile));
     if (pack_rows) sketches.push_back(packed(Place::kBefore, Place::kAtTile));
-    // If the vector operand is not contiguous along the vectors, each thread copies both operands.
+    // If the vector operand is not contiguous along the vectors, each tile may also pack its parts
+    // of both operands.
     if (pack_rows && !c.vector_contiguous && !program.buffers[c.row_operand.buffer].constant)
       sketches.push_back(packed(Place::kAtTile, Place::kAtTile));
   } else if (pack_rows && !program.buffers[c.row_operand.buffer].constant) {

@@ -47,7 +47,7 @@ TEST(NetworkBaselineTest, OtherFilesAreRefused) {
   EXPECT_THAT(ParseBaselines("{\"hone_baselines\": 1, \"baselines\": [{\"network\": 3}]}")
                   .status()
                   .message(),
-              HasSubstr("baseline 1 lacks a member, or one is malformed"));
+              HasSubstr("baseline 1: a member is missing or malformed"));
   EXPECT_TRUE(absl::IsNotFound(ReadBaselines("/nowhere/speed.json").status()));
 }
 
