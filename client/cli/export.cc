@@ -50,11 +50,11 @@ struct ExportOptions {
   bool draft = false;  // for networks only
 };
 
-// The names of a kernel in the folder.
+// The names of one exported kernel.
 struct Naming {
-  std::string files;                // a C identifier
-  bool prefix = false;              // whether the object's functions begin with it
-  std::vector<std::string> lookup;  // the names under which programs look it up
+  std::string files;                // the name of the files without suffix; a C identifier
+  bool prefix = false;              // whether the object's functions begin with `files`
+  std::vector<std::string> lookup;  // the names under which programs look up the kernel
 };
 
 // "my-net" for a workload that was read from nets/my-net.hone; "" for an operator or standard
@@ -125,8 +125,8 @@ std::string PathOf(const std::string& folder, const Naming& naming, const char* 
   return (std::filesystem::path(folder) / (naming.files + suffix)).string();
 }
 
-// Checks that the folder has no kernel of another workload or kind, or foreign files, with this
-// name.
+// Checks that an export under this name replaces only files of the same workload and kind of
+// device. InvalidArgument: the folder has other files with this name.
 absl::Status CheckFree(const WorkloadArgument& argument, const Naming& naming,
                        const std::string& folder, target::Kind kind) {
   const std::string workload = PathOf(folder, naming, ".hone");
@@ -135,7 +135,7 @@ absl::Status CheckFree(const WorkloadArgument& argument, const Naming& naming,
   if (const absl::StatusOr<std::string> text = ReadFile(workload); text.ok()) {
     const absl::StatusOr<ir::Workload> other = ir::ParseWorkload(*text);
     if (other.ok() && other->StructuralDigest() == argument.workload.StructuralDigest()) {
-      // All kinds have a header of this name.
+      // Kernels of every kind have a header NAME.h, so kernels of two kinds cannot share a name.
       constexpr std::pair<target::Kind, const char*> kKernels[] = {{target::Kind::kCpu, ".o"},
                                                                    {target::Kind::kCuda, ".cubin"},
                                                                    {target::Kind::kOpenCl, ".cl"}};
@@ -144,7 +144,7 @@ absl::Status CheckFree(const WorkloadArgument& argument, const Naming& naming,
         if (other_kind == kind || !std::filesystem::exists(path, unknown)) continue;
         found = absl::StrCat(path, " is a kernel for ",
                              other_kind == target::Kind::kCpu    ? "a CPU"
-                             : other_kind == target::Kind::kCuda ? "a GPU of NVIDIA"
+                             : other_kind == target::Kind::kCuda ? "an NVIDIA GPU"
                                                                  : "an OpenCL device");
       }
       if (found.empty()) return absl::OkStatus();
@@ -169,7 +169,7 @@ using Files = std::vector<std::pair<const char*, std::string>>;  // by suffix
 absl::StatusOr<Files> CpuFiles(const WorkloadArgument& argument, const Naming& naming,
                                const target::Target& target, const client::Best& best,
                                const record::Artifact& artifact) {
-  // Kernels of ABI 1 do not have this function, and do not match the header.
+  // Kernels of ABI 1 do not have this function, and cannot be called as the header declares.
   if (!absl::StrContains(artifact.object, target::kThreadsSymbol)) {
     return absl::FailedPreconditionError(
         absl::StrCat("the kernel of ", argument.title,
@@ -207,7 +207,8 @@ absl::StatusOr<Files> GpuFiles(const WorkloadArgument& argument, const Naming& n
   return files;
 }
 
-// Writes the files of a kernel and its texts, all of them or none.
+// Writes the files of a kernel, and its workload, trace and program as text. If one cannot be
+// written, removes those that were written before.
 absl::StatusOr<std::vector<WrittenFile>> WriteFiles(const std::string& folder, const Naming& naming,
                                                     const record::Artifact& artifact, Files files) {
   std::error_code error;
@@ -232,7 +233,8 @@ absl::StatusOr<std::vector<WrittenFile>> WriteFiles(const std::string& folder, c
   return written;
 }
 
-// Writes the files of a best, and adds it to the folder that programs look it up in.
+// Writes the files of the kernel of a best. Adds a kernel for a CPU to `folder`, where programs
+// look it up; the caller commits `folder`.
 absl::StatusOr<std::vector<WrittenFile>> WriteKernel(Session& session,
                                                      const WorkloadArgument& argument,
                                                      const Naming& naming, const client::Best& best,
@@ -248,7 +250,7 @@ absl::StatusOr<std::vector<WrittenFile>> WriteKernel(Session& session,
                                          : GpuFiles(argument, naming, target, best, artifact));
   HONE_ASSIGN_OR_RETURN(std::vector<WrittenFile> written,
                         WriteFiles(options.folder, naming, artifact, std::move(files)));
-  if (!cpu) return written;  // programs look up kernels for CPUs only
+  if (!cpu) return written;  // only kernels for CPUs can be looked up
   HONE_RETURN_IF_ERROR(WithExitCode(
       folder.Add({naming.lookup, argument.workload, target, std::move(artifact.shared_object),
                   options.words.tolerance, client::LatencyNs(best), best.gflops}),
@@ -274,7 +276,7 @@ absl::Status ExportOne(const Globals& globals, const ExportOptions& options) {
       const std::vector<WrittenFile> files,
       WriteKernel(*known.session, known.argument, NamingOf(known.argument, options.name),
                   known.best, options, folder));
-  // Programs find kernels for CPUs only.
+  // Empty for a GPU, because only kernels for CPUs can be looked up.
   if (!folder.IsEmpty()) HONE_RETURN_IF_ERROR(WithExitCode(folder.Commit(), kExitFailed));
   if (globals.json) return PrintJson(ExportJson(known.best, files));
   for (const WrittenFile& file : files) {
@@ -283,7 +285,7 @@ absl::Status ExportOne(const Globals& globals, const ExportOptions& options) {
   return absl::OkStatus();
 }
 
-// Exports the known bests of a list. The index of the folder changes once, at the end.
+// Exports the best known kernels of a list of workloads. The lookup index changes once, at the end.
 absl::Status ExportList(const Globals& globals, const ExportOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::vector<WorkloadArgument> arguments,
                         ReadWorkloadList(options.file));
@@ -351,13 +353,12 @@ void AddExport(Command& app, Globals& globals) {
       "Writes NAME.so and NAME.o (the kernel), NAME.h (how to call it), NAME.hone, NAME.trace and "
       "NAME.program (workload, trace and program as text), and adds the kernel to lookup/, where "
       "programs find the kernel of a workload at run time with libhone_lookup (hone_lookup.h). "
-      "For a GPU, writes NAME.cl (OpenCL C), or for NVIDIA's NAME.cubin (the kernels), NAME.ptx "
-      "and "
-      "NAME.cu, with NAME.json and NAME.h (the launches) and NAME_host.c (a program that runs it) "
-      "instead of the kernel; such kernels are not looked up. "
+      "For a GPU, the kernel is NAME.cl (OpenCL C) or, with CUDA, NAME.cubin, NAME.ptx and "
+      "NAME.cu; NAME.json and NAME.h describe the launches, and NAME_host.c is a program that runs "
+      "the kernel. Kernels for GPUs are not added to lookup/. "
       "Several exports may share a folder. Files of another workload, such as another shape, are "
-      "only replaced with --overwrite. An adapted schedule (hone best "
-      "--nearest) has no kernel to export: tune the operator or check the schedule first.\n\n"
+      "only replaced with --overwrite. An adapted schedule (hone best --nearest) has no kernel to "
+      "export: first tune the operator, or measure the schedule with hone schedule --check.\n\n"
       "A network, FILE.onnx, is exported as libNAME.so (all kernels and the code that runs them), "
       "NAME.weights, NAME.h for C and C++, and NAME.py for Python.\n\n"
       "Examples:\n"

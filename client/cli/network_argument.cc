@@ -26,7 +26,8 @@ std::optional<std::filesystem::file_time_type> TimeOf(const std::string& path) {
   return error ? std::nullopt : std::make_optional(time);
 }
 
-// Reads the values of --shape. The shapes have the names of their inputs.
+// Parses the values of --shape. Returns the shapes by name, each the name of an input or of a
+// dimension.
 absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ParseShapes(
     const std::vector<std::string>& words) {
   std::map<std::string, std::vector<int64_t>> shapes;
@@ -55,8 +56,8 @@ absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ParseShapes(
 
 void AddShapes(Command& command, std::vector<std::string>& shapes) {
   command.Add("--shape", shapes,
-              "The shape of an input of a model, as NAME=1x3x224x224, where the model leaves it "
-              "open. May be repeated; NAME=4 also sets a dimension with a name",
+              "Shape of an input, as NAME=1x3x224x224, for dimensions that the model leaves open; "
+              "NAME=4 also sets the dimension called NAME. May be repeated",
               {NotEmpty()});
 }
 

@@ -11,16 +11,17 @@
 
 namespace hone::cli {
 
+// How fast one step of a network ran.
 struct StepSpeed {
-  std::string name;    // the names of its nodes
-  std::string kernel;  // the name of its workload
+  std::string name;    // the names of the step's nodes
+  std::string kernel;  // the name of the step's workload
   double latency_ns = 0;
 };
 
 // How fast a network ran on a machine.
 struct NetworkSpeed {
-  // What was measured. Speeds are compared only if these are equal.
-  std::string network;  // the name of its file, without folders
+  // What was measured. Two speeds are compared only if these four fields are equal.
+  std::string network;  // the name of the model's file, without folders
   std::string inputs;   // "data: f32[1, 3, 224, 224]"
   std::string target;
   int threads = 0;
@@ -30,6 +31,7 @@ struct NetworkSpeed {
   std::vector<StepSpeed> steps;
 };
 
+// Whether the two speeds may be compared.
 bool MeasureTheSame(const NetworkSpeed& a, const NetworkSpeed& b);
 // "resnet50.onnx (data: f32[1, 3, 224, 224]) on TARGET with 2 threads".
 std::string DescribeMeasured(const NetworkSpeed& speed);
@@ -37,12 +39,13 @@ std::string DescribeMeasured(const NetworkSpeed& speed);
 // Baselines are kept in a JSON file, which may be under version control. A file can hold baselines
 // of several networks and machines.
 //
-// ReadBaselines: NotFound: there is no file. InvalidArgument: it is not a file of baselines.
-// WriteBaselines: errors as for WriteFileAtomically, with kExitFailed.
+// ReadBaselines: NotFound: the file does not exist. InvalidArgument: as for ParseBaselines.
+// WriteBaselines: errors as for WriteFileAtomically, with the exit code kExitFailed.
 absl::StatusOr<std::vector<NetworkSpeed>> ReadBaselines(const std::string& path);
 absl::Status WriteBaselines(const std::string& path, const std::vector<NetworkSpeed>& baselines);
 
-// Convert baselines to and from the text of the file. InvalidArgument: the text is malformed.
+// Convert baselines to and from the text of the file. InvalidArgument: the text is malformed or
+// of another version of the format.
 std::string BaselinesToText(const std::vector<NetworkSpeed>& baselines);
 absl::StatusOr<std::vector<NetworkSpeed>> ParseBaselines(absl::string_view text);
 

@@ -259,8 +259,8 @@ absl::InlinedVector<ExprId, 2> Combine(ExprPool& pool, Reducer reducer,
       return {pool.Binary(Op::kMax, left[0], right[0])};
     case Reducer::kArgMax:
     case Reducer::kArgMin: {
-      // The right tuple wins if it is strictly better, or equal with a lower index. -1 marks the
-      // neutral element.
+      // The right tuple wins if it is strictly better, or equal with a lower index. The index of
+      // the neutral element is -1.
       const bool max = reducer == Reducer::kArgMax;
       const ExprId better = max ? pool.Binary(Op::kLess, left[0], right[0])
                                 : pool.Binary(Op::kLess, right[0], left[0]);

@@ -9,7 +9,7 @@
 namespace hone::rpc {
 
 // The address on which a server listens or to which a client connects. Text forms:
-//   unix:/run/hone.sock     a Unix socket; the path is at most 107 bytes, a limit of the kernel
+//   unix:/run/hone.sock     a Unix socket; the kernel limits the path to 107 bytes
 //   localhost:7070          a TCP port; a server that listens on port 0 gets a free port
 //   [::1]:7070              the same with an IPv6 address
 struct Address {
@@ -21,10 +21,10 @@ struct Address {
   // Whether traffic stays on this machine: the address is a Unix socket, a loopback address or the
   // name "localhost". Other names are not looked up.
   bool IsLocal() const;
-  // The form that Parse reads and gRPC takes.
+  // Returns the text form, which both Parse and gRPC accept.
   std::string ToText() const;
-  // InvalidArgument: the text has none of these forms, is a URL, or has a port outside [0, 65535]
-  // or a path that is too long; the message contains the text.
+  // Parses a text form. InvalidArgument: the text has none of these forms, is a URL, or has a port
+  // outside [0, 65535] or a path that is too long; the message contains the text.
   static absl::StatusOr<Address> Parse(absl::string_view text);
 
   friend bool operator==(const Address&, const Address&) = default;

@@ -41,10 +41,11 @@ absl::string_view CauseOf(absl::string_view message) {
 std::string WhyUnreachable(absl::string_view message, const ChannelSecurity& security) {
   const absl::string_view cause = CauseOf(message);
   const bool hung_up = cause == "Socket closed" || cause == "Connection reset by peer";
-  // A server that requires encryption closes connections in plain text.
+  // A server that requires encryption closes unencrypted connections.
   if (!security.tls() && hung_up && absl::StartsWith(message, kConnecting)) {
     return "the server closed the connection; perhaps it requires encryption: give --config FILE "
-           "(client.conf of hone-server init; a worker's is from hone worker-config), or --ca FILE";
+           "(client.conf from hone-server init or, for a worker, the file from hone worker-config) "
+           "or --ca FILE";
   }
   for (const Meaning& entry : kMeanings) {
     if (absl::StrContains(message, entry.words)) return std::string(entry.meaning);

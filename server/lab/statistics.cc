@@ -8,7 +8,7 @@
 namespace hone::lab {
 namespace {
 
-constexpr double kTail = 0.025;
+constexpr double kTail = 0.025;  // on each side of a 95 % interval
 
 double Quantile(const std::vector<double>& sorted, double q) {
   const double position = q * static_cast<double>(sorted.size() - 1);

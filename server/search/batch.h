@@ -19,17 +19,18 @@ struct Scored {
   double score = 0;
 };
 
-// Picks a batch of unseen candidates from scored ones. Each Propose uses its own picker.
+// Picks a batch of unseen candidates from scored ones. Each call of Propose creates its own picker.
 class BatchPicker {
  public:
   // `context` and `history` outlive the picker. `n`: the size of the batch.
   BatchPicker(const SearchContext& context, const History& history, int n);
 
-  // Adds the best candidate of each untried design space. In the first batch this may fill the
-  // whole batch, later at most half of it. `pool`: sorted, best first.
+  // Adds the best candidate of each untried design space. These candidates may fill the whole first
+  // batch of a search, but at most half of a later batch. `pool`: sorted, best first.
   void CoverUntried(absl::Span<const Scored> pool);
-  // Adds the best candidates of the pool until the batch has `size`. If a space was untried when
-  // the batch began, no space gets more than half of the batch. `pool`: sorted, best first.
+  // Adds the best candidates of the pool until the batch has `size` candidates. If there are
+  // several spaces and one was untried when the batch began, no space gets more than half. `pool`:
+  // sorted, best first.
   void PickBest(absl::Span<const Scored> pool, int size);
   // Adds one candidate. Returns false if the batch is full, or if the candidate is illegal or known
   // to the history or the batch.
@@ -40,6 +41,7 @@ class BatchPicker {
   int size() const { return static_cast<int>(batch_.size()); }
   // Whether a space was untried when the batch began.
   bool any_untried() const { return any_untried_; }
+  // Whether the batch has a candidate of the space.
   bool Covers(int space) const { return per_space_[space] > 0; }
   // Sorts the batch, best first.
   void Sort();

@@ -16,17 +16,19 @@ namespace hone::search {
 
 // The results of replaying a candidate.
 struct Evaluation {
-  bool legal = false;       // the candidate replays; if not, the other fields are empty
-  Digest program;           // structural digest
-  double draft = 0;         // the draft's score in 1 / cycles; 0 without a draft
+  // Whether the candidate replays and its features can be extracted. If not, the other fields keep
+  // their defaults.
+  bool legal = false;
+  Digest program;           // structural digest of the program
+  double draft = 0;         // score by the draft model, in 1 / cycles; 0 without a draft model
   std::vector<float> rows;  // rows of the feature set
   int row_count = 0;
 };
 using EvaluationPtr = std::shared_ptr<const Evaluation>;
 
 // Replays candidates, extracts their digests, draft scores and feature rows, and caches the last
-// several thousand evaluations. An evaluation is a pure function of the candidate: caches and the
-// number of threads do not change it. Used by one thread at a time.
+// several thousand evaluations. An evaluation depends only on the candidate, the draft model and
+// the feature set, not on the cache or the number of threads. Used by one thread at a time.
 class Evaluator {
  public:
   // `context` and `draft` outlive the evaluator. `draft`: the model that scores every candidate
@@ -41,9 +43,9 @@ class Evaluator {
   // Returns one evaluation per point, in order. None is null.
   std::vector<EvaluationPtr> Evaluate(absl::Span<const Point> points);
 
-  // Returns the model's scores, one per evaluation. The score is 0 for illegal candidates, for
-  // values that are not finite, and without a model. Returns the model's errors. REQUIRES: the
-  // evaluations were made after the last UseFeaturesOf(model).
+  // Returns the model's scores, one per evaluation. The score is 0 if the candidate is illegal,
+  // if the model's prediction is not finite, or if the model is null. Returns the model's errors.
+  // REQUIRES: the evaluations were made after the last UseFeaturesOf(model).
   absl::StatusOr<std::vector<double>> Predict(absl::Span<const EvaluationPtr> evaluations,
                                               const cost_model::CostModel* model) const;
 

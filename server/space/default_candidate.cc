@@ -17,10 +17,10 @@ using schedule::Operand;
 // Sums of more terms than this are computed in parts. If a million equal f32 terms were added one
 // after the other, the error would be one percent.
 constexpr int64_t kLongSum = 1 << 14;
-// Maximum number of elements of all parts together.
+// The maximum number of elements in the buffer that stores the sums of all parts.
 constexpr int64_t kMostPartElements = int64_t{1} << 24;
 
-// Returns the reduction with the most iterations.
+// Returns the position of the reduction iterator with the largest extent; -1 if the block has none.
 int LongestReduction(const ir::Block& block) {
   int longest = -1;
   for (int i = 0; i < static_cast<int>(block.iters.size()); ++i) {
@@ -30,8 +30,8 @@ int LongestReduction(const ir::Block& block) {
   return longest;
 }
 
-// Returns the number of parts of a block's sum; 1 if the sum is not long. With √K parts of √K
-// terms, the error grows with √K instead of K.
+// Returns the number of parts of a block's sum; 1 if the sum is not long. If a sum of K terms is
+// computed in √K parts of √K terms, its error grows with √K instead of K.
 int64_t PartsOf(const ir::Block& block, ir::DType dtype) {
   if (block.reducer != ir::Reducer::kSum || !ir::IsFloat(dtype)) return 1;
   if (block.indices.size() >= ir::kMaxRank) return 1;  // the parts need another dimension
@@ -44,7 +44,7 @@ int64_t PartsOf(const ir::Block& block, ir::DType dtype) {
                                         kMostPartElements / elements}));
 }
 
-// Writes the schedules of the blocks of one stage.
+// Writes the schedule of one stage, which may become several blocks.
 class DefaultNest {
  public:
   DefaultNest(schedule::TraceBuilder& trace, const target::Target& target)

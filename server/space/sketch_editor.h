@@ -9,7 +9,7 @@
 
 namespace hone::space {
 
-// The block of a nest in a program of its sketch.
+// The block of a nest, and a program of the sketch that contains it.
 struct NestBlock {
   ir::Program program;
   ir::NodeId id = ir::kNoNode;
@@ -19,12 +19,12 @@ struct NestBlock {
   const ir::Buffer& output() const { return program.buffers[block().outputs[0]]; }
 };
 
-// Returns the block of a nest in state `state`; nullopt if the nest is in another state or has been
-// inlined.
+// Returns the block of the nest with index `nest`. Returns nullopt if the nest is not in the state
+// `state`, if its block has been inlined, or if the sketch does not replay.
 std::optional<NestBlock> FindNestBlock(const RuleContext& context, const Sketch& sketch, int nest,
                                        Nest::State state = Nest::State::kOpen);
 
-// Returns the blocks of the sketch's program whose nests are open.
+// Returns the blocks of `program`, a program of the sketch, whose nests are open.
 std::vector<ir::NodeId> OpenBlocks(const Sketch& sketch, const ir::Program& program);
 
 // Adds instructions to the trace of a sketch. The functions return the instructions' results.
@@ -35,12 +35,13 @@ class SketchEditor {
 
   explicit SketchEditor(Sketch& sketch) : sketch_(sketch) {}
 
-  // Adds any instruction. `results`: the number of its results; -1: as many as the primitive has.
+  // Adds any instruction. `results`: the number of its results; -1: the number that the primitive
+  // defines.
   Operands Add(absl::string_view primitive, Operands operands,
                std::vector<schedule::Attribute> attributes = {}, int results = -1);
-  // Returns the loops around a block, outermost first.
+  // Returns the `count` loops around a block, outermost first.
   Operands Loops(const Operand& block, size_t count);
-  // Adds a decision between numbers.
+  // Adds a decision that chooses one of the candidates. Returns the chosen number.
   Operand Sample(std::vector<int64_t> candidates);
   // Splits a loop. Returns the outer loop and one loop of each size in `inner`.
   Operands Split(const Operand& loop, const Operands& inner);

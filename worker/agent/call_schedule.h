@@ -10,33 +10,36 @@
 
 namespace hone::agent {
 
-// Returns a random delay after consecutive failures, so that workers do not all return at once.
+// Returns a delay that grows with the number of consecutive failures. The delay is partly random,
+// so that workers do not all call again at the same time.
 absl::Duration BackoffAfter(int failures);
 
-// Decides when the worker calls the server: soon after it has news, otherwise at the time that the
-// last answer set. At most two calls are in progress, one that the server holds and one with news.
-// Pure state without threads or clocks; guarded by the worker's mutex.
+// Decides when the worker calls the server: soon if the worker has news, such as results; otherwise
+// at the time that the server's last answer set. At most two calls are in progress, so that news
+// can be sent while the server holds a call open. Has no threads and no clock of its own. Guarded
+// by the worker's mutex.
 class CallSchedule {
  public:
-  // Returns when the next call begins if nothing else happens; InfiniteFuture: not before a call in
-  // progress ends. `results`: there are results that no call has carried. `stocked`: enough work is
-  // left that results can wait for others and share a call with them.
+  // Returns when the next call begins if nothing else happens. InfiniteFuture: the next call must
+  // wait until a call in progress ends or there is news. `results`: the worker has results that no
+  // call carries or has delivered. `stocked`: the worker has enough work left, so a result may wait
+  // to share a call with later results.
   absl::Time Next(bool results, bool stocked) const;
   // Asks for a call even if there are no results.
   void AddNews() { news_ = true; }
 
   // Begins a call and returns its number.
   int64_t Begin(bool carries_results, absl::Time now);
-  // Ends a call that failed. The next one waits longer with each failure. Returns whether this is
-  // the first failure in a row.
+  // Ends a call that failed. The delay before the next call grows with each consecutive failure.
+  // Returns whether this is the first failure in a row.
   bool Fail(int64_t call, absl::Time now);
-  // Ends a call that was answered. Returns whether the call before it failed.
+  // Ends a call that was answered. Returns whether the last call that ended before it failed.
   bool Answer(int64_t call, const v1::SynchronizeResponse& response, absl::Time now);
 
   bool IsInProgress(int64_t call) const { return calls_.contains(call); }
   bool IsIdle() const { return calls_.empty(); }
-  // How long the server may hold a call, as last set by the server. With this interval, the server
-  // does not consider the worker lost.
+  // How long the server may hold a call open, as the server last set it. The server does not
+  // consider a worker lost if it calls at this interval.
   absl::Duration heartbeat() const { return heartbeat_; }
 
  private:
@@ -47,9 +50,9 @@ class CallSchedule {
   bool news_ = true;
   int64_t last_call_ = 0;
   absl::flat_hash_map<int64_t, Call> calls_;  // in progress
-  absl::Time next_call_;                      // not before this, …
-  absl::Time next_idle_call_;                 // … nor before this without news
-  absl::Time gather_until_;                   // results wait, if there is work left
+  absl::Time next_call_;                      // no call begins earlier
+  absl::Time next_idle_call_;                 // without news, no call begins earlier
+  absl::Time gather_until_;                   // while stocked, news waits until then
   int failures_ = 0;                          // consecutive
   absl::Duration heartbeat_ = absl::Seconds(10);
 };

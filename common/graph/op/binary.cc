@@ -8,7 +8,7 @@
 #include "common/graph/op/families.h"
 #include "common/graph/op/formula.h"
 
-// Functions of two elements, with NumPy's broadcasting.
+// Elementwise operators with two inputs, and NumPy's broadcasting.
 namespace hone::graph {
 namespace {
 
@@ -51,7 +51,8 @@ absl::StatusOr<Types> InferPow(const NodeView& node) {
   return BroadcastTo(node, node.Type(0).dtype);
 }
 
-// Writes the elements of the output as a formula of $0 and $1, the elements of the inputs.
+// Defines each element of the output by `formula`, in which $0 and $1 are the elements of the
+// inputs.
 absl::Status MapTo(const NodeView& node, StageWriter& writer, absl::string_view formula) {
   const std::vector<std::string> axes = StageWriter::Axes(writer.OutputType(0).shape);
   const std::string a = BroadcastElement(writer, 0, node.Shape(0), axes);
@@ -69,10 +70,10 @@ absl::Status DefineBitShift(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const std::string direction, node.String("direction", ""));
   if (direction == "LEFT") return MapTo(node, writer, "$0 << $1");
   if (direction == "RIGHT") return MapTo(node, writer, "$0 >> $1");
-  return node.InvalidError(absl::StrCat("direction is '", direction, "'"));
+  return node.InvalidError(absl::StrCat("direction is '", direction, "' instead of LEFT or RIGHT"));
 }
 
-// Without fmod, the remainder of integers has the sign of the divisor, as in Python.
+// Without the attribute fmod, the remainder of integers has the sign of the divisor, as in Python.
 absl::Status DefineMod(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const int64_t fmod, node.Int("fmod", 0));
   if (ir::IsFloat(node.Type(0).dtype)) {
@@ -86,7 +87,7 @@ absl::Status DefineMod(const NodeView& node, StageWriter& writer) {
                                 kRemainder));
 }
 
-// Returns a formula for a power with a known exponent, or "" if pow() is best.
+// Returns a formula for the power with this constant exponent; "" if it needs pow().
 absl::string_view PowerBy(double exponent, bool is_float) {
   if (exponent == 1) return "$0";
   if (exponent == 2) return "$0 * $0";
@@ -110,7 +111,8 @@ absl::Status DefinePow(const NodeView& node, StageWriter& writer) {
   if (ir::IsFloat(base)) {
     return MapTo(node, writer, absl::StrCat("pow($0, ", Convert(exponent, base, "$1"), ")"));
   }
-  // Integer powers of integers must be exact, but pow() rounds.
+  // An integer to an integer power must be exact, but pow() may return a number just below it,
+  // which the cast would truncate.
   const absl::string_view type = ir::DTypeName(base);
   return MapTo(node, writer,
                ir::IsFloat(exponent) ? absl::StrCat(type, "(pow(f64($0), f64($1)))")

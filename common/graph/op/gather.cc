@@ -28,7 +28,7 @@ absl::Status DefineGather(const NodeView& node, StageWriter& writer) {
   const std::vector<std::string> axes = StageWriter::Axes(writer.OutputType(0).shape);
   const int64_t extent = node.Shape(0)[axis], rank = node.Rank(1);
   std::string index;
-  if (node.IsConstant(1) && node.Type(1).elements() == 1) {  // a slice, which needs no look-up
+  if (node.IsConstant(1) && node.Type(1).elements() == 1) {  // a slice, without a look-up
     const int64_t place = node.Ints(1)->front();
     index = absl::StrCat(place < 0 ? place + extent : place);
   } else {
@@ -76,7 +76,8 @@ absl::StatusOr<Types> InferOneHot(const NodeView& node) {
   HONE_ASSIGN_OR_RETURN(const int64_t depth, Depth(node));
   HONE_ASSIGN_OR_RETURN(const int64_t axis, node.AxisAttribute("axis", -1, node.Rank(0) + 1));
   if (node.Shape(2) != std::vector<int64_t>{2}) {
-    return node.InvalidError(absl::StrCat("values are ", node.Type(2).ToText()));
+    return node.InvalidError(absl::StrCat("values have the type ", node.Type(2).ToText(),
+                                          " instead of two elements, off and on"));
   }
   std::vector<int64_t> shape = node.Shape(0);
   shape.insert(shape.begin() + axis, depth);
@@ -106,7 +107,7 @@ absl::Status CheckReverseSequence(const NodeView& node, int64_t time, int64_t ba
   }
   return node.InvalidError(absl::StrCat("cannot reverse ", node.Type(0).ToText(),
                                         " by lengths of type ", node.Type(1).ToText(),
-                                        "; time and batch are the axes 0 and 1"));
+                                        "; the time and batch axes must be 0 and 1, in any order"));
 }
 
 absl::StatusOr<Types> InferReverseSequence(const NodeView& node) {
@@ -135,9 +136,9 @@ absl::Status DefineReverseSequence(const NodeView& node, StageWriter& writer) {
 absl::Span<const OperatorDef> GatherOperators() {
   static constexpr OperatorDef kOperators[] = {
       {"Gather", 2, 2, InferGather, DefineGather,
-       "i32 or i64 indices; those outside of the dimension are clamped"},
+       "i32 or i64 indices; constant ones must be in range, others are clamped"},
       {"GatherElements", 2, 2, InferGatherElements, DefineGatherElements,
-       "i32 or i64 indices; those outside of the dimension are clamped"},
+       "i32 or i64 indices; constant ones must be in range, others are clamped"},
       {"OneHot", 3, 3, InferOneHot, DefineOneHot, "a constant depth"},
       {"ReverseSequence", 2, 2, InferReverseSequence, DefineReverseSequence},
   };

@@ -10,9 +10,10 @@
 namespace hone::graph {
 namespace {
 
-constexpr int64_t kMaxStep = int64_t{1} << 28;  // the largest stride, dilation, pad and kernel
+// The maximum of strides, dilations, pads and the extents of kernels.
+constexpr int64_t kMaxStep = int64_t{1} << 28;
 
-// Chooses the padding of auto_pad SAME_UPPER or SAME_LOWER, with which the number of outputs is the
+// Chooses the padding for auto_pad SAME_UPPER or SAME_LOWER, so that the number of outputs is the
 // extent divided by the stride, rounded up.
 void PadSame(Window& window, bool upper) {
   window.outputs = (window.extent + window.stride - 1) / window.stride;
@@ -60,7 +61,8 @@ absl::StatusOr<std::vector<int64_t>> PerDimension(const NodeView& node, absl::st
   }
   for (const int64_t number : list) {
     if (least <= number && number <= kMaxStep) continue;
-    return node.InvalidError(absl::StrCat(name, " has the number ", number));
+    return node.InvalidError(absl::StrCat(name, " contains ", number, "; the allowed range is ",
+                                          least, " to ", kMaxStep));
   }
   return list;
 }
@@ -80,7 +82,8 @@ absl::StatusOr<std::vector<Window>> Windows(const NodeView& node,
   HONE_ASSIGN_OR_RETURN(const bool last, HasChannelsLast(node));
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   if (!same && auto_pad != "NOTSET" && auto_pad != "VALID" && !auto_pad.empty()) {
-    return node.InvalidError(absl::StrCat("auto_pad is '", auto_pad, "'"));
+    return node.InvalidError(
+        absl::StrCat("auto_pad is '", auto_pad, "', which ONNX does not define"));
   }
   std::vector<Window> windows;
   for (size_t d = 0; d < n; ++d) {

@@ -17,7 +17,8 @@ const Shape& InputShape(const Fusion& fusion, int node) {
   return fusion.graph().value(fusion.graph().nodes[node].inputs[0]).type.shape;
 }
 
-// Merges the nodes after a reduction that have the shape of the tensor or of the reduced tensor.
+// Merges a reduction with the nodes that use its result: elementwise nodes that have the shape of
+// the reduction's input or result, and other reductions from the same shape to the same shape.
 void Grow(Fusion& fusion, int reduction) {
   const Shape& full = InputShape(fusion, reduction);
   const Shape& reduced = fusion.TypeOf(reduction).shape;

@@ -10,8 +10,8 @@
 namespace hone::graph {
 namespace {
 
-// Operators whose results are elements of their first input. MaxPool ignores its padding for bytes
-// as it does for floats.
+// Operators that only move or select elements of their first input, so that they work on bytes as
+// well as on floats. MaxPool is one of them, because its padding does not change the maximum.
 constexpr absl::string_view kMoves[] = {"Flatten", "MaxPool",   "Reshape",  "Slice",
                                         "Squeeze", "Transpose", "Unsqueeze"};
 
@@ -19,8 +19,8 @@ bool Moves(const Node& node) {
   return std::count(std::begin(kMoves), std::end(kMoves), node.op) > 0 && node.outputs.size() == 1;
 }
 
-// Whether both nodes have one scale and one zero point, which are equal constants. An absent zero
-// point of a DequantizeLinear is 0 of the type of its input.
+// Whether both nodes have the same constant scale and zero point, with one element each, and
+// convert from and to the same type of bytes. An absent zero point is 0.
 bool HaveSameParameters(const Graph& graph, const Node& dequantize, const Node& quantize) {
   const NodeView from(graph, dequantize), to(graph, quantize);
   const ir::DType dtype = from.Type(0).dtype;
@@ -34,7 +34,9 @@ bool HaveSameParameters(const Graph& graph, const Node& dequantize, const Node& 
          Reals(graph, dequantize.inputs[2]) == Reals(graph, quantize.inputs[2]);
 }
 
-// Replaces a QuantizeLinear, and the DequantizeLinear before it, by an operation on bytes.
+// Removes the node `quantize`, a QuantizeLinear, if it reads a DequantizeLinear with the same
+// parameters, directly or through one of the operators in kMoves. Such an operator then works on
+// the bytes. Returns whether the graph was changed.
 bool Skip(Graph& graph, const std::vector<int>& producers, int quantize) {
   const ValueId real = graph.nodes[quantize].inputs[0];
   const int producer = producers[real];

@@ -292,7 +292,7 @@ TEST(WindowTest, Errors) {
   EXPECT_THAT(message(Apply("MaxPool", {x},
                             {{"kernel_shape", std::vector<int64_t>{2, 2}},
                              {"strides", std::vector<int64_t>{0, 1}}})),
-              HasSubstr("strides has the number 0"));
+              HasSubstr("strides contains 0; the allowed range is 1 to"));
 }
 
 }  // namespace
