@@ -52,11 +52,14 @@ void PrintNearest(const client::Nearest& nearest) {
 
 absl::Status ShowBest(const Globals& globals, const BestOptions& options) {
   if (NamesNetwork(options.words.words)) {
+    if (options.nearest || options.trace) {
+      return absl::InvalidArgumentError("--nearest and --trace are for one operator");
+    }
     return ShowNetworkBest(globals, {options.words.words[0], options.shapes},
                            options.words.tolerance, options.report);
   }
-  if (!options.report.empty()) {
-    return absl::InvalidArgumentError("--report is for a network (FILE.onnx)");
+  if (!options.report.empty() || !options.shapes.empty()) {
+    return absl::InvalidArgumentError("--report and --shape are for networks (FILE.onnx)");
   }
   HONE_ASSIGN_OR_RETURN(const KnownBest known,
                         LookUpBest(globals, options.words, {.nearest = options.nearest}));
@@ -131,7 +134,8 @@ void AddBest(Command& app, Globals& globals) {
   AddShapes(command, options->shapes);
   command.Add("--report", options->report, "FILE.html to write about the tasks of a network",
               {NotEmpty(), Excludes("--file")});
-  command.AddFlag("--trace", options->trace, "Also print the trace of the schedule");
+  command.AddFlag("--trace", options->trace, "Also print the trace of the schedule",
+                  {Excludes("--file")});
   Complete(command, globals,
            "The exit code is 3 if no schedule is known for a workload. An adapted schedule was "
            "replayed, but neither built nor checked; hone schedule --check does both. For a "

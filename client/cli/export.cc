@@ -153,7 +153,8 @@ absl::Status CheckFree(const WorkloadArgument& argument, const Naming& naming,
                            other.ok() ? absl::StrCat(", ", ir::SignatureOf(*other)) : "");
     }
   } else {
-    for (const char* suffix : {".so", ".o", ".h", ".cl", ".cubin", ".ptx", ".cu", ".json"}) {
+    for (const char* suffix : {".so", ".o", ".h", ".trace", ".program", ".cl", ".cubin", ".ptx",
+                               ".cu", ".json", "_host.c"}) {
       const std::string path = PathOf(folder, naming, suffix);
       if (std::filesystem::exists(path, unknown)) found = absl::StrCat(path, " exists");
     }
@@ -161,7 +162,7 @@ absl::Status CheckFree(const WorkloadArgument& argument, const Naming& naming,
   if (found.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(found, "; nothing was written for ", argument.title,
-                   ": give its files another name with --name, or replace them with --overwrite"));
+                   ": export it alone with another --name, or replace them with --overwrite"));
 }
 
 using Files = std::vector<std::pair<const char*, std::string>>;  // by suffix
@@ -370,8 +371,8 @@ void AddExport(Command& app, Globals& globals) {
       "  hone export resnet50.onnx -o resnet50/\n"
       "  hone export resnet50.onnx -o untuned/ --draft",
       [&globals, options]() -> absl::Status {
-        if (options->draft && !NamesNetwork(options->words.words)) {
-          return absl::InvalidArgumentError("--draft is for networks (FILE.onnx)");
+        if ((options->draft || !options->shapes.empty()) && !NamesNetwork(options->words.words)) {
+          return absl::InvalidArgumentError("--draft and --shape are for networks (FILE.onnx)");
         }
         return options->file.empty() ? ExportOne(globals, *options) : ExportList(globals, *options);
       });

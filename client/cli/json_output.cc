@@ -180,7 +180,7 @@ Json TuneJson(const client::Job& job, double peak_gflops) {
   Json own_best = LatencyJson(job.own_best);
   if (!own_best.is_null()) {
     own_best["record"] = job.own_best->record.id;
-    own_best["confirmed"] = job.own_best->record.policy.name == "confirm";
+    own_best["confirmed"] = record::IsConfirmed(job.own_best->record);
     own_best["processes"] = record::ProcessesOf(job.own_best->record.result);
   }
   const double wall_s = static_cast<double>(job.wall_ms) / 1e3;

@@ -27,6 +27,7 @@
 #include "client/cli/terminal.h"
 #include "client/network/runner.h"
 #include "common/base/host_lock.h"
+#include "common/base/median.h"
 #include "common/base/status_macros.h"
 #include "common/target/target.h"
 
@@ -44,12 +45,6 @@ constexpr double kDisturbedRun = 1.25;
 // competes for a core does so at least a hundred times.
 constexpr double kInterruptionsPerNs = 20e-9;
 constexpr double kInterruptionsPerThreadNs = 3e-9;
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // How many times a thread of this process has lost its core to another thread.
 int64_t Interruptions() {

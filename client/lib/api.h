@@ -193,8 +193,7 @@ enum class JobNews {
 // or if it publishes nothing. The best of a running job is the leader of its search, whose record
 // is not stored.
 inline bool BestIsConfirmed(const Job& job) {
-  return job.best.has_value() && job.best->record.policy.name == "confirm" &&
-         job.best->record.id > 0;
+  return job.best.has_value() && record::IsConfirmed(job.best->record);
 }
 
 // Whether another job found the best of this job: an earlier best stays published unless the best

@@ -14,7 +14,8 @@ namespace hone::ir {
 // An instruction that computes a small loop nest. Its semantics are given by its description, a
 // workload with one reduction. In memory, each operand must be laid out as the description's
 // tensor, row-major. tensorize matches against this table. A new instruction of a known shape
-// needs one line in intrinsic.cc and one in each back end that supports it (worker/codegen).
+// needs a description and a row of the table in intrinsic.cc, and a line in each back end that
+// supports it (worker/codegen).
 struct Intrinsic {
   // kDot: C[j] += Σ_k A[k]·B[j, k], with the few A broadcast to all lanes j; accumulators are
   // vectors. kTile: C[i, j] += Σ_k A[i, k]·B[k / g, j, k % g] on tiles in memory whose rows (the

@@ -6,17 +6,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "common/base/median.h"
 
 namespace hone::record {
-namespace {
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-}  // namespace
 
 MeasureResult MedianOfProcesses(absl::Span<const MeasureResult> results) {
   MeasureResult combined = results.back();

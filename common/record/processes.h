@@ -19,6 +19,12 @@ MeasureResult MedianOfProcesses(absl::Span<const MeasureResult> results);
 // Returns how many processes a result is the median of; 1 for the result of one process.
 int ProcessesOf(const MeasureResult& result);
 
+// Returns whether a stored record comes from a confirmation. The leader of a running search is not
+// stored.
+inline bool IsConfirmed(const Record& record) {
+  return record.id > 0 && record.policy.name == "confirm";
+}
+
 // Earlier releases had no field for the number of processes: it was in the detail, as "median of 3
 // processes". Moves it into the field. Does nothing to other results.
 void MoveProcessesFromDetail(MeasureResult& result);

@@ -11,9 +11,9 @@ namespace hone::rpc {
 // Replaces gRPC's message about a failed call to the server at `address` by one sentence that says
 // why it failed and what to do. gRPC does not say why an encrypted connection failed, so with TLS
 // this function connects again (ProbeTls) for at most `probe_limit`, unless that is 0.
-// Unavailable: the server cannot be reached. DeadlineExceeded: it does not answer in time.
-// FailedPrecondition: an encrypted connection cannot be made. Errors from the server itself are
-// returned unchanged.
+// Unavailable: the server cannot be reached, or an encrypted connection cannot be made.
+// DeadlineExceeded: it does not answer in time. Errors from the server itself are returned
+// unchanged.
 absl::Status ExplainCallError(const absl::Status& status, absl::string_view address,
                               const ChannelSecurity& security, absl::Duration probe_limit);
 

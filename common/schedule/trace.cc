@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/counted.h"
 
 namespace hone::schedule {
 namespace {
@@ -36,6 +37,13 @@ Operand Trace::NewRegister(char letter) {
     default:
       return {.kind = Operand::Kind::kInt, .reg = ints++};
   }
+}
+
+absl::Status CheckDecided(const ParsedTrace& parsed, absl::string_view why) {
+  const int open = parsed.trace.decisions - static_cast<int>(parsed.decisions.size());
+  if (open == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the trace is a design space with ", Counted(open, "decision"), " open; ", why));
 }
 
 std::string Trace::ToText(absl::Span<const int64_t> decided) const {

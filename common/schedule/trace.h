@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -72,6 +73,10 @@ struct ParsedTrace {
 // InvalidArgument: "line:column: what" with the line and a mark (common/ir/text_mark.h), also if
 // only some decisions are given or a register is used before it is set.
 absl::StatusOr<ParsedTrace> ParseTrace(absl::string_view text, int first_line = 1);
+
+// InvalidArgument: decisions are open; `why` completes the
+// message: "code is generated for a single candidate".
+absl::Status CheckDecided(const ParsedTrace& parsed, absl::string_view why);
 
 // A trace file or the text of a design space: the workload, this line, the instructions.
 inline constexpr absl::string_view kTraceHeader = "trace 1";

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/median.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "common/target/target.h"

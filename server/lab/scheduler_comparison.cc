@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/base/median.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "common/ir/flop_count.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/base/median.h"
 #include "common/base/rng.h"
 
 namespace hone::lab {
@@ -18,14 +19,6 @@ double Quantile(const std::vector<double>& sorted, double q) {
 }
 
 }  // namespace
-
-double Median(std::vector<double> values) {
-  const size_t middle = values.size() / 2;
-  std::nth_element(values.begin(), values.begin() + middle, values.end());
-  const double upper = values[middle];
-  if (values.size() % 2 == 1) return upper;
-  return (*std::max_element(values.begin(), values.begin() + middle) + upper) / 2;
-}
 
 double GeometricMean(const std::vector<double>& values) {
   double sum = 0;

@@ -7,9 +7,6 @@
 
 namespace hone::lab {
 
-// Returns the median; for an even number of values, the mean of the two in the middle. REQUIRES:
-// values is not empty.
-double Median(std::vector<double> values);
 // REQUIRES: values are positive and not empty.
 double GeometricMean(const std::vector<double>& values);
 
@@ -25,9 +22,10 @@ using SeedValues = std::vector<std::vector<double>>;
 // A function of the seeds' values of several variants on the same sets.
 using Statistic = std::function<double(const std::vector<SeedValues>& variants)>;
 
-// Returns the statistic and its percentile interval from a hierarchical bootstrap, which resamples
-// sets with replacement and, in each set, the seeds of every variant. Deterministic. REQUIRES:
-// every variant has the same number of sets, at least one, and at least one value in each.
+// Returns the statistic and its 95 % percentile interval from a hierarchical bootstrap, which
+// resamples sets with replacement and, in each set, the seeds of every variant. Deterministic.
+// REQUIRES: every variant has the same number of sets, at least one, and at least one value in
+// each.
 Interval Bootstrap(const std::vector<SeedValues>& variants, const Statistic& statistic,
                    int resamplings = 1000);
 

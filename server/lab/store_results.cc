@@ -7,6 +7,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/median.h"
 #include "common/base/status_macros.h"
 #include "server/lab/statistics.h"
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/median.h"
 #include "server/lab/metrics.h"
 
 namespace hone::lab {

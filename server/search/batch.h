@@ -6,7 +6,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
 #include "server/search/history.h"
-#include "server/search/unseen.h"
 
 namespace hone::search {
 

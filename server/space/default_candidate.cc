@@ -120,13 +120,14 @@ absl::StatusOr<std::unique_ptr<DesignSpace>> DefaultCandidate(
   HONE_RETURN_IF_ERROR(workload->Validate());
   const ir::Program program = ir::Program::FromWorkload(workload);
   schedule::TraceBuilder trace;
+  const std::vector<ir::NodeId> blocks = program.AllBlocks();
   std::vector<Operand> nests;
-  for (const ir::NodeId block : program.AllBlocks()) {
+  for (const ir::NodeId block : blocks) {
     const std::string& name = program.BlockOf(block).name;
     nests.push_back(trace.Add("block", {schedule::Text(name)})[0]);
   }
   for (size_t b = 0; b < nests.size(); ++b) {
-    const ir::Block& block = program.BlockOf(program.AllBlocks()[b]);
+    const ir::Block& block = program.BlockOf(blocks[b]);
     DefaultNest(trace, target).Schedule(nests[b], block, program.buffers[block.outputs[0]].dtype);
   }
   return DesignSpace::Create("default", std::move(workload), std::move(trace).Build());

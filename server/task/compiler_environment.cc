@@ -296,11 +296,8 @@ class CompilerEnvironment final : public TaskEnvironment {
     HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(target_text));
     HONE_ASSIGN_OR_RETURN(schedule::TraceFile file, schedule::ParseTraceFile(trace));
     const std::vector<int64_t>& decisions = file.parsed.decisions;
-    if (static_cast<int>(decisions.size()) != file.parsed.trace.decisions) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the trace is a design space with ", file.parsed.trace.decisions,
-                       " decisions open, but features belong to a single candidate"));
-    }
+    HONE_RETURN_IF_ERROR(
+        schedule::CheckDecided(file.parsed, "features belong to a single candidate"));
     const absl::StatusOr<ir::Program> program =
         schedule::Replay(std::make_shared<const ir::Workload>(std::move(file.workload)),
                          file.parsed.trace, decisions);

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "common/base/median.h"
 #include "common/base/rng.h"
 #include "common/record/processes.h"
 
@@ -14,17 +15,6 @@ namespace {
 constexpr int kReplicates = 400;
 constexpr uint64_t kShuffle = 1;
 constexpr uint64_t kBootstrap = 2;
-
-// Returns the median; reorders the values.
-double MedianOf(std::vector<double>& values) {
-  const size_t half = values.size() / 2;
-  std::nth_element(values.begin(), values.begin() + half, values.end());
-  const double upper = values[half];
-  if (values.size() % 2 == 1) return upper;
-  return (upper + *std::max_element(values.begin(), values.begin() + half)) / 2;
-}
-
-double Median(std::vector<double> values) { return MedianOf(values); }
 
 using RoundPair = std::pair<const record::MeasureResult*, const record::MeasureResult*>;
 
@@ -46,7 +36,7 @@ double Resample(const record::MeasureResult& result, Rng& rng, std::vector<doubl
   if (result.samples_ns.empty()) return steady;
   drawn.resize(result.samples_ns.size());
   for (double& sample : drawn) sample = result.samples_ns[rng.Below(drawn.size())];
-  return MedianOf(drawn) * steady / result.latency_ns;
+  return MedianInPlace(absl::MakeSpan(drawn)) * steady / result.latency_ns;
 }
 
 }  // namespace
@@ -198,7 +188,7 @@ Confirmation::Interval Confirmation::Compare(int a, int b) const {
       ratios[i] = Resample(*left, rng, drawn);
       ratios[i] = std::log(ratios[i] / Resample(*right, rng, drawn));
     }
-    medians.push_back(MedianOf(ratios));
+    medians.push_back(MedianInPlace(absl::MakeSpan(ratios)));
   }
   std::sort(medians.begin(), medians.end());
   interval.low = medians[kReplicates / 40];

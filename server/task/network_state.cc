@@ -80,8 +80,7 @@ void UpdateTask(const JobSnapshot& job, int64_t in_flight, int64_t batch, Networ
   }
   if (!job.best.has_value()) return;
   const double latency = record::SteadyLatencyNs(job.best->record.result);
-  // The leader of a search (leader.h) is not stored; the confirmed best is.
-  const bool confirmed = job.best->record.policy.name == "confirm" && job.best->record.id > 0;
+  const bool confirmed = record::IsConfirmed(job.best->record);
   if (confirmed || task.latency_ns == 0 || latency < task.latency_ns) {
     task.latency_ns = latency;
     task.confirmed = confirmed;

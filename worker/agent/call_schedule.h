@@ -1,7 +1,6 @@
 #ifndef HONE_WORKER_AGENT_CALL_SCHEDULE_H_
 #define HONE_WORKER_AGENT_CALL_SCHEDULE_H_
 
-#include <cstddef>
 #include <cstdint>
 
 #include "absl/container/flat_hash_map.h"

@@ -26,14 +26,16 @@ std::string Spool::PathOf(const std::string& lease_id) const {
 std::vector<v1::FinishedLease> Spool::Load() {
   std::vector<v1::FinishedLease> finished;
   std::error_code error;
-  for (const auto& file : std::filesystem::directory_iterator(folder_, error)) {
-    const absl::StatusOr<std::string> bytes = ReadFile(file.path());
+  std::filesystem::directory_iterator file(folder_, error);
+  for (; !error && file != std::filesystem::directory_iterator(); file.increment(error)) {
+    const std::filesystem::path& path = file->path();
+    const absl::StatusOr<std::string> bytes = ReadFile(path);
     v1::FinishedLease lease;
-    if (bytes.ok() && lease.ParseFromString(*bytes) &&
-        PathOf(lease.lease_id()) == file.path().string()) {
+    if (bytes.ok() && lease.ParseFromString(*bytes) && PathOf(lease.lease_id()) == path.string()) {
       finished.push_back(std::move(lease));
     } else {
-      std::filesystem::remove(file.path(), error);
+      std::error_code ignored;
+      std::filesystem::remove(path, ignored);
     }
   }
   return finished;

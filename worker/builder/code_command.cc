@@ -56,7 +56,9 @@ const Command& AddCodeCommand(Command& app, CodeOptions& options) {
   command.Add("file", options.file, "FILE.trace with its decisions; \"-\" reads standard input",
               {Required()});
   command.Footer(
-      "The device is not needed. The exit code is 2 if the target or the trace is wrong, and 1 if "
+      "native, cuda and opencl describe a device of this machine; the other targets need no "
+      "device. "
+      "The exit code is 2 if the target or the trace is wrong, and 1 if "
       "the code cannot be generated.\n"
       "Example: hone-builder code --target x86-avx512 best.trace");
   return command;

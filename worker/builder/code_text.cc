@@ -17,13 +17,9 @@ namespace hone::builder {
 
 absl::StatusOr<std::string> CodeText(absl::string_view trace, const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(schedule::TraceFile file, schedule::ParseTraceFile(trace));
-  const schedule::ParsedTrace& parsed = file.parsed;
-  if (static_cast<int>(parsed.decisions.size()) != parsed.trace.decisions) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the trace is a design space with ", parsed.trace.decisions,
-                     " decisions open; code can only be generated for a single candidate"));
-  }
-  const std::vector<int64_t> decisions = parsed.decisions;
+  HONE_RETURN_IF_ERROR(
+      schedule::CheckDecided(file.parsed, "code is generated for a single candidate"));
+  const std::vector<int64_t> decisions = file.parsed.decisions;
   HONE_ASSIGN_OR_RETURN(const Source source, ReplayFile(std::move(file), decisions));
   HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(source.program, target));
   HONE_ASSIGN_OR_RETURN(codegen::Code code,

@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<Window>> Windows(const NodeView& node,
                                             const std::vector<int64_t>& kernel);
 
 // Reads a list attribute with one number per dimension. InvalidArgument: it has another length, or
-// a number below `least`.
+// a number below `least` or too large.
 absl::StatusOr<std::vector<int64_t>> PerDimension(const NodeView& node, absl::string_view name,
                                                   size_t dimensions, int64_t default_value,
                                                   int64_t least);

@@ -1,5 +1,6 @@
 #include "server/lab/statistics.h"
 
+#include "common/base/median.h"
 #include "gtest/gtest.h"
 #include "server/lab/metrics.h"
 
