@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/shell_word.h"
@@ -105,6 +106,12 @@ absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
   return NothingKnownError(absl::StrCat(
       "no schedule is known for ", unknown, " of the ", network.tasks.size(), " tasks of ",
       network.path, " on ", target, "; find them with: hone tune ", ShellWord(network.path), hint));
+}
+
+std::string DescribeValues(const graph::Graph& graph, const std::vector<graph::ValueId>& ids) {
+  return absl::StrJoin(ids, ", ", [&](std::string* text, graph::ValueId id) {
+    absl::StrAppend(text, graph.value(id).name, ": ", graph.value(id).type.ToText());
+  });
 }
 
 }  // namespace hone::cli

@@ -60,6 +60,9 @@ absl::Status CheckUnchanged(const NetworkArgument& network);
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
                                const std::string& target, absl::string_view hint = "");
 
+// "data: f32[1, 3, 224, 224]".
+std::string DescribeValues(const graph::Graph& graph, const std::vector<graph::ValueId>& ids);
+
 }  // namespace hone::cli
 
 #endif  // HONE_CLIENT_CLI_NETWORK_ARGUMENT_H_

@@ -78,11 +78,10 @@ std::string Row(absl::string_view name, absl::string_view value) {
 std::string Summary(const NetworkReport& report) {
   std::string html = "<table>\n";
   if (report.measured) {
-    absl::StrAppend(
-        &html, Row("whole network, measured",
-                   absl::StrFormat("%s (p10 %s, p90 %s)", FormatLatency(report.measured->median),
-                                   FormatLatency(report.measured->p10),
-                                   FormatLatency(report.measured->p90))));
+    absl::StrAppend(&html, Row("whole network, measured",
+                               absl::StrFormat("%s (fastest run %s)",
+                                               FormatLatency(report.measured->speed.latency_ns),
+                                               FormatLatency(report.measured->fastest_ns))));
   }
   const double sum = SumOf(report);
   absl::StrAppend(&html, Row(IsComplete(report) ? "sum of kernels" : "sum of the known kernels",

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "client/cli/network_argument.h"
-#include "client/cli/network_run.h"
+#include "client/cli/network_timing.h"
 #include "client/lib/api.h"
 
 namespace hone::cli {
@@ -34,7 +34,7 @@ struct NetworkReport {
   std::string target;
   int64_t created_unix_ms = 0;
   std::vector<ReportedTask> tasks;
-  std::optional<NetworkTimes> measured;  // end to end
+  std::optional<NetworkTiming> measured;  // end to end
   // Of the job that tuned the network; nullopt if the report is of the store alone.
   std::optional<client::Job> job;
 };

@@ -9,16 +9,16 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "client/cli/format.h"
+#include "client/cli/json_output.h"
 #include "client/cli/network_kernels.h"
 #include "client/cli/npy_argument.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
+#include "client/network/runner.h"
 #include "client/onnx/tensor_file.h"
 #include "common/base/counted.h"
 #include "common/base/file.h"
-#include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "common/ir/element_bytes.h"
 
@@ -26,10 +26,6 @@ namespace hone::cli {
 namespace {
 
 using graph::ValueId;
-
-// A network takes about as long as the sum of its kernels. If it takes this many times as long, its
-// threads had to wait for other programs.
-constexpr double kDisturbed = 3;
 
 ir::Shape ShapeOf(const graph::TensorType& type) {
   return ir::Shape(type.shape.begin(), type.shape.end());
@@ -114,18 +110,18 @@ double At(const std::vector<double>& sorted, double share) {
   return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
 }
 
-}  // namespace
-
-std::string DescribeValues(const graph::Graph& graph, const std::vector<ValueId>& ids) {
-  return absl::StrJoin(ids, ", ", [&](std::string* text, ValueId id) {
-    absl::StrAppend(text, graph.value(id).name, ": ", graph.value(id).type.ToText());
-  });
-}
+// The times of repeated runs, in nanoseconds.
+struct NetworkTimes {
+  double median = 0;
+  double p10 = 0;
+  double p90 = 0;
+};
 
 Json ToJson(const NetworkTimes& times) {
   return {{"median", times.median}, {"p10", times.p10}, {"p90", times.p90}};
 }
 
+// Runs a network `repeat` times after one run that does not count.
 absl::StatusOr<NetworkTimes> TimeNetwork(network::Runner& runner,
                                          absl::Span<const absl::string_view> inputs, int repeat) {
   HONE_RETURN_IF_ERROR(runner.Run(inputs).status());
@@ -140,24 +136,7 @@ absl::StatusOr<NetworkTimes> TimeNetwork(network::Runner& runner,
   return NetworkTimes{At(times, 0.5), At(times, 0.1), At(times, 0.9)};
 }
 
-std::string DisturbanceOfRuns(double latency_ns, double kernels_ns) {
-  if (kernels_ns <= 0 || latency_ns <= kDisturbed * kernels_ns) return "";
-  return absl::StrFormat("took %.0f times as long as its kernels", latency_ns / kernels_ns);
-}
-
-std::vector<std::string> SomeInputs(const network::Runner& runner) {
-  std::vector<std::string> inputs;
-  Rng rng(1, 0);
-  for (const graph::TensorType& type : runner.input_types()) {
-    std::string& bytes = inputs.emplace_back(type.bytes(), '\0');
-    if (!ir::IsFloat(type.dtype)) continue;
-    for (int64_t i = 0; i < type.elements(); ++i) {
-      const double value = static_cast<double>(rng() >> 40) * 0x1p-23 - 1;
-      ir::WriteElement(type.dtype, bytes.data(), i, value);
-    }
-  }
-  return inputs;
-}
+}  // namespace
 
 absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNetworkTarget(globals));

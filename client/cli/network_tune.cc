@@ -15,7 +15,7 @@
 #include "client/cli/network_kernels.h"
 #include "client/cli/network_output.h"
 #include "client/cli/network_report.h"
-#include "client/cli/network_run.h"
+#include "client/cli/network_timing.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
 #include "client/cli/terminal.h"
@@ -28,7 +28,7 @@ namespace {
 
 // The default number of trials per task, without --trials and --time.
 constexpr int64_t kTrialsPerTask = 32;
-constexpr int kTimedRuns = 20;
+constexpr absl::Duration kMeasuringTime = absl::Seconds(1);
 
 client::NetworkSpec SpecOf(const NetworkArgument& network, client::NetworkSpec spec) {
   spec.name = std::filesystem::path(network.path).stem().string();
@@ -39,16 +39,19 @@ client::NetworkSpec SpecOf(const NetworkArgument& network, client::NetworkSpec s
   return spec;
 }
 
-// The latency of the network with the best kernels, if this machine can run it.
-absl::StatusOr<NetworkTimes> Measure(Session& session, const NetworkArgument& network,
-                                     double tolerance) {
+// Measures the network with the best kernels, if this machine can run it.
+absl::StatusOr<NetworkTiming> Measure(Session& session, const NetworkArgument& network,
+                                      double tolerance) {
   HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
                         LoadNetworkKernels(session, network, {.tolerance = tolerance}));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
-                        network::Runner::Create(network.graph, network.partition, kernels));
-  const std::vector<std::string> inputs = SomeInputs(*runner);
-  const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
-  return TimeNetwork(*runner, views, kTimedRuns);
+  NetworkTiming timing = TimingOf(network);
+  HONE_RETURN_IF_ERROR(MeasureNetwork(network, kernels, kMeasuringTime, timing));
+  return timing;
+}
+
+// What shows that other work disturbed the measurement; "" if nothing does.
+std::string DisturbanceOf(const NetworkTiming& timing, const client::NetworkProgress& progress) {
+  return WhyDisturbed(timing, AllConfirmed(progress) ? progress.latency_ns : 0);
 }
 
 // The number of tasks that get trials.
@@ -65,7 +68,7 @@ absl::StatusOr<int64_t> TunedTasks(Session& session, const NetworkArgument& netw
 }
 
 void Print(const NetworkArgument& network, const client::Job& job,
-           const absl::StatusOr<NetworkTimes>& measured) {
+           const absl::StatusOr<NetworkTiming>& measured) {
   const client::NetworkProgress& progress = *job.network;
   PrintWrapped(absl::StrCat(network.path, " on ", job.target, ": ", Counted(job.trials, "trial"),
                             " in ", FormatClock(absl::Milliseconds(job.wall_ms))));
@@ -81,14 +84,11 @@ void Print(const NetworkArgument& network, const client::Job& job,
     absl::PrintF("\n");
   }
   if (measured.ok()) {
-    absl::PrintF("whole network    %s (median of %d; p10 %s, p90 %s)\n",
-                 FormatLatency(measured->median), kTimedRuns, FormatLatency(measured->p10),
-                 FormatLatency(measured->p90));
-    const std::string disturbance =
-        DisturbanceOfRuns(measured->median, AllConfirmed(progress) ? progress.latency_ns : 0);
-    if (!disturbance.empty()) {
-      PrintWrapped(absl::StrCat("other work disturbed the runs of the whole network, which ",
-                                disturbance, "; time it again when the machine is idle"));
+    absl::PrintF("whole network    %s (fastest run %s)\n",
+                 FormatLatency(measured->speed.latency_ns), FormatLatency(measured->fastest_ns));
+    if (const std::string why = DisturbanceOf(*measured, progress); !why.empty()) {
+      PrintWrapped(absl::StrCat("other work disturbed this measurement: ", why,
+                                "; time it again when the machine is idle (hone check)"));
     }
   } else {
     PrintWrapped(absl::StrCat("the whole network was not timed: ", measured.status().message()));
@@ -97,7 +97,7 @@ void Print(const NetworkArgument& network, const client::Job& job,
 }
 
 Json ReportJson(const NetworkArgument& network, const client::Job& job,
-                const absl::StatusOr<NetworkTimes>& measured) {
+                const absl::StatusOr<NetworkTiming>& measured) {
   const Json progress = ToJson(*job.network);
   Json json = {{"network", network.path},
                {"target", job.target},
@@ -111,9 +111,11 @@ Json ReportJson(const NetworkArgument& network, const client::Job& job,
                {"tasks", progress.at("tasks")},
                {"estimates", progress.at("estimates")}};
   if (measured.ok()) {
-    json["latency_ns"] = measured->median;
-    json["latency_p10_ns"] = measured->p10;
-    json["latency_p90_ns"] = measured->p90;
+    const Json timing = TimingJson(*measured, DisturbanceOf(*measured, *job.network));
+    for (const char* const field :
+         {"threads", "latency_ns", "fastest_run_ns", "is_disturbed", "disturbance"}) {
+      json[field] = timing.at(field);
+    }
   }
   return json;
 }
@@ -134,7 +136,7 @@ absl::Status ResultOf(const FollowedJob& followed) {
 // Writes the report of a job that has ended.
 absl::Status Report(Session& session, const NetworkArgument& network,
                     const NetworkTuneOptions& options, const client::Job& job,
-                    const absl::StatusOr<NetworkTimes>& measured) {
+                    const absl::StatusOr<NetworkTiming>& measured) {
   std::vector<std::optional<client::Best>> bests;
   const auto add = [&](const WorkloadArgument&, const std::optional<client::Best>& best) {
     bests.push_back(best);
@@ -172,7 +174,7 @@ absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& optio
   }
   HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunNetworkJob(*session, common, spec));
   absl::Status result = ResultOf(followed);
-  absl::StatusOr<NetworkTimes> measured =
+  absl::StatusOr<NetworkTiming> measured =
       absl::FailedPreconditionError("this machine is another target");
   if (followed.job.target == target::DetectHost().Key()) {
     measured = Measure(*session, network, common.tolerance);

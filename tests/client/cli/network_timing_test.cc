@@ -1,29 +1,22 @@
-#include "client/cli/network_check.h"
+#include "client/cli/network_timing.h"
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "client/cli/network_run.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace hone::cli {
 namespace {
 
-TEST(NetworkCheckTest, EveryThreadMayBeInterruptedAFewTimesASecond) {
+TEST(WasInterruptedTest, EveryThreadMayBeInterruptedAFewTimesASecond) {
   EXPECT_FALSE(WasInterrupted(25, /*threads=*/2, /*run_ns=*/1e9));
   EXPECT_TRUE(WasInterrupted(100, 2, 1e9));
   EXPECT_FALSE(WasInterrupted(100, 32, 1e9));
 }
 
 using ::testing::HasSubstr;
-
-TEST(DisturbanceOfRunsTest, ComparesWithTheSumOfTheKernels) {
-  EXPECT_EQ(DisturbanceOfRuns(25e3, 20e3), "");
-  EXPECT_EQ(DisturbanceOfRuns(20e6, 20e3), "took 1000 times as long as its kernels");
-  EXPECT_EQ(DisturbanceOfRuns(20e6, 0), "") << "the latency of a kernel is not known";
-}
 
 NetworkTiming Timing(double latency_ns, double fastest_ns) {
   return {.speed = {.latency_ns = latency_ns}, .fastest_ns = fastest_ns, .windows = 1};
@@ -35,6 +28,7 @@ TEST(WhyDisturbedTest, ADisturbedMeasurementIsNoBaseline) {
   // Other work that never stops disturbs all runs alike.
   EXPECT_THAT(WhyDisturbed(Timing(20e6, 19e6), 20e3),
               HasSubstr("the network took 1000 times as long as its kernels"));
+  EXPECT_EQ(WhyDisturbed(Timing(20e6, 19e6), 0), "") << "the latency of a kernel is not known";
   NetworkTiming interrupted = Timing(31e6, 30e6);
   interrupted.interrupted = 1;
   EXPECT_THAT(WhyDisturbed(interrupted, 20e6), HasSubstr("took cores from the network"));

@@ -1,0 +1,61 @@
+#ifndef HONE_CLIENT_CLI_NETWORK_TIMING_H_
+#define HONE_CLIENT_CLI_NETWORK_TIMING_H_
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "client/cli/json_output.h"
+#include "client/cli/network_argument.h"
+#include "client/cli/network_baseline.h"
+#include "client/cli/network_kernels.h"
+
+namespace hone::cli {
+
+// Some consecutive runs of a network.
+struct RunWindow {
+  std::vector<double> runs_ns;   // not empty
+  std::vector<StepSpeed> steps;  // with their medians
+  bool interrupted = false;      // other programs took cores from the network's threads
+};
+
+// What was measured of a network so far.
+struct NetworkTiming {
+  NetworkSpeed speed;  // of the window with the smallest median; an interrupted one counts only if
+                       // all were interrupted
+  double fastest_ns = std::numeric_limits<double>::infinity();  // of all runs
+  int windows = 0;
+  int interrupted = 0;  // windows
+};
+
+// Returns a timing of this network on this machine, without runs.
+NetworkTiming TimingOf(const NetworkArgument& network);
+
+// Runs a network for about `time`, with newly allocated memory and while no other Hone process on
+// this machine measures, and adds what it measures. Errors as for Runner::Create and Runner::Run.
+absl::Status MeasureNetwork(const NetworkArgument& network,
+                            absl::Span<const network::NetworkKernel> kernels, absl::Duration time,
+                            NetworkTiming& timing);
+
+// Adds runs to a measurement.
+void AddWindow(RunWindow window, NetworkTiming& timing);
+
+// Whether other programs took cores from a network. `interruptions`: how often its threads lost
+// their cores to others while it ran for `run_ns`.
+bool WasInterrupted(int64_t interruptions, int threads, double run_ns);
+
+// Returns what shows that other work disturbed a measurement, so that the network is faster than
+// measured; "" if nothing does. `kernels_ns`: the sum of the network's kernels; 0: not known.
+std::string WhyDisturbed(const NetworkTiming& timing, double kernels_ns);
+
+// Describes a measurement for --json: its latency, and whether other work disturbed it, as `why`
+// says.
+Json TimingJson(const NetworkTiming& timing, const std::string& why);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_NETWORK_TIMING_H_
