@@ -117,7 +117,7 @@ struct NetworkTimes {
   double p90 = 0;
 };
 
-Json ToJson(const NetworkTimes& times) {
+Json TimesJson(const NetworkTimes& times) {
   return {{"median", times.median}, {"p10", times.p10}, {"p90", times.p90}};
 }
 
@@ -177,7 +177,7 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
   }
   if (globals.json) {
     Json json = {
-        {"network", network.path}, {"latency_ns", ToJson(times)}, {"repeat", options.repeat}};
+        {"network", network.path}, {"latency_ns", TimesJson(times)}, {"repeat", options.repeat}};
     if (!expected.empty()) json["max_error"] = error;
     if (options.profile) json["steps"] = StepsJson(profile);
     return PrintJson(std::move(json));
