@@ -224,7 +224,7 @@ TEST_F(JobConfirmEndTest, CancelledJobDoesNotWaitForAWorkerThatIsGone) {
   const auto job = RunToEnd(id, 20);
   ASSERT_EQ(job->state, JobState::kCancelled);
   EXPECT_THAT(job->note,
-              HasSubstr("no best could be confirmed: no worker that runs target t answers"));
+              HasSubstr("no best could be confirmed: no worker runs target t: device was"));
   ASSERT_TRUE(job->best.has_value());
   EXPECT_EQ(job->best->record.policy.name, "screen");
 }
