@@ -1,9 +1,14 @@
 #include "common/target/arm_cpu.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
 namespace hone::target {
@@ -58,7 +63,39 @@ absl::string_view ValueOf(absl::string_view cpuinfo, absl::string_view key) {
   return value;
 }
 
+// The entry of the last core; nullptr if it is unknown.
+const Core* FindCore(absl::string_view cpuinfo) {
+  const absl::string_view implementer = ValueOf(cpuinfo, "CPU implementer");
+  const absl::string_view part = ValueOf(cpuinfo, "CPU part");
+  const auto* const found = std::ranges::find_if(kCores, [&](const Core& core) {
+    return core.implementer == implementer && core.part == part;
+  });
+  return found == std::end(kCores) ? nullptr : found;
+}
+
 }  // namespace
+
+std::string CpuInfoOf(absl::string_view cpuinfo, absl::Span<const int> cpus) {
+  std::string text;
+  bool wanted = false;
+  for (const absl::string_view line : absl::StrSplit(cpuinfo, '\n')) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(line, absl::MaxSplits(':', 1));
+    int cpu = 0;
+    if (absl::StripAsciiWhitespace(parts.first) == "processor" &&
+        absl::SimpleAtoi(parts.second, &cpu)) {
+      wanted = std::ranges::count(cpus, cpu) > 0;
+    }
+    if (wanted) absl::StrAppend(&text, line, "\n");
+  }
+  return text.empty() ? std::string(cpuinfo) : text;
+}
+
+std::string ArmCoreName(absl::string_view cpuinfo) {
+  if (const Core* const core = FindCore(cpuinfo); core != nullptr) return std::string(core->name);
+  const absl::string_view implementer = ValueOf(cpuinfo, "CPU implementer");
+  return implementer.empty() ? "" : absl::StrCat(implementer, " ", ValueOf(cpuinfo, "CPU part"));
+}
 
 void DescribeArmCpu(absl::string_view arch, absl::string_view cpuinfo, int sve_bits,
                     Target& target) {
@@ -81,13 +118,10 @@ void DescribeArmCpu(absl::string_view arch, absl::string_view cpuinfo, int sve_b
     std::ranges::sort(target.features);
   }
   if (target.HasFeature("sve")) target.vector_bits = std::max(sve_bits, 128);
-  const absl::string_view implementer = ValueOf(cpuinfo, "CPU implementer");
-  const absl::string_view part = ValueOf(cpuinfo, "CPU part");
-  for (const Core& core : kCores) {
-    if (core.implementer != implementer || core.part != part) continue;
-    const std::vector<absl::string_view> implied = absl::StrSplit(core.words, ' ');
-    if (std::ranges::all_of(implied, has)) target.cpu = std::string(core.name);
-  }
+  const Core* const core = FindCore(cpuinfo);
+  if (core == nullptr) return;
+  const std::vector<absl::string_view> implied = absl::StrSplit(core->words, ' ');
+  if (std::ranges::all_of(implied, has)) target.cpu = std::string(core->name);
 }
 
 }  // namespace hone::target

@@ -1,10 +1,21 @@
 #ifndef HONE_COMMON_TARGET_ARM_CPU_H_
 #define HONE_COMMON_TARGET_ARM_CPU_H_
 
+#include <string>
+
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "common/target/target.h"
 
 namespace hone::target {
+
+// Returns the part of the text of /proc/cpuinfo that describes these CPUs, or all of it if none of
+// them is described.
+std::string CpuInfoOf(absl::string_view cpuinfo, absl::Span<const int> cpus);
+
+// Returns the kind of the last core that /proc/cpuinfo describes: "cortex-a76", or its implementer
+// and part, "0x41 0xd99", if it has no known name; "" for other architectures.
+std::string ArmCoreName(absl::string_view cpuinfo);
 
 // Sets triple, CPU name, features and vectors of a target from what Linux reports about an Arm CPU.
 // `arch` is "aarch64" or "armv7"; `cpuinfo` is the text of /proc/cpuinfo, of which the last

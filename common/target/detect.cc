@@ -38,17 +38,6 @@ double QuotaInCores() {
   return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-std::vector<int> UsableCpus() {
-  std::vector<int> cpus;
-  cpu_set_t mask;
-  const bool known = sched_getaffinity(0, sizeof mask, &mask) == 0;
-  const int count = known ? CPU_SETSIZE : static_cast<int>(std::thread::hardware_concurrency());
-  for (int cpu = 0; cpu < count; ++cpu) {
-    if (!known || CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
 #if defined(__x86_64__)
 
 // Features that distinguish targets. Others that a CPU's name implies only decide the name: listing
@@ -94,13 +83,14 @@ void DetectProcessor(Target& target) {
 #elif defined(__aarch64__) || defined(__arm__)
 
 void DetectProcessor(Target& target) {
-  const absl::StatusOr<std::string> info = ReadFile("/proc/cpuinfo");
+  const absl::StatusOr<std::string> all = ReadFile("/proc/cpuinfo");
+  const std::string info = all.ok() ? CpuInfoOf(*all, UsableCpus()) : "";
 #if defined(__aarch64__)
   const int sve = prctl(PR_SVE_GET_VL);  // negative without SVE
   const int sve_bits = sve < 0 ? 0 : (sve & PR_SVE_VL_LEN_MASK) * 8;
-  DescribeArmCpu("aarch64", info.ok() ? *info : "", sve_bits, target);
+  DescribeArmCpu("aarch64", info, sve_bits, target);
 #else
-  DescribeArmCpu("armv7", info.ok() ? *info : "", 0, target);
+  DescribeArmCpu("armv7", info, 0, target);
 #endif
 }
 
@@ -109,6 +99,17 @@ void DetectProcessor(Target& target) {
 #endif
 
 }  // namespace
+
+std::vector<int> UsableCpus() {
+  std::vector<int> cpus;
+  cpu_set_t mask;
+  const bool known = sched_getaffinity(0, sizeof mask, &mask) == 0;
+  const int count = known ? CPU_SETSIZE : static_cast<int>(std::thread::hardware_concurrency());
+  for (int cpu = 0; cpu < count; ++cpu) {
+    if (!known || CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
 
 int UsableCores() {
   int cores = static_cast<int>(UsableCpus().size());

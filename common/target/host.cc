@@ -35,6 +35,12 @@ std::string FirstLine(const std::string& path) {
   return std::string(absl::StripAsciiWhitespace(content->substr(0, content->find('\n'))));
 }
 
+std::string FrequencyFolder(const std::string& root) {
+  const std::vector<int> cpus = UsableCpus();
+  return absl::StrCat(root, "/sys/devices/system/cpu/cpu", cpus.empty() ? 0 : cpus.front(),
+                      "/cpufreq");
+}
+
 bool IsEmulated() {
 #if defined(__x86_64__)
   return !CpuInfo("CPU implementer").empty();
@@ -55,7 +61,7 @@ HostFacts DescribeHost() {
   if (facts.cpu.empty()) facts.cpu = target.cpu;
   if (IsEmulated()) facts.cpu = absl::StrCat(target.arch, " ", target.cpu, ", emulated");
   facts.isa = absl::StrJoin(target.features, " ");
-  facts.governor = FirstLine("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  facts.governor = FirstLine(FrequencyFolder() + "/scaling_governor");
   if (facts.governor.empty()) facts.governor = "unknown";
   facts.cores = target.cores;
   struct sysinfo memory;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -25,9 +26,16 @@ HostFacts DescribeHost();
 // /proc/cpuinfo then describes that one. Times mean nothing there.
 bool IsEmulated();
 
-// The number of CPUs that this process may keep busy: its affinity mask, limited by the CPU quota
+// The CPUs that this process may use, ascending: those of its affinity mask.
+std::vector<int> UsableCpus();
+
+// The number of CPUs that this process may keep busy: UsableCpus, limited by the CPU quota
 // of its cgroup (rounded down, at least 1).
 int UsableCores();
+
+// The folder with the clock rates of the first CPU that this process may use. `root` replaces / in
+// tests.
+std::string FrequencyFolder(const std::string& root = "");
 
 // Returns the first line of a file of /proc or /sys without blanks at its ends; "" if it cannot be
 // read.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
+#include "common/target/cpu_clusters.h"
 #include "common/target/host.h"
 #include "common/target/target.h"
 #include "worker/agent/disk_share.h"
@@ -21,6 +22,17 @@ BoardFinding Memory() {
   const int64_t bytes = target::DescribeHost().memory_bytes;
   BoardFinding finding{"memory", bytes >= kLittleMemory, absl::StrCat(bytes / kMiB, " MiB"), ""};
   if (!finding.ok) finding.advice = "only small workloads fit; larger ones are refused";
+  return finding;
+}
+
+BoardFinding Cores() {
+  const std::vector<target::CpuCluster> clusters = target::CpuClusters("", target::UsableCpus());
+  BoardFinding finding{"cores", clusters.size() <= 1, target::DescribeClusters(clusters), ""};
+  if (!finding.ok) {
+    finding.advice =
+        "kernels run on cores of several kinds; give each kind a worker with --cluster NUMBER, and "
+        "its own --name and --state-dir";
+  }
   return finding;
 }
 
@@ -53,6 +65,7 @@ absl::StatusOr<std::vector<BoardFinding>> CheckBoard(const std::vector<std::stri
        runner.size() > 1 && runner[1] == "--library-path" ? "that of the bundle"
                                                           : "that of this machine",
        ""},
+      Cores(),
       Memory(),
       Disk(state_dir)};
   for (const nlohmann::json& condition : json["conditions"]) {

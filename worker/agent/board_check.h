@@ -17,8 +17,9 @@ struct BoardFinding {
   std::string advice;  // "" if it is ok
 };
 
-// Checks this machine: what hone-runner reports, the memory, and the disk that holds `state_dir`.
-// `runner` is the result of RunnerCommand. FailedPrecondition: hone-runner does not work.
+// Checks this machine: what hone-runner reports, its kinds of cores, the memory, and the disk that
+// holds `state_dir`. `runner` is the result of RunnerCommand. FailedPrecondition: hone-runner does
+// not work.
 absl::StatusOr<std::vector<BoardFinding>> CheckBoard(const std::vector<std::string>& runner,
                                                      const std::string& state_dir);
 

@@ -26,6 +26,7 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/grpc_log.h"
 #include "common/rpc/security.h"
+#include "common/target/cpu_clusters.h"
 #include "common/target/host.h"
 #include "worker/agent/board_check.h"
 #include "worker/agent/machine.h"
@@ -47,6 +48,7 @@ constexpr int kFailed = 1;
 struct Flags {
   std::string server;
   std::string device = "cpu";
+  std::string cluster;
   bool list_devices = false;
   bool doctor = false;
   std::string name;
@@ -128,6 +130,19 @@ absl::Status WarnOfBoard(const std::vector<std::string>& runner, const std::stri
     if (!finding.ok) spdlog::warn("{}: {}; {}", finding.name, finding.finding, finding.advice);
   }
   return absl::OkStatus();
+}
+
+// Restricts this program, and the programs that it starts, to the cores of --cluster.
+// InvalidArgument: there is no such cluster, or it cannot be used.
+absl::Status UseCluster(const std::string& name) {
+  if (name.empty()) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(
+      const hone::target::CpuCluster cluster,
+      hone::target::FindCluster(hone::target::CpuClusters("", hone::target::UsableCpus()), name));
+  const absl::Status used = hone::target::UseCpus(cluster.cpus);
+  return used.ok()
+             ? used
+             : absl::InvalidArgumentError(absl::StrCat("--cluster ", name, ": ", used.message()));
 }
 
 // InvalidArgument: the configuration is wrong.
@@ -252,6 +267,7 @@ int main(int argc, char** argv) {
       "  hone-worker --config board-3.conf --run-only\n"
       "  hone-worker --list-devices\n"
       "  hone-worker --doctor\n"
+      "  hone-worker --config rock-5-big.conf --cluster big\n"
       "  hone-worker --server localhost:7070 --device cuda:0\n"
       "The workers of a machine take turns with timing, even on different devices, unless they "
       "have different --lock files.\n"
@@ -278,6 +294,10 @@ int main(int argc, char** argv) {
       "--device", flags.device,
       "The device to measure on: cpu, cuda or opencl (the first such device), cuda:N or opencl:N",
       {ShowDefault(), NotEmpty(), Excludes("--build-only")});
+  app.Add("--cluster", flags.cluster,
+          "Use only the cores of one kind of a big.LITTLE or hybrid processor: big, little or a "
+          "number, as --doctor lists them",
+          {NotEmpty()});
   app.AddFlag("--list-devices", flags.list_devices,
               "Print the devices of this machine with the keys of their targets, and exit");
   app.AddFlag("--doctor", flags.doctor,
@@ -309,6 +329,11 @@ int main(int argc, char** argv) {
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
   if (flags.program_dir.empty()) flags.program_dir = hone::ProgramDir();
   if (flags.state_dir.empty()) flags.state_dir = DefaultStateDir();
+  // Before there are other threads, which it would not restrict.
+  if (const absl::Status used = UseCluster(flags.cluster); !used.ok()) {
+    fprintf(stderr, "hone-worker: %s\n", std::string(used.message()).c_str());
+    return kUsageExitCode;
+  }
   if (flags.list_devices) return PrintDevices(flags.program_dir);
   if (flags.doctor) return PrintDoctor(flags);
   if (flags.server.empty()) {

@@ -38,7 +38,7 @@ Condition Files() {
 }
 
 Condition Governor(const std::string& root) {
-  const std::string folder = root + "/sys/devices/system/cpu/cpu0/cpufreq";
+  const std::string folder = target::FrequencyFolder(root);
   const std::string governor = target::FirstLine(folder + "/scaling_governor");
   if (governor.empty()) {
     return {"clock rate", true, "not visible on this machine", ""};

@@ -89,7 +89,7 @@ double ParseMegahertz(absl::string_view proc_cpuinfo) {
 MachineMonitor::MachineMonitor(const std::string& root)
     : stat_(Open(root + "/proc/stat")),
       cpuinfo_(Open(root + "/proc/cpuinfo")),
-      frequency_(Open(root + "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq")) {
+      frequency_(Open(target::FrequencyFolder(root) + "/scaling_cur_freq")) {
   const auto add = [this](const std::string& path) {
     if (const int fd = Open(path); fd >= 0) temperatures_.push_back(fd);
   };

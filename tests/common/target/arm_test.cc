@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/target/arm_cpu.h"
 #include "common/target/arm_presets.h"
 
@@ -59,10 +60,23 @@ TEST(ArmCpuTest, ACoreWithoutTheFeaturesOfItsKindIsGeneric) {
 }
 
 // On a chip with two kinds of cores, the last cores are usually the large ones.
-TEST(ArmCpuTest, TheLastCoreCounts) {
+TEST(ArmCpuTest, TheLastUsableCoreCounts) {
   const std::string small = CpuInfo("fp asimd crc32 asimdhp asimddp", "0x41", "0xd05");
-  const std::string large = CpuInfo("fp asimd crc32 asimdhp asimddp", "0x41", "0xd0b");
-  EXPECT_EQ(Described("aarch64", small + large).cpu, "cortex-a76");
+  const std::string large = absl::StrReplaceAll(
+      CpuInfo("fp asimd crc32 asimdhp asimddp", "0x41", "0xd0b"), {{": 0\nBogo", ": 4\nBogo"}});
+  const std::string both = small + "\n" + large;
+  EXPECT_EQ(Described("aarch64", both).cpu, "cortex-a76");
+  EXPECT_EQ(Described("aarch64", CpuInfoOf(both, {0})).cpu, "cortex-a55");
+  EXPECT_EQ(Described("aarch64", CpuInfoOf(both, {4})).cpu, "cortex-a76");
+  EXPECT_EQ(Described("aarch64", CpuInfoOf(both, {0, 4})).cpu, "cortex-a76");
+  EXPECT_EQ(CpuInfoOf(both, {7}), both) << "no CPU is described";
+}
+
+TEST(ArmCpuTest, NamesTheKindOfCore) {
+  EXPECT_EQ(ArmCoreName(CpuInfo("fp asimd", "0x41", "0xd05")), "cortex-a55")
+      << "even without the features that the target's name implies";
+  EXPECT_EQ(ArmCoreName(CpuInfo("fp asimd", "0x41", "0xfff")), "0x41 0xfff");
+  EXPECT_EQ(ArmCoreName("vendor_id\t: GenuineIntel\n"), "");
 }
 
 TEST(ArmPresetTest, BoardsHaveNamesOfTheirCores) {

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "common/target/host.h"
 
 namespace hone::runner {
 namespace {
@@ -32,7 +33,7 @@ class MachineMonitorTest : public ::testing::Test {
 };
 
 TEST_F(MachineMonitorTest, ReadsAvailableFiles) {
-  Write("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "2400000\n");
+  Write(target::FrequencyFolder() + "/scaling_cur_freq", "2400000\n");
   Write("/sys/class/hwmon/hwmon0/name", "nvme\n");
   Write("/sys/class/hwmon/hwmon0/temp1_input", "90000\n");
   Write("/sys/class/hwmon/hwmon1/name", "coretemp\n");
@@ -42,7 +43,7 @@ TEST_F(MachineMonitorTest, ReadsAvailableFiles) {
   const MachineMonitor::State state = monitor.Look();
   EXPECT_EQ(state.frequency_mhz, 2400);
   EXPECT_EQ(state.temperature_c, 63.5) << "of the processor, not of the disk";
-  Write("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "800000\n");
+  Write(target::FrequencyFolder() + "/scaling_cur_freq", "800000\n");
   EXPECT_EQ(monitor.Look().frequency_mhz, 800) << "the CPU throttled";
 }
 
@@ -63,7 +64,7 @@ TEST_F(MachineMonitorTest, IgnoresTheClockOfAVirtualMachine) {
         "processor\t: 1\ncpu MHz\t\t: 2596.094\nflags\t\t: fpu vme hypervisor lahf_lm\n");
   EXPECT_EQ(MachineMonitor(root_).Look().frequency_mhz, 0);
   // The frequency is used if the host passes the real one on.
-  Write("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "3900000\n");
+  Write(target::FrequencyFolder() + "/scaling_cur_freq", "3900000\n");
   EXPECT_EQ(MachineMonitor(root_).Look().frequency_mhz, 3900);
 }
 
