@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/command_line.h"
 #include "common/base/file.h"
+#include "common/base/log.h"
 #include "common/base/program.h"
 #include "common/base/status_macros.h"
 #include "common/operator/operator.h"
@@ -363,7 +364,9 @@ int Main(int argc, char** argv) {
   schedulers.OnRun([&] { return CompareTaskSchedulers(flags); });
   spaces.OnRun([&] { return WriteSpaces(flags); });
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
-  const absl::Status status = app.Run();
+  // Standard output is for results.
+  absl::Status status = SetUpLog("hone-lab", "text", "warning");
+  if (status.ok()) status = app.Run();
   if (status.ok()) return 0;
   std::fprintf(stderr, "hone-lab: %s\n", std::string(status.message()).c_str());
   return absl::IsNotFound(status) || absl::IsInvalidArgument(status) ? kUsageExitCode : kFailure;

@@ -2,11 +2,14 @@
 #define HONE_SERVER_SERVICE_ARTIFACT_STREAM_H_
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
 #include "grpcpp/support/server_callback.h"
@@ -23,20 +26,29 @@ inline absl::StatusOr<std::shared_ptr<const std::string>> FindArtifact(const Dep
   return std::make_shared<const std::string>(*std::move(bytes));
 }
 
-// Sends an artifact in chunks of at most rpc::kChunkBytes; the first chunk has the digest and the
-// size. Chunk is one of the two chunk messages. Deletes itself when it is done.
+// Sends an artifact, without its first `offset` bytes, in chunks of at most rpc::kChunkBytes; the
+// first chunk has the digest, the size and the offset. Chunk is one of the two chunk messages.
+// InvalidArgument: the artifact is shorter. Deletes itself when it is done.
 template <typename Chunk>
 class ArtifactWriter final : public grpc::ServerWriteReactor<Chunk> {
  public:
   ArtifactWriter(const std::string& digest,
-                 absl::StatusOr<std::shared_ptr<const std::string>> bytes) {
+                 absl::StatusOr<std::shared_ptr<const std::string>> bytes, int64_t offset = 0) {
     if (!bytes.ok()) {
       this->Finish(rpc::ToGrpc(bytes.status()));
       return;
     }
     bytes_ = *std::move(bytes);
+    const auto size = static_cast<int64_t>(bytes_->size());
+    if (offset < 0 || offset > size) {
+      this->Finish(rpc::ToGrpc(absl::InvalidArgumentError(
+          absl::StrCat("offset ", offset, ": the artifact ", digest, " has ", size, " bytes"))));
+      return;
+    }
     chunk_.set_digest(digest);
-    chunk_.set_total_bytes(static_cast<int64_t>(bytes_->size()));
+    chunk_.set_total_bytes(size);
+    if constexpr (requires { chunk_.set_offset(offset); }) chunk_.set_offset(offset);
+    sent_ = static_cast<size_t>(offset);
     Next();
   }
   void OnWriteDone(bool ok) override {

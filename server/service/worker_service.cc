@@ -206,7 +206,8 @@ grpc::ServerWriteReactor<v1::WorkerArtifactChunk>* WorkerService::DownloadArtifa
     Context*, const v1::DownloadArtifactRequest* request) {
   const std::string& name = request->digest();
   return new ArtifactWriter<v1::WorkerArtifactChunk>(
-      name, record::IsReferenceName(name) ? references_.Get(name) : FindArtifact(deps_, name));
+      name, record::IsReferenceName(name) ? references_.Get(name) : FindArtifact(deps_, name),
+      request->offset());
 }
 
 }  // namespace hone::service

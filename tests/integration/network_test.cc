@@ -161,8 +161,14 @@ TEST_F(NetworkTest, IsCheckedAgainstABaseline) {
       },
       absl::Minutes(3)))
       << result.errors;
-  result = home_.Hone(With(check, {"--max-regression", "1000%"}));
-  EXPECT_EQ(result.code, 0) << result.errors;
+  // A loaded machine may make this small network a thousand times as slow.
+  EXPECT_TRUE(Eventually(
+      [&] {
+        result = home_.Hone(With(check, {"--max-regression", "1000%"}));
+        return result.code == 0;
+      },
+      absl::Minutes(3)))
+      << result.errors;
   json report = OneLineOfJson(result.output);
   EXPECT_TRUE(report["passed"].get<bool>());
   EXPECT_TRUE(report["is_disturbed"].is_boolean());
@@ -247,7 +253,8 @@ TEST_F(NetworkTest, MistakesNameTheOption) {
       {{"tune", "relu", "m=4", "n=4", "--patience", "3"}, "are for a network (FILE.onnx)"},
       {{"tune", kMnist, "--space", "templates"}, "--space is for operators"},
       {{"best", kMnist, "--shape", "Input3=1x1x30x30"}, "does not fit"},
-      {{"best", "relu", "m=4", "n=4", "--report", "r.html"}, "--report is for a network"},
+      {{"best", "relu", "m=4", "n=4", "--report", "r.html"},
+       "--report and --shape are for networks"},
       {{"tune", kMnist, "--report", "/nowhere/r.html"}, "there is no folder /nowhere"},
       {{"check", kMnist}, "--baseline is required"},
       {{"check", "relu", "--baseline", "b.json"}, "name one network to check"},

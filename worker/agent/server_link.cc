@@ -25,8 +25,15 @@ namespace {
 
 constexpr absl::Duration kSynchronizeMargin = absl::Seconds(10);  // beyond the server's hold time
 constexpr absl::Duration kTransferLimit = absl::Seconds(60);
+// For a download that continues after the connection broke.
+constexpr absl::Duration kResumptionLimit = absl::Seconds(20);
+constexpr int kMostResumptions = 20;
 constexpr absl::Duration kProbeInterval = absl::Minutes(1);
 constexpr absl::Duration kProbeLimit = absl::Seconds(3);
+
+bool WasInterrupted(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
 
 class GrpcLink final : public ServerLink {
  public:
@@ -95,27 +102,18 @@ class GrpcLink final : public ServerLink {
   }
 
   absl::StatusOr<std::string> Download(const std::string& digest) override {
-    grpc::ClientContext context;
-    rpc::SetDeadline(context, kTransferLimit);
-    if (!Begin(context)) return absl::CancelledError("the agent ends");
-    v1::DownloadArtifactRequest request;
-    request.set_digest(digest);
-    auto reader = stub_->DownloadArtifact(&context, request);
+    // A reference kernel may be replaced between two calls, so parts of two calls are not joined.
+    const bool resumable = !record::IsReferenceName(digest);
     std::string bytes;
-    v1::WorkerArtifactChunk chunk;
-    bool too_large = false;
-    while (reader->Read(&chunk)) {
-      bytes += chunk.data();
-      if (bytes.size() > record::kMaxArtifactBytes && !too_large) {
-        too_large = true;
-        context.TryCancel();
-      }
+    absl::Status status = Receive(digest, kTransferLimit, bytes);
+    for (int i = 0; i < kMostResumptions && resumable && WasInterrupted(status); ++i) {
+      const size_t before = bytes.size();
+      if (before == 0) break;
+      status = Receive(digest, kResumptionLimit, bytes);
+      if (bytes.size() <= before) break;
     }
-    const absl::Status status = rpc::FromGrpc(reader->Finish());
-    End(context);
-    if (too_large) return absl::DataLossError("the artifact is too large");
     if (!status.ok()) return Explain(status);
-    if (!record::IsReferenceName(digest) && DigestOf(bytes).ToHex() != digest) {
+    if (resumable && DigestOf(bytes).ToHex() != digest) {
       return absl::DataLossError(absl::StrCat("artifact ", digest, " arrived damaged"));
     }
     return bytes;
@@ -128,6 +126,40 @@ class GrpcLink final : public ServerLink {
   }
 
  private:
+  // Downloads the bytes that are missing from the beginning of an artifact. If the connection
+  // breaks or is slow, `bytes` keeps those that have arrived (WasInterrupted). DataLoss: the
+  // artifact is too large, or the server sends another part of it.
+  absl::Status Receive(const std::string& digest, absl::Duration limit, std::string& bytes) {
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, limit);
+    // The channel needs some time to connect again.
+    context.set_wait_for_ready(!bytes.empty());
+    if (!Begin(context)) return absl::CancelledError("the agent ends");
+    v1::DownloadArtifactRequest request;
+    request.set_digest(digest);
+    request.set_offset(static_cast<int64_t>(bytes.size()));
+    auto reader = stub_->DownloadArtifact(&context, request);
+    absl::Status wrong;
+    bool is_first = true;
+    for (v1::WorkerArtifactChunk chunk; reader->Read(&chunk); is_first = false) {
+      // A server that does not know offsets sends the whole artifact.
+      if (is_first && chunk.offset() == 0) bytes.clear();
+      if (is_first && chunk.offset() != static_cast<int64_t>(bytes.size())) {
+        wrong = absl::DataLossError("the server sends another part of the artifact");
+      }
+      bytes += chunk.data();
+      if (bytes.size() > record::kMaxArtifactBytes) {
+        wrong = absl::DataLossError("the artifact is too large");
+      }
+      if (!wrong.ok()) {
+        context.TryCancel();
+        break;
+      }
+    }
+    const absl::Status status = rpc::FromGrpc(reader->Finish());
+    End(context);
+    return wrong.ok() ? status : wrong;
+  }
   bool Begin(grpc::ClientContext& context) {
     absl::MutexLock lock(&mutex_);
     if (shut_down_) return false;

@@ -24,8 +24,9 @@ class ServerLink {
   virtual void Synchronize(const v1::SynchronizeRequest& request, SynchronizeDone done) = 0;
   // Sends an artifact, or a reference kernel by its name (common/record/reference_name.h). Blocks.
   virtual absl::Status Upload(const std::string& digest, const std::string& bytes) = 0;
-  // Downloads an artifact or reference kernel. DataLoss: it is too large, or an artifact does not
-  // match its digest. NotFound: the server does not have it. Blocks.
+  // Downloads an artifact or reference kernel. If the connection breaks, the download of an
+  // artifact continues where it stopped. DataLoss: it is too large, or an artifact does not match
+  // its digest. NotFound: the server does not have it. Blocks.
   virtual absl::StatusOr<std::string> Download(const std::string& digest) = 0;
   // Ends every call in progress with Cancelled. Later calls also fail with Cancelled, at once.
   virtual void Shutdown() = 0;

@@ -165,7 +165,26 @@ TEST_F(WorkerServiceTest, ArtifactsAreSentInChunksAndVerified) {
   ASSERT_TRUE(reader->Finish().ok());
   EXPECT_EQ(received, bytes);
 
+  const auto rest_of = [&](int64_t offset, std::string* rest) {
+    grpc::ClientContext again;
+    request.set_offset(offset);
+    auto part = working->DownloadArtifact(&again, request);
+    for (bool first = true; part->Read(&chunk); first = false) {
+      if (first) {
+        EXPECT_EQ(chunk.offset(), offset);
+      }
+      *rest += chunk.data();
+    }
+    return part->Finish().error_code();
+  };
+  std::string rest, none;
+  EXPECT_EQ(rest_of(300'001, &rest), grpc::StatusCode::OK);
+  EXPECT_EQ(rest, bytes.substr(300'001));
+  EXPECT_EQ(rest_of(size, &none), grpc::StatusCode::OK);
+  EXPECT_EQ(none, "");
   const auto refused = grpc::StatusCode::INVALID_ARGUMENT;
+  EXPECT_EQ(rest_of(size + 1, &none), refused);
+  EXPECT_EQ(rest_of(-1, &none), refused);
   EXPECT_EQ(Upload(digest, 5, {"other"}).error_code(), refused)
       << "the bytes do not match the digest";
   EXPECT_EQ(Upload(digest, 100, {"short"}).error_code(), refused);

@@ -1,0 +1,118 @@
+#include "worker/agent/server_link.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/server_builder.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "common/base/digest.h"
+#include "common/record/reference_name.h"
+#include "hone/v1/worker.grpc.pb.h"
+
+namespace hone::agent {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Sends `bytes_per_call` bytes of an artifact in each call, and then breaks it.
+class FlakyServer final : public v1::WorkerService::Service {
+ public:
+  grpc::Status DownloadArtifact(grpc::ServerContext*, const v1::DownloadArtifactRequest* request,
+                                grpc::ServerWriter<v1::WorkerArtifactChunk>* writer) override {
+    absl::MutexLock lock(&mutex_);
+    offsets_.push_back(request->offset());
+    const size_t begin = knows_offsets ? static_cast<size_t>(request->offset()) : 0;
+    const size_t most = offsets_.size() <= breaks ? bytes_per_call : bytes.size();
+    const size_t end = std::min(begin + most, bytes.size());
+    v1::WorkerArtifactChunk chunk;
+    chunk.set_digest(request->digest());
+    chunk.set_total_bytes(static_cast<int64_t>(bytes.size()));
+    chunk.set_offset(static_cast<int64_t>(begin));
+    for (size_t i = begin; i < end; i += 100) {
+      chunk.set_data(bytes.substr(i, std::min<size_t>(100, end - i)));
+      writer->Write(chunk);
+      chunk.Clear();
+    }
+    if (end == bytes.size()) return grpc::Status::OK;
+    return {grpc::StatusCode::UNAVAILABLE, "the connection broke"};
+  }
+  std::vector<int64_t> offsets() {
+    absl::MutexLock lock(&mutex_);
+    return offsets_;
+  }
+
+  std::string bytes;
+  size_t bytes_per_call = 300;
+  size_t breaks = 0;  // calls that are broken
+  bool knows_offsets = true;
+
+ private:
+  absl::Mutex mutex_;
+  std::vector<int64_t> offsets_;
+};
+
+class ServerLinkTest : public ::testing::Test {
+ protected:
+  ServerLinkTest() {
+    for (int i = 0; i < 300; ++i) absl::StrAppend(&server_.bytes, i % 10, "\n", i, ";");
+    const std::string address = absl::StrCat("unix:", ::testing::TempDir(), "/link_", getpid());
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(address, grpc::InsecureServerCredentials());
+    builder.RegisterService(&server_);
+    listening_ = builder.BuildAndStart();
+    auto link = ConnectToServer(address, {});
+    if (link.ok()) link_ = *std::move(link);
+  }
+  absl::StatusOr<std::string> Download() {
+    return link_->Download(DigestOf(server_.bytes).ToHex());
+  }
+
+  FlakyServer server_;
+  std::unique_ptr<grpc::Server> listening_;
+  std::unique_ptr<ServerLink> link_;
+};
+
+TEST_F(ServerLinkTest, ABrokenDownloadContinuesWhereItStopped) {
+  server_.breaks = 3;
+  const auto bytes = Download();
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_EQ(*bytes, server_.bytes);
+  EXPECT_THAT(server_.offsets(), ElementsAre(0, 300, 600, 900));
+}
+
+TEST_F(ServerLinkTest, ACallWithoutAnyByteEndsTheDownload) {
+  server_.breaks = 100;
+  server_.bytes_per_call = 0;
+  EXPECT_TRUE(absl::IsUnavailable(Download().status()));
+  EXPECT_THAT(server_.offsets(), ElementsAre(0));
+}
+
+TEST_F(ServerLinkTest, AServerThatSendsFromTheBeginningIsUnderstood) {
+  server_.breaks = 1;
+  server_.knows_offsets = false;
+  const auto bytes = Download();
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_EQ(*bytes, server_.bytes);
+}
+
+// A reference kernel may be another one in the next call.
+TEST_F(ServerLinkTest, OnlyArtifactsAreResumed) {
+  server_.breaks = 1;
+  const std::string name = record::ReferenceName{DigestOf("w").ToHex(), "t"}.ToText();
+  EXPECT_FALSE(link_->Download(name).ok());
+  EXPECT_THAT(server_.offsets(), ElementsAre(0));
+}
+
+TEST_F(ServerLinkTest, AnotherArtifactIsDataLoss) {
+  EXPECT_TRUE(absl::IsDataLoss(link_->Download(DigestOf("another").ToHex()).status()));
+}
+
+}  // namespace
+}  // namespace hone::agent
