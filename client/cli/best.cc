@@ -29,6 +29,12 @@ struct BestOptions {
   std::string report;
 };
 
+// InvalidArgument: an option is for networks only.
+absl::Status CheckOfOperators(const BestOptions& options) {
+  if (options.report.empty() && options.shapes.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError("--report and --shape are for networks (FILE.onnx)");
+}
+
 void PrintMeasured(const client::Best& best) {
   absl::PrintF("latency   %s\n", FormatLatency(client::LatencyNs(best)));
   absl::PrintF("GFLOP/s   %s (%s of peak)\n", FormatGflops(best.gflops),
@@ -58,9 +64,7 @@ absl::Status ShowBest(const Globals& globals, const BestOptions& options) {
     return ShowNetworkBest(globals, {options.words.words[0], options.shapes},
                            options.words.tolerance, options.report);
   }
-  if (!options.report.empty() || !options.shapes.empty()) {
-    return absl::InvalidArgumentError("--report and --shape are for networks (FILE.onnx)");
-  }
+  HONE_RETURN_IF_ERROR(CheckOfOperators(options));
   HONE_ASSIGN_OR_RETURN(const KnownBest known,
                         LookUpBest(globals, options.words, {.nearest = options.nearest}));
   const client::Best& best = known.best;
@@ -90,6 +94,7 @@ std::vector<std::string> RowOf(const WorkloadArgument& argument,
 
 // Looks up every workload of a list, on one connection.
 absl::Status ShowBests(const Globals& globals, const BestOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckOfOperators(options));
   HONE_ASSIGN_OR_RETURN(const std::vector<WorkloadArgument> arguments,
                         ReadWorkloadList(options.file));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));

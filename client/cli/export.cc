@@ -125,6 +125,19 @@ std::string PathOf(const std::string& folder, const Naming& naming, const char* 
   return (std::filesystem::path(folder) / (naming.files + suffix)).string();
 }
 
+// The files of an export.
+std::vector<const char*> SuffixesOf(target::Kind kind) {
+  switch (kind) {
+    case target::Kind::kCpu:
+      return {".so", ".o", ".h", ".trace", ".program"};
+    case target::Kind::kCuda:
+      return {".cubin", ".ptx", ".cu", ".json", ".h", "_host.c", ".trace", ".program"};
+    case target::Kind::kOpenCl:
+      return {".cl", ".json", ".h", "_host.c", ".trace", ".program"};
+  }
+  return {};
+}
+
 // Checks that an export under this name replaces only files of the same workload and kind of
 // device. InvalidArgument: the folder has other files with this name.
 absl::Status CheckFree(const WorkloadArgument& argument, const Naming& naming,
@@ -153,8 +166,7 @@ absl::Status CheckFree(const WorkloadArgument& argument, const Naming& naming,
                            other.ok() ? absl::StrCat(", ", ir::SignatureOf(*other)) : "");
     }
   } else {
-    for (const char* suffix : {".so", ".o", ".h", ".trace", ".program", ".cl", ".cubin", ".ptx",
-                               ".cu", ".json", "_host.c"}) {
+    for (const char* const suffix : SuffixesOf(kind)) {
       const std::string path = PathOf(folder, naming, suffix);
       if (std::filesystem::exists(path, unknown)) found = absl::StrCat(path, " exists");
     }

@@ -198,6 +198,7 @@ Json TuneJson(const client::Job& job, double peak_gflops) {
       {"peak_gflops", peak_gflops},
       {"job", job.id},
       {"state", std::string(client::JobStateName(job.state))},
+      {"note", job.note},
   };
 }
 

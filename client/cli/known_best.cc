@@ -46,6 +46,21 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& wo
   return LookUpBest(globals, std::move(argument), words.tolerance, options);
 }
 
+// Names the last job that measured candidates of a workload without a best; "" if there is none.
+std::string UnconfirmedHint(Session& session, const std::string& target,
+                            const WorkloadArgument& argument) {
+  client::RecordFilter filter;
+  filter.workload_digest = argument.workload.StructuralDigest().ToHex();
+  filter.target = target;
+  filter.outcome = "ok";
+  filter.newest_first = true;
+  const absl::StatusOr<std::vector<record::Record>> measured =
+      session.connection().ListRecords(filter, /*limit=*/1);
+  if (!measured.ok() || measured->empty() || measured->front().job_id.empty()) return "";
+  return absl::StrCat("; job ", measured->front().job_id,
+                      " measured candidates, but none of them is confirmed");
+}
+
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument argument,
                                      double tolerance, const LookUpOptions& options) {
   KnownBest known{.argument = std::move(argument)};
@@ -58,7 +73,8 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
         "no schedule is known for ", known.argument.title,
         options.nearest ? absl::StrCat(", or for another ", known.argument.workload.name, ",") : "",
         " on ", target, options.hint, ImportedHint(*known.session, target, &known.argument),
-        "; find one with: hone tune ", known.argument.words));
+        UnconfirmedHint(*known.session, target, known.argument), "; find one with: hone tune ",
+        known.argument.words));
   }
   HONE_RETURN_IF_ERROR(best.status());
   known.best = *std::move(best);

@@ -183,8 +183,12 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
     return PrintJson(std::move(json));
   }
   if (options.profile) PrintProfile(profile);
-  absl::PrintF("latency   %s (median of %d; p10 %s, p90 %s)\n", FormatLatency(times.median),
-               options.repeat, FormatLatency(times.p10), FormatLatency(times.p90));
+  absl::PrintF("latency   %s", FormatLatency(times.median));
+  if (options.repeat > 1) {
+    absl::PrintF(" (median of %d; p10 %s, p90 %s)", options.repeat, FormatLatency(times.p10),
+                 FormatLatency(times.p90));
+  }
+  absl::PrintF("\n");
   if (!expected.empty()) {
     absl::PrintF("error     %.3g of the largest expected magnitude\n", error);
   }

@@ -106,7 +106,7 @@ absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const client::JobS
   ProgressLine progress;
   HONE_RETURN_IF_ERROR(session.StartWorker());
   HONE_RETURN_IF_ERROR(session.WaitForWorker([&] {
-    progress.Show("waiting for the worker, which measures this machine's peak", true);
+    progress.Show("waiting for the worker", true);
     return interrupts.count() == 0;
   }));
   client::JobSpec remaining = spec;

@@ -61,8 +61,8 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
     PrintWrapped(absl::StrCat(
         "\n",
         earlier ? absl::StrCat("job ", job.best->record.job_id, " measured the best known in only ")
-                : "there was time for only ",
-        count, earlier ? "" : " of the best", ", not three, so that its latency is less certain"));
+                : "the best was measured in only ",
+        count, ", not three, so that its latency is less certain"));
   }
   if (confirmed && !earlier && job.best->record.is_default) {
     // A note says why a faster candidate was not confirmed.

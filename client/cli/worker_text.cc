@@ -15,8 +15,10 @@ std::string WorkerState(const client::Worker& worker) {
 
 std::string ResumedText(const client::Worker& worker) {
   if (worker.connected && !worker.stopping) return absl::StrCat(worker.id, " gets work again");
-  return absl::StrCat(worker.id,
-                      " is not connected and gets work only after hone-worker is started there");
+  return absl::StrCat(
+      worker.id,
+      " is not connected: if hone-worker still runs there, it connects again within "
+      "a minute and gets work; otherwise, start it");
 }
 
 }  // namespace hone::cli

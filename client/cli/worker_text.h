@@ -12,7 +12,7 @@ namespace hone::cli {
 std::string WorkerState(const client::Worker& worker);
 
 // Returns what "hone workers resume" has changed: whether the worker gets work again, or first has
-// to be started.
+// to connect.
 std::string ResumedText(const client::Worker& worker);
 
 }  // namespace hone::cli

@@ -10,7 +10,7 @@ namespace hone::fleet {
 namespace {
 
 constexpr size_t kMaxEpochs = 16;
-constexpr char kStartOne[] = "; start hone-worker --server ADDRESS on such a machine";
+constexpr char kStartOne[] = "; start hone-worker on such a machine";
 
 // Returns the instruction set, which is the beginning of a target key.
 absl::string_view InstructionSet(absl::string_view target_key) {
@@ -221,9 +221,8 @@ absl::StatusOr<TargetChoice> WorkerRegistry::ChooseTarget(const std::string& key
   if (targets.size() == 1) return TargetChoice{targets.begin()->first, targets.begin()->second};
   if (targets.empty()) {
     return absl::UnavailableError(
-        "target native: no worker that runs kernels is registered; start hone-worker --server "
-        "ADDRESS on the machine "
-        "to tune for");
+        "target native: no worker that runs kernels is registered; start hone-worker on the "
+        "machine to tune for");
   }
   return absl::FailedPreconditionError(
       absl::StrCat("target native: the registered workers have several targets; name one of ",

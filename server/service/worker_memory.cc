@@ -41,8 +41,10 @@ void WorkerMemory::Save(bool all) {
     store::KnownWorker same = seen;
     same.seen_unix_ms = known.seen_unix_ms;
     const absl::Duration later = absl::Milliseconds(seen.seen_unix_ms - known.seen_unix_ms);
-    const bool fresh =
-        all || !worker.connected ? later <= absl::ZeroDuration() : later < kRefreshInterval;
+    // A silent worker may be lost; its last call is stored while it is still known.
+    const bool fresh = all || !worker.connected || !worker.HasCalled()
+                           ? later <= absl::ZeroDuration()
+                           : later < kRefreshInterval;
     if (same == known && fresh) continue;
     known = seen;
     deps_.store->PutWorker(std::move(seen), [id = worker.id](const absl::Status& status) {

@@ -123,10 +123,8 @@ void ConfirmPhase::EndUnconfirmed() {
         "no finalist could be confirmed: each failed when it was measured again"));
   }
   if (finalists_.incumbent_record) return publication_.Finish(*finalists_.incumbent_record);
-  EndUnconfirmed(
-      absl::StrCat("other work disturbed every finalist that was measured in time; the "
-                   "last: ",
-                   job_.state().disturbance));
+  EndUnconfirmed(absl::StrCat("other work disturbed every measurement of the finalists; the last: ",
+                              job_.state().disturbance));
 }
 
 void ConfirmPhase::EndUnconfirmed(const std::string& reason) {

@@ -289,8 +289,11 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   if ((max_trials != 0 && max_trials < spec.max_trials) ||
       (max_time != absl::ZeroDuration() && max_time < spec.max_time)) {
     return std::move(done)(absl::InvalidArgumentError(absl::StrCat(
-        "the new limits must not be below those of the job (", Counted(spec.max_trials, "trial"),
-        ", ", absl::FormatDuration(spec.max_time), ")")));
+        "the new limits must not be below those of the job (",
+        spec.max_trials > 0 ? Counted(spec.max_trials, "trial") : "any number of trials", ", ",
+        spec.max_time > absl::ZeroDuration() ? absl::FormatDuration(spec.max_time)
+                                             : "no time limit",
+        ")")));
   }
   if (max_trials != 0) spec.max_trials = max_trials;
   if (max_time != absl::ZeroDuration()) spec.max_time = max_time;

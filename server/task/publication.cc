@@ -68,6 +68,7 @@ bool Publication::KeepsIncumbent() const {
 void Publication::NoteDisturbance() {
   if (job_.spec().revalidate > 0) return;
   if (!KeepsIncumbent()) {
+    NoteSlowerThanLeader();
     NoteOverratedIncumbent();
     return NoteUnconfirmedFastest();
   }
@@ -80,6 +81,18 @@ void Publication::NoteDisturbance() {
       "other work disturbed every measurement of this run's finalists, so that none could be "
       "confirmed; the last: ",
       job_.state().disturbance);
+}
+
+void Publication::NoteSlowerThanLeader() {
+  const std::optional<Best>& leader = job_.state().best;
+  if (!leader || leader->record.id > 0 || leader->record.job_id != job_.id()) return;
+  const double now_ns = record::SteadyLatencyNs(results_->Combined(ranking_[0]));
+  const double shown_ns = record::SteadyLatencyNs(leader->record.result);
+  if (now_ns < shown_ns * (1 + kOverrated)) return;
+  job_.state().note = absl::StrFormat(
+      "the search measured trial %d at %.4g us; in the confirmation, the best finalist took %.4g "
+      "us, probably because the machine was slower by then",
+      leader->record.trial, shown_ns / 1e3, now_ns / 1e3);
 }
 
 void Publication::NoteOverratedIncumbent() {
@@ -97,9 +110,8 @@ void Publication::NoteOverratedIncumbent() {
 void Publication::NoteUnconfirmedFastest() {
   const Finalist& fastest = finalists_.list[0];
   if (!fastest.is_own || fastest.is_default || !results_->IsUnmeasured(0)) return;
-  job_.state().note =
-      absl::StrCat("trial ", fastest.trial,
-                   " was the fastest of the search, but it could not be confirmed in time");
+  job_.state().note = absl::StrCat("trial ", fastest.trial,
+                                   " was the fastest of the search, but it could not be confirmed");
   if (!job_.state().disturbance.empty()) {
     absl::StrAppend(&job_.state().note, "; other work disturbed the measurements, the last ",
                     job_.state().disturbance);

@@ -51,6 +51,8 @@ class Publication {
  private:
   // Returns whether the incumbent won and its published record stays unchanged.
   bool KeepsIncumbent() const;
+  // Sets the job's note if the winner is slower than the leader that the search has shown.
+  void NoteSlowerThanLeader();
   // Set the job's note if the incumbent stays only because this run could not be confirmed, or if
   // the fastest candidate of the search could not be confirmed.
   void NoteDisturbance();

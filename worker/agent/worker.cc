@@ -189,7 +189,8 @@ void Worker::LogStandingChange(const v1::SynchronizeResponse& response) {
       spdlog::error("the server assigns no work to this worker: {}", refused_);
     }
   }
-  if (response.drain() != drained_) {
+  // A refused worker gets no work either way.
+  if (response.drain() != drained_ && refused_.empty()) {
     drained_ = response.drain();
     spdlog::info(drained_ ? "drained: started work is finished, and no new work is accepted"
                           : "resumed: new work is accepted");

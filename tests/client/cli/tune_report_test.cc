@@ -50,8 +50,7 @@ TEST(TuneReportTest, ShowsTheSpeedUpOfConfirmedLatencies) {
 TEST(TuneReportTest, SaysWhoMeasuredTooFewProcesses) {
   client::Job job = Done();
   job.best->record.result.processes = 1;
-  EXPECT_THAT(Report(job),
-              HasSubstr("there was time for only one undisturbed process of the best"));
+  EXPECT_THAT(Report(job), HasSubstr("the best was measured in only one undisturbed process"));
   job.best->record.job_id = "3";
   EXPECT_THAT(Report(job), HasSubstr("job 3 measured the best known in only one undisturbed"));
 }

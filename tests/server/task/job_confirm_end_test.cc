@@ -41,8 +41,7 @@ TEST_F(JobConfirmEndTest, DisturbedConfirmationsAreNotPublished) {
   EXPECT_FALSE(job->best->record.quarantined);
   EXPECT_EQ(job->best->record.result.latency_ns,
             FakeLatency(job->best->record.candidate.decisions));
-  EXPECT_THAT(job->note,
-              HasSubstr("other work disturbed every finalist that was measured in time"));
+  EXPECT_THAT(job->note, HasSubstr("other work disturbed every measurement of the finalists"));
 }
 
 // The leader was measured in three processes before the disturbance began.
