@@ -1,6 +1,7 @@
 #include "client/cli/network_timing.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,8 +10,10 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "client/cli/format.h"
 #include "client/network/runner.h"
@@ -19,6 +22,7 @@
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "common/ir/element_bytes.h"
+#include "common/target/host.h"
 #include "common/target/target.h"
 
 namespace hone::cli {
@@ -36,6 +40,36 @@ constexpr double kInterruptionsPerThreadNs = 3e-9;
 // A network takes about as long as the sum of its kernels. If it takes this many times as long, its
 // threads had to wait for other programs.
 constexpr double kDisturbed = 3;
+
+// If other programs leave fewer cores than the network's threads need, they slow it down, even if
+// they do not interrupt it: they share caches, memory and the execution units of a core.
+constexpr double kUsedByOthers = 0.1;  // of all cores
+
+// The processor time of this machine and of this process so far, in seconds.
+struct ProcessorTime {
+  double all = 0;
+  double own = 0;
+};
+
+ProcessorTime ReadProcessorTime() {
+  ProcessorTime time;
+  struct rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& value) {
+    return static_cast<double>(value.tv_sec) + 1e-6 * static_cast<double>(value.tv_usec);
+  };
+  time.own = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  // "cpu  user nice system idle iowait irq softirq steal …", in clock ticks.
+  const std::string line = target::FirstLine("/proc/stat");
+  const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+  const double tick = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
+  for (size_t i = 1; i < words.size() && i <= 8; ++i) {
+    double ticks = 0;
+    const bool idle = i == 4 || i == 5;
+    if (!idle && absl::SimpleAtod(words[i], &ticks)) time.all += ticks * tick;
+  }
+  return time;
+}
 
 // How many times a thread of this process has lost its core to another thread.
 int64_t Interruptions() {
@@ -123,6 +157,12 @@ std::string WhyDisturbed(const NetworkTiming& timing, double kernels_ns) {
     return absl::StrCat("the smallest median of ", kWindow, " runs is ", FormatLatency(latency_ns),
                         ", and the fastest run took ", FormatLatency(timing.fastest_ns));
   }
+  const double cores = timing.machine_cores;
+  if (timing.windows > 0 && timing.others_cores > kUsedByOthers * cores &&
+      timing.others_cores + timing.speed.threads > cores * (1 - kUsedByOthers)) {
+    return absl::StrFormat("other programs used %.1f of the %d cores of this machine",
+                           timing.others_cores, timing.machine_cores);
+  }
   const std::string disturbance = SlowerThanKernels(latency_ns, kernels_ns);
   if (disturbance.empty()) return "";
   return absl::StrCat("the network ", disturbance, " (", FormatLatency(latency_ns), " instead of ",
@@ -148,11 +188,17 @@ absl::Status MeasureNetwork(const NetworkArgument& network,
   HONE_ASSIGN_OR_RETURN(const HostLock lock, HostLock::Acquire(HostLock::Mode::kExclusive));
   timing.speed.threads = runner->threads();
   timing.speed.measured_unix_ms = absl::ToUnixMillis(absl::Now());
-  const absl::Time end = absl::Now() + time;
+  const ProcessorTime before = ReadProcessorTime();
+  const absl::Time begin = absl::Now();
   do {
     HONE_ASSIGN_OR_RETURN(RunWindow window, MeasureWindow(*runner, views));
     AddWindow(std::move(window), timing);
-  } while (absl::Now() < end);
+  } while (absl::Now() < begin + time);
+  const ProcessorTime after = ReadProcessorTime();
+  const double others = (after.all - before.all) - (after.own - before.own);
+  timing.others_cores =
+      std::min(timing.others_cores, others / absl::ToDoubleSeconds(absl::Now() - begin));
+  timing.machine_cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   return absl::OkStatus();
 }
 
@@ -166,6 +212,7 @@ Json TimingJson(const NetworkTiming& timing, const std::string& why) {
           {"fastest_run_ns", timing.fastest_ns},
           {"is_disturbed", !why.empty()},
           {"disturbance", why},
+          {"others_cores", timing.windows == 0 ? 0.0 : timing.others_cores},
           {"interrupted_share",
            timing.windows == 0 ? 0.0 : static_cast<double>(timing.interrupted) / timing.windows}};
 }

@@ -30,6 +30,9 @@ struct NetworkTiming {
   double fastest_ns = std::numeric_limits<double>::infinity();  // of all runs
   int windows = 0;
   int interrupted = 0;  // windows
+  // How many cores other programs used on average, in the measurement in which they used fewest.
+  double others_cores = std::numeric_limits<double>::infinity();
+  int machine_cores = 0;  // 0: not known
 };
 
 // Returns a timing of this network on this machine, without runs.

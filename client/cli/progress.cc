@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "client/cli/format.h"
 #include "client/cli/network_output.h"
@@ -53,15 +56,21 @@ std::string ProgressText(const client::Job& job, int columns, int64_t last_trial
     std::string text;
     int goes;
     int returns = 0;
+    std::string brief = "";  // shown instead if the line is too long; "": the text
   };
   std::vector<Part> parts;
   const auto add = [&](int goes, const auto&... text) {
-    parts.push_back({absl::StrCat(text...), goes});
+    parts.push_back({.text = absl::StrCat(text...), .goes = goes});
   };
   const bool tuning = job.state == client::JobState::kRunning;
   const absl::string_view state = tuning ? "tuning" : client::JobStateName(job.state);
+  // What a job waits for is more important than its numbers.
+  const bool waits =
+      absl::StartsWith(job.phase, "waiting") || absl::StartsWith(job.phase, "no server");
   // The phase implies the state.
-  parts.push_back({std::string(state), job.phase.empty() ? 0 : 5, tuning ? 0 : 6});
+  parts.push_back({.text = std::string(state),
+                   .goes = job.phase.empty() ? 0 : 5,
+                   .returns = tuning || waits ? 0 : 6});
   add(0, "  ", job.trials);
   if (job.spec.max_trials > 0) add(0, "/", job.spec.max_trials);
   const bool revalidates = job.spec.revalidate > 0;
@@ -103,15 +112,23 @@ std::string ProgressText(const client::Job& job, int columns, int64_t last_trial
   if (left < absl::InfiniteDuration()) {
     add(7, "  ", FormatClock(left), " left");
   }
-  if (!job.phase.empty()) add(6, "  (", job.phase, ")");
+  if (!job.phase.empty()) {
+    const std::pair<absl::string_view, absl::string_view> phase =
+        absl::StrSplit(job.phase, absl::MaxSplits(": ", 1));
+    parts.push_back({.text = absl::StrCat("  (", job.phase, ")"),
+                     .goes = waits ? 9 : 6,
+                     .brief = waits ? absl::StrCat("  (", phase.first, ")") : ""});
+  }
 
-  constexpr int kLastToGo = 8;
+  constexpr int kFirstBrief = 2;
+  constexpr int kLastToGo = 9;
   std::string text;
   for (int gone = 0; gone <= kLastToGo; ++gone) {
     text.clear();
     for (const Part& part : parts) {
       const bool is_back = part.returns > 0 && gone >= part.returns;
-      if (part.goes == 0 || part.goes > gone || is_back) text += part.text;
+      if (part.goes != 0 && part.goes <= gone && !is_back) continue;
+      text += gone >= kFirstBrief && !part.brief.empty() ? part.brief : part.text;
     }
     absl::StripLeadingAsciiWhitespace(&text);
     if (ColumnsOf(text) <= columns) break;

@@ -169,8 +169,14 @@ std::vector<std::pair<int64_t, absl::Status>> Dispatcher::FindHopeless(absl::Tim
     for (const int64_t id : queue.WaitingIn(lane)) {
       TrackedItem& item = *queue.Find(id);
       if (artifacts_.Has(item.artifact_digest)) continue;
-      const Worker* builder = registry_.Find(item.builder_id);
-      if (builder != nullptr && builder->connected && builder->CanRun(lane.target_key)) continue;
+      Worker* builder = registry_.Find(item.builder_id);
+      if (builder != nullptr && builder->connected && builder->CanRun(lane.target_key)) {
+        // A worker that gets no work can still send the artifact, for another worker to run.
+        if (!standings_.MayWork(item.builder_id)) {
+          builder->news.keep.emplace(item.artifact_digest, now);
+        }
+        continue;
+      }
       if (item.work->artifact_digest.empty()) {
         book_.queue().Rebuild(item);
         continue;

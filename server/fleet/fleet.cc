@@ -238,6 +238,20 @@ std::vector<WorkerInfo> Fleet::Workers() const {
   return list;
 }
 
+bool Fleet::IsServed(const std::string& target_key) const {
+  absl::MutexLock lock(&mutex_);
+  const absl::Time now = clock_->Now();
+  bool runs = false, builds = false;
+  for (const auto& [id, worker] : registry_.all()) {
+    if (!worker.connected || worker.leaving || !standings_.MayWork(id)) continue;
+    if (!calls_.IsHeld(worker) && !HasCalledAfter(now - worker.last_seen)) continue;
+    runs = runs || worker.CanRun(target_key);
+    builds = builds || worker.capabilities.can_build;
+    if (runs && builds) return true;
+  }
+  return false;
+}
+
 std::vector<WorkerInfo> Fleet::KnownWorkers() const {
   absl::MutexLock lock(&mutex_);
   std::set<std::string> ids;
@@ -287,7 +301,8 @@ int Fleet::ApplyStanding(const std::string& id) {
   const Standing standing = standings_.Of(id);
   const bool refused = !standing.refused.empty();
   worker->news.standing_told = false;
-  if (refused) worker->solo = false;
+  // Otherwise, no other worker would retry the suspects.
+  if (!standings_.MayWork(id)) worker->solo = false;
   calls_.NoteHunger(*worker);
   int taken = 0;
   const std::set<std::string> leases = book_.Of(id);

@@ -90,6 +90,10 @@ struct SynchronizeReply {
 };
 using SynchronizeDone = absl::AnyInvocable<void(SynchronizeReply) &&>;
 
+// Whether a worker whose last call was this long ago still calls. A busy worker calls every second,
+// and the call of an idle one is held, but a silent worker counts as disconnected only later.
+inline bool HasCalledAfter(absl::Duration silent) { return silent < absl::Seconds(5); }
+
 // A registered worker, for lists and look-ups.
 struct WorkerInfo {
   std::string id;
@@ -103,9 +107,7 @@ struct WorkerInfo {
   std::string last_error;
   record::MachineState machine;  // of its last result
 
-  // Returns whether it has called recently. A busy worker calls every second, and the call of an
-  // idle one is held, but a silent worker counts as disconnected only later.
-  bool HasCalled() const { return silent < absl::Seconds(5); }
+  bool HasCalled() const { return HasCalledAfter(silent); }
   // Returns whether it takes work.
   bool TakesWork() const {
     return connected && !drained && !stopping && flagged.empty() && HasCalled();

@@ -68,7 +68,11 @@ std::string WhyNoWorker(const JobActor& job, const std::vector<fleet::WorkerInfo
 
 bool WorkerAnswers(const JobActor& job) { return AnyTakesWork(RunnersOf(job)); }
 
-std::string WhyNoWorker(const JobActor& job) { return WhyNoWorker(job, RunnersOf(job)); }
+std::string WhyNoWorker(const JobActor& job) {
+  // Asked often, for every job.
+  if (job.services().fleet->IsServed(job.spec().target_key)) return "";
+  return WhyNoWorker(job, RunnersOf(job));
+}
 
 std::string WhyUnmeasured(const JobActor& job) {
   const std::string nothing = "nothing was measured: ";

@@ -150,17 +150,19 @@ TEST_F(NetworkTest, IsCheckedAgainstABaseline) {
   EXPECT_EQ(home_.Hone(save).code, 3) << "no kernels are known";
 
   ASSERT_EQ(home_.Hone({"tune", kMnist, "--trials", "5", "--json"}).code, 0);
-  // On a busy machine, all runs may be disturbed.
-  ASSERT_TRUE(Eventually(
-      [&] {
-        result = home_.Hone(save);
-        const json report = OneLineOfJson(result.output);
-        EXPECT_EQ(report.value("saved", false), result.code == 0) << result.output;
-        EXPECT_EQ(report.value("is_disturbed", false), result.code != 0) << result.output;
-        return result.code == 0;
-      },
-      absl::Minutes(3)))
-      << result.errors;
+  // On a busy machine, all runs may be disturbed. Nothing is saved then.
+  result = home_.Hone(save);
+  json report = OneLineOfJson(result.output);
+  EXPECT_EQ(report.value("saved", false), result.code == 0) << result.output;
+  EXPECT_EQ(report.value("is_disturbed", false), result.code != 0) << result.output;
+  EXPECT_EQ(std::filesystem::exists(baseline), result.code == 0);
+  if (result.code != 0) {
+    json speed = {{"measured_unix_ms", 0}, {"steps", json::array()}};
+    for (const char* const field : {"network", "inputs", "target", "threads", "latency_ns"}) {
+      speed[field] = report.at(field);
+    }
+    std::ofstream(baseline) << json{{"hone_baselines", 1}, {"baselines", json::array({speed})}};
+  }
   // A loaded machine may make this small network a thousand times as slow.
   EXPECT_TRUE(Eventually(
       [&] {
@@ -169,7 +171,7 @@ TEST_F(NetworkTest, IsCheckedAgainstABaseline) {
       },
       absl::Minutes(3)))
       << result.errors;
-  json report = OneLineOfJson(result.output);
+  report = OneLineOfJson(result.output);
   EXPECT_TRUE(report["passed"].get<bool>());
   EXPECT_TRUE(report["is_disturbed"].is_boolean());
   EXPECT_EQ(report["is_disturbed"], report["disturbance"] != "") << report;

@@ -19,7 +19,10 @@ TEST(WasInterruptedTest, EveryThreadMayBeInterruptedAFewTimesASecond) {
 using ::testing::HasSubstr;
 
 NetworkTiming Timing(double latency_ns, double fastest_ns) {
-  return {.speed = {.latency_ns = latency_ns}, .fastest_ns = fastest_ns, .windows = 1};
+  return {.speed = {.latency_ns = latency_ns},
+          .fastest_ns = fastest_ns,
+          .windows = 1,
+          .others_cores = 0};
 }
 
 TEST(WhyDisturbedTest, ADisturbedMeasurementIsNoBaseline) {
@@ -36,8 +39,23 @@ TEST(WhyDisturbedTest, ADisturbedMeasurementIsNoBaseline) {
   EXPECT_EQ(WhyDisturbed(interrupted, 20e6), "") << "the other runs count";
 }
 
+TEST(WhyDisturbedTest, OtherProgramsMayUseCoresThatTheNetworkDoesNotNeed) {
+  NetworkTiming timing = Timing(20e3, 20e3);
+  timing.speed.threads = 2;
+  timing.machine_cores = 2;
+  timing.others_cores = 0.1;
+  EXPECT_EQ(WhyDisturbed(timing, 0), "");
+  timing.others_cores = 0.7;
+  EXPECT_EQ(WhyDisturbed(timing, 0), "other programs used 0.7 of the 2 cores of this machine");
+  timing.machine_cores = 64;
+  timing.others_cores = 20;
+  EXPECT_EQ(WhyDisturbed(timing, 0), "");
+  timing.others_cores = 58;
+  EXPECT_NE(WhyDisturbed(timing, 0), "");
+}
+
 TEST(AddWindowTest, InterruptedRunsCountOnlyWithoutOthers) {
-  NetworkTiming timing;
+  NetworkTiming timing{.others_cores = 0};
   const auto add = [&](std::vector<double> runs, bool interrupted) {
     const double step = runs[0];
     AddWindow({.runs_ns = std::move(runs), .steps = {{"s", "k", step}}, .interrupted = interrupted},

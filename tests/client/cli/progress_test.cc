@@ -88,7 +88,7 @@ TEST(ProgressTextTest, DropsTheLeastImportantPartsFirst) {
 TEST(ProgressTextTest, FitsIn40Columns) {
   client::Job job = RunningJob();
   EXPECT_EQ(ProgressText(job, 39), "tuning  128/256  best 291.8 GFLOP/s");
-  job.phase = "waiting for a worker of x86_64-avx2-2c-b1a31d4a";
+  job.phase = "round 1: 2 of 5 confirmed";
   job.left = absl::Seconds(20);
   EXPECT_EQ(ProgressText(job, 39), "128/256  best 291.8 GFLOP/s  0:20 left");
   job.state = client::JobState::kConfirming;
@@ -96,6 +96,21 @@ TEST(ProgressTextTest, FitsIn40Columns) {
   job.state = client::JobState::kRunning;
   job.trials = job.spec.max_trials = 100'000'000;
   EXPECT_EQ(ProgressText(job, 39), "100000000/100000000  best 291.8 GFLOP/s");
+}
+
+// What a job waits for is shown rather than its numbers; the detail goes first.
+TEST(ProgressTextTest, AWaitStaysOnANarrowTerminal) {
+  client::Job job = RunningJob();
+  job.state = client::JobState::kConfirming;
+  job.left = absl::Seconds(20);
+  job.phase = "waiting for a quieter machine: on worker a-long-name, other programs are busy";
+  EXPECT_THAT(ProgressText(job), HasSubstr("on worker a-long-name"));
+  EXPECT_EQ(ProgressText(job, 90),
+            "confirming  128/256 trials  best 291.8 GFLOP/s  0:20 left  "
+            "(waiting for a quieter machine)");
+  EXPECT_EQ(ProgressText(job, 40), "128/256  (waiting for a quieter machine)");
+  job.phase = "waiting for a worker";
+  EXPECT_EQ(ProgressText(job, 39), "128/256  (waiting for a worker)");
 }
 
 TEST(ProgressTextTest, CountsWhatARevalidationHasConfirmed) {

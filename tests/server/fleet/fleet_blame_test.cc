@@ -94,6 +94,24 @@ TEST_F(BlameTest, OtherWorkersContinueDuringASuspectRetry) {
   EXPECT_THAT(second.started, SizeIs(3));
 }
 
+TEST_F(BlameTest, ADrainedWorkerLeavesTheOtherSuspectsToOthers) {
+  for (int i = 0; i < 2; ++i) Submit(Item("job", i));
+  FakeWorker first = FakeWorker::Both("first", 2);
+  first.Call(fleet);
+  RunAll(first);
+  first.Restart("again");
+  first.Call(fleet);
+  ASSERT_THAT(first.report.held, SizeIs(1)) << "one suspect at a time";
+  FakeWorker second = FakeWorker::Both("second", 4);
+  second.Call(fleet);
+  EXPECT_THAT(second.started, IsEmpty()) << "one worker retries suspects";
+  ASSERT_TRUE(fleet.Drain("first", /*resume=*/false).ok());
+  first.Finish(first.report.held[0].lease_id, Measured(1));
+  first.Call(fleet);
+  second.Call(fleet);
+  EXPECT_THAT(second.started, SizeIs(1));
+}
+
 TEST_F(BlameTest, ABusyWorkerFinishesBeforeItTakesASuspect) {
   Submit(Item("job", 0));
   FakeWorker dying = FakeWorker::Both("dying", 1);
