@@ -137,10 +137,11 @@ Scalar CombineScalars(Reducer reducer, int component, DType dtype, absl::Span<co
       return EvaluateOp(Op::kMax, dtype, left[0], right[0]);
     case Reducer::kArgMax:
     case Reducer::kArgMin: {
-      // The lower index wins ties; −1 marks the neutral element.
+      // The earlier index wins ties, in the order 0, 1, 2, …, and then the negative ones.
       const bool better = reducer == Reducer::kArgMax ? left[0] < right[0] : right[0] < left[0];
-      const bool tie = left[0] == right[0] && Scalar(0) <= right[1];
-      const bool wins = better || (tie && (right[1] < left[1] || left[1] < Scalar(0)));
+      const bool right_real = Scalar(0) <= right[1], left_negative = left[1] < Scalar(0);
+      const bool earlier = right_real == left_negative ? right_real : right[1] < left[1];
+      const bool wins = better || (left[0] == right[0] && earlier);
       return wins ? right[component] : left[component];
     }
     case Reducer::kOnlineSoftmax: {
@@ -148,7 +149,8 @@ Scalar CombineScalars(Reducer reducer, int component, DType dtype, absl::Span<co
       if (component == 0) return max;
       const auto term = [&](absl::Span<const Scalar> side) {
         const double own = side[0].real();
-        return own == -INFINITY ? 0 : side[1].real() * std::exp(own - max);
+        // The sum of an empty side is 0, or NaN if its elements were NaN.
+        return side[1].real() * (own == -INFINITY ? 0 : std::exp(own - max));
       };
       return term(left) + term(right);
     }

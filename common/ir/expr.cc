@@ -259,29 +259,34 @@ absl::InlinedVector<ExprId, 2> Combine(ExprPool& pool, Reducer reducer,
       return {pool.Binary(Op::kMax, left[0], right[0])};
     case Reducer::kArgMax:
     case Reducer::kArgMin: {
-      // The right tuple wins if it is strictly better, or equal with a lower index. The index of
-      // the neutral element is -1.
+      // The right tuple wins if it is strictly better, or equal with an earlier index. The order of
+      // indices is 0, 1, 2, …, and then the negative ones, so that the neutral element, whose index
+      // is -1, is the last. The result is thus independent of the order of combination.
       const bool max = reducer == Reducer::kArgMax;
       const ExprId better = max ? pool.Binary(Op::kLess, left[0], right[0])
                                 : pool.Binary(Op::kLess, right[0], left[0]);
       const ExprId tie = pool.Binary(Op::kEqual, left[0], right[0]);
       const ExprId zero = pool.Const(pool[left[1]].dtype, 0);
+      const ExprId lower = pool.Binary(Op::kLess, right[1], left[1]);
       const ExprId right_real = pool.Binary(Op::kLessEqual, zero, right[1]);
-      const ExprId earlier = pool.Binary(Op::kOr, pool.Binary(Op::kLess, right[1], left[1]),
-                                         pool.Binary(Op::kLess, left[1], zero));
-      const ExprId wins = pool.Binary(
-          Op::kOr, better, pool.Binary(Op::kAnd, tie, pool.Binary(Op::kAnd, right_real, earlier)));
+      const ExprId left_negative = pool.Binary(Op::kLess, left[1], zero);
+      const ExprId earlier = pool.Binary(
+          Op::kOr, pool.Binary(Op::kAnd, lower, pool.Binary(Op::kOr, right_real, left_negative)),
+          pool.Binary(Op::kAnd, right_real, left_negative));
+      const ExprId wins = pool.Binary(Op::kOr, better, pool.Binary(Op::kAnd, tie, earlier));
       return {pool.Select(wins, right[0], left[0]), pool.Select(wins, right[1], left[1])};
     }
     case Reducer::kOnlineSoftmax: {
-      // An empty side has max −∞ and sum 0. Its term is dropped because −∞ − −∞ is NaN.
+      // An empty side has max −∞ and sum 0. Its term is 0, because −∞ − −∞ would be NaN; but if its
+      // elements were NaN, which max ignores, its sum is NaN and so is the term.
       const DType dtype = pool[left[0]].dtype;
       const ExprId max = pool.Binary(Op::kMax, left[0], right[0]);
       const ExprId empty = pool.Const(dtype, -std::numeric_limits<double>::infinity());
       const auto term = [&](ExprId m, ExprId s) {
         const ExprId scaled =
             pool.Binary(Op::kMul, s, pool.Unary(Op::kExp, pool.Binary(Op::kSub, m, max)));
-        return pool.Select(pool.Binary(Op::kEqual, m, empty), pool.Const(dtype, 0), scaled);
+        const ExprId nothing = pool.Binary(Op::kMul, s, pool.Const(dtype, 0));
+        return pool.Select(pool.Binary(Op::kEqual, m, empty), nothing, scaled);
       };
       return {max, pool.Binary(Op::kAdd, term(left[0], left[1]), term(right[0], right[1]))};
     }

@@ -54,8 +54,11 @@ std::vector<Primitive> MakePrimitives() {
            Number("value",
                   "omp_schedule: iterations that a thread fetches at a time, 0 for equal shares; "
                   "prefetch: iterations ahead; nontemporal: 1")}),
-      Transform("async_copy", 1, "", ApplyAsyncCopy,
-                "runs the block's copies concurrently with the computation (GPUs)", {kBlock}),
+      Transform(
+          "async_copy", 1, "", ApplyAsyncCopy,
+          "marks a copy as one that may run beside the computation; CUDA from sm_80 on does this "
+          "for every pipelined copy",
+          {kBlock}),
       Transform("bind", 1, "", ApplyBind,
                 "runs the iterations on a GPU axis; threads combine their results of a reduction",
                 {kLoop, String("axis", "blockIdx.x, .y or .z, threadIdx.x, .y or .z, or vthread")}),

@@ -21,6 +21,7 @@ class BarrierInserter {
       if (vars.vars == ThreadVars().vars) continue;  // one thread
       pending_.clear();
       before_.clear();
+      vars_ = vars;
       FindExchanged(kernel, vars);
       for (const NodeId child : p_.node(vars.innermost).children) Walk(child);
       std::erase_if(before_, [&](NodeId root) { return BeginsWithBarrier(root); });
@@ -78,13 +79,19 @@ class BarrierInserter {
     });
   }
 
-  // Whether two indices differ in every iteration: (k + 1) % n and k % n, or 0 and 1.
+  // Whether two indices differ in every iteration: (k + 1) % n and k % n, or 0 and 1. If they
+  // depend on the thread, those of two threads may be equal.
   bool InOtherStage(const ir::Index& a, const ir::Index& b) const {
     if (a.IsConstant() && b.IsConstant()) return a.constant() != b.constant();
     const ir::AtomId left = a.SingleAtom(), right = b.SingleAtom();
     if (left == ir::kNoAtom || right == ir::kNoAtom) return false;
     const ir::Atom &x = p_.atoms[left], &y = p_.atoms[right];
     if (x.kind != ir::Atom::Kind::kMod || y.kind != x.kind || x.divisor != y.divisor) return false;
+    bool depends_on_thread = false;
+    p_.atoms.VisitVars(x.argument, [&](ir::AtomId var) {
+      depends_on_thread = depends_on_thread || vars_.Contains(var);
+    });
+    if (depends_on_thread) return false;
     const ir::Index difference = x.argument - y.argument;
     return difference.IsConstant() && difference.constant() % x.divisor != 0;
   }
@@ -175,6 +182,7 @@ class BarrierInserter {
   ThreadProgram& threads_;
   ir::Program& p_;
   std::vector<bool> exchanged_;
+  ThreadVars vars_;  // of the current kernel
   std::vector<Pending> pending_;
   std::set<NodeId> before_;  // nodes with a barrier before them
 };

@@ -1,3 +1,5 @@
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
@@ -9,6 +11,22 @@ namespace hone::schedule {
 
 using ir::Index;
 using ir::NodeId;
+
+namespace {
+
+// Whether an index expression, written out, is longer than any useful schedule needs. Each fusion
+// of loops that a split has divided unevenly may double the length of the previous one.
+bool IsTooComplex(const ir::AtomTable& atoms) {
+  constexpr int64_t kMostTerms = 4096;
+  std::vector<int64_t> terms(atoms.size(), 1);
+  for (ir::AtomId id = 0; id < atoms.size(); ++id) {
+    for (const ir::IndexTerm& term : atoms[id].argument.terms()) terms[id] += terms[term.atom];
+    if (terms[id] > kMostTerms) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 absl::StatusOr<NodeId> Fuse(ir::Program& program, absl::Span<const NodeId> loops) {
   if (loops.empty()) return absl::InvalidArgumentError("fuse: needs a loop");
@@ -39,6 +57,9 @@ absl::StatusOr<NodeId> Fuse(ir::Program& program, absl::Span<const NodeId> loops
     program.SubstituteUnder(loops[0], node.var,
                             i == 0 ? part : program.atoms.Mod(part, node.extent.value));
     inner *= node.extent.value;
+  }
+  if (IsTooComplex(program.atoms)) {
+    return absl::FailedPreconditionError("fuse: the index expressions would become too long");
   }
   const NodeId parent = program.node(loops[0]).parent;
   const size_t position = program.PositionInParent(loops[0]);

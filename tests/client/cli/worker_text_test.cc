@@ -24,7 +24,7 @@ TEST(WorkerTextTest, ResumingAWorkerThatIsNotConnectedDoesNotGiveItWork) {
   EXPECT_EQ(ResumedText(worker), "builder-1 gets work again");
   worker.connected = false;
   EXPECT_THAT(ResumedText(worker), HasSubstr("builder-1 is not connected"));
-  EXPECT_THAT(ResumedText(worker), HasSubstr("hone-worker is started there"));
+  EXPECT_THAT(ResumedText(worker), HasSubstr("it connects again within a minute"));
 }
 
 }  // namespace

@@ -321,6 +321,26 @@ bind(s3, "threadIdx.x")
   EXPECT_THAT(lowered.program->ToText(), HasSubstr("barrier"));
 }
 
+// (x + 1) % 4 and x % 4 of one thread differ, but those of two threads may be equal.
+TEST(GpuLowerTest, AnOffsetInAModuloOfTheThreadNeedsABarrier) {
+  ExpectRight(LowerTrace(R"(workload w
+input A: f32[8, 4]
+B[i: 4, j: 8] = A[j, i] + 1.0
+output C[u: 32] = B[(u + 1) % 4, u / 4] * 2.0
+trace 1
+b1 = block("C")
+l0 = loops(b1)
+l1 = add_unit_loop(l0)
+b0 = block("B")
+compute_at(b0, l1)
+q0, q1, q2 = loops(b0)
+reorder(q2, q1)
+q3 = fuse(q2, q1)
+bind(q3, "threadIdx.x")
+bind(l0, "threadIdx.x")
+)"));
+}
+
 TEST(GpuLowerTest, RefusesWhatNoDeviceCanLaunch) {
   const auto message = [](absl::string_view trace) {
     return std::string(LowerTrace(absl::StrCat(R"(workload copy

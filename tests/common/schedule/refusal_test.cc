@@ -575,5 +575,24 @@ TEST(RefusalTest, RejectsMovesThatBreakParallelLoops) {
                         "same elements of P (loop h)"));
 }
 
+// Each round may double the length of an index, which would take time and memory without end.
+TEST(RefusalTest, IndicesThatBecomeTooLongAreRefused) {
+  const auto workload = ir::ParseWorkload("workload w\ninput A: f32[64]\noutput B[i: 64] = A[i]\n");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  std::string text = "b0 = block(\"B\")\nl0 = loops(b0)\n";
+  for (int round = 0; round < 60; ++round) {
+    const int l = 3 * round;
+    absl::StrAppend(&text, "l", l + 1, ", l", l + 2, " = split(l", l, ", 0, ", 7 + 2 * (round % 5),
+                    ")\nreorder(l", l + 2, ", l", l + 1, ")\nl", l + 3, " = fuse(l", l + 2, ", l",
+                    l + 1, ")\n");
+  }
+  const auto trace = ParseTrace(text);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  const auto replayed =
+      Replay(std::make_shared<const ir::Workload>(*workload), trace->trace, trace->decisions);
+  EXPECT_THAT(replayed.status().message(),
+              HasSubstr("the index expressions would become too long"));
+}
+
 }  // namespace
 }  // namespace hone::schedule

@@ -39,8 +39,9 @@ void Join(const std::vector<ScalarLoad>& loads, size_t first) {
     if (loads[first + i].load->comesBefore(earliest)) earliest = loads[first + i].load;
   }
   llvm::IRBuilder<> b(earliest);
+  // Not "inbounds": the base alone may lie outside the buffer.
   Value* const address =
-      b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), loads[first].base, loads[first].offset);
+      b.CreateConstGEP1_64(b.getInt8Ty(), loads[first].base, loads[first].offset);
   auto* const type = llvm::FixedVectorType::get(b.getFloatTy(), kJoined);
   Value* const joined = b.CreateAlignedLoad(type, address, llvm::Align(4));
   for (int i = 0; i < kJoined; ++i) {
