@@ -11,14 +11,14 @@ bool Dispatcher::IsPinned(const Lane& lane) const {
   if (lane.worker_id.empty()) return false;
   const Worker* wanted = registry_.Find(lane.worker_id);
   return wanted != nullptr && wanted->connected && standings_.MayWork(wanted->id) &&
-         (!lane.build || wanted->CanBuild(lane.target_key));
+         (!lane.build || wanted->capabilities.BuildsFor(lane.target_key));
 }
 
 bool Dispatcher::Serves(const Lane& lane, const Worker& worker) const {
   if (lane.worker_id != worker.id && IsPinned(lane)) return false;
   if (!lane.build) return worker.CanRun(lane.target_key);
   // A build is useful only if some worker can run the artifact.
-  return worker.CanBuild(lane.target_key) &&
+  return worker.capabilities.BuildsFor(lane.target_key) &&
          (worker.CanRun(lane.target_key) || registry_.HasRunner(lane.target_key));
 }
 

@@ -246,7 +246,7 @@ bool Fleet::IsServed(const std::string& target_key) const {
     if (!worker.connected || worker.leaving || !standings_.MayWork(id)) continue;
     if (!calls_.IsHeld(worker) && !HasCalledAfter(now - worker.last_seen)) continue;
     runs = runs || worker.CanRun(target_key);
-    builds = builds || worker.capabilities.can_build;
+    builds = builds || worker.capabilities.BuildsFor(target_key);
     if (runs && builds) return true;
   }
   return false;

@@ -66,8 +66,8 @@ class Fleet {
   // Returns every registered worker, sorted by id. The environment of a worker that only runs names
   // the builder that its next records will name.
   std::vector<WorkerInfo> Workers() const;
-  // Returns whether workers take work that run the target, and that build kernels.
-  // Unlike Workers, this copies nothing.
+  // Returns whether workers take work that run the target, and that build for it. Unlike Workers,
+  // this copies nothing.
   bool IsServed(const std::string& target_key) const;
   // Returns the same, and also the other workers that are drained, flagged or removed. Of those,
   // only the name and the standing are known.

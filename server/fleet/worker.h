@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/record/record.h"
 #include "server/fleet/work.h"
@@ -30,6 +31,9 @@ struct Capabilities {
   // empty, only that of its own target.
   std::vector<std::string> build_isas;
   record::Environment environment;
+
+  // Whether it builds kernels for a target.
+  bool BuildsFor(absl::string_view key) const;
 };
 
 enum class LeasePhase { kQueued = 1, kBuilding = 2, kRunning = 3 };

@@ -24,12 +24,11 @@ std::string Registered(const std::set<std::string>& targets) {
 
 }  // namespace
 
-bool Worker::CanBuild(const std::string& target_key) const {
-  if (!capabilities.can_build) return false;
-  const absl::string_view wanted = InstructionSet(target_key);
-  const std::vector<std::string>& isas = capabilities.build_isas;
-  if (isas.empty()) return InstructionSet(capabilities.target_key) == wanted;
-  return std::find(isas.begin(), isas.end(), wanted) != isas.end();
+bool Capabilities::BuildsFor(absl::string_view key) const {
+  if (!can_build) return false;
+  const absl::string_view wanted = InstructionSet(key);
+  if (build_isas.empty()) return InstructionSet(target_key) == wanted;
+  return std::find(build_isas.begin(), build_isas.end(), wanted) != build_isas.end();
 }
 
 Worker* WorkerRegistry::Find(const std::string& id) {
@@ -171,7 +170,7 @@ bool WorkerRegistry::HasRunner(const std::string& target_key) const {
 BuilderVersion WorkerRegistry::NewestBuilder(const std::string& target_key) const {
   BuilderVersion newest;
   for (const auto& [id, worker] : workers_) {
-    if (!worker.connected || !worker.CanBuild(target_key)) continue;
+    if (!worker.connected || !worker.capabilities.BuildsFor(target_key)) continue;
     const record::Environment& environment = worker.capabilities.environment;
     if (environment.codegen_version > newest.codegen_version) newest = BuilderOf(environment);
   }

@@ -75,7 +75,6 @@ struct Worker {
   bool CanRun(const std::string& target_key) const {
     return capabilities.can_run && capabilities.target_key == target_key;
   }
-  bool CanBuild(const std::string& target_key) const;
 };
 
 // Why a call is refused.

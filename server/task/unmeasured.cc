@@ -59,9 +59,12 @@ std::string WhyNoWorker(const JobActor& job, const std::vector<fleet::WorkerInfo
                          "such a machine", job.Now());
   }
   std::vector<fleet::WorkerInfo> builders = AllWorkers(job.services());
-  std::erase_if(builders, [](const auto& worker) { return !worker.capabilities.can_build; });
+  const std::string& target = job.spec().target_key;
+  std::erase_if(builders,
+                [&](const auto& worker) { return !worker.capabilities.BuildsFor(target); });
   if (AnyTakesWork(builders)) return "";
-  return NoneTakesWork(builders, "builds kernels", "a machine with hone-builder", job.Now());
+  return NoneTakesWork(builders, absl::StrCat("builds for target ", target),
+                       "a machine with hone-builder", job.Now());
 }
 
 }  // namespace
