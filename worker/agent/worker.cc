@@ -110,11 +110,9 @@ void Worker::Run(absl::AnyInvocable<void() &&> connected) {
   }
   mutex_.Unlock();
   ChildProcess::KillAll();
-  uploader_.Stop();
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
 
-  // Last call: reports finished results and asks for no more work.
+  // Last call: reports finished results and asks for no more work. It comes before the threads end,
+  // which may be in the middle of a long transfer until the link is shut down.
   mutex_.Lock();
   const int64_t farewell = StartCall();
   const auto answered = [this, farewell]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -127,6 +125,9 @@ void Worker::Run(absl::AnyInvocable<void() &&> connected) {
   mutex_.Lock();
   mutex_.Await(absl::Condition(&idle));
   mutex_.Unlock();
+  uploader_.Stop();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 void Worker::PulseLoop() {
