@@ -8,8 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/steady_clock.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::rpc {
@@ -40,7 +40,7 @@ constexpr Meaning kMeanings[] = {
 bool IsNew(const std::string& message) {
   static absl::Mutex mutex;
   static auto& last = *new std::map<std::string, absl::Time>;
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   absl::MutexLock lock(&mutex);
   if (last.size() >= kMaxRemembered) last.clear();
   const auto [entry, added] = last.emplace(message, now);

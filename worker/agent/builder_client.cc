@@ -35,7 +35,8 @@ BuildResponse BuilderClient::Died() {
 }
 
 BuildResponse BuilderClient::Build(const record::BuildRequest& request) {
-  if (child_ == nullptr) {
+  const bool is_new = child_ == nullptr;
+  if (is_new) {
     auto started = ChildProcess::Start(options_.command);
     if (!started.ok()) {
       return BuildFailure(Outcome::kDeviceLost, started.status().message());
@@ -48,7 +49,10 @@ BuildResponse BuilderClient::Build(const record::BuildRequest& request) {
   if (!record::WriteFrame(child_->input(), record::ToProto(request).SerializeAsString(),
                           SteadyNow() + kPipeLimit)
            .ok()) {
-    return Died();
+    if (is_new) return Died();
+    // The process died after its last request, which is not this candidate's fault.
+    child_.reset();
+    return Build(request);
   }
   for (;;) {
     pollfd answer = {.fd = child_->output(), .events = POLLIN, .revents = 0};

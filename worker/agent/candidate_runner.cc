@@ -18,7 +18,8 @@ using record::Outcome;
 
 constexpr absl::Duration kReferenceRetry = absl::Seconds(30);
 constexpr absl::Duration kReferenceLimit = absl::Minutes(10);  // for making one
-constexpr size_t kPinnedReferences = 16;
+constexpr size_t kPinnedReferences = 16;                       // more if the leases need more
+constexpr size_t kRememberedBests = 4096;
 constexpr int kFirstRunFactor = 6;  // times the run limit, while no best is known
 
 // The outcome of a candidate that cannot be run at all.
@@ -40,8 +41,8 @@ bool CandidateRunner::NeedsReference(const std::string& workload_digest,
          SteadyNow() >= failure->second.time + kReferenceRetry;
 }
 
-void CandidateRunner::MakeReference(const std::string& workload_digest,
-                                    const std::string& workload) {
+void CandidateRunner::MakeReference(const std::string& workload_digest, const std::string& workload,
+                                    const absl::flat_hash_set<std::string>& held) {
   const absl::Status made = TryToMakeReference(workload_digest, workload);
   if (!made.ok()) {
     spdlog::error("the reference of workload {} cannot be computed: {}", workload_digest,
@@ -51,9 +52,13 @@ void CandidateRunner::MakeReference(const std::string& workload_digest,
   }
   failures_.erase(workload_digest);
   referenced_.push_back(workload_digest);
-  if (referenced_.size() > kPinnedReferences) {
-    references_->Unpin(referenced_.front());
-    referenced_.pop_front();
+  while (referenced_.size() > kPinnedReferences) {
+    const auto unused =
+        std::find_if(referenced_.begin(), referenced_.end(),
+                     [&](const std::string& digest) { return !held.contains(digest); });
+    if (unused == referenced_.end()) break;
+    references_->Unpin(*unused);
+    referenced_.erase(unused);
   }
 }
 
@@ -88,7 +93,9 @@ absl::Status CandidateRunner::TryToMakeReference(const std::string& workload_dig
 
 double& CandidateRunner::BestOf(const v1::Lease& lease) {
   const absl::StatusOr<record::Policy> policy = record::FromProto(lease.policy());
-  return best_ns_[absl::StrCat(lease.workload_digest(), " ", policy.ok() ? policy->Key() : "")];
+  if (best_ns_.size() >= kRememberedBests) best_ns_.clear();  // of jobs that mostly have ended
+  return best_ns_[absl::StrCat(lease.job_id(), " ", lease.workload_digest(), " ",
+                               policy.ok() ? policy->Key() : "")];
 }
 
 absl::StatusOr<record::RunRequest> CandidateRunner::RequestFor(const HeldWork& work) const {
@@ -118,7 +125,8 @@ absl::StatusOr<record::RunRequest> CandidateRunner::RequestFor(const HeldWork& w
 }
 
 void CandidateRunner::Run(
-    const std::vector<std::shared_ptr<HeldWork>>& batch, absl::FunctionRef<void(HeldWork&)> started,
+    const std::vector<std::shared_ptr<HeldWork>>& batch,
+    absl::FunctionRef<bool(const HeldWork&)> wanted, absl::FunctionRef<void(HeldWork&)> started,
     absl::FunctionRef<void(const std::shared_ptr<HeldWork>&, MeasureResult)> finished) {
   std::vector<std::shared_ptr<HeldWork>> runnable;
   std::vector<record::RunRequest> requests;
@@ -130,17 +138,19 @@ void CandidateRunner::Run(
                       .detail = std::string(request.status().message())});
       continue;
     }
-    // The best seen here may be newer than the value in the lease.
+    // The best seen here may be newer than the value in the lease; but a lease without one asks for
+    // a measurement that does not stop early.
     double& best_ns = request->best_latency_ns;
     const double seen_ns = BestOf(work->lease);
-    if (seen_ns > 0) best_ns = best_ns > 0 ? std::min(best_ns, seen_ns) : seen_ns;
+    if (best_ns > 0 && seen_ns > 0) best_ns = std::min(best_ns, seen_ns);
     request->time_limit_ms =
         absl::ToInt64Milliseconds(options_.run_limit * (best_ns > 0 ? 1 : kFirstRunFactor));
     runnable.push_back(work);
     requests.push_back(*std::move(request));
   }
   runner_.Run(
-      requests, [&](size_t i) { started(*runnable[i]); },
+      requests, [&](size_t i) { return wanted(*runnable[i]); },
+      [&](size_t i) { started(*runnable[i]); },
       [&](size_t i, MeasureResult result) {
         artifacts_->Unpin(runnable[i]->artifact_digest);
         if (result.outcome == Outcome::kOk && !result.stopped_early && result.latency_ns > 0) {

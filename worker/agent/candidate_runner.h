@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -41,20 +42,23 @@ class CandidateRunner {
   // Returns whether the reference of a workload should be made now. After a failure, it is tried
   // again later, or at once if the worker has connected to the server since then.
   bool NeedsReference(const std::string& workload_digest, absl::Time connected) const;
-  // Makes the reference data. Run reports the reason if this fails.
-  void MakeReference(const std::string& workload_digest, const std::string& workload);
+  // Makes the reference data. Run reports the reason if this fails. `held` has the digests of the
+  // workloads that will run here: their references are kept, however many there are.
+  void MakeReference(const std::string& workload_digest, const std::string& workload,
+                     const absl::flat_hash_set<std::string>& held);
 
   // Runs candidates whose artifacts are pinned, and unpins them. Calls `started` and `finished` for
-  // each in order, but not `started` if a candidate cannot run.
+  // each in order, but not `started` if a candidate cannot run or is no longer wanted (see
+  // RunnerClient::Run).
   void Run(
       const std::vector<std::shared_ptr<HeldWork>>& batch,
-      absl::FunctionRef<void(HeldWork&)> started,
+      absl::FunctionRef<bool(const HeldWork&)> wanted, absl::FunctionRef<void(HeldWork&)> started,
       absl::FunctionRef<void(const std::shared_ptr<HeldWork>&, record::MeasureResult)> finished);
 
  private:
   absl::Status TryToMakeReference(const std::string& workload_digest, const std::string& workload);
   absl::StatusOr<record::RunRequest> RequestFor(const HeldWork& work) const;
-  // The best latency of the lease's workload and policy; 0: none is known.
+  // The best latency measured here for the lease's job, workload and policy; 0: none is known.
   double& BestOf(const v1::Lease& lease);
 
   const Options options_;
@@ -68,7 +72,7 @@ class CandidateRunner {
     absl::Time time;
   };
   absl::flat_hash_map<std::string, Failure> failures_;  // to make references
-  absl::flat_hash_map<std::string, double> best_ns_;    // by workload and policy
+  absl::flat_hash_map<std::string, double> best_ns_;    // by job, workload and policy
 };
 
 }  // namespace hone::agent

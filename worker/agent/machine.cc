@@ -33,11 +33,16 @@ absl::StatusOr<nlohmann::json> JsonOf(const std::vector<std::string>& command) {
       absl::StrCat(absl::StrJoin(command, " "), " prints no JSON object"));
 }
 
+// Returns whether this time was within the last day. A later time was set by a wrong clock.
+bool IsRecent(time_t time) {
+  const absl::Duration age = absl::Now() - absl::FromTimeT(time);
+  return age >= absl::ZeroDuration() && age < kPeakLifetime;
+}
+
 // Returns the peaks, measured now by this command or within the last day on the same target.
 absl::StatusOr<nlohmann::json> Peaks(std::vector<std::string> command, const std::string& cache) {
   struct stat file;
-  if (stat(cache.c_str(), &file) == 0 &&
-      absl::Now() - absl::FromTimeT(file.st_mtime) < kPeakLifetime) {
+  if (stat(cache.c_str(), &file) == 0 && IsRecent(file.st_mtime)) {
     const absl::StatusOr<std::string> text = ReadFile(cache);
     nlohmann::json json =
         text.ok() ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();

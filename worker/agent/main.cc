@@ -9,13 +9,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <random>
 #include <thread>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/base/command_line.h"
 #include "common/base/config_file.h"
@@ -29,6 +33,7 @@
 #include "common/target/cpu_clusters.h"
 #include "common/target/host.h"
 #include "worker/agent/board_check.h"
+#include "worker/agent/child_process.h"
 #include "worker/agent/machine.h"
 #include "worker/agent/runner_command.h"
 #include "worker/agent/server_link.h"
@@ -145,8 +150,64 @@ absl::Status UseCluster(const std::string& name) {
              : absl::InvalidArgumentError(absl::StrCat("--cluster ", name, ": ", used.message()));
 }
 
+// The signals that end the program. They are blocked in all threads.
+sigset_t EndingSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+// Waits for a signal that ends the program, in a thread that outlives this object.
+class SignalThread {
+ public:
+  SignalThread() { std::thread(Await, state_).detach(); }
+  ~SignalThread() { Ignore(); }
+  SignalThread(const SignalThread&) = delete;
+  SignalThread& operator=(const SignalThread&) = delete;
+
+  // From now on, a signal stops this worker, which must exist until Ignore. Before, a signal ends
+  // the program at once.
+  void StopOnSignal(hone::agent::Worker* worker) {
+    absl::MutexLock lock(&state_->mutex);
+    state_->worker = worker;
+  }
+  // From now on, signals have no effect.
+  void Ignore() {
+    absl::MutexLock lock(&state_->mutex);
+    state_->ignores = true;
+  }
+
+ private:
+  struct State {
+    absl::Mutex mutex;
+    hone::agent::Worker* worker ABSL_GUARDED_BY(mutex) = nullptr;
+    bool ignores ABSL_GUARDED_BY(mutex) = false;
+  };
+  static void Await(const std::shared_ptr<State>& state) {
+    const sigset_t signals = EndingSignals();
+    int signal = 0;
+    sigwait(&signals, &signal);
+    // The mutex also keeps the main thread, whose child processes fail now, from ending the program
+    // with an error.
+    absl::MutexLock lock(&state->mutex);
+    if (state->ignores) return;
+    if (state->worker != nullptr) {
+      state->worker->Stop();
+      return;
+    }
+    spdlog::info("stopped before it was ready");
+    hone::agent::ChildProcess::KillAll();
+    std::_Exit(0);
+  }
+
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
 // InvalidArgument: the configuration is wrong.
 absl::Status Work(Flags flags) {
+  SignalThread signal_thread;
   HONE_ASSIGN_OR_RETURN(const auto link, LinkOf(flags));
   HONE_RETURN_IF_ERROR(hone::MakeDirectories(flags.state_dir));
   HONE_RETURN_IF_ERROR(LockStateDir(flags.state_dir));
@@ -191,16 +252,7 @@ absl::Status Work(Flags flags) {
   HONE_ASSIGN_OR_RETURN(const auto worker,
                         hone::agent::Worker::Create(std::move(options), link.get()));
 
-  // SIGTERM and SIGINT, blocked since the start, end the program.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  std::thread signal_thread([&] {
-    int signal = 0;
-    sigwait(&signals, &signal);
-    worker->Stop();
-  });
+  signal_thread.StopOnSignal(worker.get());
   spdlog::info("connecting to {}", flags.server);
   absl::Status ready_written;
   worker->Run([&] {
@@ -210,7 +262,7 @@ absl::Status Work(Flags flags) {
       if (!ready_written.ok()) spdlog::error("{}", std::string(ready_written.message()));
     }
   });
-  signal_thread.join();
+  signal_thread.Ignore();
   return absl::OkStatus();
 }
 
@@ -364,10 +416,7 @@ int main(int argc, char** argv) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent || parent == 1) return 0;
   }
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
+  const sigset_t signals = EndingSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   if (absl::Status worked = Work(flags); !worked.ok()) {

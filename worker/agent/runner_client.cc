@@ -2,6 +2,9 @@
 
 #include <signal.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -82,26 +85,57 @@ MeasureResult RunnerClient::RunOne(const RunRequest& request, absl::Duration pat
   return result;
 }
 
+absl::StatusOr<bool> RunnerClient::SendToIdle(const RunRequest& request) {
+  const bool is_new = child_ == nullptr;
+  HONE_RETURN_IF_ERROR(EnsureStarted(options_.command));
+  child_->TakeErrorOutput();
+  if (Send(request).ok()) return true;
+  if (is_new) return false;
+  // The process died after its last request, which is not this candidate's fault.
+  child_.reset();
+  return SendToIdle(request);
+}
+
 void RunnerClient::Run(const std::vector<RunRequest>& requests,
+                       absl::FunctionRef<bool(size_t)> wanted,
                        absl::FunctionRef<void(size_t)> started,
                        absl::FunctionRef<void(size_t, MeasureResult)> done) {
-  size_t sent = 0;  // requests that the current process has received
+  std::vector<bool> cancelled(requests.size());
+  size_t next = 0;  // the first request that the current process has not received or skipped
   for (size_t i = 0; i < requests.size(); ++i) {
+    if (child_ == nullptr) next = i;
+    if (next == i) cancelled[i] = !wanted(i);
+    if (cancelled[i]) {
+      next = std::max(next, i + 1);
+      done(i, Failure(Outcome::kDeviceLost, "cancelled"));
+      continue;
+    }
     started(i);
     const bool confirmation = IsConfirmation(requests[i]);
     if (confirmation) child_.reset();
-    if (child_ == nullptr) sent = i;
-    if (absl::Status ready = EnsureStarted(options_.command); !ready.ok()) {
-      done(i, Failure(Outcome::kDeviceLost, ready.message()));
+    absl::StatusOr<bool> sent = true;
+    if (next == i) {
+      sent = SendToIdle(requests[i]);
+      next = i + 1;
+    } else {
+      child_->TakeErrorOutput();
+    }
+    if (!sent.ok()) {
+      done(i, Failure(Outcome::kDeviceLost, sent.status().message()));
       continue;
     }
-    child_->TakeErrorOutput();
-    bool alive = true;
-    const size_t ahead =
-        confirmation || i + 1 == requests.size() || IsConfirmation(requests[i + 1]) ? i + 1 : i + 2;
-    for (; sent < ahead && alive; ++sent) alive = Send(requests[sent]).ok();
-    MeasureResult result = alive ? Receive(requests[i], options_.patience) : Died();
-    if (confirmation) child_.reset();
+    // Sends the next request that is wanted.
+    bool looks_ahead = *sent && !confirmation;
+    bool ends = confirmation;
+    for (; looks_ahead && next < requests.size() && !IsConfirmation(requests[next]); ++next) {
+      cancelled[next] = !wanted(next);
+      if (cancelled[next]) continue;
+      looks_ahead = false;
+      // A process that takes no more requests may still have answered this one.
+      ends = !Send(requests[next]).ok();
+    }
+    MeasureResult result = *sent ? Receive(requests[i], options_.patience) : Died();
+    if (ends) child_.reset();
     done(i, std::move(result));
   }
 }

@@ -32,10 +32,16 @@ class RunnerClient {
   // timing lock for the batch. A request of policy "confirm" gets a fresh process. `started` and
   // `done` are called with the request's index, each once, in order.
   //
+  // `wanted` is called with the request's index right before the request is sent, also if it is
+  // sent again to a new process. A request that is not wanted is not sent and not started; it is
+  // done with outcome device_lost.
+  //
   // Reports every failure as an outcome. If a kernel kills the process: crash, or out_of_memory if
   // the kernel of the system killed it for that. If it exceeds every limit: run_timeout. If the
-  // runner cannot be started: device_lost. The remaining requests run in a new process.
-  void Run(const std::vector<record::RunRequest>& requests, absl::FunctionRef<void(size_t)> started,
+  // runner cannot be started: device_lost. The remaining requests run in a new process. A process
+  // that died while it was idle is replaced.
+  void Run(const std::vector<record::RunRequest>& requests, absl::FunctionRef<bool(size_t)> wanted,
+           absl::FunctionRef<void(size_t)> started,
            absl::FunctionRef<void(size_t, record::MeasureResult)> done);
 
   // Runs one request that makes a reference, with its own patience, in a separate process.
@@ -44,6 +50,9 @@ class RunnerClient {
  private:
   absl::Status EnsureStarted(const std::vector<std::string>& command);
   absl::Status Send(const record::RunRequest& request);
+  // Sends a request to the process, which has no other one; starts the process if needed. Returns
+  // false if a new process does not take the request. Errors: the process cannot be started.
+  absl::StatusOr<bool> SendToIdle(const record::RunRequest& request);
   record::MeasureResult Receive(const record::RunRequest& request, absl::Duration patience);
   record::MeasureResult Died();
 

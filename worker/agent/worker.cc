@@ -6,6 +6,7 @@
 #include <random>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
@@ -109,11 +110,9 @@ void Worker::Run(absl::AnyInvocable<void() &&> connected) {
   }
   mutex_.Unlock();
   ChildProcess::KillAll();
-  uploader_.Stop();
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
 
-  // Last call: reports finished results and asks for no more work.
+  // Last call: reports finished results and asks for no more work. It comes before the threads end,
+  // which may be in the middle of a long transfer until the link is shut down.
   mutex_.Lock();
   const int64_t farewell = StartCall();
   const auto answered = [this, farewell]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -126,6 +125,9 @@ void Worker::Run(absl::AnyInvocable<void() &&> connected) {
   mutex_.Lock();
   mutex_.Await(absl::Condition(&idle));
   mutex_.Unlock();
+  uploader_.Stop();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 void Worker::PulseLoop() {
@@ -242,6 +244,7 @@ void Worker::RunLoop() {
   for (;;) {
     std::vector<std::shared_ptr<HeldWork>> batch;
     std::string digest, workload;
+    absl::flat_hash_set<std::string> held;  // workloads
     {
       absl::MutexLock lock(&mutex_);
       // Returns a workload that will run here and has no reference yet.
@@ -266,16 +269,21 @@ void Worker::RunLoop() {
       if (const auto next = next_reference(); next != leases_.workloads().end()) {
         digest = next->first;
         workload = next->second.text;
+        for (const auto& [name, use] : leases_.workloads()) held.insert(name);
       } else {
         batch = leases_.NextToRun(2 * kBatch);
       }
     }
     if (!digest.empty()) {
-      runner.MakeReference(digest, workload);
+      runner.MakeReference(digest, workload, held);
       continue;
     }
     runner.Run(
         batch,
+        [this](const HeldWork& work) {
+          absl::MutexLock lock(&mutex_);
+          return !work.cancelled;
+        },
         [this](HeldWork& work) {
           absl::MutexLock lock(&mutex_);
           leases_.MarkRunning(work);

@@ -79,11 +79,13 @@ absl::Status RunLinker(const std::vector<std::string>& arguments)
     usable = false;
     return absl::InternalError(absl::StrCat("the linker crashed: ", output));
   }
-  if (result.retCode != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("link: ", absl::StripTrailingAsciiWhitespace(output)));
+  if (result.retCode == 0) return absl::OkStatus();
+  const std::string message = absl::StrCat("link: ", absl::StripTrailingAsciiWhitespace(output));
+  for (const absl::string_view full :
+       {"No space left on device", "Disk quota exceeded", "File too large"}) {
+    if (absl::StrContains(output, full)) return absl::ResourceExhaustedError(message);
   }
-  return absl::OkStatus();
+  return absl::InvalidArgumentError(message);
 }
 
 // Returns a stub of a library, which has its symbols but no code. With stubs the builder needs no

@@ -25,8 +25,8 @@ struct LinkOptions {
 //
 // InvalidArgument: the linker refuses an object (an undefined symbol, a symbol that is defined
 // twice, not an object file, wrong machine); the message is the linker's. NotFound /
-// PermissionDenied / ResourceExhausted: the scratch folder is not writable. Internal: the linker
-// crashed; the process must not link again.
+// PermissionDenied: the scratch folder is not writable. ResourceExhausted: its disk is full, or
+// there is no memory. Internal: the linker crashed; the process must not link again.
 absl::StatusOr<std::string> LinkSharedObject(absl::Span<const absl::string_view> objects,
                                              const LinkOptions& options);
 absl::StatusOr<std::string> LinkSharedObject(absl::string_view object, const LinkOptions& options);

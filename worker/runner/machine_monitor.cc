@@ -21,6 +21,9 @@ constexpr double kShortestS = 0.25;  // ticks are 10 ms, so shorter intervals sa
 constexpr double kLongestS = 60;
 constexpr double kPastStepS = 0.1;
 constexpr double kHottestC = 150;  // missing sensors report arbitrary values
+// Sensors that stay open. A machine with many processors has a sensor per core, but this process
+// may only have some hundred open files.
+constexpr size_t kMostSensors = 32;
 
 int Open(const std::string& path) { return open(path.c_str(), O_RDONLY | O_CLOEXEC); }
 
@@ -91,6 +94,7 @@ MachineMonitor::MachineMonitor(const std::string& root)
       cpuinfo_(Open(root + "/proc/cpuinfo")),
       frequency_(Open(target::FrequencyFolder(root) + "/scaling_cur_freq")) {
   const auto add = [this](const std::string& path) {
+    if (temperatures_.size() >= kMostSensors) return;
     if (const int fd = Open(path); fd >= 0) temperatures_.push_back(fd);
   };
   for (const std::string& sensor : FilesIn(root + "/sys/class/hwmon")) {

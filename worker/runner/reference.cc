@@ -77,11 +77,11 @@ bool Agree(ir::DType dtype, const ir::ElementValue& kernel, const ir::ElementVal
   return values && magnitudes && (kernel.rounding >= least || std::isnan(least));
 }
 
-// Writes a file in pieces and renames it into place at the end.
+// Writes a file in pieces and renames it into place at the end. The name of the unfinished file is
+// fixed, because only one process writes to a folder; so an aborted run leaves at most one.
 class FileWriter {
  public:
-  explicit FileWriter(const std::string& path)
-      : path_(path), temporary_(absl::StrCat(path, ".", getpid())) {
+  explicit FileWriter(const std::string& path) : path_(path), temporary_(path + ".new") {
     fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   }
   ~FileWriter() {
@@ -99,6 +99,8 @@ class FileWriter {
     return absl::OkStatus();
   }
   absl::Status Finish() {
+    // After a power failure, the file has all of its content or does not exist.
+    if (fsync(fd_) != 0) return ErrnoStatus(errno, absl::StrCat("sync ", temporary_));
     if (close(std::exchange(fd_, -1)) != 0) {
       return ErrnoStatus(errno, absl::StrCat("close ", temporary_));
     }

@@ -1,5 +1,6 @@
 #include "worker/runner/sandbox.h"
 
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -31,7 +32,7 @@ constexpr absl::string_view kAllowed =
     // Memory, and files that are open already or that Landlock allows.
     "brk mmap munmap mprotect mremap madvise mincore mlock munlock read readv pread64 write writev "
     "pwrite64 close lseek open openat stat lstat fstat newfstatat statx access faccessat "
-    "faccessat2 readlink readlinkat getdents64 getcwd fcntl flock dup memfd_create ftruncate "
+    "faccessat2 readlink readlinkat getdents64 getcwd flock dup memfd_create ftruncate "
     "fallocate fsync fdatasync fchmod poll ppoll select pselect6 statfs fstatfs "
     // Threads and waiting.
     "futex set_robust_list get_robust_list rseq set_tid_address arch_prctl sched_yield "
@@ -43,6 +44,12 @@ constexpr absl::string_view kAllowed =
     "rt_sigaction rt_sigprocmask rt_sigreturn rt_sigtimedwait rt_sigpending sigaltstack "
     // Information about the process and the machine.
     "getuid geteuid getgid getegid uname sysinfo getrlimit getrusage times getrandom";
+
+// The commands of fcntl that are allowed. Others could make the system send signals to any process
+// of this user (F_SETOWN, F_SETSIG).
+constexpr int kFileCommands[] = {
+    F_GETFD, F_SETFD,  F_GETFL,     F_SETFL,     F_DUPFD,      F_DUPFD_CLOEXEC, F_GETLK,
+    F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_ADD_SEALS,     F_GET_SEALS};
 
 // No kernel needs these.
 constexpr absl::string_view kForbidden =
@@ -121,6 +128,10 @@ absl::Status FilterSystemCalls(const SandboxOptions& options) {
     AddRulesOfDrivers(filter);
   } else {
     AddRulesOfKernels(/*writer=*/!options.writable.empty(), filter);
+  }
+  for (const int command : kFileCommands) {
+    filter.Rule("fcntl fcntl64", SCMP_ACT_ALLOW,
+                {SCMP_A1(SCMP_CMP_EQ, static_cast<scmp_datum_t>(command))});
   }
   const auto self = static_cast<scmp_datum_t>(getpid());
   filter.Rule("kill tgkill", SCMP_ACT_ALLOW, {SCMP_A0(SCMP_CMP_EQ, self)});

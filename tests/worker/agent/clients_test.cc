@@ -6,11 +6,11 @@
 #include <stdlib.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/proto_convert.h"
+#include "tests/worker/agent/scripted_child.h"
 #include "worker/agent/builder_client.h"
 #include "worker/agent/runner_client.h"
 
@@ -19,6 +19,7 @@ namespace {
 
 using record::MeasureResult;
 using record::Outcome;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr absl::string_view kMatmul =
@@ -26,6 +27,13 @@ constexpr absl::string_view kMatmul =
     "input A: f32[64, 32]\n"
     "input B: f32[32, 48]\n"
     "output C[i: 64, j: 48] = sum(k: 32) A[i, k] * B[k, j]\n";
+
+std::string AnswerOf(Outcome outcome) {
+  v1::RunResponse response;
+  *response.mutable_result() =
+      record::ToProto(MeasureResult{.outcome = outcome, .detail = "scripted"});
+  return response.SerializeAsString();
+}
 
 class ClientsTest : public ::testing::Test {
  protected:
@@ -61,7 +69,7 @@ class ClientsTest : public ::testing::Test {
     std::vector<Outcome> outcomes;
     size_t started = 0;
     runner.Run(
-        requests, [&](size_t i) { EXPECT_EQ(i, started++); },
+        requests, [](size_t) { return true; }, [&](size_t i) { EXPECT_EQ(i, started++); },
         [&](size_t i, const MeasureResult& result) {
           EXPECT_EQ(i, outcomes.size());
           EXPECT_EQ(started, i + 1);
@@ -145,21 +153,70 @@ TEST_F(ClientsTest, RunsConfirmations) {
 
 // It ends after its answer, though the next request has been sent to it.
 TEST_F(ClientsTest, ARunnerThatLostItsDeviceIsReplaced) {
-  v1::RunResponse response;
-  *response.mutable_result() =
-      record::ToProto(MeasureResult{.outcome = Outcome::kDeviceLost, .detail = "no such device"});
-  const std::string message = response.SerializeAsString();
-  const char size[4] = {static_cast<char>(message.size())};
-  std::ofstream(folder_ + "/answer") << std::string(size, sizeof size) << message;
-  const std::string script = folder_ + "/runner";
-  std::ofstream(script) << "#!/bin/sh\nhead -c 1 > /dev/null\ncat " << folder_ << "/answer\n";
-  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
-  RunnerClient runner({.command = {script}});
-  std::vector<Outcome> outcomes;
+  const ScriptedChild script(folder_ + "/script", AnswerOf(Outcome::kDeviceLost), /*once=*/true);
+  RunnerClient runner({.command = {script.path()}});
+  // The second request is cancelled after it has been sent to the first process.
+  std::vector<int> asked(3);
   runner.Run(
-      std::vector<record::RunRequest>(3), [](size_t) {},
-      [&](size_t, const MeasureResult& result) { outcomes.push_back(result.outcome); });
-  EXPECT_EQ(outcomes, std::vector(3, Outcome::kDeviceLost));
+      std::vector<record::RunRequest>(3), [&](size_t i) { return ++asked[i] == 1; }, [](size_t) {},
+      [&](size_t, const MeasureResult& result) {
+        EXPECT_EQ(result.outcome, Outcome::kDeviceLost);
+        details_.push_back(result.detail);
+      });
+  EXPECT_EQ(details_, (std::vector<std::string>{"scripted", "cancelled", "scripted"}));
+  EXPECT_EQ(asked, (std::vector{1, 2, 1}));
+}
+
+TEST_F(ClientsTest, CancelledRequestsAreNotSent) {
+  const ScriptedChild script(folder_ + "/script", AnswerOf(Outcome::kOk));
+  RunnerClient runner({.command = {script.path()}});
+  std::vector<record::RunRequest> requests(7);
+  for (size_t i = 0; i < requests.size(); ++i) requests[i].seed = i;
+  requests[5].policy.name = "confirm";
+  std::vector<size_t> started, done, cancelled;
+  runner.Run(
+      requests, [](size_t i) { return i == 0 || i == 3 || i == 4; },
+      [&](size_t i) { started.push_back(i); },
+      [&](size_t i, const MeasureResult& result) {
+        done.push_back(i);
+        if (result.outcome == Outcome::kOk) return;
+        EXPECT_EQ(result.outcome, Outcome::kDeviceLost);
+        EXPECT_EQ(result.detail, "cancelled");
+        cancelled.push_back(i);
+      });
+  EXPECT_THAT(started, ElementsAre(0, 3, 4));
+  EXPECT_THAT(done, ElementsAre(0, 1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(cancelled, ElementsAre(1, 2, 5, 6));
+  std::vector<uint64_t> sent;
+  for (const std::string& message : script.Requests()) {
+    v1::RunRequest request;
+    EXPECT_TRUE(request.ParseFromString(message));
+    sent.push_back(request.seed());
+  }
+  EXPECT_THAT(sent, ElementsAre(0, 3, 4));
+}
+
+TEST_F(ClientsTest, AChildThatDiedWhileItWasIdleIsReplaced) {
+  const ScriptedChild runs(folder_ + "/runs", AnswerOf(Outcome::kOk), /*once=*/true);
+  RunnerClient runner({.command = {runs.path()}});
+  const auto run = [&] {
+    Outcome outcome = Outcome::kInvalid;
+    runner.Run(
+        std::vector<record::RunRequest>(1), [](size_t) { return true; }, [](size_t) {},
+        [&](size_t, const MeasureResult& result) { outcome = result.outcome; });
+    return outcome;
+  };
+  EXPECT_EQ(run(), Outcome::kOk);
+  EXPECT_EQ(run(), Outcome::kOk);
+  EXPECT_EQ(runs.Requests().size(), 2u);
+
+  const ScriptedChild builds(folder_ + "/builds",
+                             record::ToProto(record::BuildResponse{}).SerializeAsString(),
+                             /*once=*/true);
+  BuilderClient builder({.command = {builds.path()}});
+  EXPECT_EQ(builder.Build({}).outcome, Outcome::kOk);
+  EXPECT_EQ(builder.Build({}).outcome, Outcome::kOk);
+  EXPECT_EQ(builds.Requests().size(), 2u);
 }
 
 TEST_F(ClientsTest, ARunnerThatDoesNotAnswerIsKilled) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -40,6 +41,29 @@ TEST_F(MachineTest, WaitsForTheTimingLock) {
   const absl::StatusOr<v1::Capabilities> machine = Describe();
   ASSERT_TRUE(machine.ok()) << machine.status();
   EXPECT_EQ(machine->peak_gflops(), 5);
+}
+
+TEST_F(MachineTest, ThePeakIsKeptForADay) {
+  // The peak is the number of measurements.
+  WriteRunner(
+      "echo >> count\n"
+      "echo \"{\\\"steady\\\": true, \\\"gflops_all_cores\\\": $(wc -l < count)}\"\n");
+  const auto peak = [this] {
+    const absl::StatusOr<v1::Capabilities> machine = Describe();
+    EXPECT_TRUE(machine.ok()) << machine.status();
+    return machine.ok() ? machine->peak_gflops() : 0;
+  };
+  EXPECT_EQ(peak(), 1);
+  EXPECT_EQ(peak(), 1);
+  double measurements = 1;
+  for (const auto age : {std::chrono::hours(25), std::chrono::hours(-1)}) {
+    for (const auto& file : std::filesystem::directory_iterator(folder_)) {
+      if (file.path().extension() != ".json") continue;
+      std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now() - age);
+    }
+    EXPECT_EQ(peak(), ++measurements) << age.count();
+    EXPECT_EQ(peak(), measurements) << "the time of the file is right again";
+  }
 }
 
 TEST_F(MachineTest, ARunnerThatFailsIsNamed) {

@@ -11,8 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/digest.h"
+#include "common/record/proto_convert.h"
 #include "common/record/reference_name.h"
 #include "common/target/target.h"
+#include "tests/worker/agent/scripted_child.h"
 #include "worker/agent/candidate_preparer.h"
 #include "worker/agent/candidate_runner.h"
 #include "worker/agent/reference_kernels.h"
@@ -203,17 +205,69 @@ TEST_F(PartsTest, AFailureToMakeAReferenceIsReportedForEachCandidate) {
                          references_.get(), &kernels);
   const absl::Time connected = absl::InfinitePast();
   EXPECT_TRUE(runner.NeedsReference(kWorkloadDigest, connected));
-  runner.MakeReference(kWorkloadDigest, "workload w\n");
+  runner.MakeReference(kWorkloadDigest, "workload w\n", {kWorkloadDigest});
   EXPECT_FALSE(runner.NeedsReference(kWorkloadDigest, connected)) << "it is tried again later";
   EXPECT_TRUE(runner.NeedsReference(kWorkloadDigest, absl::InfiniteFuture()))
       << "and at once with a new server";
   auto work = std::make_shared<HeldWork>(Work("good", true, true));
   MeasureResult result;
   runner.Run(
-      {work}, [](HeldWork&) { FAIL() << "it does not start"; },
+      {work}, [](const HeldWork&) { return true; },
+      [](HeldWork&) { FAIL() << "it does not start"; },
       [&](const std::shared_ptr<HeldWork>&, MeasureResult r) { result = std::move(r); });
   EXPECT_EQ(result.outcome, Outcome::kDeviceLost);
   EXPECT_THAT(result.detail, HasSubstr("the reference of this workload cannot be computed"));
+}
+
+TEST_F(PartsTest, ReferencesOfHeldWorkloadsAreKept) {
+  ReferenceKernels kernels = MakeReferenceKernels();
+  CandidateRunner runner({.runner = {.command = {"/no/such/runner"}}}, artifacts_.get(),
+                         references_.get(), &kernels);
+  std::vector<std::string> digests;
+  absl::flat_hash_set<std::string> held;
+  for (int i = 0; i < 21; ++i) {
+    digests.push_back(DigestOf(absl::StrCat("workload ", i)).ToHex());
+    ASSERT_TRUE(references_->Put(digests.back(), "a reference").ok());
+    if (i != 3) held.insert(digests.back());
+  }
+  const std::string last = digests.back();
+  digests.pop_back();
+  for (const std::string& digest : digests) runner.MakeReference(digest, "", held);
+  for (size_t i = 0; i < digests.size(); ++i) {
+    EXPECT_EQ(runner.NeedsReference(digests[i], absl::InfinitePast()), i == 3) << i;
+  }
+  // Without leases, only the newest stay.
+  runner.MakeReference(last, "", {last});
+  for (size_t i = 0; i < digests.size(); ++i) {
+    EXPECT_EQ(runner.NeedsReference(digests[i], absl::InfinitePast()), i < 5) << i;
+  }
+}
+
+TEST_F(PartsTest, TheBestOfAJobStopsItsOtherCandidatesEarlier) {
+  v1::RunResponse answer;
+  *answer.mutable_result() = record::ToProto(MeasureResult{.latency_ns = 100});
+  const ScriptedChild script(folder_ + "/script", answer.SerializeAsString());
+  ReferenceKernels kernels = MakeReferenceKernels();
+  CandidateRunner runner({.runner = {.command = {script.path()}}, .run_limit = absl::Seconds(10)},
+                         artifacts_.get(), references_.get(), &kernels);
+  const auto best_in_request = [&](const std::string& job, double best_in_lease) {
+    auto work = std::make_shared<HeldWork>(Work("good", true, true));
+    work->lease.set_job_id(job);
+    work->lease.set_best_latency_ns(best_in_lease);
+    runner.Run(
+        {work}, [](const HeldWork&) { return true; }, [](HeldWork&) {},
+        [](const std::shared_ptr<HeldWork>&, const MeasureResult& result) {
+          EXPECT_EQ(result.outcome, Outcome::kOk) << result.detail;
+        });
+    v1::RunRequest sent;
+    EXPECT_TRUE(sent.ParseFromString(script.Requests().back()));
+    return sent.best_latency_ns();
+  };
+  EXPECT_EQ(best_in_request("a", 500), 500);
+  EXPECT_EQ(best_in_request("a", 500), 100);
+  EXPECT_EQ(best_in_request("a", 50), 50);
+  EXPECT_EQ(best_in_request("a", 0), 0) << "it must not stop early";
+  EXPECT_EQ(best_in_request("b", 500), 500) << "another job";
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 
@@ -63,7 +64,7 @@ class FakeServer final : public v1::WorkerService::Service {
     return grpc::Status::OK;
   }
 
-  grpc::Status UploadArtifact(grpc::ServerContext*,
+  grpc::Status UploadArtifact(grpc::ServerContext* context,
                               grpc::ServerReader<v1::WorkerArtifactChunk>* reader,
                               v1::UploadArtifactResponse* response) override {
     v1::WorkerArtifactChunk chunk;
@@ -74,6 +75,10 @@ class FakeServer final : public v1::WorkerService::Service {
     }
     response->set_digest(digest);
     absl::MutexLock lock(&mutex_);
+    ++uploads_begun_;
+    while (holds_uploads_ && !context->IsCancelled() && !closing_) {
+      changed_.WaitWithTimeout(&mutex_, absl::Milliseconds(20));
+    }
     if (uploads_without_room_ > 0) {
       --uploads_without_room_;
       return {grpc::StatusCode::RESOURCE_EXHAUSTED,
@@ -137,7 +142,9 @@ class FakeServer final : public v1::WorkerService::Service {
   std::map<std::string, v1::MeasureResult> finished_;
   std::map<std::string, std::string> artifacts_;
   std::vector<std::string> uploads_;  // in order of arrival
-  int uploads_without_room_ = 0;      // number of uploads to refuse
+  int uploads_begun_ = 0;
+  bool holds_uploads_ = false;    // uploads do not end
+  int uploads_without_room_ = 0;  // number of uploads to refuse
   std::set<std::string> worker_ids_;
   std::set<std::string> epochs_;
   v1::SynchronizeRequest last_;
@@ -425,6 +432,39 @@ TEST_F(WorkerTest, EndsOnRequestWithItsChildren) {
   kill(worker_->pid(), SIGTERM);
   EXPECT_EQ(worker_->Wait(absl::Now() + kPatience).ToString(), "exit status 0") << Log();
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/ready"));
+}
+
+TEST_F(WorkerTest, ReportsItsEndDuringALongUpload) {
+  {
+    absl::MutexLock lock(&service_->mutex_);
+    service_->holds_uploads_ = true;
+  }
+  v1::Lease build = Lease("build", "good");
+  build.set_run(false);
+  service_->Grant(build);
+  ASSERT_TRUE(service_->Await([this] { return service_->uploads_begun_ > 0; })) << Log();
+  kill(worker_->pid(), SIGTERM);
+  // Half as long as an upload may take.
+  EXPECT_EQ(worker_->Wait(absl::Now() + absl::Seconds(30)).ToString(), "exit status 0") << Log();
+  absl::MutexLock lock(&service_->mutex_);
+  EXPECT_TRUE(service_->last_.draining());
+}
+
+TEST_F(WorkerTest, EndsWhileItDescribesItsMachine) {
+  worker_.reset();
+  const std::string runner = folder_ + "/bin/hone-runner";
+  std::filesystem::remove(runner);
+  std::ofstream(runner) << "#!/bin/sh\ntouch " << folder_ << "/described\nexec sleep 1000\n";
+  std::filesystem::permissions(runner, std::filesystem::perms::owner_all);
+  StartWorker();
+  const absl::Time limit = absl::Now() + kPatience;
+  while (!std::filesystem::exists(folder_ + "/described") && absl::Now() < limit) {
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  kill(worker_->pid(), SIGTERM);
+  // Sooner than the agent would end the runner.
+  EXPECT_EQ(worker_->Wait(absl::Now() + absl::Seconds(30)).ToString(), "exit status 0");
+  EXPECT_THAT(Log(), ::testing::HasSubstr("stopped before it was ready"));
 }
 
 TEST_F(WorkerTest, TwoWorkersDoNotShareAStateFolder) {

@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <llvm/Object/ELFObjectFile.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -97,6 +100,26 @@ TEST(LinkTest, AnUndefinedSymbolIsAnErrorThatNamesIt) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("function_of_no_library"));
   EXPECT_FALSE(Link(GOOD_OBJECT).empty());  // the linker still works
+}
+
+TEST(LinkTest, AFullDiskIsNotTheFaultOfTheObjects) {
+  const std::string caller = ReadFile(CALLER_OBJECT).value(),
+                    callee = ReadFile(CALLEE_OBJECT).value();
+  const std::vector<absl::string_view> objects = {caller, callee};
+  const auto linked = LinkSharedObject(objects, {.visible = "caller_"});
+  ASSERT_TRUE(linked.ok()) << linked.status();
+  // A limit that the copies of the objects do not exceed, but the output does.
+  const rlim_t limit = std::max(caller.size(), callee.size());
+  ASSERT_GT(linked->size(), limit);
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  const rlimit little = {.rlim_cur = limit, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+  const absl::Status status = LinkSharedObject(objects, {.visible = "caller_"}).status();
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, handler);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
 }
 
 TEST(LinkTest, RejectsInvalidObjects) {

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -119,6 +120,11 @@ EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, void* LAST_OF_
   }
 #elif defined(KERNEL_KILLS_PARENT)
   kill(getppid(), SIGKILL);
+#elif defined(KERNEL_SIGNALS_PARENT)
+  const int file = memfd_create("file", 0);
+  if (file < 0 || fcntl(file, F_SETFL, fcntl(file, F_GETFL) | O_NONBLOCK) != 0) return 8;
+  if (fcntl(file, F_SETOWN, getppid()) == 0 || fcntl(file, F_SETSIG, SIGKILL) == 0) return 7;
+  close(file);
 #elif defined(KERNEL_RAISES_LIMITS)
   const rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
   if (setrlimit(RLIMIT_CPU, &all) == 0) return 7;

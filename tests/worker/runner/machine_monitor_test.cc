@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "common/target/host.h"
@@ -56,6 +57,24 @@ TEST_F(MachineMonitorTest, FallsBackToOtherFiles) {
   MachineMonitor monitor(root_);
   EXPECT_EQ(monitor.Look().frequency_mhz, 2900.5);
   EXPECT_EQ(monitor.Look().temperature_c, 47);
+}
+
+TEST_F(MachineMonitorTest, OpensFewOfManySensors) {
+  for (int socket = 0; socket < 8; ++socket) {
+    const std::string folder = absl::StrCat("/sys/class/hwmon/hwmon", socket);
+    Write(folder + "/name", "coretemp\n");
+    for (int core = 1; core <= 40; ++core) {
+      Write(absl::StrCat(folder, "/temp", core, "_input"), "50000\n");
+    }
+  }
+  const auto open_files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                         std::filesystem::directory_iterator());
+  };
+  const auto before = open_files();
+  MachineMonitor monitor(root_);
+  EXPECT_EQ(open_files() - before, 32);
+  EXPECT_EQ(monitor.Look().temperature_c, 50);
 }
 
 TEST_F(MachineMonitorTest, IgnoresTheClockOfAVirtualMachine) {

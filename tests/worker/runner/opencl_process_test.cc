@@ -153,8 +153,10 @@ constant char path[] = ")",
   if (i == 0 && j == 0) {
     private char name[256];
     for (int n = 0; n < sizeof(path); ++n) name[n] = path[n];
-    // socket(AF_INET, SOCK_STREAM, 0), open(name, O_CREAT | O_WRONLY, 0600) and kill(1, 0)
-    if (call(41, 2, 1, 0) >= 0 || call(2, (long)name, 0101, 0600) >= 0 || call(62, 1, 0, 0) >= 0) {
+    // socket(AF_INET, SOCK_STREAM, 0), open(name, O_CREAT | O_WRONLY, 0600), kill(1, 0) and
+    // fcntl(0, F_SETOWN, 1)
+    if (call(41, 2, 1, 0) >= 0 || call(2, (long)name, 0101, 0600) >= 0 || call(62, 1, 0, 0) >= 0 ||
+        call(72, 0, 8, 1) >= 0) {
       sum = -1;
     }
   }

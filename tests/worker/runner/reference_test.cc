@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 
 #include "common/base/file.h"
 #include "common/ir/workload_parser.h"
@@ -146,6 +147,13 @@ TEST_F(ReferenceTest, AnOutputWithoutBoundsIsRefused) {
 TEST_F(ReferenceTest, AFailedWriteLeavesNoFile) {
   EXPECT_FALSE(MakeReference(workload_, digest_, nullptr, folder_ + "/no/folder").ok());
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(ReferenceTest, TheRestOfAnAbortedRunIsReplaced) {
+  std::ofstream(path_ + ".new") << std::string(100'000, 'x');
+  ASSERT_TRUE(MakeReference(workload_, digest_, nullptr, path_).ok());
+  EXPECT_TRUE(Reference::Open(path_, digest_, signature_).ok());
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".new"));
 }
 
 TEST_F(ReferenceTest, ALargeWorkloadNeedsAKernel) {
