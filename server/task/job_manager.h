@@ -44,6 +44,8 @@ class JobManager final : private ChildJobs {
   absl::StatusOr<std::shared_ptr<void>> Reserve(const JobSpec& spec);
   // NotFound: no such job.
   SnapshotOr Get(const std::string& id) const;
+  // Returns whether the job is in memory, so that Get does not read the store.
+  bool Holds(const std::string& id) const { return Find(id) != nullptr; }
   // Returns a page of jobs, newest first. `after_id` is the last job of the previous page; "":
   // returns the first page. A job that cannot be read is listed with the reason as its error.
   absl::StatusOr<std::vector<std::shared_ptr<const JobSnapshot>>> List(

@@ -53,7 +53,7 @@ EvaluationServices ModelWork::Services(WorkLimit limit) const {
     if (lock->held()) lock->YieldToTimers().IgnoreError();
     return absl::OkStatus();
   };
-  return {.clock = services_.clock,
+  return {.clock = services_.steady_clock != nullptr ? services_.steady_clock : services_.clock,
           .store = services_.store,
           .environment = services_.environment,
           .pause = std::move(pause)};
