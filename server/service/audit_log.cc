@@ -42,11 +42,17 @@ AuditLog::~AuditLog() {
 
 absl::Status AuditLog::Reopen() {
   if (fd_ >= 0) close(fd_);
+  size_ = 0;
   fd_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (fd_ < 0) return ErrnoStatus(errno, absl::StrCat("opening the audit log ", path_));
   struct stat info;
-  size_ = fstat(fd_, &info) == 0 ? info.st_size : 0;
+  if (fstat(fd_, &info) == 0) size_ = info.st_size;
   return absl::OkStatus();
+}
+
+void AuditLog::ReopenOrLog() {
+  const absl::Status opened = Reopen();
+  if (!opened.ok()) spdlog::error("{}", std::string(opened.message()));
 }
 
 void AuditLog::Rotate() {
@@ -54,14 +60,15 @@ void AuditLog::Rotate() {
     const std::string from = i == 1 ? path_ : absl::StrCat(path_, ".", i - 1);
     rename(from.c_str(), absl::StrCat(path_, ".", i).c_str());
   }
-  if (absl::Status opened = Reopen(); !opened.ok())
-    spdlog::error("{}", std::string(opened.message()));
+  ReopenOrLog();
 }
 
 void AuditLog::Write(const AuditEntry& entry) {
   const std::string line = ToJsonLine(entry) + "\n";
   absl::MutexLock lock(&mutex_);
-  if (size_ > 0 && size_ + static_cast<int64_t>(line.size()) > options_.max_bytes) Rotate();
+  if (fd_ < 0) ReopenOrLog();
+  if (fd_ >= 0 && size_ > 0 && size_ + static_cast<int64_t>(line.size()) > options_.max_bytes)
+    Rotate();
   // A single write, so that lines of several servers do not mix and a crash truncates at most the
   // last line.
   const ssize_t written = fd_ < 0 ? -1 : write(fd_, line.data(), line.size());

@@ -31,7 +31,8 @@ std::string ToJsonLine(const AuditEntry& entry);
 
 // An append-only file of JSON lines with mode 0600. When it reaches max_bytes it is renamed to
 // PATH.1, PATH.1 to PATH.2, and so on; the last `kept` files are kept. An entry that cannot be
-// written is written to the server's log. Thread-safe.
+// written is written to the server's log. If the file cannot be opened again after it was renamed,
+// every entry tries to open it. Thread-safe.
 class AuditLog {
  public:
   struct Options {
@@ -46,7 +47,9 @@ class AuditLog {
 
  private:
   AuditLog(std::string path, Options options) : path_(std::move(path)), options_(options) {}
+  // After an error, no file is open.
   absl::Status Reopen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReopenOrLog() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Rotate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string path_;

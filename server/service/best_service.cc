@@ -13,6 +13,7 @@
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
 #include "server/service/task_request.h"
+#include "server/task/exceptions.h"
 #include "server/task/nearest.h"
 
 namespace hone::service {
@@ -21,8 +22,9 @@ void BestService::LookupBest(Context*, const v1::LookupBestRequest* request, v1:
                              Reply reply) {
   if (!request->nearest()) return reply(FindBest(*request, response));
   // The search for a related workload makes design spaces, which takes longer.
-  deps_.executor->Schedule(
-      [this, request, response, reply] { reply(FindBest(*request, response)); });
+  deps_.executor->Schedule([this, request, response, reply] {
+    reply(task::Attempt([&] { return FindBest(*request, response); }));
+  });
 }
 
 grpc::ServerWriteReactor<v1::ArtifactChunk>* BestService::GetArtifact(
@@ -72,17 +74,19 @@ void BestService::PinBest(Context* context, const v1::PinBestRequest* request, v
   if (!task.ok()) return reply(task.status());
   if (request->record() < 0) return reply(FieldError("record", "negative"));
   const auto answer = [this, task = *task, response, reply] {
-    const absl::StatusOr<store::BestRow> row =
-        deps_.store->LookupBest({.workload_digest = task.workload_digest,
-                                 .target = task.target,
-                                 .tolerance = task.tolerance});
-    if (!row.ok()) return reply(row.status());
-    absl::StatusOr<v1::Best> best = Describe(*row);
-    if (best.ok()) *response = *std::move(best);
-    reply(best.status());
+    reply(task::Attempt([&]() -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(const store::BestRow row,
+                            deps_.store->LookupBest({.workload_digest = task.workload_digest,
+                                                     .target = task.target,
+                                                     .tolerance = task.tolerance}));
+      HONE_ASSIGN_OR_RETURN(*response, Describe(row));
+      return absl::OkStatus();
+    }));
   };
   const auto refuse = [this, task = *task, record = request->record(),
-                       reply](const absl::Status& status) { reply(Explain(status, task, record)); };
+                       reply](const absl::Status& status) {
+    reply(task::Attempt([&] { return Explain(status, task, record); }));
+  };
   deps_.store->PinBest(*task, request->record(), deps_.authenticator->NameOf(*context),
                        [this, answer, refuse](absl::Status status) {
                          // Both read the store.

@@ -1,5 +1,6 @@
 #include "server/service/call_observer.h"
 
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -53,7 +54,10 @@ bool IsRefusal(grpc::StatusCode code) {
 class CallObserver::Call final : public grpc::experimental::Interceptor {
  public:
   Call(const Dependencies& deps, grpc::experimental::ServerRpcInfo* info)
-      : deps_(deps), info_(info), access_(FindAccess(info->method())), begin_(deps.clock->Now()) {
+      : deps_(deps),
+        info_(info),
+        access_(FindAccess(info->method())),
+        begin_(std::chrono::steady_clock::now()) {
     not_utf8.clear();
   }
 
@@ -92,7 +96,7 @@ class CallObserver::Call final : public grpc::experimental::Interceptor {
     if (deps_.observer != nullptr) {
       // All unknown methods are counted as one, because the observer stores every name.
       deps_.observer->OnCall(access_ == nullptr ? kNoMethod : info_->method(), status.error_code(),
-                             deps_.clock->Now() - begin_);
+                             absl::FromChrono(std::chrono::steady_clock::now() - begin_));
     }
     if (deps_.audit == nullptr || access_ == nullptr) return;
     if (!access_->audited && !IsRefusal(status.error_code())) return;
@@ -116,7 +120,7 @@ class CallObserver::Call final : public grpc::experimental::Interceptor {
   const Dependencies& deps_;
   grpc::experimental::ServerRpcInfo* const info_;
   const Access* const access_;
-  const absl::Time begin_;
+  const std::chrono::steady_clock::time_point begin_;
   std::string resource_;
   bool unreadable_ = false;
   std::string why_;

@@ -21,7 +21,7 @@ class CallObserver final : public grpc::experimental::ServerInterceptorFactoryIn
  public:
   // REQUIRES: all outlive this object. `audit` and `observer` may be null.
   struct Dependencies {
-    const Clock* clock = nullptr;
+    const Clock* clock = nullptr;  // the time of day
     const rpc::Authenticator* authenticator = nullptr;
     AuditLog* audit = nullptr;
     ServerObserver* observer = nullptr;

@@ -15,6 +15,7 @@
 #include "grpcpp/support/server_callback.h"
 #include "server/service/gate.h"
 #include "server/service/handler.h"
+#include "server/task/exceptions.h"
 
 namespace hone::service {
 
@@ -48,13 +49,16 @@ class GuardedService final : public grpc::Service {
           (service->*handle)(context, request, response, reply);
         });
   }
-  // Adds a handler that is too slow for gRPC's threads and runs on the executor.
+  // Adds a handler that is too slow for gRPC's threads and runs on the executor. If it throws an
+  // exception, the call ends with Internal.
   template <typename S, typename Request, typename Response>
   void AddWork(const char* method, S* service,
                absl::Status (S::*handle)(const Request&, Response*)) {
     AddReady<Request, Response>(
         method, [=, this](Context*, const Request* request, Response* response, Reply reply) {
-          executor_->Schedule([=] { reply((service->*handle)(*request, response)); });
+          executor_->Schedule([=] {
+            reply(task::Attempt([&] { return (service->*handle)(*request, response); }));
+          });
         });
   }
   // Adds a handler that makes its own reactor and gets the arrival time of the call.

@@ -32,6 +32,14 @@ absl::StatusOr<std::string> Choose(absl::string_view field, const std::string& a
                                         "'; there are: ", absl::StrJoin(names, ", ")));
 }
 
+std::vector<std::string> AllModelNames(const task::TaskEnvironment& environment) {
+  std::vector<std::string> names;
+  for (const cost_model::CostModelInfo& info : environment.CostModels()) {
+    names.push_back(info.name);
+  }
+  return names;
+}
+
 v1::JobState ToProto(task::JobState state) {
   switch (state) {
     case task::JobState::kPending:
@@ -99,12 +107,9 @@ absl::StatusOr<task::JobSpec> ReadSpec(const v1::CreateJobRequest& request,
     HONE_RETURN_IF_ERROR(
         Choose("feature_set", spec.feature_set, "", environment.FeatureSetNames()).status());
   }
-  std::vector<std::string> models;
-  for (const cost_model::CostModelInfo& info : environment.CostModels()) {
-    models.push_back(info.name);
-  }
-  HONE_ASSIGN_OR_RETURN(spec.cost_model, Choose("cost_model", request.cost_model(),
-                                                environment.default_cost_model(), models));
+  HONE_ASSIGN_OR_RETURN(spec.cost_model,
+                        Choose("cost_model", request.cost_model(), environment.default_cost_model(),
+                               AllModelNames(environment)));
   const absl::Status fits =
       environment.CreateModel(spec.cost_model, {.feature_set = spec.feature_set}).status();
   // FailedPrecondition means that this build does not have the model. All other errors are about

@@ -38,6 +38,8 @@ v1::JobState ToProto(task::JobState state);
 absl::StatusOr<std::string> Choose(absl::string_view field, const std::string& asked,
                                    const std::string& standard,
                                    const std::vector<std::string>& names);
+// Returns the names of all cost models, including those that this build cannot make.
+std::vector<std::string> AllModelNames(const task::TaskEnvironment& environment);
 v1::Best ToProto(const task::Best& best);
 // Without the trace.
 v1::Best ToProto(const task::NearestBest& nearest, const task::WorkloadInfo& workload);

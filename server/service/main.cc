@@ -153,7 +153,10 @@ int Run(const service::Flags& flags) {
   }
   if (!flags.ready_file.empty()) {
     const absl::Status written = WriteFileAtomically(flags.ready_file, ReadyText(**server));
-    if (!written.ok()) return Fail(kFailure, "--ready-file", written);
+    if (!written.ok()) {
+      if (metrics != nullptr) metrics->Watch(nullptr);  // the server is destroyed first
+      return Fail(kFailure, "--ready-file", written);
+    }
   }
 
   WaitForTheEnd(flags, signals, files, **server);

@@ -32,11 +32,7 @@ absl::Status CheckKnown(absl::string_view field, const std::string& name,
 
 absl::StatusOr<task::ModelChoice> ToChoice(const v1::ModelChoice& choice,
                                            const task::TaskEnvironment& environment) {
-  std::vector<std::string> models;
-  for (const cost_model::CostModelInfo& info : environment.CostModels()) {
-    models.push_back(info.name);
-  }
-  HONE_RETURN_IF_ERROR(CheckKnown("cost_model", choice.name(), models));
+  HONE_RETURN_IF_ERROR(CheckKnown("cost_model", choice.name(), AllModelNames(environment)));
   HONE_RETURN_IF_ERROR(
       CheckKnown("feature_set", choice.feature_set(), environment.FeatureSetNames()));
   return task::ModelChoice{choice.name(), choice.feature_set()};

@@ -14,6 +14,7 @@
 #include "server/service/job_convert.h"
 #include "server/service/record_stream.h"
 #include "server/service/task_request.h"
+#include "server/task/exceptions.h"
 #include "server/task/unfinished_job.h"
 
 namespace hone::service {
@@ -115,13 +116,15 @@ void RecordService::ForgetRecords(Context* context, const v1::ForgetRecordsReque
   if (!task.ok()) return reply(task.status());
   const std::string by = deps_.authenticator->NameOf(*context);
   deps_.executor->Schedule([this, task = *std::move(task), by, reply, response] {
-    const absl::StatusOr<std::string> job =
-        task::FindUnfinishedJob(*deps_.jobs, *deps_.store, *deps_.environment, task);
-    if (!job.ok()) return reply(job.status());
-    if (!job->empty()) {
-      return reply(absl::FailedPreconditionError(
-          absl::StrCat("job ", *job, " measures this workload: wait for its end, or cancel it")));
-    }
+    const absl::Status unused = task::Attempt([&]() -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(
+          const std::string job,
+          task::FindUnfinishedJob(*deps_.jobs, *deps_.store, *deps_.environment, task));
+      if (job.empty()) return absl::OkStatus();
+      return absl::FailedPreconditionError(
+          absl::StrCat("job ", job, " measures this workload: wait for its end, or cancel it"));
+    });
+    if (!unused.ok()) return reply(unused);
     const std::string when =
         absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", deps_.clock->Now(), absl::UTCTimeZone());
     deps_.store->Forget(
@@ -141,13 +144,14 @@ void RecordService::ForgetRecords(Context* context, const v1::ForgetRecordsReque
 void RecordService::BackupStore(Context* context, const v1::BackupStoreRequest* request,
                                 v1::BackupStoreResponse* response, Reply reply) {
   deps_.executor->Schedule([this, context, reply, request, response] {
-    const absl::StatusOr<store::BackupReport> report =
-        deps_.store->Backup(request->path(), CancelledBy(context, deps_.readiness));
-    if (report.ok()) {
-      response->set_size_bytes(report->size_bytes);
-      response->set_records(report->records);
-    }
-    reply(report.status());
+    reply(task::Attempt([&]() -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(
+          const store::BackupReport report,
+          deps_.store->Backup(request->path(), CancelledBy(context, deps_.readiness)));
+      response->set_size_bytes(report.size_bytes);
+      response->set_records(report.records);
+      return absl::OkStatus();
+    }));
   });
 }
 
@@ -165,17 +169,17 @@ void RecordService::CompactStore(Context* context, const v1::CompactStoreRequest
         .keep_unix_ms = request->keep_unix_ms(),
         .keep_best = request->keep_best() == 0 ? kDefaultKeepBest : request->keep_best(),
         .dry_run = request->dry_run()};
-    const absl::StatusOr<store::CompactReport> report =
-        deps_.store->Compact(options, CancelledBy(context, deps_.readiness));
-    if (report.ok()) {
-      response->set_records_removed(report->records_removed);
-      response->set_jobs_removed(report->jobs_removed);
-      response->set_texts_removed(report->texts_removed);
-      response->set_artifacts_removed(report->artifacts_removed);
-      response->set_bytes_before(report->bytes_before);
-      response->set_bytes_after(report->bytes_after);
-    }
-    reply(report.status());
+    reply(task::Attempt([&]() -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(const store::CompactReport report,
+                            deps_.store->Compact(options, CancelledBy(context, deps_.readiness)));
+      response->set_records_removed(report.records_removed);
+      response->set_jobs_removed(report.jobs_removed);
+      response->set_texts_removed(report.texts_removed);
+      response->set_artifacts_removed(report.artifacts_removed);
+      response->set_bytes_before(report.bytes_before);
+      response->set_bytes_after(report.bytes_after);
+      return absl::OkStatus();
+    }));
   });
 }
 

@@ -8,6 +8,7 @@
 #include "common/record/proto_convert.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
+#include "server/task/exceptions.h"
 
 namespace hone::service {
 namespace {
@@ -46,12 +47,14 @@ ExportWriter::ExportWriter(store::Store* store, store::RecordQuery query, task::
 
 void ExportWriter::Next() {
   if (sent_ == lines_.size()) {
-    absl::StatusOr<std::string> lines = export_.Next();
-    if (!lines.ok() || lines->empty()) {
-      Finish(rpc::ToGrpc(lines.status()));
+    const absl::Status read = task::Attempt([this]() -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(lines_, export_.Next());
+      return absl::OkStatus();
+    });
+    if (!read.ok() || lines_.empty()) {
+      Finish(rpc::ToGrpc(read));
       return;
     }
-    lines_ = *std::move(lines);
     sent_ = 0;
   }
   const size_t size = std::min<size_t>(rpc::kChunkBytes, lines_.size() - sent_);
@@ -88,7 +91,8 @@ void ImportReader::OnReadDone(bool ok) {
   // Handles one piece at a time. The next read begins when this piece is done.
   executor_->Schedule([this, ok] {
     if (!ok) return End();
-    if (const absl::Status fed = import_.Feed(chunk_.data()); !fed.ok()) {
+    const absl::Status fed = task::Attempt([this] { return import_.Feed(chunk_.data()); });
+    if (!fed.ok()) {
       Finish(rpc::ToGrpc(fed));
       return;
     }
@@ -98,13 +102,16 @@ void ImportReader::OnReadDone(bool ok) {
 
 void ImportReader::End() {
   // If the caller disconnected too early, the last line is missing, which is detected here.
-  absl::StatusOr<store::ImportBatch> batch = std::move(import_).Finish();
-  const absl::Status listable = batch.ok() ? CheckListable(*batch) : batch.status();
+  store::ImportBatch batch;
+  const absl::Status listable = task::Attempt([&]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(batch, std::move(import_).Finish());
+    return CheckListable(batch);
+  });
   if (!listable.ok()) {
     Finish(rpc::ToGrpc(listable));
     return;
   }
-  store_->Import(*std::move(batch), [this](absl::StatusOr<store::ImportReport> report) {
+  store_->Import(std::move(batch), [this](absl::StatusOr<store::ImportReport> report) {
     if (report.ok()) {
       response_->set_added(report->added);
       response_->set_known(report->known);

@@ -13,6 +13,15 @@ class WatchHub::Stream final : public grpc::ServerWriteReactor<v1::Job> {
 
   const std::string job_id;
 
+  // Returns whether the job is to be read for Send. `held`: it is in memory.
+  bool WantsJob(bool held, absl::Time now) {
+    absl::MutexLock lock(&mutex_);
+    if (finished_ || writing_) return false;
+    if (held) return true;
+    if (now < next_read_) return false;
+    next_read_ = now + kInterval;
+    return true;
+  }
   void Send(const task::SnapshotOr& snapshot, absl::Time now) {
     absl::MutexLock lock(&mutex_);
     if (finished_ || writing_) return;
@@ -54,6 +63,7 @@ class WatchHub::Stream final : public grpc::ServerWriteReactor<v1::Job> {
   bool last_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t version_ ABSL_GUARDED_BY(mutex_) = -1;
   absl::Time next_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time next_read_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // of the store
   v1::Job message_;  // used by gRPC while writing_
 };
 
@@ -77,6 +87,7 @@ std::vector<std::shared_ptr<WatchHub::Stream>> WatchHub::Streams() const {
 void WatchHub::Tick() {
   const absl::Time now = clock_->Now();
   for (const std::shared_ptr<Stream>& stream : Streams()) {
+    if (!stream->WantsJob(jobs_->Holds(stream->job_id), now)) continue;
     stream->Send(jobs_->Get(stream->job_id), now);
   }
 }

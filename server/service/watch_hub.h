@@ -18,7 +18,8 @@
 namespace hone::service {
 
 // The open WatchJob streams. Each stream gets the current state at once, then changes at most every
-// kInterval, and the last state as soon as the job has ended; then the stream ends. Thread-safe.
+// kInterval, and the last state as soon as the job has ended; then the stream ends. The store is
+// read at most every kInterval for a stream, and only if the job is not in memory. Thread-safe.
 class WatchHub {
  public:
   static constexpr absl::Duration kInterval = absl::Milliseconds(250);

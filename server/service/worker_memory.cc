@@ -17,7 +17,8 @@ absl::Status WorkerMemory::Restore() {
 void WorkerMemory::Tick() {
   {
     absl::MutexLock lock(&mutex_);
-    const absl::Time now = deps_.clock->Now();
+    const Clock& clock = deps_.steady_clock != nullptr ? *deps_.steady_clock : *deps_.clock;
+    const absl::Time now = clock.Now();
     if (now < next_look_) return;
     next_look_ = now + kLookInterval;
   }
@@ -28,8 +29,10 @@ void WorkerMemory::Keep() { Save(/*all=*/true); }
 
 void WorkerMemory::Save(bool all) {
   const absl::Time now = deps_.clock->Now();
+  const int64_t oldest = absl::ToUnixMillis(now) - store::Store::kWorkerMemoryMs;
   const std::vector<fleet::WorkerInfo> workers = deps_.fleet->Workers();
   absl::MutexLock lock(&mutex_);
+  std::erase_if(known_, [&](const auto& known) { return known.second.seen_unix_ms <= oldest; });
   for (const fleet::WorkerInfo& worker : workers) {
     store::KnownWorker seen{.worker_id = worker.id,
                             .host = worker.capabilities.host,
@@ -37,14 +40,18 @@ void WorkerMemory::Save(bool all) {
                             .can_build = worker.capabilities.can_build,
                             .can_run = worker.capabilities.can_run,
                             .seen_unix_ms = absl::ToUnixMillis(now - worker.silent)};
+    if (seen.seen_unix_ms <= oldest) continue;
     store::KnownWorker& known = known_[worker.id];
     store::KnownWorker same = seen;
     same.seen_unix_ms = known.seen_unix_ms;
     const absl::Duration later = absl::Milliseconds(seen.seen_unix_ms - known.seen_unix_ms);
+    // The stored time is too late if the wall clock was set back. Less is a difference of the
+    // clocks that `seen` is computed from.
+    const bool set_back = later < -kLookInterval;
     // A silent worker may be lost; its last call is stored while it is still known.
-    const bool fresh = all || !worker.connected || !worker.HasCalled()
-                           ? later <= absl::ZeroDuration()
-                           : later < kRefreshInterval;
+    const bool fresh = !set_back && (all || !worker.connected || !worker.HasCalled()
+                                         ? later <= absl::ZeroDuration()
+                                         : later < kRefreshInterval);
     if (same == known && fresh) continue;
     known = seen;
     deps_.store->PutWorker(std::move(seen), [id = worker.id](const absl::Status& status) {

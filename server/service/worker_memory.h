@@ -16,7 +16,8 @@
 namespace hone::service {
 
 // Stores which workers have called, so that a restarted server knows which of them have not called
-// again yet. Thread-safe. REQUIRES: the dependencies outlive this object.
+// again yet. Like the store, it forgets a worker kWorkerMemoryMs after its last call. Thread-safe.
+// REQUIRES: the dependencies outlive this object.
 class WorkerMemory {
  public:
   // How often the fleet is examined, and how often the last call of a connected worker is stored.
@@ -24,7 +25,8 @@ class WorkerMemory {
   static constexpr absl::Duration kRefreshInterval = absl::Minutes(5);
 
   struct Dependencies {
-    const Clock* clock = nullptr;  // for times that are stored
+    const Clock* clock = nullptr;         // the time of day, for times that are stored
+    const Clock* steady_clock = nullptr;  // for intervals; null: `clock`
     const fleet::Fleet* fleet = nullptr;
     store::Store* store = nullptr;
   };

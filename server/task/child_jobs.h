@@ -29,7 +29,7 @@ class ChildJobs {
 
   // Stores a job with this id and starts it, if there is none. `done` runs once it is durable.
   virtual void CreateChild(const std::string& id, JobSpec spec, int64_t allowance, Done done) = 0;
-  // Restarts a child that has ended, with a larger allowance.
+  // Restarts a child that has ended, with at least this allowance.
   virtual void ReopenChild(const std::string& id, int64_t allowance, Done done) = 0;
   // NotFound: no such job.
   virtual absl::StatusOr<Child> GetChild(const std::string& id) const = 0;

@@ -9,6 +9,7 @@
 #include <typeinfo>
 
 #include "absl/strings/str_cat.h"
+#include "spdlog/spdlog.h"
 
 namespace hone::task {
 namespace {
@@ -35,6 +36,14 @@ absl::Status CatchExceptions(absl::FunctionRef<void()> work) {
   } catch (...) {
     return absl::InternalError("an exception of an unknown type");
   }
+}
+
+absl::Status Attempt(absl::FunctionRef<absl::Status()> work) {
+  absl::Status status;
+  const absl::Status threw = CatchExceptions([&] { status = work(); });
+  if (threw.ok()) return status;
+  spdlog::error("work for a caller failed: {}", threw.ToString());
+  return threw;
 }
 
 }  // namespace hone::task

@@ -10,6 +10,8 @@ namespace hone::task {
 // libraries do, for example std::bad_alloc. Internal: an exception was thrown; the message contains
 // its type and text.
 absl::Status CatchExceptions(absl::FunctionRef<void()> work);
+// Returns the status of `work`, or, if it throws, that of CatchExceptions, which is also logged.
+absl::Status Attempt(absl::FunctionRef<absl::Status()> work);
 
 }  // namespace hone::task
 

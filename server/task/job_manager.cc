@@ -37,10 +37,26 @@ JobServices Completed(JobServices services, const std::string& server, ChildJobs
   return services;
 }
 
+absl::Status JustEnding(const std::string& id) {
+  return absl::UnavailableError(absl::StrCat("job ", id, " is just ending; try again in a moment"));
+}
+
 bool IsChild(const JobActor& job) { return !job.spec().parent.empty(); }
 
 SnapshotOr SharedFromRow(const store::JobRow& row) {
   HONE_ASSIGN_OR_RETURN(JobSnapshot snapshot, FromRow(row));
+  return std::make_shared<const JobSnapshot>(std::move(snapshot));
+}
+
+// What can be shown of a job whose row cannot be read, for example because a newer release wrote
+// it.
+std::shared_ptr<const JobSnapshot> Unreadable(const store::JobRow& row, const absl::Status& why) {
+  JobSnapshot snapshot{.id = row.id, .created_unix_ms = row.created_unix_ms, .fence = row.fence};
+  snapshot.spec.request_id = row.request_id;
+  snapshot.spec.owner = row.owner;
+  snapshot.spec.priority = row.priority;
+  snapshot.state = JobStateFromName(row.state).value_or(JobState::kFailed);
+  snapshot.error = absl::StrCat("the job cannot be read: ", why.message());
   return std::make_shared<const JobSnapshot>(std::move(snapshot));
 }
 
@@ -73,24 +89,32 @@ absl::Status JobManager::Restore() {
                                });
     done.WaitForNotification();
     HONE_RETURN_IF_ERROR(claimed.status());
-    TakeUp(*claimed);
-    if (static_cast<int>(claimed->size()) < kPage) break;
+    const bool released = TakeUp(*claimed);
+    // Released jobs would be claimed again. RenewClaims claims the rest.
+    if (released || static_cast<int>(claimed->size()) < kPage) break;
   }
   absl::MutexLock lock(&mutex_);
   claims_renewed_ = services_.SteadyNow();
   return absl::OkStatus();
 }
 
-void JobManager::TakeUp(const std::vector<store::JobRow>& rows) {
+bool JobManager::TakeUp(const std::vector<store::JobRow>& rows) {
+  bool released = false;
+  const auto release = [&](const store::JobRow& row) {
+    services_.store->ReleaseJob(row.id, row.fence, [](const absl::Status&) {});
+    released = true;
+  };
   std::vector<std::shared_ptr<JobActor>> jobs, suspects;
   for (const store::JobRow& row : rows) {
     absl::StatusOr<JobSnapshot> snapshot = FromRow(row);
     if (!snapshot.ok()) {
-      spdlog::error("job {} cannot be read: {}", row.id, snapshot.status().ToString());
+      LogUnreadable(row.id, snapshot.status());
+      // A replica of the release that wrote it can continue it.
+      if (services_.store->IsShared()) release(row);
       continue;
     }
     if (BelongsElsewhere(*snapshot, rows)) {
-      services_.store->ReleaseJob(row.id, row.fence, [](const absl::Status&) {});
+      release(row);
       continue;
     }
     const auto& step = snapshot->risky_step;
@@ -102,7 +126,7 @@ void JobManager::TakeUp(const std::vector<store::JobRow>& rows) {
     }
     const std::shared_ptr<JobActor> job = MakeJob(*std::move(snapshot));
     absl::MutexLock lock(&mutex_);
-    if (suspended_) return;
+    if (suspended_) return released;
     std::shared_ptr<JobActor>& known = jobs_[row.id];
     // This server's claim had expired, so the stored state is the valid one.
     if (known != nullptr) known->Suspend();
@@ -116,8 +140,14 @@ void JobManager::TakeUp(const std::vector<store::JobRow>& rows) {
     spdlog::info("job {}: is continued", job->snapshot()->id);
     if (!one_at_a_time) job->Start();
   }
-  if (!one_at_a_time) return;
-  turns_.Add(jobs);
+  if (one_at_a_time) turns_.Add(jobs);
+  return released;
+}
+
+void JobManager::LogUnreadable(const std::string& id, const absl::Status& why) {
+  absl::MutexLock lock(&mutex_);
+  if (!unreadable_.insert(id).second) return;
+  spdlog::error("job {} cannot be read: {}", id, why.ToString());
 }
 
 bool JobManager::BelongsElsewhere(const JobSnapshot& snapshot,
@@ -138,7 +168,9 @@ void JobManager::RenewClaims() {
     const absl::Time now = services_.SteadyNow();
     if (suspended_ || now - claims_renewed_ < options_.claim_lease / kRenewalsPerLease) return;
     claims_renewed_ = now;
-    for (const auto& [id, job] : jobs_) asked.push_back(id);
+    for (const auto& [id, job] : jobs_) {
+      if (!unstored_.contains(id)) asked.push_back(id);
+    }
   }
   const store::JobClaim claim = MakeClaim();
   if (!asked.empty()) {
@@ -221,11 +253,16 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
       known = room;
     } else if (!suspended_) {
       job = MakeJob(std::move(snapshot));
-      jobs_[row.id] = job;
+      AddUnstored(job);
     }
   }
   if (job == nullptr) return std::move(done)(std::move(known));
   StoreAndStart(std::move(row), std::move(job), std::move(done));
+}
+
+void JobManager::AddUnstored(const std::shared_ptr<JobActor>& job) {
+  jobs_[job->id()] = job;
+  unstored_.insert(job->id());
 }
 
 absl::StatusOr<std::shared_ptr<void>> JobManager::Reserve(const JobSpec& spec) {
@@ -246,13 +283,14 @@ void JobManager::StoreAndStart(store::JobRow row, std::shared_ptr<JobActor> job,
                                absl::AnyInvocable<void(SnapshotOr) &&> done) {
   services_.store->PutJob(
       row, [this, row, job, done = std::move(done)](absl::Status status) mutable {
+        {
+          absl::MutexLock lock(&mutex_);
+          unstored_.erase(row.id);
+          if (!status.ok()) jobs_.erase(row.id);
+        }
         if (status.ok()) {
           job->Start();
           return std::move(done)(job->snapshot());
-        }
-        {
-          absl::MutexLock lock(&mutex_);
-          jobs_.erase(row.id);
         }
         // Another replica handled the same request at the same time.
         if (absl::IsAlreadyExists(status) && !row.request_id.empty()) {
@@ -268,8 +306,7 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   if (std::shared_ptr<JobActor> job = Find(id); job != nullptr && !job->IsOver()) {
     const std::shared_ptr<const JobSnapshot> now = job->snapshot();
     if (!HasEnded(now->state)) return std::move(done)(now);
-    return std::move(done)(
-        absl::UnavailableError(absl::StrCat("job ", id, " is just ending; try again in a moment")));
+    return std::move(done)(JustEnding(id));
   }
   absl::StatusOr<store::JobRow> row = services_.store->GetJob(id);
   if (!row.ok()) return std::move(done)(row.status());
@@ -301,10 +338,30 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   snapshot->cancelled = false;
   snapshot->error.clear();
   snapshot->note.clear();
-  if (snapshot->network.has_value()) ReopenTasks(*spec.network, *snapshot->network);
+  if (snapshot->network.has_value()) {
+    if (absl::Status ended = NoteEnds(id, *snapshot->network); !ended.ok()) {
+      return std::move(done)(std::move(ended));
+    }
+    ReopenTasks(*spec.network, *snapshot->network);
+  }
   row = RowOf(*snapshot, services_.clock->Now());
   spdlog::info("job {}: resumed", id);
   StartAgain(*std::move(row), *std::move(snapshot), std::move(done));
+}
+
+absl::Status JobManager::NoteEnds(const std::string& id, NetworkState& network) const {
+  for (size_t i = 0; i < network.tasks.size(); ++i) {
+    const std::string child = TaskJobId(id, i);
+    if (const std::shared_ptr<JobActor> job = Find(child); job != nullptr && !job->IsOver()) {
+      return JustEnding(id);
+    }
+    const SnapshotOr last = Get(child);
+    if (absl::IsNotFound(last.status())) continue;
+    HONE_RETURN_IF_ERROR(last.status());
+    if (!HasEnded((*last)->state)) return JustEnding(id);  // at another replica
+    network.tasks[i].state = std::string(JobStateName((*last)->state));
+  }
+  return absl::OkStatus();
 }
 
 void JobManager::StartAgain(store::JobRow row, JobSnapshot snapshot,
@@ -327,7 +384,7 @@ void JobManager::StartAgain(store::JobRow row, JobSnapshot snapshot,
       known = other->second->snapshot();  // another call was faster
     } else if (!suspended_) {
       job = MakeJob(std::move(snapshot));
-      jobs_[row.id] = job;
+      AddUnstored(job);
     }
   }
   if (job == nullptr) return std::move(done)(std::move(known));
@@ -379,7 +436,8 @@ absl::StatusOr<std::vector<std::shared_ptr<const JobSnapshot>>> JobManager::List
       if (std::shared_ptr<JobActor> job = Find(row.id); job != nullptr) {
         list.push_back(job->snapshot());
       } else {
-        HONE_ASSIGN_OR_RETURN(list.emplace_back(), SharedFromRow(row));
+        const SnapshotOr stored = SharedFromRow(row);
+        list.push_back(stored.ok() ? *stored : Unreadable(row, stored.status()));
       }
       if (static_cast<int>(list.size()) == page_size) return list;
     }
@@ -447,7 +505,7 @@ void JobManager::CreateChild(const std::string& id, JobSpec spec, int64_t allowa
   {
     absl::MutexLock lock(&mutex_);
     if (suspended_) return;  // the next server continues
-    jobs_[id] = job;
+    AddUnstored(job);
   }
   StoreAndStart(std::move(row), job, [done = std::move(done)](const SnapshotOr& created) mutable {
     std::move(done)(created.status());

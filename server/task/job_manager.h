@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,10 @@ class JobManager final : private ChildJobs {
   absl::StatusOr<std::shared_ptr<void>> Reserve(const JobSpec& spec);
   // NotFound: no such job.
   SnapshotOr Get(const std::string& id) const;
+  // Returns whether the job is in memory, so that Get does not read the store.
+  bool Holds(const std::string& id) const { return Find(id) != nullptr; }
   // Returns a page of jobs, newest first. `after_id` is the last job of the previous page; "":
-  // returns the first page.
+  // returns the first page. A job that cannot be read is listed with the reason as its error.
   absl::StatusOr<std::vector<std::shared_ptr<const JobSnapshot>>> List(
       int page_size, const std::string& after_id) const;
   // See JobActor::Cancel. Does nothing if the job has ended. NotFound: unknown job.
@@ -53,8 +56,8 @@ class JobManager final : private ChildJobs {
   // Resumes a cancelled or failed job where it stopped. `done` runs once this is durable. Limits
   // that are not zero replace the job's limits. Does nothing if the job is unfinished. NotFound:
   // unknown job. FailedPrecondition: the job is done. InvalidArgument: a limit is below the job's
-  // limit, or the job is a child. Unavailable: the server is shutting down, or the job is just
-  // ending.
+  // limit, or the job is a child. Unavailable: the server is shutting down, or the job or one of
+  // its children is just ending.
   void Resume(const std::string& id, int64_t max_trials, absl::Duration max_time,
               absl::AnyInvocable<void(SnapshotOr) &&> done);
   // Returns the ids of the unfinished jobs.
@@ -81,19 +84,26 @@ class JobManager final : private ChildJobs {
   std::shared_ptr<JobActor> MakeJob(JobSnapshot snapshot) const;
   std::shared_ptr<JobActor> Find(const std::string& id) const;
   store::JobClaim MakeClaim() const;
-  // Continues jobs that were just claimed, from their stored state.
-  void TakeUp(const std::vector<store::JobRow>& rows);
+  // Continues jobs that were just claimed, from their stored state. Returns whether it released any
+  // of them.
+  bool TakeUp(const std::vector<store::JobRow>& rows);
+  // Logs why a job's row cannot be read, once per job.
+  void LogUnreadable(const std::string& id, const absl::Status& why);
   void RenewClaims();
   // Returns whether a claimed job must be left to the replica that has its parent.
   bool BelongsElsewhere(const JobSnapshot& snapshot,
                         const std::vector<store::JobRow>& claimed) const;
   // Abandons the jobs in `asked` that are not in `held`, and releases their children.
   void LetGo(const std::vector<std::string>& asked, const std::vector<std::string>& held);
+  // Notes how the children of an ended job of networks ended. Unavailable: one has not ended yet.
+  absl::Status NoteEnds(const std::string& id, NetworkState& network) const;
   // Starts an ended job again, whose row is stored with its new state. `done` gets its state once
   // this is durable.
   void StartAgain(store::JobRow row, JobSnapshot snapshot,
                   absl::AnyInvocable<void(SnapshotOr) &&> done);
-  // Stores the row of a job that is in jobs_ and starts it.
+  // Adds a job to jobs_, for a call of StoreAndStart.
+  void AddUnstored(const std::shared_ptr<JobActor>& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Stores the row of a job of AddUnstored and starts it.
   void StoreAndStart(store::JobRow row, std::shared_ptr<JobActor> job,
                      absl::AnyInvocable<void(SnapshotOr) &&> done);
   // Returns the job in memory that a request created; null if there is none.
@@ -108,6 +118,9 @@ class JobManager final : private ChildJobs {
   const JobOptions options_;
   mutable absl::Mutex mutex_;
   std::map<std::string, std::shared_ptr<JobActor>> jobs_ ABSL_GUARDED_BY(mutex_);
+  // The jobs of jobs_ whose row may not be stored yet, so that a renewal of claims may miss them.
+  std::set<std::string> unstored_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> unreadable_ ABSL_GUARDED_BY(mutex_);  // see LogUnreadable
   JobPlaces places_ ABSL_GUARDED_BY(mutex_);
   JobTurns turns_;
   absl::Time claims_renewed_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();

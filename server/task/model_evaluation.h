@@ -64,7 +64,7 @@ struct ModelEvaluation {
 
 // The services that an evaluation uses. All of them must outlive it.
 struct EvaluationServices {
-  const Clock* clock = nullptr;
+  const Clock* clock = nullptr;  // for durations
   store::Store* store = nullptr;
   const TaskEnvironment* environment = nullptr;
   // Called every few milliseconds and between trainings, which take longer. An error ends the

@@ -6,6 +6,7 @@
 #include "common/base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "server/cost_model/model_file.h"
+#include "server/task/exceptions.h"
 #include "server/task/task_rows.h"
 
 namespace hone::task {
@@ -52,7 +53,7 @@ EvaluationServices ModelWork::Services(WorkLimit limit) const {
     if (lock->held()) lock->YieldToTimers().IgnoreError();
     return absl::OkStatus();
   };
-  return {.clock = services_.clock,
+  return {.clock = services_.steady_clock != nullptr ? services_.steady_clock : services_.clock,
           .store = services_.store,
           .environment = services_.environment,
           .pause = std::move(pause)};
@@ -61,12 +62,17 @@ EvaluationServices ModelWork::Services(WorkLimit limit) const {
 void ModelWork::Evaluate(EvaluationQuery query, WorkLimit limit,
                          absl::AnyInvocable<void(absl::StatusOr<ModelEvaluation>) &&> done) {
   if (absl::Status turn = TakeTurn(); !turn.ok()) return std::move(done)(std::move(turn));
-  services_.executor->Schedule([this, query = std::move(query), limit = std::move(limit),
-                                done = std::move(done)]() mutable {
-    absl::StatusOr<ModelEvaluation> evaluation = EvaluateModels(Services(std::move(limit)), query);
-    busy_ = false;
-    std::move(done)(std::move(evaluation));
-  });
+  services_.executor->Schedule(
+      [this, query = std::move(query), limit = std::move(limit), done = std::move(done)]() mutable {
+        absl::StatusOr<ModelEvaluation> evaluation;
+        const absl::Status status = Attempt([&] {
+          evaluation = EvaluateModels(Services(std::move(limit)), query);
+          return evaluation.status();
+        });
+        busy_ = false;
+        if (!status.ok()) return std::move(done)(status);
+        std::move(done)(std::move(evaluation));
+      });
 }
 
 absl::StatusOr<store::ModelRow> ModelWork::MakeModel(const TrainingQuery& query,
@@ -123,14 +129,18 @@ void ModelWork::Train(TrainingQuery query, WorkLimit limit,
   if (absl::Status turn = TakeTurn(); !turn.ok()) return std::move(done)(std::move(turn));
   services_.executor->Schedule(
       [this, query = std::move(query), limit = std::move(limit), done = std::move(done)]() mutable {
-        absl::StatusOr<store::ModelRow> row = MakeModel(query, Services(std::move(limit)));
+        store::ModelRow row, kept;
+        const absl::Status status = Attempt([&]() -> absl::Status {
+          HONE_ASSIGN_OR_RETURN(row, MakeModel(query, Services(std::move(limit))));
+          kept = row;
+          kept.size = static_cast<int64_t>(row.bytes.size());
+          kept.bytes.clear();
+          return absl::OkStatus();
+        });
         busy_ = false;
-        if (!row.ok()) return std::move(done)(std::move(row));
-        store::ModelRow kept = *row;
-        kept.size = static_cast<int64_t>(row->bytes.size());
-        kept.bytes.clear();
-        services_.store->PutModel(*std::move(row), [kept = std::move(kept), done = std::move(done)](
-                                                       absl::StatusOr<int64_t> id) mutable {
+        if (!status.ok()) return std::move(done)(status);
+        services_.store->PutModel(std::move(row), [kept = std::move(kept), done = std::move(done)](
+                                                      absl::StatusOr<int64_t> id) mutable {
           if (!id.ok()) return std::move(done)(id.status());
           kept.id = *id;
           std::move(done)(std::move(kept));

@@ -33,7 +33,8 @@ struct WorkLimit {
 // yields to timers, as searches do. Thread-safe. Must outlive its work.
 //
 // Errors in addition to those of EvaluateModels: ResourceExhausted: another request is in progress.
-// DeadlineExceeded, Cancelled: see WorkLimit. Unavailable: the server is shutting down.
+// DeadlineExceeded, Cancelled: see WorkLimit. Unavailable: the server is shutting down. Internal:
+// the work threw an exception.
 class ModelWork {
  public:
   ModelWork(const JobServices& services, bool respect_timing_lock)

@@ -65,6 +65,12 @@ absl::Status NetworkJob::FindChildren() {
     NetworkTaskState& task = network().tasks[i];
     // The child ended without this job noticing.
     if (child.ended && task.state != JobStateName(child.last->state)) task.closed = true;
+    // This job was cancelled and is resumed, so the child continues too.
+    if (child.last->state == JobState::kCancelled && !task.closed) {
+      child.restoring = true;
+      child.used = child.last->trials;
+      Reopen(i);
+    }
   }
   return absl::OkStatus();
 }
@@ -235,16 +241,21 @@ void NetworkJob::GrantTo(size_t i, int64_t trials) {
     child.allowance += trials;
     return services().children->AllowChild(ChildId(i), child.allowance);
   }
-  child.creating = true;
   child.used = std::exchange(child.allowance, child.allowance + trials);
-  auto done = [this, self = shared_from_this(), i](const absl::Status& status) {
+  if (child.exists) return Reopen(i);
+  child.creating = true;
+  services().children->CreateChild(ChildId(i), ChildSpec(i), child.allowance, WhenGranted(i));
+}
+
+void NetworkJob::Reopen(size_t i) {
+  children_[i].creating = true;
+  services().children->ReopenChild(ChildId(i), children_[i].allowance, WhenGranted(i));
+}
+
+ChildJobs::Done NetworkJob::WhenGranted(size_t i) {
+  return [this, self = shared_from_this(), i](const absl::Status& status) {
     self->Post([this, i, status] { OnGranted(i, status); });
   };
-  if (child.exists) {
-    services().children->ReopenChild(ChildId(i), child.allowance, std::move(done));
-  } else {
-    services().children->CreateChild(ChildId(i), ChildSpec(i), child.allowance, std::move(done));
-  }
 }
 
 void NetworkJob::OnGranted(size_t i, const absl::Status& status) {

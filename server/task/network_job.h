@@ -49,7 +49,8 @@ class NetworkJob final : public JobActor {
   NetworkState& network() { return *state().network; }
   const NetworkState& network() const { return *state().network; }
   absl::Status Open();
-  // Finds the children that earlier servers created.
+  // Finds the children that earlier servers created. Reopens those that ended only because this job
+  // was cancelled, if it is resumed.
   absl::Status FindChildren();
   // Reads the progress of the children.
   void Refresh();
@@ -63,6 +64,9 @@ class NetworkJob final : public JobActor {
   // Grants batches until enough candidates are in flight.
   void Grant();
   void GrantTo(size_t task, int64_t trials);
+  // Starts an ended child again, with its allowance.
+  void Reopen(size_t task);
+  ChildJobs::Done WhenGranted(size_t task);
   void OnGranted(size_t task, const absl::Status& status);
   // Returns why no more trials are granted, or "" if a limit is reached; nullopt to go on.
   std::optional<std::string> WhyDone() const;

@@ -78,8 +78,6 @@ class TaskSearch {
 
   // Candidates by trial, without the default schedule.
   const std::map<int64_t, record::Candidate>& trials() const { return trials_; }
-  int64_t next_event() const { return next_event_; }
-  int64_t model_version() const { return model_version_; }
 
  private:
   TaskSearch(const TaskSpaces* spaces, TaskSearchOptions options)

@@ -316,7 +316,18 @@ absl::StatusOr<std::string> MemoryStore::GetArtifact(const std::string& digest) 
   return found->second;
 }
 
+void MemoryStore::BeforePutJob(std::function<void()> call) {
+  absl::MutexLock lock(&mutex_);
+  before_put_job_ = std::move(call);
+}
+
 void MemoryStore::PutJob(JobRow job, Done done) {
+  std::function<void()> before;
+  {
+    absl::MutexLock lock(&mutex_);
+    std::swap(before, before_put_job_);
+  }
+  if (before != nullptr) before();
   Write([this, job = std::move(job), done = std::move(done)](absl::Status status) mutable {
     if (status.ok()) {
       absl::MutexLock lock(&mutex_);

@@ -2,6 +2,7 @@
 #define HONE_TESTS_FAKES_MEMORY_STORE_H_
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -28,6 +29,8 @@ class MemoryStore final : public Store {
   bool IsShared() const override { return shared_; }
   // Makes later writes fail with this status.
   void FailWrites(absl::Status status);
+  // Calls a function once, at the next PutJob, before its write.
+  void BeforePutJob(std::function<void()> call);
   // Makes later writes of "propose" events fail with this status.
   void FailProposals(absl::Status status);
 
@@ -105,6 +108,7 @@ class MemoryStore final : public Store {
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   absl::Status proposal_failure_ ABSL_GUARDED_BY(mutex_);
+  std::function<void()> before_put_job_ ABSL_GUARDED_BY(mutex_);
   std::deque<absl::AnyInvocable<void(absl::Status) &&>> writes_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> texts_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mutex_);

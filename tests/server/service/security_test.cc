@@ -1,6 +1,7 @@
 // Access control over real sockets.
 
 #include <google/protobuf/descriptor.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -319,6 +320,29 @@ TEST_F(SecurityTest, AuditLogIsRotated) {
   EXPECT_NE(access((folder + "/a.3").c_str(), F_OK), 0);
   EXPECT_THAT(all, HasSubstr("\"resource\":\"19\""));
   EXPECT_THAT(all, HasSubstr("ann\\n"));
+}
+
+TEST_F(SecurityTest, AuditLogThatCannotBeReopenedKeepsItsFiles) {
+  const std::string path = folder + "/a";
+  auto log = AuditLog::Open(path, {.max_bytes = 400, .kept = 2});
+  ASSERT_TRUE(log.ok());
+  const auto write = [&](int entry) {
+    (*log)->Write({.time = absl::UnixEpoch(), .who = "ann", .resource = absl::StrCat(entry)});
+  };
+  for (int i = 0; i < 20; ++i) write(i);
+  // Files can be renamed, but not opened. This holds for root too.
+  rlimit files;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+  rlimit none = files;
+  none.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  for (int i = 20; i < 40; ++i) write(i);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+  EXPECT_NE(access(path.c_str(), F_OK), 0) << "the test needs a rotation";
+  EXPECT_THAT(ReadFile(path + ".1").value_or(""), HasSubstr("\"resource\":\"19\""));
+  EXPECT_NE(ReadFile(path + ".2").value_or(""), "");
+  write(40);
+  EXPECT_THAT(ReadFile(path).value_or(""), HasSubstr("\"resource\":\"40\""));
 }
 
 TEST_F(SecurityTest, RemoteAddressesNeedTlsAndAuthentication) {

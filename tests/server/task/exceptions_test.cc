@@ -21,5 +21,13 @@ TEST(CatchExceptions, ReportsTypeAndMessage) {
   EXPECT_EQ(CatchExceptions([] { throw 7; }).code(), absl::StatusCode::kInternal);
 }
 
+TEST(Attempt, ReturnsTheStatusOrTheException) {
+  EXPECT_TRUE(Attempt([] { return absl::OkStatus(); }).ok());
+  EXPECT_TRUE(absl::IsNotFound(Attempt([] { return absl::NotFoundError("gone"); })));
+  const absl::Status threw = Attempt([]() -> absl::Status { throw std::bad_alloc(); });
+  EXPECT_EQ(threw.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(threw.message()), HasSubstr("std::bad_alloc"));
+}
+
 }  // namespace
 }  // namespace hone::task

@@ -163,6 +163,36 @@ TEST_F(JobReplicasTest, OtherReplicaShowsJobAndItsHolder) {
   EXPECT_EQ(Create(*two_), id) << "a repeated request gives the same job on every replica";
 }
 
+TEST_F(JobReplicasTest, AJobThatCannotBeReadIsReleasedAndListed) {
+  const std::string id = Create(*one_);
+  store_.PutJob({.id = "newer", .request = "of a newer release", .state = "running"},
+                [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; });
+  const int64_t fence = store_.GetJob("newer")->fence;
+  Run({one_.get()}, 2, absl::Seconds(6));
+  const store::JobRow row = *store_.GetJob("newer");
+  EXPECT_GT(row.fence, fence) << "it was claimed";
+  EXPECT_EQ(row.replica, "");
+  EXPECT_EQ(row.lease_until_unix_ms, 0) << "a replica of the newer release can claim it at once";
+
+  const auto list = one_->jobs.List(10, "");
+  ASSERT_TRUE(list.ok()) << list.status();
+  ASSERT_EQ(list->size(), 2u);
+  const auto& newer = list->front()->id == "newer" ? list->front() : list->back();
+  EXPECT_EQ(newer->id, "newer");
+  EXPECT_EQ(newer->state, JobState::kRunning);
+  EXPECT_THAT(newer->error, testing::HasSubstr("cannot be read"));
+  EXPECT_THAT(one_->jobs.Unfinished(), testing::ElementsAre(id));
+}
+
+TEST_F(JobReplicasTest, ARenewalBeforeANewJobIsStoredKeepsIt) {
+  clock_.Advance(absl::Seconds(6));  // the next tick renews the claims
+  store_.BeforePutJob([this] { one_->jobs.Tick(); });
+  const std::string id = Create(*one_);
+  EXPECT_THAT(one_->jobs.Unfinished(), testing::ElementsAre(id));
+  Run({one_.get(), two_.get()}, 200, absl::Milliseconds(100));
+  EXPECT_EQ((*one_->jobs.Get(id))->state, JobState::kDone);
+}
+
 // The jobs of a network's tasks are at the replica that has the network's job.
 TEST_F(JobReplicasTest, ANetworkOfADeadReplicaContinuesAtTheOther) {
   const std::string id = Create(*one_, NetworkHarness::NetworkOf(96));

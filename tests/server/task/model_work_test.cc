@@ -3,6 +3,7 @@
 
 #include "server/task/model_work.h"
 
+#include <new>
 #include <optional>
 
 #include "gmock/gmock.h"
@@ -97,6 +98,29 @@ TEST_F(ModelWorkTest, EndsAtItsLimit) {
   ExpectFailed(absl::StatusCode::kUnavailable);
   Train();
   ExpectFailed(absl::StatusCode::kUnavailable);
+}
+
+TEST_F(ModelWorkTest, AnExceptionIsAnAnswerAndTheNextRequestRuns) {
+  environment_.WatchSteps([](absl::string_view, absl::string_view) { throw std::bad_alloc(); });
+  Train();
+  ExpectFailed(absl::StatusCode::kInternal);
+  std::optional<absl::Status> evaluated;
+  const auto evaluate = [&] {
+    work_.Evaluate({.models = {{"nearest", ""}}}, {},
+                   [&](absl::StatusOr<ModelEvaluation> result) { evaluated = result.status(); });
+    executor_.RunAll();
+  };
+  evaluate();
+  ASSERT_TRUE(evaluated.has_value());
+  EXPECT_EQ(evaluated->code(), absl::StatusCode::kInternal) << *evaluated;
+  EXPECT_THAT(std::string(evaluated->message()), HasSubstr("std::bad_alloc"));
+
+  environment_.WatchSteps(nullptr);
+  evaluate();
+  EXPECT_TRUE(evaluated->ok()) << *evaluated;
+  Train();
+  executor_.RunAll();
+  EXPECT_TRUE(row_.has_value() && row_->ok()) << "the work is not busy any more";
 }
 
 TEST_F(ModelWorkTest, AModelThatCannotBeStoredIsAnError) {

@@ -1,5 +1,7 @@
 // Jobs of networks: how trials are spread over the tasks, and how such a job ends.
 
+#include <utility>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/task/unfinished_job.h"
@@ -241,6 +243,46 @@ TEST_F(NetworkJobTest, ResumedWithMoreTrialsItContinuesItsTasks) {
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(job->trials, 240);
   EXPECT_EQ(AllTrials(), 240);
+}
+
+TEST_F(NetworkJobTest, ResumedAfterACancelAtOnceItContinuesItsTasks) {
+  const std::string id = Create(NetworkOf(240));
+  StepUntilTrials(id, 60);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  for (int i = 0; i < 3; ++i) Step();
+  ASSERT_EQ(Get(id)->state, JobState::kCancelled);
+  ASSERT_TRUE(Resume(id, 0).ok());
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 240);
+  EXPECT_EQ(AllTrials(), 240);
+  for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
+}
+
+TEST_F(NetworkJobTest, IsResumedOnlyWhenItsTasksHaveEnded) {
+  std::string id;
+  bool armed = false;
+  SnapshotOr early = absl::UnknownError("not called");
+  environment.WatchSteps([&](absl::string_view step, absl::string_view name) {
+    if (step != "propose" || name != "alpha" || !std::exchange(armed, false)) return;
+    // The job and its other tasks end while the search of this task is busy.
+    EXPECT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+    executor->RunAll();
+    early = Resume(id, 0);
+  });
+  id = Create(NetworkOf(240));
+  StepUntilTrials(id, 60);
+  armed = true;
+  for (int i = 0; i < 100 && armed; ++i) Step();
+  EXPECT_TRUE(absl::IsUnavailable(early.status())) << early.status();
+  environment.WatchSteps(nullptr);
+  for (int i = 0; i < 3; ++i) Step();
+  ASSERT_EQ(Get(id)->state, JobState::kCancelled);
+  EXPECT_EQ(Get(TaskJobId(id, 0))->state, JobState::kCancelled);
+  ASSERT_TRUE(Resume(id, 0).ok());
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 240);
 }
 
 TEST_F(NetworkJobTest, OneFailedTaskDoesNotFailTheOthers) {

@@ -1,0 +1,69 @@
+// What a server remembers of workers, also when the wall clock is changed.
+
+#include "server/service/worker_memory.h"
+
+#include <string>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/memory_store.h"
+
+namespace hone::service {
+namespace {
+
+class WorkerMemoryTest : public ::testing::Test {
+ protected:
+  void Call(const std::string& id) {
+    fleet::WorkerReport report{.worker_id = id, .epoch = "e"};
+    report.capabilities.can_run = true;
+    report.capabilities.target_key = "t";
+    fleet_.Synchronize(std::move(report), [](const fleet::SynchronizeReply&) {});
+  }
+  void Pass(absl::Duration time) {
+    wall_.Advance(time);
+    steady_.Advance(time);
+    memory_.Tick();
+  }
+  int64_t StoredMs(const std::string& id) {
+    for (const store::KnownWorker& worker : store_.Workers().value()) {
+      if (worker.worker_id == id) return worker.seen_unix_ms;
+    }
+    return 0;
+  }
+
+  FakeClock wall_, steady_;
+  store::MemoryStore store_;
+  fleet::ArtifactCache artifacts_;
+  fleet::Fleet fleet_{&steady_, &artifacts_, {}};
+  WorkerMemory memory_{
+      {.clock = &wall_, .steady_clock = &steady_, .fleet = &fleet_, .store = &store_}};
+};
+
+TEST_F(WorkerMemoryTest, AnAbsentWorkerIsForgottenWhenItsTimeIsOver) {
+  const absl::Duration memory = absl::Milliseconds(store::Store::kWorkerMemoryMs);
+  store_.PutWorker({.worker_id = "old",
+                    .seen_unix_ms = absl::ToUnixMillis(wall_.Now() - memory + absl::Minutes(1))},
+                   [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; });
+  ASSERT_TRUE(memory_.Restore().ok());
+  Pass(absl::Seconds(10));
+  EXPECT_EQ(memory_.WithAbsent({}).size(), 1u);
+  Pass(absl::Minutes(1));
+  EXPECT_THAT(memory_.WithAbsent({}), testing::IsEmpty());
+}
+
+TEST_F(WorkerMemoryTest, CallsAreStoredAfterTheWallClockWasSetBack) {
+  Call("w");
+  Pass(WorkerMemory::kLookInterval);
+  const int64_t before = StoredMs("w");
+  ASSERT_GT(before, 0);
+  wall_.Advance(-absl::Hours(1));
+  Call("w");
+  Pass(WorkerMemory::kLookInterval);
+  EXPECT_GT(StoredMs("w"), 0);
+  EXPECT_LT(StoredMs("w"), before - absl::ToInt64Milliseconds(absl::Minutes(50)));
+}
+
+}  // namespace
+}  // namespace hone::service
