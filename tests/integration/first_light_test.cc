@@ -56,7 +56,7 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   EXPECT_THAT(KeysOf(run),
               UnorderedElementsAre("workload", "target", "trials", "outcomes", "wall_s",
                                    "trials_per_min", "best", "own_best", "default", "disturbed",
-                                   "peak_gflops", "job", "state"));
+                                   "peak_gflops", "job", "state", "note"));
   EXPECT_EQ(run["state"], "done");
   EXPECT_THAT(KeysOf(run["best"]),
               UnorderedElementsAre("latency_ns", "gflops", "trace", "confirmed", "job",

@@ -120,7 +120,7 @@ class Bench {
     request.time_limit_ms = 20000;
     record::MeasureResult measured;
     runner_.Run(
-        {request}, [](size_t) {},
+        {request}, [](size_t) { return true; }, [](size_t) {},
         [&](size_t, record::MeasureResult result) { measured = std::move(result); });
     if (measured.outcome == record::Outcome::kOk) return measured;
     return absl::InternalError(
