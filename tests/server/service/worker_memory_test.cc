@@ -4,6 +4,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -27,7 +28,8 @@ class WorkerMemoryTest : public ::testing::Test {
     memory_.Tick();
   }
   int64_t StoredMs(const std::string& id) {
-    for (const store::KnownWorker& worker : store_.Workers().value()) {
+    const std::vector<store::KnownWorker> workers = store_.Workers().value();
+    for (const store::KnownWorker& worker : workers) {
       if (worker.worker_id == id) return worker.seen_unix_ms;
     }
     return 0;
