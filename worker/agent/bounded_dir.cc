@@ -79,7 +79,13 @@ void BoundedDir::Add(const std::string& digest) {
 
 absl::Status BoundedDir::Put(const std::string& digest, absl::string_view bytes) {
   HONE_RETURN_IF_ERROR(WriteFileAtomically(PathOf(digest), bytes, Durability::kProcess));
-  Add(digest);
+  absl::MutexLock lock(&mutex_);
+  if (!Know(digest)) return absl::OkStatus();
+  // It may have replaced a damaged file.
+  Entry& entry = entries_[digest];
+  bytes_ += static_cast<int64_t>(bytes.size()) - entry.bytes;
+  entry.bytes = static_cast<int64_t>(bytes.size());
+  MakeRoom();
   return absl::OkStatus();
 }
 

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
+#include "common/base/file.h"
 
 namespace hone::agent {
 namespace {
@@ -18,7 +19,11 @@ std::optional<MeasureResult> Fetch(const std::string& digest, BoundedDir& artifa
   if (!Digest::FromHex(digest).ok()) {
     return Failure(Outcome::kInvalid, "the lease names no artifact");
   }
-  if (artifacts.Pin(digest)) return std::nullopt;
+  if (artifacts.Pin(digest)) {
+    const absl::StatusOr<std::string> stored = ReadFile(artifacts.PathOf(digest));
+    if (stored.ok() && DigestOf(*stored).ToHex() == digest) return std::nullopt;
+    artifacts.Unpin(digest);  // a power loss has damaged it
+  }
   const absl::StatusOr<std::string> bytes = link.Download(digest);
   const absl::Status kept = bytes.ok() ? artifacts.Put(digest, *bytes) : bytes.status();
   if (kept.ok() && artifacts.Pin(digest)) return std::nullopt;

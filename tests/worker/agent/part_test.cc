@@ -6,11 +6,13 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/digest.h"
+#include "common/base/file.h"
 #include "common/record/proto_convert.h"
 #include "common/record/reference_name.h"
 #include "common/target/target.h"
@@ -196,6 +198,9 @@ TEST_F(PartsTest, ACandidateOfAnotherBuilderIsFetched) {
   link_.stored_[digest] = "remote";
   EXPECT_EQ(preparer.Prepare(work), std::nullopt);
   EXPECT_TRUE(artifacts_->Pin(digest));
+  std::ofstream(artifacts_->PathOf(digest)) << "";  // a power loss
+  EXPECT_EQ(preparer.Prepare(work), std::nullopt);
+  EXPECT_EQ(ReadFile(artifacts_->PathOf(digest)).value_or(""), "remote");
 }
 
 TEST_F(PartsTest, AFailureToMakeAReferenceIsReportedForEachCandidate) {
