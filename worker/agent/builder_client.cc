@@ -16,6 +16,7 @@ using record::BuildResponse;
 using record::Outcome;
 
 constexpr int kPollMs = 20;
+constexpr double kWaits = 0.1;                            // a share of the limit of processor time
 constexpr absl::Duration kPipeLimit = absl::Seconds(10);  // for a message that has begun
 
 BuildResponse BuildFailure(Outcome outcome, absl::string_view detail) {
@@ -57,11 +58,15 @@ BuildResponse BuilderClient::Build(const record::BuildRequest& request) {
   for (;;) {
     pollfd answer = {.fd = child_->output(), .events = POLLIN, .revents = 0};
     if (poll(&answer, 1, kPollMs) > 0) break;
-    const bool cpu_used_up = child_->CpuTime() - cpu_before > options_.cpu_limit;
+    const absl::Duration cpu_used = child_->CpuTime() - cpu_before;
+    const bool cpu_used_up = cpu_used > options_.cpu_limit;
     if (!cpu_used_up && SteadyNow() < wall_deadline) continue;
     child_.reset();  // killed
+    // A build that hardly computed was waiting, for the timing lock or a disk, which is not the
+    // candidate's fault.
+    const bool waited = cpu_used < kWaits * options_.cpu_limit;
     return BuildFailure(
-        Outcome::kCompileTimeout,
+        waited ? Outcome::kDeviceLost : Outcome::kCompileTimeout,
         absl::StrCat("the build did not end within ",
                      absl::FormatDuration(cpu_used_up ? options_.cpu_limit : options_.wall_limit),
                      cpu_used_up ? " of processor time" : ""));
