@@ -29,8 +29,7 @@ class BuilderClient {
   // Reports every failure as an outcome. If the builder dies, the outcome is compile_error with the
   // end of its standard error, or out_of_memory if the kernel killed it. If it exceeds a limit, it
   // is killed: compile_timeout, or device_lost if it hardly computed. If it cannot be started:
-  // device_lost. A builder that died while it
-  // was idle is replaced.
+  // device_lost. A builder that died while it was idle is replaced.
   record::BuildResponse Build(const record::BuildRequest& request);
 
  private:
