@@ -172,9 +172,9 @@ absl::Status CheckFree(const WorkloadArgument& argument, const Naming& naming,
     }
   }
   if (found.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(found, "; nothing was written for ", argument.title,
-                   ": export it alone with another --name, or replace them with --overwrite"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      found, "; nothing was written for ", argument.title,
+      ": choose another --name (not with --file), or replace what is there with --overwrite"));
 }
 
 using Files = std::vector<std::pair<const char*, std::string>>;  // by suffix

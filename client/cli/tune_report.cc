@@ -64,6 +64,14 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
                 : "the best was measured in only ",
         count, ", not three, so that its latency is less certain"));
   }
+  const bool default_seems_faster =
+      job.best.has_value() && job.default_schedule.has_value() &&
+      !client::DefaultIsConfirmed(job) && client::LatencyNs(*job.default_schedule) > 0 &&
+      client::LatencyNs(*job.default_schedule) < client::LatencyNs(*job.best);
+  if (default_seems_faster) {
+    PrintWrapped(
+        "\nthe untiled default seems faster, but it was not measured as often as a best must be");
+  }
   if (confirmed && !earlier && job.best->record.is_default) {
     // A note says why a faster candidate was not confirmed.
     PrintWrapped(

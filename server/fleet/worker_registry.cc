@@ -206,17 +206,17 @@ absl::StatusOr<TargetChoice> WorkerRegistry::ChooseTarget(const std::string& key
     return absl::UnavailableError(absl::StrCat("no registered worker runs target ", key, "; ",
                                                Registered(Targets()), kStartOne));
   }
-  // A target given by its key need not have a connected worker, because one may come back. The
-  // choice for "" considers only connected workers.
-  std::map<std::string, std::string> targets;
+  // A target need not have a connected worker, because one may come back. The choice for "" prefers
+  // the targets of connected workers.
+  std::map<std::string, std::string> targets, of_absent;
   for (const auto& [target_key, ids] : by_target_) {
     for (const std::string& id : ids) {
       const Worker& worker = workers_.at(id);
-      if (!worker.connected || !worker.capabilities.can_run) continue;
-      targets[target_key] = worker.capabilities.target;
-      break;
+      if (!worker.capabilities.can_run) continue;
+      (worker.connected ? targets : of_absent)[target_key] = worker.capabilities.target;
     }
   }
+  if (targets.empty()) targets = std::move(of_absent);
   if (targets.size() == 1) return TargetChoice{targets.begin()->first, targets.begin()->second};
   if (targets.empty()) {
     return absl::UnavailableError(

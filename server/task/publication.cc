@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/record/processes.h"
+#include "server/task/unmeasured.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::task {
@@ -112,7 +113,9 @@ void Publication::NoteUnconfirmedFastest() {
   if (!fastest.is_own || fastest.is_default || !results_->IsUnmeasured(0)) return;
   job_.state().note = absl::StrCat("trial ", fastest.trial,
                                    " was the fastest of the search, but it could not be confirmed");
-  if (!job_.state().disturbance.empty()) {
+  if (const std::string why = WhyNoWorker(job_); !why.empty()) {
+    absl::StrAppend(&job_.state().note, "; ", why);
+  } else if (!job_.state().disturbance.empty()) {
     absl::StrAppend(&job_.state().note, "; other work disturbed the measurements, the last ",
                     job_.state().disturbance);
   }

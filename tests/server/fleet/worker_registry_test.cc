@@ -56,10 +56,13 @@ TEST_F(WorkerRegistryTest, ADrainedWorkerIsNotARunner) {
   EXPECT_THAT(registry_.WhyNoRunner("u"), HasSubstr("registered: t"));
 }
 
-TEST_F(WorkerRegistryTest, OnlyTargetMustBeConnected) {
+TEST_F(WorkerRegistryTest, TheTargetOfAConnectedWorkerIsPreferred) {
   EXPECT_TRUE(absl::IsUnavailable(registry_.ChooseTarget("").status()));
   Worker& worker = Add("a", "t");
   EXPECT_EQ(registry_.ChooseTarget("")->text, "t text");
+  worker.connected = false;
+  EXPECT_EQ(registry_.ChooseTarget("")->key, "t") << "the job can say what it waits for";
+  worker.connected = true;
   Add("b", "u");
   EXPECT_TRUE(absl::IsFailedPrecondition(registry_.ChooseTarget("").status()));
   worker.connected = false;
