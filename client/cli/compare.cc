@@ -65,7 +65,8 @@ std::vector<record::Record> Combine(const record::Record& best,
   return combined;
 }
 
-// The digest of a candidate's program. Only records of builds contain it; "" if there is none.
+// Returns the digest of a candidate's program, which only records of builds contain; "" without
+// such a record.
 std::string ProgramOf(const record::Candidate& candidate,
                       const std::vector<record::Record>& records) {
   for (const record::Record& record : records) {

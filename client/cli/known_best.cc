@@ -46,7 +46,8 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& wo
   return LookUpBest(globals, std::move(argument), words.tolerance, options);
 }
 
-// Names the last job that measured candidates of a workload without a best; "" if there is none.
+// Returns a hint that names the last job that measured candidates of this workload, of which none
+// is confirmed; "" if no job did.
 std::string UnconfirmedHint(Session& session, const std::string& target,
                             const WorkloadArgument& argument) {
   client::RecordFilter filter;

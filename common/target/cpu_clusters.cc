@@ -17,7 +17,7 @@
 namespace hone::target {
 namespace {
 
-// The number in a file; 0 if there is none.
+// Returns the number in a file, or 0 if the file has no number or cannot be read.
 int64_t NumberIn(const std::string& path) {
   int64_t value = 0;
   return absl::SimpleAtoi(FirstLine(path), &value) ? value : 0;

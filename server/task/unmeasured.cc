@@ -37,7 +37,7 @@ std::string StateOf(const fleet::WorkerInfo& worker, absl::Time now) {
 }
 
 // Explains that none of `workers`, which could do the work, takes it. `does`: "runs target x".
-// `where`: where to start a worker if there is none.
+// `where`: the machine on which to start a worker if the list is empty.
 std::string NoneTakesWork(const std::vector<fleet::WorkerInfo>& workers, absl::string_view does,
                           absl::string_view where, absl::Time now) {
   if (workers.empty()) return absl::StrCat("no worker ", does, "; start hone-worker on ", where);

@@ -15,7 +15,7 @@ absl::Duration BackoffAfter(int failures);
 
 // Decides when the worker calls the server: soon if the worker has news, such as results; otherwise
 // at the time that the server's last answer set. At most two calls are in progress, so that news
-// can be sent while the server holds a call open. Has no threads and no clock of its own. Guarded
+// can be sent while the server holds a call open. It has neither threads nor a clock. Guarded
 // by the worker's mutex.
 class CallSchedule {
  public:

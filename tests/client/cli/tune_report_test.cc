@@ -72,6 +72,13 @@ TEST(TuneReportTest, SaysThatTheDefaultIsTheBest) {
   EXPECT_THAT(Report(job), HasSubstr("the best is the untiled default"));
 }
 
+TEST(TuneReportTest, ExplainsADefaultThatSeemsFaster) {
+  client::Job job = Done();
+  EXPECT_THAT(Report(job), Not(HasSubstr("seems faster")));
+  job.default_schedule = Measured(1, "7", 900, 1);
+  EXPECT_THAT(Report(job), HasSubstr("the untiled default seems faster"));
+}
+
 TEST(TuneReportTest, NamesADisturbanceOnce) {
   client::Job job = Done();
   job.disturbed = 3;

@@ -35,6 +35,21 @@ TEST_F(JobPublishTest, UsersAreToldThatAnOverratedBestIsReplaced) {
   EXPECT_THAT(job->note, testing::EndsWith(" us, and not 0.05 us as before"));
 }
 
+TEST_F(JobPublishTest, UsersAreToldIfTheMachineWasSlowerInTheConfirmation) {
+  const std::string id = Create(Spec(100));
+  RunUntilConfirming(id);
+  ASSERT_TRUE(Get(id)->best.has_value()) << "the search has a leader";
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = 2 * FakeLatency(lease.work->decisions);
+    result.samples_ns = {result.latency_ns};
+    return result;
+  };
+  const auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_THAT(job->note, testing::HasSubstr("in the confirmation, the best finalist took"));
+}
+
 TEST_F(JobPublishTest, ImportedBestThatIsSlowHereDoesNotWin) {
   StoreFromElsewhere(kSlow, 1);
   const auto job = RunToEnd(Create(Spec(100)));

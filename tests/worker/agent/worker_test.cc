@@ -461,6 +461,7 @@ TEST_F(WorkerTest, EndsWhileItDescribesItsMachine) {
   while (!std::filesystem::exists(folder_ + "/described") && absl::Now() < limit) {
     absl::SleepFor(absl::Milliseconds(10));
   }
+  ASSERT_TRUE(std::filesystem::exists(folder_ + "/described"));
   kill(worker_->pid(), SIGTERM);
   // Sooner than the agent would end the runner.
   EXPECT_EQ(worker_->Wait(absl::Now() + absl::Seconds(30)).ToString(), "exit status 0");
