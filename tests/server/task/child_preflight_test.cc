@@ -65,8 +65,9 @@ TEST(ChildPreflight, ReportsHowAndWhereTheChildFailed) {
 }
 
 TEST(ChildPreflight, EndlessChildIsKilled) {
-  EXPECT_THAT(Verdict("echo step b; while :; do :; done", absl::Milliseconds(200)),
-              AllOf(HasSubstr("took longer than 200ms"), HasSubstr("while b")));
+  // A tenth of the limit must be processor time, also on a loaded machine.
+  EXPECT_THAT(Verdict("echo step b; while :; do :; done", absl::Seconds(4)),
+              AllOf(HasSubstr("took longer than 4s"), HasSubstr("while b")));
 }
 
 TEST(ChildPreflight, ChildWithoutCpuTimePasses) {
