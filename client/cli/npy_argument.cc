@@ -21,6 +21,12 @@ absl::StatusOr<std::string> ReadNpyArgument(const std::string& path, absl::strin
   if (!fits.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ", the ", name, ": ", fits.message()));
   }
+  if (ir::IsPacked(dtype)) {
+    absl::StatusOr<std::string> packed = client::PackNpy(*array, dtype);
+    if (packed.ok()) return packed;
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ", the ", name, ": ", packed.status().message()));
+  }
   bytes->erase(0, bytes->size() - array->data.size());
   return bytes;
 }

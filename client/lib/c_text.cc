@@ -34,6 +34,10 @@ std::string CType(ir::DType dtype) {
       return "int32_t";
     case ir::DType::kI64:
       return "int64_t";
+    case ir::DType::kI4:
+      return "uint8_t /* two 4-bit integers, the first in the low bits */";
+    case ir::DType::kU4:
+      return "uint8_t /* two unsigned 4-bit integers, the first in the low bits */";
   }
   return "void";
 }

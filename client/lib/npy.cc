@@ -11,6 +11,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
+#include "common/ir/element_bytes.h"
+#include "common/ir/scalar.h"
 
 namespace hone::client {
 namespace {
@@ -137,10 +139,12 @@ absl::string_view NpyType(ir::DType dtype) {
     case ir::DType::kF64:
       return "f8";
     case ir::DType::kI8:
+    case ir::DType::kI4:
       return "i1";
     case ir::DType::kU8:
     case ir::DType::kF8E4M3:
     case ir::DType::kF8E5M2:
+    case ir::DType::kU4:
       return "u1";
     case ir::DType::kI32:
       return "i4";
@@ -155,7 +159,8 @@ absl::string_view NpyType(ir::DType dtype) {
 // The type under which ml_dtypes saves a type that NumPy does not have: raw bytes, such as "V2".
 // "" for other types.
 std::string RawType(ir::DType dtype) {
-  const bool unknown = ir::AccumulatorOf(dtype) != dtype && dtype != ir::DType::kF16;
+  const bool unknown =
+      ir::IsPacked(dtype) || (ir::AccumulatorOf(dtype) != dtype && dtype != ir::DType::kF16);
   return unknown ? absl::StrCat("V", ir::DTypeBytes(dtype)) : "";
 }
 
@@ -233,7 +238,7 @@ absl::Status CheckBelow(const NpyArray& array, ir::DType dtype, int64_t bound) {
   for (size_t i = 0; i * bytes < array.data.size(); ++i) {
     const char* const at = array.data.data() + i * bytes;
     int64_t value = 0;
-    if (dtype == ir::DType::kI8) {
+    if (ir::LoadedAs(dtype) == ir::DType::kI8) {
       value = static_cast<int8_t>(*at);
     } else if (dtype == ir::DType::kI32) {
       int32_t element = 0;
@@ -248,6 +253,21 @@ absl::Status CheckBelow(const NpyArray& array, ir::DType dtype, int64_t bound) {
                                                    bound - 1));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> PackNpy(const NpyArray& array, ir::DType dtype) {
+  const auto elements = static_cast<int64_t>(array.data.size());
+  std::string packed(ir::BytesOf(dtype, elements), '\0');
+  for (int64_t i = 0; i < elements; ++i) {
+    const ir::Scalar value = ir::ReadElement(ir::LoadedAs(dtype), array.data.data(), i);
+    if (ir::CastTo(dtype, value) != value) {
+      return absl::InvalidArgumentError(absl::StrCat("its element ", i, " is ", value.ToText(),
+                                                     ", which is not a value of ",
+                                                     ir::DTypeName(dtype)));
+    }
+    ir::WriteElement(dtype, packed.data(), i, value);
+  }
+  return packed;
 }
 
 std::string NpyHeader(ir::DType dtype, const ir::Shape& shape) {

@@ -26,13 +26,18 @@ struct NpyArray {
 absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes);
 
 // Checks that an array has the type and shape of a tensor. NumPy has no bf16, f8e4m3 and f8e5m2;
-// they are stored as their bits, as "u2" or "V2" and as "u1" or "V1". InvalidArgument: they differ;
-// the message names both types and shapes.
+// they are stored as their bits, as "u2" or "V2" and as "u1" or "V1". An element of i4 or u4 is a
+// byte, "i1", "u1" or "V1". InvalidArgument: they differ; the message names both types and shapes.
 absl::Status CheckNpy(const NpyArray& array, ir::DType dtype, const ir::Shape& shape);
 
 // Checks that every element of an integer array is at least 0 and less than `bound`.
 // InvalidArgument: one is not; the message names it. REQUIRES: the array has the type.
 absl::Status CheckBelow(const NpyArray& array, ir::DType dtype, int64_t bound);
+
+// Packs an array of i4 or u4, which NumPy stores as one byte per element, for a kernel.
+// InvalidArgument: an element is not a value of the type; the message names it. REQUIRES:
+// CheckNpy() accepts the array.
+absl::StatusOr<std::string> PackNpy(const NpyArray& array, ir::DType dtype);
 
 // The header of a file of version 1, padded to a multiple of 64 bytes. The elements follow it. bf16
 // is written as "u2", f8e4m3 and f8e5m2 as "u1".

@@ -72,8 +72,8 @@ typedef struct hone_lookup hone_lookup;
 /* An input or output of a kernel: dense and row-major, at least `bytes` long. */
 typedef struct hone_lookup_buffer {
   const char* name;    /* of the tensor in the workload, such as "A" */
-  const char* dtype;   /* "f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64", "bool", "f8e4m3"
-                        * or "f8e5m2" */
+  const char* dtype;   /* "f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64", "bool", "f8e4m3",
+                        * "f8e5m2", or "i4" and "u4": two elements per byte, low bits first */
   int32_t is_output;   /* 1: written by the kernel */
   int32_t is_constant; /* 1: an input that may be packed once, such as weights; see prepack */
   int32_t rank;

@@ -94,6 +94,9 @@ class Reader {
       case DType::kF8E4M3:
       case DType::kF8E5M2:
         return Typed<uint8_t>(type, proto_.int32_data());
+      case DType::kI4:
+      case DType::kU4:
+        break;
     }
     return absl::InternalError("has an unknown type");
   }

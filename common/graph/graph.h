@@ -23,7 +23,7 @@ struct TensorType {
 
   // The product of the extents. REQUIRES: Graph::Verify or an operator checked the type.
   int64_t elements() const;
-  int64_t bytes() const { return elements() * ir::DTypeBytes(dtype); }
+  int64_t bytes() const { return ir::BytesOf(dtype, elements()); }
   // "f32[1, 3, 224, 224]"; "f32[]" for a scalar.
   std::string ToText() const;
   friend bool operator==(const TensorType&, const TensorType&) = default;

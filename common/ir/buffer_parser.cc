@@ -24,6 +24,8 @@ absl::StatusOr<Buffer> ParseBuffer(TokenReader& reader, const Workload& workload
   HONE_ASSIGN_OR_RETURN(const std::string dtype, reader.Name("a dtype"));
   const auto known = DTypeFromName(dtype);
   if (!known.ok()) return TokenReader::Error(dtype_token, known.status().message());
+  if (IsPacked(*known) && !buffer.input)
+    return TokenReader::Error(dtype_token, absl::StrCat("only inputs are of type ", dtype));
   buffer.dtype = *known;
   HONE_RETURN_IF_ERROR(reader.Expect("["));
   double elements = 1;

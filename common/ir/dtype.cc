@@ -16,7 +16,8 @@ struct DTypeInfo {
 constexpr DTypeInfo kInfo[] = {
     {"f16", 2, true},   {"bf16", 2, true},   {"f32", 4, true},    {"f64", 8, true},
     {"i8", 1, false},   {"u8", 1, false},    {"i32", 4, false},   {"i64", 8, false},
-    {"bool", 1, false}, {"f8e4m3", 1, true}, {"f8e5m2", 1, true},
+    {"bool", 1, false}, {"f8e4m3", 1, true}, {"f8e5m2", 1, true}, {"i4", 1, false},
+    {"u4", 1, false},
 };
 
 constexpr double kLargestE4M3 = 448, kLargestE5M2 = 57344;
@@ -38,6 +39,17 @@ double RoundSignificand(double value, int digits, int min_exponent, double max_f
 
 absl::string_view DTypeName(DType dtype) { return kInfo[static_cast<int>(dtype)].name; }
 int DTypeBytes(DType dtype) { return kInfo[static_cast<int>(dtype)].bytes; }
+bool IsPacked(DType dtype) { return dtype == DType::kI4 || dtype == DType::kU4; }
+
+DType LoadedAs(DType dtype) {
+  if (!IsPacked(dtype)) return dtype;
+  return dtype == DType::kI4 ? DType::kI8 : DType::kU8;
+}
+
+int64_t BytesOf(DType dtype, int64_t elements) {
+  return IsPacked(dtype) ? (elements + 1) / 2 : elements * DTypeBytes(dtype);
+}
+
 bool IsFloat(DType dtype) { return kInfo[static_cast<int>(dtype)].is_float; }
 
 absl::StatusOr<DType> DTypeFromName(absl::string_view name) {

@@ -10,7 +10,8 @@ namespace hone::ir {
 
 // Scalar types. Index arithmetic is always 64-bit and has no DType. Digests contain these numbers:
 // append new types at the end. f8e4m3 and f8e5m2 are the formats E4M3 and E5M2 of the OCP 8-bit
-// Floating Point Specification: the first has no infinities (in other systems, E4M3FN).
+// Floating Point Specification: the first has no infinities (in other systems, E4M3FN). i4 and u4
+// are storage types, which only inputs have: see IsPacked().
 enum class DType : uint8_t {
   kF16,
   kBF16,
@@ -23,14 +24,23 @@ enum class DType : uint8_t {
   kBool,
   kF8E4M3,
   kF8E5M2,
+  kI4,
+  kU4,
 };
 
 // "f32", …
 absl::string_view DTypeName(DType dtype);
 // InvalidArgument: unknown name; the message lists the names.
 absl::StatusOr<DType> DTypeFromName(absl::string_view name);
-// Returns the size of an element in memory, in bytes; 1 for bool.
+// Returns the size of an element in memory, in bytes; 1 for bool and, rounded up, for packed types.
 int DTypeBytes(DType dtype);
+// Whether a byte holds two elements, as for i4 and u4. The first of them is in the low bits. Only
+// the elements of a whole tensor are packed: its rows are not padded.
+bool IsPacked(DType dtype);
+// Returns the type of a loaded element: i8 for i4, u8 for u4, otherwise the type itself.
+DType LoadedAs(DType dtype);
+// Returns the size of a dense tensor in memory, in bytes.
+int64_t BytesOf(DType dtype, int64_t elements);
 bool IsFloat(DType dtype);
 // Rounds to the nearest value of a float type, ties to even. Finite values beyond the largest one
 // become infinite; in the 8-bit formats, which saturate, they become the largest one, and so do

@@ -54,6 +54,9 @@ uint8_t DoubleToE4M3(double value) {
   return static_cast<uint8_t>((half >> 8 & 0x80) | (half >> 7 & 0x7f));
 }
 
+// The position of an element of a packed type in its byte, in bits.
+int NibbleShift(int64_t index) { return static_cast<int>(index % 2) * 4; }
+
 }  // namespace
 
 Scalar ReadElement(DType dtype, const void* data, int64_t index) {
@@ -79,6 +82,9 @@ Scalar ReadElement(DType dtype, const void* data, int64_t index) {
       return Load<int32_t>(data, index);
     case DType::kI64:
       return Load<int64_t>(data, index);
+    case DType::kI4:
+    case DType::kU4:
+      return CastTo(dtype, Load<uint8_t>(data, index / 2) >> NibbleShift(index));
   }
   return NAN;
 }
@@ -109,6 +115,13 @@ void WriteElement(DType dtype, void* data, int64_t index, Scalar value) {
       return Store(data, index, static_cast<int32_t>(value.whole()));
     case DType::kI64:
       return Store(data, index, value.whole());
+    case DType::kI4:
+    case DType::kU4: {
+      const int shift = NibbleShift(index);
+      const int other = Load<uint8_t>(data, index / 2) & (0xf0 >> shift);
+      const auto own = static_cast<int>(value.whole() & 15) << shift;
+      return Store(data, index / 2, static_cast<uint8_t>(other | own));
+    }
   }
 }
 

@@ -9,7 +9,8 @@
 namespace hone::ir {
 
 // Access to elements of a tensor in memory, by dtype. The data need not be aligned. Integers and
-// bool are whole numbers. Written values are cast to the dtype (see CastTo).
+// bool are whole numbers. Written values are cast to the dtype (see CastTo). Elements of packed
+// types share bytes, which only one thread may write at a time.
 Scalar ReadElement(DType dtype, const void* data, int64_t index);
 void WriteElement(DType dtype, void* data, int64_t index, Scalar value);
 

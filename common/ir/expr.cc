@@ -81,7 +81,7 @@ ExprId ExprPool::OfIndex(Index index) {
 ExprId ExprPool::Load(BufferId buffer, DType dtype, IndexList indices) {
   index_lists_.push_back(std::move(indices));
   return Add({.op = Op::kLoad,
-              .dtype = dtype,
+              .dtype = LoadedAs(dtype),
               .buffer = buffer,
               .indices = static_cast<int32_t>(index_lists_.size()) - 1});
 }

@@ -96,6 +96,7 @@ class ExprPool {
   // Casts the value to the dtype.
   ExprId Const(DType dtype, Scalar value);
   ExprId OfIndex(Index index);
+  // `dtype` is that of the buffer, whose elements are loaded as LoadedAs(dtype).
   ExprId Load(BufferId buffer, DType dtype, IndexList indices);
   // A load whose index in one dimension is the value of an i32 or i64 expression. REQUIRES:
   // indices[dimension] is 0.

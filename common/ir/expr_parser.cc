@@ -268,6 +268,10 @@ absl::StatusOr<ExprId> ExprParser::Call(const Token& token, const std::string& n
                             operands.size(), ", as in ", FunctionOf(op).usage));
   }
   if (op == Op::kCast) {
+    if (IsPacked(*dtype)) {
+      return TokenReader::Error(token, absl::StrCat("only inputs are of type ", name, "; use ",
+                                                    DTypeName(LoadedAs(*dtype))));
+    }
     HONE_ASSIGN_OR_RETURN(const ExprId operand, Typed(token, operands[0], *dtype));
     return pool_.Cast(*dtype, operand);
   }

@@ -67,7 +67,7 @@ ExprId ReferenceExprs::LoadOf(const Expr& expr, const std::vector<BufferId>& ten
   const ExprId load = expr.gathered < 0 ? to_.pool.Load(tensor, dtype, std::move(indices))
                                         : to_.pool.Gather(tensor, dtype, std::move(indices),
                                                           expr.gathered, Value(expr.a));
-  return to_.pool.Cast(ValueDType(to_.tensors[tensor].dtype), load);
+  return to_.pool.Cast(ValueDType(to_.pool[load].dtype), load);
 }
 
 // Builds a guarded value with the guards of `of` that chooses between two expressions of the

@@ -26,6 +26,10 @@ int64_t Wrapped(DType dtype, int64_t value) {
       return static_cast<int8_t>(value);
     case DType::kU8:
       return static_cast<uint8_t>(value);
+    case DType::kI4:
+      return ((value & 15) ^ 8) - 8;
+    case DType::kU4:
+      return value & 15;
     case DType::kI32:
       return static_cast<int32_t>(value);
     default:

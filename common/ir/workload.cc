@@ -119,7 +119,16 @@ absl::Status CheckGathers(const Workload& workload, const Stage& stage) {
   absl::Status status;
   const auto check = [&](const Expr& load) {
     const Tensor& tensor = workload.tensors[load.buffer];
-    if (load.gathered < 0 || tensor.input) return;
+    if (load.gathered < 0) return;
+    int64_t row = 1;  // elements from one computed index to the next
+    for (size_t d = load.gathered + 1; d < tensor.shape.size(); ++d) row *= tensor.shape[d];
+    if (IsPacked(tensor.dtype) && row % 2 != 0) {
+      status = absl::InvalidArgumentError(absl::StrCat(
+          "stage ", workload.tensors[stage.tensors[0]].name, " reads rows of ", row,
+          " elements of ", tensor.name, " at computed indices; two elements of ",
+          DTypeName(tensor.dtype), " share a byte, so rows must have an even number of elements"));
+    }
+    if (tensor.input) return;
     status = absl::InvalidArgumentError(
         absl::StrCat("stage ", workload.tensors[stage.tensors[0]].name, " reads ", tensor.name,
                      " at computed indices, which only inputs allow; make ", tensor.name,

@@ -39,7 +39,7 @@ struct Tensor {
   bool output = false;
   int64_t bound = 0;  // if not 0, the elements of this integer input are in [0, bound)
   int stage = -1;     // the stage that computes it; -1 for inputs
-  int64_t bytes() const { return ElementsOf(shape) * DTypeBytes(dtype); }
+  int64_t bytes() const { return BytesOf(dtype, ElementsOf(shape)); }
 };
 
 struct Axis {

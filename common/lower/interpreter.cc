@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/ir/arithmetic.h"
+#include "common/ir/element_bytes.h"
 #include "common/ir/evaluate.h"
 #include "common/lower/gpu/launch_interpreter.h"
 #include "common/lower/layout.h"
@@ -306,6 +307,21 @@ ir::Shape StridesOf(const LoweredProgram& program, BufferId buffer) {
   return program.storage.empty() ? ir::Shape() : program.storage[buffer].strides;
 }
 
+absl::Status WritePacked(const LoweredProgram& program, BufferId id, const ir::Scalars& elements,
+                         MemoryModel& memory) {
+  std::vector<uint8_t> bytes((elements.size() + 1) / 2);
+  for (size_t e = 0; e < elements.size(); ++e) {
+    ir::WriteElement(*program.storage[id].packed_dtype, bytes.data(), static_cast<int64_t>(e),
+                     elements[e]);
+  }
+  for (size_t b = 0; b < bytes.size(); ++b) {
+    const auto at = static_cast<int64_t>(b);
+    HONE_RETURN_IF_ERROR(
+        memory.Write(id, at, ir::ReadElement(program.buffers[id].dtype, bytes.data(), at)));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<ir::Scalars>> Interpret(const LoweredProgram& program,
@@ -327,6 +343,10 @@ absl::StatusOr<std::vector<ir::Scalars>> Interpret(const LoweredProgram& program
       return absl::InvalidArgumentError(absl::StrCat("input ", tensor.name, " has ",
                                                      ir::ElementsOf(tensor.shape),
                                                      " elements, not ", elements));
+    }
+    if (!program.storage.empty() && program.storage[id].packed_dtype.has_value()) {
+      HONE_RETURN_IF_ERROR(WritePacked(program, id, inputs[i], memory));
+      continue;
     }
     const ir::Shape strides = StridesOf(program, id);
     for (int64_t e = 0; e < elements; ++e) {

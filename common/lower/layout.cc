@@ -44,6 +44,7 @@ absl::Status CheckStrides(absl::string_view name, ir::DType dtype, const ir::Sha
                                                    "] of ", name, "[", absl::StrJoin(shape, ", "),
                                                    "]: ", why...));
   };
+  if (ir::IsPacked(dtype)) return refuse("a tensor of ", ir::DTypeName(dtype), " is dense");
   if (strides.size() != shape.size()) {
     return refuse("there must be one for each of the ", shape.size(), " dimensions");
   }

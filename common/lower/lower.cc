@@ -31,6 +31,7 @@ absl::StatusOr<LoweredProgram> Lower(const ir::Program& program, const target::T
     std::erase_if(lowered.kernels, [](const LoweredKernel& k) { return k.body == kNoStmt; });
   }
   HONE_RETURN_IF_ERROR(AssignStorage(lowered, prepared, target, strides));
+  UnpackElements(lowered);
   if (HasAsyncCopies(target)) MakeCopiesAsync(lowered);
   return lowered;
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -86,6 +87,8 @@ struct Storage {
   int64_t offset_bytes = 0;
   int64_t elements = 0;  // from the first to the last
   ir::Shape strides;     // kArgument: those of a slice, see layout.h; empty: dense
+  // kArgument: the workload's dtype if its elements are packed. The buffer has bytes then.
+  std::optional<ir::DType> packed_dtype;
 };
 
 struct LoweredKernel {

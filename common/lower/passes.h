@@ -57,6 +57,10 @@ absl::Status NarrowDomain(LoweredProgram& program);
 absl::Status AssignStorage(LoweredProgram& program, const ir::Program& source,
                            const target::Target& target, const ArgumentStrides& strides);
 
+// Turns loads of packed types (ir::IsPacked) into loads of bytes and shifts. Their buffers become
+// buffers of bytes. REQUIRES that storage is assigned.
+void UnpackElements(LoweredProgram& program);
+
 }  // namespace hone::lower
 
 #endif  // HONE_COMMON_LOWER_PASSES_H_

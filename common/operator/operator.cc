@@ -88,6 +88,7 @@ absl::Status AddDefaults(const OperatorInfo& info, Arguments& arguments) {
 
 // Whether `to` holds every value of `from`.
 bool Holds(ir::DType to, ir::DType from) {
+  from = ir::LoadedAs(from);
   if (to == from) return true;
   if (ir::IsFloat(from) && !ir::IsFloat(to)) return false;
   if (from == ir::DType::kU8 && to == ir::DType::kI8) return false;
@@ -106,6 +107,11 @@ absl::Status AddTypes(const OperatorInfo& info, absl::string_view dtype, absl::s
   }
   if (arguments.dtype == ir::DType::kBool || arguments.acc == ir::DType::kBool) {
     return absl::InvalidArgumentError("dtype bool has no arithmetic");
+  }
+  if (ir::IsPacked(arguments.acc)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("only inputs are of type ", ir::DTypeName(arguments.acc),
+                     "; choose the type of the results, as in acc=i32"));
   }
   if (!Holds(arguments.acc, arguments.dtype)) {
     return absl::InvalidArgumentError(absl::StrCat("acc ", ir::DTypeName(arguments.acc),

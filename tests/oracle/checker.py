@@ -37,8 +37,11 @@ class _Expected:
             for tensor in workload.inputs]
         self._case, self._workload = case, workload
         self._numbers = {
-            tensor.name: Number(tensor.dtype, dtypes.from_memory(tensor.dtype, array))
+            tensor.name: Number(dtypes.loaded(tensor.dtype),
+                                dtypes.from_memory(tensor.dtype, array))
             for tensor, array in zip(workload.inputs, self.arrays)}
+        self.contents = [dtypes.pack(tensor.dtype, array)
+                         for tensor, array in zip(workload.inputs, self.arrays)]
         self._known = {}
 
     def outputs(self, tolerance):
@@ -125,7 +128,7 @@ class _Case:
                  for _, dtype, shape in self.outputs]
         first = None
         for place, poison, how, runtime in self._ways(thorough):
-            call = calling.Call(loaded, expected.arrays, sizes, place, poison, runtime)
+            call = calling.Call(loaded, expected.contents, sizes, place, poison, runtime)
             for _ in range(2 if thorough else 1):
                 given = call.run()
                 self.runs += 1

@@ -32,8 +32,34 @@ DTYPES = {
         DType("bool", 1, np.uint8, "bool"),
         DType("f8e4m3", 1, np.uint8, "float", 4, 448.0, 2.0**-9),
         DType("f8e5m2", 1, np.uint8, "float", 3, 57344.0, 2.0**-16),
+        # Two elements share a byte (pack); arrays here have one per byte.
+        DType("i4", 1, np.int8, "int"),
+        DType("u4", 1, np.uint8, "int"),
     )
 }
+_LOADED = {"i4": "i8", "u4": "u8"}
+
+
+def loaded(name):
+    """The type of an element that is loaded from a tensor of this type."""
+    return _LOADED.get(name, name)
+
+
+def limits(name):
+    """The smallest and the largest integer of a type."""
+    if name in _LOADED:
+        return (-8, 7) if name == "i4" else (0, 15)
+    info = np.iinfo(DTYPES[name].memory)
+    return info.min, info.max
+
+
+def pack(name, array):
+    """An array as it lies in a kernel's buffer."""
+    if name not in _LOADED:
+        return array
+    elements = array.reshape(-1).astype(np.uint8) & 15
+    elements = np.append(elements, np.zeros(len(elements) % 2, np.uint8))
+    return elements[0::2] | elements[1::2] << 4
 
 
 def is_float(name):

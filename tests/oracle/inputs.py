@@ -70,32 +70,32 @@ FILLINGS = {
 
 
 def _small_integers(rng, shape, dtype):
-    return rng.integers(0 if dtype == "u8" else -4, 5, shape)
+    return rng.integers(0 if dtype in ("u8", "u4") else -4, 5, shape)
 
 
 def _any_integers(rng, shape, dtype):
-    info = np.iinfo(dtypes.DTYPES[dtype].memory)
-    return rng.integers(info.min, info.max, shape, info.dtype, endpoint=True)
+    low, high = dtypes.limits(dtype)
+    return rng.integers(low, high, shape, dtypes.DTYPES[dtype].memory, endpoint=True)
 
 
 def _ends(rng, shape, dtype):
     """Near the ends of the range; for i64 also near 2^53, beyond which f64 is not exact."""
-    info = np.iinfo(dtypes.DTYPES[dtype].memory)
-    marks = [info.min, info.max - 8]
+    low, high = dtypes.limits(dtype)
+    marks = [low, high - 8]
     if dtype == "i64":
         marks += [2**53 - 4, -(2**53) - 4]
     near = rng.integers(0, 9, shape, np.int64)
     marks = np.array(marks, np.int64)[rng.integers(0, len(marks), shape)]
-    return (marks + near).astype(info.dtype)
+    return (marks + near).astype(dtypes.DTYPES[dtype].memory)
 
 
 def _far(rng, shape, dtype):
     """Numbers of one sign, far from 0; f64 cannot represent those of i64."""
-    info = np.iinfo(dtypes.DTYPES[dtype].memory)
-    low, high = (info.max // 4, info.max // 2)
-    if info.min < 0 and rng.integers(0, 2):
-        low, high = (info.min // 2, info.min // 4)
-    return rng.integers(low, high, shape, info.dtype, endpoint=True)
+    least, most = dtypes.limits(dtype)
+    low, high = (most // 4, most // 2)
+    if least < 0 and rng.integers(0, 2):
+        low, high = (least // 2, least // 4)
+    return rng.integers(low, high, shape, dtypes.DTYPES[dtype].memory, endpoint=True)
 
 
 INTEGER_FILLINGS = {

@@ -8,7 +8,7 @@ An expression is a Node with a dtype. Literals become constants; integers are ex
 import re
 from dataclasses import dataclass, field
 
-from dtypes import DTYPES, is_float
+from dtypes import DTYPES, is_float, loaded
 
 _TOKEN = re.compile(r"(?P<number>\d[\w.]*(?:(?<=e)[+-]\d+)?)|(?P<name>[A-Za-z_][\w.]*)"
                     r"|(?P<symbol><=|==|<<|>>|[\[\](),:=<+\-*/%])")
@@ -277,7 +277,7 @@ class _Reader:
         if self._accept("["):
             tensor = self.tensors[token]
             indices = tuple(self._list(self._index_of_element, "]"))
-            return Node("load", tensor.dtype, tensor=token, indices=indices)
+            return Node("load", loaded(tensor.dtype), tensor=token, indices=indices)
         self._expect("(")
         return self._call(token)
 

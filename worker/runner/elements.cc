@@ -15,7 +15,9 @@ void Fill(void* data, int64_t elements, Rng rng, const Value& value) {
 
 double RealFrom(uint64_t bits) { return static_cast<double>(bits >> 40) * 0x1p-23 - 1; }
 
-bool IsUnsigned(ir::DType dtype) { return dtype == ir::DType::kU8 || dtype == ir::DType::kBool; }
+bool IsUnsigned(ir::DType dtype) {
+  return ir::LoadedAs(dtype) == ir::DType::kU8 || dtype == ir::DType::kBool;
+}
 
 }  // namespace
 

@@ -15,7 +15,7 @@ struct TensorSpec {
   ir::DType dtype = ir::DType::kF32;
   int64_t elements = 0;
   int64_t bound = 0;  // as in ir::Tensor
-  int64_t bytes() const { return elements * ir::DTypeBytes(dtype); }
+  int64_t bytes() const { return ir::BytesOf(dtype, elements); }
 };
 
 // The runner's description of a workload: its buffers, in the kernel's order, and the accuracy of

@@ -52,7 +52,7 @@ absl::StatusOr<NodeId> CacheRead(ir::Program& program, NodeId block, absl::strin
                                 " is read ahead of time; its copy has scope global"));
   }
   program.buffers.push_back({.name = program.FreshBufferName(absl::StrCat(source.name, "_copy")),
-                             .dtype = source.dtype,
+                             .dtype = ir::LoadedAs(source.dtype),
                              .shape = source.shape,
                              .scope = scope,
                              .constant = ahead});

@@ -190,7 +190,7 @@ class Padder {
     const ir::IndexList places = PlacesOf(from);
     const ir::Buffer source = p_.buffers[from];
     ir::Buffer larger{.name = p_.FreshBufferName(absl::StrCat(source.name, "_pad")),
-                      .dtype = source.dtype,
+                      .dtype = ir::LoadedAs(source.dtype),
                       .shape = source.shape,
                       .constant = source.constant};
     std::vector<ir::Condition> inside;

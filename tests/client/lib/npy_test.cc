@@ -82,6 +82,17 @@ TEST(Npy, FindsElementsOutsideOfABound) {
   EXPECT_THAT(check(ir::DType::kI64, std::string(8, '\xff'), 8), HasSubstr("element 0 is -1"));
 }
 
+TEST(Npy, PacksElementsOfFourBits) {
+  const NpyArray array = {.data = absl::string_view("\x07\xf8\x01", 3)};
+  const auto packed = PackNpy(array, ir::DType::kI4);
+  ASSERT_TRUE(packed.ok()) << packed.status();
+  EXPECT_EQ(*packed, "\x87\x01");
+  EXPECT_EQ(PackNpy(array, ir::DType::kU4).status().message(),
+            "its element 1 is 248, which is not a value of u4");
+  EXPECT_EQ(PackNpy({.data = "\x08"}, ir::DType::kI4).status().message(),
+            "its element 0 is 8, which is not a value of i4");
+}
+
 TEST(Npy, RejectsMismatchedTypesAndShapes) {
   const std::string file = File(1, kDictionary, std::string(24, 'x'));
   const NpyArray array = ParseNpy(file).value();
@@ -100,8 +111,11 @@ TEST(Npy, RejectsMismatchedTypesAndShapes) {
     byte.type = type;
     EXPECT_TRUE(CheckNpy(byte, ir::DType::kF8E4M3, {2, 3}).ok());
     EXPECT_TRUE(CheckNpy(byte, ir::DType::kF8E5M2, {2, 3}).ok());
+    EXPECT_TRUE(CheckNpy(byte, ir::DType::kU4, {2, 3}).ok());
     EXPECT_FALSE(CheckNpy(byte, ir::DType::kI8, {2, 3}).ok());
   }
+  byte.type = "i1";
+  EXPECT_TRUE(CheckNpy(byte, ir::DType::kI4, {2, 3}).ok());
   EXPECT_THAT(CheckNpy(array, ir::DType::kF8E4M3, {2, 3}).message(),
               HasSubstr("expected u1 or V1(2, 3)"));
 }

@@ -131,8 +131,20 @@ TEST(DTypeTest, RoundsToNearestEven) {
   EXPECT_EQ(RoundTo(DType::kF32, 0.1), static_cast<double>(0.1f));
 }
 
+TEST(DTypeTest, PackedTypesShareBytes) {
+  for (int d = 0; d <= static_cast<int>(DType::kU4); ++d) {
+    const auto dtype = static_cast<DType>(d);
+    const bool packed = dtype == DType::kI4 || dtype == DType::kU4;
+    EXPECT_EQ(IsPacked(dtype), packed);
+    EXPECT_EQ(BytesOf(dtype, 7), packed ? 4 : 7 * DTypeBytes(dtype)) << DTypeName(dtype);
+    EXPECT_EQ(LoadedAs(dtype) == dtype, !packed);
+  }
+  EXPECT_EQ(LoadedAs(DType::kI4), DType::kI8);
+  EXPECT_EQ(LoadedAs(DType::kU4), DType::kU8);
+}
+
 TEST(DTypeTest, NamesRoundTrip) {
-  for (int i = 0; i <= static_cast<int>(DType::kF8E5M2); ++i) {
+  for (int i = 0; i <= static_cast<int>(DType::kU4); ++i) {
     const auto dtype = static_cast<DType>(i);
     const auto read = DTypeFromName(DTypeName(dtype));
     ASSERT_TRUE(read.ok());
@@ -140,7 +152,8 @@ TEST(DTypeTest, NamesRoundTrip) {
   }
   EXPECT_EQ(
       DTypeFromName("f31").status().message(),
-      "unknown dtype 'f31'; known: f16, bf16, f32, f64, i8, u8, i32, i64, bool, f8e4m3, f8e5m2");
+      "unknown dtype 'f31'; known: f16, bf16, f32, f64, i8, u8, i32, i64, bool, f8e4m3, f8e5m2, "
+      "i4, u4");
 }
 
 }  // namespace

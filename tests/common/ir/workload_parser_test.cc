@@ -126,6 +126,10 @@ TEST(WorkloadTextTest, ErrorsNameTheLocation) {
       {"input A: f32[4]\noutput B[i: 4, i: 4] = 1.0\n", "3:16: axis i is declared twice"},
       {"input A: f32[4]\n+\n", "3:1: expected 'input', 'output' or a tensor's name, found '+'"},
       {"input A: f32[4]\noutput B[i: 4] = A[i] $ 2\n", "3:23: unexpected character '$'"},
+      {"input A: f32[4]\noutput B[i: 4] = i4(A[i])\n", "3:18: only inputs are of type i4; use i8"},
+      {"input A: u4[4, 3]\ninput I: i32[2] < 4\noutput B[i: 2, j: 3] = A[at(I[i]), j]\n",
+       "4:8: stage B reads rows of 3 elements of A at computed indices; two elements of u4 share a "
+       "byte, so rows must have an even number of elements"},
       // Operands.
       {"input A: f32[4]\noutput B[i: 4] = A[i] << 2\n",
        "3:23: '<<' takes an integer type, not f32"},

@@ -28,6 +28,8 @@ TEST(LayoutTest, SlicesOfLargerTensorsAreAccepted) {
       {{3, 4}, {40, 2}, 1, 2, 87},                     // of every second column
   };
   for (const auto& slice : slices) {
+    EXPECT_THAT(CheckStrides("T", ir::DType::kI4, slice.shape, slice.strides).message(),
+                HasSubstr("a tensor of i4 is dense"));
     ASSERT_TRUE(Check(slice.shape, slice.strides).ok()) << Check(slice.shape, slice.strides);
     const Rows rows = RowsOf(slice.shape, slice.strides);
     EXPECT_EQ(rows.elements, slice.row);

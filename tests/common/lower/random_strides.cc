@@ -22,8 +22,10 @@ ir::Shape StridesOf(const ir::Shape& shape, Rng& rng) {
 
 ArgumentStrides RandomStrides(const ir::Workload& workload, Rng& rng) {
   ArgumentStrides strides;
-  for (const ir::BufferId id : workload.Inputs())
+  for (const ir::BufferId id : workload.Inputs()) {
     strides.push_back(StridesOf(workload.tensors[id].shape, rng));
+    if (ir::IsPacked(workload.tensors[id].dtype)) strides.back().clear();
+  }
   std::map<int, ir::Shape> of_stage;
   for (const ir::BufferId id : workload.Outputs()) {
     const ir::Tensor& output = workload.tensors[id];

@@ -45,6 +45,7 @@ TEST(OperatorTest, ErrorsNameTheCause) {
       {"matmul =4 n=4 k=4", "'=4' is not of the form key=value"},
       {"matmul m=4 n=4 k=4 dtype=f31", "unknown dtype 'f31'; known: f16, bf16"},
       {"matmul m=4 n=4 k=4 dtype=bool", "dtype bool has no arithmetic"},
+      {"matmul m=4 n=4 k=4 dtype=i4", "choose the type of the results, as in acc=i32"},
       {"matmul m=131072 n=131072 k=1",
        "tensor C: f32[131072, 131072] has more than 8589934592 elements"},
       {"conv2d n=1 h=1000 w=1000 ci=1000 co=8000 k=30", "stage Y has 6.78"},

@@ -78,7 +78,7 @@ output D[i: {m}, j: {n}] = max(C[j, i], B[j, i]))",
 B[f: {m*n}] = A[f / {n}, f % {n}] + 1.0
 output C[j: {n}, i: {m}] = B[{n}*i + j] * 2.0)",
     R"(input A: i8[{m}, {k}]
-input B: i8[{k}, {n}] constant
+input B: i4[{k}, {n}] constant
 C[i: {m}, j: {n}] = sum(k: {k}) i32(A[i, k]) * i32(B[k, j])
 output D[i: {m}, j: {n}] = select(C[i, j] < 0, 0 - C[i, j], C[i, j]))",
     R"(input A: f16[{m}, {k}]
@@ -135,7 +135,7 @@ output D[j: {n}, i: {m}] = f32(C[i, j]) + f32(pow(B[j], 3.0)))",
 R[i: {m}] = sum(j: {n}) round(A[i, j] * 0.5)
 output T[i: {m}, j: {n}] = floor(R[i] * 0.25) + trunc(A[i, j] * 0.75))",
     R"(input A: i8[{m}, {k}]
-input B: i8[{k}, {n}]
+input B: u4[{k}, {n}]
 input N: i32[{n}]
 C[i: {m}, j: {n}] = sum(k: {k}) i32(A[i, k]) * i32(B[k, j])
 output D[i: {m}, j: {n}] = i8((C[i, j] << N[j]) + 2 >> 2) + (A[i, 0] << 5 >> A[i, 0]))",
@@ -201,7 +201,8 @@ std::vector<ir::Values> SmallIntegerInputs(const ir::Workload& workload, Rng& rn
   for (ir::BufferId id : workload.Inputs()) {
     ir::Values& values = inputs.emplace_back(ir::ElementsOf(workload.tensors[id].shape));
     const ir::Tensor& tensor = workload.tensors[id];
-    const double least = tensor.bound > 0 || tensor.dtype == ir::DType::kU8 ? 0 : -4;
+    const bool is_unsigned = ir::LoadedAs(tensor.dtype) == ir::DType::kU8;
+    const double least = tensor.bound > 0 || is_unsigned ? 0 : -4;
     const int64_t numbers = tensor.bound > 0 ? tensor.bound : 9;
     for (double& value : values) value = static_cast<double>(rng.Below(numbers)) + least;
   }

@@ -77,7 +77,7 @@ absl::StatusOr<std::vector<ir::Scalars>> EmulatedPrograms::Run(size_t number,
   for (size_t t = 0; t < tensors.size(); ++t) {
     const ir::Tensor& tensor = workload.tensors[tensors[t]];
     const int64_t elements = ir::ElementsOf(tensor.shape);
-    DeviceBuffer& buffer = buffers.emplace_back(elements * ir::DTypeBytes(tensor.dtype));
+    DeviceBuffer& buffer = buffers.emplace_back(tensor.bytes());
     for (int64_t e = 0; t < inputs.size() && e < elements; ++e) {
       ir::WriteElement(tensor.dtype, buffer.data(), e, inputs[t][e]);
     }

@@ -25,7 +25,7 @@ constexpr int kShards = 4;
 constexpr int64_t kSchedules = 600;
 
 std::string ToBytes(ir::DType dtype, const ir::Scalars& values) {
-  std::string bytes(values.size() * ir::DTypeBytes(dtype), '\0');
+  std::string bytes(ir::BytesOf(dtype, static_cast<int64_t>(values.size())), '\0');
   for (size_t e = 0; e < values.size(); ++e) {
     ir::WriteElement(dtype, bytes.data(), static_cast<int64_t>(e), values[e]);
   }
@@ -47,7 +47,7 @@ std::string Problem(const lower::RandomGpuSchedule& schedule, const lower::Lower
   std::vector<int64_t> sizes;
   for (const ir::BufferId id : workload.Outputs()) {
     const ir::Tensor& tensor = workload.tensors[id];
-    sizes.push_back(ir::ElementsOf(tensor.shape) * ir::DTypeBytes(tensor.dtype));
+    sizes.push_back(tensor.bytes());
   }
   const auto outputs = target::CallModule(
       gpu, module, std::vector<absl::string_view>(inputs.begin(), inputs.end()), sizes);

@@ -37,7 +37,7 @@ PlacedTensor::PlacedTensor(const ir::Tensor& tensor, ir::Shape strides)
       span_(strides_.empty() ? ir::ElementsOf(tensor.shape)
                              : lower::SpanOf(tensor.shape, strides_)),
       offset_(strides_.empty() ? 0 : ir::DTypeBytes(tensor.dtype)),
-      memory_(span_ * ir::DTypeBytes(tensor.dtype), offset_) {}
+      memory_(ir::BytesOf(tensor.dtype, span_), offset_) {}
 
 void PlacedTensor::Write(int64_t element, ir::Scalar value) {
   ir::WriteElement(tensor_.dtype, memory_.data(), PositionOf(element), value);
@@ -47,9 +47,10 @@ ir::Scalar PlacedTensor::Read(int64_t element) {
   return ir::ReadElement(tensor_.dtype, memory_.data(), PositionOf(element));
 }
 
-int64_t PlacedTensor::bytes() const { return span_ * ir::DTypeBytes(tensor_.dtype); }
+int64_t PlacedTensor::bytes() const { return ir::BytesOf(tensor_.dtype, span_); }
 
 bool PlacedTensor::Intact() {
+  if (strides_.empty()) return memory_.Intact();
   const int64_t bytes = ir::DTypeBytes(tensor_.dtype);
   std::vector<bool> element(span_);
   for (int64_t e = 0; e < ir::ElementsOf(tensor_.shape); ++e) element[PositionOf(e)] = true;

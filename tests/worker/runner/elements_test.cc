@@ -35,6 +35,19 @@ TEST(ElementsTest, EveryTypeRoundTrips) {
   }
 }
 
+TEST(ElementsTest, PackedElementsDoNotDisturbTheirNeighbours) {
+  for (const ir::DType dtype : {ir::DType::kI4, ir::DType::kU4}) {
+    const int least = dtype == ir::DType::kI4 ? -8 : 0;
+    unsigned char bytes[8] = {};
+    for (int e = 15; e >= 0; --e) ir::WriteElement(dtype, bytes, e, e + least);
+    ir::WriteElement(dtype, bytes, 4, 16 + least + 3);  // wraps
+    for (int e = 0; e < 16; ++e) {
+      EXPECT_EQ(ir::ReadElement(dtype, bytes, e), ir::Scalar((e == 4 ? 3 : e) + least)) << e;
+    }
+    EXPECT_EQ(bytes[7], dtype == ir::DType::kI4 ? 0x76 : 0xfe);
+  }
+}
+
 TEST(ElementsTest, HalvesHaveTheBitsOfTheStandard) {
   const auto bits = [](double value) {
     uint16_t half = 0;

@@ -116,6 +116,9 @@ absl::string_view CDialect::TypeName(ir::DType dtype) const {
       return "int";
     case ir::DType::kI64:
       return "long";
+    case ir::DType::kI4:
+    case ir::DType::kU4:  // lowering turns them into bytes
+      break;
   }
   return "";
 }

@@ -38,6 +38,9 @@ llvm::Type* Conversion::ValueType(DType dtype) {
       return b_.getInt64Ty();
     case DType::kBool:
       return b_.getInt1Ty();
+    case DType::kI4:
+    case DType::kU4:  // lowering turns them into bytes
+      break;
   }
   return nullptr;
 }
