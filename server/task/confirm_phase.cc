@@ -225,7 +225,7 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
   if (record.quarantined && finalist.noisy_rounds < kNoisyRounds && may_wait) {
     ++finalist.noisy_rounds;
     waiting_.push_back({index, job_.Steady() + calm_down});
-    job_.SetPhase(absl::StrCat("waiting for a quieter machine: ", job_.state().disturbance));
+    job_.SetPhase(absl::StrCat(kWaitingForQuiet, ": ", job_.state().disturbance));
     return job_.ShowState();
   }
   if (!ok && !finalist.artifact_digest.empty() && !finalist.rebuilt &&

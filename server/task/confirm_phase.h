@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/task/confirmation.h"
 #include "server/task/finalist.h"
@@ -15,6 +16,10 @@
 #include "server/task/publication.h"
 
 namespace hone::task {
+
+// The first words of the phase of a job whose finalists are measured again later, because other
+// work disturbed them.
+inline constexpr absl::string_view kWaitingForQuiet = "waiting for a quieter machine";
 
 // The last phase of a job. The finalists are measured in rounds; then the best one is published
 // (publication.h). If another job has published a best meanwhile, the winner is first measured

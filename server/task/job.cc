@@ -9,10 +9,7 @@
 namespace hone::task {
 namespace {
 
-// Without a time limit, the confirmation may take this part of the time of the search, or
-// kLeastConfirmation if that is longer. A revalidation builds its finalists first.
-constexpr double kConfirmationShare = 0.25;
-constexpr absl::Duration kLeastConfirmation = absl::Seconds(20);
+// How long a revalidation, which builds its finalists first, may take without a time limit.
 constexpr absl::Duration kRevalidation = absl::Minutes(2);
 
 // If nothing is measured when the time is over, the job waits this much longer for the first
@@ -86,7 +83,7 @@ void Job::Begin() {
 void Job::OnSearched() {
   Found found = search_.TakeFound();
   if (spec().unpublished) return deliver_.Begin(std::move(found.screened));
-  LimitConfirmation(std::max(kLeastConfirmation, Wall() * kConfirmationShare));
+  LimitConfirmation(ConfirmationLimit(Wall()));
   confirm_.Begin(std::move(found));
 }
 

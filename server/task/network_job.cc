@@ -4,10 +4,13 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
+#include "server/task/confirm_phase.h"
 #include "server/task/network_state.h"
+#include "server/task/search_options.h"
 #include "server/task/unmeasured.h"
 #include "spdlog/spdlog.h"
 
@@ -18,7 +21,7 @@ namespace {
 constexpr int kMostPreparing = 2;
 // A task is closed after this many batches without a valid result.
 constexpr int64_t kMostFruitlessBatches = 4;
-// The most time that is reserved for confirming one task.
+// The most time that is reserved for confirming one task, within the limit of the request.
 constexpr absl::Duration kConfirmationOfATask = absl::Seconds(8);
 
 }  // namespace
@@ -30,7 +33,11 @@ void NetworkJob::Initialize() {
   if (HasEnded()) return;  // cancelled while it waited for its turn
   SetDoing("looking up its tasks");
   if (const absl::Status opened = Open(); !opened.ok()) return End(JobState::kFailed, opened);
-  if (state().state != JobState::kConfirming) state().state = JobState::kRunning;
+  if (state().state == JobState::kConfirming) {
+    LimitConfirmation();
+  } else {
+    state().state = JobState::kRunning;
+  }
   counted_ = Steady();
   Refresh();
   SetBegun();
@@ -290,6 +297,7 @@ absl::Duration NetworkJob::ConfirmationTime() const {
 
 void NetworkJob::BeginConfirming() {
   state().state = JobState::kConfirming;
+  LimitConfirmation();
   for (size_t i = 0; i < children_.size(); ++i) {
     if (InFlight(i) > 0) Finish(i);
   }
@@ -297,16 +305,35 @@ void NetworkJob::BeginConfirming() {
   ShowState();
 }
 
+void NetworkJob::LimitConfirmation() {
+  // Who cancels a job does not wait for the rest of its time.
+  if (spec().max_time > absl::ZeroDuration() && !state().cancelled) return;
+  const auto tasks = std::count_if(children_.begin(), children_.end(), [](const Child& child) {
+    return child.creating || (child.exists && !child.ended);
+  });
+  SetDeadline(Steady() + ConfirmationLimit(Wall(), tasks));
+}
+
+void NetworkJob::ShowConfirming() {
+  const auto confirmed = std::count_if(children_.begin(), children_.end(), [](const Child& child) {
+    return child.exists && child.ended;
+  });
+  const bool waits = std::any_of(children_.begin(), children_.end(), [](const Child& child) {
+    return child.last != nullptr && !child.ended &&
+           absl::StartsWith(child.last->phase, kWaitingForQuiet);
+  });
+  const std::string done = absl::StrCat(confirmed, " of ", children_.size(), " ");
+  SetPhase(
+      waits ? absl::StrCat(kWaitingForQuiet, ": ", done, "tasks confirmed; ", state().disturbance)
+            : absl::StrCat("confirming the finalists of its tasks: ", done, "done"));
+}
+
 void NetworkJob::Confirm() {
   const bool in_time = spec().max_time == absl::ZeroDuration() || TimeLeft() > absl::ZeroDuration();
   if ((state().cancelled || !in_time) && !WorkerAnswers(*this)) {
     return Conclude(WhyNoWorker(*this));
   }
-  const auto confirmed = std::count_if(children_.begin(), children_.end(), [](const Child& child) {
-    return child.exists && child.ended;
-  });
-  SetPhase(absl::StrCat("confirming the finalists of its tasks: ", confirmed, " of ",
-                        children_.size(), " done"));
+  ShowConfirming();
   std::optional<size_t> heaviest;
   double most = -1;
   for (size_t i = 0; i < children_.size(); ++i) {

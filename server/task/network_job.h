@@ -18,7 +18,7 @@ namespace hone::task {
 // This job raises the allowances of the children by a batch at a time; its scheduler selects the
 // child. When its limits are reached, the children confirm their finalists, the heaviest task
 // first, and the job ends. Children confirm one after the other, except those that are measuring
-// when time is up.
+// when time is up. Together they have the time that is left, or 20 s each without a limit.
 //
 // Everything that the choices depend on is stored: allowances and trials with the children, the
 // time and the curves with this job. After a restart it grants nothing until every child has
@@ -73,6 +73,10 @@ class NetworkJob final : public JobActor {
   absl::Duration ConfirmationTime() const;
   bool IsAnyInFlight() const;
   void BeginConfirming();
+  // Limits the confirmation of a job without a time limit, or of a cancelled one.
+  void LimitConfirmation();
+  // Describes the confirmation, and that a child waits for a quieter machine.
+  void ShowConfirming();
   // Tells the next child to finish, or ends the job.
   void Confirm();
   void Finish(size_t task);

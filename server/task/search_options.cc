@@ -3,6 +3,14 @@
 #include <algorithm>
 
 namespace hone::task {
+namespace {
+
+// Without a time limit, the confirmation may take this part of the time of the search, or
+// kLeastConfirmation for each task if that is longer.
+constexpr double kConfirmationShare = 0.25;
+constexpr absl::Duration kLeastConfirmation = absl::Seconds(20);
+
+}  // namespace
 
 TaskSearchOptions SearchOptionsOf(const JobSpec& spec) {
   return {.strategy = spec.strategy,
@@ -24,6 +32,10 @@ int BatchSizeOf(const JobSpec& spec, const JobOptions& options) {
 
 absl::Duration ConfirmationTime(absl::Duration max_time) {
   return std::min(max_time / 2, std::clamp(max_time / 4, absl::Seconds(1), absl::Seconds(20)));
+}
+
+absl::Duration ConfirmationLimit(absl::Duration searched, int64_t tasks) {
+  return std::max(kLeastConfirmation * tasks, searched * kConfirmationShare);
 }
 
 int NextBatchOf(const JobSpec& spec, const JobOptions& options, int64_t proposed) {

@@ -16,6 +16,9 @@ TaskSearchOptions SearchOptionsOf(const JobSpec& spec);
 
 // Returns the part of a time limit that is reserved for the confirmation.
 absl::Duration ConfirmationTime(absl::Duration max_time);
+// Returns how long the confirmation of `tasks` tasks may take without a time limit, after a search
+// that took `searched`.
+absl::Duration ConfirmationLimit(absl::Duration searched, int64_t tasks = 1);
 
 // Returns the number of candidates of each Propose, unless fewer trials are left.
 int BatchSizeOf(const JobSpec& spec, const JobOptions& options);

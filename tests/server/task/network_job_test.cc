@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/task/unfinished_job.h"
@@ -182,6 +184,34 @@ TEST_F(NetworkJobTest, TheTimeLimitIncludesTheConfirmation) {
   EXPECT_GT(job->wall, absl::Seconds(10));
   EXPECT_LT(job->wall, absl::Seconds(22));
   for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
+}
+
+// A machine that is always disturbed. The waits of the tasks are shown, and limited.
+TEST_F(NetworkJobTest, AConfirmationWaitsForAQuieterMachineForABoundedTime) {
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(lease.work->decisions);
+    result.samples_ns = {result.latency_ns};
+    if (lease.work->policy.name == "confirm") result.reference_drift = 3.5;
+    return result;
+  };
+  for (const bool cancelled : {false, true}) {
+    JobSpec spec = NetworkOf(cancelled ? 0 : 60, absl::StrCat(cancelled));
+    if (cancelled) spec.max_time = absl::Hours(1);
+    const std::string id = Create(std::move(spec));
+    StepUntilTrials(id, 30);
+    if (cancelled) {
+      ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+    }
+    for (int i = 0; i < 300 && !absl::StrContains(Get(id)->phase, "quieter"); ++i) Step();
+    EXPECT_THAT(Get(id)->phase, HasSubstr("waiting for a quieter machine: 0 of 3 tasks confirmed; "
+                                          "on worker device the machine was 3.5"));
+    EXPECT_GT(Get(id)->disturbed, 0);
+    EXPECT_LE(Get(id)->left, absl::Minutes(1)) << "20 s for each task";
+    const auto job = RunToEnd(id, 700);
+    EXPECT_EQ(job->state, cancelled ? JobState::kCancelled : JobState::kDone) << job->error;
+    for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
+  }
 }
 
 TEST_F(NetworkJobTest, CancelConfirmsWhatWasMeasured) {
