@@ -16,6 +16,7 @@
 #include "client/cli/network_output.h"
 #include "client/cli/network_report.h"
 #include "client/cli/network_timing.h"
+#include "client/cli/progress.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
 #include "client/cli/terminal.h"
@@ -44,6 +45,8 @@ absl::StatusOr<NetworkTiming> Measure(Session& session, const NetworkArgument& n
                                       double tolerance) {
   HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
                         LoadNetworkKernels(session, network, {.tolerance = tolerance}));
+  ProgressLine progress;
+  progress.Show("timing the whole network");
   NetworkTiming timing = TimingOf(network);
   HONE_RETURN_IF_ERROR(MeasureNetwork(network, kernels, kMeasuringTime, timing));
   return timing;
@@ -93,6 +96,7 @@ void Print(const NetworkArgument& network, const client::Job& job,
   } else {
     PrintWrapped(absl::StrCat("the whole network was not timed: ", measured.status().message()));
   }
+  if (job.disturbed > 0) PrintWrapped(DisturbedText(job));
   if (!job.note.empty()) PrintWrapped(job.note);
 }
 
@@ -104,6 +108,7 @@ Json ReportJson(const NetworkArgument& network, const client::Job& job,
                {"job", job.id},
                {"state", std::string(client::JobStateName(job.state))},
                {"trials", job.trials},
+               {"disturbed", job.disturbed},
                {"wall_s", static_cast<double>(job.wall_ms) / 1e3},
                {"latency_ns", nullptr},
                {"estimated_latency_ns", progress.at("latency_ns")},

@@ -195,6 +195,12 @@ std::string OutcomesText(const client::Job& job) {
   });
 }
 
+std::string DisturbedText(const client::Job& job) {
+  if (job.disturbed == 0) return "";
+  return absl::StrCat("other work disturbed ", Counted(job.disturbed, "measurement"),
+                      "; the last: ", job.disturbance);
+}
+
 std::string FailuresHint(const client::Job& job) {
   const bool failed =
       std::any_of(job.outcomes.begin(), job.outcomes.end(),

@@ -61,6 +61,8 @@ absl::StatusOr<FollowedJob> FollowJob(Session& session, const client::Job& job,
 
 // "3 ok, 1 wrong_output".
 std::string OutcomesText(const client::Job& job);
+// "other work disturbed 3 measurements; the last: …"; "" if it disturbed none.
+std::string DisturbedText(const client::Job& job);
 // Returns a hint to append to an error message: the command that shows why candidates failed. "" if
 // none failed.
 std::string FailuresHint(const client::Job& job);

@@ -268,8 +268,9 @@ void AddTune(Command& app, Globals& globals) {
       "each task)",
       {Range(1, 100'000'000)});
   command.Add("--time", options->time,
-              "Time limit, such as 60s, 10m or 1h30m, including the confirmation, which gets a "
-              "quarter of it and at most 20 s, and for the first workload the start of the worker",
+              "Time limit, such as 60s, 10m or 1h30m. It includes the confirmation, which gets a "
+              "quarter of it and at most 20 s (8 s for each task of a network), and for the first "
+              "workload the start of the worker",
               {NotEmpty()});
   command.Add("--seed", options->seed, "Seed of the search", {Seed()});
   command.Add("--strategy", options->strategy,
@@ -317,12 +318,13 @@ void AddTune(Command& app, Globals& globals) {
               {NotEmpty(), Excludes("--detach")});
   Complete(
       command, globals,
-      "The best that is shown during the search was measured in three processes; ~ marks one that "
-      "was measured only once. At the end the "
-      "finalists are confirmed, each in three processes if there is time: without --time, this "
-      "takes at most a quarter of the time of the search, or 20 s if that is longer. The JSON says "
-      "how many processes measured a best (processes). A speed-up is shown if the default schedule "
-      "was confirmed, too.\n\n"
+      "At the end, the finalists of the search are confirmed: each is measured in three new "
+      "processes, if there is time. Without --time, this takes at most a quarter of the time of "
+      "the search, or 20 s if that is longer. A network has 20 s for each of its tasks, which are "
+      "confirmed one after the other. If other programs disturb the measurements, "
+      "most of this time may pass: hone waits for a quieter machine, and measures again. ~ marks "
+      "a figure that is not confirmed. A speed-up is shown if the default schedule was confirmed, "
+      "too. The JSON says how many processes measured a best (processes).\n\n"
       "Ctrl-C ends the search and confirms the finalists; a second Ctrl-C ends immediately. "
       "Measurements are kept in both cases, and the exit code is 130. If another command "
       "cancels the job, it is 1. With --space trace:FILE the operator may be omitted; the default "

@@ -107,6 +107,17 @@ TEST(LeftErrorTest, SaysWhatBecomesOfTheJob) {
   EXPECT_THAT(cancelled.message(), HasSubstr("job 12 is being cancelled on the server"));
 }
 
+TEST(DisturbedTextTest, CountsTheMeasurements) {
+  client::Job job;
+  EXPECT_EQ(DisturbedText(job), "");
+  job.disturbed = 1;
+  job.disturbance = "repeated runs differed";
+  EXPECT_EQ(DisturbedText(job),
+            "other work disturbed 1 measurement; the last: repeated runs differed");
+  job.disturbed = 3;
+  EXPECT_THAT(DisturbedText(job), HasSubstr("3 measurements"));
+}
+
 TEST(FailuresHintTest, AppearsOnlyIfACandidateFailed) {
   client::Job job;
   job.id = "12";
