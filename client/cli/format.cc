@@ -36,6 +36,10 @@ std::string FormatShare(double part, double whole) {
   return whole > 0 ? absl::StrFormat("%.1f %%", 100 * part / whole) : "-";
 }
 
+std::string MarkUnconfirmed(std::string figure, bool confirmed) {
+  return confirmed || figure == "-" ? figure : absl::StrCat("~", figure);
+}
+
 std::string FormatClock(absl::Duration duration) {
   const int64_t seconds = std::max<int64_t>(0, absl::ToInt64Seconds(duration));
   if (seconds >= 3600)

@@ -18,6 +18,9 @@ std::string FormatLatency(double nanoseconds);
 std::string FormatGflops(double gflops);
 // "77.3 %"; "-" if the whole is unknown.
 std::string FormatShare(double part, double whole);
+// Puts ~ before a figure that is not confirmed, because the confirmation may change it. "-" stays
+// as it is.
+std::string MarkUnconfirmed(std::string figure, bool confirmed);
 // "0:07", "12:31", "1:02:09".
 std::string FormatClock(absl::Duration duration);
 // Local time, "2026-11-20 23:32:05".

@@ -67,11 +67,15 @@ absl::Status ListJobs(const Globals& globals, int limit) {
     const double latency = job.network.has_value() ? job.network->latency_ns
                            : job.best.has_value()  ? client::LatencyNs(*job.best)
                                                    : 0;
-    table.AddRow({job.id, std::string(client::JobStateName(job.state)), absl::StrCat(job.trials),
-                  job.best.has_value() ? FormatGflops(job.best->gflops) : "-",
-                  latency > 0 ? FormatLatency(latency) : "-",
-                  FormatClock(absl::Milliseconds(job.wall_ms)), DescribeJob(job), job.target,
-                  FormatTime(job.created_unix_ms), RemarkOn(job)});
+    // The list does not say which tasks of a network are confirmed.
+    const bool confirmed = job.network.has_value() ? job.state == client::JobState::kDone
+                                                   : client::BestIsConfirmed(job);
+    table.AddRow(
+        {job.id, std::string(client::JobStateName(job.state)), absl::StrCat(job.trials),
+         MarkUnconfirmed(FormatGflops(job.best.has_value() ? job.best->gflops : 0), confirmed),
+         MarkUnconfirmed(FormatLatency(latency), confirmed),
+         FormatClock(absl::Milliseconds(job.wall_ms)), DescribeJob(job), job.target,
+         FormatTime(job.created_unix_ms), RemarkOn(job)});
   }
   table.Print("no jobs");
   return absl::OkStatus();
@@ -104,16 +108,15 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
                             FormatClock(absl::Milliseconds(job.wall_ms))));
   if (job.best.has_value()) {
     const std::string origin = OriginOfBest(job);
+    const bool confirmed = client::BestIsConfirmed(job);
     absl::PrintF("best%s%s: %s, %s GFLOP/s\n",
                  origin.empty() ? "" : absl::StrCat(" known, ", origin),
-                 client::BestIsConfirmed(job) ? "" : ", not confirmed",
-                 FormatLatency(client::LatencyNs(*job.best)), FormatGflops(job.best->gflops));
+                 confirmed ? "" : ", not confirmed",
+                 MarkUnconfirmed(FormatLatency(client::LatencyNs(*job.best)), confirmed),
+                 MarkUnconfirmed(FormatGflops(job.best->gflops), confirmed));
   }
   const bool told = !job.disturbance.empty() && absl::StrContains(why, job.disturbance);
-  if (job.disturbed > 0 && !told) {
-    PrintWrapped(absl::StrCat("other work disturbed ", Counted(job.disturbed, "measurement"),
-                              "; the last: ", job.disturbance));
-  }
+  if (job.disturbed > 0 && !told) PrintWrapped(DisturbedText(job));
   if (job.network.has_value()) PrintNetwork(*job.network);
   return absl::OkStatus();
 }

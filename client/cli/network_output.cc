@@ -43,7 +43,7 @@ bool AllConfirmed(const client::NetworkProgress& network) {
 }
 
 std::string SumText(const client::NetworkProgress& network) {
-  return absl::StrCat(AllConfirmed(network) ? "" : "~", FormatLatency(network.latency_ns));
+  return MarkUnconfirmed(FormatLatency(network.latency_ns), AllConfirmed(network));
 }
 
 Table TaskTable(const client::NetworkProgress& network) {
@@ -61,8 +61,9 @@ Table TaskTable(const client::NetworkProgress& network) {
     const bool gained = task.latency_ns > 0 && task.default_latency_ns > 0;
     table.AddRow(
         {task.job.empty() ? absl::StrCat(i) : task.job, absl::StrFormat("%g", Occurrences(task)),
-         absl::StrCat(task.trials), FormatLatency(task.latency_ns),
-         FormatShare(part(i), network.latency_ns), FormatGflops(task.gflops),
+         absl::StrCat(task.trials), MarkUnconfirmed(FormatLatency(task.latency_ns), task.confirmed),
+         FormatShare(part(i), network.latency_ns),
+         MarkUnconfirmed(FormatGflops(task.gflops), task.confirmed),
          gained ? absl::StrFormat("%.2fx", task.default_latency_ns / task.latency_ns) : "-",
          StateText(task), ir::SignatureOfText(task.workload)});
   }

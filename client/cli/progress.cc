@@ -49,39 +49,38 @@ absl::Duration TimeLeft(const client::Job& job, int64_t last_trial_ms) {
 }  // namespace
 
 std::string ProgressText(const client::Job& job, int columns, int64_t last_trial_ms) {
-  // `goes`: the order in which parts are removed if the line is too long; 0: never removed.
-  // `returns`: the step at which the part is shown again, because another one that implied it was
-  // removed; 0: never.
+  // If the line is too long, parts are removed in steps, until it fits.
+  constexpr int kLastStep = 11;
+  constexpr int kNever = kLastStep + 1;
   struct Part {
     std::string text;
-    int goes;
-    int returns = 0;
-    std::string brief = "";  // shown instead if the line is too long; "": the text
+    int from;  // the first step that shows it
+    int goes;  // the step that removes it
   };
   std::vector<Part> parts;
   const auto add = [&](int goes, const auto&... text) {
-    parts.push_back({.text = absl::StrCat(text...), .goes = goes});
+    parts.push_back({.text = absl::StrCat(text...), .from = 0, .goes = goes});
   };
   const bool tuning = job.state == client::JobState::kRunning;
   const absl::string_view state = tuning ? "tuning" : client::JobStateName(job.state);
   // What a job waits for is more important than its numbers.
-  const bool waits =
-      absl::StartsWith(job.phase, "waiting") || absl::StartsWith(job.phase, "no server");
+  const bool is_away = absl::StartsWith(job.phase, "no server");
+  const bool waits = is_away || absl::StartsWith(job.phase, "waiting");
   // The phase implies the state.
-  parts.push_back({.text = std::string(state),
-                   .goes = job.phase.empty() ? 0 : 5,
-                   .returns = tuning || waits ? 0 : 6});
-  add(0, "  ", job.trials);
-  if (job.spec.max_trials > 0) add(0, "/", job.spec.max_trials);
+  const bool ended = client::HasEnded(job.state);
+  const bool implied = !ended && !job.phase.empty();
+  add(ended ? kNever : implied ? 5 : 7, state);
+  if (implied && !waits) parts.push_back({.text = std::string(state), .from = 6, .goes = 7});
+  add(waits ? 10 : kNever, "  ", job.trials,
+      job.spec.max_trials > 0 ? absl::StrCat("/", job.spec.max_trials) : "");
   const bool revalidates = job.spec.revalidate > 0;
   const int64_t counted = std::max(job.trials, job.spec.max_trials);
   add(4, revalidates ? " confirmed" : counted == 1 ? " trial" : " trials");
   if (const auto& best = client::BestFound(job); best.has_value() && best->gflops > 0) {
     const bool is_own = best->record.job_id == job.id;
-    // A screened latency is too low, so the figure may fall when it is confirmed.
-    const bool screened = best->record.policy.name == "screen";
-    add(8, is_own ? "  best " : "  best known ", screened ? "~" : "", FormatGflops(best->gflops),
-        " GFLOP/s", is_own ? "" : absl::StrCat(" (job ", best->record.job_id, ")"));
+    add(8, is_own ? "  best " : "  best known ",
+        MarkUnconfirmed(FormatGflops(best->gflops), record::IsConfirmed(best->record)), " GFLOP/s",
+        is_own ? "" : absl::StrCat(" (job ", best->record.job_id, ")"));
     if (best->peak_gflops > 0) {
       add(1, " (", FormatShare(best->gflops, best->peak_gflops), " of peak)");
     }
@@ -107,28 +106,31 @@ std::string ProgressText(const client::Job& job, int columns, int64_t last_trial
     add(2, absl::StrFormat("  %.1f trials/s", 1e3 * static_cast<double>(job.trials) /
                                                   static_cast<double>(job.wall_ms)));
   }
-  if (job.disturbed > 0) add(4, "  ", job.disturbed, " disturbed");
+  if (job.disturbed > 0) add(waits ? 6 : 4, "  ", job.disturbed, " disturbed");
   const absl::Duration left = TimeLeft(job, last_trial_ms > 0 ? last_trial_ms : job.wall_ms);
-  if (left < absl::InfiniteDuration()) {
-    add(7, "  ", FormatClock(left), " left");
-  }
-  if (!job.phase.empty()) {
-    const std::pair<absl::string_view, absl::string_view> phase =
+  const std::string left_text =
+      left < absl::InfiniteDuration() ? absl::StrCat(FormatClock(left), " left") : "";
+  if (!left_text.empty()) add(9, "  ", left_text);
+  const std::string phase = absl::StrCat("  (", job.phase, ")");
+  if (!waits) {
+    if (implied) add(6, phase);
+  } else {
+    const std::pair<std::string, std::string> brief =
         absl::StrSplit(job.phase, absl::MaxSplits(": ", 1));
-    parts.push_back({.text = absl::StrCat("  (", job.phase, ")"),
-                     .goes = waits ? 9 : 6,
-                     .brief = waits ? absl::StrCat("  (", phase.first, ")") : ""});
+    const bool joins = !left_text.empty() && !is_away;
+    add(2, phase);
+    parts.push_back({absl::StrCat("  (", brief.first, ")"), 2, joins ? 9 : kNever});
+    if (joins) {
+      parts.push_back({absl::StrCat("  ", brief.first, " ", left_text), 9, kLastStep});
+      parts.push_back({absl::StrCat("  (", brief.first, ")"), kLastStep, kNever});
+    }
   }
 
-  constexpr int kFirstBrief = 2;
-  constexpr int kLastToGo = 9;
   std::string text;
-  for (int gone = 0; gone <= kLastToGo; ++gone) {
+  for (int step = 0; step <= kLastStep; ++step) {
     text.clear();
     for (const Part& part : parts) {
-      const bool is_back = part.returns > 0 && gone >= part.returns;
-      if (part.goes != 0 && part.goes <= gone && !is_back) continue;
-      text += gone >= kFirstBrief && !part.brief.empty() ? part.brief : part.text;
+      if (part.from <= step && step < part.goes) text += part.text;
     }
     absl::StripLeadingAsciiWhitespace(&text);
     if (ColumnsOf(text) <= columns) break;

@@ -13,9 +13,10 @@ namespace hone::cli {
 // The progress of a job in one line: trials, best, invalid share, speed, time left, phase. The best
 // is that of the job's own candidates; if only that of another job is known, the line names it. If
 // it does not fit into `columns`, parts are left out in this order: the share of the peak, the
-// speed, the invalid share, words that are redundant, the phase, the time left and the best. A
-// state such as "confirming" replaces the phase. `last_trial_ms`: the job's time at its last trial,
-// from which the time left is estimated; 0: now.
+// speed, the invalid share, words that are redundant, the phase, a state such as "confirming", the
+// best, and the time left. What a job waits for stays, without its details, and so does its time
+// left, if that fits. `last_trial_ms`: the job's time at its last trial, from which the time left
+// is estimated; 0: now.
 std::string ProgressText(const client::Job& job, int columns = std::numeric_limits<int>::max(),
                          int64_t last_trial_ms = 0);
 

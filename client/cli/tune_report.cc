@@ -33,17 +33,23 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
   // A speed-up is shown if both latencies were measured in the same way.
   const bool comparable = client::DefaultIsConfirmed(job) && confirmed;
   const double base = comparable ? client::LatencyNs(*job.default_schedule) : 0;
-  const auto add = [&](const char* name, const std::optional<client::Best>& best) {
+  const auto add = [&](const char* name, const std::optional<client::Best>& best,
+                       bool is_confirmed) {
     if (!best.has_value()) return;
     const double latency = client::LatencyNs(*best);
-    table.AddRow({name, FormatLatency(latency), FormatGflops(best->gflops),
+    table.AddRow({name, MarkUnconfirmed(FormatLatency(latency), is_confirmed),
+                  MarkUnconfirmed(FormatGflops(best->gflops), is_confirmed),
                   FormatShare(best->gflops, best->peak_gflops),
                   base > 0 && latency > 0 ? absl::StrFormat("%.2fx", base / latency) : "-"});
   };
-  add(client::DefaultIsConfirmed(job) ? "default" : "default, not confirmed", job.default_schedule);
+  const bool default_confirmed = client::DefaultIsConfirmed(job);
+  add(default_confirmed ? "default" : "default, not confirmed", job.default_schedule,
+      default_confirmed);
   const bool earlier = client::BestIsOfAnotherJob(job);
-  if (earlier) add("best of this run", job.own_best);
-  add(earlier ? "best known" : confirmed ? "best" : "best, not confirmed", job.best);
+  if (earlier && job.own_best.has_value()) {
+    add("best of this run", job.own_best, record::IsConfirmed(job.own_best->record));
+  }
+  add(earlier ? "best known" : confirmed ? "best" : "best, not confirmed", job.best, confirmed);
   // A failed job has no row.
   if (job.best.has_value() || job.default_schedule.has_value()) table.Print();
   if (job.best.has_value() && job.best->pinned_unix_ms > 0) {

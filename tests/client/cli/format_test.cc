@@ -20,6 +20,12 @@ TEST(FormatTest, ShareOfZeroIsADash) {
   EXPECT_EQ(FormatShare(1, 0), "-");
 }
 
+TEST(FormatTest, AnUnconfirmedFigureIsMarked) {
+  EXPECT_EQ(MarkUnconfirmed("1.000 us", /*confirmed=*/true), "1.000 us");
+  EXPECT_EQ(MarkUnconfirmed("1.000 us", /*confirmed=*/false), "~1.000 us");
+  EXPECT_EQ(MarkUnconfirmed("-", /*confirmed=*/false), "-");
+}
+
 TEST(FormatTest, FormatsClock) {
   EXPECT_EQ(FormatClock(absl::Seconds(7)), "0:07");
   EXPECT_EQ(FormatClock(absl::Seconds(751)), "12:31");

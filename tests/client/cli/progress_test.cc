@@ -16,6 +16,7 @@ client::Job RunningJob() {
   job.wall_ms = 20'000;
   job.outcomes = {{"ok", 96}, {"crash", 32}};
   job.best.emplace();
+  job.best->record.id = 9;
   job.best->record.policy.name = "confirm";
   job.best->gflops = 291.8;
   job.best->peak_gflops = 583.6;
@@ -41,8 +42,11 @@ TEST(ProgressTextTest, TheTimeLeftFallsUntilTheNextTrial) {
   EXPECT_THAT(ProgressText(job, 1000, 20'000), HasSubstr("0:00 left"));
 }
 
-TEST(ProgressTextTest, MarksAScreenedLatency) {
+TEST(ProgressTextTest, MarksAnUnconfirmedLatency) {
   client::Job job = RunningJob();
+  job.best->record.id = 0;  // the leader of a search
+  EXPECT_THAT(ProgressText(job), HasSubstr("best ~291.8 GFLOP/s"));
+  job.best->record.id = 9;
   job.best->record.policy.name = "screen";
   EXPECT_THAT(ProgressText(job), HasSubstr("best ~291.8 GFLOP/s"));
 }
@@ -87,15 +91,18 @@ TEST(ProgressTextTest, DropsTheLeastImportantPartsFirst) {
 
 TEST(ProgressTextTest, FitsIn40Columns) {
   client::Job job = RunningJob();
-  EXPECT_EQ(ProgressText(job, 39), "tuning  128/256  best 291.8 GFLOP/s");
+  EXPECT_EQ(ProgressText(job, 39), "128/256  best 291.8 GFLOP/s  0:20 left");
   job.phase = "round 1: 2 of 5 confirmed";
   job.left = absl::Seconds(20);
   EXPECT_EQ(ProgressText(job, 39), "128/256  best 291.8 GFLOP/s  0:20 left");
   job.state = client::JobState::kConfirming;
-  EXPECT_EQ(ProgressText(job, 39), "confirming  128/256  best 291.8 GFLOP/s");
+  EXPECT_EQ(ProgressText(job, 50), "confirming  128/256  best 291.8 GFLOP/s  0:20 left");
+  EXPECT_EQ(ProgressText(job, 39), "128/256  best 291.8 GFLOP/s  0:20 left");
+  job.best->record.id = 0;
+  EXPECT_EQ(ProgressText(job, 39), "128/256  best ~291.8 GFLOP/s  0:20 left");
   job.state = client::JobState::kRunning;
   job.trials = job.spec.max_trials = 100'000'000;
-  EXPECT_EQ(ProgressText(job, 39), "100000000/100000000  best 291.8 GFLOP/s");
+  EXPECT_EQ(ProgressText(job, 39), "100000000/100000000  0:20 left");
 }
 
 // What a job waits for is shown rather than its numbers; the detail goes first.
@@ -108,9 +115,30 @@ TEST(ProgressTextTest, AWaitStaysOnANarrowTerminal) {
   EXPECT_EQ(ProgressText(job, 90),
             "confirming  128/256 trials  best 291.8 GFLOP/s  0:20 left  "
             "(waiting for a quieter machine)");
+  EXPECT_EQ(ProgressText(job, 39), "waiting for a quieter machine 0:20 left");
+  job.left = absl::Minutes(70);
+  EXPECT_EQ(ProgressText(job, 39), "(waiting for a quieter machine)");
+  job.left = absl::InfiniteDuration();
   EXPECT_EQ(ProgressText(job, 40), "128/256  (waiting for a quieter machine)");
+  job.left = absl::Seconds(20);
   job.phase = "waiting for a worker";
-  EXPECT_EQ(ProgressText(job, 39), "128/256  (waiting for a worker)");
+  EXPECT_EQ(ProgressText(job, 39), "128/256  waiting for a worker 0:20 left");
+  job.phase = "no server since 2026-11-24 17:12:35";
+  EXPECT_EQ(ProgressText(job, 39), "(no server since 2026-11-24 17:12:35)");
+}
+
+TEST(ProgressTextTest, ShowsHowANetworkWaits) {
+  client::Job job = RunningJob();
+  job.state = client::JobState::kConfirming;
+  job.best.reset();
+  job.network.emplace();
+  job.network->latency_ns = 2e6;
+  job.network->tasks.resize(5);
+  job.disturbed = 3;
+  job.left = absl::Seconds(52);
+  job.phase = "waiting for a quieter machine: 2 of 5 tasks confirmed; on worker x, …";
+  EXPECT_EQ(ProgressText(job, 79),
+            "128/256  sum ~2.000 ms  3 disturbed  0:52 left  (waiting for a quieter machine)");
 }
 
 TEST(ProgressTextTest, CountsWhatARevalidationHasConfirmed) {

@@ -47,6 +47,15 @@ TEST(TuneReportTest, ShowsTheSpeedUpOfConfirmedLatencies) {
   EXPECT_THAT(Report(job), AllOf(HasSubstr("default, not confirmed"), Not(HasSubstr("2.00x"))));
 }
 
+TEST(TuneReportTest, MarksWhatIsNotConfirmed) {
+  client::Job job = Done();
+  EXPECT_THAT(Report(job), Not(HasSubstr("~")));
+  job.default_schedule->record.result.processes = 0;
+  EXPECT_THAT(Report(job), AllOf(HasSubstr("~2.000 us"), HasSubstr("  1.000 us")));
+  job.best->record.id = 0;  // the fastest of a search that was cancelled at once
+  EXPECT_THAT(Report(job), AllOf(HasSubstr("best, not confirmed"), HasSubstr("~1.000 us")));
+}
+
 TEST(TuneReportTest, SaysWhoMeasuredTooFewProcesses) {
   client::Job job = Done();
   job.best->record.result.processes = 1;
