@@ -97,7 +97,8 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
   return FollowedJob{*std::move(job), /*interrupted=*/heard > 0};
 }
 
-using CreateCall = absl::FunctionRef<absl::StatusOr<client::Job>(const client::JobSpec&)>;
+using CreateCall = absl::FunctionRef<absl::StatusOr<client::Job>(
+    const client::JobSpec&, const client::KeepWaiting& waiting)>;
 
 // Starts the worker of a private server, creates a job with the time that is left, and follows it.
 absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const client::JobSpec& spec,
@@ -118,8 +119,17 @@ absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const client::JobS
       PrintWrapped(stderr, text);
     }
   }
-  HONE_ASSIGN_OR_RETURN(const client::Job created, create(remaining));
-  return Follow(session, created, OnInterrupt::kConfirm, interrupts, progress);
+  const absl::StatusOr<client::Job> created = create(remaining, [&] {
+    if (session.private_server() == nullptr) {
+      progress.Show("creating the job; the server may be waiting for a worker of the target");
+    }
+    return interrupts.count() == 0;
+  });
+  if (absl::IsCancelled(created.status()) && interrupts.count() > 0) {
+    return InterruptedError("interrupted before the server had created the job; there is no job");
+  }
+  HONE_RETURN_IF_ERROR(created.status());
+  return Follow(session, *created, OnInterrupt::kConfirm, interrupts, progress);
 }
 
 }  // namespace
@@ -170,15 +180,15 @@ absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec
   if (session.private_server() != nullptr) {
     HONE_RETURN_IF_ERROR(session.connection().CheckJob(spec));
   }
-  return CreateAndFollow(session, spec, [&](const client::JobSpec& remaining) {
-    return session.connection().CreateJob(remaining);
+  return CreateAndFollow(session, spec, [&](const auto& remaining, const auto& waiting) {
+    return session.connection().CreateJob(remaining, waiting);
   });
 }
 
 absl::StatusOr<FollowedJob> RunNetworkJob(Session& session, const client::JobSpec& common,
                                           const client::NetworkSpec& network) {
-  return CreateAndFollow(session, common, [&](const client::JobSpec& remaining) {
-    return session.connection().CreateNetworkJob(remaining, network);
+  return CreateAndFollow(session, common, [&](const auto& remaining, const auto& waiting) {
+    return session.connection().CreateNetworkJob(remaining, network, waiting);
   });
 }
 

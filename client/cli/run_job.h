@@ -40,10 +40,12 @@ absl::Status LeftError(const std::string& job, OnInterrupt on_interrupt);
 std::string StoppingText(int count, bool needs_worker);
 
 // Creates a job and follows it to its end, with its progress on standard error. After the first
-// Ctrl-C the job confirms the finalists and ends; after the second it ends immediately. With a
+// Ctrl-C the job confirms the finalists and ends; after the second it ends immediately. Ctrl-C
+// before the server has created the job, which may wait for a worker, ends the call. With a
 // private server, first checks the job, then starts a worker and waits for it. The time since the
 // session was opened counts toward the limit of its first job. Returns the last state of the job,
-// even if it failed. Errors are those of the connection and of the private server.
+// even if it failed. InterruptedError: interrupted before there was a job. Other errors are those
+// of the connection and of the private server.
 absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec);
 // The same for a job of networks; see client::Connection::CreateNetworkJob. It is not checked
 // before the worker starts.

@@ -210,7 +210,8 @@ absl::Status Detach(const Globals& globals, Session& session, const std::vector<
   std::vector<client::Job> created;
   absl::Status result;
   for (const TuneJob& each : jobs) {
-    absl::StatusOr<client::Job> job = session.connection().CreateJob(each.spec);
+    absl::StatusOr<client::Job> job =
+        session.connection().CreateJob(each.spec, /*waiting=*/nullptr);
     result = job.status();
     if (!result.ok()) break;
     if (!globals.json) {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "client/lib/api_convert.h"
 #include "client/lib/best_lookups.h"
@@ -61,14 +62,15 @@ class GrpcConnection final : public Connection {
         stub_(v1::TuningService::NewStub(channel)),
         admin_stub_(v1::AdminService::NewStub(channel)) {}
 
-  absl::StatusOr<Job> CreateJob(const JobSpec& spec) override {
-    return Ask<Job>(&Stub::CreateJob, ToProto(spec, NewRequestId()));
+  absl::StatusOr<Job> CreateJob(const JobSpec& spec, const KeepWaiting& waiting) override {
+    return Create(ToProto(spec, NewRequestId()), waiting);
   }
 
-  absl::StatusOr<Job> CreateNetworkJob(const JobSpec& common, const NetworkSpec& network) override {
+  absl::StatusOr<Job> CreateNetworkJob(const JobSpec& common, const NetworkSpec& network,
+                                       const KeepWaiting& waiting) override {
     v1::CreateJobRequest request = ToProto(common, NewRequestId());
     *request.mutable_network() = ToProto(network);
-    return Ask<Job>(&Stub::CreateJob, request);
+    return Create(request, waiting);
   }
 
   absl::Status CheckJob(const JobSpec& spec) override {
@@ -417,6 +419,39 @@ class GrpcConnection final : public Connection {
     }
     return absl::OkStatus();
   }
+
+  absl::StatusOr<Job> Create(const v1::CreateJobRequest& request, const KeepWaiting& waiting) {
+    v1::Job response;
+    HONE_RETURN_IF_ERROR(Retry([&] {
+      absl::Status status = CreateOnce(request, waiting, response);
+      const bool again = absl::IsUnavailable(status);
+      return again && waiting != nullptr && !waiting() ? NotAwaited() : status;
+    }));
+    return FromProto(response);
+  }
+
+  // One attempt. A job that was created before the call could be cancelled is returned.
+  absl::Status CreateOnce(const v1::CreateJobRequest& request, const KeepWaiting& waiting,
+                          v1::Job& response) {
+    response.Clear();
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, options_.call_timeout);
+    grpc::Status status;
+    absl::Notification done;
+    stub_->async()->CreateJob(&context, &request, &response, [&](grpc::Status result) {
+      status = std::move(result);
+      done.Notify();
+    });
+    while (!done.WaitForNotificationWithTimeout(kTick)) {
+      if (waiting == nullptr || waiting()) continue;
+      context.TryCancel();
+      done.WaitForNotification();
+      return status.ok() ? absl::OkStatus() : NotAwaited();
+    }
+    return rpc::FromGrpc(status);
+  }
+
+  static absl::Status NotAwaited() { return absl::CancelledError("no longer waited for"); }
 
   // All items of a list that comes in pages, `limit` at most (0: all).
   template <typename Item, typename Request, typename Page>

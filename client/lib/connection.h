@@ -31,6 +31,10 @@ struct ConnectionOptions {
 // The longest time between two reports of WatchJob.
 inline constexpr absl::Duration kTick = absl::Milliseconds(200);
 
+// Called on the calling thread while a call waits, at least every kTick. Returns whether to wait
+// longer.
+using KeepWaiting = std::function<bool()>;
+
 // The calls of a tuning server, with plain structs. Thread-safe. Every call has a deadline; only
 // Unavailable is retried, with backoff and jitter, except by ForgetRecords and UnpinBest. Errors of
 // every call: Unavailable: the server cannot be reached (the message names the address).
@@ -39,13 +43,15 @@ class Connection {
  public:
   virtual ~Connection() = default;
 
-  // Stores a job and starts it. FailedPrecondition: no worker can run it.
-  virtual absl::StatusOr<Job> CreateJob(const JobSpec& spec) = 0;
+  // Stores a job and starts it. The server waits a while for a worker of the target.
+  // FailedPrecondition: no worker can run it. Cancelled: `waiting`, which may be null, returned
+  // false, and no job was created.
+  virtual absl::StatusOr<Job> CreateJob(const JobSpec& spec, const KeepWaiting& waiting) = 0;
   // Stores a job of networks and starts it. `common` has its target, limits, strategy and so on;
   // its workload is "". The job is watched, cancelled and resumed as other jobs. Errors as for
   // CreateJob.
-  virtual absl::StatusOr<Job> CreateNetworkJob(const JobSpec& common,
-                                               const NetworkSpec& network) = 0;
+  virtual absl::StatusOr<Job> CreateNetworkJob(const JobSpec& common, const NetworkSpec& network,
+                                               const KeepWaiting& waiting) = 0;
   // Checks a job without creating it, as far as this is possible without a worker. Errors as for
   // CreateJob.
   virtual absl::Status CheckJob(const JobSpec& spec) = 0;

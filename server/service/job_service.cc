@@ -52,10 +52,12 @@ void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request
   if (!place.ok()) return reply(place.status());
   deps_.fleet->AwaitTarget(
       key, deps_.target_wait,
-      [this, reply, response, place = *std::move(place),
+      [this, context, reply, response, place = *std::move(place),
        spec = *std::move(spec)](absl::StatusOr<fleet::TargetChoice> target) mutable {
         place.reset();  // Create makes its own reservation
         if (!target.ok()) return reply(target.status());
+        // Nobody would follow the job.
+        if (context->IsCancelled()) return reply(absl::CancelledError("the caller has gone"));
         spec.target_key = std::move(target->key);
         spec.target = std::move(target->text);
         deps_.jobs->Create(std::move(spec), [reply, response](const task::SnapshotOr& snapshot) {

@@ -184,6 +184,18 @@ TEST_F(WorkerLossTest, CtrlCWithoutAServerNamesTheJob) {
                                     Not(HasSubstr("confirming the finalists"))));
 }
 
+TEST_F(WorkerLossTest, CtrlCEndsTheWaitForAWorker) {
+  const auto server = StartServer();
+  const auto tune = StartTuning();
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(tune->Errors(), "creating the job"); }))
+      << tune->Errors();
+  tune->Signal(SIGINT);
+  EXPECT_EQ(tune->Wait(absl::Seconds(10)), 128 + SIGINT) << tune->Errors();
+  EXPECT_THAT(tune->Errors(), HasSubstr("interrupted before the server had created the job"));
+  EXPECT_TRUE(OneLineOfJson(tune->Output()).contains("error")) << tune->Output();
+  EXPECT_EQ(Trials(), -1) << "there is a job";
+}
+
 TEST_F(WorkerLossTest, RunSurvivesAKilledServer) {
   auto server = StartServer();
   const auto worker = StartWorker("worker");

@@ -155,7 +155,7 @@ TEST_F(NetworkServiceTest, TheClientLibraryWatchesANetwork) {
                               .networks = {{"a", 0, 500}, {"b", 0, 900}},
                               .objective = "speedup",
                               .scheduler = "gradient"};
-  const auto created = (*connection)->CreateNetworkJob(common, network);
+  const auto created = (*connection)->CreateNetworkJob(common, network, /*waiting=*/nullptr);
   ASSERT_TRUE(created.ok()) << created.status();
   int64_t trials = 0;
   int changes = 0;

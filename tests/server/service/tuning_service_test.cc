@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/lib/connection.h"
 #include "common/base/digest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -444,6 +445,26 @@ TEST_F(TuningServiceTest, TargetWithoutAWorkerIsRejectedWithAdvice) {
   const grpc::Status status = Create(Request(10));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(status.error_message(), HasSubstr("start hone-worker"));
+}
+
+TEST_F(TuningServiceTest, ARequestThatIsNoLongerWaitedForCreatesNoJob) {
+  const auto connection = client::Connection::Open(address.ToText(), {});
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  const client::JobSpec spec{.workload = "fake op 12", .target = "t", .max_trials = 1};
+  int asked = 0;
+  const auto waiting = [&] { return ++asked < 2; };
+  EXPECT_TRUE(absl::IsCancelled((*connection)->CreateJob(spec, waiting).status()));
+  EXPECT_EQ(asked, 2);
+  // When the server answers this call, it has read the cancellation, too.
+  auto jobs = (*connection)->ListJobs(/*limit=*/0);
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  RemoteWorker worker(channel, "w");
+  const auto created = (*connection)->CreateJob(spec, /*waiting=*/nullptr);
+  ASSERT_TRUE(created.ok()) << created.status();
+  WaitForEnd(created->id);
+  jobs = (*connection)->ListJobs(/*limit=*/0);
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_EQ(jobs->size(), 1u);
 }
 
 TEST_F(TuningServiceTest, WaitingRequestCountsAgainstTheQuota) {
