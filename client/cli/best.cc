@@ -20,6 +20,10 @@
 namespace hone::cli {
 namespace {
 
+// For at most this many workloads of a list, the server is asked for a job that measured candidates
+// without confirming one: each takes a call.
+constexpr int kMostAsked = 100;
+
 struct BestOptions {
   BestWords words;
   bool nearest = false;
@@ -80,10 +84,16 @@ absl::Status ShowBest(const Globals& globals, const BestOptions& options) {
   return absl::OkStatus();
 }
 
-// The cells of a row: workload, latency, GFLOP/s, share of the peak, origin.
+// The cells of a row: workload, latency, GFLOP/s, share of the peak, origin. `unconfirmed`: see
+// UnconfirmedJob; "" if a best is known.
 std::vector<std::string> RowOf(const WorkloadArgument& argument,
-                               const std::optional<client::Best>& best) {
-  if (!best.has_value()) return {argument.title, "-", "-", "-", "nothing known"};
+                               const std::optional<client::Best>& best,
+                               const std::string& unconfirmed) {
+  if (!best.has_value()) {
+    return {argument.title, "-", "-", "-",
+            unconfirmed.empty() ? "nothing known"
+                                : absl::StrCat("job ", unconfirmed, ", not confirmed")};
+  }
   if (best->nearest.has_value()) {
     return {argument.title, "-", "-", "-",
             absl::StrFormat("adapted, distance %.2f", best->nearest->distance)};
@@ -101,13 +111,22 @@ absl::Status ShowBests(const Globals& globals, const BestOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
   Json list = Json::array();
   Table table({Left("workload"), Right("latency"), Right("GFLOP/s"), Right("of peak"), Left("")});
+  int asked = 0;
   const auto add = [&](const WorkloadArgument& argument, const std::optional<client::Best>& best) {
+    std::string unconfirmed;
+    if (!best.has_value() && asked++ < kMostAsked) {
+      unconfirmed = UnconfirmedJob(*session, target, options.words.tolerance, argument);
+    }
     if (!globals.json) {
-      table.AddRow(RowOf(argument, best));
+      table.AddRow(RowOf(argument, best, unconfirmed));
     } else if (best.has_value()) {
       list.push_back(BestJson(*best));
     } else {
-      list.push_back({{"workload", argument.text}, {"target", target}, {"best", nullptr}});
+      list.push_back(
+          {{"workload", argument.text},
+           {"target", target},
+           {"best", nullptr},
+           {"unconfirmed_job", unconfirmed.empty() ? Json(nullptr) : Json(unconfirmed)}});
     }
     return absl::OkStatus();
   };
@@ -130,11 +149,10 @@ void AddBest(Command& app, Globals& globals) {
   AddBestWords(command, options->words, /*required=*/false);
   command.AddFlag(
       "--nearest", options->nearest,
-      "If no schedule is known, adapt the schedule of the nearest shape of the same operator; "
-      "the output marks it as not measured");
+      "If no schedule is known, adapt that of the nearest shape of the same operator; the output "
+      "says that it was not measured");
   command.Add("--file", options->file,
-              "LIST of workloads, one on each line, to look up on one connection; - reads standard "
-              "input",
+              "LIST of workloads to look up, one on each line; - reads standard input",
               {NotEmpty(), Excludes("operator")});
   AddShapes(command, options->shapes);
   command.Add("--report", options->report, "FILE.html to write about the tasks of a network",
@@ -142,9 +160,12 @@ void AddBest(Command& app, Globals& globals) {
   command.AddFlag("--trace", options->trace, "Also print the trace of the schedule",
                   {Excludes("--file")});
   Complete(command, globals,
-           "The exit code is 3 if no schedule is known for a workload. An adapted schedule was "
-           "replayed, but neither built nor checked; hone schedule --check does both. For a "
-           "network (FILE.onnx), the tasks are listed with the sum of their latencies.\n\n"
+           "The exit code is 3 if no schedule is known for a workload. Only confirmed schedules "
+           "count. If a job has measured a workload of a --file without confirming a schedule, the "
+           "list names that job (unconfirmed_job in JSON).\n\n"
+           "With --nearest, the adapted schedule was replayed, but neither built nor checked: "
+           "hone schedule --check does both. For a network (FILE.onnx), the tasks are listed with "
+           "the sum of their latencies.\n\n"
            "Examples:\n"
            "  hone best matmul m=1024 n=1024 k=1024\n"
            "  hone best matmul m=1000 n=1000 k=1000 --nearest --trace\n"

@@ -1,5 +1,6 @@
 #include "client/cli/known_best.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,19 @@ namespace {
 
 // The number of look-ups that are in memory at a time.
 constexpr size_t kBatch = 1024;
+// The number of records among which UnconfirmedJob looks for one with the right tolerance.
+constexpr int kNewest = 20;
+
+// Returns a hint to append to the message that nothing is known of a workload: what the store has
+// of it nevertheless. "" if it has nothing.
+std::string HintOf(Session& session, const std::string& target, double tolerance,
+                   const WorkloadArgument& argument) {
+  const std::string imported = ImportedHint(session, target, &argument);
+  if (!imported.empty()) return imported;
+  const std::string job = UnconfirmedJob(session, target, tolerance, argument);
+  if (job.empty()) return "";
+  return absl::StrCat("; job ", job, " measured candidates, but none of them is confirmed");
+}
 
 }  // namespace
 
@@ -46,20 +60,20 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& wo
   return LookUpBest(globals, std::move(argument), words.tolerance, options);
 }
 
-// Returns a hint that names the last job that measured candidates of this workload, of which none
-// is confirmed; "" if no job did.
-std::string UnconfirmedHint(Session& session, const std::string& target,
-                            const WorkloadArgument& argument) {
+std::string UnconfirmedJob(Session& session, const std::string& target, double tolerance,
+                           const WorkloadArgument& argument) {
   client::RecordFilter filter;
   filter.workload_digest = argument.workload.StructuralDigest().ToHex();
   filter.target = target;
   filter.outcome = "ok";
   filter.newest_first = true;
   const absl::StatusOr<std::vector<record::Record>> measured =
-      session.connection().ListRecords(filter, /*limit=*/1);
-  if (!measured.ok() || measured->empty() || measured->front().job_id.empty()) return "";
-  return absl::StrCat("; job ", measured->front().job_id,
-                      " measured candidates, but none of them is confirmed");
+      session.connection().ListRecords(filter, kNewest);
+  if (!measured.ok()) return "";
+  const auto newest =
+      std::find_if(measured->begin(), measured->end(),
+                   [&](const record::Record& record) { return record.tolerance == tolerance; });
+  return newest == measured->end() ? "" : newest->job_id;
 }
 
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument argument,
@@ -73,9 +87,8 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
     return NothingKnownError(absl::StrCat(
         "no schedule is known for ", known.argument.title,
         options.nearest ? absl::StrCat(", or for another ", known.argument.workload.name, ",") : "",
-        " on ", target, options.hint, ImportedHint(*known.session, target, &known.argument),
-        UnconfirmedHint(*known.session, target, known.argument), "; find one with: hone tune ",
-        known.argument.words));
+        " on ", target, options.hint, HintOf(*known.session, target, tolerance, known.argument),
+        "; find one with: hone tune ", known.argument.words));
   }
   HONE_RETURN_IF_ERROR(best.status());
   known.best = *std::move(best);

@@ -63,6 +63,11 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
 std::string ImportedHint(Session& session, const std::string& target,
                          const WorkloadArgument* argument);
 
+// Returns the last job that measured candidates of a workload, of which none is confirmed if the
+// workload has no best; "" if no job did, or if the server does not answer.
+std::string UnconfirmedJob(Session& session, const std::string& target, double tolerance,
+                           const WorkloadArgument& argument);
+
 // "pinned by NAME on DATE", without the name if it is unknown. REQUIRES: the best is pinned.
 std::string PinText(const client::Best& best);
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -288,13 +289,24 @@ TEST(FirstLightTest, UnconfirmedBestIsMarkedUntilTheJobResumes) {
     ASSERT_TRUE(Eventually([&] { return absl::StrContains(tune.Errors(), "Ctrl-C again"); }));
     tune.Signal(SIGINT);
     EXPECT_EQ(tune.Wait(absl::Seconds(120)), 128 + SIGINT) << tune.Errors();
-    EXPECT_EQ(home.Hone(With({"best"}, kMatmul)).code, 3);
+    const Result best = home.Hone(With({"best"}, kMatmul));
+    EXPECT_EQ(best.code, 3);
+    EXPECT_THAT(best.errors, HasSubstr("job 1 measured candidates, but none of them is confirmed"));
+    const std::string list = home.data_dir() + "/list.txt";
+    std::ofstream(list) << absl::StrJoin(kMatmul, " ") << "\nmatmul m=4 n=4 k=4\n";
+    const nlohmann::json bests =
+        OneLineOfJson(home.Hone({"best", "--file", list, "--json"}).output)["bests"];
+    ASSERT_EQ(bests.size(), 2u) << bests;
+    EXPECT_EQ(bests[0]["unconfirmed_job"], "1") << bests;
+    EXPECT_TRUE(bests[1]["unconfirmed_job"].is_null()) << bests;
+    EXPECT_THAT(home.Hone({"best", "--file", list}).output,
+                AllOf(HasSubstr("job 1, not confirmed"), HasSubstr("nothing known")));
     if (json) {
       EXPECT_EQ(OneLineOfJson(tune.Output())["best"]["confirmed"], false) << tune.Output();
       EXPECT_EQ(OneLineOfJson(tune.Output())["state"], "cancelled") << tune.Output();
       continue;
     }
-    EXPECT_THAT(tune.Output(), AllOf(HasSubstr("best, not confirmed"),
+    EXPECT_THAT(tune.Output(), AllOf(HasSubstr("best, not confirmed"), HasSubstr("~"),
                                      HasSubstr("\"hone jobs resume 1\" continues")));
     Process resumed({"hone", "jobs", "resume", "1"}, home.variables());
     ASSERT_TRUE(Eventually([&] { return absl::StrContains(resumed.Errors(), "100000 trials"); }));
