@@ -52,11 +52,12 @@ void AddCheck(Command& app, Globals& globals) {
   auto words = std::make_shared<CheckWords>();
   command.Add("network", words->words, "FILE.onnx", {Required()});
   command.Add("--baseline", words->options.baseline,
-              "FILE.json with the latencies to compare with; it may hold those of several networks "
-              "and machines",
+              "FILE.json with the earlier latencies, which --save writes; it may hold those of "
+              "several networks and machines",
               {Required(), NotEmpty()});
   command.AddFlag("--save", words->options.save,
-                  "Write the latency to the baseline file instead of comparing it");
+                  "Write the latency to the baseline file instead of comparing it; an earlier "
+                  "baseline of the network on this machine is replaced");
   command.Add("--max-regression", words->max_regression,
               "How much slower the network may be, as in 3%", {ShowDefault(), NotEmpty()});
   command.Add("--time", words->time, "How long to measure, as in 5s", {ShowDefault(), NotEmpty()});
@@ -66,13 +67,16 @@ void AddCheck(Command& app, Globals& globals) {
   AddShapes(command, words->options.words.shapes);
   Complete(
       command, globals,
-      "Times the whole network on this machine, with the best known kernels of its tasks. The "
-      "latency is the smallest median of 5 consecutive runs, because other work on the machine can "
-      "only slow a network down; runs during which other programs took its cores count only if "
-      "there are no others. A network that is too slow is measured twice more, and so is a "
-      "baseline that other work disturbed, which is not saved if this does not help (exit code 1). "
-      "The steps whose times changed most are listed. The output says whether other work "
-      "disturbed a comparison; with --json, is_disturbed is true and disturbance says why.\n\n"
+      "Times the whole network on this machine, with the best known kernels of its tasks; tune it "
+      "first. The latency is the smallest median of 5 consecutive runs, because other work on the "
+      "machine can only slow a network down. Runs during which other programs took its cores "
+      "count only if there are no others. The steps whose times changed most are listed.\n\n"
+      "A network that seems too slow is timed up to three times, and the smallest latency counts. "
+      "The output says whether other work disturbed the comparison; with --json, is_disturbed is "
+      "true and disturbance says why. With --save, a disturbed measurement is repeated, up to "
+      "three "
+      "times in all. If other work disturbs all of them, nothing is saved, and the exit code is "
+      "1.\n\n"
       "A baseline is for one file name, shape of the inputs, target and number of threads. The "
       "exit code is 0 if the network is fast enough, 1 if it is too slow, and 3 if the file "
       "has no baseline for it or if a task has no known kernel.\n\n"

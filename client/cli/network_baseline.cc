@@ -60,6 +60,15 @@ std::string DescribeMeasured(const NetworkSpeed& speed) {
                       Counted(speed.threads, "thread"));
 }
 
+std::optional<NetworkSpeed> AddBaseline(const NetworkSpeed& speed,
+                                        std::vector<NetworkSpeed>& baselines) {
+  for (NetworkSpeed& baseline : baselines) {
+    if (MeasureTheSame(baseline, speed)) return std::exchange(baseline, speed);
+  }
+  baselines.push_back(speed);
+  return std::nullopt;
+}
+
 std::string BaselinesToText(const std::vector<NetworkSpeed>& baselines) {
   Json list = Json::array();
   for (const NetworkSpeed& baseline : baselines) list.push_back(SpeedJson(baseline));

@@ -2,6 +2,7 @@
 #define HONE_CLIENT_CLI_NETWORK_BASELINE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,11 @@ struct NetworkSpeed {
 bool MeasureTheSame(const NetworkSpeed& a, const NetworkSpeed& b);
 // "resnet50.onnx (data: f32[1, 3, 224, 224]) on TARGET with 2 threads".
 std::string DescribeMeasured(const NetworkSpeed& speed);
+
+// Adds a baseline. Returns the one that it replaces, of the same network on the same machine;
+// nullopt if there was none.
+std::optional<NetworkSpeed> AddBaseline(const NetworkSpeed& speed,
+                                        std::vector<NetworkSpeed>& baselines);
 
 // Baselines are kept in a JSON file, which may be under version control. A file can hold baselines
 // of several networks and machines.

@@ -16,6 +16,7 @@
 #include "client/cli/json_output.h"
 #include "client/cli/network_kernels.h"
 #include "client/cli/network_timing.h"
+#include "client/cli/progress.h"
 #include "client/cli/quiet_check.h"
 #include "client/cli/session.h"
 #include "client/cli/table.h"
@@ -72,7 +73,7 @@ Json ComparisonJson(const NetworkTiming& timing, const std::string& disturbance,
 }
 
 void PrintComparison(const NetworkSpeed& speed, const std::string& disturbance,
-                     const NetworkSpeed& baseline) {
+                     const NetworkSpeed& baseline, double max_regression) {
   PrintWrapped(DescribeMeasured(speed));
   std::vector<ComparedStep> steps = CompareSteps(speed, baseline);
   std::stable_sort(steps.begin(), steps.end(), [](const ComparedStep& a, const ComparedStep& b) {
@@ -93,9 +94,11 @@ void PrintComparison(const NetworkSpeed& speed, const std::string& disturbance,
   table.Print();
   if (others > 0) absl::PrintF("%d other steps changed less\n", others);
   PrintWrapped(absl::StrFormat(
-      "\nwhole network  %s, the baseline of %s is %s: %s", FormatLatency(speed.latency_ns),
-      FormatTime(baseline.measured_unix_ms), FormatLatency(baseline.latency_ns),
-      PercentText(RegressionOf(speed.latency_ns, baseline.latency_ns))));
+      "\nwhole network  %s, %s compared with the baseline (%s, of %s); at most +%g %% is allowed",
+      FormatLatency(speed.latency_ns),
+      PercentText(RegressionOf(speed.latency_ns, baseline.latency_ns)),
+      FormatLatency(baseline.latency_ns), FormatTime(baseline.measured_unix_ms),
+      100 * max_regression));
   if (!disturbance.empty()) {
     PrintWrapped(absl::StrCat(
         "other work disturbed this measurement, so the network may be faster: ", disturbance));
@@ -108,15 +111,16 @@ absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
                   const std::string& disturbance) {
   const NetworkSpeed& speed = timing.speed;
   absl::Status result;
+  std::optional<NetworkSpeed> replaced;
   if (disturbance.empty()) {
-    std::erase_if(baselines, [&](const NetworkSpeed& each) { return MeasureTheSame(each, speed); });
-    baselines.push_back(speed);
+    replaced = AddBaseline(speed, baselines);
     HONE_RETURN_IF_ERROR(WriteBaselines(options.baseline, baselines));
   } else {
     result = absl::FailedPreconditionError(absl::StrCat(
-        "other work disturbs this machine: ", disturbance,
-        ". No baseline was saved, because every later check would pass; measure when the machine "
-        "is idle, or for longer (--time)"));
+        "no baseline was saved, because other work disturbed all ", kAttempts,
+        " measurements: ", disturbance,
+        ". A baseline that is too slow would hide that the network becomes slower. Save it when "
+        "the machine is idle, or measure for longer (--time)"));
   }
   if (globals.json) {
     Json json = TimingJson(timing, disturbance);
@@ -126,7 +130,12 @@ absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
   }
   if (!result.ok()) return result;
   PrintWrapped(absl::StrCat(DescribeMeasured(speed), ": ", FormatLatency(speed.latency_ns),
-                            ", saved in ", options.baseline));
+                            ", saved as the baseline in ", options.baseline));
+  if (replaced.has_value()) {
+    PrintWrapped(absl::StrCat("it replaces the baseline of ",
+                              FormatTime(replaced->measured_unix_ms), ", ",
+                              FormatLatency(replaced->latency_ns)));
+  }
   return absl::OkStatus();
 }
 
@@ -138,8 +147,7 @@ absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& opt
   absl::StatusOr<std::vector<NetworkSpeed>> baselines = ReadBaselines(options.baseline);
   if (absl::IsNotFound(baselines.status())) {
     if (!options.save) {
-      return absl::NotFoundError(
-          absl::StrCat(baselines.status().message(), "; --save makes the file"));
+      return absl::NotFoundError(absl::StrCat(baselines.status().message(), "; --save creates it"));
     }
     baselines = std::vector<NetworkSpeed>();
   }
@@ -148,17 +156,24 @@ absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& opt
   HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
                         LoadNetworkKernels(*session, network, {.tolerance = options.tolerance}));
   if (const std::string noise = NoiseNow(); !noise.empty()) {
-    absl::FPrintF(stderr, "warning: %s\n", noise);
+    PrintWrapped(stderr, absl::StrCat("warning: ", noise));
   }
   NetworkTiming timing = TimingOf(network);
   const NetworkSpeed& speed = timing.speed;
   const double kernels_ns = SumOfKernels(network, kernels);
-  const auto measure = [&] { return MeasureNetwork(network, kernels, options.time, timing); };
-  HONE_RETURN_IF_ERROR(measure());
+  ProgressLine progress;
+  const auto measure = [&](int attempt) {
+    progress.Show(absl::StrFormat("timing the network, %d of at most %d times", attempt, kAttempts),
+                  /*important=*/true);
+    const absl::Status measured = MeasureNetwork(network, kernels, options.time, timing);
+    progress.Clear();
+    return measured;
+  };
+  HONE_RETURN_IF_ERROR(measure(1));
   if (options.save) {
     std::string disturbance = WhyDisturbed(timing, kernels_ns);
-    for (int a = 1; a < kAttempts && !disturbance.empty(); ++a) {
-      HONE_RETURN_IF_ERROR(measure());
+    for (int a = 2; a <= kAttempts && !disturbance.empty(); ++a) {
+      HONE_RETURN_IF_ERROR(measure(a));
       disturbance = WhyDisturbed(timing, kernels_ns);
     }
     return Save(globals, options, *std::move(baselines), timing, disturbance);
@@ -172,8 +187,8 @@ absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& opt
                                           DescribeMeasured(speed), "; --save adds it"));
   }
   const auto regression = [&] { return RegressionOf(speed.latency_ns, baseline->latency_ns); };
-  for (int a = 1; a < kAttempts && regression() > options.max_regression; ++a) {
-    HONE_RETURN_IF_ERROR(measure());
+  for (int a = 2; a <= kAttempts && regression() > options.max_regression; ++a) {
+    HONE_RETURN_IF_ERROR(measure(a));
   }
   const std::string disturbance = WhyDisturbed(timing, kernels_ns);
   absl::Status result;
@@ -186,7 +201,7 @@ absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& opt
   if (globals.json) {
     return PrintJson(ComparisonJson(timing, disturbance, *baseline, options), result);
   }
-  PrintComparison(speed, disturbance, *baseline);
+  PrintComparison(speed, disturbance, *baseline, options.max_regression);
   return result;
 }
 

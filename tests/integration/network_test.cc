@@ -145,7 +145,7 @@ TEST_F(NetworkTest, IsCheckedAgainstABaseline) {
                                           "--time", "0.1s", "--json"};
   Result result = home_.Hone(check);
   EXPECT_EQ(result.code, 2) << "there is no file";
-  EXPECT_THAT(result.errors, HasSubstr("--save makes the file"));
+  EXPECT_THAT(result.errors, HasSubstr("--save creates it"));
   const std::vector<std::string> save = With(check, {"--save"});
   EXPECT_EQ(home_.Hone(save).code, 3) << "no kernels are known";
 

@@ -36,6 +36,22 @@ TEST(NetworkBaselineTest, TextHasEverything) {
   EXPECT_EQ(BaselinesToText(*parsed), text);
 }
 
+TEST(NetworkBaselineTest, ReplacesOnlyTheBaselineOfTheSameMachine) {
+  std::vector<NetworkSpeed> baselines;
+  EXPECT_FALSE(AddBaseline(Speed(), baselines).has_value());
+  NetworkSpeed other = Speed();
+  other.target = "gpu";
+  EXPECT_FALSE(AddBaseline(other, baselines).has_value());
+  NetworkSpeed faster = Speed();
+  faster.latency_ns = 1000;
+  const std::optional<NetworkSpeed> replaced = AddBaseline(faster, baselines);
+  ASSERT_TRUE(replaced.has_value());
+  EXPECT_EQ(replaced->latency_ns, 1234.5);
+  ASSERT_EQ(baselines.size(), 2u);
+  EXPECT_EQ(baselines[0].latency_ns, 1000);
+  EXPECT_EQ(baselines[1].target, "gpu");
+}
+
 TEST(NetworkBaselineTest, OtherFilesAreRefused) {
   for (const char* const text : {"", "{", "[]", "{}", "{\"hone_baselines\": 1}",
                                  "{\"hone_baselines\": \"1\", \"baselines\": []}"}) {
