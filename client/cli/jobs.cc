@@ -205,6 +205,7 @@ void AddJobs(Command& app, Globals& globals) {
   list.Add("--limit", *limit, "List at most this many; 0 for all (default 20)",
            {Range(0, 1'000'000'000)});
   Complete(list, globals,
+           "A figure marked with ~ is not confirmed and may change.\n\n"
            "Examples:\n"
            "  hone jobs list\n"
            "  hone jobs list --limit 0 --json | jq '.jobs[] | select(.state == \"failed\")'",
@@ -225,7 +226,7 @@ void AddJobs(Command& app, Globals& globals) {
            [&globals, id] { return ShowJob(globals, *id); });
 
   Command& watch =
-      jobs.AddCommand("watch", "Follow a job to its end; Ctrl-C does not stop the job");
+      jobs.AddCommand("watch", "Follow a job to its end; Ctrl-C stops watching, not the job");
   add_id(watch, *id);
   Complete(watch, globals, "Examples:\n  hone jobs watch 4711 --server hone.internal:7070",
            [&globals, id] { return WatchJob(globals, *id); });
@@ -234,24 +235,25 @@ void AddJobs(Command& app, Globals& globals) {
       "cancel", "Cancel a job and wait until it has ended; its measurements are kept");
   auto now = std::make_shared<bool>(false);
   add_id(cancel, *id);
-  cancel.AddFlag("--now", *now, "Do not confirm the best candidates first");
-  Complete(
-      cancel, globals,
-      "Waits until the best candidates are confirmed and the job has ended. After Ctrl-C the job "
-      "still ends, but the command no longer waits.\n\n"
-      "Examples:\n  hone jobs cancel 4711 --server hone.internal:7070",
-      [&globals, id, now] { return CancelJob(globals, *id, *now); });
+  cancel.AddFlag("--now", *now, "End the job at once, without confirming its best candidates");
+  Complete(cancel, globals,
+           "The job first confirms its best candidates, unless --now is given, and the command "
+           "waits for "
+           "that. Ctrl-C ends only the wait: the job still ends.\n\n"
+           "Examples:\n  hone jobs cancel 4711 --server hone.internal:7070",
+           [&globals, id, now] { return CancelJob(globals, *id, *now); });
 
   Command& resume =
       jobs.AddCommand("resume", "Continue a cancelled or failed job where it stopped");
   auto options = std::make_shared<ResumeOptions>();
   add_id(resume, options->id);
-  resume.Add("--trials", options->trials, "New limit of trials, including those already done",
+  resume.Add("--trials", options->trials, "New limit of all trials, with those already made",
              {Range(1, 100'000'000)});
   resume.Add("--time", options->time,
-             "New time limit, including the time already spent: 60s, 10m, 1h30m", {NotEmpty()});
+             "New limit of the whole time, with that already spent: 60s, 10m, 1h30m", {NotEmpty()});
   Complete(resume, globals,
-           "With --server the command does not wait for the job: hone jobs watch follows it.\n\n"
+           "With --server the command does not wait for the job: hone jobs watch follows it. "
+           "Without --server, it follows the job to its end.\n\n"
            "Examples:\n  hone jobs resume 4711 --trials 2000 --server hone.internal:7070",
            [&globals, options] { return ResumeJob(globals, *options); });
 }

@@ -260,7 +260,7 @@ absl::Status Tune(const Globals& globals, const TuneOptions& options) {
 
 void AddTune(Command& app, Globals& globals) {
   Command& command =
-      app.AddCommand("tune", "Search for the fastest schedule of an operator on a target");
+      app.AddCommand("tune", "Search for the fastest schedule of an operator or a network");
   auto options = std::make_shared<TuneOptions>();
   AddWorkloadWords(command, options->words, /*required=*/false);
   command.Add(
@@ -274,12 +274,12 @@ void AddTune(Command& app, Globals& globals) {
               "workload the start of the worker",
               {NotEmpty()});
   command.Add("--seed", options->seed, "Seed of the search", {Seed()});
-  command.Add("--strategy", options->strategy,
-              "Search strategy; the error for an unknown name lists all", {NotEmpty()});
-  command.Add("--cost-model", options->cost_model,
-              "Cost model; the error for an unknown name lists all", {NotEmpty()});
+  command.Add("--strategy", options->strategy, "Search strategy; an unknown name prints the list",
+              {NotEmpty()});
+  command.Add("--cost-model", options->cost_model, "Cost model; an unknown name prints the list",
+              {NotEmpty()});
   command.Add("--feature-set", options->feature_set,
-              "Feature set that the cost model reads instead of its own", {NotEmpty()});
+              "Feature set for the cost model, instead of its own", {NotEmpty()});
   command.AddFlag("--transfer", options->transfer,
                   "Start from results and stored models of other workloads of the target");
   command.Add("--priority", options->priority,
@@ -295,8 +295,7 @@ void AddTune(Command& app, Globals& globals) {
               "a larger error",
               {Range(0.0, 0.5)});
   command.Add("--file", options->file,
-              "LIST of workloads, one on each line, which are tuned one after the other; - reads "
-              "standard input",
+              "LIST of workloads to tune, one on each line; - reads standard input",
               {NotEmpty(), Excludes("operator")});
   command.AddFlag("--detach", options->detach,
                   "Create the jobs and exit; hone jobs watch follows one. Needs --server");
@@ -304,35 +303,35 @@ void AddTune(Command& app, Globals& globals) {
                   "Exit with 1 if a best could not be confirmed", {Excludes("--detach")});
   command.AddFlag("--trace", options->trace, "Also print the trace of the best schedule");
   AddShapes(command, options->shapes);
-  command.Add("--scheduler", options->scheduler,
-              "Decides which task of a network gets the next trials; the error for an unknown name "
-              "lists all",
-              {NotEmpty()});
+  command.Add(
+      "--scheduler", options->scheduler,
+      "Decides which task of a network gets the next trials; an unknown name prints the list",
+      {NotEmpty()});
   command.Add("--patience", options->patience,
               "Stop tuning a network after this many trials without an improvement",
               {Range(1, 100'000'000)});
   command.AddFlag("--only-missing", options->only_missing,
-                  "Give trials only to tasks of a network without a known best");
+                  "Tune only those tasks of a network that have no known best");
   command.Add("--report", options->report,
               "FILE.html to write about a network: its tasks, their latencies and rooflines, and "
               "the estimate over time",
               {NotEmpty(), Excludes("--detach")});
   Complete(
       command, globals,
-      "At the end, the finalists of the search are confirmed: each is measured in three new "
-      "processes, if there is time. Without --time, this takes at most a quarter of the time of "
-      "the search, or 20 s if that is longer. A network has 20 s for each of its tasks, which are "
-      "confirmed one after the other. If other programs disturb the measurements, "
-      "most of this time may pass: hone waits for a quieter machine, and measures again. ~ marks "
-      "a figure that is not confirmed. A speed-up is shown if the default schedule was confirmed, "
-      "too. The JSON says how many processes measured a best (processes).\n\n"
+      "At the end of the search, its fastest candidates, the finalists, are confirmed: each is "
+      "measured in three new processes, if there is time. Without --time, this takes at most a "
+      "quarter of the time of the search or, if that is longer, 20 s (20 s for each task of a "
+      "network). On a busy machine most of this time may pass, because hone waits for a quieter "
+      "moment and measures again. A figure marked with ~ is not confirmed and may change; hone "
+      "best returns only confirmed schedules. A speed-up is shown if the default schedule was "
+      "confirmed, too. The JSON says how many processes measured a best (processes).\n\n"
       "Ctrl-C ends the search and confirms the finalists; a second Ctrl-C ends immediately. "
       "Measurements are kept in both cases, and the exit code is 130. If another command "
-      "cancels the job, it is 1. With --space trace:FILE the operator may be omitted; the default "
-      "is the "
-      "workload of the trace. Several workloads are tuned one after the other, each with the given "
-      "limits; a failure does not prevent the next one, and the exit code is 1. With --json they "
-      "are the list \"jobs\".\n\n"
+      "cancels the job, the exit code is 1.\n\n"
+      "Several workloads are tuned one after the other, each with the given limits. If one fails, "
+      "the next one is tuned nevertheless, and the exit code is 1. With --json they are the list "
+      "\"jobs\". With --space trace:FILE, the operator may be omitted: the trace names its "
+      "workload.\n\n"
       "A network, FILE.onnx, is divided into tasks, which share the trials of one job. The result "
       "lists the tasks and the latency of the whole network.\n\n"
       "Examples:\n"
