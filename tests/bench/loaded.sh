@@ -45,7 +45,7 @@ field() { python3 -c 'import json, sys; it = json.load(open(sys.argv[1])); print
 # The largest loss of the GFLOP/s that the log shows, and that the result reports after it, in percent.
 worst_loss='
 import json, re, sys
-shown = [float(number) for number in re.findall(r"best ([0-9.]+) GFLOP/s", open(sys.argv[1]).read())]
+shown = [float(number) for number in re.findall(r"best ~?([0-9.]+) GFLOP/s", open(sys.argv[1]).read())]
 shown.append(json.load(open(sys.argv[2]))["best"]["gflops"])
 losses = [100 * (1 - after / before) for before, after in zip(shown, shown[1:])]
 print("%.0f" % max([0] + losses), end="")'
