@@ -208,7 +208,7 @@ TEST_F(NetworkJobTest, AConfirmationWaitsForAQuieterMachineForABoundedTime) {
                                           "on worker device the machine was 3.5"));
     EXPECT_GT(Get(id)->disturbed, 0);
     EXPECT_LE(Get(id)->left, absl::Minutes(1)) << "20 s for each task";
-    const auto job = RunToEnd(id, 700);
+    const auto job = RunToEnd(id, 900);
     EXPECT_EQ(job->state, cancelled ? JobState::kCancelled : JobState::kDone) << job->error;
     for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
   }
