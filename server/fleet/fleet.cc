@@ -11,6 +11,13 @@ namespace {
 // Idle workers may take leases from busy workers this often.
 constexpr absl::Duration kStealInterval = absl::Milliseconds(500);
 
+// Returns the standing of a worker as the store has it, for the log.
+std::string Stored(const Standing& standing) {
+  if (standing.removed) return "is removed in the store";
+  if (!standing.refused.empty()) return absl::StrCat("is flagged in the store: ", standing.refused);
+  return standing.drained ? "is drained in the store" : "is resumed in the store";
+}
+
 }  // namespace
 
 // Holds the lock. The destructor releases it and then runs the deferred calls.
@@ -47,7 +54,8 @@ Fleet::Fleet(const Clock* clock, ArtifactCache* artifacts, FleetOptions options)
               .registry = &registry_,
               .book = &book_,
               .dispatcher = &dispatcher_,
-              .deferred = &deferred_}) {}
+              .deferred = &deferred_}),
+      events_(clock, &options_, &deferred_) {}
 
 void Fleet::Submit(WorkItem work, WorkDone done) {
   Section section(this);
@@ -85,6 +93,7 @@ uint64_t Fleet::Synchronize(WorkerReport report, SynchronizeDone done) {
     return calls_.Refuse(report, *std::move(away), std::move(done));
   }
   Worker& worker = registry_.Add(report.worker_id);
+  const bool was_connected = worker.connected;
   calls_.Answer(worker);  // an earlier call that is still held
   ReadReport(worker, report);
   ReportRival(worker, rival_seen);
@@ -92,6 +101,7 @@ uint64_t Fleet::Synchronize(WorkerReport report, SynchronizeDone done) {
   if (worker.leaving) {
     // This was its last call: it is away, and other workers may have its leases at once.
     calls_.Answer(worker);
+    if (was_connected) events_.Lost(worker, "it has ended");
     LoseWorker(worker, "it has ended");
     calls_.Offer();
   }
@@ -120,10 +130,13 @@ void Fleet::ReadReport(Worker& worker, WorkerReport& report) {
       Distrust(worker.id, why);
     }
   }
+  std::string new_process;
   if (!worker.epoch.empty() && worker.epoch != report.epoch) {
-    LoseWorker(worker, worker.claim == report.epoch ? "an earlier process with its name still runs"
-                                                    : "its process was restarted");
+    new_process = worker.claim == report.epoch ? "an earlier process with its name still runs"
+                                               : "its process was restarted";
   }
+  events_.Called(worker, report, new_process);
+  if (!new_process.empty()) LoseWorker(worker, new_process);
   if (registry_.Update(worker, report, clock_->Now())) {
     book_.queue().RefreshAll();
     target_waits_.Answer(worker.capabilities.target_key);
@@ -285,6 +298,7 @@ void Fleet::Adopt(const std::vector<Standing>& stored) {
   if (shut_down_) return standings_.EndAdopt();
   for (const Standing& standing : standings_.Adopt(stored)) {
     const std::string& id = standing.worker_id;
+    events_.StandingChanged(InfoOf(id), Stored(standing));
     ApplyStanding(id);
     if (standing.removed) {
       Dismiss(id);
@@ -354,6 +368,10 @@ absl::StatusOr<WorkerInfo> Fleet::Drain(const std::string& id, bool resume) {
     standing.refused.clear();
     standing.removed = false;
   }
+  if (standing != standings_.Of(id)) {
+    events_.StandingChanged(
+        InfoOf(id), absl::StrCat("was ", resume ? "resumed" : "drained", " by an administrator"));
+  }
   standings_.Change(standing, /*drained=*/true, /*refused=*/resume);
   ApplyStanding(id);
   if (worker != nullptr) calls_.Wake(*worker);
@@ -370,6 +388,7 @@ absl::StatusOr<int> Fleet::Remove(const std::string& id) {
   }
   standing.refused = "an administrator removed it; \"hone workers resume\" admits it again";
   standing.removed = true;
+  events_.StandingChanged(InfoOf(id), "was removed by an administrator");
   standings_.Change(standing, /*drained=*/false, /*refused=*/true);
   const int requeued = ApplyStanding(id);
   Dismiss(id);
@@ -434,8 +453,10 @@ void Fleet::ExpireWorkers(absl::Time now) {
     const bool silent =
         !calls_.IsHeld(worker) && worker.last_seen + options_.silence_limit() <= now;
     if (silent && worker.connected) {
-      LoseWorker(worker, absl::StrCat("it was silent for ",
-                                      absl::FormatDuration(options_.silence_limit())));
+      const std::string why =
+          absl::StrCat("it was silent for ", absl::FormatDuration(options_.silence_limit()));
+      events_.Lost(worker, why);
+      LoseWorker(worker, why);
     }
     if (!worker.connected && worker.last_seen + options_.forget_after <= now) {
       forgotten.push_back(id);

@@ -23,6 +23,7 @@
 #include "server/fleet/work.h"
 #include "server/fleet/worker.h"
 #include "server/fleet/worker_calls.h"
+#include "server/fleet/worker_events.h"
 #include "server/fleet/worker_registry.h"
 
 namespace hone::fleet {
@@ -162,6 +163,7 @@ class Fleet {
   TargetWaits target_waits_ ABSL_GUARDED_BY(mutex_);
   Deliveries deliveries_ ABSL_GUARDED_BY(mutex_);
   WorkerCalls calls_ ABSL_GUARDED_BY(mutex_);
+  WorkerEvents events_ ABSL_GUARDED_BY(mutex_);
   absl::Time next_steal_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   int64_t stolen_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t turned_away_ ABSL_GUARDED_BY(mutex_) = 0;  // results in refused calls

@@ -60,6 +60,9 @@ struct FleetOptions {
   std::function<void(const std::string& worker_id)> on_standing;
   // Called in the same way when a second process uses a worker's name, with a text about it.
   std::function<void(const std::string& worker_id, const std::string& rival)> on_rival;
+  // Called in the same way when a worker joins, is lost, comes back or leaves, and when it is
+  // drained, removed or resumed, with a text such as "joined: target t on host pi, runs kernels".
+  std::function<void(const std::string& worker_id, const std::string& event)> on_event;
   // A second process is mentioned in the list of workers for this long after its last call.
   absl::Duration rival_limit() const { return 3 * name_limit(); }
 };

@@ -105,6 +105,9 @@ fleet::FleetOptions Server::OptionsOfFleet() {
   options.on_rival = [](const std::string& worker_id, const std::string& rival) {
     spdlog::warn("worker {}: {}", worker_id, rival);
   };
+  options.on_event = [](const std::string& worker_id, const std::string& event) {
+    spdlog::info("worker {}: {}", worker_id, event);
+  };
   return options;
 }
 
