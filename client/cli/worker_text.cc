@@ -17,8 +17,8 @@ std::string ResumedText(const client::Worker& worker) {
   if (worker.connected && !worker.stopping) return absl::StrCat(worker.id, " gets work again");
   return absl::StrCat(
       worker.id,
-      " is not connected: if hone-worker still runs there, it connects again within "
-      "a minute and gets work; otherwise, start it");
+      " may work again but is not connected: if hone-worker still runs there, it connects within "
+      "seconds; otherwise, start it");
 }
 
 }  // namespace hone::cli

@@ -251,6 +251,12 @@ std::vector<WorkerInfo> Fleet::Workers() const {
   return list;
 }
 
+std::optional<WorkerInfo> Fleet::FindWorker(const std::string& id) const {
+  absl::MutexLock lock(&mutex_);
+  if (registry_.Find(id) == nullptr) return std::nullopt;
+  return InfoOf(id);
+}
+
 bool Fleet::IsServed(const std::string& target_key) const {
   absl::MutexLock lock(&mutex_);
   const absl::Time now = clock_->Now();

@@ -67,6 +67,8 @@ class Fleet {
   // Returns every registered worker, sorted by id. The environment of a worker that only runs names
   // the builder that its next records will name.
   std::vector<WorkerInfo> Workers() const;
+  // Returns a registered worker; nullopt if no worker has that id.
+  std::optional<WorkerInfo> FindWorker(const std::string& id) const;
   // Returns whether workers take work that run the target, and that build for it. Unlike Workers,
   // this copies nothing.
   bool IsServed(const std::string& target_key) const;

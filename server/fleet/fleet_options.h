@@ -25,7 +25,8 @@ struct FleetOptions {
   // delay is negligible in a small fleet, and saves most of the calls in a large one.
   absl::Duration spacing = absl::Milliseconds(1);
   // The process with a worker's name keeps the name while one of its calls is held, and for this
-  // long after its last call. A later process with the same name asks for it again this often.
+  // long after its last call. A later process with the same name asks for it again this often, and
+  // a removed worker asks this often whether it was resumed.
   absl::Duration name_limit() const { return heartbeat / 2; }
   // A lease ends this long after it was granted, even if its worker still reports it. The limits
   // for compiling and running are far shorter.

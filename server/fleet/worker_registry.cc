@@ -69,7 +69,9 @@ void WorkerRegistry::SetCapabilities(Worker& worker, Capabilities capabilities) 
 std::optional<TurnedAway> WorkerRegistry::WhyTurnedAway(const WorkerReport& report, int64_t most,
                                                         Presence presence, absl::Time now) {
   const Standing standing = standings_->Of(report.worker_id);
-  if (standing.removed) return TurnedAway{standing.refused};
+  if (standing.removed) {
+    return TurnedAway{.why = standing.refused, .again = TurnedAway::Again::kSoon};
+  }
   Worker* worker = Find(report.worker_id);
   if (worker == nullptr) {
     if (size() < most) return std::nullopt;

@@ -79,8 +79,9 @@ struct Worker {
 
 // Why a call is refused.
 struct TurnedAway {
-  // When the worker should ask again. kSoon: another process has its name, and may end at any time.
-  // kNow: the worker had the name first, and gets it back with its next call.
+  // When the worker should ask again. kSoon: another process has its name and may end at any time,
+  // or an administrator has removed it and may resume it. kNow: the worker had the name first, and
+  // gets it back with its next call.
   enum class Again { kLater, kSoon, kNow };
   std::string why;
   Again again = Again::kLater;

@@ -1,11 +1,20 @@
 #include "server/service/worker_memory.h"
 
+#include <optional>
 #include <utility>
 
 #include "common/base/status_macros.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::service {
+namespace {
+
+// Returns whether the worker has not called for so long that it is forgotten.
+bool IsOver(const store::KnownWorker& worker, absl::Time now) {
+  return worker.seen_unix_ms <= absl::ToUnixMillis(now) - store::Store::kWorkerMemoryMs;
+}
+
+}  // namespace
 
 absl::Status WorkerMemory::Restore() {
   HONE_ASSIGN_OR_RETURN(const std::vector<store::KnownWorker> rows, deps_.store->Workers());
@@ -27,39 +36,47 @@ void WorkerMemory::Tick() {
 
 void WorkerMemory::Keep() { Save(/*all=*/true); }
 
+void WorkerMemory::Keep(const std::string& worker_id) {
+  const std::optional<fleet::WorkerInfo> worker = deps_.fleet->FindWorker(worker_id);
+  if (!worker.has_value()) return;
+  absl::MutexLock lock(&mutex_);
+  Note(*worker, /*always=*/true, deps_.clock->Now());
+}
+
 void WorkerMemory::Save(bool all) {
   const absl::Time now = deps_.clock->Now();
-  const int64_t oldest = absl::ToUnixMillis(now) - store::Store::kWorkerMemoryMs;
   const std::vector<fleet::WorkerInfo> workers = deps_.fleet->Workers();
   absl::MutexLock lock(&mutex_);
-  std::erase_if(known_, [&](const auto& known) { return known.second.seen_unix_ms <= oldest; });
-  for (const fleet::WorkerInfo& worker : workers) {
-    store::KnownWorker seen{.worker_id = worker.id,
-                            .host = worker.capabilities.host,
-                            .target = worker.capabilities.target_key,
-                            .can_build = worker.capabilities.can_build,
-                            .can_run = worker.capabilities.can_run,
-                            .seen_unix_ms = absl::ToUnixMillis(now - worker.silent)};
-    if (seen.seen_unix_ms <= oldest) continue;
-    store::KnownWorker& known = known_[worker.id];
-    store::KnownWorker same = seen;
-    same.seen_unix_ms = known.seen_unix_ms;
-    const absl::Duration later = absl::Milliseconds(seen.seen_unix_ms - known.seen_unix_ms);
-    // The stored time is too late if the wall clock was set back. Less is a difference of the
-    // clocks that `seen` is computed from.
-    const bool set_back = later < -kLookInterval;
-    // A silent worker may be lost; its last call is stored while it is still known.
-    const bool fresh = !set_back && (all || !worker.connected || !worker.HasCalled()
-                                         ? later <= absl::ZeroDuration()
-                                         : later < kRefreshInterval);
-    if (same == known && fresh) continue;
-    known = seen;
-    deps_.store->PutWorker(std::move(seen), [id = worker.id](const absl::Status& status) {
-      if (status.ok()) return;
-      spdlog::warn("the last call of worker {} could not be stored: {}", id,
-                   std::string(status.message()));
-    });
-  }
+  std::erase_if(known_, [&](const auto& known) { return IsOver(known.second, now); });
+  for (const fleet::WorkerInfo& worker : workers) Note(worker, all, now);
+}
+
+void WorkerMemory::Note(const fleet::WorkerInfo& worker, bool always, absl::Time now) {
+  store::KnownWorker seen{.worker_id = worker.id,
+                          .host = worker.capabilities.host,
+                          .target = worker.capabilities.target_key,
+                          .can_build = worker.capabilities.can_build,
+                          .can_run = worker.capabilities.can_run,
+                          .seen_unix_ms = absl::ToUnixMillis(now - worker.silent)};
+  if (IsOver(seen, now)) return;
+  store::KnownWorker& known = known_[worker.id];
+  store::KnownWorker same = seen;
+  same.seen_unix_ms = known.seen_unix_ms;
+  const absl::Duration later = absl::Milliseconds(seen.seen_unix_ms - known.seen_unix_ms);
+  // The stored time is too late if the wall clock was set back. Less is a difference of the
+  // clocks that `seen` is computed from.
+  const bool set_back = later < -kLookInterval;
+  // A silent worker may be lost; its last call is stored while it is still known.
+  const bool fresh = !set_back && (always || !worker.connected || !worker.HasCalled()
+                                       ? later <= absl::ZeroDuration()
+                                       : later < kRefreshInterval);
+  if (same == known && fresh) return;
+  known = seen;
+  deps_.store->PutWorker(std::move(seen), [id = worker.id](const absl::Status& status) {
+    if (status.ok()) return;
+    spdlog::warn("the last call of worker {} could not be stored: {}", id,
+                 std::string(status.message()));
+  });
 }
 
 std::vector<fleet::WorkerInfo> WorkerMemory::WithAbsent(

@@ -38,14 +38,20 @@ class WorkerMemory {
   void Tick();
   // Stores the last calls of all workers. Called when the server ends.
   void Keep();
+  // Stores the last call of a worker that is about to be removed, so that it stays in lists.
+  void Keep(const std::string& worker_id);
   // Completes a list of the fleet's workers, by name, with those that have not called since the
-  // start of the server.
+  // start of the server or since they were removed.
   std::vector<fleet::WorkerInfo> WithAbsent(std::vector<fleet::WorkerInfo> workers) const;
   // Forgets a worker. Returns whether it was known.
   bool Forget(const std::string& worker_id);
 
  private:
   void Save(bool all);
+  // Stores the last call of a worker if it has to be stored. `always`: if it is later than the
+  // stored one.
+  void Note(const fleet::WorkerInfo& worker, bool always, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Dependencies deps_;
   mutable absl::Mutex mutex_;

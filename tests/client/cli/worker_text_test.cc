@@ -23,8 +23,8 @@ TEST(WorkerTextTest, ResumingAWorkerThatIsNotConnectedDoesNotGiveItWork) {
   client::Worker worker{.id = "builder-1", .connected = true};
   EXPECT_EQ(ResumedText(worker), "builder-1 gets work again");
   worker.connected = false;
-  EXPECT_THAT(ResumedText(worker), HasSubstr("builder-1 is not connected"));
-  EXPECT_THAT(ResumedText(worker), HasSubstr("it connects again within a minute"));
+  EXPECT_THAT(ResumedText(worker), HasSubstr("builder-1 may work again but is not connected"));
+  EXPECT_THAT(ResumedText(worker), HasSubstr("it connects within seconds"));
 }
 
 }  // namespace

@@ -71,6 +71,7 @@ TEST_F(StandingTest, RemovedWorkerIsRejectedUntilResumed) {
   worker.Call(fleet, absl::Seconds(5));
   ASSERT_TRUE(worker.reply.has_value());
   EXPECT_THAT(worker.reply->refused, HasSubstr("administrator"));
+  EXPECT_LE(worker.reply->next_call, absl::Seconds(5)) << "it may be resumed";
   EXPECT_THAT(worker.durable, ElementsAre(lease)) << "the result is refused for good";
   EXPECT_FALSE(answer->called);
   EXPECT_THAT(fleet.Workers(), IsEmpty());
