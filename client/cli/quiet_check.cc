@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,22 +16,16 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
-#include "client/cli/busy_processes.h"
 #include "common/base/file.h"
+#include "common/base/machine_load.h"
 
 namespace hone::cli {
 namespace {
 
 using State = HealthCheck::State;
 
-constexpr double kBusyLoad = 0.5;    // average number of runnable processes in the last minute
 constexpr double kMuchSteal = 0.01;  // fraction of the time
 constexpr int kMaxCores = 4096;
-constexpr size_t kMaxBusyShown = 5;
-constexpr int kLooks = 10;  // for a busy process, with a pause between two of them
-constexpr absl::Duration kPause = absl::Milliseconds(20);
 constexpr char kCpuFolder[] = "/sys/devices/system/cpu";
 
 // Reads a one-line file, without surrounding blanks; "" if it cannot be read.
@@ -158,44 +153,13 @@ void AddSteal(const std::string& root, std::vector<HealthCheck>& checks) {
   checks.push_back(std::move(check));
 }
 
-// Looks several times, because a program that is busy half of the time also sleeps half of it.
-std::vector<BusyProcess> FindBusyProcesses(const std::string& root) {
-  std::vector<BusyProcess> busy = BusyProcesses(root);
-  for (int look = 1; busy.empty() && look < kLooks; ++look) {
-    absl::SleepFor(kPause);
-    busy = BusyProcesses(root);
-  }
-  return busy;
-}
-
-// Names the programs that load the machine now, and says what to do.
-std::string WhatIsBusy(const std::vector<BusyProcess>& busy) {
-  const size_t shown = std::min(busy.size(), kMaxBusyShown);
-  const std::string list = absl::StrJoin(
-      busy.begin(), busy.begin() + shown, ", ", [](std::string* out, const BusyProcess& process) {
-        absl::StrAppend(out, process.name, " (process ", process.pid, ")");
-      });
-  return absl::StrCat(
-      "wait until they end, or stop them while tuning: ", list,
-      shown < busy.size() ? absl::StrCat(" and ", busy.size() - shown, " more") : "");
-}
-
 void AddLoad(const std::string& root, std::vector<HealthCheck>& checks) {
-  double load = 0;
-  const std::string text = Setting(root + "/proc/loadavg");
-  if (!absl::SimpleAtod(text.substr(0, text.find(' ')), &load)) return;
-  HealthCheck check{"load", State::kOk, absl::StrFormat("%.2f", load)};
-  if (load > kBusyLoad) {
-    // The average still contains programs that ended up to a minute ago, which disturb nothing.
-    if (const std::vector<BusyProcess> busy = FindBusyProcesses(root); busy.empty()) {
-      absl::StrAppend(&check.finding, ", of programs that have ended");
-    } else {
-      check.state = State::kWarning;
-      check.advice = absl::StrCat(
-          "other programs keep this machine busy, which disturbs measurements; ", WhatIsBusy(busy));
-    }
-  }
-  checks.push_back(std::move(check));
+  std::optional<MachineLoad> load = CheckLoad(root);
+  if (!load.has_value()) return;
+  checks.push_back({.name = "load",
+                    .state = load->disturbs ? State::kWarning : State::kOk,
+                    .finding = std::move(load->finding),
+                    .advice = std::move(load->advice)});
 }
 
 void AddHugePages(const std::string& root, std::vector<HealthCheck>& checks) {
@@ -226,10 +190,9 @@ std::vector<HealthCheck> CheckQuiet(const std::string& root) {
 }
 
 std::string NoiseNow(const std::string& root) {
-  std::vector<HealthCheck> checks;
-  AddLoad(root, checks);
-  if (checks.empty() || checks[0].state == State::kOk) return "";
-  return absl::StrCat("the load of this machine is ", checks[0].finding, ": ", checks[0].advice);
+  const std::optional<MachineLoad> load = CheckLoad(root);
+  if (!load.has_value() || !load->disturbs) return "";
+  return absl::StrCat("the load of this machine is ", load->finding, ": ", load->advice);
 }
 
 std::string PrepareScript(const std::string& root) {

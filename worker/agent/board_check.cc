@@ -1,9 +1,11 @@
 #include "worker/agent/board_check.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/machine_load.h"
 #include "common/base/status_macros.h"
 #include "common/target/cpu_clusters.h"
 #include "common/target/host.h"
@@ -49,7 +51,8 @@ BoardFinding Disk(const std::string& state_dir) {
 }  // namespace
 
 absl::StatusOr<std::vector<BoardFinding>> CheckBoard(const std::vector<std::string>& runner,
-                                                     const std::string& state_dir) {
+                                                     const std::string& state_dir,
+                                                     const std::string& root) {
   std::vector<std::string> command = runner;
   command.push_back("--describe");
   HONE_ASSIGN_OR_RETURN(const std::string text, OutputOf(command));
@@ -68,6 +71,9 @@ absl::StatusOr<std::vector<BoardFinding>> CheckBoard(const std::vector<std::stri
       Cores(),
       Memory(),
       Disk(state_dir)};
+  if (const std::optional<MachineLoad> load = CheckLoad(root); load.has_value()) {
+    findings.push_back({"load", !load->disturbs, load->finding, load->advice});
+  }
   for (const nlohmann::json& condition : json["conditions"]) {
     findings.push_back({condition.value("name", ""), condition.value("ok", false),
                         condition.value("finding", ""), condition.value("advice", "")});

@@ -17,11 +17,12 @@ struct BoardFinding {
   std::string advice;  // "" if it is ok
 };
 
-// Checks this machine: what hone-runner reports, its kinds of cores, the memory, and the disk that
-// holds `state_dir`. `runner` is the result of RunnerCommand. FailedPrecondition: hone-runner does
-// not work.
+// Checks this machine: what hone-runner reports, its kinds of cores, the memory, the disk that
+// holds `state_dir`, and the load by other programs. `runner` is the result of RunnerCommand.
+// `root` replaces / for the load in tests. FailedPrecondition: hone-runner does not work.
 absl::StatusOr<std::vector<BoardFinding>> CheckBoard(const std::vector<std::string>& runner,
-                                                     const std::string& state_dir);
+                                                     const std::string& state_dir,
+                                                     const std::string& root = "");
 
 // Returns a line for each finding, in the format of `hone doctor`, with its advice on the next
 // line.

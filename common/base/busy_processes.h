@@ -1,10 +1,10 @@
-#ifndef HONE_CLIENT_CLI_BUSY_PROCESSES_H_
-#define HONE_CLIENT_CLI_BUSY_PROCESSES_H_
+#ifndef HONE_COMMON_BASE_BUSY_PROCESSES_H_
+#define HONE_COMMON_BASE_BUSY_PROCESSES_H_
 
 #include <string>
 #include <vector>
 
-namespace hone::cli {
+namespace hone {
 
 // A process with threads that run, or wait for a core or a disk, at this moment.
 struct BusyProcess {
@@ -20,6 +20,6 @@ struct BusyProcess {
 // `root` replaces / in tests.
 std::vector<BusyProcess> BusyProcesses(const std::string& root = "");
 
-}  // namespace hone::cli
+}  // namespace hone
 
-#endif  // HONE_CLIENT_CLI_BUSY_PROCESSES_H_
+#endif  // HONE_COMMON_BASE_BUSY_PROCESSES_H_

@@ -1,4 +1,4 @@
-#include "client/cli/busy_processes.h"
+#include "common/base/busy_processes.h"
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/file.h"
 
-namespace hone::cli {
+namespace hone {
 namespace {
 
 constexpr int kInit = 1;
@@ -105,4 +105,4 @@ std::vector<BusyProcess> BusyProcesses(const std::string& root) {
   return busy;
 }
 
-}  // namespace hone::cli
+}  // namespace hone
