@@ -48,6 +48,7 @@ absl::StatusOr<nlohmann::json> Peaks(std::vector<std::string> command, const std
         text.ok() ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
     if (json.is_object()) return json;
   }
+  spdlog::info("measuring the peak of this machine, which takes some seconds");
   absl::StatusOr<nlohmann::json> measured = JsonOf(command);
   for (int i = 1; i < kPeakAttempts && absl::IsUnavailable(measured.status()); ++i) {
     spdlog::warn(

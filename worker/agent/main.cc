@@ -215,9 +215,6 @@ absl::Status Work(Flags flags) {
   HONE_ASSIGN_OR_RETURN(options.worker_id, WorkerId(flags));
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> runner, RunnerOf(flags));
   if (!runner.empty()) HONE_RETURN_IF_ERROR(WarnOfBoard(runner, flags.state_dir));
-  if (!runner.empty()) {
-    spdlog::info("describing this machine; the first start measures its peak, for some seconds");
-  }
   HONE_ASSIGN_OR_RETURN(options.capabilities,
                         hone::agent::DescribeMachine({.device = flags.device,
                                                       .program_dir = flags.program_dir,

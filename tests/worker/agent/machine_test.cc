@@ -1,17 +1,44 @@
 #include "worker/agent/machine.h"
 
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <sstream>
 #include <string>
+#include <utility>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace hone::agent {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Keeps the log while it exists.
+class KeptLog {
+ public:
+  KeptLog() {
+    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>("kept", std::move(sink)));
+  }
+  ~KeptLog() { spdlog::set_default_logger(before_); }
+  KeptLog(const KeptLog&) = delete;
+  KeptLog& operator=(const KeptLog&) = delete;
+
+  std::string text() const { return text_.str(); }
+
+ private:
+  std::ostringstream text_;
+  const std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+};
 
 // A folder with a hone-runner that a script replaces.
 class MachineTest : public ::testing::Test {
@@ -63,6 +90,20 @@ TEST_F(MachineTest, ThePeakIsKeptForADay) {
     }
     EXPECT_EQ(peak(), ++measurements) << age.count();
     EXPECT_EQ(peak(), measurements) << "the time of the file is right again";
+  }
+}
+
+TEST_F(MachineTest, TheLogTellsOfAMeasurementOnlyIfThereIsOne) {
+  WriteRunner("echo '{\"steady\": true, \"gflops_all_cores\": 5}'\n");
+  for (const bool is_known : {false, true}) {
+    const KeptLog log;
+    EXPECT_TRUE(Describe().ok());
+    const auto tells = HasSubstr("measuring the peak of this machine");
+    if (is_known) {
+      EXPECT_THAT(log.text(), Not(tells));
+    } else {
+      EXPECT_THAT(log.text(), tells);
+    }
   }
 }
 
