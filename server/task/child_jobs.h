@@ -13,7 +13,8 @@
 
 namespace hone::task {
 
-// Gives a job of networks access to the jobs of its tasks. JobManager implements it. Thread-safe.
+// Gives a job of networks access to the jobs of its tasks. ManagedChildJobs implements it.
+// Thread-safe.
 class ChildJobs {
  public:
   // A child as it is now.
