@@ -11,13 +11,6 @@ namespace {
 // Idle workers may take leases from busy workers this often.
 constexpr absl::Duration kStealInterval = absl::Milliseconds(500);
 
-// Returns the standing of a worker as the store has it, for the log.
-std::string Stored(const Standing& standing) {
-  if (standing.removed) return "is removed in the store";
-  if (!standing.refused.empty()) return absl::StrCat("is flagged in the store: ", standing.refused);
-  return standing.drained ? "is drained in the store" : "is resumed in the store";
-}
-
 }  // namespace
 
 // Holds the lock. The destructor releases it and then runs the deferred calls.
@@ -55,7 +48,22 @@ Fleet::Fleet(const Clock* clock, ArtifactCache* artifacts, FleetOptions options)
               .book = &book_,
               .dispatcher = &dispatcher_,
               .deferred = &deferred_}),
-      events_(clock, &options_, &deferred_) {}
+      events_(clock, &options_, &deferred_),
+      list_({.clock = clock,
+             .options = &options_,
+             .standings = &standings_,
+             .registry = &registry_,
+             .book = &book_,
+             .calls = &calls_}),
+      changes_({.options = &options_,
+                .standings = &standings_,
+                .registry = &registry_,
+                .book = &book_,
+                .deliveries = &deliveries_,
+                .calls = &calls_,
+                .events = &events_,
+                .list = &list_,
+                .deferred = &deferred_}) {}
 
 void Fleet::Submit(WorkItem work, WorkDone done) {
   Section section(this);
@@ -127,7 +135,7 @@ void Fleet::ReadReport(Worker& worker, WorkerReport& report) {
     // Some results may be of an earlier process of the worker, which left them on its disk.
     if (!stated.insert(finished.lease_id).second) continue;
     if (const std::string why = deliveries_.Take(worker, finished); !why.empty()) {
-      Distrust(worker.id, why);
+      changes_.Distrust(worker.id, why);
     }
   }
   std::string new_process;
@@ -220,66 +228,24 @@ void Fleet::EndCommit(const std::string& lease_id, bool durable) {
 
 // Workers and their standings.
 
-WorkerInfo Fleet::InfoOf(const std::string& id) const {
-  const Standing standing = standings_.Of(id);
-  const Worker* worker = registry_.Find(id);
-  if (worker == nullptr) {
-    return {.id = id,
-            .drained = standing.drained,
-            .flagged = standing.refused,
-            .silent = absl::InfiniteDuration()};
-  }
-  const bool has_rival = clock_->Now() < worker->rival_seen + options_.rival_limit();
-  return {
-      .id = id,
-      .capabilities = worker->capabilities,
-      .connected = worker->connected,
-      .drained = standing.drained,
-      .stopping = worker->leaving,
-      .flagged = standing.refused,
-      .silent = calls_.IsHeld(*worker) ? absl::ZeroDuration() : clock_->Now() - worker->last_seen,
-      .leases = static_cast<int>(book_.Of(id).size()),
-      .last_error = has_rival ? worker->rival : worker->last_error,
-      .machine = worker->machine};
-}
-
 std::vector<WorkerInfo> Fleet::Workers() const {
   absl::MutexLock lock(&mutex_);
-  std::vector<WorkerInfo> list;
-  for (const auto& [id, worker] : registry_.all()) list.push_back(InfoOf(id));
-  registry_.AddBuilders(list);
-  return list;
+  return list_.Registered();
 }
 
 std::optional<WorkerInfo> Fleet::FindWorker(const std::string& id) const {
   absl::MutexLock lock(&mutex_);
-  if (registry_.Find(id) == nullptr) return std::nullopt;
-  return InfoOf(id);
+  return list_.Find(id);
 }
 
 bool Fleet::IsServed(const std::string& target_key) const {
   absl::MutexLock lock(&mutex_);
-  const absl::Time now = clock_->Now();
-  bool runs = false, builds = false;
-  for (const auto& [id, worker] : registry_.all()) {
-    if (!worker.connected || worker.leaving || !standings_.MayWork(id)) continue;
-    if (!calls_.IsHeld(worker) && !HasCalledAfter(now - worker.last_seen)) continue;
-    runs = runs || worker.CanRun(target_key);
-    builds = builds || worker.capabilities.BuildsFor(target_key);
-    if (runs && builds) return true;
-  }
-  return false;
+  return list_.IsServed(target_key);
 }
 
 std::vector<WorkerInfo> Fleet::KnownWorkers() const {
   absl::MutexLock lock(&mutex_);
-  std::set<std::string> ids;
-  for (const auto& [id, worker] : registry_.all()) ids.insert(id);
-  for (const auto& [id, standing] : standings_.all()) ids.insert(id);
-  std::vector<WorkerInfo> list;
-  for (const std::string& id : ids) list.push_back(InfoOf(id));
-  registry_.AddBuilders(list);
-  return list;
+  return list_.Known();
 }
 
 FleetCounts Fleet::Counts() const {
@@ -302,104 +268,26 @@ FleetCounts Fleet::Counts() const {
 void Fleet::Adopt(const std::vector<Standing>& stored) {
   Section section(this);
   if (shut_down_) return standings_.EndAdopt();
-  for (const Standing& standing : standings_.Adopt(stored)) {
-    const std::string& id = standing.worker_id;
-    events_.StandingChanged(InfoOf(id), Stored(standing));
-    ApplyStanding(id);
-    if (standing.removed) {
-      Dismiss(id);
-    } else if (Worker* worker = registry_.Find(id); worker != nullptr) {
-      calls_.Wake(*worker);
-    }
-  }
-  calls_.Offer();
-}
-
-int Fleet::ApplyStanding(const std::string& id) {
-  Worker* worker = registry_.Find(id);
-  if (worker == nullptr) return 0;
-  const Standing standing = standings_.Of(id);
-  const bool refused = !standing.refused.empty();
-  worker->news.standing_told = false;
-  // Otherwise, no other worker would retry the suspects.
-  if (!standings_.MayWork(id)) worker->solo = false;
-  calls_.NoteHunger(*worker);
-  int taken = 0;
-  const std::set<std::string> leases = book_.Of(id);
-  for (const std::string& lease_id : leases) {
-    const bool queued = book_.Find(lease_id)->phase == LeasePhase::kQueued;
-    if (!refused && !(standing.drained && queued)) continue;
-    deliveries_.TakeBack(lease_id);
-    ++taken;
-  }
-  book_.queue().RefreshAll();  // the workers that may take its items may have changed
-  return taken;
-}
-
-void Fleet::Dismiss(const std::string& id) {
-  Worker* worker = registry_.Find(id);
-  if (worker == nullptr) return;
-  calls_.Wake(*worker);
-  calls_.Answer(*worker);
-  registry_.Erase(id);
-}
-
-void Fleet::Distrust(const std::string& id, const std::string& why) {
-  Standing standing = standings_.Of(id);
-  standing.refused = why;
-  standings_.Change(standing, /*drained=*/false, /*refused=*/true);
-  ApplyStanding(id);
-  if (options_.on_standing == nullptr) return;
-  deferred_.Add(options_.on_standing, id);
+  changes_.Adopt(stored);
 }
 
 void Fleet::Flag(const std::string& id, const std::string& why) {
   Section section(this);
   Worker* worker = registry_.Find(id);
   if (worker == nullptr || shut_down_) return;
-  Distrust(id, why);
+  changes_.Distrust(id, why);
   calls_.Wake(*worker);
   calls_.Offer();
 }
 
 absl::StatusOr<WorkerInfo> Fleet::Drain(const std::string& id, bool resume) {
   Section section(this);
-  Worker* worker = registry_.Find(id);
-  if (worker == nullptr && standings_.MayWork(id)) {
-    return absl::NotFoundError(absl::StrCat("there is no worker ", id));
-  }
-  Standing standing = standings_.Of(id);
-  standing.drained = !resume;
-  if (resume) {
-    standing.refused.clear();
-    standing.removed = false;
-  }
-  if (standing != standings_.Of(id)) {
-    events_.StandingChanged(
-        InfoOf(id), absl::StrCat("was ", resume ? "resumed" : "drained", " by an administrator"));
-  }
-  standings_.Change(standing, /*drained=*/true, /*refused=*/resume);
-  ApplyStanding(id);
-  if (worker != nullptr) calls_.Wake(*worker);
-  calls_.Offer();
-  return InfoOf(id);
+  return changes_.Drain(id, resume);
 }
 
 absl::StatusOr<int> Fleet::Remove(const std::string& id) {
   Section section(this);
-  Standing standing = standings_.Of(id);
-  const bool away = !standing.removed && !standings_.MayWork(id);
-  if (registry_.Find(id) == nullptr && !away) {
-    return absl::NotFoundError(absl::StrCat("there is no worker ", id));
-  }
-  standing.refused = "an administrator removed it; \"hone workers resume\" admits it again";
-  standing.removed = true;
-  events_.StandingChanged(InfoOf(id), "was removed by an administrator");
-  standings_.Change(standing, /*drained=*/false, /*refused=*/true);
-  const int requeued = ApplyStanding(id);
-  Dismiss(id);
-  calls_.Offer();
-  return requeued;
+  return changes_.Remove(id);
 }
 
 std::set<std::string> Fleet::Targets() const {

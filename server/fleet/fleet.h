@@ -18,12 +18,14 @@
 #include "server/fleet/dispatcher.h"
 #include "server/fleet/fleet_options.h"
 #include "server/fleet/lease_book.h"
+#include "server/fleet/standing_changes.h"
 #include "server/fleet/standings.h"
 #include "server/fleet/target_waits.h"
 #include "server/fleet/work.h"
 #include "server/fleet/worker.h"
 #include "server/fleet/worker_calls.h"
 #include "server/fleet/worker_events.h"
+#include "server/fleet/worker_list.h"
 #include "server/fleet/worker_registry.h"
 
 namespace hone::fleet {
@@ -136,16 +138,6 @@ class Fleet {
   void ReadLeases(Worker& worker, const WorkerReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseWorker(Worker& worker, const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Standings.
-  // Takes back the leases that a worker may no longer hold after its standing has changed. Returns
-  // their number.
-  int ApplyStanding(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Distrust(const std::string& id, const std::string& why)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Answers a removed worker's call and forgets it.
-  void Dismiss(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  WorkerInfo InfoOf(const std::string& id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
   // Time.
   void ExpireWorkers(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ExpireLeases(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -166,6 +158,8 @@ class Fleet {
   Deliveries deliveries_ ABSL_GUARDED_BY(mutex_);
   WorkerCalls calls_ ABSL_GUARDED_BY(mutex_);
   WorkerEvents events_ ABSL_GUARDED_BY(mutex_);
+  const WorkerList list_ ABSL_GUARDED_BY(mutex_);
+  StandingChanges changes_ ABSL_GUARDED_BY(mutex_);
   absl::Time next_steal_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   int64_t stolen_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t turned_away_ ABSL_GUARDED_BY(mutex_) = 0;  // results in refused calls
