@@ -55,6 +55,20 @@ TEST_F(WorkerMemoryTest, AnAbsentWorkerIsForgottenWhenItsTimeIsOver) {
   EXPECT_THAT(memory_.WithAbsent({}), testing::IsEmpty());
 }
 
+TEST_F(WorkerMemoryTest, AWorkerThatIsRemovedAtOnceStaysInTheList) {
+  Call("w");
+  memory_.Keep("w");
+  memory_.Keep("nobody");
+  ASSERT_TRUE(fleet_.Remove("w").ok());
+  ASSERT_TRUE(fleet_.Drain("w", /*resume=*/true).ok());
+  const std::vector<fleet::WorkerInfo> list = memory_.WithAbsent(fleet_.KnownWorkers());
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0].id, "w");
+  EXPECT_EQ(list[0].capabilities.target_key, "t");
+  EXPECT_FALSE(list[0].connected);
+  EXPECT_GT(StoredMs("w"), 0);
+}
+
 TEST_F(WorkerMemoryTest, CallsAreStoredAfterTheWallClockWasSetBack) {
   Call("w");
   Pass(WorkerMemory::kLookInterval);
