@@ -129,6 +129,10 @@ class Binder {
       return absl::Status(dtype.status().code(),
                           absl::StrCat("input '", input.name(), "' ", dtype.status().message()));
     }
+    if (ir::IsPacked(*dtype)) {
+      return InputError(input, absl::StrCat("is of type ", ir::DTypeName(*dtype),
+                                            ", which only constants may have"));
+    }
     TensorType type{*dtype, {}};
     if (const Shape* const given = GivenShape(input)) {
       type.shape = *given;

@@ -44,8 +44,8 @@ constexpr ElementTypeInfo kElementTypes[] = {
     {"float8e4m3fnuz", std::nullopt},
     {"float8e5m2", DType::kF8E5M2},
     {"float8e5m2fnuz", std::nullopt},
-    {"uint4", std::nullopt},
-    {"int4", std::nullopt},
+    {"uint4", DType::kU4},
+    {"int4", DType::kI4},
     {"float4e2m1", std::nullopt},
 };
 
@@ -93,10 +93,9 @@ class Reader {
       case DType::kBool:
       case DType::kF8E4M3:
       case DType::kF8E5M2:
-        return Typed<uint8_t>(type, proto_.int32_data());
       case DType::kI4:
-      case DType::kU4:
-        break;
+      case DType::kU4:  // a number holds a byte, and thus two elements
+        return Typed<uint8_t>(type, proto_.int32_data());
     }
     return absl::InternalError("has an unknown type");
   }
@@ -111,7 +110,9 @@ class Reader {
   // Converts the elements of a typed field, and keeps their low bits.
   template <typename T, typename Field>
   static absl::StatusOr<ConstantData> Typed(const TensorType& type, const Field& field) {
-    HONE_RETURN_IF_ERROR(CheckCount(type, field.size(), type.elements(), "elements"));
+    const int64_t bytes_each = ir::DTypeBytes(type.dtype);
+    HONE_RETURN_IF_ERROR(CheckCount(type, field.size(), type.bytes() / bytes_each,
+                                    ir::IsPacked(type.dtype) ? "bytes" : "elements"));
     std::string bytes(type.bytes(), '\0');
     for (int i = 0; i < field.size(); ++i) {
       const T element = static_cast<T>(field[i]);

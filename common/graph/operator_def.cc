@@ -56,6 +56,10 @@ absl::StatusOr<Types> InferTypes(const NodeView& node) {
   for (const TensorType& type : types) {
     const absl::Status status = CheckType(type);
     if (!status.ok()) return node.InvalidError(absl::StrCat("its result ", status.message()));
+    if (ir::IsPacked(type.dtype)) {
+      return node.UnimplementedError(absl::StrCat("its result is ", type.ToText(),
+                                                  "; only constants may have elements of 4 bits"));
+    }
   }
   return types;
 }

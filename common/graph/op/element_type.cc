@@ -34,6 +34,10 @@ std::optional<DType> OfOnnx(int64_t onnx_type) {
       return DType::kF8E4M3;
     case 19:
       return DType::kF8E5M2;
+    case 21:
+      return DType::kU4;
+    case 22:
+      return DType::kI4;
     default:
       return std::nullopt;
   }

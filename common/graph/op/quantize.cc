@@ -1,6 +1,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/graph/op/element_type.h"
 #include "common/graph/op/families.h"
@@ -14,26 +15,53 @@ using ir::DType;
 
 bool IsShortFloat(DType dtype) { return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2; }
 
-// The axis along which the scale and the zero point, inputs 1 and 2, vary; -1 if they have one
-// element.
-absl::StatusOr<int64_t> ChannelAxis(const NodeView& node) {
-  HONE_ASSIGN_OR_RETURN(const int64_t block, node.Int("block_size", 0));
-  if (block != 0) return node.UnimplementedError("blocks of a scale are not supported");
+// How the scale and the zero point, inputs 1 and 2, vary.
+struct Granularity {
+  int64_t axis = -1;  // along it; -1: they have one element
+  // If not 0: they have the shape of input 0, but one element for each block along the axis.
+  int64_t block = 0;
+};
+
+absl::Status NeedPerBlock(const NodeView& node, const Granularity& granularity) {
+  std::vector<int64_t> shape = node.Shape(0);
+  shape[granularity.axis] = ir::CeilDivInt(shape[granularity.axis], granularity.block);
+  if (node.Shape(1) == shape) return absl::OkStatus();
+  return node.InvalidError(absl::StrCat("input 1 is ", node.Type(1).ToText(), ", but blocks of ",
+                                        granularity.block, " need the shape [",
+                                        absl::StrJoin(shape, ", "), "]"));
+}
+
+absl::StatusOr<Granularity> GranularityOf(const NodeView& node) {
+  Granularity granularity;
   // ONNX Runtime writes scales of shape [1] with zero points of shape [].
   const bool single = node.Has(2) && node.Type(1).elements() == 1 && node.Type(2).elements() == 1;
   if (node.Has(2) && !single && node.Shape(2) != node.Shape(1)) {
     return node.InvalidError("the scale and the zero point have different shapes");
   }
-  if (node.Type(1).elements() == 1) return -1;
-  HONE_ASSIGN_OR_RETURN(const int64_t axis, node.AxisAttribute("axis", 1, node.Rank(0)));
-  HONE_RETURN_IF_ERROR(NeedPerChannel(node, 1, node.Shape(0)[axis]));
-  return axis;
+  HONE_ASSIGN_OR_RETURN(granularity.block, node.Int("block_size", 0));
+  if (granularity.block < 0) return node.InvalidError("block_size is negative");
+  if (node.Type(1).elements() == 1 && granularity.block == 0) return granularity;
+  HONE_ASSIGN_OR_RETURN(granularity.axis, node.AxisAttribute("axis", 1, node.Rank(0)));
+  HONE_RETURN_IF_ERROR(granularity.block > 0
+                           ? NeedPerBlock(node, granularity)
+                           : NeedPerChannel(node, 1, node.Shape(0)[granularity.axis]));
+  return granularity;
+}
+
+// Returns the element of the scale or the zero point that belongs to the element of input 0 at
+// these axes.
+std::string ParameterAt(const NodeView& node, StageWriter& writer, int input,
+                        const Granularity& granularity, std::vector<std::string> axes) {
+  const int64_t axis = granularity.axis;
+  if (granularity.block == 0) return PerChannel(node, writer, input, axis < 0 ? "0" : axes[axis]);
+  absl::StrAppend(&axes[axis], " / ", granularity.block);
+  return writer.In(input, axes);
 }
 
 absl::StatusOr<Types> InferQuantize(const NodeView& node) {
   HONE_RETURN_IF_ERROR(NeedNumber(node, 0));
   HONE_RETURN_IF_ERROR(NeedFloat(node, 1));
-  HONE_RETURN_IF_ERROR(ChannelAxis(node).status());
+  HONE_RETURN_IF_ERROR(GranularityOf(node).status());
   HONE_ASSIGN_OR_RETURN(const int64_t saturate, node.Int("saturate", 1));
   if (saturate == 0) return node.UnimplementedError("saturate=0 is not supported");
   DType dtype = DType::kU8;
@@ -48,12 +76,14 @@ absl::StatusOr<Types> InferQuantize(const NodeView& node) {
 }
 
 absl::Status DefineQuantize(const NodeView& node, StageWriter& writer) {
-  HONE_ASSIGN_OR_RETURN(const int64_t axis, ChannelAxis(node));
+  HONE_ASSIGN_OR_RETURN(const Granularity granularity, GranularityOf(node));
   const std::vector<std::string> axes = StageWriter::Axes(node.Shape(0));
-  const std::string channel = axis < 0 ? "0" : axes[axis];
+  const auto parameter = [&](int input) {
+    return ParameterAt(node, writer, input, granularity, axes);
+  };
   const std::string scaled =
       absl::StrCat(Convert(node.Type(0).dtype, DType::kF32, writer.In(0, axes)), " / ",
-                   Convert(node.Type(1).dtype, DType::kF32, PerChannel(node, writer, 1, channel)));
+                   Convert(node.Type(1).dtype, DType::kF32, parameter(1)));
   const DType dtype = writer.OutputType(0).dtype;
   if (IsShortFloat(dtype)) {
     // Infinities saturate like large numbers.
@@ -63,16 +93,16 @@ absl::Status DefineQuantize(const NodeView& node, StageWriter& writer) {
         absl::StrCat(ir::DTypeName(dtype), "(min(max(", scaled, ", -", most, "), ", most, "))"));
     return absl::OkStatus();
   }
-  const std::string zero_point = IsZero(node, 2) ? "" : PerChannel(node, writer, 2, channel);
+  const std::string zero_point = IsZero(node, 2) ? "" : parameter(2);
   writer.Output(0, axes, Saturated(scaled, zero_point, dtype));
   return absl::OkStatus();
 }
 
 absl::StatusOr<Types> InferDequantize(const NodeView& node) {
   HONE_RETURN_IF_ERROR(NeedFloat(node, 1));
-  HONE_RETURN_IF_ERROR(ChannelAxis(node).status());
+  HONE_RETURN_IF_ERROR(GranularityOf(node).status());
   const DType dtype = node.Type(0).dtype;
-  if (!IsByte(dtype) && !IsShortFloat(dtype) && dtype != DType::kI32) {
+  if (!IsByte(ir::LoadedAs(dtype)) && !IsShortFloat(dtype) && dtype != DType::kI32) {
     return node.InvalidError(absl::StrCat("cannot dequantize ", node.Type(0).ToText()));
   }
   if (node.Has(2) && node.Type(2).dtype != dtype) {
@@ -82,25 +112,25 @@ absl::StatusOr<Types> InferDequantize(const NodeView& node) {
 }
 
 absl::Status DefineDequantize(const NodeView& node, StageWriter& writer) {
-  HONE_ASSIGN_OR_RETURN(const int64_t axis, ChannelAxis(node));
+  HONE_ASSIGN_OR_RETURN(const Granularity granularity, GranularityOf(node));
   const std::vector<std::string> axes = StageWriter::Axes(node.Shape(0));
-  const std::string channel = axis < 0 ? "0" : axes[axis];
+  const auto parameter = [&](int input) {
+    return ParameterAt(node, writer, input, granularity, axes);
+  };
   const DType dtype = node.Type(0).dtype, scale = node.Type(1).dtype;
   const DType whole = IsShortFloat(dtype) ? DType::kF32 : DType::kI32;
   std::string value = writer.In(0, axes);
   if (!IsZero(node, 2)) {
-    const std::string zero_point = PerChannel(node, writer, 2, channel);
+    const std::string zero_point = parameter(2);
     value = absl::StrCat(Convert(dtype, whole, value), " - ", Convert(dtype, whole, zero_point));
     value = Convert(whole, DType::kF32, value);
   } else {
     value = Convert(dtype, DType::kF32, value);
   }
   if (whole == DType::kF32) value = absl::StrCat("(", value, ")");
-  writer.Output(
-      0, axes,
-      Convert(DType::kF32, scale,
-              absl::StrCat(value, " * ",
-                           Convert(scale, DType::kF32, PerChannel(node, writer, 1, channel)))));
+  writer.Output(0, axes,
+                Convert(DType::kF32, scale,
+                        absl::StrCat(value, " * ", Convert(scale, DType::kF32, parameter(1)))));
   return absl::OkStatus();
 }
 
@@ -141,10 +171,10 @@ absl::Status DefineDynamicQuantize(const NodeView& node, StageWriter& writer) {
 absl::Span<const OperatorDef> QuantizeOperators() {
   static constexpr OperatorDef kOperators[] = {
       {"DequantizeLinear", 2, 3, InferDequantize, DefineDequantize,
-       "u8, i8, i32 and 8-bit floats; per tensor or axis"},
+       "u8, i8, u4, i4, i32 and 8-bit floats; per tensor, axis or block"},
       {"DynamicQuantizeLinear", 1, 1, InferDynamicQuantize, DefineDynamicQuantize},
       {"QuantizeLinear", 2, 3, InferQuantize, DefineQuantize,
-       "to u8, i8 and 8-bit floats; per tensor or axis"},
+       "to u8, i8 and 8-bit floats; per tensor, axis or block"},
   };
   return kOperators;
 }

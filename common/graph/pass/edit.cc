@@ -22,6 +22,11 @@ ValueId Add(Graph& graph, const std::string& name, const TensorType& type,
 // Returns the bytes of a constant of this type with its dimensions permuted.
 std::string PermutedBytes(const TensorType& type, absl::string_view bytes,
                           const std::vector<int64_t>& order) {
+  if (ir::IsPacked(type.dtype)) {
+    const TensorType whole{ir::LoadedAs(type.dtype), type.shape};
+    const std::string permuted = PermutedBytes(whole, Encode(whole, Decode(type, bytes)), order);
+    return Encode(type, Decode(whole, permuted));
+  }
   const size_t rank = order.size();
   const auto size = static_cast<int64_t>(ir::DTypeBytes(type.dtype));
   std::vector<int64_t> strides(rank, size), steps(rank), extents(rank), at(rank, 0);

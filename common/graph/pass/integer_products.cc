@@ -26,6 +26,7 @@ std::optional<Dequantized> DequantizedOf(const Graph& graph, const std::vector<i
   if (node.op != "DequantizeLinear") return std::nullopt;
   const NodeView view(graph, node);
   if (!IsByte(view.Type(0).dtype) || view.Type(1).dtype != ir::DType::kF32) return std::nullopt;
+  if (view.Int("block_size", 0).value_or(1) != 0) return std::nullopt;
   if (!view.IsConstant(1) || (view.Has(2) && !view.IsConstant(2))) return std::nullopt;
   Dequantized operand{.bytes = node.inputs[0], .scale = Reals(graph, node.inputs[1])};
   if (view.Has(2) && !IsZero(view, 2)) operand.zero_point = node.inputs[2];

@@ -4,6 +4,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "common/graph/node_view.h"
 #include "common/ir/interpreter.h"
 #include "onnx/onnx_pb.h"
@@ -65,6 +66,17 @@ TEST(TensorFileTest, RawBytes) {
   EXPECT_TRUE(scalar->tensor.type.shape.empty());
 }
 
+TEST(TensorFileTest, TwoElementsOfFourBitsShareAByte) {
+  for (const char* const bytes : {"int32_data: [0xf1, 0x08]", "raw_data: '\\361\\010'"}) {
+    const auto signed_elements = Parse(absl::StrCat("data_type: 22 dims: 3 ", bytes));
+    ASSERT_TRUE(signed_elements.ok()) << signed_elements.status();
+    EXPECT_EQ(Elements(*signed_elements), Scalars({1, -1, -8})) << bytes;
+    const auto elements = Parse(absl::StrCat("data_type: 21 dims: [1, 3] ", bytes));
+    ASSERT_TRUE(elements.ok()) << elements.status();
+    EXPECT_EQ(Elements(*elements), Scalars({1, 15, 8})) << bytes;
+  }
+}
+
 TEST(TensorFileTest, Errors) {
   const struct {
     const char* text;
@@ -89,7 +101,9 @@ TEST(TensorFileTest, Errors) {
       {"data_type: 8 dims: 1", absl::StatusCode::kUnimplemented, "the type string"},
       {"data_type: 13 dims: 1", absl::StatusCode::kUnimplemented, "the type uint64"},
       {"data_type: 14 dims: 1", absl::StatusCode::kUnimplemented, "the type complex64"},
-      {"data_type: 22 dims: 1", absl::StatusCode::kUnimplemented, "the type int4"},
+      {"data_type: 22 dims: 3 int32_data: [1, 2, 3]", absl::StatusCode::kInvalidArgument,
+       "tensor 't' is i4[3] and has 3 bytes instead of 2"},
+      {"data_type: 23 dims: 1", absl::StatusCode::kUnimplemented, "the type float4e2m1"},
       {"data_type: 1 dims: 1 segment { begin: 0 end: 1 }", absl::StatusCode::kUnimplemented,
        "stored in segments"},
       {"data_type: 1 dims: 1 data_location: EXTERNAL external_data { key: 'location' value: 'w' }",

@@ -40,6 +40,32 @@ TEST(QuantizeTest, PerAxis) {
               HasSubstr("input 1 is f32[3], but must have 1 element, or 1 for each of the 4"));
 }
 
+// Weights of language models: 4 bits, and a scale for each block of a column.
+TEST(QuantizeTest, DequantizesBlocksOfFourBits) {
+  std::mt19937 random(2);
+  for (const DType dtype : {DType::kI4, DType::kU4}) {
+    const int64_t least = dtype == DType::kI4 ? -8 : 0;
+    const Given weights = Wholes(dtype, {7, 3}, least, least + 15, random, true);
+    const Given scale = Floats({3, 3}, random, true);  // blocks of 3, 3 and 1
+    const Given zero = Wholes(dtype, {3, 3}, least, least + 15, random, true);
+    std::vector<double> expected;
+    for (int64_t i = 0; i < 21; ++i) {
+      const int64_t at = i / 3 / 3 * 3 + i % 3;
+      expected.push_back((weights.elements[i].real() - zero.elements[at].real()) *
+                         scale.elements[at].real());
+    }
+    const std::map<std::string, Attribute> blocks = {{"axis", int64_t{0}},
+                                                     {"block_size", int64_t{3}}};
+    ExpectNear(Apply("DequantizeLinear", {weights, scale, zero}, blocks), expected);
+    EXPECT_THAT(Apply("DequantizeLinear", {weights, Floats({2, 3}, random, true)}, blocks)
+                    .status()
+                    .message(),
+                HasSubstr("input 1 is f32[2, 3], but blocks of 3 need the shape [3, 3]"));
+    EXPECT_THAT(Apply("Transpose", {weights}).status().message(),
+                HasSubstr("only constants may have elements of 4 bits"));
+  }
+}
+
 // ONNX Runtime's quantization tools write such models.
 TEST(QuantizeTest, OneScaleMayHaveAnotherRankThanItsZeroPoint) {
   const Given bytes{TensorType{DType::kI8, {2}}, {1, 2}};
