@@ -316,9 +316,4 @@ std::optional<ElementValue> ElementInterpreter::Interpret(BufferId tensor,
 
 int64_t ElementInterpreter::points() const { return machine_->points(); }
 
-ElementValue InterpretElement(const Workload& workload, BufferId tensor,
-                              absl::Span<const int64_t> indices, ElementInterpreter::Read read) {
-  return ElementMachine(workload, std::move(read)).Tensor(tensor, indices);
-}
-
 }  // namespace hone::ir

@@ -45,10 +45,6 @@ class ElementInterpreter {
   const std::unique_ptr<ElementMachine> machine_;
 };
 
-// Computes one element.
-ElementValue InterpretElement(const Workload& workload, BufferId tensor,
-                              absl::Span<const int64_t> indices, ElementInterpreter::Read read);
-
 }  // namespace hone::ir
 
 #endif  // HONE_COMMON_IR_ELEMENT_INTERPRETER_H_

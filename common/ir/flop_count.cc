@@ -148,11 +148,6 @@ double GuardedPoints(const AtomTable& atoms, const Stage& stage) {
   return GuardedPointsWithin(atoms, stage, budget);
 }
 
-double FlopCount(const Workload& workload, const Stage& stage) {
-  int64_t budget = kCountingBudget;
-  return StageFlops(workload, stage, budget);
-}
-
 double FlopCount(const Workload& workload) {
   double total = 0;
   // One budget for all stages, so that workloads with many stages stay fast.

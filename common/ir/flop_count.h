@@ -5,10 +5,9 @@
 
 namespace hone::ir {
 
-// Number of arithmetic operations in the formula of a workload or of one of its stages. A multiply
-// and an add count one each; points where a guard fails (padded taps) do not count.
+// Number of arithmetic operations in the formula of a workload. A multiply and an add count one
+// each; points where a guard fails (padded taps) do not count.
 double FlopCount(const Workload& workload);
-double FlopCount(const Workload& workload, const Stage& stage);
 
 // The number of points in a stage's domain where all guards hold.
 double GuardedPoints(const AtomTable& atoms, const Stage& stage);

@@ -26,7 +26,7 @@ absl::Status CheckReferenceBytes(const Workload& workload);
 
 // Builds the workload that output checks compare with. It has the inputs of the original. Its
 // outputs are the values of all original outputs in ReferenceDType, then their magnitudes in f64,
-// then, if RoundsOnTheWay, their roundings in f64 (error_bound.h), as InterpretElement defines
+// then, if RoundsOnTheWay, their roundings in f64 (error_bound.h), as ElementValue defines
 // them. Floats are computed in f64, integers and booleans in their own dtype; casts round and wrap.
 //
 // InvalidArgument: the workload with three times its stages exceeds a limit.

@@ -19,9 +19,7 @@ Term operator-(Term a, Term b) { return Binary(Op::kSub, a, b); }
 Term operator*(Term a, Term b) { return Binary(Op::kMul, a, b); }
 Term operator/(Term a, Term b) { return Binary(Op::kDiv, a, b); }
 Term operator+(Term a, double b) { return a + Like(a, b); }
-Term operator-(Term a, double b) { return a - Like(a, b); }
 Term operator*(Term a, double b) { return a * Like(a, b); }
-Term operator-(Term a) { return Unary(Op::kNeg, a); }
 Term Max(Term a, double b) { return Binary(Op::kMax, a, Like(a, b)); }
 Term Exp(Term a) { return Unary(Op::kExp, a); }
 Term Sqrt(Term a) { return Unary(Op::kSqrt, a); }

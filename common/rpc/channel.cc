@@ -67,11 +67,6 @@ std::shared_ptr<grpc::Channel> KeepFirst(std::shared_ptr<grpc::Channel> channel)
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view address,
-                                                             bool insecure) {
-  return CreateChannel(address, ChannelSecurity{.insecure = insecure});
-}
-
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view text,
                                                              const ChannelSecurity& security) {
   HONE_ASSIGN_OR_RETURN(const Address address, Address::Parse(text));

@@ -35,9 +35,6 @@ inline constexpr absl::Duration kCallDeadline = absl::Seconds(30);
 // PermissionDenied: see CheckAllowed.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view address,
                                                              const ChannelSecurity& security);
-// Creates a channel without encryption and token.
-absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view address,
-                                                             bool insecure);
 
 // Sets the call's deadline to `limit` from now. If wait_for_ready, the call waits for a server that
 // is starting; otherwise it fails at once with Unavailable if no server listens.

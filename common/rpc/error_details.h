@@ -18,11 +18,10 @@ namespace hone::rpc {
 absl::Status WithRetryAfter(absl::Status status, absl::Duration wait);
 std::optional<absl::Duration> RetryAfter(const absl::Status& status);
 
-// Adds and reads the reason, one word like "TOKEN_MISSING", with names and values
-// (google.rpc.ErrorInfo of the domain "hone").
+// Adds the reason, one word like "TOKEN_MISSING", with names and values (google.rpc.ErrorInfo of
+// the domain "hone").
 absl::Status WithReason(absl::Status status, absl::string_view reason,
                         const std::map<std::string, std::string>& metadata = {});
-std::string ReasonOf(const absl::Status& status);  // "" if there is none
 
 // Returns the payloads as the bytes of a google.rpc.Status; "" if there are none.
 std::string EncodeDetails(const absl::Status& status);

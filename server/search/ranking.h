@@ -32,7 +32,6 @@ class Ranking {
     if (!has_draft_) return learnt ? prediction : 0;
     return learnt ? model_weight_ * prediction + (1 - model_weight_) * draft_score : draft_score;
   }
-  double model_weight() const { return model_weight_; }
 
  private:
   bool has_draft_ = true;

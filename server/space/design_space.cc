@@ -252,12 +252,6 @@ absl::StatusOr<std::vector<Site>> DesignSpace::Sites(absl::Span<const int64_t> d
   return std::move(decider.sites());
 }
 
-absl::StatusOr<std::string> DesignSpace::ConcreteTraceText(
-    absl::Span<const int64_t> decisions) const {
-  HONE_RETURN_IF_ERROR(CheckLength(decisions));
-  return schedule::TraceFileText(*workload_, trace_, decisions);
-}
-
 bool DesignSpace::IsLegal(absl::Span<const int64_t> decisions) const {
   if (only_.has_value()) return decisions == *only_;
   if (!Sites(decisions).ok()) return false;

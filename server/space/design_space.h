@@ -96,8 +96,6 @@ class DesignSpace {
   // or an illegal value. If extents cannot be derived from the decisions alone, also returns errors
   // of Replay.
   absl::StatusOr<std::vector<schedule::Site>> Sites(absl::Span<const int64_t> decisions) const;
-  // Returns the trace file with the decisions filled in. InvalidArgument: wrong vector length.
-  absl::StatusOr<std::string> ConcreteTraceText(absl::Span<const int64_t> decisions) const;
   // Whether a vector of the right length is legal at every site and meets every constraint.
   bool IsLegal(absl::Span<const int64_t> decisions) const;
   // Returns the length of the shortest prefix of a vector of the right length that violates a

@@ -60,8 +60,7 @@ class GrpcTap final : public MessageTap, public v1::WorkerService::Service {
 };
 
 absl::Status GrpcTap::Listen(const std::string& listen, const std::string& server) {
-  HONE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
-                        rpc::CreateChannel(server, /*insecure=*/false));
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, rpc::CreateChannel(server, {}));
   stub_ = v1::WorkerService::NewStub(channel);
   HONE_ASSIGN_OR_RETURN(const rpc::Address address, rpc::Address::Parse(listen));
   grpc::ServerBuilder builder;

@@ -165,7 +165,7 @@ HandlersWorld::HandlersWorld(bool on_disk)
   listener_ = *std::move(listener);
   Require(jobs_.Restore().ok(), "there is nothing to restore");
   readiness_.Set(service::Readiness::State::kReady);
-  channel_ = *rpc::CreateChannel(address.ToText(), false);
+  channel_ = *rpc::CreateChannel(address.ToText(), {});
 }
 
 HandlersWorld::~HandlersWorld() {

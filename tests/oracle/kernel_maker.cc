@@ -163,8 +163,8 @@ class KernelMaker {
 
   absl::Status BuildSpace(const space::DesignSpace& space, double tolerance,
                           const std::vector<int64_t>& decisions) {
-    HONE_ASSIGN_OR_RETURN(std::string trace, space.ConcreteTraceText(decisions));
-    return BuildOne(space.name(), tolerance, space.text(), decisions, std::move(trace));
+    return BuildOne(space.name(), tolerance, space.text(), decisions,
+                    schedule::TraceFileText(*space.workload(), space.trace(), decisions));
   }
 
   // Builds a kernel as a worker does, and writes its shared object beside the artifact.

@@ -4,11 +4,9 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/ir/program.h"
-#include "common/schedule/trace.h"
 
 namespace hone::schedule {
 
@@ -21,12 +19,6 @@ namespace hone::schedule {
 // changed, or the stage does not have the rewrite's form. On error the program is unchanged.
 absl::Status RewriteAlgorithm(ir::Program& program, absl::string_view name, absl::string_view stage,
                               absl::Span<const int64_t> numbers);
-
-// The smallest job tolerance that allows the kernels of a trace: the sum of the tolerances of its
-// rewrites (Rewrite::tolerance), 0 without rewrites. Errors are those of ApplyRewriteTo, and
-// InvalidArgument for a decision vector of the wrong length.
-absl::StatusOr<double> ToleranceNeeded(const ir::Workload& workload, const Trace& trace,
-                                       absl::Span<const int64_t> decisions);
 
 }  // namespace hone::schedule
 

@@ -83,33 +83,6 @@ absl::Status RewriteAlgorithm(ir::Program& program, absl::string_view name, absl
   return absl::OkStatus();
 }
 
-absl::StatusOr<double> ToleranceNeeded(const ir::Workload& workload, const Trace& trace,
-                                       absl::Span<const int64_t> decisions) {
-  if (static_cast<int>(decisions.size()) != trace.decisions) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the trace takes ", trace.decisions, " decisions, not ", decisions.size()));
-  }
-  double total = 0;
-  ir::Workload rewritten = workload;
-  std::vector<int64_t> ints(trace.ints, 0);
-  for (const Instruction& instruction : trace.instructions) {
-    for (int i = 0; i < instruction.decision_count; ++i) {
-      ints[instruction.results[i].reg] = decisions[instruction.decision_begin + i];
-    }
-    if (instruction.primitive->apply != ApplyRewrite) continue;
-    std::vector<int64_t> numbers;
-    for (size_t i = 2; i < instruction.operands.size(); ++i) {
-      const Operand& operand = instruction.operands[i];
-      numbers.push_back(operand.kind == Operand::Kind::kInt ? ints[operand.reg] : operand.number);
-    }
-    const std::string &name = instruction.operands[0].text, &stage = instruction.operands[1].text;
-    HONE_ASSIGN_OR_RETURN(const double needed, RewriteTolerance(rewritten, name, stage, numbers));
-    total += needed;
-    HONE_ASSIGN_OR_RETURN(rewritten, ApplyRewriteTo(rewritten, name, stage, numbers));
-  }
-  return total;
-}
-
 absl::Status ApplyRewrite(Call& call) {
   HONE_ASSIGN_OR_RETURN(const std::string name, call.Text(0));
   HONE_ASSIGN_OR_RETURN(const std::string stage, call.Text(1));

@@ -10,10 +10,10 @@
 #include "common/base/status_macros.h"
 #include "common/operator/operator.h"
 #include "common/record/artifact.h"
-#include "common/schedule/primitive/algorithm.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
 #include "tests/bench/compare/contender.h"
+#include "tests/common/schedule/tolerance_needed.h"
 #include "worker/builder/build.h"
 
 namespace hone::compare {

@@ -55,7 +55,7 @@ struct HoneSource {
   std::string name;
   std::string op;         // the operator with its keys, if known
   std::string algorithm;  // the trace's rewrites, e.g. "winograd"; empty: none
-  double tolerance = 0;   // needed by the rewrites, see schedule::ToleranceNeeded
+  double tolerance = 0;   // needed by the rewrites, see tests/common/schedule/tolerance_needed.h
   ir::Workload workload;
   std::string shared_object;  // the file's contents
 };

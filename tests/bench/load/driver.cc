@@ -214,7 +214,7 @@ absl::Status RunLoad(const LoadOptions& options) {
     return absl::DeadlineExceededError(
         absl::StrCat("the sessions did not all come: ", sessions.front()->Errors(), server->Log()));
   }
-  HONE_ASSIGN_OR_RETURN(const auto channel, rpc::CreateChannel(server->address(), false));
+  HONE_ASSIGN_OR_RETURN(const auto channel, rpc::CreateChannel(server->address(), {}));
   JobSourceOptions job_options = options.jobs;
   job_options.target = target::DetectHost().Key();
   JobSource jobs(channel, job_options);

@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<Caller>> StartLookUps(const std::string& server,
   }
   std::vector<std::shared_ptr<v1::TuningService::Stub>> stubs;
   for (int i = 0; i < kThreads; ++i) {
-    HONE_ASSIGN_OR_RETURN(const auto channel, rpc::CreateChannel(server, false));
+    HONE_ASSIGN_OR_RETURN(const auto channel, rpc::CreateChannel(server, {}));
     stubs.push_back(v1::TuningService::NewStub(channel));
   }
   return std::make_unique<Caller>(
@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<Caller>> StartLookUps(const std::string& server,
 }
 
 absl::StatusOr<std::unique_ptr<Caller>> StartProbe(const std::string& server, double per_second) {
-  HONE_ASSIGN_OR_RETURN(const auto channel, rpc::CreateChannel(server, false));
+  HONE_ASSIGN_OR_RETURN(const auto channel, rpc::CreateChannel(server, {}));
   std::shared_ptr<v1::WorkerService::Stub> stub = v1::WorkerService::NewStub(channel);
   return std::make_unique<Caller>(per_second, 1, [stub](int, int64_t) -> absl::Status {
     v1::SynchronizeRequest request;

@@ -30,9 +30,9 @@ absl::Status RunSessions(const SessionProcessOptions& options) {
   Timers timers;
   std::vector<std::shared_ptr<grpc::Channel>> channels;
   for (int i = 0; i < std::max(options.connections, 1); ++i) {
-    HONE_ASSIGN_OR_RETURN(channels.emplace_back(), rpc::CreateChannel(options.server, false));
+    HONE_ASSIGN_OR_RETURN(channels.emplace_back(), rpc::CreateChannel(options.server, {}));
   }
-  HONE_ASSIGN_OR_RETURN(const auto channel, rpc::CreateChannel(options.server, false));
+  HONE_ASSIGN_OR_RETURN(const auto channel, rpc::CreateChannel(options.server, {}));
   Transfers transfers(channel, &counts);
   const absl::Time begin = absl::Now();
   for (int i = 0; i < options.count; ++i) {

@@ -26,7 +26,7 @@ class LimitedServer final : public v1::TuningService::Service {
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
     stub_ = v1::TuningService::NewStub(
-        rpc::CreateChannel(absl::StrCat("127.0.0.1:", port_), /*insecure=*/true).value());
+        rpc::CreateChannel(absl::StrCat("127.0.0.1:", port_), {.insecure = true}).value());
   }
 
   grpc::Status LookupBest(grpc::ServerContext*, const v1::LookupBestRequest* request,

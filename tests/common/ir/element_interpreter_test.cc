@@ -11,6 +11,7 @@
 #include "common/ir/interpreter.h"
 #include "common/ir/reference_workload.h"
 #include "common/ir/workload_parser.h"
+#include "tests/common/ir/interpret_element.h"
 
 namespace hone::ir {
 namespace {

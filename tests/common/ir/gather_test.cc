@@ -5,10 +5,10 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "common/ir/element_interpreter.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/reference_workload.h"
 #include "common/ir/workload_parser.h"
+#include "tests/common/ir/interpret_element.h"
 
 namespace hone::ir {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "common/base/rng.h"
-#include "common/ir/element_interpreter.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/workload_parser.h"
+#include "tests/common/ir/interpret_element.h"
 
 namespace hone::ir {
 namespace {

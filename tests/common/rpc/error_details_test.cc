@@ -3,6 +3,7 @@
 #include "common/rpc/rate_limit.h"
 #include "common/rpc/status.h"
 #include "gtest/gtest.h"
+#include "tests/common/rpc/reason_of.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace hone::rpc {

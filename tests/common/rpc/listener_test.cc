@@ -44,7 +44,7 @@ TEST_F(ListenerTest, ASecondServerOnASocketIsRefusedAndTheFirstStays) {
   grpc::ServerBuilder second;
   const absl::Status refused = AddListener(second, socket_, false, nullptr);
   EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists) << refused;
-  auto channel = CreateChannel(socket_.ToText(), false);
+  auto channel = CreateChannel(socket_.ToText(), {});
   ASSERT_TRUE(channel.ok());
   EXPECT_TRUE(
       (*channel)->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(20)));
@@ -98,9 +98,9 @@ TEST_F(ListenerTest, ASocketNeedsItsFolder) {
 }
 
 TEST(ChannelTest, PlainTextToOtherMachinesNeedsInsecure) {
-  EXPECT_EQ(CreateChannel("example.org:70", false).status().code(),
+  EXPECT_EQ(CreateChannel("example.org:70", {}).status().code(),
             absl::StatusCode::kPermissionDenied);
-  EXPECT_TRUE(CreateChannel("example.org:70", true).ok());
+  EXPECT_TRUE(CreateChannel("example.org:70", {.insecure = true}).ok());
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ class RankingTest : public testing::Test {
 TEST_F(RankingTest, WithoutResultsTheDraftLeads) {
   const Ranking ranking = Ranking::Of(context_, history_, /*has_draft=*/true);
   EXPECT_GT(ranking.DraftScore(0, 1e-3), ranking.DraftScore(0, 5e-4));
-  EXPECT_LT(ranking.model_weight(), 0.5);
+  EXPECT_LT(ranking.Score(0, 1, /*learnt=*/true), 0.5);
   EXPECT_EQ(ranking.Score(0.25, 1, /*learnt=*/false), 0.25);
 }
 
@@ -61,7 +61,7 @@ TEST_F(RankingTest, AccurateModelOutweighsTheDraft) {
   for (uint64_t event = 0; event < 6; ++event) {
     Round(1, event, unrelated, [](double latency) { return 1000 / latency; });
   }
-  EXPECT_GT(Ranking::Of(context_, history_, /*has_draft=*/true).model_weight(), 0.8);
+  EXPECT_GT(Ranking::Of(context_, history_, /*has_draft=*/true).Score(0, 1, /*learnt=*/true), 0.8);
 }
 
 TEST_F(RankingTest, InaccurateModelLosesWeight) {
@@ -71,7 +71,7 @@ TEST_F(RankingTest, InaccurateModelLosesWeight) {
         1, event, [](double cycles) { return 2 * cycles; },
         [&](double) { return Rng(++guess).Uniform(); });
   }
-  EXPECT_LT(Ranking::Of(context_, history_, /*has_draft=*/true).model_weight(), 0.15);
+  EXPECT_LT(Ranking::Of(context_, history_, /*has_draft=*/true).Score(0, 1, /*learnt=*/true), 0.15);
 }
 
 TEST_F(RankingTest, ResultsCalibrateTheDraftPerSpace) {

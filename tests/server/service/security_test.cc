@@ -24,6 +24,7 @@
 #include "server/service/access.h"
 #include "server/service/init.h"
 #include "server/service/message_limits.h"
+#include "tests/common/rpc/reason_of.h"
 #include "tests/server/service/service_harness.h"
 
 namespace hone::service {

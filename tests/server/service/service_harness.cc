@@ -150,7 +150,7 @@ absl::Status ServiceHarness::Start(ServerOptions options) {
 }
 
 std::shared_ptr<grpc::Channel> ServiceHarness::Connect() {
-  return *rpc::CreateChannel(address.ToText(), false);
+  return *rpc::CreateChannel(address.ToText(), {});
 }
 
 v1::CreateJobRequest ServiceHarness::Request(int64_t trials, const std::string& request_id) {

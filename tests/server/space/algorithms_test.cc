@@ -11,9 +11,9 @@
 
 #include "absl/strings/match.h"
 #include "common/ir/interpreter.h"
-#include "common/schedule/primitive/algorithm.h"
 #include "common/schedule/rewrite/rewrite.h"
 #include "server/space/generate.h"
+#include "tests/common/schedule/tolerance_needed.h"
 #include "tests/server/space/workloads.h"
 
 namespace hone::space {
@@ -164,7 +164,8 @@ TEST_P(RewrittenWorkload, EveryCandidateComputesTheWorkload) {
         ASSERT_TRUE(computed.ok()) << computed.status() << program->ToText();
         for (size_t e = 0; e < wanted.size(); ++e) {
           ASSERT_NEAR((*computed)[0][e], wanted[e], bound)
-              << *space->ConcreteTraceText(*drawn) << program->ToText();
+              << schedule::TraceFileText(*space->workload(), space->trace(), *drawn)
+              << program->ToText();
         }
       }
     }

@@ -49,7 +49,8 @@ TEST(DesignSpace, DecidedTextGivesItsDecisionsAndTheOpenSpace) {
   const auto space = Space(kOpen);
   Rng rng(5);
   const std::vector<int64_t> decisions = space->Sample(rng).value();
-  const std::string concrete = space->ConcreteTraceText(decisions).value();
+  const std::string concrete =
+      schedule::TraceFileText(*space->workload(), space->trace(), decisions);
   std::vector<int64_t> decided;
   const auto again = DesignSpace::FromText(concrete, "mine", &decided);
   ASSERT_TRUE(again.ok()) << again.status();
@@ -169,7 +170,6 @@ TEST(DesignSpace, WrongVectorsAreRefused) {
     EXPECT_EQ(space->Replay(wrong).status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_FALSE(space->IsLegal(wrong));
   }
-  EXPECT_EQ(space->ConcreteTraceText({1}).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(space->Crossover({1}, {2}, rng).status().code(), absl::StatusCode::kInvalidArgument);
 }
 

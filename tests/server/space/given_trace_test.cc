@@ -71,7 +71,8 @@ TEST(GivenTrace, ADecidedTraceIsOneCandidateOfItsOpenSpace) {
   EXPECT_EQ((*space)->Mutate(decided, rng).status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE((*space)->IsLegal(decided));
   EXPECT_FALSE((*space)->IsLegal(std::vector<int64_t>{32, 2, 2}));
-  EXPECT_EQ((*space)->ConcreteTraceText(decided).value(), absl::StrCat(kWorkload, kDecided));
+  EXPECT_EQ(schedule::TraceFileText(*(*space)->workload(), (*space)->trace(), decided),
+            absl::StrCat(kWorkload, kDecided));
 }
 
 TEST(GivenTrace, ATraceWithoutSamplingsIsOneCandidate) {

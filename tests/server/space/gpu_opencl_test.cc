@@ -81,7 +81,8 @@ TEST_P(GpuCandidates, ComputeTheWorkloadOnTheDevice) {
       const auto program = space->Replay(*drawn);
       if (!program.ok()) continue;
       ASSERT_EQ(Problem(*program, *target, **gpu, inputs, wanted), "")
-          << *space->ConcreteTraceText(*drawn) << program->ToText();
+          << schedule::TraceFileText(*space->workload(), space->trace(), *drawn)
+          << program->ToText();
       if (space->decision_count() == 0) break;
     }
   }

@@ -102,9 +102,13 @@ TEST_P(SmallGpuWorkload, EveryCandidateComputesTheWorkload) {
         ASSERT_TRUE(legal.ok()) << legal << program->ToText();
         auto computed = ir::Interpret(*program, inputs);
         ASSERT_TRUE(computed.ok()) << computed.status() << program->ToText();
-        ASSERT_EQ(*computed, wanted) << *space->ConcreteTraceText(decisions) << program->ToText();
+        ASSERT_EQ(*computed, wanted)
+            << schedule::TraceFileText(*space->workload(), space->trace(), decisions)
+            << program->ToText();
         ASSERT_EQ(ProblemOfLowered(*program, target, *workload, exact_inputs, exact), "")
-            << target.cpu << " " << *space->ConcreteTraceText(decisions) << program->ToText();
+            << target.cpu << " "
+            << schedule::TraceFileText(*space->workload(), space->trace(), decisions)
+            << program->ToText();
       }
     }
   }

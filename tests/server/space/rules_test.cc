@@ -241,7 +241,9 @@ TEST_P(SmallWorkload, EveryCandidateComputesTheWorkload) {
         if (!program.ok()) continue;  // FewCandidatesAreInvalid counts these
         auto computed = ir::Interpret(*program, inputs);
         ASSERT_TRUE(computed.ok()) << computed.status() << program->ToText();
-        ASSERT_EQ(*computed, wanted) << *space->ConcreteTraceText(decisions) << program->ToText();
+        ASSERT_EQ(*computed, wanted)
+            << schedule::TraceFileText(*space->workload(), space->trace(), decisions)
+            << program->ToText();
       }
     }
   }

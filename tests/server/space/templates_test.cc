@@ -10,10 +10,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/ir/interpreter.h"
-#include "common/schedule/primitive/algorithm.h"
 #include "server/space/maker.h"
 #include "server/space/template/builder.h"
 #include "server/space/template/template.h"
+#include "tests/common/schedule/tolerance_needed.h"
 #include "tests/server/space/workloads.h"
 
 namespace hone::space {
@@ -102,7 +102,9 @@ TEST_P(SmallTemplate, EveryCandidateComputesTheWorkload) {
         if (!program.ok()) continue;  // NoCandidateIsInvalid counts these
         const auto computed = ir::Interpret(*program, inputs);
         ASSERT_TRUE(computed.ok()) << computed.status() << program->ToText();
-        ASSERT_EQ(*computed, wanted) << *space->ConcreteTraceText(*drawn) << program->ToText();
+        ASSERT_EQ(*computed, wanted)
+            << schedule::TraceFileText(*space->workload(), space->trace(), *drawn)
+            << program->ToText();
       }
     }
   }

@@ -8,9 +8,9 @@
 
 #include "absl/strings/match.h"
 #include "common/base/file.h"
-#include "common/schedule/primitive/algorithm.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
+#include "tests/common/schedule/tolerance_needed.h"
 #include "tests/worker/builder/measured_trace.h"
 
 namespace hone {

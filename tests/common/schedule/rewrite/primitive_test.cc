@@ -7,6 +7,7 @@
 #include "common/schedule/replay.h"
 #include "common/schedule/rewrite/rewrite.h"
 #include "tests/common/schedule/rewrite/rewrite_check.h"
+#include "tests/common/schedule/tolerance_needed.h"
 
 namespace hone::schedule {
 namespace {

@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <limits>
 
-#include "common/ir/element_interpreter.h"
 #include "common/ir/workload_parser.h"
 #include "common/schedule/rewrite/rewrite.h"
+#include "tests/common/ir/interpret_element.h"
 
 namespace hone::schedule {
 
