@@ -10,12 +10,6 @@ namespace {
 
 using Replacements = std::vector<std::pair<AtomId, Index>>;
 
-bool IsSpatial(const Program& program, NodeId loop, const Block& block) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const BlockIter& iter) {
-    return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(loop).var);
-  });
-}
-
 // Creates new iteration variables for the block's spatial ones.
 void CopySpatial(Program& program, const Block& content, Block& to, Replacements& vars,
                  const Replacements& loops) {
@@ -98,7 +92,7 @@ ReducingLoops ReducingLoopsOf(const Program& program, const Block& block, NodeId
   ReducingLoops loops;
   for (NodeId at : program.LoopsAbove(id)) {
     const bool reduces = program.IsReductionLoop(at, block),
-               spatial = IsSpatial(program, at, block);
+               spatial = program.IsSpatialLoop(at, block);
     if (reduces && spatial && loops.mixed == kNoNode) loops.mixed = at;
     if (reduces) loops.reducing.push_back(at);
     if (spatial && !loops.reducing.empty()) loops.inner.push_back(at);

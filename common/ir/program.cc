@@ -216,11 +216,16 @@ Index Program::OverLoops(const Block& block, const Index& index) {
   });
 }
 
+bool Program::IsSpatialLoop(NodeId loop, const Block& block) const {
+  return std::any_of(block.iters.begin(), block.iters.end(), [&](const BlockIter& iter) {
+    return !iter.reduce && atoms.DependsOn(iter.binding, nodes[loop].var);
+  });
+}
+
 bool Program::IsReductionLoop(NodeId loop, const Block& block) const {
-  for (const BlockIter& iter : block.iters) {
-    if (iter.reduce && atoms.DependsOn(iter.binding, nodes[loop].var)) return true;
-  }
-  return false;
+  return std::any_of(block.iters.begin(), block.iters.end(), [&](const BlockIter& iter) {
+    return iter.reduce && atoms.DependsOn(iter.binding, nodes[loop].var);
+  });
 }
 
 void Program::SubstituteUnder(NodeId id, AtomId var, const Index& with) {

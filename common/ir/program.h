@@ -176,7 +176,9 @@ class Program {
 
   // Rewrites an index over a block's iteration variables as one over the loops.
   Index OverLoops(const Block& block, const Index& index);
-  // Whether the loop's variable occurs in a reduction binding of the block.
+  // Whether the loop's variable occurs in the binding of a spatial or of a reduction variable of
+  // the block. After a fuse, both may hold.
+  bool IsSpatialLoop(NodeId loop, const Block& block) const;
   bool IsReductionLoop(NodeId loop, const Block& block) const;
   // Replaces a loop variable in every binding and predicate under a node.
   void SubstituteUnder(NodeId id, AtomId var, const Index& with);

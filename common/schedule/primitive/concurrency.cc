@@ -17,11 +17,7 @@ using ir::NodeId;
 // Whether a loop under the given one carries both spatial and reduction iterations of the block.
 bool MixedUnder(const ir::Program& program, const ir::Block& block, NodeId loop) {
   const auto mixed = [&](NodeId at) {
-    const bool spatial =
-        std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
-          return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(at).var);
-        });
-    return spatial && program.IsReductionLoop(at, block);
+    return program.IsSpatialLoop(at, block) && program.IsReductionLoop(at, block);
   };
   if (block.reducer == ir::Reducer::kNone) return false;
   const auto visit = [&](auto&& self, NodeId at) -> bool {
@@ -48,11 +44,7 @@ bool Determines(ir::Program& program, NodeId loop, std::vector<Known> known) {
 // another iteration may contain a different step of the same element.
 bool WritesApart(ir::Program& program, const ir::Block& block, NodeId loop) {
   if (program.node(loop).extent.value == 1) return true;
-  if (block.exact && !MixedUnder(program, block, loop)) {
-    return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
-      return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(loop).var);
-    });
-  }
+  if (block.exact && !MixedUnder(program, block, loop)) return program.IsSpatialLoop(loop, block);
   std::vector<Known> known;
   for (const ir::Index& index : block.indices) known.push_back({program.OverLoops(block, index)});
   return Determines(program, loop, std::move(known));

@@ -43,24 +43,13 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
   // The loops from the given one inwards on which the block's output element depends.
   std::vector<NodeId> inner;
   for (NodeId at : program.LoopsAbove(block)) {
-    if (!program.IsUnder(at, loop) || program.IsReductionLoop(at, content)) continue;
-    const bool spatial =
-        std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) {
-          return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(at).var);
-        });
-    if (spatial) inner.push_back(at);
-  }
-  // A loop that carries both spatial and reduction iterations (after a fuse) cannot be copied
-  // without the reduction.
-  for (const ir::BlockIter& iter : content.iters) {
-    for (NodeId at : program.LoopsAbove(block)) {
-      if (!iter.reduce && program.IsUnder(at, loop) &&
-          program.atoms.DependsOn(iter.binding, program.node(at).var) &&
-          program.IsReductionLoop(at, content)) {
-        return Illegal(program, at,
-                       "decompose_reduction: the loop carries spatial and reduction iterations");
-      }
+    if (!program.IsUnder(at, loop) || !program.IsSpatialLoop(at, content)) continue;
+    // A loop that also reduces cannot be copied without the reduction.
+    if (program.IsReductionLoop(at, content)) {
+      return Illegal(program, at,
+                     "decompose_reduction: the loop carries spatial and reduction iterations");
     }
+    inner.push_back(at);
   }
   // Once the init is separate, the block must not reduce into an element twice.
   if (!OneToOneUnder(program, block, loop)) {

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/ir/clone.h"
@@ -20,12 +18,6 @@ namespace {
 
 constexpr size_t kMaxRanges = 16;
 constexpr size_t kMaxBlocks = 256;
-
-bool IsSpatial(const ir::Program& program, NodeId loop, const ir::Block& block) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
-    return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(loop).var);
-  });
-}
 
 }  // namespace
 
@@ -53,7 +45,7 @@ absl::StatusOr<std::vector<NodeId>> LoopPartition(ir::Program& program, NodeId l
   }
   for (NodeId block : blocks) {
     if (program.IsReductionLoop(loop, program.BlockOf(block)) &&
-        IsSpatial(program, loop, program.BlockOf(block))) {
+        program.IsSpatialLoop(loop, program.BlockOf(block))) {
       return Illegal(
           program, loop,
           "loop_partition: the loop carries spatial and reduction iterations of a block");

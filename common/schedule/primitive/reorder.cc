@@ -45,10 +45,7 @@ absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vecto
   // The first visit of an element must still store the neutral element. Loops that carry both
   // spatial and reduction iterations together determine which visit is the first.
   const auto is_mixed = [&](NodeId loop) {
-    return reduces(loop) &&
-           std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) {
-             return !iter.reduce && program.atoms.DependsOn(iter.binding, program.node(loop).var);
-           });
+    return reduces(loop) && program.IsSpatialLoop(loop, content);
   };
   if (std::none_of(chain.begin(), chain.end(), is_mixed)) return absl::OkStatus();
   const auto mixed_of = [&](const std::vector<NodeId>& loops) {

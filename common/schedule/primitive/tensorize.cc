@@ -51,7 +51,7 @@ class Matcher {
       if (reduces != (i >= stage_.spatial.size()))
         return absl::StrCat("the block ", reduces ? "reduces" : "does not reduce", " over loop ",
                             name);
-      if (reduces && IsSpatial(chain_[i]))
+      if (reduces && program_.IsSpatialLoop(chain_[i], block_))
         return absl::StrCat("loop ", name, " carries spatial and reduction iterations");
     }
     if (block_.reducer != stage_.reducer)
@@ -77,11 +77,6 @@ class Matcher {
   }
 
  private:
-  bool IsSpatial(NodeId loop) const {
-    return std::any_of(block_.iters.begin(), block_.iters.end(), [&](const ir::BlockIter& iter) {
-      return !iter.reduce && program_.atoms.DependsOn(iter.binding, program_.node(loop).var);
-    });
-  }
   bool Inner(const Index& index) const {
     return std::any_of(chain_.begin(), chain_.end(), [&](NodeId loop) {
       return program_.atoms.DependsOn(index, program_.node(loop).var);

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
@@ -19,10 +17,7 @@ bool CombinesLanes(const ir::Program& program, NodeId loop) {
   const ir::Node& node = program.node(loop);
   if (node.children.size() != 1) return false;
   const ir::Block& block = program.BlockOf(node.children[0]);
-  if (!program.IsReductionLoop(loop, block)) return false;
-  return std::none_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
-    return !iter.reduce && program.atoms.DependsOn(iter.binding, node.var);
-  });
+  return program.IsReductionLoop(loop, block) && !program.IsSpatialLoop(loop, block);
 }
 
 }  // namespace
