@@ -22,6 +22,15 @@ inline double MedianInPlace(absl::Span<double> values) {
 // The same for a copy of the values.
 inline double Median(std::vector<double> values) { return MedianInPlace(absl::MakeSpan(values)); }
 
+// Returns the q-quantile of the values, interpolated. REQUIRES: values is not empty.
+inline double Quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  const double position = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<size_t>(position);
+  const size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
 }  // namespace hone
 
 #endif  // HONE_COMMON_BASE_MEDIAN_H_

@@ -1,6 +1,5 @@
 #include "server/lab/statistics.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "common/base/median.h"
@@ -10,13 +9,6 @@ namespace hone::lab {
 namespace {
 
 constexpr double kTail = 0.025;  // on each side of a 95 % interval
-
-double Quantile(const std::vector<double>& sorted, double q) {
-  const double position = q * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<size_t>(position);
-  const size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
 
 }  // namespace
 
@@ -45,7 +37,6 @@ Interval Bootstrap(const std::vector<SeedValues>& variants, const Statistic& sta
     }
     values.push_back(statistic(drawn));
   }
-  std::sort(values.begin(), values.end());
   return {statistic(variants), Quantile(values, kTail), Quantile(values, 1 - kTail)};
 }
 

@@ -11,10 +11,10 @@ namespace hone::runner {
 
 struct TimingOptions {
   bool confirm = false;  // thorough, for finalists; else screening
-  // Screening stops at twice this latency, corrected for drift; 0: no best yet.
+  // Screening stops if the latency is twice this one, corrected for drift; 0: no best yet.
   double best_latency_ns = 0;
   int64_t first_preemptions = 0;  // Probe::Preemptions() during the first run
-  int min_blocks = 0;             // minimum of a confirmation, from its policy
+  int min_blocks = 0;             // of a confirmation, from its policy
   int64_t max_count = INT64_MAX;  // runs in a block
 };
 
@@ -32,9 +32,9 @@ struct Timing {
 //
 // Screening takes at most 4 blocks. A kernel twice as slow as the best stops after its first run.
 // If the first run could be slow because of cold caches (it took at most some milliseconds and is
-// not far slower), or if other processes interrupted it, up to two warm runs decide instead. A
-// kernel that takes 1.5 times as long in a whole block stops after that block. A confirmation takes
-// at least 10 blocks (5 for a long kernel) and 30 ms.
+// not much slower than that), or if other processes interrupted it, up to two warm runs decide
+// instead. A kernel that takes 1.5 times as long in a whole block stops after that block. A
+// confirmation takes at least 10 blocks (5 for a long kernel) and 30 ms.
 //
 // A block is disturbed if the probe sample before or after it shows a disturbance, or if other
 // processes took cores from the kernel's threads during the block. Disturbed blocks are measured
@@ -42,9 +42,6 @@ struct Timing {
 // blocks are used too, because a disturbance only adds time.
 Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run, Probe& probe,
                   const TimingOptions& options);
-
-// Returns the q-quantile of the values, interpolated. REQUIRES: values is not empty.
-double Quantile(std::vector<double> values, double q);
 
 }  // namespace hone::runner
 

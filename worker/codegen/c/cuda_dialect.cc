@@ -194,24 +194,7 @@ class CudaC final : public CDialect {
   absl::string_view Restrict() const override { return "__restrict__"; }
   int64_t StaticSharedBytes() const override { return kCudaStaticSharedBytes; }
   absl::string_view ThreadIndex(ir::ThreadAxis axis) const override {
-    switch (axis) {
-      case ir::ThreadAxis::kBlockX:
-        return "blockIdx.x";
-      case ir::ThreadAxis::kBlockY:
-        return "blockIdx.y";
-      case ir::ThreadAxis::kBlockZ:
-        return "blockIdx.z";
-      case ir::ThreadAxis::kThreadX:
-        return "threadIdx.x";
-      case ir::ThreadAxis::kThreadY:
-        return "threadIdx.y";
-      case ir::ThreadAxis::kThreadZ:
-        return "threadIdx.z";
-      case ir::ThreadAxis::kNone:
-      case ir::ThreadAxis::kVThread:
-        return "";
-    }
-    return "";
+    return axis == ir::ThreadAxis::kVThread ? "" : ir::ThreadAxisName(axis);  // CUDA's own names
   }
   absl::string_view Barrier(bool /*global*/) const override { return "__syncthreads();"; }
   std::string CopyAsync(int bytes) const override {
