@@ -69,11 +69,11 @@ class Parser {
     if (text_[0] == '[') return Error("sections are not supported");
     while (!text_.empty() && IsKeyCharacter(text_[0])) entry.key += Take();
     if (entry.key.empty()) {
-      return Error("a line is 'key = value'; a key has letters, digits, - and _");
+      return Error("a line is 'key = value'; a key consists of letters, digits, - and _");
     }
     SkipSpaces();
     if (text_.empty() || text_[0] != '=') {
-      return Error(absl::StrCat("after '", entry.key, "' there is no '='"));
+      return Error(absl::StrCat("'=' is missing after '", entry.key, "'"));
     }
     Take();
     SkipSpaces();
@@ -93,7 +93,7 @@ class Parser {
     Take();
     while (true) {
       SkipBlank();
-      if (text_.empty()) return Error(entry.line, "the list does not end; ']' is missing");
+      if (text_.empty()) return Error(entry.line, "the closing ']' is missing");
       if (text_[0] == ']') break;
       HONE_ASSIGN_OR_RETURN(entry.values.emplace_back(), ParseValue());
       SkipBlank();
@@ -126,8 +126,7 @@ class Parser {
   absl::StatusOr<std::string> ParseBlock() {
     const int begin = line_;
     const size_t end = text_.find(kBlock, kBlock.size());
-    if (end == absl::string_view::npos)
-      return Error(begin, "the text does not end; ''' is missing");
+    if (end == absl::string_view::npos) return Error(begin, "the closing ''' is missing");
     std::string value(text_.substr(kBlock.size(), end - kBlock.size()));
     for (size_t i = 0; i < end + kBlock.size(); ++i) Take();
     value = absl::StrReplaceAll(value, {{"\r\n", "\n"}});
@@ -139,7 +138,7 @@ class Parser {
     Take();
     std::string value;
     while (!text_.empty() && text_[0] != '\'' && text_[0] != '\n') value += Take();
-    if (text_.empty() || text_[0] == '\n') return Error("the text does not end; ' is missing");
+    if (text_.empty() || text_[0] == '\n') return Error("the closing ' is missing");
     Take();
     return value;
   }
@@ -168,7 +167,7 @@ class Parser {
       }
       value += c;
     }
-    if (text_.empty() || text_[0] == '\n') return Error("the text does not end; \" is missing");
+    if (text_.empty() || text_[0] == '\n') return Error("the closing \" is missing");
     Take();
     return value;
   }

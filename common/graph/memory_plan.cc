@@ -20,8 +20,7 @@ struct Block {
   bool LivesWith(const Block& other) const { return first <= other.last && other.first <= last; }
 };
 
-// The views that the aliases of a partition make, added in the order in which the partition found
-// the aliases.
+// The views that a partition's aliases make, in the order in which the partition found the aliases.
 Views ViewsOf(const Graph& graph, const Partition& partition) {
   std::set<int> aliases;
   for (const Step& step : partition.steps) {
@@ -32,7 +31,7 @@ Views ViewsOf(const Graph& graph, const Partition& partition) {
   return views;
 }
 
-// The blocks of the owners that are not outside, with the steps from the first use to the last.
+// One block for each owner in the arena, with the first and the last step that use it.
 std::vector<Block> FindBlocks(const Graph& graph, const Partition& partition, const Views& views) {
   std::map<ValueId, Block> blocks;
   for (int s = 0; static_cast<size_t>(s) < partition.steps.size(); ++s) {

@@ -92,15 +92,15 @@ std::vector<OperatorInfo> ElementwiseOperators() {
                kReluNote),
       WithNote(UnaryInfo("gelu", "Y = X * (1 + erf(X / sqrt(2))) / 2 = X * normal_cdf(X)",
                          Types::kFloats, [](const Arguments& a) { return Unary("gelu", a, Gelu); }),
-               "The tail of large negative X keeps its digits: the relative error is a few units "
+               "The result is accurate for large negative X too: the relative error is a few units "
                "in the last place until normal_cdf(X) is denormal (X < -12.9 in f32, -37.5 in "
-               "f64). Of -inf it is NaN, as in PyTorch."),
+               "f64). For -inf the result is NaN, as in PyTorch."),
       UnaryInfo("sigmoid", "Y = 1 / (1 + exp(-X))", Types::kFloats,
                 [](const Arguments& a) { return Unary("sigmoid", a, Sigmoid); }),
       WithNote(UnaryInfo("silu", "Y = X / (1 + exp(-X))", Types::kFloats,
                          [](const Arguments& a) { return Unary("silu", a, Silu); }),
-               "The relative error is a few units in the last place, of denormal results too. Of "
-               "-inf it is NaN, as in PyTorch."),
+               "The relative error is a few units in the last place, even of denormal results. For "
+               "-inf the result is NaN, as in PyTorch."),
       UnaryInfo("tanh", "Y = tanh(X)", Types::kFloats,
                 [](const Arguments& a) { return Unary("tanh", a, Tanh); }),
   };

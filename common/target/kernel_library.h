@@ -64,8 +64,8 @@ class KernelLibrary {
   // Asks the kernel whether this CPU has every instruction that it uses. `buffers`: the number of
   // its buffers.
   bool SupportsCpu(size_t buffers) const;
-  // Packs the constants and computes once, in memory that is allocated for this call, on the
-  // threads of OpenMP, or on one if OpenMP is not installed. Returns the kernel's status, or
+  // Packs the constants and computes once, in memory that is allocated for this call. Runs on
+  // OpenMP's threads, or on one thread if OpenMP is not installed. Returns the kernel's status, or
   // nullopt if there is not enough memory.
   std::optional<int32_t> Call(void* const* buffers) const;
 

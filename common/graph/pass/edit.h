@@ -6,13 +6,13 @@
 
 #include "common/graph/graph.h"
 
-// Edits of graphs that passes share.
+// Graph edits that several passes use.
 namespace hone::graph {
 
 // Removes a node whose only result equals `value`, and makes the readers of the result read
-// `value`. If the result is an output of the graph, `value` takes its name. Returns false and
-// changes nothing if `value` must then keep its own name, because it is an input, a constant or
-// another output of the graph.
+// `value`. If the result is an output of the graph, `value` takes its name; if `value` must keep
+// its own name, because it is an input, a constant or another output of the graph, returns false
+// and changes nothing.
 //
 // The node is only marked, so that indices stay valid; EraseRemoved() erases it.
 bool ReplaceBy(Graph& graph, int node, ValueId value);
@@ -32,8 +32,8 @@ ValueId AddConstant(Graph& graph, const std::string& name, const TensorType& typ
                     ConstantData data);
 ValueId AddInts(Graph& graph, const std::string& name, const std::vector<int64_t>& elements);
 
-// Adds a constant that is another one reshaped to `shape`, with its dimensions then permuted to
-// `order`. REQUIRES: the rank is at least 1.
+// Reshapes a constant to `shape`, permutes its dimensions to `order`, and adds the result as a new
+// constant. REQUIRES: the rank is at least 1.
 ValueId AddPermuted(Graph& graph, ValueId constant, const std::vector<int64_t>& shape,
                     const std::vector<int64_t>& order);
 

@@ -10,7 +10,7 @@ namespace hone::store {
 // The lock of one process on a store: an flock on "<path>.lock", which the kernel releases when the
 // process ends for any reason. SQLite itself would allow several processes, which would get
 // "database is locked" errors and, with SQLite before 3.51.3, could damage the log. The file is not
-// removed, and contains the opener's process id for the message. Movable.
+// removed. It contains the holder's process id, which the error message names. Movable.
 class StoreLock {
  public:
   // Unavailable: another store object, in this or another process, has the lock; the message names

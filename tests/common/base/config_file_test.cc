@@ -48,16 +48,16 @@ TEST(ConfigFileTest, ErrorsNameTheLine) {
     const char* text;
     const char* says;
   } cases[] = {
-      {"a = 1\nb", "line 2: after 'b' there is no '='"},
+      {"a = 1\nb", "line 2: '=' is missing after 'b'"},
       {"a = 1\n[section]\n", "line 2: sections are not supported"},
       {"a = 1\n\na = 2", "line 3: 'a' is set twice"},
       {"a = text", "line 1: the text text must be quoted"},
       {"a = ", "line 1: the value is missing"},
-      {"a = \"x", "line 1: the text does not end"},
-      {"a = 'x\ny'", "line 1: the text does not end"},
-      {"a = '''x\ny", "line 1: the text does not end"},
+      {"a = \"x", "line 1: the closing \" is missing"},
+      {"a = 'x\ny'", "line 1: the closing ' is missing"},
+      {"a = '''x\ny", "line 1: the closing ''' is missing"},
       {"a = [\"x\"\nb = 1", "line 2: the values of a list must be separated by commas"},
-      {"a = [\"x\",", "line 1: the list does not end"},
+      {"a = [\"x\",", "line 1: the closing ']' is missing"},
       {"a = \"x\" y", "line 1: unexpected text after the value of 'a'"},
       {"a = \"\\x\"", "line 1: only n, t, "},
       {"= 3", "line 1: a line is 'key = value'"},
