@@ -32,8 +32,14 @@ class GeneticSearch final : public HistorySearch {
     HONE_RETURN_IF_ERROR(CoverByDraws(call));
     for (const Scored& covering : picker.batch()) generation_.push_back(covering.point);
     proposed_ += picker.batch().size();
+    int size_when_bred = -1;
     while (!picker.full()) {
-      if (proposed_ >= generation_.size() && generation_.size() >= kPopulation) Breed(call.rng);
+      // If no child has a new program, the next generation would most likely have none either.
+      if (proposed_ >= generation_.size() && generation_.size() >= kPopulation &&
+          picker.size() > size_when_bred) {
+        size_when_bred = picker.size();
+        Breed(call.rng);
+      }
       if (proposed_ < generation_.size()) {
         HONE_RETURN_IF_ERROR(Add(generation_[proposed_++], call).status());
         continue;

@@ -16,7 +16,9 @@ absl::StatusOr<double> ToleranceNeeded(const ir::Workload& workload, const Trace
   std::vector<int64_t> ints(trace.ints, 0);
   for (const Instruction& instruction : trace.instructions) {
     for (int i = 0; i < instruction.decision_count; ++i) {
-      ints[instruction.results[i].reg] = decisions[instruction.decision_begin + i];
+      const Operand& result = instruction.results[i];  // a loop if a location is sampled
+      if (result.kind == Operand::Kind::kInt)
+        ints[result.reg] = decisions[instruction.decision_begin + i];
     }
     if (instruction.primitive->name != "rewrite") continue;
     std::vector<int64_t> numbers;

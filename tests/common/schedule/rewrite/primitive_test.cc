@@ -108,6 +108,12 @@ TEST(ToleranceNeededTest, DependsOnTheRewritesOfATrace) {
     EXPECT_EQ(needed(sampled, {m}).value(), RewriteTolerance(conv, "winograd", "Y", {m}).value());
     EXPECT_GT(needed(sampled, {m}).value(), 0);
   }
+  // A sampled location is a loop, whose register is numbered apart from the numbers.
+  const std::string located =
+      "b0 = block(\"Y\")\nx0 = sample_categorical(candidates=[2, 4])\nl0 = "
+      "sample_compute_location(b0)\nrewrite(\"winograd\", \"Y\", x0)\n";
+  EXPECT_EQ(needed(located, {4, -1}).value(), RewriteTolerance(conv, "winograd", "Y", {4}).value());
+  EXPECT_EQ(needed("b0 = block(\"Y\")\nl0 = sample_compute_location(b0)\n", {-1}).value(), 0);
   EXPECT_EQ(needed(sampled, {}).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(needed("rewrite(\"winograd\", \"Z\", 2)\n", {}).status().code(),
             absl::StatusCode::kInvalidArgument);
