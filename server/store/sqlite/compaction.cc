@@ -118,12 +118,16 @@ class Compaction {
     });
   }
 
-  // Removes old jobs that have ended and have no records any more, with their events.
+  // Removes old jobs that have ended and have no records any more, with their events. The job with
+  // the largest number is kept: when the store is opened, the next number follows from it, and the
+  // number of a removed job must not be used again. Ids that are not numbers count as 0.
   absl::Status RemoveJobs() {
     std::vector<std::string> victims;
-    HONE_RETURN_IF_ERROR(Collect(
-        absl::StrCat("SELECT id FROM job WHERE NOT (", kUnfinished, ") AND updated_unix_ms < ?"),
-        options_.keep_unix_ms, kept_jobs_, victims));
+    HONE_RETURN_IF_ERROR(
+        Collect(absl::StrCat("SELECT id FROM job WHERE NOT (", kUnfinished,
+                             ") AND updated_unix_ms < ? AND CAST(id AS INTEGER) IS NOT"
+                             " (SELECT NULLIF(MAX(CAST(id AS INTEGER)), 0) FROM job)"),
+                options_.keep_unix_ms, kept_jobs_, victims));
     report_.jobs_removed = static_cast<int64_t>(victims.size());
     const std::string still_old = absl::StrCat(
         "id = ?1 AND NOT (", kUnfinished, ") AND NOT EXISTS (SELECT 1 FROM record WHERE job = ?1)");

@@ -287,6 +287,22 @@ TEST_P(CompactionConformanceTest, RemovesUnreferencedJobsTextsAndArtifacts) {
   EXPECT_TRUE(store_->GetText(kSpace).ok()) << "the best records are kept with their texts";
 }
 
+TEST_P(CompactionConformanceTest, NumbersOfRemovedJobsAreNotUsedAgain) {
+  int64_t last = 0;
+  for (int i = 0; i < 2; ++i) {
+    last = store_->NextJobNumber().value();
+    JobRow ended = PendingJob(absl::StrCat(last), kOld);
+    ended.state = "done";
+    ASSERT_TRUE(PutJob(*store_, ended).ok());
+  }
+  const auto report = Compact(*store_, {.keep_unix_ms = kNew});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_GE(report->jobs_removed, 1);
+  EXPECT_TRUE(absl::IsNotFound(store_->GetJob(absl::StrCat(last - 1)).status()));
+  Reopen();
+  EXPECT_GT(store_->NextJobNumber().value(), last);
+}
+
 TEST_P(CompactionConformanceTest, WithoutATimeNothingIsRemoved) {
   for (int i = 0; i < 50; ++i) AppendAt(kOld, 10 + i);
   const auto report = Compact(*store_, {});
