@@ -83,6 +83,7 @@ Results ConstantOfShape(const VersionedNode& node, const Tensors& tensors, Graph
 Results Dropout(const VersionedNode& node, GraphBuilder& builder) {
   const NodeView view(builder.graph(), node.node);
   if (!view.Has(0)) return view.InvalidError("input 0 is missing");
+  if (node.outputs.size() > 2) return view.InvalidError("has more than two outputs");
   if (view.Has(2)) {
     HONE_ASSIGN_OR_RETURN(const std::vector<ir::Scalar> training, view.Elements(2));
     if (training.size() != 1 || training[0].IsTrue()) {
