@@ -23,21 +23,21 @@ constexpr double kMaxFoldedPoints = 1 << 26;              // of all folded nodes
 // Larger filled tensors are computed when they are first read.
 constexpr int64_t kComputedBytes = 4096;
 
-std::string Fresh(std::set<std::string>& taken, absl::string_view name) {
+}  // namespace
+
+std::string GraphBuilder::Names::Fresh(absl::string_view name) {
   std::string fresh(name);
-  for (int number = 2; !taken.insert(fresh).second; ++number) {
-    fresh = absl::StrCat(name, "_", number);
-  }
+  // A model may have many nodes without names, so the search does not begin at 2 for each.
+  int& number = next.try_emplace(fresh, 2).first->second;
+  for (; !taken.insert(fresh).second; ++number) fresh = absl::StrCat(name, "_", number);
   return fresh;
 }
 
-}  // namespace
-
 std::string GraphBuilder::FreshTensorName(absl::string_view name) {
-  return Fresh(tensor_names_, name);
+  return tensor_names_.Fresh(name);
 }
 
-std::string GraphBuilder::FreshNodeName(absl::string_view name) { return Fresh(node_names_, name); }
+std::string GraphBuilder::FreshNodeName(absl::string_view name) { return node_names_.Fresh(name); }
 
 ValueId GraphBuilder::AddInts(absl::string_view name, const std::vector<int64_t>& elements) {
   const TensorType type{ir::DType::kI64, {static_cast<int64_t>(elements.size())}};

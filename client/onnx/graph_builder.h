@@ -2,6 +2,7 @@
 #define HONE_CLIENT_ONNX_GRAPH_BUILDER_H_
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@ namespace hone::onnx {
 class GraphBuilder {
  public:
   // `names`: the names of the model's tensors, which generated names must avoid.
-  explicit GraphBuilder(std::set<std::string> names) : tensor_names_(std::move(names)) {}
+  explicit GraphBuilder(std::set<std::string> names) : tensor_names_{std::move(names), {}} {}
 
   const graph::Graph& graph() const { return graph_; }
   graph::Graph& graph() { return graph_; }
@@ -43,11 +44,18 @@ class GraphBuilder {
                                                   const std::vector<std::string>& output_names);
 
  private:
+  struct Names {
+    std::set<std::string> taken;
+    std::map<std::string, int> next;  // the number to try next for each name that was asked for
+
+    std::string Fresh(absl::string_view name);
+  };
+
   absl::StatusOr<std::vector<graph::ValueId>> AddFolded(
       graph::Node node, const graph::Types& types, const std::vector<std::string>& output_names);
 
   graph::Graph graph_;
-  std::set<std::string> tensor_names_, node_names_;
+  Names tensor_names_, node_names_;
   int64_t filled_elements_ = 0;
   double folded_points_ = 0;
 };

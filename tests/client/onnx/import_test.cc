@@ -194,6 +194,18 @@ TEST(ImportTest, NodesWithoutOrWithEqualNames) {
   EXPECT_EQ(graph->nodes[2].name, "Abs_3");
 }
 
+// Takes minutes if finding a name takes time proportional to the number of nodes.
+TEST(ImportTest, ManyNodesWithoutNames) {
+  constexpr int kNodes = 30'000;
+  std::string nodes;
+  for (int n = 0; n < kNodes; ++n) {
+    absl::StrAppend(&nodes, "node { op_type: 'Abs' input: 't", n, "' output: 't", n + 1, "' } ");
+  }
+  const auto graph = Import(Input("t0", kFloat, "2") + nodes + Output(absl::StrCat("t", kNodes)));
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(graph->nodes.back().name, absl::StrCat("Abs_", kNodes));
+}
+
 TEST(ImportTest, ListsAllUnsupportedOperators) {
   const absl::Status status =
       Import(Input("x", kFloat, "2") + NodeText("Fly", "x", "a") + NodeText("Swim", "a", "b") +
