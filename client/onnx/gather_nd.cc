@@ -14,6 +14,8 @@ namespace {
 using graph::ValueId;
 using Ints = std::vector<int64_t>;
 
+constexpr int64_t kMaxBatch = int64_t{1} << 20;  // the importer makes a constant of this size
+
 int64_t Product(Ints::const_iterator begin, Ints::const_iterator end) {
   return std::accumulate(begin, end, int64_t{1}, std::multiplies<>());
 }
@@ -32,6 +34,11 @@ struct LookUp {
     bool fits = 0 <= batch && batch < rank && batch < node.Rank(1);
     for (int64_t d = 0; fits && d < batch; ++d) fits = look_up.data[d] == look_up.indices[d];
     if (fits) look_up.count = look_up.indices.back();
+    if (fits && Product(look_up.data.begin(), look_up.data.begin() + batch) > kMaxBatch) {
+      return node.UnimplementedError(
+          absl::StrCat("a batch of ", Product(look_up.data.begin(), look_up.data.begin() + batch),
+                       " is not supported"));
+    }
     if (fits && 1 <= look_up.count && look_up.count <= rank - batch) return look_up;
     return node.InvalidError(absl::StrCat("indices of type ", node.Type(1).ToText(), " do not fit ",
                                           node.Type(0).ToText()));

@@ -150,7 +150,8 @@ class ModelImporter {
 
   absl::Status AddNode(const ::onnx::NodeProto& proto) {
     VersionedNode versioned{.outputs = {proto.output().begin(), proto.output().end()},
-                            .opset = opset_};
+                            .opset = opset_,
+                            .all_outputs = proto.output_size()};
     graph::Node& node = versioned.node;
     node.name = builder_.FreshNodeName(proto.name().empty() ? proto.op_type() : proto.name());
     node.op = proto.op_type();

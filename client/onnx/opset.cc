@@ -42,7 +42,7 @@ absl::Status UpsampleScales(Rewrite& rewrite) { return rewrite.ListToInput("scal
 // Without sizes, a split has equal parts. Since opset 18, an attribute gives their number.
 absl::Status SplitCount(Rewrite& rewrite) {
   if (rewrite.view().Has(1)) return absl::OkStatus();
-  const int64_t parts = static_cast<int64_t>(rewrite.outputs());
+  const int64_t parts = rewrite.all_outputs();
   HONE_ASSIGN_OR_RETURN(const int64_t axis,
                         rewrite.view().AxisAttribute("axis", 0, rewrite.view().Rank(0)));
   const int64_t extent = rewrite.view().Shape(0)[axis];
@@ -52,6 +52,16 @@ absl::Status SplitCount(Rewrite& rewrite) {
   }
   rewrite.node().attributes["num_outputs"] = parts;
   return absl::OkStatus();
+}
+
+// A small file could otherwise ask for billions of parts.
+absl::Status SplitOutputs(Rewrite& rewrite) {
+  const NodeView view = rewrite.view();
+  HONE_ASSIGN_OR_RETURN(const int64_t count, view.Int("num_outputs", 0));
+  const int64_t parts = view.Has(1) ? view.Type(1).elements() : count;
+  if (parts <= rewrite.all_outputs()) return absl::OkStatus();
+  return view.InvalidError(
+      absl::StrCat("splits into ", parts, " parts, but has ", rewrite.all_outputs(), " outputs"));
 }
 
 // Before opset 13, softmax normalized all dimensions from the axis on, which was 1 by default.
@@ -165,6 +175,7 @@ constexpr Rule kRules[] = {
     {"Softmax", 13, Softmax},
     {"Split", 13, SplitSizes},
     {"Split", 18, SplitCount},
+    {"Split", kAnyOpset, SplitOutputs},
     {"Squeeze", 13, Axes},
     {"TopK", 10, K},
     {"Unsqueeze", 13, Axes},

@@ -21,8 +21,9 @@ int64_t OldestOpset(absl::string_view op);
 // A node of a model. Its inputs are values of the graph that is being built.
 struct VersionedNode {
   graph::Node node;
-  std::vector<std::string> outputs;  // "" for one that is not wanted
+  std::vector<std::string> outputs;  // "" for one that is not wanted; the last one is wanted
   int64_t opset;
+  int64_t all_outputs = 0;  // in the model, with the last ones that are not wanted
 };
 
 // The name of the operator that replaces `op` in opset 21, which is usually the same.

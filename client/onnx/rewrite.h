@@ -25,7 +25,7 @@ class Rewrite {
 
   graph::Node& node() { return versioned_.node; }
   graph::NodeView view() const { return graph::NodeView(builder_.graph(), versioned_.node); }
-  size_t outputs() const { return versioned_.outputs.size(); }
+  int64_t all_outputs() const { return versioned_.all_outputs; }
 
   std::optional<graph::Attribute> Take(const std::string& name) {
     auto taken = node().attributes.extract(name);

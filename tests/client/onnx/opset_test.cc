@@ -85,6 +85,8 @@ const Case kCases[] = {
     {12, "3", NodeText("Split", "x", "y z", Ints("split", "1, 2")), {1.0, 2.0, 3.0}, {1.0}, {1}},
     {12, "4", NodeText("Split", "x", "y z"), {1.0, 2.0, 3.0, 4.0}, {1.0, 2.0}, {2}},
     {13, "4", NodeText("Split", "x", "y z"), {1.0, 2.0, 3.0, 4.0}, {1.0, 2.0}, {2}},
+    // The second output is not wanted.
+    {13, "4", NodeText("Split", "x", "y "), {1.0, 2.0, 3.0, 4.0}, {1.0, 2.0}, {2}},
     {12,
      "2, 2",
      NodeText("ReduceSum", "x", "y", Ints("axes", "0") + Int("keepdims", 0)),
@@ -187,6 +189,17 @@ INSTANTIATE_TEST_SUITE_P(Models, OpsetTest, testing::ValuesIn(kCases));
 TEST(OpsetErrorTest, NameTheNode) {
   EXPECT_THAT(ImportNode(12, "3", NodeText("Split", "x", "y z")).status().message(),
               HasSubstr("node 'n_y' (Split): cannot split the extent 3 into 2 equal parts"));
+  EXPECT_THAT(ImportNode(18, "8589934592",
+                         NodeText("Split", "x", "y", Int("num_outputs", int64_t{1} << 33)))
+                  .status()
+                  .message(),
+              HasSubstr("node 'n_y' (Split): splits into 8589934592 parts, but has 1 outputs"));
+  EXPECT_THAT(
+      ImportNode(12, "8589934592, 1", NodeText("GatherND", "x i", "y", Int("batch_dims", 1)),
+                 Input("i", 7, "8589934592, 1"))
+          .status()
+          .message(),
+      HasSubstr("node 'n_y' (GatherND): a batch of 8589934592 is not supported"));
   EXPECT_THAT(ImportNode(10, "1, 1, 2, 2", NodeText("Resize", "x s", "y"),
                          Initializer("s", kFloatTensor, "4", "float_data: [1, 1, 2, 0.5]"))
                   .status()
