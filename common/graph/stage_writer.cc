@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -34,7 +35,8 @@ std::string StageWriter::Number(double value) {
   std::string text = absl::StrFormat("%.17g", value);
   for (int digits = 1; digits < 17; ++digits) {  // the shortest text of this number
     const std::string shorter = absl::StrFormat("%.*g", digits, value);
-    if (std::stod(shorter) != value) continue;
+    // Not std::stod, which throws if a shorter text is beyond the largest number.
+    if (double read; !absl::SimpleAtod(shorter, &read) || read != value) continue;
     text = shorter;
     break;
   }

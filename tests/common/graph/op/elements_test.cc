@@ -98,6 +98,18 @@ TEST(ElementsTest, AttributesChangeFunctions) {
   ExpectNear(Apply("PRelu", {x, slope}), {-1, -0.25, 0.5, 2});
 }
 
+TEST(ElementsTest, BoundsAtTheEndsOfF64) {
+  const double most = std::numeric_limits<double>::max();
+  const double least = std::numeric_limits<double>::denorm_min();
+  const auto number = [](double value) {
+    return Given{TensorType{DType::kF64, {}}, {value}, /*constant=*/true};
+  };
+  const Given x{TensorType{DType::kF64, {2}}, {1e300, -1.0}};
+  const auto clipped = Apply("Clip", {x, number(least), number(most)});
+  ASSERT_TRUE(clipped.ok()) << clipped.status();
+  EXPECT_EQ((*clipped)[0], ir::Scalars({1e300, least}));
+}
+
 TEST(ElementsTest, SpecialValues) {
   const Given x{TensorType{DType::kF32, {4}}, {-kInf, kNaN, 0.0, kInf}};
   ExpectNear(Apply("IsNaN", {x}), {0, 1, 0, 0});
