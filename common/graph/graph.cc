@@ -1,5 +1,6 @@
 #include "common/graph/graph.h"
 
+#include <algorithm>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -141,7 +142,7 @@ absl::Status CheckType(const TensorType& type) {
     return absl::InvalidArgumentError(absl::StrCat(
         "has ", type.shape.size(), " dimensions; at most ", ir::kMaxRank, " are supported"));
   }
-  int64_t elements = 1;
+  int64_t elements = 1;  // an extent of 0 counts as 1, so that other extents are limited, too
   for (const int64_t extent : type.shape) {
     if (extent < 0) {
       return absl::InvalidArgumentError(
@@ -151,7 +152,7 @@ absl::Status CheckType(const TensorType& type) {
       return absl::InvalidArgumentError(
           absl::StrCat("has more than ", ir::kMaxElements, " elements: ", type.ToText()));
     }
-    elements *= extent;
+    elements *= std::max<int64_t>(extent, 1);
   }
   return absl::OkStatus();
 }

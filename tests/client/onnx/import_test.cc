@@ -279,6 +279,10 @@ TEST(ImportTest, HostileModels) {
       {"a size bomb",
        Initializer("w", kFloat, "1099511627776", "") + NodeText("Relu", "w", "y") + Output("y"),
        "tensor 'w' has more than"},
+      {"an empty tensor of absurd size",
+       Input("z", kFloat, "0, 4611686018427387904") +
+           NodeText("Concat", "z z", "y", Int("axis", 1)) + Output("y"),
+       "input 'z' has more than"},
       {"a result of absurd size",
        Input("x", kFloat, "100000, 1") + Input("z", kFloat, "1, 100000") +
            NodeText("Add", "x z", "y") + Output("y"),
