@@ -52,7 +52,9 @@ absl::StatusOr<Resized> Resized::ByScale(const NodeView& node, int64_t from, dou
     return node.InvalidError(absl::StrCat("a scale is ", scale, " for ", from, " elements"));
   }
   const auto [q, p] = Fraction(scale);
-  const auto to = static_cast<int64_t>(std::floor(static_cast<double>(from) * scale));
+  // ONNX multiplies in f32, where 10 times 0.7 is 7 and not just below.
+  const auto to =
+      static_cast<int64_t>(std::floor(static_cast<float>(from) * static_cast<float>(scale)));
   // The scale is often the rounded ratio of the extents; then use the exact ratio.
   const double ratio = static_cast<double>(to) / static_cast<double>(from);
   if (from > 0 && std::abs(ratio - scale) <= 1e-6 * scale) return Resized{from, to, from, to};

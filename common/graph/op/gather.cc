@@ -101,7 +101,7 @@ absl::Status DefineOneHot(const NodeView& node, StageWriter& writer) {
 
 absl::Status CheckReverseSequence(const NodeView& node, int64_t time, int64_t batch) {
   HONE_RETURN_IF_ERROR(NeedIndices(node, 1));
-  if (node.Rank(0) >= 2 && time != batch && time + batch == 1 &&
+  if (node.Rank(0) >= 2 && (time == 0 || time == 1) && batch == 1 - time &&
       node.Shape(1) == std::vector<int64_t>{node.Shape(0)[batch]}) {
     return absl::OkStatus();
   }

@@ -97,6 +97,11 @@ TEST(LookupTest, ReverseSequence) {
              {1, 2, 4, 3, 5, 6});
   EXPECT_THAT(Apply("ReverseSequence", {x, I64({3}, {1, 2, 0})}).status().message(),
               HasSubstr("cannot reverse f32[3, 2]"));
+  EXPECT_THAT(Apply("ReverseSequence", {x, I64({3}, {1, 2, 0})},
+                    {{"time_axis", int64_t{-999'999}}, {"batch_axis", int64_t{1'000'000}}})
+                  .status()
+                  .message(),
+              HasSubstr("cannot reverse f32[3, 2]"));
 }
 
 // Tuning draws indices that exist.
