@@ -129,6 +129,11 @@ absl::StatusOr<Types> InferSqueeze(const NodeView& node) {
 absl::StatusOr<Types> InferUnsqueeze(const NodeView& node) {
   HONE_ASSIGN_OR_RETURN(std::vector<int64_t> axes, node.Ints(1));
   const int64_t rank = node.Rank(0) + static_cast<int64_t>(axes.size());
+  // Checking a long list of axes would take very long.
+  if (rank > ir::kMaxRank) {
+    return node.InvalidError(absl::StrCat("its result has ", rank, " dimensions; at most ",
+                                          ir::kMaxRank, " are supported"));
+  }
   HONE_ASSIGN_OR_RETURN(axes, AxesOf(node, std::move(axes), rank));
   std::vector<int64_t> shape;
   auto next = node.Shape(0).begin();

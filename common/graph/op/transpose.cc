@@ -20,6 +20,9 @@ absl::StatusOr<std::vector<int64_t>> Permutation(const NodeView& node) {
     return node.InvalidError(
         absl::StrCat("perm has ", permutation.size(), " numbers for rank ", node.Rank(0)));
   }
+  for (const int64_t d : permutation) {
+    if (d < 0) return node.InvalidError(absl::StrCat("perm contains ", d));
+  }
   return AxesOf(node, std::move(permutation), node.Rank(0));
 }
 

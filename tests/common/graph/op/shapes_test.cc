@@ -89,6 +89,14 @@ TEST(ShapesTest, ReshapeErrors) {
               HasSubstr("cannot remove dimension 0"));
 }
 
+// Takes minutes if each of the axes is compared with all others.
+TEST(ShapesTest, UnsqueezeByManyAxes) {
+  std::vector<int64_t> axes(1'000'000);
+  std::iota(axes.begin(), axes.end(), 0);
+  EXPECT_THAT(TypeOf("Unsqueeze", {Counted({2}), List(axes)}).status().message(),
+              HasSubstr("its result has 1000001 dimensions; at most 8 are supported"));
+}
+
 TEST(ShapesTest, IdentityAndDropout) {
   const Given x = Counted({2, 3});
   ExpectNear(Apply("Identity", {x}), All(x));
@@ -112,6 +120,10 @@ TEST(ShapesTest, Transpose) {
   EXPECT_EQ(TypeOf("Transpose", {x})->shape, std::vector<int64_t>({4, 3, 2}));
   EXPECT_THAT(Apply("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 0, 1}}}).status().message(),
               HasSubstr("axis 0 occurs twice"));
+  // Passes use the numbers as indices.
+  EXPECT_THAT(
+      Apply("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 1, -1}}}).status().message(),
+      HasSubstr("perm contains -1"));
 }
 
 TEST(ShapesTest, DepthAndSpace) {
@@ -356,6 +368,8 @@ TEST(ShapesTest, ResizesByScales) {
                    {{"coordinate_transformation_mode", std::string("asymmetric")},
                     {"nearest_mode", std::string("floor")}}),
              {1, 2, 1, 2, 5, 6, 5, 6});
+  const Given seven{TensorType{DType::kF32, {1}}, {double{0.7F}}, true};
+  EXPECT_EQ(TypeOf("Resize", {Counted({10}), {}, seven})->shape, std::vector<int64_t>({7}));
   EXPECT_THAT(Apply("Resize", {x, {}, scales}, {{"antialias", int64_t{1}}}).status().message(),
               HasSubstr("antialias"));
   const Given zero{TensorType{DType::kF32, {4}}, {1.0, 1.0, 2.0, 0.0}, true};
