@@ -115,7 +115,7 @@ std::string Divisor(const NodeView& node, StageWriter& writer, const Pooling& po
     outputs.push_back(window.outputs);
     taps *= window.kernel;
   }
-  const ir::DType dtype = node.Type(0).dtype;
+  const ir::DType dtype = ir::AccumulatorOf(node.Type(0).dtype);
   if (guards.empty()) return Literal(dtype, static_cast<double>(taps));
   const std::string count = writer.Stage(
       "count", pooling.positions, outputs,
@@ -126,12 +126,15 @@ std::string Divisor(const NodeView& node, StageWriter& writer, const Pooling& po
 absl::Status DefineAveragePool(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const Pooling pooling, Pooling::Of(node));
   HONE_ASSIGN_OR_RETURN(const int64_t count_padding, node.Int("count_include_pad", 0));
-  const std::string sum =
-      writer.Stage("sum", pooling.axes, pooling.shape,
-                   absl::StrCat(pooling.Reduced("sum"), writer.In(0, pooling.element)));
+  // The sum of a large window may be too large for short floats.
+  const ir::DType x = node.Type(0).dtype, dtype = ir::AccumulatorOf(x);
+  const std::string sum = writer.Stage(
+      "sum", pooling.axes, pooling.shape,
+      absl::StrCat(pooling.Reduced("sum"), Convert(x, dtype, writer.In(0, pooling.element))));
   writer.Output(0, pooling.axes,
-                absl::StrCat(Element(sum, pooling.axes), " / ",
-                             Divisor(node, writer, pooling, count_padding != 0)));
+                Convert(dtype, x,
+                        absl::StrCat(Element(sum, pooling.axes), " / ",
+                                     Divisor(node, writer, pooling, count_padding != 0))));
   return absl::OkStatus();
 }
 
@@ -154,8 +157,9 @@ struct GlobalPooling {
   int64_t count = 1;              // elements per image
   std::string element;            // "max(r0: 7, r1: 7) X[i0, i1, r0, r1]"
 
+  // Reduces elements of the type `dtype`.
   static absl::StatusOr<GlobalPooling> Of(const NodeView& node, StageWriter& writer,
-                                          absl::string_view reducer) {
+                                          absl::string_view reducer, ir::DType dtype) {
     HONE_ASSIGN_OR_RETURN(const bool last, HasChannelsLast(node));
     const std::vector<int64_t>& image = node.Shape(0);
     const size_t channels = last ? image.size() - 1 : 1;
@@ -171,24 +175,28 @@ struct GlobalPooling {
     std::vector<std::string> element = {pooling.sample, pooling.channel};
     element.insert(element.end(), taps.begin(), taps.end());
     if (last) MoveChannelsLast(element);
-    pooling.element = absl::StrCat(Reduction(reducer, taps, extents), writer.In(0, element));
+    pooling.element = absl::StrCat(Reduction(reducer, taps, extents),
+                                   Convert(node.Type(0).dtype, dtype, writer.In(0, element)));
     return pooling;
   }
 };
 
 absl::Status DefineGlobalMaxPool(const NodeView& node, StageWriter& writer) {
-  HONE_ASSIGN_OR_RETURN(const auto pooling, GlobalPooling::Of(node, writer, "max"));
+  HONE_ASSIGN_OR_RETURN(const auto pooling,
+                        GlobalPooling::Of(node, writer, "max", node.Type(0).dtype));
   writer.Output(0, pooling.axes, pooling.element);
   return absl::OkStatus();
 }
 
 absl::Status DefineGlobalAveragePool(const NodeView& node, StageWriter& writer) {
-  HONE_ASSIGN_OR_RETURN(const auto pooling, GlobalPooling::Of(node, writer, "sum"));
+  const ir::DType x = node.Type(0).dtype, dtype = ir::AccumulatorOf(x);
+  HONE_ASSIGN_OR_RETURN(const auto pooling, GlobalPooling::Of(node, writer, "sum", dtype));
   const std::vector<std::string> places = {pooling.sample, pooling.channel};
   const std::string sum = writer.Stage("sum", places, pooling.sums, pooling.element);
   writer.Output(0, pooling.axes,
-                absl::StrCat(Element(sum, places), " / ",
-                             Literal(node.Type(0).dtype, static_cast<double>(pooling.count))));
+                Convert(dtype, x,
+                        absl::StrCat(Element(sum, places), " / ",
+                                     Literal(dtype, static_cast<double>(pooling.count)))));
   return absl::OkStatus();
 }
 

@@ -80,14 +80,19 @@ absl::StatusOr<Types> InferAnyReduce(const NodeView& node) {
 absl::Status Write(const NodeView& node, StageWriter& writer, absl::string_view reducer,
                    absl::string_view formula, absl::string_view function) {
   HONE_ASSIGN_OR_RETURN(const Reduced r, Reduced::Of(node));
-  const std::string value =
-      absl::StrCat(r.Over(reducer), absl::Substitute(formula, writer.In(0, r.element)));
+  const auto reduced = [&](const std::string& element) {
+    return absl::StrCat(r.Over(reducer), absl::Substitute(formula, element));
+  };
+  const std::string element = writer.In(0, r.element);
   if (function == "$0") {
-    writer.Output(0, r.axes, value);
+    writer.Output(0, r.axes, reduced(element));
     return absl::OkStatus();
   }
-  const std::string stage = writer.Stage("total", r.axes, r.shape, value);
-  writer.Output(0, r.axes, absl::Substitute(function, Element(stage, r.axes)));
+  // A total may be too large for short floats, even if the result is not.
+  const DType x = node.Type(0).dtype, dtype = ir::AccumulatorOf(x);
+  const std::string stage =
+      writer.Stage("total", r.axes, r.shape, reduced(Convert(x, dtype, element)));
+  writer.Output(0, r.axes, Convert(dtype, x, absl::Substitute(function, Element(stage, r.axes))));
   return absl::OkStatus();
 }
 
@@ -125,13 +130,15 @@ absl::Status DefineMean(const NodeView& node, StageWriter& writer) {
 // The largest element is subtracted, so that no exponential overflows.
 absl::Status DefineLogSumExp(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const Reduced r, Reduced::Of(node));
-  const std::string x = writer.In(0, r.element);
+  const DType type = node.Type(0).dtype, dtype = ir::AccumulatorOf(type);
+  const std::string x = Convert(type, dtype, writer.In(0, r.element));
   const std::string max = writer.Stage("max", r.axes, r.shape, absl::StrCat(r.Over("max"), x));
   const std::string sum =
       writer.Stage("sum", r.axes, r.shape,
                    absl::StrCat(r.Over("sum"), "exp(", x, " - ", Element(max, r.axes), ")"));
   writer.Output(0, r.axes,
-                absl::StrCat(Element(max, r.axes), " + log(", Element(sum, r.axes), ")"));
+                Convert(dtype, type,
+                        absl::StrCat(Element(max, r.axes), " + log(", Element(sum, r.axes), ")")));
   return absl::OkStatus();
 }
 

@@ -124,6 +124,19 @@ TEST(RowsTest, Reductions) {
   }
 }
 
+// The totals exceed f16, the results do not.
+TEST(RowsTest, ReductionsOfManyShortFloats) {
+  const Given x{TensorType{DType::kF16, {70'000}}, ir::Scalars(70'000, 1.0)};
+  const auto first = [&](const std::string& op) {
+    const auto result = Apply(op, {x});
+    return result.ok() ? (*result)[0][0].real() : NAN;
+  };
+  EXPECT_EQ(first("ReduceMean"), 1);
+  EXPECT_NEAR(first("ReduceL2"), std::sqrt(70'000), 0.25);
+  EXPECT_NEAR(first("ReduceLogSum"), std::log(70'000), 0.01);
+  EXPECT_NEAR(first("ReduceLogSumExp"), 1 + std::log(70'000), 0.01);
+}
+
 TEST(RowsTest, ReductionsOverSeveralAxesAndNone) {
   std::mt19937 random(3);
   const Given x = Floats({2, 3, 4}, random);

@@ -273,6 +273,13 @@ TEST(WindowTest, QuantizedConvolutions) {
   }
 }
 
+// The sum of the elements exceeds f16, their mean does not.
+TEST(WindowTest, MeansOfManyShortFloats) {
+  const Given x{TensorType{DType::kF16, {1, 1, 100, 100}}, ir::Scalars(10'000, 10.0)};
+  ExpectNear(Apply("GlobalAveragePool", {x}), {10});
+  ExpectNear(Apply("AveragePool", {x}, {{"kernel_shape", std::vector<int64_t>{100, 100}}}), {10});
+}
+
 TEST(WindowTest, Errors) {
   std::mt19937 random(7);
   const Given x = Floats({1, 4, 5, 5}, random);
