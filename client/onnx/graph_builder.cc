@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/onnx/fold_cost.h"
 #include "common/base/status_macros.h"
+#include "common/graph/fold_cost.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/node_view.h"
 #include "common/graph/operator_def.h"

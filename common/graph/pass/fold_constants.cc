@@ -1,10 +1,19 @@
 #include <algorithm>
 
+#include "common/graph/fold_cost.h"
 #include "common/graph/interpreter.h"
+#include "common/graph/node_view.h"
+#include "common/graph/operator_def.h"
 #include "common/graph/pass/edit.h"
 #include "common/graph/pass/passes.h"
 
 namespace hone::graph {
+namespace {
+
+// More work than this takes the interpreter minutes. FoldCost() says what is counted.
+constexpr double kMaxCost = 1 << 26;
+
+}  // namespace
 
 absl::StatusOr<bool> FoldConstants(Graph& graph, int64_t max_elements) {
   for (Node& node : graph.nodes) {
@@ -12,6 +21,8 @@ absl::StatusOr<bool> FoldConstants(Graph& graph, int64_t max_elements) {
       return id == kNoValue || graph.value(id).type.elements() <= max_elements;
     });
     if (!fits || !CanFold(graph, node)) continue;
+    const auto types = InferTypes(NodeView(graph, node));
+    if (!types.ok() || FoldCost(graph, node, *types, node.outputs.size()) > kMaxCost) continue;
     const auto folded = Fold(graph, node);
     if (!folded.ok()) continue;
     auto data = folded->begin();

@@ -13,7 +13,7 @@
 namespace hone::graph {
 
 // Computes nodes whose inputs are constant. Keeps nodes whose results have more elements than the
-// limit, and nodes that the interpreter cannot run.
+// limit, nodes that need much work, and nodes that the interpreter cannot run.
 absl::StatusOr<bool> FoldConstants(Graph& graph, int64_t max_elements = int64_t{1} << 20);
 
 // Removes nodes, outputs of nodes and values that no output of the graph depends on. The inputs of

@@ -46,6 +46,12 @@ TEST(FoldConstantsTest, KeepsLargeResultsAsNodes) {
   EXPECT_TRUE(net.graph.IsConstant(net.graph.outputs[0]));
 }
 
+TEST(FoldConstantsTest, KeepsNodesOfMuchWork) {
+  Net net;
+  net.graph.outputs = {net.Apply("MatMul", {net.Weights({512, 512}), net.Weights({512, 512})})};
+  EXPECT_FALSE(Folds(net.graph));
+}
+
 TEST(RemoveDeadTest, KeepsInputs) {
   Net net;
   const ValueId x = net.Input({2}), y = net.Input({2});
