@@ -60,6 +60,10 @@ bool CanPad(const NodeView& view, const Ints& own_pads, double value, Node& padd
 
 bool FoldNode(Graph& graph, Node& node) {
   if (node.op != "Conv" && node.op != "MaxPool" && node.op != "AveragePool") return false;
+  // The places of maxima are those in the padded image.
+  if (NodeView(graph, node).WantsOutput(1)) return false;
+  // A Conv may also read the padded image as its kernels.
+  if (std::count(node.inputs.begin(), node.inputs.end(), node.inputs[0]) > 1) return false;
   const int producer = PrivateProducer(graph, node.inputs[0]);
   if (producer < 0) return false;
   const auto padding = PaddingOf(graph, graph.nodes[producer]);

@@ -60,12 +60,12 @@ bool IsOutput(const Graph& graph, ValueId id) {
   return std::count(graph.outputs.begin(), graph.outputs.end(), id) > 0;
 }
 
-// Whether the node computes each element from the element of its first input alone.
-bool IsUnary(const Graph& graph, const Node& node, LayoutRole role) {
+// Whether the node computes each element from that of its first input alone, which is `image`.
+bool IsUnary(const Graph& graph, const Node& node, LayoutRole role, ValueId image) {
   const auto is_single = [&](ValueId id) {
     return id == kNoValue || graph.value(id).type.elements() == 1;
   };
-  return role == LayoutRole::kElementwise && node.outputs.size() == 1 &&
+  return role == LayoutRole::kElementwise && node.outputs.size() == 1 && node.inputs[0] == image &&
          std::all_of(node.inputs.begin() + 1, node.inputs.end(), is_single);
 }
 
@@ -87,7 +87,7 @@ std::optional<Joined> Follow(const Graph& graph, const std::vector<LayoutRole>& 
         ValueId result = node.outputs[0];
         while (readers[result].size() == 1 && !IsOutput(graph, result)) {
           const int after = readers[result][0];
-          if (!IsUnary(graph, graph.nodes[after], roles[after])) break;
+          if (!IsUnary(graph, graph.nodes[after], roles[after], result)) break;
           joined.after.push_back(after);
           result = graph.nodes[after].outputs[0];
         }

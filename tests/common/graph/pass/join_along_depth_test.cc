@@ -94,6 +94,14 @@ TEST_F(JoinAlongDepthTest, NoKernelCopiesTheParts) {
   EXPECT_THAT(kernels, ElementsAre("Conv", "Conv", "Conv"));
 }
 
+// The result of the convolution has one element, like the first operand.
+TEST_F(JoinAlongDepthTest, ResultsThatAreSubtracted) {
+  const ValueId x = net_.Input({1, 1, 1, 3});
+  const ValueId y = Conv(Concat({Conv(x, 4, 1), Conv(x, 4, 1)}), 1, 1);
+  net_.graph.outputs = {net_.Apply("Sub", {net_.Weights({1, 1, 1, 1}), y})};
+  EXPECT_TRUE(Apply());
+}
+
 TEST_F(JoinAlongDepthTest, OthersStay) {
   const ValueId x = net_.Input({1, 5, 6, 3});
   const ValueId a = Conv(x, 4, 1), b = Conv(x, 4, 3);

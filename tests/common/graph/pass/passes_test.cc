@@ -230,6 +230,20 @@ TEST_F(FoldPaddingTest, MaximaPadWithInfinityOnly) {
               ElementsAre("MaxPool"));
 }
 
+TEST_F(FoldPaddingTest, PlacesOfMaximaStay) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const ValueId padded = Pad({0, 0, 1, 0, 0, 0, 1, 0}, {-infinity});
+  const absl::Status added = net_.graph.AddNode(
+      {"pool", "MaxPool", {padded}, {}, {{"kernel_shape", Ints{2, 2}}}}, {"most", "places"});
+  ASSERT_TRUE(added.ok()) << added;
+  EXPECT_THAT(OperatorsAfter(net_.graph.nodes.back().outputs[1]), ElementsAre("Pad", "MaxPool"));
+}
+
+TEST_F(FoldPaddingTest, KernelsMayBeThePaddedImage) {
+  const ValueId padded = Pad({0, 0, 1, 0, 0, 0, 1, 0});
+  EXPECT_THAT(OperatorsAfter(net_.Apply("Conv", {padded, padded})), ElementsAre("Pad", "Conv"));
+}
+
 TEST(MergeReshapesTest, TheLastShapeRemains) {
   Net net;
   const ValueId a = net.Apply("Reshape", {net.Input({2, 6}), net.Ints({3, 4})});
