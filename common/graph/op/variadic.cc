@@ -23,7 +23,14 @@ absl::StatusOr<std::vector<int64_t>> BroadcastAll(const NodeView& node) {
   return shape;
 }
 
+// A workload has a limited number of tensors, and its expressions a limited depth.
+constexpr int kMaxOperands = 200, kMaxChain = 16;
+
 absl::StatusOr<Types> InferNumbers(const NodeView& node) {
+  if (node.inputs() > kMaxOperands) {
+    return node.UnimplementedError(
+        absl::StrCat("more than ", kMaxOperands, " inputs are not supported"));
+  }
   HONE_RETURN_IF_ERROR(NeedNumber(node, 0));
   HONE_RETURN_IF_ERROR(NeedOneType(node, 0, node.inputs() - 1));
   HONE_ASSIGN_OR_RETURN(std::vector<int64_t> shape, BroadcastAll(node));
@@ -35,11 +42,17 @@ absl::StatusOr<Types> InferFloats(const NodeView& node) {
   return InferNumbers(node);
 }
 
-// Combines the elements of all inputs, two at a time, by a formula of $0 and $1.
+// Combines the elements of the inputs [first, last), two at a time, by a formula of $0 and $1.
 std::string Join(const NodeView& node, StageWriter& writer, const std::vector<std::string>& axes,
-                 absl::string_view formula) {
-  std::string value = BroadcastElement(writer, 0, node.Shape(0), axes);
-  for (int i = 1; i < node.inputs(); ++i) {
+                 absl::string_view formula, int first, int last) {
+  if (last - first > kMaxChain) {
+    const int middle = (first + last) / 2;
+    return absl::Substitute(
+        formula, absl::StrCat("(", Join(node, writer, axes, formula, first, middle), ")"),
+        absl::StrCat("(", Join(node, writer, axes, formula, middle, last), ")"));
+  }
+  std::string value = BroadcastElement(writer, first, node.Shape(first), axes);
+  for (int i = first + 1; i < last; ++i) {
     value = absl::Substitute(formula, value, BroadcastElement(writer, i, node.Shape(i), axes));
   }
   return value;
@@ -48,7 +61,7 @@ std::string Join(const NodeView& node, StageWriter& writer, const std::vector<st
 template <const char* kFormula>
 absl::Status MapAll(const NodeView& node, StageWriter& writer) {
   const std::vector<std::string> axes = StageWriter::Axes(writer.OutputType(0).shape);
-  writer.Output(0, axes, Join(node, writer, axes, kFormula));
+  writer.Output(0, axes, Join(node, writer, axes, kFormula, 0, node.inputs()));
   return absl::OkStatus();
 }
 
@@ -59,7 +72,8 @@ constexpr char kSum[] = "$0 + $1";
 absl::Status DefineMean(const NodeView& node, StageWriter& writer) {
   const std::vector<std::string> axes = StageWriter::Axes(writer.OutputType(0).shape);
   writer.Output(0, axes,
-                absl::StrCat("(", Join(node, writer, axes, kSum), ") / ", node.inputs(), ".0"));
+                absl::StrCat("(", Join(node, writer, axes, kSum, 0, node.inputs()), ") / ",
+                             node.inputs(), ".0"));
   return absl::OkStatus();
 }
 

@@ -149,6 +149,18 @@ TEST(ElementsTest, FunctionsOfTwoElements) {
   }
 }
 
+TEST(ElementsTest, FunctionsOfManyElements) {
+  std::vector<Given> inputs;
+  for (int i = 0; i < 100; ++i) inputs.push_back({TensorType{DType::kF32, {1}}, {double(i)}});
+  ExpectNear(Apply("Max", inputs), {99});
+  ExpectNear(Apply("Mean", inputs), {49.5});
+  ExpectNear(Apply("Min", inputs), {0});
+  ExpectNear(Apply("Sum", inputs), {4950});
+  inputs.resize(300, inputs[0]);
+  EXPECT_THAT(Apply("Sum", inputs).status().message(),
+              HasSubstr("more than 200 inputs are not supported"));
+}
+
 TEST(ElementsTest, WholeNumbers) {
   const TensorType type{DType::kI32, {4}};
   const Given a{type, {7, -7, 7, -7}}, b{type, {2, 2, -2, -2}};
