@@ -28,6 +28,25 @@ absl::Status Pad(Rewrite& rewrite) {
   return rewrite.NumberToInput("value", 2);
 }
 
+// Joins many tensors in several nodes, because a workload has a limited number of tensors.
+absl::Status Concat(Rewrite& rewrite) {
+  constexpr size_t kMost = 128;
+  while (rewrite.node().inputs.size() > kMost) {
+    const std::vector<ValueId> inputs = rewrite.node().inputs;
+    std::vector<ValueId> joined;
+    for (auto first = inputs.begin(); first != inputs.end();) {
+      const auto last = inputs.end() - first > static_cast<ptrdiff_t>(kMost)
+                            ? first + static_cast<ptrdiff_t>(kMost)
+                            : inputs.end();
+      HONE_ASSIGN_OR_RETURN(joined.emplace_back(),
+                            rewrite.Apply("Concat", {first, last}, rewrite.node().attributes));
+      first = last;
+    }
+    rewrite.node().inputs = std::move(joined);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Slice(Rewrite& rewrite) {
   HONE_RETURN_IF_ERROR(rewrite.ListToInput("starts", 1));
   HONE_RETURN_IF_ERROR(rewrite.ListToInput("ends", 2));
@@ -155,6 +174,7 @@ constexpr int64_t kAnyOpset = kNewestOpset + 1;
 constexpr Rule kRules[] = {
     {"BatchNormalization", 9, BatchNormalization},
     {"Clip", 11, Clip},
+    {"Concat", kAnyOpset, Concat},
     {"GatherND", kAnyOpset, GatherND},
     {"GroupNormalization", 21, GroupNormalization},
     {"Hardmax", 13, Softmax},

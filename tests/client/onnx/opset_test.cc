@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "client/onnx/import.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/operator_def.h"
@@ -185,6 +186,22 @@ const Case kCases[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Models, OpsetTest, testing::ValuesIn(kCases));
+
+TEST(OpsetConcatTest, JoinsMoreTensorsThanAWorkloadHas) {
+  std::string nodes, names;
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = absl::StrCat("t", i);
+    nodes += NodeText("Abs", "x", name);
+    absl::StrAppend(&names, name, " ");
+  }
+  const auto graph = ImportNode(13, "2", nodes + NodeText("Concat", names, "y", Int("axis", 0)));
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const auto outputs = Interpret(*graph, {{-1.0, 2.0}});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  ASSERT_EQ((*outputs)[0].size(), 600u);
+  EXPECT_EQ((*outputs)[0][598], ir::Scalar(1.0));
+  EXPECT_EQ((*outputs)[0][599], ir::Scalar(2.0));
+}
 
 TEST(OpsetErrorTest, NameTheNode) {
   EXPECT_THAT(ImportNode(12, "3", NodeText("Split", "x", "y z")).status().message(),
