@@ -50,6 +50,9 @@ bool IsUnchecked(absl::string_view feature) {
   return features->contains(feature);
 }
 
+// Loads a tile; only code with AMX instructions calls it.
+constexpr char kTileLoad[] = "llvm.x86.tileloadd64.internal";
+
 // The bits of CPUID that must be set, by leaf, sub-leaf and register, and the bits of XCR0.
 struct Questions {
   std::map<std::tuple<uint32_t, uint32_t, target::CpuidRegister>, uint32_t> bits;
@@ -163,6 +166,23 @@ class Guard {
       }
       Need(b_.CreateExtractValue(registers, static_cast<unsigned>(in)), bits);
     }
+    if (module_.getFunction(kTileLoad) != nullptr) NeedTilePermission();
+  }
+
+  // Linux gives a process the tile registers on request only; without it, their first use is an
+  // illegal instruction.
+  void NeedTilePermission() {
+    constexpr uint64_t kArchPrctl = 158, kRequestPermission = 0x1023, kTileData = 18;
+    auto* i64 = b_.getInt64Ty();
+    auto* syscall = llvm::InlineAsm::get(
+        llvm::FunctionType::get(i64, {i64, i64, i64}, false), "syscall",
+        "={rax},{rax},{rdi},{rsi},~{rcx},~{r11},~{memory},~{dirflag},~{fpsr},~{flags}", true);
+    Value* result = b_.CreateCall(
+        syscall,
+        {b_.getInt64(kArchPrctl), b_.getInt64(kRequestPermission), b_.getInt64(kTileData)});
+    auto* next = Block("next");
+    b_.CreateCondBr(b_.CreateICmpEQ(result, b_.getInt64(0)), next, no_);
+    b_.SetInsertPoint(next);
   }
 
   void NeedLeaf(uint32_t leaf) {
