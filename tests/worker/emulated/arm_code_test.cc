@@ -103,15 +103,22 @@ TEST(ArmCodeTest, Armv7CallsNoLibrary) {
   for (const char* const text :
        {"workload w\ninput X: f32[6, 35]\noutput Y[i: 210] = X[i / 35, i % 35]\n",
         "workload w\ninput A: i64[16]\ninput B: i64[16]\noutput Y[i: 16] = A[i] / B[i]\n",
+        "workload w\ninput A: i32[16]\ninput B: i32[16]\noutput Y[i: 16] = A[i] / B[i]\n",
+        "workload w\ninput A: u8[16]\ninput B: u8[16]\noutput Y[i: 16] = A[i] / B[i]\n",
         "workload w\ninput A: f32[16]\noutput Y[i: 16] = f32(i64(floor(A[i]))) + round(A[i]) + "
         "trunc(A[i]) + ceil(A[i])\n",
         "workload w\ninput A: f64[16]\noutput Y[i: 16] = f64(i64(floor(A[i]))) + round(A[i])\n"}) {
-    for (const int lanes : {1, 4}) {
-      const auto code = AssemblyOf(Preset("arm/cortex-a7"), WithVectors(text, {"Y"}, lanes));
-      ASSERT_TRUE(code.ok()) << code.status() << "\n" << text;
-      const size_t begin = code->find("hone_main:");
-      const std::string body = code->substr(begin, code->find(".Lfunc_end", begin) - begin);
-      EXPECT_THAT(body, Not(HasSubstr("\tbl\t"))) << text;
+    // Cortex-A7 divides integers of 32 bits; the generic CPU does not.
+    for (const char* const cpu : {"cortex-a7", "generic"}) {
+      target::Target target = Preset("arm/cortex-a7");
+      target.cpu = cpu;
+      for (const int lanes : {1, 4}) {
+        const auto code = AssemblyOf(target, WithVectors(text, {"Y"}, lanes));
+        ASSERT_TRUE(code.ok()) << code.status() << "\n" << text;
+        const size_t begin = code->find("hone_main:");
+        const std::string body = code->substr(begin, code->find(".Lfunc_end", begin) - begin);
+        EXPECT_THAT(body, Not(HasSubstr("\tbl\t"))) << text << cpu;
+      }
     }
   }
 }

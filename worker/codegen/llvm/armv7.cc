@@ -13,7 +13,9 @@ class Armv7 final : public Machine {
   bool Arrange(llvm::Module&) const override { return true; }
   bool ConvertsF16() const override { return target_.HasFeature("vfp4"); }
   bool DividesI64() const override { return false; }
-  void ReplaceCalls(llvm::Module& module) const override { InlineOperations(module); }
+  void ReplaceCalls(llvm::Module& module, const llvm::MCSubtargetInfo& subtarget) const override {
+    InlineOperations(module, subtarget.checkFeatures("+hwdiv-arm"));
+  }
 
   absl::StatusOr<llvm::Function*> EmitCpuGuard(
       llvm::Module& module, const llvm::MCSubtargetInfo& subtarget) const override {

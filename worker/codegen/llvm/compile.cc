@@ -187,7 +187,7 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
   llvm::raw_string_ostream stream(problem);
   if (llvm::verifyModule(module, &stream))
     return absl::InternalError(absl::StrCat("LLVM refuses the generated code: ", problem));
-  machine->ReplaceCalls(module);
+  machine->ReplaceCalls(module, *target_machine->getMCSubtargetInfo());
   Optimize(module, *target_machine);
   const bool schedules = machine->Arrange(module);
   if (const int64_t instructions = CountInstructions(module, target.vector_bits);

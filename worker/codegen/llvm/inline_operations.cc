@@ -31,7 +31,7 @@ bool IsDivision(const Instruction& instruction) {
     case Instruction::UDiv:
     case Instruction::SRem:
     case Instruction::URem:
-      return IsI64(instruction.getType());
+      return true;
     default:
       return false;
   }
@@ -138,6 +138,24 @@ Value* ToI64(llvm::IRBuilder<>& b, Value* value, llvm::Type* to, bool is_signed)
   return b.CreateSelect(negative, b.CreateNeg(whole), whole);
 }
 
+// Returns the quotient or remainder of integers of up to 32 bits. Their quotient in f64 never
+// rounds up to the next whole number.
+Value* DividedAsF64(llvm::IRBuilder<>& b, const Instruction& division) {
+  const unsigned opcode = division.getOpcode();
+  const bool is_signed = opcode == Instruction::SDiv || opcode == Instruction::SRem;
+  Value* const x = division.getOperand(0);
+  Value* const y = division.getOperand(1);
+  llvm::Type* const f64 = WithLanes(b.getDoubleTy(), x->getType());
+  const auto real = [&](Value* value) {
+    return is_signed ? b.CreateSIToFP(value, f64) : b.CreateUIToFP(value, f64);
+  };
+  Value* const ratio = b.CreateFDiv(real(x), real(y));
+  Value* const quotient =
+      is_signed ? b.CreateFPToSI(ratio, x->getType()) : b.CreateFPToUI(ratio, x->getType());
+  const bool remainder = opcode == Instruction::SRem || opcode == Instruction::URem;
+  return remainder ? b.CreateSub(x, b.CreateMul(quotient, y)) : quotient;
+}
+
 // Returns what replaces an instruction, or nullptr.
 Value* Replacement(llvm::IRBuilder<>& b, Instruction& instruction) {
   if (const auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction)) {
@@ -170,7 +188,7 @@ Value* Replacement(llvm::IRBuilder<>& b, Instruction& instruction) {
 
 }  // namespace
 
-void InlineOperations(llvm::Module& module) {
+void InlineOperations(llvm::Module& module, bool divides_i32) {
   std::vector<Instruction*> all;
   for (llvm::Function& function : module) {
     for (llvm::BasicBlock& block : function) {
@@ -179,11 +197,17 @@ void InlineOperations(llvm::Module& module) {
   }
   std::vector<llvm::BinaryOperator*> divisions;
   for (Instruction* const instruction : all) {
-    if (IsDivision(*instruction)) {
+    if (IsDivision(*instruction) && IsI64(instruction->getType())) {
       Scalarize(*instruction, divisions);
       continue;
     }
     llvm::IRBuilder<> b(instruction);
+    // LLVM multiplies instead of dividing by constants.
+    if (IsDivision(*instruction) && !divides_i32 &&
+        !llvm::isa<llvm::Constant>(instruction->getOperand(1))) {
+      Replace(*instruction, DividedAsF64(b, *instruction));
+      continue;
+    }
     if (Value* const value = Replacement(b, *instruction)) Replace(*instruction, value);
   }
   for (llvm::BinaryOperator* const division : divisions) {

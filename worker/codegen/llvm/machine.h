@@ -67,9 +67,9 @@ class Machine {
   virtual void SetAttributes(llvm::Function&) const {}
   // Whether the CPU has a division of 64-bit integers.
   virtual bool DividesI64() const { return true; }
-  // Replaces operations for which the architecture has no instructions, and for which LLVM would
-  // call functions of a library.
-  virtual void ReplaceCalls(llvm::Module&) const {}
+  // Replaces operations for which the CPU has no instructions, and for which LLVM would call
+  // functions of a library.
+  virtual void ReplaceCalls(llvm::Module&, const llvm::MCSubtargetInfo&) const {}
 
   // The code of an instruction of common/ir/intrinsic.h. Unimplemented: this machine has none.
   virtual absl::StatusOr<DotCode> DotOf(const ir::Intrinsic& intrinsic) const;
