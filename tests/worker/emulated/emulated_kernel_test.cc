@@ -113,6 +113,20 @@ TEST(EmulatedKernelTest, InstructionsOfTheTableMultiplyAsTheyAreDescribed) {
   }
 }
 
+TEST(EmulatedKernelTest, IntegersOf64BitsAreRoundedOnce) {
+  // A[i] + 1 is closer to the f32 above it, but f64 rounds it to the middle between two f32.
+  const Values inputs(8, 0x1p60 + 0x1p36), expected(8, 0x1p60 + 0x1p37);
+  const char* const workload = "workload w\ninput A: i64[8]\noutput Y[i: 8] = f32(A[i] + 1)\n";
+  for (const char* const preset : kPresets) {
+    for (const int lanes : {1, 2, 4, 8}) {
+      const auto outputs =
+          RunTrace(Preset(preset), WithVectors(workload, {"Y"}, lanes), {{inputs}});
+      ASSERT_TRUE(outputs.ok()) << preset << ": " << outputs.status();
+      EXPECT_EQ((*outputs)[0], expected) << preset << " " << lanes << " lanes";
+    }
+  }
+}
+
 constexpr char kCopy[] = "workload w\ninput X: f32[8]\noutput Y[i: 8] = X[i] + 1.0\ntrace 1\n";
 
 // The emulated Cortex-A72 lacks features of a Cortex-A76, and vectors of SVE have one length.

@@ -28,6 +28,7 @@ class AArch64 final : public Machine {
     if (target_.vector_bits == 128) JoinBroadcastLoads(module);
     return IsInOrder() && !MoveLoadsAhead(module, target_.vector_registers);
   }
+  bool RoundsI64Twice() const override { return true; }
   bool ComputesF16() const override { return target_.HasFeature("fullfp16"); }
 
   absl::StatusOr<llvm::Function*> EmitCpuGuard(

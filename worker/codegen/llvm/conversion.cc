@@ -211,6 +211,9 @@ Value* Conversion::Cast(Value* value, DType from, DType to) {
     return FromMemory(ToMemory(value, to), to);
   }
   if (to_float && from_float) return b_.CreateFPCast(value, type);
+  if (from == DType::kI64 && to == DType::kF32 && type->isVectorTy() && machine_.RoundsI64Twice()) {
+    value = WithoutLowBits(value);
+  }
   if (to_float) return is_unsigned ? b_.CreateUIToFP(value, type) : b_.CreateSIToFP(value, type);
   if (!from_float) return b_.CreateIntCast(value, type, !is_unsigned);
   if (to == DType::kI64) return ToInteger(value, 64);

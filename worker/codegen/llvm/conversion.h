@@ -56,8 +56,8 @@ class Conversion {
   // Converts f64 to f32, rounding to odd. Rounding the result again gives the same as rounding
   // once.
   llvm::Value* RoundToOdd(llvm::Value* value);
-  // Converts an i64 to a number that is exact in f64 and that rounds to the short formats in the
-  // same way as `value`.
+  // Converts an i64 to a number that is exact in f64 and that rounds to f32 and the short formats
+  // in the same way as `value`.
   llvm::Value* WithoutLowBits(llvm::Value* value);
   // Returns the whole part modulo 2^bits; `bits` is 32 or 64.
   llvm::Value* ToInteger(llvm::Value* value, int bits);
