@@ -234,10 +234,11 @@ TEST(CPrinterTest, ClangAcceptsRandomSchedules) {
   EXPECT_GE(printed, 30);
 }
 
-// The language of workloads reserves no names, but C and OpenCL do.
+// The language of workloads reserves no names, but C, CUDA C++ and OpenCL do.
 TEST(CNamesTest, KeywordsAndMacrosAreReserved) {
   for (const char* const name : {"kernel", "float4", "UINT_MAX", "ULONG_MAX", "SHRT_MIN",
-                                 "FP_FAST_FMAF", "HALF_MAX", "image2d_array_t", "M_PI"}) {
+                                 "FP_FAST_FMAF", "HALF_MAX", "image2d_array_t", "M_PI", "HUGE_VALF",
+                                 "bitor", "compl", "wchar_t", "schar", "expf", "rsqrtf"}) {
     EXPECT_TRUE(IsReservedInC(name)) << name;
   }
   for (const char* const name : {"A", "UINT", "max_pool", "picture"}) {

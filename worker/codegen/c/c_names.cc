@@ -13,19 +13,22 @@ namespace {
 
 constexpr absl::string_view kWords[] = {
     // C, C++ and OpenCL C.
-    "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class",
-    "complex", "const", "constant", "constexpr", "continue", "default", "delete", "do", "double",
-    "else", "enum", "event_t", "explicit", "export", "extern", "false", "float", "for", "friend",
-    "generic", "global", "goto", "half", "if", "image1d_t", "image2d_t", "image3d_t", "imaginary",
-    "inline", "int", "kernel", "local", "long", "main", "mutable", "namespace", "new", "noexcept",
-    "not", "nullptr", "operator", "or", "pipe", "private", "protected", "ptrdiff_t", "public",
-    "quad", "read_only", "read_write", "register", "reinterpret_cast", "restrict", "return",
-    "sampler_t", "short", "signed", "size_t", "sizeof", "static", "static_cast", "struct", "switch",
-    "template", "this", "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "uchar",
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
+    "case", "catch", "char", "char16_t", "char32_t", "class", "compl", "complex", "const",
+    "const_cast", "constant", "constexpr", "continue", "decltype", "default", "delete", "do",
+    "double", "dynamic_cast", "else", "enum", "event_t", "explicit", "export", "extern", "false",
+    "float", "for", "friend", "generic", "global", "goto", "half", "if", "image1d_t", "image2d_t",
+    "image3d_t", "imaginary", "inline", "int", "kernel", "local", "long", "main", "mutable",
+    "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "pipe",
+    "private", "protected", "ptrdiff_t", "public", "quad", "read_only", "read_write", "register",
+    "reinterpret_cast", "restrict", "return", "sampler_t", "short", "signed", "size_t", "sizeof",
+    "static", "static_assert", "static_cast", "struct", "switch", "template", "this",
+    "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "uchar",
     "uint", "uintptr_t", "intptr_t", "ulong", "uniform", "union", "unsigned", "ushort", "using",
-    "vec_step", "virtual", "void", "volatile", "while", "write_only", "xor", "warpSize",
-    "threadIdx", "blockIdx", "blockDim", "gridDim", "linux", "unix", "stdin", "stdout", "stderr",
-    "errno", "NULL", "INFINITY", "NAN", "HUGE_VAL", "MAXFLOAT", "EOF",
+    "vec_step", "virtual", "void", "volatile", "wchar_t", "while", "write_only", "xor", "xor_eq",
+    "schar", "warpSize", "threadIdx", "blockIdx", "blockDim", "gridDim", "linux", "unix", "stdin",
+    "stdout", "stderr", "errno", "NULL", "INFINITY", "NAN", "HUGE_VAL", "HUGE_VALF", "MAXFLOAT",
+    "EOF", "cles_khr_int64",
     // Functions. A variable of that name would hide the function.
     "abs", "barrier", "clamp", "clz", "cross", "degrees", "distance", "dot", "erf", "erfc", "exp",
     "exp2", "fabs", "floor", "ceil", "fma", "fmax", "fmin", "fmod", "gamma", "hypot", "isfinite",
@@ -33,7 +36,10 @@ constexpr absl::string_view kWords[] = {
     "mem_fence", "mix", "normalize", "popcount", "pow", "prefetch", "printf", "radians",
     "remainder", "rint", "rotate", "round", "rsqrt", "select", "shuffle", "sign", "signbit", "sin",
     "cos", "tan", "sqrt", "step", "tanh", "trunc", "y0", "y1", "yn", "index", "signal", "time",
-    "div"};
+    "div",
+    // The functions of <math.h> for float that CUDA C++ calls.
+    "ceilf", "erff", "expf", "fabsf", "floorf", "logf", "powf", "rintf", "rsqrtf", "sqrtf", "tanhf",
+    "truncf"};
 
 // Prefixes of built-in functions, of macros, and of functions of the prelude.
 constexpr absl::string_view kBeginnings[] = {
