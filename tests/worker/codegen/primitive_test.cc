@@ -323,6 +323,20 @@ TEST(HintTest, StoresPassTheCachesAndAreFenced) {
   ExpectRight(unaligned, Host());
 }
 
+// A runtime may start its threads with an ordinary store, which does not wait for non-temporal
+// ones.
+TEST(HintTest, StoresAreFencedBeforeThreadsReadThem) {
+  const std::string text =
+      "workload w\ninput A: f32[8, 256]\noutput B[i: 8, j: 256] = A[i, j] * 2.0\n"
+      "output C[i: 8, j: 256] = B[i, j] + 1.0\ntrace 1\n"
+      "b0 = block(\"B\")\nl0, l1 = loops(b0)\nl2, l3 = split(l1, 0, 16)\nvectorize(l3)\n"
+      "annotate(b0, \"nontemporal\", 1)\nb1 = block(\"C\")\nl4, l5 = loops(b1)\nparallel(l4)\n";
+  const std::string assembly = AssemblyOf(text, *target::TargetByName("x86-avx512"));
+  const std::string main = assembly.substr(assembly.find("hone_main:"));
+  EXPECT_LT(main.find("sfence"), main.find("\tcall")) << main;
+  ExpectRight(text, Host());
+}
+
 TEST(HintTest, StreamsArePrefetchedAhead) {
   const std::string text = absl::StrCat(kStream, "annotate(l2, \"prefetch\", 8)\n");
   const auto target = target::TargetByName("x86-avx512");

@@ -65,12 +65,11 @@ void CacheHints::PassCaches(llvm::StoreInst* store, ir::BufferId buffer,
   store->setMetadata(
       llvm::LLVMContext::MD_nontemporal,
       llvm::MDNode::get(f_.b.getContext(), llvm::ConstantAsMetadata::get(f_.b.getInt32(1))));
-  unfenced_ = true;
+  needs_fence_ = true;
 }
 
 void CacheHints::Fence() {
-  if (unfenced_) f_.state.machine->EmitStoreFence(f_.b);
-  unfenced_ = false;
+  if (needs_fence_) f_.state.machine->EmitStoreFence(f_.b);
 }
 
 }  // namespace hone::codegen

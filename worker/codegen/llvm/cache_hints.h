@@ -29,7 +29,7 @@ class CacheHints {
                      absl::FunctionRef<llvm::Value*(const IndexEmitter::Split&)> address);
   // Makes a store non-temporal if the statement asks for it and the address is aligned to its size.
   void PassCaches(llvm::StoreInst* store, ir::BufferId buffer, const IndexEmitter::Split& split);
-  // Orders the non-temporal stores since the last fence before later stores.
+  // Orders non-temporal stores before later stores, if the function has any so far.
   void Fence();
 
  private:
@@ -44,7 +44,7 @@ class CacheHints {
   IndexEmitter& index_;
   std::vector<Prefetch> prefetches_;  // of the enclosing loops
   bool nontemporal_ = false;
-  bool unfenced_ = false;  // non-temporal stores were emitted since the last fence
+  bool needs_fence_ = false;  // non-temporal stores were emitted
 };
 
 }  // namespace hone::codegen
