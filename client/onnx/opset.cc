@@ -203,7 +203,7 @@ constexpr Rule kRules[] = {
     {"Upsample", kAnyOpset, OldResize},
 };
 
-// Operators that have another name in opset 21, or become nodes of other operators.
+// Operators that have another name in opset 22, or become nodes of other operators.
 constexpr std::pair<absl::string_view, absl::string_view> kRenamed[] = {
     {"GatherND", "Gather"}, {"Scatter", "ScatterElements"}, {"Upsample", "Resize"}};
 

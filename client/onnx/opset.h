@@ -12,7 +12,7 @@
 namespace hone::onnx {
 
 // The newest version of ONNX's operators that the importer reads.
-inline constexpr int64_t kNewestOpset = 21;
+inline constexpr int64_t kNewestOpset = 22;
 
 // The oldest opset from which the importer reads an operator: 7, or an older one if the operator is
 // the same there.
@@ -26,11 +26,11 @@ struct VersionedNode {
   int64_t all_outputs = 0;  // in the model, with the last ones that are not wanted
 };
 
-// The name of the operator that replaces `op` in opset 21, which is usually the same.
+// The name of the operator that replaces `op` in opset 22, which is usually the same.
 absl::string_view CurrentName(absl::string_view op);
 
-// Rewrites a node to the semantics of opset 21. Adds the constants and nodes that it then needs.
-// Unimplemented: opset 21 has no counterpart; the message names the node.
+// Rewrites a node to the semantics of opset 22. Adds the constants and nodes that it then needs.
+// Unimplemented: opset 22 has no counterpart; the message names the node.
 absl::Status ConvertToNewest(VersionedNode& node, GraphBuilder& builder);
 
 }  // namespace hone::onnx

@@ -57,7 +57,7 @@ struct Node {
 };
 
 // A network: operators applied to tensors of known types. Operators are those of ONNX in the
-// semantics of opset 21; an importer converts older ones. A value type; copies share constants.
+// semantics of opset 22; an importer converts older ones. A value type; copies share constants.
 class Graph {
  public:
   std::string name;

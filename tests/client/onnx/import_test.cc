@@ -229,9 +229,9 @@ TEST(ImportTest, OldOpsets) {
   const std::string add = Input("x", kFloat, "2") + NodeText("Add", "x x", "y") + Output("y");
   EXPECT_TRUE(Import(add, 7).ok());
   EXPECT_THAT(Import(add, 6).status().message(), HasSubstr("Add (opset 6): 1 node"));
-  EXPECT_TRUE(Import(add, 21).ok());
-  EXPECT_THAT(Import(add, 22).status().message(),
-              HasSubstr("the model has opset 22; the newest that is supported is 21"));
+  EXPECT_TRUE(Import(add, 22).ok());
+  EXPECT_THAT(Import(add, 23).status().message(),
+              HasSubstr("the model has opset 23; the newest that is supported is 22"));
 }
 
 TEST(ImportTest, WeightsMayBeNaN) {
