@@ -53,7 +53,7 @@ absl::StatusOr<Types> InferPow(const NodeView& node) {
 
 // Defines each element of the output by `formula`, in which $0 and $1 are the elements of the
 // inputs.
-absl::Status MapTo(const NodeView& node, StageWriter& writer, absl::string_view formula) {
+absl::Status MapPairTo(const NodeView& node, StageWriter& writer, absl::string_view formula) {
   const std::vector<std::string> axes = StageWriter::Axes(writer.OutputType(0).shape);
   const std::string a = BroadcastElement(writer, 0, node.Shape(0), axes);
   const std::string b = BroadcastElement(writer, 1, node.Shape(1), axes);
@@ -62,14 +62,14 @@ absl::Status MapTo(const NodeView& node, StageWriter& writer, absl::string_view 
 }
 
 template <const char* kFormula>
-absl::Status Map(const NodeView& node, StageWriter& writer) {
-  return MapTo(node, writer, kFormula);
+absl::Status MapPair(const NodeView& node, StageWriter& writer) {
+  return MapPairTo(node, writer, kFormula);
 }
 
 absl::Status DefineBitShift(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const std::string direction, node.String("direction", ""));
-  if (direction == "LEFT") return MapTo(node, writer, "$0 << $1");
-  if (direction == "RIGHT") return MapTo(node, writer, "$0 >> $1");
+  if (direction == "LEFT") return MapPairTo(node, writer, "$0 << $1");
+  if (direction == "RIGHT") return MapPairTo(node, writer, "$0 >> $1");
   return node.InvalidError(absl::StrCat("direction is '", direction, "' instead of LEFT or RIGHT"));
 }
 
@@ -78,13 +78,14 @@ absl::Status DefineMod(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const int64_t fmod, node.Int("fmod", 0));
   if (ir::IsFloat(node.Type(0).dtype)) {
     if (fmod == 0) return node.InvalidError("Mod of floats needs fmod=1");
-    return MapTo(node, writer, "$0 - trunc($0 / $1) * $1");
+    return MapPairTo(node, writer, "$0 - trunc($0 / $1) * $1");
   }
   constexpr absl::string_view kRemainder = "($0 - $0 / $1 * $1)";
-  if (fmod != 0 || node.Type(0).dtype == DType::kU8) return MapTo(node, writer, kRemainder);
-  return MapTo(node, writer,
-               absl::Substitute("select($0 < 0 and 0 < $$1 or 0 < $0 and $$1 < 0, $0 + $$1, $0)",
-                                kRemainder));
+  if (fmod != 0 || node.Type(0).dtype == DType::kU8) return MapPairTo(node, writer, kRemainder);
+  return MapPairTo(
+      node, writer,
+      absl::Substitute("select($0 < 0 and 0 < $$1 or 0 < $0 and $$1 < 0, $0 + $$1, $0)",
+                       kRemainder));
 }
 
 // Returns a formula for the power with this constant exponent; "" if it needs pow().
@@ -109,14 +110,14 @@ absl::Status DefinePow(const NodeView& node, StageWriter& writer) {
     }
   }
   if (ir::IsFloat(base)) {
-    return MapTo(node, writer, absl::StrCat("pow($0, ", Convert(exponent, base, "$1"), ")"));
+    return MapPairTo(node, writer, absl::StrCat("pow($0, ", Convert(exponent, base, "$1"), ")"));
   }
   // An integer to an integer power must be exact, but pow() may return a number just below it,
   // which the cast would truncate.
   const absl::string_view type = ir::DTypeName(base);
-  return MapTo(node, writer,
-               ir::IsFloat(exponent) ? absl::StrCat(type, "(pow(f64($0), f64($1)))")
-                                     : absl::StrCat(type, "(round(pow(f64($0), f64($1))))"));
+  return MapPairTo(node, writer,
+                   ir::IsFloat(exponent) ? absl::StrCat(type, "(pow(f64($0), f64($1)))")
+                                         : absl::StrCat(type, "(round(pow(f64($0), f64($1))))"));
 }
 
 constexpr char kAdd[] = "$0 + $1";
@@ -136,21 +137,21 @@ constexpr char kXor[] = "not($0 == $1)";
 
 absl::Span<const OperatorDef> BinaryOperators() {
   static constexpr OperatorDef kOperators[] = {
-      {"Add", 2, 2, InferArithmetic, Map<kAdd>},
-      {"And", 2, 2, InferLogic, Map<kAnd>},
+      {"Add", 2, 2, InferArithmetic, MapPair<kAdd>},
+      {"And", 2, 2, InferLogic, MapPair<kAnd>},
       {"BitShift", 2, 2, InferBitShift, DefineBitShift, "u8"},
-      {"Div", 2, 2, InferArithmetic, Map<kDiv>},
-      {"Equal", 2, 2, InferComparison, Map<kEqual>},
-      {"Greater", 2, 2, InferOrder, Map<kGreater>},
-      {"GreaterOrEqual", 2, 2, InferOrder, Map<kGreaterOrEqual>},
-      {"Less", 2, 2, InferOrder, Map<kLess>},
-      {"LessOrEqual", 2, 2, InferOrder, Map<kLessOrEqual>},
+      {"Div", 2, 2, InferArithmetic, MapPair<kDiv>},
+      {"Equal", 2, 2, InferComparison, MapPair<kEqual>},
+      {"Greater", 2, 2, InferOrder, MapPair<kGreater>},
+      {"GreaterOrEqual", 2, 2, InferOrder, MapPair<kGreaterOrEqual>},
+      {"Less", 2, 2, InferOrder, MapPair<kLess>},
+      {"LessOrEqual", 2, 2, InferOrder, MapPair<kLessOrEqual>},
       {"Mod", 2, 2, InferArithmetic, DefineMod},
-      {"Mul", 2, 2, InferArithmetic, Map<kMul>},
-      {"Or", 2, 2, InferLogic, Map<kOr>},
+      {"Mul", 2, 2, InferArithmetic, MapPair<kMul>},
+      {"Or", 2, 2, InferLogic, MapPair<kOr>},
       {"Pow", 2, 2, InferPow, DefinePow},
-      {"Sub", 2, 2, InferArithmetic, Map<kSub>},
-      {"Xor", 2, 2, InferLogic, Map<kXor>},
+      {"Sub", 2, 2, InferArithmetic, MapPair<kSub>},
+      {"Xor", 2, 2, InferLogic, MapPair<kXor>},
   };
   return kOperators;
 }
