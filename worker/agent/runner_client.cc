@@ -42,9 +42,13 @@ MeasureResult RunnerClient::Died() {
   const ChildEnd end = child_->Wait(SteadyNow() + absl::Seconds(1));
   const std::string words(absl::StripAsciiWhitespace(child_->TakeErrorOutput()));
   child_.reset();
+  // The runner reports forbidden system calls itself, unless the C library has blocked its signals,
+  // as newer ones do in fork().
   return Failure(
       end.signal == SIGKILL ? Outcome::kOutOfMemory : Outcome::kCrash,
-      absl::StrCat("the runner died: ", end.ToString(), words.empty() ? "" : "\n", words));
+      absl::StrCat("the runner died: ", end.ToString(),
+                   end.signal == SIGSYS ? ", after a system call which its sandbox forbids" : "",
+                   words.empty() ? "" : "\n", words));
 }
 
 MeasureResult RunnerClient::Receive(const RunRequest& request, absl::Duration patience) {

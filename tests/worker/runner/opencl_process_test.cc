@@ -164,6 +164,10 @@ constant char path[] = ")",
   target::GpuModule module = MatmulModule(kCalls);
   module.code = device + module.code;
   const auto result = Run(module);
+  // PoCL 6.0 cannot compile this text: LLVM 18 crashes.
+  if (!result.ok() && runner_->Wait(Limit()).signal == SIGSEGV) {
+    GTEST_SKIP() << "PoCL crashes: " << runner_->TakeErrorOutput();
+  }
   ASSERT_TRUE(result.ok()) << result.status() << runner_->TakeErrorOutput();
   if (result->outcome == Outcome::kCompileError) GTEST_SKIP() << "not PoCL: " << result->detail;
   EXPECT_EQ(result->outcome, Outcome::kOk) << result->detail;

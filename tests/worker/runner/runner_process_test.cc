@@ -168,9 +168,14 @@ TEST_F(RunnerProcessTest, AKernelThatOpensASocketIsEnded) {
 }
 
 TEST_F(RunnerProcessTest, AKernelThatForksIsEnded) {
-  const MeasureResult result = Run(Request("forks"));
-  EXPECT_EQ(result.outcome, Outcome::kCrash);
-  EXPECT_THAT(result.detail, HasSubstr("which its sandbox forbids"));
+  Send(Request("forks"));
+  const absl::StatusOr<MeasureResult> result = Receive();
+  if (!result.ok()) {  // since glibc 2.41, fork() blocks the signal that the runner reports
+    EXPECT_EQ(runner_->Wait(Limit()).signal, SIGSYS) << result.status();
+    return;
+  }
+  EXPECT_EQ(result->outcome, Outcome::kCrash);
+  EXPECT_THAT(result->detail, HasSubstr("which its sandbox forbids"));
 }
 
 TEST_F(RunnerProcessTest, AKernelThatKillsItsParentIsEnded) {
