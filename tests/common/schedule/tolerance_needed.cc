@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/rewrite/rewrite.h"
@@ -11,6 +12,10 @@ namespace hone::schedule {
 
 absl::StatusOr<double> ToleranceNeeded(const ir::Workload& workload, const Trace& trace,
                                        absl::Span<const int64_t> decisions) {
+  if (static_cast<int>(decisions.size()) != trace.decisions) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the trace takes ", trace.decisions, " decisions, not ", decisions.size()));
+  }
   double total = 0;
   ir::Workload rewritten = workload;
   std::vector<int64_t> ints(trace.ints, 0);

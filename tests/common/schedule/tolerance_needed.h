@@ -11,8 +11,8 @@
 namespace hone::schedule {
 
 // The smallest job tolerance that allows the kernels of a trace: the sum of the tolerances of its
-// rewrites (Rewrite::tolerance), 0 without rewrites. Errors are those of ApplyRewriteTo.
-// REQUIRES: as many decisions as the trace takes.
+// rewrites (Rewrite::tolerance), 0 without rewrites. Errors are those of ApplyRewriteTo;
+// InvalidArgument: the trace takes another number of decisions.
 absl::StatusOr<double> ToleranceNeeded(const ir::Workload& workload, const Trace& trace,
                                        absl::Span<const int64_t> decisions);
 

@@ -134,8 +134,7 @@ class TilingFinder {
   void AddDimensions() {
     const BufferId output = result_->outputs[0];
     const ir::Shape strides = StridesOf(p_, output);
-    std::vector<ir::IndexTerm> terms(result_->indices[0].terms().begin(),
-                                     result_->indices[0].terms().end());
+    ir::Index::Terms terms = result_->indices[0].terms();
     std::ranges::sort(terms, std::ranges::greater(), &ir::IndexTerm::coeff);
     for (size_t d = 0; d < strides.size(); ++d) {
       dimensions_.push_back({absl::StrCat("Dimension ", d, " of ", p_.buffers[output].name), {}});
