@@ -42,8 +42,8 @@ absl::Status ListWorkers(const Globals& globals) {
                                      [](const client::Worker& w) { return w.connected; });
   if (all_away && !workers.empty() && !globals.server.empty()) {
     PrintWrapped(
-        "\nno worker is connected; those that still run connect again within a minute, and "
-        "the others must be started");
+        "\nno worker is connected; those that still run connect again within a minute, unless an "
+        "administrator has removed them, and the others must be started");
   }
   return absl::OkStatus();
 }

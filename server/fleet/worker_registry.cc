@@ -221,9 +221,17 @@ absl::StatusOr<TargetChoice> WorkerRegistry::ChooseTarget(const std::string& key
   if (targets.empty()) targets = std::move(of_absent);
   if (targets.size() == 1) return TargetChoice{targets.begin()->first, targets.begin()->second};
   if (targets.empty()) {
-    return absl::UnavailableError(
+    std::vector<std::string> refused;
+    for (const auto& [id, standing] : standings_->all()) {
+      if (!standing.refused.empty()) refused.push_back(id);
+    }
+    return absl::UnavailableError(absl::StrCat(
         "target native: no worker that runs kernels is registered; start hone-worker on the "
-        "machine to tune for");
+        "machine to tune for",
+        refused.empty() ? ""
+                        : absl::StrCat(", or admit one that is refused, with \"hone workers resume "
+                                       "NAME\": ",
+                                       absl::StrJoin(refused, ", "))));
   }
   return absl::FailedPreconditionError(
       absl::StrCat("target native: the registered workers have several targets; name one of ",

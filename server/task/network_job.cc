@@ -108,6 +108,14 @@ void NetworkJob::OnCancel(bool confirm) {
     state().cancelled = true;
     return Save();
   }
+  EndCancelled();
+}
+
+void NetworkJob::EndCancelled() {
+  for (size_t i = 0; i < children_.size(); ++i) {  // the unfinished jobs end with this one
+    if (!children_[i].exists || children_[i].ended) continue;
+    network().tasks[i].state = std::string(JobStateName(JobState::kCancelled));
+  }
   End(JobState::kCancelled);
 }
 
@@ -322,10 +330,8 @@ void NetworkJob::ShowConfirming() {
     return child.last != nullptr && !child.ended &&
            absl::StartsWith(child.last->phase, kWaitingForQuiet);
   });
-  const std::string done = absl::StrCat(confirmed, " of ", children_.size(), " ");
-  SetPhase(
-      waits ? absl::StrCat(kWaitingForQuiet, ": ", done, "tasks confirmed; ", state().disturbance)
-            : absl::StrCat("confirming the finalists of its tasks: ", done, "done"));
+  const std::string done = absl::StrCat(confirmed, " of ", children_.size(), " tasks confirmed");
+  SetPhase(waits ? absl::StrCat(kWaitingForQuiet, ": ", done, "; ", state().disturbance) : done);
 }
 
 void NetworkJob::Confirm() {
@@ -372,7 +378,7 @@ void NetworkJob::Conclude(std::string why) {
   }
   if (state().cancelled) {
     if (!why.empty()) state().note = why;
-    return End(JobState::kCancelled);
+    return EndCancelled();
   }
   if (without == static_cast<int64_t>(children_.size())) {
     return End(JobState::kFailed, absl::FailedPreconditionError(

@@ -82,6 +82,7 @@ class NetworkJob final : public JobActor {
   void Finish(size_t task);
   // Ends the job. `why`: the reason that it waits no longer for its tasks; "" if all have ended.
   void Conclude(std::string why);
+  void EndCancelled();
   JobSpec ChildSpec(size_t task) const;
   std::string ChildId(size_t task) const { return TaskJobId(id(), task); }
 

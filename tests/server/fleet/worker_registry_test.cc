@@ -9,6 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class WorkerRegistryTest : public ::testing::Test {
@@ -54,6 +55,13 @@ TEST_F(WorkerRegistryTest, ADrainedWorkerIsNotARunner) {
   EXPECT_FALSE(registry_.HasRunner("t"));
   EXPECT_THAT(registry_.WhyNoRunner("t"), HasSubstr("a (drained)"));
   EXPECT_THAT(registry_.WhyNoRunner("u"), HasSubstr("registered: t"));
+}
+
+TEST_F(WorkerRegistryTest, RefusedWorkersAreNamedIfThereIsNoOther) {
+  EXPECT_THAT(registry_.ChooseTarget("").status().message(), Not(HasSubstr("resume")));
+  standings_.Change({.worker_id = "a", .refused = "removed", .removed = true}, false, true);
+  EXPECT_THAT(registry_.ChooseTarget("").status().message(),
+              HasSubstr("with \"hone workers resume NAME\": a"));
 }
 
 TEST_F(WorkerRegistryTest, TheTargetOfAConnectedWorkerIsPreferred) {

@@ -253,6 +253,7 @@ TEST_F(NetworkJobTest, CancelAtOnceEndsTheTasks) {
   EXPECT_EQ(Get(id)->state, JobState::kCancelled);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(Get(TaskJobId(id, i))->state, JobState::kCancelled);
+    EXPECT_EQ(Get(id)->network->tasks[i].state, "cancelled");
   }
   for (int i = 0; i < 3; ++i) Step();
   const int64_t trials = AllTrials();
