@@ -324,7 +324,7 @@ void AddTune(Command& app, Globals& globals) {
       "network). On a busy machine most of this time may pass, because hone waits for a quieter "
       "moment and measures again. A figure marked with ~ is not confirmed and may change; hone "
       "best returns only confirmed schedules. A speed-up is shown if the default schedule was "
-      "confirmed, too. The JSON says how many processes measured a best (processes).\n\n"
+      "confirmed, too. In JSON, \"processes\" is the number of processes that measured a best.\n\n"
       "Ctrl-C ends the search and confirms the finalists; a second Ctrl-C ends immediately. "
       "Measurements are kept in both cases, and the exit code is 130. If another command "
       "cancels the job, the exit code is 1.\n\n"

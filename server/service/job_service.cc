@@ -56,7 +56,7 @@ void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request
        spec = *std::move(spec)](absl::StatusOr<fleet::TargetChoice> target) mutable {
         place.reset();  // Create makes its own reservation
         if (!target.ok()) return reply(target.status());
-        // Nobody would follow the job.
+        // The caller no longer waits for the job.
         if (context->IsCancelled()) return reply(absl::CancelledError("the caller has gone"));
         spec.target_key = std::move(target->key);
         spec.target = std::move(target->text);

@@ -7,7 +7,7 @@
 
 namespace hone::ir {
 
-// Computes one element with an interpreter of its own.
+// Computes one element with a new interpreter, which knows no other elements.
 inline ElementValue InterpretElement(const Workload& workload, BufferId tensor,
                                      absl::Span<const int64_t> indices,
                                      ElementInterpreter::Read read) {

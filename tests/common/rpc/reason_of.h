@@ -8,8 +8,8 @@
 
 namespace hone::rpc {
 
-// Reads the reason that WithReason added; "" if there is none. It is the first field of the
-// google.rpc.ErrorInfo: a tag, a length and as many bytes.
+// Returns the reason that WithReason() has added to a status; "" if it has none. The reason is the
+// first field of google.rpc.ErrorInfo: a tag, a length, and that many bytes.
 inline std::string ReasonOf(const absl::Status& status) {
   const auto info = status.GetPayload("type.googleapis.com/google.rpc.ErrorInfo");
   if (!info.has_value() || info->size() < 2) return "";

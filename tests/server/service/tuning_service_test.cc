@@ -455,7 +455,8 @@ TEST_F(TuningServiceTest, ARequestThatIsNoLongerWaitedForCreatesNoJob) {
   const auto waiting = [&] { return ++asked < 2; };
   EXPECT_TRUE(absl::IsCancelled((*connection)->CreateJob(spec, waiting).status()));
   EXPECT_EQ(asked, 2);
-  // When the server answers this call, it has read the cancellation, too.
+  // The connection keeps the order: an answer to this call shows that the server has read the
+  // cancellation.
   auto jobs = (*connection)->ListJobs(/*limit=*/0);
   ASSERT_TRUE(jobs.ok()) << jobs.status();
   RemoteWorker worker(channel, "w");

@@ -58,7 +58,7 @@ TEST_F(WorkerMemoryTest, AnAbsentWorkerIsForgottenWhenItsTimeIsOver) {
 TEST_F(WorkerMemoryTest, AWorkerThatIsRemovedAtOnceStaysInTheList) {
   Call("w");
   memory_.Keep("w");
-  memory_.Keep("nobody");
+  memory_.Keep("unknown");
   ASSERT_TRUE(fleet_.Remove("w").ok());
   ASSERT_TRUE(fleet_.Drain("w", /*resume=*/true).ok());
   const std::vector<fleet::WorkerInfo> list = memory_.WithAbsent(fleet_.KnownWorkers());
