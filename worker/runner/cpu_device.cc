@@ -71,7 +71,7 @@ class CpuBuffer final : public DeviceBuffer {
 // What the kernels of a device share.
 struct Shared {
   HoneRuntime runtime;
-  std::unique_ptr<TensorMemory> workspace;  // the largest so far
+  std::unique_ptr<TensorMemory> workspace;  // with the capacity of the largest so far
   std::unique_ptr<TensorMemory> flush;      // read to empty the caches
 };
 
@@ -90,6 +90,19 @@ class CpuKernel final : public DeviceKernel {
   absl::Status PoisonWorkspace() override {
     shared_.workspace->Poison();
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::string> WrittenOutside() override {
+    const struct {
+      const char* name;
+      TensorMemory& memory;
+    } own[] = {{"its workspace", *shared_.workspace}, {"its packed constants", *packed_}};
+    for (const auto& each : own) {
+      const std::optional<int64_t> outside = each.memory.WrittenOutside();
+      if (!outside) continue;
+      return DescribeWriteOutside(each.name, *outside, static_cast<int64_t>(each.memory.bytes()));
+    }
+    return std::string();
   }
 
   absl::StatusOr<double> Run(DeviceBuffers buffers, int64_t count, bool flushed) override {
@@ -162,10 +175,11 @@ class CpuDevice final : public Device {
     Rng offsets(placement);
     std::unique_ptr<TensorMemory>& workspace = shared_.workspace;
     const uint64_t offset = offsets();
-    if (workspace == nullptr || static_cast<int64_t>(workspace->bytes()) < workspace_bytes) {
+    if (workspace == nullptr || static_cast<int64_t>(workspace->capacity()) < workspace_bytes) {
       workspace = nullptr;
       HONE_ASSIGN_OR_RETURN(workspace, TensorMemory::Create(workspace_bytes, offset));
     }
+    workspace->Resize(static_cast<size_t>(workspace_bytes));
     HONE_ASSIGN_OR_RETURN(std::unique_ptr<TensorMemory> packed,
                           TensorMemory::Create(packed_bytes, offsets()));
     return std::make_unique<CpuKernel>(std::move(kernel), std::move(packed), shared_);

@@ -9,6 +9,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/record/record.h"
 #include "worker/runner/probe.h"
@@ -33,6 +35,13 @@ class DeviceBuffer {
   virtual absl::StatusOr<std::optional<int64_t>> WrittenOutside() = 0;
 };
 
+// Describes a byte that was written outside `what`, which has this number of bytes: "the kernel
+// writes outside of its workspace, at byte 64 of 64".
+inline std::string DescribeWriteOutside(absl::string_view what, int64_t position, int64_t bytes) {
+  return absl::StrFormat("the kernel writes outside of %s, at byte %d of %d", what, position,
+                         bytes);
+}
+
 // The buffers of a kernel: inputs, then outputs, of the device that loaded the kernel.
 using DeviceBuffers = absl::Span<DeviceBuffer* const>;
 
@@ -47,6 +56,9 @@ class DeviceKernel {
   virtual absl::Status Prepack(DeviceBuffers buffers) = 0;
   // Sets every bit of the workspace.
   virtual absl::Status PoisonWorkspace() = 0;
+  // Describes the nearest byte that was written outside the workspace or the packed constants; ""
+  // if there is none. Restores the canaries.
+  virtual absl::StatusOr<std::string> WrittenOutside() = 0;
   // Runs `count` times and returns the total nanoseconds. If `flushed`, the device's caches are
   // emptied before each run, which is not counted.
   virtual absl::StatusOr<double> Run(DeviceBuffers buffers, int64_t count, bool flushed) = 0;

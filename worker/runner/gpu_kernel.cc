@@ -89,6 +89,19 @@ absl::Status GpuKernel::PoisonWorkspace() {
   return workspace_ == nullptr ? absl::OkStatus() : workspace_->Poison();
 }
 
+absl::StatusOr<std::string> GpuKernel::WrittenOutside() {
+  const struct {
+    const char* name;
+    GpuBuffer* memory;
+  } own[] = {{"its workspace", workspace_.get()}, {"its packed constants", packed_.get()}};
+  for (const auto& each : own) {
+    if (each.memory == nullptr) continue;
+    HONE_ASSIGN_OR_RETURN(const std::optional<int64_t> outside, each.memory->WrittenOutside());
+    if (outside) return DescribeWriteOutside(each.name, *outside, each.memory->bytes());
+  }
+  return std::string();
+}
+
 absl::StatusOr<double> GpuKernel::Run(DeviceBuffers buffers, int64_t count, bool flushed) {
   HONE_RETURN_IF_ERROR(SetArguments(buffers, run_));
   if (!flushed) return program_->Run(run_, count);

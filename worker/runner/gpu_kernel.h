@@ -34,6 +34,7 @@ class GpuKernel final : public DeviceKernel {
   int64_t parts() const override { return 0; }
   absl::Status Prepack(DeviceBuffers buffers) override;
   absl::Status PoisonWorkspace() override;
+  absl::StatusOr<std::string> WrittenOutside() override;
   absl::StatusOr<double> Run(DeviceBuffers buffers, int64_t count, bool flushed) override;
   absl::StatusOr<double> RunPart(DeviceBuffers buffers, int64_t begin, int64_t end) override;
 

@@ -28,6 +28,8 @@ using record::RunRequest;
 
 constexpr absl::Duration kDefaultLimit = absl::Seconds(10);
 constexpr absl::Duration kReferenceLimit = absl::Minutes(5);
+// Longer than the pauses of a process that waits for the timing lock (HostLock::Acquire).
+constexpr absl::Duration kLockPause = absl::Milliseconds(5);
 // A kernel is not run completely if the estimate from a part of it exceeds the best by this factor
 // and exceeds this time.
 constexpr double kHopelessByPart = 10;
@@ -150,17 +152,22 @@ absl::Status Runner::PrepareBench(const RunRequest& request) {
 }
 
 absl::Status Runner::TakeLock(double peak_gflops) {
-  if (lock_.held()) return absl::OkStatus();
+  if (lock_.held() && SteadyNow() < turn_end_) return absl::OkStatus();
+  if (lock_.held()) {
+    ReleaseLock();
+    options_.sleep(kLockPause);
+  }
   HONE_ASSIGN_OR_RETURN(
       lock_, HostLock::Acquire(HostLock::Mode::kExclusive, SteadyNow() + options_.lock_patience,
                                options_.lock_path));
+  turn_end_ = SteadyNow() + options_.lock_turn;
   if (probe_ == nullptr) {
     HONE_ASSIGN_OR_RETURN(probe_, options_.device->MakeProbe(peak_gflops));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Runner::CheckOutputs(Filling filling, double tolerance,
+absl::StatusOr<bool> Runner::CheckOutputs(DeviceKernel& kernel, Filling filling, double tolerance,
                                           MeasureResult& result) {
   const Signature& signature = bench_->signature;
   const auto wrong = [&](std::string detail) {
@@ -170,13 +177,15 @@ absl::StatusOr<bool> Runner::CheckOutputs(Filling filling, double tolerance,
     bench_->digest.clear();
     return false;
   };
+  HONE_ASSIGN_OR_RETURN(std::string own, kernel.WrittenOutside());
+  if (!own.empty()) return wrong(std::move(own));
   for (size_t o = 0; o < signature.outputs.size(); ++o) {
     const TensorSpec& spec = signature.outputs[o];
     DeviceBuffer& output = *bench_->outputs[o];
     HONE_ASSIGN_OR_RETURN(const std::optional<int64_t> outside, output.WrittenOutside());
     if (outside.has_value()) {
-      return wrong(absl::StrFormat("the kernel writes outside of output %s, at byte %d of %d",
-                                   spec.name, *outside, spec.bytes()));
+      return wrong(
+          DescribeWriteOutside(absl::StrCat("output ", spec.name), *outside, spec.bytes()));
     }
     const Expected expected = bench_->reference->Of(filling, static_cast<int>(o));
     HONE_ASSIGN_OR_RETURN(const void* const data, output.Read());
@@ -190,7 +199,8 @@ absl::StatusOr<bool> Runner::CheckOutputs(Filling filling, double tolerance,
   for (size_t i = 0; i < inputs.size(); ++i) {
     HONE_ASSIGN_OR_RETURN(const std::optional<int64_t> outside, inputs[i]->WrittenOutside());
     if (outside.has_value()) {
-      return wrong(absl::StrCat("the kernel writes outside of input ", signature.inputs[i].name));
+      const TensorSpec& spec = signature.inputs[i];
+      return wrong(DescribeWriteOutside(absl::StrCat("input ", spec.name), *outside, spec.bytes()));
     }
   }
   if (filling != Filling::kReal) return true;
@@ -241,7 +251,7 @@ absl::StatusOr<bool> Runner::CheckAgain(DeviceKernel& kernel, const RunRequest& 
   for (int run = 0; run < kFakeRuns || NowNs() - begin < kFakeSearchNs; ++run) {
     HONE_ASSIGN_OR_RETURN(const double run_ns, RunPoisoned(kernel, Filling::kReal));
     HONE_ASSIGN_OR_RETURN(const bool right,
-                          CheckOutputs(Filling::kReal, request.tolerance, result));
+                          CheckOutputs(kernel, Filling::kReal, request.tolerance, result));
     if (!right) return false;
     if (flushed) return true;
     again_ns = std::min(again_ns, run_ns);
@@ -287,13 +297,14 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
   const int64_t preemptions = probe_->Preemptions();
   HONE_ASSIGN_OR_RETURN(const double first_ns, RunPoisoned(*kernel, Filling::kReal));
   const int64_t first_preemptions = probe_->Preemptions() - preemptions;
-  HONE_ASSIGN_OR_RETURN(bool right, CheckOutputs(Filling::kReal, request.tolerance, result));
+  HONE_ASSIGN_OR_RETURN(bool right,
+                        CheckOutputs(*kernel, Filling::kReal, request.tolerance, result));
   if (!right) return result;
   const std::vector<DeviceBuffer*> buffers = bench_->Buffers(Filling::kReal);
   const bool hopeless = !confirm && best_ns > 0 && first_ns > 4 * best_ns;
   if (bench_->exact && request.tolerance == 0 && !hopeless) {
     HONE_RETURN_IF_ERROR(RunPoisoned(*kernel, Filling::kInteger).status());
-    HONE_ASSIGN_OR_RETURN(right, CheckOutputs(Filling::kInteger, 0, result));
+    HONE_ASSIGN_OR_RETURN(right, CheckOutputs(*kernel, Filling::kInteger, 0, result));
     if (!right) return result;
     HONE_RETURN_IF_ERROR(kernel->Prepack(buffers));
   }

@@ -28,6 +28,9 @@ struct RunnerOptions {
   std::string lock_path = HostLock::DefaultPath();
   // How long to wait for the lock before the device counts as lost.
   absl::Duration lock_patience = absl::Seconds(30);
+  // After this time, another process may take the lock before the next candidate. Otherwise a batch
+  // of slow kernels would exhaust the patience of the runner of another device.
+  absl::Duration lock_turn = absl::Seconds(5);
   // Observes the machine while candidates are timed; may be null. Must outlive the runner.
   MachineMonitor* monitor = nullptr;
   // Workloads whose tensors and reference need more are refused before anything is allocated; 0: no
@@ -48,7 +51,7 @@ struct RunnerOptions {
 //
 // Inputs, outputs and the reference of a workload are made once and kept for all of its candidates;
 // the previous workload's memory is freed. The timing lock is taken for the check and the timing
-// and kept until ReleaseLock, so a batch of candidates takes it once.
+// and kept until ReleaseLock, so a short batch of candidates takes it once.
 //
 // A request without artifact_path only makes the reference data (reference_path → reference_data).
 // A request with an artifact makes missing reference data first.
@@ -84,6 +87,7 @@ class Runner {
   absl::Status CheckMemory(const Signature& signature) const;
   absl::Status PrepareBench(const record::RunRequest& request);
   absl::Status MakeReferenceData(const ir::Workload& workload, const record::RunRequest& request);
+  // Takes the lock if it is not held. If its turn has ended, others may have it first.
   absl::Status TakeLock(double peak_gflops);
   absl::StatusOr<record::MeasureResult> Measure(const record::RunRequest& request);
   // Runs the kernel once on poisoned memory. This detects elements that it does not write, and
@@ -93,9 +97,9 @@ class Runner {
   // `result` then has its estimated latency.
   absl::StatusOr<bool> IsHopelessByPart(DeviceKernel& kernel, double best_ns,
                                         record::MeasureResult& result);
-  // Checks the outputs of a run. If they are wrong, returns false and sets outcome, detail and
-  // max_error.
-  absl::StatusOr<bool> CheckOutputs(Filling filling, double tolerance,
+  // Checks the outputs of a run, and that the kernel wrote nothing else. If a check fails, returns
+  // false and sets outcome, detail and max_error.
+  absl::StatusOr<bool> CheckOutputs(DeviceKernel& kernel, Filling filling, double tolerance,
                                     record::MeasureResult& result);
   // Runs a possible best again on poisoned outputs and checks its results and time, because a
   // kernel could skip work after its first run. Returns false like CheckOutputs.
@@ -105,6 +109,7 @@ class Runner {
 
   RunnerOptions options_;
   HostLock lock_;
+  absl::Time turn_end_;  // of the lock, if it is held
   std::unique_ptr<Probe> probe_;
   std::unique_ptr<Bench> bench_;
 };

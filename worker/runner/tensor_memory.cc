@@ -53,9 +53,14 @@ absl::StatusOr<std::unique_ptr<TensorMemory>> TensorMemory::Create(int64_t bytes
 }
 
 TensorMemory::TensorMemory(void* mapping, size_t mapped, void* data, size_t bytes)
-    : mapping_(mapping), mapped_(mapped), data_(data), bytes_(bytes) {}
+    : mapping_(mapping), mapped_(mapped), data_(data), capacity_(bytes), bytes_(bytes) {}
 
 TensorMemory::~TensorMemory() { munmap(mapping_, mapped_); }
+
+void TensorMemory::Resize(size_t bytes) {
+  bytes_ = bytes;
+  FillCanaries();
+}
 
 void TensorMemory::Poison() { std::memset(data_, 0xff, bytes_); }
 

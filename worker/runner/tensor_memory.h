@@ -30,6 +30,11 @@ class TensorMemory {
   size_t bytes() const { return bytes_; }
   absl::string_view view() const { return {static_cast<const char*>(data_), bytes_}; }
 
+  // Changes the number of bytes, and puts the canary behind them. REQUIRES: at most as many as at
+  // creation.
+  void Resize(size_t bytes);
+  size_t capacity() const { return capacity_; }
+
   // Sets every bit. This is a NaN in each float type, so elements that a kernel leaves out are
   // found.
   void Poison();
@@ -46,6 +51,7 @@ class TensorMemory {
   void* mapping_;
   size_t mapped_;
   void* data_;
+  const size_t capacity_;
   size_t bytes_;
 };
 

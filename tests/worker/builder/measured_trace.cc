@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/schedule/trace.h"
@@ -10,11 +11,12 @@
 
 namespace hone {
 
-MeasuredTrace::MeasuredTrace() {
+MeasuredTrace::MeasuredTrace(runner::RunnerOptions options) {
   folder_ = (std::filesystem::temp_directory_path() / "hone-measured-trace-XXXXXX").string();
   if (mkdtemp(folder_.data()) == nullptr) std::abort();
-  runner_ = std::make_unique<runner::Runner>(runner::RunnerOptions{
-      .lock_path = folder_ + "/lock", .deadline = [](absl::Duration) { return nullptr; }});
+  options.lock_path = lock_path();
+  options.deadline = [](absl::Duration) { return nullptr; };
+  runner_ = std::make_unique<runner::Runner>(std::move(options));
 }
 
 MeasuredTrace::~MeasuredTrace() {

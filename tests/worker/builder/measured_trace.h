@@ -13,12 +13,15 @@ namespace hone {
 // them, as a worker does. Its files are in a temporary folder, which the destructor removes.
 class MeasuredTrace {
  public:
-  MeasuredTrace();
+  // Sets the path of the lock and the deadline in `options`.
+  explicit MeasuredTrace(runner::RunnerOptions options = {});
   ~MeasuredTrace();
 
   // `text` is a trace file with a decision for every sampling. A build failure is reported as the
   // outcome of the result; the outcome is invalid if the text does not parse.
   record::MeasureResult Run(const std::string& text, double tolerance);
+
+  std::string lock_path() const { return folder_ + "/lock"; }
 
  private:
   std::string folder_;

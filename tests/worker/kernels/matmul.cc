@@ -71,6 +71,8 @@ EXPORT int32_t hone_kernel_threads() { return 1; }
 EXPORT int64_t hone_kernel_workspace_bytes(THREADS) {
 #if defined(KERNEL_HUGE_WORKSPACE)
   return int64_t{1} << 50;
+#elif defined(KERNEL_OUTSIDE_WORKSPACE)
+  return 64;
 #else
   return 0;
 #endif
@@ -93,7 +95,7 @@ EXPORT int32_t hone_kernel_range(void* const* buffers, const void*, void*, int64
   return 0;
 }
 
-EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, void* LAST_OF_RUN) {
+EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, void* workspace LAST_OF_RUN) {
 #if defined(KERNEL_OTHER_CPU)
   return hone::target::kKernelUnsupportedCpu;
 #endif
@@ -159,6 +161,10 @@ EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, void* LAST_OF_
   static_cast<float*>(buffers[2])[kM * kN - 1] = __builtin_nanf("");
 #elif defined(KERNEL_OUT_OF_BOUNDS)
   static_cast<float*>(buffers[2])[kM * kN] = 0;
+#elif defined(KERNEL_OUTSIDE_WORKSPACE)
+  memset(workspace, 0, 65);
+#else
+  (void)workspace;
 #endif
   return 0;
 }

@@ -140,6 +140,8 @@ TEST_F(RunnerProcessTest, EachFailureHasItsOutcome) {
        {Case{"wrong", Outcome::kWrongOutput, "C: element 821 is"},
         Case{"unwritten", Outcome::kWrongOutput, "C: element 3071 is nan"},
         Case{"out_of_bounds", Outcome::kWrongOutput, "outside of output C, at byte"},
+        Case{"outside_workspace", Outcome::kWrongOutput,
+             "outside of its workspace, at byte 64 of 64"},
         Case{"huge_workspace", Outcome::kOutOfMemory, "bytes of workspace"},
         Case{"other_abi", Outcome::kInvalid, "version 3"}, Case{"abi1", Outcome::kOk, ""},
         Case{"other_cpu", Outcome::kInvalid, "this CPU lacks"}, Case{"good", Outcome::kOk, ""}}) {

@@ -45,6 +45,20 @@ TEST(TensorMemoryTest, DetectsAndRepairsOutOfBoundsWrites) {
   EXPECT_EQ(memory->WrittenOutside(), static_cast<int64_t>(1000 + TensorMemory::kCanaryBytes - 1));
 }
 
+TEST(TensorMemoryTest, TheCanaryFollowsTheSize) {
+  const auto memory = TensorMemory::Create(1000, 0).value();
+  char* const data = static_cast<char*>(memory->data());
+  memory->Resize(64);
+  EXPECT_EQ(memory->bytes(), 64u);
+  EXPECT_EQ(memory->capacity(), 1000u);
+  EXPECT_FALSE(memory->WrittenOutside());
+  data[64] = 0;
+  EXPECT_EQ(memory->WrittenOutside(), 64);
+  memory->Resize(1000);
+  std::memset(data, 1, 1000);
+  EXPECT_FALSE(memory->WrittenOutside());
+}
+
 TEST(TensorMemoryTest, RejectsInvalidSizes) {
   EXPECT_EQ(TensorMemory::Create(int64_t{1} << 60, 0).status().code(),
             absl::StatusCode::kResourceExhausted);
