@@ -41,7 +41,10 @@ TEST(Knowledge, ComparesTransfersAndRevalidatesATunedOperator) {
   const nlohmann::json run = OneLineOfJson(tuned.output);
   EXPECT_EQ(table["best"]["latency_ns"], run["best"]["latency_ns"]);
   EXPECT_EQ(run["default"]["confirmed"], true);
-  EXPECT_THAT(std::string(table["best"]["found_by"]), HasSubstr("12 trials"));
+  // Simulated latencies depend on the code, so the untiled schedule is the best on some CPUs.
+  const bool is_untiled = table["best"]["record"] == table["default"]["record"];
+  EXPECT_THAT(std::string(table["best"]["found_by"]),
+              HasSubstr(is_untiled ? "untiled" : "12 trials"));
   const Result text = home.Hone(With({"compare"}, kTuned));
   EXPECT_THAT(text.output, HasSubstr("runner-up"));
   EXPECT_THAT(text.output, HasSubstr("roofline"));
