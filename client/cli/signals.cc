@@ -14,12 +14,12 @@ namespace {
 std::atomic<bool> must_print_json{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "used in a signal handler");
 
+// The following functions run in signal handlers, so they only call what such handlers may call.
+
 void EndBy(int signal_number) {
   signal(signal_number, SIG_DFL);
   raise(signal_number);
 }
-
-// The following functions call only what a signal handler may call.
 
 void PrintAndEnd(int signal_number) {
   if (must_print_json.exchange(false)) {
@@ -57,7 +57,8 @@ void HandleSignals(bool json) {
                           SIGSEGV, SIGXCPU, SIGSYS}) {
     struct sigaction now = {};
     sigaction(fatal, nullptr, &now);
-    if (now.sa_handler == SIG_DFL) Handle(fatal, PrintAndEnd);  // nohup ignores SIGHUP
+    // Ignored signals stay ignored, such as SIGHUP under nohup.
+    if (now.sa_handler == SIG_DFL) Handle(fatal, PrintAndEnd);
   }
 }
 

@@ -3,15 +3,15 @@
 
 namespace hone::cli {
 
-// Sets how the program handles signals. While an InterruptCounter exists, it handles SIGINT and
-// SIGTERM instead.
+// Installs the program's signal handlers. While an InterruptCounter exists, SIGINT and SIGTERM go
+// to that object instead.
 //
-// If the reader of standard error ends, the program continues, because its result is still wanted;
-// if the reader of standard output ends, so does the program. With `json`, a signal that ends the
-// program, including a crash, first prints an object with an error to standard output, unless
-// SetJsonIsPrinted was called. So scripts never get an empty output.
+// If nobody reads standard error any more, the program continues, because its result is still
+// wanted. If nobody reads standard output any more, the program ends. With `json`, a signal that
+// ends the program, including a crash, first prints an object with an error to standard output,
+// unless SetJsonIsPrinted was called. So scripts never get an empty output.
 void HandleSignals(bool json);
-// Must be called when the object of --json has been printed.
+// The program calls this once it has printed the object of --json.
 void SetJsonIsPrinted();
 
 }  // namespace hone::cli

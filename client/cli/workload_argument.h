@@ -13,29 +13,31 @@ namespace hone::cli {
 // A workload named on the command line.
 struct WorkloadArgument {
   ir::Workload workload;
-  std::string text;   // text form, as the protocol carries it
-  std::string title;  // the words as typed, for headings
-  std::string words;  // the same for a shell, for commands in messages
+  std::string text;   // text form, which is sent to the server
+  std::string title;  // the words as the user typed them, for headings
+  std::string words;  // the words quoted for a shell, for commands in messages
 };
 
-// Reads "OP key=value…" or "FILE.hone" (a workload in text form; "-" reads standard input).
-// InvalidArgument: there are no words, the operator is unknown (the message suggests the nearest
-// one), a key or shape is wrong, the file cannot be read, or its text is malformed (the message
-// begins with file:line:column).
+// Reads "OP key=value…" or the name of a file with a workload in text form ("-" for standard
+// input). InvalidArgument: there are no words, the operator is unknown (the message suggests the
+// nearest one), a key or shape is wrong, the file cannot be read, or its text is malformed (the
+// message begins with file:line:column).
 absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::string> words);
 
-// The same for the text of a file that has already been read.
+// Does the same for a file that has already been read.
 absl::StatusOr<WorkloadArgument> ParseWorkloadArgument(const std::string& path,
                                                        const std::string& text);
 
-// Whether a text contains the line that separates the workload of a trace file from its trace.
+// Whether a text is a trace file: it has a line that begins with "trace ", like the line between
+// the workload and the instructions.
 bool IsTrace(absl::string_view text);
 
 // Whether the words name a file rather than an operator.
 bool NamesFile(absl::Span<const std::string> words);
 
-// The text of a file, or of standard input for "-", without a byte order mark. InvalidArgument: the
-// file cannot be read, is not a text file, or is larger than any workload or trace.
+// Returns the text of a file, or of standard input for "-", without a byte order mark.
+// InvalidArgument: the file cannot be read, is not a text file, or is larger than 64 MiB, which is
+// more than any workload or trace needs.
 absl::StatusOr<std::string> ReadTextArgument(const std::string& path);
 
 }  // namespace hone::cli

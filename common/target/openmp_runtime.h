@@ -8,7 +8,7 @@
 
 namespace hone::target {
 
-// C++ names of the functions of openmp_library.h.
+// C++ names for the functions of openmp_library.h.
 inline bool LoadOpenMp() { return hone_openmp_load(); }
 inline int32_t OpenMpThreads() { return hone_openmp_threads(); }
 inline HoneRuntime OpenMpRuntime(int32_t threads) { return hone_openmp_runtime(threads); }

@@ -11,11 +11,12 @@ namespace hone::space {
 // A tensor that a contraction reads.
 struct ContractionOperand {
   ir::BufferId buffer = -1;
-  // The dimension whose index is exactly the tile's axis (rows of the row operand, vectors of the
-  // vector operand), if the axis occurs nowhere else in the indices; only then can the operand be
-  // packed into panels. Otherwise -1.
+  // The dimension that the operand's tile axis alone indexes: the row axis for the row operand, the
+  // vector axis for the vector operand. An operand can only be packed into panels along such a
+  // dimension. -1 if there is none, if the axis also occurs in another index, or if the block loads
+  // the buffer more than once.
   int panel_dimension = -1;
-  // Per dimension, whether a reduction variable occurs in its index.
+  // For each dimension, whether its index varies with a reduction of the block.
   std::vector<bool> reduces;
 };
 
@@ -24,17 +25,20 @@ struct ContractionOperand {
 struct Contraction {
   int vector = -1;  // spatial: the output is contiguous along it
   int row = -1;     // spatial: the vector operand does not depend on it, so its vectors are reused
-  int reduce = -1;  // the innermost reduction: contiguous in the row operand
+  int reduce = -1;  // the innermost reduction: contiguous in the row operand if one is
   std::vector<int> shared;    // other spatial axes that the vector operand depends on (a batch)
   std::vector<int> row_like;  // other spatial axes that it does not depend on (image, height)
   std::vector<int> windows;   // other reductions, in the block's order
   ContractionOperand row_operand, vector_operand;
-  bool vector_contiguous =
-      true;  // whether the vector operand is also contiguous, so that it need not be packed
+  // Whether the vector operand is contiguous along the vector axis, as the output is. It then need
+  // not be packed.
+  bool vector_contiguous = true;
 };
 
-// Returns nullopt if the block does not reduce to one tensor at its own iteration variables, or has
-// no vector operand: a load along the vector axis that is independent of some other spatial axis.
+// Returns nullopt unless the block reduces into one tensor, which it indexes by its spatial axes,
+// has no load at a computed index, and has both operands: a vector operand, which depends on the
+// vector axis but not on some other spatial axis, and a row operand, which depends on that other
+// axis.
 std::optional<Contraction> AnalyzeContraction(const ir::Program& program, ir::NodeId block);
 
 }  // namespace hone::space

@@ -7,14 +7,14 @@
 
 namespace hone::space {
 
-// Returns the common structure of traces that the same rule makes for different workloads: the
-// primitives in order, their input and output registers, and where decisions are drawn, without
-// numbers or tensor names. Decision vectors of traces with equal structure have the same length,
-// and their numbers have the same meaning.
+// Returns the structure of a trace as text: its primitives in order, their input and output
+// registers, and how many decisions each of them draws. Numbers and tensor names are left out, so
+// traces that the same rule makes for different workloads can have equal structures. If they have,
+// their decision vectors have the same length, and their numbers have the same meaning.
 std::string StructureOf(const schedule::Trace& trace);
 
-// Counts the instructions that are identical in both, including numbers and names. Identifies a
-// trace among several with the same structure.
+// Counts the positions at which both traces have the same instruction, including numbers and names.
+// Among several traces with the same structure, this finds the one that is most like another trace.
 int EqualInstructions(const schedule::Trace& a, const schedule::Trace& b);
 
 }  // namespace hone::space

@@ -25,8 +25,8 @@ class ThreadPool final : public Executor {
   explicit ThreadPool(int threads);
   ~ThreadPool() override;
   void Schedule(absl::AnyInvocable<void() &&> work) override;
-  // Runs the queued functions and ends the threads, as the destructor does. Functions scheduled
-  // later never run.
+  // Runs the queued functions, and those that they schedule, and ends the threads, as the
+  // destructor does. Functions that are scheduled after that never run.
   void Stop();
 
  private:
@@ -39,8 +39,8 @@ class ThreadPool final : public Executor {
 };
 
 // Runs messages one at a time and in order on an executor, so the state of an actor needs no lock.
-// Thread-safe. The strand may be destroyed before its messages have run; the messages must keep
-// alive what they use.
+// Thread-safe. The strand may be destroyed before its messages have run, so messages must keep
+// alive what they use. A message must not throw: the strand would run no other message.
 class Strand {
  public:
   explicit Strand(Executor* executor) : executor_(executor), state_(std::make_shared<State>()) {}

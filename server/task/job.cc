@@ -9,11 +9,11 @@
 namespace hone::task {
 namespace {
 
-// How long a revalidation, which builds its finalists first, may take without a time limit.
+// The limit for a revalidation, including the builds of its finalists, if the request has none.
 constexpr absl::Duration kRevalidation = absl::Minutes(2);
 
-// If nothing is measured when the time is over, the job waits this much longer for the first
-// candidate that a worker has begun.
+// If the time is over before anything was measured, the job waits this much longer for its first
+// result, unless no worker takes its work.
 constexpr absl::Duration kFirstResultGrace = absl::Seconds(5);
 
 }  // namespace
@@ -53,7 +53,7 @@ void Job::Initialize() {
 
 void Job::OnChecked(const absl::Status& checked) {
   if (HasEnded()) return;
-  if (absl::IsCancelled(checked)) return;  // the next server continues
+  if (absl::IsCancelled(checked)) return;  // this server is ending; the next one continues
   if (!checked.ok()) return End(JobState::kFailed, checked);
   EnterStep(kMakingSpaces, [this] { Begin(); });
 }
@@ -72,10 +72,11 @@ void Job::Begin() {
     return End(JobState::kFailed, status);
   }
   LeaveStep();
-  ShowState();  // the job of the networks reads it once this job has begun
+  ShowState();  // the parent reads the state of a child once the child has begun
   SetBegun();
   if (!state().cancelled && !finishing_) return search_.Begin();
-  // It was cancelled before the server ended, or before it began. Its results are confirmed.
+  // The job was cancelled or told to finish before it began here. The results of an earlier server
+  // are confirmed.
   StopSearch(Steady());
   search_.Pump();
 }
@@ -88,7 +89,7 @@ void Job::OnSearched() {
 }
 
 void Job::LimitConfirmation(absl::Duration limit) {
-  // Who cancels a job does not wait for the rest of its time.
+  // A user who cancels a job does not want to wait for the rest of its time.
   const bool is_limited = TimeLeft() < absl::InfiniteDuration() && !state().cancelled;
   if (!is_limited) SetDeadline(Steady() + limit);
 }
@@ -143,7 +144,7 @@ bool Job::SearchIsLate(absl::Duration reserved) const {
 void Job::OnTick() {
   state().wall = Wall();
   const bool searching = state().state == JobState::kRunning;
-  // A cancelled job does not wait for a worker that could finish its measurements.
+  // A cancelled job does not wait until a worker takes its work.
   if (state().cancelled && !WorkerAnswers(*this)) {
     if (searching) drain_deadline_ = std::min(drain_deadline_, Steady());
     SetDeadline(Steady());

@@ -79,7 +79,8 @@ std::string DefaultStateDir() {
   return folder.empty() ? "/var/lib/hone/worker" : absl::StrCat(folder, "/worker");
 }
 
-// Allows one agent per state folder, for the life of the process.
+// Locks the state folder until this process ends, so that no other agent uses it.
+// FailedPrecondition: another agent has locked it.
 absl::Status LockStateDir(const std::string& state_dir) {
   const std::string path = state_dir + "/lock";
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -107,8 +108,8 @@ absl::StatusOr<std::string> WorkerId(const Flags& flags) {
   return name;
 }
 
-// InvalidArgument: the configuration is wrong. There are no other errors, because the connection is
-// made later.
+// InvalidArgument: the configuration is wrong. This is the only error, because the worker connects
+// later.
 absl::StatusOr<std::unique_ptr<hone::agent::ServerLink>> LinkOf(const Flags& flags) {
   const auto security = hone::rpc::LoadSecurity(flags.security, absl::Now());
   if (!security.ok()) return absl::InvalidArgumentError(security.status().message());
@@ -117,7 +118,9 @@ absl::StatusOr<std::unique_ptr<hone::agent::ServerLink>> LinkOf(const Flags& fla
   return link;
 }
 
-// Returns the RunnerCommand; empty if this worker must not run kernels or has no hone-runner.
+// Returns the RunnerCommand. It is empty, and this worker only builds, if --build-only is given, or
+// if hone-runner is missing and neither --device nor --run-only demands it. FailedPrecondition:
+// hone-runner is missing or does not work.
 absl::StatusOr<std::vector<std::string>> RunnerOf(const Flags& flags) {
   if (flags.build_only) return std::vector<std::string>{};
   absl::StatusOr<std::vector<std::string>> command = hone::agent::RunnerCommand(flags.program_dir);
@@ -128,7 +131,7 @@ absl::StatusOr<std::vector<std::string>> RunnerOf(const Flags& flags) {
   return command;
 }
 
-// Logs what this machine lacks. Errors as for CheckBoard.
+// Logs what this machine lacks for measuring. Returns the errors of CheckBoard.
 absl::Status WarnOfBoard(const std::vector<std::string>& runner, const std::string& state_dir) {
   HONE_ASSIGN_OR_RETURN(const auto findings, hone::agent::CheckBoard(runner, state_dir));
   for (const hone::agent::BoardFinding& finding : findings) {
@@ -189,8 +192,8 @@ class SignalThread {
     const sigset_t signals = EndingSignals();
     int signal = 0;
     sigwait(&signals, &signal);
-    // The mutex also keeps the main thread, whose child processes fail now, from ending the program
-    // with an error.
+    // KillAll makes the child processes of the main thread fail. This thread keeps the mutex, so
+    // that the main thread then waits in Ignore and does not end the program with an error.
     absl::MutexLock lock(&state->mutex);
     if (state->ignores) return;
     if (state->worker != nullptr) {
@@ -226,11 +229,13 @@ absl::Status Work(Flags flags) {
   options.state_dir = flags.state_dir;
   options.builder.command = {flags.program_dir + "/hone-builder", "--lock", flags.lock};
   options.builder.cpu_limit = absl::Seconds(flags.compile_limit);
+  // Removes the references of earlier versions.
   std::error_code ignored;
   for (const char* const older : {"/references", "/references-2"}) {
     std::filesystem::remove_all(flags.state_dir + older, ignored);
   }
-  // Kernels may read their artifacts; references are written by a runner that runs no candidate.
+  // A runner of candidates may read artifacts and references. Another one, which runs no candidate,
+  // writes the references.
   const std::string artifacts = flags.state_dir + "/artifacts";
   const std::string references = flags.state_dir + hone::agent::kReferences;
   const auto runner_with = [&](std::vector<std::string> words) {
@@ -240,7 +245,7 @@ absl::Status Work(Flags flags) {
     return words;
   };
   options.runner.command = runner_with({"--read", references});
-  // References are computed on the CPU.
+  // Only candidates run on the device; references are computed on the CPU.
   if (flags.device != "cpu") {
     options.runner.command.insert(options.runner.command.end(), {"--device", flags.device});
   }
@@ -313,7 +318,7 @@ int main(int argc, char** argv) {
       "It runs until it is stopped (SIGTERM, SIGINT). Results that were measured while the server "
       "was unreachable are sent later.\n\n"
       "Examples:\n"
-      "  hone-worker --config pi-07.conf          # as hone worker-config prints it\n"
+      "  hone-worker --config pi-07.conf          # made by hone worker-config\n"
       "  hone-worker --server localhost:7070 --name pi-07\n"
       "  hone-worker --server unix:/run/hone/hone.sock --build-slots 2\n"
       "  hone-worker --config board-3.conf --run-only\n"
@@ -381,7 +386,7 @@ int main(int argc, char** argv) {
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
   if (flags.program_dir.empty()) flags.program_dir = hone::ProgramDir();
   if (flags.state_dir.empty()) flags.state_dir = DefaultStateDir();
-  // Before there are other threads, which it would not restrict.
+  // This comes before other threads exist, because it would not restrict them.
   if (const absl::Status used = UseCluster(flags.cluster); !used.ok()) {
     fprintf(stderr, "hone-worker: %s\n", std::string(used.message()).c_str());
     return kUsageExitCode;
@@ -395,14 +400,15 @@ int main(int argc, char** argv) {
   if (!flags.key_file.empty()) flags.security.key = flags.key_file;
   if (!flags.security.token_file.empty()) flags.security.token.clear();
 
-  // Only logs go to standard error.
+  // From here on, messages are logged to standard error, except those about a wrong configuration.
   if (absl::Status log = hone::SetUpLog("hone-worker", flags.log_format, flags.log_level);
       !log.ok()) {
     fprintf(stderr, "hone-worker: %s\n", std::string(log.message()).c_str());
     return kUsageExitCode;
   }
 #ifdef HONE_STATIC
-  // A static program must not load the system's name service modules: they need another C library.
+  // A static program must not load the system's modules for looking up names, which need another C
+  // library.
   __nss_configure_lookup("hosts", "files dns");
 #endif
   hone::rpc::TakeGrpcLog(hone::rpc::GrpcLog::kCaller);

@@ -19,20 +19,20 @@ using Program = struct ProgramObject*;
 
 constexpr int kCompilation = 6;    // NVRTC_ERROR_COMPILATION
 constexpr int kInvalidOption = 5;  // NVRTC_ERROR_INVALID_OPTION
-constexpr int kOldestMajor = 12;   // of the versions whose options are used below
+constexpr int kOldestMajor = 12;   // the first version with the options that are used below
 constexpr size_t kMaxLog = 8192;
 
 absl::Status NotFound(absl::string_view why) {
   return absl::NotFoundError(absl::StrCat(
-      "NVRTC, NVIDIA's compiler of CUDA C++, cannot be used: ", why,
+      "NVRTC, NVIDIA's compiler for CUDA C++, cannot be used: ", why,
       "; install it with the CUDA toolkit, or with pip install nvidia-cuda-nvrtc-cu12, or name the "
       "file libnvrtc.so.12 or its folder in the environment variable HONE_NVRTC"));
 }
 
 }  // namespace
 
-// The library's functions that are used here, without the prefix "nvrtc". Their results are 0 for
-// success.
+// The functions of the library that are used here, without the prefix "nvrtc". Those that return a
+// code return 0 on success.
 struct Nvrtc::Api {
   int (*Version)(int*, int*) = nullptr;
   const char* (*GetErrorString)(int) = nullptr;
@@ -49,7 +49,8 @@ struct Nvrtc::Api {
   int (*GetProgramLogSize)(Program, size_t*) = nullptr;
   int (*GetProgramLog)(Program, char*) = nullptr;
 
-  // Returns the first function that the library lacks; "" if it has all.
+  // Loads the functions. Returns the name of the first one that the library lacks; "" if it has
+  // all.
   std::string Load(void* handle) {
     std::string missing;
     const auto load = [&](auto& function, const char* name) {
@@ -72,7 +73,7 @@ struct Nvrtc::Api {
     return missing;
   }
 
-  // Returns an output of the compiler; "" if it has none.
+  // Returns one of the compiler's outputs; "" if the compilation has no such output.
   static std::string Take(int (*size)(Program, size_t*), int (*get)(Program, char*),
                           Program program) {
     size_t bytes = 0;
@@ -98,10 +99,10 @@ absl::StatusOr<std::unique_ptr<Nvrtc>> Nvrtc::Open(const std::string& library) {
   auto nvrtc = std::unique_ptr<Nvrtc>(
       new Nvrtc(std::move(api), info.dli_fname == nullptr ? library : info.dli_fname));
   int major = 0, minor = 0;
-  HONE_RETURN_IF_ERROR(nvrtc->Check(nvrtc->api_->Version(&major, &minor), "ask for its version"));
+  HONE_RETURN_IF_ERROR(nvrtc->Check(nvrtc->api_->Version(&major, &minor), "tell its version"));
   if (major >= kOldestMajor) return nvrtc;
   return NotFound(
-      absl::StrCat(nvrtc->path(), " is of CUDA ", major, ".", minor, ", which is too old"));
+      absl::StrCat(nvrtc->path(), " belongs to CUDA ", major, ".", minor, ", which is too old"));
 }
 
 absl::StatusOr<const Nvrtc*> Nvrtc::Loaded() {
@@ -120,7 +121,7 @@ absl::StatusOr<const Nvrtc*> Nvrtc::Loaded() {
 absl::Status Nvrtc::Check(int code, const char* what) const {
   if (code == 0) return absl::OkStatus();
   return absl::InternalError(
-      absl::StrCat("NVRTC (", path_, "): ", what, ": ", api_->GetErrorString(code)));
+      absl::StrCat("NVRTC (", path_, ") could not ", what, ": ", api_->GetErrorString(code)));
 }
 
 std::string Nvrtc::Version() const {
@@ -146,7 +147,7 @@ absl::StatusOr<CompiledCuda> Nvrtc::Compile(const std::string& source,
       Check(api_->CreateProgram(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr),
             "load the source"));
   const absl::Cleanup destroy = [&] { api_->DestroyProgram(&program); };
-  // By default, a product and a sum are contracted to a fused multiply-add.
+  // By default, NVRTC contracts a product and a sum to a fused multiply-add.
   const std::string gpu = absl::StrCat("--gpu-architecture=", architecture);
   const char* const options[] = {gpu.c_str(), "--std=c++17", "-Xptxas", "-v"};
   const int code = api_->CompileProgram(program, std::size(options), options);
@@ -154,9 +155,9 @@ absl::StatusOr<CompiledCuda> Nvrtc::Compile(const std::string& source,
   log = std::string(absl::StripAsciiWhitespace(log.c_str()));
   if (code == kInvalidOption) {
     return absl::FailedPreconditionError(
-        absl::StrCat("NVRTC ", Version(), " does not compile for ", architecture, ", only for ",
-                     absl::StrJoin(Architectures(), ", "), "; another version of NVRTC is needed (",
-                     path_, "): ", log));
+        absl::StrCat("NVRTC ", Version(), " (", path_, ") does not compile for ", architecture,
+                     ", only for ", absl::StrJoin(Architectures(), ", "),
+                     "; install a version of NVRTC that does. Its log: ", log));
   }
   if (code == kCompilation) {
     return absl::InvalidArgumentError(
@@ -166,10 +167,10 @@ absl::StatusOr<CompiledCuda> Nvrtc::Compile(const std::string& source,
   CompiledCuda compiled{.cubin = Api::Take(api_->GetCUBINSize, api_->GetCUBIN, program),
                         .ptx = Api::Take(api_->GetPTXSize, api_->GetPTX, program),
                         .log = std::move(log)};
-  // The text ends with a zero.
+  // NVRTC ends the text with a zero byte.
   while (!compiled.ptx.empty() && compiled.ptx.back() == '\0') compiled.ptx.pop_back();
   if (!compiled.cubin.empty()) return compiled;
-  return absl::InternalError(absl::StrCat("NVRTC (", path_, ") makes no cubin"));
+  return absl::InternalError(absl::StrCat("NVRTC (", path_, ") did not make a cubin"));
 }
 
 }  // namespace hone::builder

@@ -16,7 +16,7 @@ struct CompiledCuda {
   std::string log;  // warnings, and for each kernel its registers and memory
 };
 
-// NVIDIA's compiler of CUDA C++, from a library that is opened at run time. It needs neither a GPU
+// NVIDIA's compiler for CUDA C++, from a library that is opened at run time. It needs neither a GPU
 // nor a driver. Not thread-safe.
 class Nvrtc {
  public:

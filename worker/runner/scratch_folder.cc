@@ -16,12 +16,13 @@
 namespace hone::runner {
 namespace {
 
-// Waits until the pipe's last writer has closed it, and removes the folder.
+// Waits until no process has the writing end of the pipe open, then removes the folder.
 [[noreturn]] void RemoveAtEndOf(int pipe, const std::string& folder) {
   setsid();
   prctl(PR_SET_NAME, "hone-scratch");
   for (const int signal_number : {SIGHUP, SIGINT, SIGTERM}) signal(signal_number, SIG_IGN);
-  // Closes everything else, so that readers of the parent's output see its end.
+  // Closes all other descriptors. Otherwise, readers of the parent's output would wait until this
+  // process ends, too.
   if (pipe != STDIN_FILENO) dup2(pipe, STDIN_FILENO);
   close_range(STDOUT_FILENO, ~0U, 0);
   char byte;
@@ -52,7 +53,8 @@ absl::StatusOr<std::string> MakeScratchFolder(const std::string& parent) {
   }
   const int error = errno;
   close(ends[0]);
-  if (child > 0) return folder;  // the writing end closes with this process
+  // The writing end stays open until this process ends.
+  if (child > 0) return folder;
   close(ends[1]);
   rmdir(folder.c_str());
   return ErrnoStatus(error, "start a process");

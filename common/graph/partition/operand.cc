@@ -7,7 +7,8 @@
 namespace hone::graph {
 namespace {
 
-// With at most this many channels, a convolution reads channels first, [n, c, h, w], equally fast.
+// A convolution with at most this many channels in each group reads an image that has its channels
+// first, [n, c, h, w], as fast as one that has them last.
 constexpr int64_t kMaxChannelsOfPlanes = 4;
 
 void FuseTransposition(Fusion& fusion, int node) {

@@ -11,7 +11,8 @@ using ir::AtomId;
 using ir::Index;
 using ir::NodeId;
 
-// States that floor(base / low) mod (high / low) is known, or floor(base / low) if high is 0.
+// A digit of a number `base`: floor(base / low) mod (high / low), or floor(base / low) if high is
+// 0. The digits that the solver stores have known values.
 struct Digit {
   Index base;
   int64_t low;
@@ -42,7 +43,9 @@ class Solver {
     return all;
   }
 
-  // Reads digits from a known index, starting with the largest coefficient.
+  // Finds atoms whose values follow from a known index, starting with the largest coefficient: an
+  // atom is known if all smaller terms and the slack together cannot reach its coefficient. Returns
+  // whether there is one.
   bool Peel(size_t i) {
     std::vector<ir::IndexTerm> terms;
     for (const ir::IndexTerm& term : known_[i].index.terms()) {
@@ -99,8 +102,8 @@ class Solver {
     }
   }
 
-  // Converts a digit to a digit of `base`. Possible if the bases differ by a multiple of the
-  // digit's modulus, or if base = m·digit.base + r with 0 ≤ r < m; otherwise nullopt.
+  // Expresses a digit as a digit of `base`. This is possible if the bases differ by a multiple of
+  // digit.high, or if base = m·digit.base + r with 0 ≤ r < m. Otherwise returns nullopt.
   std::optional<Digit> AsDigitOf(const Digit& digit, const Index& base) const {
     if (digit.base == base) return digit;
     const Index difference = base + Index(digit.base) * -1;
@@ -119,7 +122,8 @@ class Solver {
     return Digit{base, digit.low * factor, digit.high * factor};
   }
 
-  // If all digits of a base are known, the base is known.
+  // Looks for a base whose known digits together determine it, and adds the base to the known
+  // indices. Returns whether there is one.
   bool JoinDigits() {
     for (size_t d = 0; d < digits_.size(); ++d) {
       const Index base = digits_[d].base;
@@ -153,8 +157,8 @@ class Solver {
   ir::AtomTable& atoms_;
   std::vector<Known> known_;
   absl::FunctionRef<bool(AtomId)> fixed_;
-  std::vector<AtomId> vars_;    // known
-  std::vector<AtomId> solved_;  // known atoms: variables, floordivs and mods
+  std::vector<AtomId> vars_;    // variables whose values are known
+  std::vector<AtomId> solved_;  // atoms whose values are known: variables, floordivs and mods
   std::vector<Digit> digits_;
 };
 

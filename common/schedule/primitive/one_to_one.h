@@ -10,15 +10,15 @@
 // Analyzes whether different iterations of loops access different places.
 namespace hone::schedule {
 
-// Knowledge about an index over loop variables: its value, up to an addend in [0, slack].
+// Says that the value of an index over loop variables is known, up to an addend in [0, slack].
 struct Known {
   ir::Index index;
   int64_t slack = 0;
 };
 
-// The variables whose values follow from `known`, given also those in `fixed`: digits of a
-// positional number (4·a + b with b < 4 determines a and b), and floordiv and mod digits that make
-// up their argument. Conservative: a missing variable may still be determined.
+// Returns the variables whose values follow from `known` and from the variables that are `fixed`.
+// For example, 4·a + b with 0 <= b < 4 determines a and b, and x / 4 and x % 4 together determine
+// x. Conservative: a variable that is not returned may be determined nevertheless.
 std::vector<ir::AtomId> Determined(ir::Program& program, std::vector<Known> known,
                                    absl::FunctionRef<bool(ir::AtomId)> fixed);
 

@@ -35,11 +35,12 @@ absl::StatusOr<RegisterTiled> RegisterTile(ir::Program& original, NodeId block, 
     return Illegal(original, reduce, "register_tile: the block does not reduce over this loop");
   if (rows.value < 1 || vectors.value < 1 || lanes < 1 || k_unroll.value < 1 ||
       rows.value > kMaxAccumulators || vectors.value > kMaxAccumulators / rows.value) {
-    return Illegal(original, block,
-                   absl::StrCat("register_tile: a tile of ", rows.value, " x ", vectors.value,
-                                " vectors; at most ", kMaxAccumulators));
+    return Illegal(
+        original, block,
+        absl::StrCat("register_tile: a tile of ", rows.value, " x ", vectors.value,
+                     " vectors; at most ", kMaxAccumulators, ", and no number may be less than 1"));
   }
-  // Tiles larger than a loop shrink to it.
+  // A tile that is larger than its loop shrinks to the extent of the loop.
   ir::Program program = original;
   const auto clamp = [&](NodeId loop, Extent factor) {
     const Extent extent = program.node(loop).extent;
@@ -56,7 +57,7 @@ absl::StatusOr<RegisterTiled> RegisterTile(ir::Program& original, NodeId block, 
                         Split(program, vector, {infer, vectors, one_vector}));
   HONE_ASSIGN_OR_RETURN(const std::vector<NodeId> k,
                         Split(program, reduce, {infer, clamp(reduce, k_unroll)}));
-  // Loops outside the tile keep their order.
+  // The loops outside the tile keep their order.
   std::vector<NodeId> order;
   const std::vector<NodeId> tile = {k[1], i[1], j[1], j[2]};
   NodeId top = i[0];

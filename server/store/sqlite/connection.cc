@@ -13,9 +13,12 @@ namespace hone::store {
 namespace {
 
 constexpr int kBusyTimeoutMs = 5000;
-constexpr int kProgressSteps = 10000;  // of SQLite's virtual machine, well under a millisecond
-// Enough, because readers run short statements and the writer changes only a few pages.
-constexpr char kCacheSize[] = "PRAGMA cache_size = -16384";  // KiB, negative by SQLite's convention
+// Steps of SQLite's virtual machine between two checks of StopEarly. They take well under a
+// millisecond.
+constexpr int kProgressSteps = 10000;
+// A negative number means KiB. 16 MiB suffice, because readers run short statements and the writer
+// changes only a few pages at a time.
+constexpr char kCacheSize[] = "PRAGMA cache_size = -16384";
 
 }  // namespace
 
@@ -37,7 +40,8 @@ absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const s
   auto connection = absl::WrapUnique(new SqliteConnection(path, database));
   if (code != SQLITE_OK) return SqliteError(database, path, "open");
   sqlite3_busy_timeout(database, kBusyTimeoutMs);
-  // sqlite3_interrupt is not used, because it has no effect just before a statement starts.
+  // StopEarly does not use sqlite3_interrupt, which would not stop a statement that starts just
+  // after the call.
   sqlite3_progress_handler(
       database, kProgressSteps,
       [](void* self) { return static_cast<SqliteConnection*>(self)->stop_early_ ? 1 : 0; },
@@ -48,7 +52,7 @@ absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const s
 absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::OpenForWriting(
     const std::string& path) {
   HONE_ASSIGN_OR_RETURN(auto connection, Open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
-  // SQLite opens the file for reading if it cannot open it for writing.
+  // If SQLite cannot open a file for writing, it opens it for reading only and returns no error.
   if (sqlite3_db_readonly(connection->database_, "main") == 1) {
     return absl::PermissionDeniedError(absl::StrCat(
         "store ", path, " is read-only; make it and its folder writable for this user"));
@@ -57,7 +61,7 @@ absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::OpenForWriti
 }
 
 absl::Status SqliteConnection::SetUpForWriting() {
-  // Takes effect in an empty file only.
+  // This has an effect only if the file is empty.
   HONE_RETURN_IF_ERROR(Execute("PRAGMA auto_vacuum = INCREMENTAL"));
   {
     HONE_ASSIGN_OR_RETURN(Statement mode, Prepare("PRAGMA journal_mode = WAL"));

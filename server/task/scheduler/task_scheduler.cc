@@ -22,7 +22,8 @@ constexpr Entry kSchedulers[] = {
 }  // namespace
 
 std::optional<int> TaskScheduler::Next(absl::Span<const TaskProgress> tasks) const {
-  std::optional<int> unknown;  // the task without a latency that has had the fewest trials
+  // Of the tasks without a latency, the one that was granted the fewest trials.
+  std::optional<int> unknown;
   std::vector<int> choices;
   for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
     const TaskProgress& task = tasks[i];

@@ -101,7 +101,7 @@ TEST(WorkloadTextTest, ConstantsTakeTheTypeOfTheOtherOperand) {
   EXPECT_THAT(workload->ToText(), HasSubstr("A[i] + 16777217"));  // more digits than f32 holds
 }
 
-// The text after "workload w\n", and the place and text of the error.
+// A wrong text, which follows "workload w\n", and the beginning of its error.
 struct BadText {
   const char* text;
   const char* error;
@@ -231,7 +231,7 @@ TEST(WorkloadTextTest, ErrorsNameTheLocation) {
               StartsWith("1:10: expected the workload's name"));
 }
 
-// Guards that compare two indices have the canonical form 0 <= index < extent.
+// A guard that compares two indices is read as a guard of the canonical form 0 <= index < extent.
 TEST(WorkloadTextTest, ComparisonsAreGuards) {
   const auto with = [](const std::string& guard) {
     return ParseWorkload(absl::StrCat(
@@ -247,7 +247,7 @@ TEST(WorkloadTextTest, ComparisonsAreGuards) {
       {"k < 5", "0 <= 4 - k < 5"},
       {"k / 2 <= j", "0 <= j - k / 2 < 8"},
       {"2*k + 1 <= j + 3, k <= j", "0 <= j - 2*k + 2 < 10, 0 <= j - k < 8"},
-      {"k < 0", "0 <= -k - 1 < 1"},  // never
+      {"k < 0", "0 <= -k - 1 < 1"},  // never holds
       {"0 <= k < 9, k <= j", "0 <= k < 9, 0 <= j - k < 8"},
   };
   for (const auto& [guard, canonical] : kCases) {
@@ -259,7 +259,7 @@ TEST(WorkloadTextTest, ComparisonsAreGuards) {
     EXPECT_EQ(compared->StructuralDigest(), written->StructuralDigest()) << guard;
     EXPECT_EQ(compared->ToText(), written->ToText());
   }
-  // The points that fulfil it count as work.
+  // Only points that satisfy the guard count as work.
   EXPECT_EQ(FlopCount(*with("k <= j")), 36);
   EXPECT_EQ(FlopCount(*with("k < j")), 28);
   EXPECT_EQ(FlopCount(*with("k == j")), 8);
@@ -345,7 +345,7 @@ TEST(WorkloadTextTest, ErrorsSuggestTheNearestKeywordOrTensor) {
   }
 }
 
-// Any text from outside is answered quickly.
+// Every text, even a hostile one, gets an answer quickly.
 TEST(WorkloadTextTest, RejectsHostileTexts) {
   const std::string head = "workload w\ninput A: f32[4]\noutput B[i: 4] = ";
   const auto error = [](const std::string& text) {
@@ -383,7 +383,8 @@ TEST(WorkloadTextTest, RejectsHostileTexts) {
   EXPECT_THAT(error(head + "A[i] * 1e999"), HasSubstr("'1e999' is larger than any f64"));
 }
 
-// Every prefix and every text with one changed character is parsed or rejected without a crash.
+// Every prefix of a text, and every text with one changed character, is parsed or rejected without
+// a crash.
 TEST(WorkloadTextTest, DamagedTextsDoNotCrash) {
   const std::string text =
       "workload w\ninput A: f32[4, 5]\ninput B: i8[5] constant\n"

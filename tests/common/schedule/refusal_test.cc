@@ -441,6 +441,9 @@ TEST(RefusalTest, ErrorsNameCauseAndLocation) {
        "register_tile: a tile of 9 x 9 vectors; at most 64", "block C: "},
       {kDense, names, "l5, l6, l7 = register_tile(b0, l0, l1, l2, 0, 1, 1, 1)",
        "register_tile: a tile of 0 x 1 vectors", "block C: "},
+      {kDense, names, "l5, l6, l7 = register_tile(b0, l0, l1, l2, 4, 2, 0, 1)",
+       "register_tile: a tile of 4 x 2 vectors; at most 64, and no number may be less than 1",
+       "block C: "},
   };
   for (const Refused& refused : cases) {
     const auto workload = ir::ParseWorkload(refused.workload);

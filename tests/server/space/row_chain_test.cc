@@ -1,4 +1,4 @@
-// The design spaces of chains of contractions: attention, dense layers in sequence.
+// The design spaces of chains of contractions, such as attention and consecutive dense layers.
 
 #include <gtest/gtest.h>
 
@@ -46,7 +46,8 @@ TEST(RowChain, ContractionsOfAChainShareABlockOfRowsThatFitsTheCache) {
       EXPECT_EQ(program.LoopsAbove(program.FindBlock(name))[0], loops[0]) << program.ToText();
     EXPECT_EQ(program.node(loops[0]).loop, ir::LoopKind::kParallel);
     EXPECT_GE(program.node(loops[0]).extent.value, 8);
-    // Scores and Exp have 8 KiB per row. A single register tile is always allowed.
+    // A row of Scores and a row of Exp have 8 KiB together. A single register tile is always
+    // allowed.
     const int64_t rows = program.node(loops[3]).extent.value, tile = decisions[0];
     EXPECT_TRUE(rows * (8 << 10) <= 1 << 20 || rows == tile) << program.ToText();
     heights.insert(rows / tile);
@@ -55,7 +56,7 @@ TEST(RowChain, ContractionsOfAChainShareABlockOfRowsThatFitsTheCache) {
   EXPECT_TRUE(heights.contains(1));
 }
 
-// The other tests draw few candidates of a chain, because attention has many other spaces.
+// Other tests draw candidates from all spaces of attention, few of them from its chain.
 TEST(RowChain, CandidatesOfAChainReplayAndDiffer) {
   for (const target::Target& target : {Avx512(), Avx2()}) {
     for (const char* text :
@@ -101,7 +102,8 @@ TEST(RowChain, WholeTensorsGetOnlyTheMainAlternativesIfTheyLeaveTheCaches) {
   EXPECT_TRUE(long_rows.contains("chain") && short_rows.contains("chain"));
   EXPECT_GT(long_rows.size(), 1u);
   EXPECT_LT(2 * long_rows.size(), short_rows.size());
-  // Every block of rows reads all weights again.
+  // These weights are much larger than L2, and every block of rows would read all of them again. So
+  // whole tensors keep all alternatives.
   const std::set<std::string> layers = Names("mlp m=2048 k=768 h=3072 n=768", target);
   EXPECT_EQ(layers, Names("mlp m=128 k=768 h=3072 n=768", target));
 }

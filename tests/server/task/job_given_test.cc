@@ -1,5 +1,5 @@
-// A job whose design space is a decided trace. Its only candidate is measured even if records
-// exist.
+// A job whose design space is a trace with all of its decisions. Its only candidate is measured
+// even if there are records of it.
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

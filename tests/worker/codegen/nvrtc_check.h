@@ -7,7 +7,7 @@
 
 namespace hone::codegen {
 
-// Whether NVIDIA's compiler of CUDA C++ is found, where worker/builder/nvrtc.h looks for it.
+// Whether NVIDIA's compiler for CUDA C++ is in one of the places that worker/builder/nvrtc.h lists.
 bool HasNvrtc();
 
 struct NvrtcResult {

@@ -63,7 +63,7 @@ WholeLimits::Limits WholeLimits::New(const Expr& expr) {
     default:
       return all;
   }
-  // If an operand may wrap, its value can be any of its dtype.
+  // An operand that may overflow wraps, so it can have any value of its dtype.
   if (!Fits(a, expr.dtype)) a = all;
   if (!Fits(b, expr.dtype)) b = all;
   if (expr.op == Op::kAdd) return {a.min + b.min, a.max + b.max};
