@@ -20,10 +20,6 @@
 namespace hone::cli {
 namespace {
 
-// For at most this many workloads of a list, the server is asked for a job that measured candidates
-// without confirming one: each takes a call.
-constexpr int kMostAsked = 100;
-
 struct BestOptions {
   BestWords words;
   bool nearest = false;
@@ -85,14 +81,12 @@ absl::Status ShowBest(const Globals& globals, const BestOptions& options) {
 }
 
 // The cells of a row: workload, latency, GFLOP/s, share of the peak, origin. `unconfirmed`: see
-// UnconfirmedJob; "" if a best is known.
+// UnconfirmedJobs; "" if a best is known.
 std::vector<std::string> RowOf(const WorkloadArgument& argument,
                                const std::optional<client::Best>& best,
                                const std::string& unconfirmed) {
   if (!best.has_value()) {
-    return {argument.title, "-", "-", "-",
-            unconfirmed.empty() ? "nothing known"
-                                : absl::StrCat("job ", unconfirmed, ", not confirmed")};
+    return {argument.title, "-", "-", "-", UnknownText(unconfirmed)};
   }
   if (best->nearest.has_value()) {
     return {argument.title, "-", "-", "-",
@@ -111,22 +105,18 @@ absl::Status ShowBests(const Globals& globals, const BestOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
   Json list = Json::array();
   Table table({Left("workload"), Right("latency"), Right("GFLOP/s"), Right("of peak"), Left("")});
-  int asked = 0;
+  UnconfirmedJobs jobs(*session, target, options.words.tolerance);
   const auto add = [&](const WorkloadArgument& argument, const std::optional<client::Best>& best) {
-    std::string unconfirmed;
-    if (!best.has_value() && asked++ < kMostAsked) {
-      unconfirmed = UnconfirmedJob(*session, target, options.words.tolerance, argument);
-    }
+    const std::string unconfirmed = best.has_value() ? "" : jobs.Find(argument);
     if (!globals.json) {
       table.AddRow(RowOf(argument, best, unconfirmed));
     } else if (best.has_value()) {
       list.push_back(BestJson(*best));
     } else {
-      list.push_back(
-          {{"workload", argument.text},
-           {"target", target},
-           {"best", nullptr},
-           {"unconfirmed_job", unconfirmed.empty() ? Json(nullptr) : Json(unconfirmed)}});
+      list.push_back({{"workload", argument.text},
+                      {"target", target},
+                      {"best", nullptr},
+                      {"unconfirmed_job", UnknownJson(unconfirmed)}});
     }
     return absl::OkStatus();
   };
@@ -161,8 +151,8 @@ void AddBest(Command& app, Globals& globals) {
                   {Excludes("--file")});
   Complete(command, globals,
            "The exit code is 3 if no schedule is known for a workload. Only confirmed schedules "
-           "count. If a job has measured a workload of a --file without confirming a schedule, the "
-           "list names that job (unconfirmed_job in JSON).\n\n"
+           "count. If a job has measured a workload of a --file or a task of a network without "
+           "confirming a schedule, the list names that job (unconfirmed_job in JSON).\n\n"
            "With --nearest, the adapted schedule was replayed, but neither built nor checked: "
            "hone schedule --check does both. For a network (FILE.onnx), the tasks are listed with "
            "the sum of their latencies.\n\n"

@@ -37,6 +37,9 @@ absl::Status Check(const Globals& globals, const CheckWords& words) {
   if (!NamesNetwork(words.words)) {
     return absl::InvalidArgumentError("name one network to check, FILE.onnx");
   }
+  if (words.options.even_if_disturbed && !words.options.save) {
+    return absl::InvalidArgumentError("--even-if-disturbed is for --save");
+  }
   NetworkCheckOptions options = words.options;
   options.words.path = words.words[0];
   HONE_ASSIGN_OR_RETURN(options.max_regression, ParsePercent(words.max_regression));
@@ -58,6 +61,9 @@ void AddCheck(Command& app, Globals& globals) {
   command.AddFlag("--save", words->options.save,
                   "Write the latency to the baseline file instead of comparing it; an earlier "
                   "baseline of the network on this machine is replaced");
+  command.AddFlag("--even-if-disturbed", words->options.even_if_disturbed,
+                  "With --save, also write a latency that other work disturbed, for a machine that "
+                  "is never idle. Each comparison with it tells of the disturbance");
   command.Add("--max-regression", words->max_regression,
               "How much slower the network may be, as in 3%", {ShowDefault(), NotEmpty()});
   command.Add("--time", words->time, "How long to measure, as in 5s", {ShowDefault(), NotEmpty()});
@@ -74,9 +80,9 @@ void AddCheck(Command& app, Globals& globals) {
       "A network that seems too slow is timed up to three times, and the smallest latency counts. "
       "The output says whether other work disturbed the comparison; with --json, is_disturbed is "
       "true and disturbance says why. With --save, a disturbed measurement is repeated, up to "
-      "three "
-      "times in all. If other work disturbs all of them, nothing is saved, and the exit code is "
-      "1.\n\n"
+      "three times in all. If other work disturbs all of them, nothing is saved, and the exit code "
+      "is 1. With --even-if-disturbed, the smallest latency is saved together with the reason "
+      "(baseline_disturbance in the JSON of a comparison).\n\n"
       "A baseline is for one file name, shape of the inputs, target and number of threads. The "
       "exit code is 0 if the network is fast enough, 1 if it is too slow, and 3 if the file "
       "has no baseline for it or if a task has no known kernel.\n\n"

@@ -71,8 +71,10 @@ absl::StatusOr<std::string> HelpOn(const Command& app, const std::vector<std::st
     if (next == nullptr) {
       const std::vector<std::string> names = command == &app ? known : command->CommandNames();
       return absl::InvalidArgumentError(absl::StrCat(
-          "there is no help on '", absl::StrJoin(words, " "), "'", DidYouMean(word, names),
-          names.empty() ? "" : absl::StrCat("; there is help on ", absl::StrJoin(names, ", "))));
+          "there is no help on '", absl::StrJoin(words, " "), "'",
+          names.empty() ? ""
+                        : DidYouMeanOneOf(
+                              word, command == &app ? "commands and topics" : "commands", names)));
     }
     command = next;
     absl::StrAppend(&name, " ", word);

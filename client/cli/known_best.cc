@@ -18,6 +18,26 @@ namespace {
 constexpr size_t kBatch = 1024;
 // The number of records among which UnconfirmedJob looks for one with the right tolerance.
 constexpr int kNewest = 20;
+// The number of workloads of a list for which UnconfirmedJobs asks the server.
+constexpr int kMostLookedUp = 100;
+
+// Returns the last job that measured candidates of a workload, of which none is confirmed if the
+// workload has no best; "" if no job did, or if the server does not answer.
+std::string UnconfirmedJob(Session& session, const std::string& target, double tolerance,
+                           const WorkloadArgument& argument) {
+  client::RecordFilter filter;
+  filter.workload_digest = argument.workload.StructuralDigest().ToHex();
+  filter.target = target;
+  filter.outcome = "ok";
+  filter.newest_first = true;
+  const absl::StatusOr<std::vector<record::Record>> measured =
+      session.connection().ListRecords(filter, kNewest);
+  if (!measured.ok()) return "";
+  const auto newest =
+      std::find_if(measured->begin(), measured->end(),
+                   [&](const record::Record& record) { return record.tolerance == tolerance; });
+  return newest == measured->end() ? "" : newest->job_id;
+}
 
 // Returns a hint to append to the message that nothing is known of a workload: what the store has
 // of it nevertheless. "" if it has nothing.
@@ -60,20 +80,18 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& wo
   return LookUpBest(globals, std::move(argument), words.tolerance, options);
 }
 
-std::string UnconfirmedJob(Session& session, const std::string& target, double tolerance,
-                           const WorkloadArgument& argument) {
-  client::RecordFilter filter;
-  filter.workload_digest = argument.workload.StructuralDigest().ToHex();
-  filter.target = target;
-  filter.outcome = "ok";
-  filter.newest_first = true;
-  const absl::StatusOr<std::vector<record::Record>> measured =
-      session.connection().ListRecords(filter, kNewest);
-  if (!measured.ok()) return "";
-  const auto newest =
-      std::find_if(measured->begin(), measured->end(),
-                   [&](const record::Record& record) { return record.tolerance == tolerance; });
-  return newest == measured->end() ? "" : newest->job_id;
+std::string UnconfirmedJobs::Find(const WorkloadArgument& argument) {
+  if (looked_up_++ >= kMostLookedUp) return "";
+  return UnconfirmedJob(session_, target_, tolerance_, argument);
+}
+
+std::string UnknownText(const std::string& unconfirmed_job) {
+  if (unconfirmed_job.empty()) return "nothing known";
+  return absl::StrCat("job ", unconfirmed_job, ", not confirmed");
+}
+
+Json UnknownJson(const std::string& unconfirmed_job) {
+  return unconfirmed_job.empty() ? Json(nullptr) : Json(unconfirmed_job);
 }
 
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument argument,
@@ -145,7 +163,7 @@ absl::Status CheckAllKnown(Session& session, size_t unknown, size_t workloads,
                            const std::string& file, const std::string& target) {
   if (unknown == 0) return absl::OkStatus();
   return NothingKnownError(absl::StrCat(
-      "no schedule is known for ", unknown, " of the ", workloads, " workloads of ",
+      "no confirmed schedule is known for ", unknown, " of the ", workloads, " workloads of ",
       file == "-" ? "standard input" : file, " on ", target, ImportedHint(session, target, nullptr),
       file == "-" ? "; hone tune --file FILE finds those of a file"
                   : absl::StrCat("; find them with: hone tune --file ", ShellWord(file))));

@@ -4,12 +4,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/cli/globals.h"
+#include "client/cli/json_output.h"
 #include "client/cli/session.h"
 #include "client/cli/workload_argument.h"
 #include "common/record/artifact.h"
@@ -63,10 +65,30 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
 std::string ImportedHint(Session& session, const std::string& target,
                          const WorkloadArgument* argument);
 
-// Returns the last job that measured candidates of a workload, of which none is confirmed if the
-// workload has no best; "" if no job did, or if the server does not answer.
-std::string UnconfirmedJob(Session& session, const std::string& target, double tolerance,
-                           const WorkloadArgument& argument);
+// Finds the jobs that measured workloads of a list without confirming a schedule. Each look-up
+// takes a call, so only the first 100 workloads are looked up.
+class UnconfirmedJobs {
+ public:
+  // `session` must outlive this object.
+  UnconfirmedJobs(Session& session, std::string target, double tolerance)
+      : session_(session), target_(std::move(target)), tolerance_(tolerance) {}
+
+  // Returns the last job that measured candidates of a workload. "" if no job did, if the workload
+  // is not looked up, or if the server does not answer. REQUIRES: the workload has no best.
+  std::string Find(const WorkloadArgument& argument);
+
+ private:
+  Session& session_;
+  const std::string target_;
+  const double tolerance_;
+  int looked_up_ = 0;
+};
+
+// What a list says about a workload without a best: "job 7, not confirmed", or "nothing known" if
+// `unconfirmed_job` is "".
+std::string UnknownText(const std::string& unconfirmed_job);
+// The same for JSON: the job, or null.
+Json UnknownJson(const std::string& unconfirmed_job);
 
 // "pinned by NAME on DATE", without the name if it is unknown. REQUIRES: the best is pinned.
 std::string PinText(const client::Best& best);

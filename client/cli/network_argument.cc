@@ -103,9 +103,14 @@ absl::Status CheckUnchanged(const NetworkArgument& network) {
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
                                const std::string& target, absl::string_view hint) {
   if (unknown == 0) return absl::OkStatus();
+  const size_t tasks = network.tasks.size();
+  const std::string which = tasks == 1
+                                ? "the only task"
+                                : absl::StrCat(unknown < tasks ? absl::StrCat(unknown) : "any",
+                                               " of the ", tasks, " tasks");
   return NothingKnownError(absl::StrCat(
-      "no schedule is known for ", unknown, " of the ", network.tasks.size(), " tasks of ",
-      network.path, " on ", target, "; find them with: hone tune ", ShellWord(network.path), hint));
+      "no confirmed schedule is known for ", which, " of ", network.path, " on ", target, "; find ",
+      unknown == 1 ? "it" : "them", " with: hone tune ", ShellWord(network.path), hint));
 }
 
 std::string DescribeValues(const graph::Graph& graph, const std::vector<graph::ValueId>& ids) {

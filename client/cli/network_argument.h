@@ -55,8 +55,8 @@ absl::Status CheckNetworkTarget(const Globals& globals);
 // used, so they would now come from the new file.
 absl::Status CheckUnchanged(const NetworkArgument& network);
 
-// NothingKnownError: no schedule is known for some tasks of a network. OK if `unknown` is 0. `hint`
-// is added to the message.
+// NothingKnownError: no confirmed schedule is known for some tasks of a network. OK if `unknown` is
+// 0. `hint` is added to the message.
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
                                const std::string& target, absl::string_view hint = "");
 

@@ -21,13 +21,15 @@ Json SpeedJson(const NetworkSpeed& speed) {
     steps.push_back(
         {{"step", step.name}, {"kernel", step.kernel}, {"latency_ns", step.latency_ns}});
   }
-  return {{"network", speed.network},
-          {"inputs", speed.inputs},
-          {"target", speed.target},
-          {"threads", speed.threads},
-          {"measured_unix_ms", speed.measured_unix_ms},
-          {"latency_ns", speed.latency_ns},
-          {"steps", std::move(steps)}};
+  Json json = {{"network", speed.network},
+               {"inputs", speed.inputs},
+               {"target", speed.target},
+               {"threads", speed.threads},
+               {"measured_unix_ms", speed.measured_unix_ms},
+               {"latency_ns", speed.latency_ns}};
+  if (!speed.disturbance.empty()) json["disturbance"] = speed.disturbance;
+  json["steps"] = std::move(steps);
+  return json;
 }
 
 }  // namespace
@@ -47,6 +49,7 @@ static void from_json(const Json& json, NetworkSpeed& speed) {
   json.at("threads").get_to(speed.threads);
   json.at("measured_unix_ms").get_to(speed.measured_unix_ms);
   json.at("latency_ns").get_to(speed.latency_ns);
+  speed.disturbance = json.value("disturbance", "");
   json.at("steps").get_to(speed.steps);
 }
 

@@ -29,6 +29,8 @@ struct NetworkSpeed {
 
   int64_t measured_unix_ms = 0;
   double latency_ns = 0;
+  // What shows that other work disturbed the measurement of a baseline; "" if nothing does.
+  std::string disturbance;
   std::vector<StepSpeed> steps;
 };
 

@@ -1,5 +1,6 @@
 #include "client/cli/network_best.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,11 +11,13 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
+#include "client/cli/network_output.h"
 #include "client/cli/network_report.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
+#include "common/record/processes.h"
 
 namespace hone::cli {
 namespace {
@@ -22,18 +25,21 @@ namespace {
 // The best of each task of a network; nullopt if none is known.
 struct NetworkBests {
   std::vector<std::optional<client::Best>> bests;
-  size_t known = 0;        // the number of tasks with a best
-  double latency_ns = 0;   // the weighted sum over tasks with a best
-  double known_flops = 0;  // the weighted sum over tasks with a best
-  double flops = 0;        // the weighted sum over all tasks
+  std::vector<std::string> unconfirmed;  // see UnconfirmedJobs; "" for a task with a best
+  size_t known = 0;                      // the number of tasks with a best
+  double latency_ns = 0;                 // the weighted sum over tasks with a best
+  double known_flops = 0;                // the weighted sum over tasks with a best
+  double flops = 0;                      // the weighted sum over all tasks
 };
 
 absl::StatusOr<NetworkBests> LookUp(Session& session, const NetworkArgument& network,
-                                    double tolerance) {
+                                    const std::string& target, double tolerance) {
   NetworkBests found;
-  const auto add = [&](const WorkloadArgument&, const std::optional<client::Best>& best) {
+  UnconfirmedJobs jobs(session, target, tolerance);
+  const auto add = [&](const WorkloadArgument& argument, const std::optional<client::Best>& best) {
     const graph::Task& task = network.partition.tasks[found.bests.size()];
     found.bests.push_back(best);
+    found.unconfirmed.push_back(best.has_value() ? "" : jobs.Find(argument));
     found.flops += task.flops * static_cast<double>(task.weight);
     if (!best.has_value()) return absl::OkStatus();
     ++found.known;
@@ -55,11 +61,14 @@ Json BestsJson(const NetworkArgument& network, const NetworkBests& found,
                  {"weight", task.weight},
                  {"latency_ns", nullptr},
                  {"gflops", nullptr},
-                 {"job", nullptr}};
+                 {"job", nullptr},
+                 {"processes", nullptr},
+                 {"unconfirmed_job", UnknownJson(found.unconfirmed[t])}};
     if (const auto& best = found.bests[t]; best.has_value()) {
       each["latency_ns"] = client::LatencyNs(*best);
       each["gflops"] = best->gflops;
       each["job"] = best->record.job_id;
+      each["processes"] = record::ProcessesOf(best->record.result);
     }
     tasks.push_back(std::move(each));
   }
@@ -84,7 +93,8 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
     const std::string times = absl::StrCat(network.partition.tasks[t].weight);
     const auto& best = found.bests[t];
     if (!best.has_value()) {
-      table.AddRow({network.tasks[t].title, times, "-", "-", "-", "-", "nothing known"});
+      table.AddRow(
+          {network.tasks[t].title, times, "-", "-", "-", "-", UnknownText(found.unconfirmed[t])});
       continue;
     }
     const double latency = client::LatencyNs(*best);
@@ -96,6 +106,7 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
                   absl::StrCat("job ", best->record.job_id)});
   }
   table.Print();
+  if (found.known == 0) return;
   const bool complete = found.known == found.bests.size();
   PrintWrapped(absl::StrFormat(
       "\n%d of the %d tasks are known, with %.1f %% of the operations; %s %s, the sum of kernels "
@@ -103,6 +114,13 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
       found.known, found.bests.size(),
       found.flops > 0 ? 100 * found.known_flops / found.flops : 100.0,
       complete ? "together they take" : "those take", FormatLatency(found.latency_ns)));
+  if (const std::string text = LessCertainText(found.bests); !text.empty()) PrintWrapped(text);
+}
+
+// Whether the store has anything of a task.
+bool KnowsAnything(const NetworkBests& found) {
+  return found.known > 0 || std::any_of(found.unconfirmed.begin(), found.unconfirmed.end(),
+                                        [](const std::string& job) { return !job.empty(); });
 }
 
 }  // namespace
@@ -114,14 +132,15 @@ absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, 
   HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(words));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
-  HONE_ASSIGN_OR_RETURN(const NetworkBests found, LookUp(*session, network, tolerance));
+  HONE_ASSIGN_OR_RETURN(const NetworkBests found, LookUp(*session, network, target, tolerance));
   const absl::Status result = CheckNetworkKnown(network, found.bests.size() - found.known, target);
   if (!report.empty()) {
     HONE_RETURN_IF_ERROR(
         WriteReport(MakeReport(network, target, found.bests, /*job=*/nullptr), report));
   }
   if (globals.json) return PrintJson(BestsJson(network, found, target), result);
-  Print(network, found, target);
+  // If nothing is known, the error says all that there is to say.
+  if (KnowsAnything(found)) Print(network, found, target);
   return result;
 }
 

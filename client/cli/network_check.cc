@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "client/cli/progress.h"
 #include "client/cli/quiet_check.h"
 #include "client/cli/session.h"
+#include "client/cli/shell_word.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "common/base/status_macros.h"
@@ -57,6 +59,7 @@ Json ComparisonJson(const NetworkTiming& timing, const std::string& disturbance,
   json["baseline"] = options.baseline;
   json["baseline_latency_ns"] = baseline.latency_ns;
   json["baseline_unix_ms"] = baseline.measured_unix_ms;
+  json["baseline_disturbance"] = baseline.disturbance;
   json["regression"] = regression;
   json["max_regression"] = options.max_regression;
   json["passed"] = regression <= options.max_regression;
@@ -99,20 +102,25 @@ void PrintComparison(const NetworkSpeed& speed, const std::string& disturbance,
       PercentText(RegressionOf(speed.latency_ns, baseline.latency_ns)),
       FormatLatency(baseline.latency_ns), FormatTime(baseline.measured_unix_ms),
       100 * max_regression));
-  if (!disturbance.empty()) {
+  if (!disturbance.empty()) PrintWrapped(DisturbanceText(disturbance));
+  if (!baseline.disturbance.empty()) {
     PrintWrapped(absl::StrCat(
-        "other work disturbed this measurement, so the network may be faster: ", disturbance));
+        "other work disturbed the measurement of the baseline, which may hide that the network has "
+        "become slower: ",
+        baseline.disturbance));
   }
 }
 
-// Saves the baseline unless `disturbance` says that other work disturbed its measurement.
+// Saves the baseline. If other work disturbed its measurement, as `disturbance` says, it is saved
+// only if the user wants this, and then the file says so.
 absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
                   std::vector<NetworkSpeed> baselines, const NetworkTiming& timing,
                   const std::string& disturbance) {
-  const NetworkSpeed& speed = timing.speed;
+  NetworkSpeed speed = timing.speed;
+  speed.disturbance = disturbance;
   absl::Status result;
   std::optional<NetworkSpeed> replaced;
-  if (disturbance.empty()) {
+  if (disturbance.empty() || options.even_if_disturbed) {
     replaced = AddBaseline(speed, baselines);
     HONE_RETURN_IF_ERROR(WriteBaselines(options.baseline, baselines));
   } else {
@@ -120,7 +128,9 @@ absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
         "no baseline was saved, because other work disturbed all ", kAttempts,
         " measurements: ", disturbance,
         ". A baseline that is too slow would hide that the network becomes slower. Save it when "
-        "the machine is idle, or measure for longer (--time)"));
+        "the machine is idle, or measure for longer (--time). If this machine is never idle, "
+        "--even-if-disturbed saves the baseline, and each comparison with it tells of the "
+        "disturbance"));
   }
   if (globals.json) {
     Json json = TimingJson(timing, disturbance);
@@ -136,10 +146,21 @@ absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
                               FormatTime(replaced->measured_unix_ms), ", ",
                               FormatLatency(replaced->latency_ns)));
   }
+  if (!disturbance.empty()) PrintWrapped(DisturbanceText(disturbance));
   return absl::OkStatus();
 }
 
 }  // namespace
+
+std::string TimingCommand(const NetworkWords& words, double tolerance) {
+  std::string command = absl::StrCat("hone check ", ShellWord(words.path));
+  for (const std::string& shape : words.shapes) {
+    absl::StrAppend(&command, " --shape ", ShellWord(shape));
+  }
+  if (tolerance > 0) absl::StrAppend(&command, " --tolerance ", tolerance);
+  const std::string name = std::filesystem::path(words.path).stem().string();
+  return absl::StrCat(command, " --save --baseline ", ShellWord(absl::StrCat(name, ".speed.json")));
+}
 
 absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNetworkTarget(globals));

@@ -13,21 +13,27 @@ namespace hone::cli {
 struct NetworkCheckOptions {
   NetworkWords words;
   double tolerance = 0;
-  std::string baseline;          // file
-  bool save = false;             // write what is measured to the file, and compare nothing
-  double max_regression = 0.05;  // as a fraction of the baseline's latency
+  std::string baseline;            // file
+  bool save = false;               // write what is measured to the file, and compare nothing
+  bool even_if_disturbed = false;  // save also what other work disturbed
+  double max_regression = 0.05;    // as a fraction of the baseline's latency
   absl::Duration time = absl::Seconds(1);  // how long to measure
 };
 
 // Times a network with the best known kernels, and compares it with a baseline. Prints the steps
 // whose times changed most. If the network is too slow, it is measured again with newly allocated
 // memory, up to three times in total, and the fastest time counts. So is a baseline that other work
-// disturbed. A disturbed comparison counts, and the disturbance is reported.
+// disturbed. A disturbed comparison counts, and the disturbance is reported, also that of a
+// baseline that was saved with even_if_disturbed.
 //
 // FailedPrecondition: the network is slower than allowed; every measurement for a baseline was
-// disturbed. NothingKnownError: the file has no baseline for this network and machine. Other errors
-// as for ReadNetwork, LoadNetworkKernels and ReadBaselines.
+// disturbed, and even_if_disturbed is false. NothingKnownError: the file has no baseline for this
+// network and machine. Other errors as for ReadNetwork, LoadNetworkKernels and ReadBaselines.
 absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& options);
+
+// A command that times a network on this machine, for messages. It saves a baseline in the current
+// folder, because hone check needs one and hone run needs inputs.
+std::string TimingCommand(const NetworkWords& words, double tolerance);
 
 }  // namespace hone::cli
 

@@ -1,6 +1,7 @@
 #include "client/cli/network_output.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "client/cli/format.h"
 #include "common/base/counted.h"
 #include "common/ir/signature.h"
+#include "common/record/processes.h"
 
 namespace hone::cli {
 namespace {
@@ -68,6 +70,18 @@ Table TaskTable(const client::NetworkProgress& network) {
          StateText(task), ir::SignatureOfText(task.workload)});
   }
   return table;
+}
+
+std::string LessCertainText(absl::Span<const std::optional<client::Best>> bests) {
+  const int64_t fewer =
+      std::count_if(bests.begin(), bests.end(), [](const std::optional<client::Best>& best) {
+        return best.has_value() && record::ProcessesOf(best->record.result) < record::kProcesses;
+      });
+  if (fewer == 0) return "";
+  return absl::StrCat("the ", fewer == 1 ? "best" : "bests", " of ", Counted(fewer, "task"),
+                      fewer == 1 ? " was" : " were",
+                      " measured in fewer than three processes, so that ",
+                      fewer == 1 ? "its latency is" : "their latencies are", " less certain");
 }
 
 Json ToJson(const client::NetworkProgress& network) {

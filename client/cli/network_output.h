@@ -1,8 +1,10 @@
 #ifndef HONE_CLIENT_CLI_NETWORK_OUTPUT_H_
 #define HONE_CLIENT_CLI_NETWORK_OUTPUT_H_
 
+#include <optional>
 #include <string>
 
+#include "absl/types/span.h"
 #include "client/cli/json_output.h"
 #include "client/cli/table.h"
 #include "client/lib/api.h"
@@ -22,6 +24,10 @@ Table TaskTable(const client::NetworkProgress& network);
 // low: the sum may rise when it is confirmed.
 std::string SumText(const client::NetworkProgress& network);
 Json ToJson(const client::NetworkProgress& network);
+
+// Says how many bests of a network's tasks were measured in fewer processes than usual; "" if none
+// was. nullopt stands for a task without a best.
+std::string LessCertainText(absl::Span<const std::optional<client::Best>> bests);
 
 }  // namespace hone::cli
 

@@ -1,7 +1,6 @@
 #include "client/cli/network_run.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -12,11 +11,15 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/network_kernels.h"
+#include "client/cli/network_timing.h"
 #include "client/cli/npy_argument.h"
+#include "client/cli/other_work.h"
+#include "client/cli/repeated_runs.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "client/network/runner.h"
 #include "client/onnx/tensor_file.h"
+#include "common/base/clock.h"
 #include "common/base/counted.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
@@ -106,34 +109,39 @@ Json StepsJson(const std::vector<network::StepTime>& times) {
   return list;
 }
 
-double At(const std::vector<double>& sorted, double share) {
-  return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
-}
-
-// The times of repeated runs, in nanoseconds.
-struct NetworkTimes {
-  double median = 0;
-  double p10 = 0;
-  double p90 = 0;
+// What repeated runs of a network gave.
+struct Measured {
+  RepeatedRuns runs;
+  std::vector<std::string> outputs;  // of the last run
+  NetworkTiming timing;              // of all runs together, without steps
 };
 
-Json TimesJson(const NetworkTimes& times) {
-  return {{"median", times.median}, {"p10", times.p10}, {"p90", times.p90}};
+// Runs a network `repeat` times after one run that does not count.
+absl::StatusOr<Measured> RunRepeatedly(const NetworkArgument& network, network::Runner& runner,
+                                       absl::Span<const absl::string_view> inputs, int repeat) {
+  Measured measured{.timing = TimingOf(network)};
+  HONE_RETURN_IF_ERROR(runner.Run(inputs).status());
+  const SystemClock clock;
+  const OtherWork work(&clock);
+  for (int i = 0; i < repeat; ++i) {
+    HONE_ASSIGN_OR_RETURN(TimedRun run, RunTimed(runner, inputs));
+    measured.runs.Add(run.ns, std::move(run.steps));
+    measured.outputs = std::move(run.outputs);
+  }
+  // The fastest run is left out: even on a quiet machine, the median of a few runs may be much
+  // longer.
+  NetworkTiming& timing = measured.timing;
+  timing.speed.threads = runner.threads();
+  timing.speed.latency_ns = measured.runs.At(0.5);
+  timing.windows = 1;
+  timing.interrupted =
+      WasInterrupted(work.Interruptions(), runner.threads(), measured.runs.SumNs()) ? 1 : 0;
+  timing.others_cores = work.Cores();
+  return measured;
 }
 
-// Runs a network `repeat` times after one run that does not count.
-absl::StatusOr<NetworkTimes> TimeNetwork(network::Runner& runner,
-                                         absl::Span<const absl::string_view> inputs, int repeat) {
-  HONE_RETURN_IF_ERROR(runner.Run(inputs).status());
-  std::vector<double> times;
-  for (int i = 0; i < repeat; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    HONE_RETURN_IF_ERROR(runner.Run(inputs).status());
-    times.push_back(
-        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count());
-  }
-  std::sort(times.begin(), times.end());
-  return NetworkTimes{At(times, 0.5), At(times, 0.1), At(times, 0.9)};
+Json TimesJson(const RepeatedRuns& runs) {
+  return {{"median", runs.At(0.5)}, {"p10", runs.At(0.1)}, {"p90", runs.At(0.9)}};
 }
 
 }  // namespace
@@ -163,10 +171,11 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
                         network::Runner::Create(graph, network.partition, kernels));
   const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
-  HONE_ASSIGN_OR_RETURN(const NetworkTimes times, TimeNetwork(*runner, views, options.repeat));
-  std::vector<network::StepTime> profile;
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> outputs,
-                        runner->Run(views, options.profile ? &profile : nullptr));
+  HONE_ASSIGN_OR_RETURN(const Measured measured,
+                        RunRepeatedly(network, *runner, views, options.repeat));
+  const RepeatedRuns& runs = measured.runs;
+  const std::vector<std::string>& outputs = measured.outputs;
+  const std::string disturbance = WhyDisturbed(measured.timing, SumOfKernels(network, kernels));
 
   double error = 0;
   for (size_t o = 0; o < outputs.size(); ++o) {
@@ -176,19 +185,23 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
     HONE_RETURN_IF_ERROR(WriteNpyResult(options.out[o], type.dtype, ShapeOf(type), outputs[o]));
   }
   if (globals.json) {
-    Json json = {
-        {"network", network.path}, {"latency_ns", TimesJson(times)}, {"repeat", options.repeat}};
+    Json json = {{"network", network.path},
+                 {"latency_ns", TimesJson(runs)},
+                 {"repeat", options.repeat},
+                 {"is_disturbed", !disturbance.empty()},
+                 {"disturbance", disturbance}};
     if (!expected.empty()) json["max_error"] = error;
-    if (options.profile) json["steps"] = StepsJson(profile);
+    if (options.profile) json["steps"] = StepsJson(runs.MedianSteps());
     return PrintJson(std::move(json));
   }
-  if (options.profile) PrintProfile(profile);
-  absl::PrintF("latency   %s", FormatLatency(times.median));
+  if (options.profile) PrintProfile(runs.MedianSteps());
+  absl::PrintF("latency   %s", FormatLatency(runs.At(0.5)));
   if (options.repeat > 1) {
-    absl::PrintF(" (median of %d; p10 %s, p90 %s)", options.repeat, FormatLatency(times.p10),
-                 FormatLatency(times.p90));
+    absl::PrintF(" (median of %d; p10 %s, p90 %s)", options.repeat, FormatLatency(runs.At(0.1)),
+                 FormatLatency(runs.At(0.9)));
   }
   absl::PrintF("\n");
+  if (!disturbance.empty()) PrintWrapped(DisturbanceText(disturbance));
   if (!expected.empty()) {
     absl::PrintF("error     %.3g of the largest expected magnitude\n", error);
   }

@@ -21,9 +21,10 @@ struct NetworkRunOptions {
   bool profile = false;
 };
 
-// Runs a network on NumPy files with the best known kernels, and prints its latency, the error
-// against the expected outputs, and with `profile` the time of each step. InvalidArgument: a file
-// does not fit. Other errors as for ReadNetwork and LoadNetworkKernels.
+// Runs a network on NumPy files with the best known kernels, and prints its latency, what shows
+// that other work disturbed the runs, the error against the expected outputs, and with `profile`
+// the time of each step in the run with the median latency. InvalidArgument: a file does not fit.
+// Other errors as for ReadNetwork and LoadNetworkKernels.
 absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options);
 
 }  // namespace hone::cli

@@ -1,6 +1,5 @@
 #include "client/cli/network_timing.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,13 +9,12 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "client/cli/format.h"
-#include "client/network/runner.h"
+#include "client/cli/other_work.h"
+#include "common/base/clock.h"
 #include "common/base/host_lock.h"
 #include "common/base/median.h"
 #include "common/base/rng.h"
@@ -27,8 +25,6 @@
 
 namespace hone::cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int kWindow = 5;  // consecutive runs
 // The median of consecutive runs on a quiet machine is within a few percent of the fastest run.
@@ -44,39 +40,6 @@ constexpr double kDisturbed = 3;
 // If other programs leave fewer cores than the network's threads need, they slow it down, even if
 // they do not interrupt it: they share caches, memory and the execution units of a core.
 constexpr double kUsedByOthers = 0.1;  // of all cores
-
-// The processor time of this machine and of this process so far, in seconds.
-struct ProcessorTime {
-  double all = 0;
-  double own = 0;
-};
-
-ProcessorTime ReadProcessorTime() {
-  ProcessorTime time;
-  struct rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& value) {
-    return static_cast<double>(value.tv_sec) + 1e-6 * static_cast<double>(value.tv_usec);
-  };
-  time.own = seconds(usage.ru_utime) + seconds(usage.ru_stime);
-  // "cpu  user nice system idle iowait irq softirq steal …", in clock ticks.
-  const std::string line = target::FirstLine("/proc/stat");
-  const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
-  const double tick = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
-  for (size_t i = 1; i < words.size() && i <= 8; ++i) {
-    double ticks = 0;
-    const bool idle = i == 4 || i == 5;
-    if (!idle && absl::SimpleAtod(words[i], &ticks)) time.all += ticks * tick;
-  }
-  return time;
-}
-
-// How many times a thread of this process has lost its core to another thread.
-int64_t Interruptions() {
-  struct rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_nivcsw;
-}
 
 // Makes elements for the inputs of a network, the same in every call: uniform in [-1, 1), and zeros
 // for integers.
@@ -94,26 +57,28 @@ std::vector<std::string> SomeInputs(const network::Runner& runner) {
   return inputs;
 }
 
-// Runs the network kWindow times.
+// Runs the network kWindow times. `work` observes other programs.
 absl::StatusOr<RunWindow> MeasureWindow(network::Runner& runner,
-                                        absl::Span<const absl::string_view> inputs) {
+                                        absl::Span<const absl::string_view> inputs,
+                                        const OtherWork& work) {
   RunWindow window;
   std::vector<std::vector<double>> parts;
-  std::vector<network::StepTime> times;
+  TimedRun run;
   double all_ns = 0;
-  const int64_t interruptions = Interruptions();
-  for (int run = 0; run < kWindow; ++run) {
-    const auto begin = Clock::now();
-    HONE_RETURN_IF_ERROR(runner.Run(inputs, &times).status());
-    const double ns = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
-    window.runs_ns.push_back(ns);
-    all_ns += ns;
-    parts.resize(times.size());
-    for (size_t s = 0; s < times.size(); ++s) parts[s].push_back(static_cast<double>(times[s].ns));
+  const int64_t interruptions = work.Interruptions();
+  for (int i = 0; i < kWindow; ++i) {
+    HONE_ASSIGN_OR_RETURN(run, RunTimed(runner, inputs));
+    window.runs_ns.push_back(run.ns);
+    all_ns += run.ns;
+    parts.resize(run.steps.size());
+    for (size_t s = 0; s < parts.size(); ++s) {
+      parts[s].push_back(static_cast<double>(run.steps[s].ns));
+    }
   }
-  window.interrupted = WasInterrupted(Interruptions() - interruptions, runner.threads(), all_ns);
-  for (size_t s = 0; s < times.size(); ++s) {
-    window.steps.push_back({times[s].name, times[s].kernel, Median(std::move(parts[s]))});
+  window.interrupted =
+      WasInterrupted(work.Interruptions() - interruptions, runner.threads(), all_ns);
+  for (size_t s = 0; s < parts.size(); ++s) {
+    window.steps.push_back({run.steps[s].name, run.steps[s].kernel, Median(std::move(parts[s]))});
   }
   return window;
 }
@@ -125,6 +90,16 @@ std::string SlowerThanKernels(double latency_ns, double kernels_ns) {
 }
 
 }  // namespace
+
+absl::StatusOr<TimedRun> RunTimed(network::Runner& runner,
+                                  absl::Span<const absl::string_view> inputs) {
+  using Clock = std::chrono::steady_clock;
+  TimedRun run;
+  const auto begin = Clock::now();
+  HONE_ASSIGN_OR_RETURN(run.outputs, runner.Run(inputs, &run.steps));
+  run.ns = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+  return run;
+}
 
 bool WasInterrupted(int64_t interruptions, int threads, double run_ns) {
   const double usual = run_ns * (kInterruptionsPerNs + threads * kInterruptionsPerThreadNs);
@@ -148,9 +123,9 @@ void AddWindow(RunWindow window, NetworkTiming& timing) {
 std::string WhyDisturbed(const NetworkTiming& timing, double kernels_ns) {
   const double latency_ns = timing.speed.latency_ns;
   if (timing.windows > 0 && timing.interrupted == timing.windows) {
-    return absl::StrCat("other programs took cores from the network in ",
-                        timing.windows == 1 ? "all of its runs"
-                                            : absl::StrCat("all ", timing.windows, " series of ",
+    return absl::StrCat("other programs took cores from the network ",
+                        timing.windows == 1 ? "while it ran"
+                                            : absl::StrCat("in all ", timing.windows, " series of ",
                                                            kWindow, " runs"));
   }
   if (latency_ns > kDisturbedRun * timing.fastest_ns) {
@@ -158,22 +133,32 @@ std::string WhyDisturbed(const NetworkTiming& timing, double kernels_ns) {
                         ", and the fastest run took ", FormatLatency(timing.fastest_ns));
   }
   const double cores = timing.machine_cores;
-  if (timing.windows > 0 && timing.others_cores > kUsedByOthers * cores &&
-      timing.others_cores + timing.speed.threads > cores * (1 - kUsedByOthers)) {
-    return absl::StrFormat("other programs used %.1f of the %d cores of this machine",
-                           timing.others_cores, timing.machine_cores);
+  const double others = timing.others_cores.value_or(0);
+  if (others > kUsedByOthers * cores &&
+      others + timing.speed.threads > cores * (1 - kUsedByOthers)) {
+    return absl::StrFormat("other programs used %.1f of the %d cores of this machine", others,
+                           timing.machine_cores);
   }
+  // With fewer threads than its kernels, a network takes longer anyway.
+  if (timing.speed.threads < timing.target_cores) return "";
   const std::string disturbance = SlowerThanKernels(latency_ns, kernels_ns);
   if (disturbance.empty()) return "";
   return absl::StrCat("the network ", disturbance, " (", FormatLatency(latency_ns), " instead of ",
                       FormatLatency(kernels_ns), ")");
 }
 
+std::string DisturbanceText(absl::string_view why) {
+  return absl::StrCat("other work disturbed this measurement, so the network may be faster: ", why);
+}
+
 NetworkTiming TimingOf(const NetworkArgument& network) {
   NetworkTiming timing;
+  const target::Target host = target::DetectHost();
   timing.speed = {.network = std::filesystem::path(network.path).filename().string(),
                   .inputs = DescribeValues(network.graph, network.graph.inputs),
-                  .target = target::DetectHost().Key()};
+                  .target = host.Key()};
+  timing.target_cores = host.cores;
+  timing.machine_cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   return timing;
 }
 
@@ -188,17 +173,16 @@ absl::Status MeasureNetwork(const NetworkArgument& network,
   HONE_ASSIGN_OR_RETURN(const HostLock lock, HostLock::Acquire(HostLock::Mode::kExclusive));
   timing.speed.threads = runner->threads();
   timing.speed.measured_unix_ms = absl::ToUnixMillis(absl::Now());
-  const ProcessorTime before = ReadProcessorTime();
-  const absl::Time begin = absl::Now();
+  const SystemClock clock;
+  const OtherWork work(&clock);
+  const absl::Time begin = clock.Now();
   do {
-    HONE_ASSIGN_OR_RETURN(RunWindow window, MeasureWindow(*runner, views));
+    HONE_ASSIGN_OR_RETURN(RunWindow window, MeasureWindow(*runner, views, work));
     AddWindow(std::move(window), timing);
-  } while (absl::Now() < begin + time);
-  const ProcessorTime after = ReadProcessorTime();
-  const double others = (after.all - before.all) - (after.own - before.own);
-  timing.others_cores =
-      std::min(timing.others_cores, others / absl::ToDoubleSeconds(absl::Now() - begin));
-  timing.machine_cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  } while (clock.Now() < begin + time);
+  if (const std::optional<double> cores = work.Cores(); cores.has_value()) {
+    timing.others_cores = std::min(timing.others_cores.value_or(*cores), *cores);
+  }
   return absl::OkStatus();
 }
 
@@ -212,7 +196,7 @@ Json TimingJson(const NetworkTiming& timing, const std::string& why) {
           {"fastest_run_ns", timing.fastest_ns},
           {"is_disturbed", !why.empty()},
           {"disturbance", why},
-          {"others_cores", timing.windows == 0 ? 0.0 : timing.others_cores},
+          {"others_cores", timing.others_cores.value_or(0)},
           {"interrupted_share",
            timing.windows == 0 ? 0.0 : static_cast<double>(timing.interrupted) / timing.windows}};
 }

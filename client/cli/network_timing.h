@@ -3,18 +3,29 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "client/cli/json_output.h"
 #include "client/cli/network_argument.h"
 #include "client/cli/network_baseline.h"
 #include "client/cli/network_kernels.h"
+#include "client/network/runner.h"
 
 namespace hone::cli {
+
+// One run of a network.
+struct TimedRun {
+  double ns = 0;
+  std::vector<network::StepTime> steps;
+  std::vector<std::string> outputs;
+};
 
 // Some consecutive runs of a network.
 struct RunWindow {
@@ -30,10 +41,16 @@ struct NetworkTiming {
   double fastest_ns = std::numeric_limits<double>::infinity();  // of all runs
   int windows = 0;
   int interrupted = 0;  // windows
-  // How many cores other programs used on average, in the measurement in which they used fewest.
-  double others_cores = std::numeric_limits<double>::infinity();
+  // How many cores other programs used on average, in the measurement in which they used fewest;
+  // nullopt: not known.
+  std::optional<double> others_cores;
   int machine_cores = 0;  // 0: not known
+  int target_cores = 0;   // on which the kernels were timed; 0: not known
 };
+
+// Runs a network once. Errors as for Runner::Run.
+absl::StatusOr<TimedRun> RunTimed(network::Runner& runner,
+                                  absl::Span<const absl::string_view> inputs);
 
 // Returns a timing of this network on this machine, without runs.
 NetworkTiming TimingOf(const NetworkArgument& network);
@@ -54,6 +71,9 @@ bool WasInterrupted(int64_t interruptions, int threads, double run_ns);
 // Returns what shows that other work disturbed a measurement, so that the network is faster than
 // measured; "" if nothing does. `kernels_ns`: the sum of the network's kernels; 0: not known.
 std::string WhyDisturbed(const NetworkTiming& timing, double kernels_ns);
+// Tells the user of a disturbed measurement, in a sentence without a period. `why`: of
+// WhyDisturbed.
+std::string DisturbanceText(absl::string_view why);
 
 // Describes a measurement for --json: its latency, and whether other work disturbed it, as `why`
 // says.

@@ -1,6 +1,7 @@
 #include "client/cli/network_tune.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
+#include "client/cli/network_check.h"
 #include "client/cli/network_kernels.h"
 #include "client/cli/network_output.h"
 #include "client/cli/network_report.h"
@@ -22,6 +24,7 @@
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
+#include "common/record/processes.h"
 #include "common/target/target.h"
 
 namespace hone::cli {
@@ -29,6 +32,8 @@ namespace {
 
 // The default number of trials per task, without --trials and --time.
 constexpr int64_t kTrialsPerTask = 32;
+// The least number of trials per task that a warning recommends.
+constexpr int64_t kFewTrialsPerTask = 8;
 constexpr absl::Duration kMeasuringTime = absl::Seconds(1);
 
 client::NetworkSpec SpecOf(const NetworkArgument& network, client::NetworkSpec spec) {
@@ -57,7 +62,7 @@ std::string DisturbanceOf(const NetworkTiming& timing, const client::NetworkProg
   return WhyDisturbed(timing, AllConfirmed(progress) ? progress.latency_ns : 0);
 }
 
-// The number of tasks that get trials.
+// The number of tasks that may get trials.
 absl::StatusOr<int64_t> TunedTasks(Session& session, const NetworkArgument& network,
                                    const NetworkTuneOptions& options) {
   if (!options.network.only_missing) return static_cast<int64_t>(network.tasks.size());
@@ -70,13 +75,39 @@ absl::StatusOr<int64_t> TunedTasks(Session& session, const NetworkArgument& netw
   return static_cast<int64_t>(unknown);
 }
 
-void Print(const NetworkArgument& network, const client::Job& job,
-           const absl::StatusOr<NetworkTiming>& measured) {
+// The best of each task; nullopt if none is known.
+using Bests = std::vector<std::optional<client::Best>>;
+
+absl::StatusOr<Bests> LookUpBests(Session& session, const NetworkArgument& network,
+                                  double tolerance) {
+  Bests bests;
+  const auto add = [&](const WorkloadArgument&, const std::optional<client::Best>& best) {
+    bests.push_back(best);
+    return absl::OkStatus();
+  };
+  HONE_RETURN_IF_ERROR(
+      VisitBests(session, network.tasks, tolerance, /*nearest=*/false, add).status());
+  return bests;
+}
+
+// What is known at the end of a job.
+struct Tuned {
+  client::Job job;
+  absl::StatusOr<NetworkTiming> measured;  // end to end
+  absl::StatusOr<Bests> bests;
+};
+
+void Print(const NetworkArgument& network, const NetworkTuneOptions& options, const Tuned& tuned) {
+  const client::Job& job = tuned.job;
   const client::NetworkProgress& progress = *job.network;
   PrintWrapped(absl::StrCat(network.path, " on ", job.target, ": ", Counted(job.trials, "trial"),
                             " in ", FormatClock(absl::Milliseconds(job.wall_ms))));
   absl::PrintF("\n");
   TaskTable(progress).Print();
+  if (const std::string text = tuned.bests.ok() ? LessCertainText(*tuned.bests) : "";
+      !text.empty()) {
+    PrintWrapped(text);
+  }
   absl::PrintF("\n");
   if (progress.latency_ns > 0) {
     absl::PrintF("sum of kernels   %s", SumText(progress));
@@ -86,12 +117,12 @@ void Print(const NetworkArgument& network, const client::Job& job,
     }
     absl::PrintF("\n");
   }
-  if (measured.ok()) {
+  if (const auto& measured = tuned.measured; measured.ok()) {
     absl::PrintF("whole network    %s (fastest run %s)\n",
                  FormatLatency(measured->speed.latency_ns), FormatLatency(measured->fastest_ns));
     if (const std::string why = DisturbanceOf(*measured, progress); !why.empty()) {
-      PrintWrapped(absl::StrCat("other work disturbed this measurement: ", why,
-                                "; time it again when the machine is idle (hone check)"));
+      PrintWrapped(absl::StrCat(DisturbanceText(why), "; time it again when the machine is idle: ",
+                                TimingCommand(options.words, options.common.tolerance)));
     }
   } else {
     PrintWrapped(absl::StrCat("the whole network was not timed: ", measured.status().message()));
@@ -100,9 +131,14 @@ void Print(const NetworkArgument& network, const client::Job& job,
   if (!job.note.empty()) PrintWrapped(job.note);
 }
 
-Json ReportJson(const NetworkArgument& network, const client::Job& job,
-                const absl::StatusOr<NetworkTiming>& measured) {
-  const Json progress = ToJson(*job.network);
+Json ReportJson(const NetworkArgument& network, const Tuned& tuned) {
+  const client::Job& job = tuned.job;
+  Json progress = ToJson(*job.network);
+  for (size_t t = 0; t < progress["tasks"].size(); ++t) {
+    const std::optional<client::Best> best = tuned.bests.ok() ? (*tuned.bests)[t] : std::nullopt;
+    progress["tasks"][t]["processes"] =
+        best.has_value() ? Json(record::ProcessesOf(best->record.result)) : Json(nullptr);
+  }
   Json json = {{"network", network.path},
                {"target", job.target},
                {"job", job.id},
@@ -115,8 +151,8 @@ Json ReportJson(const NetworkArgument& network, const client::Job& job,
                {"default_latency_ns", progress.at("default_latency_ns")},
                {"tasks", progress.at("tasks")},
                {"estimates", progress.at("estimates")}};
-  if (measured.ok()) {
-    const Json timing = TimingJson(*measured, DisturbanceOf(*measured, *job.network));
+  if (tuned.measured.ok()) {
+    const Json timing = TimingJson(*tuned.measured, DisturbanceOf(*tuned.measured, *job.network));
     for (const char* const field :
          {"threads", "latency_ns", "fastest_run_ns", "is_disturbed", "disturbance"}) {
       json[field] = timing.at(field);
@@ -139,23 +175,27 @@ absl::Status ResultOf(const FollowedJob& followed) {
 }
 
 // Writes the report of a job that has ended.
-absl::Status Report(Session& session, const NetworkArgument& network,
-                    const NetworkTuneOptions& options, const client::Job& job,
-                    const absl::StatusOr<NetworkTiming>& measured) {
-  std::vector<std::optional<client::Best>> bests;
-  const auto add = [&](const WorkloadArgument&, const std::optional<client::Best>& best) {
-    bests.push_back(best);
-    return absl::OkStatus();
-  };
-  HONE_RETURN_IF_ERROR(VisitBests(session, network.tasks, options.common.tolerance,
-                                  /*nearest=*/false, add)
-                           .status());
-  NetworkReport report = MakeReport(network, job.target, bests, &job);
-  if (measured.ok()) report.measured = *measured;
+absl::Status Report(const NetworkArgument& network, const NetworkTuneOptions& options,
+                    const Tuned& tuned) {
+  HONE_RETURN_IF_ERROR(tuned.bests.status());
+  NetworkReport report = MakeReport(network, tuned.job.target, *tuned.bests, &tuned.job);
+  if (tuned.measured.ok()) report.measured = *tuned.measured;
   return WriteReport(report, options.report);
 }
 
 }  // namespace
+
+std::string TooFewTrialsText(int64_t trials, int64_t tasks) {
+  if (trials >= tasks) return "";
+  const int64_t without = tasks - trials;
+  return absl::StrCat("--trials ", trials, " is too few for the ", tasks,
+                      " tasks to tune: at least ", without, " of them ",
+                      without == 1 ? "gets" : "get",
+                      " no trial. A task without a trial has no kernel at the end, unless its best "
+                      "is already known. --trials ",
+                      kFewTrialsPerTask * tasks, " gives each task about ", kFewTrialsPerTask,
+                      " trials; without --trials and --time, each gets about ", kTrialsPerTask);
+}
 
 absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNetworkTarget(globals));
@@ -164,9 +204,13 @@ absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& optio
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   client::JobSpec common = options.common;
   HONE_ASSIGN_OR_RETURN(common.target, session->TargetForTuning());
-  if (common.max_trials == 0 && common.max_time_ms == 0) {
-    HONE_ASSIGN_OR_RETURN(const int64_t tuned, TunedTasks(*session, network, options));
-    common.max_trials = kTrialsPerTask * std::max<int64_t>(tuned, 1);
+  const bool unlimited = common.max_trials == 0 && common.max_time_ms == 0;
+  if (unlimited || common.max_trials > 0) {
+    HONE_ASSIGN_OR_RETURN(const int64_t tasks, TunedTasks(*session, network, options));
+    if (unlimited) common.max_trials = kTrialsPerTask * std::max<int64_t>(tasks, 1);
+    if (const std::string warning = TooFewTrialsText(common.max_trials, tasks); !warning.empty()) {
+      PrintWrapped(stderr, absl::StrCat("warning: ", warning));
+    }
   }
   const client::NetworkSpec spec = SpecOf(network, options.network);
   if (options.detach) {
@@ -179,16 +223,15 @@ absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& optio
   }
   HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunNetworkJob(*session, common, spec));
   absl::Status result = ResultOf(followed);
-  absl::StatusOr<NetworkTiming> measured =
-      absl::FailedPreconditionError("this machine is another target");
-  if (followed.job.target == target::DetectHost().Key()) {
-    measured = Measure(*session, network, common.tolerance);
+  Tuned tuned{.job = followed.job,
+              .measured = absl::FailedPreconditionError("this machine is another target"),
+              .bests = LookUpBests(*session, network, common.tolerance)};
+  if (tuned.job.target == target::DetectHost().Key()) {
+    tuned.measured = Measure(*session, network, common.tolerance);
   }
-  if (!options.report.empty()) {
-    result.Update(Report(*session, network, options, followed.job, measured));
-  }
-  if (globals.json) return PrintJson(ReportJson(network, followed.job, measured), result);
-  Print(network, followed.job, measured);
+  if (!options.report.empty()) result.Update(Report(network, options, tuned));
+  if (globals.json) return PrintJson(ReportJson(network, tuned), result);
+  Print(network, options, tuned);
   return result;
 }
 

@@ -1,6 +1,7 @@
 #ifndef HONE_CLIENT_CLI_NETWORK_TUNE_H_
 #define HONE_CLIENT_CLI_NETWORK_TUNE_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -22,6 +23,9 @@ struct NetworkTuneOptions {
 // estimated from its kernels and, if the target is this machine, measured as a whole. Errors as for
 // ReadNetwork, RunNetworkJob and WriteReport. Aborted: some tasks have no working schedule.
 absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options);
+
+// A warning if some of the tasks of a network get no trial; "" if there are enough trials.
+std::string TooFewTrialsText(int64_t trials, int64_t tasks);
 
 }  // namespace hone::cli
 

@@ -86,6 +86,10 @@ absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argum
   if (best.ok()) return Found{*std::move(best)};
   if (!absl::IsNotFound(best.status())) return best.status();
   HONE_RETURN_IF_ERROR(session.TargetForTuning().status());  // whether it can be measured
+  PrintWrapped(stderr,
+               absl::StrCat("no confirmed schedule is known for ", argument.title, " on ", target,
+                            ": a job builds, checks and times the untiled default schedule and the "
+                            "first schedule of a search, and publishes nothing"));
   client::JobSpec spec;
   spec.workload = argument.text;
   spec.target = target;
@@ -191,11 +195,13 @@ void AddRun(Command& app, Globals& globals) {
   command.Add("--repeat", options->repeat, "Time this many runs of a network (default 1)",
               {Range(1, 1'000'000)});
   AddDraft(command, options->draft);
-  command.AddFlag("--profile", options->profile, "Print the time of each step of a network");
+  command.AddFlag("--profile", options->profile,
+                  "Print the time of each step of a network, in the run with the median latency");
   Complete(command, globals,
-           "Runs the best known kernel on this machine. If none is known, it builds, checks and "
-           "times the untiled default schedule and the first schedule of a search, and runs the "
-           "faster one. \"hone best\" does not return it, because it is not tuned.\n\n"
+           "Runs the best known kernel on this machine. If none is known, a job of the server "
+           "builds, checks and times the untiled default schedule and the first schedule of a "
+           "search, and the faster one runs. The job publishes nothing: \"hone best\" does not "
+           "return this schedule, because it is not tuned.\n\n"
            "Files must have .npy version 1 or 2, be little-endian and in C order, and have the "
            "workload's shapes and types: f2 f4 f8 i1 u1 i4 i8 b1. bf16 is read as its bits, u2 or "
            "V2, and written as u2 (in NumPy: a.view(ml_dtypes.bfloat16)); f8e4m3 and f8e5m2 are u1 "
@@ -203,8 +209,11 @@ void AddRun(Command& app, Globals& globals) {
            "u4 are "
            "i1 or u1, an element per byte.\n\n"
            "A network, FILE.onnx, runs with the best known kernels of its tasks, which hone tune "
-           "FILE.onnx finds. Its inputs and expected outputs may also be ONNX's .pb files, and "
-           "--out may be omitted.\n\n"
+           "FILE.onnx finds. If a task has none, the exit code is 3, and no job is created; "
+           "--draft runs it nevertheless. Its inputs and expected outputs may also be ONNX's .pb "
+           "files, and --out may be omitted. The first run is not timed. The output says whether "
+           "other work disturbed the others; with --json, is_disturbed is true and disturbance "
+           "says why.\n\n"
            "Examples:\n"
            "  hone run matmul m=512 n=512 k=512 --in A.npy --in B.npy --out C.npy\n"
            "  hone run mine.hone --in A.npy --out C.npy --out D.npy --json\n"

@@ -31,8 +31,8 @@ std::string ExplainCommandLine(const Command& app, const std::vector<std::string
     if (names.empty()) continue;  // words of the command itself
     const Command* const next = command->Find(word);
     if (next == nullptr) {
-      return absl::StrCat("unknown command '", word, "' of '", path, "'", DidYouMean(word, names),
-                          "; the commands are ", absl::StrJoin(names, ", "));
+      return absl::StrCat("unknown command '", word, "' of '", path, "'",
+                          DidYouMeanOneOf(word, "commands", names));
     }
     command = next;
     absl::StrAppend(&path, " ", word);

@@ -5,7 +5,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "client/lib/device_list.h"
 #include "common/base/nearest.h"
 #include "common/base/status_macros.h"
@@ -61,11 +60,8 @@ absl::StatusOr<std::string> TargetArgument::Key() const {
   for (const target::GpuInterface& interface : target::GpuInterfaces()) {
     names.emplace_back(interface.word);
   }
-  const std::string nearest = Nearest(given, names);
   return absl::InvalidArgumentError(
-      absl::StrCat("unknown target ", given,
-                   nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
-                   "; the names are ", absl::StrJoin(names, ", "),
+      absl::StrCat("unknown target ", given, DidYouMeanOneOf(given, "names", names),
                    " (the first such device of this machine), cuda:N, opencl:N; or give a key"));
 }
 

@@ -28,12 +28,12 @@ constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
 std::string KnownWords(absl::string_view op_name) {
   const op::OperatorInfo* const info = op::FindOperator(op_name);
   if (info == nullptr) {
-    return "; hone operators lists them; other workloads can be given as a file, as in mine.hone";
+    return "\"hone operators\" lists them; other workloads can be given as a file, as in mine.hone";
   }
   std::vector<std::string> words;
   for (const op::KeyInfo& key : info->keys) words.push_back(key.name);
   if (info->types != op::Types::kFixed) words.insert(words.end(), {"dtype", "acc"});
-  return absl::StrCat("; ", op_name, " takes ", absl::StrJoin(words, ", "));
+  return absl::StrCat(op_name, " takes ", absl::StrJoin(words, ", "));
 }
 
 }  // namespace
@@ -114,8 +114,9 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
     const bool strange = absl::IsNotFound(workload.status()) ||
                          absl::StrContains(message, "has no key") ||
                          absl::StrContains(message, "not of the form");
+    if (!strange) return absl::InvalidArgumentError(message);
     return absl::InvalidArgumentError(
-        absl::StrCat(message, strange ? KnownWords(words[0]) : std::string()));
+        absl::StrCat(message, absl::EndsWith(message, "?") ? " " : "; ", KnownWords(words[0])));
   }
   WorkloadArgument argument;
   argument.title = absl::StrJoin(words, " ");

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace hone {
 namespace {
@@ -57,6 +58,13 @@ std::string Nearest(absl::string_view word, absl::Span<const std::string> known)
 std::string DidYouMean(absl::string_view word, absl::Span<const std::string> known) {
   const std::string nearest = Nearest(word, known);
   return nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?");
+}
+
+std::string DidYouMeanOneOf(absl::string_view word, absl::string_view what,
+                            absl::Span<const std::string> known) {
+  const std::string nearest = DidYouMean(word, known);
+  return absl::StrCat(nearest, nearest.empty() ? "; the " : " The ", what, " are ",
+                      absl::StrJoin(known, ", "));
 }
 
 }  // namespace hone

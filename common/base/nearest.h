@@ -14,6 +14,10 @@ std::string Nearest(absl::string_view word, absl::Span<const std::string> known)
 
 // The end of an error about an unknown word: "; did you mean 'matmul'?"; "" if none is similar.
 std::string DidYouMean(absl::string_view word, absl::Span<const std::string> known);
+// The same with the list of known words: "; did you mean 'prod'? The reducers are sum, prod" or, if
+// none is similar, "; the reducers are sum, prod". `what`: what they are, "reducers".
+std::string DidYouMeanOneOf(absl::string_view word, absl::string_view what,
+                            absl::Span<const std::string> known);
 
 }  // namespace hone
 

@@ -7,7 +7,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/nearest.h"
 
 namespace hone::ir {
@@ -72,14 +71,6 @@ constexpr ReducerInfo kReducers[] = {
     {Reducer::kOnlineSoftmax, "online_softmax(k: n) (x, 1.0)",
      "maximum m of x, and the sum of exp(x - m), in one pass"},
 };
-
-// "; did you mean 'prod'? The reducers are sum, prod, …".
-std::string Known(absl::string_view what, absl::string_view unknown,
-                  const std::vector<std::string>& names) {
-  const std::string nearest = DidYouMean(unknown, names);
-  return absl::StrCat(nearest, nearest.empty() ? "; the " : " The ", what, " are ",
-                      absl::StrJoin(names, ", "));
-}
 
 // Functions of other languages, and how to write them here. docs/language.md has the same table.
 constexpr std::pair<absl::string_view, absl::string_view> kForeignNames[] = {
@@ -153,14 +144,15 @@ std::string KnownFunctions(absl::string_view unknown) {
   for (const Function& function : kFunctions) {
     if (function.IsCalled()) names.emplace_back(function.name());
   }
-  return absl::StrCat(Known("functions", unknown, names), ", and the dtypes, as in f32(x)");
+  return absl::StrCat(DidYouMeanOneOf(unknown, "functions", names),
+                      ", and the dtypes, as in f32(x)");
 }
 
 std::string KnownReducers(absl::string_view unknown) {
   if (std::string here = ForeignName(unknown); !here.empty()) return here;
   std::vector<std::string> names;
   for (const ReducerInfo& reducer : kReducers) names.emplace_back(reducer.name());
-  return Known("reducers", unknown, names);
+  return DidYouMeanOneOf(unknown, "reducers", names);
 }
 
 }  // namespace hone::ir

@@ -1,10 +1,14 @@
 // A network from an ONNX file with the real programs: hone tune, best, run and export.
+#include <signal.h>
+
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/lib/npy.h"
 #include "client/onnx/import.h"
@@ -82,8 +86,11 @@ TEST_F(NetworkTest, IsTunedRunAndExported) {
 
   Result result = home_.Hone({"run", kMnist, "--in", input});
   EXPECT_EQ(result.code, 3) << "nothing is known";
-  EXPECT_THAT(result.errors, AllOf(HasSubstr("no schedule is known for 5 of the 5 tasks"),
-                                   HasSubstr("--draft uses schedules")));
+  EXPECT_THAT(result.errors,
+              AllOf(HasSubstr("no confirmed schedule is known for any of the 5 tasks"),
+                    HasSubstr("--draft uses schedules")));
+  result = home_.Hone({"jobs", "list", "--json"});
+  EXPECT_TRUE(OneLineOfJson(result.output)["jobs"].empty()) << "running a network creates no job";
 
   result = home_.Hone({"tune", kMnist, "--trials", "10", "--json"});
   ASSERT_EQ(result.code, 0) << result.errors;
@@ -91,11 +98,19 @@ TEST_F(NetworkTest, IsTunedRunAndExported) {
   EXPECT_EQ(report["trials"], 10);
   EXPECT_EQ(report["tasks"].size(), 5u);
   EXPECT_GT(report["latency_ns"].get<double>(), 0);
-  for (const json& task : report["tasks"]) EXPECT_TRUE(task["confirmed"].get<bool>()) << task;
+  for (const json& task : report["tasks"]) {
+    EXPECT_TRUE(task["confirmed"].get<bool>()) << task;
+    EXPECT_GE(task["processes"].get<int>(), 1) << task;
+  }
 
   result = home_.Hone({"best", kMnist, "--json"});
   EXPECT_EQ(result.code, 0) << result.errors;
-  EXPECT_EQ(OneLineOfJson(result.output)["known"], 5);
+  report = OneLineOfJson(result.output);
+  EXPECT_EQ(report["known"], 5);
+  for (const json& task : report["tasks"]) {
+    EXPECT_GE(task["processes"].get<int>(), 1);
+    EXPECT_TRUE(task["unconfirmed_job"].is_null());
+  }
 
   const std::string output = files_ / "output.npy";
   result = home_.Hone({"run", kMnist, "--in", input, "--out", output, "--expect", expected,
@@ -104,7 +119,12 @@ TEST_F(NetworkTest, IsTunedRunAndExported) {
   report = OneLineOfJson(result.output);
   EXPECT_LT(report["max_error"].get<double>(), 1e-5);
   EXPECT_GE(report["latency_ns"]["p90"].get<double>(), report["latency_ns"]["p10"].get<double>());
-  EXPECT_EQ(report["steps"].size(), 5u);
+  EXPECT_EQ(report["is_disturbed"], report["disturbance"] != "") << report;
+  // The steps are those of the run whose latency is printed.
+  ASSERT_EQ(report["steps"].size(), 5u);
+  double steps_ns = 0;
+  for (const json& step : report["steps"]) steps_ns += step["latency_ns"].get<double>();
+  EXPECT_LE(steps_ns, report["latency_ns"]["median"].get<double>());
   EXPECT_EQ(std::filesystem::file_size(output), std::filesystem::file_size(expected));
 
   result = home_.Hone({"run", kMnist, "--in", TensorFile("in.pb", {1, 1, 28, 28}, pixels),
@@ -138,6 +158,41 @@ TEST_F(NetworkTest, IsTunedRunAndExported) {
     EXPECT_TRUE(std::filesystem::exists(absl::StrCat(folder, "/", name))) << name;
 }
 
+TEST_F(NetworkTest, SaysWhichTasksHaveNoConfirmedSchedule) {
+  Result result = home_.Hone({"best", kMnist});
+  EXPECT_EQ(result.code, 3);
+  EXPECT_EQ(result.output, "") << "a table would have no numbers";
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("for any of the 5 tasks"), HasSubstr("hone tune ")));
+
+  Process tune({"hone", "tune", kMnist, "--trials", "100000", "--json"}, home_.variables());
+  ASSERT_TRUE(Eventually([&] {
+    const json jobs = OneLineOfJson(home_.Hone({"jobs", "list", "--json"}).output);
+    return jobs.is_object() && !jobs["jobs"].empty() && jobs["jobs"][0]["trials"] > 4;
+  })) << tune.Errors();
+  tune.Signal(SIGINT);
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(tune.Errors(), "Ctrl-C again"); }));
+  tune.Signal(SIGINT);
+  EXPECT_EQ(tune.Wait(), 128 + SIGINT) << tune.Errors();
+  result = home_.Hone({"best", kMnist, "--json"});
+  EXPECT_EQ(result.code, 3) << result.output;
+  const json tasks = OneLineOfJson(result.output)["tasks"];
+  const auto measured = std::count_if(tasks.begin(), tasks.end(), [](const json& task) {
+    return task["unconfirmed_job"].is_string() && task["latency_ns"].is_null();
+  });
+  EXPECT_GT(measured, 0) << result.output;
+  EXPECT_THAT(home_.Hone({"best", kMnist}).output, HasSubstr("job 1."));
+  EXPECT_THAT(home_.Hone({"best", kMnist}).output, HasSubstr(", not confirmed"));
+}
+
+TEST_F(NetworkTest, TooFewTrialsLeaveTasksWithoutAKernel) {
+  const Result result = home_.Hone({"tune", kMnist, "--trials", "2"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.errors,
+              AllOf(HasSubstr("warning: --trials 2 is too few for the 5 tasks to tune"),
+                    HasSubstr("tasks have no confirmed schedule")));
+  EXPECT_THAT(home_.Hone({"best", kMnist}).output, HasSubstr("nothing known"));
+}
+
 // The baseline in a file decides whether a network has become too slow.
 TEST_F(NetworkTest, IsCheckedAgainstABaseline) {
   const std::string baseline = files_ / "speed.json";
@@ -150,19 +205,19 @@ TEST_F(NetworkTest, IsCheckedAgainstABaseline) {
   EXPECT_EQ(home_.Hone(save).code, 3) << "no kernels are known";
 
   ASSERT_EQ(home_.Hone({"tune", kMnist, "--trials", "5", "--json"}).code, 0);
-  // On a busy machine, all runs may be disturbed. Nothing is saved then.
+  // On a busy machine, all runs may be disturbed. Nothing is saved then, unless the user wants it.
   result = home_.Hone(save);
   json report = OneLineOfJson(result.output);
   EXPECT_EQ(report.value("saved", false), result.code == 0) << result.output;
   EXPECT_EQ(report.value("is_disturbed", false), result.code != 0) << result.output;
   EXPECT_EQ(std::filesystem::exists(baseline), result.code == 0);
   if (result.code != 0) {
-    json speed = {{"measured_unix_ms", 0}, {"steps", json::array()}};
-    for (const char* const field : {"network", "inputs", "target", "threads", "latency_ns"}) {
-      speed[field] = report.at(field);
-    }
-    std::ofstream(baseline) << json{{"hone_baselines", 1}, {"baselines", json::array({speed})}};
+    EXPECT_THAT(result.errors, HasSubstr("--even-if-disturbed saves"));
   }
+  result = home_.Hone(With(save, {"--even-if-disturbed"}));
+  EXPECT_EQ(result.code, 0) << result.errors;
+  const json saved = OneLineOfJson(result.output);
+  EXPECT_TRUE(saved.value("saved", false)) << result.output;
   // A loaded machine may make this small network a thousand times as slow.
   EXPECT_TRUE(Eventually(
       [&] {
@@ -175,13 +230,17 @@ TEST_F(NetworkTest, IsCheckedAgainstABaseline) {
   EXPECT_TRUE(report["passed"].get<bool>());
   EXPECT_TRUE(report["is_disturbed"].is_boolean());
   EXPECT_EQ(report["is_disturbed"], report["disturbance"] != "") << report;
+  EXPECT_EQ(report["baseline_disturbance"], saved["disturbance"]);
   EXPECT_EQ(report["steps"].size(), 5u);
 
   // A baseline that no machine reaches, and one of another machine.
   std::ifstream file(baseline);
   json baselines = json::parse(file);
   baselines["baselines"][0]["latency_ns"] = 1;
+  baselines["baselines"][0]["disturbance"] = "it was a busy day";
   std::ofstream(baseline) << baselines;
+  EXPECT_THAT(home_.Hone({"check", kMnist, "--baseline", baseline, "--time", "0.1s"}).output,
+              HasSubstr("network has become slower: it was a busy day"));
   result = home_.Hone(check);
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.errors, HasSubstr("slower than its baseline, and at most 5 % is allowed"));
@@ -220,7 +279,7 @@ TEST_F(NetworkTest, AMobileNetRunsInAProgram) {
   ASSERT_EQ(result.code, 0) << result.errors;
   result = home_.Hone({"best", kMobileNet});
   EXPECT_EQ(result.code, 3) << "nothing is known";
-  EXPECT_THAT(result.errors, HasSubstr("no schedule is known"));
+  EXPECT_THAT(result.errors, HasSubstr("no confirmed schedule is known"));
 
   const std::string tuned = files_ / "tuned";
   result = home_.Hone({"tune", kMobileNet, "--trials", "12"});
@@ -260,6 +319,7 @@ TEST_F(NetworkTest, MistakesNameTheOption) {
       {{"tune", kMnist, "--report", "/nowhere/r.html"}, "there is no folder /nowhere"},
       {{"check", kMnist}, "--baseline is required"},
       {{"check", "relu", "--baseline", "b.json"}, "name one network to check"},
+      {{"check", kMnist, "--baseline", "b.json", "--even-if-disturbed"}, "is for --save"},
       {{"check", kMnist, "--baseline", "b.json", "--max-regression", "3"}, "such as 3%"},
   };
   for (const auto& c : cases) {

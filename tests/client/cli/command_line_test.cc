@@ -108,7 +108,8 @@ TEST_F(CommandLineTest, HelpCommandMatchesHelpFlag) {
                            "--insecure", "HONE_SERVER", "client.conf"}) {
     EXPECT_THAT(connection.output, HasSubstr(text));
   }
-  ExpectUsageError({"help", "conection"}, HasSubstr("did you mean 'connection'?"));
+  ExpectUsageError({"help", "conection"},
+                   HasSubstr("did you mean 'connection'? The commands and topics are tune, "));
   ExpectUsageError({"help", "records", "exprot"}, HasSubstr("did you mean 'export'?"));
 }
 
@@ -162,14 +163,17 @@ TEST_F(CommandLineTest, ConfigFileErrorsNameTheLine) {
 
 TEST_F(CommandLineTest, UnknownWordsGetASuggestion) {
   ExpectUsageError({"tuen", "matmul"},
-                   AllOf(HasSubstr("unknown command 'tuen'"), HasSubstr("did you mean 'tune'?")));
+                   AllOf(HasSubstr("unknown command 'tuen'"),
+                         HasSubstr("did you mean 'tune'? The commands are tune, ")));
   ExpectUsageError({"records", "qery"}, HasSubstr("did you mean 'query'?"));
   ExpectUsageError({"--server", "localhost:1", "bset", "matmul"},
                    HasSubstr("did you mean 'best'?"));
   ExpectUsageError({"tune", "--trails", "3", "matmul"}, HasSubstr("did you mean '--trials'?"));
   ExpectUsageError({"best", "matmull", "m=1"},
-                   AllOf(HasSubstr("matmull"), HasSubstr("did you mean 'matmul'?")));
-  ExpectUsageError({"best", "frobnicate", "m=1"}, HasSubstr("hone operators lists them"));
+                   AllOf(HasSubstr("matmull"),
+                         HasSubstr("did you mean 'matmul'? \"hone operators\" lists them")));
+  ExpectUsageError({"best", "frobnicate", "m=1"},
+                   HasSubstr("'frobnicate'; \"hone operators\" lists them"));
   ExpectUsageError({"best", "conv2d", "n=1", "hh=3"},
                    AllOf(HasSubstr("no key 'hh'"), HasSubstr("conv2d takes n, h, w")));
   ExpectUsageError({}, HasSubstr("needs a command"));

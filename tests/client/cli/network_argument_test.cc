@@ -17,12 +17,17 @@ TEST(CheckNetworkKnownTest, SaysHowToGoOn) {
   const absl::Status unknown = CheckNetworkKnown(network, 2, "t");
   EXPECT_EQ(ExitCodeFor(unknown), kExitNothingKnown);
   EXPECT_EQ(unknown.message(),
-            "no schedule is known for 2 of the 3 tasks of net.onnx on t; find them with: hone tune "
-            "net.onnx");
+            "no confirmed schedule is known for 2 of the 3 tasks of net.onnx on t; find them with: "
+            "hone tune net.onnx");
+  EXPECT_THAT(CheckNetworkKnown(network, 3, "t").message(),
+              HasSubstr("for any of the 3 tasks of net.onnx"));
   EXPECT_THAT(CheckNetworkKnown(network, 2, "t", kDraftHint).message(),
               HasSubstr("hone tune net.onnx; --draft uses schedules that are not tuned"));
   network.path = "my net.onnx";
   EXPECT_THAT(CheckNetworkKnown(network, 2, "t").message(), HasSubstr("hone tune 'my net.onnx'"));
+  network.tasks.resize(1);
+  EXPECT_THAT(CheckNetworkKnown(network, 1, "t").message(),
+              HasSubstr("for the only task of my net.onnx on t; find it with"));
 }
 
 }  // namespace

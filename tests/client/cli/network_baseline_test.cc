@@ -7,6 +7,7 @@ namespace hone::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 NetworkSpeed Speed() {
   return {.network = "net.onnx",
@@ -34,6 +35,18 @@ TEST(NetworkBaselineTest, TextHasEverything) {
   EXPECT_EQ(first.steps[0].name, "conv \"1\"");
   EXPECT_EQ(first.steps[1].latency_ns, 200);
   EXPECT_EQ(BaselinesToText(*parsed), text);
+}
+
+TEST(NetworkBaselineTest, ADisturbanceIsKept) {
+  EXPECT_THAT(BaselinesToText({Speed()}), Not(HasSubstr("disturbance")))
+      << "earlier programs wrote no such member";
+  NetworkSpeed disturbed = Speed();
+  disturbed.disturbance = "other programs took cores";
+  const auto parsed = ParseBaselines(BaselinesToText({disturbed, Speed()}));
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ((*parsed)[0].disturbance, "other programs took cores");
+  EXPECT_EQ((*parsed)[1].disturbance, "");
+  EXPECT_EQ((*parsed)[0].steps.size(), 2u);
 }
 
 TEST(NetworkBaselineTest, ReplacesOnlyTheBaselineOfTheSameMachine) {

@@ -1,5 +1,8 @@
 #include "client/cli/network_output.h"
 
+#include <optional>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -38,6 +41,22 @@ TEST(NetworkOutputTest, AJobOfNetworksIsDescribed) {
   job.network->name.clear();
   job.network->task_count = 1;
   EXPECT_EQ(DescribeJob(job), "network, 1 task");
+}
+
+TEST(NetworkOutputTest, BestsOfFewerProcessesAreLessCertain) {
+  client::Best best;
+  best.record.result.processes = 3;
+  std::vector<std::optional<client::Best>> bests = {best, std::nullopt};
+  EXPECT_EQ(LessCertainText(bests), "");
+  best.record.result.processes = 2;
+  bests.push_back(best);
+  EXPECT_EQ(LessCertainText(bests),
+            "the best of 1 task was measured in fewer than three processes, so that its latency is "
+            "less certain");
+  bests.push_back(best);
+  EXPECT_EQ(LessCertainText(bests),
+            "the bests of 2 tasks were measured in fewer than three processes, so that their "
+            "latencies are less certain");
 }
 
 TEST(NetworkOutputTest, JsonHasTheTasksInTheirOrder) {

@@ -1,5 +1,6 @@
 #include "client/cli/network_timing.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,10 +33,17 @@ TEST(WhyDisturbedTest, ADisturbedMeasurementIsNoBaseline) {
   EXPECT_THAT(WhyDisturbed(Timing(20e6, 19e6), 20e3),
               HasSubstr("the network took 1000 times as long as its kernels"));
   EXPECT_EQ(WhyDisturbed(Timing(20e6, 19e6), 0), "") << "the latency of a kernel is not known";
+  NetworkTiming one_thread = Timing(20e6, 19e6);
+  one_thread.speed.threads = 1;
+  one_thread.target_cores = 64;
+  EXPECT_EQ(WhyDisturbed(one_thread, 20e3), "") << "the kernels had more threads";
   NetworkTiming interrupted = Timing(31e6, 30e6);
   interrupted.interrupted = 1;
   EXPECT_THAT(WhyDisturbed(interrupted, 20e6), HasSubstr("took cores from the network"));
-  interrupted.windows = 2;
+  EXPECT_THAT(WhyDisturbed(interrupted, 20e6), HasSubstr("while it ran"));
+  interrupted.windows = interrupted.interrupted = 3;
+  EXPECT_THAT(WhyDisturbed(interrupted, 20e6), HasSubstr("in all 3 series of 5 runs"));
+  interrupted.interrupted = 1;
   EXPECT_EQ(WhyDisturbed(interrupted, 20e6), "") << "the other runs count";
 }
 
@@ -52,6 +60,10 @@ TEST(WhyDisturbedTest, OtherProgramsMayUseCoresThatTheNetworkDoesNotNeed) {
   EXPECT_EQ(WhyDisturbed(timing, 0), "");
   timing.others_cores = 58;
   EXPECT_NE(WhyDisturbed(timing, 0), "");
+  EXPECT_EQ(TimingJson(timing, "")["others_cores"], 58);
+  timing.others_cores = std::nullopt;
+  EXPECT_EQ(WhyDisturbed(timing, 0), "") << "not known";
+  EXPECT_EQ(TimingJson(timing, "")["others_cores"], 0);
 }
 
 TEST(AddWindowTest, InterruptedRunsCountOnlyWithoutOthers) {
@@ -77,6 +89,11 @@ TEST(AddWindowTest, InterruptedRunsCountOnlyWithoutOthers) {
   EXPECT_EQ(timing.fastest_ns, 20);
   EXPECT_EQ(timing.windows, 6);
   EXPECT_EQ(timing.interrupted, 3);
+}
+
+TEST(DisturbanceTextTest, SaysWhatItMeansForTheUser) {
+  EXPECT_EQ(DisturbanceText("it was slow"),
+            "other work disturbed this measurement, so the network may be faster: it was slow");
 }
 
 TEST(TimingJsonTest, SaysWhetherOtherWorkDisturbedIt) {

@@ -27,6 +27,9 @@ TEST(NearestTest, PrefixIsNear) {
 TEST(NearestTest, ErrorSuggestsTheNearestName) {
   EXPECT_EQ(DidYouMean("mtamul", {"matmul"}), "; did you mean 'matmul'?");
   EXPECT_EQ(DidYouMean("conv9d", {"matmul"}), "");
+  EXPECT_EQ(DidYouMeanOneOf("tuen", "commands", {"tune", "best"}),
+            "; did you mean 'tune'? The commands are tune, best");
+  EXPECT_EQ(DidYouMeanOneOf("x", "commands", {"tune", "best"}), "; the commands are tune, best");
 }
 
 }  // namespace
