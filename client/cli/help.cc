@@ -70,9 +70,12 @@ absl::StatusOr<std::string> HelpOn(const Command& app, const std::vector<std::st
     const Command* const next = command->Find(word);
     if (next == nullptr) {
       const std::vector<std::string> names = command == &app ? known : command->CommandNames();
-      return absl::InvalidArgumentError(absl::StrCat(
-          "there is no help on '", absl::StrJoin(words, " "), "'", DidYouMean(word, names),
-          names.empty() ? "" : absl::StrCat("; there is help on ", absl::StrJoin(names, ", "))));
+      const std::string message = absl::StrCat("there is no help on '", absl::StrJoin(words, " "),
+                                               "'", DidYouMean(word, names));
+      return absl::InvalidArgumentError(
+          names.empty()
+              ? message
+              : WithClause(message, absl::StrCat("there is help on ", absl::StrJoin(names, ", "))));
     }
     command = next;
     absl::StrAppend(&name, " ", word);

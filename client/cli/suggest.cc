@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/format.h"
 #include "common/base/nearest.h"
 
 namespace hone::cli {
@@ -31,8 +32,9 @@ std::string ExplainCommandLine(const Command& app, const std::vector<std::string
     if (names.empty()) continue;  // words of the command itself
     const Command* const next = command->Find(word);
     if (next == nullptr) {
-      return absl::StrCat("unknown command '", word, "' of '", path, "'", DidYouMean(word, names),
-                          "; the commands are ", absl::StrJoin(names, ", "));
+      return WithClause(
+          absl::StrCat("unknown command '", word, "' of '", path, "'", DidYouMean(word, names)),
+          absl::StrCat("the commands are ", absl::StrJoin(names, ", ")));
     }
     command = next;
     absl::StrAppend(&path, " ", word);

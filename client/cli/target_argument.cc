@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/format.h"
 #include "client/lib/device_list.h"
 #include "common/base/nearest.h"
 #include "common/base/status_macros.h"
@@ -61,12 +62,10 @@ absl::StatusOr<std::string> TargetArgument::Key() const {
   for (const target::GpuInterface& interface : target::GpuInterfaces()) {
     names.emplace_back(interface.word);
   }
-  const std::string nearest = Nearest(given, names);
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown target ", given,
-                   nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
-                   "; the names are ", absl::StrJoin(names, ", "),
-                   " (the first such device of this machine), cuda:N, opencl:N; or give a key"));
+  return absl::InvalidArgumentError(WithClause(
+      absl::StrCat("unknown target ", given, DidYouMean(given, names)),
+      absl::StrCat("the names are ", absl::StrJoin(names, ", "),
+                   " (the first such device of this machine), cuda:N, opencl:N; or give a key")));
 }
 
 absl::StatusOr<std::string> TargetArgument::Text() const {

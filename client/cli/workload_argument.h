@@ -21,7 +21,7 @@ struct WorkloadArgument {
 // Reads "OP key=value…" or "FILE.hone" (a workload in text form; "-" reads standard input).
 // InvalidArgument: there are no words, the operator is unknown (the message suggests the nearest
 // one), a key or shape is wrong, the file cannot be read, or its text is malformed (the message
-// begins with file:line:column).
+// begins with file:line:column), or it is a list of workloads.
 absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::string> words);
 
 // The same for the text of a file that has already been read.
