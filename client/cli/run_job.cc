@@ -12,8 +12,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/format.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/job_wait.h"
+#include "client/cli/network_output.h"
+#include "client/cli/pace.h"
 #include "client/cli/progress.h"
 #include "client/cli/terminal.h"
 #include "common/base/clock.h"
@@ -35,8 +38,7 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
   double best_gflops = 0;
   client::JobState state = created.state;
   std::string phase;
-  int64_t trials = -1;
-  int64_t last_trial_ms = 0;
+  Pace pace;
   absl::Status problem;
   const SystemClock clock;
   JobWait wait(&clock, /*private_worker=*/session.private_server() != nullptr);
@@ -45,6 +47,7 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
         const auto& best = client::BestFound(now);
         const double gflops = best.has_value() ? best->gflops : 0;
         wait.Look(now, news);
+        pace.Look(now);
         if (const std::optional<std::string> message = wait.TakeMessage(); message.has_value()) {
           progress.Clear();
           PrintWrapped(stderr, *message);
@@ -54,8 +57,7 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
         if (important || news == client::JobNews::kChanged) {
           client::Job shown = now;
           if (!wait.phase().empty()) shown.phase = wait.phase();
-          if (std::exchange(trials, now.trials) != now.trials) last_trial_ms = now.wall_ms;
-          progress.Show(ProgressText(shown, progress.columns(), last_trial_ms), important);
+          progress.Show(ProgressText(shown, pace, progress.columns()), important);
         }
         if (important) best_gflops = gflops;
         state = now.state;
