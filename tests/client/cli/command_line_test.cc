@@ -21,6 +21,7 @@ namespace hone::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -95,6 +96,12 @@ TEST_F(CommandLineTest, EveryCommandHasHelpWithExamples) {
     EXPECT_THAT(result.output,
                 AllOf(HasSubstr("Examples:"), HasSubstr("--json"), HasSubstr("--server")));
   }
+}
+
+TEST_F(CommandLineTest, HelpOfCancellingSaysHowToSkipTheConfirmation) {
+  // The words may be on different lines.
+  EXPECT_THAT(Hone({"jobs", "cancel", "--help"}).output,
+              ContainsRegex("--now[[:space:]]+skips[[:space:]]+this"));
 }
 
 TEST_F(CommandLineTest, HelpCommandMatchesHelpFlag) {
