@@ -11,6 +11,7 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
+#include "client/cli/policy_text.h"
 #include "client/cli/roofline.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
@@ -164,7 +165,7 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
   Json json = {{"workload", best.workload}, {"target", best.record.target}};
   Table table({Left(""), Right("latency"), Right("GFLOP/s"),
                Right(roofline.read_gbps > 0 ? "of roofline" : "of peak"), Right("speed-up"),
-               Left("measured"), Right("processes"), Left("policy"), Left("found by")});
+               Left("measured"), Right("processes"), Left("purpose"), Left("found by")});
   const double base = rows[0].record.is_default ? rows[0].latency_ns : 0;
   for (const Row& row : rows) {
     const double gflops = row.latency_ns > 0 ? roofline.flops / row.latency_ns : 0;
@@ -174,8 +175,8 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
                   FormatShare(gflops, roofline.gflops),
                   base > 0 ? absl::StrFormat("%.2fx", base / row.latency_ns) : "-",
                   FormatTime(row.record.created_unix_ms),
-                  absl::StrCat(record::ProcessesOf(row.record.result)), row.record.policy.Key(),
-                  found_by});
+                  absl::StrCat(record::ProcessesOf(row.record.result)),
+                  PolicyText(row.record.policy), found_by});
     json[row.name] = RowJson(row, roofline, found_by);
   }
   if (globals.json) {

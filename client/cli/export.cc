@@ -141,7 +141,8 @@ std::vector<const char*> SuffixesOf(target::Kind kind) {
 // Checks that an export under this name replaces only files of the same workload and kind of
 // device. InvalidArgument: the folder has other files with this name.
 absl::Status CheckFree(const WorkloadArgument& argument, const Naming& naming,
-                       const std::string& folder, target::Kind kind) {
+                       const ExportOptions& options, target::Kind kind) {
+  const std::string& folder = options.folder;
   const std::string workload = PathOf(folder, naming, ".hone");
   std::error_code unknown;
   std::string found;
@@ -172,9 +173,10 @@ absl::Status CheckFree(const WorkloadArgument& argument, const Naming& naming,
     }
   }
   if (found.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      found, "; nothing was written for ", argument.title,
-      ": choose another --name (not with --file), or replace what is there with --overwrite"));
+  return absl::InvalidArgumentError(absl::StrCat(found, "; nothing was written for ",
+                                                 argument.title, ": choose another ",
+                                                 options.file.empty() ? "--name" : "folder with -o",
+                                                 ", or replace what is there with --overwrite"));
 }
 
 using Files = std::vector<std::pair<const char*, std::string>>;  // by suffix
@@ -257,7 +259,7 @@ absl::StatusOr<std::vector<WrittenFile>> WriteKernel(Session& session,
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
   const bool cpu = target.kind == target::Kind::kCpu;
   if (!options.overwrite) {
-    HONE_RETURN_IF_ERROR(CheckFree(argument, naming, options.folder, target.kind));
+    HONE_RETURN_IF_ERROR(CheckFree(argument, naming, options, target.kind));
   }
   HONE_ASSIGN_OR_RETURN(Files files, cpu ? CpuFiles(argument, naming, target, best, artifact)
                                          : GpuFiles(argument, naming, target, best, artifact));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -11,6 +12,8 @@
 
 namespace hone::cli {
 namespace {
+
+constexpr absl::Duration kLongest = absl::Hours(24 * 365 * 100);
 
 // Four significant digits, or more if the integer part has more.
 std::string FourDigits(double value) {
@@ -70,19 +73,30 @@ std::string FormatBytes(int64_t bytes) {
   return absl::StrFormat(value < 10 && unit > 0 ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
+std::string WithClause(absl::string_view text, absl::string_view clause) {
+  const size_t question = text.rfind("; ");
+  if (!absl::EndsWith(text, "?") || question == absl::string_view::npos) {
+    return absl::StrCat(text, "; ", clause);
+  }
+  return absl::StrCat(text.substr(0, question), " (", text.substr(question + 2), "); ", clause);
+}
+
 absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text) {
   absl::Duration duration;
   double number = 0;
   absl::string_view days = text;
-  const bool known = absl::SimpleAtod(text, &number) ? (duration = absl::Seconds(number), true)
-                     : absl::ConsumeSuffix(&days, "d") && absl::SimpleAtod(days, &number)
-                         ? (duration = absl::Hours(24 * number), true)
-                         : absl::ParseDuration(text, &duration);
-  if (!known || !(duration > absl::ZeroDuration()) || duration > absl::Hours(24 * 365 * 100)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", text, "\" is not a duration; write 60s, 2m, 1h30m or 30d"));
-  }
-  return duration;
+  const bool is_duration = absl::SimpleAtod(text, &number)
+                               ? (duration = absl::Seconds(number), true)
+                           : absl::ConsumeSuffix(&days, "d") && absl::SimpleAtod(days, &number)
+                               ? (duration = absl::Hours(24 * number), true)
+                               : absl::ParseDuration(text, &duration);
+  const char* const wrong = !is_duration                       ? " is not a duration"
+                            : duration <= absl::ZeroDuration() ? " is not positive"
+                            : duration > kLongest              ? " is too long"
+                                                               : nullptr;
+  if (wrong == nullptr) return duration;
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\"", wrong, "; write a duration such as 60s, 2m, 1h30m or 30d"));
 }
 
 void PrintText(absl::string_view text) {

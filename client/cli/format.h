@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-// Numbers and durations in human-readable form.
+// Numbers, durations and sentences in human-readable form.
 namespace hone::cli {
 
 // "812 ns", "41.3 us", "10.25 ms", "1.204 s": at most four digits; "-" if it is unknown (0 or
@@ -31,8 +31,13 @@ std::string FormatAge(absl::Duration age);
 // "3.2 GiB", "17 KiB".
 std::string FormatBytes(int64_t bytes);
 
+// Adds a clause to the text of an error: "no such job; hone jobs list lists them". If the text ends
+// with a question, that is put in parentheses: "unknown key 'h' (did you mean 'm'?); the keys are
+// m".
+std::string WithClause(absl::string_view text, absl::string_view clause);
+
 // Parses "60s", "2m", "1h30m", "30d"; a bare number is in seconds. InvalidArgument: the text is not
-// a duration, or not positive.
+// a duration, not positive, or longer than a century.
 absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text);
 
 // Prints a text to standard output, with a newline at its end.

@@ -4,8 +4,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/format.h"
+#include "client/lib/connection.h"
 
 namespace hone::cli {
+namespace {
+
+// A server that has a worker of the target creates a job faster than this.
+constexpr absl::Duration kMoment = absl::Milliseconds(500);
+
+}  // namespace
 
 void JobWait::Explain(std::string phase, std::string message) {
   phase_ = std::move(phase);
@@ -25,6 +32,15 @@ void JobWait::Look(const client::Job& job, client::JobNews news) {
   away_since_ = absl::InfiniteFuture();
   if (job.wait_reason.empty() || private_worker_) return Explain("", "");
   Explain("waiting for a worker", absl::StrCat("job ", job.id, " waits: ", job.wait_reason));
+}
+
+std::optional<std::string> CreationWait::TakeMessage() {
+  if (explained_ || clock_.Now() - began_ < kMoment) return std::nullopt;
+  explained_ = true;
+  return absl::StrCat("creating the job; if no worker ",
+                      target_ == "native" ? "" : absl::StrCat("of target ", target_, " "),
+                      "is registered, the server waits for one, at most ",
+                      absl::ToInt64Seconds(client::kTargetWait), " s");
 }
 
 }  // namespace hone::cli

@@ -38,6 +38,24 @@ class JobWait {
   std::optional<std::string> message_;
 };
 
+// Explains why the server takes a while to create a job: it may wait for a worker of the target.
+// Used by one thread.
+class CreationWait {
+ public:
+  // `target`: as in client::JobSpec. The wait begins now.
+  CreationWait(const Clock* clock, std::string target)
+      : clock_(*clock), began_(clock->Now()), target_(std::move(target)) {}
+
+  // Returns a line that explains the wait, once, when it has taken a moment; otherwise nullopt.
+  std::optional<std::string> TakeMessage();
+
+ private:
+  const Clock& clock_;
+  const absl::Time began_;
+  const std::string target_;
+  bool explained_ = false;
+};
+
 }  // namespace hone::cli
 
 #endif  // HONE_CLIENT_CLI_JOB_WAIT_H_

@@ -161,6 +161,9 @@ absl::Status CancelJob(const Globals& globals, const std::string& id, bool now) 
     return PrintJob(globals, before);
   }
   HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().CancelJob(id, !now));
+  if (const std::string text = now ? "" : CancellingText(job); !text.empty()) {
+    PrintWrapped(stderr, text);
+  }
   HONE_ASSIGN_OR_RETURN(const FollowedJob ended,
                         FollowJob(*session, job, OnInterrupt::kLeaveCancelled));
   return PrintJob(globals, ended.job);
@@ -237,10 +240,14 @@ void AddJobs(Command& app, Globals& globals) {
   add_id(cancel, *id);
   cancel.AddFlag("--now", *now, "End the job at once, without confirming its best candidates");
   Complete(cancel, globals,
-           "The job first confirms its best candidates, unless --now is given, and the command "
-           "waits for "
-           "that. Ctrl-C ends only the wait: the job still ends.\n\n"
-           "Examples:\n  hone jobs cancel 4711 --server hone.internal:7070",
+           "The job first confirms its best candidates, and the command waits for that. It takes "
+           "up to 20 s or, if that is longer, a quarter of the time of the search. A network "
+           "takes up to 20 s for each task with measurements, which can be minutes. --now skips "
+           "this, also for a job that is already being cancelled. Ctrl-C ends only the wait: the "
+           "job still ends.\n\n"
+           "Examples:\n"
+           "  hone jobs cancel 4711 --server hone.internal:7070\n"
+           "  hone jobs cancel 4711 --now",
            [&globals, id, now] { return CancelJob(globals, *id, *now); });
 
   Command& resume =

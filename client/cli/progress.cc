@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,13 +18,12 @@
 #include "client/cli/format.h"
 #include "client/cli/network_output.h"
 #include "client/cli/terminal.h"
+#include "common/base/counted.h"
 
 namespace hone::cli {
 namespace {
 
 constexpr absl::Duration kPlainInterval = absl::Seconds(5);
-// With fewer trials, the speed is not representative.
-constexpr int64_t kMinTrialsForEstimate = 8;
 
 // Whether a line can be overwritten.
 bool IsTerminal() {
@@ -32,23 +32,34 @@ bool IsTerminal() {
 }
 
 // The time until the nearest limit; infinite if it is not known yet.
-absl::Duration TimeLeft(const client::Job& job, int64_t last_trial_ms) {
-  absl::Duration left = job.left;
-  if (job.state != client::JobState::kRunning) return left;
+absl::Duration TimeLeft(const client::Job& job, const Pace& pace) {
   // The speed says nothing about a job that waits.
-  const absl::Duration spent = absl::Milliseconds(last_trial_ms);
-  if (job.phase.empty() && job.spec.max_trials > 0 && job.trials >= kMinTrialsForEstimate) {
-    const int64_t more = std::max<int64_t>(0, job.spec.max_trials - job.trials);
-    const absl::Duration then = spent / job.trials * more;
-    const absl::Duration since = absl::Milliseconds(job.wall_ms) - spent;
-    left = std::min(left, std::max(then - since, absl::ZeroDuration()));
-  }
-  return left;
+  const bool limited =
+      job.state == client::JobState::kRunning && job.phase.empty() && job.spec.max_trials > 0;
+  if (!limited) return job.left;
+  return std::min(job.left, pace.TimeFor(std::max<int64_t>(0, job.spec.max_trials - job.trials)));
+}
+
+// Explains why the line shows no best; "" if the trials and the phase explain it.
+std::string WhyNoBest(const client::Job& job, int64_t ok) {
+  if (job.trials == 0 || job.spec.revalidate > 0) return "";
+  if (ok == 0) return HasEnded(job.state) ? "no valid trial" : "no valid trial yet";
+  // A search shows a best when it has measured it in several processes.
+  return job.state == client::JobState::kRunning ? "measuring the first best again" : "";
+}
+
+// How many tasks have a latency, as long as the sum of all is unknown; "" if it is known.
+std::string WhyNoSum(const client::NetworkProgress& network) {
+  if (network.latency_ns > 0 || network.tasks.empty()) return "";
+  const auto known = std::count_if(network.tasks.begin(), network.tasks.end(),
+                                   [](const auto& task) { return task.latency_ns > 0; });
+  return absl::StrCat(known, " of ", Counted(static_cast<int64_t>(network.tasks.size()), "task"),
+                      " measured");
 }
 
 }  // namespace
 
-std::string ProgressText(const client::Job& job, int columns, int64_t last_trial_ms) {
+std::string ProgressText(const client::Job& job, const Pace& pace, int columns) {
   // If the line is too long, parts are removed in steps, until it fits.
   constexpr int kLastStep = 11;
   constexpr int kNever = kLastStep + 1;
@@ -69,21 +80,38 @@ std::string ProgressText(const client::Job& job, int columns, int64_t last_trial
   // The phase implies the state.
   const bool ended = client::HasEnded(job.state);
   const bool implied = !ended && !job.phase.empty();
-  add(ended ? kNever : implied ? 5 : 7, state);
-  if (implied && !waits) parts.push_back({.text = std::string(state), .from = 6, .goes = 7});
+  const int state_goes = ended || job.state == client::JobState::kConfirming ? kNever : 7;
+  add(implied ? 5 : state_goes, state);
+  if (implied && !waits) {
+    parts.push_back({.text = std::string(state), .from = 6, .goes = state_goes});
+  }
   add(waits ? 10 : kNever, "  ", job.trials,
       job.spec.max_trials > 0 ? absl::StrCat("/", job.spec.max_trials) : "");
   const bool revalidates = job.spec.revalidate > 0;
   const int64_t counted = std::max(job.trials, job.spec.max_trials);
   add(4, revalidates ? " confirmed" : counted == 1 ? " trial" : " trials");
-  if (const auto& best = client::BestFound(job); best.has_value() && best->gflops > 0) {
+  int64_t outcomes = 0;
+  int64_t ok = 0;
+  for (const auto& [name, count] : job.outcomes) {
+    outcomes += count;
+    if (name == "ok") ok += count;
+  }
+  const std::optional<client::Best>& best = client::BestFound(job);
+  if (best.has_value() && (best->gflops > 0 || client::LatencyNs(*best) > 0)) {
     const bool is_own = best->record.job_id == job.id;
+    // Some operators only move data.
+    const std::string figure = best->gflops > 0
+                                   ? absl::StrCat(FormatGflops(best->gflops), " GFLOP/s")
+                                   : FormatLatency(client::LatencyNs(*best));
     add(8, is_own ? "  best " : "  best known ",
-        MarkUnconfirmed(FormatGflops(best->gflops), record::IsConfirmed(best->record)), " GFLOP/s",
+        MarkUnconfirmed(figure, record::IsConfirmed(best->record)),
         is_own ? "" : absl::StrCat(" (job ", best->record.job_id, ")"));
-    if (best->peak_gflops > 0) {
+    if (best->gflops > 0 && best->peak_gflops > 0) {
       add(1, " (", FormatShare(best->gflops, best->peak_gflops), " of peak)");
     }
+  } else {
+    const std::string why = job.network.has_value() ? WhyNoSum(*job.network) : WhyNoBest(job, ok);
+    if (!why.empty()) add(8, "  ", why);
   }
   if (job.network.has_value() && job.network->latency_ns > 0) {
     add(8, "  sum ", SumText(*job.network));
@@ -92,22 +120,18 @@ std::string ProgressText(const client::Job& job, int columns, int64_t last_trial
           absl::StrFormat(" (%.2fx)", job.network->default_latency_ns / job.network->latency_ns));
     }
   }
-  int64_t outcomes = 0;
-  int64_t ok = 0;
-  for (const auto& [name, count] : job.outcomes) {
-    outcomes += count;
-    if (name == "ok") ok += count;
-  }
   if (outcomes > 0) {
     add(3, "  invalid ",
         FormatShare(static_cast<double>(outcomes - ok), static_cast<double>(outcomes)));
   }
-  if (job.wall_ms > 0 && job.trials > 0 && !revalidates) {
-    add(2, absl::StrFormat("  %.1f trials/s", 1e3 * static_cast<double>(job.trials) /
-                                                  static_cast<double>(job.wall_ms)));
+  if (pace.TrialsPerSecond() > 0 && !revalidates) {
+    add(2, absl::StrFormat("  %.1f trials/s", pace.TrialsPerSecond()));
   }
-  if (job.disturbed > 0) add(waits ? 6 : 4, "  ", job.disturbed, " disturbed");
-  const absl::Duration left = TimeLeft(job, last_trial_ms > 0 ? last_trial_ms : job.wall_ms);
+  // The phase of a confirmation ends with the number of its own round.
+  if (job.disturbed > 0 && !absl::EndsWith(job.phase, " disturbed")) {
+    add(waits ? 6 : 4, "  ", job.disturbed, " disturbed");
+  }
+  const absl::Duration left = TimeLeft(job, pace);
   const std::string left_text =
       left < absl::InfiniteDuration() ? absl::StrCat(FormatClock(left), " left") : "";
   if (!left_text.empty()) add(9, "  ", left_text);

@@ -1,24 +1,23 @@
 #ifndef HONE_CLIENT_CLI_PROGRESS_H_
 #define HONE_CLIENT_CLI_PROGRESS_H_
 
-#include <cstdint>
 #include <limits>
 #include <string>
 
 #include "absl/time/time.h"
+#include "client/cli/pace.h"
 #include "client/lib/api.h"
 
 namespace hone::cli {
 
 // The progress of a job in one line: trials, best, invalid share, speed, time left, phase. The best
-// is that of the job's own candidates; if only that of another job is known, the line names it. If
-// it does not fit into `columns`, parts are left out in this order: the share of the peak, the
-// speed, the invalid share, words that are redundant, the phase, a state such as "confirming", the
-// best, and the time left. What a job waits for stays, without its details, and so does its time
-// left, if that fits. `last_trial_ms`: the job's time at its last trial, from which the time left
-// is estimated; 0: now.
-std::string ProgressText(const client::Job& job, int columns = std::numeric_limits<int>::max(),
-                         int64_t last_trial_ms = 0);
+// is that of the job's own candidates; if only that of another job is known, the line names it, and
+// if none is known, the line says why. If it does not fit into `columns`, parts are left out in
+// this order: the share of the peak, the speed, the invalid share, words that are redundant, the
+// phase, the state unless it is "confirming", the best, and the time left. What a job waits for
+// stays, without its details, and so does its time left, if that fits. `pace`: that of the job.
+std::string ProgressText(const client::Job& job, const Pace& pace,
+                         int columns = std::numeric_limits<int>::max());
 
 // Shows the progress of a command on standard error. On a terminal, one line is overwritten.
 // Elsewhere, or if TERM is "dumb", changes are printed as plain lines, a few seconds apart. Used by

@@ -12,6 +12,7 @@
 #include "client/cli/command.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
+#include "client/cli/policy_text.h"
 #include "client/cli/record_selection.h"
 #include "client/cli/session.h"
 #include "client/cli/table.h"
@@ -50,12 +51,12 @@ std::string Detail(const record::Record& record) {
 }
 
 void PrintTable(const std::vector<record::Record>& records) {
-  Table table({Right("record"), Left("operator"), Left("workload"), Left("target"), Left("policy"),
+  Table table({Right("record"), Left("operator"), Left("digest"), Left("target"), Left("purpose"),
                Left("outcome"), Right("latency"), Right("trial"), Left("job"), Left("when"),
                Left("detail")});
   for (const record::Record& record : records) {
     table.AddRow({absl::StrCat(record.id), record.op, record.workload_digest.substr(0, 8),
-                  record.target, record.policy.Key(),
+                  record.target, PolicyText(record.policy),
                   std::string(record::OutcomeName(record.result.outcome)),
                   FormatLatency(record::SteadyLatencyNs(record.result)), absl::StrCat(record.trial),
                   record.job_id, FormatTime(record.created_unix_ms), Detail(record)});
@@ -166,7 +167,9 @@ void AddRecords(Command& app, Globals& globals) {
       "The newest records come first; with --csv, the oldest. If no record matches, the list is "
       "empty and the exit code is 0. Latencies are scaled to the "
       "speed of the machine when its worker registered, as in all commands; raw_latency_ns of "
-      "--json and --csv is as measured.\n\n"
+      "--json and --csv is as measured. The purpose of a measurement is the search or the "
+      "confirmation of a job. The policy of --json and --csv is the purpose (screen or confirm), "
+      "the state of the caches, and the number of threads (0: all cores), as in confirm/warm/0.\n\n"
       "Examples:\n"
       "  hone records query --op conv2d --best\n"
       "  hone records query --since 30d --outcome crash --csv --limit 0 > crashes.csv\n"

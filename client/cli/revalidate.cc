@@ -13,6 +13,7 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
+#include "client/cli/network_output.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
 #include "client/cli/table.h"
@@ -128,16 +129,15 @@ double LatencyNs(const client::Job& job) {
 }
 
 void PrintReport(const std::vector<Revalidated>& all) {
-  Table table({Left("operator"), Left("workload"), Right("before"), Right("code"), Right("after"),
-               Right("code"), Right("ratio"), Right("quarantined"), Left("")});
+  Table table({Left("workload"), Right("before"), Right("code"), Right("after"), Right("code"),
+               Right("ratio"), Right("quarantined"), Left("")});
   for (const Revalidated& each : all) {
     const double before = record::SteadyLatencyNs(each.before.result);
     const double after = each.Worked() ? LatencyNs(each.job) : 0;
     const bool pinned = each.Worked() && each.job.best->pinned_unix_ms > 0;
     const bool same = each.Worked() && each.job.best->record.candidate == each.before.candidate;
-    table.AddRow({each.before.op, each.before.workload_digest.substr(0, 8), FormatLatency(before),
-                  CodeText(each.before), FormatLatency(after),
-                  each.Worked() ? CodeText(each.job.best->record) : "-",
+    table.AddRow({DescribeJob(each.job), FormatLatency(before), CodeText(each.before),
+                  FormatLatency(after), each.Worked() ? CodeText(each.job.best->record) : "-",
                   after > 0 ? absl::StrFormat("%.3f", after / before) : "-",
                   absl::StrCat(each.job.quarantined),
                   !each.Worked() ? each.job.error

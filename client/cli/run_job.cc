@@ -12,8 +12,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/format.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/job_wait.h"
+#include "client/cli/network_output.h"
+#include "client/cli/pace.h"
 #include "client/cli/progress.h"
 #include "client/cli/terminal.h"
 #include "common/base/clock.h"
@@ -35,8 +38,7 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
   double best_gflops = 0;
   client::JobState state = created.state;
   std::string phase;
-  int64_t trials = -1;
-  int64_t last_trial_ms = 0;
+  Pace pace;
   absl::Status problem;
   const SystemClock clock;
   JobWait wait(&clock, /*private_worker=*/session.private_server() != nullptr);
@@ -45,6 +47,7 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
         const auto& best = client::BestFound(now);
         const double gflops = best.has_value() ? best->gflops : 0;
         wait.Look(now, news);
+        pace.Look(now);
         if (const std::optional<std::string> message = wait.TakeMessage(); message.has_value()) {
           progress.Clear();
           PrintWrapped(stderr, *message);
@@ -54,8 +57,7 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
         if (important || news == client::JobNews::kChanged) {
           client::Job shown = now;
           if (!wait.phase().empty()) shown.phase = wait.phase();
-          if (std::exchange(trials, now.trials) != now.trials) last_trial_ms = now.wall_ms;
-          progress.Show(ProgressText(shown, progress.columns(), last_trial_ms), important);
+          progress.Show(ProgressText(shown, pace, progress.columns()), important);
         }
         if (important) best_gflops = gflops;
         state = now.state;
@@ -75,7 +77,7 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
             problem = NotCancelledError(created.id, cancelled);
             return false;
           }
-          PrintWrapped(stderr, StoppingText(count, /*needs_worker=*/!now.wait_reason.empty()));
+          PrintWrapped(stderr, StoppingText(count, now));
         }
         if (!HasEnded(now.state)) {
           problem = session.CheckPrivate();
@@ -88,13 +90,29 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
   const bool gave_up = absl::IsUnavailable(job.status()) || absl::IsDeadlineExceeded(job.status());
   if (gave_up && session.private_server() == nullptr) {
     const bool ends = on_interrupt == OnInterrupt::kLeaveCancelled;
-    return absl::Status(
-        job.status().code(),
-        absl::StrCat(job.status().message(), "; job ", created.id, ends ? " ends" : " continues",
-                     " when the server is back: hone jobs watch ", created.id, " follows it"));
+    return absl::Status(job.status().code(),
+                        WithClause(job.status().message(),
+                                   absl::StrCat("job ", created.id, ends ? " ends" : " continues",
+                                                " when the server is back: hone jobs watch ",
+                                                created.id, " follows it")));
   }
   HONE_RETURN_IF_ERROR(job.status());
   return FollowedJob{*std::move(job), /*interrupted=*/heard > 0};
+}
+
+// What a job confirms at its end.
+std::string FinalistsOf(const client::Job& job) {
+  if (!job.network.has_value()) return "the finalists";
+  return "the finalists of each task, which may take minutes";
+}
+
+// Returns a hint to append to the message that a job was cancelled: how to continue. "" if all
+// tasks of the network are confirmed, or if the job tunes an operator.
+std::string ResumeHint(const client::Job& job) {
+  if (job.state != client::JobState::kCancelled || !job.network.has_value()) return "";
+  // A job that has not begun has no tasks yet.
+  if (!job.network->tasks.empty() && AllConfirmed(*job.network)) return "";
+  return absl::StrCat("; hone jobs resume ", job.id, " continues it");
 }
 
 using CreateCall = absl::FunctionRef<absl::StatusOr<client::Job>(
@@ -119,10 +137,10 @@ absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const client::JobS
       PrintWrapped(stderr, text);
     }
   }
+  client::KeepWaiting explain;
+  if (session.private_server() == nullptr) explain = ExplainCreation(spec.target);
   const absl::StatusOr<client::Job> created = create(remaining, [&] {
-    if (session.private_server() == nullptr) {
-      progress.Show("creating the job; the server may be waiting for a worker of the target");
-    }
+    if (explain != nullptr) explain();
     return interrupts.count() == 0;
   });
   if (absl::IsCancelled(created.status()) && interrupts.count() > 0) {
@@ -145,12 +163,12 @@ std::string TimeToStartText(int64_t max_time_ms, int64_t spent_ms) {
 
 absl::Status CheckNotCancelled(const FollowedJob& followed) {
   const client::Job& job = followed.job;
-  const std::string after = absl::StrCat("after ", Counted(job.trials, "trial"));
+  const std::string end = absl::StrCat("after ", Counted(job.trials, "trial"), ResumeHint(job));
   if (followed.interrupted) {
-    return InterruptedError(absl::StrCat("interrupted: job ", job.id, " ended ", after));
+    return InterruptedError(absl::StrCat("interrupted: job ", job.id, " ended ", end));
   }
   if (job.state != client::JobState::kCancelled) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat("job ", job.id, " was cancelled ", after));
+  return absl::AbortedError(absl::StrCat("job ", job.id, " was cancelled ", end));
 }
 
 absl::Status NotCancelledError(const std::string& job, const absl::Status& why) {
@@ -162,17 +180,35 @@ absl::Status NotCancelledError(const std::string& job, const absl::Status& why) 
 absl::Status LeftError(const std::string& job, OnInterrupt on_interrupt) {
   const std::string watch = absl::StrCat("hone jobs watch ", job, " follows it");
   if (on_interrupt == OnInterrupt::kLeaveCancelled) {
-    return InterruptedError(
-        absl::StrCat("interrupted; job ", job, " is being cancelled on the server: ", watch));
+    return InterruptedError(absl::StrCat("interrupted; job ", job,
+                                         " is being cancelled on the server: ", watch,
+                                         ", and hone jobs cancel ", job, " --now ends it at once"));
   }
   return InterruptedError(absl::StrCat("interrupted; job ", job, " continues: ", watch,
                                        ", and hone jobs cancel ", job, " ends it"));
 }
 
-std::string StoppingText(int count, bool needs_worker) {
+std::string StoppingText(int count, const client::Job& job) {
   if (count > 1) return "stopping now";
-  if (needs_worker) return "stopping: no worker is there to confirm the finalists";
-  return "stopping: confirming the finalists; Ctrl-C again skips this";
+  if (!job.wait_reason.empty()) return "stopping: no worker is there to confirm the finalists";
+  return absl::StrCat("stopping: confirming ", FinalistsOf(job), "; Ctrl-C again skips this");
+}
+
+std::string CancellingText(const client::Job& job) {
+  if (HasEnded(job.state) || job.trials == 0 || !job.wait_reason.empty()) return "";
+  return absl::StrCat("job ", job.id, " ends when it has confirmed ", FinalistsOf(job),
+                      "; hone jobs cancel ", job.id,
+                      " --now ends it at once, and Ctrl-C ends only this wait");
+}
+
+client::KeepWaiting ExplainCreation(const std::string& target) {
+  static const auto* const clock = new SystemClock;
+  return [wait = CreationWait(clock, target)]() mutable {
+    if (const std::optional<std::string> message = wait.TakeMessage(); message.has_value()) {
+      PrintWrapped(stderr, *message);
+    }
+    return true;
+  };
 }
 
 absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec) {

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "client/cli/session.h"
 #include "client/lib/api.h"
+#include "client/lib/connection.h"
 
 namespace hone::cli {
 
@@ -24,7 +25,8 @@ enum class OnInterrupt {
 };
 
 // Ok unless the job was cancelled. InterruptedError: with Ctrl-C. Aborted: by another
-// command, of this user or of another one.
+// command, of this user or of another one. For a network with unconfirmed tasks, the message says
+// how to continue; the report of an operator says it itself.
 absl::Status CheckNotCancelled(const FollowedJob& followed);
 
 // InterruptedError: after Ctrl-C, the job could not be cancelled for the reason `why`, such as a
@@ -35,9 +37,15 @@ absl::Status NotCancelledError(const std::string& job, const absl::Status& why);
 // REQUIRES: on_interrupt is not kConfirm.
 absl::Status LeftError(const std::string& job, OnInterrupt on_interrupt);
 
-// What is printed when Ctrl-C has cancelled a job for the `count`-th time. `needs_worker`: no
-// worker takes the job's work.
-std::string StoppingText(int count, bool needs_worker);
+// What is printed when Ctrl-C has cancelled a job, in this state, for the `count`-th time.
+std::string StoppingText(int count, const client::Job& job);
+// What is printed when a command waits for the end of a job that it has cancelled, and that
+// confirms its finalists. "" if there is nothing to confirm.
+std::string CancellingText(const client::Job& job);
+
+// Returns what a call that creates a job does while it waits: it says once on standard error that
+// the server may wait for a worker of `target`. Never ends the call. For a server that was given.
+client::KeepWaiting ExplainCreation(const std::string& target);
 
 // Creates a job and follows it to its end, with its progress on standard error. After the first
 // Ctrl-C the job confirms the finalists and ends; after the second it ends immediately. Ctrl-C

@@ -211,7 +211,7 @@ absl::Status Detach(const Globals& globals, Session& session, const std::vector<
   absl::Status result;
   for (const TuneJob& each : jobs) {
     absl::StatusOr<client::Job> job =
-        session.connection().CreateJob(each.spec, /*waiting=*/nullptr);
+        session.connection().CreateJob(each.spec, ExplainCreation(each.spec.target));
     result = job.status();
     if (!result.ok()) break;
     if (!globals.json) {
@@ -271,7 +271,8 @@ void AddTune(Command& app, Globals& globals) {
   command.Add("--time", options->time,
               "Time limit, such as 60s, 10m or 1h30m. It includes the confirmation, which gets a "
               "quarter of it and at most 20 s (8 s for each task of a network), and for the first "
-              "workload the start of the worker",
+              "workload the start of the worker. It does not include the timing of the whole "
+              "network at the end, which takes a few seconds",
               {NotEmpty()});
   command.Add("--seed", options->seed, "Seed of the search", {Seed()});
   command.Add("--strategy", options->strategy, "Search strategy; an unknown name prints the list",
@@ -298,7 +299,8 @@ void AddTune(Command& app, Globals& globals) {
               "LIST of workloads to tune, one on each line; - reads standard input",
               {NotEmpty(), Excludes("operator")});
   command.AddFlag("--detach", options->detach,
-                  "Create the jobs and exit; hone jobs watch follows one. Needs --server");
+                  "Create the jobs and exit; hone jobs watch follows one. Needs --server, which "
+                  "waits at most 15 s for a worker of the target");
   command.AddFlag("--fail-if-unconfirmed", options->fail_if_unconfirmed,
                   "Exit with 1 if a best could not be confirmed", {Excludes("--detach")});
   command.AddFlag("--trace", options->trace, "Also print the trace of the best schedule");
@@ -325,9 +327,10 @@ void AddTune(Command& app, Globals& globals) {
       "moment and measures again. A figure marked with ~ is not confirmed and may change; hone "
       "best returns only confirmed schedules. A speed-up is shown if the default schedule was "
       "confirmed, too. In JSON, \"processes\" is the number of processes that measured a best.\n\n"
-      "Ctrl-C ends the search and confirms the finalists; a second Ctrl-C ends immediately. "
-      "Measurements are kept in both cases, and the exit code is 130. If another command "
-      "cancels the job, the exit code is 1.\n\n"
+      "Ctrl-C ends the search and confirms the finalists, which can take minutes for a network; a "
+      "second Ctrl-C ends immediately. Measurements are kept in both cases, and the exit code is "
+      "130. If another command cancels the job, the exit code is 1. hone jobs resume continues a "
+      "cancelled job.\n\n"
       "Several workloads are tuned one after the other, each with the given limits. If one fails, "
       "the next one is tuned nevertheless, and the exit code is 1. With --json they are the list "
       "\"jobs\". With --space trace:FILE, the operator may be omitted: the trace names its "

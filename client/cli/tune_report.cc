@@ -24,7 +24,8 @@ std::string AgeOf(const client::Best& best) {
 }  // namespace
 
 void PrintTuneReport(const client::Job& job, const std::string& title, double peak, bool trace) {
-  PrintWrapped(absl::StrCat(title, " on ", job.target, ": ", Counted(job.trials, "trial"), " in ",
+  PrintWrapped(absl::StrCat("job ", job.id, ": ", title, " on ", job.target, ": ",
+                            Counted(job.trials, "trial"), " in ",
                             FormatClock(absl::Milliseconds(job.wall_ms))));
   absl::PrintF("\n");
   Table table(

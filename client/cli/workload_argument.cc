@@ -2,13 +2,18 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/format.h"
 #include "client/cli/shell_word.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
@@ -16,7 +21,6 @@
 #include "common/operator/operator.h"
 
 namespace hone::cli {
-
 namespace {
 
 // Far larger than any workload or trace. Devices such as /dev/zero have no end.
@@ -34,6 +38,34 @@ std::string KnownWords(absl::string_view op_name) {
   for (const op::KeyInfo& key : info->keys) words.push_back(key.name);
   if (info->types != op::Types::kFixed) words.insert(words.end(), {"dtype", "acc"});
   return absl::StrCat(op_name, " takes ", absl::StrJoin(words, ", "));
+}
+
+// Whether a text is that of a list (ReadWorkloadList): its first line with a workload begins with
+// an operator or names a file.
+bool IsList(absl::string_view text) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    line = absl::StripAsciiWhitespace(line);
+    if (line.empty() || line[0] == '#') continue;
+    return absl::EndsWith(line, ".hone") ||
+           op::FindOperator(line.substr(0, line.find(' '))) != nullptr;
+  }
+  return false;
+}
+
+// InvalidArgument: a file that was given as a workload is a list.
+absl::Status CheckNoList(const std::string& path, absl::string_view text) {
+  if (!IsList(text)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, " is a list of workloads; tune, best and export read it with --file ",
+                   ShellWord(path)));
+}
+
+// The same for a word that is neither an operator nor looks like a path.
+absl::Status CheckNoList(const std::string& word) {
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(word, unknown)) return absl::OkStatus();
+  const absl::StatusOr<std::string> text = ReadTextArgument(word);
+  return text.ok() ? CheckNoList(word, *text) : absl::OkStatus();
 }
 
 }  // namespace
@@ -86,6 +118,7 @@ absl::StatusOr<WorkloadArgument> ParseWorkloadArgument(const std::string& path,
   }
   absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(text);
   if (!workload.ok()) {
+    HONE_RETURN_IF_ERROR(CheckNoList(path, text));
     return absl::Status(workload.status().code(),
                         absl::StrCat(path, ":", workload.status().message()));
   }
@@ -110,13 +143,13 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
   absl::StatusOr<ir::Workload> workload = op::BuildWorkload(words[0], words.subspan(1));
   // An unknown operator is a usage error here; NotFound is reserved for an unknown best.
   if (!workload.ok()) {
+    if (words.size() == 1) HONE_RETURN_IF_ERROR(CheckNoList(words[0]));
     const absl::string_view message = workload.status().message();
     const bool strange = absl::IsNotFound(workload.status()) ||
                          absl::StrContains(message, "has no key") ||
                          absl::StrContains(message, "not of the form");
-    if (!strange) return absl::InvalidArgumentError(message);
-    return absl::InvalidArgumentError(
-        absl::StrCat(message, absl::EndsWith(message, "?") ? " " : "; ", KnownWords(words[0])));
+    return absl::InvalidArgumentError(strange ? WithClause(message, KnownWords(words[0]))
+                                              : std::string(message));
   }
   WorkloadArgument argument;
   argument.title = absl::StrJoin(words, " ");

@@ -18,10 +18,10 @@ struct WorkloadArgument {
   std::string words;  // the words quoted for a shell, for commands in messages
 };
 
-// Reads "OP key=value…" or the name of a file with a workload in text form ("-" for standard
-// input). InvalidArgument: there are no words, the operator is unknown (the message suggests the
-// nearest one), a key or shape is wrong, the file cannot be read, or its text is malformed (the
-// message begins with file:line:column).
+// Reads "OP key=value…" or "FILE.hone" (a workload in text form; "-" reads standard input).
+// InvalidArgument: there are no words, the operator is unknown (the message suggests the nearest
+// one), a key or shape is wrong, the file cannot be read, or its text is malformed (the message
+// begins with file:line:column), or it is a list of workloads.
 absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::string> words);
 
 // Does the same for a file that has already been read.

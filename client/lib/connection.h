@@ -28,6 +28,10 @@ struct ConnectionOptions {
   std::function<absl::Status()> check;
 };
 
+// How long a server waits for a first worker of a job's target before CreateJob fails
+// (ServerOptions::target_wait). Less than the timeout of the call.
+inline constexpr absl::Duration kTargetWait = absl::Seconds(15);
+
 // The longest time between two reports of WatchJob.
 inline constexpr absl::Duration kTick = absl::Milliseconds(200);
 
@@ -43,7 +47,7 @@ class Connection {
  public:
   virtual ~Connection() = default;
 
-  // Stores a job and starts it. The server waits a while for a worker of the target.
+  // Stores a job and starts it. The server waits up to kTargetWait for a worker of the target.
   // FailedPrecondition: no worker can run it. Cancelled: `waiting`, which may be null, returned
   // false, and no job was created.
   virtual absl::StatusOr<Job> CreateJob(const JobSpec& spec, const KeepWaiting& waiting) = 0;

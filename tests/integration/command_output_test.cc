@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -179,6 +180,12 @@ TEST_F(CommandOutputTest, TellsWhatFollows) {
   EXPECT_EQ(taken.code, 2) << taken.output;
   EXPECT_THAT(taken.errors, AllOf(HasSubstr("matmul.hone is of another workload"),
                                   HasSubstr("--name"), HasSubstr("--overwrite")));
+  std::ofstream(folder_ / "matmul.hone") << Hone(With({"show", "--workload"}, kOtherShape)).output;
+  std::ofstream(folder_ / "list.txt") << folder_ / "matmul.hone" << "\n";
+  const Result list = Hone({"export", "-o", kernels, "--file", folder_ / "list.txt"});
+  EXPECT_EQ(list.code, 2) << list.output;
+  EXPECT_THAT(list.errors, AllOf(HasSubstr("choose another folder with -o"),
+                                 HasSubstr("--overwrite"), Not(HasSubstr("--name"))));
   EXPECT_EQ(Hone(With({"export", "-o", kernels, "--name", "small"}, kOtherShape)).code, 0);
   EXPECT_EQ(Hone(With({"export", "-o", kernels, "--overwrite"}, kOtherShape)).code, 0);
   EXPECT_EQ(Hone(With({"export", "-o", folder_ / "hone.db"}, kMatmul)).code, 1);

@@ -186,14 +186,22 @@ TEST_F(WorkerLossTest, CtrlCWithoutAServerNamesTheJob) {
 
 TEST_F(WorkerLossTest, CtrlCEndsTheWaitForAWorker) {
   const auto server = StartServer();
+  Process detached(std::vector<std::string>{"hone", "--server", address_, "tune", "relu", "m=4",
+                                            "n=4", "--detach", "--target", "arm-neon"});
   const auto tune = StartTuning();
   ASSERT_TRUE(Eventually([&] { return absl::StrContains(tune->Errors(), "creating the job"); }))
       << tune->Errors();
   tune->Signal(SIGINT);
   EXPECT_EQ(tune->Wait(absl::Seconds(10)), 128 + SIGINT) << tune->Errors();
-  EXPECT_THAT(tune->Errors(), HasSubstr("interrupted before the server had created the job"));
+  EXPECT_THAT(tune->Errors(), AllOf(HasSubstr("at most 15 s"),
+                                    HasSubstr("interrupted before the server had created the job"),
+                                    Not(HasSubstr("target native"))));
   EXPECT_TRUE(OneLineOfJson(tune->Output()).contains("error")) << tune->Output();
   EXPECT_EQ(Trials(), -1) << "there is a job";
+  EXPECT_EQ(detached.Wait(absl::Seconds(60)), 1) << detached.Errors();
+  EXPECT_THAT(detached.Errors(),
+              AllOf(HasSubstr("if no worker of target "), HasSubstr("at most 15 s"),
+                    HasSubstr("no registered worker runs target ")));
 }
 
 TEST_F(WorkerLossTest, RunSurvivesAKilledServer) {

@@ -2,10 +2,13 @@
 
 #include "client/cli/exit_code.h"
 #include "client/cli/table.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace hone::cli {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(FormatTest, LatencyHasFourDigits) {
   EXPECT_EQ(FormatLatency(812), "812.0 ns");
@@ -48,6 +51,24 @@ TEST(ParseDurationTest, ReadsCommonNotations) {
   for (const char* bad : {"", "soon", "-5s", "0", "inf", "nan", "5 parsecs", "1e300d"}) {
     EXPECT_EQ(ParseDuration(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
   }
+}
+
+TEST(ParseDurationTest, SaysWhatIsWrong) {
+  EXPECT_EQ(ParseDuration("soon").status().message(),
+            "\"soon\" is not a duration; write a duration such as 60s, 2m, 1h30m or 30d");
+  EXPECT_THAT(ParseDuration("0s").status().message(), HasSubstr("\"0s\" is not positive"));
+  EXPECT_THAT(ParseDuration("-5s").status().message(), HasSubstr("\"-5s\" is not positive"));
+  EXPECT_THAT(ParseDuration("99999d").status().message(), HasSubstr("\"99999d\" is too long"));
+}
+
+TEST(WithClauseTest, PutsAQuestionInParentheses) {
+  EXPECT_EQ(WithClause("no key 'h'", "the keys are m"), "no key 'h'; the keys are m");
+  EXPECT_EQ(WithClause("no key 'h'; did you mean 'n'?", "the keys are m, n"),
+            "no key 'h' (did you mean 'n'?); the keys are m, n");
+  EXPECT_EQ(WithClause("cannot reach x:1: connection refused; is hone-server running there?",
+                       "job 1 continues"),
+            "cannot reach x:1: connection refused (is hone-server running there?); job 1 "
+            "continues");
 }
 
 TEST(TableTest, AlignsColumns) {

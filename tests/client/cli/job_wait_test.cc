@@ -13,6 +13,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class JobWaitTest : public ::testing::Test {
  protected:
@@ -52,11 +53,47 @@ TEST_F(JobWaitTest, APrivateWorkerIsNotExplained) {
 }
 
 TEST(StoppingTextTest, PromisesNoConfirmationWithoutAWorker) {
-  EXPECT_EQ(StoppingText(1, /*needs_worker=*/false),
-            "stopping: confirming the finalists; Ctrl-C again skips this");
-  EXPECT_EQ(StoppingText(1, /*needs_worker=*/true),
-            "stopping: no worker is there to confirm the finalists");
-  EXPECT_EQ(StoppingText(2, /*needs_worker=*/true), "stopping now");
+  client::Job job;
+  EXPECT_EQ(StoppingText(1, job), "stopping: confirming the finalists; Ctrl-C again skips this");
+  job.network.emplace();
+  EXPECT_EQ(StoppingText(1, job),
+            "stopping: confirming the finalists of each task, which may take minutes; Ctrl-C again "
+            "skips this");
+  job.wait_reason = "no worker runs target t";
+  EXPECT_EQ(StoppingText(1, job), "stopping: no worker is there to confirm the finalists");
+  EXPECT_EQ(StoppingText(2, job), "stopping now");
+}
+
+TEST(CancellingTextTest, SaysHowToEndAtOnce) {
+  client::Job job;
+  job.id = "12";
+  job.state = client::JobState::kRunning;
+  EXPECT_EQ(CancellingText(job), "") << "there is nothing to confirm";
+  job.trials = 3;
+  EXPECT_EQ(CancellingText(job),
+            "job 12 ends when it has confirmed the finalists; hone jobs cancel 12 --now ends it at "
+            "once, and Ctrl-C ends only this wait");
+  job.network.emplace();
+  EXPECT_THAT(CancellingText(job), HasSubstr("of each task, which may take minutes;"));
+  job.wait_reason = "no worker runs target t";
+  EXPECT_EQ(CancellingText(job), "");
+  job.wait_reason.clear();
+  job.state = client::JobState::kCancelled;
+  EXPECT_EQ(CancellingText(job), "");
+}
+
+TEST(CreationWaitTest, NamesTheTargetAndTheLimitOnce) {
+  FakeClock clock;
+  CreationWait wait(&clock, "arm-a76-4c-01234567");
+  EXPECT_FALSE(wait.TakeMessage().has_value()) << "most jobs are created at once";
+  clock.Advance(absl::Seconds(1));
+  EXPECT_EQ(wait.TakeMessage().value_or(""),
+            "creating the job; if no worker of target arm-a76-4c-01234567 is registered, the "
+            "server waits for one, at most 15 s");
+  EXPECT_FALSE(wait.TakeMessage().has_value());
+  CreationWait native(&clock, "native");
+  clock.Advance(absl::Seconds(1));
+  EXPECT_THAT(native.TakeMessage().value_or(""), HasSubstr("if no worker is registered"));
 }
 
 TEST(TimeToStartTextTest, TellsWhatTookTheTime) {
@@ -88,6 +125,28 @@ TEST(CheckNotCancelledTest, DoesNotGuessWhoCancelledTheJob) {
   EXPECT_EQ(CheckNotCancelled(followed).message(), "job 12 was cancelled after 0 trials");
 }
 
+TEST(CheckNotCancelledTest, SaysHowANetworkContinues) {
+  FollowedJob followed{.interrupted = true};
+  client::Job& job = followed.job;
+  job.id = "12";
+  job.trials = 1;
+  job.state = client::JobState::kCancelled;
+  EXPECT_EQ(CheckNotCancelled(followed).message(), "interrupted: job 12 ended after 1 trial");
+  job.network.emplace();
+  const std::string hint =
+      "interrupted: job 12 ended after 1 trial; hone jobs resume 12 continues it";
+  EXPECT_EQ(CheckNotCancelled(followed).message(), hint) << "it had not begun";
+  job.network->tasks.resize(2);
+  job.network->tasks[0].confirmed = true;
+  EXPECT_EQ(CheckNotCancelled(followed).message(), hint);
+  job.state = client::JobState::kDone;
+  EXPECT_THAT(CheckNotCancelled(followed).message(), Not(HasSubstr("resume")))
+      << "it ended before it could be cancelled";
+  job.state = client::JobState::kCancelled;
+  job.network->tasks[1].confirmed = true;
+  EXPECT_THAT(CheckNotCancelled(followed).message(), Not(HasSubstr("resume")));
+}
+
 TEST(NotCancelledErrorTest, IsAnInterruptionThatNamesTheJob) {
   const absl::Status error =
       NotCancelledError("12", absl::UnavailableError("cannot reach the server at x:1"));
@@ -104,7 +163,8 @@ TEST(LeftErrorTest, SaysWhatBecomesOfTheJob) {
                                        HasSubstr("hone jobs cancel 12 ends it")));
   const absl::Status cancelled = LeftError("12", OnInterrupt::kLeaveCancelled);
   EXPECT_EQ(ExitCodeFor(cancelled), kExitInterrupted);
-  EXPECT_THAT(cancelled.message(), HasSubstr("job 12 is being cancelled on the server"));
+  EXPECT_THAT(cancelled.message(), AllOf(HasSubstr("job 12 is being cancelled on the server"),
+                                         HasSubstr("hone jobs cancel 12 --now ends it at once")));
 }
 
 TEST(DisturbedTextTest, CountsTheMeasurements) {

@@ -11,6 +11,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 client::Best Measured(int64_t record, const std::string& job, double latency_ns, int processes) {
   client::Best best;
@@ -45,6 +46,12 @@ TEST(TuneReportTest, ShowsTheSpeedUpOfConfirmedLatencies) {
   EXPECT_THAT(Report(job), AllOf(HasSubstr("2.00x"), Not(HasSubstr("less certain"))));
   job.default_schedule->record.result.processes = 0;
   EXPECT_THAT(Report(job), AllOf(HasSubstr("default, not confirmed"), Not(HasSubstr("2.00x"))));
+}
+
+TEST(TuneReportTest, NamesTheJobForOtherCommands) {
+  client::Job job = Done();
+  job.trials = 1;
+  EXPECT_THAT(Report(job), StartsWith("job 7: matmul on t: 1 trial in 0:00\n"));
 }
 
 TEST(TuneReportTest, MarksWhatIsNotConfirmed) {

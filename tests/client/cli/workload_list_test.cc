@@ -1,5 +1,6 @@
 #include "client/cli/workload_list.h"
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::vector<std::string> Titles(const absl::StatusOr<std::vector<WorkloadArgument>>& workloads) {
   EXPECT_TRUE(workloads.ok()) << workloads.status();
@@ -63,6 +65,26 @@ TEST_F(WorkloadListTest, AFileHasOneWorkloadOnEachLine) {
   EXPECT_THAT(std::string(wrong.message()), HasSubstr("bad.txt:3: unknown operator 'matmull'"));
   EXPECT_THAT(std::string(ReadWorkloadList(File("empty.txt", "# none\n")).status().message()),
               HasSubstr("has no workload"));
+}
+
+TEST_F(WorkloadListTest, AListThatIsGivenAsAWorkloadIsRecognized) {
+  const auto error = [](const std::string& word) {
+    return std::string(ReadWorkloads({word}).status().message());
+  };
+  const std::string list = File("net.txt", "# of a network\n\nmatmul m=4 n=4 k=4\nsoftmax\n");
+  const std::string hint = " is a list of workloads; tune, best and export read it with --file ";
+  EXPECT_EQ(error(list), list + hint + list) << "a path";
+  EXPECT_THAT(error(File("of_files.txt", "\n" + one_ + "\n")), HasSubstr(hint));
+  EXPECT_THAT(error(File("other.txt", "These are words.\n")), Not(HasSubstr("--file")));
+  EXPECT_THAT(error(File("wrong.hone", "workload w\ninput A: f32[4\n")), Not(HasSubstr("--file")));
+  EXPECT_THAT(error(File("empty.hone", "")), Not(HasSubstr("--file")));
+
+  // Without a folder, the word could be an operator.
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(::testing::TempDir());
+  EXPECT_EQ(error("net.txt"), "net.txt" + hint + "net.txt");
+  EXPECT_THAT(error("other.txt"), HasSubstr("hone operators lists them"));
+  std::filesystem::current_path(before);
 }
 
 }  // namespace

@@ -447,6 +447,11 @@ TEST_F(TuningServiceTest, TargetWithoutAWorkerIsRejectedWithAdvice) {
   EXPECT_THAT(status.error_message(), HasSubstr("start hone-worker"));
 }
 
+TEST_F(TuningServiceTest, ClientsKnowHowLongAJobWaitsForItsTarget) {
+  EXPECT_EQ(ServerOptions().target_wait, client::kTargetWait);
+  EXPECT_LT(client::kTargetWait, client::ConnectionOptions().call_timeout);
+}
+
 TEST_F(TuningServiceTest, ARequestThatIsNoLongerWaitedForCreatesNoJob) {
   const auto connection = client::Connection::Open(address.ToText(), {});
   ASSERT_TRUE(connection.ok()) << connection.status();
