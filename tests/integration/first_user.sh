@@ -117,9 +117,9 @@ is "$(json 'all(r["environment"]["codegen_version"] > 0 and r["environment"]["co
 
 step "13: the trace is printed on request, and narrow terminals keep numbers whole"
 COLUMNS=40 run 0 "${team[@]}" best $matmul
-says_not "sample_"
+says_not "trace 1"
 run 0 "${team[@]}" best $matmul --trace
-says "sample_"
+says "trace 1"
 
 step "16: several workloads, lists, and jobs that nobody waits for"
 printf '%s\n' "$matmul" "softmax m=32 n=32" >list.txt
