@@ -158,11 +158,9 @@ void ConfirmPhase::PreferFasterDefault(std::vector<int>& ranking) {
 }
 
 void ConfirmPhase::ShowRound() {
-  std::string phase =
-      absl::StrCat("round ", confirmation_->rounds(), ": ", reported_ - disturbed_in_round_, " of ",
-                   in_round_, " confirmed");
-  if (disturbed_in_round_ > 0) absl::StrAppend(&phase, ", ", disturbed_in_round_, " disturbed");
-  job_.SetPhase(phase);
+  // Without the number of disturbed ones, because JobSnapshot::disturbed is another count of those.
+  job_.SetPhase(absl::StrCat("round ", confirmation_->rounds(), ": ",
+                             reported_ - disturbed_in_round_, " of ", in_round_, " confirmed"));
   job_.ShowState();
 }
 
