@@ -12,6 +12,7 @@
 namespace hone::task {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 class NetworkJobTest : public ::testing::Test, protected NetworkHarness {
@@ -195,21 +196,46 @@ TEST_F(NetworkJobTest, AConfirmationWaitsForAQuieterMachineForABoundedTime) {
     if (lease.work->policy.name == "confirm") result.reference_drift = 3.5;
     return result;
   };
-  for (const bool cancelled : {false, true}) {
-    JobSpec spec = NetworkOf(cancelled ? 0 : 60, absl::StrCat(cancelled));
-    if (cancelled) spec.max_time = absl::Hours(1);
-    const std::string id = Create(std::move(spec));
-    StepUntilTrials(id, 30);
-    if (cancelled) {
-      ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const std::string id = Create(NetworkOf(60));
+  StepUntilTrials(id, 30);
+  for (int i = 0; i < 300 && !absl::StrContains(Get(id)->phase, "quieter"); ++i) Step();
+  EXPECT_THAT(Get(id)->phase, HasSubstr("waiting for a quieter machine: 0 of 3 tasks confirmed; "
+                                        "on worker device the machine was 3.5"));
+  EXPECT_GT(Get(id)->disturbed, 0);
+  EXPECT_LE(Get(id)->left, absl::Minutes(1)) << "20 s for each task";
+  const auto job = RunToEnd(id, 900);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
+}
+
+// The device is connected, but it finishes nothing any more.
+TEST_F(NetworkJobTest, ACancelledJobConfirmsForABoundedTime) {
+  for (const bool confirming : {false, true}) {
+    const std::string id = Create(NetworkOf(confirming ? 60 : 10000, absl::StrCat(confirming)));
+    if (confirming) {
+      for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) Step();
+      for (int i = 0; i < 50; ++i) Step(0);
+      EXPECT_GT(Get(id)->left, absl::Seconds(50));
+    } else {
+      StepUntilTrials(id, 100);
     }
-    for (int i = 0; i < 300 && !absl::StrContains(Get(id)->phase, "quieter"); ++i) Step();
-    EXPECT_THAT(Get(id)->phase, HasSubstr("waiting for a quieter machine: 0 of 3 tasks confirmed; "
-                                          "on worker device the machine was 3.5"));
-    EXPECT_GT(Get(id)->disturbed, 0);
-    EXPECT_LE(Get(id)->left, absl::Minutes(1)) << "20 s for each task";
-    const auto job = RunToEnd(id, 900);
-    EXPECT_EQ(job->state, cancelled ? JobState::kCancelled : JobState::kDone) << job->error;
+    ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+    const absl::Time began = clock.Now();
+    for (int i = 0; i < 400 && !HasEnded(Get(id)->state); ++i) Step(0);
+    EXPECT_GT(clock.Now() - began, absl::Seconds(29));
+    EXPECT_LT(clock.Now() - began, absl::Seconds(31));
+    auto job = Get(id);
+    EXPECT_EQ(job->state, JobState::kCancelled) << job->error;
+    EXPECT_EQ(job->note,
+              "a cancelled job confirms its tasks for at most 30s, so that 3 tasks are not "
+              "confirmed");
+    for (const NetworkTaskState& task : job->network->tasks) EXPECT_EQ(task.state, "cancelled");
+    if (!confirming) continue;
+    for (int i = 0; i < 3; ++i) Step();
+    ASSERT_TRUE(Resume(id, 0).ok());
+    job = RunToEnd(id);
+    EXPECT_EQ(job->state, JobState::kDone) << job->error;
+    EXPECT_EQ(job->trials, 60);
     for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
   }
 }
@@ -240,6 +266,9 @@ TEST_F(NetworkJobTest, DoesNotWaitForAWorkerThatIsGone) {
     const auto job = RunToEnd(id, 250);
     EXPECT_EQ(job->state, cancelled ? JobState::kCancelled : JobState::kFailed);
     EXPECT_THAT(cancelled ? job->note : job->error, testing::HasSubstr("device was last seen"));
+    for (const NetworkTaskState& task : job->network->tasks) {
+      EXPECT_THAT(task.state, AnyOf("", "cancelled")) << "no task goes on";
+    }
     device_is_gone = false;
     Step();
   }
