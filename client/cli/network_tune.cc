@@ -76,7 +76,7 @@ void Print(const NetworkArgument& network, const client::Job& job,
   PrintWrapped(absl::StrCat(network.path, " on ", job.target, ": ", Counted(job.trials, "trial"),
                             " in ", FormatClock(absl::Milliseconds(job.wall_ms))));
   absl::PrintF("\n");
-  TaskTable(progress).Print();
+  TaskTable(progress, client::HasEnded(job.state)).Print();
   absl::PrintF("\n");
   if (progress.latency_ns > 0) {
     absl::PrintF("sum of kernels   %s", SumText(progress));
