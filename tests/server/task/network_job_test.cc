@@ -156,6 +156,30 @@ TEST_F(NetworkJobTest, AKnownTaskStartsFromItsBest) {
   EXPECT_LE(job->network->tasks[1].latency_ns, first->best->record.result.latency_ns);
 }
 
+// Other work disturbs every confirmation of the network, but not that of an earlier job.
+TEST_F(NetworkJobTest, DefaultSchedulesThatAreConfirmedBeforeArePreferred) {
+  bool disturbed = false;
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(lease.work->decisions);
+    result.samples_ns = {result.latency_ns};
+    if (disturbed && lease.work->policy.name == "confirm") result.reference_drift = 3.5;
+    return result;
+  };
+  JobSpec one = Spec(60, "first");
+  one.workload = "fake beta 12";
+  ASSERT_EQ(RunToEnd(Create(one))->state, JobState::kDone);
+  disturbed = true;
+  const std::string id = Create(NetworkOf(60));
+  Step();
+  EXPECT_EQ(Get(id)->network->tasks[0].default_latency_ns, 0);
+  EXPECT_EQ(Get(id)->network->tasks[1].default_latency_ns, 1000);
+  const auto job = RunToEnd(id, 1500);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_LT(job->network->tasks[0].default_latency_ns, 1000) << "corrected for the drift";
+  EXPECT_EQ(job->network->tasks[1].default_latency_ns, 1000);
+}
+
 TEST_F(NetworkJobTest, PatienceEndsTheJob) {
   JobSpec spec = NetworkOf(100000);
   spec.network->patience = 100;
