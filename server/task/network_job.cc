@@ -63,7 +63,11 @@ absl::Status NetworkJob::FindChildren() {
   children_.assign(network().tasks.size(), {});
   for (size_t i = 0; i < children_.size(); ++i) {
     const absl::StatusOr<ChildJobs::Child> found = services().children->GetChild(ChildId(i));
-    if (absl::IsNotFound(found.status())) continue;
+    NetworkTaskState& task = network().tasks[i];
+    if (absl::IsNotFound(found.status())) {
+      task.granted = 0;  // an earlier server may have granted trials and not stored the child
+      continue;
+    }
     HONE_RETURN_IF_ERROR(found.status());
     Child& child = children_[i];
     child.exists = true;
@@ -71,9 +75,11 @@ absl::Status NetworkJob::FindChildren() {
     child.ended = task::HasEnded(child.last->state);
     child.restoring = !child.ended;
     child.allowance = child.last->allowance;
-    NetworkTaskState& task = network().tasks[i];
-    // The child ended without this job noticing.
-    if (child.ended && task.state != JobStateName(child.last->state)) task.closed = true;
+    // The child ended, and the earlier server did not store its results with this job.
+    if (child.ended && task.state != JobStateName(child.last->state)) {
+      UpdateTask(*child.last, /*in_flight=*/0, batch_, task);
+      task.closed = true;
+    }
     // This job was cancelled and is resumed, so the child continues too.
     if (child.last->state == JobState::kCancelled && !task.closed) {
       child.restoring = true;
@@ -187,6 +193,11 @@ void NetworkJob::RefreshChild(size_t i) {
   }
   child.last = found->snapshot;
   if (std::exchange(child.restoring, false)) child.allowance = child.last->allowance;
+  // Repeated because the message is lost if no server has the child, as when it is reopened and the
+  // store is shared.
+  if (child.allowance > child.last->allowance) {
+    services().children->AllowChild(ChildId(i), child.allowance);
+  }
   NetworkTaskState& task = network().tasks[i];
   UpdateTask(*child.last, InFlight(i), batch_, task);
   const bool fruitless = task.latency_ns == 0 && task.trials >= kMostFruitlessBatches * batch_;

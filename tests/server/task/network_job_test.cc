@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/task/job_codec.h"
 #include "server/task/unfinished_job.h"
 #include "tests/server/task/network_harness.h"
 
@@ -327,6 +328,30 @@ TEST_F(NetworkJobTest, ResumedWithMoreTrialsItContinuesItsTasks) {
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(job->trials, 240);
   EXPECT_EQ(AllTrials(), 240);
+}
+
+// A task may publish its best while the job of the networks ends.
+TEST_F(NetworkJobTest, ResumedItKnowsHowItsTasksHaveEnded) {
+  const std::string id = Create(NetworkOf(60));
+  for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_EQ(RunToEnd(id)->state, JobState::kCancelled);
+  Step();
+  JobSnapshot snapshot = *FromRow(*store.GetJob(id));
+  NetworkTaskState& task = snapshot.network->tasks[1];
+  ASSERT_EQ(task.state, "done");
+  const double latency_ns = task.latency_ns;
+  task.state = "cancelled";
+  task.confirmed = false;
+  task.latency_ns = 1;
+  store.PutJob(RowOf(snapshot, wall.Now()),
+               [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; });
+  ASSERT_TRUE(Resume(id, 0).ok());
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->note, "");
+  EXPECT_EQ(job->network->tasks[1].latency_ns, latency_ns);
+  EXPECT_TRUE(job->network->tasks[1].confirmed);
 }
 
 TEST_F(NetworkJobTest, ResumedAfterACancelAtOnceItContinuesItsTasks) {
