@@ -87,14 +87,14 @@ struct ResumeOptions {
   std::string time;
 };
 
-void PrintNetwork(const client::NetworkProgress& network) {
+void PrintNetwork(const client::NetworkProgress& network, bool ended) {
   if (network.latency_ns > 0) {
     const double gain = network.default_latency_ns / network.latency_ns;
     absl::PrintF(
         "sum of the tasks: %s%s\n", SumText(network),
         gain > 0 ? absl::StrFormat(", %.2fx faster than the default schedules", gain) : "");
   }
-  TaskTable(network).Print();
+  TaskTable(network, ended).Print();
 }
 
 // Prints the state and the best of a job, or the tasks of its networks. `why`: the reason for the
@@ -117,7 +117,7 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
   }
   const bool told = !job.disturbance.empty() && absl::StrContains(why, job.disturbance);
   if (job.disturbed > 0 && !told) PrintWrapped(DisturbedText(job));
-  if (job.network.has_value()) PrintNetwork(*job.network);
+  if (job.network.has_value()) PrintNetwork(*job.network, client::HasEnded(job.state));
   return absl::OkStatus();
 }
 

@@ -20,9 +20,9 @@ double Occurrences(const client::NetworkTaskProgress& task) {
   return std::accumulate(task.weights.begin(), task.weights.end(), 0.0);
 }
 
-std::string StateText(const client::NetworkTaskProgress& task) {
+std::string StateText(const client::NetworkTaskProgress& task, bool ended) {
   if (!task.error.empty()) return absl::StrCat("failed: ", task.error);
-  if (task.state.empty()) return task.confirmed ? "known" : "waiting";
+  if (task.state.empty()) return task.confirmed ? "known" : ended ? "not started" : "waiting";
   return task.confirmed ? "confirmed" : task.state;
 }
 
@@ -48,7 +48,7 @@ std::string SumText(const client::NetworkProgress& network) {
   return MarkUnconfirmed(FormatLatency(network.latency_ns), AllConfirmed(network));
 }
 
-Table TaskTable(const client::NetworkProgress& network) {
+Table TaskTable(const client::NetworkProgress& network, bool ended) {
   Table table({Left("task"), Right("times"), Right("trials"), Right("latency"), Right("of all"),
                Right("GFLOP/s"), Right("gain"), Left("state"), Left("workload")});
   std::vector<size_t> order(network.tasks.size());
@@ -67,7 +67,7 @@ Table TaskTable(const client::NetworkProgress& network) {
          FormatShare(part(i), network.latency_ns),
          MarkUnconfirmed(FormatGflops(task.gflops), task.confirmed),
          gained ? absl::StrFormat("%.2fx", task.default_latency_ns / task.latency_ns) : "-",
-         StateText(task), ir::SignatureOfText(task.workload)});
+         StateText(task, ended), ir::SignatureOfText(task.workload)});
   }
   return table;
 }

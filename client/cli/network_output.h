@@ -17,8 +17,9 @@ bool AllConfirmed(const client::NetworkProgress& network);
 
 // What a job tunes: "network resnet50, 23 tasks", or the workload as ir::SignatureOfText writes it.
 std::string DescribeJob(const client::Job& job);
-// A table with a row for each task. Tasks with a larger share of the latency come first.
-Table TaskTable(const client::NetworkProgress& network);
+// A table with a row for each task. Tasks with a larger share of the latency come first. `ended`:
+// whether the job has ended, so that the tasks that have not started do not wait any more.
+Table TaskTable(const client::NetworkProgress& network, bool ended);
 // The sum of the tasks' latencies, such as "2.000 ms", or "~2.000 ms" while the latency of a task
 // comes only from the search. That latency is the lowest of many measurements and therefore too
 // low: the sum may rise when it is confirmed.

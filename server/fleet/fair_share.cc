@@ -9,7 +9,9 @@ namespace {
 // removed.
 constexpr size_t kManyNames = 256;
 
-double Cost(int priority) { return priority > 0 ? 1.0 / 16 : priority < 0 ? 1.0 : 1.0 / 4; }
+double Cost(int priority) {
+  return priority >= kHighPriority ? 1.0 / 16 : priority <= kLowPriority ? 1.0 : 1.0 / 4;
+}
 
 }  // namespace
 

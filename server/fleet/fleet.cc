@@ -313,7 +313,7 @@ absl::StatusOr<TargetChoice> Fleet::FindTarget(const std::string& key) const {
 
 void Fleet::AwaitTarget(const std::string& key, absl::Duration patience, TargetDone done) {
   Section section(this);
-  target_waits_.Await(key, clock_->Now() + patience, std::move(done));
+  target_waits_.Await(key, clock_->Now(), patience, std::move(done));
 }
 
 // Time.

@@ -11,13 +11,14 @@ absl::Status ShuttingDown() { return absl::UnavailableError("the server is shutt
 
 }  // namespace
 
-void TargetWaits::Await(const std::string& key, absl::Time deadline, TargetDone done) {
+void TargetWaits::Await(const std::string& key, absl::Time now, absl::Duration patience,
+                        TargetDone done) {
   absl::StatusOr<TargetChoice> choice = ShuttingDown();
   if (!closed_) {
     choice = registry_.ChooseTarget(key);
     if (absl::IsUnavailable(choice.status())) {
       if (waits_.size() < most_) {
-        waits_.emplace(key, Wait{deadline, std::move(done)});
+        waits_.emplace(key, Wait{now + patience, patience, std::move(done)});
         return;
       }
       choice = absl::ResourceExhaustedError(
@@ -50,7 +51,10 @@ void TargetWaits::Expire(absl::Time now) {
       continue;
     }
     const absl::Status missing = registry_.ChooseTarget(it->first).status();
-    deferred_.Add(std::move(it->second.done), absl::FailedPreconditionError(missing.message()));
+    deferred_.Add(std::move(it->second.done),
+                  absl::FailedPreconditionError(
+                      absl::StrCat("the server waited ", absl::FormatDuration(it->second.patience),
+                                   " for a worker: ", missing.message())));
     it = waits_.erase(it);
   }
 }

@@ -24,13 +24,14 @@ class TargetWaits {
       : most_(most), registry_(*registry), deferred_(*deferred) {}
 
   // Answers at once if a worker of the target is registered or `key` is ambiguous, and otherwise
-  // when such a worker registers. FailedPrecondition: `key` is "" and there are several targets.
-  // ResourceExhausted: too many calls wait. Unavailable: Close was called.
-  void Await(const std::string& key, absl::Time deadline, TargetDone done);
+  // when such a worker registers, or Expire is called after `patience`. FailedPrecondition: `key`
+  // is "" and there are several targets. ResourceExhausted: too many calls wait. Unavailable: Close
+  // was called.
+  void Await(const std::string& key, absl::Time now, absl::Duration patience, TargetDone done);
   // Called when a worker of the target has registered.
   void Answer(const std::string& key);
-  // Answers the calls whose deadlines have passed with FailedPrecondition; the message says what to
-  // do.
+  // Answers the calls that have waited long enough with FailedPrecondition; the message names the
+  // time, the target and those that are registered, and says what to do.
   void Expire(absl::Time now);
   // Answers all waiting calls, and later ones at once, with Unavailable.
   void Close();
@@ -39,6 +40,7 @@ class TargetWaits {
  private:
   struct Wait {
     absl::Time deadline;
+    absl::Duration patience;
     TargetDone done;
   };
   void AnswerKey(const std::string& key);

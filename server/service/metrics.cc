@@ -82,6 +82,9 @@ class Gauges final : public prometheus::Collectable {
     families.push_back(Gauge("hone_store_bytes", "Size of the store.", stats.store_bytes));
     families.push_back(Gauge("hone_store_queued_writes", "Writes that wait for their commit.",
                              stats.store_queued_writes));
+    families.push_back(Gauge("hone_store_damaged",
+                             "1 if the store is damaged, so that writes are refused, else 0.",
+                             stats.store_damaged ? 1 : 0));
     families.push_back(Gauge("hone_standings_unstored",
                              "Workers whose drain, removal or flag could not be stored yet.",
                              stats.unstored_standings));

@@ -193,6 +193,7 @@ ServerStats Server::Stats() const {
   const store::StoreHealth health = store_->Health();
   stats.store_bytes = health.size_bytes;
   stats.store_queued_writes = health.queued_writes;
+  stats.store_damaged = health.check == store::StoreHealth::Check::kDamaged;
   stats.unstored_standings = standings_->unstored();
   return stats;
 }

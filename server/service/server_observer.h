@@ -35,6 +35,7 @@ struct ServerStats {
   std::map<std::string, int64_t> fleet;    // since the start: "granted", "results", "requeued", …
   int64_t store_bytes = 0;
   int64_t store_queued_writes = 0;
+  bool store_damaged = false;      // writes are refused, see store::StoreHealth
   int64_t unstored_standings = 0;  // workers whose standing could not be stored yet
 };
 

@@ -31,6 +31,7 @@ constexpr int kMostConflicts = 3;
 void ConfirmPhase::Begin(Found found) {
   job_.SetDoing("choosing the finalists");
   if (found.screened.empty()) return Fail(NothingRan(job_));
+  known_default_ = std::move(found.known_default);
   StartRounds(ChooseFinalists(job_, task_, std::move(found)), "confirming the finalists");
 }
 
@@ -110,7 +111,7 @@ void ConfirmPhase::EndRounds() {
   const bool rematch = conflicts_ > 0;
   if (!rematch) {
     ReportOnly();
-    ReportDefault();
+    ReportDefault(ranking);
     ReportOwnBest(job_, task_, finalists_, *confirmation_, ranking);
   }
   if (ranking.empty()) return EndUnconfirmed();
@@ -158,11 +159,9 @@ void ConfirmPhase::PreferFasterDefault(std::vector<int>& ranking) {
 }
 
 void ConfirmPhase::ShowRound() {
-  std::string phase =
-      absl::StrCat("round ", confirmation_->rounds(), ": ", reported_ - disturbed_in_round_, " of ",
-                   in_round_, " confirmed");
-  if (disturbed_in_round_ > 0) absl::StrAppend(&phase, ", ", disturbed_in_round_, " disturbed");
-  job_.SetPhase(phase);
+  // Without the number of disturbed ones, because JobSnapshot::disturbed is another count of those.
+  job_.SetPhase(absl::StrCat("round ", confirmation_->rounds(), ": ",
+                             reported_ - disturbed_in_round_, " of ", in_round_, " confirmed"));
   job_.ShowState();
 }
 
@@ -262,6 +261,7 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
     ++disturbed_in_round_;
   } else {
     confirmation_->Report(index, record.result);
+    finalist.is_disturbed = finalist.is_disturbed || record.quarantined;
   }
   ++reported_;
   if (job_.spec().revalidate > 0) CountConfirmed();
@@ -298,7 +298,8 @@ void ConfirmPhase::ReportOnly() {
   }
 }
 
-void ConfirmPhase::ReportDefault() {
+void ConfirmPhase::ReportDefault(const std::vector<int>& ranking) {
+  bool confirmed = !ranking.empty() && ranking[0] == finalists_.untiled;
   for (size_t i = 0; i < finalists_.list.size(); ++i) {
     const Finalist& finalist = finalists_.list[i];
     if (!finalist.is_default || !job_.state().default_schedule ||
@@ -309,7 +310,13 @@ void ConfirmPhase::ReportDefault() {
     record.policy = finalist.last.policy;
     record.result = confirmation_->Combined(static_cast<int>(i));
     job_.state().default_schedule = task_.MakeBest(record);
+    const bool enough = record::ProcessesOf(record.result) >= record::kProcesses;
+    confirmed = confirmed || (enough && !finalist.is_disturbed);
   }
+  const std::optional<Best>& own = job_.state().default_schedule;
+  const bool failed = own && own->record.result.outcome != record::Outcome::kOk;
+  if (confirmed || failed || !known_default_) return;
+  job_.state().default_schedule = task_.MakeBest(*known_default_);
 }
 
 void ConfirmPhase::Tick() {

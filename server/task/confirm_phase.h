@@ -73,10 +73,11 @@ class ConfirmPhase {
   void OnError(int index, const absl::Status& status);
   // Sets the number of trials of a revalidation: the candidates that were confirmed.
   void CountConfirmed();
-  // Report the combined results of the only candidate of a decided space, and of the default
-  // schedule.
+  // Reports the combined result of the only candidate of a decided space.
   void ReportOnly();
-  void ReportDefault();
+  // Reports that of the default schedule. If this job did not confirm it undisturbed, an earlier
+  // job's result is reported instead, unless the default schedule is the best in the ranking.
+  void ReportDefault(const std::vector<int>& ranking);
   // Measures the winner against a best that was published since the incumbent was looked up.
   void ConfirmAgain(int winner, const absl::Status& conflict);
   // Ends a job that cannot publish anything.
@@ -85,8 +86,9 @@ class ConfirmPhase {
   JobActor& job_;
   JobTask& task_;
   Finalists finalists_;
-  int64_t last_stored_record_ = 0;  // at the start of a revalidation
-  std::string device_;              // the worker that runs the finalists; "": any
+  std::optional<record::Record> known_default_;  // see Found
+  int64_t last_stored_record_ = 0;               // at the start of a revalidation
+  std::string device_;                           // the worker that runs the finalists; "": any
   std::optional<Confirmation> confirmation_;
   struct Waiting {
     int finalist;

@@ -28,6 +28,7 @@ absl::StatusOr<EarlierResults> ReadEarlierResults(const JobActor& job, const Job
     for (const record::Record& record : page) {
       query.after_id = record.id;
       if (record.tolerance != spec.tolerance) continue;
+      earlier.default_schedule.Add(record);
       if (record.policy.name != "screen") {
         const bool counts = record.job_id == job.id() && !record.quarantined &&
                             record.result.outcome == record::Outcome::kOk &&

@@ -11,6 +11,7 @@
 #include "server/search/search_strategy.h"
 #include "server/task/job_actor.h"
 #include "server/task/job_task.h"
+#include "server/task/stored_default.h"
 #include "server/task/transfer.h"
 
 // What the store knows when the search of a job begins or continues.
@@ -21,7 +22,8 @@ struct EarlierResults {
   std::vector<search::Measured> prior;    // of other jobs
   std::map<int64_t, record::Record> own;  // by trial
   std::vector<record::Record> again;      // repeated measurements of own candidates
-  int64_t last_record = 0;                // of other jobs
+  StoredDefault default_schedule;
+  int64_t last_record = 0;  // of other jobs
 };
 
 search::Measured MeasuredOf(const record::Record& record);

@@ -42,6 +42,7 @@ struct Finalist {
   std::string stored_program;  // revalidation: digest of the measured program
   int noisy_rounds = 0;        // number of rounds measured again
   bool is_wrong = false;       // another worker got different results
+  bool is_disturbed = false;   // a process that counts was disturbed, which only children allow
   record::Record last;         // of the last process that was measured as finalists are
   // Undisturbed processes that ran before the first round and may be published.
   std::vector<record::MeasureResult> earlier;
@@ -64,6 +65,8 @@ struct Found {
   std::vector<Screened> screened;        // the fastest, in no particular order
   std::optional<Screened> untiled;       // the default schedule, if it works
   std::optional<record::Record> leader;  // see leader.h
+  // The default schedule as an earlier job has confirmed it (stored_default.h).
+  std::optional<record::Record> known_default;
 };
 
 // Returns the finalists of a search: the leader, the fastest programs, the default schedule if

@@ -84,7 +84,7 @@ void Job::Begin() {
 void Job::OnSearched() {
   Found found = search_.TakeFound();
   if (spec().unpublished) return deliver_.Begin(std::move(found.screened));
-  LimitConfirmation(ConfirmationLimit(Wall()));
+  LimitConfirmation(ConfirmationLimit(Wall(), state().cancelled));
   confirm_.Begin(std::move(found));
 }
 
@@ -115,6 +115,9 @@ void Job::OnCancel(bool confirm) {
   if (HasEnded()) return;
   if (!confirm) return End(JobState::kCancelled);
   state().cancelled = true;
+  if (HasBegun() && state().state == JobState::kConfirming) {
+    LimitConfirmation(ConfirmationLimit(Wall(), /*cancelled=*/true));
+  }
   Save();
   OnFinish(absl::InfiniteDuration());
 }

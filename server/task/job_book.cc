@@ -104,6 +104,7 @@ bool JobBook::AddClaimed(const JobPtr& job) {
   // This server's claim had expired, so the stored state is the valid one.
   if (known != nullptr) known->Suspend();
   known = job;
+  abandoned_.erase(job->id());
   return true;
 }
 
@@ -122,7 +123,7 @@ absl::StatusOr<std::shared_ptr<void>> JobBook::Reserve(const std::string& reques
 JobBook::Lost JobBook::RemoveLost(const std::set<std::string>& ids) {
   absl::MutexLock lock(&mutex_);
   Lost lost;
-  std::set<std::string> removed;
+  std::set<std::string> removed = std::exchange(abandoned_, {});
   const auto remove = [&](auto job, std::vector<JobPtr>& list) {
     job->second->Suspend();
     list.push_back(job->second);
@@ -143,10 +144,16 @@ JobBook::Lost JobBook::RemoveLost(const std::set<std::string>& ids) {
 
 std::vector<JobBook::JobPtr> JobBook::RemoveOver() {
   absl::MutexLock lock(&mutex_);
-  std::erase_if(jobs_, [](const auto& entry) { return entry.second->IsOver(); });
-  std::vector<JobPtr> jobs;
-  for (const auto& [id, job] : jobs_) jobs.push_back(job);
-  return jobs;
+  std::vector<JobPtr> others;
+  for (auto job = jobs_.begin(); job != jobs_.end();) {
+    if (!job->second->IsOver()) {
+      others.push_back((job++)->second);
+      continue;
+    }
+    if (!HasEnded(job->second->snapshot()->state)) abandoned_.insert(job->first);
+    job = jobs_.erase(job);
+  }
+  return others;
 }
 
 std::vector<JobBook::JobPtr> JobBook::Suspend() {

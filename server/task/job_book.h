@@ -56,14 +56,15 @@ class JobBook {
   absl::StatusOr<std::shared_ptr<void>> Reserve(const std::string& request_id,
                                                 const std::string& owner);
 
-  // Suspends and removes the unfinished jobs with these ids, and then their children. Returns the
-  // removed jobs, the children last.
+  // Suspends and removes the unfinished jobs with these ids, and then their children and those of
+  // abandoned jobs. Returns the removed jobs, the children last.
   struct Lost {
     std::vector<JobPtr> jobs;
     std::vector<JobPtr> children;
   };
   Lost RemoveLost(const std::set<std::string>& ids);
-  // Removes the jobs that are over. Returns the others.
+  // Removes the jobs that are over: those that have ended, and those that abandoned themselves
+  // because another server has claimed them. Returns the others.
   std::vector<JobPtr> RemoveOver();
   // Suspends the book, but not its jobs. Returns the jobs.
   std::vector<JobPtr> Suspend();
@@ -80,6 +81,8 @@ class JobBook {
   std::map<std::string, JobPtr> jobs_ ABSL_GUARDED_BY(mutex_);
   // The jobs of jobs_ whose row may not be stored yet, so that a renewal of claims may miss them.
   std::set<std::string> unstored_ ABSL_GUARDED_BY(mutex_);
+  // Abandoned jobs whose children may still be in the book.
+  std::set<std::string> abandoned_ ABSL_GUARDED_BY(mutex_);
   JobPlaces places_ ABSL_GUARDED_BY(mutex_);
   bool suspended_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -121,7 +121,7 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   snapshot->error.clear();
   snapshot->note.clear();
   if (snapshot->network.has_value()) {
-    if (absl::Status ended = NoteEnds(id, *snapshot->network); !ended.ok()) {
+    if (absl::Status ended = NoteEnds(*snapshot); !ended.ok()) {
       return std::move(done)(std::move(ended));
     }
     ReopenTasks(*spec.network, *snapshot->network);
@@ -131,17 +131,19 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   starter_.StartAgain(*std::move(row), *std::move(snapshot), std::move(done));
 }
 
-absl::Status JobManager::NoteEnds(const std::string& id, NetworkState& network) const {
-  for (size_t i = 0; i < network.tasks.size(); ++i) {
-    const std::string child = TaskJobId(id, i);
-    if (const std::shared_ptr<JobActor> job = book_.Find(child); job != nullptr && !job->IsOver()) {
-      return JustEnding(id);
+absl::Status JobManager::NoteEnds(JobSnapshot& job) const {
+  const int64_t batch = TrialsAtATime(job.spec, options_);
+  for (size_t i = 0; i < job.network->tasks.size(); ++i) {
+    const std::string id = TaskJobId(job.id, i);
+    if (const std::shared_ptr<JobActor> child = book_.Find(id);
+        child != nullptr && !child->IsOver()) {
+      return JustEnding(job.id);
     }
-    const SnapshotOr last = Get(child);
+    const SnapshotOr last = Get(id);
     if (absl::IsNotFound(last.status())) continue;
     HONE_RETURN_IF_ERROR(last.status());
-    if (!HasEnded((*last)->state)) return JustEnding(id);  // at another replica
-    network.tasks[i].state = std::string(JobStateName((*last)->state));
+    if (!HasEnded((*last)->state)) return JustEnding(job.id);  // at another replica
+    UpdateTask(**last, /*in_flight=*/0, batch, job.network->tasks[i]);
   }
   return absl::OkStatus();
 }

@@ -70,8 +70,9 @@ class JobManager {
   void Suspend();
 
  private:
-  // Notes how the children of an ended job of networks ended. Unavailable: one has not ended yet.
-  absl::Status NoteEnds(const std::string& id, NetworkState& network) const;
+  // Notes the last states of the children of an ended job of networks, which may have changed since
+  // it ended. Unavailable: one has not ended yet.
+  absl::Status NoteEnds(JobSnapshot& job) const;
 
   JobServices services_;  // does not change after the constructor
   const JobOptions options_;

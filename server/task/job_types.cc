@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/fleet/fair_share.h"
 
 namespace hone::task {
 namespace {
@@ -16,7 +17,10 @@ constexpr std::pair<JobState, const char*> kNames[] = {
 
 }  // namespace
 
-int PriorityOf(absl::string_view name) { return name == "high" ? 1 : name == "low" ? -1 : 0; }
+int PriorityOf(absl::string_view name) {
+  if (name == "high") return fleet::kHighPriority;
+  return name == "low" ? fleet::kLowPriority : fleet::kNormalPriority;
+}
 
 absl::string_view JobStateName(JobState state) {
   for (const auto& [value, name] : kNames) {

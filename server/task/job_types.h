@@ -44,7 +44,7 @@ struct JobSpec {
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
-// Returns the priority of a job's work items: -1 for low, 0 for normal, 1 for high.
+// Returns the priority of a job's work items (server/fleet/fair_share.h).
 int PriorityOf(absl::string_view name);
 
 enum class JobState { kPending, kRunning, kConfirming, kDone, kCancelled, kFailed };

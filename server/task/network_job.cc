@@ -1,11 +1,13 @@
 #include "server/task/network_job.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/counted.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "server/task/confirm_phase.h"
@@ -61,7 +63,11 @@ absl::Status NetworkJob::FindChildren() {
   children_.assign(network().tasks.size(), {});
   for (size_t i = 0; i < children_.size(); ++i) {
     const absl::StatusOr<ChildJobs::Child> found = services().children->GetChild(ChildId(i));
-    if (absl::IsNotFound(found.status())) continue;
+    NetworkTaskState& task = network().tasks[i];
+    if (absl::IsNotFound(found.status())) {
+      task.granted = 0;  // an earlier server may have granted trials and not stored the child
+      continue;
+    }
     HONE_RETURN_IF_ERROR(found.status());
     Child& child = children_[i];
     child.exists = true;
@@ -69,9 +75,11 @@ absl::Status NetworkJob::FindChildren() {
     child.ended = task::HasEnded(child.last->state);
     child.restoring = !child.ended;
     child.allowance = child.last->allowance;
-    NetworkTaskState& task = network().tasks[i];
-    // The child ended without this job noticing.
-    if (child.ended && task.state != JobStateName(child.last->state)) task.closed = true;
+    // The child ended, and the earlier server did not store its results with this job.
+    if (child.ended && task.state != JobStateName(child.last->state)) {
+      UpdateTask(*child.last, /*in_flight=*/0, batch_, task);
+      task.closed = true;
+    }
     // This job was cancelled and is resumed, so the child continues too.
     if (child.last->state == JobState::kCancelled && !task.closed) {
       child.restoring = true;
@@ -104,19 +112,23 @@ void NetworkJob::OnTick() {
 
 void NetworkJob::OnCancel(bool confirm) {
   if (HasEnded()) return;
-  if (confirm) {
-    state().cancelled = true;
-    return Save();
+  if (!confirm) return End(JobState::kCancelled);
+  state().cancelled = true;
+  if (HasBegun() && state().state == JobState::kConfirming) {
+    LimitConfirmation();
+    for (size_t i = 0; i < children_.size(); ++i) {  // those that confirm now have less time, too
+      if (children_[i].finishing && !children_[i].ended) Finish(i);
+    }
   }
-  EndCancelled();
+  Save();
 }
 
-void NetworkJob::EndCancelled() {
-  for (size_t i = 0; i < children_.size(); ++i) {  // the unfinished jobs end with this one
+void NetworkJob::BeforeSave() {
+  if (!HasEnded()) return;
+  for (size_t i = 0; i < children_.size(); ++i) {
     if (!children_[i].exists || children_[i].ended) continue;
     network().tasks[i].state = std::string(JobStateName(JobState::kCancelled));
   }
-  End(JobState::kCancelled);
 }
 
 void NetworkJob::OnEnd() {
@@ -181,6 +193,11 @@ void NetworkJob::RefreshChild(size_t i) {
   }
   child.last = found->snapshot;
   if (std::exchange(child.restoring, false)) child.allowance = child.last->allowance;
+  // Repeated because the message is lost if no server has the child, as when it is reopened and the
+  // store is shared.
+  if (child.allowance > child.last->allowance) {
+    services().children->AllowChild(ChildId(i), child.allowance);
+  }
   NetworkTaskState& task = network().tasks[i];
   UpdateTask(*child.last, InFlight(i), batch_, task);
   const bool fruitless = task.latency_ns == 0 && task.trials >= kMostFruitlessBatches * batch_;
@@ -316,10 +333,9 @@ void NetworkJob::BeginConfirming() {
 void NetworkJob::LimitConfirmation() {
   // Who cancels a job does not wait for the rest of its time.
   if (spec().max_time > absl::ZeroDuration() && !state().cancelled) return;
-  const auto tasks = std::count_if(children_.begin(), children_.end(), [](const Child& child) {
-    return child.creating || (child.exists && !child.ended);
-  });
-  SetDeadline(Steady() + ConfirmationLimit(Wall(), tasks));
+  const auto tasks =
+      std::count_if(children_.begin(), children_.end(), std::mem_fn(&Child::IsUnfinished));
+  SetDeadline(Steady() + ConfirmationLimit(Wall(), state().cancelled, tasks));
 }
 
 void NetworkJob::ShowConfirming() {
@@ -335,9 +351,17 @@ void NetworkJob::ShowConfirming() {
 }
 
 void NetworkJob::Confirm() {
-  const bool in_time = spec().max_time == absl::ZeroDuration() || TimeLeft() > absl::ZeroDuration();
-  if ((state().cancelled || !in_time) && !WorkerAnswers(*this)) {
+  const bool limited = spec().max_time > absl::ZeroDuration();
+  if ((state().cancelled || (limited && IsLate())) && !WorkerAnswers(*this)) {
     return Conclude(WhyNoWorker(*this));
+  }
+  const auto unfinished =
+      std::count_if(children_.begin(), children_.end(), std::mem_fn(&Child::IsUnfinished));
+  if (state().cancelled && IsLate() && unfinished > 0) {
+    return Conclude(absl::StrCat("a cancelled job confirms its tasks for at most ",
+                                 absl::FormatDuration(kConfirmationAfterCancel), ", so that ",
+                                 Counted(unfinished, "task"), unfinished == 1 ? " is" : " are",
+                                 " not confirmed"));
   }
   ShowConfirming();
   std::optional<size_t> heaviest;
@@ -358,12 +382,13 @@ void NetworkJob::Confirm() {
 }
 
 void NetworkJob::Finish(size_t i) {
-  const auto unfinished = std::count_if(children_.begin(), children_.end(), [](const Child& child) {
-    return child.exists && !child.ended && !child.finishing;
+  Child& next = children_[i];
+  const auto sharing = std::count_if(children_.begin(), children_.end(), [&](const Child& child) {
+    return child.exists && !child.ended && (!child.finishing || &child == &next);
   });
-  children_[i].finishing = true;
-  services().children->FinishChild(
-      ChildId(i), TimeLeft() / static_cast<double>(std::max<int64_t>(1, unfinished)));
+  next.finishing = true;
+  services().children->FinishChild(ChildId(i),
+                                   TimeLeft() / static_cast<double>(std::max<int64_t>(1, sharing)));
 }
 
 void NetworkJob::Conclude(std::string why) {
@@ -378,7 +403,7 @@ void NetworkJob::Conclude(std::string why) {
   }
   if (state().cancelled) {
     if (!why.empty()) state().note = why;
-    return EndCancelled();
+    return End(JobState::kCancelled);
   }
   if (without == static_cast<int64_t>(children_.size())) {
     return End(JobState::kFailed, absl::FailedPreconditionError(

@@ -18,7 +18,9 @@ namespace hone::task {
 // This job raises the allowances of the children by a batch at a time; its scheduler selects the
 // child. When its limits are reached, the children confirm their finalists, the heaviest task
 // first, and the job ends. Children confirm one after the other, except those that are measuring
-// when time is up. Together they have the time that is left, or 20 s each without a limit.
+// when time is up. Together they have the time of ConfirmationLimit (search_options.h), or the time
+// that is left of the request's limit. When the time of a cancelled job is over, it ends even if
+// some tasks are not confirmed.
 //
 // Everything that the choices depend on is stored: allowances and trials with the children, the
 // time and the curves with this job. After a restart it grants nothing until every child has
@@ -38,9 +40,11 @@ class NetworkJob final : public JobActor {
     int64_t allowance = 0;  // the last one that was granted
     int64_t used = 0;       // the used part when the child was created or reopened
     std::shared_ptr<const JobSnapshot> last;  // null: not read yet
+    bool IsUnfinished() const { return creating || (exists && !ended); }
   };
 
-  void BeforeSave() override {}
+  // Notes that the unfinished children end with this job.
+  void BeforeSave() override;
   void OnEnd() override;
   void Initialize() override;
   void OnTick() override;
@@ -75,14 +79,15 @@ class NetworkJob final : public JobActor {
   void BeginConfirming();
   // Limits the confirmation of a job without a time limit, or of a cancelled one.
   void LimitConfirmation();
+  bool IsLate() const { return TimeLeft() <= absl::ZeroDuration(); }
   // Describes the confirmation, and that a child waits for a quieter machine.
   void ShowConfirming();
   // Tells the next child to finish, or ends the job.
   void Confirm();
+  // Gives a child its equal part of the time that is left.
   void Finish(size_t task);
   // Ends the job. `why`: the reason that it waits no longer for its tasks; "" if all have ended.
   void Conclude(std::string why);
-  void EndCancelled();
   JobSpec ChildSpec(size_t task) const;
   std::string ChildId(size_t task) const { return TaskJobId(id(), task); }
 

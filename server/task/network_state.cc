@@ -1,42 +1,55 @@
 #include "server/task/network_state.h"
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
+#include "server/task/stored_default.h"
 
 namespace hone::task {
 namespace {
 
 constexpr int64_t kUnlimitedBatch = 8;  // trials at a time without a limit of trials
 constexpr double kNoticeable = 0.001;   // the improvement that renews the patience
-// Earlier trials are counted up to this number, which is enough to see that a task is well known.
-constexpr int kMostEarlierTrials = 1000;
+// At most this many records of a task are read, the newest ones. This is enough to see that a task
+// is well known, and includes the last confirmation.
+constexpr int kMostRecords = 1000;
 
-// The screened trials of a task in the store.
-absl::StatusOr<int64_t> CountEarlierTrials(const JobSpec& spec, const std::string& digest,
-                                           store::Store& store) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records,
+// Returns the newest records of a task in the store.
+absl::StatusOr<std::vector<record::Record>> ReadNewest(const JobSpec& spec,
+                                                       const std::string& digest,
+                                                       store::Store& store) {
+  HONE_ASSIGN_OR_RETURN(std::vector<record::Record> records,
                         store.Query({.workload_digest = digest,
                                      .target = spec.target_key,
-                                     .page_size = kMostEarlierTrials,
+                                     .page_size = kMostRecords,
                                      .newest_first = true,
                                      .quarantine = store::QuarantineFilter::kNone}));
-  return std::count_if(records.begin(), records.end(), [&](const record::Record& record) {
-    return record.policy.name == "screen" && record.tolerance == spec.tolerance;
-  });
+  std::erase_if(records,
+                [&](const record::Record& record) { return record.tolerance != spec.tolerance; });
+  return records;
 }
 
 absl::StatusOr<NetworkTaskState> NewTask(const JobSpec& spec, const std::string& workload,
                                          const JobServices& services) {
   HONE_ASSIGN_OR_RETURN(const WorkloadInfo info, services.environment->Describe(workload));
   NetworkTaskState task{.workload_digest = info.digest, .op = info.op, .flops = info.flops};
+  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records,
+                        ReadNewest(spec, info.digest, *services.store));
+  StoredDefault default_schedule;
+  for (const record::Record& record : records) default_schedule.Add(record);
+  if (const std::optional<record::Record> confirmed = default_schedule.Confirmed()) {
+    task.default_latency_ns = record::SteadyLatencyNs(confirmed->result);
+  }
   const absl::StatusOr<store::BestRow> best = services.store->LookupBest(
       {.workload_digest = info.digest, .target = spec.target_key, .tolerance = spec.tolerance});
   if (absl::IsNotFound(best.status())) return task;
   HONE_RETURN_IF_ERROR(best.status());
-  HONE_ASSIGN_OR_RETURN(task.earlier_trials,
-                        CountEarlierTrials(spec, info.digest, *services.store));
+  task.earlier_trials =
+      std::count_if(records.begin(), records.end(),
+                    [](const record::Record& record) { return record.policy.name == "screen"; });
   task.known_latency_ns = task.latency_ns = record::SteadyLatencyNs(best->record.result);
   task.gflops = BestOf(best->record, info.flops, /*peak_gflops=*/0).gflops;
   task.confirmed = true;

@@ -39,9 +39,9 @@ struct NetworkTaskState {
   int64_t granted = 0;  // trials that its job was allowed
   int64_t trials = 0;   // measured
   int64_t earlier_trials = 0;
-  double known_latency_ns = 0;  // of the best that was published before; 0: none
-  double latency_ns = 0;        // best so far; 0: none
-  double default_latency_ns = 0;
+  double known_latency_ns = 0;    // of the best that was published before; 0: none
+  double latency_ns = 0;          // best so far; 0: none
+  double default_latency_ns = 0;  // confirmed, also by earlier jobs; 0: unknown
   double gflops = 0;
   double peak_gflops = 0;
   double seconds = 0;

@@ -196,7 +196,8 @@ void Publication::AskWorker(int index, SpotCheck& check, const std::string& work
 
 void Publication::OnSpotCheck(int index, const record::Record& record,
                               const std::string& worker_id) {
-  if (job_.state().state != JobState::kConfirming) return;
+  // The publication may have been closed meanwhile, for another comparison.
+  if (job_.state().state != JobState::kConfirming || !IsOpen()) return;
   SpotCheck& check = checks_.at(index);
   if (check.verdict() != SpotCheck::Verdict::kOpen) return;
   const std::string objection = check.objection();

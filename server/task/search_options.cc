@@ -34,8 +34,9 @@ absl::Duration ConfirmationTime(absl::Duration max_time) {
   return std::min(max_time / 2, std::clamp(max_time / 4, absl::Seconds(1), absl::Seconds(20)));
 }
 
-absl::Duration ConfirmationLimit(absl::Duration searched, int64_t tasks) {
-  return std::max(kLeastConfirmation * tasks, searched * kConfirmationShare);
+absl::Duration ConfirmationLimit(absl::Duration searched, bool cancelled, int64_t tasks) {
+  const absl::Duration limit = std::max(kLeastConfirmation * tasks, searched * kConfirmationShare);
+  return cancelled ? std::min(limit, kConfirmationAfterCancel) : limit;
 }
 
 int NextBatchOf(const JobSpec& spec, const JobOptions& options, int64_t proposed) {

@@ -16,9 +16,12 @@ TaskSearchOptions SearchOptionsOf(const JobSpec& spec);
 
 // Returns the part of a time limit that is reserved for the confirmation.
 absl::Duration ConfirmationTime(absl::Duration max_time);
-// Returns how long the confirmation of `tasks` tasks may take without a time limit, after a search
-// that took `searched`.
-absl::Duration ConfirmationLimit(absl::Duration searched, int64_t tasks = 1);
+// The limit of the confirmation of a cancelled job, of all its tasks together. Somebody waits for
+// it who wants the job to end.
+inline constexpr absl::Duration kConfirmationAfterCancel = absl::Seconds(30);
+// Returns how long the confirmation of `tasks` tasks may take, all together, in a job without a
+// time limit or in a cancelled one, after a search that took `searched`.
+absl::Duration ConfirmationLimit(absl::Duration searched, bool cancelled, int64_t tasks = 1);
 
 // Returns the number of candidates of each Propose, unless fewer trials are left.
 int BatchSizeOf(const JobSpec& spec, const JobOptions& options);

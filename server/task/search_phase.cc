@@ -69,6 +69,7 @@ absl::Status SearchPhase::Restore() {
   trials_[kDefaultTrial] = {.candidate = task_.spaces().default_schedule()};
   JobSnapshot& state = job_.state();
   state.allowance = std::max(state.allowance, Proposed());
+  known_default_ = earlier.default_schedule.Confirmed();
   const std::map<int64_t, record::Record> own = earlier.own;
   const std::vector<record::Record> again = std::move(earlier.again);
   HONE_RETURN_IF_ERROR(Replay(events, std::move(options), std::move(earlier)));
@@ -390,9 +391,10 @@ void SearchPhase::AddProcesses(const std::vector<record::Record>& processes) {
 }
 
 Found SearchPhase::TakeFound() {
-  Found found{.screened = std::move(screened_), .untiled = std::move(untiled_)};
-  found.leader = leader_.best();
-  return found;
+  return {.screened = std::move(screened_),
+          .untiled = std::move(untiled_),
+          .leader = leader_.best(),
+          .known_default = std::move(known_default_)};
 }
 
 void SearchPhase::ShowUnconfirmed() {

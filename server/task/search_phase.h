@@ -117,7 +117,8 @@ class SearchPhase {
   bool stopping_ = false;
   std::vector<Screened> screened_;
   std::optional<Screened> untiled_;
-  std::optional<record::Record> fastest_;  // screened
+  std::optional<record::Record> fastest_;        // screened
+  std::optional<record::Record> known_default_;  // see Found
   Leader leader_;
 };
 

@@ -143,8 +143,8 @@ class Compaction {
     HONE_RETURN_IF_ERROR(Collect("SELECT digest FROM text WHERE put_unix_ms < ?",
                                  put_before_unix_ms_, kept_texts_, victims));
     report_.texts_removed = static_cast<int64_t>(victims.size());
-    return RemoveRows(victims, absl::StrCat("DELETE FROM text WHERE digest = ? AND put_unix_ms < ",
-                                            put_before_unix_ms_));
+    return RemoveRows(victims, "DELETE FROM text WHERE digest = ? AND put_unix_ms < ?",
+                      put_before_unix_ms_);
   }
 
   absl::Status RemoveArtifacts() {
@@ -161,9 +161,8 @@ class Compaction {
     HONE_RETURN_IF_ERROR(Collect("SELECT digest FROM artifact WHERE put_unix_ms < ?",
                                  put_before_unix_ms_, kept, victims));
     report_.artifacts_removed = static_cast<int64_t>(victims.size());
-    return RemoveRows(victims,
-                      absl::StrCat("DELETE FROM artifact WHERE digest = ? AND put_unix_ms < ",
-                                   put_before_unix_ms_));
+    return RemoveRows(victims, "DELETE FROM artifact WHERE digest = ? AND put_unix_ms < ?",
+                      put_before_unix_ms_);
   }
 
   // Returns the texts that the statement finds, except those that must be kept.
@@ -180,8 +179,10 @@ class Compaction {
     });
   }
 
-  template <typename Key>
-  absl::Status RemoveRows(const std::vector<Key>& keys, const std::string& sql) {
+  // Runs the statement for each key. `more`: its parameters after the key. They must not be written
+  // into the text, because the connection keeps every text compiled.
+  template <typename Key, typename... More>
+  absl::Status RemoveRows(const std::vector<Key>& keys, const std::string& sql, More... more) {
     if (options_.dry_run) return absl::OkStatus();
     for (size_t begin = 0; begin < keys.size(); begin += kRowsAtOnce) {
       if (access_.cancelled()) return absl::CancelledError("the compaction was cancelled");
@@ -189,7 +190,9 @@ class Compaction {
       HONE_RETURN_IF_ERROR(access_.write([&](SqliteConnection& connection) -> absl::Status {
         for (size_t i = begin; i < end; ++i) {
           HONE_ASSIGN_OR_RETURN(Statement remove, connection.Prepare(sql));
-          HONE_RETURN_IF_ERROR(remove.Bind(keys[i]).Run());
+          remove.Bind(keys[i]);
+          (remove.Bind(more), ...);
+          HONE_RETURN_IF_ERROR(remove.Run());
         }
         return absl::OkStatus();
       }));

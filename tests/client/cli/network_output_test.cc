@@ -9,6 +9,8 @@
 namespace hone::cli {
 namespace {
 
+using ::testing::HasSubstr;
+
 client::NetworkProgress Network() {
   client::NetworkProgress network{.name = "net", .task_count = 3, .latency_ns = 4000};
   network.tasks = {{.workload = "small",
@@ -25,11 +27,18 @@ client::NetworkProgress Network() {
 }
 
 TEST(NetworkOutputTest, TheHeaviestTaskComesFirst) {
-  EXPECT_EQ(TaskTable(Network()).ToText(),
+  EXPECT_EQ(TaskTable(Network(), /*ended=*/false).ToText(),
             "task  times  trials    latency  of all  GFLOP/s   gain  state           workload\n"
             "1         3       0   1.000 us  75.0 %        -      -  known           large\n"
             "7.0       2      16  ~500.0 ns  25.0 %        -  2.00x  confirming      small\n"
             "7.2       1       0          -   0.0 %        -      -  failed: broken  unknown\n");
+}
+
+TEST(NetworkOutputTest, ATaskWithoutAJobWaitsOnlyUntilTheEnd) {
+  client::NetworkProgress network{.name = "net", .task_count = 1};
+  network.tasks = {{.workload = "small", .weights = {1}}};
+  EXPECT_THAT(TaskTable(network, /*ended=*/false).ToText(), HasSubstr("waiting"));
+  EXPECT_THAT(TaskTable(network, /*ended=*/true).ToText(), HasSubstr("not started"));
 }
 
 TEST(NetworkOutputTest, AJobOfNetworksIsDescribed) {

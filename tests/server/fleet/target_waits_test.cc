@@ -10,15 +10,15 @@
 namespace hone::fleet {
 namespace {
 
-using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class TargetWaitsTest : public ::testing::Test {
  protected:
   // The answer to a call that waits for a worker with this target key; null while the call waits.
   using Answer = std::shared_ptr<std::optional<absl::StatusOr<TargetChoice>>>;
-  Answer Await(const std::string& key, absl::Time deadline) {
+  Answer Await(const std::string& key, absl::Duration patience = absl::ZeroDuration()) {
     auto answer = std::make_shared<std::optional<absl::StatusOr<TargetChoice>>>();
-    waits_.Await(key, deadline,
+    waits_.Await(key, now_, patience,
                  [answer](absl::StatusOr<TargetChoice> choice) { *answer = std::move(choice); });
     RunDeferred();
     return answer;
@@ -42,38 +42,50 @@ class TargetWaitsTest : public ::testing::Test {
 };
 
 TEST_F(TargetWaitsTest, ACallIsAnsweredWhenAWorkerOfItsTargetRegisters) {
-  const Answer a = Await("a", now_), any = Await("", now_), b = Await("b", now_);
+  const Answer a = Await("a"), any = Await(""), b = Await("b");
   EXPECT_EQ(waits_.size(), 3u);
   AddWorker("w", "a");
   EXPECT_EQ((*a)->value().key, "a");
   EXPECT_EQ((*any)->value().key, "a") << "the only target";
   EXPECT_FALSE(b->has_value());
-  EXPECT_EQ((*Await("a", now_))->value().key, "a") << "answered at once";
+  EXPECT_EQ((*Await("a"))->value().key, "a") << "answered at once";
 }
 
 TEST_F(TargetWaitsTest, CallFailsWithAdviceAtItsDeadline) {
-  const Answer first = Await("a", now_ + absl::Seconds(1));
-  const Answer second = Await("a", now_ + absl::Seconds(2));
+  AddWorker("w", "b");
+  const Answer first = Await("a", absl::Seconds(1));
+  const Answer second = Await("a", absl::Seconds(2));
   waits_.Expire(now_);
   EXPECT_EQ(waits_.size(), 2u);
   waits_.Expire(now_ + absl::Seconds(1));
   RunDeferred();
   EXPECT_TRUE(absl::IsFailedPrecondition((*first)->status()));
-  EXPECT_THAT(std::string((*first)->status().message()), HasSubstr("start hone-worker"));
+  EXPECT_EQ(
+      (*first)->status().message(),
+      "the server waited 1s for a worker: no registered worker runs target a; registered: b; start "
+      "hone-worker on such a machine");
   EXPECT_FALSE(second->has_value());
 }
 
+TEST_F(TargetWaitsTest, ACallForAnyTargetFailsWithAdvice) {
+  const Answer any = Await("", absl::Seconds(15));
+  waits_.Expire(now_ + absl::Seconds(15));
+  RunDeferred();
+  EXPECT_THAT(std::string((*any)->status().message()),
+              StartsWith("the server waited 15s for a worker: target native: no worker that runs"));
+}
+
 TEST_F(TargetWaitsTest, TheNumberOfCallsIsLimited) {
-  for (int i = 0; i < 3; ++i) Await("a", now_);
-  EXPECT_TRUE(absl::IsResourceExhausted((*Await("a", now_))->status()));
+  for (int i = 0; i < 3; ++i) Await("a");
+  EXPECT_TRUE(absl::IsResourceExhausted((*Await("a"))->status()));
 }
 
 TEST_F(TargetWaitsTest, CloseAnswersPendingAndLaterCalls) {
-  const Answer before = Await("a", now_);
+  const Answer before = Await("a");
   waits_.Close();
   RunDeferred();
   EXPECT_TRUE(absl::IsUnavailable((*before)->status()));
-  EXPECT_TRUE(absl::IsUnavailable((*Await("", now_))->status()));
+  EXPECT_TRUE(absl::IsUnavailable((*Await(""))->status()));
   EXPECT_EQ(waits_.size(), 0u);
 }
 

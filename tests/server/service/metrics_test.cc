@@ -52,6 +52,7 @@ TEST(MetricsTest, ExportsCountersAndServerState) {
                        .fleet = {{"granted", 100}},
                        .store_bytes = 4096,
                        .store_queued_writes = 5,
+                       .store_damaged = true,
                        .unstored_standings = 6};
   });
   const std::string text = Scrape((*metrics)->port());
@@ -68,6 +69,7 @@ TEST(MetricsTest, ExportsCountersAndServerState) {
            "hone_fleet_events_total{event=\"granted\"} 100",
            "hone_store_bytes 4096",
            "hone_store_queued_writes 5",
+           "hone_store_damaged 1",
            "hone_standings_unstored 6",
            "process_resident_memory_bytes ",
        }) {
@@ -83,7 +85,7 @@ TEST(MetricsTest, ExportsCountersAndServerState) {
     ++listed;
     EXPECT_THAT(readme, HasSubstr(absl::StrCat("`", name, "`")));
   }
-  EXPECT_GE(listed, 11);
+  EXPECT_GE(listed, 12);
   (*metrics)->Watch(nullptr);
   EXPECT_THAT(Scrape((*metrics)->port()), Not(HasSubstr("hone_workers")));
 }

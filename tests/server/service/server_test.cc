@@ -4,6 +4,10 @@
 
 #include <sys/stat.h>
 
+#include <fstream>
+#include <string>
+
+#include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
@@ -77,6 +81,26 @@ TEST_F(ServerTest, ASecondServerOnTheSameSocketOrStoreIsRefused) {
   folder = folder.substr(0, folder.rfind('/'));
   EXPECT_TRUE(IsServing("")) << "the first server is unaffected";
   first.reset();
+}
+
+// Damage deep in the store does not keep the server from starting.
+TEST_F(ServerTest, MetricsTellThatTheStoreIsDamaged) {
+  const std::string path = folder + "/hone.db";
+  {
+    const auto store = store::OpenSqliteStore(path).value();
+    for (int i = 0; i < 40; ++i) {
+      store->PutText(std::to_string(i), std::string(20000, 'x'), [](absl::Status) {});
+    }
+    ASSERT_TRUE(store->Flush().ok());
+  }
+  ASSERT_TRUE(Start().ok());
+  EXPECT_FALSE(server->Stats().store_damaged);
+  Stop();
+  std::string bytes = ReadFile(path).value();
+  for (size_t page = 100; page < 120; ++page) bytes.replace(page * 4096, 2000, 2000, '\x55');
+  std::ofstream(path) << bytes;
+  ASSERT_TRUE(Start().ok());
+  EXPECT_TRUE(Eventually([this] { return server->Stats().store_damaged; }));
 }
 
 TEST_F(ServerTest, RemoteAddressesNeedInsecure) {

@@ -41,7 +41,9 @@ class JobBookTest : public ::testing::Test {
 
   FakeClock clock_;
   ManualExecutor executor_;
-  const JobServices services_{.clock = &clock_, .executor = &executor_};
+  fleet::ArtifactCache artifacts_;
+  fleet::Fleet fleet_{&clock_, &artifacts_};
+  const JobServices services_{.clock = &clock_, .fleet = &fleet_, .executor = &executor_};
   const JobOptions options_;
   JobBook book_{/*max_jobs=*/2, /*max_jobs_per_owner=*/1};
 };
@@ -93,6 +95,23 @@ TEST_F(JobBookTest, ALostJobTakesItsChildrenAlong) {
   EXPECT_EQ(lost.children[0]->id(), "1.0");
   EXPECT_TRUE(lost.children[0]->HasBegun()) << "it is suspended";
   EXPECT_THAT(book_.StoredIds(), ElementsAre("2", "2.0"));
+}
+
+// A job notices at a write, before the claims are renewed, that another server has claimed it.
+TEST_F(JobBookTest, AnAbandonedJobTakesItsChildrenAlong) {
+  for (const bool claimed_again : {false, true}) {
+    const JobBook::JobPtr parent = Make("1");
+    EXPECT_TRUE(book_.AddClaimed(parent));
+    EXPECT_TRUE(book_.AddClaimed(Make("1.0", {.parent = "1"})));
+    parent->OnNotStored(absl::AbortedError("claimed by another server"));
+    EXPECT_THAT(book_.RemoveOver(), SizeIs(1)) << "the child";
+    if (claimed_again) {
+      EXPECT_TRUE(book_.AddClaimed(Make("1")));
+    }
+    const JobBook::Lost lost = book_.RemoveLost({});
+    EXPECT_THAT(lost.jobs, IsEmpty());
+    EXPECT_THAT(lost.children, SizeIs(claimed_again ? 0 : 1));
+  }
 }
 
 TEST_F(JobBookTest, AClaimedJobReplacesTheOneInMemory) {

@@ -109,6 +109,33 @@ TEST_F(JobConfirmTest, DefaultWithoutTimeForItIsNotConfirmed) {
   EXPECT_EQ(record::ProcessesOf(job->default_schedule->record.result), 1);
 }
 
+// The second job cannot measure the default without a disturbance.
+TEST_F(JobConfirmTest, DisturbedDefaultIsReplacedByThatOfAnEarlierJob) {
+  bool disturbed = false;
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    const bool untiled = lease.work->decisions.empty();
+    record::MeasureResult result;
+    result.latency_ns = untiled ? 150 : FakeLatency(lease.work->decisions);
+    if (untiled && disturbed) {
+      result.latency_ns = 160;
+      result.dispersion = 2;
+    }
+    result.samples_ns = {result.latency_ns};
+    return result;
+  };
+  const auto first = RunToEnd(Create(Spec(100)));
+  ASSERT_EQ(first->state, JobState::kDone) << first->error;
+  ASSERT_GE(record::ProcessesOf(first->default_schedule->record.result), record::kProcesses);
+  EXPECT_EQ(first->default_schedule->record.job_id, first->id);
+  disturbed = true;
+  const auto second = RunToEnd(Create(Spec(100, "second")), 2000);
+  ASSERT_EQ(second->state, JobState::kDone) << second->error;
+  const record::Record& known = second->default_schedule->record;
+  EXPECT_EQ(known.job_id, first->id);
+  EXPECT_EQ(known.result.latency_ns, 150);
+  EXPECT_GE(record::ProcessesOf(known.result), record::kProcesses);
+}
+
 // What is shown while a job runs is measured in several processes, gets better only, and agrees
 // with the end, although single processes are up to 40 % too fast.
 TEST_F(JobConfirmTest, ShownBestNeverGetsWorse) {

@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/fleet/fair_share.h"
 #include "tests/server/task/job_harness.h"
 
 namespace hone::task {
@@ -31,6 +32,12 @@ TEST(JobRoomTest, JobWaitsForQueueSpaceAndFinishes) {
   EXPECT_EQ(harness.Get(id)->state, JobState::kDone) << harness.Get(id)->error;
   EXPECT_EQ(harness.Get(id)->trials, 40);
   EXPECT_TRUE(waited);
+}
+
+TEST(JobPriorityTest, NamesAreThePrioritiesOfTheFleet) {
+  EXPECT_EQ(PriorityOf("low"), fleet::kLowPriority);
+  EXPECT_EQ(PriorityOf("normal"), fleet::kNormalPriority);
+  EXPECT_EQ(PriorityOf("high"), fleet::kHighPriority);
 }
 
 TEST(JobQuotaTest, LimitsJobsPerOwnerAndReportsTheLimit) {

@@ -220,6 +220,23 @@ TEST_F(JobReplicasTest, ANetworkMovesFromASleepingReplicaWithItsTasks) {
   for (const NetworkTaskState& task : ended->network->tasks) EXPECT_TRUE(task.confirmed);
 }
 
+// The jobs of its tasks have ended. After they are reopened, they get no messages until a replica
+// claims them.
+TEST_F(JobReplicasTest, AResumedNetworkContinuesItsTasks) {
+  const std::string id = Create(*one_, NetworkHarness::NetworkOf(120));
+  Run({one_.get(), two_.get()}, 20, absl::Milliseconds(100));
+  ASSERT_TRUE(one_->jobs.Cancel(id, /*confirm=*/true).ok());
+  Run({one_.get(), two_.get()}, 310, absl::Milliseconds(100));
+  ASSERT_EQ((*one_->jobs.Get(id))->state, JobState::kCancelled);
+  one_->jobs.Resume(id, 240, absl::ZeroDuration(), [](const SnapshotOr& resumed) {
+    EXPECT_TRUE(resumed.ok()) << resumed.status();
+  });
+  Run({one_.get(), two_.get()}, 1500, absl::Milliseconds(100));
+  const auto ended = *one_->jobs.Get(id);
+  EXPECT_EQ(ended->state, JobState::kDone) << ended->error << ended->phase;
+  EXPECT_EQ(ended->trials, 240);
+}
+
 // A replica may claim a task of a network whose own job another replica has just claimed.
 TEST_F(JobReplicasTest, ATaskIsLeftToTheReplicaThatHasItsNetwork) {
   const std::string id = Create(*one_, NetworkHarness::NetworkOf(96));

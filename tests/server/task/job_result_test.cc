@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,11 @@
 namespace hone::task {
 namespace {
 
+using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pair;
 
 class JobResultTest : public ::testing::Test, protected JobHarness {
@@ -97,9 +101,17 @@ TEST_F(JobResultTest, DisturbedMachineDelaysTheEndForABoundedTime) {
     if (IsConfirmation(lease)) result.reference_drift = 3.5;
     return result;
   };
-  auto job = RunToEnd(Create(Spec(20)), 400);  // 40 seconds
+  const std::string id = Create(Spec(20));
+  std::set<std::string> phases;
+  for (int i = 0; i < 400 && !HasEnded(Get(id)->state); ++i) {  // 40 seconds
+    Step();
+    phases.insert(Get(id)->phase);
+  }
+  auto job = Get(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_GT(job->disturbed, 0);
+  EXPECT_THAT(phases, Contains(HasSubstr("round ")));
+  EXPECT_THAT(phases, Each(Not(HasSubstr(" disturbed")))) << "the job has another count of these";
 }
 
 TEST_F(JobResultTest, ATimeLimitIncludesTheConfirmation) {

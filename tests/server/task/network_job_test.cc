@@ -6,12 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/task/job_codec.h"
 #include "server/task/unfinished_job.h"
 #include "tests/server/task/network_harness.h"
 
 namespace hone::task {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 class NetworkJobTest : public ::testing::Test, protected NetworkHarness {
@@ -155,6 +157,30 @@ TEST_F(NetworkJobTest, AKnownTaskStartsFromItsBest) {
   EXPECT_LE(job->network->tasks[1].latency_ns, first->best->record.result.latency_ns);
 }
 
+// Other work disturbs every confirmation of the network, but not that of an earlier job.
+TEST_F(NetworkJobTest, DefaultSchedulesThatAreConfirmedBeforeArePreferred) {
+  bool disturbed = false;
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(lease.work->decisions);
+    result.samples_ns = {result.latency_ns};
+    if (disturbed && lease.work->policy.name == "confirm") result.reference_drift = 3.5;
+    return result;
+  };
+  JobSpec one = Spec(60, "first");
+  one.workload = "fake beta 12";
+  ASSERT_EQ(RunToEnd(Create(one))->state, JobState::kDone);
+  disturbed = true;
+  const std::string id = Create(NetworkOf(60));
+  Step();
+  EXPECT_EQ(Get(id)->network->tasks[0].default_latency_ns, 0);
+  EXPECT_EQ(Get(id)->network->tasks[1].default_latency_ns, 1000);
+  const auto job = RunToEnd(id, 1500);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_LT(job->network->tasks[0].default_latency_ns, 1000) << "corrected for the drift";
+  EXPECT_EQ(job->network->tasks[1].default_latency_ns, 1000);
+}
+
 TEST_F(NetworkJobTest, PatienceEndsTheJob) {
   JobSpec spec = NetworkOf(100000);
   spec.network->patience = 100;
@@ -195,21 +221,46 @@ TEST_F(NetworkJobTest, AConfirmationWaitsForAQuieterMachineForABoundedTime) {
     if (lease.work->policy.name == "confirm") result.reference_drift = 3.5;
     return result;
   };
-  for (const bool cancelled : {false, true}) {
-    JobSpec spec = NetworkOf(cancelled ? 0 : 60, absl::StrCat(cancelled));
-    if (cancelled) spec.max_time = absl::Hours(1);
-    const std::string id = Create(std::move(spec));
-    StepUntilTrials(id, 30);
-    if (cancelled) {
-      ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const std::string id = Create(NetworkOf(60));
+  StepUntilTrials(id, 30);
+  for (int i = 0; i < 300 && !absl::StrContains(Get(id)->phase, "quieter"); ++i) Step();
+  EXPECT_THAT(Get(id)->phase, HasSubstr("waiting for a quieter machine: 0 of 3 tasks confirmed; "
+                                        "on worker device the machine was 3.5"));
+  EXPECT_GT(Get(id)->disturbed, 0);
+  EXPECT_LE(Get(id)->left, absl::Minutes(1)) << "20 s for each task";
+  const auto job = RunToEnd(id, 900);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
+}
+
+// The device is connected, but it finishes nothing any more.
+TEST_F(NetworkJobTest, ACancelledJobConfirmsForABoundedTime) {
+  for (const bool confirming : {false, true}) {
+    const std::string id = Create(NetworkOf(confirming ? 60 : 10000, absl::StrCat(confirming)));
+    if (confirming) {
+      for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) Step();
+      for (int i = 0; i < 50; ++i) Step(0);
+      EXPECT_GT(Get(id)->left, absl::Seconds(50));
+    } else {
+      StepUntilTrials(id, 100);
     }
-    for (int i = 0; i < 300 && !absl::StrContains(Get(id)->phase, "quieter"); ++i) Step();
-    EXPECT_THAT(Get(id)->phase, HasSubstr("waiting for a quieter machine: 0 of 3 tasks confirmed; "
-                                          "on worker device the machine was 3.5"));
-    EXPECT_GT(Get(id)->disturbed, 0);
-    EXPECT_LE(Get(id)->left, absl::Minutes(1)) << "20 s for each task";
-    const auto job = RunToEnd(id, 900);
-    EXPECT_EQ(job->state, cancelled ? JobState::kCancelled : JobState::kDone) << job->error;
+    ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+    const absl::Time began = clock.Now();
+    for (int i = 0; i < 400 && !HasEnded(Get(id)->state); ++i) Step(0);
+    EXPECT_GT(clock.Now() - began, absl::Seconds(29));
+    EXPECT_LT(clock.Now() - began, absl::Seconds(31));
+    auto job = Get(id);
+    EXPECT_EQ(job->state, JobState::kCancelled) << job->error;
+    EXPECT_EQ(job->note,
+              "a cancelled job confirms its tasks for at most 30s, so that 3 tasks are not "
+              "confirmed");
+    for (const NetworkTaskState& task : job->network->tasks) EXPECT_EQ(task.state, "cancelled");
+    if (!confirming) continue;
+    for (int i = 0; i < 3; ++i) Step();
+    ASSERT_TRUE(Resume(id, 0).ok());
+    job = RunToEnd(id);
+    EXPECT_EQ(job->state, JobState::kDone) << job->error;
+    EXPECT_EQ(job->trials, 60);
     for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
   }
 }
@@ -240,6 +291,9 @@ TEST_F(NetworkJobTest, DoesNotWaitForAWorkerThatIsGone) {
     const auto job = RunToEnd(id, 250);
     EXPECT_EQ(job->state, cancelled ? JobState::kCancelled : JobState::kFailed);
     EXPECT_THAT(cancelled ? job->note : job->error, testing::HasSubstr("device was last seen"));
+    for (const NetworkTaskState& task : job->network->tasks) {
+      EXPECT_THAT(task.state, AnyOf("", "cancelled")) << "no task goes on";
+    }
     device_is_gone = false;
     Step();
   }
@@ -274,6 +328,30 @@ TEST_F(NetworkJobTest, ResumedWithMoreTrialsItContinuesItsTasks) {
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(job->trials, 240);
   EXPECT_EQ(AllTrials(), 240);
+}
+
+// A task may publish its best while the job of the networks ends.
+TEST_F(NetworkJobTest, ResumedItKnowsHowItsTasksHaveEnded) {
+  const std::string id = Create(NetworkOf(60));
+  for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_EQ(RunToEnd(id)->state, JobState::kCancelled);
+  Step();
+  JobSnapshot snapshot = *FromRow(*store.GetJob(id));
+  NetworkTaskState& task = snapshot.network->tasks[1];
+  ASSERT_EQ(task.state, "done");
+  const double latency_ns = task.latency_ns;
+  task.state = "cancelled";
+  task.confirmed = false;
+  task.latency_ns = 1;
+  store.PutJob(RowOf(snapshot, wall.Now()),
+               [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; });
+  ASSERT_TRUE(Resume(id, 0).ok());
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->note, "");
+  EXPECT_EQ(job->network->tasks[1].latency_ns, latency_ns);
+  EXPECT_TRUE(job->network->tasks[1].confirmed);
 }
 
 TEST_F(NetworkJobTest, ResumedAfterACancelAtOnceItContinuesItsTasks) {

@@ -3,6 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/task/job_codec.h"
 #include "tests/server/task/network_harness.h"
 
 namespace hone::task {
@@ -64,6 +65,50 @@ TEST_F(NetworkRestartTest, AConfirmationContinues) {
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(AllTrials(), 96);
   for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
+}
+
+// The state of the network's job is stored every few seconds.
+TEST_F(NetworkRestartTest, ATaskThatEndsJustBeforeTheRestartIsConfirmed) {
+  options.save_interval = absl::Hours(1);
+  Restart();
+  const std::string id = Create(NetworkOf(96));
+  const auto any_is_done = [&] {
+    for (int i = 0; i < 3; ++i) {
+      const absl::StatusOr<store::JobRow> row = store.GetJob(TaskJobId(id, i));
+      if (row.ok() && row->state == "done") return true;
+    }
+    return false;
+  };
+  for (int i = 0; i < 500 && !any_is_done(); ++i) Step();
+  ASSERT_TRUE(any_is_done());
+  ASSERT_EQ(Get(id)->state, JobState::kConfirming);
+  Restart();
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->note, "");
+  for (const NetworkTaskState& task : job->network->tasks) {
+    EXPECT_TRUE(task.confirmed);
+    EXPECT_EQ(task.state, "done");
+  }
+}
+
+// The server ends after it has stored the grants and before it has stored the job of a task.
+TEST_F(NetworkRestartTest, TrialsThatATaskDidNotGetAreGrantedAgain) {
+  const std::string id = Create(NetworkOf(24));
+  Step(0);
+  ASSERT_TRUE(store.GetJob(TaskJobId(id, 1)).ok());
+  ASSERT_TRUE(absl::IsNotFound(store.GetJob(TaskJobId(id, 2)).status()))
+      << "two tasks prepare at the same time";
+  jobs->Suspend();
+  JobSnapshot snapshot = *FromRow(*store.GetJob(id));
+  snapshot.network->tasks[2].granted = 24;
+  store.PutJob(RowOf(snapshot, wall.Now()),
+               [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; });
+  Restart();
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 24);
+  EXPECT_EQ(AllTrials(), 24);
 }
 
 TEST_F(NetworkRestartTest, TasksOfAnEndedNetworkEnd) {

@@ -1,0 +1,107 @@
+#include "server/fleet/worker_list.h"
+
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/fake_clock.h"
+
+namespace hone::fleet {
+namespace {
+
+using ::testing::ElementsAre;
+
+class WorkerListTest : public ::testing::Test {
+ protected:
+  Worker& Add(const std::string& id, Capabilities capabilities) {
+    Worker& worker = registry_.Add(id);
+    WorkerReport report{.worker_id = id, .epoch = "1", .capabilities = std::move(capabilities)};
+    registry_.Update(worker, report, clock_.Now());
+    return worker;
+  }
+  static std::vector<std::string> Names(const std::vector<WorkerInfo>& workers) {
+    std::vector<std::string> names;
+    for (const WorkerInfo& worker : workers) names.push_back(worker.id);
+    return names;
+  }
+
+  const FleetOptions options_{.instance = "test"};
+  FakeClock clock_;
+  ArtifactCache artifacts_;
+  Standings standings_;
+  WorkerRegistry registry_{&standings_};
+  LeaseBook book_{&options_};
+  Dispatcher dispatcher_{&options_, &artifacts_, &standings_, &registry_, &book_};
+  DeferredCalls deferred_;
+  WorkerCalls calls_{{.clock = &clock_,
+                      .options = &options_,
+                      .standings = &standings_,
+                      .registry = &registry_,
+                      .book = &book_,
+                      .dispatcher = &dispatcher_,
+                      .deferred = &deferred_}};
+  const WorkerList list_{{.clock = &clock_,
+                          .options = &options_,
+                          .standings = &standings_,
+                          .registry = &registry_,
+                          .book = &book_,
+                          .calls = &calls_}};
+};
+
+TEST_F(WorkerListTest, OnlyTheStandingOfAnAbsentWorkerIsKnown) {
+  Add("b", {.target_key = "x86-t", .can_run = true});
+  standings_.Change({.worker_id = "a", .refused = "it lies"}, false, true);
+  EXPECT_THAT(Names(list_.Registered()), ElementsAre("b"));
+  EXPECT_THAT(Names(list_.Known()), ElementsAre("a", "b"));
+  EXPECT_EQ(list_.Find("a"), std::nullopt);
+  const WorkerInfo absent = list_.Of("a");
+  EXPECT_EQ(absent.flagged, "it lies");
+  EXPECT_EQ(absent.silent, absl::InfiniteDuration());
+  EXPECT_FALSE(absent.TakesWork());
+  EXPECT_TRUE(list_.Find("b")->TakesWork());
+}
+
+TEST_F(WorkerListTest, ATargetIsServedWhileARunnerAndABuilderCall) {
+  Worker& runner = Add("runner", {.target_key = "x86-t", .can_run = true});
+  EXPECT_FALSE(list_.IsServed("x86-t")) << "no worker builds";
+  Worker& builder = Add("builder", {.target_key = "x86-u", .can_build = true});
+  EXPECT_TRUE(list_.IsServed("x86-t"));
+  EXPECT_FALSE(list_.IsServed("x86-u")) << "no worker runs it";
+  standings_.Change({.worker_id = "builder", .drained = true}, true, false);
+  EXPECT_FALSE(list_.IsServed("x86-t"));
+  standings_.Change({.worker_id = "builder"}, true, false);
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_FALSE(list_.IsServed("x86-t")) << "they are silent";
+  for (Worker* const worker : {&runner, &builder}) {
+    calls_.Take(*worker, absl::Seconds(8), [](const SynchronizeReply&) {});
+  }
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_TRUE(list_.IsServed("x86-t")) << "their calls are held";
+  EXPECT_EQ(list_.Of("runner").silent, absl::ZeroDuration());
+  runner.leaving = true;
+  EXPECT_FALSE(list_.IsServed("x86-t"));
+}
+
+TEST_F(WorkerListTest, ASecondProcessIsMentionedForAWhile) {
+  Worker& worker = Add("w", {.target_key = "x86-t", .can_run = true});
+  worker.last_error = "crash: why";
+  worker.rival = "another process uses the name";
+  worker.rival_seen = clock_.Now();
+  EXPECT_EQ(list_.Of("w").last_error, "another process uses the name");
+  clock_.Advance(options_.rival_limit());
+  EXPECT_EQ(list_.Of("w").last_error, "crash: why");
+}
+
+TEST_F(WorkerListTest, AWorkerThatOnlyRunsNamesItsBuilder) {
+  Add("runner", {.target_key = "x86-t", .can_run = true});
+  Add("builder", {.target_key = "x86-u",
+                  .can_build = true,
+                  .environment = {.compiler = "hone 7", .codegen_version = 7}});
+  for (const WorkerInfo& worker : list_.Registered()) {
+    EXPECT_EQ(worker.capabilities.environment.codegen_version, 7) << worker.id;
+  }
+}
+
+}  // namespace
+}  // namespace hone::fleet
