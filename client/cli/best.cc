@@ -12,6 +12,7 @@
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
 #include "client/cli/network_best.h"
+#include "client/cli/policy_text.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "client/cli/workload_list.h"
@@ -39,8 +40,8 @@ void PrintMeasured(const client::Best& best) {
   absl::PrintF("latency   %s\n", FormatLatency(client::LatencyNs(best)));
   absl::PrintF("GFLOP/s   %s (%s of peak)\n", FormatGflops(best.gflops),
                FormatShare(best.gflops, best.peak_gflops));
-  PrintWrapped(absl::StrCat("measured  ", FormatTime(best.record.created_unix_ms), ", policy ",
-                            best.record.policy.Key(), ", job ", best.record.job_id),
+  PrintWrapped(absl::StrCat("measured  ", FormatTime(best.record.created_unix_ms), ", ",
+                            PolicyText(best.record.policy), ", job ", best.record.job_id),
                "          ");
   if (best.pinned_unix_ms > 0) absl::PrintF("%s\n", PinText(best));
 }

@@ -14,6 +14,7 @@
 #include "client/cli/format.h"
 #include "client/cli/roofline.h"
 #include "client/cli/svg_plot.h"
+#include "common/base/counted.h"
 #include "common/base/file.h"
 #include "common/ir/signature.h"
 
@@ -94,8 +95,9 @@ std::string Summary(const NetworkReport& report) {
                                                           FormatLatency(before), before / sum)));
     }
     absl::StrAppend(
-        &html, Row("job", absl::StrFormat("%s, %d trials in %s", report.job->id, report.job->trials,
-                                          FormatClock(absl::Milliseconds(report.job->wall_ms)))));
+        &html,
+        Row("job", absl::StrCat(report.job->id, ", ", Counted(report.job->trials, "trial"), " in ",
+                                FormatClock(absl::Milliseconds(report.job->wall_ms)))));
   }
   return absl::StrCat(html, "</table>\n");
 }

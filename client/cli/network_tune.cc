@@ -215,7 +215,7 @@ absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& optio
   const client::NetworkSpec spec = SpecOf(network, options.network);
   if (options.detach) {
     HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().CreateNetworkJob(
-                                                     common, spec, /*waiting=*/nullptr));
+                                                     common, spec, ExplainCreation(common.target)));
     if (globals.json) return PrintJson({{"jobs", Json::array({ToJson(job)})}});
     PrintWrapped(absl::StrCat("job ", job.id, ": ", network.path, "; hone jobs watch ", job.id,
                               " follows it"));

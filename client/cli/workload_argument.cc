@@ -1,5 +1,6 @@
 #include "client/cli/workload_argument.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -19,6 +20,7 @@
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
 #include "common/operator/operator.h"
+#include "common/schedule/trace.h"
 
 namespace hone::cli {
 namespace {
@@ -104,7 +106,8 @@ absl::StatusOr<std::string> ReadTextArgument(const std::string& path) {
 }
 
 bool IsTrace(absl::string_view text) {
-  return absl::StartsWith(text, "trace ") || absl::StrContains(text, "\ntrace ");
+  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  return std::any_of(lines.begin(), lines.end(), schedule::IsTraceHeader);
 }
 
 absl::StatusOr<WorkloadArgument> ParseWorkloadArgument(const std::string& path,

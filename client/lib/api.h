@@ -74,7 +74,7 @@ struct NetworkTaskProgress {
   int64_t trials = 0;
   double seconds = 0;             // spent on the trials
   double latency_ns = 0;          // best so far, also from earlier jobs; 0: unknown
-  double default_latency_ns = 0;  // 0: not measured in this job
+  double default_latency_ns = 0;  // confirmed, perhaps by an earlier job; 0: unknown
   bool confirmed = false;         // latency_ns is that of the published best
   double gflops = 0;
   double peak_gflops = 0;  // 0: unknown

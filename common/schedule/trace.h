@@ -80,6 +80,8 @@ absl::Status CheckDecided(const ParsedTrace& parsed, absl::string_view why);
 
 // A trace file or the text of a design space: the workload, this line, the instructions.
 inline constexpr absl::string_view kTraceHeader = "trace 1";
+// Whether a line is such a header, of any version. A stage may also be named "trace".
+bool IsTraceHeader(absl::string_view line);
 struct TraceFile {
   ir::Workload workload;
   ParsedTrace parsed;

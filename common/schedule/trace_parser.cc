@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/base/nearest.h"
 #include "common/base/status_macros.h"
 #include "common/ir/text_mark.h"
@@ -301,6 +302,15 @@ absl::StatusOr<ParsedTrace> ParseTrace(absl::string_view text, int first_line) {
   return parser.Finish();
 }
 
+bool IsTraceHeader(absl::string_view line) {
+  line = absl::StripAsciiWhitespace(line);
+  if (!absl::ConsumePrefix(&line, "trace")) return false;
+  if (line.empty()) return true;
+  const absl::string_view version = absl::StripLeadingAsciiWhitespace(line);
+  return version.size() < line.size() &&
+         std::all_of(version.begin(), version.end(), [](char c) { return absl::ascii_isdigit(c); });
+}
+
 absl::StatusOr<TraceFile> ParseTraceFile(absl::string_view text) {
   if (text.size() > ir::kMaxTextBytes) {
     return absl::InvalidArgumentError(
@@ -312,7 +322,7 @@ absl::StatusOr<TraceFile> ParseTraceFile(absl::string_view text) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     const absl::string_view content = absl::StripAsciiWhitespace(text.substr(begin, end - begin));
     const size_t next = std::min(end + 1, text.size());
-    if (content.substr(0, 6) == "trace " || content == "trace") {
+    if (IsTraceHeader(content)) {
       if (content != kTraceHeader) {
         return ir::MarkText(absl::InvalidArgumentError(
                                 absl::StrCat(line, ":1: '", content.substr(0, 64),

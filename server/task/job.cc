@@ -74,9 +74,9 @@ void Job::Begin() {
   LeaveStep();
   ShowState();  // the parent reads the state of a child once the child has begun
   SetBegun();
-  if (!state().cancelled && !finishing_) return search_.Begin();
-  // The job was cancelled or told to finish before it began here. The results of an earlier server
-  // are confirmed.
+  if (!state().cancelled && !finishing_ && !search_.IsStopping()) return search_.Begin();
+  // The job was cancelled, told to finish or out of time before it began here. The results of an
+  // earlier server are confirmed.
   StopSearch(Steady());
   search_.Pump();
 }

@@ -86,6 +86,7 @@ absl::Status LockStateDir(const std::string& state_dir) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return hone::ErrnoStatus(errno, absl::StrCat("open ", path));
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return hone::ErrnoStatus(errno, absl::StrCat("lock ", path));
     return absl::FailedPreconditionError(absl::StrCat("another hone-worker uses ", state_dir,
                                                       "; give this one its own --state-dir"));
   }

@@ -7,8 +7,8 @@
 namespace hone::graph {
 namespace {
 
-// A convolution with at most this many channels in each group reads an image that has its channels
-// first, [n, c, h, w], as fast as one that has them last.
+// A convolution with at most this many channels reads an image that has its channels first, [n, c,
+// h, w], as fast as one that has them last.
 constexpr int64_t kMaxChannelsOfPlanes = 4;
 
 void FuseTransposition(Fusion& fusion, int node) {
@@ -49,9 +49,8 @@ bool ReadsAnyOrder(const Fusion& fusion, int node, ValueId operand) {
   if (IsProduct(fusion, node)) return true;
   const Node& reader = fusion.graph().nodes[node];
   if (reader.op != "Conv" || reader.inputs[0] != operand) return false;
-  const std::vector<int64_t>& kernel = fusion.graph().value(reader.inputs[1]).type.shape;
-  const bool last = reader.attributes.contains(kChannelsLast);
-  return last && kernel[kernel.size() - 2] <= kMaxChannelsOfPlanes;
+  if (!reader.attributes.contains(kChannelsLast)) return false;
+  return fusion.graph().value(operand).type.shape.back() <= kMaxChannelsOfPlanes;
 }
 
 void FuseOperands(Fusion& fusion) {

@@ -29,8 +29,7 @@ bool Widens(const Fusion& fusion, int node);
 // Whether the node is a product of matrices.
 bool IsProduct(const Fusion& fusion, int node);
 // Whether the node reads an operand equally fast in any order of the operand's dimensions. This
-// holds for products of matrices, and for the image of a convolution with few channels in each
-// group.
+// holds for products of matrices, and for an image with few channels that a convolution reads.
 bool ReadsAnyOrder(const Fusion& fusion, int node, ValueId operand);
 
 }  // namespace hone::graph

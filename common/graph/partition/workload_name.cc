@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/graph/op/layout.h"
 
 namespace hone::graph {
 namespace {
@@ -47,7 +48,8 @@ std::string NameOf(const Graph& graph, const Node& node) {
   const std::string name = SnakeCase(node.op);
   if ((name == "conv" || name == "conv_transpose" || absl::EndsWith(name, "_pool")) &&
       !absl::StartsWith(name, "global_") && rank(0) > 2) {
-    const int64_t channels = graph.value(node.inputs[0]).type.shape[1];
+    const std::vector<int64_t>& image = graph.value(node.inputs[0]).type.shape;
+    const int64_t channels = node.attributes.contains(kChannelsLast) ? image.back() : image[1];
     const auto group = node.attributes.find("group");
     const bool depthwise =
         group != node.attributes.end() && channels > 1 && group->second == Attribute(channels);

@@ -237,6 +237,23 @@ TEST(PartitionTest, TranspositionsFollowTheirProducer) {
   EXPECT_THAT(StepsOf(net.graph), ElementsAre("conv2d_transpose_add"));
 }
 
+// An image with many channels is transposed before a depthwise convolution, which reads the
+// channels as vectors. One with few channels is read in any order.
+TEST(PartitionTest, AConvolutionTakesTheTranspositionOfAFewChannels) {
+  for (const int64_t channels : {3, 64}) {
+    Net net;
+    const ValueId x = net.Apply("Transpose", {net.Input({1, channels, 8, 8})},
+                                {{"perm", std::vector<int64_t>{0, 2, 3, 1}}});
+    net.graph.outputs = {net.Apply("Conv", {x, net.Weights({1, 1, 1, channels})},
+                                   {{"channels_last", int64_t{1}}, {"group", channels}})};
+    if (channels == 3) {
+      EXPECT_THAT(StepsOf(net.graph), ElementsAre("transpose_depthwise_conv2d"));
+    } else {
+      EXPECT_THAT(StepsOf(net.graph), ElementsAre("transpose", "depthwise_conv2d"));
+    }
+  }
+}
+
 TEST(PartitionTest, ReshapesThatOutputAnInputAreCopies) {
   Net net;
   const ValueId x = net.Input({4, 8});

@@ -189,6 +189,20 @@ TEST(TraceFileTest, RoundTrips) {
   EXPECT_EQ(TraceFileText(file->workload, file->parsed.trace, file->parsed.decisions), text);
 }
 
+TEST(TraceFileTest, AStageMayBeNamedTrace) {
+  const auto file = ParseTraceFile(
+      "workload w\ninput A: f32[4]\ntrace[i: 4] = A[i] + 1.0\n"
+      "output B[i: 4] = trace[i] * 2.0\ntrace 1\nb0 = block(\"trace\")\n");
+  EXPECT_TRUE(file.ok()) << file.status();
+  for (const char* const header : {"trace 1", "  trace 1\r", "trace 22", "trace"}) {
+    EXPECT_TRUE(IsTraceHeader(header)) << header;
+  }
+  for (const char* const line :
+       {"trace [i: 4] = A[i]", "trace1", "traces 1", "trace 1 [i: 4]", ""}) {
+    EXPECT_FALSE(IsTraceHeader(line)) << line;
+  }
+}
+
 TEST(TraceFileTest, ErrorsUseLinesOfTheFile) {
   const auto error = [](const std::string& text) {
     return std::string(ParseTraceFile(text).status().message());

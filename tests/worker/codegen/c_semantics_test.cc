@@ -217,6 +217,27 @@ TEST_P(CSemanticsTest, EveryOperationInCuda) {
   }
 }
 
+// The limits of a whole number say where signs and conversions may be left out. A sum in a short
+// type wraps before it is converted to a longer one.
+TEST(COverflowTest, SumsWrapBeforeAConversion) {
+  for (const char* const value :
+       {"abs(i32(A[i] + 200) - 200)", "max(i32(A[i] + 200), 200) - i32(A[i] * 3)",
+        "i32(A[i] - 7) / 3"}) {
+    const auto program = ReplayText(absl::StrCat(
+        "workload wraps\ninput A: u8[256]\noutput B[i: 256] = ", value, "\ntrace 1\n"));
+    ASSERT_TRUE(program.ok()) << program.status();
+    Scalars bytes;
+    for (int64_t v = 0; v < 256; ++v) bytes.push_back(v);
+    const auto expected = ir::Interpret(program->workload(), {bytes});
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    const auto actual = RunInC(*program, {bytes});
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    for (int v = 0; v < 256; ++v) {
+      ASSERT_EQ((*actual)[0][v], (*expected)[0][v]) << value << " of " << v;
+    }
+  }
+}
+
 // The OpenCL text of the same operations, one element at a time and as vectors.
 TEST_P(CSemanticsTest, ClangAcceptsEveryOperation) {
   if (!HasClang()) GTEST_SKIP() << "no clang";

@@ -51,6 +51,10 @@ WholeLimits::Limits WholeLimits::New(const Expr& expr) {
     }
     case Op::kCast:
       a = Of(expr.a);
+      // An operand that may overflow wraps before it is converted.
+      if (const DType from = p_.pool[expr.a].dtype; !ir::IsFloat(from) && !Fits(a, from)) {
+        a = Of(from);
+      }
       return Fits(a, expr.dtype) ? a : all;
     case Op::kAdd:
     case Op::kSub:
