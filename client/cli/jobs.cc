@@ -240,11 +240,9 @@ void AddJobs(Command& app, Globals& globals) {
   add_id(cancel, *id);
   cancel.AddFlag("--now", *now, "End the job at once, without confirming its best candidates");
   Complete(cancel, globals,
-           "The job first confirms its best candidates, and the command waits for that. It takes "
-           "up to 20 s or, if that is longer, a quarter of the time of the search. A network "
-           "takes up to 20 s for each task with measurements, which can be minutes. --now skips "
-           "this, also for a job that is already being cancelled. Ctrl-C ends only the wait: the "
-           "job still ends.\n\n"
+           "The job first confirms its best candidates, which takes at most 30 s, and the command "
+           "waits for that. --now skips this, also for a job that is already being cancelled. "
+           "Ctrl-C ends only the wait: the job still ends.\n\n"
            "Examples:\n"
            "  hone jobs cancel 4711 --server hone.internal:7070\n"
            "  hone jobs cancel 4711 --now",

@@ -100,12 +100,6 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
   return FollowedJob{*std::move(job), /*interrupted=*/heard > 0};
 }
 
-// What a job confirms at its end.
-std::string FinalistsOf(const client::Job& job) {
-  if (!job.network.has_value()) return "the finalists";
-  return "the finalists of each task, which may take minutes";
-}
-
 // Returns a hint to append to the message that a job was cancelled: how to continue. "" if all
 // tasks of the network are confirmed, or if the job tunes an operator.
 std::string ResumeHint(const client::Job& job) {
@@ -191,14 +185,15 @@ absl::Status LeftError(const std::string& job, OnInterrupt on_interrupt) {
 std::string StoppingText(int count, const client::Job& job) {
   if (count > 1) return "stopping now";
   if (!job.wait_reason.empty()) return "stopping: no worker is there to confirm the finalists";
-  return absl::StrCat("stopping: confirming ", FinalistsOf(job), "; Ctrl-C again skips this");
+  return "stopping: confirming the finalists for at most 30 s; Ctrl-C again skips this";
 }
 
 std::string CancellingText(const client::Job& job) {
   if (HasEnded(job.state) || job.trials == 0 || !job.wait_reason.empty()) return "";
-  return absl::StrCat("job ", job.id, " ends when it has confirmed ", FinalistsOf(job),
-                      "; hone jobs cancel ", job.id,
-                      " --now ends it at once, and Ctrl-C ends only this wait");
+  return absl::StrCat("job ", job.id,
+                      " ends when it has confirmed the finalists, in at most 30 s; hone "
+                      "jobs cancel ",
+                      job.id, " --now ends it at once, and Ctrl-C ends only this wait");
 }
 
 client::KeepWaiting ExplainCreation(const std::string& target) {

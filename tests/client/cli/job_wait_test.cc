@@ -54,11 +54,8 @@ TEST_F(JobWaitTest, APrivateWorkerIsNotExplained) {
 
 TEST(StoppingTextTest, PromisesNoConfirmationWithoutAWorker) {
   client::Job job;
-  EXPECT_EQ(StoppingText(1, job), "stopping: confirming the finalists; Ctrl-C again skips this");
-  job.network.emplace();
   EXPECT_EQ(StoppingText(1, job),
-            "stopping: confirming the finalists of each task, which may take minutes; Ctrl-C again "
-            "skips this");
+            "stopping: confirming the finalists for at most 30 s; Ctrl-C again skips this");
   job.wait_reason = "no worker runs target t";
   EXPECT_EQ(StoppingText(1, job), "stopping: no worker is there to confirm the finalists");
   EXPECT_EQ(StoppingText(2, job), "stopping now");
@@ -71,10 +68,8 @@ TEST(CancellingTextTest, SaysHowToEndAtOnce) {
   EXPECT_EQ(CancellingText(job), "") << "there is nothing to confirm";
   job.trials = 3;
   EXPECT_EQ(CancellingText(job),
-            "job 12 ends when it has confirmed the finalists; hone jobs cancel 12 --now ends it at "
-            "once, and Ctrl-C ends only this wait");
-  job.network.emplace();
-  EXPECT_THAT(CancellingText(job), HasSubstr("of each task, which may take minutes;"));
+            "job 12 ends when it has confirmed the finalists, in at most 30 s; hone jobs cancel 12 "
+            "--now ends it at once, and Ctrl-C ends only this wait");
   job.wait_reason = "no worker runs target t";
   EXPECT_EQ(CancellingText(job), "");
   job.wait_reason.clear();
