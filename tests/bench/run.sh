@@ -35,7 +35,7 @@ mkdir -p "$out"
 lines=$(mktemp)
 trap 'rm -f "$lines"' EXIT
 "$build/bench/bench_table" --machine > "$lines"
-all=$(nproc)
+all=$(sed -n 's/.*"cores":\([0-9]*\).*/\1/p' "$lines")  # with a CPU quota, fewer than nproc
 counts=("$all")
 [ -n "$smoke" ] || [ "$all" -eq 1 ] || counts=(1 "$all")
 for threads in "${counts[@]}"; do

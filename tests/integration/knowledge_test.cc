@@ -1,9 +1,13 @@
 // Stored results used again, with the real programs: `hone compare`, `hone best --nearest`,
 // transfer between tasks, `hone revalidate`, `hone pin` and `hone forget`.
 
+#include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/hone_home.h"
@@ -15,6 +19,29 @@ using ::testing::HasSubstr;
 
 const Words kTuned = {"matmul", "m=48", "n=64", "k=32"};
 const Words kUnseen = {"matmul", "m=80", "n=96", "k=40"};
+
+nlohmann::json Records(const HoneHome& home, const Words& query) {
+  const Result result = home.Hone(With({"records", "query", "--limit", "0", "--json"}, query));
+  EXPECT_EQ(result.code, 0) << result.errors;
+  return OneLineOfJson(result.output)["records"];
+}
+
+// Whether a schedule besides the best and the untiled one was measured in three processes. If the
+// untiled schedule is the second best, all others may have dropped out before.
+bool HasRunnerUp(const nlohmann::json& records, const nlohmann::json& best) {
+  const auto candidate = [](const nlohmann::json& record) {
+    return std::pair(record["space_digest"].get<std::string>(), record["decisions"].dump());
+  };
+  std::map<std::pair<std::string, std::string>, int> processes;
+  for (const nlohmann::json& record : records) {
+    const bool counts = record["policy"].get<std::string>().starts_with("confirm") &&
+                        record["processes"] == 1 && record["outcome"] == "ok" &&
+                        !record["is_default"].get<bool>() && !record["quarantined"].get<bool>();
+    if (counts && candidate(record) != candidate(best)) ++processes[candidate(record)];
+  }
+  return std::any_of(processes.begin(), processes.end(),
+                     [](const auto& entry) { return entry.second >= 3; });
+}
 
 TEST(Knowledge, ComparesTransfersAndRevalidatesATunedOperator) {
   HoneHome home;
@@ -30,23 +57,38 @@ TEST(Knowledge, ComparesTransfersAndRevalidatesATunedOperator) {
   ASSERT_EQ(compared.code, 0) << compared.errors;
   const nlohmann::json table = OneLineOfJson(compared.output);
   ASSERT_TRUE(table.is_object()) << compared.output;
-  for (const char* row : {"default", "best", "runner-up"}) {
+  // Simulated latencies depend on the machine: the untiled schedule may be the best or the second.
+  const nlohmann::json published = Records(home, With({"--best"}, kTuned)).at(0);
+  const bool has_runner_up = HasRunnerUp(Records(home, kTuned), published);
+  EXPECT_EQ(table.contains("runner-up"), has_runner_up) << compared.output;
+  Words rows = {"default", "best"};
+  if (has_runner_up) rows.push_back("runner-up");
+  for (const std::string& row : rows) {
     ASSERT_TRUE(table.contains(row)) << compared.output;
     EXPECT_GT(table[row]["latency_ns"], 0);
     EXPECT_GE(table[row]["processes"], 3) << "all rows are measured in the same way";
     EXPECT_GT(table[row]["share_of_roofline"], 0);
   }
-  EXPECT_NE(table["best"]["record"], table["runner-up"]["record"]);
+  if (has_runner_up) {
+    EXPECT_NE(table["best"]["record"], table["runner-up"]["record"]);
+    EXPECT_THAT(std::string(table["runner-up"]["found_by"]), HasSubstr("12 trials"));
+  }
   EXPECT_GT(table["roofline"]["read_gbps"], 0);
   const nlohmann::json run = OneLineOfJson(tuned.output);
+  EXPECT_EQ(table["best"]["record"], published["record"]);
   EXPECT_EQ(table["best"]["latency_ns"], run["best"]["latency_ns"]);
   EXPECT_EQ(run["default"]["confirmed"], true);
-  // Simulated latencies depend on the code, so the untiled schedule is the best on some CPUs.
-  const bool is_untiled = table["best"]["record"] == table["default"]["record"];
+  // The samples of a kernel vary by a thousandth.
+  for (const std::string& row : rows) {
+    EXPECT_LT(table["best"]["latency_ns"].get<double>(),
+              1.01 * table[row]["latency_ns"].get<double>())
+        << row;
+  }
+  EXPECT_EQ(table["default"]["found_by"], "untiled");
   EXPECT_THAT(std::string(table["best"]["found_by"]),
-              HasSubstr(is_untiled ? "untiled" : "12 trials"));
+              HasSubstr(published["is_default"].get<bool>() ? "untiled" : "12 trials"));
   const Result text = home.Hone(With({"compare"}, kTuned));
-  EXPECT_THAT(text.output, HasSubstr("runner-up"));
+  EXPECT_EQ(absl::StrContains(text.output, "runner-up"), has_runner_up) << text.output;
   EXPECT_THAT(text.output, HasSubstr("roofline"));
 
   // An unseen shape gets an adapted candidate, which is marked as such and correct when checked.
