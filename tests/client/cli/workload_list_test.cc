@@ -83,7 +83,7 @@ TEST_F(WorkloadListTest, AListThatIsGivenAsAWorkloadIsRecognized) {
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(::testing::TempDir());
   EXPECT_EQ(error("net.txt"), "net.txt" + hint + "net.txt");
-  EXPECT_THAT(error("other.txt"), HasSubstr("hone operators lists them"));
+  EXPECT_THAT(error("other.txt"), HasSubstr("\"hone operators\" lists them"));
   std::filesystem::current_path(before);
 }
 
