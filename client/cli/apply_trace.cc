@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/rng.h"
@@ -60,7 +59,7 @@ std::vector<int> InstructionLines(const std::string& text) {
     ++number;
     const absl::string_view content = absl::StripAsciiWhitespace(line);
     if (in_trace && !content.empty() && content[0] != '#') lines.push_back(number);
-    in_trace = in_trace || absl::StartsWith(content, "trace ");
+    in_trace = in_trace || schedule::IsTraceHeader(content);
   }
   return lines;
 }

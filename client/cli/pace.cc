@@ -16,8 +16,9 @@ void Pace::Look(const client::Job& job) {
   // A server that has restarted counts the trials again, from 0.
   const int64_t all = std::max(most_trials_, job.trials);
   const int64_t made = all - std::exchange(most_trials_, all);
-  if (std::exchange(looked_, true)) {
-    if (searching_) time_ += absl::Milliseconds(std::max<int64_t>(0, passed_ms));
+  // The trials of a time that does not count do not count either.
+  if (std::exchange(looked_, true) && searching_) {
+    time_ += absl::Milliseconds(std::max<int64_t>(0, passed_ms));
     if (made > 0) {
       trials_ += made;
       time_at_last_trial_ = time_;

@@ -28,8 +28,8 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
 absl::StatusOr<WorkloadArgument> ParseWorkloadArgument(const std::string& path,
                                                        const std::string& text);
 
-// Whether a text is a trace file: it has a line that begins with "trace ", like the line between
-// the workload and the instructions.
+// Whether a text is a trace file: it has the line between a workload and its instructions
+// (schedule::IsTraceHeader).
 bool IsTrace(absl::string_view text);
 
 // Whether the words name a file rather than an operator.

@@ -20,8 +20,8 @@ constexpr absl::Duration kCalmDown = absl::Seconds(1);
 // A wait may take this share of the time that is left, because other processes have to measure,
 // too.
 constexpr double kTimeToCalmDown = 0.1;
-// If no finalist has a result when a user's time limit is over, the round may take this long for
-// the first one.
+// If no finalist has a result when the time that a user wants to wait is over, the round may take
+// this much longer for the first one.
 constexpr absl::Duration kFirstResultGrace = absl::Seconds(5);
 // If other jobs publish this many bests during the confirmation, the job keeps the last of these.
 constexpr int kMostConflicts = 3;
@@ -178,12 +178,14 @@ void ConfirmPhase::CutLateRound() {
 }
 
 std::string ConfirmPhase::WhyNotWait() const {
+  const bool cancelled = job_.state().cancelled;
   const bool limited = job_.spec().max_time > absl::ZeroDuration();
-  if (!limited && !job_.state().cancelled) return "";
+  if (!limited && !cancelled) return "";
   if (const std::string why = WhyNoWorker(job_); !why.empty()) return why;
   const absl::Duration waited = std::min(-job_.TimeLeft(), job_.Steady() - round_began_);
-  if (!limited || waited < kFirstResultGrace) return "";
-  return "no finalist was measured in time; give it more time, or stop other work on that machine";
+  if (waited < kFirstResultGrace) return "";
+  return absl::StrCat("no finalist was measured in time",
+                      cancelled ? "" : "; give it more time, or stop other work on that machine");
 }
 
 void ConfirmPhase::Submit(int index) {

@@ -27,8 +27,8 @@ inline constexpr absl::string_view kWaitingForQuiet = "waiting for a quieter mac
 //
 // A round that would end after the job's time limit is not begun, and a round that runs over it is
 // cut short. If no finalist has a result by then, the job waits for the first one. A job that was
-// cancelled, or whose time the user limited, does not wait if no worker can measure it, and the
-// latter waits a few seconds at most.
+// cancelled, or whose time the user limited, waits a few seconds at most, and does not wait if no
+// worker can measure it.
 //
 // Belongs to the job's strand.
 class ConfirmPhase {

@@ -16,6 +16,10 @@ constexpr absl::Duration kRevalidation = absl::Minutes(2);
 // result, unless no worker takes its work.
 constexpr absl::Duration kFirstResultGrace = absl::Seconds(5);
 
+// The measurements that have begun when a job is cancelled may take this part of the time that is
+// left. The rest is for the confirmation.
+constexpr double kDrainShare = 0.5;
+
 }  // namespace
 
 void Job::Allow(int64_t candidates) {
@@ -115,11 +119,8 @@ void Job::OnCancel(bool confirm) {
   if (HasEnded()) return;
   if (!confirm) return End(JobState::kCancelled);
   state().cancelled = true;
-  if (HasBegun() && state().state == JobState::kConfirming) {
-    LimitConfirmation(ConfirmationLimit(Wall(), /*cancelled=*/true));
-  }
   Save();
-  OnFinish(absl::InfiniteDuration());
+  OnFinish(HasBegun() ? ConfirmationLimit(Wall(), /*cancelled=*/true) : absl::InfiniteDuration());
 }
 
 void Job::OnFinish(absl::Duration limit) {
@@ -127,8 +128,14 @@ void Job::OnFinish(absl::Duration limit) {
   SetDeadline(Steady() + limit);
   finishing_ = true;
   // A job that has not begun stops when it begins.
-  if (!HasBegun() || state().state != JobState::kRunning || search_.IsStopping()) return;
-  StopSearch(Steady() + options().drain_limit);
+  if (!HasBegun() || state().state != JobState::kRunning) return;
+  absl::Duration drain = options().drain_limit;
+  if (state().cancelled) drain = std::min(drain, TimeLeft() * kDrainShare);
+  if (search_.IsStopping()) {
+    drain_deadline_ = std::min(drain_deadline_, Steady() + drain);
+    return;
+  }
+  StopSearch(Steady() + drain);
   services().fleet->CancelWaiting(id());
   search_.Pump();
 }

@@ -51,7 +51,8 @@ struct JobOptions {
   int max_jobs_per_owner = 256;
   int max_jobs = 4096;
   ConfirmationOptions confirmation;
-  // After the time limit or a cancel, builds and runs that have begun may finish for this long.
+  // After the time limit or a cancel, builds and runs that have begun may finish for at most this
+  // long, and those of a cancelled job for at most half of its time.
   absl::Duration drain_limit = absl::Seconds(30);
   // How long the winner's artifact may take to arrive.
   absl::Duration artifact_limit = absl::Seconds(30);

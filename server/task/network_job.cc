@@ -25,6 +25,9 @@ constexpr int kMostPreparing = 2;
 constexpr int64_t kMostFruitlessBatches = 4;
 // The most time that is reserved for confirming one task, within the limit of the request.
 constexpr absl::Duration kConfirmationOfATask = absl::Seconds(8);
+// A cancelled job ends when its time is over. Its last task stops measuring this much earlier, so
+// that it can publish its best.
+constexpr absl::Duration kPublishing = absl::Seconds(2);
 
 }  // namespace
 
@@ -387,8 +390,10 @@ void NetworkJob::Finish(size_t i) {
     return child.exists && !child.ended && (!child.finishing || &child == &next);
   });
   next.finishing = true;
+  const absl::Duration left =
+      state().cancelled ? std::max(TimeLeft() - kPublishing, absl::ZeroDuration()) : TimeLeft();
   services().children->FinishChild(ChildId(i),
-                                   TimeLeft() / static_cast<double>(std::max<int64_t>(1, sharing)));
+                                   left / static_cast<double>(std::max<int64_t>(1, sharing)));
 }
 
 void NetworkJob::Conclude(std::string why) {

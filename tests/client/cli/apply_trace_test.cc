@@ -52,6 +52,22 @@ TEST(ApplyTrace, AppliesDecidedTrace) {
   EXPECT_EQ(again->program.StructuralDigest(), applied->program.StructuralDigest());
 }
 
+TEST(ApplyTrace, AStageMayBeNamedTrace) {
+  const std::string text =
+      "workload w\n"
+      "input A: f32[4]\n"
+      "trace [i: 4] = A[i] + 1.0\n"
+      "output B[i: 4] = trace[i] * 2.0\n"
+      "trace 1\n"
+      "b0 = block(\"trace\")\n";
+  const auto applied = ApplyTrace("mine.trace", text, 0);
+  ASSERT_TRUE(applied.ok()) << applied.status();
+  EXPECT_THAT(applied->lines, ElementsAre(6));
+  EXPECT_THAT(
+      std::string(ApplyTrace("mine.trace", text + "b1 = block(\"C\")\n", 0).status().message()),
+      StartsWith("mine.trace:7:1: instruction 2 (block): "));
+}
+
 TEST(ApplyTrace, EachStepShowsItsInstructionAndProgram) {
   const auto applied = ApplyTrace("mine.trace", kDecided, 0);
   ASSERT_TRUE(applied.ok()) << applied.status();

@@ -138,7 +138,7 @@ TEST_F(OperatorsTest, JsonHasTheSameContent) {
 
 TEST_F(OperatorsTest, InvalidArgumentsAreUsageErrors) {
   const std::pair<std::vector<std::string>, const char*> kCases[] = {
-      {{"conv2"}, "unknown operator 'conv2' (did you mean 'conv2d'?); hone operators lists"},
+      {{"conv2"}, "unknown operator 'conv2' (did you mean 'conv2d'?); \"hone operators\" lists"},
       {{"softmax", "m=3", "k=4"}, "softmax takes m, n, dtype, acc"},
       {{"quantized_matmul", "dtype=f32"}, "quantized_matmul takes m, n, k"},
       {{"conv2d", "n=1"}, "conv2d needs key 'h'"},

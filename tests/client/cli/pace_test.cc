@@ -65,6 +65,19 @@ TEST_F(PaceTest, AWaitDoesNotCount) {
   EXPECT_EQ(pace_.TrialsPerSecond(), 2) << "its search has ended";
 }
 
+// Between two reports, a worker came and measured the first candidates.
+TEST_F(PaceTest, TrialsAtTheEndOfAWaitDoNotCount) {
+  job_.wait_reason = "no worker runs target t";
+  Later(0, 0);
+  job_.wait_reason.clear();
+  Later(1000, 8);
+  EXPECT_EQ(pace_.TrialsPerSecond(), 0);
+  EXPECT_EQ(pace_.TimeFor(10), absl::InfiniteDuration()) << "not 0:00";
+  Later(4000, 8);
+  EXPECT_EQ(pace_.TrialsPerSecond(), 2);
+  EXPECT_EQ(pace_.TimeFor(10), absl::Seconds(5));
+}
+
 TEST_F(PaceTest, OnlyTheTimeInWhichItIsFollowedCounts) {
   job_.trials = 100;
   job_.wall_ms = 1'000'000;

@@ -169,18 +169,51 @@ TEST_F(JobConfirmEndTest, ConfirmationEndsInTime) {
   EXPECT_EQ(job->best->record.policy.name, "confirm");
 }
 
-TEST_F(JobConfirmEndTest, CancelDoesNotCutAConfirmationShort) {
+// The device is connected, but it finishes no finalist in the 20 s of the confirmation. No
+// challenger was measured undisturbed before.
+TEST_F(JobConfirmEndTest, CancelledJobWaitsAFewSecondsForAFirstResult) {
+  for (const bool arrives : {false, true}) {
+    int confirmations = 0;
+    device.measure = DisturbedFrom(0, &confirmations);
+    JobSpec spec = Spec(400, absl::StrCat(arrives));
+    spec.workload = absl::StrCat("fake op", arrives, " 12");
+    const std::string id = Create(std::move(spec));
+    for (int i = 0; i < 5; ++i) Step();
+    ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+    const absl::Time began = clock.Now();
+    for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
+    device.measure = nullptr;
+    while (clock.Now() < began + absl::Seconds(22)) Step(0);
+    ASSERT_EQ(Get(id)->state, JobState::kConfirming);
+    for (int i = 0; i < 100 && !HasEnded(Get(id)->state); ++i) Step(arrives ? 1 : 0);
+    const auto job = Get(id);
+    EXPECT_EQ(job->state, JobState::kCancelled);
+    EXPECT_EQ(job->error, "");
+    EXPECT_LT(clock.Now() - began, absl::Seconds(26));
+    ASSERT_TRUE(job->best.has_value());
+    EXPECT_EQ(job->best->record.policy.name, arrives ? "confirm" : "screen");
+    if (!arrives) {
+      EXPECT_EQ(job->note, "no best could be confirmed: no finalist was measured in time");
+    }
+  }
+}
+
+// The device, which is connected, does not finish what it measures when the job is cancelled.
+TEST_F(JobConfirmEndTest, CancelledJobLeavesTimeForItsConfirmation) {
   const std::string id = Create(Spec(400));
   for (int i = 0; i < 5; ++i) Step();
-  ASSERT_TRUE(jobs->Cancel(id, true).ok());
-  for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
-  for (int i = 0; i < 60; ++i) {
-    Step(0);  // the device is connected but slow
-    clock.Advance(absl::Seconds(1));
-  }
-  auto job = RunToEnd(id);
+  Step(0);  // it reports what it has begun
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const absl::Time began = clock.Now();
+  for (int i = 0; i < 400 && Get(id)->state != JobState::kConfirming; ++i) Step(0);
+  ASSERT_EQ(Get(id)->state, JobState::kConfirming);
+  EXPECT_GT(clock.Now() - began, absl::Seconds(9)) << "half of 20 s";
+  EXPECT_LT(clock.Now() - began, absl::Seconds(11));
+  EXPECT_GT(Get(id)->left, absl::Seconds(8));
+  const auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kCancelled);
-  EXPECT_EQ(job->error, "");
+  EXPECT_LT(clock.Now() - began, absl::Seconds(20));
+  ASSERT_TRUE(job->best.has_value());
   EXPECT_EQ(job->best->record.policy.name, "confirm");
 }
 
