@@ -210,7 +210,7 @@ absl::Status ChildPreflight::Follow(pid_t pid, int output) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return absl::OkStatus();
   if (stopped) return ShuttingDown();
-  if (late && ProcessorTime(usage) < options_.limit / 10) {
+  if (late && ProcessorTime(usage) < options_.limit * options_.least_share) {
     spdlog::warn("a job begins unchecked, since its trial got no processor time for {}",
                  absl::FormatDuration(options_.limit));
     return absl::OkStatus();

@@ -24,9 +24,11 @@ struct ChildPreflightOptions {
   // standard output before each step, and a line "error TEXT" if an exception ended a step. Its
   // exit status is 0 if the work ended normally.
   std::vector<std::string> command;
-  // Wall time that a child may take, even on a busy machine. If it got hardly any processor time
-  // within this limit, the job starts unchecked.
+  // Wall time that a child may take, even on a busy machine.
   absl::Duration limit = absl::Minutes(5);
+  // If a child got less than this share of the limit as processor time, it says nothing about its
+  // job, which then starts unchecked.
+  double least_share = 0.1;
   // Maximum number of concurrent children.
   int threads = 2;
 };
