@@ -19,7 +19,6 @@
 #include "client/cli/globals.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/json_output.h"
-#include "client/cli/openmp_wait.h"
 #include "client/cli/signals.h"
 #include "client/cli/suggest.h"
 #include "client/cli/terminal.h"
@@ -99,7 +98,6 @@ absl::Status ParseAndRun(Command& app, Globals& globals, int argc, char** argv,
 
 int Main(int argc, char** argv) {
   FillStandardDescriptors();
-  LimitOpenMpWaiting();
   rpc::TakeGrpcLog(rpc::GrpcLog::kCaller);
   Globals globals;
   Command app("Hone finds fast kernels for tensor operators by measuring them, and keeps the best.",
