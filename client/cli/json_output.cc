@@ -115,9 +115,6 @@ Json LatencyJson(const std::optional<client::Best>& best) {
   return {{"latency_ns", client::LatencyNs(*best)}, {"gflops", best->gflops}};
 }
 
-namespace {
-
-// The best of a job, and whether LookupBest can return it.
 Json JobBestJson(const client::Job& job) {
   Json best = LatencyJson(job.best);
   if (best.is_null()) return best;
@@ -130,14 +127,11 @@ Json JobBestJson(const client::Job& job) {
   return best;
 }
 
-// The default schedule of a job, and whether it was measured in as many processes as the best.
 Json DefaultJson(const client::Job& job) {
   Json json = LatencyJson(job.default_schedule);
   if (!json.is_null()) json["confirmed"] = client::DefaultIsConfirmed(job);
   return json;
 }
-
-}  // namespace
 
 Json ToJson(const client::Job& job) {
   Json json = {

@@ -28,6 +28,10 @@ Json ToJson(const client::StoredModel& model);
 Json PinnedJson(const client::Best& best);
 // latency_ns and gflops; null if there is no best.
 Json LatencyJson(const std::optional<client::Best>& best);
+// The best of a job, and whether LookupBest can return it.
+Json JobBestJson(const client::Job& job);
+// The default schedule of a job, and whether it was measured in as many processes as the best.
+Json DefaultJson(const client::Job& job);
 
 // The output of `hone tune --json`: workload, target, trials, outcomes, wall_s, trials_per_min,
 // best, own_best, default, disturbed, peak_gflops, job, state. "best" has the job and the time of
