@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "client/cli/command.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
+#include "client/cli/known_best.h"
 #include "client/cli/network_output.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
@@ -21,6 +24,9 @@
 
 namespace hone::cli {
 namespace {
+
+// A job stores its best last, so that it is among this many of its newest records.
+constexpr int kNewestOfJob = 50;
 
 // Where the best of a job comes from, if another job found it: "of job 12, 3 hours ago"; else "".
 std::string OriginOfBest(const client::Job& job) {
@@ -97,6 +103,28 @@ void PrintNetwork(const client::NetworkProgress& network, bool ended) {
   TaskTable(network, ended).Print();
 }
 
+// Returns the best of a job that has ended as it is in the store now: it may have been quarantined
+// since the job ended, such as by `hone forget`. nullopt if it was not, or if the server does not
+// answer.
+std::optional<record::Record> QuarantinedBest(Session& session, const client::Job& job) {
+  if (!HasEnded(job.state) || !client::BestIsConfirmed(job)) return std::nullopt;
+  const record::Record& best = job.best->record;
+  client::RecordFilter filter;
+  filter.workload_digest = best.workload_digest;
+  filter.target = best.target;
+  filter.job = best.job_id;
+  filter.outcome = "ok";
+  filter.quarantined = client::Quarantined::kOnly;
+  filter.newest_first = true;
+  const absl::StatusOr<std::vector<record::Record>> quarantined =
+      session.connection().ListRecords(filter, kNewestOfJob);
+  if (!quarantined.ok()) return std::nullopt;
+  const auto found =
+      std::find_if(quarantined->begin(), quarantined->end(),
+                   [&](const record::Record& record) { return record.id == best.id; });
+  return found == quarantined->end() ? std::nullopt : std::make_optional(*found);
+}
+
 // Prints the state and the best of a job, or the tasks of its networks. `why`: the reason for the
 // state; "" if the caller prints it.
 absl::Status PrintJob(const Globals& globals, const client::Job& job, const std::string& why) {
@@ -109,11 +137,18 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
   if (job.best.has_value()) {
     const std::string origin = OriginOfBest(job);
     const bool confirmed = client::BestIsConfirmed(job);
-    absl::PrintF("best%s%s: %s, %s GFLOP/s\n",
+    const record::Record& record = job.best->record;
+    absl::PrintF("best%s%s%s: %s, %s GFLOP/s\n",
                  origin.empty() ? "" : absl::StrCat(" known, ", origin),
                  confirmed ? "" : ", not confirmed",
+                 IsForgotten(record)  ? ", now forgotten"
+                 : record.quarantined ? ", now quarantined"
+                                      : "",
                  MarkUnconfirmed(FormatLatency(client::LatencyNs(*job.best)), confirmed),
                  MarkUnconfirmed(FormatGflops(job.best->gflops), confirmed));
+    if (record.quarantined) {
+      PrintWrapped(absl::StrCat("it does not count any more: ", record.quarantine_reason));
+    }
   }
   const bool told = !job.disturbance.empty() && absl::StrContains(why, job.disturbance);
   if (job.disturbed > 0 && !told) PrintWrapped(DisturbedText(job));
@@ -127,7 +162,10 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job) {
 
 absl::Status ShowJob(const Globals& globals, const std::string& id) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().GetJob(id));
+  HONE_ASSIGN_OR_RETURN(client::Job job, session->connection().GetJob(id));
+  if (const auto quarantined = QuarantinedBest(*session, job); quarantined.has_value()) {
+    job.best->record = *quarantined;
+  }
   if (globals.json || HasEnded(job.state)) return PrintJob(globals, job);
   return PrintJob(globals, job,
                   job.wait_reason.empty() ? PhaseOf(job) : "it waits: " + job.wait_reason);

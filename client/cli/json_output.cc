@@ -119,6 +119,9 @@ Json JobBestJson(const client::Job& job) {
   Json best = LatencyJson(job.best);
   if (best.is_null()) return best;
   best["confirmed"] = client::BestIsConfirmed(job);
+  if (job.best->record.quarantined) {
+    best["quarantine_reason"] = job.best->record.quarantine_reason;
+  }
   best["job"] = job.best->record.job_id;
   best["measured_unix_ms"] = job.best->record.created_unix_ms;
   // The best of a running job is the leader of its search, which has no stored record. The number

@@ -28,7 +28,8 @@ Json ToJson(const client::StoredModel& model);
 Json PinnedJson(const client::Best& best);
 // latency_ns and gflops; null if there is no best.
 Json LatencyJson(const std::optional<client::Best>& best);
-// The best of a job, and whether LookupBest can return it.
+// The best of a job, and whether it was confirmed, so that LookupBest can return it. It has the key
+// quarantine_reason if it is known to be quarantined since.
 Json JobBestJson(const client::Job& job);
 // The default schedule of a job, and whether it was measured in as many processes as the best.
 Json DefaultJson(const client::Job& job);

@@ -1,8 +1,10 @@
 #include "client/cli/known_best.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "client/cli/command.h"
@@ -16,27 +18,38 @@ namespace {
 
 // The number of look-ups that are in memory at a time.
 constexpr size_t kBatch = 1024;
-// The number of records among which UnconfirmedJob looks for one with the right tolerance.
+// The number of records among which NewestOf looks for one with the right tolerance.
 constexpr int kNewest = 20;
 // The number of workloads of a list for which UnconfirmedJobs asks the server.
 constexpr int kMostLookedUp = 100;
 
-// Returns the last job that measured candidates of a workload, of which none is confirmed if the
-// workload has no best; "" if no job did, or if the server does not answer.
-std::string UnconfirmedJob(Session& session, const std::string& target, double tolerance,
-                           const WorkloadArgument& argument) {
+// Returns the newest successful measurement of a workload, among those that are quarantined or
+// those that are not; nullopt if there is none, or if the server does not answer.
+std::optional<record::Record> NewestOf(Session& session, const std::string& target,
+                                       double tolerance, const WorkloadArgument& argument,
+                                       client::Quarantined quarantined) {
   client::RecordFilter filter;
   filter.workload_digest = argument.workload.StructuralDigest().ToHex();
   filter.target = target;
   filter.outcome = "ok";
+  filter.quarantined = quarantined;
   filter.newest_first = true;
   const absl::StatusOr<std::vector<record::Record>> measured =
       session.connection().ListRecords(filter, kNewest);
-  if (!measured.ok()) return "";
+  if (!measured.ok()) return std::nullopt;
   const auto newest =
       std::find_if(measured->begin(), measured->end(),
                    [&](const record::Record& record) { return record.tolerance == tolerance; });
-  return newest == measured->end() ? "" : newest->job_id;
+  return newest == measured->end() ? std::nullopt : std::make_optional(*newest);
+}
+
+// Returns the last job that measured candidates of a workload, of which none is confirmed if the
+// workload has no best; "" if no job did. What was forgotten does not count.
+std::string UnconfirmedJob(Session& session, const std::string& target, double tolerance,
+                           const WorkloadArgument& argument) {
+  const std::optional<record::Record> newest =
+      NewestOf(session, target, tolerance, argument, client::Quarantined::kNone);
+  return newest.has_value() ? newest->job_id : "";
 }
 
 // Returns a hint to append to the message that nothing is known of a workload: what the store has
@@ -46,8 +59,13 @@ std::string HintOf(Session& session, const std::string& target, double tolerance
   const std::string imported = ImportedHint(session, target, &argument);
   if (!imported.empty()) return imported;
   const std::string job = UnconfirmedJob(session, target, tolerance, argument);
-  if (job.empty()) return "";
-  return absl::StrCat("; job ", job, " measured candidates, but none of them is confirmed");
+  if (!job.empty()) {
+    return absl::StrCat("; job ", job, " measured candidates, but none of them is confirmed");
+  }
+  const std::optional<record::Record> newest =
+      NewestOf(session, target, tolerance, argument, client::Quarantined::kOnly);
+  if (!newest.has_value() || !IsForgotten(*newest)) return "";
+  return absl::StrCat("; what was known was ", newest->quarantine_reason);
 }
 
 }  // namespace
@@ -83,6 +101,10 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& wo
 std::string UnconfirmedJobs::Find(const WorkloadArgument& argument) {
   if (looked_up_++ >= kMostLookedUp) return "";
   return UnconfirmedJob(session_, target_, tolerance_, argument);
+}
+
+bool IsForgotten(const record::Record& record) {
+  return record.quarantined && absl::StartsWith(record.quarantine_reason, "forgotten ");
 }
 
 std::string UnknownText(const std::string& unconfirmed_job) {
