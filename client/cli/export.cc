@@ -19,6 +19,7 @@
 #include "client/cli/known_best.h"
 #include "client/cli/network_export.h"
 #include "client/cli/network_kernels.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/table.h"
 #include "client/cli/workload_argument.h"
 #include "client/cli/workload_list.h"
@@ -188,8 +189,8 @@ absl::StatusOr<Files> CpuFiles(const WorkloadArgument& argument, const Naming& n
   if (!absl::StrContains(artifact.object, target::kThreadsSymbol)) {
     return absl::FailedPreconditionError(
         absl::StrCat("the kernel of ", argument.title,
-                     " was built by an older version and has another interface; hone revalidate "
-                     "builds it again"));
+                     " was built by an older version and has another interface; ",
+                     SuggestedCommandForTarget("revalidate"), " builds it again"));
   }
   std::string object = artifact.object;
   if (naming.prefix) {

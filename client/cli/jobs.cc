@@ -17,6 +17,7 @@
 #include "client/cli/network_output.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
@@ -218,8 +219,8 @@ absl::Status ResumeJob(const Globals& globals, const ResumeOptions& options) {
                         session->connection().ResumeJob(options.id, options.trials, time_ms));
   if (session->private_server() == nullptr) {
     HONE_RETURN_IF_ERROR(PrintJob(globals, job));
-    PrintWrapped(stderr,
-                 absl::StrCat("the job continues; hone jobs watch ", job.id, " follows it"));
+    PrintWrapped(stderr, absl::StrCat("the job continues; ",
+                                      SuggestedCommand("jobs watch " + job.id), " follows it"));
     return absl::OkStatus();
   }
   // A private server stops when we exit, and cancels its jobs. Follow the job to its end.

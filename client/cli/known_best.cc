@@ -11,6 +11,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/shell_word.h"
+#include "client/cli/suggested_command.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -128,7 +129,7 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
         "no schedule is known for ", known.argument.title,
         options.nearest ? absl::StrCat(", or for another ", known.argument.workload.name, ",") : "",
         " on ", target, options.hint, HintOf(*known.session, target, tolerance, known.argument),
-        "; find one with: hone tune ", known.argument.words));
+        "; find one with: ", SuggestedCommandForTarget("tune " + known.argument.words)));
   }
   HONE_RETURN_IF_ERROR(best.status());
   known.best = *std::move(best);
@@ -148,8 +149,9 @@ std::string ImportedHint(Session& session, const std::string& target,
   if (!imported.ok() || imported->empty()) return "";
   return absl::StrCat(
       "; the store has imported records that this machine has not confirmed: "
-      "\"hone revalidate",
-      argument == nullptr ? "" : absl::StrCat(" ", argument->words),
+      "\"",
+      SuggestedCommandForTarget(absl::StrCat(
+          "revalidate", argument == nullptr ? "" : absl::StrCat(" ", argument->words))),
       "\" measures them and publishes the best");
 }
 
@@ -187,8 +189,10 @@ absl::Status CheckAllKnown(Session& session, size_t unknown, size_t workloads,
   return NothingKnownError(absl::StrCat(
       "no confirmed schedule is known for ", unknown, " of the ", workloads, " workloads of ",
       file == "-" ? "standard input" : file, " on ", target, ImportedHint(session, target, nullptr),
-      file == "-" ? "; hone tune --file FILE finds those of a file"
-                  : absl::StrCat("; find them with: hone tune --file ", ShellWord(file))));
+      file == "-" ? absl::StrCat("; ", SuggestedCommandForTarget("tune --file FILE"),
+                                 " finds those of a file")
+                  : absl::StrCat("; find them with: ",
+                                 SuggestedCommandForTarget("tune --file " + ShellWord(file)))));
 }
 
 absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best) {
@@ -196,8 +200,8 @@ absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best
       session.connection().Artifact(best.record.result.artifact_digest);
   if (absl::IsNotFound(bytes.status())) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the kernel of record ", best.record.id,
-                     " is no longer in the store; hone revalidate builds it again"));
+        absl::StrCat("the kernel of record ", best.record.id, " is no longer in the store; ",
+                     SuggestedCommandForTarget("revalidate"), " builds it again"));
   }
   HONE_RETURN_IF_ERROR(bytes.status());
   return record::DecodeArtifact(*bytes);

@@ -21,6 +21,7 @@
 #include "client/cli/progress.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
@@ -217,8 +218,8 @@ absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& optio
     HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().CreateNetworkJob(
                                                      common, spec, ExplainCreation(common.target)));
     if (globals.json) return PrintJson({{"jobs", Json::array({ToJson(job)})}});
-    PrintWrapped(absl::StrCat("job ", job.id, ": ", network.path, "; hone jobs watch ", job.id,
-                              " follows it"));
+    PrintWrapped(absl::StrCat("job ", job.id, ": ", network.path, "; ",
+                              SuggestedCommand("jobs watch " + job.id), " follows it"));
     return absl::OkStatus();
   }
   HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunNetworkJob(*session, common, spec));

@@ -14,6 +14,7 @@
 #include "client/cli/json_output.h"
 #include "client/cli/record_selection.h"
 #include "client/cli/shell_word.h"
+#include "client/cli/suggested_command.h"
 #include "common/base/counted.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
@@ -34,11 +35,9 @@ absl::Status CheckNoFile(const RecordSelection& selection) {
       absl::EndsWith(selection.words[0], ".hone")) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", selection.words[0],
-                   "' is not an operator; to write to a file of this name, use: "
-                   "hone records export -o ",
-                   ShellWord(selection.words[0])));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", selection.words[0], "' is not an operator; to write to a file of this name, use: ",
+      SuggestedCommand("records export -o " + ShellWord(selection.words[0]))));
 }
 
 absl::Status ExportRecords(const Globals& globals, const RecordExport& options) {

@@ -15,6 +15,7 @@
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
 #include "client/cli/space_argument.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/terminal.h"
 #include "client/cli/tune_report.h"
 #include "client/cli/workload_argument.h"
@@ -215,8 +216,8 @@ absl::Status Detach(const Globals& globals, Session& session, const std::vector<
     result = job.status();
     if (!result.ok()) break;
     if (!globals.json) {
-      PrintWrapped(absl::StrCat("job ", job->id, ": ", each.argument.title, "; hone jobs watch ",
-                                job->id, " follows it"));
+      PrintWrapped(absl::StrCat("job ", job->id, ": ", each.argument.title, "; ",
+                                SuggestedCommand("jobs watch " + job->id), " follows it"));
     }
     created.push_back(*std::move(job));
   }
