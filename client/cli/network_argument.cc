@@ -101,6 +101,11 @@ absl::Status CheckUnchanged(const NetworkArgument& network) {
       absl::StrCat(network.path, " was changed while this command used it; run the command again"));
 }
 
+std::string TuneMissingCommand(const NetworkArgument& network) {
+  return SuggestedCommandForTarget(
+      absl::StrCat("tune ", ShellWord(network.path), " --only-missing"));
+}
+
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
                                const std::string& target, absl::string_view hint) {
   if (unknown == 0) return absl::OkStatus();
@@ -111,8 +116,10 @@ absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
                                                " of the ", tasks, " tasks");
   return NothingKnownError(
       absl::StrCat("no confirmed schedule is known for ", which, " of ", network.path, " on ",
-                   target, "; find ", unknown == 1 ? "it" : "them",
-                   " with: ", SuggestedCommandForTarget("tune " + ShellWord(network.path)), hint));
+                   target, "; find ", unknown == 1 ? "it" : "them", " with: ",
+                   unknown < tasks ? TuneMissingCommand(network)
+                                   : SuggestedCommandForTarget("tune " + ShellWord(network.path)),
+                   hint));
 }
 
 std::string DescribeValues(const graph::Graph& graph, const std::vector<graph::ValueId>& ids) {
