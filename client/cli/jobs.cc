@@ -101,7 +101,7 @@ void PrintNetwork(const client::NetworkProgress& network, bool ended) {
         "sum of the tasks: %s%s\n", SumText(network),
         gain > 0 ? absl::StrFormat(", %.2fx faster than the default schedules", gain) : "");
   }
-  TaskTable(network, ended).Print();
+  PrintTasks(network, ended);
 }
 
 // Returns the best of a job that has ended as it is in the store now: it may have been quarantined

@@ -108,7 +108,7 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
   PrintWrapped(absl::StrCat(network.path, " on ", job.target, ": ", Counted(job.trials, "trial"),
                             " in ", FormatClock(absl::Milliseconds(job.wall_ms))));
   absl::PrintF("\n");
-  TaskTable(progress, client::HasEnded(job.state)).Print();
+  PrintTasks(progress, client::HasEnded(job.state));
   if (const std::string text = tuned.bests.ok() ? LessCertainText(*tuned.bests) : "";
       !text.empty()) {
     PrintWrapped(text);
