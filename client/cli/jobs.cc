@@ -150,6 +150,12 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
     if (record.quarantined) {
       PrintWrapped(absl::StrCat("it does not count any more: ", record.quarantine_reason));
     }
+    if (client::BestIsOfAnotherJob(job) && job.own_best.has_value()) {
+      const bool own_confirmed = record::IsConfirmed(job.own_best->record);
+      absl::PrintF("best of this job%s: %s, %s GFLOP/s\n", own_confirmed ? "" : ", not confirmed",
+                   MarkUnconfirmed(FormatLatency(client::LatencyNs(*job.own_best)), own_confirmed),
+                   MarkUnconfirmed(FormatGflops(job.own_best->gflops), own_confirmed));
+    }
   }
   const bool told = !job.disturbance.empty() && absl::StrContains(why, job.disturbance);
   if (job.disturbed > 0 && !told) PrintWrapped(DisturbedText(job));

@@ -136,6 +136,20 @@ Json DefaultJson(const client::Job& job) {
   return json;
 }
 
+namespace {
+
+// The best of a job's own candidates; null if it is not known.
+Json OwnBestJson(const client::Job& job) {
+  Json own_best = LatencyJson(job.own_best);
+  if (own_best.is_null()) return own_best;
+  own_best["record"] = job.own_best->record.id;
+  own_best["confirmed"] = record::IsConfirmed(job.own_best->record);
+  own_best["processes"] = record::ProcessesOf(job.own_best->record.result);
+  return own_best;
+}
+
+}  // namespace
+
 Json ToJson(const client::Job& job) {
   Json json = {
       {"job", job.id},
@@ -161,6 +175,7 @@ Json ToJson(const client::Job& job) {
       {"created_unix_ms", job.created_unix_ms},
       {"wall_s", static_cast<double>(job.wall_ms) / 1e3},
       {"best", JobBestJson(job)},
+      {"own_best", OwnBestJson(job)},
       {"default", DefaultJson(job)},
   };
   if (job.network.has_value()) json["network"] = ToJson(*job.network);
@@ -174,12 +189,6 @@ Json TuneJson(const client::Job& job, double peak_gflops) {
     best["record"] = job.best->record.id;
     best["pinned"] = PinnedJson(*job.best);
   }
-  Json own_best = LatencyJson(job.own_best);
-  if (!own_best.is_null()) {
-    own_best["record"] = job.own_best->record.id;
-    own_best["confirmed"] = record::IsConfirmed(job.own_best->record);
-    own_best["processes"] = record::ProcessesOf(job.own_best->record.result);
-  }
   const double wall_s = static_cast<double>(job.wall_ms) / 1e3;
   return {
       {"workload", job.workload},
@@ -189,7 +198,7 @@ Json TuneJson(const client::Job& job, double peak_gflops) {
       {"wall_s", wall_s},
       {"trials_per_min", wall_s > 0 ? static_cast<double>(job.trials) * 60 / wall_s : 0},
       {"best", std::move(best)},
-      {"own_best", std::move(own_best)},
+      {"own_best", OwnBestJson(job)},
       {"default", DefaultJson(job)},
       {"disturbed", job.disturbed},
       {"peak_gflops", peak_gflops},

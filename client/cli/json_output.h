@@ -21,7 +21,8 @@ using Json = nlohmann::ordered_json;
 // "raw_latency_ns" and "samples_ns" are as measured.
 Json ToJson(const record::Record& record);
 Json ToJson(const client::Worker& worker);
-// An element of `hone jobs list --json`.
+// What `hone jobs show --json` prints, and an element of `hone jobs list --json`. "own_best" is the
+// best of the job's own candidates; see TuneJson.
 Json ToJson(const client::Job& job);
 Json ToJson(const client::StoredModel& model);
 // Who pinned a best, and when; null if it is not pinned.

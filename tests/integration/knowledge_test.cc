@@ -147,6 +147,10 @@ TEST(Knowledge, APinnedBestStaysAndAForgottenOperatorStartsFresh) {
   ASSERT_EQ(longer.code, 0) << longer.errors;
   EXPECT_THAT(longer.output, HasSubstr("best of this run"));
   EXPECT_THAT(longer.output, HasSubstr("pinned on 20"));
+  const std::string second = json({"jobs", "list"})["jobs"][0]["job"];
+  EXPECT_THAT(home.Hone({"jobs", "show", second}).output,
+              AllOf(HasSubstr("best known, of job "), HasSubstr("best of this job")));
+  EXPECT_GT(json({"jobs", "show", second})["own_best"]["latency_ns"], 0);
   EXPECT_EQ(json(With({"best"}, kTuned))["best"]["record"], first["best"]["record"]);
   EXPECT_THAT(home.Hone(With({"best"}, kTuned)).output, HasSubstr("pinned on 20"));
   const nlohmann::json screened = json({"records", "query", "--limit", "0"})["records"].back();
