@@ -55,7 +55,7 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
   // A failed job has no row.
   if (job.best.has_value() || job.default_schedule.has_value()) table.Print();
   if (job.best.has_value() && job.best->pinned_unix_ms > 0) {
-    PrintWrapped(absl::StrCat("\nthe best known, of job ", job.best->record.job_id, ", is ",
+    PrintWrapped(absl::StrCat("\nthe best known, of job ", job.best->record.job_id, ", was ",
                               PinText(*job.best), "; jobs do not replace it"));
   } else if (earlier) {
     PrintWrapped(absl::StrCat("\nthe best known is from job ", job.best->record.job_id, ", ",
