@@ -389,6 +389,11 @@ void AddExport(Command& app, Globals& globals) {
         if ((options->draft || !options->shapes.empty()) && !NamesNetwork(options->words.words)) {
           return absl::InvalidArgumentError("--draft and --shape are for networks (FILE.onnx)");
         }
+        const std::string& name = options->name;
+        if (!name.empty() && client::CIdentifier(name)[0] != name[0]) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "--name ", name, ": a name in C must not begin with a digit; try --name k", name));
+        }
         return options->file.empty() ? ExportOne(globals, *options) : ExportList(globals, *options);
       });
 }

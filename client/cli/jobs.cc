@@ -81,7 +81,7 @@ absl::Status ListJobs(const Globals& globals, int limit) {
         {job.id, std::string(client::JobStateName(job.state)), absl::StrCat(job.trials),
          MarkUnconfirmed(FormatGflops(job.best.has_value() ? job.best->gflops : 0), confirmed),
          MarkUnconfirmed(FormatLatency(latency), confirmed),
-         FormatClock(absl::Milliseconds(job.wall_ms)), DescribeJob(job), job.target,
+         FormatClock(absl::Milliseconds(job.wall_ms)), DescribeJobAndKind(job), job.target,
          FormatTime(job.created_unix_ms), RemarkOn(job)});
   }
   table.Print("no jobs");
@@ -132,7 +132,7 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
   if (globals.json) return PrintJson(ToJson(job));
   PrintWrapped(absl::StrCat("job ", job.id, ": ", client::JobStateName(job.state), " after ",
                             Counted(job.trials, "trial"), why.empty() ? "" : ": ", why));
-  PrintWrapped(absl::StrCat(DescribeJob(job), " on ", job.target, "; created ",
+  PrintWrapped(absl::StrCat(DescribeJobAndKind(job), " on ", job.target, "; created ",
                             FormatTime(job.created_unix_ms), ", took ",
                             FormatClock(absl::Milliseconds(job.wall_ms))));
   if (job.best.has_value()) {

@@ -41,6 +41,14 @@ std::string DescribeJob(const client::Job& job) {
                       Counted(network.task_count, "task"));
 }
 
+std::string DescribeJobAndKind(const client::Job& job) {
+  // Only a space with one candidate has a result that is `given`.
+  return absl::StrCat(job.spec.revalidate > 0 ? "revalidation of "
+                      : job.given.has_value() ? "check of "
+                                              : "",
+                      DescribeJob(job));
+}
+
 bool AllConfirmed(const client::NetworkProgress& network) {
   return std::all_of(network.tasks.begin(), network.tasks.end(),
                      [](const client::NetworkTaskProgress& task) { return task.confirmed; });

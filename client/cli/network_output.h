@@ -18,6 +18,9 @@ bool AllConfirmed(const client::NetworkProgress& network);
 
 // What a job tunes: "network resnet50, 23 tasks", or the workload as ir::SignatureOfText writes it.
 std::string DescribeJob(const client::Job& job);
+// The same, and that the job is a revalidation or measures only one schedule, if it does: "check of
+// matmul(…)".
+std::string DescribeJobAndKind(const client::Job& job);
 // A table with a row for each task. Tasks with a larger share of the latency come first. `ended`:
 // whether the job has ended, so that the tasks that have not started do not wait any more.
 Table TaskTable(const client::NetworkProgress& network, bool ended);

@@ -40,6 +40,12 @@ absl::Status CheckNoFile(const RecordSelection& selection) {
       SuggestedCommand("records export -o " + ShellWord(selection.words[0]))));
 }
 
+// The number of records of a complete export, from its last line; 0 if the line does not say it.
+int64_t RecordsOf(absl::string_view last_line) {
+  const Json line = Json::parse(last_line, nullptr, /*allow_exceptions=*/false);
+  return line.is_object() && line.contains("end") ? line["end"].value("records", int64_t{0}) : 0;
+}
+
 absl::Status ExportRecords(const Globals& globals, const RecordExport& options) {
   HONE_RETURN_IF_ERROR(CheckNoFile(options.which));
   HONE_ASSIGN_OR_RETURN(client::RecordFilter filter, ReadSelection(options.which));
@@ -52,9 +58,14 @@ absl::Status ExportRecords(const Globals& globals, const RecordExport& options) 
     return WithExitCode(ErrnoStatus(errno, absl::StrCat("write ", part)), kExitFailed);
   }
   int64_t bytes = 0;
+  std::string tail;  // the last line, perhaps after others
   absl::Status status =
       session->connection().ExportRecords(filter, [&](absl::string_view piece) -> absl::Status {
         bytes += static_cast<int64_t>(piece.size());
+        absl::StrAppend(&tail, piece);
+        if (const size_t end = tail.find_last_not_of('\n'); end != std::string::npos) {
+          tail.erase(0, tail.rfind('\n', end) + 1);
+        }
         if (std::fwrite(piece.data(), 1, piece.size(), file) == piece.size()) {
           return absl::OkStatus();
         }
@@ -73,8 +84,11 @@ absl::Status ExportRecords(const Globals& globals, const RecordExport& options) 
     std::remove(part.c_str());
     return status;
   }
-  if (globals.json) return PrintJson({{"path", options.output}, {"bytes", bytes}});
-  absl::PrintF("wrote %s\n", options.output);
+  const int64_t records = RecordsOf(tail);
+  if (globals.json) {
+    return PrintJson({{"path", options.output}, {"bytes", bytes}, {"record_count", records}});
+  }
+  absl::PrintF("wrote %s: %s\n", options.output, Counted(records, "record"));
   return absl::OkStatus();
 }
 

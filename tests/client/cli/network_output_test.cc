@@ -62,6 +62,17 @@ TEST(NetworkOutputTest, AJobOfNetworksIsDescribed) {
   EXPECT_EQ(DescribeJob(job), "network, 1 task");
 }
 
+TEST(NetworkOutputTest, ARevalidationAndACheckAreRecognisable) {
+  client::Job job;
+  job.workload = "first line";
+  EXPECT_EQ(DescribeJobAndKind(job), "first line");
+  job.given.emplace();
+  EXPECT_EQ(DescribeJobAndKind(job), "check of first line");
+  job.given.reset();
+  job.spec.revalidate = 3;
+  EXPECT_EQ(DescribeJobAndKind(job), "revalidation of first line");
+}
+
 TEST(NetworkOutputTest, BestsOfFewerProcessesAreLessCertain) {
   client::Best best;
   best.record.result.processes = 3;
