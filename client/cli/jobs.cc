@@ -54,7 +54,11 @@ std::string RemarkOn(const client::Job& job) {
     remarks.push_back("best not confirmed");
   }
   if (const std::string origin = OriginOfBest(job); !origin.empty()) {
-    remarks.push_back(absl::StrCat("the best is ", origin));
+    remarks.push_back(absl::StrCat(
+        "the best is ", origin,
+        job.own_best.has_value()
+            ? absl::StrCat("; its own takes ", FormatLatency(client::LatencyNs(*job.own_best)))
+            : ""));
   }
   if (!job.note.empty()) remarks.push_back(job.note);
   if (job.disturbed > 0) {

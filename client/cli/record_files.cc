@@ -43,7 +43,8 @@ absl::Status CheckNoFile(const RecordSelection& selection) {
 // The number of records of a complete export, from its last line; 0 if the line does not say it.
 int64_t RecordsOf(absl::string_view last_line) {
   const Json line = Json::parse(last_line, nullptr, /*allow_exceptions=*/false);
-  return line.is_object() && line.contains("end") ? line["end"].value("records", int64_t{0}) : 0;
+  const bool complete = line.is_object() && line.contains("end") && line["end"].is_object();
+  return complete ? line["end"].value("records", int64_t{0}) : 0;
 }
 
 absl::Status ExportRecords(const Globals& globals, const RecordExport& options) {
