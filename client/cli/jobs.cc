@@ -143,22 +143,23 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
     const std::string origin = OriginOfBest(job);
     const bool confirmed = client::BestIsConfirmed(job);
     const record::Record& record = job.best->record;
-    absl::PrintF("best%s%s%s: %s, %s GFLOP/s\n",
-                 origin.empty() ? "" : absl::StrCat(" known, ", origin),
-                 confirmed ? "" : ", not confirmed",
-                 IsForgotten(record)  ? ", now forgotten"
-                 : record.quarantined ? ", now quarantined"
-                                      : "",
-                 MarkUnconfirmed(FormatLatency(client::LatencyNs(*job.best)), confirmed),
-                 MarkUnconfirmed(FormatGflops(job.best->gflops), confirmed));
+    PrintWrapped(absl::StrFormat(
+        "best%s%s%s: %s, %s GFLOP/s", origin.empty() ? "" : absl::StrCat(" known, ", origin),
+        confirmed ? "" : ", not confirmed",
+        IsForgotten(record)  ? ", now forgotten"
+        : record.quarantined ? ", now quarantined"
+                             : "",
+        MarkUnconfirmed(FormatLatency(client::LatencyNs(*job.best)), confirmed),
+        MarkUnconfirmed(FormatGflops(job.best->gflops), confirmed)));
     if (record.quarantined) {
       PrintWrapped(absl::StrCat("it does not count any more: ", record.quarantine_reason));
     }
     if (client::BestIsOfAnotherJob(job) && job.own_best.has_value()) {
       const bool own_confirmed = record::IsConfirmed(job.own_best->record);
-      absl::PrintF("best of this job%s: %s, %s GFLOP/s\n", own_confirmed ? "" : ", not confirmed",
-                   MarkUnconfirmed(FormatLatency(client::LatencyNs(*job.own_best)), own_confirmed),
-                   MarkUnconfirmed(FormatGflops(job.own_best->gflops), own_confirmed));
+      PrintWrapped(absl::StrFormat(
+          "best of this job%s: %s, %s GFLOP/s", own_confirmed ? "" : ", not confirmed",
+          MarkUnconfirmed(FormatLatency(client::LatencyNs(*job.own_best)), own_confirmed),
+          MarkUnconfirmed(FormatGflops(job.own_best->gflops), own_confirmed)));
     }
   }
   const bool told = !job.disturbance.empty() && absl::StrContains(why, job.disturbance);

@@ -131,7 +131,7 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
     }
   } else if (ExitCodeFor(measured.status()) == kExitNothingKnown) {
     // The error at the end says how to go on.
-    absl::PrintF("the whole network was not timed, because some tasks have no kernel\n");
+    PrintWrapped("the whole network was not timed, because some tasks have no kernel");
   } else {
     PrintWrapped(absl::StrCat("the whole network was not timed: ", measured.status().message()));
   }

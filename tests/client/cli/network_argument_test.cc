@@ -9,8 +9,8 @@ namespace hone::cli {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(CheckNetworkKnownTest, SaysHowToGoOn) {
   NetworkArgument network{.path = "net.onnx"};
@@ -23,7 +23,7 @@ TEST(CheckNetworkKnownTest, SaysHowToGoOn) {
             "hone tune net.onnx --only-missing");
   EXPECT_THAT(
       CheckNetworkKnown(network, 3, "t").message(),
-      AllOf(HasSubstr("for any of the 3 tasks of net.onnx"), EndsWith("hone tune net.onnx")));
+      AllOf(HasSubstr("for any of the 3 tasks of net.onnx"), Not(HasSubstr("--only-missing"))));
   EXPECT_THAT(
       CheckNetworkKnown(network, 2, "t", kDraftHint).message(),
       HasSubstr("hone tune net.onnx --only-missing; --draft uses schedules that are not tuned"));
