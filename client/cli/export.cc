@@ -19,6 +19,7 @@
 #include "client/cli/known_best.h"
 #include "client/cli/network_export.h"
 #include "client/cli/network_kernels.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/table.h"
 #include "client/cli/workload_argument.h"
 #include "client/cli/workload_list.h"
@@ -188,8 +189,8 @@ absl::StatusOr<Files> CpuFiles(const WorkloadArgument& argument, const Naming& n
   if (!absl::StrContains(artifact.object, target::kThreadsSymbol)) {
     return absl::FailedPreconditionError(
         absl::StrCat("the kernel of ", argument.title,
-                     " was built by an older version and has another interface; hone revalidate "
-                     "builds it again"));
+                     " was built by an older version and has another interface; ",
+                     SuggestedCommandForTarget("revalidate"), " builds it again"));
   }
   std::string object = artifact.object;
   if (naming.prefix) {
@@ -387,6 +388,11 @@ void AddExport(Command& app, Globals& globals) {
       [&globals, options]() -> absl::Status {
         if ((options->draft || !options->shapes.empty()) && !NamesNetwork(options->words.words)) {
           return absl::InvalidArgumentError("--draft and --shape are for networks (FILE.onnx)");
+        }
+        const std::string& name = options->name;
+        if (!name.empty() && client::CIdentifier(name)[0] != name[0]) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "--name ", name, ": a name in C must not begin with a digit; try --name k", name));
         }
         return options->file.empty() ? ExportOne(globals, *options) : ExportList(globals, *options);
       });

@@ -1,7 +1,10 @@
 #include "client/cli/globals.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/cli/suggested_command.h"
 #include "client/lib/client_config.h"
 #include "common/base/status_macros.h"
 
@@ -41,7 +44,28 @@ std::string HowToStartWorker(const Globals& globals) {
   return "hone worker-config --name NAME -o NAME.conf, then hone-worker --config NAME.conf";
 }
 
+namespace {
+
+// Makes suggested commands repeat the options of the command line that name the server.
+void RepeatOptions(const Globals& globals) {
+  std::vector<RepeatedOption> given;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) given.push_back({name, value});
+  };
+  add("--server", globals.server);
+  add("--config", globals.config);
+  add("--ca", globals.sources.ca);
+  add("--token-file", globals.sources.token_file);
+  add("--certificate", globals.sources.certificate);
+  add("--key", globals.sources.key);
+  if (globals.sources.insecure) given.push_back({"--insecure", ""});
+  SetRepeatedOptions(given, globals.target);
+}
+
+}  // namespace
+
 absl::Status CompleteGlobals(Globals& globals) {
+  RepeatOptions(globals);
   HONE_ASSIGN_OR_RETURN(
       const client::ClientConfig config,
       client::CompleteConfig({.server = globals.server, .security = globals.sources},

@@ -25,8 +25,8 @@ void AddGlobals(Command& command, Globals& globals);
 void AddConnectionOptions(Command& command, Globals& globals);
 
 // Sets the server and the security settings from the command line, the environment and the
-// configuration file (see client::CompleteConfig). Errors as for client::CompleteConfig and
-// rpc::LoadSecurity.
+// configuration file (see client::CompleteConfig), and the options that suggested commands repeat.
+// Errors as for client::CompleteConfig and rpc::LoadSecurity.
 absl::Status CompleteGlobals(Globals& globals);
 
 // Says how to start a worker of the given server, for hints. REQUIRES: a server is given.

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,9 +13,11 @@
 #include "client/cli/command.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
+#include "client/cli/known_best.h"
 #include "client/cli/network_output.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
@@ -21,6 +25,9 @@
 
 namespace hone::cli {
 namespace {
+
+// A job stores its best last, so that it is among this many of its newest records.
+constexpr int kNewestOfJob = 50;
 
 // Where the best of a job comes from, if another job found it: "of job 12, 3 hours ago"; else "".
 std::string OriginOfBest(const client::Job& job) {
@@ -47,7 +54,11 @@ std::string RemarkOn(const client::Job& job) {
     remarks.push_back("best not confirmed");
   }
   if (const std::string origin = OriginOfBest(job); !origin.empty()) {
-    remarks.push_back(absl::StrCat("the best is ", origin));
+    remarks.push_back(absl::StrCat(
+        "the best is ", origin,
+        job.own_best.has_value()
+            ? absl::StrCat("; its own takes ", FormatLatency(client::LatencyNs(*job.own_best)))
+            : ""));
   }
   if (!job.note.empty()) remarks.push_back(job.note);
   if (job.disturbed > 0) {
@@ -74,7 +85,7 @@ absl::Status ListJobs(const Globals& globals, int limit) {
         {job.id, std::string(client::JobStateName(job.state)), absl::StrCat(job.trials),
          MarkUnconfirmed(FormatGflops(job.best.has_value() ? job.best->gflops : 0), confirmed),
          MarkUnconfirmed(FormatLatency(latency), confirmed),
-         FormatClock(absl::Milliseconds(job.wall_ms)), DescribeJob(job), job.target,
+         FormatClock(absl::Milliseconds(job.wall_ms)), DescribeJobAndKind(job), job.target,
          FormatTime(job.created_unix_ms), RemarkOn(job)});
   }
   table.Print("no jobs");
@@ -94,7 +105,29 @@ void PrintNetwork(const client::NetworkProgress& network, bool ended) {
         "sum of the tasks: %s%s\n", SumText(network),
         gain > 0 ? absl::StrFormat(", %.2fx faster than the default schedules", gain) : "");
   }
-  TaskTable(network, ended).Print();
+  PrintTasks(network, ended);
+}
+
+// Returns the best of a job that has ended as it is in the store now: it may have been quarantined
+// since the job ended, such as by `hone forget`. nullopt if it was not, or if the server does not
+// answer.
+std::optional<record::Record> QuarantinedBest(Session& session, const client::Job& job) {
+  if (!HasEnded(job.state) || !client::BestIsConfirmed(job)) return std::nullopt;
+  const record::Record& best = job.best->record;
+  client::RecordFilter filter;
+  filter.workload_digest = best.workload_digest;
+  filter.target = best.target;
+  filter.job = best.job_id;
+  filter.outcome = "ok";
+  filter.quarantined = client::Quarantined::kOnly;
+  filter.newest_first = true;
+  const absl::StatusOr<std::vector<record::Record>> quarantined =
+      session.connection().ListRecords(filter, kNewestOfJob);
+  if (!quarantined.ok()) return std::nullopt;
+  const auto found =
+      std::find_if(quarantined->begin(), quarantined->end(),
+                   [&](const record::Record& record) { return record.id == best.id; });
+  return found == quarantined->end() ? std::nullopt : std::make_optional(*found);
 }
 
 // Prints the state and the best of a job, or the tasks of its networks. `why`: the reason for the
@@ -103,17 +136,31 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
   if (globals.json) return PrintJson(ToJson(job));
   PrintWrapped(absl::StrCat("job ", job.id, ": ", client::JobStateName(job.state), " after ",
                             Counted(job.trials, "trial"), why.empty() ? "" : ": ", why));
-  PrintWrapped(absl::StrCat(DescribeJob(job), " on ", job.target, "; created ",
+  PrintWrapped(absl::StrCat(DescribeJobAndKind(job), " on ", job.target, "; created ",
                             FormatTime(job.created_unix_ms), ", took ",
                             FormatClock(absl::Milliseconds(job.wall_ms))));
   if (job.best.has_value()) {
     const std::string origin = OriginOfBest(job);
     const bool confirmed = client::BestIsConfirmed(job);
-    absl::PrintF("best%s%s: %s, %s GFLOP/s\n",
-                 origin.empty() ? "" : absl::StrCat(" known, ", origin),
-                 confirmed ? "" : ", not confirmed",
-                 MarkUnconfirmed(FormatLatency(client::LatencyNs(*job.best)), confirmed),
-                 MarkUnconfirmed(FormatGflops(job.best->gflops), confirmed));
+    const record::Record& record = job.best->record;
+    PrintWrapped(absl::StrFormat(
+        "best%s%s%s: %s, %s GFLOP/s", origin.empty() ? "" : absl::StrCat(" known, ", origin),
+        confirmed ? "" : ", not confirmed",
+        IsForgotten(record)  ? ", now forgotten"
+        : record.quarantined ? ", now quarantined"
+                             : "",
+        MarkUnconfirmed(FormatLatency(client::LatencyNs(*job.best)), confirmed),
+        MarkUnconfirmed(FormatGflops(job.best->gflops), confirmed)));
+    if (record.quarantined) {
+      PrintWrapped(absl::StrCat("it does not count any more: ", record.quarantine_reason));
+    }
+    if (client::BestIsOfAnotherJob(job) && job.own_best.has_value()) {
+      const bool own_confirmed = record::IsConfirmed(job.own_best->record);
+      PrintWrapped(absl::StrFormat(
+          "best of this job%s: %s, %s GFLOP/s", own_confirmed ? "" : ", not confirmed",
+          MarkUnconfirmed(FormatLatency(client::LatencyNs(*job.own_best)), own_confirmed),
+          MarkUnconfirmed(FormatGflops(job.own_best->gflops), own_confirmed)));
+    }
   }
   const bool told = !job.disturbance.empty() && absl::StrContains(why, job.disturbance);
   if (job.disturbed > 0 && !told) PrintWrapped(DisturbedText(job));
@@ -127,7 +174,10 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job) {
 
 absl::Status ShowJob(const Globals& globals, const std::string& id) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().GetJob(id));
+  HONE_ASSIGN_OR_RETURN(client::Job job, session->connection().GetJob(id));
+  if (const auto quarantined = QuarantinedBest(*session, job); quarantined.has_value()) {
+    job.best->record = *quarantined;
+  }
   if (globals.json || HasEnded(job.state)) return PrintJob(globals, job);
   return PrintJob(globals, job,
                   job.wait_reason.empty() ? PhaseOf(job) : "it waits: " + job.wait_reason);
@@ -180,8 +230,8 @@ absl::Status ResumeJob(const Globals& globals, const ResumeOptions& options) {
                         session->connection().ResumeJob(options.id, options.trials, time_ms));
   if (session->private_server() == nullptr) {
     HONE_RETURN_IF_ERROR(PrintJob(globals, job));
-    PrintWrapped(stderr,
-                 absl::StrCat("the job continues; hone jobs watch ", job.id, " follows it"));
+    PrintWrapped(stderr, absl::StrCat("the job continues; ",
+                                      SuggestedCommand("jobs watch " + job.id), " follows it"));
     return absl::OkStatus();
   }
   // A private server stops when we exit, and cancels its jobs. Follow the job to its end.

@@ -115,13 +115,13 @@ Json LatencyJson(const std::optional<client::Best>& best) {
   return {{"latency_ns", client::LatencyNs(*best)}, {"gflops", best->gflops}};
 }
 
-namespace {
-
-// The best of a job, and whether LookupBest can return it.
 Json JobBestJson(const client::Job& job) {
   Json best = LatencyJson(job.best);
   if (best.is_null()) return best;
   best["confirmed"] = client::BestIsConfirmed(job);
+  if (job.best->record.quarantined) {
+    best["quarantine_reason"] = job.best->record.quarantine_reason;
+  }
   best["job"] = job.best->record.job_id;
   best["measured_unix_ms"] = job.best->record.created_unix_ms;
   // The best of a running job is the leader of its search, which has no stored record. The number
@@ -130,11 +130,22 @@ Json JobBestJson(const client::Job& job) {
   return best;
 }
 
-// The default schedule of a job, and whether it was measured in as many processes as the best.
 Json DefaultJson(const client::Job& job) {
   Json json = LatencyJson(job.default_schedule);
   if (!json.is_null()) json["confirmed"] = client::DefaultIsConfirmed(job);
   return json;
+}
+
+namespace {
+
+// The best of a job's own candidates; null if it is not known.
+Json OwnBestJson(const client::Job& job) {
+  Json own_best = LatencyJson(job.own_best);
+  if (own_best.is_null()) return own_best;
+  own_best["record"] = job.own_best->record.id;
+  own_best["confirmed"] = record::IsConfirmed(job.own_best->record);
+  own_best["processes"] = record::ProcessesOf(job.own_best->record.result);
+  return own_best;
 }
 
 }  // namespace
@@ -164,6 +175,7 @@ Json ToJson(const client::Job& job) {
       {"created_unix_ms", job.created_unix_ms},
       {"wall_s", static_cast<double>(job.wall_ms) / 1e3},
       {"best", JobBestJson(job)},
+      {"own_best", OwnBestJson(job)},
       {"default", DefaultJson(job)},
   };
   if (job.network.has_value()) json["network"] = ToJson(*job.network);
@@ -177,12 +189,6 @@ Json TuneJson(const client::Job& job, double peak_gflops) {
     best["record"] = job.best->record.id;
     best["pinned"] = PinnedJson(*job.best);
   }
-  Json own_best = LatencyJson(job.own_best);
-  if (!own_best.is_null()) {
-    own_best["record"] = job.own_best->record.id;
-    own_best["confirmed"] = record::IsConfirmed(job.own_best->record);
-    own_best["processes"] = record::ProcessesOf(job.own_best->record.result);
-  }
   const double wall_s = static_cast<double>(job.wall_ms) / 1e3;
   return {
       {"workload", job.workload},
@@ -192,7 +198,7 @@ Json TuneJson(const client::Job& job, double peak_gflops) {
       {"wall_s", wall_s},
       {"trials_per_min", wall_s > 0 ? static_cast<double>(job.trials) * 60 / wall_s : 0},
       {"best", std::move(best)},
-      {"own_best", std::move(own_best)},
+      {"own_best", OwnBestJson(job)},
       {"default", DefaultJson(job)},
       {"disturbed", job.disturbed},
       {"peak_gflops", peak_gflops},

@@ -21,13 +21,19 @@ using Json = nlohmann::ordered_json;
 // "raw_latency_ns" and "samples_ns" are as measured.
 Json ToJson(const record::Record& record);
 Json ToJson(const client::Worker& worker);
-// An element of `hone jobs list --json`.
+// What `hone jobs show --json` prints, and an element of `hone jobs list --json`. "own_best" is the
+// best of the job's own candidates; see TuneJson.
 Json ToJson(const client::Job& job);
 Json ToJson(const client::StoredModel& model);
 // Who pinned a best, and when; null if it is not pinned.
 Json PinnedJson(const client::Best& best);
 // latency_ns and gflops; null if there is no best.
 Json LatencyJson(const std::optional<client::Best>& best);
+// The best of a job, and whether it was confirmed, so that LookupBest can return it. It has the key
+// quarantine_reason if it is known to be quarantined since.
+Json JobBestJson(const client::Job& job);
+// The default schedule of a job, and whether it was measured in as many processes as the best.
+Json DefaultJson(const client::Job& job);
 
 // The output of `hone tune --json`: workload, target, trials, outcomes, wall_s, trials_per_min,
 // best, own_best, default, disturbed, peak_gflops, job, state. "best" has the job and the time of

@@ -1,14 +1,17 @@
 #include "client/cli/known_best.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/shell_word.h"
+#include "client/cli/suggested_command.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -16,27 +19,38 @@ namespace {
 
 // The number of look-ups that are in memory at a time.
 constexpr size_t kBatch = 1024;
-// The number of records among which UnconfirmedJob looks for one with the right tolerance.
+// The number of records among which NewestOf looks for one with the right tolerance.
 constexpr int kNewest = 20;
 // The number of workloads of a list for which UnconfirmedJobs asks the server.
 constexpr int kMostLookedUp = 100;
 
-// Returns the last job that measured candidates of a workload, of which none is confirmed if the
-// workload has no best; "" if no job did, or if the server does not answer.
-std::string UnconfirmedJob(Session& session, const std::string& target, double tolerance,
-                           const WorkloadArgument& argument) {
+// Returns the newest successful measurement of a workload, among those that are quarantined or
+// those that are not; nullopt if there is none, or if the server does not answer.
+std::optional<record::Record> NewestOf(Session& session, const std::string& target,
+                                       double tolerance, const WorkloadArgument& argument,
+                                       client::Quarantined quarantined) {
   client::RecordFilter filter;
   filter.workload_digest = argument.workload.StructuralDigest().ToHex();
   filter.target = target;
   filter.outcome = "ok";
+  filter.quarantined = quarantined;
   filter.newest_first = true;
   const absl::StatusOr<std::vector<record::Record>> measured =
       session.connection().ListRecords(filter, kNewest);
-  if (!measured.ok()) return "";
+  if (!measured.ok()) return std::nullopt;
   const auto newest =
       std::find_if(measured->begin(), measured->end(),
                    [&](const record::Record& record) { return record.tolerance == tolerance; });
-  return newest == measured->end() ? "" : newest->job_id;
+  return newest == measured->end() ? std::nullopt : std::make_optional(*newest);
+}
+
+// Returns the last job that measured candidates of a workload, of which none is confirmed if the
+// workload has no best; "" if no job did. What was forgotten does not count.
+std::string UnconfirmedJob(Session& session, const std::string& target, double tolerance,
+                           const WorkloadArgument& argument) {
+  const std::optional<record::Record> newest =
+      NewestOf(session, target, tolerance, argument, client::Quarantined::kNone);
+  return newest.has_value() ? newest->job_id : "";
 }
 
 // Returns a hint to append to the message that nothing is known of a workload: what the store has
@@ -46,8 +60,13 @@ std::string HintOf(Session& session, const std::string& target, double tolerance
   const std::string imported = ImportedHint(session, target, &argument);
   if (!imported.empty()) return imported;
   const std::string job = UnconfirmedJob(session, target, tolerance, argument);
-  if (job.empty()) return "";
-  return absl::StrCat("; job ", job, " measured candidates, but none of them is confirmed");
+  if (!job.empty()) {
+    return absl::StrCat("; job ", job, " measured candidates, but none of them is confirmed");
+  }
+  const std::optional<record::Record> newest =
+      NewestOf(session, target, tolerance, argument, client::Quarantined::kOnly);
+  if (!newest.has_value() || !IsForgotten(*newest)) return "";
+  return absl::StrCat("; what was known was ", newest->quarantine_reason);
 }
 
 }  // namespace
@@ -85,6 +104,10 @@ std::string UnconfirmedJobs::Find(const WorkloadArgument& argument) {
   return UnconfirmedJob(session_, target_, tolerance_, argument);
 }
 
+bool IsForgotten(const record::Record& record) {
+  return record.quarantined && absl::StartsWith(record.quarantine_reason, "forgotten ");
+}
+
 std::string UnknownText(const std::string& unconfirmed_job) {
   if (unconfirmed_job.empty()) return "nothing known";
   return absl::StrCat("job ", unconfirmed_job, ", not confirmed");
@@ -106,7 +129,7 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
         "no schedule is known for ", known.argument.title,
         options.nearest ? absl::StrCat(", or for another ", known.argument.workload.name, ",") : "",
         " on ", target, options.hint, HintOf(*known.session, target, tolerance, known.argument),
-        "; find one with: hone tune ", known.argument.words));
+        "; find one with: ", SuggestedCommandForTarget("tune " + known.argument.words)));
   }
   HONE_RETURN_IF_ERROR(best.status());
   known.best = *std::move(best);
@@ -126,8 +149,9 @@ std::string ImportedHint(Session& session, const std::string& target,
   if (!imported.ok() || imported->empty()) return "";
   return absl::StrCat(
       "; the store has imported records that this machine has not confirmed: "
-      "\"hone revalidate",
-      argument == nullptr ? "" : absl::StrCat(" ", argument->words),
+      "\"",
+      SuggestedCommandForTarget(absl::StrCat(
+          "revalidate", argument == nullptr ? "" : absl::StrCat(" ", argument->words))),
       "\" measures them and publishes the best");
 }
 
@@ -165,8 +189,10 @@ absl::Status CheckAllKnown(Session& session, size_t unknown, size_t workloads,
   return NothingKnownError(absl::StrCat(
       "no confirmed schedule is known for ", unknown, " of the ", workloads, " workloads of ",
       file == "-" ? "standard input" : file, " on ", target, ImportedHint(session, target, nullptr),
-      file == "-" ? "; hone tune --file FILE finds those of a file"
-                  : absl::StrCat("; find them with: hone tune --file ", ShellWord(file))));
+      file == "-" ? absl::StrCat("; ", SuggestedCommandForTarget("tune --file FILE"),
+                                 " finds those of a file")
+                  : absl::StrCat("; find them with: ",
+                                 SuggestedCommandForTarget("tune --file " + ShellWord(file)))));
 }
 
 absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best) {
@@ -174,8 +200,8 @@ absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best
       session.connection().Artifact(best.record.result.artifact_digest);
   if (absl::IsNotFound(bytes.status())) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the kernel of record ", best.record.id,
-                     " is no longer in the store; hone revalidate builds it again"));
+        absl::StrCat("the kernel of record ", best.record.id, " is no longer in the store; ",
+                     SuggestedCommandForTarget("revalidate"), " builds it again"));
   }
   HONE_RETURN_IF_ERROR(bytes.status());
   return record::DecodeArtifact(*bytes);

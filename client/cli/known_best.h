@@ -73,8 +73,9 @@ class UnconfirmedJobs {
   UnconfirmedJobs(Session& session, std::string target, double tolerance)
       : session_(session), target_(std::move(target)), tolerance_(tolerance) {}
 
-  // Returns the last job that measured candidates of a workload. "" if no job did, if the workload
-  // is not looked up, or if the server does not answer. REQUIRES: the workload has no best.
+  // Returns the last job that measured candidates of a workload. "" if no job did, if what it
+  // measured was forgotten, if the workload is not looked up, or if the server does not answer.
+  // REQUIRES: the workload has no best.
   std::string Find(const WorkloadArgument& argument);
 
  private:
@@ -83,6 +84,10 @@ class UnconfirmedJobs {
   const double tolerance_;
   int looked_up_ = 0;
 };
+
+// Whether `hone forget` has quarantined a record. Its quarantine_reason then says who forgot it and
+// when: "forgotten by NAME on DATE".
+bool IsForgotten(const record::Record& record);
 
 // What a list says about a workload without a best: "job 7, not confirmed", or "nothing known" if
 // `unconfirmed_job` is "".

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/shell_word.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/target_argument.h"
 #include "client/onnx/import.h"
 #include "common/base/status_macros.h"
@@ -90,14 +91,19 @@ absl::Status CheckNetworkTarget(const Globals& globals) {
   if (!TargetArgument{.given = globals.target}.IsGpu()) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat(
       "networks run on CPUs only, and --target ", globals.target,
-      " is a GPU; tune its operators one by one (hone tune matmul m=512 n=512 k=512 --target ",
-      globals.target, "), or omit --target"));
+      " is a GPU; tune its operators one by one (",
+      SuggestedCommandForTarget("tune matmul m=512 n=512 k=512"), "), or omit --target"));
 }
 
 absl::Status CheckUnchanged(const NetworkArgument& network) {
   if (TimeOf(network.path) == network.written) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(network.path, " was changed while this command used it; run the command again"));
+}
+
+std::string TuneMissingCommand(const NetworkArgument& network) {
+  return SuggestedCommandForTarget(
+      absl::StrCat("tune ", ShellWord(network.path), " --only-missing"));
 }
 
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
@@ -108,9 +114,12 @@ absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
                                 ? "the only task"
                                 : absl::StrCat(unknown < tasks ? absl::StrCat(unknown) : "any",
                                                " of the ", tasks, " tasks");
-  return NothingKnownError(absl::StrCat(
-      "no confirmed schedule is known for ", which, " of ", network.path, " on ", target, "; find ",
-      unknown == 1 ? "it" : "them", " with: hone tune ", ShellWord(network.path), hint));
+  return NothingKnownError(
+      absl::StrCat("no confirmed schedule is known for ", which, " of ", network.path, " on ",
+                   target, "; find ", unknown == 1 ? "it" : "them", " with: ",
+                   unknown < tasks ? TuneMissingCommand(network)
+                                   : SuggestedCommandForTarget("tune " + ShellWord(network.path)),
+                   hint));
 }
 
 std::string DescribeValues(const graph::Graph& graph, const std::vector<graph::ValueId>& ids) {

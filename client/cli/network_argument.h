@@ -55,6 +55,9 @@ absl::Status CheckNetworkTarget(const Globals& globals);
 // used, so they would now come from the new file.
 absl::Status CheckUnchanged(const NetworkArgument& network);
 
+// A suggested command that tunes the tasks of a network that have no known best.
+std::string TuneMissingCommand(const NetworkArgument& network);
+
 // NothingKnownError: no confirmed schedule is known for some tasks of a network. OK if `unknown` is
 // 0. `hint` is added to the message.
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,

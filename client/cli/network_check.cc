@@ -21,6 +21,7 @@
 #include "client/cli/quiet_check.h"
 #include "client/cli/session.h"
 #include "client/cli/shell_word.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "common/base/status_macros.h"
@@ -153,13 +154,14 @@ absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
 }  // namespace
 
 std::string TimingCommand(const NetworkWords& words, double tolerance) {
-  std::string command = absl::StrCat("hone check ", ShellWord(words.path));
+  std::string command = absl::StrCat("check ", ShellWord(words.path));
   for (const std::string& shape : words.shapes) {
     absl::StrAppend(&command, " --shape ", ShellWord(shape));
   }
   if (tolerance > 0) absl::StrAppend(&command, " --tolerance ", tolerance);
   const std::string name = std::filesystem::path(words.path).stem().string();
-  return absl::StrCat(command, " --save --baseline ", ShellWord(absl::StrCat(name, ".speed.json")));
+  absl::StrAppend(&command, " --save --baseline ", ShellWord(absl::StrCat(name, ".speed.json")));
+  return SuggestedCommandForTarget(command);
 }
 
 absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& options) {

@@ -8,7 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/format.h"
+#include "client/cli/terminal.h"
 #include "common/base/counted.h"
 #include "common/ir/signature.h"
 #include "common/record/processes.h"
@@ -21,7 +23,7 @@ double Occurrences(const client::NetworkTaskProgress& task) {
 }
 
 std::string StateText(const client::NetworkTaskProgress& task, bool ended) {
-  if (!task.error.empty()) return absl::StrCat("failed: ", task.error);
+  if (!task.error.empty()) return "failed";  // TaskErrors explains it
   if (task.state.empty()) return task.confirmed ? "known" : ended ? "not started" : "waiting";
   return task.confirmed ? "confirmed" : task.state;
 }
@@ -37,6 +39,14 @@ std::string DescribeJob(const client::Job& job) {
   const client::NetworkProgress& network = *job.network;
   return absl::StrCat("network", network.name.empty() ? "" : " ", network.name, ", ",
                       Counted(network.task_count, "task"));
+}
+
+std::string DescribeJobAndKind(const client::Job& job) {
+  // Only a space with one candidate has a result that is `given`.
+  return absl::StrCat(job.spec.revalidate > 0 ? "revalidation of "
+                      : job.given.has_value() ? "check of "
+                                              : "",
+                      DescribeJob(job));
 }
 
 bool AllConfirmed(const client::NetworkProgress& network) {
@@ -70,6 +80,31 @@ Table TaskTable(const client::NetworkProgress& network, bool ended) {
          StateText(task, ended), ir::SignatureOfText(task.workload)});
   }
   return table;
+}
+
+std::vector<std::string> TaskErrors(const client::NetworkProgress& network) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> tasks_of_errors;
+  for (size_t i = 0; i < network.tasks.size(); ++i) {
+    const client::NetworkTaskProgress& task = network.tasks[i];
+    if (task.error.empty()) continue;
+    const auto same = std::find_if(tasks_of_errors.begin(), tasks_of_errors.end(),
+                                   [&](const auto& each) { return each.first == task.error; });
+    auto& each = same == tasks_of_errors.end()
+                     ? tasks_of_errors.emplace_back(task.error, std::vector<std::string>())
+                     : *same;
+    each.second.push_back(task.job.empty() ? absl::StrCat(i) : task.job);
+  }
+  std::vector<std::string> texts;
+  for (const auto& [error, tasks] : tasks_of_errors) {
+    texts.push_back(absl::StrCat(tasks.size() == 1 ? "task " : "tasks ", absl::StrJoin(tasks, ", "),
+                                 " failed: ", error));
+  }
+  return texts;
+}
+
+void PrintTasks(const client::NetworkProgress& network, bool ended) {
+  TaskTable(network, ended).Print();
+  for (const std::string& text : TaskErrors(network)) PrintWrapped(text);
 }
 
 std::string LessCertainText(absl::Span<const std::optional<client::Best>> bests) {

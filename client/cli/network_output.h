@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "client/cli/json_output.h"
@@ -17,9 +18,16 @@ bool AllConfirmed(const client::NetworkProgress& network);
 
 // What a job tunes: "network resnet50, 23 tasks", or the workload as ir::SignatureOfText writes it.
 std::string DescribeJob(const client::Job& job);
+// The same, and that the job is a revalidation or measures only one schedule, if it does: "check of
+// matmul(…)".
+std::string DescribeJobAndKind(const client::Job& job);
 // A table with a row for each task. Tasks with a larger share of the latency come first. `ended`:
 // whether the job has ended, so that the tasks that have not started do not wait any more.
 Table TaskTable(const client::NetworkProgress& network, bool ended);
+// A sentence without a period for each error of tasks: "tasks 7.2, 7.5 failed: …".
+std::vector<std::string> TaskErrors(const client::NetworkProgress& network);
+// Prints the table and the errors.
+void PrintTasks(const client::NetworkProgress& network, bool ended);
 // The sum of the tasks' latencies, such as "2.000 ms", or "~2.000 ms" while the latency of a task
 // comes only from the search. That latency is the lowest of many measurements and therefore too
 // low: the sum may rise when it is confirmed.

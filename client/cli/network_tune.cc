@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
@@ -21,6 +22,7 @@
 #include "client/cli/progress.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
@@ -34,6 +36,9 @@ namespace {
 constexpr int64_t kTrialsPerTask = 32;
 // The least number of trials per task that a warning recommends.
 constexpr int64_t kFewTrialsPerTask = 8;
+// With less time than this for each task, some tasks usually get no trial, because a task begins
+// with several trials and the confirmation takes a quarter of the time.
+constexpr int64_t kFewSecondsPerTask = 4;
 constexpr absl::Duration kMeasuringTime = absl::Seconds(1);
 
 client::NetworkSpec SpecOf(const NetworkArgument& network, client::NetworkSpec spec) {
@@ -103,7 +108,7 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
   PrintWrapped(absl::StrCat(network.path, " on ", job.target, ": ", Counted(job.trials, "trial"),
                             " in ", FormatClock(absl::Milliseconds(job.wall_ms))));
   absl::PrintF("\n");
-  TaskTable(progress, client::HasEnded(job.state)).Print();
+  PrintTasks(progress, client::HasEnded(job.state));
   if (const std::string text = tuned.bests.ok() ? LessCertainText(*tuned.bests) : "";
       !text.empty()) {
     PrintWrapped(text);
@@ -124,6 +129,9 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
       PrintWrapped(absl::StrCat(DisturbanceText(why), "; time it again when the machine is idle: ",
                                 TimingCommand(options.words, options.common.tolerance)));
     }
+  } else if (ExitCodeFor(measured.status()) == kExitNothingKnown) {
+    // The error at the end says how to go on.
+    PrintWrapped("the whole network was not timed, because some tasks have no kernel");
   } else {
     PrintWrapped(absl::StrCat("the whole network was not timed: ", measured.status().message()));
   }
@@ -161,17 +169,16 @@ Json ReportJson(const NetworkArgument& network, const Tuned& tuned) {
   return json;
 }
 
-absl::Status ResultOf(const FollowedJob& followed) {
+absl::Status ResultOf(const NetworkArgument& network, const FollowedJob& followed) {
   HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
   const client::Job& job = followed.job;
   if (job.state == client::JobState::kFailed) {
     return absl::AbortedError(absl::StrCat("job ", job.id, " failed: ", job.error));
   }
-  int without = 0;
-  for (const client::NetworkTaskProgress& task : job.network->tasks) without += !task.confirmed;
-  if (without == 0) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat(without, " of ", job.network->tasks.size(),
-                                         " tasks have no confirmed schedule"));
+  if (AllConfirmed(*job.network)) return absl::OkStatus();
+  // The note of the job says how many.
+  return absl::AbortedError(absl::StrCat("some tasks have no confirmed schedule; ",
+                                         TuneMissingCommand(network), " tunes them"));
 }
 
 // Writes the report of a job that has ended.
@@ -186,7 +193,7 @@ absl::Status Report(const NetworkArgument& network, const NetworkTuneOptions& op
 }  // namespace
 
 std::string TooFewTrialsText(int64_t trials, int64_t tasks) {
-  if (trials >= tasks) return "";
+  if (trials == 0 || trials >= tasks) return "";
   const int64_t without = tasks - trials;
   return absl::StrCat("--trials ", trials, " is too few for the ", tasks,
                       " tasks to tune: at least ", without, " of them ",
@@ -197,6 +204,15 @@ std::string TooFewTrialsText(int64_t trials, int64_t tasks) {
                       " trials; without --trials and --time, each gets about ", kTrialsPerTask);
 }
 
+std::string TooLittleTimeText(int64_t time_ms, int64_t tasks) {
+  const int64_t enough_s = kFewSecondsPerTask * tasks;
+  if (time_ms == 0 || time_ms >= 1000 * enough_s) return "";
+  return absl::StrCat("--time is short for the ", Counted(tasks, "task"),
+                      " to tune: some of them may get no trial. A task without a trial has no "
+                      "kernel at the end, unless its best is already known. --time ",
+                      enough_s, "s gives each task about ", kFewSecondsPerTask, " s");
+}
+
 absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNetworkTarget(globals));
   HONE_RETURN_IF_ERROR(CheckReportPath(options.report));
@@ -204,25 +220,25 @@ absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& optio
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   client::JobSpec common = options.common;
   HONE_ASSIGN_OR_RETURN(common.target, session->TargetForTuning());
-  const bool unlimited = common.max_trials == 0 && common.max_time_ms == 0;
-  if (unlimited || common.max_trials > 0) {
-    HONE_ASSIGN_OR_RETURN(const int64_t tasks, TunedTasks(*session, network, options));
-    if (unlimited) common.max_trials = kTrialsPerTask * std::max<int64_t>(tasks, 1);
-    if (const std::string warning = TooFewTrialsText(common.max_trials, tasks); !warning.empty()) {
-      PrintWrapped(stderr, absl::StrCat("warning: ", warning));
-    }
+  HONE_ASSIGN_OR_RETURN(const int64_t tasks, TunedTasks(*session, network, options));
+  if (common.max_trials == 0 && common.max_time_ms == 0) {
+    common.max_trials = kTrialsPerTask * std::max<int64_t>(tasks, 1);
+  }
+  for (const std::string& warning :
+       {TooFewTrialsText(common.max_trials, tasks), TooLittleTimeText(common.max_time_ms, tasks)}) {
+    if (!warning.empty()) PrintWrapped(stderr, absl::StrCat("warning: ", warning));
   }
   const client::NetworkSpec spec = SpecOf(network, options.network);
   if (options.detach) {
     HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().CreateNetworkJob(
                                                      common, spec, ExplainCreation(common.target)));
     if (globals.json) return PrintJson({{"jobs", Json::array({ToJson(job)})}});
-    PrintWrapped(absl::StrCat("job ", job.id, ": ", network.path, "; hone jobs watch ", job.id,
-                              " follows it"));
+    PrintWrapped(absl::StrCat("job ", job.id, ": ", network.path, "; ",
+                              SuggestedCommand("jobs watch " + job.id), " follows it"));
     return absl::OkStatus();
   }
   HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunNetworkJob(*session, common, spec));
-  absl::Status result = ResultOf(followed);
+  absl::Status result = ResultOf(network, followed);
   Tuned tuned{.job = followed.job,
               .measured = absl::FailedPreconditionError("this machine is another target"),
               .bests = LookUpBests(*session, network, common.tolerance)};

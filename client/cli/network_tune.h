@@ -25,7 +25,11 @@ struct NetworkTuneOptions {
 absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options);
 
 // A warning if some of the tasks of a network get no trial; "" if there are enough trials.
+// `trials`: the limit; 0: none.
 std::string TooFewTrialsText(int64_t trials, int64_t tasks);
+// A warning if the time is so short that some tasks may get no trial; "" if it is not. `time_ms`:
+// the limit; 0: none.
+std::string TooLittleTimeText(int64_t time_ms, int64_t tasks);
 
 }  // namespace hone::cli
 

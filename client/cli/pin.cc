@@ -10,6 +10,7 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "common/base/status_macros.h"
@@ -68,15 +69,18 @@ absl::Status Unpin(const Globals& globals, const NamedTask& named) {
 absl::Status Explain(const absl::Status& status, const NamedTask& named, int64_t record) {
   const std::string& operation = named.argument.words;
   if (absl::IsNotFound(status) && record == 0) {
-    return NothingKnownError(absl::StrCat("no schedule is known for ", named.Title(),
-                                          "; find one with: hone tune ", operation));
+    return NothingKnownError(
+        absl::StrCat("no schedule is known for ", named.Title(),
+                     "; find one with: ", SuggestedCommandForTarget("tune " + operation)));
   }
   if (!absl::IsFailedPrecondition(status) || record == 0) return status;
   return absl::FailedPreconditionError(absl::StrCat(
       status.message(),
       "; only a confirmed record whose kernel is in the store, such as a former best, can be "
-      "pinned. For another schedule: hone forget ",
-      operation, ", then hone tune ", operation, " --space trace:FILE, then hone pin ", operation));
+      "pinned. For another schedule: ",
+      SuggestedCommandForTarget("forget " + operation), ", then ",
+      SuggestedCommandForTarget(absl::StrCat("tune ", operation, " --space trace:FILE")), ", then ",
+      SuggestedCommandForTarget("pin " + operation)));
 }
 
 absl::Status Pin(const Globals& globals, const PinOptions& options) {

@@ -73,7 +73,10 @@ std::string ProgressText(const client::Job& job, const Pace& pace, int columns) 
     parts.push_back({.text = absl::StrCat(text...), .from = 0, .goes = goes});
   };
   const bool tuning = job.state == client::JobState::kRunning;
-  const absl::string_view state = tuning ? "tuning" : client::JobStateName(job.state);
+  const bool revalidates = job.spec.revalidate > 0;
+  const absl::string_view state = !tuning       ? client::JobStateName(job.state)
+                                  : revalidates ? "revalidating"
+                                                : "tuning";
   // What a job waits for is more important than its numbers.
   const bool is_away = absl::StartsWith(job.phase, "no server");
   const bool waits = is_away || absl::StartsWith(job.phase, "waiting");
@@ -87,7 +90,6 @@ std::string ProgressText(const client::Job& job, const Pace& pace, int columns) 
   }
   add(waits ? 10 : kNever, "  ", job.trials,
       job.spec.max_trials > 0 ? absl::StrCat("/", job.spec.max_trials) : "");
-  const bool revalidates = job.spec.revalidate > 0;
   const int64_t counted = std::max(job.trials, job.spec.max_trials);
   add(4, revalidates ? " confirmed" : counted == 1 ? " trial" : " trials");
   int64_t outcomes = 0;

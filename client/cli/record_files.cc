@@ -14,6 +14,7 @@
 #include "client/cli/json_output.h"
 #include "client/cli/record_selection.h"
 #include "client/cli/shell_word.h"
+#include "client/cli/suggested_command.h"
 #include "common/base/counted.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
@@ -34,11 +35,16 @@ absl::Status CheckNoFile(const RecordSelection& selection) {
       absl::EndsWith(selection.words[0], ".hone")) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", selection.words[0],
-                   "' is not an operator; to write to a file of this name, use: "
-                   "hone records export -o ",
-                   ShellWord(selection.words[0])));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", selection.words[0], "' is not an operator; to write to a file of this name, use: ",
+      SuggestedCommand("records export -o " + ShellWord(selection.words[0]))));
+}
+
+// The number of records of a complete export, from its last line; 0 if the line does not say it.
+int64_t RecordsOf(absl::string_view last_line) {
+  const Json line = Json::parse(last_line, nullptr, /*allow_exceptions=*/false);
+  const bool complete = line.is_object() && line.contains("end") && line["end"].is_object();
+  return complete ? line["end"].value("records", int64_t{0}) : 0;
 }
 
 absl::Status ExportRecords(const Globals& globals, const RecordExport& options) {
@@ -53,9 +59,14 @@ absl::Status ExportRecords(const Globals& globals, const RecordExport& options) 
     return WithExitCode(ErrnoStatus(errno, absl::StrCat("write ", part)), kExitFailed);
   }
   int64_t bytes = 0;
+  std::string tail;  // the last line, perhaps after others
   absl::Status status =
       session->connection().ExportRecords(filter, [&](absl::string_view piece) -> absl::Status {
         bytes += static_cast<int64_t>(piece.size());
+        absl::StrAppend(&tail, piece);
+        if (const size_t end = tail.find_last_not_of('\n'); end != std::string::npos) {
+          tail.erase(0, tail.rfind('\n', end) + 1);
+        }
         if (std::fwrite(piece.data(), 1, piece.size(), file) == piece.size()) {
           return absl::OkStatus();
         }
@@ -74,8 +85,11 @@ absl::Status ExportRecords(const Globals& globals, const RecordExport& options) 
     std::remove(part.c_str());
     return status;
   }
-  if (globals.json) return PrintJson({{"path", options.output}, {"bytes", bytes}});
-  absl::PrintF("wrote %s\n", options.output);
+  const int64_t records = RecordsOf(tail);
+  if (globals.json) {
+    return PrintJson({{"path", options.output}, {"bytes", bytes}, {"record_count", records}});
+  }
+  absl::PrintF("wrote %s: %s\n", options.output, Counted(records, "record"));
   return absl::OkStatus();
 }
 

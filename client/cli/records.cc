@@ -32,8 +32,14 @@ struct RecordsOptions {
   int limit = 50;
 };
 
+// The first words of a text, with a mark if there are more.
+std::string FirstWords(const std::string& text) {
+  const std::string words = Shortened(text, kDetailColumns);
+  return words.size() == text.size() ? words : absl::StrCat(words, " …");
+}
+
 std::string Detail(const record::Record& record) {
-  std::string detail = Shortened(record.result.detail, kDetailColumns);
+  std::string detail = FirstWords(record.result.detail);
   if (record.result.processes > 1) {
     detail = absl::StrCat("median of ", record.result.processes, " processes");
   }
@@ -43,8 +49,8 @@ std::string Detail(const record::Record& record) {
   if (record.quarantined) {
     detail = record.quarantine_reason.empty()
                  ? absl::StrCat("quarantined ", detail)
-                 : absl::StrCat("quarantined (",
-                                Shortened(record.quarantine_reason, kDetailColumns), ") ", detail);
+                 : absl::StrCat("quarantined: ", FirstWords(record.quarantine_reason),
+                                detail.empty() ? "" : "; ", detail);
   }
   std::replace(detail.begin(), detail.end(), '\n', ' ');
   return detail;

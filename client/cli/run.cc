@@ -15,6 +15,7 @@
 #include "client/cli/npy_argument.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/terminal.h"
 #include "client/cli/workload_argument.h"
 #include "client/lib/kernel_call.h"
@@ -168,7 +169,8 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
   PrintWrapped(absl::StrCat("computed with the ", Describe(found), ", measured at ",
                             FormatLatency(client::LatencyNs(found.best))));
   if (!found.stored) {
-    PrintWrapped(absl::StrCat("no best is known; find one with: hone tune ", argument.words));
+    PrintWrapped(absl::StrCat("no best is known; find one with: ",
+                              SuggestedCommandForTarget("tune " + argument.words)));
   }
   return absl::OkStatus();
 }

@@ -18,6 +18,7 @@
 #include "client/cli/network_output.h"
 #include "client/cli/pace.h"
 #include "client/cli/progress.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/terminal.h"
 #include "common/base/clock.h"
 #include "common/base/counted.h"
@@ -90,11 +91,12 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
   const bool gave_up = absl::IsUnavailable(job.status()) || absl::IsDeadlineExceeded(job.status());
   if (gave_up && session.private_server() == nullptr) {
     const bool ends = on_interrupt == OnInterrupt::kLeaveCancelled;
-    return absl::Status(job.status().code(),
-                        WithClause(job.status().message(),
-                                   absl::StrCat("job ", created.id, ends ? " ends" : " continues",
-                                                " when the server is back: hone jobs watch ",
-                                                created.id, " follows it")));
+    return absl::Status(
+        job.status().code(),
+        WithClause(job.status().message(),
+                   absl::StrCat("job ", created.id, ends ? " ends" : " continues",
+                                " when the server is back: ",
+                                SuggestedCommand("jobs watch " + created.id), " follows it")));
   }
   HONE_RETURN_IF_ERROR(job.status());
   return FollowedJob{*std::move(job), /*interrupted=*/heard > 0};
@@ -106,7 +108,7 @@ std::string ResumeHint(const client::Job& job) {
   if (job.state != client::JobState::kCancelled || !job.network.has_value()) return "";
   // A job that has not begun has no tasks yet.
   if (!job.network->tasks.empty() && AllConfirmed(*job.network)) return "";
-  return absl::StrCat("; hone jobs resume ", job.id, " continues it");
+  return absl::StrCat("; ", SuggestedCommand("jobs resume " + job.id), " continues it");
 }
 
 using CreateCall = absl::FunctionRef<absl::StatusOr<client::Job>(
@@ -167,19 +169,20 @@ absl::Status CheckNotCancelled(const FollowedJob& followed) {
 
 absl::Status NotCancelledError(const std::string& job, const absl::Status& why) {
   return InterruptedError(absl::StrCat("interrupted, but job ", job, " could not be cancelled (",
-                                       why.message(), "); hone jobs watch ", job,
-                                       " follows it, and hone jobs cancel ", job, " ends it"));
+                                       why.message(), "); ", SuggestedCommand("jobs watch " + job),
+                                       " follows it, and ", SuggestedCommand("jobs cancel " + job),
+                                       " ends it"));
 }
 
 absl::Status LeftError(const std::string& job, OnInterrupt on_interrupt) {
-  const std::string watch = absl::StrCat("hone jobs watch ", job, " follows it");
+  const std::string watch = absl::StrCat(SuggestedCommand("jobs watch " + job), " follows it");
   if (on_interrupt == OnInterrupt::kLeaveCancelled) {
-    return InterruptedError(absl::StrCat("interrupted; job ", job,
-                                         " is being cancelled on the server: ", watch,
-                                         ", and hone jobs cancel ", job, " --now ends it at once"));
+    return InterruptedError(absl::StrCat(
+        "interrupted; job ", job, " is being cancelled on the server: ", watch, ", and ",
+        SuggestedCommand(absl::StrCat("jobs cancel ", job, " --now")), " ends it at once"));
   }
-  return InterruptedError(absl::StrCat("interrupted; job ", job, " continues: ", watch,
-                                       ", and hone jobs cancel ", job, " ends it"));
+  return InterruptedError(absl::StrCat("interrupted; job ", job, " continues: ", watch, ", and ",
+                                       SuggestedCommand("jobs cancel " + job), " ends it"));
 }
 
 std::string StoppingText(int count, const client::Job& job) {
@@ -191,9 +194,9 @@ std::string StoppingText(int count, const client::Job& job) {
 std::string CancellingText(const client::Job& job) {
   if (HasEnded(job.state) || job.trials == 0 || !job.wait_reason.empty()) return "";
   return absl::StrCat("job ", job.id,
-                      " ends when it has confirmed the finalists, in at most 30 s; hone "
-                      "jobs cancel ",
-                      job.id, " --now ends it at once, and Ctrl-C ends only this wait");
+                      " ends when it has confirmed the finalists, in at most 30 s; ",
+                      SuggestedCommand(absl::StrCat("jobs cancel ", job.id, " --now")),
+                      " ends it at once, and Ctrl-C ends only this wait");
 }
 
 client::KeepWaiting ExplainCreation(const std::string& target) {
@@ -247,7 +250,8 @@ std::string FailuresHint(const client::Job& job) {
       std::any_of(job.outcomes.begin(), job.outcomes.end(),
                   [](const auto& outcome) { return outcome.first != "ok" && outcome.second > 0; });
   if (!failed) return "";
-  return absl::StrCat("; \"hone records query --job ", job.id, "\" shows why candidates failed");
+  return absl::StrCat("; \"", SuggestedCommand("records query --job " + job.id),
+                      "\" shows why candidates failed");
 }
 
 }  // namespace hone::cli

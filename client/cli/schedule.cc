@@ -7,9 +7,9 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/apply_trace.h"
 #include "client/cli/command.h"
-#include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/run_job.h"
+#include "client/cli/schedule_report.h"
 #include "client/cli/session.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
@@ -58,15 +58,11 @@ absl::StatusOr<FollowedJob> Check(const Globals& globals, const ScheduleOptions&
   return RunJob(*session, spec);
 }
 
-bool Passed(const client::Job& job) {
-  return job.given.has_value() && job.given->record.result.outcome == record::Outcome::kOk;
-}
-
 // Ok if the schedule passed the check.
 absl::Status ResultOf(const FollowedJob& followed, const std::string& file) {
   HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
   const client::Job& job = followed.job;
-  if (Passed(job)) return absl::OkStatus();
+  if (PassedCheck(job)) return absl::OkStatus();
   if (!job.given.has_value()) {
     return absl::AbortedError(absl::StrCat("job ", job.id,
                                            " ended before the schedule was measured",
@@ -75,63 +71,6 @@ absl::Status ResultOf(const FollowedJob& followed, const std::string& file) {
   const record::MeasureResult& result = job.given->record.result;
   return absl::AbortedError(absl::StrCat(file, ": ", record::OutcomeName(result.outcome),
                                          result.detail.empty() ? "" : ": ", result.detail));
-}
-
-void AddCheck(const client::Job& job, Json& json) {
-  const bool passed = Passed(job);
-  json["target"] = job.target;
-  json["latency_ns"] = nullptr;
-  json["gflops"] = nullptr;
-  json["peak_gflops"] = nullptr;
-  json["share_of_peak"] = nullptr;
-  json["checked"] = passed;
-  if (job.given.has_value()) {
-    const client::Best& given = *job.given;
-    const record::MeasureResult& result = given.record.result;
-    if (passed) {
-      json["latency_ns"] = client::LatencyNs(given);
-      json["gflops"] = given.gflops;
-      if (given.peak_gflops > 0) {
-        json["peak_gflops"] = given.peak_gflops;
-        json["share_of_peak"] = given.gflops / given.peak_gflops;
-      }
-    }
-    json["outcome"] = std::string(record::OutcomeName(result.outcome));
-    json["detail"] = result.detail;
-    json["max_error"] = result.max_error;
-    json["compile_ms"] = result.facts.compile_ms;
-    json["policy"] = given.record.policy.Key();
-  }
-  json["default"] = LatencyJson(job.default_schedule);
-  json["best"] = LatencyJson(job.best);
-  json["job"] = job.id;
-  json["state"] = std::string(client::JobStateName(job.state));
-}
-
-void PrintCheck(const client::Job& job) {
-  const client::Best& given = *job.given;
-  const record::MeasureResult& result = given.record.result;
-  absl::PrintF("checked   correct: the largest error is %.3g of the allowed error\n",
-               result.max_error);
-  // The detail of a measurement that succeeded is what was unusual about it.
-  absl::PrintF("latency   %s on %s%s\n", FormatLatency(client::LatencyNs(given)), job.target,
-               result.detail.empty() ? "" : absl::StrCat(" (", result.detail, ")"));
-  absl::PrintF("GFLOP/s   %s (%s of the peak of %s)\n", FormatGflops(given.gflops),
-               FormatShare(given.gflops, given.peak_gflops), FormatGflops(given.peak_gflops));
-  absl::PrintF("compiled  in %.1f ms\n", result.facts.compile_ms);
-  if (job.default_schedule.has_value()) {
-    const double untiled = client::LatencyNs(*job.default_schedule);
-    if (untiled > 0 && client::LatencyNs(given) > 0) {
-      absl::PrintF("default   %s, %.2f times as long\n", FormatLatency(untiled),
-                   untiled / client::LatencyNs(given));
-    }
-  }
-  if (job.best.has_value() && job.best->record.candidate != given.record.candidate) {
-    absl::PrintF("best      %s is known\n", FormatLatency(client::LatencyNs(*job.best)));
-  } else if (job.best.has_value()) {
-    absl::PrintF("best      this schedule; no faster one is known\n");
-  }
-  std::fflush(stdout);
 }
 
 absl::Status Schedule(const Globals& globals, const ScheduleOptions& options) {
@@ -159,10 +98,10 @@ absl::Status Schedule(const Globals& globals, const ScheduleOptions& options) {
   const client::Job& job = followed.job;
   const absl::Status result = ResultOf(followed, options.file);
   if (globals.json) {
-    AddCheck(job, json);
+    AddCheckJson(job, json);
     return PrintJson(json, result);
   }
-  if (Passed(job)) PrintCheck(job);
+  if (PassedCheck(job)) PrintCheck(job);
   return result;
 }
 
@@ -184,15 +123,17 @@ void AddSchedule(Command& app, Globals& globals) {
               {Seed()});
   command.Add("--tolerance", options->tolerance,
               "Allowed relative error of the output; 0 (default) is strict", {Range(0.0, 0.5)});
-  Complete(command, globals,
-           "Without --print and --check, prints the program that results from the trace. A checked "
-           "schedule is measured like any candidate, and becomes the best if no faster one is "
-           "known. The exit code is 2 if the trace is wrong, and 1 if the check fails.\n\n"
-           "Examples:\n"
-           "  hone schedule mine.trace --print\n"
-           "  hone schedule mine.trace --check --json | jq .share_of_peak\n"
-           "  hone show matmul m=512 n=512 k=512 --trace > mine.trace",
-           [&globals, options] { return Schedule(globals, *options); });
+  Complete(
+      command, globals,
+      "Without --print and --check, prints the program that results from the trace. A checked "
+      "schedule is measured like any candidate, and becomes the best if it is confirmed and no "
+      "faster one is known. A figure marked with ~ is not confirmed (confirmed is false in "
+      "JSON). The exit code is 2 if the trace is wrong, and 1 if the check fails.\n\n"
+      "Examples:\n"
+      "  hone schedule mine.trace --print\n"
+      "  hone schedule mine.trace --check --json | jq .share_of_peak\n"
+      "  hone show matmul m=512 n=512 k=512 --trace > mine.trace",
+      [&globals, options] { return Schedule(globals, *options); });
 }
 
 }  // namespace hone::cli

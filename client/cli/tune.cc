@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
@@ -15,6 +17,7 @@
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
 #include "client/cli/space_argument.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/terminal.h"
 #include "client/cli/tune_report.h"
 #include "client/cli/workload_argument.h"
@@ -181,6 +184,20 @@ absl::Status TuneOne(const Globals& globals, const TuneOptions& options, Session
   return result;
 }
 
+// Says which workloads were not tuned, because the command ended before.
+void ReportNotStarted(const Globals& globals, absl::Span<const TuneJob> jobs, Json& reports) {
+  if (jobs.empty()) return;
+  for (const TuneJob& job : jobs) {
+    reports.push_back({{"workload", job.argument.text}, {"state", "not started"}});
+  }
+  if (globals.json) return;
+  PrintWrapped(stderr,
+               absl::StrCat("not started: ",
+                            absl::StrJoin(jobs, ", ", [](std::string* out, const auto& job) {
+                              *out += job.argument.title;
+                            })));
+}
+
 // Tunes one workload after the other. A failure does not prevent the next one.
 absl::Status TuneAll(const Globals& globals, const TuneOptions& options, Session& session,
                      const std::vector<TuneJob>& jobs) {
@@ -191,7 +208,10 @@ absl::Status TuneAll(const Globals& globals, const TuneOptions& options, Session
     if (i > 0 && !globals.json) absl::PrintF("\n");
     result = TuneOne(globals, options, session, jobs[i], reports);
     const ExitCode code = ExitCodeFor(result);
-    if (code == kExitInterrupted || code == kExitUnreachable || jobs.size() == 1) break;
+    if (code == kExitInterrupted || code == kExitUnreachable || jobs.size() == 1) {
+      ReportNotStarted(globals, absl::MakeConstSpan(jobs).subspan(i + 1), reports);
+      break;
+    }
     if (!result.ok()) {
       ++failed;
       PrintWrapped(stderr, absl::StrCat("hone: ", jobs[i].argument.title, ": ", result.message()));
@@ -215,8 +235,8 @@ absl::Status Detach(const Globals& globals, Session& session, const std::vector<
     result = job.status();
     if (!result.ok()) break;
     if (!globals.json) {
-      PrintWrapped(absl::StrCat("job ", job->id, ": ", each.argument.title, "; hone jobs watch ",
-                                job->id, " follows it"));
+      PrintWrapped(absl::StrCat("job ", job->id, ": ", each.argument.title, "; ",
+                                SuggestedCommand("jobs watch " + job->id), " follows it"));
     }
     created.push_back(*std::move(job));
   }
@@ -332,8 +352,9 @@ void AddTune(Command& app, Globals& globals) {
       "130. If another command cancels the job, the exit code is 1. hone jobs resume continues a "
       "cancelled job.\n\n"
       "Several workloads are tuned one after the other, each with the given limits. If one fails, "
-      "the next one is tuned nevertheless, and the exit code is 1. With --json they are the list "
-      "\"jobs\". With --space trace:FILE, the operator may be omitted: the trace names its "
+      "the next one is tuned nevertheless, and the exit code is 1. Ctrl-C also skips those that "
+      "have not started. With --json they are the list \"jobs\", and the state of those is "
+      "\"not started\". With --space trace:FILE, the operator may be omitted: the trace names its "
       "workload.\n\n"
       "A network, FILE.onnx, is divided into tasks, which share the trials of one job. The result "
       "lists the tasks and the latency of the whole network.\n\n"

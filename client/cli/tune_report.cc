@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "client/cli/format.h"
 #include "client/cli/known_best.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
@@ -54,7 +55,7 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
   // A failed job has no row.
   if (job.best.has_value() || job.default_schedule.has_value()) table.Print();
   if (job.best.has_value() && job.best->pinned_unix_ms > 0) {
-    PrintWrapped(absl::StrCat("\nthe best known, of job ", job.best->record.job_id, ", is ",
+    PrintWrapped(absl::StrCat("\nthe best known, of job ", job.best->record.job_id, ", was ",
                               PinText(*job.best), "; jobs do not replace it"));
   } else if (earlier) {
     PrintWrapped(absl::StrCat("\nthe best known is from job ", job.best->record.job_id, ", ",
@@ -98,7 +99,7 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
     std::string text = "\nnot confirmed: \"hone best\" does not return it";
     // The error of a failed job explains what to do.
     if (job.state == client::JobState::kCancelled) {
-      absl::StrAppend(&text, "; \"hone jobs resume ", job.id,
+      absl::StrAppend(&text, "; \"", SuggestedCommand("jobs resume " + job.id),
                       "\" continues the search and confirms the best");
     }
     PrintWrapped(text);

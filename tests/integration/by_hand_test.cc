@@ -110,6 +110,7 @@ TEST_F(ByHand, ScheduleIsCheckedTimedAndRun) {
   const nlohmann::json object = OneLineOfJson(checked.output);
   ASSERT_TRUE(object.is_object()) << checked.output;
   EXPECT_EQ(object["checked"], true);
+  EXPECT_EQ(object["confirmed"], true);
   EXPECT_GT(object["latency_ns"].get<double>(), 0);
   EXPECT_GT(object["gflops"].get<double>(), 0);
   EXPECT_GE(object["peak_gflops"].get<double>(), object["gflops"].get<double>());
@@ -165,6 +166,7 @@ TEST_F(ByHand, FailedCheckReportsItsOutcome) {
   const nlohmann::json object = OneLineOfJson(result.output);
   ASSERT_TRUE(object.is_object()) << result.output;
   EXPECT_EQ(object["checked"], false);
+  EXPECT_EQ(object["confirmed"], false);
   EXPECT_TRUE(object["latency_ns"].is_null());
   EXPECT_NE(object["outcome"], "ok");
   EXPECT_THAT(result.errors, HasSubstr(object["outcome"].get<std::string>()));

@@ -236,7 +236,9 @@ TEST(FirstLightTest, KilledWorkerIsRestarted) {
 
 TEST(FirstLightTest, CtrlCKeepsResultsAndConfirmsTheBest) {
   HoneHome home;
-  Process tune(With({"hone", "tune", "--trials", "100000", "--json"}, kMatmul), home.variables());
+  std::vector<std::string> words = With({"hone", "tune", "--trials", "100000", "--json"}, kMatmul);
+  words.insert(words.end(), {"relu", "m=4", "n=4"});
+  Process tune(words, home.variables());
   ASSERT_TRUE(Eventually(
       [&] {
         const nlohmann::json jobs = OneLineOfJson(home.Hone({"jobs", "list", "--json"}).output);
@@ -246,8 +248,11 @@ TEST(FirstLightTest, CtrlCKeepsResultsAndConfirmsTheBest) {
       << tune.Errors();
   tune.Signal(SIGINT);
   EXPECT_EQ(tune.Wait(absl::Seconds(120)), 128 + SIGINT) << tune.Errors();
-  const nlohmann::json run = OneLineOfJson(tune.Output());
-  ASSERT_TRUE(run.is_object()) << tune.Output();
+  const nlohmann::json output = OneLineOfJson(tune.Output());
+  ASSERT_TRUE(output.is_object() && output.contains("jobs")) << tune.Output();
+  ASSERT_EQ(output["jobs"].size(), 2u) << tune.Output();
+  EXPECT_EQ(output["jobs"][1]["state"], "not started");
+  const nlohmann::json& run = output["jobs"][0];
   EXPECT_LT(run["trials"], 100000);
   EXPECT_EQ(run["state"], "cancelled");
   const Result best = home.Hone(With({"best", "--json"}, kMatmul));

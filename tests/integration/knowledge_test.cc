@@ -15,7 +15,9 @@
 namespace hone::integration {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const Words kTuned = {"matmul", "m=48", "n=64", "k=32"};
 const Words kUnseen = {"matmul", "m=80", "n=96", "k=40"};
@@ -145,6 +147,10 @@ TEST(Knowledge, APinnedBestStaysAndAForgottenOperatorStartsFresh) {
   ASSERT_EQ(longer.code, 0) << longer.errors;
   EXPECT_THAT(longer.output, HasSubstr("best of this run"));
   EXPECT_THAT(longer.output, HasSubstr("pinned on 20"));
+  const std::string second = json({"jobs", "list"})["jobs"][0]["job"];
+  EXPECT_THAT(home.Hone({"jobs", "show", second}).output,
+              AllOf(HasSubstr("best known, of job "), HasSubstr("best of this job")));
+  EXPECT_GT(json({"jobs", "show", second})["own_best"]["latency_ns"], 0);
   EXPECT_EQ(json(With({"best"}, kTuned))["best"]["record"], first["best"]["record"]);
   EXPECT_THAT(home.Hone(With({"best"}, kTuned)).output, HasSubstr("pinned on 20"));
   const nlohmann::json screened = json({"records", "query", "--limit", "0"})["records"].back();
@@ -162,6 +168,15 @@ TEST(Knowledge, APinnedBestStaysAndAForgottenOperatorStartsFresh) {
   for (const Words& words : {Words{"best"}, {"best", "--nearest"}, {"forget"}, {"compare"}}) {
     EXPECT_EQ(home.Hone(With(words, kTuned)).code, 3) << words.front();
   }
+  EXPECT_THAT(home.Hone(With({"best"}, kTuned)).errors,
+              AllOf(HasSubstr("; what was known was forgotten on 20"),
+                    Not(HasSubstr("none of them is confirmed"))));
+  const std::string job = forgotten["bests"][0]["job"];
+  EXPECT_THAT(home.Hone({"jobs", "show", job}).output,
+              AllOf(HasSubstr("best, now forgotten: "),
+                    HasSubstr("it does not count any more: forgotten on 20")));
+  EXPECT_THAT(std::string(json({"jobs", "show", job})["best"]["quarantine_reason"]),
+              HasSubstr("forgotten on 20"));
   const nlohmann::json kept =
       json({"records", "query", "--quarantined", "--limit", "0"})["records"];
   EXPECT_GE(kept.size(), forgotten["record_count"].get<size_t>());

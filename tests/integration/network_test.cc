@@ -189,7 +189,8 @@ TEST_F(NetworkTest, TooFewTrialsLeaveTasksWithoutAKernel) {
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.errors,
               AllOf(HasSubstr("warning: --trials 2 is too few for the 5 tasks to tune"),
-                    HasSubstr("tasks have no confirmed schedule")));
+                    HasSubstr("some tasks have no confirmed schedule; hone tune "),
+                    HasSubstr(" --only-missing tunes them")));
   EXPECT_THAT(home_.Hone({"best", kMnist}).output, HasSubstr("nothing known"));
 }
 

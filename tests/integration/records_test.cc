@@ -259,6 +259,7 @@ TEST_F(RecordsTest, CsvQuotesMultilineText) {
 TEST_F(RecordsTest, ExportRoundTripsWithoutDuplicates) {
   const Result exported = Hone({"records", "export", "-o", folder_ / "out.jsonl"});
   ASSERT_EQ(exported.code, 0) << exported.errors;
+  EXPECT_THAT(exported.output, testing::EndsWith(absl::StrCat(": ", kMany + 3, " records\n")));
   const auto other = StartServer("two");
   const Result first = Hone({"records", "import", folder_ / "out.jsonl", "--json"}, "two");
   ASSERT_EQ(first.code, 0) << first.errors;

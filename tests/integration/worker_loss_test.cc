@@ -179,9 +179,10 @@ TEST_F(WorkerLossTest, CtrlCWithoutAServerNamesTheJob) {
   server->Wait();
   tune->Signal(SIGINT);
   EXPECT_EQ(tune->Wait(absl::Seconds(60)), 128 + SIGINT) << tune->Errors();
-  EXPECT_THAT(tune->Errors(), AllOf(HasSubstr("job 1 could not be cancelled"),
-                                    HasSubstr("hone jobs watch 1 follows it"),
-                                    Not(HasSubstr("confirming the finalists"))));
+  EXPECT_THAT(tune->Errors(),
+              AllOf(HasSubstr("job 1 could not be cancelled"),
+                    HasSubstr("hone jobs watch 1 --server " + address_ + " follows it"),
+                    Not(HasSubstr("confirming the finalists"))));
 }
 
 TEST_F(WorkerLossTest, CtrlCEndsTheWaitForAWorker) {

@@ -265,6 +265,8 @@ TEST_F(CommandLineTest, WorkerConfigFileIsReadableByOwnerOnly) {
 TEST_F(CommandLineTest, NamesAreNotPaths) {
   ExpectUsageError({"export", "matmul", "m=4", "n=4", "k=4", "-o", "out", "--name", "../x"},
                    AllOf(HasSubstr("--name"), HasSubstr("'../x' is not a name")));
+  ExpectUsageError({"export", "matmul", "m=4", "n=4", "k=4", "-o", "out", "--name", "9mm"},
+                   HasSubstr("must not begin with a digit; try --name k9mm"));
   ExpectUsageError({"worker-config", "--name", "../x"}, HasSubstr("'../x' is not a name"));
 }
 

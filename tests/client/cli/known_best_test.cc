@@ -12,5 +12,15 @@ TEST(UnknownTextTest, NamesTheJobThatMeasured) {
   EXPECT_TRUE(UnknownJson("").is_null());
 }
 
+TEST(IsForgottenTest, OtherQuarantinesAreNotForgotten) {
+  record::Record record;
+  record.quarantine_reason = "forgotten by ann on 2026-11-27 03:46:04 UTC";
+  EXPECT_FALSE(IsForgotten(record));
+  record.quarantined = true;
+  EXPECT_TRUE(IsForgotten(record));
+  record.quarantine_reason = "revalidation: the output is wrong";
+  EXPECT_FALSE(IsForgotten(record));
+}
+
 }  // namespace
 }  // namespace hone::cli

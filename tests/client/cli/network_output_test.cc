@@ -9,6 +9,7 @@
 namespace hone::cli {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 client::NetworkProgress Network() {
@@ -28,10 +29,19 @@ client::NetworkProgress Network() {
 
 TEST(NetworkOutputTest, TheHeaviestTaskComesFirst) {
   EXPECT_EQ(TaskTable(Network(), /*ended=*/false).ToText(),
-            "task  times  trials    latency  of all  GFLOP/s   gain  state           workload\n"
-            "1         3       0   1.000 us  75.0 %        -      -  known           large\n"
-            "7.0       2      16  ~500.0 ns  25.0 %        -  2.00x  confirming      small\n"
-            "7.2       1       0          -   0.0 %        -      -  failed: broken  unknown\n");
+            "task  times  trials    latency  of all  GFLOP/s   gain  state       workload\n"
+            "1         3       0   1.000 us  75.0 %        -      -  known       large\n"
+            "7.0       2      16  ~500.0 ns  25.0 %        -  2.00x  confirming  small\n"
+            "7.2       1       0          -   0.0 %        -      -  failed      unknown\n");
+}
+
+TEST(NetworkOutputTest, ErrorsAreExplainedBelowTheTable) {
+  client::NetworkProgress network = Network();
+  EXPECT_THAT(TaskErrors(network), ElementsAre("task 7.2 failed: broken"));
+  network.tasks[0].error = "broken";
+  network.tasks[1].error = "slow";
+  EXPECT_THAT(TaskErrors(network),
+              ElementsAre("tasks 7.0, 7.2 failed: broken", "task 1 failed: slow"));
 }
 
 TEST(NetworkOutputTest, ATaskWithoutAJobWaitsOnlyUntilTheEnd) {
@@ -50,6 +60,17 @@ TEST(NetworkOutputTest, AJobOfNetworksIsDescribed) {
   job.network->name.clear();
   job.network->task_count = 1;
   EXPECT_EQ(DescribeJob(job), "network, 1 task");
+}
+
+TEST(NetworkOutputTest, ARevalidationAndACheckAreRecognisable) {
+  client::Job job;
+  job.workload = "first line";
+  EXPECT_EQ(DescribeJobAndKind(job), "first line");
+  job.given.emplace();
+  EXPECT_EQ(DescribeJobAndKind(job), "check of first line");
+  job.given.reset();
+  job.spec.revalidate = 3;
+  EXPECT_EQ(DescribeJobAndKind(job), "revalidation of first line");
 }
 
 TEST(NetworkOutputTest, BestsOfFewerProcessesAreLessCertain) {

@@ -13,6 +13,7 @@ using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 client::Job RunningJob() {
   client::Job job;
@@ -219,6 +220,8 @@ TEST(ProgressTextTest, CountsWhatARevalidationHasConfirmed) {
   job.trials = 2;
   job.outcomes.clear();
   EXPECT_EQ(Text(job), "confirming  2/3 confirmed  best 291.8 GFLOP/s (50.0 % of peak)");
+  job.state = client::JobState::kRunning;
+  EXPECT_THAT(Text(job), StartsWith("revalidating  2/3 confirmed"));
 }
 
 TEST(ProgressTextTest, ShowsThePhaseIn80Columns) {

@@ -95,6 +95,14 @@ TEST(TuneReportTest, ExplainsADefaultThatSeemsFaster) {
   EXPECT_THAT(Report(job), HasSubstr("the untiled default seems faster"));
 }
 
+TEST(TuneReportTest, SaysThatTheBestKnownIsPinned) {
+  client::Job job = Done();
+  job.best->record.job_id = "3";
+  job.best->pinned_unix_ms = 1'700'000'000'000;
+  job.best->pinned_by = "ann";
+  EXPECT_THAT(Report(job), HasSubstr("the best known, of job 3, was pinned by ann on 2023-11-1"));
+}
+
 TEST(TuneReportTest, NamesADisturbanceOnce) {
   client::Job job = Done();
   job.disturbed = 3;

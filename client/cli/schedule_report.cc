@@ -1,0 +1,97 @@
+#include "client/cli/schedule_report.h"
+
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/format.h"
+#include "client/cli/terminal.h"
+
+namespace hone::cli {
+
+bool PassedCheck(const client::Job& job) {
+  return job.given.has_value() && job.given->record.result.outcome == record::Outcome::kOk;
+}
+
+bool CheckIsConfirmed(const client::Job& job) {
+  // The server combines the results of the processes, so that this record is not a stored one.
+  return PassedCheck(job) && job.given->record.policy.name == "confirm";
+}
+
+void PrintCheck(const client::Job& job) {
+  const client::Best& given = *job.given;
+  const record::MeasureResult& result = given.record.result;
+  const bool confirmed = CheckIsConfirmed(job);
+  absl::PrintF("checked   correct: the largest error is %.3g of the allowed error\n",
+               result.max_error);
+  // The detail of a measurement that succeeded is what was unusual about it.
+  absl::PrintF("latency   %s on %s%s\n",
+               MarkUnconfirmed(FormatLatency(client::LatencyNs(given)), confirmed), job.target,
+               result.detail.empty() ? "" : absl::StrCat(" (", result.detail, ")"));
+  absl::PrintF("GFLOP/s   %s (%s of the peak of %s)\n",
+               MarkUnconfirmed(FormatGflops(given.gflops), confirmed),
+               FormatShare(given.gflops, given.peak_gflops), FormatGflops(given.peak_gflops));
+  absl::PrintF("compiled  in %.1f ms\n", result.facts.compile_ms);
+  if (job.default_schedule.has_value()) {
+    const double untiled = client::LatencyNs(*job.default_schedule);
+    if (untiled > 0 && client::LatencyNs(given) > 0) {
+      absl::PrintF("default   %s, %s times as long\n",
+                   MarkUnconfirmed(FormatLatency(untiled), client::DefaultIsConfirmed(job)),
+                   MarkUnconfirmed(absl::StrFormat("%.2f", untiled / client::LatencyNs(given)),
+                                   confirmed && client::DefaultIsConfirmed(job)));
+    }
+  }
+  // The best is unconfirmed only if nothing is published.
+  if (client::BestIsConfirmed(job)) {
+    if (job.best->record.candidate != given.record.candidate) {
+      absl::PrintF("best      %s is known\n", FormatLatency(client::LatencyNs(*job.best)));
+    } else if (confirmed) {
+      absl::PrintF("best      this schedule; no faster one is known\n");
+    }
+  }
+  if (!confirmed) {
+    PrintWrapped(absl::StrCat(
+        "\nnot confirmed: the schedule did not become the best",
+        job.disturbed > 0
+            ? "; check it again when the machine is idle (\"hone doctor\" shows what disturbs it)"
+            : "; check it again",
+        job.note.empty() ? "" : absl::StrCat("\n", job.note)));
+  }
+  std::fflush(stdout);
+}
+
+void AddCheckJson(const client::Job& job, Json& json) {
+  const bool passed = PassedCheck(job);
+  json["target"] = job.target;
+  json["latency_ns"] = nullptr;
+  json["gflops"] = nullptr;
+  json["peak_gflops"] = nullptr;
+  json["share_of_peak"] = nullptr;
+  json["checked"] = passed;
+  json["confirmed"] = CheckIsConfirmed(job);
+  if (job.given.has_value()) {
+    const client::Best& given = *job.given;
+    const record::MeasureResult& result = given.record.result;
+    if (passed) {
+      json["latency_ns"] = client::LatencyNs(given);
+      json["gflops"] = given.gflops;
+      if (given.peak_gflops > 0) {
+        json["peak_gflops"] = given.peak_gflops;
+        json["share_of_peak"] = given.gflops / given.peak_gflops;
+      }
+    }
+    json["outcome"] = std::string(record::OutcomeName(result.outcome));
+    json["detail"] = result.detail;
+    json["max_error"] = result.max_error;
+    json["compile_ms"] = result.facts.compile_ms;
+    json["policy"] = given.record.policy.Key();
+  }
+  json["default"] = DefaultJson(job);
+  json["best"] = JobBestJson(job);
+  json["job"] = job.id;
+  json["state"] = std::string(client::JobStateName(job.state));
+  json["note"] = job.note;
+}
+
+}  // namespace hone::cli

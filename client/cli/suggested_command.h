@@ -1,0 +1,32 @@
+#ifndef HONE_CLIENT_CLI_SUGGESTED_COMMAND_H_
+#define HONE_CLIENT_CLI_SUGGESTED_COMMAND_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+// Commands of hone that messages suggest. They repeat the options of the command line that say
+// which server and which target are meant, so that a user can type them as they are printed.
+// Settings from the environment and from the default configuration file apply to them anyway.
+namespace hone::cli {
+
+// An option, and its value; "": a flag.
+struct RepeatedOption {
+  std::string name;
+  std::string value;
+};
+
+// Sets the options that are repeated. `target`: the value of --target; "": not given. Must be
+// called before there are other threads; CompleteGlobals does.
+void SetRepeatedOptions(absl::Span<const RepeatedOption> connection, absl::string_view target);
+
+// Returns a command that needs no target. `words` follow "hone" and are quoted where necessary:
+// "jobs watch 7" gives "hone jobs watch 7 --server host:7070".
+std::string SuggestedCommand(absl::string_view words);
+// The same for a command that concerns the target.
+std::string SuggestedCommandForTarget(absl::string_view words);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_SUGGESTED_COMMAND_H_

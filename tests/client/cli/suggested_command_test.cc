@@ -1,0 +1,54 @@
+#include "client/cli/suggested_command.h"
+
+#include "absl/status/status.h"
+#include "client/cli/globals.h"
+#include "client/cli/run_job.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class SuggestedCommandTest : public ::testing::Test {
+ protected:
+  ~SuggestedCommandTest() override { SetRepeatedOptions({}, ""); }
+};
+
+TEST_F(SuggestedCommandTest, NothingIsRepeatedOfAPlainCommandLine) {
+  SetRepeatedOptions({}, "");
+  EXPECT_EQ(SuggestedCommand("jobs watch 7"), "hone jobs watch 7");
+  EXPECT_EQ(SuggestedCommandForTarget("tune mine.hone"), "hone tune mine.hone");
+}
+
+TEST_F(SuggestedCommandTest, RepeatsTheServerAndQuotesForAShell) {
+  SetRepeatedOptions({{"--config", "my team/client.conf"}, {"--insecure", ""}}, "cuda:1");
+  EXPECT_EQ(SuggestedCommand("jobs watch 7"),
+            "hone jobs watch 7 --config 'my team/client.conf' --insecure");
+  EXPECT_EQ(SuggestedCommandForTarget("tune mine.hone"),
+            "hone tune mine.hone --target cuda:1 --config 'my team/client.conf' --insecure");
+}
+
+TEST_F(SuggestedCommandTest, MessagesAboutJobsNameTheServer) {
+  SetRepeatedOptions({{"--server", "a:1"}}, "");
+  EXPECT_THAT(LeftError("12", OnInterrupt::kLeave).message(),
+              AllOf(HasSubstr("hone jobs watch 12 --server a:1 follows it"),
+                    HasSubstr("hone jobs cancel 12 --server a:1 ends it")));
+  EXPECT_THAT(LeftError("12", OnInterrupt::kLeaveCancelled).message(),
+              HasSubstr("hone jobs cancel 12 --now --server a:1 ends it at once"));
+}
+
+TEST_F(SuggestedCommandTest, GlobalsRepeatWhatTheCommandLineGave) {
+  Globals globals;
+  globals.server = "unix:/nowhere";
+  globals.target = "cuda";
+  globals.sources.insecure = true;
+  ASSERT_TRUE(CompleteGlobals(globals).ok());
+  EXPECT_EQ(SuggestedCommandForTarget("best mine.hone"),
+            "hone best mine.hone --target cuda --server unix:/nowhere --insecure");
+}
+
+}  // namespace
+}  // namespace hone::cli
