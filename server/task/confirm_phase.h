@@ -86,9 +86,10 @@ class ConfirmPhase {
   JobActor& job_;
   JobTask& task_;
   Finalists finalists_;
-  std::optional<record::Record> known_default_;  // see Found
-  int64_t last_stored_record_ = 0;               // at the start of a revalidation
-  std::string device_;                           // the worker that runs the finalists; "": any
+  std::optional<record::Record> screened_default_;  // if it works
+  std::optional<record::Record> known_default_;     // see Found
+  int64_t last_stored_record_ = 0;                  // at the start of a revalidation
+  std::string device_;                              // the worker that runs the finalists; "": any
   std::optional<Confirmation> confirmation_;
   struct Waiting {
     int finalist;
