@@ -100,8 +100,8 @@ class Fleet {
 
   // Returns the targets for which a registered worker can run candidates.
   std::set<std::string> Targets() const;
-  // Returns the capabilities of a worker of the target: the first one by id whose peak is known, or
-  // else the first one. nullopt if no worker of the target is registered.
+  // Returns the capabilities of the worker of the target that has measured the largest peak. nullopt
+  // if no worker of the target is registered.
   std::optional<Capabilities> DeviceOf(const std::string& target_key) const;
   // Returns the worker with the fewest leases that can run the target, except those in `besides`.
   // The worker is connected, and neither drained nor refused. "" if there is no such worker.

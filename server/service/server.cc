@@ -79,7 +79,7 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                                                     .executor = pool_.get()});
   worker_memory_ = std::make_unique<WorkerMemory>(WorkerMemory::Dependencies{
       .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()});
-  watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get());
+  watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get(), &fleet_);
   services_ = std::make_unique<Services>(Dependencies{.clock = &clock_,
                                                       .authenticator = &authenticator_,
                                                       .readiness = &readiness_,

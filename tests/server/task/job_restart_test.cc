@@ -225,6 +225,20 @@ TEST_F(JobRestartTest, AResumedJobKeepsItsConfirmedBestAndDefault) {
             first->default_schedule->record.result.latency_ns);
 }
 
+TEST_F(JobRestartTest, AResumedJobKnowsThePeakBeforeItMeasuresAgain) {
+  const std::string id = Create(Spec(120));
+  for (int i = 0; i < 6; ++i) Step(5);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  ASSERT_TRUE(RunToEnd(id)->default_schedule.has_value());
+  device_is_gone = true;
+  Restart();
+  jobs->Resume(id, 0, absl::ZeroDuration(),
+               [](const SnapshotOr& job) { EXPECT_TRUE(job.ok()) << job.status(); });
+  for (int i = 0; i < 3; ++i) Step();
+  ASSERT_EQ(Get(id)->state, JobState::kRunning);
+  EXPECT_EQ(Get(id)->default_schedule->peak_gflops, 50);
+}
+
 TEST_F(JobRestartTest, AJobThatWasConfirmingConfirmsAgain) {
   const std::string id = Create(Spec(40));
   for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
