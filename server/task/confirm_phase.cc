@@ -329,10 +329,15 @@ void ConfirmPhase::Tick() {
   if (confirmation_ && !confirmation_->RoundIsComplete()) CutLateRound();
 }
 
+bool ConfirmPhase::EndWhenPublished() {
+  ends_ = publication_.IsPublishing();
+  return ends_;
+}
+
 void ConfirmPhase::ConfirmAgain(int winner, const absl::Status& conflict) {
   job_.SetDoing("confirming the winner again");
   FindIncumbent(job_, task_, finalists_);
-  const bool gives_up = ++conflicts_ > kMostConflicts || finalists_.pin.unix_ms > 0;
+  const bool gives_up = ends_ || ++conflicts_ > kMostConflicts || finalists_.pin.unix_ms > 0;
   spdlog::info("job {}: {}", job_.id(), std::string(conflict.message()));
   if (finalists_.incumbent < 0) {  // it was withdrawn
     return gives_up ? Fail(conflict) : publication_.Continue();

@@ -46,6 +46,9 @@ class ConfirmPhase {
   void BeginRevalidation();
   // Called periodically. Resubmits work that the fleet had no room for, and continues publishing.
   void Tick();
+  // If a best is being stored, returns true, and the job ends with it in a moment, without
+  // measuring anything else.
+  bool EndWhenPublished();
   // Frees the confirmation. Later messages change nothing.
   void Close() { confirmation_.reset(); }
 
@@ -102,6 +105,7 @@ class ConfirmPhase {
   int disturbed_in_round_ = 0;  // those of them without a result, because of other work
   int cuts_ = 0;                // rounds that were cut; their late results are ignored
   int conflicts_ = 0;           // bests that other jobs published meanwhile
+  bool ends_ = false;           // see EndWhenPublished
   Publication publication_;
 };
 

@@ -117,8 +117,10 @@ void Job::OnAllowed(int64_t candidates) {
 
 void Job::OnCancel(bool confirm) {
   if (HasEnded()) return;
-  if (!confirm) return End(JobState::kCancelled);
+  // If its best is being stored, the job ends with it, because that best may be published already.
+  if (!confirm && !confirm_.EndWhenPublished()) return End(JobState::kCancelled);
   state().cancelled = true;
+  if (!confirm) return;
   Save();
   OnFinish(HasBegun() ? ConfirmationLimit(Wall(), /*cancelled=*/true) : absl::InfiniteDuration());
 }

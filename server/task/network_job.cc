@@ -10,6 +10,7 @@
 #include "common/base/counted.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
+#include "common/record/processes.h"
 #include "server/task/confirm_phase.h"
 #include "server/task/network_state.h"
 #include "server/task/search_options.h"
@@ -358,14 +359,9 @@ void NetworkJob::Confirm() {
   if ((state().cancelled || (limited && IsLate())) && !WorkerAnswers(*this)) {
     return Conclude(WhyNoWorker(*this));
   }
-  const auto unfinished =
-      std::count_if(children_.begin(), children_.end(), std::mem_fn(&Child::IsUnfinished));
-  if (state().cancelled && IsLate() && unfinished > 0) {
-    return Conclude(absl::StrCat("a cancelled job confirms its tasks for at most ",
-                                 absl::FormatDuration(kConfirmationAfterCancel), ", so that ",
-                                 Counted(unfinished, "task"), unfinished == 1 ? " is" : " are",
-                                 " not confirmed"));
-  }
+  const bool unfinished =
+      std::any_of(children_.begin(), children_.end(), std::mem_fn(&Child::IsUnfinished));
+  if (cut_ || (state().cancelled && IsLate() && unfinished)) return Cut();
   ShowConfirming();
   std::optional<size_t> heaviest;
   double most = -1;
@@ -382,6 +378,27 @@ void NetworkJob::Confirm() {
     heaviest = i;
   }
   heaviest.has_value() ? Finish(*heaviest) : Conclude("");
+}
+
+void NetworkJob::Cut() {
+  int64_t unfinished = 0, unconfirmed = 0;
+  for (size_t i = 0; i < children_.size(); ++i) {
+    const Child& child = children_[i];
+    if (!child.exists && !child.creating) continue;
+    if (!cut_) services().children->CancelChild(ChildId(i));
+    if (child.IsUnfinished()) ++unfinished;
+    const bool confirmed = child.ended && child.last->state == JobState::kDone;
+    const bool published =
+        child.ended && child.last->best && record::IsConfirmed(child.last->best->record);
+    if (!confirmed && !published) ++unconfirmed;
+  }
+  cut_ = true;
+  if (unfinished > 0 && TimeLeft() > -kPublishing) return;
+  if (unconfirmed == 0) return Conclude("");
+  Conclude(absl::StrCat("a cancelled job confirms its tasks for at most ",
+                        absl::ToInt64Seconds(kConfirmationAfterCancel), " s, so that ",
+                        Counted(unconfirmed, "task"), unconfirmed == 1 ? " is" : " are",
+                        " not confirmed"));
 }
 
 void NetworkJob::Finish(size_t i) {

@@ -252,7 +252,7 @@ TEST_F(NetworkJobTest, ACancelledJobConfirmsForABoundedTime) {
     auto job = Get(id);
     EXPECT_EQ(job->state, JobState::kCancelled) << job->error;
     EXPECT_EQ(job->note,
-              "a cancelled job confirms its tasks for at most 30s, so that 3 tasks are not "
+              "a cancelled job confirms its tasks for at most 30 s, so that 3 tasks are not "
               "confirmed");
     for (const NetworkTaskState& task : job->network->tasks) EXPECT_EQ(task.state, "cancelled");
     if (!confirming) continue;
