@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/seconds_text.h"
 
 namespace hone::fleet {
 namespace {
@@ -334,9 +335,8 @@ void Fleet::ExpireLeases(absl::Time now) {
   for (const std::string& lease_id : book_.Overdue(now)) {
     Worker& worker = registry_.At(book_.Find(lease_id)->worker_id);
     worker.news.cancel.push_back(lease_id);
-    deliveries_.EndLease(lease_id,
-                         {.why = absl::StrCat(worker.id, " did not finish it within ",
-                                              absl::FormatDuration(options_.lease_limit))});
+    deliveries_.EndLease(lease_id, {.why = absl::StrCat(worker.id, " did not finish it within ",
+                                                        SecondsText(options_.lease_limit))});
     calls_.Wake(worker);
   }
 }
@@ -348,7 +348,7 @@ void Fleet::ExpireWorkers(absl::Time now) {
         !calls_.IsHeld(worker) && worker.last_seen + options_.silence_limit() <= now;
     if (silent && worker.connected) {
       const std::string why =
-          absl::StrCat("it was silent for ", absl::FormatDuration(options_.silence_limit()));
+          absl::StrCat("it was silent for ", SecondsText(options_.silence_limit()));
       events_.Lost(worker, why);
       LoseWorker(worker, why);
     }
