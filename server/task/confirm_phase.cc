@@ -161,7 +161,7 @@ void ConfirmPhase::PreferFasterDefault(std::vector<int>& ranking) {
 void ConfirmPhase::ShowRound() {
   // Without the number of disturbed ones, because JobSnapshot::disturbed is another count of those.
   job_.SetPhase(absl::StrCat("round ", confirmation_->rounds(), ": ",
-                             reported_ - disturbed_in_round_, " of ", in_round_, " confirmed"));
+                             reported_ - disturbed_in_round_, " of ", in_round_, " measured"));
   job_.ShowState();
 }
 

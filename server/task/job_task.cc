@@ -151,7 +151,7 @@ void JobTask::Commit(record::Record record, int64_t event, fleet::WorkResult res
           if (stored->quarantined) {
             ++job_.state().disturbed;
             job_.state().disturbance =
-                absl::StrCat("on worker ", worker, " ", stored->quarantine_reason);
+                absl::StrCat("on worker ", worker, ", ", stored->quarantine_reason);
           }
           RaisePeaks(peak, read);
           std::move(on_record)(*stored, worker);

@@ -233,8 +233,13 @@ std::optional<std::string> NetworkJob::WhyDone() const {
   }
   if (IsAnyInFlight()) return std::nullopt;
   if (spec().max_trials > 0 && state().trials >= spec().max_trials) return "";
-  if (!NextTask().has_value()) return "no task can improve the networks further";
-  return std::nullopt;
+  if (NextTask().has_value()) return std::nullopt;
+  const bool none_missing =
+      spec().network->only_missing &&
+      std::all_of(network().tasks.begin(), network().tasks.end(),
+                  [](const NetworkTaskState& task) { return task.known_latency_ns > 0; });
+  return none_missing ? "every task already has a known best"
+                      : "no task can improve the networks further";
 }
 
 std::optional<int> NetworkJob::NextTask() const {
@@ -343,9 +348,12 @@ void NetworkJob::LimitConfirmation() {
 }
 
 void NetworkJob::ShowConfirming() {
-  const auto confirmed = std::count_if(children_.begin(), children_.end(), [](const Child& child) {
-    return child.exists && child.ended;
-  });
+  int64_t confirmed = 0;
+  for (size_t i = 0; i < children_.size(); ++i) {
+    // A task without trials has nothing to confirm if its best is known.
+    const Child& child = children_[i];
+    if (child.exists ? child.ended : network().tasks[i].confirmed) ++confirmed;
+  }
   const bool waits = std::any_of(children_.begin(), children_.end(), [](const Child& child) {
     return child.last != nullptr && !child.ended &&
            absl::StartsWith(child.last->phase, kWaitingForQuiet);
@@ -409,8 +417,8 @@ void NetworkJob::Finish(size_t i) {
   next.finishing = true;
   const absl::Duration left =
       state().cancelled ? std::max(TimeLeft() - kPublishing, absl::ZeroDuration()) : TimeLeft();
-  services().children->FinishChild(ChildId(i),
-                                   left / static_cast<double>(std::max<int64_t>(1, sharing)));
+  services().children->FinishChild(
+      ChildId(i), left / static_cast<double>(std::max<int64_t>(1, sharing)), state().cancelled);
 }
 
 void NetworkJob::Conclude(std::string why) {

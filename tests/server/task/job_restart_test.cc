@@ -57,6 +57,10 @@ TEST_F(JobRestartTest, ACancelledJobResumesWhereItStopped) {
   };
   EXPECT_EQ(resume(60).status().code(), absl::StatusCode::kInvalidArgument)
       << "fewer trials than before";
+  absl::Status too_short;
+  jobs->Resume(id, 0, absl::Milliseconds(100),
+               [&](const SnapshotOr& s) { too_short = s.status(); });
+  EXPECT_THAT(std::string(too_short.message()), testing::HasSubstr(" has already taken 1 s; "));
   ASSERT_TRUE(resume(150).ok());
   EXPECT_EQ(Get(id)->state, JobState::kRunning);
   EXPECT_EQ(Get(id)->trials, before) << "measured trials count";
