@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/base/seconds_text.h"
 
 namespace hone::fleet {
@@ -11,6 +13,9 @@ namespace {
 
 // Idle workers may take leases from busy workers this often.
 constexpr absl::Duration kStealInterval = absl::Milliseconds(500);
+
+// How the last error of a lost worker begins.
+constexpr absl::string_view kLost = "lost: ";
 
 }  // namespace
 
@@ -146,6 +151,7 @@ void Fleet::ReadReport(Worker& worker, WorkerReport& report) {
   }
   events_.Called(worker, report, new_process);
   if (!new_process.empty()) LoseWorker(worker, new_process);
+  if (absl::StartsWith(worker.last_error, kLost)) worker.last_error.clear();  // it is back
   if (registry_.Update(worker, report, clock_->Now())) {
     book_.queue().RefreshAll();
     target_waits_.Answer(worker.capabilities.target_key);
@@ -211,7 +217,7 @@ void Fleet::LoseWorker(Worker& worker, const std::string& why) {
     worker.last_error.clear();
   } else {
     deliveries_.EndLeasesOf(worker, absl::StrCat("its worker was lost: ", why));
-    worker.last_error = absl::StrCat("lost: ", why);
+    worker.last_error = absl::StrCat(kLost, why);
   }
   worker.connected = false;
   worker.solo = false;
@@ -242,6 +248,16 @@ std::optional<WorkerInfo> Fleet::FindWorker(const std::string& id) const {
 bool Fleet::IsServed(const std::string& target_key) const {
   absl::MutexLock lock(&mutex_);
   return list_.IsServed(target_key);
+}
+
+std::optional<WorkerInfo> Fleet::SilentHolder(const std::string& job_id) const {
+  absl::MutexLock lock(&mutex_);
+  return list_.SilentHolder(job_id);
+}
+
+absl::Duration Fleet::WaitLimit(const std::string& target_key) const {
+  absl::MutexLock lock(&mutex_);
+  return registry_.HasRunner(target_key) ? absl::InfiniteDuration() : options_.unsatisfied_limit;
 }
 
 std::vector<WorkerInfo> Fleet::KnownWorkers() const {
