@@ -39,7 +39,7 @@ absl::Status CheckListeners(const ServerOptions& options) {
       if (AsksWhoCalls(options) || address.IsLocal() || security.insecure) continue;
       return absl::PermissionDeniedError(absl::StrCat(
           address.ToText(),
-          " is not on this machine, and callers are not authenticated: give tokens, or "
+          " is not limited to this machine, and callers are not authenticated: give tokens, or "
           "client-certificates = \"require\" (hone-server init makes both), or --insecure if every "
           "caller on the network may do everything"));
     }
