@@ -150,6 +150,7 @@ class FakeServer final : public v1::WorkerService::Service {
   std::set<std::string> epochs_;
   v1::SynchronizeRequest last_;
   int64_t calls_ = 0;
+  std::string refused_;  // why it refuses the worker; "": it does not
 
  private:
   absl::CondVar changed_;
@@ -159,7 +160,6 @@ class FakeServer final : public v1::WorkerService::Service {
   int64_t gather_ms_ = 0;
   bool acknowledge_ = true;
   bool closing_ = false;
-  std::string refused_;  // why it refuses the worker; "": it does not
 };
 
 class WorkerTest : public ::testing::Test {
