@@ -108,7 +108,8 @@ absl::Status CheckAllowed(const Address& address, bool tls, bool insecure) {
   if (tls || insecure || address.IsLocal()) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat(
       address.ToText(),
-      " is not on this machine, and traffic is not encrypted: set up TLS (ca of the client, "
+      " is not limited to this machine, and traffic is not encrypted: set up TLS (ca of the "
+      "client, "
       "certificate and key of the server; hone-server init makes them), or give --insecure if the "
       "network is trusted"));
 }

@@ -3,13 +3,19 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/base/seconds_text.h"
 
 namespace hone::fleet {
 namespace {
 
 // Idle workers may take leases from busy workers this often.
 constexpr absl::Duration kStealInterval = absl::Milliseconds(500);
+
+// How the last error of a lost worker begins.
+constexpr absl::string_view kLost = "lost: ";
 
 }  // namespace
 
@@ -145,6 +151,7 @@ void Fleet::ReadReport(Worker& worker, WorkerReport& report) {
   }
   events_.Called(worker, report, new_process);
   if (!new_process.empty()) LoseWorker(worker, new_process);
+  if (absl::StartsWith(worker.last_error, kLost)) worker.last_error.clear();  // it is back
   if (registry_.Update(worker, report, clock_->Now())) {
     book_.queue().RefreshAll();
     target_waits_.Answer(worker.capabilities.target_key);
@@ -210,7 +217,7 @@ void Fleet::LoseWorker(Worker& worker, const std::string& why) {
     worker.last_error.clear();
   } else {
     deliveries_.EndLeasesOf(worker, absl::StrCat("its worker was lost: ", why));
-    worker.last_error = absl::StrCat("lost: ", why);
+    worker.last_error = absl::StrCat(kLost, why);
   }
   worker.connected = false;
   worker.solo = false;
@@ -241,6 +248,16 @@ std::optional<WorkerInfo> Fleet::FindWorker(const std::string& id) const {
 bool Fleet::IsServed(const std::string& target_key) const {
   absl::MutexLock lock(&mutex_);
   return list_.IsServed(target_key);
+}
+
+std::optional<WorkerInfo> Fleet::SilentHolder(const std::string& job_id) const {
+  absl::MutexLock lock(&mutex_);
+  return list_.SilentHolder(job_id);
+}
+
+absl::Duration Fleet::WaitLimit(const std::string& target_key) const {
+  absl::MutexLock lock(&mutex_);
+  return registry_.HasRunner(target_key) ? absl::InfiniteDuration() : options_.unsatisfied_limit;
 }
 
 std::vector<WorkerInfo> Fleet::KnownWorkers() const {
@@ -334,9 +351,8 @@ void Fleet::ExpireLeases(absl::Time now) {
   for (const std::string& lease_id : book_.Overdue(now)) {
     Worker& worker = registry_.At(book_.Find(lease_id)->worker_id);
     worker.news.cancel.push_back(lease_id);
-    deliveries_.EndLease(lease_id,
-                         {.why = absl::StrCat(worker.id, " did not finish it within ",
-                                              absl::FormatDuration(options_.lease_limit))});
+    deliveries_.EndLease(lease_id, {.why = absl::StrCat(worker.id, " did not finish it within ",
+                                                        SecondsText(options_.lease_limit))});
     calls_.Wake(worker);
   }
 }
@@ -348,7 +364,7 @@ void Fleet::ExpireWorkers(absl::Time now) {
         !calls_.IsHeld(worker) && worker.last_seen + options_.silence_limit() <= now;
     if (silent && worker.connected) {
       const std::string why =
-          absl::StrCat("it was silent for ", absl::FormatDuration(options_.silence_limit()));
+          absl::StrCat("it was silent for ", SecondsText(options_.silence_limit()));
       events_.Lost(worker, why);
       LoseWorker(worker, why);
     }

@@ -74,6 +74,11 @@ class Fleet {
   // Returns whether workers take work that run the target, and that build for it. Unlike Workers,
   // this copies nothing.
   bool IsServed(const std::string& target_key) const;
+  // If all work of a job is leased to workers that do not answer, returns one of them.
+  std::optional<WorkerInfo> SilentHolder(const std::string& job_id) const;
+  // Returns how long work for a target waits before it fails: infinite if a registered worker may
+  // run it, even if that worker is away.
+  absl::Duration WaitLimit(const std::string& target_key) const;
   // Returns the same, and also the other workers that are drained, flagged or removed. Of those,
   // only the name and the standing are known.
   std::vector<WorkerInfo> KnownWorkers() const;
@@ -100,8 +105,8 @@ class Fleet {
 
   // Returns the targets for which a registered worker can run candidates.
   std::set<std::string> Targets() const;
-  // Returns the capabilities of a worker of the target: the first one by id whose peak is known, or
-  // else the first one. nullopt if no worker of the target is registered.
+  // Returns the capabilities of the worker of the target that has measured the largest peak.
+  // nullopt if no worker of the target is registered.
   std::optional<Capabilities> DeviceOf(const std::string& target_key) const;
   // Returns the worker with the fewest leases that can run the target, except those in `besides`.
   // The worker is connected, and neither drained nor refused. "" if there is no such worker.

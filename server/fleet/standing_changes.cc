@@ -33,7 +33,9 @@ void StandingChanges::Adopt(const std::vector<Standing>& stored) {
 absl::StatusOr<WorkerInfo> StandingChanges::Drain(const std::string& id, bool resume) {
   Worker* worker = parts_.registry->Find(id);
   if (worker == nullptr && parts_.standings->MayWork(id)) {
-    return absl::NotFoundError(absl::StrCat("there is no worker ", id));
+    return absl::NotFoundError(
+        resume ? absl::StrCat("no worker ", id, " is connected, drained or removed")
+               : absl::StrCat("there is no worker ", id));
   }
   Standing standing = parts_.standings->Of(id);
   standing.drained = !resume;
@@ -55,7 +57,11 @@ absl::StatusOr<WorkerInfo> StandingChanges::Drain(const std::string& id, bool re
 
 absl::StatusOr<int> StandingChanges::Remove(const std::string& id) {
   Standing standing = parts_.standings->Of(id);
-  const bool away = !standing.removed && !parts_.standings->MayWork(id);
+  if (standing.removed && parts_.registry->Find(id) == nullptr) {
+    return absl::NotFoundError(absl::StrCat(
+        "worker ", id, " is already removed; \"hone workers resume ", id, "\" admits it again"));
+  }
+  const bool away = !parts_.standings->MayWork(id);
   if (parts_.registry->Find(id) == nullptr && !away) {
     return absl::NotFoundError(absl::StrCat("there is no worker ", id));
   }

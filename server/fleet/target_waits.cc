@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/seconds_text.h"
 
 namespace hone::fleet {
 namespace {
@@ -53,7 +54,7 @@ void TargetWaits::Expire(absl::Time now) {
     const absl::Status missing = registry_.ChooseTarget(it->first).status();
     deferred_.Add(std::move(it->second.done),
                   absl::FailedPreconditionError(
-                      absl::StrCat("the server waited ", absl::FormatDuration(it->second.patience),
+                      absl::StrCat("the server waited ", SecondsText(it->second.patience),
                                    " for a worker: ", missing.message())));
     it = waits_.erase(it);
   }

@@ -1,6 +1,7 @@
 #include "server/fleet/worker_list.h"
 
 #include <set>
+#include <utility>
 
 namespace hone::fleet {
 
@@ -60,6 +61,18 @@ bool WorkerList::IsServed(const std::string& target_key) const {
     if (runs && builds) return true;
   }
   return false;
+}
+
+std::optional<WorkerInfo> WorkerList::SilentHolder(const std::string& job_id) const {
+  std::optional<WorkerInfo> silent;
+  for (const int64_t id : parts_.book->queue().ItemsOf(job_id)) {
+    const auto lease = parts_.book->leases().find(parts_.book->queue().Find(id)->lease_id);
+    if (lease == parts_.book->leases().end()) return std::nullopt;
+    WorkerInfo worker = Of(lease->second.worker_id);
+    if (worker.HasCalled()) return std::nullopt;
+    silent = std::move(worker);
+  }
+  return silent;
 }
 
 }  // namespace hone::fleet

@@ -36,6 +36,8 @@ class WorkerList {
   std::vector<WorkerInfo> Registered() const;
   std::vector<WorkerInfo> Known() const;
   bool IsServed(const std::string& target_key) const;
+  // See Fleet::SilentHolder.
+  std::optional<WorkerInfo> SilentHolder(const std::string& job_id) const;
 
  private:
   const Parts parts_;

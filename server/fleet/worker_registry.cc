@@ -194,10 +194,11 @@ void WorkerRegistry::AddBuilders(std::vector<WorkerInfo>& workers) const {
 std::optional<Capabilities> WorkerRegistry::DeviceOf(const std::string& target_key) const {
   const std::vector<const Worker*> workers = OfTarget(target_key);
   if (workers.empty()) return std::nullopt;
-  for (const Worker* worker : workers) {
-    if (worker->capabilities.peak_gflops > 0) return worker->capabilities;
-  }
-  return workers[0]->capabilities;
+  return (*std::max_element(workers.begin(), workers.end(),
+                            [](const Worker* a, const Worker* b) {
+                              return a->capabilities.peak_gflops < b->capabilities.peak_gflops;
+                            }))
+      ->capabilities;
 }
 
 absl::StatusOr<TargetChoice> WorkerRegistry::ChooseTarget(const std::string& key) const {

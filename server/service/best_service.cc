@@ -1,5 +1,6 @@
 #include "server/service/best_service.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "common/target/target.h"
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
+#include "server/service/peaks.h"
 #include "server/service/task_request.h"
 #include "server/task/exceptions.h"
 #include "server/task/nearest.h"
@@ -57,6 +59,7 @@ absl::Status BestService::FindBest(const v1::LookupBestRequest& request, v1::Bes
   HONE_ASSIGN_OR_RETURN(best.trace,
                         deps_.environment->TraceText(row->space, row->record.candidate.decisions));
   *response = ToProto(best);
+  SetPeaks(*deps_.fleet, *response);
   return absl::OkStatus();
 }
 
@@ -128,24 +131,20 @@ task::Best BestService::MakeBest(const store::BestRow& row, double flops) const 
 absl::StatusOr<v1::Best> BestService::Describe(const store::BestRow& row) const {
   HONE_ASSIGN_OR_RETURN(const task::WorkloadInfo workload,
                         deps_.environment->Describe(row.workload));
-  return ToProto(MakeBest(row, workload.flops));
+  v1::Best best = ToProto(MakeBest(row, workload.flops));
+  SetPeaks(*deps_.fleet, best);
+  return best;
 }
 
 task::Best BestService::WithPeaks(const record::Record& record, double flops) const {
-  // The job of the record has the peaks of the worker that measured it. Another worker of the
-  // target may have measured slightly different ones.
   task::Best best = task::BestOf(record, flops, /*peak_gflops=*/0);
   const task::SnapshotOr job = deps_.jobs->Get(record.job_id);
-  if (job.ok() && (*job)->best && (*job)->best->record.id == record.id &&
-      (*job)->best->peak_gflops > 0) {
-    best.peak_gflops = (*job)->best->peak_gflops;
-    best.read_gbps = (*job)->best->read_gbps;
-    return best;
-  }
-  const std::optional<fleet::Capabilities> device = deps_.fleet->DeviceOf(record.target);
-  if (device && device->peak_gflops > 0) {
-    best = task::BestOf(record, flops, device->peak_gflops);
-    best.read_gbps = device->read_gbps;
+  if (!job.ok()) return best;
+  for (const std::optional<task::Best>* result :
+       {&(*job)->best, &(*job)->default_schedule, &(*job)->given, &(*job)->own_best}) {
+    if (!result->has_value()) continue;
+    best.peak_gflops = std::max(best.peak_gflops, (*result)->peak_gflops);
+    best.read_gbps = std::max(best.read_gbps, (*result)->read_gbps);
   }
   return best;
 }

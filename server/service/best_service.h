@@ -29,8 +29,7 @@ class BestService {
   task::Best MakeBest(const store::BestRow& row, double flops) const;
   // Returns a published best as a response.
   absl::StatusOr<v1::Best> Describe(const store::BestRow& row) const;
-  // Returns the record as a best, with the peaks that its job shows, or else those of a worker of
-  // its target, if they are known.
+  // Returns the record as a best, with the peaks that are stored with its job.
   task::Best WithPeaks(const record::Record& record, double flops) const;
   // Adds the shapes of both workloads to the error for pinning a record of another workload.
   absl::Status Explain(const absl::Status& status, const store::TaskKey& task,

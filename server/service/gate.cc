@@ -55,8 +55,9 @@ absl::StatusOr<rpc::Identity> Gate::Admit(const grpc::ServerContextBase& context
 
 absl::Status Gate::CheckWorkerId(const rpc::Identity& caller, const std::string& worker_id) const {
   if (caller.role == rpc::Role::kAdmin || caller.MayBeCalled(worker_id)) return absl::OkStatus();
-  return Deny("WORKER_ID", absl::StrCat("the name '", worker_id, "' is not the caller's, which is ",
-                                        caller.name));
+  return Deny("WORKER_ID", absl::StrCat("the worker calls itself '", worker_id,
+                                        "', but its certificate or token is of '", caller.name,
+                                        "'; give it the name of its certificate or token"));
 }
 
 }  // namespace hone::service

@@ -10,17 +10,16 @@
 #include "server/service/described_target.h"
 #include "server/service/field_error.h"
 #include "server/service/job_convert.h"
+#include "server/service/peaks.h"
 
 namespace hone::service {
-namespace {
 
-absl::Status Fill(const task::SnapshotOr& snapshot, v1::Job* response) {
+absl::Status JobService::Fill(const task::SnapshotOr& snapshot, v1::Job* response) const {
   if (!snapshot.ok()) return snapshot.status();
   *response = ToProto(**snapshot);
+  SetPeaks(*deps_.fleet, *response);
   return absl::OkStatus();
 }
-
-}  // namespace
 
 absl::StatusOr<task::JobSpec> JobService::ReadSpec(const v1::CreateJobRequest& request) const {
   if (request.workload_digest().empty() || request.has_network())
@@ -60,9 +59,10 @@ void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request
         if (context->IsCancelled()) return reply(absl::CancelledError("the caller has gone"));
         spec.target_key = std::move(target->key);
         spec.target = std::move(target->text);
-        deps_.jobs->Create(std::move(spec), [reply, response](const task::SnapshotOr& snapshot) {
-          reply(Fill(snapshot, response));
-        });
+        deps_.jobs->Create(std::move(spec),
+                           [this, reply, response](const task::SnapshotOr& snapshot) {
+                             reply(Fill(snapshot, response));
+                           });
       });
 }
 
@@ -108,6 +108,7 @@ absl::Status JobService::ListJobs(const v1::ListJobsRequest& request,
   HONE_RETURN_IF_ERROR(jobs.status());
   for (const auto& job : *jobs) {
     v1::Job& message = *response->add_jobs() = ToProto(*job);
+    SetPeaks(*deps_.fleet, message);
     if (!message.has_network()) continue;
     message.mutable_network()->clear_tasks();  // a page would be too large with them
     message.mutable_network()->clear_estimates();
@@ -123,9 +124,11 @@ void JobService::ResumeJob(Context*, const v1::ResumeJobRequest* request, v1::Jo
   if (request->max_trials() < 0 || request->max_time_ms() < 0) {
     return reply(absl::InvalidArgumentError("the limits of a job must not be negative"));
   }
-  deps_.jobs->Resume(
-      request->id(), request->max_trials(), absl::Milliseconds(request->max_time_ms()),
-      [reply, response](const task::SnapshotOr& snapshot) { reply(Fill(snapshot, response)); });
+  deps_.jobs->Resume(request->id(), request->max_trials(),
+                     absl::Milliseconds(request->max_time_ms()),
+                     [this, reply, response](const task::SnapshotOr& snapshot) {
+                       reply(Fill(snapshot, response));
+                     });
 }
 
 }  // namespace hone::service

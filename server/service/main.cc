@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
@@ -138,9 +139,12 @@ int Run(const service::Flags& flags) {
   task::ChildPreflight preflight({.command = service::PreflightCommand()});
   options->preflight = &preflight;
   absl::StatusOr<std::unique_ptr<store::Store>> store = store::OpenStore(flags.store);
-  if (!store.ok())
-    return Fail(kFailure, absl::StrCat("the store ", store::StoreName(flags.store)),
-                store.status());
+  if (!store.ok()) {
+    const std::string name = store::StoreName(flags.store);
+    const std::string why(store.status().message());
+    if (absl::StrContains(why, name)) return Fail(kFailure, why);
+    return Fail(kFailure, absl::StrCat("the store ", name), store.status());
+  }
   absl::StatusOr<std::unique_ptr<service::Server>> server = service::Server::Start(
       *std::move(options), *std::move(store), task::MakeCompilerEnvironment(threads));
   if (!server.ok()) return Fail(kFailure, "cannot start", server.status());

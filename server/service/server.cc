@@ -39,7 +39,7 @@ absl::Status CheckListeners(const ServerOptions& options) {
       if (AsksWhoCalls(options) || address.IsLocal() || security.insecure) continue;
       return absl::PermissionDeniedError(absl::StrCat(
           address.ToText(),
-          " is not on this machine, and callers are not authenticated: give tokens, or "
+          " is not limited to this machine, and callers are not authenticated: give tokens, or "
           "client-certificates = \"require\" (hone-server init makes both), or --insecure if every "
           "caller on the network may do everything"));
     }
@@ -79,7 +79,7 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                                                     .executor = pool_.get()});
   worker_memory_ = std::make_unique<WorkerMemory>(WorkerMemory::Dependencies{
       .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()});
-  watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get());
+  watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get(), &fleet_);
   services_ = std::make_unique<Services>(Dependencies{.clock = &clock_,
                                                       .authenticator = &authenticator_,
                                                       .readiness = &readiness_,

@@ -78,10 +78,10 @@ absl::StatusOr<ServerOptions> ToOptions(const Flags& flags) {
     std::vector<rpc::Address> metrics;
     HONE_RETURN_IF_ERROR(ParseAddresses("metrics-listen", {flags.metrics_listen}, &metrics));
     if (!rpc::CheckAllowed(metrics[0], /*tls=*/false, flags.security.insecure).ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("metrics-listen: ", flags.metrics_listen,
-                       " is not on this machine, and metrics are never encrypted: name localhost, "
-                       "or give --insecure if the network is trusted"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "metrics-listen: ", flags.metrics_listen,
+          " is not limited to this machine, and metrics are never encrypted: name localhost, "
+          "or give --insecure if the network is trusted"));
     }
   }
   return options;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/seconds_text.h"
 #include "common/base/status_macros.h"
 #include "spdlog/spdlog.h"
 
@@ -75,7 +76,7 @@ void StandingKeeper::Stored(const fleet::UnstoredStanding& news, const absl::Sta
   spdlog::error(
       "the standing of worker {} could not be stored, and a restart would lose it; the next "
       "attempt is in {}: {}",
-      worker_id, absl::FormatDuration(wait), std::string(status.message()));
+      worker_id, SecondsText(wait), std::string(status.message()));
 }
 
 void StandingKeeper::Keep(const std::string& worker_id) {

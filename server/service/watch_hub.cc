@@ -4,6 +4,7 @@
 
 #include "common/rpc/status.h"
 #include "server/service/job_convert.h"
+#include "server/service/peaks.h"
 
 namespace hone::service {
 
@@ -33,6 +34,7 @@ class WatchHub::Stream final : public grpc::ServerWriteReactor<v1::Job> {
     next_ = now + kInterval;
     last_ = last;
     message_ = ToProto(job);
+    SetPeaks(*hub_->fleet_, message_);
     writing_ = true;
     StartWrite(&message_);
   }

@@ -24,7 +24,8 @@ class WatchHub {
  public:
   static constexpr absl::Duration kInterval = absl::Milliseconds(250);
 
-  WatchHub(const Clock* clock, const task::JobManager* jobs) : clock_(clock), jobs_(jobs) {}
+  WatchHub(const Clock* clock, const task::JobManager* jobs, const fleet::Fleet* fleet)
+      : clock_(clock), jobs_(jobs), fleet_(fleet) {}
 
   // Returns the reactor of a new stream, which deletes itself when it is done.
   grpc::ServerWriteReactor<v1::Job>* Open(const std::string& job_id);
@@ -42,6 +43,7 @@ class WatchHub {
 
   const Clock* const clock_;
   const task::JobManager* const jobs_;
+  const fleet::Fleet* const fleet_;
   mutable absl::Mutex mutex_;
   std::map<Stream*, std::shared_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
 };

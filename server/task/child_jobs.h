@@ -36,7 +36,7 @@ class ChildJobs {
   virtual absl::StatusOr<Child> GetChild(const std::string& id) const = 0;
   // See Job::Allow, Job::Finish and JobActor::Cancel. They do nothing if the job has ended.
   virtual void AllowChild(const std::string& id, int64_t candidates) = 0;
-  virtual void FinishChild(const std::string& id, absl::Duration limit) = 0;
+  virtual void FinishChild(const std::string& id, absl::Duration limit, bool cancelled) = 0;
   virtual void CancelChild(const std::string& id) = 0;
 };
 

@@ -18,6 +18,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/file.h"
 #include "common/base/memory_file.h"
+#include "common/base/seconds_text.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_clock.h"
 #include "server/task/first_work.h"
@@ -82,7 +83,7 @@ absl::Duration ProcessorTime(const rusage& usage) {
 }
 
 std::string HowItEnded(int status, bool late, const Report& report, absl::Duration limit) {
-  if (late) return absl::StrCat("took longer than ", absl::FormatDuration(limit));
+  if (late) return absl::StrCat("took longer than ", SecondsText(limit));
   if (!report.error.empty()) return absl::StrCat("failed with ", report.error);
   if (WIFEXITED(status)) return absl::StrCat("ended with exit code ", WEXITSTATUS(status));
   if (WTERMSIG(status) == SIGXCPU) return "took too much processor time";
@@ -212,7 +213,7 @@ absl::Status ChildPreflight::Follow(pid_t pid, int output) {
   if (stopped) return ShuttingDown();
   if (late && ProcessorTime(usage) < options_.limit * options_.least_share) {
     spdlog::warn("a job begins unchecked, since its trial got no processor time for {}",
-                 absl::FormatDuration(options_.limit));
+                 SecondsText(options_.limit));
     return absl::OkStatus();
   }
   const Report report = ReadReport(text);

@@ -31,6 +31,7 @@ constexpr int kMostConflicts = 3;
 void ConfirmPhase::Begin(Found found) {
   job_.SetDoing("choosing the finalists");
   if (found.screened.empty()) return Fail(NothingRan(job_));
+  if (found.untiled) screened_default_ = found.untiled->record;
   known_default_ = std::move(found.known_default);
   StartRounds(ChooseFinalists(job_, task_, std::move(found)), "confirming the finalists");
 }
@@ -64,9 +65,8 @@ void ConfirmPhase::StartRounds(Finalists finalists, const std::string& phase) {
     const bool slow = finalists_.list[finalists_.untiled].is_slow_default;
     confirmation_->SetYardstick(finalists_.untiled, /*competes=*/!slow);
     // Its screening counts as its first process.
-    const record::Record& screened = job_.state().default_schedule->record;
-    if (slow && !screened.quarantined) {
-      confirmation_->AddEarlier(finalists_.untiled, {screened.result});
+    if (slow && !screened_default_->quarantined) {
+      confirmation_->AddEarlier(finalists_.untiled, {screened_default_->result});
     }
   }
   if (finalists_.incumbent >= 0 && job_.spec().revalidate == 0) {
@@ -161,7 +161,7 @@ void ConfirmPhase::PreferFasterDefault(std::vector<int>& ranking) {
 void ConfirmPhase::ShowRound() {
   // Without the number of disturbed ones, because JobSnapshot::disturbed is another count of those.
   job_.SetPhase(absl::StrCat("round ", confirmation_->rounds(), ": ",
-                             reported_ - disturbed_in_round_, " of ", in_round_, " confirmed"));
+                             reported_ - disturbed_in_round_, " of ", in_round_, " measured"));
   job_.ShowState();
 }
 
@@ -304,11 +304,11 @@ void ConfirmPhase::ReportDefault(const std::vector<int>& ranking) {
   bool confirmed = !ranking.empty() && ranking[0] == finalists_.untiled;
   for (size_t i = 0; i < finalists_.list.size(); ++i) {
     const Finalist& finalist = finalists_.list[i];
-    if (!finalist.is_default || !job_.state().default_schedule ||
-        finalist.last.result.latency_ns <= 0 || !confirmation_->HasResult(static_cast<int>(i))) {
+    if (!finalist.is_default || !screened_default_ || finalist.last.result.latency_ns <= 0 ||
+        !confirmation_->HasResult(static_cast<int>(i))) {
       continue;
     }
-    record::Record record = job_.state().default_schedule->record;
+    record::Record record = *screened_default_;
     record.policy = finalist.last.policy;
     record.result = confirmation_->Combined(static_cast<int>(i));
     job_.state().default_schedule = task_.MakeBest(record);
@@ -329,10 +329,15 @@ void ConfirmPhase::Tick() {
   if (confirmation_ && !confirmation_->RoundIsComplete()) CutLateRound();
 }
 
+bool ConfirmPhase::EndWhenPublished() {
+  ends_ = publication_.IsPublishing();
+  return ends_;
+}
+
 void ConfirmPhase::ConfirmAgain(int winner, const absl::Status& conflict) {
   job_.SetDoing("confirming the winner again");
   FindIncumbent(job_, task_, finalists_);
-  const bool gives_up = ++conflicts_ > kMostConflicts || finalists_.pin.unix_ms > 0;
+  const bool gives_up = ends_ || ++conflicts_ > kMostConflicts || finalists_.pin.unix_ms > 0;
   spdlog::info("job {}: {}", job_.id(), std::string(conflict.message()));
   if (finalists_.incumbent < 0) {  // it was withdrawn
     return gives_up ? Fail(conflict) : publication_.Continue();

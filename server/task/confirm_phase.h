@@ -46,6 +46,9 @@ class ConfirmPhase {
   void BeginRevalidation();
   // Called periodically. Resubmits work that the fleet had no room for, and continues publishing.
   void Tick();
+  // If a best is being stored, returns true, and the job ends with it in a moment, without
+  // measuring anything else.
+  bool EndWhenPublished();
   // Frees the confirmation. Later messages change nothing.
   void Close() { confirmation_.reset(); }
 
@@ -86,9 +89,10 @@ class ConfirmPhase {
   JobActor& job_;
   JobTask& task_;
   Finalists finalists_;
-  std::optional<record::Record> known_default_;  // see Found
-  int64_t last_stored_record_ = 0;               // at the start of a revalidation
-  std::string device_;                           // the worker that runs the finalists; "": any
+  std::optional<record::Record> screened_default_;  // if it works
+  std::optional<record::Record> known_default_;     // see Found
+  int64_t last_stored_record_ = 0;                  // at the start of a revalidation
+  std::string device_;                              // the worker that runs the finalists; "": any
   std::optional<Confirmation> confirmation_;
   struct Waiting {
     int finalist;
@@ -101,6 +105,7 @@ class ConfirmPhase {
   int disturbed_in_round_ = 0;  // those of them without a result, because of other work
   int cuts_ = 0;                // rounds that were cut; their late results are ignored
   int conflicts_ = 0;           // bests that other jobs published meanwhile
+  bool ends_ = false;           // see EndWhenPublished
   Publication publication_;
 };
 

@@ -26,8 +26,11 @@ void Job::Allow(int64_t candidates) {
   Post([this, candidates] { OnAllowed(candidates); });
 }
 
-void Job::Finish(absl::Duration limit) {
-  Post([this, limit] { OnFinish(limit); });
+void Job::Finish(absl::Duration limit, bool cancelled) {
+  Post([this, limit, cancelled] {
+    parent_cancelled_ = parent_cancelled_ || cancelled;
+    OnFinish(limit);
+  });
 }
 
 bool Job::IsOrphan() const {
@@ -87,6 +90,8 @@ void Job::Begin() {
 
 void Job::OnSearched() {
   Found found = search_.TakeFound();
+  const bool measured = state().trials > 0 || state().default_schedule.has_value();
+  if (parent_cancelled_ && !measured) return End(JobState::kCancelled);
   if (spec().unpublished) return deliver_.Begin(std::move(found.screened));
   LimitConfirmation(ConfirmationLimit(Wall(), state().cancelled));
   confirm_.Begin(std::move(found));
@@ -117,8 +122,10 @@ void Job::OnAllowed(int64_t candidates) {
 
 void Job::OnCancel(bool confirm) {
   if (HasEnded()) return;
-  if (!confirm) return End(JobState::kCancelled);
+  // If its best is being stored, the job ends with it, because that best may be published already.
+  if (!confirm && !confirm_.EndWhenPublished()) return End(JobState::kCancelled);
   state().cancelled = true;
+  if (!confirm) return;
   Save();
   OnFinish(HasBegun() ? ConfirmationLimit(Wall(), /*cancelled=*/true) : absl::InfiniteDuration());
 }

@@ -31,8 +31,9 @@ class Job final : public JobActor {
 
   // Raises the number of candidates that the job may propose. A lower number changes nothing.
   void Allow(int64_t candidates);
-  // Stops proposing and confirms the finalists, within `limit`.
-  void Finish(absl::Duration limit);
+  // Stops proposing and confirms the finalists, within `limit`. `cancelled`: because a user
+  // cancelled the parent; a child that has measured nothing is then cancelled, too.
+  void Finish(absl::Duration limit, bool cancelled);
 
  private:
   void BeforeSave() override;
@@ -63,6 +64,7 @@ class Job final : public JobActor {
   SearchPhase search_{*this, task_, [this] { OnSearched(); }};
   absl::Time drain_deadline_ = absl::InfiniteFuture();
   bool finishing_ = false;
+  bool parent_cancelled_ = false;  // see Finish
 };
 
 }  // namespace hone::task

@@ -65,7 +65,7 @@ void JobActor::Tick() {
 void JobActor::CheckWorkers() {
   if (Steady() < next_worker_check_) return;
   next_worker_check_ = Steady() + kWorkerCheckInterval;
-  std::string reason = WhyNoWorker(*this);
+  std::string reason = WaitReason(*this);
   if (reason == state_.wait_reason) return;
   state_.wait_reason = std::move(reason);
   ShowState();

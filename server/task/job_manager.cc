@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/counted.h"
+#include "common/base/seconds_text.h"
 #include "common/base/status_macros.h"
 #include "server/task/job_codec.h"
 #include "server/task/network_state.h"
@@ -110,9 +111,13 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
     return std::move(done)(absl::InvalidArgumentError(absl::StrCat(
         "the new limits must not be below those of the job (",
         spec.max_trials > 0 ? Counted(spec.max_trials, "trial") : "any number of trials", ", ",
-        spec.max_time > absl::ZeroDuration() ? absl::FormatDuration(spec.max_time)
-                                             : "no time limit",
-        ")")));
+        spec.max_time > absl::ZeroDuration() ? SecondsText(spec.max_time) : "no time limit", ")")));
+  }
+  if (max_time != absl::ZeroDuration() && max_time <= snapshot->wall) {
+    return std::move(done)(absl::InvalidArgumentError(
+        absl::StrCat("job ", id, " has already taken ",
+                     SecondsText(absl::Ceil(snapshot->wall, absl::Seconds(1))),
+                     "; the new limit must be longer, because it includes that time")));
   }
   if (max_trials != 0) spec.max_trials = max_trials;
   if (max_time != absl::ZeroDuration()) spec.max_time = max_time;

@@ -1,5 +1,6 @@
 #include "server/task/job_task.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +16,11 @@ absl::Status JobTask::Open() {
   HONE_ASSIGN_OR_RETURN(spaces_,
                         environment.Open(spec.workload, spec.target, spec.space, spec.tolerance));
   only_ = spaces_->only_candidate();
-  job_.state().workload_digest = workload_.digest;
+  JobSnapshot& state = job_.state();
+  state.workload_digest = workload_.digest;
+  for (const std::optional<Best>* known : {&state.best, &state.default_schedule, &state.given}) {
+    if (known->has_value()) RaisePeaks((*known)->peak_gflops, (*known)->read_gbps);
+  }
   Keep(workload_.digest, workload_.text);
   for (const SpaceInfo& space : spaces_->spaces()) {
     space_texts_[space.digest] = space.text;
@@ -35,6 +40,11 @@ void JobTask::Keep(const std::string& digest, const std::string& text) {
 std::string JobTask::SpaceText(const std::string& digest) const {
   const auto found = space_texts_.find(digest);
   return found == space_texts_.end() ? "" : found->second;
+}
+
+void JobTask::RaisePeaks(double gflops, double read_gbps) {
+  peak_gflops_ = std::max(peak_gflops_, gflops);
+  read_gbps_ = std::max(read_gbps_, read_gbps);
 }
 
 void JobTask::LowerBestLatency(double latency_ns) {
@@ -141,10 +151,9 @@ void JobTask::Commit(record::Record record, int64_t event, fleet::WorkResult res
           if (stored->quarantined) {
             ++job_.state().disturbed;
             job_.state().disturbance =
-                absl::StrCat("on worker ", worker, " ", stored->quarantine_reason);
+                absl::StrCat("on worker ", worker, ", ", stored->quarantine_reason);
           }
-          if (peak > 0) peak_gflops_ = peak;
-          if (read > 0) read_gbps_ = read;
+          RaisePeaks(peak, read);
           std::move(on_record)(*stored, worker);
         });
       });

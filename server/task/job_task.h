@@ -59,6 +59,7 @@ class JobTask {
 
  private:
   void Keep(const std::string& digest, const std::string& text);
+  void RaisePeaks(double gflops, double read_gbps);
   void Commit(record::Record record, int64_t event, fleet::WorkResult result,
               fleet::Acknowledge acknowledge, OnRecord on_record);
 
@@ -68,7 +69,8 @@ class JobTask {
   std::map<std::string, std::string> space_texts_;
   std::optional<record::Candidate> only_;
   std::shared_ptr<std::atomic<double>> best_latency_ = std::make_shared<std::atomic<double>>(0);
-  double peak_gflops_ = 0;  // of the worker that measured last
+  // The largest of the workers that have measured for this job, also under earlier servers.
+  double peak_gflops_ = 0;
   double read_gbps_ = 0;
 };
 

@@ -60,8 +60,8 @@ void ManagedChildJobs::AllowChild(const std::string& id, int64_t candidates) {
   if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr) job->Allow(candidates);
 }
 
-void ManagedChildJobs::FinishChild(const std::string& id, absl::Duration limit) {
-  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr) job->Finish(limit);
+void ManagedChildJobs::FinishChild(const std::string& id, absl::Duration limit, bool cancelled) {
+  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr) job->Finish(limit, cancelled);
 }
 
 void ManagedChildJobs::CancelChild(const std::string& id) {

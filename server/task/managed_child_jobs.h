@@ -24,7 +24,7 @@ class ManagedChildJobs final : public ChildJobs {
   void ReopenChild(const std::string& id, int64_t allowance, Done done) override;
   absl::StatusOr<Child> GetChild(const std::string& id) const override;
   void AllowChild(const std::string& id, int64_t candidates) override;
-  void FinishChild(const std::string& id, absl::Duration limit) override;
+  void FinishChild(const std::string& id, absl::Duration limit, bool cancelled) override;
   void CancelChild(const std::string& id) override;
 
  private:

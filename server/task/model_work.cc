@@ -120,7 +120,7 @@ absl::StatusOr<store::ModelRow> ModelWork::MakeModel(const TrainingQuery& query,
                         cost_model::ReadModelHeader(row.bytes));
   row.version = header.version;
   row.records = material.features.candidates();
-  row.created_unix_ms = absl::ToUnixMillis(services.clock->Now());
+  row.created_unix_ms = absl::ToUnixMillis(services_.clock->Now());
   return row;
 }
 

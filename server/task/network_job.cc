@@ -10,6 +10,7 @@
 #include "common/base/counted.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
+#include "common/record/processes.h"
 #include "server/task/confirm_phase.h"
 #include "server/task/network_state.h"
 #include "server/task/search_options.h"
@@ -232,8 +233,13 @@ std::optional<std::string> NetworkJob::WhyDone() const {
   }
   if (IsAnyInFlight()) return std::nullopt;
   if (spec().max_trials > 0 && state().trials >= spec().max_trials) return "";
-  if (!NextTask().has_value()) return "no task can improve the networks further";
-  return std::nullopt;
+  if (NextTask().has_value()) return std::nullopt;
+  const bool none_missing =
+      spec().network->only_missing &&
+      std::all_of(network().tasks.begin(), network().tasks.end(),
+                  [](const NetworkTaskState& task) { return task.known_latency_ns > 0; });
+  return none_missing ? "every task already has a known best"
+                      : "no task can improve the networks further";
 }
 
 std::optional<int> NetworkJob::NextTask() const {
@@ -342,9 +348,12 @@ void NetworkJob::LimitConfirmation() {
 }
 
 void NetworkJob::ShowConfirming() {
-  const auto confirmed = std::count_if(children_.begin(), children_.end(), [](const Child& child) {
-    return child.exists && child.ended;
-  });
+  int64_t confirmed = 0;
+  for (size_t i = 0; i < children_.size(); ++i) {
+    // A task without trials has nothing to confirm if its best is known.
+    const Child& child = children_[i];
+    if (child.exists ? child.ended : network().tasks[i].confirmed) ++confirmed;
+  }
   const bool waits = std::any_of(children_.begin(), children_.end(), [](const Child& child) {
     return child.last != nullptr && !child.ended &&
            absl::StartsWith(child.last->phase, kWaitingForQuiet);
@@ -358,14 +367,9 @@ void NetworkJob::Confirm() {
   if ((state().cancelled || (limited && IsLate())) && !WorkerAnswers(*this)) {
     return Conclude(WhyNoWorker(*this));
   }
-  const auto unfinished =
-      std::count_if(children_.begin(), children_.end(), std::mem_fn(&Child::IsUnfinished));
-  if (state().cancelled && IsLate() && unfinished > 0) {
-    return Conclude(absl::StrCat("a cancelled job confirms its tasks for at most ",
-                                 absl::FormatDuration(kConfirmationAfterCancel), ", so that ",
-                                 Counted(unfinished, "task"), unfinished == 1 ? " is" : " are",
-                                 " not confirmed"));
-  }
+  const bool unfinished =
+      std::any_of(children_.begin(), children_.end(), std::mem_fn(&Child::IsUnfinished));
+  if (cut_ || (state().cancelled && IsLate() && unfinished)) return Cut();
   ShowConfirming();
   std::optional<size_t> heaviest;
   double most = -1;
@@ -384,6 +388,27 @@ void NetworkJob::Confirm() {
   heaviest.has_value() ? Finish(*heaviest) : Conclude("");
 }
 
+void NetworkJob::Cut() {
+  int64_t unfinished = 0, unconfirmed = 0;
+  for (size_t i = 0; i < children_.size(); ++i) {
+    const Child& child = children_[i];
+    if (!child.exists && !child.creating) continue;
+    if (!cut_) services().children->CancelChild(ChildId(i));
+    if (child.IsUnfinished()) ++unfinished;
+    const bool confirmed = child.ended && child.last->state == JobState::kDone;
+    const bool published =
+        child.ended && child.last->best && record::IsConfirmed(child.last->best->record);
+    if (!confirmed && !published) ++unconfirmed;
+  }
+  cut_ = true;
+  if (unfinished > 0 && TimeLeft() > -kPublishing) return;
+  if (unconfirmed == 0) return Conclude("");
+  Conclude(absl::StrCat("a cancelled job confirms its tasks for at most ",
+                        absl::ToInt64Seconds(kConfirmationAfterCancel), " s, so that ",
+                        Counted(unconfirmed, "task"), unconfirmed == 1 ? " is" : " are",
+                        " not confirmed"));
+}
+
 void NetworkJob::Finish(size_t i) {
   Child& next = children_[i];
   const auto sharing = std::count_if(children_.begin(), children_.end(), [&](const Child& child) {
@@ -392,8 +417,8 @@ void NetworkJob::Finish(size_t i) {
   next.finishing = true;
   const absl::Duration left =
       state().cancelled ? std::max(TimeLeft() - kPublishing, absl::ZeroDuration()) : TimeLeft();
-  services().children->FinishChild(ChildId(i),
-                                   left / static_cast<double>(std::max<int64_t>(1, sharing)));
+  services().children->FinishChild(
+      ChildId(i), left / static_cast<double>(std::max<int64_t>(1, sharing)), state().cancelled);
 }
 
 void NetworkJob::Conclude(std::string why) {

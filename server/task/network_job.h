@@ -84,6 +84,9 @@ class NetworkJob final : public JobActor {
   void ShowConfirming();
   // Tells the next child to finish, or ends the job.
   void Confirm();
+  // Ends a cancelled job whose time is over. A child that is publishing its best ends with it, so
+  // the job waits a moment for its children.
+  void Cut();
   // Gives a child its equal part of the time that is left.
   void Finish(size_t task);
   // Ends the job. `why`: the reason that it waits no longer for its tasks; "" if all have ended.
@@ -96,6 +99,7 @@ class NetworkJob final : public JobActor {
   std::unique_ptr<TaskScheduler> scheduler_;
   std::vector<Child> children_;
   absl::Time counted_;  // the last call of CountTime
+  bool cut_ = false;    // the time of a cancelled job is over, and its children were told to end
 };
 
 }  // namespace hone::task

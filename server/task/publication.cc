@@ -116,7 +116,7 @@ void Publication::NoteUnconfirmedFastest() {
   if (const std::string why = WhyNoWorker(job_); !why.empty()) {
     absl::StrAppend(&job_.state().note, "; ", why);
   } else if (!job_.state().disturbance.empty()) {
-    absl::StrAppend(&job_.state().note, "; other work disturbed the measurements, the last ",
+    absl::StrAppend(&job_.state().note, "; other work disturbed the measurements: the last time, ",
                     job_.state().disturbance);
   }
 }

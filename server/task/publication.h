@@ -42,6 +42,8 @@ class Publication {
   void Begin(std::vector<int> ranking, const Confirmation& results, bool rematch);
   // Whether it has begun and was not closed.
   bool IsOpen() const { return !ranking_.empty(); }
+  // Whether a best is being stored. It may be published even if the job ends now.
+  bool IsPublishing() const { return publishing_; }
   // Called periodically while it is open.
   void Continue();
   void Close() { ranking_.clear(); }

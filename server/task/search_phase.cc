@@ -7,6 +7,7 @@
 #include "common/base/counted.h"
 #include "common/base/host_share.h"
 #include "common/base/status_macros.h"
+#include "common/record/processes.h"
 #include "server/task/confirm_policy.h"
 #include "server/task/exceptions.h"
 #include "server/task/first_work.h"
@@ -32,6 +33,15 @@ constexpr int64_t kDefaultTrial = 0;
 bool IsBetterToShow(const record::Record& record, const record::Record& than) {
   if (record.quarantined != than.quarantined) return than.quarantined;
   return record::SteadyLatencyNs(record.result) < record::SteadyLatencyNs(than.result);
+}
+
+// Whether a result is confirmed and was not withdrawn since then, for example with "hone forget".
+bool IsStillConfirmed(const JobActor& job, const std::optional<Best>& best) {
+  if (!best || !record::IsConfirmed(best->record)) return false;
+  const absl::StatusOr<std::vector<record::Record>> stored =
+      job.services().store->Query({.page_size = 1, .after_id = best->record.id - 1});
+  return stored.ok() && !stored->empty() && stored->front().id == best->record.id &&
+         !stored->front().quarantined;
 }
 
 }  // namespace
@@ -73,6 +83,7 @@ absl::Status SearchPhase::Restore() {
   const std::map<int64_t, record::Record> own = earlier.own;
   const std::vector<record::Record> again = std::move(earlier.again);
   HONE_RETURN_IF_ERROR(Replay(events, std::move(options), std::move(earlier)));
+  KeepConfirmed();
   CountAgain(own);
   if (HasLeader()) RestoreLeader(again);
   const auto untold = std::count_if(trials_.begin(), trials_.end(), [](const auto& trial) {
@@ -111,12 +122,24 @@ absl::Status SearchPhase::Replay(const std::vector<store::JobEvent>& events,
   return absl::OkStatus();
 }
 
+void SearchPhase::KeepConfirmed() {
+  const JobSnapshot& state = job_.state();
+  // A running job may have shown its leader last, which is not confirmed.
+  for (const std::optional<Best>* best : {&state.best, &state.own_best}) {
+    if (!confirmed_ && IsStillConfirmed(job_, *best)) confirmed_ = *best;
+  }
+  const std::optional<Best>& default_schedule = state.default_schedule;
+  if (default_schedule && record::IsConfirmed(default_schedule->record)) {
+    confirmed_default_ = default_schedule;
+  }
+}
+
 void SearchPhase::CountAgain(const std::map<int64_t, record::Record>& own) {
   JobSnapshot& state = job_.state();
   state.trials = 0;
   state.outcomes.clear();
-  state.best.reset();
-  state.default_schedule.reset();
+  state.best = confirmed_;
+  state.default_schedule = confirmed_default_;
   state.given.reset();
   for (const auto& [trial, record] : own) {
     const auto entry = trials_.find(trial);
@@ -306,7 +329,7 @@ void SearchPhase::Count(const record::Record& record, const std::string& worker_
     ++state.trials;
     ++state.outcomes[record.result.outcome];
   }
-  if (record.is_default) state.default_schedule = task_.MakeBest(record);
+  if (record.is_default && !confirmed_default_) state.default_schedule = task_.MakeBest(record);
   if (task_.IsOnly(record.candidate)) state.given = task_.MakeBest(record);
   if (record.result.outcome != record::Outcome::kOk) return;
   Screened screened = ScreenedOf(record, worker_id);
@@ -314,10 +337,16 @@ void SearchPhase::Count(const record::Record& record, const std::string& worker_
   task_.LowerBestLatency(latency);
   if (record.is_default) untiled_ = screened;
   if (!fastest_ || IsBetterToShow(record, *fastest_)) fastest_ = record;
-  if (!HasLeader()) state.best = task_.MakeBest(*fastest_);
+  if (!HasLeader()) Show(*fastest_);
   const bool may_lead = HasLeader() && !worker_id.empty() && !record.is_default;
   if (may_lead) leader_.Add(screened, state.trials);
   Screen(std::move(screened));
+}
+
+void SearchPhase::Show(const record::Record& record) {
+  const bool is_slower = confirmed_ && record::SteadyLatencyNs(confirmed_->record.result) <=
+                                           record::SteadyLatencyNs(record.result);
+  job_.state().best = is_slower ? *confirmed_ : task_.MakeBest(record);
 }
 
 void SearchPhase::Challenge() {
@@ -359,7 +388,7 @@ void SearchPhase::OnChallenged(const record::Record& record) {
 
 void SearchPhase::ShowLeader() {
   if (!leader_.best()) return;
-  job_.state().best = task_.MakeBest(*leader_.best());
+  Show(*leader_.best());
   job_.ShowState();
 }
 
@@ -399,7 +428,12 @@ Found SearchPhase::TakeFound() {
 
 void SearchPhase::ShowUnconfirmed() {
   JobSnapshot& state = job_.state();
-  if (!state.best && fastest_) state.best = task_.MakeBest(*fastest_);
+  if (state.best && record::IsConfirmed(state.best->record)) return;
+  if (confirmed_) {
+    state.best = confirmed_;
+  } else if (!state.best && fastest_) {
+    state.best = task_.MakeBest(*fastest_);
+  }
 }
 
 void SearchPhase::Screen(Screened screened) {

@@ -48,8 +48,8 @@ class SearchPhase {
   void LogTells();
   // Returns the results. REQUIRES: the phase is over.
   Found TakeFound();
-  // If the job has no best, shows the fastest screened candidate instead, for a job that ends
-  // before a candidate took the lead.
+  // For a job that ends without a confirmed best: shows the one that it confirmed before it was
+  // resumed, or else, if no candidate took the lead, the fastest screened one.
   void ShowUnconfirmed();
   // Frees the search. Later messages change nothing.
   void Close();
@@ -62,6 +62,8 @@ class SearchPhase {
   };
   absl::Status Replay(const std::vector<store::JobEvent>& events, TaskSearchOptions options,
                       EarlierResults earlier);
+  // Notes the best and the default schedule that the job confirmed before it was resumed.
+  void KeepConfirmed();
   // Counts the job's stored records. Tells the search those that it was not told before.
   void CountAgain(const std::map<int64_t, record::Record>& own);
   int BatchSize() const;
@@ -82,6 +84,9 @@ class SearchPhase {
   void OnError(int64_t trial, const absl::Status& status);
   void Tell(const record::Record& record, const std::string& worker_id);
   void Count(const record::Record& record, const std::string& worker_id);
+  // Shows a result as the best of the job, unless an earlier run of the job has confirmed a faster
+  // one.
+  void Show(const record::Record& record);
   void Screen(Screened screened);
   // Whether the search has a leader. It has none if nothing is confirmed, if there is only one
   // candidate, or in a child, because the scheduler of networks needs to know every improvement.
@@ -119,6 +124,9 @@ class SearchPhase {
   std::optional<Screened> untiled_;
   std::optional<record::Record> fastest_;        // screened
   std::optional<record::Record> known_default_;  // see Found
+  // Of this job, from before it was resumed.
+  std::optional<Best> confirmed_;
+  std::optional<Best> confirmed_default_;
   Leader leader_;
 };
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/seconds_text.h"
 
 namespace hone::task {
 namespace {
@@ -26,14 +28,17 @@ bool AnyTakesWork(const std::vector<fleet::WorkerInfo>& workers) {
   return std::any_of(workers.begin(), workers.end(), std::mem_fn(&fleet::WorkerInfo::TakesWork));
 }
 
+// With its time zone, because the user may be in another one.
+std::string TimeText(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S %Z", time, absl::LocalTimeZone());
+}
+
 std::string StateOf(const fleet::WorkerInfo& worker, absl::Time now) {
   if (!worker.flagged.empty()) return absl::StrCat(worker.id, " is refused: ", worker.flagged);
   if (worker.drained) return absl::StrCat(worker.id, " is drained");
   if (worker.silent == absl::InfiniteDuration()) return absl::StrCat(worker.id, " is away");
-  // With its time zone, because the user may be in another one.
-  return absl::StrCat(
-      worker.id, worker.stopping ? " was stopped at " : " was last seen at ",
-      absl::FormatTime("%Y-%m-%d %H:%M:%S %Z", now - worker.silent, absl::LocalTimeZone()));
+  return absl::StrCat(worker.id, worker.stopping ? " was stopped at " : " was last seen at ",
+                      TimeText(now - worker.silent));
 }
 
 // Explains that none of `workers`, which could do the work, takes it. `does`: "runs target x".
@@ -75,6 +80,21 @@ std::string WhyNoWorker(const JobActor& job) {
   // Asked often, for every job.
   if (job.services().fleet->IsServed(job.spec().target_key)) return "";
   return WhyNoWorker(job, RunnersOf(job));
+}
+
+std::string WaitReason(const JobActor& job) {
+  const fleet::Fleet& fleet = *job.services().fleet;
+  std::string reason = WhyNoWorker(job);
+  if (!reason.empty()) {
+    const absl::Duration limit = fleet.WaitLimit(job.spec().target_key);
+    if (limit == absl::InfiniteDuration()) return reason;
+    return absl::StrCat(reason, "; a job that waits for ", SecondsText(limit), " fails");
+  }
+  const std::optional<fleet::WorkerInfo> silent = fleet.SilentHolder(job.id());
+  if (!silent.has_value()) return "";
+  return absl::StrCat("worker ", silent->id, " has not answered since ",
+                      TimeText(job.Now() - silent->silent),
+                      "; unless it does soon, another worker gets its work");
 }
 
 std::string WhyUnmeasured(const JobActor& job) {

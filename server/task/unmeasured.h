@@ -14,6 +14,10 @@ bool WorkerAnswers(const JobActor& job);
 // names the workers that could, and says when each was last seen. "" if workers for both take work.
 std::string WhyNoWorker(const JobActor& job);
 
+// Returns what a job waits for: WhyNoWorker with the time after which its work fails, or a worker
+// that does not answer and has all of its work. "" if neither is the case.
+std::string WaitReason(const JobActor& job);
+
 // Returns why a job ended before anything was measured, and what to do: names the workers of its
 // target and says when each was last seen, or that the first candidate was not ready in time.
 std::string WhyUnmeasured(const JobActor& job);

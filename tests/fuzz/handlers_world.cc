@@ -158,7 +158,7 @@ HandlersWorld::HandlersWorld(bool on_disk)
       jobs_(services_, {.respect_timing_lock = false}),
       models_(services_, /*respect_timing_lock=*/false),
       drafts_(services_, {.respect_timing_lock = false}),
-      watches_(&clock_, &jobs_),
+      watches_(&clock_, &jobs_, &fleet_),
       handlers_({.clock = &clock_,
                  .authenticator = &authenticator_,
                  .readiness = &readiness_,

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/seconds_text.h"
 #include "common/base/steady_clock.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
@@ -68,7 +69,7 @@ BuildResponse BuilderClient::Build(const record::BuildRequest& request) {
     return BuildFailure(
         waited ? Outcome::kDeviceLost : Outcome::kCompileTimeout,
         absl::StrCat("the build did not end within ",
-                     absl::FormatDuration(cpu_used_up ? options_.cpu_limit : options_.wall_limit),
+                     SecondsText(cpu_used_up ? options_.cpu_limit : options_.wall_limit),
                      cpu_used_up ? " of processor time" : ""));
   }
   const auto message = record::ReadFrame(child_->output(), SteadyNow() + kPipeLimit);

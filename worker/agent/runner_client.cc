@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/seconds_text.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_clock.h"
 #include "common/record/framing.h"
@@ -57,7 +58,7 @@ MeasureResult RunnerClient::Receive(const RunRequest& request, absl::Duration pa
   if (absl::IsDeadlineExceeded(message.status())) {
     child_.reset();  // killed
     return Failure(Outcome::kRunTimeout,
-                   absl::StrCat("the runner did not answer within ", absl::FormatDuration(limit)));
+                   absl::StrCat("the runner did not answer within ", SecondsText(limit)));
   }
   if (!message.ok()) return Died();
   v1::RunResponse proto;

@@ -179,7 +179,7 @@ void Worker::Answered(int64_t call, absl::StatusOr<v1::SynchronizeResponse> resp
   LogStandingChange(*response);
   for (const std::string& digest : leases_.Apply(*response, now)) artifacts_->Unpin(digest);
   for (const std::string& digest : response->keep_artifacts()) uploader_.Enqueue(digest);
-  if (connected_) std::move(std::exchange(connected_, nullptr))();
+  if (connected_ && refused_.empty()) std::move(std::exchange(connected_, nullptr))();
 }
 
 void Worker::LogStandingChange(const v1::SynchronizeResponse& response) {

@@ -50,8 +50,8 @@ class Worker {
   ~Worker();
 
   // Works until Stop is called. Then kills this program's children, reports finished results (for
-  // at most a second) and returns. `connected` is called once, after the server's first answer, and
-  // must not block.
+  // at most a second) and returns. `connected` is called once, after the server's first answer that
+  // does not refuse the worker, and must not block.
   void Run(absl::AnyInvocable<void() &&> connected);
   // May be called from any thread.
   void Stop();

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/command_line.h"
 #include "common/base/host_lock.h"
+#include "common/base/seconds_text.h"
 #include "common/base/steady_clock.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
@@ -59,7 +60,7 @@ std::string Frame(const std::string& message) {
 std::string TimeoutFrame(absl::Duration limit) {
   const std::string message =
       Encode({.outcome = Outcome::kRunTimeout,
-              .detail = "the kernel did not end within " + absl::FormatDuration(limit)});
+              .detail = "the kernel did not end within " + hone::SecondsText(limit)});
   return Frame(message);
 }
 

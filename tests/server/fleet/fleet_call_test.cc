@@ -317,6 +317,10 @@ TEST_F(CallTest, WorkerListShowsTheLastError) {
   EXPECT_FALSE(fleet.Workers().at(0).connected);
   EXPECT_THAT(fleet.Workers().at(0).last_error, HasSubstr("lost"));
   EXPECT_EQ(fleet.Workers().at(0).leases, 0);
+  worker.Restart("again");
+  worker.Call(fleet);
+  EXPECT_TRUE(fleet.Workers().at(0).connected);
+  EXPECT_EQ(fleet.Workers().at(0).last_error, "") << "it is back";
 }
 
 TEST_F(CallTest, AnnouncedShutdownIsNotALoss) {

@@ -278,7 +278,9 @@ TEST_F(StandingTest, ListsAbsentWorkersWithSpecialStates) {
   EXPECT_EQ(fleet.Drain("c", false)->flagged, "it lies");
   ASSERT_TRUE(fleet.Remove("a").ok());
   EXPECT_TRUE(fleet.standings().Of("a").removed);
-  EXPECT_TRUE(absl::IsNotFound(fleet.Remove("a").status())) << "it is already removed";
+  const absl::Status again = fleet.Remove("a").status();
+  EXPECT_TRUE(absl::IsNotFound(again)) << again;
+  EXPECT_THAT(std::string(again.message()), HasSubstr("worker a is already removed"));
   EXPECT_TRUE(absl::IsNotFound(fleet.Remove("nobody").status()));
 }
 

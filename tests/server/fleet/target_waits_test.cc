@@ -60,10 +60,10 @@ TEST_F(TargetWaitsTest, CallFailsWithAdviceAtItsDeadline) {
   waits_.Expire(now_ + absl::Seconds(1));
   RunDeferred();
   EXPECT_TRUE(absl::IsFailedPrecondition((*first)->status()));
-  EXPECT_EQ(
-      (*first)->status().message(),
-      "the server waited 1s for a worker: no registered worker runs target a; registered: b; start "
-      "hone-worker on such a machine");
+  EXPECT_EQ((*first)->status().message(),
+            "the server waited 1 s for a worker: no registered worker runs target a; registered: "
+            "b; start "
+            "hone-worker on such a machine");
   EXPECT_FALSE(second->has_value());
 }
 
@@ -71,8 +71,9 @@ TEST_F(TargetWaitsTest, ACallForAnyTargetFailsWithAdvice) {
   const Answer any = Await("", absl::Seconds(15));
   waits_.Expire(now_ + absl::Seconds(15));
   RunDeferred();
-  EXPECT_THAT(std::string((*any)->status().message()),
-              StartsWith("the server waited 15s for a worker: target native: no worker that runs"));
+  EXPECT_THAT(
+      std::string((*any)->status().message()),
+      StartsWith("the server waited 15 s for a worker: target native: no worker that runs"));
 }
 
 TEST_F(TargetWaitsTest, TheNumberOfCallsIsLimited) {

@@ -39,7 +39,7 @@ TEST_F(WorkerEventsTest, AWorkerJoinsIsLostAndComesBack) {
   harness_.Pass(FleetOptions().silence_limit());
   harness_.Pass(absl::Seconds(5));
   EXPECT_THAT(News(),
-              ElementsAre("w was lost: it was silent for 20s; " + offer + ", last seen 20s ago"));
+              ElementsAre("w was lost: it was silent for 20 s; " + offer + ", last seen 20s ago"));
   worker_.Call(fleet_);
   EXPECT_THAT(News(), ElementsAre("w came back: " + offer + ", last seen 25s ago"));
 }

@@ -197,7 +197,7 @@ TEST_F(SecurityTest, WorkerCannotUseAnotherName) {
   const absl::Status forged = Synchronize(Dial(kWorkers, kPi), "pi-08");
   EXPECT_EQ(forged.code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(forged.message()),
-              HasSubstr("the name 'pi-08' is not the caller's, which is pi-07"));
+              HasSubstr("calls itself 'pi-08', but its certificate or token is of 'pi-07'"));
 }
 
 TEST_F(SecurityTest, RateLimitReportsRetryDelay) {

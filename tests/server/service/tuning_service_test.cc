@@ -70,8 +70,8 @@ TEST_F(TuningServiceTest, TunesAndReturnsTheBestArtifact) {
   EXPECT_EQ(DigestOf(bytes).ToHex(), get.digest());
 }
 
-// Another worker of the target has measured another peak.
-TEST_F(TuningServiceTest, BestHasThePeakOfTheJobThatMeasuredIt) {
+// Another worker of the target has measured a larger peak.
+TEST_F(TuningServiceTest, EveryAnswerHasTheLargestPeakOfTheTarget) {
   v1::Job job;
   {
     RemoteWorker worker(channel, "w");
@@ -88,7 +88,28 @@ TEST_F(TuningServiceTest, BestHasThePeakOfTheJobThatMeasuredIt) {
   v1::Best best;
   ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, lookup, &best).ok());
   EXPECT_EQ(best.record().id(), job.best().record().id());
-  EXPECT_EQ(best.peak_gflops(), job.best().peak_gflops());
+  EXPECT_EQ(best.peak_gflops(), 77);
+  v1::GetJobRequest get;
+  get.set_id(job.id());
+  ASSERT_TRUE(Call(*tuning, &Stub::GetJob, get, &job).ok());
+  EXPECT_EQ(job.best().peak_gflops(), 77);
+  EXPECT_EQ(job.default_schedule().peak_gflops(), 77);
+}
+
+// The worker is not registered at the server any more.
+TEST_F(TuningServiceTest, ThePeakIsStoredWithTheJob) {
+  {
+    RemoteWorker worker(channel, "w");
+    ASSERT_EQ(Tune(20).state(), v1::JOB_STATE_DONE);
+  }
+  Stop();
+  ASSERT_TRUE(Start().ok());
+  v1::LookupBestRequest lookup;
+  lookup.set_workload("fake op 12");
+  lookup.set_target("t");
+  v1::Best best;
+  ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, lookup, &best).ok());
+  EXPECT_EQ(best.peak_gflops(), 50);
 }
 
 TEST_F(TuningServiceTest, GivenCandidateIsReportedWithItsResult) {

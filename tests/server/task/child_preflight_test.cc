@@ -71,7 +71,7 @@ TEST(ChildPreflight, EndlessChildIsKilled) {
   const absl::Status status = Check(preflight, Spec());
   EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("took longer than 4s"), HasSubstr("while b")));
+              AllOf(HasSubstr("took longer than 4 s"), HasSubstr("while b")));
 }
 
 TEST(ChildPreflight, ChildWithoutCpuTimePasses) {

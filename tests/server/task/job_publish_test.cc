@@ -27,6 +27,42 @@ TEST_F(JobPublishTest, ImportedBestIsBuiltAndNotReplacedBySlower) {
   EXPECT_EQ(built, 1) << "its artifact was not imported";
 }
 
+// The store is slow. Each job is cancelled one step later than the one before.
+TEST_F(JobPublishTest, AJobThatIsCancelledWhileItPublishesEndsWithThatBest) {
+  int published = 0;
+  store.Hold();
+  for (int steps = 0;; ++steps) {
+    JobSpec spec = Spec(10, absl::StrCat("r", steps));
+    spec.workload = absl::StrCat("fake op", steps, " 12");
+    std::string id;
+    jobs->Create(spec, [&](const SnapshotOr& job) { id = job.ok() ? (*job)->id : ""; });
+    store.Commit();
+    ASSERT_NE(id, "");
+    for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) {
+      Step();
+      store.Commit();
+    }
+    for (int i = 0; i < steps; ++i) {
+      store.Commit();
+      Step();
+    }
+    if (HasEnded(Get(id)->state)) break;
+    ASSERT_LT(steps, 300);
+    ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+    executor->RunAll();
+    store.Commit();
+    executor->RunAll();
+    store.Commit();
+    const auto job = Get(id);
+    EXPECT_EQ(job->state, JobState::kCancelled);
+    const auto best = store.LookupBest({.workload_digest = job->workload_digest, .target = "t"});
+    if (!best.ok()) continue;
+    ++published;
+    EXPECT_EQ(job->best->record.id, best->record.id);
+  }
+  EXPECT_GT(published, 0);
+}
+
 TEST_F(JobPublishTest, UsersAreToldThatAnOverratedBestIsReplaced) {
   PublishFromElsewhere(kSlow, 50);
   const auto job = RunToEnd(Create(Spec(100)));

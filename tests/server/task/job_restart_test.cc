@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "common/record/processes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/task/job_harness.h"
@@ -56,6 +57,10 @@ TEST_F(JobRestartTest, ACancelledJobResumesWhereItStopped) {
   };
   EXPECT_EQ(resume(60).status().code(), absl::StatusCode::kInvalidArgument)
       << "fewer trials than before";
+  absl::Status too_short;
+  jobs->Resume(id, 0, absl::Milliseconds(100),
+               [&](const SnapshotOr& s) { too_short = s.status(); });
+  EXPECT_THAT(std::string(too_short.message()), testing::HasSubstr(" has already taken 1 s; "));
   ASSERT_TRUE(resume(150).ok());
   EXPECT_EQ(Get(id)->state, JobState::kRunning);
   EXPECT_EQ(Get(id)->trials, before) << "measured trials count";
@@ -191,6 +196,51 @@ TEST_F(JobRestartTest, ALostWorkerLosesNoTrials) {
   auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(Trials(id).size(), 81u);
+}
+
+// The machine is slower when the job is resumed, and the job is then cancelled at once.
+TEST_F(JobRestartTest, AResumedJobKeepsItsConfirmedBestAndDefault) {
+  const std::string id = Create(Spec(400));
+  for (int i = 0; i < 5; ++i) Step();
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const auto first = RunToEnd(id);
+  ASSERT_TRUE(first->best && first->default_schedule);
+  ASSERT_TRUE(record::IsConfirmed(first->best->record));
+  ASSERT_TRUE(record::IsConfirmed(first->default_schedule->record));
+  Step();
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = 3 * FakeLatency(lease.work->decisions);
+    result.samples_ns = {result.latency_ns, result.latency_ns};
+    return result;
+  };
+  jobs->Resume(id, 0, absl::ZeroDuration(),
+               [](const SnapshotOr& job) { EXPECT_TRUE(job.ok()) << job.status(); });
+  for (int i = 0; i < 8; ++i) {
+    Step();
+    EXPECT_EQ(Get(id)->best->record.id, first->best->record.id);
+    EXPECT_TRUE(record::IsConfirmed(Get(id)->default_schedule->record));
+  }
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  const auto last = RunToEnd(id);
+  EXPECT_EQ(last->state, JobState::kCancelled);
+  EXPECT_EQ(last->best->record.id, first->best->record.id);
+  EXPECT_EQ(last->default_schedule->record.result.latency_ns,
+            first->default_schedule->record.result.latency_ns);
+}
+
+TEST_F(JobRestartTest, AResumedJobKnowsThePeakBeforeItMeasuresAgain) {
+  const std::string id = Create(Spec(120));
+  for (int i = 0; i < 6; ++i) Step(5);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  ASSERT_TRUE(RunToEnd(id)->default_schedule.has_value());
+  device_is_gone = true;
+  Restart();
+  jobs->Resume(id, 0, absl::ZeroDuration(),
+               [](const SnapshotOr& job) { EXPECT_TRUE(job.ok()) << job.status(); });
+  for (int i = 0; i < 3; ++i) Step();
+  ASSERT_EQ(Get(id)->state, JobState::kRunning);
+  EXPECT_EQ(Get(id)->default_schedule->peak_gflops, 50);
 }
 
 TEST_F(JobRestartTest, AJobThatWasConfirmingConfirmsAgain) {

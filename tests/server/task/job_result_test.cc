@@ -83,7 +83,7 @@ TEST_F(JobResultTest, AConfirmationWaitsForAQuieterMachine) {
   const std::string id = Create(Spec(20));
   for (int i = 0; i < 300 && !absl::StrContains(Get(id)->phase, "quieter"); ++i) Step();
   EXPECT_THAT(Get(id)->phase,
-              HasSubstr("waiting for a quieter machine: on worker device the machine was 3.5"));
+              HasSubstr("waiting for a quieter machine: on worker device, the machine was 3.5"));
   EXPECT_THAT(Get(id)->disturbance, HasSubstr("3.5 times as slow"));
   const int64_t before = Get(id)->disturbed;
   disturbed = false;

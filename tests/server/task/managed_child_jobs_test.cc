@@ -62,7 +62,7 @@ TEST_F(ManagedChildJobsTest, AnEndedChildIsReopenedWithItsAllowance) {
   EXPECT_EQ(children_.GetChild("1.0")->snapshot->state, JobState::kFailed);
   EXPECT_FALSE(children_.GetChild("1.0")->begun) << "it is not in memory";
   children_.AllowChild("1.0", 100);  // these have no effect
-  children_.FinishChild("1.0", absl::Seconds(1));
+  children_.FinishChild("1.0", absl::Seconds(1), /*cancelled=*/false);
   children_.CancelChild("1.0");
 
   children_.ReopenChild("1.0", 16, Keep());

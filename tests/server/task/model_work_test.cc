@@ -24,6 +24,7 @@ class ModelWorkTest : public ::testing::Test {
  protected:
   ModelWorkTest()
       : work_({.clock = &clock_,
+               .steady_clock = &steady_clock_,
                .store = &store_,
                .environment = &environment_,
                .executor = &executor_},
@@ -43,7 +44,7 @@ class ModelWorkTest : public ::testing::Test {
     EXPECT_THAT(store_.ListModels("", "").value(), testing::IsEmpty());
   }
 
-  FakeClock clock_;
+  FakeClock clock_, steady_clock_;
   store::MemoryStore store_;
   FakeTaskEnvironment environment_;
   ManualExecutor executor_;
@@ -52,6 +53,7 @@ class ModelWorkTest : public ::testing::Test {
 };
 
 TEST_F(ModelWorkTest, ATrainedModelIsInTheStore) {
+  clock_.Advance(absl::Hours(1));
   Train();
   EXPECT_FALSE(row_.has_value()) << "training does not run in the caller's thread";
   executor_.RunAll();

@@ -34,6 +34,21 @@ TEST_F(WaitReasonTest, ASilentWorkerIsNamedAfterSecondsAndUntilItCallsAgain) {
   EXPECT_EQ(Reason(id), "");
 }
 
+TEST_F(WaitReasonTest, ASilentWorkerIsNamedIfTheJobWaitsForItsLease) {
+  FakeDevice other("1", "other");
+  others = {&other};
+  const std::string id = Create(Spec(20));
+  for (int i = 0; i < 3; ++i) Step(0);
+  ASSERT_FALSE(device.held.empty());
+  device_is_gone = true;
+  Pass(absl::Seconds(4));
+  EXPECT_EQ(Reason(id), "") << "it may be busy";
+  Pass(absl::Seconds(3));
+  EXPECT_THAT(Reason(id), AllOf(StartsWith("worker device has not answered since "),
+                                HasSubstr("another worker gets its work")));
+  EXPECT_EQ(RunToEnd(id)->state, JobState::kDone) << "the other worker measures it";
+}
+
 TEST_F(WaitReasonTest, ADrainedWorkerIsNamed) {
   Step();
   const std::string id = Create(Spec(1'000'000));
@@ -42,7 +57,7 @@ TEST_F(WaitReasonTest, ADrainedWorkerIsNamed) {
   Pass(absl::Seconds(2));
   EXPECT_EQ(Reason(id),
             "no worker runs target t: device is drained; \"hone workers resume NAME\" "
-            "gives it work again");
+            "gives it work again; a job that waits for 60 s fails");
   ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
   Pass(absl::Seconds(1));
   EXPECT_EQ(Reason(id), "") << "it has ended";
@@ -58,7 +73,9 @@ TEST_F(WaitReasonTest, ARestartedServerGivesWorkersTimeToCall) {
   Pass(absl::Seconds(4));
   EXPECT_EQ(Reason(id), "");
   Pass(absl::Seconds(3));
-  EXPECT_EQ(Reason(id), "no worker runs target t; start hone-worker on such a machine");
+  EXPECT_EQ(Reason(id),
+            "no worker runs target t; start hone-worker on such a machine; a job that "
+            "waits for 60 s fails");
 }
 
 }  // namespace

@@ -50,10 +50,11 @@ class FakeServer final : public v1::WorkerService::Service {
     // Like the real server: a call is held until there is news or a newer call.
     while (to_grant_.empty() && to_cancel_.empty() && to_keep_.empty() &&
            response->durable().empty() && calls_ == mine && absl::Now() < until &&
-           !context->IsCancelled() && !closing_) {
+           refused_.empty() && !context->IsCancelled() && !closing_) {
       changed_.WaitWithTimeout(&mutex_, absl::Milliseconds(20));
     }
     response->set_gather_ms(gather_ms_);
+    response->set_refused(refused_);
     if (calls_ != mine) return grpc::Status::OK;
     for (const v1::Lease& lease : to_grant_) *response->add_start() = lease;
     for (const std::string& id : to_cancel_) response->add_cancel(id);
@@ -149,6 +150,7 @@ class FakeServer final : public v1::WorkerService::Service {
   std::set<std::string> epochs_;
   v1::SynchronizeRequest last_;
   int64_t calls_ = 0;
+  std::string refused_;  // why it refuses the worker; "": it does not
 
  private:
   absl::CondVar changed_;
@@ -262,6 +264,20 @@ TEST_F(WorkerTest, ReportsItsCapabilities) {
   EXPECT_FALSE(can.environment().cpu().empty());
   EXPECT_GT(service_->last_.free_build_slots(), 0);
   EXPECT_FALSE(service_->last_.worker_id().empty());
+}
+
+TEST_F(WorkerTest, ARefusedWorkerIsNotReady) {
+  worker_.reset();
+  std::filesystem::remove(folder_ + "/ready");
+  int64_t before = 0;
+  {
+    absl::MutexLock lock(&service_->mutex_);
+    service_->refused_ = "another process uses its name";
+    before = service_->calls_;
+  }
+  StartWorker();
+  ASSERT_TRUE(service_->Await([&] { return service_->calls_ > before + 2; })) << Log();
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/ready"));
 }
 
 TEST_F(WorkerTest, EveryFailureHasAnOutcomeAndWorkContinues) {

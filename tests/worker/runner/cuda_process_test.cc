@@ -133,7 +133,8 @@ TEST_F(CudaProcessTest, ALostDeviceEndsTheProcess) {
 }
 
 TEST_F(CudaProcessTest, AHangEndsTheProcessWithItsOutcome) {
-  EXPECT_THAT(Failure("hang", Outcome::kRunTimeout, "", /*limit_ms=*/1000), HasSubstr("within 1s"));
+  EXPECT_THAT(Failure("hang", Outcome::kRunTimeout, "", /*limit_ms=*/1000),
+              HasSubstr("within 1 s"));
   EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 0");
 }
 

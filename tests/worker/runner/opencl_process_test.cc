@@ -122,7 +122,7 @@ TEST_F(OpenClProcessTest, AHangEndsTheProcessWithItsOutcome) {
       Run(MatmulModule("for (volatile int go = 1; go != 0;) sum += 1;"), /*limit_ms=*/2000);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->outcome, Outcome::kRunTimeout);
-  EXPECT_THAT(result->detail, HasSubstr("within 2s"));
+  EXPECT_THAT(result->detail, HasSubstr("within 2 s"));
   EXPECT_EQ(runner_->Wait(Limit()).signal, 0);
   EXPECT_TRUE(ScratchIsRemoved());
   // The lock is free again.
