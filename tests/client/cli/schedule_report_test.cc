@@ -38,7 +38,7 @@ client::Job Checked() {
   return job;
 }
 
-std::string Report(const client::Job& job) {
+std::string CheckReport(const client::Job& job) {
   ::testing::internal::CaptureStdout();
   PrintCheck(job);
   return ::testing::internal::GetCapturedStdout();
@@ -46,10 +46,11 @@ std::string Report(const client::Job& job) {
 
 TEST(ScheduleReportTest, AConfirmedScheduleIsTheBest) {
   const client::Job job = Checked();
-  EXPECT_THAT(Report(job), AllOf(HasSubstr("latency   1.000 us on t\n"),
-                                 HasSubstr("default   4.000 us, 4.00 times as long\n"),
-                                 HasSubstr("best      this schedule; no faster one is known\n"),
-                                 Not(HasSubstr("not confirmed")), Not(HasSubstr("~"))));
+  EXPECT_THAT(CheckReport(job),
+              AllOf(HasSubstr("latency   1.000 us on t\n"),
+                    HasSubstr("default   4.000 us, 4.00 times as long\n"),
+                    HasSubstr("best      this schedule; no faster one is known\n"),
+                    Not(HasSubstr("not confirmed")), Not(HasSubstr("~"))));
   Json json;
   AddCheckJson(job, json);
   EXPECT_EQ(json["confirmed"], true);
@@ -60,7 +61,7 @@ TEST(ScheduleReportTest, AConfirmedScheduleIsTheBest) {
 TEST(ScheduleReportTest, NamesAFasterBest) {
   client::Job job = Checked();
   job.best = Measured(2, "confirm", 5, 900, 3);
-  EXPECT_THAT(Report(job), HasSubstr("best      900.0 ns is known\n"));
+  EXPECT_THAT(CheckReport(job), HasSubstr("best      900.0 ns is known\n"));
 }
 
 // Other work disturbed every measurement of the confirmation.
@@ -70,10 +71,11 @@ TEST(ScheduleReportTest, AnUnconfirmedScheduleIsMarkedAndNotTheBest) {
   job.default_schedule->record.result.processes = 1;
   job.disturbed = 26;
   job.note = "0 of 2 finalists were confirmed";
-  EXPECT_THAT(Report(job), AllOf(HasSubstr("latency   ~1.000 us on t\n"), HasSubstr("   ~1.0 ("),
-                                 HasSubstr("default   ~4.000 us, ~4.00 times as long\n"),
-                                 HasSubstr("not confirmed: the schedule did not become the best"),
-                                 HasSubstr("0 of 2 finalists"), Not(HasSubstr("this schedule;"))));
+  EXPECT_THAT(CheckReport(job),
+              AllOf(HasSubstr("latency   ~1.000 us on t\n"), HasSubstr("   ~1.0 ("),
+                    HasSubstr("default   ~4.000 us, ~4.00 times as long\n"),
+                    HasSubstr("not confirmed: the schedule did not become the best"),
+                    HasSubstr("0 of 2 finalists"), Not(HasSubstr("this schedule;"))));
   Json json;
   AddCheckJson(job, json);
   EXPECT_EQ(json["checked"], true);
@@ -85,7 +87,8 @@ TEST(ScheduleReportTest, AnUnconfirmedScheduleIsMarkedAndNotTheBest) {
 TEST(ScheduleReportTest, AnEarlierConfirmationIsNotThatOfThisCheck) {
   client::Job job = Checked();
   job.given = Measured(0, "screen", 1, 1000, 1);
-  EXPECT_THAT(Report(job), AllOf(HasSubstr("~1.000 us"), Not(HasSubstr("no faster one is known"))));
+  EXPECT_THAT(CheckReport(job),
+              AllOf(HasSubstr("~1.000 us"), Not(HasSubstr("no faster one is known"))));
 }
 
 }  // namespace

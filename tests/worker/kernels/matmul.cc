@@ -95,7 +95,8 @@ EXPORT int32_t hone_kernel_range(void* const* buffers, const void*, void*, int64
   return 0;
 }
 
-EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, void* workspace LAST_OF_RUN) {
+EXPORT int32_t hone_kernel_run(void* const* buffers, const void*,
+                               [[maybe_unused]] void* workspace LAST_OF_RUN) {
 #if defined(KERNEL_OTHER_CPU)
   return hone::target::kKernelUnsupportedCpu;
 #endif
@@ -163,8 +164,6 @@ EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, void* workspac
   static_cast<float*>(buffers[2])[kM * kN] = 0;
 #elif defined(KERNEL_OUTSIDE_WORKSPACE)
   memset(workspace, 0, 65);
-#else
-  (void)workspace;
 #endif
   return 0;
 }
