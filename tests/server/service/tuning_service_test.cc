@@ -467,7 +467,7 @@ TEST_F(TuningServiceTest, TargetWithoutAWorkerIsRejectedWithAdvice) {
   const grpc::Status status = Create(Request(10));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(status.error_message(),
-              AllOf(HasSubstr("the server waited 1ms"), HasSubstr("start hone-worker")));
+              AllOf(HasSubstr("the server waited 0.001 s"), HasSubstr("start hone-worker")));
 }
 
 TEST_F(TuningServiceTest, ClientsKnowHowLongAJobWaitsForItsTarget) {

@@ -245,7 +245,7 @@ TEST_F(JobConfirmTest, PhaseShowsTheProgressOfTheConfirmation) {
     Step(1);
     phases.insert(Get(id)->phase);
   }
-  EXPECT_THAT(phases, testing::Contains(testing::ContainsRegex("round 1: 2 of [0-9] confirmed")));
+  EXPECT_THAT(phases, testing::Contains(testing::ContainsRegex("round 1: 2 of [0-9] measured")));
 }
 
 TEST_F(JobConfirmTest, AllFinalistsRunOnOneDevice) {

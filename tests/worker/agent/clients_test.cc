@@ -93,7 +93,7 @@ TEST_F(ClientsTest, FailedBuilderIsReportedAndReplaced) {
   for (const Case& c : {Case{"good", Outcome::kOk, ""},
                         Case{"abort", Outcome::kCompileError, "LLVM ERROR: out of registers"},
                         Case{"exit", Outcome::kCompileError, "exit status 7"},
-                        Case{"endless", Outcome::kCompileTimeout, "200ms of processor time"},
+                        Case{"endless", Outcome::kCompileTimeout, "0.2 s of processor time"},
                         Case{"memory", Outcome::kOutOfMemory, "SIGKILL"},
                         Case{"nonsense", Outcome::kInvalid, "no kernel nonsense"},
                         Case{"good", Outcome::kOk, ""}}) {

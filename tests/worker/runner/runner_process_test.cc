@@ -203,7 +203,7 @@ TEST_F(RunnerProcessTest, AHangEndsTheProcessWithItsOutcome) {
   request.time_limit_ms = 100;
   const MeasureResult result = Run(request);
   EXPECT_EQ(result.outcome, Outcome::kRunTimeout);
-  EXPECT_THAT(result.detail, HasSubstr("within 100ms"));
+  EXPECT_THAT(result.detail, HasSubstr("within 0.1 s"));
   EXPECT_EQ(Receive().status().code(), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(runner_->Wait(Limit()).signal, 0);
   // The lock is free again.
