@@ -207,9 +207,9 @@ TEST(ProgressTextTest, CountsDisturbedMeasurementsOnce) {
   client::Job job = RunningJob();
   job.state = client::JobState::kConfirming;
   job.disturbed = 7;
-  job.phase = "round 2: 1 of 5 confirmed";
-  EXPECT_THAT(Text(job), EndsWith("  7 disturbed  (round 2: 1 of 5 confirmed)"));
-  job.phase = "round 2: 1 of 5 confirmed, 2 disturbed";
+  job.phase = "round 2: 1 of 5 measured";
+  EXPECT_THAT(Text(job), EndsWith("  7 disturbed  (round 2: 1 of 5 measured)"));
+  job.phase = "round 2: 1 of 5 measured, 2 disturbed";
   EXPECT_THAT(Text(job), AllOf(Not(HasSubstr("7 disturbed")), EndsWith(", 2 disturbed)")));
 }
 
@@ -229,13 +229,13 @@ TEST(ProgressTextTest, ShowsThePhaseIn80Columns) {
   job.state = client::JobState::kConfirming;
   job.trials = job.spec.max_trials = 1000;
   job.best->gflops = 12'345;
-  job.phase = "round 3: 5 of 8 confirmed";
+  job.phase = "round 3: 5 of 8 measured";
   job.left = absl::Seconds(17);
   const std::string text = Text(job, 79);
   EXPECT_LE(text.size(), 79u);
   EXPECT_THAT(text, HasSubstr("1000/1000"));
   EXPECT_THAT(text, HasSubstr("GFLOP/s"));
-  EXPECT_THAT(text, HasSubstr("0:17 left  (round 3: 5 of 8 confirmed)"));
+  EXPECT_THAT(text, HasSubstr("0:17 left  (round 3: 5 of 8 measured)"));
 }
 
 }  // namespace
