@@ -10,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "client/cli/globals.h"
 #include "client/cli/json_output.h"
 #include "client/cli/session.h"
@@ -88,6 +89,11 @@ class UnconfirmedJobs {
 // Whether `hone forget` has quarantined a record. Its quarantine_reason then says who forgot it and
 // when: "forgotten by NAME on DATE".
 bool IsForgotten(const record::Record& record);
+
+// Returns the job of the newest of a workload's successful measurements; "" if there is none, or if
+// what the job measured was forgotten. Forgetting does not mark a measurement that other work
+// disturbed, so the other measurements of the job count too. REQUIRES: the newest is the first one.
+std::string UnconfirmedJobIn(absl::Span<const record::Record> newest);
 
 // What a list says about a workload without a best: "job 7, not confirmed", or "nothing known" if
 // `unconfirmed_job` is "".
