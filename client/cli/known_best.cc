@@ -127,7 +127,9 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
         "no schedule is known for ", known.argument.title,
         options.nearest ? absl::StrCat(", or for another ", known.argument.workload.name, ",") : "",
         " on ", target, options.hint, HintOf(*known.session, target, tolerance, known.argument),
-        "; find one with: ", SuggestedCommandForTarget("tune " + known.argument.words)));
+        "; find one with: ",
+        SuggestedCommandForTarget(
+            absl::StrCat("tune ", known.argument.words, ToleranceOption(tolerance)))));
   }
   HONE_RETURN_IF_ERROR(best.status());
   known.best = *std::move(best);
@@ -182,15 +184,18 @@ absl::StatusOr<size_t> VisitBests(
 }
 
 absl::Status CheckAllKnown(Session& session, size_t unknown, size_t workloads,
-                           const std::string& file, const std::string& target) {
+                           const std::string& file, const std::string& target, double tolerance) {
   if (unknown == 0) return absl::OkStatus();
   return NothingKnownError(absl::StrCat(
       "no confirmed schedule is known for ", unknown, " of the ", workloads, " workloads of ",
       file == "-" ? "standard input" : file, " on ", target, ImportedHint(session, target, nullptr),
-      file == "-" ? absl::StrCat("; ", SuggestedCommandForTarget("tune --file FILE"),
-                                 " finds those of a file")
-                  : absl::StrCat("; find them with: ",
-                                 SuggestedCommandForTarget("tune --file " + ShellWord(file)))));
+      file == "-"
+          ? absl::StrCat("; ",
+                         SuggestedCommandForTarget("tune --file FILE" + ToleranceOption(tolerance)),
+                         " finds those of a file")
+          : absl::StrCat("; find them with: ",
+                         SuggestedCommandForTarget(absl::StrCat("tune --file ", ShellWord(file),
+                                                                ToleranceOption(tolerance))))));
 }
 
 absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best) {

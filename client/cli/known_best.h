@@ -114,7 +114,7 @@ absl::StatusOr<size_t> VisitBests(
 
 // Returns a NothingKnownError that reports how many of a list's workloads are `unknown`; OK for 0.
 absl::Status CheckAllKnown(Session& session, size_t unknown, size_t workloads,
-                           const std::string& file, const std::string& target);
+                           const std::string& file, const std::string& target, double tolerance);
 
 // The kernel that was built and measured for a best. FailedPrecondition: the store no longer has
 // it. InvalidArgument: the bytes are not an artifact. Other errors as for
