@@ -166,7 +166,7 @@ struct Job {
   int64_t created_unix_ms = 0;
   int64_t wall_ms = 0;
   absl::Duration left = absl::InfiniteDuration();  // until it should end; infinite: no limit
-  std::string wait_reason;  // why no worker takes its work, and what to do; "" if one does
+  std::string wait_reason;  // why its work waits for a worker, and what to do; "": it does not
   std::optional<Best> best;
   std::optional<Best> default_schedule;
   std::optional<Best> given;  // the result of the only candidate of a space without open decisions
