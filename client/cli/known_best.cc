@@ -204,7 +204,7 @@ absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best
   if (absl::IsNotFound(bytes.status())) {
     return absl::FailedPreconditionError(
         absl::StrCat("the kernel of record ", best.record.id, " is no longer in the store; ",
-                     SuggestedCommandForTarget("revalidate"), " builds it again"));
+                     SuggestedCommandForTarget("revalidate --all"), " builds it again"));
   }
   HONE_RETURN_IF_ERROR(bytes.status());
   return record::DecodeArtifact(*bytes);
