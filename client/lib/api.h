@@ -196,6 +196,13 @@ inline bool BestIsConfirmed(const Job& job) {
   return job.best.has_value() && record::IsConfirmed(job.best->record);
 }
 
+// Whether the best of this job is known to have been quarantined since it was confirmed. (The best
+// of a search may come from a measurement that other work disturbed. It is then quarantined from
+// the start.)
+inline bool BestIsWithdrawn(const Job& job) {
+  return BestIsConfirmed(job) && job.best->record.quarantined;
+}
+
 // Whether another job found the best of this job: an earlier best stays published unless the best
 // of the job's own candidates is significantly faster.
 inline bool BestIsOfAnotherJob(const Job& job) {
