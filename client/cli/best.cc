@@ -124,8 +124,8 @@ absl::Status ShowBests(const Globals& globals, const BestOptions& options) {
   HONE_ASSIGN_OR_RETURN(
       const size_t unknown,
       VisitBests(*session, arguments, options.words.tolerance, options.nearest, add));
-  const absl::Status result =
-      CheckAllKnown(*session, unknown, arguments.size(), options.file, target);
+  const absl::Status result = CheckAllKnown(*session, unknown, arguments.size(), options.file,
+                                            target, options.words.tolerance);
   if (globals.json) return PrintJson({{"bests", std::move(list)}, {"unknown", unknown}}, result);
   table.Print();
   return result;

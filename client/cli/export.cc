@@ -333,8 +333,8 @@ absl::Status ExportList(const Globals& globals, const ExportOptions& options) {
   if (!folder.IsEmpty()) {
     HONE_RETURN_IF_ERROR(WithExitCode(folder.Commit(), kExitFailed));
   }
-  const absl::Status result =
-      CheckAllKnown(*session, unknown, arguments.size(), options.file, target);
+  const absl::Status result = CheckAllKnown(*session, unknown, arguments.size(), options.file,
+                                            target, options.words.tolerance);
   if (globals.json) return PrintJson({{"kernels", std::move(list)}, {"unknown", unknown}}, result);
   table.Print();
   return result;

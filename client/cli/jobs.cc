@@ -142,16 +142,17 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
   if (job.best.has_value()) {
     const std::string origin = OriginOfBest(job);
     const bool confirmed = client::BestIsConfirmed(job);
+    const bool withdrawn = client::BestIsWithdrawn(job);
     const record::Record& record = job.best->record;
     PrintWrapped(absl::StrFormat(
         "best%s%s%s: %s, %s GFLOP/s", origin.empty() ? "" : absl::StrCat(" known, ", origin),
         confirmed ? "" : ", not confirmed",
-        IsForgotten(record)  ? ", now forgotten"
-        : record.quarantined ? ", now quarantined"
-                             : "",
+        !withdrawn            ? ""
+        : IsForgotten(record) ? ", now forgotten"
+                              : ", now quarantined",
         MarkUnconfirmed(FormatLatency(client::LatencyNs(*job.best)), confirmed),
         MarkUnconfirmed(FormatGflops(job.best->gflops), confirmed)));
-    if (record.quarantined) {
+    if (withdrawn) {
       PrintWrapped(absl::StrCat("it does not count any more: ", record.quarantine_reason));
     }
     if (client::BestIsOfAnotherJob(job) && job.own_best.has_value()) {

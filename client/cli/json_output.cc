@@ -119,7 +119,7 @@ Json JobBestJson(const client::Job& job) {
   Json best = LatencyJson(job.best);
   if (best.is_null()) return best;
   best["confirmed"] = client::BestIsConfirmed(job);
-  if (job.best->record.quarantined) {
+  if (client::BestIsWithdrawn(job)) {
     best["quarantine_reason"] = job.best->record.quarantine_reason;
   }
   best["job"] = job.best->record.job_id;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -19,38 +20,26 @@ namespace {
 
 // The number of look-ups that are in memory at a time.
 constexpr size_t kBatch = 1024;
-// The number of records among which NewestOf looks for one with the right tolerance.
+// The number of records among which NewestOf looks for those with the right tolerance.
 constexpr int kNewest = 20;
 // The number of workloads of a list for which UnconfirmedJobs asks the server.
 constexpr int kMostLookedUp = 100;
 
-// Returns the newest successful measurement of a workload, among those that are quarantined or
-// those that are not; nullopt if there is none, or if the server does not answer.
-std::optional<record::Record> NewestOf(Session& session, const std::string& target,
-                                       double tolerance, const WorkloadArgument& argument,
-                                       client::Quarantined quarantined) {
+// Returns the newest successful measurements of a workload, the newest first. None if the server
+// does not answer.
+std::vector<record::Record> NewestOf(Session& session, const std::string& target, double tolerance,
+                                     const WorkloadArgument& argument) {
   client::RecordFilter filter;
   filter.workload_digest = argument.workload.StructuralDigest().ToHex();
   filter.target = target;
   filter.outcome = "ok";
-  filter.quarantined = quarantined;
   filter.newest_first = true;
-  const absl::StatusOr<std::vector<record::Record>> measured =
+  absl::StatusOr<std::vector<record::Record>> measured =
       session.connection().ListRecords(filter, kNewest);
-  if (!measured.ok()) return std::nullopt;
-  const auto newest =
-      std::find_if(measured->begin(), measured->end(),
-                   [&](const record::Record& record) { return record.tolerance == tolerance; });
-  return newest == measured->end() ? std::nullopt : std::make_optional(*newest);
-}
-
-// Returns the last job that measured candidates of a workload, of which none is confirmed if the
-// workload has no best; "" if no job did. What was forgotten does not count.
-std::string UnconfirmedJob(Session& session, const std::string& target, double tolerance,
-                           const WorkloadArgument& argument) {
-  const std::optional<record::Record> newest =
-      NewestOf(session, target, tolerance, argument, client::Quarantined::kNone);
-  return newest.has_value() ? newest->job_id : "";
+  if (!measured.ok()) return {};
+  std::erase_if(*measured,
+                [&](const record::Record& record) { return record.tolerance != tolerance; });
+  return *std::move(measured);
 }
 
 // Returns a hint to append to the message that nothing is known of a workload: what the store has
@@ -59,14 +48,14 @@ std::string HintOf(Session& session, const std::string& target, double tolerance
                    const WorkloadArgument& argument) {
   const std::string imported = ImportedHint(session, target, &argument);
   if (!imported.empty()) return imported;
-  const std::string job = UnconfirmedJob(session, target, tolerance, argument);
+  const std::vector<record::Record> newest = NewestOf(session, target, tolerance, argument);
+  const std::string job = UnconfirmedJobIn(newest);
   if (!job.empty()) {
     return absl::StrCat("; job ", job, " measured candidates, but none of them is confirmed");
   }
-  const std::optional<record::Record> newest =
-      NewestOf(session, target, tolerance, argument, client::Quarantined::kOnly);
-  if (!newest.has_value() || !IsForgotten(*newest)) return "";
-  return absl::StrCat("; what was known was ", newest->quarantine_reason);
+  const auto forgotten = std::find_if(newest.begin(), newest.end(), IsForgotten);
+  if (forgotten == newest.end()) return "";
+  return absl::StrCat("; what was known was ", forgotten->quarantine_reason);
 }
 
 }  // namespace
@@ -101,11 +90,20 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& wo
 
 std::string UnconfirmedJobs::Find(const WorkloadArgument& argument) {
   if (looked_up_++ >= kMostLookedUp) return "";
-  return UnconfirmedJob(session_, target_, tolerance_, argument);
+  return UnconfirmedJobIn(NewestOf(session_, target_, tolerance_, argument));
 }
 
 bool IsForgotten(const record::Record& record) {
   return record.quarantined && absl::StartsWith(record.quarantine_reason, "forgotten ");
+}
+
+std::string UnconfirmedJobIn(absl::Span<const record::Record> newest) {
+  if (newest.empty()) return "";
+  const std::string& job = newest.front().job_id;
+  const bool forgotten = std::any_of(
+      newest.begin(), newest.end(),
+      [&](const record::Record& record) { return record.job_id == job && IsForgotten(record); });
+  return forgotten ? "" : job;
 }
 
 std::string UnknownText(const std::string& unconfirmed_job) {
@@ -129,7 +127,9 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
         "no schedule is known for ", known.argument.title,
         options.nearest ? absl::StrCat(", or for another ", known.argument.workload.name, ",") : "",
         " on ", target, options.hint, HintOf(*known.session, target, tolerance, known.argument),
-        "; find one with: ", SuggestedCommandForTarget("tune " + known.argument.words)));
+        "; find one with: ",
+        SuggestedCommandForTarget(
+            absl::StrCat("tune ", known.argument.words, ToleranceOption(tolerance)))));
   }
   HONE_RETURN_IF_ERROR(best.status());
   known.best = *std::move(best);
@@ -184,15 +184,18 @@ absl::StatusOr<size_t> VisitBests(
 }
 
 absl::Status CheckAllKnown(Session& session, size_t unknown, size_t workloads,
-                           const std::string& file, const std::string& target) {
+                           const std::string& file, const std::string& target, double tolerance) {
   if (unknown == 0) return absl::OkStatus();
   return NothingKnownError(absl::StrCat(
       "no confirmed schedule is known for ", unknown, " of the ", workloads, " workloads of ",
       file == "-" ? "standard input" : file, " on ", target, ImportedHint(session, target, nullptr),
-      file == "-" ? absl::StrCat("; ", SuggestedCommandForTarget("tune --file FILE"),
-                                 " finds those of a file")
-                  : absl::StrCat("; find them with: ",
-                                 SuggestedCommandForTarget("tune --file " + ShellWord(file)))));
+      file == "-"
+          ? absl::StrCat("; ",
+                         SuggestedCommandForTarget("tune --file FILE" + ToleranceOption(tolerance)),
+                         " finds those of a file")
+          : absl::StrCat("; find them with: ",
+                         SuggestedCommandForTarget(absl::StrCat("tune --file ", ShellWord(file),
+                                                                ToleranceOption(tolerance))))));
 }
 
 absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best) {
@@ -201,7 +204,7 @@ absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best
   if (absl::IsNotFound(bytes.status())) {
     return absl::FailedPreconditionError(
         absl::StrCat("the kernel of record ", best.record.id, " is no longer in the store; ",
-                     SuggestedCommandForTarget("revalidate"), " builds it again"));
+                     SuggestedCommandForTarget("revalidate --all"), " builds it again"));
   }
   HONE_RETURN_IF_ERROR(bytes.status());
   return record::DecodeArtifact(*bytes);

@@ -10,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "client/cli/globals.h"
 #include "client/cli/json_output.h"
 #include "client/cli/session.h"
@@ -89,6 +90,11 @@ class UnconfirmedJobs {
 // when: "forgotten by NAME on DATE".
 bool IsForgotten(const record::Record& record);
 
+// Returns the job of the newest of a workload's successful measurements; "" if there is none, or if
+// what the job measured was forgotten. Forgetting does not mark a measurement that other work
+// disturbed, so the other measurements of the job count too. REQUIRES: the newest is the first one.
+std::string UnconfirmedJobIn(absl::Span<const record::Record> newest);
+
 // What a list says about a workload without a best: "job 7, not confirmed", or "nothing known" if
 // `unconfirmed_job` is "".
 std::string UnknownText(const std::string& unconfirmed_job);
@@ -108,7 +114,7 @@ absl::StatusOr<size_t> VisitBests(
 
 // Returns a NothingKnownError that reports how many of a list's workloads are `unknown`; OK for 0.
 absl::Status CheckAllKnown(Session& session, size_t unknown, size_t workloads,
-                           const std::string& file, const std::string& target);
+                           const std::string& file, const std::string& target, double tolerance);
 
 // The kernel that was built and measured for a best. FailedPrecondition: the store no longer has
 // it. InvalidArgument: the bytes are not an artifact. Other errors as for

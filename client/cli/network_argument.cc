@@ -56,6 +56,14 @@ absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ParseShapes(
 
 }  // namespace
 
+std::string ToText(const NetworkWords& words) {
+  std::string text = ShellWord(words.path);
+  for (const std::string& shape : words.shapes) {
+    absl::StrAppend(&text, " --shape ", ShellWord(shape));
+  }
+  return text;
+}
+
 void AddShapes(Command& command, std::vector<std::string>& shapes) {
   command.Add("--shape", shapes,
               "Shape of an input, as NAME=1x3x224x224, for dimensions that the model leaves open; "
@@ -74,7 +82,8 @@ absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words) {
 }
 
 absl::StatusOr<NetworkArgument> ReadNetwork(const NetworkWords& words) {
-  NetworkArgument network{.path = words.path, .written = TimeOf(words.path)};
+  NetworkArgument network{
+      .path = words.path, .shapes = words.shapes, .written = TimeOf(words.path)};
   HONE_ASSIGN_OR_RETURN(network.graph, ReadGraph(words));
   HONE_RETURN_IF_ERROR(graph::Optimize(network.graph));
   HONE_ASSIGN_OR_RETURN(network.partition, graph::MakePartition(network.graph));
@@ -101,25 +110,28 @@ absl::Status CheckUnchanged(const NetworkArgument& network) {
       absl::StrCat(network.path, " was changed while this command used it; run the command again"));
 }
 
-std::string TuneMissingCommand(const NetworkArgument& network) {
-  return SuggestedCommandForTarget(
-      absl::StrCat("tune ", ShellWord(network.path), " --only-missing"));
+std::string TuneMissingCommand(const NetworkArgument& network, double tolerance) {
+  return SuggestedCommandForTarget(absl::StrCat("tune ", ToText({network.path, network.shapes}),
+                                                ToleranceOption(tolerance), " --only-missing"));
 }
 
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
-                               const std::string& target, absl::string_view hint) {
+                               const std::string& target, double tolerance,
+                               absl::string_view hint) {
   if (unknown == 0) return absl::OkStatus();
   const size_t tasks = network.tasks.size();
   const std::string which = tasks == 1
                                 ? "the only task"
                                 : absl::StrCat(unknown < tasks ? absl::StrCat(unknown) : "any",
                                                " of the ", tasks, " tasks");
-  return NothingKnownError(
-      absl::StrCat("no confirmed schedule is known for ", which, " of ", network.path, " on ",
-                   target, "; find ", unknown == 1 ? "it" : "them", " with: ",
-                   unknown < tasks ? TuneMissingCommand(network)
-                                   : SuggestedCommandForTarget("tune " + ShellWord(network.path)),
-                   hint));
+  return NothingKnownError(absl::StrCat(
+      "no confirmed schedule is known for ", which, " of ", network.path, " on ", target, "; find ",
+      unknown == 1 ? "it" : "them", " with: ",
+      unknown < tasks
+          ? TuneMissingCommand(network, tolerance)
+          : SuggestedCommandForTarget(absl::StrCat("tune ", ToText({network.path, network.shapes}),
+                                                   ToleranceOption(tolerance))),
+      hint));
 }
 
 std::string DescribeValues(const graph::Graph& graph, const std::vector<graph::ValueId>& ids) {

@@ -23,12 +23,16 @@ struct NetworkWords {
   std::vector<std::string> shapes;  // "NAME=1x3x224x224"
 };
 
+// The words quoted for a shell, for commands in messages: "net.onnx --shape x=1x3".
+std::string ToText(const NetworkWords& words);
+
 // Adds --shape to a command.
 void AddShapes(Command& command, std::vector<std::string>& shapes);
 
 // A network named on the command line, divided into tasks.
 struct NetworkArgument {
   std::string path;
+  std::vector<std::string> shapes;  // as in NetworkWords
   graph::Graph graph;
   graph::Partition partition;
   // The tasks of the partition, in their order. Their titles name the operator and the shapes of
@@ -56,12 +60,13 @@ absl::Status CheckNetworkTarget(const Globals& globals);
 absl::Status CheckUnchanged(const NetworkArgument& network);
 
 // A suggested command that tunes the tasks of a network that have no known best.
-std::string TuneMissingCommand(const NetworkArgument& network);
+std::string TuneMissingCommand(const NetworkArgument& network, double tolerance);
 
 // NothingKnownError: no confirmed schedule is known for some tasks of a network. OK if `unknown` is
 // 0. `hint` is added to the message.
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
-                               const std::string& target, absl::string_view hint = "");
+                               const std::string& target, double tolerance,
+                               absl::string_view hint = "");
 
 // "data: f32[1, 3, 224, 224]".
 std::string DescribeValues(const graph::Graph& graph, const std::vector<graph::ValueId>& ids);

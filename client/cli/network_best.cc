@@ -133,7 +133,8 @@ absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, 
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
   HONE_ASSIGN_OR_RETURN(const NetworkBests found, LookUp(*session, network, target, tolerance));
-  const absl::Status result = CheckNetworkKnown(network, found.bests.size() - found.known, target);
+  const absl::Status result =
+      CheckNetworkKnown(network, found.bests.size() - found.known, target, tolerance);
   if (!report.empty()) {
     HONE_RETURN_IF_ERROR(
         WriteReport(MakeReport(network, target, found.bests, /*job=*/nullptr), report));

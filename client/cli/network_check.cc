@@ -154,14 +154,10 @@ absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
 }  // namespace
 
 std::string TimingCommand(const NetworkWords& words, double tolerance) {
-  std::string command = absl::StrCat("check ", ShellWord(words.path));
-  for (const std::string& shape : words.shapes) {
-    absl::StrAppend(&command, " --shape ", ShellWord(shape));
-  }
-  if (tolerance > 0) absl::StrAppend(&command, " --tolerance ", tolerance);
   const std::string name = std::filesystem::path(words.path).stem().string();
-  absl::StrAppend(&command, " --save --baseline ", ShellWord(absl::StrCat(name, ".speed.json")));
-  return SuggestedCommandForTarget(command);
+  return SuggestedCommandForTarget(absl::StrCat("check ", ToText(words), ToleranceOption(tolerance),
+                                                " --save --baseline ",
+                                                ShellWord(absl::StrCat(name, ".speed.json"))));
 }
 
 absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& options) {

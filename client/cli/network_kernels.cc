@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<network::NetworkKernel>> LoadNetworkKernels(
                                                          /*nearest=*/false, load));
   if (options.draft) return kernels;
   HONE_ASSIGN_OR_RETURN(const std::string key, session.TargetKey());
-  HONE_RETURN_IF_ERROR(CheckNetworkKnown(network, unknown, key, options.hint));
+  HONE_RETURN_IF_ERROR(CheckNetworkKnown(network, unknown, key, options.tolerance, options.hint));
   return kernels;
 }
 

@@ -169,7 +169,8 @@ Json ReportJson(const NetworkArgument& network, const Tuned& tuned) {
   return json;
 }
 
-absl::Status ResultOf(const NetworkArgument& network, const FollowedJob& followed) {
+absl::Status ResultOf(const NetworkArgument& network, const FollowedJob& followed,
+                      double tolerance) {
   HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
   const client::Job& job = followed.job;
   if (job.state == client::JobState::kFailed) {
@@ -178,7 +179,7 @@ absl::Status ResultOf(const NetworkArgument& network, const FollowedJob& followe
   if (AllConfirmed(*job.network)) return absl::OkStatus();
   // The note of the job says how many.
   return absl::AbortedError(absl::StrCat("some tasks have no confirmed schedule; ",
-                                         TuneMissingCommand(network), " tunes them"));
+                                         TuneMissingCommand(network, tolerance), " tunes them"));
 }
 
 // Writes the report of a job that has ended.
@@ -238,7 +239,7 @@ absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& optio
     return absl::OkStatus();
   }
   HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunNetworkJob(*session, common, spec));
-  absl::Status result = ResultOf(network, followed);
+  absl::Status result = ResultOf(network, followed, common.tolerance);
   Tuned tuned{.job = followed.job,
               .measured = absl::FailedPreconditionError("this machine is another target"),
               .bests = LookUpBests(*session, network, common.tolerance)};

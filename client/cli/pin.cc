@@ -67,7 +67,8 @@ absl::Status Unpin(const Globals& globals, const NamedTask& named) {
 
 // Adds advice to the error of a pin.
 absl::Status Explain(const absl::Status& status, const NamedTask& named, int64_t record) {
-  const std::string& operation = named.argument.words;
+  const std::string operation =
+      absl::StrCat(named.argument.words, ToleranceOption(named.task.tolerance));
   if (absl::IsNotFound(status) && record == 0) {
     return NothingKnownError(
         absl::StrCat("no schedule is known for ", named.Title(),

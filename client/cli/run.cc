@@ -170,7 +170,8 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
                             FormatLatency(client::LatencyNs(found.best))));
   if (!found.stored) {
     PrintWrapped(absl::StrCat("no best is known; find one with: ",
-                              SuggestedCommandForTarget("tune " + argument.words)));
+                              SuggestedCommandForTarget(absl::StrCat(
+                                  "tune ", argument.words, ToleranceOption(options.tolerance)))));
   }
   return absl::OkStatus();
 }

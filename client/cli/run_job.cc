@@ -187,7 +187,8 @@ absl::Status LeftError(const std::string& job, OnInterrupt on_interrupt) {
 
 std::string StoppingText(int count, const client::Job& job) {
   if (count > 1) return "stopping now";
-  if (!job.wait_reason.empty()) return "stopping: no worker is there to confirm the finalists";
+  if (!job.wait_reason.empty())
+    return "stopping: the job waits for a worker; Ctrl-C again ends it at once";
   return "stopping: confirming the finalists for at most 30 s; Ctrl-C again skips this";
 }
 

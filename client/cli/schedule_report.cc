@@ -43,16 +43,17 @@ void PrintCheck(const client::Job& job) {
     }
   }
   // The best is unconfirmed only if nothing is published.
-  if (client::BestIsConfirmed(job)) {
-    if (job.best->record.candidate != given.record.candidate) {
-      absl::PrintF("best      %s is known\n", FormatLatency(client::LatencyNs(*job.best)));
-    } else if (confirmed) {
-      absl::PrintF("best      this schedule; no faster one is known\n");
-    }
+  const bool known = client::BestIsConfirmed(job);
+  const bool is_best = known && job.best->record.candidate == given.record.candidate;
+  if (known && !is_best) {
+    absl::PrintF("best      %s is known\n", FormatLatency(client::LatencyNs(*job.best)));
+  } else if (is_best && confirmed) {
+    absl::PrintF("best      this schedule; no faster one is known\n");
   }
   if (!confirmed) {
     PrintWrapped(absl::StrCat(
-        "\nnot confirmed: the schedule did not become the best",
+        "\nnot confirmed: the schedule ",
+        is_best ? "stays the best, as an earlier job confirmed it" : "did not become the best",
         job.disturbed > 0
             ? "; check it again when the machine is idle (\"hone doctor\" shows what disturbs it)"
             : "; check it again",

@@ -37,4 +37,8 @@ std::string SuggestedCommandForTarget(absl::string_view words) {
   return absl::StrCat("hone ", words, TheRepeated().target, TheRepeated().connection);
 }
 
+std::string ToleranceOption(double tolerance) {
+  return tolerance > 0 ? absl::StrCat(" --tolerance ", tolerance) : "";
+}
+
 }  // namespace hone::cli

@@ -26,6 +26,8 @@ void SetRepeatedOptions(absl::Span<const RepeatedOption> connection, absl::strin
 std::string SuggestedCommand(absl::string_view words);
 // The same for a command that concerns the target.
 std::string SuggestedCommandForTarget(absl::string_view words);
+// " --tolerance 0.01", for the words of a command about operators; "" if the tolerance is strict.
+std::string ToleranceOption(double tolerance);
 
 }  // namespace hone::cli
 

@@ -166,7 +166,7 @@ struct Job {
   int64_t created_unix_ms = 0;
   int64_t wall_ms = 0;
   absl::Duration left = absl::InfiniteDuration();  // until it should end; infinite: no limit
-  std::string wait_reason;  // why no worker takes its work, and what to do; "" if one does
+  std::string wait_reason;  // why its work waits for a worker, and what to do; "": it does not
   std::optional<Best> best;
   std::optional<Best> default_schedule;
   std::optional<Best> given;  // the result of the only candidate of a space without open decisions
@@ -194,6 +194,13 @@ enum class JobNews {
 // is not stored.
 inline bool BestIsConfirmed(const Job& job) {
   return job.best.has_value() && record::IsConfirmed(job.best->record);
+}
+
+// Whether the best of this job is known to have been quarantined since it was confirmed. (The best
+// of a search may come from a measurement that other work disturbed. It is then quarantined from
+// the start.)
+inline bool BestIsWithdrawn(const Job& job) {
+  return BestIsConfirmed(job) && job.best->record.quarantined;
 }
 
 // Whether another job found the best of this job: an earlier best stays published unless the best

@@ -90,8 +90,8 @@ struct JobSnapshot {
   // The time that was left until the job should end, when this snapshot was published; infinite
   // without a limit. Not stored.
   absl::Duration left = absl::InfiniteDuration();
-  // Why no worker takes the job's work, and what users can do about it, as text for them; "" if a
-  // worker takes it. Not stored.
+  // Why the job's work waits for a worker, and what users can do about it, as text for them; "" if
+  // it does not. Not stored.
   std::string wait_reason;
   std::optional<Best> best;
   std::optional<Best> default_schedule;

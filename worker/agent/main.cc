@@ -364,7 +364,8 @@ int main(int argc, char** argv) {
           {ShowDefault(DefaultStateDir())});
   app.Add("--program-dir", flags.program_dir,
           "Folder with hone-builder and hone-runner; default: the folder of hone-worker");
-  app.Add("--ready-file", flags.ready_file, "File to write once the server has answered");
+  app.Add("--ready-file", flags.ready_file,
+          "File to write once the server has answered and does not refuse this worker");
   app.Add("--lock", flags.lock, "The host's timing lock", {ShowDefault()});
   app.Add("--compile-limit", flags.compile_limit,
           "Limit for the processor time of one build, in seconds",

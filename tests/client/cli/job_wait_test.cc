@@ -57,7 +57,8 @@ TEST(StoppingTextTest, PromisesNoConfirmationWithoutAWorker) {
   EXPECT_EQ(StoppingText(1, job),
             "stopping: confirming the finalists for at most 30 s; Ctrl-C again skips this");
   job.wait_reason = "no worker runs target t";
-  EXPECT_EQ(StoppingText(1, job), "stopping: no worker is there to confirm the finalists");
+  EXPECT_EQ(StoppingText(1, job),
+            "stopping: the job waits for a worker; Ctrl-C again ends it at once");
   EXPECT_EQ(StoppingText(2, job), "stopping now");
 }
 

@@ -42,6 +42,16 @@ TEST(JobJsonTest, AScreenedBestIsNotConfirmed) {
   EXPECT_EQ(TuneJson(Done(Measured("confirm", 12, "7")), 0)["best"]["confirmed"], true);
 }
 
+// A candidate that other work disturbed was quarantined from the start.
+TEST(JobJsonTest, OnlyAConfirmedBestIsWithdrawn) {
+  for (const std::string policy : {"confirm", "screen"}) {
+    client::Best best = Measured(policy, 12, "7");
+    best.record.quarantined = true;
+    best.record.quarantine_reason = "why";
+    EXPECT_EQ(ToJson(Done(best))["best"].contains("quarantine_reason"), policy == "confirm");
+  }
+}
+
 TEST(BestJsonTest, SaysHowManyProcessesItRestsOn) {
   EXPECT_EQ(BestJson(Measured("confirm", 12, "3"))["best"]["processes"], 2);
 }

@@ -22,5 +22,21 @@ TEST(IsForgottenTest, OtherQuarantinesAreNotForgotten) {
   EXPECT_FALSE(IsForgotten(record));
 }
 
+TEST(UnconfirmedJobTest, DisturbedMeasurementsCountAndForgottenOnesDoNot) {
+  record::Record disturbed;
+  disturbed.job_id = "7";
+  disturbed.quarantined = true;
+  disturbed.quarantine_reason = "the machine was 3.5 times as slow as before";
+  record::Record forgotten = disturbed;
+  forgotten.quarantine_reason = "forgotten on 2026-11-27 03:46:04 UTC";
+  EXPECT_EQ(UnconfirmedJobIn({}), "");
+  EXPECT_EQ(UnconfirmedJobIn({disturbed}), "7") << "other work disturbed the whole job";
+  EXPECT_EQ(UnconfirmedJobIn({forgotten}), "");
+  EXPECT_EQ(UnconfirmedJobIn({disturbed, forgotten}), "") << "it was disturbed before";
+  record::Record later = disturbed;
+  later.job_id = "8";
+  EXPECT_EQ(UnconfirmedJobIn({later, disturbed, forgotten}), "8");
+}
+
 }  // namespace
 }  // namespace hone::cli

@@ -15,22 +15,29 @@ using ::testing::Not;
 TEST(CheckNetworkKnownTest, SaysHowToGoOn) {
   NetworkArgument network{.path = "net.onnx"};
   network.tasks.resize(3);
-  EXPECT_TRUE(CheckNetworkKnown(network, 0, "t").ok());
-  const absl::Status unknown = CheckNetworkKnown(network, 2, "t");
+  EXPECT_TRUE(CheckNetworkKnown(network, 0, "t", 0).ok());
+  const absl::Status unknown = CheckNetworkKnown(network, 2, "t", 0);
   EXPECT_EQ(ExitCodeFor(unknown), kExitNothingKnown);
   EXPECT_EQ(unknown.message(),
             "no confirmed schedule is known for 2 of the 3 tasks of net.onnx on t; find them with: "
             "hone tune net.onnx --only-missing");
   EXPECT_THAT(
-      CheckNetworkKnown(network, 3, "t").message(),
+      CheckNetworkKnown(network, 3, "t", 0).message(),
       AllOf(HasSubstr("for any of the 3 tasks of net.onnx"), Not(HasSubstr("--only-missing"))));
   EXPECT_THAT(
-      CheckNetworkKnown(network, 2, "t", kDraftHint).message(),
+      CheckNetworkKnown(network, 2, "t", 0, kDraftHint).message(),
       HasSubstr("hone tune net.onnx --only-missing; --draft uses schedules that are not tuned"));
   network.path = "my net.onnx";
-  EXPECT_THAT(CheckNetworkKnown(network, 2, "t").message(), HasSubstr("hone tune 'my net.onnx'"));
+  EXPECT_THAT(CheckNetworkKnown(network, 2, "t", 0).message(),
+              HasSubstr("hone tune 'my net.onnx'"));
+  network.shapes = {"x=1x3", "the mask=1x4"};
+  EXPECT_THAT(CheckNetworkKnown(network, 2, "t", 0.001).message(),
+              HasSubstr("hone tune 'my net.onnx' --shape x=1x3 --shape 'the mask=1x4' "
+                        "--tolerance 0.001 --only-missing"));
+  EXPECT_THAT(CheckNetworkKnown(network, 3, "t", 0.001).message(),
+              HasSubstr("--shape 'the mask=1x4' --tolerance 0.001"));
   network.tasks.resize(1);
-  EXPECT_THAT(CheckNetworkKnown(network, 1, "t").message(),
+  EXPECT_THAT(CheckNetworkKnown(network, 1, "t", 0).message(),
               HasSubstr("for the only task of my net.onnx on t; find it with"));
 }
 

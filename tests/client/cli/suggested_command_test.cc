@@ -31,6 +31,11 @@ TEST_F(SuggestedCommandTest, RepeatsTheServerAndQuotesForAShell) {
             "hone tune mine.hone --target cuda:1 --config 'my team/client.conf' --insecure");
 }
 
+TEST_F(SuggestedCommandTest, AStrictToleranceIsOmitted) {
+  EXPECT_EQ(ToleranceOption(0), "");
+  EXPECT_EQ(ToleranceOption(0.01), " --tolerance 0.01");
+}
+
 TEST_F(SuggestedCommandTest, MessagesAboutJobsNameTheServer) {
   SetRepeatedOptions({{"--server", "a:1"}}, "");
   EXPECT_THAT(LeftError("12", OnInterrupt::kLeave).message(),
