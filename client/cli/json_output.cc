@@ -142,7 +142,8 @@ namespace {
 Json OwnBestJson(const client::Job& job) {
   Json own_best = LatencyJson(job.own_best);
   if (own_best.is_null()) return own_best;
-  own_best["record"] = job.own_best->record.id;
+  const int64_t id = job.own_best->record.id;  // 0: not stored
+  own_best["record"] = id > 0 ? Json(id) : Json(nullptr);
   own_best["confirmed"] = record::IsConfirmed(job.own_best->record);
   own_best["processes"] = record::ProcessesOf(job.own_best->record.result);
   return own_best;

@@ -116,7 +116,10 @@ void NetworkJob::OnTick() {
 
 void NetworkJob::OnCancel(bool confirm) {
   if (HasEnded()) return;
-  if (!confirm) return End(JobState::kCancelled);
+  if (!confirm) {
+    ShowStoredBests(spec(), services(), network());
+    return End(JobState::kCancelled);
+  }
   state().cancelled = true;
   if (HasBegun() && state().state == JobState::kConfirming) {
     LimitConfirmation();
@@ -422,6 +425,7 @@ void NetworkJob::Finish(size_t i) {
 }
 
 void NetworkJob::Conclude(std::string why) {
+  ShowStoredBests(spec(), services(), network());
   int64_t without = 0;
   for (size_t i = 0; i < children_.size(); ++i) {
     const NetworkTaskState& task = network().tasks[i];

@@ -32,6 +32,19 @@ absl::StatusOr<std::vector<record::Record>> ReadNewest(const JobSpec& spec,
   return records;
 }
 
+absl::StatusOr<store::BestRow> StoredBest(const JobSpec& spec, const JobServices& services,
+                                          const NetworkTaskState& task) {
+  return services.store->LookupBest({.workload_digest = task.workload_digest,
+                                     .target = spec.target_key,
+                                     .tolerance = spec.tolerance});
+}
+
+void ShowBest(const record::Record& best, NetworkTaskState& task) {
+  task.latency_ns = record::SteadyLatencyNs(best.result);
+  task.gflops = BestOf(best, task.flops, /*peak_gflops=*/0).gflops;
+  task.confirmed = true;
+}
+
 absl::StatusOr<NetworkTaskState> NewTask(const JobSpec& spec, const std::string& workload,
                                          const JobServices& services) {
   HONE_ASSIGN_OR_RETURN(const WorkloadInfo info, services.environment->Describe(workload));
@@ -43,16 +56,14 @@ absl::StatusOr<NetworkTaskState> NewTask(const JobSpec& spec, const std::string&
   if (const std::optional<record::Record> confirmed = default_schedule.Confirmed()) {
     task.default_latency_ns = record::SteadyLatencyNs(confirmed->result);
   }
-  const absl::StatusOr<store::BestRow> best = services.store->LookupBest(
-      {.workload_digest = info.digest, .target = spec.target_key, .tolerance = spec.tolerance});
+  const absl::StatusOr<store::BestRow> best = StoredBest(spec, services, task);
   if (absl::IsNotFound(best.status())) return task;
   HONE_RETURN_IF_ERROR(best.status());
   task.earlier_trials =
       std::count_if(records.begin(), records.end(),
                     [](const record::Record& record) { return record.policy.name == "screen"; });
-  task.known_latency_ns = task.latency_ns = record::SteadyLatencyNs(best->record.result);
-  task.gflops = BestOf(best->record, info.flops, /*peak_gflops=*/0).gflops;
-  task.confirmed = true;
+  ShowBest(best->record, task);
+  task.known_latency_ns = task.latency_ns;
   task.curve = {{0, task.latency_ns}};
   return task;
 }
@@ -71,6 +82,14 @@ absl::StatusOr<NetworkState> NewNetworkState(const JobSpec& spec, const JobServi
 void ReopenTasks(const NetworkSpec& spec, NetworkState& state) {
   for (NetworkTaskState& task : state.tasks) {
     task.closed = spec.only_missing && task.known_latency_ns > 0;
+  }
+}
+
+void ShowStoredBests(const JobSpec& spec, const JobServices& services, NetworkState& state) {
+  for (NetworkTaskState& task : state.tasks) {
+    if (task.confirmed) continue;
+    const absl::StatusOr<store::BestRow> best = StoredBest(spec, services, task);
+    if (best.ok()) ShowBest(best->record, task);
   }
 }
 

@@ -34,6 +34,13 @@ void ReportOwnBest(JobActor& job, const JobTask& task, const Finalists& finalist
     }
     record::Record record = finalist.last;
     record.result = results.Combined(index);
+    // The last process may have been disturbed. The result is that of the others, which is not a
+    // record of its own.
+    if (record.quarantined) {
+      record.id = 0;
+      record.quarantined = false;
+      record.quarantine_reason.clear();
+    }
     if (!best || record::SteadyLatencyNs(record.result) < record::SteadyLatencyNs(best->result)) {
       best = std::move(record);
     }

@@ -354,6 +354,26 @@ TEST_F(NetworkJobTest, CancelAtOnceEndsTheTasks) {
   EXPECT_EQ(AllTrials(), trials);
 }
 
+// A faster result that was not confirmed does not replace what a lookup returns.
+TEST_F(NetworkJobTest, CancelledAtOnceItShowsTheConfirmedBests) {
+  JobSpec one = Spec(4, "first");
+  one.workload = "fake beta 12";
+  const double known_ns = RunToEnd(Create(one))->best->record.result.latency_ns;
+  const std::string id = Create(NetworkOf(10000));
+  for (int i = 0; i < 500 && !(Get(id)->network && Get(id)->network->tasks[1].trials > 0 &&
+                               Get(id)->network->tasks[1].latency_ns < known_ns);
+       ++i) {
+    Step();
+  }
+  ASSERT_LT(Get(id)->network->tasks[1].latency_ns, known_ns);
+  ASSERT_FALSE(Get(id)->network->tasks[1].confirmed);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  executor->RunAll();
+  EXPECT_EQ(Get(id)->network->tasks[1].latency_ns, known_ns);
+  EXPECT_TRUE(Get(id)->network->tasks[1].confirmed);
+  EXPECT_FALSE(Get(id)->network->tasks[0].confirmed);
+}
+
 TEST_F(NetworkJobTest, ResumedWithMoreTrialsItContinuesItsTasks) {
   const std::string id = Create(NetworkOf(120));
   StepUntilTrials(id, 60);
