@@ -90,9 +90,9 @@ class UnconfirmedJobs {
 // when: "forgotten by NAME on DATE".
 bool IsForgotten(const record::Record& record);
 
-// Returns the job of the newest of a workload's successful measurements; "" if there is none, or if
-// what the job measured was forgotten. Forgetting does not mark a measurement that other work
-// disturbed, so the other measurements of the job count too. REQUIRES: the newest is the first one.
+// Returns the job that made the newest successful measurement of a workload. Returns "" if there is
+// no measurement, or if any measurement of that job was forgotten: `hone forget` does not mark
+// those that other work disturbed. REQUIRES: the newest measurement is the first one.
 std::string UnconfirmedJobIn(absl::Span<const record::Record> newest);
 
 // What a list says about a workload without a best: "job 7, not confirmed", or "nothing known" if

@@ -112,8 +112,9 @@ void PrintComparison(const NetworkSpeed& speed, const std::string& disturbance,
   }
 }
 
-// Saves the baseline. If other work disturbed its measurement, as `disturbance` says, it is saved
-// only if the user wants this, and then the file says so.
+// Saves the baseline. `disturbance` says how other work disturbed its measurement; "" if it did
+// not. A disturbed baseline is only saved with --even-if-disturbed, and is marked as such in the
+// file.
 absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
                   std::vector<NetworkSpeed> baselines, const NetworkTiming& timing,
                   const std::string& disturbance) {

@@ -6,8 +6,8 @@ namespace hone::cli {
 // Installs the program's signal handlers. While an InterruptCounter exists, SIGINT and SIGTERM go
 // to that object instead.
 //
-// If nobody reads standard error any more, the program continues, because its result is still
-// wanted. If nobody reads standard output any more, the program ends. With `json`, a signal that
+// The program continues if the reader of standard error goes away, because its result is still
+// wanted. It ends if the reader of standard output goes away. With `json`, a signal that
 // ends the program, including a crash, first prints an object with an error to standard output,
 // unless SetJsonIsPrinted was called. So scripts never get an empty output.
 void HandleSignals(bool json);

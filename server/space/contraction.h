@@ -13,8 +13,8 @@ struct ContractionOperand {
   ir::BufferId buffer = -1;
   // The dimension that the operand's tile axis alone indexes: the row axis for the row operand, the
   // vector axis for the vector operand. An operand can only be packed into panels along such a
-  // dimension. -1 if there is none, if the axis also occurs in another index, or if the block loads
-  // the buffer more than once.
+  // dimension. -1: no dimension is indexed in this way, the axis also occurs in another index, or
+  // the block loads the buffer more than once.
   int panel_dimension = -1;
   // For each dimension, whether its index varies with a reduction of the block.
   std::vector<bool> reduces;

@@ -31,8 +31,8 @@ class Job final : public JobActor {
 
   // Raises the number of candidates that the job may propose. A lower number changes nothing.
   void Allow(int64_t candidates);
-  // Stops proposing and confirms the finalists, within `limit`. `cancelled`: because a user
-  // cancelled the parent; a child that has measured nothing is then cancelled, too.
+  // Stops proposing and confirms the finalists within `limit`. `cancelled`: a user cancelled the
+  // parent, so a child without measurements is cancelled instead of confirmed.
   void Finish(absl::Duration limit, bool cancelled);
 
  private:

@@ -34,8 +34,8 @@ void ReportOwnBest(JobActor& job, const JobTask& task, const Finalists& finalist
     }
     record::Record record = finalist.last;
     record.result = results.Combined(index);
-    // The last process may have been disturbed. The result is that of the others, which is not a
-    // record of its own.
+    // The last process may have been disturbed. The result then combines the other processes, and
+    // no record in the store has it.
     if (record.quarantined) {
       record.id = 0;
       record.quarantined = false;

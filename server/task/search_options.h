@@ -16,8 +16,8 @@ TaskSearchOptions SearchOptionsOf(const JobSpec& spec);
 
 // Returns the part of a time limit that is reserved for the confirmation.
 absl::Duration ConfirmationTime(absl::Duration max_time);
-// The limit of the confirmation of a cancelled job, of all its tasks together. Somebody waits for
-// it who wants the job to end.
+// The limit of the confirmation of a cancelled job, for all its tasks together. It is short because
+// the user who cancelled the job waits for its end.
 inline constexpr absl::Duration kConfirmationAfterCancel = absl::Seconds(30);
 // Returns how long the confirmation of `tasks` tasks may take, all together, in a job without a
 // time limit or in a cancelled one, after a search that took `searched`.

@@ -56,8 +56,8 @@ class DeviceKernel {
   virtual absl::Status Prepack(DeviceBuffers buffers) = 0;
   // Sets every bit of the workspace.
   virtual absl::Status PoisonWorkspace() = 0;
-  // Describes the nearest byte that was written outside the workspace or the packed constants; ""
-  // if there is none. Restores the canaries.
+  // Describes the nearest byte that the kernel wrote outside its workspace or its packed constants.
+  // Returns "" if it wrote none. Restores the canaries.
   virtual absl::StatusOr<std::string> WrittenOutside() = 0;
   // Runs `count` times and returns the total nanoseconds. If `flushed`, the device's caches are
   // emptied before each run, which is not counted.
