@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/fakes/fake_clock.h"
+#include "tests/server/fleet/fleet_parts.h"
 
 namespace hone::fleet {
 namespace {
@@ -16,8 +16,15 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-class StandingChangesTest : public ::testing::Test {
+class StandingChangesTest : public FleetPartsTest {
  protected:
+  StandingChangesTest()
+      : FleetPartsTest(
+            {.instance = "test",
+             .on_standing = [this](const std::string& id) { flagged_.push_back(id); },
+             .on_event = [this](const std::string& id,
+                                const std::string& what) { events_.push_back(id + " " + what); }}) {
+  }
   // Registers a worker that has begun the first of two leases, and holds a call of it.
   Worker& AddBusyWorker() {
     Worker& worker = registry_.Add("w");
@@ -51,34 +58,9 @@ class StandingChangesTest : public ::testing::Test {
   }
 
   std::vector<std::string> flagged_, events_;
-  const FleetOptions options_{
-      .instance = "test",
-      .on_standing = [this](const std::string& id) { flagged_.push_back(id); },
-      .on_event = [this](const std::string& id,
-                         const std::string& what) { events_.push_back(id + " " + what); }};
-  FakeClock clock_;
-  ArtifactCache artifacts_;
-  Standings standings_;
-  WorkerRegistry registry_{&standings_};
-  LeaseBook book_{&options_};
-  Dispatcher dispatcher_{&options_, &artifacts_, &standings_, &registry_, &book_};
-  DeferredCalls deferred_;
   Deliveries deliveries_{&options_, &artifacts_, &registry_,
                          &book_,    &deferred_,  [](const std::string&, bool) {}};
-  WorkerCalls calls_{{.clock = &clock_,
-                      .options = &options_,
-                      .standings = &standings_,
-                      .registry = &registry_,
-                      .book = &book_,
-                      .dispatcher = &dispatcher_,
-                      .deferred = &deferred_}};
   WorkerEvents events_of_workers_{&clock_, &options_, &deferred_};
-  const WorkerList list_{{.clock = &clock_,
-                          .options = &options_,
-                          .standings = &standings_,
-                          .registry = &registry_,
-                          .book = &book_,
-                          .calls = &calls_}};
   StandingChanges changes_{{.options = &options_,
                             .standings = &standings_,
                             .registry = &registry_,

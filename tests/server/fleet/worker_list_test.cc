@@ -5,15 +5,16 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/fakes/fake_clock.h"
+#include "tests/server/fleet/fleet_parts.h"
 
 namespace hone::fleet {
 namespace {
 
 using ::testing::ElementsAre;
 
-class WorkerListTest : public ::testing::Test {
+class WorkerListTest : public FleetPartsTest {
  protected:
+  WorkerListTest() : FleetPartsTest({.instance = "test"}) {}
   Worker& Add(const std::string& id, Capabilities capabilities) {
     Worker& worker = registry_.Add(id);
     WorkerReport report{.worker_id = id, .epoch = "1", .capabilities = std::move(capabilities)};
@@ -25,28 +26,6 @@ class WorkerListTest : public ::testing::Test {
     for (const WorkerInfo& worker : workers) names.push_back(worker.id);
     return names;
   }
-
-  const FleetOptions options_{.instance = "test"};
-  FakeClock clock_;
-  ArtifactCache artifacts_;
-  Standings standings_;
-  WorkerRegistry registry_{&standings_};
-  LeaseBook book_{&options_};
-  Dispatcher dispatcher_{&options_, &artifacts_, &standings_, &registry_, &book_};
-  DeferredCalls deferred_;
-  WorkerCalls calls_{{.clock = &clock_,
-                      .options = &options_,
-                      .standings = &standings_,
-                      .registry = &registry_,
-                      .book = &book_,
-                      .dispatcher = &dispatcher_,
-                      .deferred = &deferred_}};
-  const WorkerList list_{{.clock = &clock_,
-                          .options = &options_,
-                          .standings = &standings_,
-                          .registry = &registry_,
-                          .book = &book_,
-                          .calls = &calls_}};
 };
 
 TEST_F(WorkerListTest, OnlyTheStandingOfAnAbsentWorkerIsKnown) {
