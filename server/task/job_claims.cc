@@ -31,6 +31,12 @@ absl::Status JobClaims::Restore() {
                                  done.Notify();
                                });
     done.WaitForNotification();
+    if (absl::IsDataLoss(claimed.status())) {
+      // The check of the store may end before or after this. The server answers look-ups anyway.
+      spdlog::error("unfinished jobs are not continued: {}",
+                    std::string(claimed.status().message()));
+      break;
+    }
     HONE_RETURN_IF_ERROR(claimed.status());
     const bool released = TakeUp(*claimed);
     // Released jobs would be claimed again. Renew claims the rest.

@@ -27,7 +27,7 @@ class JobManager {
   JobManager(const JobServices& services, JobOptions options);
 
   // Continues the jobs that an earlier server left unfinished and that no other server works on.
-  // Called once, before any other method.
+  // Called once, before any other method. Continues none, and returns OK, if the store is damaged.
   absl::Status Restore() { return claims_.Restore(); }
 
   // Stores a job and starts it. `done` runs once the job is durable. If the request_id was used

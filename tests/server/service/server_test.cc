@@ -99,8 +99,13 @@ TEST_F(ServerTest, MetricsTellThatTheStoreIsDamaged) {
   std::string bytes = ReadFile(path).value();
   for (size_t page = 100; page < 120; ++page) bytes.replace(page * 4096, 2000, 2000, '\x55');
   std::ofstream(path) << bytes;
-  ASSERT_TRUE(Start().ok());
-  EXPECT_TRUE(Eventually([this] { return server->Stats().store_damaged; }));
+  auto store = store::OpenSqliteStore(path).value();
+  store::Store& opened = *store;
+  ASSERT_TRUE(
+      Eventually([&] { return opened.Health().check == store::StoreHealth::Check::kDamaged; }));
+  ASSERT_TRUE(StartWith(std::move(store)).ok()) << "writes are refused already";
+  EXPECT_TRUE(server->Stats().store_damaged);
+  EXPECT_TRUE(IsServing(""));
 }
 
 TEST_F(ServerTest, RemoteAddressesNeedInsecure) {

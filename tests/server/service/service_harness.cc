@@ -135,11 +135,15 @@ ServiceHarness::~ServiceHarness() {
 }
 
 absl::Status ServiceHarness::Start(ServerOptions options) {
-  options.listen = {address};
-  options.job.respect_timing_lock = false;
   auto store = store::OpenSqliteStore(folder + "/hone.db");
   if (!store.ok()) return store.status();
-  auto started = Server::Start(std::move(options), *std::move(store),
+  return StartWith(*std::move(store), std::move(options));
+}
+
+absl::Status ServiceHarness::StartWith(std::unique_ptr<store::Store> store, ServerOptions options) {
+  options.listen = {address};
+  options.job.respect_timing_lock = false;
+  auto started = Server::Start(std::move(options), std::move(store),
                                std::make_unique<task::FakeTaskEnvironment>());
   if (!started.ok()) return started.status();
   server = *std::move(started);

@@ -61,6 +61,7 @@ class ServiceHarness {
 
   // Starts a server on the socket and the store of the folder.
   absl::Status Start(ServerOptions options = {});
+  absl::Status StartWith(std::unique_ptr<store::Store> store, ServerOptions options = {});
   // Stops the server; the store remains.
   void Stop() { server.reset(); }
   std::shared_ptr<grpc::Channel> Connect();
