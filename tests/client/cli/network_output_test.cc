@@ -29,10 +29,10 @@ client::NetworkProgress Network() {
 
 TEST(NetworkOutputTest, TheHeaviestTaskComesFirst) {
   EXPECT_EQ(TaskTable(Network(), /*ended=*/false).ToText(),
-            "task  times  trials    latency  of all  GFLOP/s   gain  state       workload\n"
-            "1         3       0   1.000 us  75.0 %        -      -  known       large\n"
-            "7.0       2      16  ~500.0 ns  25.0 %        -  2.00x  confirming  small\n"
-            "7.2       1       0          -   0.0 %        -      -  failed      unknown\n");
+            "task  times  trials    latency  of all  GFLOP/s  speed-up  state       workload\n"
+            "1         3       0   1.000 us  75.0 %        -         -  known       large\n"
+            "7.0       2      16  ~500.0 ns  25.0 %        -     2.00x  confirming  small\n"
+            "7.2       1       0          -   0.0 %        -         -  failed      unknown\n");
 }
 
 TEST(NetworkOutputTest, ErrorsAreExplainedBelowTheTable) {
