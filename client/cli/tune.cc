@@ -65,19 +65,6 @@ struct TuneJob {
   client::JobSpec spec;
 };
 
-// The peak FLOP rate of the device, taken from the job or else from the worker list; 0: unknown.
-double PeakOf(const client::Job& job, client::Connection& connection) {
-  for (const auto& best : {job.best, job.default_schedule}) {
-    if (best.has_value() && best->peak_gflops > 0) return best->peak_gflops;
-  }
-  const auto workers = connection.ListWorkers();
-  if (!workers.ok()) return 0;
-  for (const client::Worker& worker : *workers) {
-    if (worker.target == job.target && worker.peak_gflops > 0) return worker.peak_gflops;
-  }
-  return 0;
-}
-
 // The outcome of the default schedule, for an error message, or "" if it worked. If even the
 // default schedule fails, its outcome is the best hint at the cause.
 std::string WhyDefaultFailed(const client::Job& job) {
