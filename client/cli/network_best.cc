@@ -13,6 +13,7 @@
 #include "client/cli/known_best.h"
 #include "client/cli/network_output.h"
 #include "client/cli/network_report.h"
+#include "client/cli/running_job.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
@@ -26,6 +27,7 @@ namespace {
 struct NetworkBests {
   std::vector<std::optional<client::Best>> bests;
   std::vector<std::string> unconfirmed;  // see UnconfirmedJobs; "" for a task with a best
+  std::vector<std::string> unknown;      // the digests of the tasks without a best
   size_t known = 0;                      // the number of tasks with a best
   double latency_ns = 0;                 // the weighted sum over tasks with a best
   double known_flops = 0;                // the weighted sum over tasks with a best
@@ -47,8 +49,8 @@ absl::StatusOr<NetworkBests> LookUp(Session& session, const NetworkArgument& net
     found.latency_ns += client::LatencyNs(*best) * static_cast<double>(task.weight);
     return absl::OkStatus();
   };
-  HONE_RETURN_IF_ERROR(
-      VisitBests(session, network.tasks, tolerance, /*nearest=*/false, add).status());
+  HONE_ASSIGN_OR_RETURN(found.unknown,
+                        VisitBests(session, network.tasks, tolerance, /*nearest=*/false, add));
   return found;
 }
 
@@ -134,7 +136,8 @@ absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, 
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
   HONE_ASSIGN_OR_RETURN(const NetworkBests found, LookUp(*session, network, target, tolerance));
   const absl::Status result =
-      CheckNetworkKnown(network, found.bests.size() - found.known, target, tolerance);
+      CheckNetworkKnown(network, found.unknown.size(), target, tolerance,
+                        FindRunningJob(session->connection(), found.unknown, target, tolerance));
   if (!report.empty()) {
     HONE_RETURN_IF_ERROR(
         WriteReport(MakeReport(network, target, found.bests, /*job=*/nullptr), report));

@@ -74,10 +74,10 @@ absl::StatusOr<int64_t> TunedTasks(Session& session, const NetworkArgument& netw
   const auto ignore = [](const WorkloadArgument&, const std::optional<client::Best>&) {
     return absl::OkStatus();
   };
-  HONE_ASSIGN_OR_RETURN(const size_t unknown,
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> unknown,
                         VisitBests(session, network.tasks, options.common.tolerance,
                                    /*nearest=*/false, ignore));
-  return static_cast<int64_t>(unknown);
+  return static_cast<int64_t>(unknown.size());
 }
 
 // The best of each task; nullopt if none is known.
@@ -117,8 +117,9 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
   if (progress.latency_ns > 0) {
     absl::PrintF("sum of kernels   %s", SumText(progress));
     if (progress.default_latency_ns > 0) {
-      absl::PrintF(" (default schedules %s, %.1fx)", FormatLatency(progress.default_latency_ns),
-                   progress.default_latency_ns / progress.latency_ns);
+      absl::PrintF(" (default schedules %s, speed-up %s)",
+                   FormatLatency(progress.default_latency_ns),
+                   FormatSpeedUp(progress.default_latency_ns, progress.latency_ns));
     }
     absl::PrintF("\n");
   }
