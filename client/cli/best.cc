@@ -160,7 +160,8 @@ void AddBest(Command& app, Globals& globals) {
                   {Excludes("--file")});
   Complete(command, globals,
            "The exit code is 3 if no schedule is known for a workload. Only confirmed schedules "
-           "count. If a job has measured a workload of a --file or a task of a network without "
+           "count. If none is known while a job searches for it, the message names that job. If a "
+           "job has measured a workload of a --file or a task of a network without "
            "confirming a schedule, the list names that job (unconfirmed_job in JSON).\n\n"
            "With --nearest, the adapted schedule was replayed, but neither built nor checked: "
            "hone schedule --check does both. For a network (FILE.onnx), the tasks are listed with "

@@ -316,7 +316,8 @@ void AddJobs(Command& app, Globals& globals) {
              "New limit of the whole time, with that already spent: 60s, 10m, 1h30m", {NotEmpty()});
   Complete(resume, globals,
            "With --server the command does not wait for the job: hone jobs watch follows it. "
-           "Without --server, it follows the job to its end.\n\n"
+           "Without --server, it follows the job to its end, and ends with the report of hone "
+           "tune.\n\n"
            "Examples:\n  hone jobs resume 4711 --trials 2000 --server hone.internal:7070",
            [&globals, options] { return ResumeJob(globals, *options); });
 }
