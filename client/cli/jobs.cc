@@ -171,7 +171,7 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
 }
 
 absl::Status PrintJob(const Globals& globals, const client::Job& job) {
-  return PrintJob(globals, job, job.error.empty() ? job.note : job.error);
+  return PrintJob(globals, job, job.error.empty() ? NoteBesideErrors(job) : job.error);
 }
 
 absl::Status ShowJob(const Globals& globals, const std::string& id) {
@@ -198,7 +198,7 @@ absl::Status Conclude(const Globals& globals, Session& session, const FollowedJo
   if (is_search) {
     PrintTuneReport(job, DescribeJob(job), PeakOf(job, session.connection()), /*trace=*/false);
   } else {
-    HONE_RETURN_IF_ERROR(PrintJob(globals, job, /*why=*/result.ok() ? job.note : ""));
+    HONE_RETURN_IF_ERROR(PrintJob(globals, job, /*why=*/result.ok() ? NoteBesideErrors(job) : ""));
   }
   return result;
 }

@@ -90,7 +90,8 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
                             Counted(static_cast<int64_t>(network.partition.steps.size()), "step")));
   absl::PrintF("\n");
   Table table({Left("task"), Right("times"), Right("latency"), Right("GFLOP/s"), Right("of peak"),
-               Right("share"), Left("")});
+               Right("of all"), Left("")});
+  const bool complete = found.known == found.bests.size();
   for (size_t t = 0; t < found.bests.size(); ++t) {
     const std::string times = absl::StrCat(network.partition.tasks[t].weight);
     const auto& best = found.bests[t];
@@ -100,22 +101,22 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
       continue;
     }
     const double latency = client::LatencyNs(*best);
-    const double share =
-        latency * static_cast<double>(network.partition.tasks[t].weight) / found.latency_ns;
+    const double part = latency * static_cast<double>(network.partition.tasks[t].weight);
     table.AddRow({network.tasks[t].title, times, FormatLatency(latency), FormatGflops(best->gflops),
                   FormatShare(best->gflops, best->peak_gflops),
-                  absl::StrFormat("%.1f %%", 100 * share),
+                  FormatShare(part, complete ? found.latency_ns : 0),
                   absl::StrCat("job ", best->record.job_id)});
   }
   table.Print();
   if (found.known == 0) return;
-  const bool complete = found.known == found.bests.size();
-  PrintWrapped(absl::StrFormat(
-      "\n%d of the %d tasks are known, with %.1f %% of the operations; %s %s, the sum of kernels "
-      "timed one by one",
-      found.known, found.bests.size(),
-      found.flops > 0 ? 100 * found.known_flops / found.flops : 100.0,
-      complete ? "together they take" : "those take", FormatLatency(found.latency_ns)));
+  const std::string known =
+      complete ? "all tasks are known; together they take"
+               : absl::StrFormat("%d of the %d tasks %s known, with %.1f %% of the operations; %s",
+                                 found.known, found.bests.size(), found.known == 1 ? "is" : "are",
+                                 found.flops > 0 ? 100 * found.known_flops / found.flops : 100.0,
+                                 found.known == 1 ? "it takes" : "those take");
+  PrintWrapped(absl::StrCat("\n", known, " ", FormatLatency(found.latency_ns),
+                            ", the sum of kernels timed one by one"));
   if (const std::string text = LessCertainText(found.bests); !text.empty()) PrintWrapped(text);
 }
 

@@ -101,6 +101,17 @@ std::vector<std::string> TaskErrors(const client::NetworkProgress& network) {
   return texts;
 }
 
+std::string NoteBesideErrors(const client::Job& job) {
+  if (!job.network.has_value()) return job.note;
+  for (const client::NetworkTaskProgress& task : job.network->tasks) {
+    const size_t error = task.error.empty() ? std::string::npos : job.note.find(task.error);
+    if (error == std::string::npos) continue;
+    const size_t clause = job.note.rfind("; ", error);
+    return clause == std::string::npos ? "" : job.note.substr(0, clause);
+  }
+  return job.note;
+}
+
 void PrintTasks(const client::NetworkProgress& network, bool ended) {
   TaskTable(network, ended).Print();
   for (const std::string& text : TaskErrors(network)) PrintWrapped(text);

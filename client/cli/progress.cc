@@ -88,9 +88,11 @@ std::string ProgressText(const client::Job& job, const Pace& pace, int columns) 
   if (implied && !waits) {
     parts.push_back({.text = std::string(state), .from = 6, .goes = state_goes});
   }
-  // Before and after a search without trials, their number says nothing. They may have a limit
-  // although there is nothing to tune.
-  if (tuning || revalidates || job.trials > 0) {
+  // Before and after a search without trials, their number says nothing. A network whose tasks are
+  // all known may have nothing to tune.
+  const bool all_known =
+      job.network.has_value() && !job.network->tasks.empty() && AllConfirmed(*job.network);
+  if (job.trials > 0 || revalidates || (tuning && !all_known)) {
     add(waits ? 10 : kNever, "  ", job.trials,
         job.spec.max_trials > 0 ? absl::StrCat("/", job.spec.max_trials) : "");
     const int64_t counted = std::max(job.trials, job.spec.max_trials);

@@ -44,6 +44,15 @@ TEST(NetworkOutputTest, ErrorsAreExplainedBelowTheTable) {
               ElementsAre("tasks 7.0, 7.2 failed: broken", "task 1 failed: slow"));
 }
 
+TEST(NetworkOutputTest, ANoteDoesNotRepeatTheErrorOfATask) {
+  client::Job job{.note = "1 of 3 tasks have no kernel; task 2, conv2d: broken"};
+  EXPECT_EQ(NoteBesideErrors(job), job.note);
+  job.network = Network();
+  EXPECT_EQ(NoteBesideErrors(job), "1 of 3 tasks have no kernel");
+  job.note = "every task already has a known best";
+  EXPECT_EQ(NoteBesideErrors(job), job.note);
+}
+
 TEST(NetworkOutputTest, ATaskWithoutAJobWaitsOnlyUntilTheEnd) {
   client::NetworkProgress network{.name = "net", .task_count = 1};
   network.tasks = {{.workload = "small", .weights = {1}}};

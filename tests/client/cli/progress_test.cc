@@ -140,6 +140,9 @@ TEST(ProgressTextTest, ShowsTheSumOfANetwork) {
       << "a screened latency is too low";
   job.network->tasks[1].confirmed = true;
   EXPECT_THAT(Text(job), HasSubstr("sum 2.000 ms (speed-up 15.00x)"));
+  job.trials = 0;
+  job.outcomes.clear();
+  EXPECT_EQ(Text(job), "tuning  sum 2.000 ms (speed-up 15.00x)") << "it may have nothing to tune";
 }
 
 TEST(ProgressTextTest, DropsTheLeastImportantPartsFirst) {
