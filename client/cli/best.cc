@@ -101,7 +101,8 @@ std::vector<std::string> RowOf(const WorkloadArgument& argument,
             absl::StrFormat("adapted, distance %.2f", best->nearest->distance)};
   }
   return {argument.title, FormatLatency(client::LatencyNs(*best)), FormatGflops(best->gflops),
-          FormatShare(best->gflops, best->peak_gflops), absl::StrCat("job ", best->record.job_id)};
+          FormatShareOfPeak(best->gflops, best->peak_gflops),
+          absl::StrCat("job ", best->record.job_id)};
 }
 
 // Looks up every workload of a list, on one connection.

@@ -39,6 +39,10 @@ std::string FormatShare(double part, double whole) {
   return whole > 0 ? absl::StrFormat("%.1f %%", 100 * part / whole) : "-";
 }
 
+std::string FormatShareOfPeak(double gflops, double peak) {
+  return gflops > 0 ? FormatShare(gflops, peak) : "-";
+}
+
 std::string FormatSpeedUp(double before_ns, double after_ns) {
   return before_ns > 0 && after_ns > 0 ? absl::StrFormat("%.2fx", before_ns / after_ns) : "-";
 }

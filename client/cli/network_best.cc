@@ -103,7 +103,7 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
     const double latency = client::LatencyNs(*best);
     const double part = latency * static_cast<double>(network.partition.tasks[t].weight);
     table.AddRow({network.tasks[t].title, times, FormatLatency(latency), FormatGflops(best->gflops),
-                  FormatShare(best->gflops, best->peak_gflops),
+                  FormatShareOfPeak(best->gflops, best->peak_gflops),
                   FormatShare(part, complete ? found.latency_ns : 0),
                   absl::StrCat("job ", best->record.job_id)});
   }

@@ -117,7 +117,7 @@ std::string TaskRow(const NetworkReport& report, const ReportedTask& task) {
   if (report.job) absl::StrAppend(&html, cell(absl::StrCat(task.trials)));
   absl::StrAppend(&html, cell(FormatLatency(task.latency_ns)),
                   cell(FormatShare(PartOf(task), SumOf(report))), cell(FormatGflops(task.gflops)),
-                  cell(FormatShare(task.gflops, task.limit_gflops)));
+                  cell(FormatShareOfPeak(task.gflops, task.limit_gflops)));
   if (report.job) {
     absl::StrAppend(&html, cell(FormatSpeedUp(task.default_latency_ns, task.latency_ns)));
   }

@@ -53,7 +53,8 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
     const double latency = client::LatencyNs(*best);
     table.AddRow({name, MarkUnconfirmed(FormatLatency(latency), is_confirmed),
                   MarkUnconfirmed(FormatGflops(best->gflops), is_confirmed),
-                  FormatShare(best->gflops, best->peak_gflops), FormatSpeedUp(base, latency)});
+                  FormatShareOfPeak(best->gflops, best->peak_gflops),
+                  FormatSpeedUp(base, latency)});
   };
   const bool default_confirmed = client::DefaultIsConfirmed(job);
   add(default_confirmed ? "default" : "default, not confirmed", job.default_schedule,

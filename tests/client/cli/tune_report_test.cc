@@ -27,6 +27,14 @@ TEST(TuneReportTest, ShowsTheSpeedUpOfConfirmedLatencies) {
   EXPECT_THAT(Report(job), AllOf(HasSubstr("default, not confirmed"), Not(HasSubstr("2.00x"))));
 }
 
+TEST(TuneReportTest, AnOperatorThatOnlyMovesDataHasNoShareOfThePeak) {
+  client::Job job = DoneJob();
+  job.best->peak_gflops = job.default_schedule->peak_gflops = 4;
+  EXPECT_THAT(Report(job), HasSubstr("25.0 %"));
+  job.best->gflops = job.default_schedule->gflops = 0;
+  EXPECT_THAT(Report(job), Not(HasSubstr("0.0 %")));
+}
+
 TEST(TuneReportTest, NamesTheJobForOtherCommands) {
   client::Job job = DoneJob();
   job.trials = 1;
