@@ -278,7 +278,8 @@ void AddTune(Command& app, Globals& globals) {
   command.Add("--time", options->time,
               "Time limit, such as 60s, 10m or 1h30m. It includes the confirmation, which gets a "
               "quarter of it and at most 20 s (8 s for each task of a network), and for the first "
-              "workload the start of the worker. It does not include the timing of the whole "
+              "workload the start of the worker; a job gets at least 1 s, however long that takes. "
+              "It does not include the timing of the whole "
               "network at the end, which takes a few seconds",
               {NotEmpty()});
   command.Add("--seed", options->seed, "Seed of the search", {Seed()});

@@ -104,6 +104,16 @@ TEST_F(CommandLineTest, HelpOfCancellingSaysHowToSkipTheConfirmation) {
               ContainsRegex("--now[[:space:]]+skips[[:space:]]+this"));
 }
 
+// The words may be on different lines.
+TEST_F(CommandLineTest, HelpNamesTheExceptionsOfItsRules) {
+  EXPECT_THAT(Hone({"help", "connection"}).output,
+              ContainsRegex("encrypted,[[:space:]]+unless[[:space:]]+--insecure"));
+  EXPECT_THAT(
+      Hone({"tune", "--help"}).output,
+      AllOf(ContainsRegex("take[[:space:]]+a[[:space:]]+network"),
+            ContainsRegex("a[[:space:]]+job[[:space:]]+gets[[:space:]]+at[[:space:]]+least")));
+}
+
 TEST_F(CommandLineTest, HelpCommandMatchesHelpFlag) {
   EXPECT_EQ(Hone({"help"}).output, Hone({"--help"}).output);
   EXPECT_EQ(Hone({"help", "tune"}).output, Hone({"tune", "--help"}).output);
