@@ -38,8 +38,14 @@ absl::Status CheckOfOperators(const BestOptions& options) {
 
 void PrintMeasured(const client::Best& best) {
   absl::PrintF("latency   %s\n", FormatLatency(client::LatencyNs(best)));
-  absl::PrintF("GFLOP/s   %s (%s of peak)\n", FormatGflops(best.gflops),
-               FormatShare(best.gflops, best.peak_gflops));
+  // Some operators only move data.
+  if (best.gflops > 0) {
+    absl::PrintF("GFLOP/s   %s", FormatGflops(best.gflops));
+    if (best.peak_gflops > 0) {
+      absl::PrintF(" (%s of peak)", FormatShare(best.gflops, best.peak_gflops));
+    }
+    absl::PrintF("\n");
+  }
   PrintWrapped(absl::StrCat("measured  ", FormatTime(best.record.created_unix_ms), ", ",
                             PolicyText(best.record.policy), ", job ", best.record.job_id),
                "          ");
@@ -50,11 +56,12 @@ void PrintNearest(const client::Nearest& nearest) {
   PrintWrapped(
       "not measured: the schedule was adapted from that of the nearest measured workload, and "
       "replayed");
-  PrintWrapped(absl::StrFormat("nearest   distance %.2f, %s for that workload (%s GFLOP/s), job %s",
-                               nearest.distance,
-                               FormatLatency(record::SteadyLatencyNs(nearest.record.result)),
-                               FormatGflops(nearest.gflops), nearest.record.job_id),
-               "          ");
+  PrintWrapped(
+      absl::StrFormat("nearest   distance %.2f, that workload takes %s, job %s", nearest.distance,
+                      FormatSpeed(record::SteadyLatencyNs(nearest.record.result), nearest.gflops,
+                                  /*confirmed=*/true),
+                      nearest.record.job_id),
+      "          ");
 }
 
 absl::Status ShowBest(const Globals& globals, const BestOptions& options) {
@@ -94,7 +101,8 @@ std::vector<std::string> RowOf(const WorkloadArgument& argument,
             absl::StrFormat("adapted, distance %.2f", best->nearest->distance)};
   }
   return {argument.title, FormatLatency(client::LatencyNs(*best)), FormatGflops(best->gflops),
-          FormatShare(best->gflops, best->peak_gflops), absl::StrCat("job ", best->record.job_id)};
+          FormatShareOfPeak(best->gflops, best->peak_gflops),
+          absl::StrCat("job ", best->record.job_id)};
 }
 
 // Looks up every workload of a list, on one connection.
@@ -122,11 +130,12 @@ absl::Status ShowBests(const Globals& globals, const BestOptions& options) {
     return absl::OkStatus();
   };
   HONE_ASSIGN_OR_RETURN(
-      const size_t unknown,
+      const std::vector<std::string> unknown,
       VisitBests(*session, arguments, options.words.tolerance, options.nearest, add));
   const absl::Status result = CheckAllKnown(*session, unknown, arguments.size(), options.file,
                                             target, options.words.tolerance);
-  if (globals.json) return PrintJson({{"bests", std::move(list)}, {"unknown", unknown}}, result);
+  if (globals.json)
+    return PrintJson({{"bests", std::move(list)}, {"unknown", unknown.size()}}, result);
   table.Print();
   return result;
 }
@@ -152,7 +161,8 @@ void AddBest(Command& app, Globals& globals) {
                   {Excludes("--file")});
   Complete(command, globals,
            "The exit code is 3 if no schedule is known for a workload. Only confirmed schedules "
-           "count. If a job has measured a workload of a --file or a task of a network without "
+           "count. If none is known while a job searches for it, the message names that job. If a "
+           "job has measured a workload of a --file or a task of a network without "
            "confirming a schedule, the list names that job (unconfirmed_job in JSON).\n\n"
            "With --nearest, the adapted schedule was replayed, but neither built nor checked: "
            "hone schedule --check does both. For a network (FILE.onnx), the tasks are listed with "

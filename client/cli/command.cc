@@ -7,7 +7,7 @@ namespace hone::cli {
 void AddWorkloadWords(Command& command, std::vector<std::string>& words, bool required) {
   constexpr char kHelp[] =
       "OP key=value..., such as \"matmul m=512 n=512 k=512\", or a FILE.hone; hone operators "
-      "lists the operators";
+      "lists the operators. Commands that have --shape also take a network, FILE.onnx";
   // The argument cannot be called "workload", because hone show has an option --workload, and newer
   // releases of CLI11 refuse an argument and an option with the same name.
   if (required) {

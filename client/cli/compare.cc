@@ -172,8 +172,7 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
     const std::string found_by =
         row.record.is_default ? "untiled" : FoundBy(connection, row.record);
     table.AddRow({row.name, FormatLatency(row.latency_ns), FormatGflops(gflops),
-                  FormatShare(gflops, roofline.gflops),
-                  base > 0 ? absl::StrFormat("%.2fx", base / row.latency_ns) : "-",
+                  FormatShareOfPeak(gflops, roofline.gflops), FormatSpeedUp(base, row.latency_ns),
                   FormatTime(row.record.created_unix_ms),
                   absl::StrCat(record::ProcessesOf(row.record.result)),
                   PolicyText(row.record.policy), found_by});

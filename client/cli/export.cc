@@ -328,14 +328,15 @@ absl::Status ExportList(const Globals& globals, const ExportOptions& options) {
     return absl::OkStatus();
   };
   HONE_ASSIGN_OR_RETURN(
-      const size_t unknown,
+      const std::vector<std::string> unknown,
       VisitBests(*session, arguments, options.words.tolerance, /*nearest=*/false, add));
   if (!folder.IsEmpty()) {
     HONE_RETURN_IF_ERROR(WithExitCode(folder.Commit(), kExitFailed));
   }
   const absl::Status result = CheckAllKnown(*session, unknown, arguments.size(), options.file,
                                             target, options.words.tolerance);
-  if (globals.json) return PrintJson({{"kernels", std::move(list)}, {"unknown", unknown}}, result);
+  if (globals.json)
+    return PrintJson({{"kernels", std::move(list)}, {"unknown", unknown.size()}}, result);
   table.Print();
   return result;
 }

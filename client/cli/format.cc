@@ -39,8 +39,22 @@ std::string FormatShare(double part, double whole) {
   return whole > 0 ? absl::StrFormat("%.1f %%", 100 * part / whole) : "-";
 }
 
+std::string FormatShareOfPeak(double gflops, double peak) {
+  return gflops > 0 ? FormatShare(gflops, peak) : "-";
+}
+
+std::string FormatSpeedUp(double before_ns, double after_ns) {
+  return before_ns > 0 && after_ns > 0 ? absl::StrFormat("%.2fx", before_ns / after_ns) : "-";
+}
+
 std::string MarkUnconfirmed(std::string figure, bool confirmed) {
   return confirmed || figure == "-" ? figure : absl::StrCat("~", figure);
+}
+
+std::string FormatSpeed(double latency_ns, double gflops, bool confirmed) {
+  const std::string latency = MarkUnconfirmed(FormatLatency(latency_ns), confirmed);
+  if (!(gflops > 0)) return latency;
+  return absl::StrCat(latency, ", ", MarkUnconfirmed(FormatGflops(gflops), confirmed), " GFLOP/s");
 }
 
 std::string FormatClock(absl::Duration duration) {

@@ -16,8 +16,17 @@ namespace hone::cli {
 std::string FormatLatency(double nanoseconds);
 // "182.4"; "-" if it is unknown (0 or less).
 std::string FormatGflops(double gflops);
+// "41.3 us, 182.4 GFLOP/s", or the latency alone for an operator that only moves data; each with ~
+// if it is not confirmed.
+std::string FormatSpeed(double latency_ns, double gflops, bool confirmed);
 // "77.3 %"; "-" if the whole is unknown.
 std::string FormatShare(double part, double whole);
+// The same for a speed and the peak of a device, both in GFLOP/s; "-" also for an operator that
+// only moves data.
+std::string FormatShareOfPeak(double gflops, double peak);
+// How many times as fast something has become: "1.07x"; "-" if one of the latencies is unknown (0
+// or less). Speed-ups are factors; parts of a whole are percentages.
+std::string FormatSpeedUp(double before_ns, double after_ns);
 // Puts ~ before a figure that is not confirmed, because the confirmation may change it. "-" stays
 // as it is.
 std::string MarkUnconfirmed(std::string figure, bool confirmed);

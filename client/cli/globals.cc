@@ -13,8 +13,9 @@ namespace hone::cli {
 void AddGlobals(Command& command, Globals& globals) {
   command.Add(
       "--target", globals.target,
-      "Target of the kernels: native (default: this CPU), cuda, cuda:N, opencl or opencl:N (a "
-      "device of this machine), a preset, or a key printed by other commands",
+      "Target of the kernels: native (default), cuda, cuda:N, opencl or opencl:N (a device of this "
+      "machine), a preset, or a key printed by other commands. native is this CPU; for the jobs of "
+      "a --server, it is the only target of its workers",
       {NotEmpty()});
   command.AddFlag("--json", globals.json,
                   "Print one JSON object on one line; after a failure it has the key error");

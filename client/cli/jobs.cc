@@ -20,6 +20,7 @@
 #include "client/cli/suggested_command.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
+#include "client/cli/tune_report.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
 
@@ -100,10 +101,12 @@ struct ResumeOptions {
 
 void PrintNetwork(const client::NetworkProgress& network, bool ended) {
   if (network.latency_ns > 0) {
-    const double gain = network.default_latency_ns / network.latency_ns;
-    absl::PrintF(
-        "sum of the tasks: %s%s\n", SumText(network),
-        gain > 0 ? absl::StrFormat(", %.2fx faster than the default schedules", gain) : "");
+    absl::PrintF("sum of the tasks: %s", SumText(network));
+    if (network.default_latency_ns > 0) {
+      absl::PrintF(", with a speed-up of %s over the default schedules",
+                   FormatSpeedUp(network.default_latency_ns, network.latency_ns));
+    }
+    absl::PrintF("\n");
   }
   PrintTasks(network, ended);
 }
@@ -144,23 +147,21 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
     const bool confirmed = client::BestIsConfirmed(job);
     const bool withdrawn = client::BestIsWithdrawn(job);
     const record::Record& record = job.best->record;
-    PrintWrapped(absl::StrFormat(
-        "best%s%s%s: %s, %s GFLOP/s", origin.empty() ? "" : absl::StrCat(" known, ", origin),
-        confirmed ? "" : ", not confirmed",
-        !withdrawn            ? ""
-        : IsForgotten(record) ? ", now forgotten"
-                              : ", now quarantined",
-        MarkUnconfirmed(FormatLatency(client::LatencyNs(*job.best)), confirmed),
-        MarkUnconfirmed(FormatGflops(job.best->gflops), confirmed)));
+    PrintWrapped(
+        absl::StrCat("best", origin.empty() ? "" : absl::StrCat(" known, ", origin),
+                     confirmed ? "" : ", not confirmed",
+                     !withdrawn            ? ""
+                     : IsForgotten(record) ? ", now forgotten"
+                                           : ", now quarantined",
+                     ": ", FormatSpeed(client::LatencyNs(*job.best), job.best->gflops, confirmed)));
     if (withdrawn) {
       PrintWrapped(absl::StrCat("it does not count any more: ", record.quarantine_reason));
     }
     if (client::BestIsOfAnotherJob(job) && job.own_best.has_value()) {
       const bool own_confirmed = record::IsConfirmed(job.own_best->record);
-      PrintWrapped(absl::StrFormat(
-          "best of this job%s: %s, %s GFLOP/s", own_confirmed ? "" : ", not confirmed",
-          MarkUnconfirmed(FormatLatency(client::LatencyNs(*job.own_best)), own_confirmed),
-          MarkUnconfirmed(FormatGflops(job.own_best->gflops), own_confirmed)));
+      PrintWrapped(absl::StrCat(
+          "best of this job", own_confirmed ? "" : ", not confirmed", ": ",
+          FormatSpeed(client::LatencyNs(*job.own_best), job.own_best->gflops, own_confirmed)));
     }
   }
   const bool told = !job.disturbance.empty() && absl::StrContains(why, job.disturbance);
@@ -170,7 +171,7 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
 }
 
 absl::Status PrintJob(const Globals& globals, const client::Job& job) {
-  return PrintJob(globals, job, job.error.empty() ? job.note : job.error);
+  return PrintJob(globals, job, job.error.empty() ? NoteBesideErrors(job) : job.error);
 }
 
 absl::Status ShowJob(const Globals& globals, const std::string& id) {
@@ -184,15 +185,21 @@ absl::Status ShowJob(const Globals& globals, const std::string& id) {
                   job.wait_reason.empty() ? PhaseOf(job) : "it waits: " + job.wait_reason);
 }
 
-// Reports the end of a followed job.
-absl::Status Conclude(const Globals& globals, const FollowedJob& followed) {
+// Reports the end of a followed job. The search of an operator gets the report of hone tune.
+absl::Status Conclude(const Globals& globals, Session& session, const FollowedJob& followed) {
   const client::Job& job = followed.job;
   const absl::Status result =
       job.state == client::JobState::kFailed
           ? absl::AbortedError(absl::StrCat("job ", job.id, " failed: ", job.error))
           : CheckNotCancelled(followed);
   if (globals.json) return PrintJson(ToJson(job), result);
-  HONE_RETURN_IF_ERROR(PrintJob(globals, job, /*why=*/result.ok() ? job.note : ""));
+  const bool is_search =
+      !job.network.has_value() && !job.given.has_value() && job.spec.revalidate == 0;
+  if (is_search) {
+    PrintTuneReport(job, DescribeJob(job), PeakOf(job, session.connection()), /*trace=*/false);
+  } else {
+    HONE_RETURN_IF_ERROR(PrintJob(globals, job, /*why=*/result.ok() ? NoteBesideErrors(job) : ""));
+  }
   return result;
 }
 
@@ -200,7 +207,7 @@ absl::Status WatchJob(const Globals& globals, const std::string& id) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().GetJob(id));
   HONE_ASSIGN_OR_RETURN(const FollowedJob followed, FollowJob(*session, job, OnInterrupt::kLeave));
-  return Conclude(globals, followed);
+  return Conclude(globals, *session, followed);
 }
 
 absl::Status CancelJob(const Globals& globals, const std::string& id, bool now) {
@@ -240,7 +247,7 @@ absl::Status ResumeJob(const Globals& globals, const ResumeOptions& options) {
   HONE_RETURN_IF_ERROR(session->StartWorker());
   HONE_ASSIGN_OR_RETURN(const FollowedJob followed,
                         FollowJob(*session, job, OnInterrupt::kConfirm));
-  return Conclude(globals, followed);
+  return Conclude(globals, *session, followed);
 }
 
 }  // namespace
@@ -309,7 +316,8 @@ void AddJobs(Command& app, Globals& globals) {
              "New limit of the whole time, with that already spent: 60s, 10m, 1h30m", {NotEmpty()});
   Complete(resume, globals,
            "With --server the command does not wait for the job: hone jobs watch follows it. "
-           "Without --server, it follows the job to its end.\n\n"
+           "Without --server, it follows the job to its end, and ends with the report of hone "
+           "tune.\n\n"
            "Examples:\n  hone jobs resume 4711 --trials 2000 --server hone.internal:7070",
            [&globals, options] { return ResumeJob(globals, *options); });
 }

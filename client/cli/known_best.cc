@@ -11,6 +11,7 @@
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
+#include "client/cli/running_job.h"
 #include "client/cli/shell_word.h"
 #include "client/cli/suggested_command.h"
 #include "common/base/status_macros.h"
@@ -56,6 +57,17 @@ std::string HintOf(Session& session, const std::string& target, double tolerance
   const auto forgotten = std::find_if(newest.begin(), newest.end(), IsForgotten);
   if (forgotten == newest.end()) return "";
   return absl::StrCat("; what was known was ", forgotten->quarantine_reason);
+}
+
+// Returns the end of the message that nothing is known of a workload: how to find it.
+std::string HowToFind(Session& session, const std::string& target, double tolerance,
+                      const WorkloadArgument& argument) {
+  const std::string running = FindRunningJob(
+      session.connection(), {argument.workload.StructuralDigest().ToHex()}, target, tolerance);
+  if (!running.empty()) return absl::StrCat("; ", RunningJobText(running, "it"));
+  return absl::StrCat(
+      HintOf(session, target, tolerance, argument), "; find one with: ",
+      SuggestedCommandForTarget(absl::StrCat("tune ", argument.words, ToleranceOption(tolerance))));
 }
 
 }  // namespace
@@ -126,10 +138,8 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
     return NothingKnownError(absl::StrCat(
         "no schedule is known for ", known.argument.title,
         options.nearest ? absl::StrCat(", or for another ", known.argument.workload.name, ",") : "",
-        " on ", target, options.hint, HintOf(*known.session, target, tolerance, known.argument),
-        "; find one with: ",
-        SuggestedCommandForTarget(
-            absl::StrCat("tune ", known.argument.words, ToleranceOption(tolerance)))));
+        " on ", target, options.hint,
+        HowToFind(*known.session, target, tolerance, known.argument)));
   }
   HONE_RETURN_IF_ERROR(best.status());
   known.best = *std::move(best);
@@ -161,12 +171,12 @@ std::string PinText(const client::Best& best) {
                       FormatTime(best.pinned_unix_ms));
 }
 
-absl::StatusOr<size_t> VisitBests(
+absl::StatusOr<std::vector<std::string>> VisitBests(
     Session& session, const std::vector<WorkloadArgument>& list, double tolerance, bool nearest,
     absl::FunctionRef<absl::Status(const WorkloadArgument&, const std::optional<client::Best>&)>
         visit) {
   HONE_ASSIGN_OR_RETURN(const std::string target, session.TargetKey());
-  size_t unknown = 0;
+  std::vector<std::string> unknown;
   for (size_t begin = 0; begin < list.size(); begin += kBatch) {
     const auto batch = absl::MakeConstSpan(list).subspan(begin, kBatch);
     std::vector<client::BestQuery> queries;
@@ -176,19 +186,26 @@ absl::StatusOr<size_t> VisitBests(
     HONE_ASSIGN_OR_RETURN(const std::vector<std::optional<client::Best>> bests,
                           session.connection().LookupBests(queries));
     for (size_t i = 0; i < bests.size(); ++i) {
-      if (!bests[i].has_value()) ++unknown;
+      if (!bests[i].has_value()) unknown.push_back(batch[i].workload.StructuralDigest().ToHex());
       HONE_RETURN_IF_ERROR(visit(batch[i], bests[i]));
     }
   }
   return unknown;
 }
 
-absl::Status CheckAllKnown(Session& session, size_t unknown, size_t workloads,
-                           const std::string& file, const std::string& target, double tolerance) {
-  if (unknown == 0) return absl::OkStatus();
+absl::Status CheckAllKnown(Session& session, absl::Span<const std::string> unknown,
+                           size_t workloads, const std::string& file, const std::string& target,
+                           double tolerance) {
+  if (unknown.empty()) return absl::OkStatus();
+  const std::string what =
+      absl::StrCat("no confirmed schedule is known for ", unknown.size(), " of the ", workloads,
+                   " workloads of ", file == "-" ? "standard input" : file, " on ", target);
+  const std::string running = FindRunningJob(session.connection(), unknown, target, tolerance);
+  if (!running.empty()) {
+    return NothingKnownError(absl::StrCat(what, "; ", RunningJobText(running, "one of them")));
+  }
   return NothingKnownError(absl::StrCat(
-      "no confirmed schedule is known for ", unknown, " of the ", workloads, " workloads of ",
-      file == "-" ? "standard input" : file, " on ", target, ImportedHint(session, target, nullptr),
+      what, ImportedHint(session, target, nullptr),
       file == "-"
           ? absl::StrCat("; ",
                          SuggestedCommandForTarget("tune --file FILE" + ToleranceOption(tolerance)),

@@ -105,16 +105,18 @@ Json UnknownJson(const std::string& unconfirmed_job);
 std::string PinText(const client::Best& best);
 
 // Looks up every workload of a list on one connection, and calls `visit` for each of them in order,
-// with nullopt if no best is known. Returns the number of workloads without a best. Errors as for
-// Session::TargetKey and Connection::LookupBests, and those of `visit`.
-absl::StatusOr<size_t> VisitBests(
+// with nullopt if no best is known. Returns the digests of the workloads without a best. Errors as
+// for Session::TargetKey and Connection::LookupBests, and those of `visit`.
+absl::StatusOr<std::vector<std::string>> VisitBests(
     Session& session, const std::vector<WorkloadArgument>& list, double tolerance, bool nearest,
     absl::FunctionRef<absl::Status(const WorkloadArgument&, const std::optional<client::Best>&)>
         visit);
 
-// Returns a NothingKnownError that reports how many of a list's workloads are `unknown`; OK for 0.
-absl::Status CheckAllKnown(Session& session, size_t unknown, size_t workloads,
-                           const std::string& file, const std::string& target, double tolerance);
+// Returns a NothingKnownError that reports how many of a list's workloads are `unknown`, given by
+// their digests, and how to find them; OK if there are none.
+absl::Status CheckAllKnown(Session& session, absl::Span<const std::string> unknown,
+                           size_t workloads, const std::string& file, const std::string& target,
+                           double tolerance);
 
 // The kernel that was built and measured for a best. FailedPrecondition: the store no longer has
 // it. InvalidArgument: the bytes are not an artifact. Other errors as for

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/running_job.h"
 #include "client/cli/shell_word.h"
 #include "client/cli/suggested_command.h"
 #include "client/cli/target_argument.h"
@@ -71,10 +72,6 @@ void AddShapes(Command& command, std::vector<std::string>& shapes) {
               {NotEmpty()});
 }
 
-bool NamesNetwork(absl::Span<const std::string> words) {
-  return words.size() == 1 && absl::EndsWith(words[0], ".onnx");
-}
-
 absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words) {
   onnx::ImportOptions options;
   HONE_ASSIGN_OR_RETURN(options.shapes, ParseShapes(words.shapes));
@@ -117,16 +114,21 @@ std::string TuneMissingCommand(const NetworkArgument& network, double tolerance)
 
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
                                const std::string& target, double tolerance,
-                               absl::string_view hint) {
+                               absl::string_view running_job, absl::string_view hint) {
   if (unknown == 0) return absl::OkStatus();
   const size_t tasks = network.tasks.size();
   const std::string which = tasks == 1
                                 ? "the only task"
                                 : absl::StrCat(unknown < tasks ? absl::StrCat(unknown) : "any",
                                                " of the ", tasks, " tasks");
+  const std::string what = absl::StrCat("no confirmed schedule is known for ", which, " of ",
+                                        network.path, " on ", target, "; ");
+  const absl::string_view them = unknown == 1 ? "it" : "them";
+  if (!running_job.empty()) {
+    return NothingKnownError(absl::StrCat(what, RunningJobText(running_job, them), hint));
+  }
   return NothingKnownError(absl::StrCat(
-      "no confirmed schedule is known for ", which, " of ", network.path, " on ", target, "; find ",
-      unknown == 1 ? "it" : "them", " with: ",
+      what, "find ", them, " with: ",
       unknown < tasks
           ? TuneMissingCommand(network, tolerance)
           : SuggestedCommandForTarget(absl::StrCat("tune ", ToText({network.path, network.shapes}),

@@ -41,9 +41,6 @@ struct NetworkArgument {
   std::optional<std::filesystem::file_time_type> written;  // when the file was last changed
 };
 
-// Whether the words name a network: one word that ends with ".onnx".
-bool NamesNetwork(absl::Span<const std::string> words);
-
 // Reads an ONNX file. InvalidArgument: a shape is not of the form NAME=1x3x224x224, or is given
 // twice. Other errors are those of onnx::ImportOnnx.
 absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words);
@@ -63,10 +60,10 @@ absl::Status CheckUnchanged(const NetworkArgument& network);
 std::string TuneMissingCommand(const NetworkArgument& network, double tolerance);
 
 // NothingKnownError: no confirmed schedule is known for some tasks of a network. OK if `unknown` is
-// 0. `hint` is added to the message.
+// 0. `running_job`: a job that is tuning some of them; "": none. `hint` is added to the message.
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
                                const std::string& target, double tolerance,
-                               absl::string_view hint = "");
+                               absl::string_view running_job = "", absl::string_view hint = "");
 
 // "data: f32[1, 3, 224, 224]".
 std::string DescribeValues(const graph::Graph& graph, const std::vector<graph::ValueId>& ids);

@@ -13,6 +13,7 @@
 #include "client/cli/known_best.h"
 #include "client/cli/network_output.h"
 #include "client/cli/network_report.h"
+#include "client/cli/running_job.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
@@ -26,6 +27,7 @@ namespace {
 struct NetworkBests {
   std::vector<std::optional<client::Best>> bests;
   std::vector<std::string> unconfirmed;  // see UnconfirmedJobs; "" for a task with a best
+  std::vector<std::string> unknown;      // the digests of the tasks without a best
   size_t known = 0;                      // the number of tasks with a best
   double latency_ns = 0;                 // the weighted sum over tasks with a best
   double known_flops = 0;                // the weighted sum over tasks with a best
@@ -47,8 +49,8 @@ absl::StatusOr<NetworkBests> LookUp(Session& session, const NetworkArgument& net
     found.latency_ns += client::LatencyNs(*best) * static_cast<double>(task.weight);
     return absl::OkStatus();
   };
-  HONE_RETURN_IF_ERROR(
-      VisitBests(session, network.tasks, tolerance, /*nearest=*/false, add).status());
+  HONE_ASSIGN_OR_RETURN(found.unknown,
+                        VisitBests(session, network.tasks, tolerance, /*nearest=*/false, add));
   return found;
 }
 
@@ -88,7 +90,8 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
                             Counted(static_cast<int64_t>(network.partition.steps.size()), "step")));
   absl::PrintF("\n");
   Table table({Left("task"), Right("times"), Right("latency"), Right("GFLOP/s"), Right("of peak"),
-               Right("share"), Left("")});
+               Right("of all"), Left("")});
+  const bool complete = found.known == found.bests.size();
   for (size_t t = 0; t < found.bests.size(); ++t) {
     const std::string times = absl::StrCat(network.partition.tasks[t].weight);
     const auto& best = found.bests[t];
@@ -98,22 +101,22 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
       continue;
     }
     const double latency = client::LatencyNs(*best);
-    const double share =
-        latency * static_cast<double>(network.partition.tasks[t].weight) / found.latency_ns;
+    const double part = latency * static_cast<double>(network.partition.tasks[t].weight);
     table.AddRow({network.tasks[t].title, times, FormatLatency(latency), FormatGflops(best->gflops),
-                  FormatShare(best->gflops, best->peak_gflops),
-                  absl::StrFormat("%.1f %%", 100 * share),
+                  FormatShareOfPeak(best->gflops, best->peak_gflops),
+                  FormatShare(part, complete ? found.latency_ns : 0),
                   absl::StrCat("job ", best->record.job_id)});
   }
   table.Print();
   if (found.known == 0) return;
-  const bool complete = found.known == found.bests.size();
-  PrintWrapped(absl::StrFormat(
-      "\n%d of the %d tasks are known, with %.1f %% of the operations; %s %s, the sum of kernels "
-      "timed one by one",
-      found.known, found.bests.size(),
-      found.flops > 0 ? 100 * found.known_flops / found.flops : 100.0,
-      complete ? "together they take" : "those take", FormatLatency(found.latency_ns)));
+  const std::string known =
+      complete ? "all tasks are known; together they take"
+               : absl::StrFormat("%d of the %d tasks %s known, with %.1f %% of the operations; %s",
+                                 found.known, found.bests.size(), found.known == 1 ? "is" : "are",
+                                 found.flops > 0 ? 100 * found.known_flops / found.flops : 100.0,
+                                 found.known == 1 ? "it takes" : "those take");
+  PrintWrapped(absl::StrCat("\n", known, " ", FormatLatency(found.latency_ns),
+                            ", the sum of kernels timed one by one"));
   if (const std::string text = LessCertainText(found.bests); !text.empty()) PrintWrapped(text);
 }
 
@@ -134,7 +137,8 @@ absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, 
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
   HONE_ASSIGN_OR_RETURN(const NetworkBests found, LookUp(*session, network, target, tolerance));
   const absl::Status result =
-      CheckNetworkKnown(network, found.bests.size() - found.known, target, tolerance);
+      CheckNetworkKnown(network, found.unknown.size(), target, tolerance,
+                        FindRunningJob(session->connection(), found.unknown, target, tolerance));
   if (!report.empty()) {
     HONE_RETURN_IF_ERROR(
         WriteReport(MakeReport(network, target, found.bests, /*job=*/nullptr), report));

@@ -2,8 +2,10 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "client/cli/known_best.h"
+#include "client/cli/running_job.h"
 #include "client/lib/kernel_code.h"
 #include "common/base/status_macros.h"
 
@@ -34,11 +36,14 @@ absl::StatusOr<std::vector<network::NetworkKernel>> LoadNetworkKernels(
     if (best.has_value()) kernels.back().latency_ns = client::LatencyNs(*best);
     return absl::OkStatus();
   };
-  HONE_ASSIGN_OR_RETURN(const size_t unknown, VisitBests(session, network.tasks, options.tolerance,
-                                                         /*nearest=*/false, load));
+  HONE_ASSIGN_OR_RETURN(
+      const std::vector<std::string> unknown,
+      VisitBests(session, network.tasks, options.tolerance, /*nearest=*/false, load));
   if (options.draft) return kernels;
   HONE_ASSIGN_OR_RETURN(const std::string key, session.TargetKey());
-  HONE_RETURN_IF_ERROR(CheckNetworkKnown(network, unknown, key, options.tolerance, options.hint));
+  HONE_RETURN_IF_ERROR(CheckNetworkKnown(
+      network, unknown.size(), key, options.tolerance,
+      FindRunningJob(session.connection(), unknown, key, options.tolerance), options.hint));
   return kernels;
 }
 

@@ -60,7 +60,7 @@ std::string SumText(const client::NetworkProgress& network) {
 
 Table TaskTable(const client::NetworkProgress& network, bool ended) {
   Table table({Left("task"), Right("times"), Right("trials"), Right("latency"), Right("of all"),
-               Right("GFLOP/s"), Right("gain"), Left("state"), Left("workload")});
+               Right("GFLOP/s"), Right("speed-up"), Left("state"), Left("workload")});
   std::vector<size_t> order(network.tasks.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto part = [&](size_t i) {
@@ -70,14 +70,13 @@ Table TaskTable(const client::NetworkProgress& network, bool ended) {
                    [&](size_t a, size_t b) { return part(a) > part(b); });
   for (const size_t i : order) {
     const client::NetworkTaskProgress& task = network.tasks[i];
-    const bool gained = task.latency_ns > 0 && task.default_latency_ns > 0;
-    table.AddRow(
-        {task.job.empty() ? absl::StrCat(i) : task.job, absl::StrFormat("%g", Occurrences(task)),
-         absl::StrCat(task.trials), MarkUnconfirmed(FormatLatency(task.latency_ns), task.confirmed),
-         FormatShare(part(i), network.latency_ns),
-         MarkUnconfirmed(FormatGflops(task.gflops), task.confirmed),
-         gained ? absl::StrFormat("%.2fx", task.default_latency_ns / task.latency_ns) : "-",
-         StateText(task, ended), ir::SignatureOfText(task.workload)});
+    table.AddRow({task.job.empty() ? absl::StrCat(i) : task.job,
+                  absl::StrFormat("%g", Occurrences(task)), absl::StrCat(task.trials),
+                  MarkUnconfirmed(FormatLatency(task.latency_ns), task.confirmed),
+                  FormatShare(part(i), network.latency_ns),
+                  MarkUnconfirmed(FormatGflops(task.gflops), task.confirmed),
+                  FormatSpeedUp(task.default_latency_ns, task.latency_ns), StateText(task, ended),
+                  ir::SignatureOfText(task.workload)});
   }
   return table;
 }
@@ -100,6 +99,17 @@ std::vector<std::string> TaskErrors(const client::NetworkProgress& network) {
                                  " failed: ", error));
   }
   return texts;
+}
+
+std::string NoteBesideErrors(const client::Job& job) {
+  if (!job.network.has_value()) return job.note;
+  for (const client::NetworkTaskProgress& task : job.network->tasks) {
+    const size_t error = task.error.empty() ? std::string::npos : job.note.find(task.error);
+    if (error == std::string::npos) continue;
+    const size_t clause = job.note.rfind("; ", error);
+    return clause == std::string::npos ? "" : job.note.substr(0, clause);
+  }
+  return job.note;
 }
 
 void PrintTasks(const client::NetworkProgress& network, bool ended) {

@@ -26,6 +26,8 @@ std::string DescribeJobAndKind(const client::Job& job);
 Table TaskTable(const client::NetworkProgress& network, bool ended);
 // A sentence without a period for each error of tasks: "tasks 7.2, 7.5 failed: …".
 std::vector<std::string> TaskErrors(const client::NetworkProgress& network);
+// The note of a job, without the error of a task, which TaskErrors explains.
+std::string NoteBesideErrors(const client::Job& job);
 // Prints the table and the errors.
 void PrintTasks(const client::NetworkProgress& network, bool ended);
 // The sum of the tasks' latencies, such as "2.000 ms", or "~2.000 ms" while the latency of a task

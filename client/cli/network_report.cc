@@ -90,9 +90,9 @@ std::string Summary(const NetworkReport& report) {
   if (report.job) {
     const double before = report.job->network->default_latency_ns;
     if (before > 0 && sum > 0) {
-      absl::StrAppend(
-          &html, Row("default schedules", absl::StrFormat("%s, %.1f times as long",
-                                                          FormatLatency(before), before / sum)));
+      absl::StrAppend(&html,
+                      Row("default schedules", absl::StrCat(FormatLatency(before), ", speed-up ",
+                                                            FormatSpeedUp(before, sum))));
     }
     absl::StrAppend(
         &html,
@@ -106,7 +106,6 @@ std::string TaskRow(const NetworkReport& report, const ReportedTask& task) {
   const auto cell = [](absl::string_view text) {
     return absl::StrCat("<td>", EscapeHtml(text), "</td>");
   };
-  const bool gained = task.default_latency_ns > 0 && task.latency_ns > 0;
   const std::string note =
       !task.error.empty() ? absl::StrCat("failed: ", task.error)
       : task.latency_ns > 0
@@ -118,11 +117,9 @@ std::string TaskRow(const NetworkReport& report, const ReportedTask& task) {
   if (report.job) absl::StrAppend(&html, cell(absl::StrCat(task.trials)));
   absl::StrAppend(&html, cell(FormatLatency(task.latency_ns)),
                   cell(FormatShare(PartOf(task), SumOf(report))), cell(FormatGflops(task.gflops)),
-                  cell(FormatShare(task.gflops, task.limit_gflops)));
+                  cell(FormatShareOfPeak(task.gflops, task.limit_gflops)));
   if (report.job) {
-    absl::StrAppend(
-        &html,
-        cell(gained ? absl::StrFormat("%.2fx", task.default_latency_ns / task.latency_ns) : "-"));
+    absl::StrAppend(&html, cell(FormatSpeedUp(task.default_latency_ns, task.latency_ns)));
   }
   return absl::StrCat(html, "<td class=\"left dim\">", EscapeHtml(note), "</td></tr>\n");
 }
@@ -136,7 +133,7 @@ std::string Tasks(const NetworkReport& report, const std::vector<ReportedTask>& 
       "<table>\n<tr><th class=\"left\">operator</th><th class=\"left\">types</th><th>steps</th>";
   if (report.job) absl::StrAppend(&html, "<th>trials</th>");
   absl::StrAppend(&html, "<th>latency</th><th>of all</th><th>GFLOP/s</th><th>of roofline</th>");
-  if (report.job) absl::StrAppend(&html, "<th>gain</th>");
+  if (report.job) absl::StrAppend(&html, "<th>speed-up</th>");
   absl::StrAppend(&html, "<th class=\"left\">bound by</th></tr>\n");
   for (const ReportedTask& task : sorted) absl::StrAppend(&html, TaskRow(report, task));
   return absl::StrCat(html, "</table>\n");

@@ -74,10 +74,10 @@ absl::StatusOr<int64_t> TunedTasks(Session& session, const NetworkArgument& netw
   const auto ignore = [](const WorkloadArgument&, const std::optional<client::Best>&) {
     return absl::OkStatus();
   };
-  HONE_ASSIGN_OR_RETURN(const size_t unknown,
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> unknown,
                         VisitBests(session, network.tasks, options.common.tolerance,
                                    /*nearest=*/false, ignore));
-  return static_cast<int64_t>(unknown);
+  return static_cast<int64_t>(unknown.size());
 }
 
 // The best of each task; nullopt if none is known.
@@ -102,6 +102,13 @@ struct Tuned {
   absl::StatusOr<Bests> bests;
 };
 
+std::string WithoutKernelText(const client::NetworkProgress& network) {
+  const auto without =
+      std::count_if(network.tasks.begin(), network.tasks.end(),
+                    [](const client::NetworkTaskProgress& task) { return !task.confirmed; });
+  return absl::StrCat(without, " of ", network.tasks.size(), " tasks have no kernel");
+}
+
 void Print(const NetworkArgument& network, const NetworkTuneOptions& options, const Tuned& tuned) {
   const client::Job& job = tuned.job;
   const client::NetworkProgress& progress = *job.network;
@@ -114,11 +121,13 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
     PrintWrapped(text);
   }
   absl::PrintF("\n");
+  std::string note = NoteBesideErrors(job);
   if (progress.latency_ns > 0) {
     absl::PrintF("sum of kernels   %s", SumText(progress));
     if (progress.default_latency_ns > 0) {
-      absl::PrintF(" (default schedules %s, %.1fx)", FormatLatency(progress.default_latency_ns),
-                   progress.default_latency_ns / progress.latency_ns);
+      absl::PrintF(" (default schedules %s, speed-up %s)",
+                   FormatLatency(progress.default_latency_ns),
+                   FormatSpeedUp(progress.default_latency_ns, progress.latency_ns));
     }
     absl::PrintF("\n");
   }
@@ -131,12 +140,14 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
     }
   } else if (ExitCodeFor(measured.status()) == kExitNothingKnown) {
     // The error at the end says how to go on.
-    PrintWrapped("the whole network was not timed, because some tasks have no kernel");
+    const std::string why = WithoutKernelText(progress);
+    PrintWrapped(absl::StrCat("the whole network was not timed, because ", why));
+    if (note == why) note.clear();
   } else {
     PrintWrapped(absl::StrCat("the whole network was not timed: ", measured.status().message()));
   }
   if (job.disturbed > 0) PrintWrapped(DisturbedText(job));
-  if (!job.note.empty()) PrintWrapped(job.note);
+  if (!note.empty()) PrintWrapped(note);
 }
 
 Json ReportJson(const NetworkArgument& network, const Tuned& tuned) {
@@ -177,8 +188,7 @@ absl::Status ResultOf(const NetworkArgument& network, const FollowedJob& followe
     return absl::AbortedError(absl::StrCat("job ", job.id, " failed: ", job.error));
   }
   if (AllConfirmed(*job.network)) return absl::OkStatus();
-  // The note of the job says how many.
-  return absl::AbortedError(absl::StrCat("some tasks have no confirmed schedule; ",
+  return absl::AbortedError(absl::StrCat(WithoutKernelText(*job.network), "; ",
                                          TuneMissingCommand(network, tolerance), " tunes them"));
 }
 

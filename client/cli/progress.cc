@@ -88,10 +88,16 @@ std::string ProgressText(const client::Job& job, const Pace& pace, int columns) 
   if (implied && !waits) {
     parts.push_back({.text = std::string(state), .from = 6, .goes = state_goes});
   }
-  add(waits ? 10 : kNever, "  ", job.trials,
-      job.spec.max_trials > 0 ? absl::StrCat("/", job.spec.max_trials) : "");
-  const int64_t counted = std::max(job.trials, job.spec.max_trials);
-  add(4, revalidates ? " confirmed" : counted == 1 ? " trial" : " trials");
+  // Before and after a search without trials, their number says nothing. A network whose tasks are
+  // all known may have nothing to tune.
+  const bool all_known =
+      job.network.has_value() && !job.network->tasks.empty() && AllConfirmed(*job.network);
+  if (job.trials > 0 || revalidates || (tuning && !all_known)) {
+    add(waits ? 10 : kNever, "  ", job.trials,
+        job.spec.max_trials > 0 ? absl::StrCat("/", job.spec.max_trials) : "");
+    const int64_t counted = std::max(job.trials, job.spec.max_trials);
+    add(4, revalidates ? " confirmed" : counted == 1 ? " trial" : " trials");
+  }
   int64_t outcomes = 0;
   int64_t ok = 0;
   for (const auto& [name, count] : job.outcomes) {
@@ -118,8 +124,8 @@ std::string ProgressText(const client::Job& job, const Pace& pace, int columns) 
   if (job.network.has_value() && job.network->latency_ns > 0) {
     add(8, "  sum ", SumText(*job.network));
     if (job.network->default_latency_ns > 0) {
-      add(1,
-          absl::StrFormat(" (%.2fx)", job.network->default_latency_ns / job.network->latency_ns));
+      add(1, " (speed-up ", FormatSpeedUp(job.network->default_latency_ns, job.network->latency_ns),
+          ")");
     }
   }
   if (outcomes > 0) {

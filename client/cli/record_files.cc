@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/cleanup/cleanup.h"
@@ -14,6 +15,7 @@
 #include "client/cli/json_output.h"
 #include "client/cli/record_selection.h"
 #include "client/cli/shell_word.h"
+#include "client/cli/signals.h"
 #include "client/cli/suggested_command.h"
 #include "common/base/counted.h"
 #include "common/base/file.h"
@@ -53,11 +55,14 @@ absl::Status ExportRecords(const Globals& globals, const RecordExport& options) 
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_RETURN_IF_ERROR(CompleteSelection(*session, filter));
   const bool to_stdout = options.output.empty();
+  const auto not_written = [&] {
+    return WithExitCode(ErrnoStatus(errno, absl::StrCat("write ", options.output)), kExitFailed);
+  };
   const std::string part = absl::StrCat(options.output, ".part");
   std::FILE* const file = to_stdout ? stdout : std::fopen(part.c_str(), "w");
-  if (file == nullptr) {
-    return WithExitCode(ErrnoStatus(errno, absl::StrCat("write ", part)), kExitFailed);
-  }
+  if (file == nullptr) return not_written();
+  std::optional<IncompleteFile> incomplete;
+  if (!to_stdout) incomplete.emplace(part);
   int64_t bytes = 0;
   std::string tail;  // the last line, perhaps after others
   absl::Status status =
@@ -76,15 +81,10 @@ absl::Status ExportRecords(const Globals& globals, const RecordExport& options) 
     if (std::fflush(stdout) != 0) status.Update(ErrnoStatus(errno, "write the export"));
     return status;
   }
-  if (std::fclose(file) != 0) status.Update(ErrnoStatus(errno, absl::StrCat("write ", part)));
+  if (std::fclose(file) != 0) status.Update(not_written());
+  HONE_RETURN_IF_ERROR(status);
   // Only a complete export gets the final name.
-  if (status.ok() && std::rename(part.c_str(), options.output.c_str()) != 0) {
-    status = WithExitCode(ErrnoStatus(errno, absl::StrCat("write ", options.output)), kExitFailed);
-  }
-  if (!status.ok()) {
-    std::remove(part.c_str());
-    return status;
-  }
+  if (std::rename(part.c_str(), options.output.c_str()) != 0) return not_written();
   const int64_t records = RecordsOf(tail);
   if (globals.json) {
     return PrintJson({{"path", options.output}, {"bytes", bytes}, {"record_count", records}});

@@ -179,7 +179,8 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
 }  // namespace
 
 void AddRun(Command& app, Globals& globals) {
-  Command& command = app.AddCommand("run", "Compute an operator on NumPy files");
+  Command& command =
+      app.AddCommand("run", "Run the best known kernel, or a network, on NumPy files");
   auto options = std::make_shared<RunOptions>();
   AddWorkloadWords(command, options->words, /*required=*/true);
   command.Add("--in", options->in,

@@ -150,11 +150,17 @@ absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const client::JobS
 
 std::string TimeToStartText(int64_t max_time_ms, int64_t spent_ms) {
   if (static_cast<double>(spent_ms) < kMuchOfTheTime * static_cast<double>(max_time_ms)) return "";
-  const int64_t left_ms = std::max(kLeastTimeMs, max_time_ms - spent_ms);
-  return absl::StrFormat(
-      "the server and the worker took %.1f s to start; %.1f s are left for the search. More time "
-      "gives better schedules, as does a server that is already running (--server)",
-      1e-3 * static_cast<double>(spent_ms), 1e-3 * static_cast<double>(left_ms));
+  const auto seconds = [](int64_t ms) {
+    return absl::StrFormat("%.1f s", 1e-3 * static_cast<double>(ms));
+  };
+  const int64_t left_ms = max_time_ms - spent_ms;
+  return absl::StrCat(
+      "the server and the worker took ", seconds(spent_ms), " to start; ",
+      left_ms >= kLeastTimeMs
+          ? absl::StrCat(seconds(left_ms), " are left for the job")
+          : absl::StrCat("--time ", seconds(max_time_ms), " is exceeded, because the job gets ",
+                         seconds(kLeastTimeMs), " nevertheless"),
+      ". More time gives better schedules, as does a server that is already running (--server)");
 }
 
 absl::Status CheckNotCancelled(const FollowedJob& followed) {

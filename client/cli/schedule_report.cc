@@ -29,31 +29,51 @@ void PrintCheck(const client::Job& job) {
   absl::PrintF("latency   %s on %s%s\n",
                MarkUnconfirmed(FormatLatency(client::LatencyNs(given)), confirmed), job.target,
                result.detail.empty() ? "" : absl::StrCat(" (", result.detail, ")"));
-  absl::PrintF("GFLOP/s   %s (%s of the peak of %s)\n",
-               MarkUnconfirmed(FormatGflops(given.gflops), confirmed),
-               FormatShare(given.gflops, given.peak_gflops), FormatGflops(given.peak_gflops));
+  // Some operators only move data.
+  if (given.gflops > 0) {
+    absl::PrintF("GFLOP/s   %s", MarkUnconfirmed(FormatGflops(given.gflops), confirmed));
+    if (given.peak_gflops > 0) {
+      absl::PrintF(" (%s of the peak of %s)", FormatShare(given.gflops, given.peak_gflops),
+                   FormatGflops(given.peak_gflops));
+    }
+    absl::PrintF("\n");
+  }
   absl::PrintF("compiled  in %.1f ms\n", result.facts.compile_ms);
   if (job.default_schedule.has_value()) {
     const double untiled = client::LatencyNs(*job.default_schedule);
     if (untiled > 0 && client::LatencyNs(given) > 0) {
-      absl::PrintF("default   %s, %s times as long\n",
+      absl::PrintF("default   %s, speed-up %s\n",
                    MarkUnconfirmed(FormatLatency(untiled), client::DefaultIsConfirmed(job)),
-                   MarkUnconfirmed(absl::StrFormat("%.2f", untiled / client::LatencyNs(given)),
+                   MarkUnconfirmed(FormatSpeedUp(untiled, client::LatencyNs(given)),
                                    confirmed && client::DefaultIsConfirmed(job)));
     }
   }
   // The best is unconfirmed only if nothing is published.
   const bool known = client::BestIsConfirmed(job);
   const bool is_best = known && job.best->record.candidate == given.record.candidate;
+  const bool published_before = known && client::BestIsOfAnotherJob(job);
+  std::string published = known ? FormatLatency(client::LatencyNs(*job.best)) : "";
+  if (published_before) {
+    absl::StrAppend(&published, ", published by job ", job.best->record.job_id);
+  } else if (known && job.best->record.is_default) {
+    published += ", the untiled default";
+  }
   if (known && !is_best) {
-    absl::PrintF("best      %s is known\n", FormatLatency(client::LatencyNs(*job.best)));
+    absl::PrintF("best      %s\n", published);
+  } else if (published_before) {
+    PrintWrapped(
+        absl::StrCat(
+            "best      this schedule, with ", published, "; that figure stays, because ",
+            confirmed ? "this check is not clearly faster" : "this check is not confirmed"),
+        "          ");
   } else if (is_best && confirmed) {
     absl::PrintF("best      this schedule; no faster one is known\n");
   }
   if (!confirmed) {
     PrintWrapped(absl::StrCat(
         "\nnot confirmed: the schedule ",
-        is_best ? "stays the best, as an earlier job confirmed it" : "did not become the best",
+        is_best ? absl::StrCat("stays the best, as job ", job.best->record.job_id, " confirmed it")
+                : "did not become the best",
         job.disturbed > 0
             ? "; check it again when the machine is idle (\"hone doctor\" shows what disturbs it)"
             : "; check it again",

@@ -7,12 +7,15 @@
 #include <atomic>
 #include <cerrno>
 #include <iterator>
+#include <utility>
 
 namespace hone::cli {
 namespace {
 
 std::atomic<bool> must_print_json{false};
+std::atomic<const char*> incomplete_file{nullptr};
 static_assert(std::atomic<bool>::is_always_lock_free, "used in a signal handler");
+static_assert(std::atomic<const char*>::is_always_lock_free, "used in a signal handler");
 
 // The following functions run in signal handlers, so they only call what such handlers may call.
 
@@ -21,7 +24,8 @@ void EndBy(int signal_number) {
   raise(signal_number);
 }
 
-void PrintAndEnd(int signal_number) {
+void CleanUpAndEnd(int signal_number) {
+  if (const char* const path = incomplete_file.exchange(nullptr); path != nullptr) unlink(path);
   if (must_print_json.exchange(false)) {
     char text[] = "{\"error\":\"hone was ended by signal 00\"}\n";
     char* const number = std::end(text) - sizeof("00\"}\n");
@@ -47,21 +51,34 @@ void Handle(int signal_number, void (*handler)(int)) {
   sigaction(signal_number, &action, nullptr);
 }
 
-}  // namespace
-
-void HandleSignals(bool json) {
-  Handle(SIGPIPE, OnBrokenPipe);
-  must_print_json = json;
-  if (!json) return;
+void HandleFatalSignals() {
   for (const int fatal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGABRT, SIGBUS, SIGFPE, SIGILL,
                           SIGSEGV, SIGXCPU, SIGSYS}) {
     struct sigaction now = {};
     sigaction(fatal, nullptr, &now);
     // Ignored signals stay ignored, such as SIGHUP under nohup.
-    if (now.sa_handler == SIG_DFL) Handle(fatal, PrintAndEnd);
+    if (now.sa_handler == SIG_DFL) Handle(fatal, CleanUpAndEnd);
   }
 }
 
+}  // namespace
+
+void HandleSignals(bool json) {
+  Handle(SIGPIPE, OnBrokenPipe);
+  must_print_json = json;
+  if (json) HandleFatalSignals();
+}
+
 void SetJsonIsPrinted() { must_print_json = false; }
+
+IncompleteFile::IncompleteFile(std::string path) : path_(std::move(path)) {
+  incomplete_file = path_.c_str();
+  HandleFatalSignals();
+}
+
+IncompleteFile::~IncompleteFile() {
+  incomplete_file = nullptr;
+  unlink(path_.c_str());
+}
 
 }  // namespace hone::cli

@@ -1,6 +1,8 @@
 #ifndef HONE_CLIENT_CLI_SIGNALS_H_
 #define HONE_CLIENT_CLI_SIGNALS_H_
 
+#include <string>
+
 namespace hone::cli {
 
 // Installs the program's signal handlers. While an InterruptCounter exists, SIGINT and SIGTERM go
@@ -13,6 +15,19 @@ namespace hone::cli {
 void HandleSignals(bool json);
 // The program calls this once it has printed the object of --json.
 void SetJsonIsPrinted();
+
+// A file that is not complete yet. The destructor removes it, and so does a signal that ends the
+// program. Only one instance may exist at a time.
+class IncompleteFile {
+ public:
+  explicit IncompleteFile(std::string path);
+  ~IncompleteFile();
+  IncompleteFile(const IncompleteFile&) = delete;
+  IncompleteFile& operator=(const IncompleteFile&) = delete;
+
+ private:
+  const std::string path_;
+};
 
 }  // namespace hone::cli
 

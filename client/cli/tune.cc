@@ -65,19 +65,6 @@ struct TuneJob {
   client::JobSpec spec;
 };
 
-// The peak FLOP rate of the device, taken from the job or else from the worker list; 0: unknown.
-double PeakOf(const client::Job& job, client::Connection& connection) {
-  for (const auto& best : {job.best, job.default_schedule}) {
-    if (best.has_value() && best->peak_gflops > 0) return best->peak_gflops;
-  }
-  const auto workers = connection.ListWorkers();
-  if (!workers.ok()) return 0;
-  for (const client::Worker& worker : *workers) {
-    if (worker.target == job.target && worker.peak_gflops > 0) return worker.peak_gflops;
-  }
-  return 0;
-}
-
 // The outcome of the default schedule, for an error message, or "" if it worked. If even the
 // default schedule fails, its outcome is the best hint at the cause.
 std::string WhyDefaultFailed(const client::Job& job) {
@@ -291,7 +278,8 @@ void AddTune(Command& app, Globals& globals) {
   command.Add("--time", options->time,
               "Time limit, such as 60s, 10m or 1h30m. It includes the confirmation, which gets a "
               "quarter of it and at most 20 s (8 s for each task of a network), and for the first "
-              "workload the start of the worker. It does not include the timing of the whole "
+              "workload the start of the worker; a job gets at least 1 s, however long that takes. "
+              "It does not include the timing of the whole "
               "network at the end, which takes a few seconds",
               {NotEmpty()});
   command.Add("--seed", options->seed, "Seed of the search", {Seed()});

@@ -24,6 +24,18 @@ std::string AgeOf(const client::Best& best) {
 
 }  // namespace
 
+double PeakOf(const client::Job& job, client::Connection& connection) {
+  for (const auto& best : {job.best, job.default_schedule}) {
+    if (best.has_value() && best->peak_gflops > 0) return best->peak_gflops;
+  }
+  const auto workers = connection.ListWorkers();
+  if (!workers.ok()) return 0;
+  for (const client::Worker& worker : *workers) {
+    if (worker.target == job.target && worker.peak_gflops > 0) return worker.peak_gflops;
+  }
+  return 0;
+}
+
 void PrintTuneReport(const client::Job& job, const std::string& title, double peak, bool trace) {
   PrintWrapped(absl::StrCat("job ", job.id, ": ", title, " on ", job.target, ": ",
                             Counted(job.trials, "trial"), " in ",
@@ -41,8 +53,8 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
     const double latency = client::LatencyNs(*best);
     table.AddRow({name, MarkUnconfirmed(FormatLatency(latency), is_confirmed),
                   MarkUnconfirmed(FormatGflops(best->gflops), is_confirmed),
-                  FormatShare(best->gflops, best->peak_gflops),
-                  base > 0 && latency > 0 ? absl::StrFormat("%.2fx", base / latency) : "-"});
+                  FormatShareOfPeak(best->gflops, best->peak_gflops),
+                  FormatSpeedUp(base, latency)});
   };
   const bool default_confirmed = client::DefaultIsConfirmed(job);
   add(default_confirmed ? "default" : "default, not confirmed", job.default_schedule,

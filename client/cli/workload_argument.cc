@@ -79,6 +79,10 @@ bool NamesFile(absl::Span<const std::string> words) {
          absl::EndsWith(word, ".trace");
 }
 
+bool NamesNetwork(absl::Span<const std::string> words) {
+  return words.size() == 1 && absl::EndsWith(words[0], ".onnx");
+}
+
 absl::StatusOr<std::string> ReadTextArgument(const std::string& path) {
   std::FILE* const file = path == "-" ? stdin : std::fopen(path.c_str(), "r");
   if (file == nullptr) {
@@ -138,6 +142,12 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
     return absl::InvalidArgumentError(
         "a workload is missing: an operator with its shape, as in \"matmul m=512 n=512 k=512\", or "
         "a file, as in \"mine.hone\"");
+  }
+  if (NamesNetwork(words.first(1))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        words[0],
+        " is a network, not an operator or FILE.hone; tune, best, export, run, show and check take "
+        "a network alone, not in a list or beside other workloads"));
   }
   if (NamesFile(words)) {
     HONE_ASSIGN_OR_RETURN(const std::string text, ReadTextArgument(words[0]));

@@ -21,7 +21,7 @@ struct WorkloadArgument {
 // Reads "OP key=value…" or "FILE.hone" (a workload in text form; "-" reads standard input).
 // InvalidArgument: there are no words, the operator is unknown (the message suggests the nearest
 // one), a key or shape is wrong, the file cannot be read, or its text is malformed (the message
-// begins with file:line:column), or it is a list of workloads.
+// begins with file:line:column), or it is a list of workloads or a network.
 absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::string> words);
 
 // Does the same for a file that has already been read.
@@ -34,6 +34,8 @@ bool IsTrace(absl::string_view text);
 
 // Whether the words name a file rather than an operator.
 bool NamesFile(absl::Span<const std::string> words);
+// Whether the words name a network: one word that ends with ".onnx".
+bool NamesNetwork(absl::Span<const std::string> words);
 
 // Returns the text of a file, or of standard input for "-", without a byte order mark.
 // InvalidArgument: the file cannot be read, is not a text file, or is larger than 64 MiB, which is

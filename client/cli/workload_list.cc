@@ -19,7 +19,7 @@ std::vector<std::string> WordsOf(absl::string_view text) {
 }
 
 bool BeginsWorkload(const std::string& word) {
-  return NamesFile({&word, 1}) || op::FindOperator(word) != nullptr;
+  return NamesFile({&word, 1}) || NamesNetwork({&word, 1}) || op::FindOperator(word) != nullptr;
 }
 
 }  // namespace
@@ -44,6 +44,7 @@ absl::StatusOr<std::vector<WorkloadArgument>> ReadWorkloads(absl::Span<const std
 
 absl::StatusOr<std::vector<WorkloadArgument>> ReadWorkloadList(const std::string& path) {
   HONE_ASSIGN_OR_RETURN(const std::string text, ReadTextArgument(path));
+  const std::string name = path == "-" ? "standard input" : path;
   std::vector<WorkloadArgument> workloads;
   int number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -53,13 +54,13 @@ absl::StatusOr<std::vector<WorkloadArgument>> ReadWorkloadList(const std::string
     absl::StatusOr<WorkloadArgument> workload = ReadWorkloadArgument(WordsOf(line));
     if (!workload.ok()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ":", number, ": ", workload.status().message()));
+          absl::StrCat(name, ":", number, ": ", workload.status().message()));
     }
     workloads.push_back(*std::move(workload));
   }
   if (workloads.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        path, " has no workload; write one on each line, as in \"matmul m=512 n=512 k=512\""));
+        name, " has no workload; write one on each line, as in \"matmul m=512 n=512 k=512\""));
   }
   return workloads;
 }

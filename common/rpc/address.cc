@@ -53,7 +53,9 @@ absl::StatusOr<Address> Address::Parse(absl::string_view text) {
         absl::StrContains(url_host, ':') ? "" : ":PORT", ", without ", rest.substr(0, scheme + 3)));
   }
   const size_t colon = rest.rfind(':');
-  if (colon == absl::string_view::npos) return Malformed(text, "the port is missing");
+  if (colon == absl::string_view::npos || colon + 1 == rest.size()) {
+    return Malformed(text, "the port is missing");
+  }
   absl::string_view host = rest.substr(0, colon);
   if (absl::StartsWith(host, "[") && absl::EndsWith(host, "]")) {
     host = host.substr(1, host.size() - 2);

@@ -9,6 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/address.h"
 #include "common/rpc/authenticator.h"
+#include "common/rpc/resolve.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
@@ -70,7 +71,12 @@ std::shared_ptr<grpc::Channel> KeepFirst(std::shared_ptr<grpc::Channel> channel)
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view text,
                                                              const ChannelSecurity& security) {
   HONE_ASSIGN_OR_RETURN(const Address address, Address::Parse(text));
-  HONE_RETURN_IF_ERROR(CheckAllowed(address, security.tls(), security.insecure));
+  if (absl::Status allowed = CheckAllowed(address, security.tls(), security.insecure);
+      !allowed.ok()) {
+    // A mistyped name needs no advice about encryption.
+    HONE_RETURN_IF_ERROR(Resolve(address).status());
+    return allowed;
+  }
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);

@@ -32,7 +32,7 @@ inline constexpr absl::Duration kCallDeadline = absl::Seconds(30);
 // If security.ca is set, the traffic is encrypted (TLS 1.2 or newer), and the server must have a
 // certificate for the host of the address, issued by one of these authorities. A Unix socket is
 // never encrypted. The token is sent with every call. InvalidArgument: the address is malformed.
-// PermissionDenied: see CheckAllowed.
+// PermissionDenied: see CheckAllowed. Unavailable: the same for a host that is unknown.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view address,
                                                              const ChannelSecurity& security);
 

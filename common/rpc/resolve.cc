@@ -11,8 +11,8 @@ absl::StatusOr<AddressList> Resolve(const Address& address) {
   const int failed =
       getaddrinfo(address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &list);
   if (failed == 0) return AddressList(list);
-  return absl::UnavailableError(
-      absl::StrCat("unknown host ", address.host, ": ", gai_strerror(failed)));
+  return absl::UnavailableError(absl::StrCat("unknown host ", address.host, ": ",
+                                             gai_strerror(failed), "; is the name right?"));
 }
 
 }  // namespace hone::rpc

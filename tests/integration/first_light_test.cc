@@ -213,6 +213,46 @@ TEST(FirstLightTest, EveryWorkloadOfAListHasTheWholeTimeLimit) {
   EXPECT_LT(jobs[1]["max_time_ms"], 600'000) << "the start of the worker counts";
 }
 
+// Only one of the workloads has a template.
+TEST(FirstLightTest, AListIsTunedToItsEndAlthoughAWorkloadFails) {
+  HoneHome home;
+  TemporaryFolder folder;
+  const std::string list = folder / "list.txt";
+  std::ofstream(list) << "# of a network\nrelu m=4 n=4\n\nmatmul m=16 n=16 k=16\n";
+  const std::vector<std::string> tune = {"tune",      "--file",   list, "--space",
+                                         "templates", "--trials", "2"};
+  const Result text = home.Hone(tune);
+  EXPECT_EQ(text.code, 1) << text.errors;
+  EXPECT_THAT(text.errors, AllOf(HasSubstr("hone: relu m=4 n=4: "),
+                                 HasSubstr("hone: 1 of the 2 workloads failed")));
+  EXPECT_THAT(text.output, HasSubstr("matmul m=16 n=16 k=16 on "));
+  const Result result = home.Hone(With(tune, {"--json"}));
+  EXPECT_EQ(result.code, 1);
+  const nlohmann::json report = OneLineOfJson(result.output);
+  ASSERT_EQ(report["jobs"].size(), 2u) << result.output;
+  EXPECT_THAT(report["jobs"][0]["error"].get<std::string>(), HasSubstr("template"));
+  EXPECT_EQ(report["jobs"][1]["state"], "done");
+  EXPECT_EQ(report["error"], "1 of the 2 workloads failed");
+  const Result partly = home.Hone({"best", "--file", list});
+  EXPECT_EQ(partly.code, 3);
+  EXPECT_THAT(partly.errors, HasSubstr("is known for 1 of the 2 workloads"));
+}
+
+TEST(FirstLightTest, CtrlCSkipsTheRestOfAList) {
+  HoneHome home;
+  TemporaryFolder folder;
+  const std::string list = folder / "list.txt";
+  std::ofstream(list) << absl::StrJoin(kMatmul, " ") << "\nrelu m=4 n=4\nsoftmax m=4 n=4\n";
+  Process tune({"hone", "tune", "--file", list, "--trials", "100000"}, home.variables());
+  ASSERT_TRUE(Eventually([&] {
+    const nlohmann::json jobs = OneLineOfJson(home.Hone({"jobs", "list", "--json"}).output);
+    return jobs.is_object() && !jobs["jobs"].empty() && jobs["jobs"][0]["trials"] > 4;
+  })) << tune.Errors();
+  tune.Signal(SIGINT);
+  EXPECT_EQ(tune.Wait(), 128 + SIGINT) << tune.Errors();
+  EXPECT_THAT(tune.Errors(), HasSubstr("not started: relu m=4 n=4, softmax m=4 n=4"));
+}
+
 TEST(FirstLightTest, KilledWorkerIsRestarted) {
   HoneHome home;
   Process tune(With({"hone", "tune", "--trials", "40", "--json"}, kMatmul), home.variables());
@@ -266,6 +306,10 @@ TEST(FirstLightTest, WatchingCommandFailsIfTheJobIsCancelled) {
     const nlohmann::json jobs = OneLineOfJson(home.Hone({"jobs", "list", "--json"}).output);
     return jobs.is_object() && !jobs["jobs"].empty() && jobs["jobs"][0]["trials"] > 4;
   })) << tune.Errors();
+  const Result best = home.Hone(With({"best"}, kMatmul));
+  EXPECT_EQ(best.code, 3) << "a best is published at the end";
+  EXPECT_THAT(best.errors, AllOf(HasSubstr("job 1 is tuning it; hone jobs watch 1 follows the job"),
+                                 Not(HasSubstr("hone tune"))));
   Process watch({"hone", "jobs", "watch", "1"}, home.variables());
   ASSERT_TRUE(Eventually([&] { return absl::StrContains(watch.Errors(), "tuning"); }));
   watch.Signal(SIGINT);
@@ -317,6 +361,8 @@ TEST(FirstLightTest, UnconfirmedBestIsMarkedUntilTheJobResumes) {
     ASSERT_TRUE(Eventually([&] { return absl::StrContains(resumed.Errors(), "100000 trials"); }));
     resumed.Signal(SIGINT);
     EXPECT_EQ(resumed.Wait(absl::Seconds(120)), 128 + SIGINT) << resumed.Errors();
+    EXPECT_THAT(resumed.Output(), AllOf(HasSubstr("share of peak"), HasSubstr("\npeak: ")))
+        << "the report is that of hone tune";
     EXPECT_EQ(home.Hone(With({"best"}, kMatmul)).code, 0);
   }
 }

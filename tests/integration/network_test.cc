@@ -164,15 +164,21 @@ TEST_F(NetworkTest, SaysWhichTasksHaveNoConfirmedSchedule) {
   EXPECT_EQ(result.output, "") << "a table would have no numbers";
   EXPECT_THAT(result.errors, AllOf(HasSubstr("for any of the 5 tasks"), HasSubstr("hone tune ")));
 
-  Process tune({"hone", "tune", kMnist, "--trials", "100000", "--json"}, home_.variables());
+  Process tune({"hone", "tune", kMnist, "--trials", "100000"}, home_.variables());
   ASSERT_TRUE(Eventually([&] {
     const json jobs = OneLineOfJson(home_.Hone({"jobs", "list", "--json"}).output);
     return jobs.is_object() && !jobs["jobs"].empty() && jobs["jobs"][0]["trials"] > 4;
   })) << tune.Errors();
+  EXPECT_THAT(home_.Hone({"best", kMnist}).errors,
+              HasSubstr("job 1 is tuning them; hone jobs watch 1 follows the job"));
   tune.Signal(SIGINT);
   ASSERT_TRUE(Eventually([&] { return absl::StrContains(tune.Errors(), "Ctrl-C again"); }));
   tune.Signal(SIGINT);
   EXPECT_EQ(tune.Wait(), 128 + SIGINT) << tune.Errors();
+  EXPECT_THAT(tune.Errors(), AllOf(HasSubstr("stopping now"), HasSubstr("interrupted: job 1 ended"),
+                                   HasSubstr("; hone jobs resume 1 continues it")));
+  EXPECT_THAT(tune.Output(), AllOf(HasSubstr("task  times  trials"), HasSubstr("  ~")))
+      << "the latencies of the search";
   result = home_.Hone({"best", kMnist, "--json"});
   EXPECT_EQ(result.code, 3) << result.output;
   const json tasks = OneLineOfJson(result.output)["tasks"];
@@ -182,6 +188,18 @@ TEST_F(NetworkTest, SaysWhichTasksHaveNoConfirmedSchedule) {
   EXPECT_GT(measured, 0) << result.output;
   EXPECT_THAT(home_.Hone({"best", kMnist}).output, HasSubstr("job 1."));
   EXPECT_THAT(home_.Hone({"best", kMnist}).output, HasSubstr(", not confirmed"));
+
+  // The job continues, and one Ctrl-C confirms what it has found.
+  const auto trials = [&] {
+    const json job = OneLineOfJson(home_.Hone({"jobs", "show", "1", "--json"}).output);
+    return job.is_object() ? job["trials"].get<int>() : 0;
+  };
+  const int before = trials();
+  Process resumed({"hone", "jobs", "resume", "1"}, home_.variables());
+  ASSERT_TRUE(Eventually([&] { return trials() > before + 4; })) << resumed.Errors();
+  resumed.Signal(SIGINT);
+  EXPECT_EQ(resumed.Wait(), 128 + SIGINT) << resumed.Errors();
+  EXPECT_GT(OneLineOfJson(home_.Hone({"best", kMnist, "--json"}).output)["known"], 0);
 }
 
 TEST_F(NetworkTest, TooFewTrialsLeaveTasksWithoutAKernel) {
@@ -189,9 +207,29 @@ TEST_F(NetworkTest, TooFewTrialsLeaveTasksWithoutAKernel) {
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.errors,
               AllOf(HasSubstr("warning: --trials 2 is too few for the 5 tasks to tune"),
-                    HasSubstr("some tasks have no confirmed schedule; hone tune "),
+                    HasSubstr(" of 5 tasks have no kernel; hone tune "),
                     HasSubstr(" --only-missing tunes them")));
-  EXPECT_THAT(home_.Hone({"best", kMnist}).output, HasSubstr("nothing known"));
+  Result best = home_.Hone({"best", kMnist, "--json"});
+  EXPECT_EQ(best.code, 3);
+  const json partly = OneLineOfJson(best.output);
+  const int known = partly["known"];
+  ASSERT_GT(known, 0) << best.output;
+  ASSERT_LT(known, 5) << best.output;
+  EXPECT_TRUE(partly["latency_ns"].is_null()) << "the sum of some tasks is not that of the network";
+  EXPECT_GT(partly["known_flops_share"], 0);
+  EXPECT_LT(partly["known_flops_share"], 1);
+  best = home_.Hone({"best", kMnist});
+  EXPECT_EQ(best.code, 3);
+  EXPECT_THAT(best.output,
+              AllOf(HasSubstr("nothing known"),
+                    HasSubstr(absl::StrCat(known, " of the 5 tasks ", known == 1 ? "is" : "are",
+                                           " known, with "))));
+  EXPECT_THAT(best.errors,
+              AllOf(HasSubstr(absl::StrCat("known for ", 5 - known, " of the 5 tasks")),
+                    HasSubstr("--only-missing")));
+  const std::string folder = files_ / "partly";
+  EXPECT_EQ(home_.Hone({"export", kMnist, "-o", folder}).code, 3);
+  EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
 // The baseline in a file decides whether a network has become too slow.

@@ -104,6 +104,16 @@ TEST_F(CommandLineTest, HelpOfCancellingSaysHowToSkipTheConfirmation) {
               ContainsRegex("--now[[:space:]]+skips[[:space:]]+this"));
 }
 
+// The words may be on different lines.
+TEST_F(CommandLineTest, HelpNamesTheExceptionsOfItsRules) {
+  EXPECT_THAT(Hone({"help", "connection"}).output,
+              ContainsRegex("encrypted,[[:space:]]+unless[[:space:]]+--insecure"));
+  EXPECT_THAT(
+      Hone({"tune", "--help"}).output,
+      AllOf(ContainsRegex("take[[:space:]]+a[[:space:]]+network"),
+            ContainsRegex("a[[:space:]]+job[[:space:]]+gets[[:space:]]+at[[:space:]]+least")));
+}
+
 TEST_F(CommandLineTest, HelpCommandMatchesHelpFlag) {
   EXPECT_EQ(Hone({"help"}).output, Hone({"--help"}).output);
   EXPECT_EQ(Hone({"help", "tune"}).output, Hone({"tune", "--help"}).output);
@@ -451,6 +461,13 @@ TEST_F(CommandLineTest, AnUnreachableServerHasItsOwnExitCode) {
   }
 }
 
+TEST_F(CommandLineTest, AnUnknownHostIsNotAQuestionOfEncryption) {
+  const Result result = Hone({"--server", "nohost.invalid:7070", "workers", "list"});
+  EXPECT_EQ(result.code, 4);
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("unknown host nohost.invalid: "),
+                                   HasSubstr("is the name right?"), Not(HasSubstr("TLS"))));
+}
+
 TEST_F(CommandLineTest, HangUpOnPlaintextSuggestsEncryption) {
   const int listener = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -579,6 +596,11 @@ TEST_F(CommandLineTest, ListsOfWorkloadsAreLookedUpOnOneConnection) {
   ExpectUsageError({"best", "matmul", "m=4", "n=4", "k=4", "--file", "list.txt"},
                    HasSubstr("--file"));
   ExpectUsageError({"best"}, HasSubstr("a workload is missing"));
+  for (const char* const command : {"tune", "best"}) {
+    EXPECT_EQ(
+        Hone({command, "--file", "-"}, "softmax m=8\n").errors.find("hone: standard input:1: "),
+        0u);
+  }
 }
 
 TEST_F(CommandLineTest, PinsAreListedWithoutAnOperator) {
@@ -604,6 +626,8 @@ TEST_F(CommandLineTest, RejectsInvalidAddresses) {
                    HasSubstr("is a URL; write localhost:7070, without http://"));
   ExpectUsageError({"--server", "nonsense", "workers", "list"}, HasSubstr("nonsense"));
   ExpectUsageError({"--server", "192.0.2.1:7070", "workers", "list"}, HasSubstr("--insecure"));
+  ExpectUsageError({"--server", "localhost:", "workers", "list"},
+                   HasSubstr("address 'localhost:': the port is missing; write "));
 }
 
 TEST_F(CommandLineTest, ReportsUncreatableDataFolder) {

@@ -168,7 +168,8 @@ TEST_F(ExitCodeTest, TheServersCommandsUseTheSameCodes) {
 }
 
 TEST_F(ExitCodeTest, UnwritableOutputIsAFailure) {
-  Expect(1, {"records", "export", "-o", "/nowhere/records.jsonl"}, "/nowhere");
+  Expect(1, {"records", "export", "-o", "/nowhere/records.jsonl"},
+         "write /nowhere/records.jsonl: ");
   Expect(1, {"records", "export", "-o", "/proc/records.jsonl"}, "/proc");
   Expect(1, {"records", "export", "-o", data_.path()}, data_.path());
   for (const char* const path : {"/nowhere", "/proc"}) {

@@ -21,6 +21,14 @@ TEST(FormatTest, LatencyHasFourDigits) {
 TEST(FormatTest, ShareOfZeroIsADash) {
   EXPECT_EQ(FormatShare(1, 4), "25.0 %");
   EXPECT_EQ(FormatShare(1, 0), "-");
+  EXPECT_EQ(FormatShareOfPeak(1, 4), "25.0 %");
+  EXPECT_EQ(FormatShareOfPeak(0, 4), "-") << "it only moves data";
+  EXPECT_EQ(FormatSpeedUp(3000, 2000), "1.50x");
+  EXPECT_EQ(FormatSpeedUp(0, 2000), "-");
+  EXPECT_EQ(FormatSpeedUp(3000, 0), "-");
+  EXPECT_EQ(FormatSpeed(1000, 12.34, true), "1.000 us, 12.3 GFLOP/s");
+  EXPECT_EQ(FormatSpeed(1000, 12.34, false), "~1.000 us, ~12.3 GFLOP/s");
+  EXPECT_EQ(FormatSpeed(1000, 0, true), "1.000 us") << "it only moves data";
 }
 
 TEST(FormatTest, AnUnconfirmedFigureIsMarked) {

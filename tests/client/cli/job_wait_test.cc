@@ -94,8 +94,11 @@ TEST(CreationWaitTest, NamesTheTargetAndTheLimitOnce) {
 
 TEST(TimeToStartTextTest, TellsWhatTookTheTime) {
   EXPECT_EQ(TimeToStartText(10'000, 1000), "");
-  EXPECT_THAT(TimeToStartText(3000, 2400),
-              AllOf(HasSubstr("took 2.4 s to start"), HasSubstr("1.0 s are left")));
+  EXPECT_THAT(TimeToStartText(4000, 2400),
+              HasSubstr("took 2.4 s to start; 1.6 s are left for the job"));
+  EXPECT_THAT(
+      TimeToStartText(3000, 2400),
+      HasSubstr("took 2.4 s to start; --time 3.0 s is exceeded, because the job gets 1.0 s"));
 }
 
 TEST_F(JobWaitTest, ReportsAnUnreachableServerUntilItReturns) {

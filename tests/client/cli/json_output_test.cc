@@ -1,33 +1,26 @@
 #include "client/cli/json_output.h"
 
 #include "gtest/gtest.h"
+#include "tests/client/cli/measured.h"
 
 namespace hone::cli {
 namespace {
 
-client::Best Measured(const std::string& policy, int64_t record, const std::string& job) {
-  client::Best best;
-  best.record.id = record;
-  best.record.job_id = job;
+client::Best MeasuredBy(const std::string& policy, const std::string& job) {
+  client::Best best = Measured(12, job, 1000, 2);
   best.record.policy.name = policy;
-  best.record.created_unix_ms = 1'700'000'000'000;
-  best.record.result.latency_ns = 1000;
-  best.record.result.reference_drift = 1;
-  best.record.result.processes = 2;
   return best;
 }
 
-client::Job Done(const client::Best& best) {
-  client::Job job;
-  job.id = "7";
-  job.state = client::JobState::kDone;
+client::Job JobWith(const client::Best& best) {
+  client::Job job = DoneJob();
   job.disturbed = 5;
   job.best = best;
   return job;
 }
 
 TEST(JobJsonTest, SaysWhereTheBestComesFrom) {
-  const Json json = ToJson(Done(Measured("confirm", 12, "3")));
+  const Json json = ToJson(JobWith(MeasuredBy("confirm", "3")));
   EXPECT_EQ(json["disturbed"], 5);
   EXPECT_EQ(json["best"]["confirmed"], true);
   EXPECT_EQ(json["best"]["job"], "3");
@@ -37,23 +30,23 @@ TEST(JobJsonTest, SaysWhereTheBestComesFrom) {
 
 // A job whose confirmation was disturbed is done, and so is one that publishes nothing.
 TEST(JobJsonTest, AScreenedBestIsNotConfirmed) {
-  EXPECT_EQ(ToJson(Done(Measured("screen", 12, "7")))["best"]["confirmed"], false);
-  EXPECT_EQ(TuneJson(Done(Measured("screen", 12, "7")), 0)["best"]["confirmed"], false);
-  EXPECT_EQ(TuneJson(Done(Measured("confirm", 12, "7")), 0)["best"]["confirmed"], true);
+  EXPECT_EQ(ToJson(JobWith(MeasuredBy("screen", "7")))["best"]["confirmed"], false);
+  EXPECT_EQ(TuneJson(JobWith(MeasuredBy("screen", "7")), 0)["best"]["confirmed"], false);
+  EXPECT_EQ(TuneJson(JobWith(MeasuredBy("confirm", "7")), 0)["best"]["confirmed"], true);
 }
 
 // A candidate that other work disturbed was quarantined from the start.
 TEST(JobJsonTest, OnlyAConfirmedBestIsWithdrawn) {
   for (const std::string policy : {"confirm", "screen"}) {
-    client::Best best = Measured(policy, 12, "7");
+    client::Best best = MeasuredBy(policy, "7");
     best.record.quarantined = true;
     best.record.quarantine_reason = "why";
-    EXPECT_EQ(ToJson(Done(best))["best"].contains("quarantine_reason"), policy == "confirm");
+    EXPECT_EQ(ToJson(JobWith(best))["best"].contains("quarantine_reason"), policy == "confirm");
   }
 }
 
 TEST(BestJsonTest, SaysHowManyProcessesItRestsOn) {
-  EXPECT_EQ(BestJson(Measured("confirm", 12, "3"))["best"]["processes"], 2);
+  EXPECT_EQ(BestJson(MeasuredBy("confirm", "3"))["best"]["processes"], 2);
 }
 
 }  // namespace

@@ -25,8 +25,11 @@ TEST(CheckNetworkKnownTest, SaysHowToGoOn) {
       CheckNetworkKnown(network, 3, "t", 0).message(),
       AllOf(HasSubstr("for any of the 3 tasks of net.onnx"), Not(HasSubstr("--only-missing"))));
   EXPECT_THAT(
-      CheckNetworkKnown(network, 2, "t", 0, kDraftHint).message(),
+      CheckNetworkKnown(network, 2, "t", 0, "", kDraftHint).message(),
       HasSubstr("hone tune net.onnx --only-missing; --draft uses schedules that are not tuned"));
+  EXPECT_EQ(CheckNetworkKnown(network, 3, "t", 0, "12").message(),
+            "no confirmed schedule is known for any of the 3 tasks of net.onnx on t; job 12 is "
+            "tuning them; hone jobs watch 12 follows the job");
   network.path = "my net.onnx";
   EXPECT_THAT(CheckNetworkKnown(network, 2, "t", 0).message(),
               HasSubstr("hone tune 'my net.onnx'"));

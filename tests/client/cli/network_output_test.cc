@@ -29,10 +29,10 @@ client::NetworkProgress Network() {
 
 TEST(NetworkOutputTest, TheHeaviestTaskComesFirst) {
   EXPECT_EQ(TaskTable(Network(), /*ended=*/false).ToText(),
-            "task  times  trials    latency  of all  GFLOP/s   gain  state       workload\n"
-            "1         3       0   1.000 us  75.0 %        -      -  known       large\n"
-            "7.0       2      16  ~500.0 ns  25.0 %        -  2.00x  confirming  small\n"
-            "7.2       1       0          -   0.0 %        -      -  failed      unknown\n");
+            "task  times  trials    latency  of all  GFLOP/s  speed-up  state       workload\n"
+            "1         3       0   1.000 us  75.0 %        -         -  known       large\n"
+            "7.0       2      16  ~500.0 ns  25.0 %        -     2.00x  confirming  small\n"
+            "7.2       1       0          -   0.0 %        -         -  failed      unknown\n");
 }
 
 TEST(NetworkOutputTest, ErrorsAreExplainedBelowTheTable) {
@@ -42,6 +42,15 @@ TEST(NetworkOutputTest, ErrorsAreExplainedBelowTheTable) {
   network.tasks[1].error = "slow";
   EXPECT_THAT(TaskErrors(network),
               ElementsAre("tasks 7.0, 7.2 failed: broken", "task 1 failed: slow"));
+}
+
+TEST(NetworkOutputTest, ANoteDoesNotRepeatTheErrorOfATask) {
+  client::Job job{.note = "1 of 3 tasks have no kernel; task 2, conv2d: broken"};
+  EXPECT_EQ(NoteBesideErrors(job), job.note);
+  job.network = Network();
+  EXPECT_EQ(NoteBesideErrors(job), "1 of 3 tasks have no kernel");
+  job.note = "every task already has a known best";
+  EXPECT_EQ(NoteBesideErrors(job), job.note);
 }
 
 TEST(NetworkOutputTest, ATaskWithoutAJobWaitsOnlyUntilTheEnd) {

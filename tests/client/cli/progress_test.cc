@@ -86,6 +86,8 @@ TEST(ProgressTextTest, ExplainsAMissingBest) {
   job.trials = 0;
   job.outcomes.clear();
   EXPECT_EQ(Text(job), "tuning  0/256 trials");
+  job.state = client::JobState::kPending;
+  EXPECT_EQ(Text(job), "pending") << "it may have nothing to tune";
 }
 
 TEST(ProgressTextTest, AnOperatorThatOnlyMovesDataHasALatency) {
@@ -131,12 +133,16 @@ TEST(ProgressTextTest, ShowsTheSumOfANetwork) {
   job.network->tasks.clear();
   job.network->latency_ns = 2e6;
   job.network->default_latency_ns = 3e7;
-  EXPECT_THAT(Text(job), HasSubstr("sum 2.000 ms (15.00x)  invalid"));
+  EXPECT_THAT(Text(job), HasSubstr("sum 2.000 ms (speed-up 15.00x)  invalid"));
   job.network->tasks.resize(2);
   job.network->tasks[0].confirmed = true;
-  EXPECT_THAT(Text(job), HasSubstr("sum ~2.000 ms (15.00x)")) << "a screened latency is too low";
+  EXPECT_THAT(Text(job), HasSubstr("sum ~2.000 ms (speed-up 15.00x)"))
+      << "a screened latency is too low";
   job.network->tasks[1].confirmed = true;
-  EXPECT_THAT(Text(job), HasSubstr("sum 2.000 ms (15.00x)"));
+  EXPECT_THAT(Text(job), HasSubstr("sum 2.000 ms (speed-up 15.00x)"));
+  job.trials = 0;
+  job.outcomes.clear();
+  EXPECT_EQ(Text(job), "tuning  sum 2.000 ms (speed-up 15.00x)") << "it may have nothing to tune";
 }
 
 TEST(ProgressTextTest, DropsTheLeastImportantPartsFirst) {

@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/client/cli/measured.h"
 
 namespace hone::cli {
 namespace {
@@ -12,29 +13,19 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-client::Best Measured(int64_t record, const std::string& policy, int decision, double latency_ns,
-                      int processes) {
-  client::Best best;
-  best.record.id = record;
-  best.record.job_id = "7";
+client::Best MeasuredSchedule(int64_t record, const std::string& policy, int decision,
+                              double latency_ns, int processes) {
+  client::Best best = Measured(record, "7", latency_ns, processes);
   best.record.policy.name = policy;
   best.record.candidate.decisions = {decision};
-  best.record.result.outcome = record::Outcome::kOk;
-  best.record.result.latency_ns = latency_ns;
-  best.record.result.reference_drift = 1;
-  best.record.result.processes = processes;
-  best.gflops = 1;
   return best;
 }
 
 client::Job Checked() {
-  client::Job job;
-  job.id = "7";
-  job.target = "t";
-  job.state = client::JobState::kDone;
-  job.default_schedule = Measured(1, "confirm", 0, 4000, 3);
-  job.given = Measured(0, "confirm", 1, 1000, 3);
-  job.best = Measured(2, "confirm", 1, 1000, 3);
+  client::Job job = DoneJob();
+  job.default_schedule = MeasuredSchedule(1, "confirm", 0, 4000, 3);
+  job.given = MeasuredSchedule(0, "confirm", 1, 1000, 3);
+  job.best = MeasuredSchedule(2, "confirm", 1, 1000, 3);
   return job;
 }
 
@@ -48,7 +39,7 @@ TEST(ScheduleReportTest, AConfirmedScheduleIsTheBest) {
   const client::Job job = Checked();
   EXPECT_THAT(CheckReport(job),
               AllOf(HasSubstr("latency   1.000 us on t\n"),
-                    HasSubstr("default   4.000 us, 4.00 times as long\n"),
+                    HasSubstr("default   4.000 us, speed-up 4.00x\n"),
                     HasSubstr("best      this schedule; no faster one is known\n"),
                     Not(HasSubstr("not confirmed")), Not(HasSubstr("~"))));
   Json json;
@@ -58,22 +49,51 @@ TEST(ScheduleReportTest, AConfirmedScheduleIsTheBest) {
   EXPECT_EQ(json["default"]["confirmed"], true);
 }
 
+TEST(ScheduleReportTest, LeavesOutWhatIsUnknown) {
+  client::Job job = Checked();
+  EXPECT_THAT(CheckReport(job), Not(HasSubstr("- of"))) << "the peak is unknown";
+  job.given->peak_gflops = 4;
+  EXPECT_THAT(CheckReport(job), HasSubstr("GFLOP/s   1.0 (25.0 % of the peak of 4.0)\n"));
+  job.given->gflops = 0;
+  EXPECT_THAT(CheckReport(job), Not(HasSubstr("GFLOP/s"))) << "it only moves data";
+}
+
 TEST(ScheduleReportTest, NamesAFasterBest) {
   client::Job job = Checked();
-  job.best = Measured(2, "confirm", 5, 900, 3);
-  EXPECT_THAT(CheckReport(job), HasSubstr("best      900.0 ns is known\n"));
+  job.best = MeasuredSchedule(2, "confirm", 5, 900, 3);
+  EXPECT_THAT(CheckReport(job), HasSubstr("best      900.0 ns\n"));
+  job.best->record.is_default = true;
+  EXPECT_THAT(CheckReport(job), HasSubstr("best      900.0 ns, the untiled default\n"));
+  job.best->record.job_id = "3";
+  EXPECT_THAT(CheckReport(job), HasSubstr("best      900.0 ns, published by job 3\n"));
+}
+
+// Without this line, the latency of the check would contradict the best that is known.
+TEST(ScheduleReportTest, NamesThePublishedFigureOfThisSchedule) {
+  client::Job job = Checked();
+  job.best = MeasuredSchedule(2, "confirm", 1, 950, 3);
+  job.best->record.job_id = "3";
+  EXPECT_THAT(CheckReport(job),
+              AllOf(HasSubstr("latency   1.000 us on t\n"),
+                    HasSubstr("best      this schedule, with 950.0 ns, published by job 3; that "
+                              "figure stays, because this check is not clearly faster\n")));
+  job.given->record.policy.name = "screen";
+  EXPECT_THAT(CheckReport(job),
+              AllOf(HasSubstr("with 950.0 ns, published by job 3; that figure stays, because this "
+                              "check is not confirmed\n"),
+                    HasSubstr("stays the best, as job 3 confirmed it")));
 }
 
 // Other work disturbed every measurement of the confirmation.
 TEST(ScheduleReportTest, AnUnconfirmedScheduleIsMarkedAndNotTheBest) {
   client::Job job = Checked();
-  job.given = job.best = Measured(2, "screen", 1, 1000, 1);
+  job.given = job.best = MeasuredSchedule(2, "screen", 1, 1000, 1);
   job.default_schedule->record.result.processes = 1;
   job.disturbed = 26;
   job.note = "0 of 2 finalists were confirmed";
   EXPECT_THAT(CheckReport(job),
-              AllOf(HasSubstr("latency   ~1.000 us on t\n"), HasSubstr("   ~1.0 ("),
-                    HasSubstr("default   ~4.000 us, ~4.00 times as long\n"),
+              AllOf(HasSubstr("latency   ~1.000 us on t\n"), HasSubstr("GFLOP/s   ~1.0\n"),
+                    HasSubstr("default   ~4.000 us, speed-up ~4.00x\n"),
                     HasSubstr("not confirmed: the schedule did not become the best"),
                     HasSubstr("0 of 2 finalists"), Not(HasSubstr("this schedule;"))));
   Json json;
@@ -86,7 +106,8 @@ TEST(ScheduleReportTest, AnUnconfirmedScheduleIsMarkedAndNotTheBest) {
 // An earlier job has confirmed the same schedule.
 TEST(ScheduleReportTest, AnEarlierConfirmationIsNotThatOfThisCheck) {
   client::Job job = Checked();
-  job.given = Measured(0, "screen", 1, 1000, 1);
+  job.given = MeasuredSchedule(0, "screen", 1, 1000, 1);
+  job.best->record.job_id = "3";
   EXPECT_THAT(CheckReport(job),
               AllOf(HasSubstr("~1.000 us"), HasSubstr("not confirmed: the schedule stays the best"),
                     Not(HasSubstr("no faster one is known"))));

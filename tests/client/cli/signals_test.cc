@@ -1,9 +1,13 @@
 // How `hone` ends by a signal: a command with --json always prints one object.
 
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -66,6 +70,27 @@ TEST_F(SignalsTest, WithoutJsonNothingIsPrinted) {
   tune.Signal(SIGTERM);
   EXPECT_EQ(tune.Wait(), 128 + SIGTERM);
   EXPECT_THAT(tune.Output(), IsEmpty());
+}
+
+TEST_F(SignalsTest, AnInterruptedExportLeavesNothing) {
+  const std::string socket_path = folder_ / "silent.sock", output = folder_ / "records.jsonl";
+  // A server that accepts the connection and never answers.
+  const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address = {.sun_family = AF_UNIX};
+  socket_path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(listener, 8), 0);
+  for (const int signal_number : {SIGINT, SIGTERM}) {
+    Process out({"hone", "records", "export", "-o", output, "--server", "unix:" + socket_path},
+                home_);
+    ASSERT_TRUE(integration::Eventually([&] { return std::filesystem::exists(output + ".part"); }))
+        << out.Errors();
+    out.Signal(signal_number);
+    EXPECT_EQ(out.Wait(), 128 + signal_number);
+    EXPECT_FALSE(std::filesystem::exists(output + ".part"));
+    EXPECT_FALSE(std::filesystem::exists(output));
+  }
+  close(listener);
 }
 
 // The error message is written to a pipe that nobody reads any more.

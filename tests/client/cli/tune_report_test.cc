@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/client/cli/measured.h"
 
 namespace hone::cli {
 namespace {
@@ -13,28 +14,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-client::Best Measured(int64_t record, const std::string& job, double latency_ns, int processes) {
-  client::Best best;
-  best.record.id = record;
-  best.record.job_id = job;
-  best.record.policy.name = "confirm";
-  best.record.result.latency_ns = latency_ns;
-  best.record.result.reference_drift = 1;
-  best.record.result.processes = processes;
-  best.gflops = 1;
-  return best;
-}
-
-client::Job Done() {
-  client::Job job;
-  job.id = "7";
-  job.target = "t";
-  job.state = client::JobState::kDone;
-  job.default_schedule = Measured(1, "7", 2000, 3);
-  job.best = job.own_best = Measured(2, "7", 1000, 3);
-  return job;
-}
-
 std::string Report(const client::Job& job) {
   ::testing::internal::CaptureStdout();
   PrintTuneReport(job, "matmul", /*peak=*/0, /*trace=*/false);
@@ -42,20 +21,28 @@ std::string Report(const client::Job& job) {
 }
 
 TEST(TuneReportTest, ShowsTheSpeedUpOfConfirmedLatencies) {
-  client::Job job = Done();
+  client::Job job = DoneJob();
   EXPECT_THAT(Report(job), AllOf(HasSubstr("2.00x"), Not(HasSubstr("less certain"))));
   job.default_schedule->record.result.processes = 0;
   EXPECT_THAT(Report(job), AllOf(HasSubstr("default, not confirmed"), Not(HasSubstr("2.00x"))));
 }
 
+TEST(TuneReportTest, AnOperatorThatOnlyMovesDataHasNoShareOfThePeak) {
+  client::Job job = DoneJob();
+  job.best->peak_gflops = job.default_schedule->peak_gflops = 4;
+  EXPECT_THAT(Report(job), HasSubstr("25.0 %"));
+  job.best->gflops = job.default_schedule->gflops = 0;
+  EXPECT_THAT(Report(job), Not(HasSubstr("0.0 %")));
+}
+
 TEST(TuneReportTest, NamesTheJobForOtherCommands) {
-  client::Job job = Done();
+  client::Job job = DoneJob();
   job.trials = 1;
   EXPECT_THAT(Report(job), StartsWith("job 7: matmul on t: 1 trial in 0:00\n"));
 }
 
 TEST(TuneReportTest, MarksWhatIsNotConfirmed) {
-  client::Job job = Done();
+  client::Job job = DoneJob();
   EXPECT_THAT(Report(job), Not(HasSubstr("~")));
   job.default_schedule->record.result.processes = 0;
   EXPECT_THAT(Report(job), AllOf(HasSubstr("~2.000 us"), HasSubstr("  1.000 us")));
@@ -64,7 +51,7 @@ TEST(TuneReportTest, MarksWhatIsNotConfirmed) {
 }
 
 TEST(TuneReportTest, SaysWhoMeasuredTooFewProcesses) {
-  client::Job job = Done();
+  client::Job job = DoneJob();
   job.best->record.result.processes = 1;
   EXPECT_THAT(Report(job), HasSubstr("the best was measured in only one undisturbed process"));
   job.best->record.job_id = "3";
@@ -72,7 +59,7 @@ TEST(TuneReportTest, SaysWhoMeasuredTooFewProcesses) {
 }
 
 TEST(TuneReportTest, DefaultThatIsTheBestIsAsConfirmedAsTheBest) {
-  client::Job job = Done();
+  client::Job job = DoneJob();
   job.best = job.default_schedule = Measured(2, "7", 1000, 2);
   job.best->record.is_default = true;
   EXPECT_TRUE(client::DefaultIsConfirmed(job));
@@ -82,21 +69,21 @@ TEST(TuneReportTest, DefaultThatIsTheBestIsAsConfirmedAsTheBest) {
 }
 
 TEST(TuneReportTest, SaysThatTheDefaultIsTheBest) {
-  client::Job job = Done();
+  client::Job job = DoneJob();
   job.best = job.default_schedule;
   job.best->record.is_default = true;
   EXPECT_THAT(Report(job), HasSubstr("the best is the untiled default"));
 }
 
 TEST(TuneReportTest, ExplainsADefaultThatSeemsFaster) {
-  client::Job job = Done();
+  client::Job job = DoneJob();
   EXPECT_THAT(Report(job), Not(HasSubstr("seems faster")));
   job.default_schedule = Measured(1, "7", 900, 1);
   EXPECT_THAT(Report(job), HasSubstr("the untiled default seems faster"));
 }
 
 TEST(TuneReportTest, SaysThatTheBestKnownIsPinned) {
-  client::Job job = Done();
+  client::Job job = DoneJob();
   job.best->record.job_id = "3";
   job.best->pinned_unix_ms = 1'700'000'000'000;
   job.best->pinned_by = "ann";
@@ -104,7 +91,7 @@ TEST(TuneReportTest, SaysThatTheBestKnownIsPinned) {
 }
 
 TEST(TuneReportTest, NamesADisturbanceOnce) {
-  client::Job job = Done();
+  client::Job job = DoneJob();
   job.disturbed = 3;
   job.disturbance = "repeated runs differed";
   EXPECT_THAT(Report(job), HasSubstr("other work disturbed 3 measurements"));

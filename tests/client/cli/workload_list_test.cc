@@ -11,6 +11,7 @@
 namespace hone::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -65,6 +66,16 @@ TEST_F(WorkloadListTest, AFileHasOneWorkloadOnEachLine) {
   EXPECT_THAT(std::string(wrong.message()), HasSubstr("bad.txt:3: unknown operator 'matmull'"));
   EXPECT_THAT(std::string(ReadWorkloadList(File("empty.txt", "# none\n")).status().message()),
               HasSubstr("has no workload"));
+  const std::string network = File("net.txt", "softmax m=8 n=8\nmodels/my net.onnx\n");
+  EXPECT_THAT(std::string(ReadWorkloadList(network).status().message()),
+              AllOf(HasSubstr("net.txt:2: models/my net.onnx is a network"),
+                    HasSubstr("take a network alone")));
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"net.onnx", "softmax", "m=8", "n=8"},
+        {"softmax", "m=8", "n=8", "net.onnx"}}) {
+    EXPECT_THAT(std::string(ReadWorkloads(words).status().message()),
+                HasSubstr("net.onnx is a network"));
+  }
 }
 
 TEST_F(WorkloadListTest, AListThatIsGivenAsAWorkloadIsRecognized) {
