@@ -12,6 +12,7 @@
 #include "server/task/exceptions.h"
 #include "server/task/first_work.h"
 #include "server/task/search_options.h"
+#include "server/task/withdrawn.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::task {
@@ -33,15 +34,6 @@ constexpr int64_t kDefaultTrial = 0;
 bool IsBetterToShow(const record::Record& record, const record::Record& than) {
   if (record.quarantined != than.quarantined) return than.quarantined;
   return record::SteadyLatencyNs(record.result) < record::SteadyLatencyNs(than.result);
-}
-
-// Whether a result is confirmed and was not withdrawn since then, for example with "hone forget".
-bool IsStillConfirmed(const JobActor& job, const std::optional<Best>& best) {
-  if (!best || !record::IsConfirmed(best->record)) return false;
-  const absl::StatusOr<std::vector<record::Record>> stored =
-      job.services().store->Query({.page_size = 1, .after_id = best->record.id - 1});
-  return stored.ok() && !stored->empty() && stored->front().id == best->record.id &&
-         !stored->front().quarantined;
 }
 
 }  // namespace
@@ -123,15 +115,15 @@ absl::Status SearchPhase::Replay(const std::vector<store::JobEvent>& events,
 }
 
 void SearchPhase::KeepConfirmed() {
-  const JobSnapshot& state = job_.state();
+  store::Store& store = *job_.services().store;
+  JobSnapshot& state = job_.state();
+  if (!IsStillConfirmed(store, state.own_best)) state.own_best.reset();
   // A running job may have shown its leader last, which is not confirmed.
-  for (const std::optional<Best>* best : {&state.best, &state.own_best}) {
-    if (!confirmed_ && IsStillConfirmed(job_, *best)) confirmed_ = *best;
-  }
-  const std::optional<Best>& default_schedule = state.default_schedule;
-  if (default_schedule && record::IsConfirmed(default_schedule->record)) {
-    confirmed_default_ = default_schedule;
-  }
+  if (IsStillConfirmed(store, state.best)) confirmed_ = state.best;
+  // As for a new job, the best that another job has published says nothing about this search.
+  const bool is_own = confirmed_ && confirmed_->record.job_id == job_.id();
+  if (state.own_best && !is_own) confirmed_ = state.own_best;
+  if (IsStillConfirmed(store, state.default_schedule)) confirmed_default_ = state.default_schedule;
 }
 
 void SearchPhase::CountAgain(const std::map<int64_t, record::Record>& own) {
@@ -220,7 +212,8 @@ void SearchPhase::Pump() {
   const std::string before = state.phase;
   job_.SetPhase(stopping_           ? "finishing the measurements in progress"
                 : state.trials == 0 ? "waiting for the first result"
-                                    : "");
+                : LacksLeader()     ? "measuring the first best again"
+                                    : job_.silent_work());
   // Proposing may take long and publishes nothing, so the state is published first.
   if (state.trials <= kShownAtOnce || state.phase != before) job_.ShowState();
   if (!may_propose || outstanding_ > BatchSize() * job_.options().low_water) return;
@@ -344,9 +337,15 @@ void SearchPhase::Count(const record::Record& record, const std::string& worker_
 }
 
 void SearchPhase::Show(const record::Record& record) {
-  const bool is_slower = confirmed_ && record::SteadyLatencyNs(confirmed_->record.result) <=
-                                           record::SteadyLatencyNs(record.result);
-  job_.state().best = is_slower ? *confirmed_ : task_.MakeBest(record);
+  const bool is_faster = !confirmed_ || (!record.quarantined &&
+                                         record::SteadyLatencyNs(record.result) <
+                                             record::SteadyLatencyNs(confirmed_->record.result));
+  job_.state().best = is_faster ? task_.MakeBest(record) : *confirmed_;
+}
+
+bool SearchPhase::LacksLeader() const {
+  const JobSnapshot& state = job_.state();
+  return HasLeader() && !state.best && state.outcomes.contains(record::Outcome::kOk);
 }
 
 void SearchPhase::Challenge() {
@@ -420,9 +419,12 @@ void SearchPhase::AddProcesses(const std::vector<record::Record>& processes) {
 }
 
 Found SearchPhase::TakeFound() {
+  // What the job shows is measured again, even if an earlier run has confirmed it.
+  const std::optional<Best>& shown = job_.state().best;
+  const bool is_own = HasLeader() && shown && shown->record.job_id == job_.id();
   return {.screened = std::move(screened_),
           .untiled = std::move(untiled_),
-          .leader = leader_.best(),
+          .leader = is_own ? shown->record : leader_.best(),
           .known_default = std::move(known_default_)};
 }
 

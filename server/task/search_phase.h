@@ -84,8 +84,8 @@ class SearchPhase {
   void OnError(int64_t trial, const absl::Status& status);
   void Tell(const record::Record& record, const std::string& worker_id);
   void Count(const record::Record& record, const std::string& worker_id);
-  // Shows a result as the best of the job, unless an earlier run of the job has confirmed a faster
-  // one.
+  // Shows a result as the best of the job, unless it is disturbed or slower than one that an
+  // earlier run of the job has confirmed.
   void Show(const record::Record& record);
   void Screen(Screened screened);
   // Whether the search has a leader. It has none if nothing is confirmed, if there is only one
@@ -93,6 +93,8 @@ class SearchPhase {
   bool HasLeader() const {
     return !job_.spec().unpublished && job_.spec().parent.empty() && !task_.IsDecided();
   }
+  // Whether candidates work but none of them leads yet, so that the job has no best to show.
+  bool LacksLeader() const;
   // Measures the next challenger of the leader, if there is one.
   void Challenge();
   // Measures the current challenger in one more process.
@@ -124,7 +126,7 @@ class SearchPhase {
   std::optional<Screened> untiled_;
   std::optional<record::Record> fastest_;        // screened
   std::optional<record::Record> known_default_;  // see Found
-  // Of this job, from before it was resumed.
+  // From before the job was resumed, its own best if it had one.
   std::optional<Best> confirmed_;
   std::optional<Best> confirmed_default_;
   Leader leader_;

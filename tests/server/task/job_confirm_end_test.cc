@@ -78,6 +78,35 @@ TEST_F(JobConfirmEndTest, ProcessOfAChallengerIsPublishedIfTheConfirmationIsDist
   EXPECT_EQ(Best(*job).record.id, job->best->record.id) << "hone best finds it";
 }
 
+// The best rests on one process, so it does not lead the resumed search, whose screenings look much
+// faster.
+TEST_F(JobConfirmEndTest, AResumedJobConfirmsItsBestAgain) {
+  int confirmations = 0;
+  device.measure = DisturbedFrom(1, &confirmations);
+  const std::string id = Create(Spec(100));
+  for (int i = 0; i < 500 && confirmations == 0; ++i) Step(1);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const auto first = RunToEnd(id, 2000);
+  ASSERT_TRUE(first->best && record::IsConfirmed(first->best->record));
+  Step();
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    const bool lucky = lease.work->policy.name == "screen";
+    result.latency_ns = FakeLatency(lease.work->decisions) * (lucky ? 0.1 : 5);
+    result.samples_ns = {result.latency_ns, result.latency_ns};
+    return result;
+  };
+  jobs->Resume(id, 0, absl::ZeroDuration(),
+               [](const SnapshotOr& job) { EXPECT_TRUE(job.ok()) << job.status(); });
+  RunUntilConfirming(id);
+  RunToEnd(id, 2000);
+  bool again = false;
+  for (const fleet::LeaseGrant& lease : ConfirmLeases()) {
+    again = again || lease.work->decisions == first->best->record.candidate.decisions;
+  }
+  EXPECT_TRUE(again);
+}
+
 // All challengers are disturbed, so the search has no leader, and so are the processes of the
 // fastest finalist.
 TEST_F(JobConfirmEndTest, NoteSaysThatTheFastestOfTheSearchIsNotConfirmed) {
