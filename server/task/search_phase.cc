@@ -337,10 +337,12 @@ void SearchPhase::Count(const record::Record& record, const std::string& worker_
 }
 
 void SearchPhase::Show(const record::Record& record) {
-  const bool is_faster = !confirmed_ || (!record.quarantined &&
-                                         record::SteadyLatencyNs(record.result) <
-                                             record::SteadyLatencyNs(confirmed_->record.result));
-  job_.state().best = is_faster ? task_.MakeBest(record) : *confirmed_;
+  // A few processes of the confirmed candidate say less than its confirmation.
+  const bool is_better =
+      !confirmed_ ||
+      (!record.quarantined && record.candidate != confirmed_->record.candidate &&
+       record::SteadyLatencyNs(record.result) < record::SteadyLatencyNs(confirmed_->record.result));
+  job_.state().best = is_better ? task_.MakeBest(record) : *confirmed_;
 }
 
 bool SearchPhase::LacksLeader() const {

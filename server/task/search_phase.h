@@ -84,8 +84,8 @@ class SearchPhase {
   void OnError(int64_t trial, const absl::Status& status);
   void Tell(const record::Record& record, const std::string& worker_id);
   void Count(const record::Record& record, const std::string& worker_id);
-  // Shows a result as the best of the job, unless it is disturbed or slower than one that an
-  // earlier run of the job has confirmed.
+  // Shows a result as the best of the job, unless the one that an earlier run of the job has
+  // confirmed is faster, or the result is disturbed or of the same candidate.
   void Show(const record::Record& record);
   void Screen(Screened screened);
   // Whether the search has a leader. It has none if nothing is confirmed, if there is only one
