@@ -8,7 +8,6 @@
 #include "common/base/host_share.h"
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
-#include "server/task/confirm_policy.h"
 #include "server/task/exceptions.h"
 #include "server/task/first_work.h"
 #include "server/task/search_options.h"
@@ -23,9 +22,6 @@ constexpr int kMaxFruitless = 5;
 // Each of the first results is published to readers at once, later ones at the next tick, because
 // publishing a state copies it.
 constexpr int64_t kShownAtOnce = 256;
-// The number of results that are kept for the confirmation, which uses some of the best. It counts
-// equal programs once.
-constexpr size_t kMaxScreened = 256;
 // The trial number of the default schedule, which is not a candidate of the search.
 constexpr int64_t kDefaultTrial = 0;
 
@@ -77,7 +73,10 @@ absl::Status SearchPhase::Restore() {
   HONE_RETURN_IF_ERROR(Replay(events, std::move(options), std::move(earlier)));
   KeepConfirmed();
   CountAgain(own);
-  if (HasLeader()) RestoreLeader(again);
+  if (HasLeader()) {
+    challenges_.Restore(again);
+    ShowLeader();
+  }
   const auto untold = std::count_if(trials_.begin(), trials_.end(), [](const auto& trial) {
     return trial.first != kDefaultTrial && !trial.second.told;
   });
@@ -179,7 +178,7 @@ bool SearchPhase::ProposingIsLate() const {
 
 int64_t SearchPhase::Unmeasured() const {
   if (job_.spec().parent.empty()) return 0;
-  return job_.state().allowance - Proposed() + outstanding_ + (leader_.IsBusy() ? 1 : 0);
+  return job_.state().allowance - Proposed() + outstanding_;
 }
 
 void SearchPhase::Settle() {
@@ -197,10 +196,9 @@ void SearchPhase::Pump() {
   const bool may_propose = !stopping_ && !exhausted_ && !IsOutOfAllowance() && !ProposingIsLate() &&
                            (limit == 0 || Proposed() < limit);
   state.queued = outstanding_;
-  if (may_propose || outstanding_ > 0 || IsOutOfAllowance()) Challenge();
+  if (HasLeader() && (may_propose || outstanding_ > 0)) challenges_.Continue();
   if (IsIdle()) return Settle();
   state.unmeasured = Unmeasured();
-  if (outstanding_ == 0 && IsOutOfAllowance()) return;  // a challenger is being measured
   if (!may_propose && outstanding_ == 0) {
     if (exhausted_ && !task_.IsDecided() && (limit == 0 || state.trials < limit)) {
       state.note =
@@ -332,8 +330,8 @@ void SearchPhase::Count(const record::Record& record, const std::string& worker_
   if (!fastest_ || IsBetterToShow(record, *fastest_)) fastest_ = record;
   if (!HasLeader()) Show(*fastest_);
   const bool may_lead = HasLeader() && !worker_id.empty() && !record.is_default;
-  if (may_lead) leader_.Add(screened, state.trials);
-  Screen(std::move(screened));
+  if (may_lead) challenges_.Add(screened, state.trials);
+  screened_.Add(std::move(screened));
 }
 
 void SearchPhase::Show(const record::Record& record) {
@@ -350,83 +348,19 @@ bool SearchPhase::LacksLeader() const {
   return HasLeader() && !state.best && state.outcomes.contains(record::Outcome::kOk);
 }
 
-void SearchPhase::Challenge() {
-  if (job_.state().state != JobState::kRunning || stopping_ || !HasLeader()) return;
-  const Screened* const next = leader_.NextChallenger();
-  if (next == nullptr) return;
-  MeasureChallenger();
-}
-
-void SearchPhase::MeasureChallenger() {
-  const Screened& challenger = leader_.challenger();
-  const record::Record& screened = challenger.record;
-  fleet::WorkItem item =
-      task_.MakeItem(screened.candidate, task_.SpaceText(screened.candidate.space_digest));
-  item.policy = ConfirmPolicy();
-  item.best_latency_ns = nullptr;  // a challenger is not stopped early
-  item.artifact_digest = screened.result.artifact_digest;
-  item.builder = fleet::BuilderOf(screened.environment);
-  item.worker_id = challenger.worker_id;
-  task_.Measure(
-      std::move(item), task_.MakeRecord(screened.candidate, screened.trial), /*event=*/-1,
-      [this](const record::Record& record, const std::string&) { OnChallenged(record); },
-      [this](const absl::Status&) {
-        if (job_.state().state != JobState::kRunning || !leader_.IsBusy()) return;
-        leader_.Withdraw();
-        Pump();
-      });
-}
-
-void SearchPhase::OnChallenged(const record::Record& record) {
-  if (job_.state().state != JobState::kRunning || !leader_.IsBusy()) return;
-  job_.SetDoing("confirming the leader");
-  if (record.result.outcome == record::Outcome::kOk && !record.quarantined) AddProcesses({record});
-  if (leader_.Report(record)) ShowLeader();
-  if (leader_.IsBusy() && !stopping_) return MeasureChallenger();
-  leader_.Withdraw();
-  Pump();
-}
-
 void SearchPhase::ShowLeader() {
-  if (!leader_.best()) return;
-  Show(*leader_.best());
+  if (!challenges_.leader()) return;
+  Show(*challenges_.leader());
   job_.ShowState();
-}
-
-void SearchPhase::RestoreLeader(const std::vector<record::Record>& again) {
-  std::map<Digest, std::vector<record::Record>> of;  // by candidate
-  for (const record::Record& record : again) {
-    of[CandidateDigest(record.candidate)].push_back(record);
-  }
-  for (const auto& [digest, rounds] : of) {
-    AddProcesses(rounds);
-    leader_.Restore(rounds);
-  }
-  ShowLeader();
-}
-
-void SearchPhase::AddProcesses(const std::vector<record::Record>& processes) {
-  for (Screened& screened : screened_) {
-    if (screened.record.candidate != processes[0].candidate) continue;
-    screened.again.insert(screened.again.end(), processes.begin(), processes.end());
-    std::vector<double> all = {record::SteadyLatencyNs(screened.record.result)};
-    for (record::Record& process : screened.again) {
-      // The build's facts are not in the result of an artifact that was built before.
-      process.result.facts = screened.record.result.facts;
-      all.push_back(record::SteadyLatencyNs(process.result));
-    }
-    std::sort(all.begin(), all.end());
-    screened.latency_ns = (all[(all.size() - 1) / 2] + all[all.size() / 2]) / 2;
-  }
 }
 
 Found SearchPhase::TakeFound() {
   // What the job shows is measured again, even if an earlier run has confirmed it.
   const std::optional<Best>& shown = job_.state().best;
   const bool is_own = HasLeader() && shown && shown->record.job_id == job_.id();
-  return {.screened = std::move(screened_),
+  return {.screened = screened_.Take(),
           .untiled = std::move(untiled_),
-          .leader = is_own ? shown->record : leader_.best(),
+          .leader = is_own ? shown->record : challenges_.leader(),
           .known_default = std::move(known_default_)};
 }
 
@@ -438,16 +372,6 @@ void SearchPhase::ShowUnconfirmed() {
   } else if (!state.best && fastest_) {
     state.best = task_.MakeBest(*fastest_);
   }
-}
-
-void SearchPhase::Screen(Screened screened) {
-  screened_.push_back(std::move(screened));
-  if (screened_.size() < 2 * kMaxScreened) return;
-  // The slower half cannot become finalists.
-  std::nth_element(
-      screened_.begin(), screened_.begin() + kMaxScreened, screened_.end(),
-      [this](const Screened& a, const Screened& b) { return ComesBefore(task_, a, b); });
-  screened_.resize(kMaxScreened);
 }
 
 void SearchPhase::Tick() {
@@ -498,7 +422,7 @@ void SearchPhase::OnTrained(const absl::Status& threw,
 
 void SearchPhase::Close() {
   search_.reset();
-  screened_.clear();
+  screened_.Take();
 }
 
 }  // namespace hone::task
