@@ -54,7 +54,7 @@ void Challenges::Restore(const std::vector<record::Record>& again) {
   }
   for (const auto& [digest, rounds] : of) {
     screened_.AddProcesses(rounds);
-    leader_.Restore(rounds);
+    if (!rounds[0].is_default) leader_.Restore(rounds);
   }
 }
 

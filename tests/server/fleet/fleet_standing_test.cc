@@ -107,7 +107,7 @@ TEST_F(StandingTest, WorkWaitsWithoutLimitOnlyForWorkersThatMayWork) {
   builder.Call(fleet);
   board.Call(fleet);
   EXPECT_EQ(fleet.WaitLimit(target), absl::InfiniteDuration());
-  for (const std::string& drained : {"builder", "board"}) {
+  for (const std::string drained : {"builder", "board"}) {
     ASSERT_TRUE(fleet.Drain(drained, false).ok());
     EXPECT_EQ(fleet.WaitLimit(target), FleetOptions().unsatisfied_limit) << drained;
     ASSERT_TRUE(fleet.Drain(drained, true).ok());

@@ -34,7 +34,7 @@ TEST_F(JobClaimsTest, UnfinishedJobsAreTakenUp) {
   ASSERT_TRUE(claims_.Restore().ok());
   EXPECT_THAT(book_.StoredIds(), ElementsAre("1", "3"));
   EXPECT_EQ(book_.Find("1")->snapshot()->fence, store_.GetJob("1")->fence);
-  EXPECT_EQ(store_.GetJob("1")->replica, "this server");
+  EXPECT_EQ(store_.GetJob("1")->replica, "host/2");
   EXPECT_EQ(store_.GetJob("2")->replica, "");
 }
 

@@ -40,7 +40,7 @@ TEST_F(JobStarterTest, ANewJobIsAnsweredWhenItIsStored) {
   EXPECT_EQ((**answer_)->id, "1");
   EXPECT_THAT(book_.StoredIds(), ElementsAre("1"));
   const store::JobRow row = *store_.GetJob("1");
-  EXPECT_EQ(row.replica, "this server");
+  EXPECT_EQ(row.replica, "host/2");
   EXPECT_EQ(row.lease_until_unix_ms, std::numeric_limits<int64_t>::max());
 }
 

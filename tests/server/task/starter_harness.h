@@ -27,7 +27,7 @@ class StarterHarness : public ::testing::Test {
                               .store = &store_,
                               .fleet = &fleet_,
                               .executor = &executor_,
-                              .server = "this server"};
+                              .server = "host/2"};
   const JobOptions options_;
   JobBook book_{/*max_jobs=*/8, /*max_jobs_per_owner=*/8};
   JobStarter starter_{services_, options_, &book_};
