@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -27,14 +26,17 @@
 namespace hone::cli {
 namespace {
 
-// A job stores its best last, so that it is among this many of its newest records.
-constexpr int kNewestOfJob = 50;
-
 // Where the best of a job comes from, if another job found it: "of job 12, 3 hours ago"; else "".
 std::string OriginOfBest(const client::Job& job) {
   if (!client::BestIsOfAnotherJob(job)) return "";
   const absl::Time measured = absl::FromUnixMillis(job.best->record.created_unix_ms);
   return absl::StrCat("of job ", job.best->record.job_id, ", ", FormatAge(absl::Now() - measured));
+}
+
+// What has become of the best of a job; "" if it still counts.
+absl::string_view Withdrawal(const client::Job& job) {
+  if (!client::BestIsWithdrawn(job)) return "";
+  return IsForgotten(job.best->record) ? "now forgotten" : "now quarantined";
 }
 
 // What a job that has not ended does or waits for.
@@ -53,6 +55,9 @@ std::string RemarkOn(const client::Job& job) {
   std::vector<std::string> remarks;
   if (HasEnded(job.state) && job.best.has_value() && !client::BestIsConfirmed(job)) {
     remarks.push_back("best not confirmed");
+  }
+  if (const absl::string_view withdrawal = Withdrawal(job); !withdrawal.empty()) {
+    remarks.push_back(absl::StrCat("best ", withdrawal));
   }
   if (const std::string origin = OriginOfBest(job); !origin.empty()) {
     remarks.push_back(absl::StrCat(
@@ -111,28 +116,6 @@ void PrintNetwork(const client::NetworkProgress& network, bool ended) {
   PrintTasks(network, ended);
 }
 
-// Returns the best of a job that has ended as it is in the store now: it may have been quarantined
-// since the job ended, such as by `hone forget`. nullopt if it was not, or if the server does not
-// answer.
-std::optional<record::Record> QuarantinedBest(Session& session, const client::Job& job) {
-  if (!HasEnded(job.state) || !client::BestIsConfirmed(job)) return std::nullopt;
-  const record::Record& best = job.best->record;
-  client::RecordFilter filter;
-  filter.workload_digest = best.workload_digest;
-  filter.target = best.target;
-  filter.job = best.job_id;
-  filter.outcome = "ok";
-  filter.quarantined = client::Quarantined::kOnly;
-  filter.newest_first = true;
-  const absl::StatusOr<std::vector<record::Record>> quarantined =
-      session.connection().ListRecords(filter, kNewestOfJob);
-  if (!quarantined.ok()) return std::nullopt;
-  const auto found =
-      std::find_if(quarantined->begin(), quarantined->end(),
-                   [&](const record::Record& record) { return record.id == best.id; });
-  return found == quarantined->end() ? std::nullopt : std::make_optional(*found);
-}
-
 // Prints the state and the best of a job, or the tasks of its networks. `why`: the reason for the
 // state; "" if the caller prints it.
 absl::Status PrintJob(const Globals& globals, const client::Job& job, const std::string& why) {
@@ -145,17 +128,15 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
   if (job.best.has_value()) {
     const std::string origin = OriginOfBest(job);
     const bool confirmed = client::BestIsConfirmed(job);
-    const bool withdrawn = client::BestIsWithdrawn(job);
-    const record::Record& record = job.best->record;
+    const absl::string_view withdrawal = Withdrawal(job);
     PrintWrapped(
         absl::StrCat("best", origin.empty() ? "" : absl::StrCat(" known, ", origin),
                      confirmed ? "" : ", not confirmed",
-                     !withdrawn            ? ""
-                     : IsForgotten(record) ? ", now forgotten"
-                                           : ", now quarantined",
-                     ": ", FormatSpeed(client::LatencyNs(*job.best), job.best->gflops, confirmed)));
-    if (withdrawn) {
-      PrintWrapped(absl::StrCat("it does not count any more: ", record.quarantine_reason));
+                     withdrawal.empty() ? "" : absl::StrCat(", ", withdrawal), ": ",
+                     FormatSpeed(client::LatencyNs(*job.best), job.best->gflops, confirmed)));
+    if (!withdrawal.empty()) {
+      PrintWrapped(
+          absl::StrCat("it does not count any more: ", job.best->record.quarantine_reason));
     }
     if (client::BestIsOfAnotherJob(job) && job.own_best.has_value()) {
       const bool own_confirmed = record::IsConfirmed(job.own_best->record);
@@ -176,10 +157,7 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job) {
 
 absl::Status ShowJob(const Globals& globals, const std::string& id) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(client::Job job, session->connection().GetJob(id));
-  if (const auto quarantined = QuarantinedBest(*session, job); quarantined.has_value()) {
-    job.best->record = *quarantined;
-  }
+  HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().GetJob(id));
   if (globals.json || HasEnded(job.state)) return PrintJob(globals, job);
   return PrintJob(globals, job,
                   job.wait_reason.empty() ? PhaseOf(job) : "it waits: " + job.wait_reason);

@@ -146,6 +146,9 @@ Json OwnBestJson(const client::Job& job) {
   own_best["record"] = id > 0 ? Json(id) : Json(nullptr);
   own_best["confirmed"] = record::IsConfirmed(job.own_best->record);
   own_best["processes"] = record::ProcessesOf(job.own_best->record.result);
+  if (job.own_best->record.quarantined) {
+    own_best["quarantine_reason"] = job.own_best->record.quarantine_reason;
+  }
   return own_best;
 }
 

@@ -33,19 +33,18 @@ bool IsTerminal() {
 
 // The time until the nearest limit; infinite if it is not known yet.
 absl::Duration TimeLeft(const client::Job& job, const Pace& pace) {
-  // The speed says nothing about a job that waits.
+  // The speed says nothing about a job that waits or ends its search.
+  const bool searches = job.phase.empty() || absl::StartsWith(job.phase, "measuring");
   const bool limited =
-      job.state == client::JobState::kRunning && job.phase.empty() && job.spec.max_trials > 0;
+      job.state == client::JobState::kRunning && searches && job.spec.max_trials > 0;
   if (!limited) return job.left;
   return std::min(job.left, pace.TimeFor(std::max<int64_t>(0, job.spec.max_trials - job.trials)));
 }
 
 // Explains why the line shows no best; "" if the trials and the phase explain it.
 std::string WhyNoBest(const client::Job& job, int64_t ok) {
-  if (job.trials == 0 || job.spec.revalidate > 0) return "";
-  if (ok == 0) return HasEnded(job.state) ? "no valid trial" : "no valid trial yet";
-  // A search shows a best when it has measured it in several processes.
-  return job.state == client::JobState::kRunning ? "measuring the first best again" : "";
+  if (job.trials == 0 || ok > 0 || job.spec.revalidate > 0) return "";
+  return HasEnded(job.state) ? "no valid trial" : "no valid trial yet";
 }
 
 // How many tasks have a latency, as long as the sum of all is unknown; "" if it is known.

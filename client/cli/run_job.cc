@@ -103,11 +103,13 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
 }
 
 // Returns a hint to append to the message that a job was cancelled: how to continue. "" if all
-// tasks of the network are confirmed, or if the job tunes an operator.
+// tasks of the network are confirmed.
 std::string ResumeHint(const client::Job& job) {
-  if (job.state != client::JobState::kCancelled || !job.network.has_value()) return "";
+  if (job.state != client::JobState::kCancelled) return "";
   // A job that has not begun has no tasks yet.
-  if (!job.network->tasks.empty() && AllConfirmed(*job.network)) return "";
+  const bool is_complete =
+      job.network.has_value() && !job.network->tasks.empty() && AllConfirmed(*job.network);
+  if (is_complete) return "";
   return absl::StrCat("; ", SuggestedCommand("jobs resume " + job.id), " continues it");
 }
 

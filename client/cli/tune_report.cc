@@ -9,7 +9,6 @@
 #include "absl/time/clock.h"
 #include "client/cli/format.h"
 #include "client/cli/known_best.h"
-#include "client/cli/suggested_command.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
@@ -108,13 +107,7 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
         "what disturbs this machine"));
   }
   if (job.best.has_value() && !confirmed) {
-    std::string text = "\nnot confirmed: \"hone best\" does not return it";
-    // The error of a failed job explains what to do.
-    if (job.state == client::JobState::kCancelled) {
-      absl::StrAppend(&text, "; \"", SuggestedCommand("jobs resume " + job.id),
-                      "\" continues the search and confirms the best");
-    }
-    PrintWrapped(text);
+    PrintWrapped("\nnot confirmed: \"hone best\" does not return it");
   }
   if (!job.note.empty()) PrintWrapped(absl::StrCat("\n", job.note));
   if (job.best.has_value() && peak > 0) {

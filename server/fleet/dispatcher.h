@@ -50,6 +50,8 @@ class Dispatcher {
   };
   std::vector<Theft> FindThefts(const std::set<std::string>& idle, absl::Time now) const;
 
+  // Returns why no registered worker serves the lane; "" if one does.
+  std::string WhyUnsatisfied(const Lane& lane) const;
   // Returns waiting items that must fail, with the reason: either no registered worker has served
   // their lane for `unsatisfied_limit`, or the artifact that they name is gone. If only the
   // artifact of an item's own build is gone, the item is queued to be built again.
@@ -65,8 +67,6 @@ class Dispatcher {
   bool Fits(const TrackedItem& item, const std::string& worker_id) const;
   // Whether the worker must take only suspects now.
   bool GoesSolo(Worker& worker) const;
-  // Returns why no registered worker serves the lane; "" if one does.
-  std::string WhyUnsatisfied(const Lane& lane) const;
 
   const FleetOptions& options_;
   const ArtifactCache& artifacts_;

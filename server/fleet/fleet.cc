@@ -250,14 +250,15 @@ bool Fleet::IsServed(const std::string& target_key) const {
   return list_.IsServed(target_key);
 }
 
-std::optional<WorkerInfo> Fleet::SilentHolder(const std::string& job_id) const {
+std::optional<SilentWork> Fleet::FindSilentWork(const std::string& job_id) const {
   absl::MutexLock lock(&mutex_);
-  return list_.SilentHolder(job_id);
+  return list_.FindSilentWork(job_id);
 }
 
 absl::Duration Fleet::WaitLimit(const std::string& target_key) const {
   absl::MutexLock lock(&mutex_);
-  return registry_.HasRunner(target_key) ? absl::InfiniteDuration() : options_.unsatisfied_limit;
+  const bool waits = dispatcher_.WhyUnsatisfied({.target_key = target_key, .build = true}).empty();
+  return waits ? absl::InfiniteDuration() : options_.unsatisfied_limit;
 }
 
 std::vector<WorkerInfo> Fleet::KnownWorkers() const {

@@ -74,10 +74,11 @@ class Fleet {
   // Returns whether workers take work that run the target, and that build for it. Unlike Workers,
   // this copies nothing.
   bool IsServed(const std::string& target_key) const;
-  // If all work of a job is leased to workers that do not answer, returns one of them.
-  std::optional<WorkerInfo> SilentHolder(const std::string& job_id) const;
-  // Returns how long work for a target waits before it fails: infinite if a registered worker may
-  // run it, even if that worker is away.
+  // Returns the work of a job that is leased to workers that do not answer; nullopt if there is
+  // none.
+  std::optional<SilentWork> FindSilentWork(const std::string& job_id) const;
+  // Returns how long work for a target waits before it fails: infinite if registered workers may
+  // build and run it, even if those are away.
   absl::Duration WaitLimit(const std::string& target_key) const;
   // Returns the same, and also the other workers that are drained, flagged or removed. Of those,
   // only the name and the standing are known.

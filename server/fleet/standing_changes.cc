@@ -65,7 +65,8 @@ absl::StatusOr<int> StandingChanges::Remove(const std::string& id) {
   if (parts_.registry->Find(id) == nullptr && !away) {
     return absl::NotFoundError(absl::StrCat("there is no worker ", id));
   }
-  standing.refused = "an administrator removed it; \"hone workers resume\" admits it again";
+  standing.refused =
+      absl::StrCat("an administrator removed it; \"hone workers resume ", id, "\" admits it again");
   standing.removed = true;
   parts_.events->StandingChanged(parts_.list->Of(id), "was removed by an administrator");
   parts_.standings->Change(standing, /*drained=*/false, /*refused=*/true);

@@ -2,7 +2,13 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace hone::fleet {
+
+std::string HowToResume(const std::string& id) {
+  return absl::StrCat("\"hone workers resume ", id, "\" gives it work again");
+}
 
 Standing Standings::Of(const std::string& id) const {
   absl::MutexLock lock(&mutex_);

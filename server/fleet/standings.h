@@ -13,6 +13,9 @@
 
 namespace hone::fleet {
 
+// Returns which command gives a drained or refused worker work again, as text for users.
+std::string HowToResume(const std::string& id);
+
 // Which workers are drained, flagged or removed, by name, and which of these changes are not stored
 // yet. Includes workers that are not connected. Thread-safe.
 class Standings {

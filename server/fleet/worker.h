@@ -118,6 +118,13 @@ struct WorkerInfo {
   }
 };
 
+// Work of a job that workers hold which do not call.
+struct SilentWork {
+  WorkerInfo worker;    // one of them
+  int items = 0;        // that they hold
+  bool is_all = false;  // the job has no other work
+};
+
 // The stored state of a worker: what an administrator decided, and whether its results are trusted.
 struct Standing {
   std::string worker_id;

@@ -51,11 +51,10 @@ std::vector<WorkerInfo> WorkerList::Known() const {
 }
 
 bool WorkerList::IsServed(const std::string& target_key) const {
-  const absl::Time now = parts_.clock->Now();
   bool runs = false, builds = false;
   for (const auto& [id, worker] : parts_.registry->all()) {
     if (!worker.connected || worker.leaving || !parts_.standings->MayWork(id)) continue;
-    if (!parts_.calls->IsHeld(worker) && !HasCalledAfter(now - worker.last_seen)) continue;
+    if (!IsCalling(worker)) continue;
     runs = runs || worker.CanRun(target_key);
     builds = builds || worker.capabilities.BuildsFor(target_key);
     if (runs && builds) return true;
@@ -63,16 +62,28 @@ bool WorkerList::IsServed(const std::string& target_key) const {
   return false;
 }
 
-std::optional<WorkerInfo> WorkerList::SilentHolder(const std::string& job_id) const {
-  std::optional<WorkerInfo> silent;
+bool WorkerList::IsCalling(const Worker& worker) const {
+  return parts_.calls->IsHeld(worker) || HasCalledAfter(parts_.clock->Now() - worker.last_seen);
+}
+
+std::optional<SilentWork> WorkerList::FindSilentWork(const std::string& job_id) const {
+  std::string silent;
+  int items = 0;
+  bool is_all = true;
   for (const int64_t id : parts_.book->queue().ItemsOf(job_id)) {
     const auto lease = parts_.book->leases().find(parts_.book->queue().Find(id)->lease_id);
-    if (lease == parts_.book->leases().end()) return std::nullopt;
-    WorkerInfo worker = Of(lease->second.worker_id);
-    if (worker.HasCalled()) return std::nullopt;
-    silent = std::move(worker);
+    const Worker* const worker = lease == parts_.book->leases().end()
+                                     ? nullptr
+                                     : parts_.registry->Find(lease->second.worker_id);
+    if (worker == nullptr || IsCalling(*worker)) {
+      is_all = false;
+      continue;
+    }
+    silent = worker->id;
+    ++items;
   }
-  return silent;
+  if (items == 0) return std::nullopt;
+  return SilentWork{.worker = Of(silent), .items = items, .is_all = is_all};
 }
 
 }  // namespace hone::fleet

@@ -36,10 +36,13 @@ class WorkerList {
   std::vector<WorkerInfo> Registered() const;
   std::vector<WorkerInfo> Known() const;
   bool IsServed(const std::string& target_key) const;
-  // See Fleet::SilentHolder.
-  std::optional<WorkerInfo> SilentHolder(const std::string& job_id) const;
+  // See Fleet::FindSilentWork.
+  std::optional<SilentWork> FindSilentWork(const std::string& job_id) const;
 
  private:
+  // Whether a worker that is connected still calls.
+  bool IsCalling(const Worker& worker) const;
+
   const Parts parts_;
 };
 

@@ -229,10 +229,10 @@ absl::StatusOr<TargetChoice> WorkerRegistry::ChooseTarget(const std::string& key
     return absl::UnavailableError(absl::StrCat(
         "target native: no worker that runs kernels is registered; start hone-worker on the "
         "machine to tune for",
-        refused.empty() ? ""
-                        : absl::StrCat(", or admit one that is refused, with \"hone workers resume "
-                                       "NAME\": ",
-                                       absl::StrJoin(refused, ", "))));
+        refused.empty()
+            ? ""
+            : absl::StrCat(", or admit one that is refused (", absl::StrJoin(refused, ", "),
+                           "): ", HowToResume(refused[0]))));
   }
   return absl::FailedPreconditionError(
       absl::StrCat("target native: the registered workers have several targets; name one of ",
@@ -243,15 +243,16 @@ absl::StatusOr<TargetChoice> WorkerRegistry::ChooseTarget(const std::string& key
 
 std::string WorkerRegistry::WhyNoRunner(const std::string& target_key) const {
   std::vector<std::string> idle;  // workers of the target that take no work
+  std::string first;
   for (const Worker* worker : OfTarget(target_key)) {
     if (!worker->capabilities.can_run) continue;
     const std::string refusal = standings_->Refusal(worker->id);
+    if (idle.empty()) first = worker->id;
     idle.push_back(absl::StrCat(worker->id, " (", refusal.empty() ? "drained" : refusal, ")"));
   }
   if (!idle.empty()) {
-    return absl::StrCat(
-        "no worker of target ", target_key,
-        " takes work; \"hone workers resume NAME\" resumes one of: ", absl::StrJoin(idle, ", "));
+    return absl::StrCat("no worker of target ", target_key,
+                        " takes work: ", absl::StrJoin(idle, ", "), "; ", HowToResume(first));
   }
   return absl::StrCat("no registered worker runs target ", target_key, "; ", Registered(Targets()),
                       kStartOne);

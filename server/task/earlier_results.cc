@@ -47,8 +47,14 @@ absl::StatusOr<EarlierResults> ReadEarlierResults(const JobActor& job, const Job
       if (!seen.insert(CandidateDigest(record.candidate)).second) continue;
       earlier.prior.push_back(MeasuredOf(record));
     }
-    if (static_cast<int>(page.size()) < query.page_size) return earlier;
+    if (static_cast<int>(page.size()) < query.page_size) break;
   }
+  // A confirmation also measures the published best, which another job may have found.
+  std::erase_if(earlier.again, [&](const record::Record& record) {
+    const auto own = earlier.own.find(record.trial);
+    return own == earlier.own.end() || own->second.candidate != record.candidate;
+  });
+  return earlier;
 }
 
 absl::StatusOr<std::shared_ptr<const Transfer>> FindTransfer(const JobActor& job,

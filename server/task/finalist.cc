@@ -184,6 +184,7 @@ void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists) {
   Finalist finalist{.candidate = row->record.candidate,
                     .space = row->space,
                     .trial = row->record.trial,
+                    .is_own = row->record.job_id == job.id(),
                     .artifact_digest = row->record.result.artifact_digest,
                     .builder = fleet::BuilderOf(row->record.environment)};
   // The published artifact itself is measured, wherever it was built.

@@ -62,9 +62,10 @@ absl::Status NothingRan(const JobActor& job);
 
 // What a search has found.
 struct Found {
-  std::vector<Screened> screened;        // the fastest, in no particular order
-  std::optional<Screened> untiled;       // the default schedule, if it works
-  std::optional<record::Record> leader;  // see leader.h
+  std::vector<Screened> screened;   // the fastest, in no particular order
+  std::optional<Screened> untiled;  // the default schedule, if it works
+  // The best that the search shows: its leader (leader.h), or what an earlier run has confirmed.
+  std::optional<record::Record> leader;
   // The default schedule as an earlier job has confirmed it (stored_default.h).
   std::optional<record::Record> known_default;
 };

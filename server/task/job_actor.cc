@@ -66,6 +66,7 @@ void JobActor::CheckWorkers() {
   if (Steady() < next_worker_check_) return;
   next_worker_check_ = Steady() + kWorkerCheckInterval;
   std::string reason = WaitReason(*this);
+  silent_work_ = reason.empty() ? SilentWorkText(*this) : "";
   if (reason == state_.wait_reason) return;
   state_.wait_reason = std::move(reason);
   ShowState();

@@ -62,6 +62,8 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   JobSnapshot& state() { return state_; }
   const JobSnapshot& state() const { return state_; }
   void SetPhase(const std::string& phase) { state_.phase = phase; }
+  // See SilentWorkText (unmeasured.h); looked up once a second.
+  const std::string& silent_work() const { return silent_work_; }
   // Sets the description of the current work, for the message of an exception.
   void SetDoing(const char* doing) { doing_ = doing; }
   // Publishes the state to readers.
@@ -157,6 +159,7 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   absl::Time resumed_;           // when this server began to work on the job
   absl::Duration earlier_wall_;  // under earlier servers
   absl::Time next_worker_check_;
+  std::string silent_work_;
   absl::Time saved_ = absl::InfinitePast();
   absl::Time shown_at_ = absl::InfinitePast();
 };

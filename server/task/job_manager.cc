@@ -13,6 +13,7 @@
 #include "common/base/status_macros.h"
 #include "server/task/job_codec.h"
 #include "server/task/network_state.h"
+#include "server/task/withdrawn.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::task {
@@ -154,7 +155,9 @@ absl::Status JobManager::NoteEnds(JobSnapshot& job) const {
 }
 
 SnapshotOr JobManager::Get(const std::string& id) const {
-  return ReadJob(book_, *services_.store, id);
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const JobSnapshot> job,
+                        ReadJob(book_, *services_.store, id));
+  return WithQuarantine(*services_.store, std::move(job));
 }
 
 absl::StatusOr<std::vector<std::shared_ptr<const JobSnapshot>>> JobManager::List(
@@ -169,10 +172,11 @@ absl::StatusOr<std::vector<std::shared_ptr<const JobSnapshot>>> JobManager::List
       last = row.id;
       if (IsTaskJobId(row.id)) continue;
       if (std::shared_ptr<JobActor> job = book_.Find(row.id); job != nullptr) {
-        list.push_back(job->snapshot());
+        list.push_back(WithQuarantine(*services_.store, job->snapshot()));
       } else {
         const SnapshotOr stored = SharedFromRow(row);
-        list.push_back(stored.ok() ? *stored : Unreadable(row, stored.status()));
+        list.push_back(stored.ok() ? WithQuarantine(*services_.store, *stored)
+                                   : Unreadable(row, stored.status()));
       }
       if (static_cast<int>(list.size()) == page_size) return list;
     }

@@ -119,7 +119,7 @@ absl::StatusOr<std::vector<Fold>> Usable(const std::vector<TaskRows>& tasks,
     return training < kLeastTraining || held < kLeastHeldOut;
   });
   if (!folds.empty()) return folds;
-  return absl::FailedPreconditionError(
+  return absl::NotFoundError(
       absl::StrCat("too few measurements to hold out ", what, ": ", most_training,
                    " to train on and ", most_held, " of a workload held out; at least ",
                    kLeastTraining, " and ", kLeastHeldOut, " are needed; hone tune makes more"));

@@ -73,10 +73,10 @@ struct EvaluationServices {
 };
 
 // Trains every model on the candidates that are not held out and evaluates it on the others.
-// NotFound: there are no measurements, or an unknown model or task to hold out (the message lists
-// the tasks). InvalidArgument: a share or k is out of range, there are no models, or a model cannot
-// read its feature set. FailedPrecondition: too few measurements (the message says how many are
-// needed), or a model is not in this build.
+// NotFound: there are too few measurements (the message says how many are needed), or an unknown
+// model or task to hold out (the message lists the tasks). InvalidArgument: a share or k is out of
+// range, there are no models, or a model cannot read its feature set. FailedPrecondition: a model
+// is not in this build.
 absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationServices& services,
                                                const EvaluationQuery& query);
 

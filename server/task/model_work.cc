@@ -100,7 +100,7 @@ absl::StatusOr<store::ModelRow> ModelWork::MakeModel(const TrainingQuery& query,
   const absl::StatusOr<ModelEvaluation> judged = EvaluateModels(services, judge);
   if (judged.ok()) {
     row.metrics = MetricsJson(judged->scores.front());
-  } else if (absl::IsFailedPrecondition(judged.status())) {
+  } else if (absl::IsNotFound(judged.status())) {
     row.metrics = nlohmann::ordered_json{{"none", judged.status().message()}}.dump();
   } else {
     return judged.status();

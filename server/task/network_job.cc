@@ -116,12 +116,18 @@ void NetworkJob::OnTick() {
 
 void NetworkJob::OnCancel(bool confirm) {
   if (HasEnded()) return;
-  if (!confirm) {
-    ShowStoredBests(spec(), services(), network());
+  const bool confirming = HasBegun() && state().state == JobState::kConfirming;
+  if (!confirm && !confirming) {
+    // A job that has not begun may have no tasks yet.
+    if (state().network.has_value()) ShowStoredBests(spec(), services(), network());
     return End(JobState::kCancelled);
   }
   state().cancelled = true;
-  if (HasBegun() && state().state == JobState::kConfirming) {
+  if (!confirm) {
+    ends_now_ = true;
+    return Cut();
+  }
+  if (confirming) {
     LimitConfirmation();
     for (size_t i = 0; i < children_.size(); ++i) {  // those that confirm now have less time, too
       if (children_[i].finishing && !children_[i].ended) Finish(i);
@@ -309,6 +315,7 @@ void NetworkJob::OnGranted(size_t i, const absl::Status& status) {
   if (!status.ok()) return OnNotStored(status);
   child.exists = true;
   child.ended = child.begun = false;
+  if (ends_by_) return services().children->CancelChild(ChildId(i));
   services().children->AllowChild(ChildId(i), child.allowance);
 }
 
@@ -372,7 +379,7 @@ void NetworkJob::Confirm() {
   }
   const bool unfinished =
       std::any_of(children_.begin(), children_.end(), std::mem_fn(&Child::IsUnfinished));
-  if (cut_ || (state().cancelled && IsLate() && unfinished)) return Cut();
+  if (ends_by_ || (state().cancelled && IsLate() && unfinished)) return Cut();
   ShowConfirming();
   std::optional<size_t> heaviest;
   double most = -1;
@@ -396,16 +403,16 @@ void NetworkJob::Cut() {
   for (size_t i = 0; i < children_.size(); ++i) {
     const Child& child = children_[i];
     if (!child.exists && !child.creating) continue;
-    if (!cut_) services().children->CancelChild(ChildId(i));
+    if (!ends_by_) services().children->CancelChild(ChildId(i));
     if (child.IsUnfinished()) ++unfinished;
     const bool confirmed = child.ended && child.last->state == JobState::kDone;
     const bool published =
         child.ended && child.last->best && record::IsConfirmed(child.last->best->record);
     if (!confirmed && !published) ++unconfirmed;
   }
-  cut_ = true;
-  if (unfinished > 0 && TimeLeft() > -kPublishing) return;
-  if (unconfirmed == 0) return Conclude("");
+  if (!ends_by_) ends_by_ = Steady() + kPublishing;
+  if (unfinished > 0 && Steady() < *ends_by_) return;
+  if (unconfirmed == 0 || ends_now_) return Conclude("");
   Conclude(absl::StrCat("a cancelled job confirms its tasks for at most ",
                         absl::ToInt64Seconds(kConfirmationAfterCancel), " s, so that ",
                         Counted(unconfirmed, "task"), unconfirmed == 1 ? " is" : " are",

@@ -84,8 +84,8 @@ class NetworkJob final : public JobActor {
   void ShowConfirming();
   // Tells the next child to finish, or ends the job.
   void Confirm();
-  // Ends a cancelled job whose time is over. A child that is publishing its best ends with it, so
-  // the job waits a moment for its children.
+  // Ends a cancelled job whose time is over, or that a user ends at once. A child that is
+  // publishing its best ends with it, so the job waits a moment for its children.
   void Cut();
   // Gives a child its equal part of the time that is left.
   void Finish(size_t task);
@@ -98,8 +98,9 @@ class NetworkJob final : public JobActor {
   const int64_t batch_;
   std::unique_ptr<TaskScheduler> scheduler_;
   std::vector<Child> children_;
-  absl::Time counted_;  // the last call of CountTime
-  bool cut_ = false;    // the time of a cancelled job is over, and its children were told to end
+  absl::Time counted_;                 // the last call of CountTime
+  std::optional<absl::Time> ends_by_;  // set when the children were told to end, see Cut
+  bool ends_now_ = false;              // a user skipped the confirmation
 };
 
 }  // namespace hone::task

@@ -293,7 +293,10 @@ void Publication::OnPublished(int index, const absl::StatusOr<record::Record>& r
 }
 
 void Publication::Finish(const record::Record& best) {
-  job_.state().best = task_.MakeBest(best, finalists_.pin);
+  JobSnapshot& state = job_.state();
+  state.best = task_.MakeBest(best, finalists_.pin);
+  // An own best that stays published keeps its latency.
+  if (state.own_best && best.job_id == job_.id()) state.own_best = state.best;
   job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kDone);
 }
 

@@ -8,10 +8,10 @@
 #include "common/base/host_share.h"
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
-#include "server/task/confirm_policy.h"
 #include "server/task/exceptions.h"
 #include "server/task/first_work.h"
 #include "server/task/search_options.h"
+#include "server/task/withdrawn.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::task {
@@ -22,9 +22,6 @@ constexpr int kMaxFruitless = 5;
 // Each of the first results is published to readers at once, later ones at the next tick, because
 // publishing a state copies it.
 constexpr int64_t kShownAtOnce = 256;
-// The number of results that are kept for the confirmation, which uses some of the best. It counts
-// equal programs once.
-constexpr size_t kMaxScreened = 256;
 // The trial number of the default schedule, which is not a candidate of the search.
 constexpr int64_t kDefaultTrial = 0;
 
@@ -33,15 +30,6 @@ constexpr int64_t kDefaultTrial = 0;
 bool IsBetterToShow(const record::Record& record, const record::Record& than) {
   if (record.quarantined != than.quarantined) return than.quarantined;
   return record::SteadyLatencyNs(record.result) < record::SteadyLatencyNs(than.result);
-}
-
-// Whether a result is confirmed and was not withdrawn since then, for example with "hone forget".
-bool IsStillConfirmed(const JobActor& job, const std::optional<Best>& best) {
-  if (!best || !record::IsConfirmed(best->record)) return false;
-  const absl::StatusOr<std::vector<record::Record>> stored =
-      job.services().store->Query({.page_size = 1, .after_id = best->record.id - 1});
-  return stored.ok() && !stored->empty() && stored->front().id == best->record.id &&
-         !stored->front().quarantined;
 }
 
 }  // namespace
@@ -85,7 +73,10 @@ absl::Status SearchPhase::Restore() {
   HONE_RETURN_IF_ERROR(Replay(events, std::move(options), std::move(earlier)));
   KeepConfirmed();
   CountAgain(own);
-  if (HasLeader()) RestoreLeader(again);
+  if (HasLeader()) {
+    challenges_.Restore(again);
+    ShowLeader();
+  }
   const auto untold = std::count_if(trials_.begin(), trials_.end(), [](const auto& trial) {
     return trial.first != kDefaultTrial && !trial.second.told;
   });
@@ -123,15 +114,15 @@ absl::Status SearchPhase::Replay(const std::vector<store::JobEvent>& events,
 }
 
 void SearchPhase::KeepConfirmed() {
-  const JobSnapshot& state = job_.state();
+  store::Store& store = *job_.services().store;
+  JobSnapshot& state = job_.state();
+  if (!IsStillConfirmed(store, state.own_best)) state.own_best.reset();
   // A running job may have shown its leader last, which is not confirmed.
-  for (const std::optional<Best>* best : {&state.best, &state.own_best}) {
-    if (!confirmed_ && IsStillConfirmed(job_, *best)) confirmed_ = *best;
-  }
-  const std::optional<Best>& default_schedule = state.default_schedule;
-  if (default_schedule && record::IsConfirmed(default_schedule->record)) {
-    confirmed_default_ = default_schedule;
-  }
+  if (IsStillConfirmed(store, state.best)) confirmed_ = state.best;
+  // As for a new job, the best that another job has published says nothing about this search.
+  const bool is_own = confirmed_ && confirmed_->record.job_id == job_.id();
+  if (state.own_best && !is_own) confirmed_ = state.own_best;
+  if (IsStillConfirmed(store, state.default_schedule)) confirmed_default_ = state.default_schedule;
 }
 
 void SearchPhase::CountAgain(const std::map<int64_t, record::Record>& own) {
@@ -187,7 +178,7 @@ bool SearchPhase::ProposingIsLate() const {
 
 int64_t SearchPhase::Unmeasured() const {
   if (job_.spec().parent.empty()) return 0;
-  return job_.state().allowance - Proposed() + outstanding_ + (leader_.IsBusy() ? 1 : 0);
+  return job_.state().allowance - Proposed() + outstanding_;
 }
 
 void SearchPhase::Settle() {
@@ -205,10 +196,9 @@ void SearchPhase::Pump() {
   const bool may_propose = !stopping_ && !exhausted_ && !IsOutOfAllowance() && !ProposingIsLate() &&
                            (limit == 0 || Proposed() < limit);
   state.queued = outstanding_;
-  if (may_propose || outstanding_ > 0 || IsOutOfAllowance()) Challenge();
+  if (HasLeader() && (may_propose || outstanding_ > 0)) challenges_.Continue();
   if (IsIdle()) return Settle();
   state.unmeasured = Unmeasured();
-  if (outstanding_ == 0 && IsOutOfAllowance()) return;  // a challenger is being measured
   if (!may_propose && outstanding_ == 0) {
     if (exhausted_ && !task_.IsDecided() && (limit == 0 || state.trials < limit)) {
       state.note =
@@ -220,7 +210,8 @@ void SearchPhase::Pump() {
   const std::string before = state.phase;
   job_.SetPhase(stopping_           ? "finishing the measurements in progress"
                 : state.trials == 0 ? "waiting for the first result"
-                                    : "");
+                : LacksLeader()     ? "measuring the first best again"
+                                    : job_.silent_work());
   // Proposing may take long and publishes nothing, so the state is published first.
   if (state.trials <= kShownAtOnce || state.phase != before) job_.ShowState();
   if (!may_propose || outstanding_ > BatchSize() * job_.options().low_water) return;
@@ -339,90 +330,37 @@ void SearchPhase::Count(const record::Record& record, const std::string& worker_
   if (!fastest_ || IsBetterToShow(record, *fastest_)) fastest_ = record;
   if (!HasLeader()) Show(*fastest_);
   const bool may_lead = HasLeader() && !worker_id.empty() && !record.is_default;
-  if (may_lead) leader_.Add(screened, state.trials);
-  Screen(std::move(screened));
+  if (may_lead) challenges_.Add(screened, state.trials);
+  screened_.Add(std::move(screened));
 }
 
 void SearchPhase::Show(const record::Record& record) {
-  const bool is_slower = confirmed_ && record::SteadyLatencyNs(confirmed_->record.result) <=
-                                           record::SteadyLatencyNs(record.result);
-  job_.state().best = is_slower ? *confirmed_ : task_.MakeBest(record);
+  // A few processes of the confirmed candidate say less than its confirmation.
+  const bool is_better =
+      !confirmed_ ||
+      (!record.quarantined && record.candidate != confirmed_->record.candidate &&
+       record::SteadyLatencyNs(record.result) < record::SteadyLatencyNs(confirmed_->record.result));
+  job_.state().best = is_better ? task_.MakeBest(record) : *confirmed_;
 }
 
-void SearchPhase::Challenge() {
-  if (job_.state().state != JobState::kRunning || stopping_ || !HasLeader()) return;
-  const Screened* const next = leader_.NextChallenger();
-  if (next == nullptr) return;
-  MeasureChallenger();
-}
-
-void SearchPhase::MeasureChallenger() {
-  const Screened& challenger = leader_.challenger();
-  const record::Record& screened = challenger.record;
-  fleet::WorkItem item =
-      task_.MakeItem(screened.candidate, task_.SpaceText(screened.candidate.space_digest));
-  item.policy = ConfirmPolicy();
-  item.best_latency_ns = nullptr;  // a challenger is not stopped early
-  item.artifact_digest = screened.result.artifact_digest;
-  item.builder = fleet::BuilderOf(screened.environment);
-  item.worker_id = challenger.worker_id;
-  task_.Measure(
-      std::move(item), task_.MakeRecord(screened.candidate, screened.trial), /*event=*/-1,
-      [this](const record::Record& record, const std::string&) { OnChallenged(record); },
-      [this](const absl::Status&) {
-        if (job_.state().state != JobState::kRunning || !leader_.IsBusy()) return;
-        leader_.Withdraw();
-        Pump();
-      });
-}
-
-void SearchPhase::OnChallenged(const record::Record& record) {
-  if (job_.state().state != JobState::kRunning || !leader_.IsBusy()) return;
-  job_.SetDoing("confirming the leader");
-  if (record.result.outcome == record::Outcome::kOk && !record.quarantined) AddProcesses({record});
-  if (leader_.Report(record)) ShowLeader();
-  if (leader_.IsBusy() && !stopping_) return MeasureChallenger();
-  leader_.Withdraw();
-  Pump();
+bool SearchPhase::LacksLeader() const {
+  const JobSnapshot& state = job_.state();
+  return HasLeader() && !state.best && state.outcomes.contains(record::Outcome::kOk);
 }
 
 void SearchPhase::ShowLeader() {
-  if (!leader_.best()) return;
-  Show(*leader_.best());
+  if (!challenges_.leader()) return;
+  Show(*challenges_.leader());
   job_.ShowState();
 }
 
-void SearchPhase::RestoreLeader(const std::vector<record::Record>& again) {
-  std::map<Digest, std::vector<record::Record>> of;  // by candidate
-  for (const record::Record& record : again) {
-    of[CandidateDigest(record.candidate)].push_back(record);
-  }
-  for (const auto& [digest, rounds] : of) {
-    AddProcesses(rounds);
-    leader_.Restore(rounds);
-  }
-  ShowLeader();
-}
-
-void SearchPhase::AddProcesses(const std::vector<record::Record>& processes) {
-  for (Screened& screened : screened_) {
-    if (screened.record.candidate != processes[0].candidate) continue;
-    screened.again.insert(screened.again.end(), processes.begin(), processes.end());
-    std::vector<double> all = {record::SteadyLatencyNs(screened.record.result)};
-    for (record::Record& process : screened.again) {
-      // The build's facts are not in the result of an artifact that was built before.
-      process.result.facts = screened.record.result.facts;
-      all.push_back(record::SteadyLatencyNs(process.result));
-    }
-    std::sort(all.begin(), all.end());
-    screened.latency_ns = (all[(all.size() - 1) / 2] + all[all.size() / 2]) / 2;
-  }
-}
-
 Found SearchPhase::TakeFound() {
-  return {.screened = std::move(screened_),
+  // What the job shows is measured again, even if an earlier run has confirmed it.
+  const std::optional<Best>& shown = job_.state().best;
+  const bool is_own = HasLeader() && shown && shown->record.job_id == job_.id();
+  return {.screened = screened_.Take(),
           .untiled = std::move(untiled_),
-          .leader = leader_.best(),
+          .leader = is_own ? shown->record : challenges_.leader(),
           .known_default = std::move(known_default_)};
 }
 
@@ -434,16 +372,6 @@ void SearchPhase::ShowUnconfirmed() {
   } else if (!state.best && fastest_) {
     state.best = task_.MakeBest(*fastest_);
   }
-}
-
-void SearchPhase::Screen(Screened screened) {
-  screened_.push_back(std::move(screened));
-  if (screened_.size() < 2 * kMaxScreened) return;
-  // The slower half cannot become finalists.
-  std::nth_element(
-      screened_.begin(), screened_.begin() + kMaxScreened, screened_.end(),
-      [this](const Screened& a, const Screened& b) { return ComesBefore(task_, a, b); });
-  screened_.resize(kMaxScreened);
 }
 
 void SearchPhase::Tick() {
@@ -494,7 +422,7 @@ void SearchPhase::OnTrained(const absl::Status& threw,
 
 void SearchPhase::Close() {
   search_.reset();
-  screened_.clear();
+  screened_.Take();
 }
 
 }  // namespace hone::task

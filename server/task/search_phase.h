@@ -11,11 +11,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/record/record.h"
+#include "server/task/challenges.h"
 #include "server/task/earlier_results.h"
 #include "server/task/finalist.h"
 #include "server/task/job_actor.h"
 #include "server/task/job_task.h"
-#include "server/task/leader.h"
+#include "server/task/screened_list.h"
 #include "server/task/task_search.h"
 
 namespace hone::task {
@@ -36,10 +37,13 @@ class SearchPhase {
   // Proposes candidates if the fleet is about to run out of them. Ends the phase when it is over.
   void Pump();
   // Stops proposing. Work that has begun may finish.
-  void Stop() { stopping_ = true; }
+  void Stop() {
+    stopping_ = true;
+    challenges_.Stop();
+  }
   bool IsStopping() const { return stopping_; }
   // Returns whether the job has measured all candidates that it may propose until more are allowed.
-  bool IsIdle() const { return outstanding_ == 0 && IsOutOfAllowance() && !leader_.IsBusy(); }
+  bool IsIdle() const { return outstanding_ == 0 && IsOutOfAllowance(); }
   // Called periodically. Resubmits candidates that the fleet had no room for, and calls Pump.
   void Tick();
   // Stores, as an event, the results that the search was told since the last event. Called before
@@ -84,26 +88,17 @@ class SearchPhase {
   void OnError(int64_t trial, const absl::Status& status);
   void Tell(const record::Record& record, const std::string& worker_id);
   void Count(const record::Record& record, const std::string& worker_id);
-  // Shows a result as the best of the job, unless an earlier run of the job has confirmed a faster
-  // one.
+  // Shows a result as the best of the job, unless the one that an earlier run of the job has
+  // confirmed is faster, or the result is disturbed or of the same candidate.
   void Show(const record::Record& record);
-  void Screen(Screened screened);
   // Whether the search has a leader. It has none if nothing is confirmed, if there is only one
   // candidate, or in a child, because the scheduler of networks needs to know every improvement.
   bool HasLeader() const {
     return !job_.spec().unpublished && job_.spec().parent.empty() && !task_.IsDecided();
   }
-  // Measures the next challenger of the leader, if there is one.
-  void Challenge();
-  // Measures the current challenger in one more process.
-  void MeasureChallenger();
-  void OnChallenged(const record::Record& record);
+  // Whether candidates work but none of them leads yet, so that the job has no best to show.
+  bool LacksLeader() const;
   void ShowLeader();
-  // Restores the leader from candidates that an earlier server measured again.
-  void RestoreLeader(const std::vector<record::Record>& again);
-  // Adds undisturbed processes to a screened candidate. Its latency becomes the median of its
-  // screening and these processes.
-  void AddProcesses(const std::vector<record::Record>& processes);
   void MaybeTrain();
   void OnTrained(const absl::Status& threw,
                  absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> model);
@@ -120,14 +115,14 @@ class SearchPhase {
   bool first_model_pending_ = false;  // the first Propose waits for a model of earlier records
   bool exhausted_ = false;
   bool stopping_ = false;
-  std::vector<Screened> screened_;
+  ScreenedList screened_{&task_};
   std::optional<Screened> untiled_;
   std::optional<record::Record> fastest_;        // screened
   std::optional<record::Record> known_default_;  // see Found
-  // Of this job, from before it was resumed.
+  // From before the job was resumed, its own best if it had one.
   std::optional<Best> confirmed_;
   std::optional<Best> confirmed_default_;
-  Leader leader_;
+  Challenges challenges_{job_, task_, screened_, [this] { ShowLeader(); }, [this] { Pump(); }};
 };
 
 }  // namespace hone::task

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/counted.h"
 #include "common/base/seconds_text.h"
 
 namespace hone::task {
@@ -41,19 +42,23 @@ std::string StateOf(const fleet::WorkerInfo& worker, absl::Time now) {
                       TimeText(now - worker.silent));
 }
 
+std::string SilenceOf(const fleet::WorkerInfo& worker, absl::Time now) {
+  return absl::StrCat("worker ", worker.id, " has not answered since ",
+                      TimeText(now - worker.silent));
+}
+
 // Explains that none of `workers`, which could do the work, takes it. `does`: "runs target x".
 // `where`: the machine on which to start a worker if the list is empty.
 std::string NoneTakesWork(const std::vector<fleet::WorkerInfo>& workers, absl::string_view does,
                           absl::string_view where, absl::Time now) {
   if (workers.empty()) return absl::StrCat("no worker ", does, "; start hone-worker on ", where);
-  std::vector<std::string> states, advice;
-  bool held_back = false, away = false;
+  std::vector<std::string> states, advice, held_back;
   for (const fleet::WorkerInfo& worker : workers) {
     states.push_back(StateOf(worker, now));
-    (worker.drained || !worker.flagged.empty() ? held_back : away) = true;
+    if (worker.drained || !worker.flagged.empty()) held_back.push_back(worker.id);
   }
-  if (away) advice.push_back("start hone-worker there again");
-  if (held_back) advice.push_back("\"hone workers resume NAME\" gives it work again");
+  if (held_back.size() < workers.size()) advice.push_back("start hone-worker there again");
+  if (!held_back.empty()) advice.push_back(fleet::HowToResume(held_back[0]));
   return absl::StrCat("no worker ", does, ": ", absl::StrJoin(states, ", "), "; ",
                       absl::StrJoin(advice, ", or "));
 }
@@ -90,11 +95,17 @@ std::string WaitReason(const JobActor& job) {
     if (limit == absl::InfiniteDuration()) return reason;
     return absl::StrCat(reason, "; a job that waits for ", SecondsText(limit), " fails");
   }
-  const std::optional<fleet::WorkerInfo> silent = fleet.SilentHolder(job.id());
-  if (!silent.has_value()) return "";
-  return absl::StrCat("worker ", silent->id, " has not answered since ",
-                      TimeText(job.Now() - silent->silent),
+  const std::optional<fleet::SilentWork> silent = fleet.FindSilentWork(job.id());
+  if (!silent.has_value() || !silent->is_all) return "";
+  return absl::StrCat(SilenceOf(silent->worker, job.Now()),
                       "; unless it does soon, another worker gets its work");
+}
+
+std::string SilentWorkText(const JobActor& job) {
+  const std::optional<fleet::SilentWork> silent = job.services().fleet->FindSilentWork(job.id());
+  if (!silent.has_value()) return "";
+  return absl::StrCat("measuring without ", Counted(silent->items, "candidate"), ": ",
+                      SilenceOf(silent->worker, job.Now()));
 }
 
 std::string WhyUnmeasured(const JobActor& job) {

@@ -18,6 +18,10 @@ std::string WhyNoWorker(const JobActor& job);
 // that does not answer and has all of its work. "" if neither is the case.
 std::string WaitReason(const JobActor& job);
 
+// Describes the candidates of a job that workers hold which do not answer, while other workers go
+// on. "" if there are none.
+std::string SilentWorkText(const JobActor& job);
+
 // Returns why a job ended before anything was measured, and what to do: names the workers of its
 // target and says when each was last seen, or that the first candidate was not ready in time.
 std::string WhyUnmeasured(const JobActor& job);

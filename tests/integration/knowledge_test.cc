@@ -175,6 +175,7 @@ TEST(Knowledge, APinnedBestStaysAndAForgottenOperatorStartsFresh) {
   EXPECT_THAT(home.Hone({"jobs", "show", job}).output,
               AllOf(HasSubstr("best, now forgotten: "),
                     HasSubstr("it does not count any more: forgotten on 20")));
+  EXPECT_THAT(home.Hone({"jobs", "list"}).output, HasSubstr("best now forgotten"));
   EXPECT_THAT(std::string(json({"jobs", "show", job})["best"]["quarantine_reason"]),
               HasSubstr("forgotten on 20"));
   const nlohmann::json kept =

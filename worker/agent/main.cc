@@ -258,7 +258,7 @@ absl::Status Work(Flags flags) {
   signal_thread.StopOnSignal(worker.get());
   spdlog::info("connecting to {}", flags.server);
   absl::Status ready_written;
-  worker->Run([&] {
+  const absl::Status worked = worker->Run([&] {
     spdlog::info("registered with {}", flags.server);
     if (!flags.ready_file.empty()) {
       ready_written = hone::WriteFileAtomically(flags.ready_file, "ready\n");
@@ -266,7 +266,8 @@ absl::Status Work(Flags flags) {
     }
   });
   signal_thread.Ignore();
-  return absl::OkStatus();
+  if (absl::IsPermissionDenied(worked)) return absl::InvalidArgumentError(worked.message());
+  return worked;
 }
 
 // Prints what this machine has for measuring and what it lacks.
@@ -330,7 +331,7 @@ int main(int argc, char** argv) {
       "The workers of a machine take turns with timing, even on different devices, unless they "
       "have different --lock files.\n"
       "Exit codes: 0 ended by a signal, 1 failed (a program is missing, the state folder is in "
-      "use), 2 usage or configuration.");
+      "use), 2 usage or configuration (such as the credentials of another worker).");
   Flags flags;
   app.Add("--server", flags.server, "The server's address: host:port or unix:PATH; required");
   app.Add(

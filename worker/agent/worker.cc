@@ -84,7 +84,7 @@ bool Worker::IsStopping() {
   return stopping_;
 }
 
-void Worker::Run(absl::AnyInvocable<void() &&> connected) {
+absl::Status Worker::Run(absl::AnyInvocable<void() &&> connected) {
   {
     absl::MutexLock lock(&mutex_);
     connected_ = std::move(connected);
@@ -128,6 +128,8 @@ void Worker::Run(absl::AnyInvocable<void() &&> connected) {
   uploader_.Stop();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+  absl::MutexLock lock(&mutex_);
+  return denied_;
 }
 
 void Worker::PulseLoop() {
@@ -164,7 +166,13 @@ void Worker::Answered(int64_t call, absl::StatusOr<v1::SynchronizeResponse> resp
   leases_.CallEnds(call, response.ok());
   const absl::Time now = SteadyNow();
   if (!response.ok()) {
-    if (schedule_.Fail(call, now) && !stopping_) {
+    const bool is_first = schedule_.Fail(call, now);
+    // A worker that the server accepted before may be accepted again, for example when the server
+    // has read its tokens again.
+    if (absl::IsPermissionDenied(response.status()) && connected_ && !stopping_) {
+      denied_ = response.status();
+      stopping_ = true;
+    } else if (is_first && !stopping_) {
       spdlog::warn("{} (trying again)", std::string(response.status().message()));
     }
     return;

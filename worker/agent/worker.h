@@ -51,8 +51,10 @@ class Worker {
 
   // Works until Stop is called. Then kills this program's children, reports finished results (for
   // at most a second) and returns. `connected` is called once, after the server's first answer that
-  // does not refuse the worker, and must not block.
-  void Run(absl::AnyInvocable<void() &&> connected);
+  // does not refuse the worker, and must not block. PermissionDenied: the server refuses the
+  // credentials of a worker that it has not accepted before, for example because they are of
+  // another name.
+  absl::Status Run(absl::AnyInvocable<void() &&> connected);
   // May be called from any thread.
   void Stop();
 
@@ -98,6 +100,7 @@ class Worker {
   CallSchedule schedule_ ABSL_GUARDED_BY(mutex_);
   absl::Time connected_at_ ABSL_GUARDED_BY(mutex_);  // when the server was last found again
   std::string refused_ ABSL_GUARDED_BY(mutex_);
+  absl::Status denied_ ABSL_GUARDED_BY(mutex_);  // see Run
   bool drained_ ABSL_GUARDED_BY(mutex_) = false;
   absl::AnyInvocable<void() &&> connected_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_;

@@ -121,19 +121,20 @@ TEST(CheckNotCancelledTest, DoesNotGuessWhoCancelledTheJob) {
   followed.job.state = client::JobState::kDone;
   EXPECT_TRUE(CheckNotCancelled(followed).ok());
   followed.job.state = client::JobState::kCancelled;
-  EXPECT_EQ(CheckNotCancelled(followed).message(), "job 12 was cancelled after 0 trials");
+  EXPECT_EQ(CheckNotCancelled(followed).message(),
+            "job 12 was cancelled after 0 trials; hone jobs resume 12 continues it");
 }
 
-TEST(CheckNotCancelledTest, SaysHowANetworkContinues) {
+TEST(CheckNotCancelledTest, SaysHowTheJobContinues) {
   FollowedJob followed{.interrupted = true};
   client::Job& job = followed.job;
   job.id = "12";
   job.trials = 1;
   job.state = client::JobState::kCancelled;
-  EXPECT_EQ(CheckNotCancelled(followed).message(), "interrupted: job 12 ended after 1 trial");
-  job.network.emplace();
   const std::string hint =
       "interrupted: job 12 ended after 1 trial; hone jobs resume 12 continues it";
+  EXPECT_EQ(CheckNotCancelled(followed).message(), hint);
+  job.network.emplace();
   EXPECT_EQ(CheckNotCancelled(followed).message(), hint) << "it had not begun";
   job.network->tasks.resize(2);
   job.network->tasks[0].confirmed = true;

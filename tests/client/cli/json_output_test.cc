@@ -45,6 +45,15 @@ TEST(JobJsonTest, OnlyAConfirmedBestIsWithdrawn) {
   }
 }
 
+TEST(JobJsonTest, AWithdrawnOwnBestSaysWhy) {
+  client::Job job = Done(Measured("confirm", 12, "3"));
+  job.own_best = Measured("confirm", 9, "7");
+  EXPECT_FALSE(ToJson(job)["own_best"].contains("quarantine_reason"));
+  job.own_best->record.quarantined = true;
+  job.own_best->record.quarantine_reason = "why";
+  EXPECT_EQ(ToJson(job)["own_best"]["quarantine_reason"], "why");
+}
+
 TEST(BestJsonTest, SaysHowManyProcessesItRestsOn) {
   EXPECT_EQ(BestJson(MeasuredBy("confirm", "3"))["best"]["processes"], 2);
 }

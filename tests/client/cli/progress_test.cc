@@ -76,7 +76,9 @@ TEST(ProgressTextTest, ShowsNoSpeedBeforeItIsKnown) {
 TEST(ProgressTextTest, ExplainsAMissingBest) {
   client::Job job = RunningJob();
   job.best.reset();
-  EXPECT_THAT(Text(job), HasSubstr("trials  measuring the first best again  invalid 25.0 %"));
+  job.phase = "measuring the first best again";
+  EXPECT_THAT(Text(job), HasSubstr("0:20 left  (measuring the first best again)"));
+  job.phase.clear();
   job.outcomes = {{"crash", 128}};
   EXPECT_THAT(Text(job), HasSubstr("trials  no valid trial yet  invalid 100.0 %"));
   job.state = client::JobState::kFailed;

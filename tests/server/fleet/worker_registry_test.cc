@@ -54,7 +54,8 @@ TEST_F(WorkerRegistryTest, ADrainedWorkerIsNotARunner) {
   EXPECT_TRUE(registry_.HasRunner("t"));
   standings_.Change({.worker_id = "a", .drained = true}, true, false);
   EXPECT_FALSE(registry_.HasRunner("t"));
-  EXPECT_THAT(registry_.WhyNoRunner("t"), HasSubstr("a (drained)"));
+  EXPECT_THAT(registry_.WhyNoRunner("t"),
+              HasSubstr("a (drained); \"hone workers resume a\" gives it work again"));
   EXPECT_THAT(registry_.WhyNoRunner("u"), HasSubstr("registered: t"));
 }
 
@@ -62,7 +63,7 @@ TEST_F(WorkerRegistryTest, RefusedWorkersAreNamedIfThereIsNoOther) {
   EXPECT_THAT(registry_.ChooseTarget("").status().message(), Not(HasSubstr("resume")));
   standings_.Change({.worker_id = "a", .refused = "removed", .removed = true}, false, true);
   EXPECT_THAT(registry_.ChooseTarget("").status().message(),
-              HasSubstr("with \"hone workers resume NAME\": a"));
+              HasSubstr("one that is refused (a): \"hone workers resume a\""));
 }
 
 TEST_F(WorkerRegistryTest, TheTargetOfAConnectedWorkerIsPreferred) {

@@ -6,9 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/task/job_codec.h"
-#include "tests/fakes/fake_clock.h"
-#include "tests/fakes/manual_executor.h"
-#include "tests/fakes/memory_store.h"
+#include "tests/server/task/starter_harness.h"
 
 namespace hone::task {
 namespace {
@@ -16,13 +14,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// The jobs are suspended before their messages run, so they need no environment.
-class JobClaimsTest : public ::testing::Test {
+class JobClaimsTest : public StarterHarness {
  protected:
-  ~JobClaimsTest() override {
-    for (const JobBook::JobPtr& job : book_.Suspend()) job->Suspend();
-    executor_.RunAll();
-  }
   void Put(const std::string& id, JobState state, const std::string& parent = "",
            std::optional<RiskyStep> step = std::nullopt) {
     JobSnapshot snapshot{.id = id, .spec = {.parent = parent}, .state = state};
@@ -31,19 +24,6 @@ class JobClaimsTest : public ::testing::Test {
                   [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; });
   }
 
-  FakeClock clock_;
-  store::MemoryStore store_;
-  ManualExecutor executor_;
-  fleet::ArtifactCache artifacts_;
-  fleet::Fleet fleet_{&clock_, &artifacts_};
-  const JobServices services_{.clock = &clock_,
-                              .store = &store_,
-                              .fleet = &fleet_,
-                              .executor = &executor_,
-                              .server = "host/2"};
-  const JobOptions options_;
-  JobBook book_{/*max_jobs=*/8, /*max_jobs_per_owner=*/8};
-  JobStarter starter_{services_, options_, &book_};
   JobClaims claims_{services_, options_, &book_, &starter_};
 };
 

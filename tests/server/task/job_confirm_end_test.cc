@@ -78,6 +78,43 @@ TEST_F(JobConfirmEndTest, ProcessOfAChallengerIsPublishedIfTheConfirmationIsDist
   EXPECT_EQ(Best(*job).record.id, job->best->record.id) << "hone best finds it";
 }
 
+// Another job's best is published. The worker is lost after the first round, so that the job's own
+// best does not lead the resumed search, whose screenings look much faster.
+TEST_F(JobConfirmEndTest, AResumedJobConfirmsItsOwnBestAgain) {
+  PublishFromElsewhere(kSlow, 10);
+  int confirmations = 0;
+  device.measure = DisturbedFrom(1000000, &confirmations);
+  const std::string id = Create(Spec(100));
+  for (int i = 0; i < 500 && confirmations == 0; ++i) Step(1);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  RunUntilConfirming(id);
+  Step();
+  device_is_gone = true;
+  const auto first = RunToEnd(id, 2000);
+  ASSERT_EQ(first->state, JobState::kCancelled);
+  ASSERT_EQ(first->best->record.job_id, "elsewhere");
+  ASSERT_TRUE(first->own_best && record::IsConfirmed(first->own_best->record));
+  ASSERT_LT(record::ProcessesOf(first->own_best->record.result), record::kProcesses);
+  device_is_gone = false;
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    const bool lucky = lease.work->policy.name == "screen";
+    result.latency_ns = FakeLatency(lease.work->decisions) * (lucky ? 0.1 : 5);
+    result.samples_ns = {result.latency_ns, result.latency_ns};
+    return result;
+  };
+  Step();
+  jobs->Resume(id, 0, absl::ZeroDuration(),
+               [](const SnapshotOr& job) { EXPECT_TRUE(job.ok()) << job.status(); });
+  RunUntilConfirming(id);
+  RunToEnd(id, 2000);
+  bool again = false;
+  for (const fleet::LeaseGrant& lease : ConfirmLeases()) {
+    again = again || lease.work->decisions == first->own_best->record.candidate.decisions;
+  }
+  EXPECT_TRUE(again);
+}
+
 // All challengers are disturbed, so the search has no leader, and so are the processes of the
 // fastest finalist.
 TEST_F(JobConfirmEndTest, NoteSaysThatTheFastestOfTheSearchIsNotConfirmed) {

@@ -1,6 +1,7 @@
 // A job whose design space is a trace with all of its decisions. Its only candidate is measured
 // even if there are records of it.
 
+#include "common/record/processes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/task/job_harness.h"
@@ -105,6 +106,34 @@ TEST_F(JobGivenTest, FailureInConfirmationIsReported) {
   ASSERT_TRUE(job->given.has_value());
   EXPECT_EQ(job->given->record.result.outcome, record::Outcome::kCrash);
   EXPECT_EQ(job->state, JobState::kFailed);
+}
+
+// The screening of the candidate was disturbed, and looks faster than it is.
+TEST_F(JobGivenTest, AResumedJobShowsItsConfirmedBest) {
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(lease.work->decisions);
+    if (lease.work->policy.name == "screen" && !lease.work->decisions.empty()) {
+      result.latency_ns /= 2;
+      result.dispersion = 2;
+    }
+    result.samples_ns = {result.latency_ns};
+    return result;
+  };
+  const std::string id = Create(GivenSpec());
+  for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const auto first = RunToEnd(id);
+  ASSERT_EQ(first->state, JobState::kCancelled);
+  ASSERT_TRUE(first->best && record::IsConfirmed(first->best->record));
+  Step();
+  jobs->Resume(id, 0, absl::ZeroDuration(),
+               [](const SnapshotOr& job) { EXPECT_TRUE(job.ok()) << job.status(); });
+  for (int i = 0; i < 5; ++i) {
+    Step(0);
+    EXPECT_EQ(Get(id)->best->record.id, first->best->record.id);
+  }
+  EXPECT_EQ(Get(id)->state, JobState::kConfirming);
 }
 
 TEST_F(JobGivenTest, RestartedServerContinuesWithTheSameSpace) {

@@ -14,6 +14,22 @@ namespace {
 
 class JobRestartTest : public ::testing::Test, protected JobHarness {
  protected:
+  // Runs a job for a moment, cancels it, and returns it with what it has confirmed.
+  std::shared_ptr<const JobSnapshot> RunAndCancel(JobSpec spec) {
+    const std::string id = Create(std::move(spec));
+    for (int i = 0; i < 5; ++i) Step();
+    EXPECT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+    const auto job = RunToEnd(id);
+    EXPECT_EQ(job->state, JobState::kCancelled);
+    EXPECT_TRUE(job->best && record::IsConfirmed(job->best->record));
+    EXPECT_TRUE(job->default_schedule && record::IsConfirmed(job->default_schedule->record));
+    Step();
+    return job;
+  }
+  void Resume(const std::string& id) {
+    jobs->Resume(id, 0, absl::ZeroDuration(),
+                 [](const SnapshotOr& job) { EXPECT_TRUE(job.ok()) << job.status(); });
+  }
   std::set<int64_t> Trials(const std::string& job) {
     std::set<int64_t> trials;
     const std::vector<record::Record> all = *store.Query({.page_size = 1000});
@@ -200,22 +216,15 @@ TEST_F(JobRestartTest, ALostWorkerLosesNoTrials) {
 
 // The machine is slower when the job is resumed, and the job is then cancelled at once.
 TEST_F(JobRestartTest, AResumedJobKeepsItsConfirmedBestAndDefault) {
-  const std::string id = Create(Spec(400));
-  for (int i = 0; i < 5; ++i) Step();
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
-  const auto first = RunToEnd(id);
-  ASSERT_TRUE(first->best && first->default_schedule);
-  ASSERT_TRUE(record::IsConfirmed(first->best->record));
-  ASSERT_TRUE(record::IsConfirmed(first->default_schedule->record));
-  Step();
+  const auto first = RunAndCancel(Spec(400));
+  const std::string& id = first->id;
   device.measure = [](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
     result.latency_ns = 3 * FakeLatency(lease.work->decisions);
     result.samples_ns = {result.latency_ns, result.latency_ns};
     return result;
   };
-  jobs->Resume(id, 0, absl::ZeroDuration(),
-               [](const SnapshotOr& job) { EXPECT_TRUE(job.ok()) << job.status(); });
+  Resume(id);
   for (int i = 0; i < 8; ++i) {
     Step();
     EXPECT_EQ(Get(id)->best->record.id, first->best->record.id);
@@ -227,6 +236,32 @@ TEST_F(JobRestartTest, AResumedJobKeepsItsConfirmedBestAndDefault) {
   EXPECT_EQ(last->best->record.id, first->best->record.id);
   EXPECT_EQ(last->default_schedule->record.result.latency_ns,
             first->default_schedule->record.result.latency_ns);
+}
+
+TEST_F(JobRestartTest, AResumedJobForgetsWhatWasForgotten) {
+  const auto first = RunAndCancel(Spec(400));
+  store.Forget({.workload_digest = first->workload_digest, .target = "t"}, "forgotten",
+               [](const absl::StatusOr<store::Forgotten>& done) { EXPECT_TRUE(done.ok()); });
+  Resume(first->id);
+  for (int i = 0; i < 3; ++i) Step(0);
+  const auto now = Get(first->id);
+  EXPECT_EQ(now->state, JobState::kRunning);
+  EXPECT_FALSE(now->best && record::IsConfirmed(now->best->record));
+  EXPECT_FALSE(now->default_schedule && record::IsConfirmed(now->default_schedule->record));
+}
+
+// Another job has published a faster best, which says nothing about the search of this job.
+TEST_F(JobRestartTest, AResumedJobShowsTheBestOfItsOwn) {
+  const auto other = RunToEnd(Create(Spec(300, "other")));
+  const auto first = RunAndCancel(Spec(400, "own"));
+  ASSERT_EQ(first->best->record.id, other->best->record.id);
+  ASSERT_TRUE(first->own_best && record::IsConfirmed(first->own_best->record));
+  Resume(first->id);
+  for (int i = 0; i < 3; ++i) Step(0);
+  const auto now = Get(first->id);
+  EXPECT_EQ(now->state, JobState::kRunning);
+  EXPECT_EQ(now->best->record.id, first->own_best->record.id);
+  EXPECT_EQ(now->own_best->record.id, first->own_best->record.id);
 }
 
 TEST_F(JobRestartTest, AResumedJobKnowsThePeakBeforeItMeasuresAgain) {

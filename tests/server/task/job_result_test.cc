@@ -47,6 +47,38 @@ TEST_F(JobResultTest, TheDefaultScheduleIsMeasuredBesideTheTrials) {
   EXPECT_FALSE(job->best->record.is_default) << "a candidate of the search is faster";
 }
 
+TEST_F(JobResultTest, ASearchWithoutALeaderSaysWhatItMeasures) {
+  bool disturbed = true;
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result = Timed(lease);
+    if (disturbed && IsConfirmation(lease)) result.dispersion = 2;
+    return result;
+  };
+  const std::string id = Create(Spec(1000));
+  for (int i = 0; i < 100 && Get(id)->trials == 0; ++i) Step();
+  EXPECT_EQ(Get(id)->phase, "measuring the first best again");
+  disturbed = false;
+  for (int i = 0; i < 100 && !Get(id)->best; ++i) Step();
+  Step();
+  ASSERT_EQ(Get(id)->state, JobState::kRunning);
+  EXPECT_EQ(Get(id)->phase, "");
+}
+
+TEST_F(JobResultTest, AWithdrawnBestIsQuarantined) {
+  const auto job = RunToEnd(Create(Spec(20)));
+  ASSERT_TRUE(job->best && job->own_best);
+  EXPECT_FALSE((*jobs->List(1, ""))[0]->best->record.quarantined);
+  store.Forget({.workload_digest = job->workload_digest, .target = "t"}, "forgotten",
+               [](const absl::StatusOr<store::Forgotten>& done) { EXPECT_TRUE(done.ok()); });
+  for (int i = 0; i < 2; ++i) {
+    for (const auto& now : {Get(job->id), (*jobs->List(1, ""))[0]}) {
+      EXPECT_EQ(now->best->record.quarantine_reason, "forgotten");
+      EXPECT_TRUE(now->best->record.quarantined && now->own_best->record.quarantined);
+    }
+    Step();  // the job is not in memory any more
+  }
+}
+
 TEST_F(JobResultTest, OwnBestIsShownBesideThePublishedOne) {
   auto first = RunToEnd(Create(Spec(200, "first")));
   auto second = RunToEnd(Create(Spec(2, "second")));

@@ -7,9 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/task/job_codec.h"
-#include "tests/fakes/fake_clock.h"
-#include "tests/fakes/manual_executor.h"
-#include "tests/fakes/memory_store.h"
+#include "tests/server/task/starter_harness.h"
 
 namespace hone::task {
 namespace {
@@ -17,13 +15,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// The jobs are suspended before their messages run, so they need no environment.
-class JobStarterTest : public ::testing::Test {
+class JobStarterTest : public StarterHarness {
  protected:
-  ~JobStarterTest() override {
-    for (const JobBook::JobPtr& job : book_.Suspend()) job->Suspend();
-    executor_.RunAll();
-  }
   static JobSnapshot Snapshot(const std::string& id, const std::string& request = "") {
     JobSnapshot snapshot{.id = id, .spec = {.request_id = request}};
     snapshot.fence = 1;
@@ -33,19 +26,6 @@ class JobStarterTest : public ::testing::Test {
     return [this](SnapshotOr answer) { answer_ = std::move(answer); };
   }
 
-  FakeClock clock_;
-  store::MemoryStore store_;
-  ManualExecutor executor_;
-  fleet::ArtifactCache artifacts_;
-  fleet::Fleet fleet_{&clock_, &artifacts_};
-  const JobServices services_{.clock = &clock_,
-                              .store = &store_,
-                              .fleet = &fleet_,
-                              .executor = &executor_,
-                              .server = "this server"};
-  const JobOptions options_;
-  JobBook book_{/*max_jobs=*/8, /*max_jobs_per_owner=*/8};
-  JobStarter starter_{services_, options_, &book_};
   std::optional<SnapshotOr> answer_;
 };
 
@@ -60,7 +40,7 @@ TEST_F(JobStarterTest, ANewJobIsAnsweredWhenItIsStored) {
   EXPECT_EQ((**answer_)->id, "1");
   EXPECT_THAT(book_.StoredIds(), ElementsAre("1"));
   const store::JobRow row = *store_.GetJob("1");
-  EXPECT_EQ(row.replica, "this server");
+  EXPECT_EQ(row.replica, "host/2");
   EXPECT_EQ(row.lease_until_unix_ms, std::numeric_limits<int64_t>::max());
 }
 

@@ -4,35 +4,18 @@
 
 #include "gtest/gtest.h"
 #include "server/task/job_codec.h"
-#include "tests/fakes/fake_clock.h"
-#include "tests/fakes/manual_executor.h"
-#include "tests/fakes/memory_store.h"
+#include "tests/server/task/starter_harness.h"
 
 namespace hone::task {
 namespace {
 
-// The jobs are suspended before their messages run, so they need no environment.
-class ManagedChildJobsTest : public ::testing::Test {
+class ManagedChildJobsTest : public StarterHarness {
  protected:
-  ~ManagedChildJobsTest() override {
-    for (const JobBook::JobPtr& job : book_.Suspend()) job->Suspend();
-    executor_.RunAll();
-  }
   ChildJobs::Done Keep() {
     status_ = absl::UnknownError("not called");
     return [this](const absl::Status& status) { status_ = status; };
   }
 
-  FakeClock clock_;
-  store::MemoryStore store_;
-  ManualExecutor executor_;
-  fleet::ArtifactCache artifacts_;
-  fleet::Fleet fleet_{&clock_, &artifacts_};
-  const JobServices services_{
-      .clock = &clock_, .store = &store_, .fleet = &fleet_, .executor = &executor_};
-  const JobOptions options_;
-  JobBook book_{/*max_jobs=*/8, /*max_jobs_per_owner=*/8};
-  JobStarter starter_{services_, options_, &book_};
   ManagedChildJobs children_{services_, &book_, &starter_};
   absl::Status status_;
 };

@@ -80,7 +80,7 @@ TEST_F(ModelEvaluationTest, HoldsOutTheNamedTasks) {
   }
   ExpectRefused({.held_out = {"conv2d"}}, absl::StatusCode::kNotFound, "there are: ");
   ExpectRefused({.held_out = {digest.substr(0, 3)}}, absl::StatusCode::kNotFound, "po");
-  ExpectRefused({.held_out = {"op", "po"}}, absl::StatusCode::kFailedPrecondition, "0 to train on");
+  ExpectRefused({.held_out = {"op", "po"}}, absl::StatusCode::kNotFound, "0 to train on");
 }
 
 TEST_F(ModelEvaluationTest, EqualSeedsHoldOutEqualTrials) {
@@ -94,7 +94,7 @@ TEST_F(ModelEvaluationTest, EqualSeedsHoldOutEqualTrials) {
 TEST_F(ModelEvaluationTest, ErrorsNameWhatIsMissing) {
   ExpectRefused({}, absl::StatusCode::kNotFound, "no measurements to learn from");
   PutTrials(store_, "op", 10, 12);
-  ExpectRefused({}, absl::StatusCode::kFailedPrecondition, "8 to train on and 4 of a workload");
+  ExpectRefused({}, absl::StatusCode::kNotFound, "8 to train on and 4 of a workload");
   PutTrials(store_, "op", 10, 60);
   ExpectRefused({.records = {.op = "conv2d"}}, absl::StatusCode::kNotFound, "'conv2d'");
   ExpectRefused({.records = {.target = "board"}}, absl::StatusCode::kNotFound, "board");

@@ -354,6 +354,66 @@ TEST_F(NetworkJobTest, CancelAtOnceEndsTheTasks) {
   EXPECT_EQ(AllTrials(), trials);
 }
 
+// Each job is cancelled one step later than the one before, while its tasks publish their bests.
+TEST_F(NetworkJobTest, CancelledAtOnceWhileATaskPublishesItShowsThatBest) {
+  int published = 0;
+  store.Hold();
+  for (int steps = 0;; ++steps) {
+    JobSpec spec = NetworkOf(30, absl::StrCat("r", steps));
+    for (size_t i = 0; i < 3; ++i) {
+      spec.network->tasks[i].workload = absl::StrCat("fake op", steps, "x", i, " 12");
+    }
+    std::string id;
+    jobs->Create(spec, [&](const SnapshotOr& job) { id = job.ok() ? (*job)->id : ""; });
+    store.Commit();
+    ASSERT_NE(id, "");
+    for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) {
+      Step();
+      store.Commit();
+    }
+    for (int i = 0; i < steps; ++i) {
+      store.Commit();
+      Step();
+    }
+    if (HasEnded(Get(id)->state)) break;
+    ASSERT_LT(steps, 300);
+    ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+    for (int i = 0; i < 10; ++i) {
+      store.Commit();
+      Step();
+    }
+    const auto job = Get(id);
+    EXPECT_EQ(job->state, JobState::kCancelled);
+    EXPECT_EQ(job->note, "");
+    for (size_t i = 0; i < 3; ++i) {
+      const NetworkTaskState& task = job->network->tasks[i];
+      EXPECT_TRUE(HasEnded(Get(TaskJobId(id, i))->state));
+      const auto best = store.LookupBest({.workload_digest = task.workload_digest, .target = "t"});
+      EXPECT_EQ(best.ok(), task.confirmed);
+      if (!best.ok()) continue;
+      ++published;
+      EXPECT_EQ(task.latency_ns, record::SteadyLatencyNs(best->record.result));
+    }
+  }
+  EXPECT_GT(published, 0);
+}
+
+// The server has not begun the job when it is cancelled.
+TEST_F(NetworkJobTest, CancelledAtOnceBeforeItBeginsItHasNoTasks) {
+  store.Hold();
+  std::string id;
+  jobs->Create(NetworkOf(30), [&](const SnapshotOr& job) { id = job.ok() ? (*job)->id : ""; });
+  const std::vector<std::string> unfinished = jobs->Unfinished();
+  ASSERT_EQ(unfinished.size(), 1u);
+  ASSERT_TRUE(jobs->Cancel(unfinished[0], /*confirm=*/false).ok());
+  executor->RunAll();
+  store.Commit();
+  executor->RunAll();
+  EXPECT_EQ(id, unfinished[0]);
+  EXPECT_EQ(Get(id)->state, JobState::kCancelled);
+  EXPECT_FALSE(Get(id)->network.has_value());
+}
+
 // A faster result that was not confirmed does not replace what a lookup returns.
 TEST_F(NetworkJobTest, CancelledAtOnceItShowsTheConfirmedBests) {
   JobSpec one = Spec(4, "first");

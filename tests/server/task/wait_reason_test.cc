@@ -1,3 +1,4 @@
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/task/job_harness.h"
@@ -49,6 +50,23 @@ TEST_F(WaitReasonTest, ASilentWorkerIsNamedIfTheJobWaitsForItsLease) {
   EXPECT_EQ(RunToEnd(id)->state, JobState::kDone) << "the other worker measures it";
 }
 
+TEST_F(WaitReasonTest, ASilentWorkerIsNamedWhileAnotherGoesOn) {
+  FakeDevice other("1", "other");
+  others = {&other};
+  const std::string id = Create(Spec(1'000'000));
+  for (int i = 0; i < 3; ++i) Step(0);
+  const size_t held = device.held.size();
+  ASSERT_GT(held, 1u);
+  device_is_gone = true;
+  Pass(absl::Seconds(7));
+  EXPECT_EQ(Reason(id), "");
+  EXPECT_THAT(Get(id)->phase, StartsWith(absl::StrCat("measuring without ", held, " candidates: ",
+                                                      "worker device has not answered since ")));
+  device_is_gone = false;
+  Pass(absl::Seconds(2));
+  EXPECT_EQ(Get(id)->phase, "");
+}
+
 TEST_F(WaitReasonTest, ADrainedWorkerIsNamed) {
   Step();
   const std::string id = Create(Spec(1'000'000));
@@ -56,7 +74,7 @@ TEST_F(WaitReasonTest, ADrainedWorkerIsNamed) {
   ASSERT_TRUE(fleet->Drain("device", /*resume=*/false).ok());
   Pass(absl::Seconds(2));
   EXPECT_EQ(Reason(id),
-            "no worker runs target t: device is drained; \"hone workers resume NAME\" "
+            "no worker runs target t: device is drained; \"hone workers resume device\" "
             "gives it work again; a job that waits for 60 s fails");
   ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
   Pass(absl::Seconds(1));

@@ -38,6 +38,7 @@ class FakeServer final : public v1::WorkerService::Service {
                            v1::SynchronizeResponse* response) override {
     absl::MutexLock lock(&mutex_);
     ++calls_;
+    if (!denied_.empty()) return {grpc::StatusCode::PERMISSION_DENIED, denied_};
     worker_ids_.insert(request->worker_id());
     epochs_.insert(request->epoch());
     last_ = *request;
@@ -151,6 +152,7 @@ class FakeServer final : public v1::WorkerService::Service {
   v1::SynchronizeRequest last_;
   int64_t calls_ = 0;
   std::string refused_;  // why it refuses the worker; "": it does not
+  std::string denied_;   // why it denies calls; "": it does not
 
  private:
   absl::CondVar changed_;
@@ -278,6 +280,35 @@ TEST_F(WorkerTest, ARefusedWorkerIsNotReady) {
   StartWorker();
   ASSERT_TRUE(service_->Await([&] { return service_->calls_ > before + 2; })) << Log();
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/ready"));
+}
+
+TEST_F(WorkerTest, AWorkerWithTheCredentialsOfAnotherEnds) {
+  worker_.reset();
+  {
+    absl::MutexLock lock(&service_->mutex_);
+    service_->denied_ = "its certificate is of 'pi-08'";
+  }
+  StartWorker();
+  EXPECT_EQ(worker_->Wait(absl::Now() + kPatience).ToString(), "exit status 2");
+  EXPECT_THAT(Log(), ::testing::HasSubstr("hone-worker: its certificate is of 'pi-08'"));
+}
+
+TEST_F(WorkerTest, AnAcceptedWorkerOutlivesADenial) {
+  service_->Grant(Lease("a", "good"));
+  ASSERT_TRUE(AwaitFinished(1)) << Log();
+  int64_t before = 0;
+  {
+    absl::MutexLock lock(&service_->mutex_);
+    service_->denied_ = "its token was removed";
+    before = service_->calls_;
+  }
+  ASSERT_TRUE(service_->Await([&] { return service_->calls_ > before + 2; })) << Log();
+  {
+    absl::MutexLock lock(&service_->mutex_);
+    service_->denied_.clear();
+  }
+  service_->Grant(Lease("b", "good"));
+  EXPECT_TRUE(AwaitResult("b")) << Log();
 }
 
 TEST_F(WorkerTest, EveryFailureHasAnOutcomeAndWorkContinues) {
