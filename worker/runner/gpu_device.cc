@@ -58,6 +58,10 @@ class GpuDevice final : public Device {
     if (now.clock_mhz > 0) state.frequency_mhz = now.clock_mhz;
     if (now.temperature_c > 0) state.temperature_c = now.temperature_c;
   }
+  std::string own_lock() const override {
+    if (context_->uses_host) return "";
+    return context_->bus_address.empty() ? "gpu" : context_->bus_address;
+  }
   bool lost() const override { return context_->lost(); }
 
  private:
