@@ -114,7 +114,7 @@ absl::Status Runner::PrepareBench(const RunRequest& request) {
   HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(request.workload));
   auto bench = std::make_unique<Bench>();
   bench->digest = request.workload_digest;
-  bench->signature = SignatureOf(workload);
+  bench->signature = SignatureOf(workload, options_.device->error_of());
   const Signature& signature = bench->signature;
   HONE_RETURN_IF_ERROR(CheckMemory(signature));
   auto reference = Reference::Open(request.reference_data, request.workload_digest, signature);
