@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto kShare = FileLock::Mode::kShared;
 constexpr auto kExclude = FileLock::Mode::kExclusive;
-constexpr absl::Duration kPause = absl::Milliseconds(2);
+constexpr absl::Duration kRetryPause = absl::Milliseconds(2);
 // After this time, a shared holder keeps new device timers out. Otherwise, those of several devices
 // could follow each other for ever.
 constexpr absl::Duration kImpatientAfter = absl::Seconds(5);
@@ -60,7 +60,7 @@ absl::Status HostLock::EnterShared(absl::Time deadline) {
     if (SteadyNow() >= deadline) {
       return absl::DeadlineExceededError(absl::StrCat("the timing lock ", path_, " is not free"));
     }
-    absl::SleepFor(kPause);
+    absl::SleepFor(kRetryPause);
   }
   HONE_RETURN_IF_ERROR(lock_.Lock(kShare, deadline));
   devices_.Unlock();
