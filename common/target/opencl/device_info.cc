@@ -59,8 +59,9 @@ std::string PciAddress(const Api& api, cl_device_id device) {
   constexpr cl_uint kNone = ~cl_uint{0};
   const auto bus = DeviceValue<cl_uint>(api, device, kPciBusNv, kNone);
   if (bus == kNone) return "";
-  return text(DeviceValue<cl_uint>(api, device, kPciDomainNv, 0), bus,
-              DeviceValue<cl_uint>(api, device, kPciSlotNv, 0), 0);
+  // NVIDIA's slot is the device and, in the last three bits, its function.
+  const auto slot = DeviceValue<cl_uint>(api, device, kPciSlotNv, 0);
+  return text(DeviceValue<cl_uint>(api, device, kPciDomainNv, 0), bus, slot >> 3, slot & 7);
 }
 
 std::vector<size_t> MaxBlock(const Api& api, cl_device_id device) {

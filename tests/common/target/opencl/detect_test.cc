@@ -104,8 +104,10 @@ TEST(OpenClDetectTest, TheAddressOnTheBusIsAsCudaTellsIt) {
   };
   EXPECT_EQ(address(), "");
   device.properties[0x4008] = Bytes<cl_uint>(0x3b);
-  device.properties[0x4009] = Bytes<cl_uint>(0);
   EXPECT_EQ(address(), "0000:3b:00.0");
+  device.properties[0x4009] = Bytes<cl_uint>(8 * 4 + 1);
+  device.properties[0x400A] = Bytes<cl_uint>(2);
+  EXPECT_EQ(address(), "0002:3b:04.1");
   device.properties[0x410F] = Bytes(std::array<cl_uint, 4>{1, 0xaf, 2, 1});
   EXPECT_EQ(address(), "0001:af:02.1");
 }
