@@ -18,8 +18,9 @@ bool RoundsItsResult(Op op) {
 
 }  // namespace
 
-Accuracy::Accuracy(const Workload& workload)
+Accuracy::Accuracy(const Workload& workload, ErrorOfOp error_of)
     : workload_(workload),
+      error_of_(error_of),
       exact_(workload.tensors.size(), true),
       varies_(workload.tensors.size()),
       least_(workload.tensors.size(), kUnknownLeast) {
@@ -63,7 +64,7 @@ void Accuracy::AddValue(ExprId value) {
       roundoff_ = std::max(roundoff_, UnitRoundoff(AccumulatorOf(expr.dtype)));
     }
     if (!RoundsItsResult(expr.op)) return;
-    terms_ += 1;
+    terms_ += error_of_(expr.op);
     keeps_integers_ &= expr.op < Op::kDiv;
   });
 }

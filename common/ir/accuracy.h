@@ -8,15 +8,21 @@
 
 namespace hone::ir {
 
+// The largest error of an operation on floats, as a multiple of the unit roundoff of its result.
+using ErrorOfOp = double (*)(Op op);
+// Of a device that rounds the exact result of every operation.
+inline double RoundsOnce(Op) { return 1; }
+
 // How accurately a correct kernel computes the values of a workload.
 class Accuracy {
  public:
-  // The workload must outlive this object.
-  explicit Accuracy(const Workload& workload);
+  // The workload must outlive this object. `error_of` is that of the device.
+  explicit Accuracy(const Workload& workload, ErrorOfOp error_of = RoundsOnce);
 
   // The number of roundings in the longest chain of operations that an element depends on, at least
-  // 1: the terms of reductions and the operations of expressions. A product of n factors counts n²
-  // times the terms of its factors, because relative errors of factors add up.
+  // 1: the terms of reductions and the operations of expressions, each as often as the device's
+  // error of it demands. A product of n factors counts n² times the terms of its factors, because
+  // relative errors of factors add up.
   double terms() const { return terms_; }
   // Unit roundoff of the coarsest float type used in computation (f32 for short floats); 0 without
   // floats.
@@ -63,6 +69,7 @@ class Accuracy {
   double LeastOf(ExprId id) const;
 
   const Workload& workload_;
+  const ErrorOfOp error_of_;
   double terms_ = 0;
   double roundoff_ = 0;
   bool rounds_on_the_way_ = false;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <variant>
 
 #include "absl/status/statusor.h"
@@ -37,7 +38,8 @@ class GpuProgram {
   // them.
   virtual absl::Status SetArguments(size_t launch, absl::Span<const GpuArgument> arguments) = 0;
   // Runs launches one after the other, `count` times in a row, and waits for them. Returns the
-  // nanoseconds from the start of the first launch to the end of the last one.
+  // nanoseconds from the start of the first launch to the end of the last one. REQUIRES: there is a
+  // launch.
   virtual absl::StatusOr<double> Run(absl::Span<const size_t> launches, int64_t count) = 0;
 };
 
@@ -67,6 +69,8 @@ class GpuContext {
   virtual bool lost() const = 0;
 
   bool is_cpu = false;
+  bool uses_host = false;   // its cores or its memory are those of the host
+  std::string bus_address;  // on the PCI bus: "0000:3b:00.0"; "": unknown
   int units = 1;
   int64_t max_allocation_bytes = 0;
   int64_t cache_bytes = 0;

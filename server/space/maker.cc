@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "common/target/f64.h"
 #include "server/space/generate.h"
 #include "server/space/given_trace.h"
 #include "server/space/template/template.h"
@@ -38,6 +39,18 @@ absl::StatusOr<const SpaceMaker*> Find(absl::string_view name) {
                    absl::StrJoin(kMakers, ", ", append_name), ", and the text of a trace file"));
 }
 
+bool UsesF64(const ir::Workload& workload) {
+  bool uses = false;
+  for (const ir::Tensor& tensor : workload.tensors) uses |= tensor.dtype == ir::DType::kF64;
+  for (const ir::Stage& stage : workload.stages) {
+    for (const ir::ExprId value : stage.values) {
+      workload.pool.Visit(value,
+                          [&](const ir::Expr& expr) { uses |= expr.dtype == ir::DType::kF64; });
+    }
+  }
+  return uses;
+}
+
 }  // namespace
 
 absl::Span<const SpaceMaker> SpaceMakers() { return kMakers; }
@@ -52,6 +65,11 @@ absl::Status CheckSpaceArgument(const ir::Workload& workload, absl::string_view 
 
 absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> MakeSpaces(const SpaceRequest& request,
                                                                      absl::string_view space) {
+  if (!target::ComputesF64(*request.target) && UsesF64(*request.workload)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("workload ", request.workload->name, " computes in f64, which ",
+                     request.target->Key(), " does not have (feature fp64); use f32"));
+  }
   if (IsTraceText(space)) {
     HONE_ASSIGN_OR_RETURN(std::unique_ptr<DesignSpace> given,
                           GivenTraceSpace(*request.workload, space));

@@ -43,6 +43,8 @@ bool IsTraceText(absl::string_view space);
 // if it has several lines. InvalidArgument: unknown maker (the message lists the names), the maker
 // has no space for the workload, or an error of GivenTraceSpace.
 absl::Status CheckSpaceArgument(const ir::Workload& workload, absl::string_view space);
+// Makes the spaces of such an argument. Errors as above; also InvalidArgument if the workload
+// computes in f64 and the target does not.
 absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> MakeSpaces(const SpaceRequest& request,
                                                                      absl::string_view space);
 

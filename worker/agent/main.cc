@@ -328,8 +328,8 @@ int main(int argc, char** argv) {
       "  hone-worker --doctor\n"
       "  hone-worker --config rock-5-big.conf --cluster big\n"
       "  hone-worker --server localhost:7070 --device cuda:0\n"
-      "The workers of a machine take turns with timing, even on different devices, unless they "
-      "have different --lock files.\n"
+      "The workers of a machine take turns with timing, except those of different GPUs, unless "
+      "they have different --lock files.\n"
       "Exit codes: 0 ended by a signal, 1 failed (a program is missing, the state folder is in "
       "use), 2 usage or configuration (such as the credentials of another worker).");
   Flags flags;

@@ -19,7 +19,7 @@ struct RunnerOptions {
   std::vector<std::string> reference_command;
   // Additional time beyond a request's own limit: waiting for the timing lock, filling inputs,
   // making a reference.
-  absl::Duration patience = absl::Seconds(60);
+  absl::Duration patience = absl::Minutes(2);
 };
 
 // The device's hone-runner process, started on demand and again after a kernel has crashed or hung

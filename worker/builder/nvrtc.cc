@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "common/target/cuda/api.h"
 
 namespace hone::builder {
 namespace {
@@ -108,7 +109,7 @@ absl::StatusOr<std::unique_ptr<Nvrtc>> Nvrtc::Open(const std::string& library) {
 absl::StatusOr<const Nvrtc*> Nvrtc::Loaded() {
   static const auto* const loaded = new absl::StatusOr<std::unique_ptr<Nvrtc>>([] {
     absl::StatusOr<std::unique_ptr<Nvrtc>> opened = NotFound("there is no library");
-    for (const std::string& candidate : NvrtcCandidates()) {
+    for (const std::string& candidate : NvrtcCandidates(cuda::DriverVersion() / 1000)) {
       opened = Open(candidate);
       if (opened.ok()) return opened;
     }

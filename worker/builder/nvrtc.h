@@ -24,7 +24,9 @@ class Nvrtc {
   // the environment variable HONE_NVRTC names; the library path of the process and the system;
   // $CUDA_HOME and /usr/local/cuda; ~/.cache/hone/nvrtc, where deploy/install-deps.sh puts it; the
   // packages nvidia-cuda-nvrtc-cu12 and nvidia-cuda-nvrtc of $VIRTUAL_ENV, of the user's and of the
-  // system's Python. NotFound: there is none; the message tells what to install.
+  // system's Python. Prefers the newest version in a place, and in all places those whose code the
+  // driver of this machine can load, if it has one. NotFound: there is none; the message tells what
+  // to install.
   static absl::StatusOr<const Nvrtc*> Loaded();
 
   // "12.9".
@@ -49,8 +51,9 @@ class Nvrtc {
   const std::string path_;
 };
 
-// Returns the names and paths of the library that are tried, in order.
-std::vector<std::string> NvrtcCandidates();
+// Returns the names and paths of the library that are tried, in order, on a machine whose driver
+// supports this major version of CUDA; 0: it has no driver.
+std::vector<std::string> NvrtcCandidates(int driver_major);
 
 }  // namespace hone::builder
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/ir/accuracy.h"
 #include "common/record/record.h"
 #include "worker/runner/probe.h"
 
@@ -90,6 +91,11 @@ class Device {
   virtual absl::StatusOr<std::unique_ptr<Probe>> MakeProbe(double peak_gflops) = 0;
   // Overwrites what the device knows better than the host's monitor, such as the clock of a GPU.
   virtual void Observe(record::MachineState&) {}
+  // The largest errors of the functions that its kernels call.
+  virtual ir::ErrorOfOp error_of() const { return ir::RoundsOnce; }
+  // The name of the device's own timing lock: its address on the PCI bus, or "gpu" if that is
+  // unknown. "" if the device uses the host's cores or memory, so that a timing needs all of it.
+  virtual std::string own_lock() const { return ""; }
   // Whether the device has failed in a way after which this process can no longer use it.
   virtual bool lost() const { return false; }
 };

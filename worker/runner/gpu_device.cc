@@ -10,6 +10,7 @@
 #include "worker/runner/gpu_buffer.h"
 #include "worker/runner/gpu_kernel.h"
 #include "worker/runner/gpu_probe.h"
+#include "worker/runner/math_errors.h"
 
 namespace hone::runner {
 namespace {
@@ -57,6 +58,11 @@ class GpuDevice final : public Device {
     const target::GpuConditions now = context_->Observe();
     if (now.clock_mhz > 0) state.frequency_mhz = now.clock_mhz;
     if (now.temperature_c > 0) state.temperature_c = now.temperature_c;
+  }
+  ir::ErrorOfOp error_of() const override { return ErrorsOf(context_->kind()); }
+  std::string own_lock() const override {
+    if (context_->uses_host) return "";
+    return context_->bus_address.empty() ? "gpu" : context_->bus_address;
   }
   bool lost() const override { return context_->lost(); }
 

@@ -20,7 +20,8 @@ namespace hone::runner {
 // of its last one, including the gaps between them. With `count` runs, all launches are put on the
 // queue one behind the other, and the time is that of the whole sequence. This is what a user who
 // launches the kernels back to back sees. The delay before the first launch and the host's wait for
-// the last one are not included.
+// the last one are not included. CUDA starts many launches as graphs, so the gaps are those of the
+// device even if a kernel is shorter than the host's call that launches it. OpenCL has no graphs.
 class GpuKernel final : public DeviceKernel {
  public:
   // `flush_caches` empties the device's caches. InvalidArgument: the module is for another kind of

@@ -31,6 +31,7 @@
 #include "worker/runner/sandbox.h"
 #include "worker/runner/scratch_folder.h"
 #include "worker/runner/throttle_watch.h"
+#include "worker/runner/timing_lock.h"
 
 namespace {
 
@@ -126,15 +127,13 @@ int Serve(const std::string& device, const std::string& lock_path, int64_t memor
   dup2(STDERR_FILENO, STDOUT_FILENO);
   PrepareForbidden(out);
   sandbox.forbidden = OnForbidden;
-  // Creates the lock's file and detects the target while /proc and /sys are readable.
-  if (const auto lock = HostLock::Acquire(HostLock::Mode::kShared, hone::SteadyNow(), lock_path);
-      !lock.ok() && !absl::IsDeadlineExceeded(lock.status())) {
-    return Fail(lock.status());
-  }
+  // Creates the lock's files and detects the target while /proc and /sys are readable.
+  const auto lock_files = hone::runner::TimingLock::MakeFiles(lock_path);
+  if (!lock_files.ok()) return Fail(lock_files.status());
+  sandbox.readable.insert(sandbox.readable.end(), lock_files->begin(), lock_files->end());
   hone::runner::MachineMonitor monitor;
   monitor.Look();
   hone::runner::ThrottleWatch throttle;
-  sandbox.readable.insert(sandbox.readable.end(), {lock_path, lock_path + ".gate"});
   hone::target::DetectHost();
   hone::target::DescribeHost();
   if (device != kCpu) {

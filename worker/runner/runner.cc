@@ -28,7 +28,7 @@ using record::RunRequest;
 
 constexpr absl::Duration kDefaultLimit = absl::Seconds(10);
 constexpr absl::Duration kReferenceLimit = absl::Minutes(5);
-// Longer than the pauses of a process that waits for the timing lock (HostLock::Acquire).
+// Longer than the pauses of a process that waits for the timing lock (FileLock::Lock).
 constexpr absl::Duration kLockPause = absl::Milliseconds(5);
 // A kernel is not run completely if the estimate from a part of it exceeds the best by this factor
 // and exceeds this time.
@@ -114,7 +114,7 @@ absl::Status Runner::PrepareBench(const RunRequest& request) {
   HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(request.workload));
   auto bench = std::make_unique<Bench>();
   bench->digest = request.workload_digest;
-  bench->signature = SignatureOf(workload);
+  bench->signature = SignatureOf(workload, options_.device->error_of());
   const Signature& signature = bench->signature;
   HONE_RETURN_IF_ERROR(CheckMemory(signature));
   auto reference = Reference::Open(request.reference_data, request.workload_digest, signature);
@@ -157,9 +157,8 @@ absl::Status Runner::TakeLock(double peak_gflops) {
     ReleaseLock();
     options_.sleep(kLockPause);
   }
-  HONE_ASSIGN_OR_RETURN(
-      lock_, HostLock::Acquire(HostLock::Mode::kExclusive, SteadyNow() + options_.lock_patience,
-                               options_.lock_path));
+  HONE_RETURN_IF_ERROR(lock_.Acquire(options_.lock_path, options_.device->own_lock(),
+                                     SteadyNow() + options_.lock_patience));
   turn_end_ = SteadyNow() + options_.lock_turn;
   if (probe_ == nullptr) {
     HONE_ASSIGN_OR_RETURN(probe_, options_.device->MakeProbe(peak_gflops));

@@ -20,14 +20,16 @@
 #include "worker/runner/reference.h"
 #include "worker/runner/signature.h"
 #include "worker/runner/throttle_watch.h"
+#include "worker/runner/timing_lock.h"
 
 namespace hone::runner {
 
 struct RunnerOptions {
   std::unique_ptr<Device> device = MakeCpuDevice();
   std::string lock_path = HostLock::DefaultPath();
-  // How long to wait for the lock before the device counts as lost.
-  absl::Duration lock_patience = absl::Seconds(30);
+  // How long to wait for the lock before the device counts as lost. Another process may hold it for
+  // its turn and for one candidate, whose time limit is a minute as long as no best is known.
+  absl::Duration lock_patience = absl::Seconds(90);
   // After this time, another process may take the lock before the next candidate. Otherwise a batch
   // of slow kernels would exhaust the patience of the runner of another device.
   absl::Duration lock_turn = absl::Seconds(5);
@@ -108,7 +110,7 @@ class Runner {
   absl::StatusOr<Digest> DigestOfInputs();
 
   RunnerOptions options_;
-  HostLock lock_;
+  TimingLock lock_;
   absl::Time turn_end_;  // of the lock, if it is held
   std::unique_ptr<Probe> probe_;
   std::unique_ptr<Bench> bench_;

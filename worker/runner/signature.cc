@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
-#include "common/ir/accuracy.h"
 #include "common/ir/error_bound.h"
 
 namespace hone::runner {
 
-Signature SignatureOf(const ir::Workload& workload) {
+Signature SignatureOf(const ir::Workload& workload, ir::ErrorOfOp error_of) {
   Signature signature;
   const auto spec = [&](ir::BufferId id) {
     const ir::Tensor& tensor = workload.tensors[id];
@@ -15,7 +14,7 @@ Signature SignatureOf(const ir::Workload& workload) {
   };
   for (const ir::BufferId id : workload.Inputs()) signature.inputs.push_back(spec(id));
   for (const ir::BufferId id : workload.Outputs()) signature.outputs.push_back(spec(id));
-  const ir::Accuracy accuracy(workload);
+  const ir::Accuracy accuracy(workload, error_of);
   signature.terms = accuracy.terms();
   signature.roundoff = accuracy.roundoff();
   signature.relative_error = accuracy.relative_error();

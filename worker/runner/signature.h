@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/ir/accuracy.h"
 #include "common/ir/workload.h"
 
 namespace hone::runner {
@@ -36,7 +37,8 @@ struct Signature {
   double rounding = 0;
 };
 
-Signature SignatureOf(const ir::Workload& workload);
+// `error_of` is that of the device that runs the kernels.
+Signature SignatureOf(const ir::Workload& workload, ir::ErrorOfOp error_of = ir::RoundsOnce);
 
 }  // namespace hone::runner
 

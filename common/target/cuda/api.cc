@@ -7,6 +7,11 @@
 #include "common/target/cuda/error.h"
 
 namespace hone::cuda {
+namespace {
+
+constexpr char kCudaLibrary[] = "libcuda.so.1";
+
+}  // namespace
 
 absl::StatusOr<Api> OpenApi(const char* library) {
   void* const handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
@@ -29,8 +34,17 @@ absl::StatusOr<Api> OpenApi(const char* library) {
   return api;
 }
 
+int DriverVersion() {
+  void* const handle = dlopen(kCudaLibrary, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return 0;
+  const auto get =
+      reinterpret_cast<decltype(Api::DriverGetVersion)>(dlsym(handle, "cuDriverGetVersion"));
+  int version = 0;
+  return get != nullptr && get(&version) == 0 ? version : 0;
+}
+
 absl::StatusOr<const Api*> LoadedApi() {
-  static const absl::StatusOr<Api>* const api = new absl::StatusOr<Api>(OpenApi("libcuda.so.1"));
+  static const absl::StatusOr<Api>* const api = new absl::StatusOr<Api>(OpenApi(kCudaLibrary));
   HONE_RETURN_IF_ERROR(api->status());
   return &**api;
 }

@@ -19,6 +19,8 @@ using Module = struct ModuleObject*;
 using Function = struct FunctionObject*;
 using Stream = struct StreamObject*;
 using Event = struct EventObject*;
+using Graph = struct GraphObject*;
+using GraphExec = struct GraphExecObject*;
 struct Uuid {
   unsigned char bytes[16];
 };
@@ -31,6 +33,7 @@ enum DeviceAttribute : int {
   kMaxSharedMemoryPerBlock = 8,
   kWarpSize = 10,
   kMultiprocessorCount = 16,
+  kIntegrated = 18,  // shares the host's memory
   kComputeMode = 20,
   kPciBusId = 33,
   kPciDeviceId = 34,
@@ -44,6 +47,11 @@ enum DeviceAttribute : int {
   kMaxSharedMemoryPerBlockOptin = 97,
 };
 enum ComputeMode : int { kComputeModeProhibited = 2 };
+
+// CU_STREAM_NON_BLOCKING: the stream does not wait for the default stream.
+inline constexpr unsigned kStreamNonBlocking = 1;
+// CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: calls of other threads do not end a capture.
+inline constexpr int kCaptureThreadLocal = 1;
 
 // Attributes of functions (CU_FUNC_ATTRIBUTE_…).
 enum FunctionAttribute : int {
@@ -76,7 +84,16 @@ enum FunctionAttribute : int {
   F(MemcpyHtoD, cuMemcpyHtoD_v2, DevicePointer to, const void* from, size_t bytes) \
   F(MemcpyDtoH, cuMemcpyDtoH_v2, void* to, DevicePointer from, size_t bytes) \
   F(MemsetD8, cuMemsetD8_v2, DevicePointer to, unsigned char value, size_t bytes) \
+  F(StreamCreate, cuStreamCreate, Stream* stream, unsigned flags) \
+  F(StreamDestroy, cuStreamDestroy_v2, Stream stream) \
   F(StreamSynchronize, cuStreamSynchronize, Stream stream) \
+  F(StreamBeginCapture, cuStreamBeginCapture_v2, Stream stream, int mode) \
+  F(StreamEndCapture, cuStreamEndCapture, Stream stream, Graph* graph) \
+  F(GraphDestroy, cuGraphDestroy, Graph graph) \
+  F(GraphInstantiate, cuGraphInstantiateWithFlags, GraphExec* exec, Graph graph, \
+    unsigned long long flags) \
+  F(GraphLaunch, cuGraphLaunch, GraphExec exec, Stream stream) \
+  F(GraphExecDestroy, cuGraphExecDestroy, GraphExec exec) \
   F(EventCreate, cuEventCreate, Event* event, unsigned flags) \
   F(EventRecord, cuEventRecord, Event event, Stream stream) \
   F(EventElapsedTime, cuEventElapsedTime, float* milliseconds, Event begin, Event end) \
@@ -98,6 +115,10 @@ struct Api {
 // is not installed, lacks a function, or knows no device; the message says what to do. Unavailable:
 // the driver refuses to start.
 absl::StatusOr<Api> OpenApi(const char* library);
+
+// The newest version of CUDA that the driver of this machine supports, as 1000 · major + 10 ·
+// minor; 0 if there is no driver. Does not start the driver.
+int DriverVersion();
 
 // The functions of libcuda.so.1, opened once. Errors as for OpenApi.
 absl::StatusOr<const Api*> LoadedApi();

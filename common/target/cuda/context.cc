@@ -28,6 +28,8 @@ absl::StatusOr<std::unique_ptr<CudaContext>> CudaContext::Create(const Api& api,
   const auto ask = [&](int attribute, int otherwise) {
     return AttributeOr(api, facts.device, static_cast<DeviceAttribute>(attribute), otherwise);
   };
+  made->uses_host = ask(kIntegrated, 0) != 0;
+  made->bus_address = facts.pci;
   made->units = facts.target.cores;
   made->max_allocation_bytes =
       static_cast<int64_t>(std::min(memory, static_cast<size_t>(int64_t{1} << 60)));

@@ -7,6 +7,13 @@
 #include "common/target/gpu_launch.h"
 
 namespace hone::cuda {
+namespace {
+
+// The launches in a graph. The host needs less time for launching a graph than the device for this
+// number of tiny kernels, and recording them takes well below a millisecond.
+constexpr int64_t kGraphLaunches = 32;
+
+}  // namespace
 
 CudaMemory::~CudaMemory() {
   // A lost device refuses every call, and the process ends soon.
@@ -45,6 +52,7 @@ absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Create(CudaContext& co
 }
 
 CudaProgram::~CudaProgram() {
+  graph_ = nullptr;  // before its kernels
   if (context_.lost()) return;
   for (const Event event : {begin_, end_}) {
     if (event != nullptr) context_.api().EventDestroy(event);
@@ -84,34 +92,64 @@ absl::Status CudaProgram::AddLaunch(const target::GpuLaunch& launch) {
 
 absl::Status CudaProgram::SetArguments(size_t launch,
                                        absl::Span<const target::GpuArgument> arguments) {
-  Launch& set = launches_[launch];
-  set.values.clear();
+  std::vector<uint64_t> values;
   for (const target::GpuArgument& argument : arguments) {
     if (const auto* const number = std::get_if<int32_t>(&argument)) {
-      set.values.push_back(static_cast<uint32_t>(*number));  // little-endian: the lower half
+      values.push_back(static_cast<uint32_t>(*number));  // little-endian: the lower half
     } else {
       const auto* const memory =
           static_cast<const CudaMemory*>(std::get<const target::GpuMemory*>(argument));
-      set.values.push_back(memory == nullptr ? 0 : memory->data());
+      values.push_back(memory == nullptr ? 0 : memory->data());
     }
   }
+  Launch& set = launches_[launch];
+  if (values == set.values) return absl::OkStatus();
+  graph_ = nullptr;  // it has the old arguments
+  set.values = std::move(values);
   set.parameters.clear();
   for (uint64_t& value : set.values) set.parameters.push_back(&value);
   return absl::OkStatus();
 }
 
+Result CudaProgram::Put(Launch& launch, Stream stream) {
+  return context_.api().LaunchKernel(launch.function, launch.grid[0], launch.grid[1],
+                                     launch.grid[2], launch.block[0], launch.block[1],
+                                     launch.block[2], launch.dynamic_bytes, stream,
+                                     launch.parameters.data(), nullptr);
+}
+
+LaunchGraph* CudaProgram::GraphOf(absl::Span<const size_t> launches, int64_t count) {
+  if (!has_graphs_) return nullptr;
+  if (graph_ != nullptr && launches == absl::MakeConstSpan(in_graph_)) return graph_.get();
+  auto recorded = LaunchGraph::Record(context_, [&](Stream stream) {
+    for (int64_t i = 0; i < count; ++i) {
+      for (const size_t index : launches) {
+        if (const Result code = Put(launches_[index], stream); code != 0) return code;
+      }
+    }
+    return Result{0};
+  });
+  has_graphs_ = recorded.ok();
+  graph_ = has_graphs_ ? *std::move(recorded) : nullptr;
+  in_graph_.assign(launches.begin(), launches.end());
+  return graph_.get();
+}
+
 absl::StatusOr<double> CudaProgram::Run(absl::Span<const size_t> launches, int64_t count) {
   const Api& api = context_.api();
+  const auto of_run = static_cast<int64_t>(launches.size());
+  const int64_t runs_of_graph = (kGraphLaunches + of_run - 1) / of_run;
+  LaunchGraph* const graph = count >= runs_of_graph ? GraphOf(launches, runs_of_graph) : nullptr;
+  const int64_t graphs = graph == nullptr ? 0 : count / runs_of_graph;
   const absl::Time begin = SteadyClock().Now();
   HONE_RETURN_IF_ERROR(context_.Check(api.EventRecord(begin_, nullptr), "record an event"));
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < graphs; ++i) HONE_RETURN_IF_ERROR(graph->Launch());
+  // While the host launches the rest, the device is still busy with the graphs.
+  for (int64_t i = graphs * runs_of_graph; i < count; ++i) {
     for (const size_t index : launches) {
       Launch& launch = launches_[index];
-      HONE_RETURN_IF_ERROR(context_.Check(
-          api.LaunchKernel(launch.function, launch.grid[0], launch.grid[1], launch.grid[2],
-                           launch.block[0], launch.block[1], launch.block[2], launch.dynamic_bytes,
-                           nullptr, launch.parameters.data(), nullptr),
-          absl::StrCat("launch kernel '", launch.name, "'")));
+      HONE_RETURN_IF_ERROR(
+          context_.Check(Put(launch, nullptr), absl::StrCat("launch kernel '", launch.name, "'")));
     }
   }
   // Faults of kernels are reported by later calls.

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "common/target/cuda/api.h"
 #include "common/target/cuda/context.h"
+#include "common/target/cuda/launch_graph.h"
 #include "common/target/gpu_context.h"
 #include "common/target/gpu_module.h"
 
@@ -35,7 +36,8 @@ class CudaMemory final : public target::GpuMemory {
   const int64_t data_at_;
 };
 
-// The kernels of a cubin or PTX text that the driver has loaded. Times are between two events.
+// The kernels of a cubin or PTX text that the driver has loaded. Times are between two events. Many
+// launches in a row are launched as graphs, unless the driver cannot do this.
 class CudaProgram final : public target::GpuProgram {
  public:
   // Loads the code of a module. Each launch gets its shared memory that the code does not declare
@@ -62,11 +64,17 @@ class CudaProgram final : public target::GpuProgram {
 
   explicit CudaProgram(CudaContext& context) : context_(context) {}
   absl::Status AddLaunch(const target::GpuLaunch& launch);
+  Result Put(Launch& launch, Stream stream);
+  // Returns a graph of these launches, `count` times in a row; null if the driver cannot make one.
+  LaunchGraph* GraphOf(absl::Span<const size_t> launches, int64_t count);
 
   CudaContext& context_;
   Module module_ = nullptr;
   Event begin_ = nullptr, end_ = nullptr;
   std::vector<Launch> launches_;
+  bool has_graphs_ = true;              // false once the driver has refused one
+  std::unique_ptr<LaunchGraph> graph_;  // the last one, of the launches below; may be null
+  std::vector<size_t> in_graph_;
 };
 
 }  // namespace hone::cuda

@@ -39,6 +39,9 @@ absl::StatusOr<std::unique_ptr<OpenClContext>> OpenClContext::Create(const Api& 
     return static_cast<int64_t>(std::min(DeviceValue<cl_ulong>(api, device, property, 0), kMost));
   };
   made->is_cpu = (facts.type & CL_DEVICE_TYPE_CPU) != 0;
+  made->uses_host = made->is_cpu || DeviceValue<cl_bool>(api, device, CL_DEVICE_HOST_UNIFIED_MEMORY,
+                                                         CL_FALSE) != CL_FALSE;
+  made->bus_address = PciAddress(api, device);
   made->units = facts.target.cores;
   made->max_allocation_bytes = size(CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   made->cache_bytes = size(CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);

@@ -27,6 +27,9 @@ T DeviceValue(const Api& api, cl_device_id device, cl_device_info property, T ot
   return code == CL_SUCCESS && bytes == sizeof(value) ? value : otherwise;
 }
 
+// The address on the PCI bus, such as "0000:3b:00.0"; "" if the driver does not report it.
+std::string PciAddress(const Api& api, cl_device_id device);
+
 // The largest number of threads of a block in each of the dimensions x, y and z.
 std::vector<size_t> MaxBlock(const Api& api, cl_device_id device);
 

@@ -101,6 +101,66 @@ TEST_F(HostLockTest, ASharedHolderYieldsOnlyToAWaitingTimer) {
   timer.join();
 }
 
+TEST_F(HostLockTest, DeviceTimersCoexistAndExcludeAllOthers) {
+  auto first = Now(Mode::kDevice);
+  auto second = Now(Mode::kDevice);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(second.ok()) << second.status();
+  for (HostLock* const holder : {&*first, &*second}) {
+    EXPECT_EQ(Now(Mode::kShared).status().code(), absl::StatusCode::kDeadlineExceeded);
+    EXPECT_EQ(Now(Mode::kExclusive).status().code(), absl::StatusCode::kDeadlineExceeded);
+    holder->Release();
+  }
+  for (const Mode mode : {Mode::kShared, Mode::kExclusive}) {
+    auto other = Now(mode);
+    ASSERT_TRUE(other.ok()) << other.status();
+    EXPECT_EQ(Now(Mode::kDevice).status().code(), absl::StatusCode::kDeadlineExceeded);
+  }
+  EXPECT_TRUE(Now(Mode::kDevice).ok());
+}
+
+TEST_F(HostLockTest, AWaitingExclusiveTimerPrecedesNewDeviceTimers) {
+  auto holder = Now(Mode::kDevice);
+  ASSERT_TRUE(holder.ok());
+  std::thread timer([&] {
+    auto lock = Soon(Mode::kExclusive);
+    EXPECT_TRUE(lock.ok()) << lock.status();
+  });
+  const absl::Time limit = absl::Now() + absl::Seconds(20);
+  while (Now(Mode::kDevice).ok()) ASSERT_LT(absl::Now(), limit);
+  holder->Release();
+  timer.join();
+  EXPECT_TRUE(Now(Mode::kDevice).ok());
+}
+
+// Otherwise, the timers of several devices could keep a build waiting for ever.
+TEST_F(HostLockTest, AnImpatientSharedHolderPrecedesNewDeviceTimers) {
+  auto holder = Now(Mode::kDevice);
+  ASSERT_TRUE(holder.ok());
+  std::thread build([&] {
+    auto lock = Soon(Mode::kShared);
+    EXPECT_TRUE(lock.ok()) << lock.status();
+  });
+  const absl::Time limit = absl::Now() + absl::Seconds(20);
+  while (Now(Mode::kDevice).ok()) ASSERT_LT(absl::Now(), limit);
+  holder->Release();
+  build.join();
+}
+
+TEST_F(HostLockTest, ASharedHolderYieldsToAWaitingDeviceTimer) {
+  auto holder = Soon(Mode::kShared);
+  ASSERT_TRUE(holder.ok());
+  std::atomic<bool> timed = false;
+  std::thread timer([&] { timed = Soon(Mode::kDevice).ok(); });
+  const absl::Time limit = absl::Now() + absl::Seconds(20);
+  while (!timed) {
+    ASSERT_TRUE(holder->YieldToTimers().ok());
+    ASSERT_TRUE(holder->held());
+    ASSERT_LT(absl::Now(), limit);
+  }
+  timer.join();
+}
+
 TEST_F(HostLockTest, DeadHolderReleasesTheLock) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);

@@ -245,6 +245,24 @@ TEST(Makers, RulesAreTheDefault) {
   EXPECT_EQ(NamesOf(*by_default), NamesOf(*by_name));
 }
 
+TEST(Makers, F64NeedsADeviceThatHasIt) {
+  const auto workload =
+      MakeWorkload("workload w\ninput A: f32[64]\noutput B[i: 64] = f32(f64(A[i]) * 2.0)\n");
+  target::Target target = *target::TargetByName("generic/opencl");
+  const SpaceRequest request{.workload = workload, .target = &target};
+  for (const std::string& space : {std::string(), workload->ToText() + "trace 1\n"}) {
+    target.features = {};
+    const absl::Status refused = MakeSpaces(request, space).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()),
+                testing::AllOf(HasSubstr("workload w computes in f64"), HasSubstr(target.Key()),
+                               HasSubstr("use f32")));
+    target.features = {"fp64"};
+    const absl::Status made = MakeSpaces(request, space).status();
+    EXPECT_TRUE(made.ok()) << made;
+  }
+}
+
 // The schedule entities on a matmul of 24 by 32 by 12.
 class Entities : public testing::Test {
  protected:

@@ -3,7 +3,10 @@
 #include "worker/builder/nvrtc.h"
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
+#include "absl/strings/str_cat.h"
 #include "common/target/gpu_module.h"
 #include "common/target/gpu_sources.h"
 #include "common/target/nvidia_gpus.h"
@@ -16,6 +19,7 @@ namespace hone::builder {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -112,11 +116,56 @@ TEST_F(NvrtcTest, TheToolchainRefusesWhatCannotRun) {
 
 TEST(NvrtcPathsTest, TheUsersChoiceIsTheOnlyOne) {
   setenv("HONE_NVRTC", "/somewhere/libnvrtc.so.12", 1);
-  EXPECT_EQ(NvrtcCandidates(), std::vector<std::string>{"/somewhere/libnvrtc.so.12"});
-  setenv("HONE_NVRTC", "/tmp", 1);
-  EXPECT_EQ(NvrtcCandidates(), std::vector<std::string>{"/tmp/libnvrtc.so.13"});
+  EXPECT_THAT(NvrtcCandidates(12), ElementsAre("/somewhere/libnvrtc.so.12"));
+  setenv("HONE_NVRTC", "/nowhere", 1);
+  EXPECT_THAT(NvrtcCandidates(12), ElementsAre("/nowhere"));
   unsetenv("HONE_NVRTC");
-  EXPECT_EQ(NvrtcCandidates()[0], "libnvrtc.so.13");
+  EXPECT_EQ(NvrtcCandidates(0)[0], "libnvrtc.so.13");
+}
+
+// A folder of packages with the given files.
+class NvrtcPackagesTest : public testing::Test {
+ protected:
+  NvrtcPackagesTest() {
+    folder_ = (std::filesystem::temp_directory_path() / "hone-nvrtc-XXXXXX").string();
+    if (mkdtemp(folder_.data()) == nullptr) std::abort();
+  }
+  ~NvrtcPackagesTest() override {
+    for (const char* const variable : {"HONE_NVRTC", "VIRTUAL_ENV"}) unsetenv(variable);
+    std::filesystem::remove_all(folder_);
+  }
+  std::string Add(const std::string& file) {
+    const std::filesystem::path path = std::filesystem::path(folder_) / file;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream{path};
+    return path;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(NvrtcPackagesTest, TheNewestVersionForTheDriverIsFirst) {
+  const std::string of_12 = Add("nvidia/cuda_nvrtc/lib/libnvrtc.so.12"),
+                    of_13 = Add("nvidia/cu13/lib/libnvrtc.so.13");
+  setenv("HONE_NVRTC", folder_.c_str(), 1);
+  EXPECT_THAT(NvrtcCandidates(0), ElementsAre(of_13, of_12)) << "no driver";
+  EXPECT_THAT(NvrtcCandidates(13), ElementsAre(of_13, of_12));
+  EXPECT_THAT(NvrtcCandidates(12), ElementsAre(of_12, of_13));
+}
+
+TEST_F(NvrtcPackagesTest, AnEmptyFolderIsNotReplaced) {
+  setenv("HONE_NVRTC", folder_.c_str(), 1);
+  EXPECT_THAT(NvrtcCandidates(0), ElementsAre(folder_ + "/libnvrtc.so.13"));
+}
+
+TEST_F(NvrtcPackagesTest, NewerPythonsAreFirst) {
+  constexpr char kPath[] = "/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
+  const std::string of_9 = Add(absl::StrCat("lib/python3.9", kPath)),
+                    of_12 = Add(absl::StrCat("lib/python3.12", kPath));
+  setenv("VIRTUAL_ENV", folder_.c_str(), 1);
+  std::vector<std::string> candidates = NvrtcCandidates(0);
+  std::erase_if(candidates, [&](const std::string& path) { return !path.starts_with(folder_); });
+  EXPECT_THAT(candidates, ElementsAre(of_12, of_9));
 }
 
 }  // namespace

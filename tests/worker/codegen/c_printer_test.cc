@@ -179,6 +179,22 @@ TEST(CPrinterTest, RefusesWhatHasNoCode) {
   EXPECT_EQ(Generate(*lowered, OpenClTarget()).status().code(), absl::StatusCode::kInternal);
 }
 
+TEST(CPrinterTest, F64NeedsADeviceThatHasIt) {
+  constexpr char kTrace[] =
+      "workload w\ninput A: f32[64]\noutput B[i: 64] = f32(f64(A[i]) * 2.0)\ntrace 1\n"
+      "b0 = block(\"B\")\nl0 = loops(b0)\nbind(l0, \"threadIdx.x\")\n";
+  target::Target target = OpenClTarget();
+  const absl::Status refused = Print(kTrace, target).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("the code computes in f64"), HasSubstr(target.Key())));
+  target.features = {"fp64"};
+  const auto code = Print(kTrace, target);
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_THAT(code->bytes, HasSubstr("cl_khr_fp64"));
+  EXPECT_TRUE(Print(kTrace, CudaTarget()).ok());
+}
+
 TEST(CPrinterTest, RefusesAnInstructionOfACpu) {
   const auto program = ReplayText(
       "workload w\ninput A: u8[4, 8]\ninput B: i8[8, 16]\n"
@@ -220,13 +236,15 @@ TEST(CPrinterTest, OverlappingBuffersShareAnArray) {
 // Random schedules for GPUs compile without warnings.
 TEST(CPrinterTest, ClangAcceptsRandomSchedules) {
   if (!HasClang()) GTEST_SKIP() << "no clang";
+  target::Target target = OpenClTarget();
+  target.features = {"fp64"};
   int printed = 0;
   for (int seed = 1; seed <= 40; ++seed) {
     const auto random = lower::MakeRandomGpuSchedule(seed);
     ASSERT_TRUE(random.ok()) << random.status();
-    const auto lowered = lower::Lower(random->program, OpenClTarget());
+    const auto lowered = lower::Lower(random->program, target);
     if (!lowered.ok()) continue;
-    const auto code = Generate(*lowered, OpenClTarget());
+    const auto code = Generate(*lowered, target);
     ASSERT_TRUE(code.ok()) << code.status() << "\n" << lowered->ToText();
     EXPECT_EQ(ClangErrors(code->bytes), "") << "seed " << seed;
     ++printed;

@@ -241,7 +241,8 @@ TEST(COverflowTest, SumsWrapBeforeAConversion) {
 // The OpenCL text of the same operations, one element at a time and as vectors.
 TEST_P(CSemanticsTest, ClangAcceptsEveryOperation) {
   if (!HasClang()) GTEST_SKIP() << "no clang";
-  const target::Target target = Preset("generic/opencl");
+  target::Target target = Preset("generic/opencl");
+  target.features = {"fp64"};
   for (const int lanes : {1, 4}) {
     const OperationWorkload operations = EveryOperation(GetParam(), 64);
     std::vector<std::string> blocks;

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/framing.h"
@@ -99,8 +100,14 @@ class CudaProcessTest : public testing::Test {
   std::unique_ptr<ChildProcess> runner_;
 };
 
-TEST_F(CudaProcessTest, KernelsRunInTheSandbox) {
-  Start("");
+// Also with a driver that makes no graphs of launches, and while another GPU is timed.
+class CudaTimingTest : public CudaProcessTest, public testing::WithParamInterface<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Drivers, CudaTimingTest, testing::Values("", "no_graphs"));
+
+TEST_P(CudaTimingTest, KernelsRunInTheSandbox) {
+  Start(GetParam());
+  HostLock of_another_gpu;  // taken after the reference has been made
   for (const char* const extra : {"", "sum *= 1;"}) {
     const absl::StatusOr<MeasureResult> result = Run(CudaMatmulModule(extra));
     ASSERT_TRUE(result.ok()) << result.status() << runner_->TakeErrorOutput();
@@ -108,6 +115,9 @@ TEST_F(CudaProcessTest, KernelsRunInTheSandbox) {
     EXPECT_GT(result->latency_ns, 100);
     EXPECT_EQ(result->machine.frequency_mhz, 1410) << "of the GPU, from NVML";
     EXPECT_EQ(result->machine.temperature_c, 55);
+    auto taken = HostLock::Acquire(HostLock::Mode::kDevice, Limit(), folder_ + "/lock");
+    ASSERT_TRUE(taken.ok()) << taken.status();
+    of_another_gpu = *std::move(taken);
   }
   const auto wrong = Run(CudaMatmulModule("sum += 1;"));
   ASSERT_TRUE(wrong.ok()) << wrong.status();

@@ -93,14 +93,15 @@ struct Candidate {
   absl::StatusOr<std::unique_ptr<Device>> (*make)();
   std::string (*build)(const std::string& folder);  // makes an artifact of the workload above
   int64_t parts;                                    // of this artifact
+  const char* lock = nullptr;                       // Device::own_lock; null: depends on the device
 };
 void PrintTo(const Candidate& candidate, std::ostream* out) { *out << candidate.name; }
 
 // One line per device.
 const Candidate kCandidates[] = {
-    {"cpu", NothingMissing, MakeCpu, BuildForCpu, 8},
+    {"cpu", NothingMissing, MakeCpu, BuildForCpu, 8, ""},
     {"cuda", WhyNoCuda, MakeCuda, CompiledForCuda, 0},
-    {"fake_cuda", NothingMissing, MakeFakeCuda, ModuleForCuda, 0},
+    {"fake_cuda", NothingMissing, MakeFakeCuda, ModuleForCuda, 0, "0000:3b:00.0"},
     {"opencl", WhyNoOpenCl, MakeOpenCl, ModuleForOpenCl, 0},
 };
 
@@ -177,12 +178,16 @@ TEST_P(DeviceConformanceTest, RunsAKernelWithConstantsAndWorkspace) {
   const std::unique_ptr<DeviceBuffer> in = Floats(a), weights = Floats(w),
                                       out = Floats(std::vector<float>(8 * 32));
   DeviceBuffer* const buffers[] = {in.get(), weights.get(), out.get()};
-  for (const bool flushed : {false, true}) {
+  struct Runs {
+    int64_t count;
+    bool flushed;
+  };
+  for (const auto [count, flushed] : {Runs{3, false}, Runs{70, false}, Runs{3, true}}) {
     ASSERT_TRUE(device_->PrepareTiming(0, flushed).ok());
     ASSERT_TRUE(out->Poison().ok());
     ASSERT_TRUE((*kernel)->PoisonWorkspace().ok());
     ASSERT_TRUE((*kernel)->Prepack(buffers).ok());
-    const absl::StatusOr<double> ns = (*kernel)->Run(buffers, 3, flushed);
+    const absl::StatusOr<double> ns = (*kernel)->Run(buffers, count, flushed);
     ASSERT_TRUE(ns.ok()) << ns.status();
     EXPECT_GT(*ns, 0);
     EXPECT_EQ(ValuesOf(*out), expected);
@@ -200,6 +205,11 @@ TEST_P(DeviceConformanceTest, RunsAKernelWithConstantsAndWorkspace) {
     EXPECT_EQ(got[2 * 32 + j], expected[2 * 32 + j]);
     EXPECT_NE(got[3 * 32 + j], got[3 * 32 + j]) << "another part was run";
   }
+}
+
+TEST_P(DeviceConformanceTest, OnlyADeviceThatSharesNothingHasItsOwnLock) {
+  if (GetParam().lock == nullptr) GTEST_SKIP() << "depends on the device";
+  EXPECT_EQ(device_->own_lock(), GetParam().lock);
 }
 
 TEST_P(DeviceConformanceTest, RefusesArtifactsOfOtherDevices) {

@@ -29,6 +29,7 @@ class CPrelude {
   std::string UseAllIn(std::string text);
 
   void UseF64() { has_f64_ = true; }
+  bool uses_f64() const { return has_f64_; }
   std::string Text() const;
 
  private:

@@ -22,6 +22,7 @@ absl::StatusOr<CModule> PrintC(const lower::LoweredProgram& program, const CDial
     absl::StrAppend(&kernels, kernels.empty() ? "" : "\n", text);
   }
   module.text = absl::StrCat(prelude.Text(), kernels);
+  module.uses_f64 = prelude.uses_f64();
   return module;
 }
 

@@ -16,6 +16,7 @@ namespace hone::codegen {
 struct CModule {
   std::string text;
   std::vector<std::string> functions;  // names, one per kernel
+  bool uses_f64 = false;
 };
 
 // Prints a program for people and compilers to read. Equal programs give equal texts.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/target/f64.h"
 #include "worker/codegen/c/c_printer.h"
 
 namespace hone::codegen {
@@ -29,6 +30,10 @@ absl::StatusOr<Code> PrintGpuSource(const lower::LoweredProgram& program,
                                     const target::Target& target, const CDialect& dialect,
                                     absl::string_view format) {
   HONE_ASSIGN_OR_RETURN(CModule printed, PrintC(program, dialect));
+  if (printed.uses_f64 && !target::ComputesF64(target)) {
+    return absl::InvalidArgumentError(absl::StrCat("the code computes in f64, which ", target.Key(),
+                                                   " does not have (feature fp64); use f32"));
+  }
   target::GpuModule module{.kind = target.kind,
                            .arguments = program.arguments,
                            .packed_bytes = program.packed_bytes,

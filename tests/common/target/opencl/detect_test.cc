@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "common/target/device_name.h"
 #include "common/target/opencl/describe.h"
+#include "common/target/opencl/device_info.h"
 #include "common/target/opencl/error.h"
 #include "common/target/opencl/targets.h"
 #include "tests/common/target/opencl/fake_driver.h"
@@ -89,6 +91,25 @@ TEST(OpenClDetectTest, ExtensionsTellMore) {
   device.properties[0x4000] = Bytes<cl_uint>(8);
   device.properties[0x4001] = Bytes<cl_uint>(9);
   EXPECT_EQ(TargetOfOne(device).gpu.unit_threads, 1536);
+}
+
+TEST(OpenClDetectTest, TheAddressOnTheBusIsAsCudaTellsIt) {
+  FakeDevice device = MakeFakeDevice(CL_DEVICE_TYPE_GPU, "a GPU");
+  const auto address = [&] {
+    const std::vector<FakePlatform> platforms = {{.name = "one", .devices = {device}}};
+    const Api api = FakeApi(platforms);
+    const auto found = FindDevice(api, "opencl");
+    EXPECT_TRUE(found.ok()) << found.status();
+    return PciAddress(api, found->device);
+  };
+  EXPECT_EQ(address(), "");
+  device.properties[0x4008] = Bytes<cl_uint>(0x3b);
+  EXPECT_EQ(address(), "0000:3b:00.0");
+  device.properties[0x4009] = Bytes<cl_uint>(8 * 4 + 1);
+  device.properties[0x400A] = Bytes<cl_uint>(2);
+  EXPECT_EQ(address(), "0002:3b:04.1");
+  device.properties[0x410F] = Bytes(std::array<cl_uint, 4>{1, 0xaf, 2, 1});
+  EXPECT_EQ(address(), "0001:af:02.1");
 }
 
 TEST(OpenClDetectTest, AKnownGpuHasTheValuesOfItsPreset) {

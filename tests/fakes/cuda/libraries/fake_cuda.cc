@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "common/target/cuda/api.h"
 #include "tests/fakes/cuda/libraries/fake_device.h"
@@ -9,6 +11,7 @@
 using hone::cuda::Result;
 using hone::fakes::FakeDriver;
 using hone::fakes::FakeFunction;
+using hone::fakes::FakeLaunch;
 using hone::fakes::FakeModule;
 
 namespace hone::cuda {
@@ -17,6 +20,13 @@ struct ContextObject {};
 struct EventObject {
   std::chrono::steady_clock::time_point at;
 };
+struct GraphObject {
+  std::vector<fakes::FakeLaunch> launches;
+};
+struct GraphExecObject : GraphObject {};
+struct StreamObject {
+  Graph recorded = nullptr;  // while the stream is captured
+};
 
 }  // namespace hone::cuda
 
@@ -24,7 +34,8 @@ namespace {
 
 using namespace hone::cuda;
 
-constexpr Result kInvalidValue = 1, kNoDevice = 100, kInvalidDevice = 101, kIllegalAddress = 700;
+constexpr Result kInvalidValue = 1, kNoDevice = 100, kInvalidDevice = 101, kIllegalAddress = 700,
+                 kNotSupported = 801;
 
 FakeModule* Of(Module module) { return reinterpret_cast<FakeModule*>(module); }
 FakeFunction* Of(Function function) { return reinterpret_cast<FakeFunction*>(function); }
@@ -139,7 +150,43 @@ Result cuMemsetD8_v2(DevicePointer to, unsigned char value, size_t bytes) {
   return 0;
 }
 
+Result cuStreamCreate(Stream* stream, unsigned) {
+  *stream = new StreamObject;
+  return 0;
+}
+Result cuStreamDestroy_v2(Stream stream) {
+  delete stream;
+  return 0;
+}
 Result cuStreamSynchronize(Stream) { return FakeDriver::Get().sticky(); }
+Result cuStreamBeginCapture_v2(Stream stream, int) {
+  if (FakeDriver::Get().faults.Has("no_graphs")) return kNotSupported;
+  if (stream == nullptr || stream->recorded != nullptr) return kInvalidValue;
+  stream->recorded = new GraphObject;
+  return 0;
+}
+Result cuStreamEndCapture(Stream stream, Graph* graph) {
+  *graph = std::exchange(stream->recorded, nullptr);
+  return *graph == nullptr ? kInvalidValue : 0;
+}
+Result cuGraphDestroy(Graph graph) {
+  delete graph;
+  return 0;
+}
+Result cuGraphInstantiateWithFlags(GraphExec* exec, Graph graph, unsigned long long) {
+  *exec = new GraphExecObject{*graph};
+  return 0;
+}
+Result cuGraphLaunch(GraphExec exec, Stream) {
+  for (FakeLaunch& launch : exec->launches) {
+    if (const Result code = FakeDriver::Get().Launch(launch); code != 0) return code;
+  }
+  return 0;
+}
+Result cuGraphExecDestroy(GraphExec exec) {
+  delete exec;
+  return 0;
+}
 Result cuEventCreate(Event* event, unsigned) {
   *event = new EventObject;
   return 0;
@@ -158,14 +205,16 @@ Result cuEventDestroy_v2(Event event) {
 }
 Result cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                      Stream, void** parameters, void**) {
-  FakeDriver& driver = FakeDriver::Get();
-  if (driver.sticky() != 0) return driver.sticky();
-  return driver.Launch(*Of(function),
-                       {.grid = {grid_x, grid_y, grid_z},
-                        .block = {block_x, block_y, block_z},
-                        .dynamic_shared_bytes = shared_bytes},
-                       parameters);
+                      Stream stream, void** parameters, void**) {
+  FakeLaunch launch(*Of(function),
+                    {.grid = {grid_x, grid_y, grid_z},
+                     .block = {block_x, block_y, block_z},
+                     .dynamic_shared_bytes = shared_bytes},
+                    parameters);
+  if (stream == nullptr) return FakeDriver::Get().Launch(launch);
+  if (stream->recorded == nullptr) return kInvalidValue;  // Hone only records on its own streams
+  stream->recorded->launches.push_back(std::move(launch));
+  return 0;
 }
 
 }  // extern "C"

@@ -29,6 +29,7 @@ size_t SizeOfElf(const void* image) {
 }
 
 // The parameters of the runner's reference kernels.
+constexpr int kReferenceParameters = 3;
 struct ReferenceArguments {
   float* out;
   const uint32_t* in;
@@ -53,7 +54,7 @@ void Stream(const ReferenceArguments& arguments, int64_t thread, int64_t threads
   std::memcpy(&arguments.out[4 * thread], &sum, sizeof(sum));
 }
 
-void RunReference(const std::string& name, int64_t threads, void** parameters) {
+void RunReference(const std::string& name, int64_t threads, void* const* parameters) {
   ReferenceArguments arguments;
   std::memcpy(&arguments.out, parameters[0], sizeof(arguments.out));
   std::memcpy(&arguments.in, parameters[1], sizeof(arguments.in));
@@ -180,20 +181,40 @@ bool FakeDriver::Holds(cuda::DevicePointer pointer, size_t bytes) const {
   return pointer + bytes <= after->first + after->second;
 }
 
-cuda::Result FakeDriver::Launch(const FakeFunction& function, const cuda::LaunchOptions& options,
-                                void** parameters) {
+FakeLaunch::FakeLaunch(const FakeFunction& function, const cuda::LaunchOptions& options,
+                       void** parameters)
+    : function_(&function), options_(options) {
+  const int count = function.module == nullptr
+                        ? kReferenceParameters
+                        : function.module->Parameters(function.name).value_or(0);
+  for (int i = 0; i < count; ++i) {
+    std::memcpy(&values_.emplace_back(), parameters[i], sizeof(uint64_t));
+  }
+}
+
+std::vector<void*> FakeLaunch::Parameters() {
+  std::vector<void*> parameters;
+  for (uint64_t& value : values_) parameters.push_back(&value);
+  return parameters;
+}
+
+cuda::Result FakeDriver::Launch(FakeLaunch& launch) {
+  if (sticky_ != 0) return sticky_;
+  const FakeFunction& function = launch.function();
+  const cuda::LaunchOptions& options = launch.options();
+  std::vector<void*> parameters = launch.Parameters();
   const int64_t threads = options.block[0] * options.block[1] * options.block[2];
   if (threads > kMaxThreads || options.dynamic_shared_bytes > function.max_dynamic_bytes) {
     return kInvalidValue;
   }
   if (function.module == nullptr) {
-    RunReference(function.name, options.grid[0] * threads, parameters);
+    RunReference(function.name, options.grid[0] * threads, parameters.data());
     return 0;
   }
   while (faults.Has("hang")) sleep(1);
   sticky_ = static_cast<cuda::Result>(faults.Number("fail", 0));
   if (sticky_ != 0) return 0;
-  const absl::Status ran = function.module->Launch(function.name, options, parameters);
+  const absl::Status ran = function.module->Launch(function.name, options, parameters.data());
   if (ran.ok()) return 0;
   std::fprintf(stderr, "fake CUDA: kernel %s: %s\n", function.name.c_str(),
                std::string(ran.message()).c_str());

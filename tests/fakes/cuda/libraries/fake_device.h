@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/target/cuda/api.h"
 #include "tests/fakes/cuda/emulated_module.h"
@@ -22,6 +23,22 @@ struct FakeFunction {
 struct FakeModule {
   std::unique_ptr<cuda::EmulatedModule> emulated;  // null: the reference kernels
   std::map<std::string, std::unique_ptr<FakeFunction>> functions;
+};
+
+// A launch with its own copy of the parameters, of which each has up to 8 bytes.
+class FakeLaunch {
+ public:
+  FakeLaunch(const FakeFunction& function, const cuda::LaunchOptions& options, void** parameters);
+
+  const FakeFunction& function() const { return *function_; }
+  const cuda::LaunchOptions& options() const { return options_; }
+  // A pointer to each parameter, as for cuLaunchKernel.
+  std::vector<void*> Parameters();
+
+ private:
+  const FakeFunction* function_;
+  cuda::LaunchOptions options_;
+  std::vector<uint64_t> values_;
 };
 
 // The state that all devices of the driver share. A process has one context at a time.
@@ -42,8 +59,7 @@ class FakeDriver {
   // Whether the bytes are within one allocation.
   bool Holds(cuda::DevicePointer pointer, size_t bytes) const;
   // Runs a kernel to its end. sticky() then has its fault, as on a device that runs asynchronously.
-  cuda::Result Launch(const FakeFunction& function, const cuda::LaunchOptions& options,
-                      void** parameters);
+  cuda::Result Launch(FakeLaunch& launch);
 
  private:
   cuda::Result sticky_ = 0;

@@ -24,6 +24,7 @@ namespace hone::fakes {
 //   memory=BYTES    of each
 //   prohibited      the compute mode allows no programs
 //   fail=700        the first launch of a kernel fails with this error, and everything after it
+//   no_graphs       the driver records no graphs
 //   hang            a launched kernel never ends
 //   throttled, ecc=3, mig   what NVML tells
 class Faults {

@@ -1,0 +1,89 @@
+#include "worker/runner/timing_lock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/steady_clock.h"
+
+namespace hone::runner {
+namespace {
+
+constexpr char kHost[] = "";
+
+// Locks of the same process exclude each other like those of several processes.
+class TimingLockTest : public testing::Test {
+ protected:
+  TimingLockTest() {
+    folder_ = (std::filesystem::temp_directory_path() / "hone-timing-lock-XXXXXX").string();
+    if (mkdtemp(folder_.data()) == nullptr) std::abort();
+    path_ = folder_ + "/lock";
+    for (const char* const gpu : {"0000:01:00.0", "0000:02:00.0"}) {
+      std::ofstream(absl::StrCat(path_, ".", gpu));
+    }
+  }
+  ~TimingLockTest() override { std::filesystem::remove_all(folder_); }
+
+  bool Take(TimingLock& lock, const std::string& device) {
+    const absl::Status taken = lock.Acquire(path_, device, SteadyNow());
+    EXPECT_TRUE(taken.ok() || absl::IsDeadlineExceeded(taken)) << taken;
+    EXPECT_EQ(lock.held(), taken.ok());
+    return taken.ok();
+  }
+
+  std::string folder_, path_;
+  TimingLock mine_, other_;
+};
+
+TEST_F(TimingLockTest, DifferentGpusTimeAtTheSameTime) {
+  ASSERT_TRUE(Take(mine_, "0000:01:00.0"));
+  EXPECT_TRUE(Take(other_, "0000:02:00.0"));
+}
+
+TEST_F(TimingLockTest, TheUsersOfAGpuTakeTurns) {
+  ASSERT_TRUE(Take(mine_, "0000:01:00.0"));
+  EXPECT_FALSE(Take(other_, "0000:01:00.0"));
+  mine_.Release();
+  EXPECT_TRUE(Take(other_, "0000:01:00.0"));
+}
+
+TEST_F(TimingLockTest, GpusWithoutAFileTakeTurns) {
+  ASSERT_TRUE(Take(mine_, "gpu"));
+  EXPECT_FALSE(Take(other_, "0000:03:00.0"));
+  EXPECT_TRUE(Take(other_, "0000:01:00.0"));
+}
+
+TEST_F(TimingLockTest, TheHostAndAGpuTakeTurns) {
+  ASSERT_TRUE(Take(mine_, kHost));
+  EXPECT_FALSE(Take(other_, "0000:01:00.0"));
+  mine_.Release();
+  ASSERT_TRUE(Take(mine_, "0000:01:00.0"));
+  EXPECT_FALSE(Take(other_, kHost));
+}
+
+TEST_F(TimingLockTest, AFailedWaitLeavesTheGpuFree) {
+  const auto build = HostLock::Acquire(HostLock::Mode::kShared, SteadyNow(), path_);
+  ASSERT_TRUE(build.ok()) << build.status();
+  EXPECT_FALSE(Take(mine_, "0000:01:00.0"));
+  auto gpu = FileLock::Open(path_ + ".0000:01:00.0");
+  ASSERT_TRUE(gpu.ok()) << gpu.status();
+  EXPECT_TRUE(gpu->TryLock(FileLock::Mode::kExclusive));
+}
+
+TEST_F(TimingLockTest, TheFilesExistBeforeTheSandbox) {
+  const auto files = TimingLock::MakeFiles(path_);
+  ASSERT_TRUE(files.ok()) << files.status();
+  for (const char* const end : {"", ".gate", ".devices", ".gpu"}) {
+    EXPECT_THAT(*files, testing::Contains(path_ + end));
+  }
+  for (const std::string& file : *files) EXPECT_TRUE(std::filesystem::exists(file)) << file;
+  EXPECT_FALSE(TimingLock::MakeFiles("/no/such/folder/lock").ok());
+}
+
+}  // namespace
+}  // namespace hone::runner
