@@ -293,6 +293,13 @@ absl::Status MemoryEmitter::Store(ir::BufferId buffer, const Index& offset, Valu
   value = f_.convert.ToMemory(value, dtype);
   if (f_.lanes == 0 || one_place) {
     f_.b.CreateAlignedStore(value, Address(buffer, split), align);
+  } else if (f_.state.machine->MisplacesThreeBytes() && f_.lanes == 3 && align == 1 &&
+             !split.irregular && mask == nullptr) {
+    for (int64_t lane = 0; lane < f_.lanes; ++lane) {
+      Split at = split;
+      at.constant += lane * split.lane;
+      f_.b.CreateAlignedStore(f_.b.CreateExtractElement(value, lane), Address(buffer, at), align);
+    }
   } else if (!split.irregular && split.lane == 1) {
     Value* address = Address(buffer, split);
     if (mask == nullptr) {
