@@ -70,14 +70,19 @@ class WeightChannels {
     return scaled;
   }
 
-  // Whether no scaled weight overflows. Reads only weights that grow, because reading may mean
-  // loading or computing them.
+  // Whether no scaled weight overflows. Reads only the weights that may, because reading means
+  // loading or computing them: in practice those of f16 that grow.
   bool FitScaled(ir::DType dtype, const ConstantData& weights,
                  const std::vector<double>& scale) const {
+    constexpr double kBeyondAllWeights = 0x1p64;  // of any network
+    const auto may_overflow = [&](double factor) {
+      return std::abs(factor) > 1 && !Fits(dtype, factor * kBeyondAllWeights);
+    };
+    if (std::none_of(scale.begin(), scale.end(), may_overflow)) return true;
+    const char* const data = weights.bytes().data();
     bool fit = true;
     VisitRuns(scale, [&](int64_t begin, int64_t end, double factor) {
-      if (std::abs(factor) <= 1) return;
-      const char* const data = weights.bytes().data();
+      if (!may_overflow(factor)) return;
       for (int64_t at = begin; fit && at < end; ++at) {
         fit = Fits(dtype, ir::ReadElement(dtype, data, at).real() * factor);
       }

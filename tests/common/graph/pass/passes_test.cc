@@ -195,6 +195,28 @@ TEST(FoldBatchNormTest, WeightsThatWouldOverflowStay) {
   }
 }
 
+// The weights of f32 are not read for a usual factor.
+TEST(FoldBatchNormTest, ComputedWeightsStayComputed) {
+  Net net;
+  ValueId result = net.Apply("Conv", {net.Input({1, 1, 2, 2}), net.Weights({1, 1, 1, 1}, {3})});
+  bool read = false;
+  const ValueId weights = net.graph.nodes[0].inputs[1];
+  net.graph.values[weights].constant =
+      ConstantData::Computed(DigestBuilder().Add("weights").Finish(), 4,
+                             [&read, old = *net.graph.value(weights).constant] {
+                               read = true;
+                               return std::string(old.bytes());
+                             });
+  for (const double factor : {2.0, 1e6}) {
+    result = net.Apply("Mul", {result, net.Weights({}, {factor})});
+  }
+  net.graph.outputs = {result};
+  EXPECT_TRUE(Changes(FoldBatchNorm, net.graph));
+  EXPECT_THAT(net.Operators(), ElementsAre("Conv"));
+  EXPECT_FALSE(read);
+  EXPECT_THAT(Reals(net.graph, net.graph.nodes[0].inputs[1]), ElementsAre(6e6));
+}
+
 // 1 / sqrt(variance + epsilon) is 2^13 here.
 TEST(FoldBatchNormTest, TinyVariancesMayOverflow) {
   for (const double weight : {4.0, 16.0}) {
