@@ -23,7 +23,7 @@
 namespace hone::codegen {
 namespace {
 
-constexpr int kShards = 8;
+constexpr int kShards = 16;
 constexpr int64_t kSchedules = 2000;
 constexpr size_t kBatch = 20;  // modules that are compiled as one program
 
@@ -107,7 +107,8 @@ void ExpectRight(const std::vector<Example>& examples, target::GpuContext& gpu) 
   }
 }
 
-// The code of the first shard is optimized. PoCL compiles that of the others in half the time.
+// The code of the first shard is optimized. PoCL compiles that of the others in a fraction of the
+// time.
 class OpenClRandomTraces : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
