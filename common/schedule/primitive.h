@@ -38,7 +38,7 @@ struct Primitive {
   absl::string_view results;
   bool samples;  // draws decisions
   // Reads the operands from the call, applies the primitive and returns the results to the call. On
-  // error the program is unchanged.
+  // error the program is unchanged, unless only the number of named results is wrong.
   absl::Status (*apply)(Call& call);
   absl::string_view meaning;  // one line
   std::vector<Argument> arguments;

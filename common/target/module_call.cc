@@ -41,6 +41,13 @@ absl::StatusOr<std::vector<std::string>> CallModule(GpuContext& context, const G
   }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<GpuProgram> program,
                         context.Load(module, "the kernel's code"));
+  return CallLoaded(context, *program, /*first_launch=*/0, module, inputs, output_bytes);
+}
+
+absl::StatusOr<std::vector<std::string>> CallLoaded(GpuContext& context, GpuProgram& program,
+                                                    size_t first_launch, const GpuModule& module,
+                                                    absl::Span<const absl::string_view> inputs,
+                                                    absl::Span<const int64_t> output_bytes) {
   Buffers buffers;
   for (const absl::string_view input : inputs) {
     const auto bytes = static_cast<int64_t>(input.size());
@@ -59,11 +66,11 @@ absl::StatusOr<std::vector<std::string>> CallModule(GpuContext& context, const G
   for (const bool prepack : {true, false}) {
     for (size_t i = 0; i < module.launches.size(); ++i) {
       if (module.launches[i].prepack != prepack) continue;
-      HONE_RETURN_IF_ERROR(program->SetArguments(i, buffers.parameters));
-      order.push_back(i);
+      HONE_RETURN_IF_ERROR(program.SetArguments(first_launch + i, buffers.parameters));
+      order.push_back(first_launch + i);
     }
   }
-  if (!order.empty()) HONE_RETURN_IF_ERROR(program->Run(order, 1).status());
+  if (!order.empty()) HONE_RETURN_IF_ERROR(program.Run(order, 1).status());
   std::vector<std::string> results;
   for (size_t o = 0; o < outputs.size(); ++o) {
     std::string& content = results.emplace_back(static_cast<size_t>(output_bytes[o]), '\0');

@@ -24,6 +24,13 @@ absl::StatusOr<std::vector<std::string>> CallModule(GpuContext& context, const G
                                                     absl::Span<const absl::string_view> inputs,
                                                     absl::Span<const int64_t> output_bytes);
 
+// The same with the loaded code of several modules: the launches of `module` are those of `program`
+// from number `first_launch` on.
+absl::StatusOr<std::vector<std::string>> CallLoaded(GpuContext& context, GpuProgram& program,
+                                                    size_t first_launch, const GpuModule& module,
+                                                    absl::Span<const absl::string_view> inputs,
+                                                    absl::Span<const int64_t> output_bytes);
+
 }  // namespace hone::target
 
 #endif  // HONE_COMMON_TARGET_MODULE_CALL_H_

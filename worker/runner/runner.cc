@@ -166,46 +166,59 @@ absl::Status Runner::TakeLock(double peak_gflops) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Runner::CheckOutputs(DeviceKernel& kernel, Filling filling, double tolerance,
-                                          MeasureResult& result) {
-  const Signature& signature = bench_->signature;
-  const auto wrong = [&](std::string detail) {
-    result.outcome = Outcome::kWrongOutput;
-    result.detail = std::move(detail);
-    // The kernel may have changed the inputs, too, so the next candidate makes them again.
-    bench_->digest.clear();
-    return false;
-  };
+bool Runner::IsWrong(std::string detail, MeasureResult& result) {
+  result.outcome = Outcome::kWrongOutput;
+  result.detail = std::move(detail);
+  // The kernel may have changed anything, so the next candidate gets new buffers.
+  bench_->digest.clear();
+  return false;
+}
+
+absl::StatusOr<bool> Runner::CheckWrites(DeviceKernel& kernel, Filling filling,
+                                         MeasureResult& result) {
   HONE_ASSIGN_OR_RETURN(std::string own, kernel.WrittenOutside());
-  if (!own.empty()) return wrong(std::move(own));
+  if (!own.empty()) return IsWrong(std::move(own), result);
+  const auto check_canaries = [&](DeviceBuffer& buffer, absl::string_view kind,
+                                  const TensorSpec& spec) -> absl::StatusOr<bool> {
+    HONE_ASSIGN_OR_RETURN(const std::optional<int64_t> outside, buffer.WrittenOutside());
+    if (!outside.has_value()) return true;
+    return IsWrong(DescribeWriteOutside(absl::StrCat(kind, " ", spec.name), *outside, spec.bytes()),
+                   result);
+  };
+  const Signature& signature = bench_->signature;
   for (size_t o = 0; o < signature.outputs.size(); ++o) {
-    const TensorSpec& spec = signature.outputs[o];
-    DeviceBuffer& output = *bench_->outputs[o];
-    HONE_ASSIGN_OR_RETURN(const std::optional<int64_t> outside, output.WrittenOutside());
-    if (outside.has_value()) {
-      return wrong(
-          DescribeWriteOutside(absl::StrCat("output ", spec.name), *outside, spec.bytes()));
-    }
-    const Expected expected = bench_->reference->Of(filling, static_cast<int>(o));
-    HONE_ASSIGN_OR_RETURN(const void* const data, output.Read());
-    const CheckResult check = filling == Filling::kReal
-                                  ? CheckOutput(spec, data, expected, signature, tolerance)
-                                  : CheckExact(spec, data, expected, signature);
-    result.max_error = std::max(result.max_error, check.max_error);
-    if (!check.ok) return wrong(check.detail);
+    HONE_ASSIGN_OR_RETURN(const bool intact,
+                          check_canaries(*bench_->outputs[o], "output", signature.outputs[o]));
+    if (!intact) return false;
   }
   const auto& inputs = bench_->inputs[static_cast<int>(filling)];
   for (size_t i = 0; i < inputs.size(); ++i) {
-    HONE_ASSIGN_OR_RETURN(const std::optional<int64_t> outside, inputs[i]->WrittenOutside());
-    if (outside.has_value()) {
-      const TensorSpec& spec = signature.inputs[i];
-      return wrong(DescribeWriteOutside(absl::StrCat("input ", spec.name), *outside, spec.bytes()));
-    }
+    HONE_ASSIGN_OR_RETURN(const bool intact,
+                          check_canaries(*inputs[i], "input", signature.inputs[i]));
+    if (!intact) return false;
   }
   if (filling != Filling::kReal) return true;
   HONE_ASSIGN_OR_RETURN(const Digest inputs_now, DigestOfInputs());
   if (inputs_now == bench_->input_digest) return true;
-  return wrong("the kernel changes its inputs");
+  return IsWrong("the kernel changes its inputs", result);
+}
+
+absl::StatusOr<bool> Runner::CheckOutputs(DeviceKernel& kernel, Filling filling, double tolerance,
+                                          MeasureResult& result) {
+  HONE_ASSIGN_OR_RETURN(const bool contained, CheckWrites(kernel, filling, result));
+  if (!contained) return false;
+  const Signature& signature = bench_->signature;
+  for (size_t o = 0; o < signature.outputs.size(); ++o) {
+    const TensorSpec& spec = signature.outputs[o];
+    const Expected expected = bench_->reference->Of(filling, static_cast<int>(o));
+    HONE_ASSIGN_OR_RETURN(const void* const data, bench_->outputs[o]->Read());
+    const CheckResult check = filling == Filling::kReal
+                                  ? CheckOutput(spec, data, expected, signature, tolerance)
+                                  : CheckExact(spec, data, expected, signature);
+    result.max_error = std::max(result.max_error, check.max_error);
+    if (!check.ok) return IsWrong(check.detail, result);
+  }
+  return true;
 }
 
 absl::StatusOr<double> Runner::RunPoisoned(DeviceKernel& kernel, Filling filling) {
@@ -229,6 +242,9 @@ absl::StatusOr<bool> Runner::IsHopelessByPart(DeviceKernel& kernel, double best_
   const int at_once = options_.device->concurrency();
   const double whole_ns = part_ns * static_cast<double>((kernel.parts() + at_once - 1) / at_once);
   if (whole_ns <= kHopelessByPart * best_ns || whole_ns <= kHopelessNs) return false;
+  // A part may write outside its buffers, too. The next candidate must not be blamed for it.
+  HONE_ASSIGN_OR_RETURN(const bool contained, CheckWrites(kernel, Filling::kReal, result));
+  if (!contained) return true;
   result.stopped_early = true;
   result.latency_ns = whole_ns;
   result.reference_drift = probe_->Drift();
@@ -345,8 +361,10 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
     // Uses the smallest sample, because the first run, on poisoned outputs, may be one of few.
     const double timed_ns = *std::min_element(timing.samples_ns.begin(), timing.samples_ns.end());
     HONE_ASSIGN_OR_RETURN(right, CheckAgain(*kernel, request, timed_ns, result));
-    if (!right) return result;
+  } else {
+    HONE_ASSIGN_OR_RETURN(right, CheckWrites(*kernel, Filling::kReal, result));
   }
+  if (!right) return result;
   result.samples_ns = timing.samples_ns;
   result.latency_ns = timing.latency_ns;
   result.dispersion = timing.dispersion;

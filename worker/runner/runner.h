@@ -95,12 +95,18 @@ class Runner {
   // Runs the kernel once on poisoned memory. This detects elements that it does not write, and
   // reads of workspace that it has not written. Returns nanoseconds.
   absl::StatusOr<double> RunPoisoned(DeviceKernel& kernel, Filling filling);
-  // Whether the kernel, judged on a part of its iterations, is too slow to be run completely.
-  // `result` then has its estimated latency.
+  // Whether the kernel is not to be run completely: judged on a part of its iterations, it is too
+  // slow. `result` then has its estimated latency, or says what the part wrote outside its buffers.
   absl::StatusOr<bool> IsHopelessByPart(DeviceKernel& kernel, double best_ns,
                                         record::MeasureResult& result);
-  // Checks the outputs of a run, and that the kernel wrote nothing else. If a check fails, returns
-  // false and sets outcome, detail and max_error.
+  // Sets the outcome wrong_output, with new buffers for the next candidate. Returns false.
+  bool IsWrong(std::string detail, record::MeasureResult& result);
+  // Checks that the kernel wrote nothing but its outputs and its workspace. If it wrote more,
+  // returns false and sets outcome and detail.
+  absl::StatusOr<bool> CheckWrites(DeviceKernel& kernel, Filling filling,
+                                   record::MeasureResult& result);
+  // Checks the outputs of a run, and what else the kernel wrote. If a check fails, returns false
+  // and sets outcome, detail and max_error.
   absl::StatusOr<bool> CheckOutputs(DeviceKernel& kernel, Filling filling, double tolerance,
                                     record::MeasureResult& result);
   // Runs a possible best again on poisoned outputs and checks its results and time, because a

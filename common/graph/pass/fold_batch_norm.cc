@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "common/graph/node_view.h"
 #include "common/graph/op/layout.h"
@@ -15,6 +17,9 @@ namespace {
 bool IsAll(const std::vector<double>& elements, double value) {
   return std::all_of(elements.begin(), elements.end(), [&](double e) { return e == value; });
 }
+
+// Whether a number does not overflow in a float type.
+bool Fits(ir::DType dtype, double number) { return std::isfinite(ir::RoundTo(dtype, number)); }
 
 bool IsConvolution(const Node& node) { return node.op == "Conv" || node.op == "ConvTranspose"; }
 
@@ -56,17 +61,33 @@ class WeightChannels {
   std::string Scaled(ir::DType dtype, absl::string_view weights,
                      const std::vector<double>& scale) const {
     std::string scaled(weights.size(), '\0');
-    int64_t at = 0;
-    for (int64_t row = 0; row < rows_; ++row) {
-      for (int64_t channel = 0; channel < channels_; ++channel) {
-        const double factor = scale[row / (rows_ / groups_) * channels_ + channel];
-        for (const int64_t end = at + inner_; at < end; ++at) {
-          const double weight = ir::ReadElement(dtype, weights.data(), at).real();
-          ir::WriteElement(dtype, scaled.data(), at, weight * factor);
-        }
+    VisitRuns(scale, [&](int64_t begin, int64_t end, double factor) {
+      for (int64_t at = begin; at < end; ++at) {
+        const double weight = ir::ReadElement(dtype, weights.data(), at).real();
+        ir::WriteElement(dtype, scaled.data(), at, weight * factor);
       }
-    }
+    });
     return scaled;
+  }
+
+  // Whether no scaled weight overflows. Reads only the weights that may, because reading means
+  // loading or computing them: in practice those of f16 that grow.
+  bool FitScaled(ir::DType dtype, const ConstantData& weights,
+                 const std::vector<double>& scale) const {
+    constexpr double kBeyondAllWeights = 0x1p64;  // of any network
+    const auto may_overflow = [&](double factor) {
+      return std::abs(factor) > 1 && !Fits(dtype, factor * kBeyondAllWeights);
+    };
+    if (std::none_of(scale.begin(), scale.end(), may_overflow)) return true;
+    const char* const data = weights.bytes().data();
+    bool fit = true;
+    VisitRuns(scale, [&](int64_t begin, int64_t end, double factor) {
+      if (!may_overflow(factor)) return;
+      for (int64_t at = begin; fit && at < end; ++at) {
+        fit = Fits(dtype, ir::ReadElement(dtype, data, at).real() * factor);
+      }
+    });
+    return fit;
   }
 
   // Identifies what Scaled() computes.
@@ -79,10 +100,33 @@ class WeightChannels {
   }
 
  private:
+  // Visits the positions of consecutive weights of one channel, with its scale.
+  void VisitRuns(const std::vector<double>& scale,
+                 absl::FunctionRef<void(int64_t begin, int64_t end, double factor)> visit) const {
+    int64_t at = 0;
+    for (int64_t row = 0; row < rows_; ++row) {
+      for (int64_t channel = 0; channel < channels_; ++channel, at += inner_) {
+        visit(at, at + inner_, scale[row / (rows_ / groups_) * channels_ + channel]);
+      }
+    }
+  }
+
   // The weights are [rows, channels, inner]. The rows are divided among the groups of a transposed
   // convolution.
   int64_t rows_ = 1, channels_ = 1, inner_ = 1, groups_ = 1;
 };
+
+// Whether the weights of a product, multiplied by a scale per channel, and its new bias are finite
+// in their types. A network in f16 may scale its results by factors that its weights cannot take.
+bool FoldedFits(const Graph& graph, const Node& product, const std::vector<double>& scale,
+                const std::vector<double>& bias) {
+  const ir::DType result = graph.value(product.outputs[0]).type.dtype;
+  if (!std::all_of(bias.begin(), bias.end(), [&](double b) { return Fits(result, b); })) {
+    return false;
+  }
+  const Value& weights = graph.value(product.inputs[1]);
+  return WeightChannels(graph, product).FitScaled(weights.type.dtype, *weights.constant, scale);
+}
 
 // Adds the scaled weights of a product. They are computed only when they are read, because listing
 // the tasks of a network does not need them.
@@ -122,10 +166,11 @@ ValueId AddBias(Graph& graph, const Node& of, const std::vector<double>& bias) {
 bool FoldIntoBiased(Graph& graph, int n, int producer, const Affine& affine, int64_t axis) {
   auto bias = BiasOf(graph, graph.nodes[producer], axis);
   if (!bias) return false;
-  if (!ReplaceBy(graph, n, affine.input)) return false;
   for (size_t c = 0; c < bias->size(); ++c) {
     (*bias)[c] = (*bias)[c] * affine.scale[c] + affine.shift[c];
   }
+  if (!FoldedFits(graph, graph.nodes[producer], affine.scale, *bias)) return false;
+  if (!ReplaceBy(graph, n, affine.input)) return false;
   const ValueId weights = ScaledWeights(graph, graph.nodes[producer], affine.scale);
   Node& product = graph.nodes[producer];
   product.inputs[1] = weights;
@@ -148,8 +193,9 @@ bool FoldIntoMatMul(Graph& graph, int n, int producer, Affine affine, int64_t ax
     for (size_t c = 0; c < affine.shift.size(); ++c) {
       affine.shift[c] += bias->shift[c] * affine.scale[c];
     }
-    MarkRemoved(graph.nodes[producer]);
   }
+  if (!FoldedFits(graph, graph.nodes[product], affine.scale, affine.shift)) return false;
+  if (product != producer) MarkRemoved(graph.nodes[producer]);
   const ValueId weights = ScaledWeights(graph, graph.nodes[product], affine.scale);
   graph.nodes[product].inputs[1] = weights;
   Node& node = graph.nodes[n];

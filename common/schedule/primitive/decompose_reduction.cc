@@ -117,8 +117,9 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
       if (!known) init.predicates.push_back(inside);
     }
   }
-  const NodeId node = program.NewBlock(std::move(init));
+  NodeId node = ir::kNoNode;
   HONE_RETURN_IF_ERROR(KeepConcurrencyLegal(program, [&](ir::Program& p) {
+    node = p.NewBlock(std::move(init));
     NodeId at = p.node(loop).parent;
     size_t position = p.PositionInParent(loop);
     for (NodeId copy : copies) {

@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
@@ -14,16 +17,28 @@ using ir::NodeId;
 
 namespace {
 
-// Whether an index expression, written out, is longer than any useful schedule needs. Each fusion
-// of loops that a split has divided unevenly may double the length of the previous one.
-bool IsTooComplex(const ir::AtomTable& atoms) {
+// Whether one of these index expressions, written out, is longer than any useful schedule needs.
+// Each fusion of loops that a split has divided unevenly may double the length of the previous one.
+bool AreTooComplex(const ir::AtomTable& atoms, const std::vector<Index>& indices) {
   constexpr int64_t kMostTerms = 4096;
   std::vector<int64_t> terms(atoms.size(), 1);
   for (ir::AtomId id = 0; id < atoms.size(); ++id) {
     for (const ir::IndexTerm& term : atoms[id].argument.terms()) terms[id] += terms[term.atom];
-    if (terms[id] > kMostTerms) return true;
+    terms[id] = std::min(terms[id], kMostTerms + 1);
   }
-  return false;
+  return std::any_of(indices.begin(), indices.end(), [&](const Index& index) {
+    return std::any_of(index.terms().begin(), index.terms().end(),
+                       [&](const ir::IndexTerm& term) { return terms[term.atom] > kMostTerms; });
+  });
+}
+
+// Calls `visit` with the indices over loop variables of every block under a node.
+void VisitIndicesUnder(ir::Program& program, NodeId id, absl::FunctionRef<void(Index&)> visit) {
+  for (const NodeId node : program.BlocksUnder(id)) {
+    ir::Block& block = program.BlockOf(node);
+    for (ir::BlockIter& iter : block.iters) visit(iter.binding);
+    for (ir::Condition& predicate : block.predicates) visit(predicate.index);
+  }
 }
 
 }  // namespace
@@ -50,17 +65,25 @@ absl::StatusOr<NodeId> Fuse(ir::Program& program, absl::Span<const NodeId> loops
   const NodeId fused = program.NewLoop(
       name.size() > 40 ? absl::StrCat("fused", program.atoms.size()) : name, extent);
   const Index value = Index::Of(program.node(fused).var);
+  std::vector<Index> indices;
+  VisitIndicesUnder(program, loops[0], [&](const Index& index) { indices.push_back(index); });
   int64_t inner = 1;
   for (size_t i = loops.size(); i-- > 0;) {
     const ir::Node& node = program.node(loops[i]);
     const Index part = program.atoms.FloorDiv(value, inner);
-    program.SubstituteUnder(loops[0], node.var,
-                            i == 0 ? part : program.atoms.Mod(part, node.extent.value));
+    const Index digit = i == 0 ? part : program.atoms.Mod(part, node.extent.value);
+    for (Index& index : indices) {
+      index = program.atoms.Substitute(
+          index, [&](ir::AtomId var) { return var == node.var ? &digit : nullptr; });
+    }
     inner *= node.extent.value;
   }
-  if (IsTooComplex(program.atoms)) {
-    return absl::FailedPreconditionError("fuse: the index expressions would become too long");
+  if (AreTooComplex(program.atoms, indices)) {
+    program.Remove(fused);
+    return Illegal(program, loops[0], "fuse: the index expressions would become too long");
   }
+  size_t next = 0;
+  VisitIndicesUnder(program, loops[0], [&](Index& index) { index = std::move(indices[next++]); });
   const NodeId parent = program.node(loops[0]).parent;
   const size_t position = program.PositionInParent(loops[0]);
   program.node(fused).children = program.node(loops.back()).children;

@@ -15,16 +15,17 @@
 
 namespace hone::graph {
 
-// Builds a graph of f32 tensors, with names of its own.
+// Builds a graph, with names of its own. Tensors are of f32 if nothing else is said.
 class Net {
  public:
-  ValueId Input(std::vector<int64_t> shape) {
-    graph.inputs.push_back(graph.AddValue(Fresh("x"), {ir::DType::kF32, std::move(shape)}));
+  ValueId Input(std::vector<int64_t> shape, ir::DType dtype = ir::DType::kF32) {
+    graph.inputs.push_back(graph.AddValue(Fresh("x"), {dtype, std::move(shape)}));
     return graph.inputs.back();
   }
   // A constant with these elements, or with 0.5 everywhere.
-  ValueId Weights(std::vector<int64_t> shape, std::vector<double> elements = {}) {
-    const TensorType type{ir::DType::kF32, std::move(shape)};
+  ValueId Weights(std::vector<int64_t> shape, std::vector<double> elements = {},
+                  ir::DType dtype = ir::DType::kF32) {
+    const TensorType type{dtype, std::move(shape)};
     if (elements.empty()) elements.assign(type.elements(), 0.5);
     return Constant(type, {elements.begin(), elements.end()});
   }

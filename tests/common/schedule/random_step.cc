@@ -271,7 +271,27 @@ std::vector<Step> TensorizeSteps(Rng& rng, const ir::Program& program, NodeId bl
   return steps;
 }
 
+template <typename T>
+const T& PickFrom(Rng& rng, const std::vector<T>& from) {
+  return from[rng.Below(from.size())];
+}
+
 }  // namespace
+
+Step Garbled(Rng& rng, Step step) {
+  const std::vector<int64_t> numbers = {-1, 0, 1, 3, 1 << 20, INT32_MAX, INT32_MIN};
+  const std::vector<std::string> texts = {"", "0 0", "d0 -> d0", "d0, d1 -> d1, d0", "x"};
+  for (int64_t& number : step.numbers) {
+    if (rng.Below(2) == 0) number = PickFrom(rng, numbers);
+  }
+  for (int& loop : step.loops) {
+    if (rng.Below(3) == 0) loop = static_cast<int>(rng.Below(4));
+  }
+  if (rng.Below(4) == 0) step.text = PickFrom(rng, texts);
+  if (rng.Below(8) == 0) step.scope = PickFrom(rng, texts);
+  step.sampling.clear();
+  return step;
+}
 
 std::vector<Step> RandomSteps(Rng& rng, const ir::Program& program) {
   const std::vector<NodeId> blocks = program.AllBlocks();

@@ -13,6 +13,10 @@ namespace hone::schedule {
 // tensorize, also the splits and the reorder that prepare the nest.
 std::vector<Step> RandomSteps(Rng& rng, const ir::Program& program);
 
+// Replaces some of a step's arguments by ones that rarely make sense. The step counts as one with
+// literal factors.
+Step Garbled(Rng& rng, Step step);
+
 }  // namespace hone::schedule
 
 #endif  // HONE_TESTS_COMMON_SCHEDULE_RANDOM_STEP_H_

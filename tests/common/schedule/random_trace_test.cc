@@ -15,8 +15,11 @@
 #include "absl/strings/str_join.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/program_parser.h"
+#include "common/schedule/primitive/algorithm.h"
 #include "common/schedule/replay.h"
+#include "common/schedule/rewrite/rewrite.h"
 #include "tests/common/schedule/race_check.h"
+#include "tests/common/schedule/random_step.h"
 #include "tests/common/schedule/random_workload.h"
 #include "tests/common/schedule/seed_range.h"
 #include "tests/common/schedule/shrink.h"
@@ -139,6 +142,55 @@ TEST_P(RandomTraceTest, EveryLegalTraceComputesTheWorkload) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shards, RandomTraceTest, testing::Range(0, kShards));
+
+// What a program is, including the names that its next blocks and buffers would get.
+std::string StateOf(const ir::Program& program) {
+  return absl::StrCat(program.StructuralDigest().ToHex(), "\n", program.ToText(),
+                      program.blocks.size(), " blocks, ", program.buffers.size(), " buffers");
+}
+
+// Uses of primitives that are mostly illegal, on programs in any state of their schedules.
+TEST(RandomRefusalTest, ARefusedPrimitiveChangesNothing) {
+  constexpr int kAttempts = 40;
+  const SeedRange range = SeedRange::FromEnvironment("HONE_TRACES", 2000);
+  std::map<std::string, int64_t> refused;
+  for (int64_t seed = range.first; seed < range.end(); ++seed) {
+    const RandomTrace random = MakeRandomTrace(static_cast<uint64_t>(seed),
+                                               /*attempts=*/static_cast<int>(seed % 4) * 8);
+    const std::string before = StateOf(random.program);
+    Rng rng(static_cast<uint64_t>(seed), 5);
+    ir::Program program = random.program;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      Step step = RandomSteps(rng, program).back();
+      if (attempt % 2 == 0) step = Garbled(rng, step);
+      TraceBuilder builder;
+      std::vector<int64_t> decisions;
+      const absl::Status status = TakeStep(step, program, builder, decisions);
+      if (status.ok()) {
+        program = random.program;
+        continue;
+      }
+      ++refused[step.primitive];
+      ASSERT_EQ(StateOf(program), before)
+          << step.primitive << " changed the program and then refused: " << status.message()
+          << RepeatHint(seed, "HONE_TRACES");
+    }
+    // Rewrites are illegal after other primitives.
+    if (random.steps.empty()) continue;
+    const Rewrite& rewrite = Rewrites()[rng.Below(Rewrites().size())];
+    const std::string stage = program.BlockOf(program.AllBlocks()[0]).name;
+    if (!RewriteAlgorithm(program, rewrite.name, stage, {2}).ok()) {
+      ++refused["rewrite"];
+      ASSERT_EQ(StateOf(program), before) << rewrite.name;
+    }
+  }
+  std::cout << absl::StrJoin(refused, ", ", absl::PairFormatter(" ")) << "\n";
+  if (range.count < 1000) return;
+  for (const Primitive& primitive : Primitives()) {
+    const bool looks = primitive.samples || primitive.name == "block" || primitive.name == "loops";
+    EXPECT_TRUE(looks || refused[std::string(primitive.name)] > 0) << primitive.name;
+  }
+}
 
 }  // namespace
 }  // namespace hone::schedule

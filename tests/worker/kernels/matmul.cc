@@ -92,6 +92,10 @@ EXPORT int32_t hone_kernel_prepack(void* const*, void*) { return 0; }
 EXPORT int32_t hone_kernel_range(void* const* buffers, const void*, void*, int64_t begin,
                                  int64_t end LAST_OF_RANGE) {
   Rows(buffers, begin, end);
+#if defined(KERNEL_OUTSIDE_PART)
+  usleep(100000);  // hopeless with any number of threads
+  static_cast<float*>(buffers[2])[kM * kN] = 0;
+#endif
   return 0;
 }
 
@@ -164,6 +168,10 @@ EXPORT int32_t hone_kernel_run(void* const* buffers, const void*,
   static_cast<float*>(buffers[2])[kM * kN] = 0;
 #elif defined(KERNEL_OUTSIDE_WORKSPACE)
   memset(workspace, 0, 65);
+#elif defined(KERNEL_OUTSIDE_LATER)
+  static int runs = 0;
+  usleep(100000);
+  if (++runs > 2) static_cast<float*>(buffers[2])[kM * kN] = 0;  // not while it is checked
 #endif
   return 0;
 }

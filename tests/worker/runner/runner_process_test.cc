@@ -226,6 +226,32 @@ TEST_F(RunnerProcessTest, ASlowKernelStopsEarly) {
   EXPECT_EQ(result.samples_ns.size(), 1u);
 }
 
+// The part of its range by which a kernel is judged may already write outside its buffers. The next
+// kernel is not blamed for that.
+TEST_F(RunnerProcessTest, AKernelThatStopsAfterAPartIsCheckedForWritesOutside) {
+  RunRequest request = Request("outside_part");
+  request.best_latency_ns = 1000;
+  const MeasureResult result = Run(request);
+  EXPECT_EQ(result.outcome, Outcome::kWrongOutput);
+  EXPECT_THAT(result.detail, HasSubstr("outside of output C, at byte 12288 of 12288"));
+  const MeasureResult next = Run(Request("good"));
+  EXPECT_EQ(next.outcome, Outcome::kOk) << next.detail;
+}
+
+// A kernel whose time is no better than the best is not run again for a check of its outputs.
+TEST_F(RunnerProcessTest, TimedRunsAreCheckedForWritesOutside) {
+  RunRequest request = Request("outside_later");
+  request.best_latency_ns = 90e6;
+  MeasureResult result;
+  do {
+    result = Run(request);
+  } while (result.stopped_early);  // a stall of the machine, so that it was not timed
+  EXPECT_EQ(result.outcome, Outcome::kWrongOutput) << result.detail;
+  EXPECT_THAT(result.detail, HasSubstr("outside of output C"));
+  const MeasureResult next = Run(Request("good"));
+  EXPECT_EQ(next.outcome, Outcome::kOk) << next.detail;
+}
+
 TEST_F(RunnerProcessTest, TheReferenceIsMadeOnceAndOnRequest) {
   const RunRequest request = Request("");
   EXPECT_EQ(Run(request).outcome, Outcome::kOk);

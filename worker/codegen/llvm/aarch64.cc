@@ -29,6 +29,8 @@ class AArch64 final : public Machine {
     return IsInOrder() && !MoveLoadsAhead(module, target_.vector_registers);
   }
   bool RoundsI64Twice() const override { return true; }
+  // If they come from integers of 64 bits (combineI8TruncStore in LLVM 19).
+  bool MisplacesThreeBytes() const override { return true; }
   bool ComputesF16() const override { return target_.HasFeature("fullfp16"); }
 
   absl::StatusOr<llvm::Function*> EmitCpuGuard(

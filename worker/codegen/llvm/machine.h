@@ -46,6 +46,8 @@ class Machine {
   virtual bool ConvertsF16() const { return true; }
   // Whether LLVM converts vectors of i64 to f32 through f64, and thus rounds twice.
   virtual bool RoundsI64Twice() const { return false; }
+  // Whether LLVM miscompiles the store of a vector of three bytes.
+  virtual bool MisplacesThreeBytes() const { return false; }
   // Whether the CPU adds, subtracts, multiplies, divides and takes roots in f16.
   virtual bool ComputesF16() const { return false; }
 

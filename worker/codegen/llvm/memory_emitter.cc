@@ -287,13 +287,21 @@ absl::Status MemoryEmitter::Store(ir::BufferId buffer, const Index& offset, Valu
     f_.b.CreateStore(value, slot);
     return absl::OkStatus();
   }
+  const bool lane_by_lane =
+      f_.state.machine->MisplacesThreeBytes() && f_.lanes == 3 && ir::DTypeBytes(dtype) == 1;
   const bool one_place = f_.lanes != 0 && split.is_uniform() && mask == nullptr;
   // If lanes share a location, the last one wins, as in the serial loop.
   if (one_place) value = f_.b.CreateExtractElement(value, f_.lanes - 1);
   value = f_.convert.ToMemory(value, dtype);
   if (f_.lanes == 0 || one_place) {
     f_.b.CreateAlignedStore(value, Address(buffer, split), align);
-  } else if (!split.irregular && split.lane == 1) {
+  } else if (lane_by_lane && !split.irregular && mask == nullptr) {
+    for (int64_t lane = 0; lane < f_.lanes; ++lane) {
+      Split at = split;
+      at.constant += lane * split.lane;
+      f_.b.CreateAlignedStore(f_.b.CreateExtractElement(value, lane), Address(buffer, at), align);
+    }
+  } else if (!lane_by_lane && !split.irregular && split.lane == 1) {
     Value* address = Address(buffer, split);
     if (mask == nullptr) {
       hints_.PassCaches(f_.b.CreateAlignedStore(value, address, align), buffer, split);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "common/graph/interpreter.h"
@@ -172,6 +173,75 @@ TEST(FoldBatchNormTest, FactorsThatDifferWithinAChannelStay) {
   const ValueId p = net.Apply("MatMul", {net.Input({2, 1}), net.Weights({1, 2})});
   net.graph.outputs = {net.Apply("Mul", {p, net.Weights({2, 1})})};
   EXPECT_FALSE(Changes(FoldBatchNorm, net.graph));
+}
+
+// In f16, the largest number is 65504.
+TEST(FoldBatchNormTest, WeightsThatWouldOverflowStay) {
+  struct Case {
+    double weight, bias, factor;
+    bool folds;
+  };
+  for (const Case& c :
+       {Case{300, 0, 200, true}, Case{300, 0, 300, false}, Case{-300, 0, 300, false},
+        Case{1, 300, 200, true}, Case{1, 300, 300, false}, Case{6e4, 6e4, 1, true}}) {
+    Net net;
+    const ValueId conv =
+        net.Apply("Conv", {net.Input({1, 1, 2, 2}, ir::DType::kF16),
+                           net.Weights({2, 1, 1, 1}, {1, c.weight}, ir::DType::kF16),
+                           net.Weights({2}, {c.bias, 0}, ir::DType::kF16)});
+    net.graph.outputs = {
+        net.Apply("Mul", {conv, net.Weights({1, 2, 1, 1}, {c.factor, c.factor}, ir::DType::kF16)})};
+    EXPECT_EQ(Changes(FoldBatchNorm, net.graph), c.folds) << c.weight << " " << c.bias;
+  }
+}
+
+// The weights of f32 are not read for a usual factor.
+TEST(FoldBatchNormTest, ComputedWeightsStayComputed) {
+  Net net;
+  ValueId result = net.Apply("Conv", {net.Input({1, 1, 2, 2}), net.Weights({1, 1, 1, 1}, {3})});
+  bool read = false;
+  const ValueId weights = net.graph.nodes[0].inputs[1];
+  net.graph.values[weights].constant =
+      ConstantData::Computed(DigestBuilder().Add("weights").Finish(), 4,
+                             [&read, old = *net.graph.value(weights).constant] {
+                               read = true;
+                               return std::string(old.bytes());
+                             });
+  for (const double factor : {2.0, 1e6}) {
+    result = net.Apply("Mul", {result, net.Weights({}, {factor})});
+  }
+  net.graph.outputs = {result};
+  EXPECT_TRUE(Changes(FoldBatchNorm, net.graph));
+  EXPECT_THAT(net.Operators(), ElementsAre("Conv"));
+  EXPECT_FALSE(read);
+  EXPECT_THAT(Reals(net.graph, net.graph.nodes[0].inputs[1]), ElementsAre(6e6));
+}
+
+// 1 / sqrt(variance + epsilon) is 2^13 here.
+TEST(FoldBatchNormTest, TinyVariancesMayOverflow) {
+  for (const double weight : {4.0, 16.0}) {
+    Net net;
+    const auto halves = [&](std::vector<double> elements) {
+      return net.Weights({1}, std::move(elements), ir::DType::kF16);
+    };
+    const ValueId conv = net.Apply("Conv", {net.Input({1, 1, 2, 2}, ir::DType::kF16),
+                                            net.Weights({1, 1, 1, 1}, {weight}, ir::DType::kF16)});
+    net.graph.outputs = {net.Apply("BatchNormalization",
+                                   {conv, halves({1}), halves({0}), halves({0}), halves({0})},
+                                   {{"epsilon", std::ldexp(1.0, -26)}})};
+    EXPECT_EQ(Changes(FoldBatchNorm, net.graph), weight < 8) << weight;
+  }
+}
+
+// A refused fold leaves a MatMul with its bias and the factor after it.
+TEST(FoldBatchNormTest, ProductsWhoseWeightsWouldOverflowStay) {
+  Net net;
+  const ValueId p = net.Apply("MatMul", {net.Input({2, 1}, ir::DType::kF16),
+                                         net.Weights({1, 2}, {1, 2e3}, ir::DType::kF16)});
+  const ValueId s = net.Apply("Add", {p, net.Weights({2}, {1, 2}, ir::DType::kF16)});
+  net.graph.outputs = {net.Apply("Mul", {s, net.Weights({2}, {1e2, 1e2}, ir::DType::kF16)})};
+  EXPECT_FALSE(Changes(FoldBatchNorm, net.graph));
+  EXPECT_THAT(net.Operators(), ElementsAre("MatMul", "Add", "Mul"));
 }
 
 class FoldPaddingTest : public testing::Test {
