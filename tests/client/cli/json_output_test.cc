@@ -46,8 +46,8 @@ TEST(JobJsonTest, OnlyAConfirmedBestIsWithdrawn) {
 }
 
 TEST(JobJsonTest, AWithdrawnOwnBestSaysWhy) {
-  client::Job job = Done(Measured("confirm", 12, "3"));
-  job.own_best = Measured("confirm", 9, "7");
+  client::Job job = JobWith(MeasuredBy("confirm", "3"));
+  job.own_best = MeasuredBy("confirm", "7");
   EXPECT_FALSE(ToJson(job)["own_best"].contains("quarantine_reason"));
   job.own_best->record.quarantined = true;
   job.own_best->record.quarantine_reason = "why";
