@@ -9,6 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
+#include "common/ir/accuracy.h"
+#include "common/schedule/trace.h"
 #include "tests/worker/codegen/compiled_program.h"
 #include "tests/worker/codegen/run_trace.h"
 #include "tests/worker/codegen/ulp_error.h"
@@ -144,6 +146,41 @@ TEST(EmulatedKernelTest, InstructionsOfTheTableMultiplyAsTheyAreDescribed) {
         Product{"u8", "i8", "i32", 8, "usmmla_2x2x8"},
         Product{"bf16", "bf16", "f32", 4, "bfmmla_2x2x4"}}) {
     ExpectExact(p, BlockTrace(p.left, p.right, p.sum, p.group, p.name), 14, 10);
+  }
+}
+
+// The instructions round differently from multiply-adds, but within the bound of the output check.
+TEST(EmulatedKernelTest, ProductsOfBf16StayWithinTheBound) {
+  const struct {
+    std::string trace;
+    int rows, columns;
+  } kCases[] = {{DotTrace("bf16", "bf16", "f32", 2, "bfdot_4x2"), 6, 8},
+                {BlockTrace("bf16", "bf16", "f32", 4, "bfmmla_2x2x4"), 14, 10}};
+  for (const auto& c : kCases) {
+    const ir::Workload workload = schedule::ParseTraceFile(c.trace).value().workload;
+    const double unit = ir::Accuracy(workload).relative_error();
+    Rng rng(7, 0);
+    const auto draw = [&](int count) {
+      Values values;
+      for (int i = 0; i < count; ++i) {
+        values.push_back(ir::RoundTo(
+            DType::kBF16, std::ldexp(static_cast<double>(static_cast<int64_t>(rng())),
+                                     static_cast<int>(rng.Below(8)) - 67)));
+      }
+      return values;
+    };
+    const Values a = draw(c.rows * 32), b = draw(32 * c.columns);
+    const auto outputs = RunTrace(Preset("arm/neoverse-v2"), c.trace, {{a, b}});
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    for (int i = 0; i < c.rows * c.columns; ++i) {
+      double exact = 0, magnitude = 0;
+      for (int k = 0; k < 32; ++k) {
+        const double product = a[i / c.columns * 32 + k] * b[k * c.columns + i % c.columns];
+        exact += product;
+        magnitude += std::abs(product);
+      }
+      EXPECT_NEAR((*outputs)[0][i], exact, unit * magnitude) << i;
+    }
   }
 }
 
