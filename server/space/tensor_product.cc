@@ -41,6 +41,18 @@ bool Packs(const ir::Program& program, const ir::Block& block, const Contraction
   return ReducedDimension(program, block, operand, reduce) >= 0;
 }
 
+// Whether little is added to the axes when they are rounded up to the extents of an instruction.
+bool FillsBlocks(const ir::Block& block, const Contraction& c, const TensorProduct& product) {
+  constexpr double kLeastShare = 0.8;  // of the products after padding
+  const auto filled = [&](int axis, int64_t size) {
+    const int64_t extent = block.iters[axis].extent;
+    return static_cast<double>(extent) / static_cast<double>(ir::CeilDivInt(extent, size) * size);
+  };
+  return filled(c.row, product.rows) * filled(c.vector, product.columns) *
+             filled(c.reduce, product.group) >=
+         kLeastShare;
+}
+
 }  // namespace
 
 int ReducedDimension(const ir::Program& program, const ir::Block& block,
@@ -82,9 +94,7 @@ std::vector<TensorProduct> TensorProductsFor(const target::Target& target,
                                 .columns = stage.spatial.back().extent,
                                 .group = stage.reduce[0].extent};
     if (product.rows * product.columns * 8 * ir::DTypeBytes(types.sum) > target.vector_bits ||
-        block.iters[c.row].extent % product.rows != 0 ||
-        block.iters[c.vector].extent % product.columns != 0 ||
-        block.iters[c.reduce].extent % product.group != 0)
+        !FillsBlocks(block, c, product))
       continue;
     const auto shorter = std::ranges::find_if(products, [&](const TensorProduct& other) {
       return other.rows == product.rows && other.group == product.group;

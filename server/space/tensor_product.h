@@ -27,9 +27,9 @@ int ReducedDimension(const ir::Program& program, const ir::Block& block,
 
 // Returns the target's instructions that can compute a contraction: the block multiplies one
 // element of each operand, both converted to the type of the sum; the types are those of the
-// instruction; the extents of the row, vector and reduction axes are multiples of its own; both
-// operands can be packed. Of several that differ only in the length of the vector, returns the
-// longest.
+// instruction; the row, vector and reduction axes are multiples of its extents, or little is added
+// when they are rounded up; both operands can be packed. Of several that differ only in the length
+// of the vector, returns the longest.
 std::vector<TensorProduct> TensorProductsFor(const target::Target& target,
                                              const ir::Program& program, ir::NodeId block,
                                              const Contraction& contraction);

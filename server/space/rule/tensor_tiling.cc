@@ -40,23 +40,13 @@ class TensorTiler {
     limits_.lanes = 1;  // register tiles are counted in blocks of the instruction
   }
 
-  // Whether the row operand is packed. An instruction for a single row reads it in place if it is
-  // contiguous along the reduction.
-  bool PacksRows() const {
-    const auto last = static_cast<int>(c_.row_operand.reduces.size()) - 1;
-    return product_.rows > 1 ||
-           ReducedDimension(program_, block_, c_.row_operand, c_.reduce) != last;
+  bool CanPackAtTile() const {
+    return PacksRows() && !PadsRows() && !program_.buffers[c_.row_operand.buffer].constant;
   }
 
   Sketch Run(const Variant& variant) {
-    // Who reads the blocks of sums takes them apart.
     const bool in_blocks = product_.rows > 1;
-    std::optional<Operand> reader;
-    if (consumer_ >= 0) {
-      reader = sketch_.nests[consumer_].block;
-    } else if (in_blocks) {
-      reader = edit_.Add("cache_write", {register_, schedule::Text("global")})[0];
-    }
+    const std::optional<Operand> reader = Reader(Pad());
     std::vector<Operand> loops = edit_.Loops(register_, block_.iters.size());
     const std::optional<Operand> rows = SplitOff(loops[c_.row], product_.rows);
     const Operand columns = *SplitOff(loops[c_.vector], product_.columns);
@@ -67,10 +57,10 @@ class TensorTiler {
     unit.insert(unit.end(), {columns, terms});
     const Placed placed = Order(loops, unit, variant.tile_reduction);
     if (PacksRows()) {
-      Pack(c_.row_operand, tile_[0], product_.rows,
+      Pack(c_.row_operand, row_copy_, tile_[0], product_.rows,
            variant.pack_at_tile ? std::optional(placed.outer) : std::nullopt);
     }
-    Pack(c_.vector_operand, tile_[1], product_.columns, std::nullopt);
+    Pack(c_.vector_operand, vector_copy_, tile_[1], product_.columns, std::nullopt);
     if (reader.has_value()) edit_.Add("reverse_compute_at", {*reader, placed.complete});
     if (in_blocks) edit_.Add("transform_layout", {register_, schedule::Text(BlockLayout())});
     edit_.Add("tensorize", {unit[0], schedule::Text(std::string(product_.instruction->name))});
@@ -95,6 +85,53 @@ class TensorTiler {
 
   int64_t Extent(int axis) const { return block_.iters[axis].extent; }
 
+  int64_t Blocks(int axis, int64_t size) const { return ir::CeilDivInt(Extent(axis), size); }
+  bool IsUneven(int axis, int64_t size) const { return Extent(axis) % size != 0; }
+  bool PadsTerms() const { return IsUneven(c_.reduce, product_.group); }
+  bool PadsRows() const { return IsUneven(c_.row, product_.rows) || PadsTerms(); }
+  bool PadsColumns() const { return IsUneven(c_.vector, product_.columns) || PadsTerms(); }
+
+  // Whether the row operand is packed. An instruction for a single row reads it in place if it is
+  // contiguous along the reduction.
+  bool PacksRows() const {
+    const auto last = static_cast<int>(c_.row_operand.reduces.size()) - 1;
+    return product_.rows > 1 || PadsRows() ||
+           ReducedDimension(program_, block_, c_.row_operand, c_.reduce) != last;
+  }
+
+  // Rounds the axes up to whole blocks. Returns the block that copies the result back, if there is
+  // one.
+  std::optional<Operand> Pad() {
+    if (!PadsRows() && !PadsColumns()) return std::nullopt;
+    std::vector<Operand> operands(block_.iters.size(), Literal(1));
+    operands[c_.row] = Literal(product_.rows);
+    operands[c_.vector] = Literal(product_.columns);
+    operands[c_.reduce] = Literal(product_.group);
+    operands.insert(operands.begin(), register_);
+    const bool crops = IsUneven(c_.row, product_.rows) || IsUneven(c_.vector, product_.columns);
+    const int copies = (PadsRows() ? 1 : 0) + (PadsColumns() ? 1 : 0);
+    const std::vector<Operand> made =
+        edit_.Add("pad_einsum", std::move(operands), {}, copies + (crops ? 1 : 0));
+    std::vector<ir::BufferId> loaded;  // the copies are in the order of the loads
+    program_.pool.VisitLoads(block_.values[0],
+                             [&](const ir::Expr& load) { loaded.push_back(load.buffer); });
+    const size_t rows_at = loaded[0] == c_.row_operand.buffer || !PadsColumns() ? 0 : 1;
+    if (PadsRows()) row_copy_ = made[rows_at];
+    if (PadsColumns()) vector_copy_ = made[PadsRows() ? 1 - rows_at : 0];
+    return crops ? std::optional(made.back()) : std::nullopt;
+  }
+
+  // Returns the block that reads the sums at the tile, and takes blocks of them apart: the consumer
+  // or one that copies; nullopt if the sums are computed in their place.
+  std::optional<Operand> Reader(const std::optional<Operand>& cropped) {
+    if (consumer_ >= 0) {
+      if (cropped.has_value()) edit_.Add("compute_inline", {*cropped});
+      return sketch_.nests[consumer_].block;
+    }
+    if (cropped.has_value() || product_.rows == 1) return cropped;
+    return edit_.Add("cache_write", {register_, schedule::Text("global")})[0];
+  }
+
   // Splits a loop whose extent is a multiple of `size`; afterwards `loop` is the outer loop.
   // Returns the inner one, or nullopt if the size is 1.
   std::optional<Operand> SplitOff(Operand& loop, int64_t size) {
@@ -106,19 +143,21 @@ class TensorTiler {
 
   void SampleTile() {
     tile_ = edit_.Add("sample_register_tile", {},
-                      {{"candidates", RegisterTiles(limits_, Extent(c_.row) / product_.rows,
-                                                    Extent(c_.vector) / product_.columns)}});
-    k_unroll_ = edit_.Sample(KUnrolls(limits_, Extent(c_.reduce) / product_.group));
+                      {{"candidates", RegisterTiles(limits_, Blocks(c_.row, product_.rows),
+                                                    Blocks(c_.vector, product_.columns))}});
+    k_unroll_ = edit_.Sample(KUnrolls(limits_, Blocks(c_.reduce, product_.group)));
   }
 
   // Copies an operand into panels as wide as the register tile. In a panel, the terms of one
   // instruction are adjacent for each row or column: A[i, k] → [i / T, k / g, i % T, k % g]. The
-  // copy runs inside the loop `at`, or before the nest.
-  void Pack(const ContractionOperand& operand, const Operand& tile, int64_t block,
-            const std::optional<Operand>& at) {
+  // copy, `padded` or a new one, runs inside the loop `at`, or before the nest.
+  void Pack(const ContractionOperand& operand, const std::optional<Operand>& padded,
+            const Operand& tile, int64_t block, const std::optional<Operand>& at) {
     const ir::Buffer& buffer = program_.buffers[operand.buffer];
-    const Operand copy = edit_.Add(
-        "cache_read", {register_, schedule::Text(buffer.name), schedule::Text("global")})[0];
+    const Operand copy = padded.has_value()
+                             ? *padded
+                             : edit_.Add("cache_read", {register_, schedule::Text(buffer.name),
+                                                        schedule::Text("global")})[0];
     const bool inside = at.has_value() && !buffer.constant;
     if (inside) edit_.Add("compute_at", {copy, *at});
     const int panel = operand.panel_dimension,
@@ -249,11 +288,13 @@ class TensorTiler {
   const Operand register_;
   std::vector<Operand> tile_;  // rows and vectors of the register tile
   Operand k_unroll_;
+  std::optional<Operand> row_copy_, vector_copy_;  // padded copies of the operands
 };
 
 // Returns the open nest of the only reader of a block's result, if that is element-wise; -1
 // otherwise.
 int ElementwiseConsumer(const Sketch& sketch, const NestBlock& found) {
+  if (found.output().output) return -1;
   const std::vector<ir::NodeId> readers = found.program.ReadersOf(found.block().outputs[0]);
   if (readers.size() != 1 || ElementwiseProducer(found.program, readers[0]) != found.id) return -1;
   for (size_t n = 0; n < sketch.nests.size(); ++n) {
@@ -281,8 +322,7 @@ std::vector<Sketch> ApplyTensorTiling(const RuleContext& context, const Sketch& 
   for (const TensorProduct& product : products) {
     for (const Variant& variant : kVariants) {
       TensorTiler tiler(sketch, nest, *found, *contraction, product, consumer);
-      const bool constant = found->program.buffers[contraction->row_operand.buffer].constant;
-      if (variant.pack_at_tile && (constant || !tiler.PacksRows())) continue;
+      if (variant.pack_at_tile && !tiler.CanPackAtTile()) continue;
       sketches.push_back(tiler.Run(variant));
     }
   }

@@ -69,20 +69,38 @@ TEST(TensorTilingTest, InstructionsFollowFromTypesAndTarget) {
   EXPECT_THAT(for_types("i8", "u8", "i32", "arm/neoverse-v2"), IsEmpty());
 }
 
-TEST(TensorTilingTest, ExtentsAreMultiplesOfTheBlocks) {
+// Rounding up to whole blocks must not add much.
+TEST(TensorTilingTest, BlocksAreFilled) {
   const auto for_shape = [](int m, int n, int k) {
     return InstructionsFor(Product("i8", "i8", "i32", m, n, k), "arm/neoverse-v2");
   };
-  EXPECT_THAT(for_shape(31, 64, 64), ElementsAre("sdot_4x4"));
-  EXPECT_THAT(for_shape(32, 62, 64), ElementsAre("smmla_2x2x8"));
-  EXPECT_THAT(for_shape(32, 64, 60), ElementsAre("sdot_4x4"));
-  EXPECT_THAT(for_shape(31, 63, 61), IsEmpty());
+  EXPECT_THAT(for_shape(31, 63, 61), ElementsAre("sdot_4x4", "smmla_2x2x8"));
+  EXPECT_THAT(for_shape(3, 64, 64), ElementsAre("sdot_4x4"));
+  EXPECT_THAT(for_shape(32, 5, 64), ElementsAre("smmla_2x2x8"));
+  EXPECT_THAT(for_shape(32, 64, 12), ElementsAre("sdot_4x4"));
+  EXPECT_THAT(for_shape(3, 5, 3), IsEmpty());
 }
 
 const char* const kWorkloads[] = {
     "quantized_dense m=14 n=20 k=24",
     "quantized_matmul m=12 n=36 k=40",
-    // An element-wise consumer takes the blocks apart.
+    // Padded: all axes, the rows, the sum.
+    "quantized_dense m=15 n=23 k=29",
+    "quantized_matmul m=13 n=20 k=24",
+    "quantized_matmul m=12 n=20 k=31",
+    // An element-wise consumer takes the blocks apart, without padding and with it.
+    "workload uneven\n"
+    "input A: u8[25, 47]\n"
+    "input B: i8[47, 39] constant\n"
+    "input S: f32[39] constant\n"
+    "C[i: 25, j: 39] = sum(k: 47) i32(A[i, k]) * i32(B[k, j])\n"
+    "output D[i: 25, j: 39] = max(f32(C[i, j]) * S[j], 0.0)\n",
+    // The result is an output, too.
+    "workload two_outputs\n"
+    "input A: u8[26, 48]\n"
+    "input B: i8[48, 40] constant\n"
+    "output C[i: 26, j: 40] = sum(k: 48) i32(B[k, j]) * i32(A[i, k])\n"
+    "output D[i: 26, j: 40] = max(C[i, j], 0)\n",
     "workload scaled\n"
     "input A: u8[26, 48]\n"
     "input B: i8[48, 40] constant\n"

@@ -163,9 +163,9 @@ TEST(EmulatedKernelTest, ProductsOfBf16StayWithinTheBound) {
     const auto draw = [&](int count) {
       Values values;
       for (int i = 0; i < count; ++i) {
-        values.push_back(ir::RoundTo(
-            DType::kBF16, std::ldexp(static_cast<double>(static_cast<int64_t>(rng())),
-                                     static_cast<int>(rng.Below(8)) - 67)));
+        values.push_back(
+            ir::RoundTo(DType::kBF16, std::ldexp(static_cast<double>(static_cast<int64_t>(rng())),
+                                                 static_cast<int>(rng.Below(8)) - 67)));
       }
       return values;
     };
