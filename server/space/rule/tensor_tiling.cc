@@ -84,7 +84,6 @@ class TensorTiler {
   };
 
   int64_t Extent(int axis) const { return block_.iters[axis].extent; }
-
   int64_t Blocks(int axis, int64_t size) const { return ir::CeilDivInt(Extent(axis), size); }
   bool IsUneven(int axis, int64_t size) const { return Extent(axis) % size != 0; }
   bool PadsTerms() const { return IsUneven(c_.reduce, product_.group); }
