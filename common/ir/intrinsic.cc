@@ -36,6 +36,18 @@ constexpr char kUsdot[] =
 constexpr char kBfdot[] =
     "workload bfdot\ninput A: bf16[2]\ninput B: bf16[4, 2]\n"
     "output C[j: 4] = sum(k: 2) f32(A[k]) * f32(B[j, k])\n";
+constexpr char kSmmla[] =
+    "workload smmla\ninput A: i8[2, 8]\ninput B: i8[2, 8]\n"
+    "output C[i: 2, j: 2] = sum(k: 8) i32(A[i, k]) * i32(B[j, k])\n";
+constexpr char kUmmla[] =
+    "workload ummla\ninput A: u8[2, 8]\ninput B: u8[2, 8]\n"
+    "output C[i: 2, j: 2] = sum(k: 8) i32(A[i, k]) * i32(B[j, k])\n";
+constexpr char kUsmmla[] =
+    "workload usmmla\ninput A: u8[2, 8]\ninput B: i8[2, 8]\n"
+    "output C[i: 2, j: 2] = sum(k: 8) i32(A[i, k]) * i32(B[j, k])\n";
+constexpr char kBfmmla[] =
+    "workload bfmmla\ninput A: bf16[2, 4]\ninput B: bf16[2, 4]\n"
+    "output C[i: 2, j: 2] = sum(k: 4) f32(A[i, k]) * f32(B[j, k])\n";
 
 constexpr Intrinsic kIntrinsics[] = {
     {1, "vnni_16x4", kVnni16, "x86_64", "avx512vnni", Shape::kDot},
@@ -47,6 +59,10 @@ constexpr Intrinsic kIntrinsics[] = {
     {7, "udot_4x4", kUdot, "aarch64", "dotprod", Shape::kDot},
     {8, "usdot_4x4", kUsdot, "aarch64", "i8mm", Shape::kDot},
     {9, "bfdot_4x2", kBfdot, "aarch64", "bf16", Shape::kDot},
+    {10, "smmla_2x2x8", kSmmla, "aarch64", "i8mm", Shape::kDot},
+    {11, "ummla_2x2x8", kUmmla, "aarch64", "i8mm", Shape::kDot},
+    {12, "usmmla_2x2x8", kUsmmla, "aarch64", "i8mm", Shape::kDot},
+    {13, "bfmmla_2x2x4", kBfmmla, "aarch64", "bf16", Shape::kDot},
 };
 
 template <typename Matches>

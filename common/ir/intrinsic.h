@@ -17,10 +17,11 @@ namespace hone::ir {
 // needs a description and a row of the table in intrinsic.cc, and a line in each back end that
 // supports it (worker/codegen).
 struct Intrinsic {
-  // kDot: C[j] += Σ_k A[k]·B[j, k], with the few A broadcast to all lanes j; accumulators are
-  // vectors. kTile: C[i, j] += Σ_k A[i, k]·B[k / g, j, k % g] on tiles in memory whose rows (the
-  // first dimension of each) may have any stride; accumulators are in memory, and the neutral
-  // element must already be stored (decompose_reduction).
+  // kDot: each lane of an accumulator, which is one vector, is a sum of products. Its lanes are the
+  // results in row-major order: C[j] += Σ_k A[k]·B[j, k], with the few A broadcast to all lanes, or
+  // C[i, j] += Σ_k A[i, k]·B[j, k]. kTile: C[i, j] += Σ_k A[i, k]·B[k / g, j, k % g] on tiles in
+  // memory whose rows (the first dimension of each) may have any stride; accumulators are in
+  // memory, and the neutral element must already be stored (decompose_reduction).
   enum class Shape : uint8_t { kDot, kTile };
   int id;  // stored in programs; never reused
   absl::string_view name;

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/ir/cases.h"
 #include "common/ir/intrinsic.h"
 #include "common/lower/gpu/thread_nest.h"
@@ -132,19 +134,24 @@ class Builder {
   StmtId Tensor(NodeId id) {
     const int64_t number =
         ir::ValueOf(program_.node(id).annotations, ir::Annotation::Key::kIntrinsic, -1);
-    const bool dot = ir::FindIntrinsic(number)->shape == ir::Intrinsic::Shape::kDot;
-    std::vector<ir::AtomId> vars;
+    const ir::Intrinsic& intrinsic = *ir::FindIntrinsic(number);
+    std::vector<NodeId> loops;
     NodeId at = id;
-    for (; program_.IsLoop(at); at = program_.node(at).children[0])
-      vars.push_back(program_.node(at).var);
+    for (; program_.IsLoop(at); at = program_.node(at).children[0]) loops.push_back(at);
     ir::Annotations annotations = program_.node(at).annotations;
     ir::Set(annotations, ir::Annotation::Key::kIntrinsic, number);
     const ir::Block& block = program_.BlockOf(at);
     const StmtId store =
         Store(block, {.values = {block.values.begin(), block.values.end()}}, annotations);
+    std::vector<NodeId> lane_loops;
+    if (intrinsic.shape == ir::Intrinsic::Shape::kDot) {
+      const size_t spatial = ir::DescriptionOf(intrinsic).stages.back().spatial.size();
+      lane_loops.assign(loops.begin(), loops.begin() + static_cast<ptrdiff_t>(spatial));
+      loops.erase(loops.begin(), loops.begin() + static_cast<ptrdiff_t>(spatial));
+    }
+    std::vector<ir::AtomId> vars;
+    for (NodeId loop : loops) vars.push_back(program_.node(loop).var);
     Stmt& stmt = lowered_.stmts[store];
-    const ir::AtomId lane = vars[0];
-    if (dot) vars.erase(vars.begin());
     stmt.tensor_vars = vars;
     const Index zero(0);
     for (ir::Condition& first : stmt.first) {
@@ -156,12 +163,36 @@ class Builder {
     std::erase_if(stmt.reduce_vars, [&](ir::AtomId var) {
       return std::find(vars.begin(), vars.end(), var) != vars.end();
     });
-    if (!dot) return store;
+    return lane_loops.empty() ? store : OverLanes(store, lane_loops);
+  }
+
+  // Puts a store into a vectorized loop, whose iterations are those of some nested loops.
+  StmtId OverLanes(StmtId store, absl::Span<const NodeId> loops) {
     Stmt lanes{.kind = Stmt::Kind::kFor,
                .children = {store},
                .loop = ir::LoopKind::kVectorized,
-               .var = lane,
-               .extent = program_.node(id).extent.value};
+               .var = program_.node(loops[0]).var};
+    for (NodeId loop : loops) lanes.extent *= program_.node(loop).extent.value;
+    if (loops.size() == 1) return lowered_.Add(std::move(lanes));
+    lanes.var =
+        lowered_.atoms.AddVar(absl::StrCat(lowered_.atoms[lanes.var].name, "_lane"), lanes.extent);
+    std::vector<std::pair<ir::AtomId, Index>> replaced;
+    int64_t inside = lanes.extent;
+    for (NodeId loop : loops) {
+      const int64_t extent = program_.node(loop).extent.value;
+      inside /= extent;
+      replaced.emplace_back(
+          program_.node(loop).var,
+          lowered_.atoms.Mod(lowered_.atoms.FloorDiv(Index::Of(lanes.var), inside), extent));
+    }
+    Stmt& stmt = lowered_.stmts[store];
+    const auto over_lanes = [&](const Index& index) {
+      return lowered_.atoms.Substitute(index, replaced);
+    };
+    for (Index& index : stmt.indices) index = over_lanes(index);
+    for (ir::ExprId& value : stmt.values) {
+      value = lowered_.pool.Rewrite(value, [](const ir::Expr&) { return ir::kNoExpr; }, over_lanes);
+    }
     return lowered_.Add(std::move(lanes));
   }
 

@@ -1,7 +1,11 @@
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/ir/intrinsic.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/apply.h"
 
@@ -29,6 +33,13 @@ constexpr Argument Number(absl::string_view name, absl::string_view meaning,
 }
 constexpr Argument String(absl::string_view name, absl::string_view meaning) {
   return {Kind::kString, name, meaning};
+}
+
+absl::string_view InstructionNames() {
+  static const auto* const names = new std::string(absl::StrJoin(
+      ir::Intrinsics(), ", ",
+      [](std::string* out, const ir::Intrinsic& each) { absl::StrAppend(out, each.name); }));
+  return *names;
 }
 
 Primitive Transform(absl::string_view name, int version, absl::string_view results,
@@ -171,10 +182,9 @@ std::vector<Primitive> MakePrimitives() {
                 "offset modulo factor",
                 {kBlock, Number("axis", "a dimension, counted from 0; not the last"),
                  Number("factor", "1 to 2^20"), Number("offset", "less than factor")}),
-      Transform(
-          "tensorize", 1, "", ApplyTensorize, "computes the nest under a loop by an instruction",
-          {kLoop,
-           String("instruction", "such as vnni_16x4; the error for an unknown name lists all")}),
+      Transform("tensorize", 1, "", ApplyTensorize,
+                "computes the nest under a loop by an instruction",
+                {kLoop, String("instruction", InstructionNames())}),
       Transform("thread_count", 1, "", ApplyThreadCount,
                 "sets the number of threads of a parallel loop",
                 {Loop("loop", "a parallel loop"), Number("threads", "1 to 1024; 1: no fork")}),

@@ -6,6 +6,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
+#include "common/ir/intrinsic.h"
 
 namespace hone::feature {
 namespace {
@@ -55,6 +56,9 @@ class Estimator {
     int vector_depth = -1;  // depth of the vectorized loop
     double lanes = 1;       // extent of the vectorized loop
     double registers_per_vector = 1;
+    // The depth of a nest that an instruction computes; -1 if there is none. Its columns then take
+    // the place of the vectorized loop, and `lanes` is the number of its products.
+    int unit_depth = -1;
   };
 
   // Returns the lanes of the widest vector.
@@ -62,9 +66,35 @@ class Estimator {
     return std::max(1, machine_.vector_bits / 8 / statement.accesses[0].element_bytes);
   }
 
+  double Registers(double elements, const Access& access) const {
+    return std::ceil(elements * access.element_bytes * 8 / std::max(8, machine_.vector_bits));
+  }
+
+  // Returns the depth of the nest that an instruction with sums in registers computes; -1 if there
+  // is none.
+  int UnitDepth(const Statement& statement) const {
+    for (size_t d = 0; d < statement.loops.size(); ++d) {
+      const NestLoop& loop = statement.loops[d];
+      if (loop.kind != ir::LoopKind::kTensor) continue;
+      const ir::Intrinsic* const instruction = ir::FindIntrinsic(ir::ValueOf(
+          nest_.program().node(loop.node).annotations, ir::Annotation::Key::kIntrinsic, -1));
+      const bool in_registers =
+          instruction != nullptr && instruction->shape == ir::Intrinsic::Shape::kDot;
+      return in_registers ? static_cast<int>(d) : -1;
+    }
+    return -1;
+  }
+
   Body BodyOf(const Statement& statement) const {
-    Body body;
+    Body body{.unit_depth = UnitDepth(statement)};
     body.depth = static_cast<int>(statement.loops.size());
+    if (body.unit_depth >= 0) {
+      body.depth = body.unit_depth;
+      body.vector_depth = static_cast<int>(statement.loops.size()) - 2;
+      body.lanes = statement.executions[body.unit_depth];
+      const Access& sums = statement.accesses[0];
+      body.registers_per_vector = Registers(sums.touched[body.unit_depth], sums);
+    }
     while (body.depth > 0 && IsStatic(statement.loops[body.depth - 1])) --body.depth;
     for (int d = body.depth; d < static_cast<int>(statement.loops.size()); ++d) {
       if (statement.loops[d].kind != ir::LoopKind::kVectorized) continue;
@@ -139,6 +169,10 @@ class Estimator {
       if (const int64_t step = StepOf(statement, access, dim, body.depth); step > 1)
         elements *= static_cast<double>(Touched(box[dim], step)) / static_cast<double>(box[dim]);
     }
+    if (body.unit_depth >= 0) {
+      const double own = access.touched[body.unit_depth];
+      return elements / own * Registers(own, access);
+    }
     if (body.vector_depth < 0 || (access.varies >> body.vector_depth & 1) == 0) return elements;
     if (StrideOf(nest_.program(), statement, access, body.vector_depth) != 1) return 1.5 * elements;
     return elements / body.lanes * body.registers_per_vector;
@@ -158,7 +192,9 @@ class Estimator {
     if (ChoosesInBody(statement, body)) per_instance /= ops.select + 1;
     terms.operations = statement.executions[0] * (std::max(per_instance, 1.0) + f.mad);
     terms.lanes = body.lanes / body.registers_per_vector;
-    terms.fill = body.vector_depth < 0 ? 1 : terms.lanes / Lanes(statement);
+    const bool whole = body.vector_depth < 0 || body.unit_depth >= 0;
+    terms.fill = whole ? 1 : terms.lanes / Lanes(statement);
+    if (body.unit_depth >= 0) per_instance = 1;
 
     double loads = 0, vector_operands = 1;
     for (const Access& access : statement.accesses) {

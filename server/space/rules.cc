@@ -32,6 +32,8 @@ constexpr Rule kRules[] = {
      "contractions with few results: the reduction is split into parts for threads"},
     {"window_reduction", ApplyWindowReduction,
      "sums and maxima over windows: tiles of outputs in registers, the window unrolled"},
+    {"tensor_tiling", ApplyTensorTiling,
+     "contractions of short numbers: register tiles of an instruction that multiplies matrices"},
     {"multi_level_tiling", ApplyMultiLevelTiling,
      "contractions: register tile, then tiles of loops in the order S S R S S R"},
     {"cache_write", ApplyCacheWrite,

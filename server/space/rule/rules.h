@@ -34,6 +34,7 @@ std::vector<Sketch> ApplyRowChain(const RuleContext& context, const Sketch& sket
 std::vector<Sketch> ApplyRowFusedReduction(const RuleContext& context, const Sketch& sketch,
                                            int nest);
 std::vector<Sketch> ApplySplitReduction(const RuleContext& context, const Sketch& sketch, int nest);
+std::vector<Sketch> ApplyTensorTiling(const RuleContext& context, const Sketch& sketch, int nest);
 std::vector<Sketch> ApplyTransform(const RuleContext& context, const Sketch& sketch, int nest);
 std::vector<Sketch> ApplyWideAccumulator(const RuleContext& context, const Sketch& sketch,
                                          int nest);

@@ -17,7 +17,7 @@ namespace {
 using schedule::Operand;
 
 constexpr int64_t kTaps = 3;
-constexpr int64_t kMaxUnrolledK = 8;
+constexpr int64_t kMaxUnrolledInputs = 8;
 
 // Writes the stages of one algorithm, each as a nest.
 class Writer {
@@ -62,7 +62,7 @@ class Writer {
     const std::vector<KnobLoop> rows = b_.DefineSplit(loops[2], limits_.vector_registers - 2);
     const std::vector<KnobLoop> vectors = b_.DefineSplit(all, limits_.max_vectors);
     FitRegisters(context_, b_, rows[1], vectors[1]);
-    const std::vector<KnobLoop> k = b_.DefineSplit(loops[4], kMaxUnrolledK);
+    const std::vector<KnobLoop> k = b_.DefineSplit(loops[4], kMaxUnrolledInputs);
     b_.DefineReorder(
         {loops[0], loops[1], vectors[0], rows[0], k[0], k[1], rows[1], vectors[1], lane},
         {{0, 1, 2, 3, 4, 5, 6, 7, 8}, {0, 1, 3, 2, 4, 5, 6, 7, 8}});

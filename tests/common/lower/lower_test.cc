@@ -381,6 +381,25 @@ tensorize(l1, "vnni_16x4")
   EXPECT_THAT(text, HasSubstr("C[j] = sum i32(A[k]) * i32(B[4*j + k])"));
 }
 
+// The lanes of an instruction with a block of results are its rows and columns.
+TEST(LowerTest, BlocksOfSumsAreVectors) {
+  const std::string text = LowerText(R"(workload w
+input A: i8[3, 4, 2, 8]
+input B: i8[3, 4, 2, 8]
+output C[b: 3, i: 2, j: 2] = sum(s: 4, k: 8) i32(A[b, s, i, k]) * i32(B[b, s, j, k])
+trace 1
+b0 = block("C")
+l0, l1, l2, l3, l4 = loops(b0)
+reorder(l3, l1, l2, l4)
+tensorize(l1, "smmla_2x2x8")
+)")
+                               .ToText();
+  EXPECT_THAT(text, HasSubstr("vectorized i_lane in 4"));
+  EXPECT_THAT(text, HasSubstr("C.acc3[i_lane] = sum i32(A[64*b + 16*s + k + 8*(i_lane / 2)]) * "
+                              "i32(B[64*b + 16*s + k + 8*(i_lane % 2)])"));
+  EXPECT_THAT(text, HasSubstr("C[4*b + i_lane_out] = C.acc3[i_lane_out]"));
+}
+
 // A dead block has no reader. Compaction once kept a single step of its reduction, and the code
 // used loops that did not enclose it.
 TEST(LowerTest, DeadStagesAreRemoved) {

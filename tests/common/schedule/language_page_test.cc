@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "common/ir/intrinsic.h"
 #include "common/ir/vocabulary.h"
 #include "common/ir/workload_parser.h"
 #include "common/schedule/replay.h"
@@ -154,11 +155,27 @@ std::string PrimitiveTable() {
   return table;
 }
 
+std::string InstructionTable() {
+  std::string table = "| name | target | operands | result |\n|---|---|---|---|\n";
+  for (const ir::Intrinsic& instruction : ir::Intrinsics()) {
+    std::string operands, result;
+    for (const absl::string_view line : absl::StrSplit(instruction.description, '\n')) {
+      if (absl::StartsWith(line, "input "))
+        absl::StrAppend(&operands, operands.empty() ? "" : ", ", line.substr(6));
+      if (absl::StartsWith(line, "output ")) result = std::string(line.substr(7));
+    }
+    absl::StrAppend(&table, "| `", instruction.name, "` | ", instruction.arch, ", ",
+                    instruction.feature, " | `", operands, "` | `", result, "` |\n");
+  }
+  return table;
+}
+
 TEST(LanguagePageTest, TablesMatchTheRegistries) {
   std::string page = ReadPage();
   const std::pair<std::string, std::string> kTables[] = {{"functions", FunctionTable()},
                                                          {"reducers", ReducerTable()},
-                                                         {"primitives", PrimitiveTable()}};
+                                                         {"primitives", PrimitiveTable()},
+                                                         {"instructions", InstructionTable()}};
   const std::string before = page;
   for (const auto& [name, table] : kTables) {
     const std::string mark = absl::StrCat("<!-- ", name, " -->\n");

@@ -233,41 +233,50 @@ bool ReadsOperands(const ir::Program& program, NodeId block, const ir::Intrinsic
   return true;
 }
 
-// The steps that split the innermost lanes and terms of an instruction off a block's loops; empty
-// if no loops fit.
+// The steps that split the loops of an instruction off a block's loops; empty if no loops fit.
 std::vector<Step> TensorizeSteps(Rng& rng, const ir::Program& program, NodeId block,
                                  const ir::Intrinsic& intrinsic) {
   const ir::Stage& stage = ir::DescriptionOf(intrinsic).stages.back();
-  if (stage.spatial.size() != 1) return {};
-  const int64_t lanes = stage.spatial[0].extent, terms = stage.reduce[0].extent;
+  std::vector<ir::Axis> axes = stage.spatial;
+  axes.insert(axes.end(), stage.reduce.begin(), stage.reduce.end());
   const std::vector<NodeId> above = program.LoopsAbove(block);
-  int spatial = -1, reduce = -1;  // the last of each that fits
-  for (int i = 0; i < static_cast<int>(above.size()); ++i) {
-    const bool reduces = program.IsReductionLoop(above[i], program.BlockOf(block));
-    if (program.node(above[i]).extent.value % (reduces ? terms : lanes) != 0) continue;
-    (reduces ? reduce : spatial) = i;
+  const auto depth = static_cast<int>(above.size());
+  // Each axis, from the last on, takes the innermost loop that fits and is not taken.
+  std::vector<int> loops(axes.size(), -1);
+  for (size_t a = axes.size(); a-- > 0;) {
+    for (int i = 0; i < depth; ++i) {
+      const bool reduces = program.IsReductionLoop(above[i], program.BlockOf(block));
+      if (reduces != (a >= stage.spatial.size()) || std::ranges::count(loops, i) > 0) continue;
+      if (program.node(above[i]).extent.value % axes[a].extent == 0) loops[a] = i;
+    }
+    if (loops[a] < 0) return {};
   }
-  if (spatial < 0 || reduce < 0) return {};
   const Step of{.block = program.BlockOf(block).name};
-  std::vector<Step> steps(4, of);
-  steps[0].primitive = steps[1].primitive = "split";
-  steps[0].loops = {spatial};
-  steps[0].numbers = {0, lanes};
-  steps[1].loops = {reduce > spatial ? reduce + 1 : reduce};
-  steps[1].numbers = {0, terms};
-  if (spatial > reduce) ++spatial;
-  if (reduce > spatial) ++reduce;
-  std::vector<int> order(above.size() + 2);
-  std::iota(order.begin(), order.end(), 0);
-  std::erase_if(order, [&](int at) { return at == spatial + 1 || at == reduce + 1; });
-  order.push_back(spatial + 1);
-  order.push_back(reduce + 1);
-  steps[2].primitive = "reorder";
-  steps[2].loops = order;
-  steps[3].primitive = "tensorize";
-  steps[3].loops = {static_cast<int>(above.size())};
-  steps[3].text = std::string(intrinsic.name);
-  if (rng.Below(4) == 0) steps.pop_back();  // keep only the nest, for other primitives
+  std::vector<Step> steps;
+  // The position of a loop after the splits: each split before it adds one.
+  const auto position = [&](int loop, size_t splits) {
+    const auto inner = [&](int other) { return other < loop; };
+    return loop + static_cast<int>(std::count_if(loops.begin(), loops.begin() + splits, inner));
+  };
+  for (size_t a = 0; a < axes.size(); ++a) {
+    Step& split = steps.emplace_back(of);
+    split.primitive = "split";
+    split.loops = {position(loops[a], a)};
+    split.numbers = {0, axes[a].extent};
+  }
+  Step& reorder = steps.emplace_back(of);
+  reorder.primitive = "reorder";
+  std::vector<int> inner;
+  for (const int loop : loops) inner.push_back(position(loop, axes.size()) + 1);
+  for (int at = 0; at < depth + static_cast<int>(axes.size()); ++at) {
+    if (std::ranges::count(inner, at) == 0) reorder.loops.push_back(at);
+  }
+  reorder.loops.insert(reorder.loops.end(), inner.begin(), inner.end());
+  if (rng.Below(4) == 0) return steps;  // only the nest, for other primitives
+  Step& tensorize = steps.emplace_back(of);
+  tensorize.primitive = "tensorize";
+  tensorize.loops = {depth};
+  tensorize.text = std::string(intrinsic.name);
   return steps;
 }
 

@@ -121,6 +121,10 @@ output C[i: {m}, j: {4*b}] = sum(k: {4*c}) i32(A[i, k]) * i32(B[k / 4, j, k % 4]
     R"(input A: bf16[{m}, {2*c}]
 input B: bf16[{c}, {16*b}, 2] constant
 output C[i: {m}, j: {16*b}] = sum(k: {2*c}) f32(A[i, k]) * f32(B[k / 2, j, k % 2]))",
+    R"(input A: u8[{m}, {c}, {2*b}, 8]
+input B: i8[{s}, {c}, 2, 8] constant
+C[i: {m}, j: {s}, u: {2*b}, v: 2] = sum(k: {c}, t: 8) i32(A[i, k, u, t]) * i32(B[j, k, v, t])
+output D[i: {m}, u: {2*b}, j: {2*s}] = C[i, j / 2, u, j % 2] + 1)",
     // Quantization, powers and shifts.
     R"(input A: f32[{m}, {k}]
 input B: f32[{k}, {n}]
@@ -183,6 +187,7 @@ std::string RandomWorkload::Text() const {
                                                                {"{2*s}", absl::StrCat(2 * s)},
                                                                {"{2*s+1}", absl::StrCat(2 * s + 1)},
                                                                {"{2*n+1}", absl::StrCat(2 * n + 1)},
+                                                               {"{2*b}", absl::StrCat(2 * b)},
                                                                {"{2*c}", absl::StrCat(2 * c)},
                                                                {"{4*c}", absl::StrCat(4 * c)},
                                                                {"{4*b}", absl::StrCat(4 * b)},

@@ -46,6 +46,11 @@ constexpr char kPacked[] =
     "4, j, k % 4\")\n"
     "l0, l1, l2 = loops(b0)\nl3, l4 = split(l2, 0, 4)\nreorder(l3, l1, l4)\n";
 
+// smmla_2x2x8 can compute its blocks of u and v if their elements are consecutive.
+constexpr char kBlocks[] =
+    "workload w\ninput A: i8[2, 8]\ninput B: i8[3, 2, 8]\noutput C[u: 2, j: 3, v: 2] = sum(k: 8) "
+    "i32(A[u, k]) * i32(B[j, v, k])\n";
+
 // P moves to S's loop, then S moves away.
 constexpr char kMoved[] =
     "workload w\ninput X: f32[12]\nP[i: 12] = X[i] * 2.0\nS[i: 12] = P[i] + 1.0\noutput Y[h: 5] = "
@@ -414,6 +419,11 @@ TEST(RefusalTest, ErrorsNameCauseAndLocation) {
        "operand differs "
        "(loop j)",
        "for j in 16"},
+      {kBlocks, "b0 = block(\"C\")\nl0, l1, l2, l3 = loops(b0)\nreorder(l1, l0, l2, l3)\n",
+       "tensorize(l0, \"smmla_2x2x8\")",
+       "tensorize: the nest is not what smmla_2x2x8 computes: the type or layout of C differs "
+       "(loop u)",
+       "for u in 2"},
       {kQuantized, std::string(kPacked) + "reorder(l4, l1)\n", "tensorize(l4, \"vnni_16x4\")",
        "tensorize: the nest is not what vnni_16x4 computes: loop k_1 has 4 iterations, not 16",
        "for k_1 in 4"},

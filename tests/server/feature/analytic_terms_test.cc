@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/file.h"
+#include "common/schedule/replay.h"
 #include "tests/server/search/spaces.h"
 
 namespace hone::feature {
@@ -128,6 +130,37 @@ vectorize(l4)
   const double sixteen = Cycles(spaces, "lanes16", {});
   EXPECT_NEAR(Cycles(spaces, "lanes4", {}) / sixteen, 4, 1);
   EXPECT_GT(Cycles(spaces, "gather", {}), 2 * sixteen);
+}
+
+// A register tile of 8×12 results in both traces: 24 sums, with 8 + 3 operands in a step of dot
+// products and 4 + 6 in one of blocks.
+TEST(AnalyticTermsTest, AnInstructionOfManyProductsCostsOnce) {
+  const AnalyticMachine machine = AnalyticMachine::Of(*target::TargetByName("arm/neoverse-v2"));
+  const auto terms_of = [&](absl::string_view name) {
+    const auto file = schedule::ParseTraceFile(
+        ReadFile(absl::StrCat("tests/bench/arm/", name, ".trace")).value());
+    const auto program = schedule::Replay(std::make_shared<const ir::Workload>(file->workload),
+                                          file->parsed.trace, file->parsed.decisions);
+    EXPECT_TRUE(program.ok()) << program.status();
+    Nest nest;
+    EXPECT_TRUE(nest.Analyze(*program).ok());
+    const AnalyticEstimate estimate = EstimateCost(nest, machine);
+    for (size_t s = 0; s < estimate.statements.size(); ++s) {
+      if (nest.statements()[s].block->reducer == ir::Reducer::kSum) return estimate.statements[s];
+    }
+    ADD_FAILURE() << "no sum";
+    return AnalyticTerms();
+  };
+  constexpr double kProducts = 512.0 * 528 * 512;
+  const AnalyticTerms dots = terms_of("sdot"), blocks = terms_of("smmla");
+  EXPECT_EQ(dots.compute_cycles, kProducts / 16 / machine.fma_pipes);
+  EXPECT_EQ(blocks.compute_cycles, kProducts / 32 / machine.fma_pipes);
+  EXPECT_EQ(dots.accumulators, 24);
+  EXPECT_EQ(blocks.accumulators, 24);
+  EXPECT_DOUBLE_EQ(dots.port_cycles, kProducts / 16 / 24 * 11 / machine.loads);
+  EXPECT_DOUBLE_EQ(blocks.port_cycles, kProducts / 32 / 24 * 10 / machine.loads);
+  EXPECT_EQ(blocks.spill_cycles, 0);
+  EXPECT_LT(blocks.cycles, 0.6 * dots.cycles);
 }
 
 TEST(AnalyticTermsTest, EveryProgramHasAPositiveFiniteTime) {

@@ -299,6 +299,23 @@ TEST(TensorizeTest, EveryInstructionOfTheTableIsEmitted) {
               "l5, l6 = split(l1, 0, 4)\nl3, l4 = split(l2, 0, 2)\nreorder(l5, l3, l6, l4)\n"
               "tensorize(l6,"}});
   EXPECT_THAT(AssemblyOf(bfdot, arm), HasSubstr("bfdot"));
+  const auto block = [](const char* left, const char* right, const char* sum, int group,
+                        const char* name) {
+    return absl::StrCat("workload w\ninput A: ", left, "[4, 3, 2, ", group, "]\ninput B: ", right,
+                        "[5, 3, 2, ", group,
+                        "]\noutput C[i: 4, j: 5, u: 2, v: 2] = sum(k: 3, t: ", group, ") ", sum,
+                        "(A[i, k, u, t]) * ", sum,
+                        "(B[j, k, v, t])\ntrace 1\nb0 = block(\"C\")\n"
+                        "l0, l1, l2, l3, l4, l5 = loops(b0)\nreorder(l4, l2, l3, l5)\n"
+                        "tensorize(l2, \"",
+                        name, "\")\n");
+  };
+  EXPECT_THAT(AssemblyOf(block("i8", "i8", "i32", 8, "smmla_2x2x8"), arm), HasSubstr("\tsmmla\t"));
+  EXPECT_THAT(AssemblyOf(block("u8", "u8", "i32", 8, "ummla_2x2x8"), arm), HasSubstr("\tummla\t"));
+  EXPECT_THAT(AssemblyOf(block("u8", "i8", "i32", 8, "usmmla_2x2x8"), arm),
+              HasSubstr("\tusmmla\t"));
+  EXPECT_THAT(AssemblyOf(block("bf16", "bf16", "f32", 4, "bfmmla_2x2x4"), arm),
+              HasSubstr("\tbfmmla\t"));
 }
 
 constexpr char kStream[] =

@@ -24,11 +24,11 @@ struct LoopCode {
   int multiply_adds = 0, by_lane = 0, loads = 0, stack = 0;
 };
 
-LoopCode Count(absl::Span<const std::string> lines) {
+LoopCode Count(absl::Span<const std::string> lines, const std::string& multiply_add) {
   LoopCode loop;
   for (const std::string& line : lines) {
     absl::StrAppend(&loop.text, line, "\n");
-    const bool multiplies = absl::StrContains(line, "\tfmla\t");
+    const bool multiplies = absl::StrContains(line, absl::StrCat("\t", multiply_add, "\t"));
     loop.multiply_adds += multiplies;
     loop.by_lane += multiplies && absl::StrContains(line, ".s[");
     loop.loads += absl::StartsWith(line, "\tld");
@@ -38,7 +38,7 @@ LoopCode Count(absl::Span<const std::string> lines) {
 }
 
 // The innermost loop with the most multiply-adds: from its label to the backward branch.
-LoopCode HottestLoop(const std::string& assembly) {
+LoopCode HottestLoop(const std::string& assembly, const std::string& multiply_add) {
   const std::vector<std::string> lines = absl::StrSplit(assembly, '\n');
   std::map<std::string, size_t> labels;
   LoopCode hottest;
@@ -49,16 +49,18 @@ LoopCode HottestLoop(const std::string& assembly) {
     if (name == std::string::npos) continue;
     const auto label = labels.find(lines[i].substr(name));
     if (label == labels.end()) continue;
-    const LoopCode loop = Count(absl::MakeSpan(lines).subspan(label->second, i - label->second));
+    const LoopCode loop =
+        Count(absl::MakeSpan(lines).subspan(label->second, i - label->second), multiply_add);
     if (loop.multiply_adds > hottest.multiply_adds) hottest = loop;
   }
   return hottest;
 }
 
-LoopCode Compiled(const std::string& preset, const std::string& trace) {
+LoopCode Compiled(const std::string& preset, const std::string& trace,
+                  const std::string& multiply_add = "fmla") {
   const auto assembly = AssemblyOf(Preset(preset), trace);
   EXPECT_TRUE(assembly.ok()) << assembly.status();
-  return assembly.ok() ? HottestLoop(*assembly) : LoopCode();
+  return assembly.ok() ? HottestLoop(*assembly, multiply_add) : LoopCode();
 }
 
 constexpr int kSteps = 4, kTile = 8 * 3;  // of the traces of tests/bench/arm
@@ -80,6 +82,17 @@ TEST(ArmCodeTest, AConvolutionKeepsItsTileInRegisters) {
                                    "arm/cortex-a76", "arm/neoverse-n1", "arm/neoverse-v1"}) {
     const LoopCode loop = Compiled(preset, trace);
     EXPECT_EQ(loop.multiply_adds, kSteps * kTile) << preset << "\n" << loop.text;
+    EXPECT_EQ(loop.stack, 0) << preset << "\n" << loop.text;
+  }
+}
+
+// A step of the tile, 8×12 results, has 4 loads of pairs of rows and 6 of pairs of columns.
+TEST(ArmCodeTest, BlocksOfSumsStayInRegisters) {
+  const std::string trace = ReadFile("tests/bench/arm/smmla.trace").value();
+  for (const char* const preset : {"arm/neoverse-v1", "arm/neoverse-v2"}) {
+    const LoopCode loop = Compiled(preset, trace, "smmla");
+    EXPECT_EQ(loop.multiply_adds, kSteps * kTile) << preset << "\n" << loop.text;
+    EXPECT_LE(loop.loads, kSteps * (4 + 6)) << preset << "\n" << loop.text;
     EXPECT_EQ(loop.stack, 0) << preset << "\n" << loop.text;
   }
 }

@@ -9,6 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
+#include "common/ir/accuracy.h"
+#include "common/schedule/trace.h"
 #include "tests/worker/codegen/compiled_program.h"
 #include "tests/worker/codegen/run_trace.h"
 #include "tests/worker/codegen/ulp_error.h"
@@ -87,29 +89,98 @@ std::string DotTrace(const char* left, const char* right, const char* sum, int g
       ")\nreorder(l5, l4, l6)\ntensorize(l4, \"", name, "\")\n");
 }
 
-TEST(EmulatedKernelTest, InstructionsOfTheTableMultiplyAsTheyAreDescribed) {
-  struct Case {
-    const char *left, *right, *sum;
-    int group;
-    const char* name;
+// Returns a product of 14 × 32 by 32 × 10 whose results are computed in blocks of 2×2, in register
+// tiles of 4×6 with remainders. The copy of the result takes the blocks apart.
+std::string BlockTrace(const char* left, const char* right, const char* sum, int group,
+                       const char* name) {
+  return absl::StrCat(
+      "workload w\ninput A: ", left, "[14, 32]\ninput B: ", right,
+      "[32, 10] constant\noutput C[i: 14, j: 10] = sum(k: 32) ", sum, "(A[i, k]) * ", sum,
+      "(B[k, j])\ntrace 1\nb0 = block(\"C\")\nb1 = cache_read(b0, \"A\", \"global\")\n",
+      "transform_layout(b1, \"i, k -> i / 4, k / ", group, ", i % 4, k % ", group,
+      "\")\nb2 = cache_read(b0, \"B\", \"global\")\ntransform_layout(b2, \"k, j -> j / 6, k / ",
+      group, ", j % 6, k % ", group,
+      "\")\nb3 = cache_write(b0, \"global\")\nl0, l1, l2 = loops(b0)\nl3, l4 = split(l0, 0, 2)\n"
+      "l5, l6 = split(l1, 0, 2)\nl7, l8 = split(l2, 0, ",
+      group,
+      ")\nl9, l10 = split(l3, 0, 2)\nl11, l12 = split(l5, 0, 3)\n"
+      "reorder(l9, l11, l7, l10, l12, l4, l6, l8)\nreverse_compute_at(b3, l11)\n"
+      "transform_layout(b0, \"i, j -> i / 2, j / 2, i % 2, j % 2\")\ntensorize(l4, \"",
+      name, "\")\nunroll(l10)\nunroll(l12)\nl13, l14, l15, l16 = loops(b3)\n",
+      "l17, l18 = split(l16, 0, 2)\nvectorize(l18)\n");
+}
+
+struct Product {
+  const char *left, *right, *sum;
+  int group;
+  const char* name;
+};
+
+// Compares the outputs of a trace with products of whole numbers, which are exact.
+void ExpectExact(const Product& p, const std::string& trace, int rows, int columns) {
+  Values a, b, expected(rows * columns, 0);
+  Rng rng(3, 0);
+  const auto draw = [&](absl::string_view dtype) {
+    return static_cast<double>(rng.Below(100)) - (dtype[0] == 'u' ? 0 : 50);
   };
-  for (const Case& c :
-       {Case{"i8", "i8", "i32", 4, "sdot_4x4"}, Case{"u8", "u8", "i32", 4, "udot_4x4"},
-        Case{"u8", "i8", "i32", 4, "usdot_4x4"}, Case{"bf16", "bf16", "f32", 2, "bfdot_4x2"}}) {
-    Values a, b, expected(6 * 8, 0);
-    Rng rng(3, 0);
-    const auto draw = [&](absl::string_view dtype) {
-      return static_cast<double>(rng.Below(100)) - (dtype[0] == 'u' ? 0 : 50);
+  for (int i = 0; i < rows * 32; ++i) a.push_back(draw(p.left));
+  for (int i = 0; i < 32 * columns; ++i) b.push_back(draw(p.right));
+  for (int i = 0; i < rows * columns; ++i) {
+    for (int k = 0; k < 32; ++k)
+      expected[i] += a[i / columns * 32 + k] * b[k * columns + i % columns];
+  }
+  const auto outputs = RunTrace(Preset("arm/neoverse-v2"), trace, {{a, b}});
+  ASSERT_TRUE(outputs.ok()) << p.name << ": " << outputs.status();
+  EXPECT_EQ((*outputs)[0], expected) << p.name;
+}
+
+TEST(EmulatedKernelTest, InstructionsOfTheTableMultiplyAsTheyAreDescribed) {
+  for (const Product& p :
+       {Product{"i8", "i8", "i32", 4, "sdot_4x4"}, Product{"u8", "u8", "i32", 4, "udot_4x4"},
+        Product{"u8", "i8", "i32", 4, "usdot_4x4"},
+        Product{"bf16", "bf16", "f32", 2, "bfdot_4x2"}}) {
+    ExpectExact(p, DotTrace(p.left, p.right, p.sum, p.group, p.name), 6, 8);
+  }
+  for (const Product& p :
+       {Product{"i8", "i8", "i32", 8, "smmla_2x2x8"}, Product{"u8", "u8", "i32", 8, "ummla_2x2x8"},
+        Product{"u8", "i8", "i32", 8, "usmmla_2x2x8"},
+        Product{"bf16", "bf16", "f32", 4, "bfmmla_2x2x4"}}) {
+    ExpectExact(p, BlockTrace(p.left, p.right, p.sum, p.group, p.name), 14, 10);
+  }
+}
+
+// The instructions round differently from multiply-adds, but within the bound of the output check.
+TEST(EmulatedKernelTest, ProductsOfBf16StayWithinTheBound) {
+  const struct {
+    std::string trace;
+    int rows, columns;
+  } kCases[] = {{DotTrace("bf16", "bf16", "f32", 2, "bfdot_4x2"), 6, 8},
+                {BlockTrace("bf16", "bf16", "f32", 4, "bfmmla_2x2x4"), 14, 10}};
+  for (const auto& c : kCases) {
+    const ir::Workload workload = schedule::ParseTraceFile(c.trace).value().workload;
+    const double unit = ir::Accuracy(workload).relative_error();
+    Rng rng(7, 0);
+    const auto draw = [&](int count) {
+      Values values;
+      for (int i = 0; i < count; ++i) {
+        values.push_back(
+            ir::RoundTo(DType::kBF16, std::ldexp(static_cast<double>(static_cast<int64_t>(rng())),
+                                                 static_cast<int>(rng.Below(8)) - 67)));
+      }
+      return values;
     };
-    for (int i = 0; i < 6 * 32; ++i) a.push_back(draw(c.left));
-    for (int i = 0; i < 32 * 8; ++i) b.push_back(draw(c.right));
-    for (int i = 0; i < 6 * 8; ++i) {
-      for (int k = 0; k < 32; ++k) expected[i] += a[i / 8 * 32 + k] * b[k * 8 + i % 8];
+    const Values a = draw(c.rows * 32), b = draw(32 * c.columns);
+    const auto outputs = RunTrace(Preset("arm/neoverse-v2"), c.trace, {{a, b}});
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    for (int i = 0; i < c.rows * c.columns; ++i) {
+      double exact = 0, magnitude = 0;
+      for (int k = 0; k < 32; ++k) {
+        const double product = a[i / c.columns * 32 + k] * b[k * c.columns + i % c.columns];
+        exact += product;
+        magnitude += std::abs(product);
+      }
+      EXPECT_NEAR((*outputs)[0][i], exact, unit * magnitude) << i;
     }
-    const auto outputs = RunTrace(Preset("arm/neoverse-v2"),
-                                  DotTrace(c.left, c.right, c.sum, c.group, c.name), {{a, b}});
-    ASSERT_TRUE(outputs.ok()) << c.name << ": " << outputs.status();
-    EXPECT_EQ((*outputs)[0], expected) << c.name;
   }
 }
 

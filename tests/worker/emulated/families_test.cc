@@ -40,6 +40,21 @@ const char* const kFamilies[] = {
     "layer_norm m=5 n=36",
     "argmax m=9 n=31",
     "attention b=1 h=2 s=9 d=8",
+    // Instructions compute these, where the CPU has them.
+    "quantized_dense m=14 n=20 k=24",
+    "quantized_matmul m=6 n=12 k=40",
+    "quantized_matmul m=15 n=23 k=29",
+    "workload uneven\n"
+    "input A: u8[13, 31]\n"
+    "input B: i8[31, 23] constant\n"
+    "input S: f32[23] constant\n"
+    "C[i: 13, j: 23] = sum(k: 31) i32(A[i, k]) * i32(B[k, j])\n"
+    "output D[i: 13, j: 23] = max(f32(C[i, j]) * S[j], 0.0)\n",
+    "workload bf16_product\n"
+    "input A: bf16[18, 24]\n"
+    "input B: bf16[24, 20] constant\n"
+    "C[i: 18, j: 20] = sum(k: 24) f32(A[i, k]) * f32(B[k, j])\n"
+    "output D[i: 18, j: 20] = max(C[i, j], 0.0)\n",
 };
 
 struct Case {

@@ -17,6 +17,10 @@ constexpr Dot kDots[] = {
     {"udot_4x4", {"llvm.aarch64.neon.udot.v4i32.v16i8", ir::DType::kI8}},
     {"usdot_4x4", {"llvm.aarch64.neon.usdot.v4i32.v16i8", ir::DType::kI8}},
     {"bfdot_4x2", {"llvm.aarch64.neon.bfdot.v4f32.v8bf16", ir::DType::kBF16}},
+    {"smmla_2x2x8", {"llvm.aarch64.neon.smmla.v4i32.v16i8", ir::DType::kI8}},
+    {"ummla_2x2x8", {"llvm.aarch64.neon.ummla.v4i32.v16i8", ir::DType::kI8}},
+    {"usmmla_2x2x8", {"llvm.aarch64.neon.usmmla.v4i32.v16i8", ir::DType::kI8}},
+    {"bfmmla_2x2x4", {"llvm.aarch64.neon.bfmmla", ir::DType::kBF16}},
 };
 
 class AArch64 final : public Machine {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -33,8 +34,18 @@ class TensorEmitter {
     ir::BufferId buffer;
     Index offset;
   };
+  // How the lanes of an accumulator are numbered, and the terms of each.
+  struct Lanes {
+    ir::AtomId var;
+    int64_t columns;
+    int64_t group;
+  };
   absl::Status EmitDot();
   absl::Status EmitTile();
+  ir::AtomId LaneVar() const;
+  // Loads the words of an operand, each of which has the terms of one row (of the left operand) or
+  // column. A single word is broadcast. REQUIRES: the variable of the lanes is 0.
+  absl::StatusOr<Value*> LoadWords(const Operand& operand, bool left, const Lanes& lanes);
   // Returns how far an offset moves when a variable of the nest changes from 0 to `value`.
   int64_t StepOf(const Index& offset, ir::AtomId var, int64_t value);
   absl::Status MisplacedError(const Operand& operand) const {
@@ -75,35 +86,59 @@ absl::Status TensorEmitter::Emit() {
   return status;
 }
 
+ir::AtomId TensorEmitter::LaneVar() const {
+  ir::AtomId lane = ir::kNoAtom;
+  f_.state.program.atoms.VisitVars(store_.indices[0], [&](ir::AtomId var) {
+    if (index_[var].kind == IndexEmitter::Variable::Kind::kLane) lane = var;
+  });
+  return lane;
+}
+
+absl::StatusOr<Value*> TensorEmitter::LoadWords(const Operand& operand, bool left,
+                                                const Lanes& lanes) {
+  const ir::DType dtype = f_.state.program.buffers[operand.buffer].dtype;
+  const IndexEmitter::Split base = index_.SplitOf(operand.offset);
+  bool placed = StepOf(operand.offset, store_.tensor_vars[0], 1) == 1;
+  for (int64_t lane = 1; lane < f_.lanes; ++lane) {
+    const int64_t word = left ? lane / lanes.columns : lane % lanes.columns;
+    index_.SetConstant(lanes.var, lane);
+    const IndexEmitter::Split split = index_.SplitOf(operand.offset);
+    placed &= split.runtime == base.runtime && split.constant - base.constant == word * lanes.group;
+  }
+  index_.SetConstant(lanes.var, 0);
+  if (!placed) return MisplacedError(operand);
+  llvm::Type* const word =
+      f_.b.getIntNTy(static_cast<unsigned>(lanes.group * ir::DTypeBytes(dtype) * 8));
+  const int64_t own = left ? f_.lanes / lanes.columns : lanes.columns;
+  const int64_t words = std::max(f_.lanes / lanes.columns, lanes.columns);
+  llvm::Type* const type = own == 1 ? word : llvm::FixedVectorType::get(word, own);
+  Value* const value = f_.b.CreateAlignedLoad(type, memory_.Address(operand.buffer, base),
+                                              llvm::Align(ir::DTypeBytes(dtype)));
+  return own < words ? f_.b.CreateVectorSplat(words, value) : value;
+}
+
 absl::Status TensorEmitter::EmitDot() {
   HONE_ASSIGN_OR_RETURN(const DotCode code, f_.state.machine->DotOf(intrinsic_));
-  lower::LoweredProgram& program = f_.state.program;
-  const int64_t group = ir::DescriptionOf(intrinsic_).stages.back().reduce[0].extent;
-  // Broadcasts the operand that does not move with the lanes.
-  if (index_.SplitOf(operands_[0].offset).lane != 0) std::swap(operands_[0], operands_[1]);
+  const ir::Stage& stage = ir::DescriptionOf(intrinsic_).stages.back();
+  const Lanes lanes{
+      .var = LaneVar(), .columns = stage.spatial.back().extent, .group = stage.reduce[0].extent};
+  llvm::Type* const element = code.operand == ir::DType::kBF16 ? f_.b.getBFloatTy()
+                              : code.operand == ir::DType::kI8
+                                  ? f_.b.getInt8Ty()
+                                  : static_cast<llvm::Type*>(f_.b.getInt32Ty());
+  // The left operand does not move with the columns.
+  const IndexEmitter::Variable lane = index_[lanes.var];
+  index_.SetConstant(lanes.var, 0);
+  if (StepOf(operands_[0].offset, lanes.var, 1) != 0) std::swap(operands_[0], operands_[1]);
   std::vector<Value*> values;
   for (const Operand& operand : operands_) {
-    const ir::DType dtype = program.buffers[operand.buffer].dtype;
-    IndexEmitter::Split split = index_.SplitOf(operand.offset);
-    const bool broadcast = values.empty();
-    if (split.irregular || split.lane != (broadcast ? 0 : group) ||
-        StepOf(operand.offset, store_.tensor_vars[0], 1) != 1) {
-      return MisplacedError(operand);
-    }
-    split.lane = 0;
-    llvm::Type* word = f_.b.getIntNTy(static_cast<unsigned>(group * ir::DTypeBytes(dtype) * 8));
-    llvm::Type* type = broadcast ? word : llvm::FixedVectorType::get(word, f_.lanes);
-    Value* value = f_.b.CreateAlignedLoad(type, memory_.Address(operand.buffer, split),
-                                          llvm::Align(ir::DTypeBytes(dtype)));
-    if (broadcast) value = f_.b.CreateVectorSplat(f_.lanes, value);
-    llvm::Type* element = code.operand == ir::DType::kBF16 ? f_.b.getBFloatTy()
-                          : code.operand == ir::DType::kI8
-                              ? f_.b.getInt8Ty()
-                              : static_cast<llvm::Type*>(f_.b.getInt32Ty());
-    const auto bits = static_cast<int64_t>(word->getIntegerBitWidth()) * f_.lanes;
+    HONE_ASSIGN_OR_RETURN(Value* const words, LoadWords(operand, values.empty(), lanes));
+    const auto bits =
+        static_cast<int64_t>(words->getType()->getPrimitiveSizeInBits().getFixedValue());
     values.push_back(f_.b.CreateBitCast(
-        value, llvm::FixedVectorType::get(element, bits / element->getScalarSizeInBits())));
+        words, llvm::FixedVectorType::get(element, bits / element->getScalarSizeInBits())));
   }
+  index_.Set(lanes.var, lane);
   HONE_ASSIGN_OR_RETURN(Value * sum, memory_.Load(store_.outputs[0], store_.indices[0], nullptr));
   auto* type = llvm::FunctionType::get(
       sum->getType(), {sum->getType(), values[0]->getType(), values[1]->getType()}, false);

@@ -1,0 +1,111 @@
+#include "server/space/tensor_product.h"
+
+#include <algorithm>
+
+namespace hone::space {
+namespace {
+
+using ir::Intrinsic;
+
+// The tensors of an instruction's description.
+struct Types {
+  ir::DType left, right, sum;
+  friend bool operator==(const Types&, const Types&) = default;
+};
+
+Types TypesOf(const Intrinsic& instruction) {
+  const ir::Workload& description = ir::DescriptionOf(instruction);
+  const std::vector<ir::BufferId> inputs = description.Inputs();
+  return {description.tensors[inputs[0]].dtype, description.tensors[inputs[1]].dtype,
+          description.tensors[description.stages.back().tensors[0]].dtype};
+}
+
+// Whether the block adds products of two loads, each of which is converted to the type of the sum.
+bool MultipliesConverted(const ir::Program& program, const ir::Block& block) {
+  if (block.reducer != ir::Reducer::kSum || !block.has_init) return false;
+  const ir::ExprPool& pool = program.pool;
+  const ir::Expr& product = pool[block.values[0]];
+  if (product.op != ir::Op::kMul) return false;
+  return std::ranges::all_of(
+      std::initializer_list<ir::ExprId>{product.a, product.b}, [&](ir::ExprId factor) {
+        return pool[factor].op == ir::Op::kCast && pool[pool[factor].a].op == ir::Op::kLoad;
+      });
+}
+
+// Whether an operand is an input that can be packed along its panel dimension and the reduction.
+bool Packs(const ir::Program& program, const ir::Block& block, const ContractionOperand& operand,
+           int reduce) {
+  if (operand.panel_dimension < 0 || operand.reduces[operand.panel_dimension] ||
+      !program.WritersOf(operand.buffer).empty())
+    return false;
+  return ReducedDimension(program, block, operand, reduce) >= 0;
+}
+
+// Whether little is added to the axes when they are rounded up to the extents of an instruction.
+bool FillsBlocks(const ir::Block& block, const Contraction& c, const TensorProduct& product) {
+  constexpr double kLeastShare = 0.8;  // of the products after padding
+  const auto filled = [&](int axis, int64_t size) {
+    const int64_t extent = block.iters[axis].extent;
+    return static_cast<double>(extent) / static_cast<double>(ir::CeilDivInt(extent, size) * size);
+  };
+  return filled(c.row, product.rows) * filled(c.vector, product.columns) *
+             filled(c.reduce, product.group) >=
+         kLeastShare;
+}
+
+}  // namespace
+
+int ReducedDimension(const ir::Program& program, const ir::Block& block,
+                     const ContractionOperand& operand, int reduce) {
+  int found = -1;
+  program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
+    if (load.buffer != operand.buffer) return;
+    const ir::IndexList& indices = program.pool.IndicesOf(load);
+    int uses = 0;
+    for (size_t d = 0; d < indices.size(); ++d) {
+      if (!program.atoms.DependsOn(indices[d], block.iters[reduce].var)) continue;
+      ++uses;
+      if (indices[d].SingleAtom() == block.iters[reduce].var) found = static_cast<int>(d);
+    }
+    if (uses != 1) found = -1;
+  });
+  return found;
+}
+
+std::vector<TensorProduct> TensorProductsFor(const target::Target& target,
+                                             const ir::Program& program, ir::NodeId id,
+                                             const Contraction& c) {
+  const ir::Block& block = program.BlockOf(id);
+  if (!MultipliesConverted(program, block) || !block.guards.empty() || !c.windows.empty() ||
+      !Packs(program, block, c.row_operand, c.reduce) ||
+      !Packs(program, block, c.vector_operand, c.reduce))
+    return {};
+  const Types types{program.buffers[c.row_operand.buffer].dtype,
+                    program.buffers[c.vector_operand.buffer].dtype,
+                    program.buffers[block.outputs[0]].dtype};
+  std::vector<TensorProduct> products;
+  for (const Intrinsic& instruction : ir::Intrinsics()) {
+    if (instruction.shape != Intrinsic::Shape::kDot || instruction.arch != target.arch ||
+        !target.HasFeature(instruction.feature) || !(TypesOf(instruction) == types))
+      continue;
+    const ir::Stage& stage = ir::DescriptionOf(instruction).stages.back();
+    const TensorProduct product{.instruction = &instruction,
+                                .rows = stage.spatial.size() > 1 ? stage.spatial[0].extent : 1,
+                                .columns = stage.spatial.back().extent,
+                                .group = stage.reduce[0].extent};
+    if (product.rows * product.columns * 8 * ir::DTypeBytes(types.sum) > target.vector_bits ||
+        !FillsBlocks(block, c, product))
+      continue;
+    const auto shorter = std::ranges::find_if(products, [&](const TensorProduct& other) {
+      return other.rows == product.rows && other.group == product.group;
+    });
+    if (shorter == products.end()) {
+      products.push_back(product);
+    } else if (shorter->columns < product.columns) {
+      *shorter = product;
+    }
+  }
+  return products;
+}
+
+}  // namespace hone::space

@@ -1,0 +1,39 @@
+#ifndef HONE_SERVER_SPACE_TENSOR_PRODUCT_H_
+#define HONE_SERVER_SPACE_TENSOR_PRODUCT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/ir/intrinsic.h"
+#include "common/ir/program.h"
+#include "common/target/target.h"
+#include "server/space/contraction.h"
+
+namespace hone::space {
+
+// An instruction of common/ir/intrinsic.h that computes blocks of a contraction's result:
+// rows × columns sums of `group` products, in one vector.
+struct TensorProduct {
+  const ir::Intrinsic* instruction = nullptr;
+  int64_t rows = 1;
+  int64_t columns = 1;
+  int64_t group = 1;
+};
+
+// Returns the dimension of an operand that the reduction axis alone indexes; -1 if there is none or
+// the axis occurs in another index, too. REQUIRES: the block loads the operand once.
+int ReducedDimension(const ir::Program& program, const ir::Block& block,
+                     const ContractionOperand& operand, int reduce);
+
+// Returns the target's instructions that can compute a contraction: the block multiplies one
+// element of each operand, both converted to the type of the sum; the types are those of the
+// instruction; the row, vector and reduction axes are multiples of its extents, or little is added
+// when they are rounded up; both operands can be packed. Of several that differ only in the length
+// of the vector, returns the longest.
+std::vector<TensorProduct> TensorProductsFor(const target::Target& target,
+                                             const ir::Program& program, ir::NodeId block,
+                                             const Contraction& contraction);
+
+}  // namespace hone::space
+
+#endif  // HONE_SERVER_SPACE_TENSOR_PRODUCT_H_
