@@ -36,6 +36,15 @@ constexpr char kUsdot[] =
 constexpr char kBfdot[] =
     "workload bfdot\ninput A: bf16[2]\ninput B: bf16[4, 2]\n"
     "output C[j: 4] = sum(k: 2) f32(A[k]) * f32(B[j, k])\n";
+constexpr char kDp4aI8[] =
+    "workload dp4a\ninput A: i8[4]\ninput B: i8[4]\n"
+    "output C[j: 1] = sum(k: 4) i32(A[k]) * i32(B[k])\n";
+constexpr char kDp4aU8[] =
+    "workload dp4a\ninput A: u8[4]\ninput B: u8[4]\n"
+    "output C[j: 1] = sum(k: 4) i32(A[k]) * i32(B[k])\n";
+constexpr char kDp4aU8I8[] =
+    "workload dp4a\ninput A: u8[4]\ninput B: i8[4]\n"
+    "output C[j: 1] = sum(k: 4) i32(A[k]) * i32(B[k])\n";
 
 constexpr Intrinsic kIntrinsics[] = {
     {1, "vnni_16x4", kVnni16, "x86_64", "avx512vnni", Shape::kDot},
@@ -47,6 +56,9 @@ constexpr Intrinsic kIntrinsics[] = {
     {7, "udot_4x4", kUdot, "aarch64", "dotprod", Shape::kDot},
     {8, "usdot_4x4", kUsdot, "aarch64", "i8mm", Shape::kDot},
     {9, "bfdot_4x2", kBfdot, "aarch64", "bf16", Shape::kDot},
+    {32, "dp4a_i8", kDp4aI8, "nvptx64", "sm_61", Shape::kScalar},
+    {33, "dp4a_u8", kDp4aU8, "nvptx64", "sm_61", Shape::kScalar},
+    {34, "dp4a_u8i8", kDp4aU8I8, "nvptx64", "sm_61", Shape::kScalar},
 };
 
 template <typename Matches>

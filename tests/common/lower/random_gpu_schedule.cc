@@ -2,6 +2,7 @@
 
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
+#include "common/ir/intrinsic.h"
 #include "common/schedule/primitive/loops.h"
 #include "tests/common/schedule/random_trace.h"
 #include "tests/common/schedule/random_workload.h"
@@ -62,16 +63,22 @@ void BindAtRandom(ir::Program& program, Rng& rng) {
   }
 }
 
-bool HasCode(const schedule::Step& step) {
+bool HasCode(const schedule::Step& step, const target::Target* target) {
+  if (step.primitive == "tensorize") {
+    const ir::Intrinsic& intrinsic = *ir::FindIntrinsic(step.text);
+    return target != nullptr && intrinsic.arch == target->arch &&
+           target->HasFeature(intrinsic.feature);
+  }
   return step.primitive != "bind" && step.primitive != "parallel" &&
-         step.primitive != "tensorize" && step.primitive != "thread_count";
+         step.primitive != "thread_count";
 }
 
 }  // namespace
 
-absl::StatusOr<RandomGpuSchedule> MakeRandomGpuSchedule(uint64_t seed) {
+absl::StatusOr<RandomGpuSchedule> MakeRandomGpuSchedule(uint64_t seed,
+                                                        const target::Target* target) {
   schedule::RandomTrace random = schedule::MakeRandomTrace(seed, static_cast<int>(seed % 4) * 6);
-  std::erase_if(random.steps, [](const schedule::Step& step) { return !HasCode(step); });
+  std::erase_if(random.steps, [&](const schedule::Step& step) { return !HasCode(step, target); });
   random = schedule::TakeSteps(random.workload, random.steps);
   RandomGpuSchedule made{.workload = random.workload, .program = std::move(random.program)};
   Rng rng(seed, 4), bindings(seed, 8);

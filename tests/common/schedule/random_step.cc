@@ -247,26 +247,30 @@ std::vector<Step> TensorizeSteps(Rng& rng, const ir::Program& program, NodeId bl
     if (program.node(above[i]).extent.value % (reduces ? terms : lanes) != 0) continue;
     (reduces ? reduce : spatial) = i;
   }
-  if (spatial < 0 || reduce < 0) return {};
-  const Step of{.block = program.BlockOf(block).name};
-  std::vector<Step> steps(4, of);
-  steps[0].primitive = steps[1].primitive = "split";
-  steps[0].loops = {spatial};
-  steps[0].numbers = {0, lanes};
-  steps[1].loops = {reduce > spatial ? reduce + 1 : reduce};
-  steps[1].numbers = {0, terms};
-  if (spatial > reduce) ++spatial;
-  if (reduce > spatial) ++reduce;
-  std::vector<int> order(above.size() + 2);
+  if (reduce < 0 || (spatial < 0 && lanes > 1)) return {};
+  const std::string name = program.BlockOf(block).name;
+  std::vector<Step> steps;
+  std::vector<int> order(above.size()), nest;
   std::iota(order.begin(), order.end(), 0);
-  std::erase_if(order, [&](int at) { return at == spatial + 1 || at == reduce + 1; });
-  order.push_back(spatial + 1);
-  order.push_back(reduce + 1);
-  steps[2].primitive = "reorder";
-  steps[2].loops = order;
-  steps[3].primitive = "tensorize";
-  steps[3].loops = {static_cast<int>(above.size())};
-  steps[3].text = std::string(intrinsic.name);
+  // Splits a loop; the inner one becomes part of the nest.
+  const auto split = [&](int loop, int64_t size) {
+    steps.push_back({.primitive = "split", .block = name, .loops = {loop}, .numbers = {0, size}});
+    for (std::vector<int>* positions : {&order, &nest}) {
+      for (int& at : *positions) at += at > loop ? 1 : 0;
+    }
+    nest.push_back(loop + 1);
+  };
+  if (lanes > 1) {
+    split(spatial, lanes);
+    if (reduce > spatial) ++reduce;
+  }
+  split(reduce, terms);
+  order.insert(order.end(), nest.begin(), nest.end());
+  steps.push_back({.primitive = "reorder", .block = name, .loops = order});
+  steps.push_back({.primitive = "tensorize",
+                   .block = name,
+                   .loops = {static_cast<int>(above.size())},
+                   .text = std::string(intrinsic.name)});
   if (rng.Below(4) == 0) steps.pop_back();  // keep only the nest, for other primitives
   return steps;
 }
