@@ -318,9 +318,10 @@ class GpuTiler {
       stage_loops.push_back(parts[0]);
       window_loops.push_back(parts[1]);
     }
-    Operands reduce_tiles = {reduce_steps_, reduce_inner_};
-    if (dot_ != nullptr) reduce_tiles.push_back(Literal(static_cast<int>(terms_)));
-    const Operands k = edit_.Split(loops[c_.reduce], reduce_tiles);
+    // Groups of terms are split, so that a remainder consists of whole groups.
+    const Operands groups = dot_ != nullptr ? edit_.Split(loops[c_.reduce], {Literal(terms_)})
+                                            : Operands{loops[c_.reduce]};
+    const Operands k = edit_.Split(groups[0], {reduce_steps_, reduce_inner_});
     stage_loops.push_back(k[0]);
 
     Operands order = outer;
@@ -333,7 +334,7 @@ class GpuTiler {
     order.push_back(k[1]);
     order.push_back(k[2]);
     Append(order, registers);
-    if (dot_ != nullptr) order.push_back(k[3]);
+    if (dot_ != nullptr) order.push_back(groups[1]);
     edit_.Add("reorder", order);
     int64_t points = height_ >= 0 ? Extent(height_) : 1;
     for (const std::vector<int>* axes : {&c_.shared, &c_.row_like}) {
@@ -344,7 +345,7 @@ class GpuTiler {
     thread_loops_ = inner;
     unrolled_ = {k[2]};
     Append(unrolled_, registers);
-    if (dot_ != nullptr) unrolled_.push_back(k[3]);
+    if (dot_ != nullptr) terms_loop_ = groups[1];
     if (!staged) BindAndUnroll();
   }
 
@@ -355,8 +356,8 @@ class GpuTiler {
       edit_.Unroll(unrolled_);
       return;
     }
-    for (size_t i = 0; i + 1 < unrolled_.size(); ++i) edit_.Add("unroll", {unrolled_[i]});
-    edit_.Add("tensorize", {unrolled_.back(), schedule::Text(std::string(dot_->name))});
+    for (const Operand& loop : unrolled_) edit_.Add("unroll", {loop});
+    edit_.Add("tensorize", {terms_loop_, schedule::Text(std::string(dot_->name))});
   }
 
   const Operand& ThreadsX() const { return threads_.back(); }
@@ -368,18 +369,21 @@ class GpuTiler {
       const ir::Buffer& buffer = program_.buffers[stage.buffer];
       stage.block = edit_.Add("cache_read",
                               {Block(), schedule::Text(buffer.name), schedule::Text("shared")})[0];
-      // compute_at needs a copy whose dimensions are not divided yet.
-      if (terms_ > 1) edit_.Add("compute_at", {stage.block, stage_loops_.back()});
-      const std::string layout = stage.Layout();
-      if (!layout.empty()) edit_.Add("transform_layout", {stage.block, schedule::Text(layout)});
-      if (stage.order.size() > 1) {
-        edit_.Add("storage_align",
-                  {stage.block, Literal(static_cast<int>(stage.order.size()) - 2),
-                   Literal(SharedStage::kPadding * static_cast<int>(terms_)), padding_});
-      }
-      if (terms_ == 1) edit_.Add("compute_at", {stage.block, stage_loops_.back()});
+      if (terms_ == 1) Arrange(stage);
+      edit_.Add("compute_at", {stage.block, stage_loops_.back()});
+      if (terms_ > 1) Arrange(stage);
       if (wide_) edit_.Add("double_buffer", {stage.block});
     }
+  }
+
+  // Sets the layout of a copy. One with groups of terms has a divided dimension, so compute_at no
+  // longer moves it.
+  void Arrange(const SharedStage& stage) {
+    const std::string layout = stage.Layout();
+    if (!layout.empty()) edit_.Add("transform_layout", {stage.block, schedule::Text(layout)});
+    if (stage.order.size() < 2) return;
+    edit_.Add("storage_align", {stage.block, Literal(static_cast<int>(stage.order.size()) - 2),
+                                Literal(SharedStage::kPadding * terms_), padding_});
   }
 
   // Binds all loops, and stores the results of every thread after the reduction.
@@ -453,6 +457,7 @@ class GpuTiler {
   const GpuTileLimits& limits_;
   const ir::Intrinsic* dot_;  // an instruction that adds terms_ terms of the reduction; or nullptr
   int64_t terms_ = 1;
+  Operand terms_loop_;
   const int consumer_;
   bool wide_ = false;
   int height_ = -1;  // a second axis of rows, along threadIdx.z; -1: none

@@ -192,7 +192,7 @@ std::string TensorizedBy(const char* text, const target::Target& target, absl::s
 
 TEST(GpuRules, ProductsOfBytesAreAddedByDp4a) {
   using ::testing::HasSubstr;
-  const char* const product = "quantized_matmul m=64 n=64 k=64";
+  const char* const product = "quantized_matmul m=512 n=512 k=512";
   for (const char* const space : {"tile_shared", "tile_shared_wide"}) {
     EXPECT_THAT(TensorizedBy(product, Sm80(), space), HasSubstr("\"dp4a_u8i8\")"));
   }
