@@ -20,8 +20,8 @@ struct RandomGpuSchedule {
   std::vector<ir::Scalars> inputs, outputs;
 };
 
-// Takes the steps of a random trace that GPUs have code for, and the instructions of `target`, if
-// it is given. Then binds loops of each nest to axes
+// Takes the steps of a random trace that GPUs have code for. If `target` is given, its instructions
+// compute what they fit. Then binds loops of each nest to axes
 // as far as that is legal: some of the outermost to blocks, and loops below, in sibling nests as
 // well, to threads. Splits loops where that gives the threads of sibling nests equal numbers. The
 // same seed gives the same schedule on every machine.

@@ -427,7 +427,9 @@ TEST(RefusalTest, ErrorsNameCauseAndLocation) {
       // The padding is between the lanes.
       {kQuantized, std::string(kPacked) + "storage_align(b1, 1, 8, 0)\n",
        "tensorize(l1, \"vnni_16x4\")",
-       "the expression or the layout of an operand differs (loop j)", "for j in 16"},
+       "tensorize: the nest is not what vnni_16x4 computes: the expression or the layout of an "
+       "operand differs (loop j)",
+       "for j in 16"},
       {kQuantized, std::string(kPacked) + "reorder(l1, l4)\n", "tensorize(l4, \"dp4a_i8\")",
        "tensorize: the nest is not what dp4a_i8 computes: the expression or the layout of an "
        "operand differs (loop k_1)",
