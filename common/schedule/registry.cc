@@ -174,7 +174,8 @@ std::vector<Primitive> MakePrimitives() {
       Transform(
           "tensorize", 1, "", ApplyTensorize, "computes the nest under a loop by an instruction",
           {kLoop,
-           String("instruction", "such as vnni_16x4; the error for an unknown name lists all")}),
+           String("instruction",
+                  "such as vnni_16x4 or dp4a_u8i8; the error for an unknown name lists all")}),
       Transform("thread_count", 1, "", ApplyThreadCount,
                 "sets the number of threads of a parallel loop",
                 {Loop("loop", "a parallel loop"), Number("threads", "1 to 1024; 1: no fork")}),

@@ -16,7 +16,7 @@ namespace {
 // Bytes whose sums of products are one instruction, and short floats.
 constexpr const char* kWorkloads[] = {
     "quantized_matmul m=40 n=48 k=36",
-    "quantized_dense m=64 n=64 k=64",
+    "quantized_dense m=128 n=128 k=64",  // also with large tiles
     "quantized_conv2d n=1 h=6 w=6 ci=8 co=16 k=3 s=1 p=1",
     "workload rows\ninput A: i8[24, 32]\ninput B: i8[40, 32]\n"
     "output C[i: 24, j: 40] = sum(k: 32) i32(A[i, k]) * i32(B[j, k])\n",

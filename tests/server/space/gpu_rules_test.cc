@@ -141,7 +141,7 @@ void ExpectFewInvalid(const char* text, int candidates) {
         ASSERT_TRUE(legal.ok()) << target.cpu << " " << space->name() << ": " << legal
                                 << program->ToText();
         const auto lowered = lower::Lower(*program, target);
-        ASSERT_TRUE(lowered.ok()) << lowered.status();
+        ASSERT_TRUE(lowered.ok()) << lowered.status() << program->ToText();
         ASSERT_EQ(BeyondLimits(*lowered, target), "") << target.cpu << " " << program->ToText();
       }
     }
@@ -252,6 +252,8 @@ INSTANTIATE_TEST_SUITE_P(All, LargeGpuWorkload,
                                          "conv2d n=1 h=14 w=14 ci=256 co=256 k=1 s=1 p=0",
                                          "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1",
                                          "conv2d n=1 h=56 w=56 ci=64 co=128 k=3 s=2 p=1",
+                                         "quantized_matmul m=512 n=512 k=512",
+                                         "quantized_conv2d n=1 h=14 w=14 ci=128 co=128 k=3 s=1 p=1",
                                          "depthwise_conv2d n=1 h=112 w=112 c=32 k=3 s=1 p=1",
                                          "max_pool2d n=1 h=112 w=112 c=64 k=3 s=2 p=1",
                                          "softmax m=1024 n=1024", "layer_norm m=128 n=768",
