@@ -44,7 +44,7 @@ inline constexpr const char* kSmallGpuWorkloads[] = {
     "conv3d n=1 d=3 h=5 w=5 ci=4 co=20 k=3 s=1 p=1",
     "winograd_conv2d n=1 h=9 w=10 ci=5 co=20",
     "quantized_matmul m=16 n=32 k=24",
-    "quantized_conv2d n=1 h=5 w=6 ci=8 co=16 k=3 s=1 p=1",
+    "quantized_conv2d n=1 h=7 w=7 ci=8 co=16 k=3 s=1 p=1",
     "workload quantized_rows\n"
     "input A: i8[20, 24]\n"
     "input B: i8[32, 24]\n"
