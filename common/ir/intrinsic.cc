@@ -48,6 +48,15 @@ constexpr char kUsmmla[] =
 constexpr char kBfmmla[] =
     "workload bfmmla\ninput A: bf16[2, 4]\ninput B: bf16[2, 4]\n"
     "output C[i: 2, j: 2] = sum(k: 4) f32(A[i, k]) * f32(B[j, k])\n";
+constexpr char kDp4aI8[] =
+    "workload dp4a\ninput A: i8[4]\ninput B: i8[4]\n"
+    "output C[j: 1] = sum(k: 4) i32(A[k]) * i32(B[k])\n";
+constexpr char kDp4aU8[] =
+    "workload dp4a\ninput A: u8[4]\ninput B: u8[4]\n"
+    "output C[j: 1] = sum(k: 4) i32(A[k]) * i32(B[k])\n";
+constexpr char kDp4aU8I8[] =
+    "workload dp4a\ninput A: u8[4]\ninput B: i8[4]\n"
+    "output C[j: 1] = sum(k: 4) i32(A[k]) * i32(B[k])\n";
 
 constexpr Intrinsic kIntrinsics[] = {
     {1, "vnni_16x4", kVnni16, "x86_64", "avx512vnni", Shape::kDot},
@@ -63,6 +72,9 @@ constexpr Intrinsic kIntrinsics[] = {
     {11, "ummla_2x2x8", kUmmla, "aarch64", "i8mm", Shape::kDot},
     {12, "usmmla_2x2x8", kUsmmla, "aarch64", "i8mm", Shape::kDot},
     {13, "bfmmla_2x2x4", kBfmmla, "aarch64", "bf16", Shape::kDot},
+    {32, "dp4a_i8", kDp4aI8, "nvptx64", "sm_61", Shape::kScalar},
+    {33, "dp4a_u8", kDp4aU8, "nvptx64", "sm_61", Shape::kScalar},
+    {34, "dp4a_u8i8", kDp4aU8I8, "nvptx64", "sm_61", Shape::kScalar},
 };
 
 template <typename Matches>

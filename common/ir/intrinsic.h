@@ -21,8 +21,10 @@ struct Intrinsic {
   // results in row-major order: C[j] += Σ_k A[k]·B[j, k], with the few A broadcast to all lanes, or
   // C[i, j] += Σ_k A[i, k]·B[j, k]. kTile: C[i, j] += Σ_k A[i, k]·B[k / g, j, k % g] on tiles in
   // memory whose rows (the first dimension of each) may have any stride; accumulators are in
-  // memory, and the neutral element must already be stored (decompose_reduction).
-  enum class Shape : uint8_t { kDot, kTile };
+  // memory, and the neutral element must already be stored (decompose_reduction). kScalar:
+  // C += Σ_k A[k]·B[k], one accumulator of a GPU thread; its description has one lane, for which
+  // the nest has no loop.
+  enum class Shape : uint8_t { kDot, kTile, kScalar };
   int id;  // stored in programs; never reused
   absl::string_view name;
   absl::string_view description;

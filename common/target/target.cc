@@ -1,13 +1,16 @@
 #include "common/target/target.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 
@@ -110,6 +113,14 @@ bool IsLeftOut(const Field&) {
 }
 bool IsLeftOut(Kind field) { return field == Kind::kCpu; }
 
+constexpr absl::string_view kSm = "sm_";  // the prefix of CUDA's architectures
+
+bool IsArchitecture(absl::string_view word) { return absl::StartsWith(word, kSm); }
+// 90 for "sm_90a".
+int CapabilityOf(absl::string_view architecture) {
+  return std::atoi(std::string(absl::StripPrefix(architecture, kSm)).c_str());
+}
+
 std::string InstructionSet(const Target& target) {
   if (target.kind != Kind::kCpu) return std::string(KindName(target.kind));
   for (const absl::string_view feature : {"avx512f", "avx2", "sve", "neon"}) {
@@ -123,6 +134,9 @@ std::string InstructionSet(const Target& target) {
 absl::string_view KindName(Kind kind) { return kKindNames[static_cast<int>(kind)]; }
 
 bool Target::HasFeature(absl::string_view feature) const {
+  if (kind == Kind::kCuda && IsArchitecture(feature)) {
+    return IsArchitecture(cpu) && CapabilityOf(cpu) >= CapabilityOf(feature);
+  }
   return std::ranges::binary_search(features, feature,
                                     [](absl::string_view a, absl::string_view b) { return a < b; });
 }

@@ -53,6 +53,7 @@ struct Target {
   int cache_line_bytes = 64;
   GpuLimits gpu;  // the text form of a CPU does not have it
 
+  // Of a CUDA device, "sm_80" is a feature if its compute capability is at least 8.0.
   bool HasFeature(absl::string_view feature) const;
   // "x86_64-cascadelake-avx512-2c-<8 hex digits>". The digits are a hash over all fields.
   std::string Key() const;

@@ -24,6 +24,7 @@ bool IsThreadAxis(const NestLoop& loop) {
 }
 bool IsStaticOnGpu(const NestLoop& loop) {
   return loop.kind == ir::LoopKind::kVectorized || loop.kind == ir::LoopKind::kUnrolled ||
+         loop.kind == ir::LoopKind::kTensor ||
          (loop.extent == 1 && loop.kind != ir::LoopKind::kBound);
 }
 
@@ -44,6 +45,7 @@ struct Shape {
   int body = 0;          // depth of the innermost straight-line code
   int vector = -1;       // depth of the vectorized loop
   double steps = 1;      // of the reduction in a body
+  double terms = 1;      // products that one instruction adds
 };
 
 Shape ShapeOf(const Statement& statement) {
@@ -65,6 +67,8 @@ Shape ShapeOf(const Statement& statement) {
     } else if (d < shape.body) {
       serial *= extent;
       if (!inside) shape.phases *= extent;
+    } else if (loop.kind == ir::LoopKind::kTensor) {
+      shape.terms *= extent;
     } else if (loop.reduce) {
       shape.steps *= extent;
     }
@@ -183,7 +187,7 @@ class GpuEstimator {
     const double per_instance =
         std::max(1.0, f.mad + f.addsub + f.mul + f.cmp + f.other + ops.select + 8.0 * f.divmod +
                           8.0 * f.math + n.mad + n.addsub + n.mul + n.cmp + 8.0 * n.divmod);
-    const double arithmetic = shape.bodies * shape.instances * per_instance;
+    const double arithmetic = shape.bodies * shape.instances * per_instance / shape.terms;
     terms.operations += statement.executions[0] * (per_instance + f.mad);
 
     // With double buffering, a copy overlaps with the phases that read the previous one.
@@ -230,7 +234,7 @@ class GpuEstimator {
       unique_bytes_ = access.touched[0] * access.element_bytes;
       terms.memory_bytes += FromMemory(block_bytes * shape.blocks, terms);
     }
-    if (update) registers_ += std::max(results, operands / shape.steps);
+    if (update) registers_ += std::max(results, operands / (shape.steps * shape.terms));
     const double instructions = arithmetic + accesses + shape.bodies * kBodyInstructions;
     terms.compute_cycles += std::max(arithmetic * warps * machine_.warp / machine_.fma_lanes,
                                      instructions * warps / machine_.issues);

@@ -1,12 +1,9 @@
 #include "common/lower/gpu/async_copies.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <set>
 #include <vector>
-
-#include "absl/strings/strip.h"
 
 namespace hone::lower {
 
@@ -15,7 +12,6 @@ using ir::Index;
 
 namespace {
 
-constexpr int kFirstArchitecture = 80;
 constexpr int64_t kSmallestCopy = 4, kLargestCopy = 16;  // bytes
 
 // The loop that is being changed.
@@ -198,9 +194,7 @@ class AsyncCopies {
 }  // namespace
 
 bool HasAsyncCopies(const target::Target& target) {
-  absl::string_view architecture = target.cpu;
-  return target.kind == target::Kind::kCuda && absl::ConsumePrefix(&architecture, "sm_") &&
-         std::atoi(std::string(architecture).c_str()) >= kFirstArchitecture;
+  return target.kind == target::Kind::kCuda && target.HasFeature("sm_80");
 }
 
 void MakeCopiesAsync(LoweredProgram& program) { AsyncCopies(program).Run(); }

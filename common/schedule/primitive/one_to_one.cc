@@ -84,10 +84,19 @@ class Solver {
 
   // Adds a digit. If its base is a quotient, also adds it as a digit of the dividend: for
   // base = a + g / c, floor(base / low) = floor((c·a + g) / (c·low)). Simplification leaves such
-  // bases if only some terms of a divided index are multiples of the divisor.
+  // bases if only some terms of a divided index are multiples of the divisor. If its base is a
+  // remainder, also adds it as a digit of the dividend, as for (x % 8) / 4 = x / 4 % 2.
   void AddDigit(Digit digit) {
     while (true) {
       digits_.push_back(digit);
+      if (const AtomId single = digit.base.SingleAtom();
+          single != ir::kNoAtom && atoms_[single].kind == Atom::Kind::kMod) {
+        const Atom& rest = atoms_[single];
+        const int64_t high = digit.high == 0 ? rest.divisor : digit.high;
+        if (rest.divisor % digit.low != 0 || rest.divisor % high != 0) return;
+        digit = {rest.argument, digit.low, high};
+        continue;
+      }
       const auto quotient = std::find_if(
           digit.base.terms().begin(), digit.base.terms().end(), [&](const ir::IndexTerm& term) {
             return term.coeff == 1 && atoms_[term.atom].kind == Atom::Kind::kFloorDiv;

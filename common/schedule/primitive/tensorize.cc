@@ -1,6 +1,7 @@
 #include "common/schedule/primitive/tensorize.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -33,8 +34,11 @@ class Matcher {
         stage_(description_.stages.back()),
         block_(program.BlockOf(block)),
         chain_(chain) {
-    axes_ = stage_.spatial;
-    axes_.insert(axes_.end(), stage_.reduce.begin(), stage_.reduce.end());
+    for (const std::vector<ir::Axis>* axes : {&stage_.spatial, &stage_.reduce}) {
+      std::copy_if(axes->begin(), axes->end(), std::back_inserter(axes_),
+                   [](const ir::Axis& axis) { return axis.extent > 1; });
+      if (axes == &stage_.spatial) spatial_ = axes_.size();
+    }
   }
 
   // Returns "" or a description of the difference.
@@ -48,7 +52,7 @@ class Matcher {
         return absl::StrCat("loop ", name, " has ", node.extent.value, " iterations, not ",
                             axes_[i].extent);
       const bool reduces = program_.IsReductionLoop(chain_[i], block_);
-      if (reduces != (i >= stage_.spatial.size()))
+      if (reduces != (i >= spatial_))
         return absl::StrCat("the block ", reduces ? "reduces" : "does not reduce", " over loop ",
                             name);
       if (reduces && program_.IsSpatialLoop(chain_[i], block_))
@@ -111,7 +115,12 @@ class Matcher {
       flat *= memory.shape[d];
       flat += program_.OverLoops(block_, indices[d]);
     }
-    if (!memory.aligns.empty()) return false;  // descriptions have no padded strides
+    // The nest may move only within the rows that a padded stride divides.
+    for (const ir::StorageAlign& align : memory.aligns) {
+      for (int d = 0; d <= align.axis; ++d) {
+        if (Inner(program_.atoms.Simplify(program_.OverLoops(block_, indices[d])))) return false;
+      }
+    }
     flat = program_.atoms.Simplify(std::move(flat));
     Index inner;
     for (const ir::IndexTerm& term : flat.terms()) {
@@ -161,7 +170,8 @@ class Matcher {
   const ir::Stage& stage_;
   const ir::Block block_;
   const std::vector<NodeId>& chain_;
-  std::vector<ir::Axis> axes_;  // of the description, in loop order
+  std::vector<ir::Axis> axes_;  // of the description, in loop order; those of one iteration are 0
+  size_t spatial_ = 0;          // the number of spatial ones, which come first
 };
 
 }  // namespace

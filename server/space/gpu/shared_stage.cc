@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/space/block_axes.h"
+#include "server/space/gpu/dot_instruction.h"
 
 namespace hone::space {
 namespace {
@@ -35,7 +36,8 @@ void SharedStage::SetTiles(const ir::Program& program, const ir::Block& reader,
 int64_t SharedStage::Bytes(int64_t threads, absl::Span<const int64_t> decided) const {
   absl::InlinedVector<int64_t, 6> extents = box.Extents(decided);
   RoundUp(threads * kMostVector, extents);
-  int64_t elements = 1;
+  if (terms > 1) extents[term_dimension] = ir::CeilDivInt(extents[term_dimension], terms);
+  int64_t elements = terms;
   for (const int dimension : order) elements *= extents[dimension];
   if (order.size() > 1) {
     const int64_t row = extents[order.back()];
@@ -44,13 +46,23 @@ int64_t SharedStage::Bytes(int64_t threads, absl::Span<const int64_t> decided) c
   return elements * box.element_bytes + kAlignment;
 }
 
+void SharedStage::GroupTerms(const ir::Program& program, const ir::Block& reader, ir::AtomId var,
+                             int64_t count) {
+  terms = count;
+  program.pool.VisitLoads(reader.values[0], [&](const ir::Expr& load) {
+    if (load.buffer == buffer) term_dimension = DimensionOf(program.pool.IndicesOf(load), var);
+  });
+}
+
 std::string SharedStage::Layout() const {
-  if (std::is_sorted(order.begin(), order.end())) return "";
+  if (terms == 1 && std::is_sorted(order.begin(), order.end())) return "";
   std::vector<std::string> from, to;
   for (size_t d = 0; d < order.size(); ++d) {
     from.push_back(absl::StrCat("d", d));
     to.push_back(absl::StrCat("d", order[d]));
+    if (order[d] == term_dimension) absl::StrAppend(&to.back(), " / ", terms);
   }
+  if (terms > 1) to.push_back(absl::StrCat("d", term_dimension, " % ", terms));
   return absl::StrCat(absl::StrJoin(from, ", "), " -> ", absl::StrJoin(to, ", "));
 }
 

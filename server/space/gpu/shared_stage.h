@@ -16,19 +16,27 @@ namespace hone::space {
 
 // An operand that a block of threads copies to shared memory, one tile of the reduction at a time.
 struct SharedStage {
-  // The length of a copy's rows is a multiple of this many elements, plus half as many if a
-  // decision says so. The elements of a column are then in different banks.
+  // The length of a copy's rows is a multiple of this many elements (groups of `terms` elements),
+  // plus half as many if a decision says so. The elements of a column are then in different banks.
   static constexpr int64_t kPadding = 8;
 
   ir::BufferId buffer = -1;
-  TileBox box;                  // in the order of the operand's dimensions
-  std::vector<int> order;       // dimensions of the copy, as positions in the operand
+  TileBox box;             // in the order of the operand's dimensions
+  std::vector<int> order;  // dimensions of the copy, as positions in the operand
+  // If an instruction adds several terms, they are adjacent in the copy: the dimension of the
+  // reduction is divided by their number, and the remainder is one more dimension, the last.
+  int64_t terms = 1;
+  int term_dimension = -1;
   std::vector<int64_t> widths;  // vector widths among which a decision chooses
   schedule::Operand block, width;
 
   // Sets the sizes of the tile. REQUIRES: `block` is the one that FindSharedStages was called with.
   void SetTiles(const ir::Program& program, const ir::Block& block,
                 absl::Span<const TileSize> tiles);
+  // Makes groups of `count` terms along the reduction with this variable. REQUIRES: `block` as
+  // above, and DimensionOf finds a dimension.
+  void GroupTerms(const ir::Program& program, const ir::Block& block, ir::AtomId var,
+                  int64_t count);
   // The maximum number of bytes of a copy that is made by this many threads.
   int64_t Bytes(int64_t threads, absl::Span<const int64_t> decided) const;
   // The layout of the copy as a map for transform_layout; "" if it is that of the operand.

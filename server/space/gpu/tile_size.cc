@@ -9,13 +9,10 @@ absl::InlinedVector<int64_t, 6> TileBox::Extents(absl::Span<const int64_t> decid
   absl::InlinedVector<int64_t, 6> extents;
   for (const Dimension& dimension : dimensions) {
     int64_t extent = 1;
-    bool whole = true;  // every axis is in one tile, so the box does not exceed the buffer
     for (const auto& [coefficient, tile] : dimension.axes) {
-      const int64_t size = tile.Of(decided);
-      whole &= size >= tile.extent;
-      extent += std::abs(coefficient) * (size - 1);
+      extent += std::abs(coefficient) * (tile.Of(decided) - 1);
     }
-    extents.push_back(whole ? std::min(extent, dimension.shape) : extent);
+    extents.push_back(extent);
   }
   return extents;
 }
@@ -33,7 +30,7 @@ std::optional<TileBox> TileBoxOf(const ir::Program& program, const ir::Block& bl
   TileBox box{.element_bytes = ir::DTypeBytes(buffer.dtype)};
   const ir::IndexList& indices = program.pool.IndicesOf(load);
   for (size_t d = 0; d < indices.size(); ++d) {
-    TileBox::Dimension dimension{.shape = buffer.shape[d]};
+    TileBox::Dimension dimension;
     for (const ir::IndexTerm& term : indices[d].terms()) {
       const auto iter = std::find_if(block.iters.begin(), block.iters.end(),
                                      [&](const ir::BlockIter& i) { return i.var == term.atom; });

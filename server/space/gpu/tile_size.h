@@ -24,9 +24,9 @@ struct TileSize {
 };
 
 // The box of a buffer that a block of threads reads for one tile. Its extents depend on decisions.
+// A box may be larger than its buffer, as a tile may be larger than its axis.
 struct TileBox {
   struct Dimension {
-    int64_t shape = 1;  // of the buffer
     // The index is the sum of coefficient × axis.
     std::vector<std::pair<int64_t, TileSize>> axes;
   };

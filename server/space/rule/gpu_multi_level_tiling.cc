@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/space/block_axes.h"
+#include "server/space/gpu/dot_instruction.h"
 #include "server/space/gpu/gpu_editor.h"
 #include "server/space/gpu/shared_stage.h"
 #include "server/space/gpu/tile_size.h"
@@ -32,7 +33,7 @@ constexpr int64_t kMostWindow = 8;          // taps of a window that one copy ma
 class GpuTiler {
  public:
   GpuTiler(const Sketch& sketch, int nest, const NestBlock& found, const Contraction& contraction,
-           const GpuTileLimits& limits, int consumer)
+           const GpuTileLimits& limits, const ir::Intrinsic* dot, int consumer)
       : sketch_(sketch),
         nest_(nest),
         program_(found.program),
@@ -40,6 +41,7 @@ class GpuTiler {
         dtype_(found.output().dtype),
         c_(contraction),
         limits_(limits),
+        dot_(dot),
         consumer_(consumer),
         tiles_(block_.iters.size()) {
     for (size_t i = 0; i < tiles_.size(); ++i) tiles_[i].extent = block_.iters[i].extent;
@@ -65,6 +67,7 @@ class GpuTiler {
         FindSharedStages(program_, block_, c_, limits_);
     if (!stages.has_value()) return std::nullopt;
     stages_ = *std::move(stages);
+    if (dot_ != nullptr) GroupTerms();
     Store();
     SampleThreads();
     SampleRegisters(/*strided=*/true);
@@ -76,6 +79,11 @@ class GpuTiler {
   }
 
   Sketch Direct() {
+    if (dot_ != nullptr && HasAdjacentTerms()) {
+      terms_ = TermsOf(*dot_);
+    } else {
+      dot_ = nullptr;
+    }
     if (consumer_ >= 0) edit_.Add("set_scope", {Block(), schedule::Text("local")});
     SampleThreads();
     SampleRegisters(/*strided=*/false);
@@ -104,6 +112,21 @@ class GpuTiler {
   }
   void Constrain(std::string name, std::function<bool(Decisions)> holds) {
     sketch_.constraints.push_back({std::move(name), Drawn(), std::move(holds)});
+  }
+
+  // Makes the terms that an instruction adds adjacent in the copies of the operands.
+  void GroupTerms() {
+    terms_ = TermsOf(*dot_);
+    for (SharedStage& stage : stages_) {
+      stage.GroupTerms(program_, block_, block_.iters[c_.reduce].var, terms_);
+    }
+  }
+  bool HasAdjacentTerms() const {
+    bool adjacent = true;
+    program_.pool.VisitLoads(block_.values[0], [&](const ir::Expr& load) {
+      adjacent &= program_.pool.IndicesOf(load).back().SingleAtom() == block_.iters[c_.reduce].var;
+    });
+    return adjacent;
   }
 
   // Keeps the results in local memory until they are complete.
@@ -208,7 +231,7 @@ class GpuTiler {
   }
 
   void SampleReduction(bool staged) {
-    const int64_t extent = Extent(c_.reduce);
+    const int64_t extent = Extent(c_.reduce) / terms_;
     std::vector<int64_t> pairs;
     for (const int64_t inner : {1, 2, 4, 8}) {
       for (int64_t steps = 1; steps * inner <= std::min<int64_t>(64, extent); steps *= 2) {
@@ -232,6 +255,7 @@ class GpuTiler {
     reduce_inner_ = k[1];
     Grow(c_.reduce, k[0]);
     Grow(c_.reduce, k[1]);
+    tiles_[c_.reduce].constant = terms_;
     Constrain("statements",
               [registers = registers_, inner = DecisionOf(k[1]),
                most = block_.guards.empty() ? limits_.statements : limits_.guarded_statements](
@@ -263,7 +287,7 @@ class GpuTiler {
     }
     const bool pads = std::any_of(stages_.begin(), stages_.end(),
                                   [](const SharedStage& stage) { return stage.order.size() > 1; });
-    if (pads) padding_ = Sample({0, SharedStage::kPadding / 2});
+    if (pads) padding_ = Sample({0, SharedStage::kPadding / 2 * terms_});
   }
 
   void Tile(bool staged) {
@@ -294,7 +318,10 @@ class GpuTiler {
       stage_loops.push_back(parts[0]);
       window_loops.push_back(parts[1]);
     }
-    const Operands k = edit_.Split(loops[c_.reduce], {reduce_steps_, reduce_inner_});
+    // Groups of terms are split, so that a remainder consists of whole groups.
+    const Operands groups = dot_ != nullptr ? edit_.Split(loops[c_.reduce], {Literal(terms_)})
+                                            : Operands{loops[c_.reduce]};
+    const Operands k = edit_.Split(groups[0], {reduce_steps_, reduce_inner_});
     stage_loops.push_back(k[0]);
 
     Operands order = outer;
@@ -307,6 +334,7 @@ class GpuTiler {
     order.push_back(k[1]);
     order.push_back(k[2]);
     Append(order, registers);
+    if (dot_ != nullptr) order.push_back(groups[1]);
     edit_.Add("reorder", order);
     int64_t points = height_ >= 0 ? Extent(height_) : 1;
     for (const std::vector<int>* axes : {&c_.shared, &c_.row_like}) {
@@ -317,10 +345,19 @@ class GpuTiler {
     thread_loops_ = inner;
     unrolled_ = {k[2]};
     Append(unrolled_, registers);
-    if (staged) return;
+    if (dot_ != nullptr) terms_loop_ = groups[1];
+    if (!staged) BindAndUnroll();
+  }
+
+  void BindAndUnroll() {
     edit_.BindBlocks(grid_);
     edit_.BindThreads(thread_loops_);
-    edit_.Unroll(unrolled_);
+    if (dot_ == nullptr) {
+      edit_.Unroll(unrolled_);
+      return;
+    }
+    for (const Operand& loop : unrolled_) edit_.Add("unroll", {loop});
+    edit_.Add("tensorize", {terms_loop_, schedule::Text(std::string(dot_->name))});
   }
 
   const Operand& ThreadsX() const { return threads_.back(); }
@@ -332,23 +369,27 @@ class GpuTiler {
       const ir::Buffer& buffer = program_.buffers[stage.buffer];
       stage.block = edit_.Add("cache_read",
                               {Block(), schedule::Text(buffer.name), schedule::Text("shared")})[0];
-      const std::string layout = stage.Layout();
-      if (!layout.empty()) edit_.Add("transform_layout", {stage.block, schedule::Text(layout)});
-      if (stage.order.size() > 1) {
-        edit_.Add("storage_align", {stage.block, Literal(static_cast<int>(stage.order.size()) - 2),
-                                    Literal(SharedStage::kPadding), padding_});
-      }
+      if (terms_ == 1) Arrange(stage);
       edit_.Add("compute_at", {stage.block, stage_loops_.back()});
+      if (terms_ > 1) Arrange(stage);
       if (wide_) edit_.Add("double_buffer", {stage.block});
     }
+  }
+
+  // Sets the layout of a copy. One with groups of terms has a divided dimension, so compute_at no
+  // longer moves it.
+  void Arrange(const SharedStage& stage) {
+    const std::string layout = stage.Layout();
+    if (!layout.empty()) edit_.Add("transform_layout", {stage.block, schedule::Text(layout)});
+    if (stage.order.size() < 2) return;
+    edit_.Add("storage_align", {stage.block, Literal(static_cast<int>(stage.order.size()) - 2),
+                                Literal(SharedStage::kPadding * terms_), padding_});
   }
 
   // Binds all loops, and stores the results of every thread after the reduction.
   void PlaceStore() {
     edit_.Add("reverse_compute_at", {store_, grid_.back()});
-    edit_.BindBlocks(grid_);
-    edit_.BindThreads(thread_loops_);
-    edit_.Unroll(unrolled_);
+    BindAndUnroll();
     for (const SharedStage& stage : stages_) {
       const size_t rank = stage.order.size();
       edit_.Cooperate(stage.block, grid_.size() + stage_loops_.size() + rank, rank, threads_,
@@ -414,6 +455,9 @@ class GpuTiler {
   const ir::DType dtype_;
   const Contraction& c_;
   const GpuTileLimits& limits_;
+  const ir::Intrinsic* dot_;  // an instruction that adds terms_ terms of the reduction; or nullptr
+  int64_t terms_ = 1;
+  Operand terms_loop_;
   const int consumer_;
   bool wide_ = false;
   int height_ = -1;  // a second axis of rows, along threadIdx.z; -1: none
@@ -443,8 +487,12 @@ std::vector<Sketch> ApplyGpuMultiLevelTiling(const RuleContext& context, const S
     return {};
   }
   const GpuTileLimits limits = GpuTileLimits::Of(*context.target);
+  const ir::Intrinsic* dot =
+      DotInstructionFor(program, found->block(), *contraction, *context.target);
   const int consumer = ElementwiseConsumer(sketch, program, found->id);
-  const auto tiler = [&] { return GpuTiler(sketch, nest, *found, *contraction, limits, consumer); };
+  const auto tiler = [&] {
+    return GpuTiler(sketch, nest, *found, *contraction, limits, dot, consumer);
+  };
   std::vector<Sketch> sketches;
   if (limits.shared_memory) {
     for (const bool wide : {false, true}) {

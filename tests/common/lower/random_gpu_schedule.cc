@@ -2,7 +2,9 @@
 
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
+#include "common/ir/intrinsic.h"
 #include "common/schedule/primitive/loops.h"
+#include "common/schedule/primitive/tensorize.h"
 #include "tests/common/schedule/random_trace.h"
 #include "tests/common/schedule/random_workload.h"
 
@@ -67,14 +69,48 @@ bool HasCode(const schedule::Step& step) {
          step.primitive != "tensorize" && step.primitive != "thread_count";
 }
 
+// Makes an instruction compute the last terms of a block's innermost reduction that is a multiple
+// of them. Returns whether that is legal.
+bool Tensorized(ir::Program& program, NodeId block, const ir::Intrinsic& intrinsic) {
+  const int64_t terms = ir::DescriptionOf(intrinsic).stages.back().reduce[0].extent;
+  const std::vector<NodeId> above = program.LoopsAbove(block);
+  for (size_t i = above.size(); i-- > 0;) {
+    if (!program.IsReductionLoop(above[i], program.BlockOf(block)) ||
+        program.node(above[i]).extent.value % terms != 0) {
+      continue;
+    }
+    const auto parts = schedule::Split(program, above[i], {{0}, {terms}});
+    if (!parts.ok()) return false;
+    std::vector<NodeId> order(above.begin() + static_cast<ptrdiff_t>(i) + 1, above.end());
+    order.push_back((*parts)[1]);
+    return (order.size() == 1 || schedule::Reorder(program, order).ok()) &&
+           schedule::Tensorize(program, (*parts)[1], intrinsic.name).ok();
+  }
+  return false;
+}
+
+void UseInstructions(ir::Program& program, const target::Target& target) {
+  for (const NodeId block : program.AllBlocks()) {
+    for (const ir::Intrinsic& intrinsic : ir::Intrinsics()) {
+      if (intrinsic.arch != target.arch || !target.HasFeature(intrinsic.feature)) continue;
+      ir::Program changed = program;
+      if (!Tensorized(changed, block, intrinsic)) continue;
+      program = std::move(changed);
+      break;
+    }
+  }
+}
+
 }  // namespace
 
-absl::StatusOr<RandomGpuSchedule> MakeRandomGpuSchedule(uint64_t seed) {
+absl::StatusOr<RandomGpuSchedule> MakeRandomGpuSchedule(uint64_t seed,
+                                                        const target::Target* target) {
   schedule::RandomTrace random = schedule::MakeRandomTrace(seed, static_cast<int>(seed % 4) * 6);
   std::erase_if(random.steps, [](const schedule::Step& step) { return !HasCode(step); });
   random = schedule::TakeSteps(random.workload, random.steps);
   RandomGpuSchedule made{.workload = random.workload, .program = std::move(random.program)};
   Rng rng(seed, 4), bindings(seed, 8);
+  if (target != nullptr) UseInstructions(made.program, *target);
   BindAtRandom(made.program, bindings);
   for (const ir::Values& values : schedule::SmallIntegerInputs(*made.workload, rng)) {
     made.inputs.emplace_back(values.begin(), values.end());

@@ -238,6 +238,8 @@ std::vector<Step> TensorizeSteps(Rng& rng, const ir::Program& program, NodeId bl
                                  const ir::Intrinsic& intrinsic) {
   const ir::Stage& stage = ir::DescriptionOf(intrinsic).stages.back();
   std::vector<ir::Axis> axes = stage.spatial;
+  std::erase_if(axes, [](const ir::Axis& axis) { return axis.extent == 1; });  // no loop
+  const size_t spatial = axes.size();
   axes.insert(axes.end(), stage.reduce.begin(), stage.reduce.end());
   const std::vector<NodeId> above = program.LoopsAbove(block);
   const auto depth = static_cast<int>(above.size());
@@ -246,7 +248,7 @@ std::vector<Step> TensorizeSteps(Rng& rng, const ir::Program& program, NodeId bl
   for (size_t a = axes.size(); a-- > 0;) {
     for (int i = 0; i < depth; ++i) {
       const bool reduces = program.IsReductionLoop(above[i], program.BlockOf(block));
-      if (reduces != (a >= stage.spatial.size()) || std::ranges::count(loops, i) > 0) continue;
+      if (reduces != (a >= spatial) || std::ranges::count(loops, i) > 0) continue;
       if (program.node(above[i]).extent.value % axes[a].extent == 0) loops[a] = i;
     }
     if (loops[a] < 0) return {};

@@ -435,6 +435,16 @@ TEST(RefusalTest, ErrorsNameCauseAndLocation) {
       {kQuantized, std::string(kPacked) + "tensorize(l1, \"vnni_16x4\")\n",
        "storage_align(b1, 1, 8, 0)", "storage_align: a tensor nest uses B_copy (block C)",
        "block C: "},
+      // The padding is between the lanes.
+      {kQuantized, std::string(kPacked) + "storage_align(b1, 1, 8, 0)\n",
+       "tensorize(l1, \"vnni_16x4\")",
+       "tensorize: the nest is not what vnni_16x4 computes: the expression or the layout of an "
+       "operand differs (loop j)",
+       "for j in 16"},
+      {kQuantized, std::string(kPacked) + "reorder(l1, l4)\n", "tensorize(l4, \"dp4a_i8\")",
+       "tensorize: the nest is not what dp4a_i8 computes: the expression or the layout of an "
+       "operand differs (loop k_1)",
+       "for k_1 in 4"},
       // Register tiles.
       {kDense, names, "l5, l6, l7 = register_tile(b1, l3, l4, l4, 4, 2, 4, 1)",
        "register_tile: the block does not reduce (block D)", "block D: "},

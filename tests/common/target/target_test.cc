@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/target/host.h"
+#include "common/target/nvidia_gpus.h"
 #include "common/target/x86_features.h"
 
 namespace hone::target {
@@ -116,6 +117,19 @@ TEST(TargetTest, DescribesTheHost) {
   EXPECT_FALSE(facts.name.empty());
   EXPECT_THAT(facts.os, StartsWith("Linux"));
   EXPECT_GT(facts.memory_bytes, 0);
+}
+
+TEST(TargetTest, ANvidiaGpuHasTheFeaturesOfEarlierArchitectures) {
+  const Target ampere = CudaTarget(8, 6, 72, 6 << 20, "a10");
+  EXPECT_TRUE(ampere.HasFeature("sm_61"));
+  EXPECT_TRUE(ampere.HasFeature("sm_86"));
+  EXPECT_FALSE(ampere.HasFeature("sm_90"));
+  EXPECT_TRUE(ampere.HasFeature("a10"));
+  EXPECT_TRUE(CudaTarget(9, 0, 132, 50 << 20, "").HasFeature("sm_90"));  // its name is sm_90a
+  EXPECT_TRUE(CudaTarget(10, 0, 148, 126 << 20, "").HasFeature("sm_80"));
+  Target cpu;
+  cpu.cpu = "sm_90";
+  EXPECT_FALSE(cpu.HasFeature("sm_61"));
 }
 
 TEST(X86CpuNameTest, NamesTheServersOfTheLastTenYears) {

@@ -62,6 +62,29 @@ static inline uint16_t f16_from_float(float x) {
   const uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1) - (112u << 23);
   return static_cast<uint16_t>(sign | rounded >> 13);
 }
+
+// The references check the types of the elements.
+template <typename A, typename B, typename V, typename W>
+static inline int32_t hone_dp4a(const V& a, const W& b, int32_t sum) {
+  const A(&x)[4] = a.v;
+  const B(&y)[4] = b.v;
+  uint32_t result = static_cast<uint32_t>(sum);
+  for (int i = 0; i < 4; ++i) result += static_cast<uint32_t>(int32_t{x[i]} * int32_t{y[i]});
+  return static_cast<int32_t>(result);
+}
+template <typename V>
+static inline int32_t hone_dp4a_i8(V a, V b, int32_t sum) {
+  return hone_dp4a<int8_t, int8_t>(a, b, sum);
+}
+template <typename V>
+static inline int32_t hone_dp4a_u8(V a, V b, int32_t sum) {
+  return hone_dp4a<uint8_t, uint8_t>(a, b, sum);
+}
+template <typename V, typename W>
+static inline int32_t hone_dp4a_u8i8(V a, W b, int32_t sum) {
+  return hone_dp4a<uint8_t, int8_t>(a, b, sum);
+}
+
 static inline unsigned char* hone_shared_memory() {
   return static_cast<unsigned char*>(hone_host->dynamic_shared);
 }

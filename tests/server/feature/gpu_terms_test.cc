@@ -141,6 +141,23 @@ TEST(GpuTerms, AccumulatorsAreRegistersAndSharedTilesLimitTheBlocks) {
 }
 
 // 256 threads sum up a row each: 4 serial steps, then a tree of 8 steps in 1 KiB of shared memory.
+// An instruction that adds four products counts once, and its four bytes are one load.
+TEST(GpuTerms, AnInstructionAddsSeveralProducts) {
+  constexpr char kRows[] =
+      "workload rows\ninput A: i8[128, 64]\ninput B: i8[128, 64]\n"
+      "output C[i: 128, j: 128] = sum(k: 64) i32(A[i, k]) * i32(B[j, k])\n";
+  const auto terms = [&](absl::string_view last) {
+    return TermsOf(kRows, absl::StrCat("b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\n"
+                                       "l3, l4 = split(l2, 16, 4)\nbind(l0, \"blockIdx.x\")\n"
+                                       "bind(l1, \"threadIdx.x\")\n",
+                                       last));
+  };
+  const GpuTerms one = terms("unroll(l4)\n"), four = terms("tensorize(l4, \"dp4a_i8\")\n");
+  EXPECT_DOUBLE_EQ(four.operations, one.operations);
+  EXPECT_LT(four.compute_cycles, one.compute_cycles);
+  EXPECT_LE(four.latency_cycles, one.latency_cycles);
+}
+
 TEST(GpuTerms, ThreadsThatShareASumCombineAsATree) {
   const char* const rows =
       "workload rows\ninput A: f32[512, 1024]\noutput C[i: 512] = sum(k: 1024) A[i, k]\n";

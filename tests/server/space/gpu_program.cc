@@ -107,7 +107,7 @@ class KernelCheck {
       const auto written = ir::RegionWritten(program_, b, scope);
       int64_t elements = 1;
       for (size_t d = written.size(); d-- > 0;) {
-        elements *= std::min(written[d].extent.value, buffer.shape[d]);
+        elements *= written[d].extent.value;
         for (const ir::StorageAlign& align : buffer.aligns) {
           if (align.axis + 1 == static_cast<int>(d))
             elements += (align.offset + align.factor - elements % align.factor) % align.factor;

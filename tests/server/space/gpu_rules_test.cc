@@ -2,6 +2,7 @@
 // generate.h, every candidate is a launch within the limits of the target, and computes the
 // workload.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -140,7 +141,7 @@ void ExpectFewInvalid(const char* text, int candidates) {
         ASSERT_TRUE(legal.ok()) << target.cpu << " " << space->name() << ": " << legal
                                 << program->ToText();
         const auto lowered = lower::Lower(*program, target);
-        ASSERT_TRUE(lowered.ok()) << lowered.status();
+        ASSERT_TRUE(lowered.ok()) << lowered.status() << program->ToText();
         ASSERT_EQ(BeyondLimits(*lowered, target), "") << target.cpu << " " << program->ToText();
       }
     }
@@ -176,6 +177,48 @@ TEST(GpuRules, EveryFamilyHasItsRule) {
   EXPECT_EQ(Names("add m=64 n=64", opencl), (Set{"plain"}));
 }
 
+// The instruction "tensorize" of a space's trace; "" if it has none.
+std::string TensorizedBy(const char* text, const target::Target& target, absl::string_view space) {
+  auto spaces = GenerateDesignSpaces(MakeWorkload(text), target);
+  EXPECT_TRUE(spaces.ok()) << spaces.status();
+  for (const auto& each : *spaces) {
+    if (each->name() != space) continue;
+    const std::string& trace = each->text();
+    const size_t at = trace.find("tensorize(");
+    return at == std::string::npos ? "" : trace.substr(at, trace.find('\n', at) - at);
+  }
+  return "no such space";
+}
+
+TEST(GpuRules, ProductsOfBytesAreAddedByDp4a) {
+  using ::testing::HasSubstr;
+  const char* const product = "quantized_matmul m=512 n=512 k=512";
+  for (const char* const space : {"tile_shared", "tile_shared_wide"}) {
+    EXPECT_THAT(TensorizedBy(product, Sm80(), space), HasSubstr("\"dp4a_u8i8\")"));
+  }
+  EXPECT_THAT(
+      TensorizedBy("quantized_conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=1", Sm80(), "tile_shared"),
+      HasSubstr("\"dp4a_u8i8\")"));
+  // The rows of B are not adjacent in memory.
+  EXPECT_EQ(TensorizedBy(product, Sm80(), "tile_direct"), "");
+  const char* const rows =
+      "workload rows\ninput A: i8[64, 64]\ninput B: i8[64, 64]\n"
+      "output C[i: 64, j: 64] = sum(k: 64) i32(A[i, k]) * i32(B[j, k])\n";
+  EXPECT_THAT(TensorizedBy(rows, Sm80(), "tile_direct"), HasSubstr("\"dp4a_i8\")"));
+  // Not a multiple of 4 terms; no instruction; other operations.
+  EXPECT_EQ(TensorizedBy("quantized_matmul m=64 n=64 k=66", Sm80(), "tile_shared"), "");
+  target::Target old = Sm80();
+  old.cpu = "sm_60";
+  EXPECT_EQ(TensorizedBy(product, old, "tile_shared"), "");
+  EXPECT_EQ(TensorizedBy(product, target::TargetByName("generic/opencl").value(), "tile_shared"),
+            "");
+  EXPECT_EQ(TensorizedBy("matmul m=64 n=64 k=64", Sm80(), "tile_shared"), "");
+  EXPECT_EQ(TensorizedBy("workload shifted\ninput A: u8[64, 64]\ninput B: i8[64, 64]\n"
+                         "output C[i: 64, j: 64] = sum(k: 64) (i32(A[i, k]) - 3) * i32(B[k, j])\n",
+                         Sm80(), "tile_shared"),
+            "");
+}
+
 // Shared memory of Mali GPUs is no faster than their caches; only partial results of threads need
 // it.
 TEST(GpuRules, MaliReadsOperandsDirectly) {
@@ -209,6 +252,8 @@ INSTANTIATE_TEST_SUITE_P(All, LargeGpuWorkload,
                                          "conv2d n=1 h=14 w=14 ci=256 co=256 k=1 s=1 p=0",
                                          "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1",
                                          "conv2d n=1 h=56 w=56 ci=64 co=128 k=3 s=2 p=1",
+                                         "quantized_matmul m=512 n=512 k=512",
+                                         "quantized_conv2d n=1 h=14 w=14 ci=128 co=128 k=3 s=1 p=1",
                                          "depthwise_conv2d n=1 h=112 w=112 c=32 k=3 s=1 p=1",
                                          "max_pool2d n=1 h=112 w=112 c=64 k=3 s=2 p=1",
                                          "softmax m=1024 n=1024", "layer_norm m=128 n=768",

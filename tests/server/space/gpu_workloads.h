@@ -44,6 +44,11 @@ inline constexpr const char* kSmallGpuWorkloads[] = {
     "conv3d n=1 d=3 h=5 w=5 ci=4 co=20 k=3 s=1 p=1",
     "winograd_conv2d n=1 h=9 w=10 ci=5 co=20",
     "quantized_matmul m=16 n=32 k=24",
+    "quantized_conv2d n=1 h=7 w=7 ci=8 co=16 k=3 s=1 p=1",
+    "workload quantized_rows\n"
+    "input A: i8[20, 24]\n"
+    "input B: i8[32, 24]\n"
+    "output C[i: 20, j: 32] = sum(k: 24) i32(A[i, k]) * i32(B[j, k])\n",
     "matmul m=16 n=24 k=20 dtype=f16",
     "dense_relu m=16 n=24 k=20 dtype=bf16",
     "batch_transpose b=3 m=12 n=20",

@@ -66,8 +66,8 @@ TEST_P(CGoldenTest, TraceGivesTheCode) {
 
 INSTANTIATE_TEST_SUITE_P(Files, CGoldenTest,
                          testing::Values("opencl_elementwise", "opencl_matmul", "opencl_rows",
-                                         "cuda_elementwise", "cuda_half", "cuda_matmul",
-                                         "cuda_pipeline", "cuda_rows"),
+                                         "cuda_elementwise", "cuda_dp4a", "cuda_half",
+                                         "cuda_matmul", "cuda_pipeline", "cuda_rows"),
                          [](const auto& info) { return std::string(info.param); });
 
 absl::StatusOr<CModule> PrintFor(absl::string_view trace, absl::string_view target) {
@@ -208,7 +208,20 @@ TEST(CPrinterTest, RefusesAnInstructionOfACpu) {
   const auto printed = PrintC(*lowered, OpenClDialect());
   EXPECT_EQ(printed.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(std::string(printed.status().message()),
-              HasSubstr("the statement is one instruction of a CPU"));
+              HasSubstr("the statement is one instruction, for which"));
+}
+
+TEST(CPrinterTest, AnInstructionNeedsItsArchitecture) {
+  std::stringstream content;
+  content << std::ifstream(absl::StrCat(kFolder, "/cuda_dp4a.txt")).rdbuf();
+  const std::string text = content.str(), trace = text.substr(0, text.find("\ncode\n") + 1);
+  EXPECT_TRUE(Print(trace, CudaTarget("sm_61")).ok());
+  EXPECT_EQ(Print(trace, CudaTarget("sm_60")).status(),
+            absl::UnimplementedError("dp4a_u8i8 needs nvptx64 with sm_61; the target is nvptx64 "
+                                     "sm_60 without it"));
+  EXPECT_EQ(Print(trace).status(),
+            absl::UnimplementedError("dp4a_u8i8 needs nvptx64 with sm_61; the target is opencl "
+                                     "generic without it"));
 }
 
 // Buffers in shared memory that overlap are pointers into one array.

@@ -62,8 +62,9 @@ absl::StatusOr<Example> MakeExample(const std::string& name) {
   int next = 1;
   for (const ir::BufferId id : example.workload->Inputs()) {
     ir::Scalars& input = example.inputs.emplace_back();
+    const bool is_unsigned = example.workload->tensors[id].dtype == ir::DType::kU8;
     for (int64_t e = 0; e < ir::ElementsOf(example.workload->tensors[id].shape); ++e) {
-      input.push_back(static_cast<double>(next % 7 - 3));
+      input.push_back(static_cast<double>(is_unsigned ? next % 7 * 40 : next % 7 - 3));
       next = next * 31 % 1009;
     }
   }
@@ -119,6 +120,10 @@ constexpr Fault kFaults[] = {
     {"cuda_pipeline", 1, "(k_0 + 2) % 3", "(k_0 + 1) % 3", "wrong"},
     {"cuda_pipeline", 1, "hone_copy_async_16(&A_shared[", "hone_copy_async_16(&A_shared[1 + ",
      "not aligned"},
+    {"cuda_dp4a", 1, kBarrier, "", "wrong"},
+    {"cuda_dp4a", 2, kBarrier, "", "wrong"},
+    {"cuda_dp4a", 1, "(k_1 * 20 +", "(k_1 * 16 +", "wrong"},
+    {"cuda_dp4a", 1, "* 2 + j_2) * 4]", "* 2 + j_2) * 4 + 1]", "wrong"},
     {"shuffles", 1, "hone_shuffle_xor(x, lanes)", "hone_shuffle_xor(x, lanes, 0xffff)",
      "not in its mask"},
     {"shuffles", 1, "hone_shuffle_xor(x, lanes)", "hone_shuffle_xor(x, 2 * lanes)",

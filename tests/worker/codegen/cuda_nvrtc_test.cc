@@ -12,6 +12,7 @@
 #include "tests/worker/codegen/cuda_target.h"
 #include "tests/worker/codegen/every_operation.h"
 #include "tests/worker/codegen/nvrtc_check.h"
+#include "tests/worker/codegen/packed_trace.h"
 #include "tests/worker/codegen/run_trace.h"
 #include "worker/codegen/backend.h"
 
@@ -75,7 +76,8 @@ TEST_P(CudaNvrtcTest, CompilesEveryOperation) {
 TEST_P(CudaNvrtcTest, CompilesRandomSchedules) {
   int compiled = 0;
   for (uint64_t seed = 1; seed <= 25; ++seed) {
-    const auto random = lower::MakeRandomGpuSchedule(seed);
+    const target::Target target = CudaTarget(GetParam());
+    const auto random = lower::MakeRandomGpuSchedule(seed, &target);
     ASSERT_TRUE(random.ok()) << random.status();
     const std::string text = TextFor(random->program, GetParam());
     if (text.empty()) continue;
@@ -107,6 +109,32 @@ TEST_P(CudaNvrtcTest, CopiesAreAsynchronousFromSm80On) {
   EXPECT_THAT(result.ptx, HasSubstr("cp.async.cg.shared.global"));
   EXPECT_THAT(result.ptx, HasSubstr("cp.async.commit_group"));
   EXPECT_THAT(result.ptx, HasSubstr("cp.async.wait_group 1"));
+}
+
+TEST_P(CudaNvrtcTest, SumsOfBytesAreOneInstruction) {
+  const NvrtcResult result = CompileWithNvrtc(GoldenText("cuda_dp4a", GetParam()), GetParam());
+  ASSERT_EQ(result.errors, "");
+  EXPECT_THAT(result.ptx, HasSubstr("dp4a.u32.s32"));
+}
+
+TEST_P(CudaNvrtcTest, HalvesAreComputedInPairs) {
+  for (const ir::DType dtype : {ir::DType::kF16, ir::DType::kBF16}) {
+    const auto program = ReplayText(PackedTrace(dtype, 64));
+    ASSERT_TRUE(program.ok()) << program.status();
+    const NvrtcResult result = CompileWithNvrtc(TextFor(*program, GetParam()), GetParam());
+    ASSERT_EQ(result.errors, "");
+    if (dtype == ir::DType::kF16) {
+      EXPECT_THAT(result.ptx, HasSubstr("add.rn.f16x2"));
+      EXPECT_THAT(result.ptx, HasSubstr("fma.rn.f16x2"));
+      // Only the last two outputs are computed in f32.
+      EXPECT_THAT(result.ptx.substr(0, result.ptx.find("packed_Chain")),
+                  Not(HasSubstr("cvt.f32.f16")));
+    } else if (std::string(GetParam()) == "sm_75") {
+      EXPECT_THAT(result.ptx, Not(HasSubstr("bf16x2")));
+    } else {
+      EXPECT_THAT(result.ptx, HasSubstr("fma.rn.bf16x2"));
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, CudaNvrtcTest, testing::ValuesIn(kArchitectures),

@@ -49,13 +49,13 @@ TEST_P(CudaRandomTraces, ComputeTheWorkload) {
   const schedule::SeedRange range =
       schedule::SeedRange::FromEnvironment("HONE_CUDA_TRACES", kSchedules)
           .Shard(GetParam(), kShards);
-  int64_t ran = 0, with_barriers = 0, with_copies = 0;
+  int64_t ran = 0, with_barriers = 0, with_copies = 0, with_dots = 0;
   for (int64_t first = range.first; first < range.end(); first += kBatch) {
     std::vector<lower::RandomGpuSchedule> schedules;
     std::vector<int64_t> seeds;
     std::vector<Code> codes;
     for (int64_t seed = first; seed < std::min(first + kBatch, range.end()); ++seed) {
-      auto schedule = lower::MakeRandomGpuSchedule(static_cast<uint64_t>(seed));
+      auto schedule = lower::MakeRandomGpuSchedule(static_cast<uint64_t>(seed), &target);
       ASSERT_TRUE(schedule.ok()) << schedule.status();
       const auto lowered = lower::Lower(schedule->program, target);
       if (absl::IsInvalidArgument(lowered.status())) continue;
@@ -64,6 +64,7 @@ TEST_P(CudaRandomTraces, ComputeTheWorkload) {
       ASSERT_TRUE(code.ok()) << code.status() << lowered->ToText();
       with_barriers += absl::StrContains(code->bytes, "__syncthreads") ? 1 : 0;
       with_copies += absl::StrContains(code->bytes, "hone_copy_async") ? 1 : 0;
+      with_dots += absl::StrContains(code->bytes, "hone_dp4a") ? 1 : 0;
       codes.push_back(*std::move(code));
       schedules.push_back(*std::move(schedule));
       seeds.push_back(seed);
@@ -78,8 +79,12 @@ TEST_P(CudaRandomTraces, ComputeTheWorkload) {
     }
   }
   std::cout << ran << " of " << range.count << " schedules from seed " << range.first << " on ran, "
-            << with_barriers << " with barriers, " << with_copies << " with asynchronous copies\n";
+            << with_barriers << " with barriers, " << with_copies << " with asynchronous copies, "
+            << with_dots << " with dp4a\n";
   EXPECT_GE(ran, range.count * 9 / 10);
+  if (range.count >= kSchedules / kShards) {
+    EXPECT_GE(with_dots, 1);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Shards, CudaRandomTraces, testing::Range(0, kShards));

@@ -221,11 +221,6 @@ void CStorePrinter::PrintInTwoLoops(const Stmt& store, AtomId lane, const CText&
 
 absl::Status CStorePrinter::Print(lower::StmtId id, AtomId lane) {
   const Stmt store = p_.stmts[id];
-  if (!store.tensor_vars.empty()) {
-    return absl::UnimplementedError(
-        "the statement is one instruction of a CPU, for which there is no C code:\n" +
-        p_.ToText(id));
-  }
   // Separates the conditions that differ between lanes.
   std::vector<ir::Condition> common, own;
   for (const auto* list : {&store.conditions, &store.guards}) {
@@ -244,6 +239,13 @@ absl::Status CStorePrinter::Print(lower::StmtId id, AtomId lane) {
                                  store.reduce_vars.end();
   std::optional<CDialect::Assignment> vector;
   std::optional<CDialect::Assignment> copy;
+  if (!store.tensor_vars.empty()) {
+    if (lane == ir::kNoAtom) vector = vectors_.Dot(store);
+    if (!vector.has_value()) {
+      return absl::UnimplementedError(
+          "the statement is one instruction, for which there is no C code:\n" + p_.ToText(id));
+    }
+  }
   if (store.is_async && own.empty()) copy = vectors_.CopyAsync(store, lane);
   if (lane != ir::kNoAtom && own.empty() && !reduces_lanes && !copy.has_value()) {
     vector = vectors_.Print(store, lane);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/str_join.h"
+#include "common/lower/intrinsics.h"
 #include "common/lower/layout.h"
 #include "common/target/kernel_abi.h"
 
@@ -48,6 +50,9 @@ absl::string_view FunctionOf(Op op) {
   }
 }
 
+// The short floats that vectors convert from and to f32.
+bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+
 }  // namespace
 
 bool CVectorPrinter::DependsOnLane(ExprId id) const {
@@ -73,12 +78,12 @@ bool CVectorPrinter::HasVector(ExprId id) const {
   if (exprs_.HasName(id) || ir::AccumulatorOf(expr.dtype) != dtype_) return false;
   if (!DependsOnLane(id)) return true;
   if (expr.op == Op::kLoad) {
-    const bool converts = expr.dtype == dtype_ || expr.dtype == DType::kF16;
+    const bool converts = expr.dtype == dtype_ || IsHalf(expr.dtype);
     return expr.gathered < 0 && converts && IsConsecutive(p_.pool.IndicesOf(expr)[0]);
   }
   if (expr.op == Op::kCast) {
-    const Expr& operand = p_.pool[expr.a];
-    return expr.dtype == dtype_ && operand.dtype == DType::kF16 && HasVector(expr.a);
+    const bool widens = expr.dtype == dtype_ && IsHalf(p_.pool[expr.a].dtype);
+    return (widens || IsHalf(expr.dtype)) && HasVector(expr.a);
   }
   const bool has_code = !SymbolOf(expr.op).empty() || !FunctionOf(expr.op).empty() ||
                         expr.op == Op::kNeg || expr.op == Op::kMin || expr.op == Op::kMax;
@@ -109,12 +114,23 @@ std::string CVectorPrinter::First(ir::BufferId buffer, const Index& offset) {
   return exprs_.Element(buffer, offset - Index::Of(lane_), ir::kNoExpr);
 }
 
-CText CVectorPrinter::Load(ir::BufferId buffer, const Index& offset) {
+CText CVectorPrinter::Elements(ir::BufferId buffer, const Index& offset) {
   const std::string first = First(buffer, offset);
   CText text{prelude_.UseAllIn(dialect_.Load(Access(buffer, offset, first)))};
   if (text.text[0] == '*') text.binding = CBinding::kUnary;
-  if (p_.buffers[buffer].dtype != DType::kF16) return text;
-  return {absl::StrCat(prelude_.Use(absl::StrCat("f16_to_float", lanes_)), "(", text.text, ")")};
+  return text;
+}
+
+CText CVectorPrinter::Load(ir::BufferId buffer, const Index& offset) {
+  const CText text = Elements(buffer, offset);
+  const DType dtype = p_.buffers[buffer].dtype;
+  return IsHalf(dtype) ? CText{Convert(dtype, "_to_float", text.text)} : text;
+}
+
+std::string CVectorPrinter::Convert(DType dtype, absl::string_view direction,
+                                    absl::string_view text) {
+  const std::string function = absl::StrCat(ir::DTypeName(dtype), direction, lanes_);
+  return absl::StrCat(prelude_.Use(function), "(", text, ")");
 }
 
 // Prints an operand of a function. All operands must be vectors.
@@ -128,7 +144,12 @@ CText CVectorPrinter::Vector(ExprId id) {
   if (!DependsOnLane(id)) return exprs_.Print(id);
   const Expr& expr = p_.pool[id];
   if (expr.op == Op::kLoad) return Load(expr.buffer, p_.pool.IndicesOf(expr)[0]);
-  if (expr.op == Op::kCast) return Vector(expr.a);
+  if (expr.op == Op::kCast && !IsHalf(expr.dtype)) return Vector(expr.a);
+  if (expr.op == Op::kCast) {
+    std::optional<std::string> packed = Packed(id, expr.dtype);
+    if (!packed.has_value()) packed = Convert(expr.dtype, "_from_float", Argument(expr.a));
+    return {Convert(expr.dtype, "_to_float", *packed)};
+  }
   if (expr.op == Op::kNeg) {
     prelude_.Use("operator-");
     return {absl::StrCat("-", Vector(expr.a).Within(CBinding::kPrimary)), CBinding::kUnary};
@@ -147,6 +168,74 @@ CText CVectorPrinter::Vector(ExprId id) {
   const std::string a = Argument(expr.a);
   const std::string b = expr.b == ir::kNoExpr ? "" : absl::StrCat(", ", Argument(expr.b));
   return {absl::StrCat(function, "(", a, b, ")")};
+}
+
+ExprId CVectorPrinter::Unwidened(ExprId id) const {
+  while (p_.pool[id].op == Op::kCast && p_.pool[id].dtype == DType::kF32 &&
+         IsHalf(p_.pool[p_.pool[id].a].dtype)) {
+    id = p_.pool[id].a;
+  }
+  return id;
+}
+
+bool CVectorPrinter::IsExact(ExprId id, DType dtype) const {
+  id = Unwidened(id);
+  const Expr& expr = p_.pool[id];
+  switch (expr.op) {
+    case Op::kLoad:
+    case Op::kCast:
+      return expr.dtype == dtype;
+    case Op::kConst:
+      return ir::CastTo(dtype, expr.value) == expr.value;
+    case Op::kMin:
+    case Op::kMax:
+      return IsExact(expr.a, dtype) && IsExact(expr.b, dtype);
+    default:
+      return false;
+  }
+}
+
+std::optional<std::string> CVectorPrinter::PackedCall(absl::string_view operation, DType dtype,
+                                                      absl::Span<const ExprId> operands) {
+  const std::string function = absl::StrCat("hone_", operation, "_", ir::DTypeName(dtype));
+  if (dialect_.Define(function).empty()) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const ExprId operand : operands) {
+    if (!IsExact(operand, dtype)) return std::nullopt;
+    std::optional<std::string> text = Packed(operand, dtype);
+    if (!text.has_value()) return std::nullopt;
+    texts.push_back(*std::move(text));
+  }
+  return absl::StrCat(prelude_.Use(function), "(", absl::StrJoin(texts, ", "), ")");
+}
+
+std::optional<std::string> CVectorPrinter::PackedOperation(ExprId id, DType dtype) {
+  id = Unwidened(id);
+  if (IsExact(id, dtype)) return Packed(id, dtype);
+  const Expr& expr = p_.pool[id];
+  if (expr.op == Op::kAdd) {
+    for (const auto& [sum, other] : {std::pair(expr.a, expr.b), std::pair(expr.b, expr.a)}) {
+      const Expr& product = p_.pool[Unwidened(sum)];
+      if (product.op != Op::kMul) continue;
+      return PackedCall("fma", dtype, {product.a, product.b, other});
+    }
+    return PackedCall("add", dtype, {expr.a, expr.b});
+  }
+  if (expr.op == Op::kSub) return PackedCall("sub", dtype, {expr.a, expr.b});
+  if (expr.op == Op::kMul) return PackedCall("mul", dtype, {expr.a, expr.b});
+  return std::nullopt;
+}
+
+std::optional<std::string> CVectorPrinter::Packed(ExprId id, DType dtype) {
+  id = Unwidened(id);
+  const Expr& expr = p_.pool[id];
+  if (!DependsOnLane(id)) {
+    return prelude_.UseAllIn(
+        dialect_.Broadcast(dialect_.TypeName(dtype), lanes_, exprs_.Stored(id, dtype)));
+  }
+  if (expr.op == Op::kLoad) return Elements(expr.buffer, p_.pool.IndicesOf(expr)[0]).text;
+  if (expr.op == Op::kCast) return PackedOperation(expr.a, dtype);
+  return PackedCall(expr.op == Op::kMin ? "min" : "max", dtype, {expr.a, expr.b});
 }
 
 // Prints the new value of the elements, combined with the old one if the store is a reduction.
@@ -193,6 +282,32 @@ std::optional<CDialect::Assignment> CVectorPrinter::CopyAsync(const lower::Stmt&
                               absl::StrCat("&", elements[1], ");")};
 }
 
+std::optional<CDialect::Assignment> CVectorPrinter::Dot(const lower::Stmt& store) {
+  const ir::Intrinsic* intrinsic = lower::IntrinsicOf(store);
+  if (intrinsic == nullptr) return std::nullopt;
+  const std::string function = absl::StrCat("hone_", intrinsic->name);
+  if (dialect_.Define(function).empty()) return std::nullopt;
+  lane_ = store.tensor_vars[0];
+  lanes_ = static_cast<int>(p_.atoms[lane_].range.extent());
+  std::vector<Expr> operands;
+  p_.pool.VisitLoads(store.values[0], [&](const Expr& load) { operands.push_back(load); });
+  // Their types may be in the other order.
+  const ir::Workload& description = ir::DescriptionOf(*intrinsic);
+  if (operands[0].dtype != description.tensors[description.Inputs()[0]].dtype) {
+    std::swap(operands[0], operands[1]);
+  }
+  std::string arguments[2];
+  for (size_t o = 0; o < operands.size(); ++o) {
+    const Index& offset = p_.pool.IndicesOf(operands[o])[0];
+    if (!IsConsecutive(offset)) return std::nullopt;
+    arguments[o] = Elements(operands[o].buffer, offset).text;
+  }
+  std::string sum = exprs_.Element(store.outputs[0], store.indices[0], ir::kNoExpr);
+  std::string value =
+      absl::StrCat(prelude_.Use(function), "(", arguments[0], ", ", arguments[1], ", ", sum, ")");
+  return CDialect::Assignment{std::move(sum), std::move(value)};
+}
+
 std::optional<CDialect::Assignment> CVectorPrinter::Print(const lower::Stmt& store,
                                                           ir::AtomId lane) {
   lane_ = lane;
@@ -224,24 +339,23 @@ std::optional<CDialect::Assignment> CVectorPrinter::Print(const lower::Stmt& sto
   // A copy needs no conversion.
   if (store.reducer == ir::Reducer::kNone && value.op == Op::kLoad && value.gathered < 0 &&
       p_.buffers[value.buffer].dtype == dtype && IsConsecutive(p_.pool.IndicesOf(value)[0])) {
-    const Index& from = p_.pool.IndicesOf(value)[0];
-    const std::string first = First(value.buffer, from);
-    return assign(dialect_.Load(Access(value.buffer, from, first)));
+    return assign(Elements(value.buffer, p_.pool.IndicesOf(value)[0]).text);
   }
   dtype_ = ir::AccumulatorOf(dtype);
-  const bool rounds = dtype == DType::kF16 && store.reducer == ir::Reducer::kNone;
+  const bool rounds = IsHalf(dtype) && store.reducer == ir::Reducer::kNone;
   if (dtype != DType::kF32 && dtype != DType::kF64 && !rounds) return std::nullopt;
-  // A cast to f16 is left out, because the store rounds in the same way.
+  // A cast to this type is left out, because the store rounds in the same way.
   lower::Stmt plain = store;
-  if (rounds && value.op == Op::kCast && p_.pool[value.a].dtype == DType::kF32) {
+  if (rounds && value.op == Op::kCast && value.dtype == dtype &&
+      ir::AccumulatorOf(p_.pool[value.a].dtype) == dtype_) {
     plain.values[0] = value.a;
   }
   if (!HasVector(plain.values[0])) return std::nullopt;
   if (dtype_ == DType::kF64) prelude_.UseF64();
-  const std::string combined = Combined(plain);
-  if (!rounds) return assign(combined);
-  return assign(
-      absl::StrCat(prelude_.Use(absl::StrCat("f16_from_float", lanes_)), "(", combined, ")"));
+  if (!rounds) return assign(Combined(plain));
+  const std::optional<std::string> packed = PackedOperation(plain.values[0], dtype);
+  return assign(packed.has_value() ? *packed
+                                   : Convert(dtype, "_from_float", Argument(plain.values[0])));
 }
 
 }  // namespace hone::codegen

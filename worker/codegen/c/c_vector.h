@@ -8,15 +8,22 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "common/lower/lowered.h"
 #include "worker/codegen/c/c_expr.h"
 
 namespace hone::codegen {
 
 // Prints a store of a vectorized loop as one statement with vectors: copies of any type, and
-// arithmetic of f32 and f64 and on f16. Everything else is left to a loop over the lanes. That
-// includes stores that access only private arrays, because these are registers, which are not
+// arithmetic of f32 and f64 and on f16 and bf16. Everything else is left to a loop over the lanes.
+// That includes stores that access only private arrays, because these are registers, which are not
 // contiguous.
+//
+// An operation on f16 or bf16 whose result is rounded right away is computed in this type if the
+// dialect has a function for that (hone_add_f16): without conversions, two elements at a time. A
+// sum, difference or product is the same as if it was computed in f32 first, because f32 has more
+// than twice the digits (Figueroa, When is double rounding innocuous?, 1995). A product and a sum
+// are one operation, which rounds once, as the interpreter does.
 class CVectorPrinter {
  public:
   // All arguments must outlive this object.
@@ -30,6 +37,10 @@ class CVectorPrinter {
   // Prints the call for an asynchronous copy of one element or of all lanes of a vectorized loop,
   // in two parts between which the line may be broken. nullopt: there is no such call.
   std::optional<CDialect::Assignment> CopyAsync(const lower::Stmt& store, ir::AtomId lane);
+
+  // Prints the call for a store that an instruction computes, whose operands are vectors of its
+  // terms. nullopt: the dialect does not have the instruction.
+  std::optional<CDialect::Assignment> Dot(const lower::Stmt& store);
 
   // Returns the alignments, in bytes, that statements printed since the last call require of
   // buffers in shared memory.
@@ -46,7 +57,21 @@ class CVectorPrinter {
   std::string First(ir::BufferId buffer, const ir::Index& offset);
 
   CText Vector(ir::ExprId id);
+  // Returns the value of a short float that was only widened to f32.
+  ir::ExprId Unwidened(ir::ExprId id) const;
+  // Whether a value has no more digits than a short float of this type.
+  bool IsExact(ir::ExprId id, ir::DType dtype) const;
+  // Prints a value as a vector of short floats. nullopt: it is not computed in this type.
+  std::optional<std::string> Packed(ir::ExprId id, ir::DType dtype);
+  // The same for a value that is rounded to this type.
+  std::optional<std::string> PackedOperation(ir::ExprId id, ir::DType dtype);
+  std::optional<std::string> PackedCall(absl::string_view operation, ir::DType dtype,
+                                        absl::Span<const ir::ExprId> operands);
+  // Prints the elements in memory, without a conversion.
+  CText Elements(ir::BufferId buffer, const ir::Index& offset);
   CText Load(ir::BufferId buffer, const ir::Index& offset);
+  // `direction`: "_to_float" or "_from_float".
+  std::string Convert(ir::DType dtype, absl::string_view direction, absl::string_view text);
   std::string Argument(ir::ExprId id);
   std::string Combined(const lower::Stmt& store);
 
@@ -59,7 +84,7 @@ class CVectorPrinter {
   // Of the current statement.
   ir::AtomId lane_ = ir::kNoAtom;
   int lanes_ = 0;
-  ir::DType dtype_ = ir::DType::kF32;  // the type of the computed values
+  ir::DType dtype_ = ir::DType::kF32;  // the type in which values are computed
 };
 
 }  // namespace hone::codegen

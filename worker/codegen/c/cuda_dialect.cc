@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "worker/codegen/c/cuda_packed.h"
 
 namespace hone::codegen {
 namespace {
@@ -17,6 +18,16 @@ struct Definition {
   bool is_ptx;
   absl::string_view text;
 };
+
+#define HONE_DP4A(NAME, A, B, TYPES)                                                        \
+  "$Q int hone_dp4a_" NAME "(hone_" A "4 a, hone_" B                                        \
+  "4 b, int sum) {\n"                                                                       \
+  "  int result;\n"                                                                         \
+  "  asm(\"dp4a." TYPES                                                                     \
+  " %0, %1, %2, %3;\"\n"                                                                    \
+  "      : \"=r\"(result) : \"r\"(*(const int*)&a), \"r\"(*(const int*)&b), \"r\"(sum));\n" \
+  "  return result;\n"                                                                      \
+  "}\n"
 
 constexpr Definition kDefinitions[] = {
     {"INFINITY", false, "#define INFINITY __int_as_float(0x7f800000)\n"},
@@ -65,6 +76,10 @@ constexpr Definition kDefinitions[] = {
      "  extern __shared__ __align__(128) uchar memory[];\n"
      "  return memory;\n"
      "}\n"},
+    // Sums of 4 products of bytes.
+    {"hone_dp4a_i8", true, HONE_DP4A("i8", "schar", "schar", "s32.s32")},
+    {"hone_dp4a_u8", true, HONE_DP4A("u8", "uchar", "uchar", "u32.u32")},
+    {"hone_dp4a_u8i8", true, HONE_DP4A("u8i8", "uchar", "schar", "u32.s32")},
 
     // Vectors. Those of CUDA have at most 4 elements and no operators.
     {"hone_vector", false,
@@ -99,6 +114,8 @@ constexpr Definition kDefinitions[] = {
      "  return hone_make_vector<T, N>([&](int) { return x; });\n"
      "}\n"},
 };
+
+#undef HONE_DP4A
 
 // $O is the operator.
 constexpr char kOperator[] =
@@ -172,6 +189,9 @@ class CudaC final : public CDialect {
       if (definition.name != name) continue;
       const std::string text = absl::StrReplaceAll(definition.text, {{"$Q", kQualifier}});
       return definition.is_ptx ? absl::StrCat("#ifdef __CUDACC__\n", text, "#endif\n") : text;
+    }
+    if (const std::string packed = DefineCudaPacked(name); !packed.empty()) {
+      return absl::StrReplaceAll(packed, {{"$Q", kQualifier}});
     }
     if (absl::ConsumePrefix(&name, "operator")) return name.empty() ? "" : DefineOperator(name);
     const auto [base, lanes] = SplitLanes(name);
@@ -262,8 +282,14 @@ class CudaC final : public CDialect {
       if (base != absl::StrCat("hone_", type)) continue;
       return absl::StrCat("typedef hone_vector<", type, ", ", lanes, "> ", base, lanes, ";\n");
     }
-    if (base == "f16_to_float") return function(kUnary, "float", "ushort", base);
-    if (base == "f16_from_float") return function(kUnary, "ushort", "float", base);
+    for (const absl::string_view type : {"f16", "bf16"}) {
+      if (base == absl::StrCat(type, "_to_float")) {
+        return function(kUnary, "float", "ushort", base);
+      }
+      if (base == absl::StrCat(type, "_from_float")) {
+        return function(kUnary, "ushort", "float", base);
+      }
+    }
     for (const absl::string_view type : {"float", "double"}) {
       if (base == absl::StrCat("max_", type) || base == absl::StrCat("min_", type)) {
         return function(kBinary, type, type, base);

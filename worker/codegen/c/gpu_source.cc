@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/lower/intrinsics.h"
 #include "common/target/f64.h"
 #include "worker/codegen/c/c_printer.h"
 
@@ -29,6 +30,7 @@ absl::Status CheckLimits(const target::GpuLaunch& launch, const target::GpuLimit
 absl::StatusOr<Code> PrintGpuSource(const lower::LoweredProgram& program,
                                     const target::Target& target, const CDialect& dialect,
                                     absl::string_view format) {
+  HONE_RETURN_IF_ERROR(lower::CheckIntrinsics(program, target));
   HONE_ASSIGN_OR_RETURN(CModule printed, PrintC(program, dialect));
   if (printed.uses_f64 && !target::ComputesF64(target)) {
     return absl::InvalidArgumentError(absl::StrCat("the code computes in f64, which ", target.Key(),

@@ -16,19 +16,30 @@ constexpr std::pair<absl::string_view, absl::string_view> kFunctions[] = {
      "  vstore_half_rte(x, 0, (half*)&bits);\n"
      "  return bits;\n"
      "}\n"},
-#define HONE_VECTOR_FUNCTIONS(N)                                                         \
-  {"f16_to_float" #N, "static float" #N " f16_to_float" #N "(ushort" #N                  \
-                      " bits) { return vload_half" #N "(0, (const half*)&bits); }\n"},   \
-      {"f16_from_float" #N,                                                              \
-       "static ushort" #N " f16_from_float" #N "(float" #N " x) {\n  ushort" #N          \
-       " bits;\n  vstore_half" #N "_rte(x, 0, (half*)&bits);\n  return bits;\n}\n"},     \
-      {"max_float" #N, "static float" #N " max_float" #N "(float" #N " a, float" #N      \
-                       " b) { return select(a, b, a < b); }\n"},                         \
-      {"min_float" #N, "static float" #N " min_float" #N "(float" #N " a, float" #N      \
-                       " b) { return select(a, b, b < a); }\n"},                         \
-      {"max_double" #N, "static double" #N " max_double" #N "(double" #N " a, double" #N \
-                        " b) { return select(a, b, a < b); }\n"},                        \
-      {"min_double" #N, "static double" #N " min_double" #N "(double" #N " a, double" #N \
+#define HONE_VECTOR_FUNCTIONS(N)                                                                   \
+  {"f16_to_float" #N, "static float" #N " f16_to_float" #N "(ushort" #N                            \
+                      " bits) { return vload_half" #N "(0, (const half*)&bits); }\n"},             \
+      {"f16_from_float" #N,                                                                        \
+       "static ushort" #N " f16_from_float" #N "(float" #N " x) {\n  ushort" #N                    \
+       " bits;\n  vstore_half" #N "_rte(x, 0, (half*)&bits);\n  return bits;\n}\n"},               \
+      {"bf16_to_float" #N, "static float" #N " bf16_to_float" #N "(ushort" #N                      \
+                           " bits) { return as_float" #N "(convert_uint" #N "(bits) << 16); }\n"}, \
+      {"bf16_from_float" #N,                                                                       \
+       "// Rounds to nearest even.\n"                                                              \
+       "static ushort" #N " bf16_from_float" #N "(float" #N                                        \
+       " x) {\n"                                                                                   \
+       "  const uint" #N " bits = as_uint" #N                                                      \
+       "(x);\n"                                                                                    \
+       "  const uint" #N                                                                           \
+       " rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;\n"                                    \
+       "  return convert_ushort" #N "(select(rounded, (uint" #N ")(0x7fc0), isnan(x)));\n}\n"},    \
+      {"max_float" #N, "static float" #N " max_float" #N "(float" #N " a, float" #N                \
+                       " b) { return select(a, b, a < b); }\n"},                                   \
+      {"min_float" #N, "static float" #N " min_float" #N "(float" #N " a, float" #N                \
+                       " b) { return select(a, b, b < a); }\n"},                                   \
+      {"max_double" #N, "static double" #N " max_double" #N "(double" #N " a, double" #N           \
+                        " b) { return select(a, b, a < b); }\n"},                                  \
+      {"min_double" #N, "static double" #N " min_double" #N "(double" #N " a, double" #N           \
                         " b) { return select(a, b, b < a); }\n"}
     HONE_VECTOR_FUNCTIONS(2),
     HONE_VECTOR_FUNCTIONS(4),

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "common/lower/intrinsics.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
@@ -24,7 +25,6 @@
 #include "worker/codegen/llvm/entry_points.h"
 #include "worker/codegen/llvm/function_emitter.h"
 #include "worker/codegen/llvm/machine.h"
-#include "worker/codegen/llvm/tensor.h"
 
 namespace hone::codegen {
 namespace {
@@ -145,7 +145,7 @@ int64_t CountInstructions(const llvm::Module& module, int vector_bits) {
 absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
                                        const target::Target& target,
                                        const CompileOptions& options) {
-  HONE_RETURN_IF_ERROR(CheckIntrinsics(program, target));
+  HONE_RETURN_IF_ERROR(lower::CheckIntrinsics(program, target));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Machine> machine, Machine::For(target));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<llvm::TargetMachine> target_machine,
                         MakeTargetMachine(target));

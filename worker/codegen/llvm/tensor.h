@@ -3,13 +3,9 @@
 
 #include "absl/status/status.h"
 #include "common/lower/lowered.h"
-#include "common/target/target.h"
 #include "worker/codegen/llvm/memory_emitter.h"
 
 namespace hone::codegen {
-
-// Unimplemented: the program uses an instruction (common/ir/intrinsic.h) that the target lacks.
-absl::Status CheckIntrinsics(const lower::LoweredProgram& program, const target::Target& target);
 
 // Emits a store that one instruction computes, as matched by the primitive tensorize. Internal: it
 // is under a mask, or its operands do not have the layout that the instruction needs.

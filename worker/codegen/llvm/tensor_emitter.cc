@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/ir/intrinsic.h"
+#include "common/lower/intrinsics.h"
 #include "worker/codegen/llvm/tensor.h"
 
 namespace hone::codegen {
@@ -17,15 +17,15 @@ using lower::StmtId;
 
 namespace {
 
-const Intrinsic* IntrinsicOf(const Stmt& store) {
-  return ir::FindIntrinsic(ir::ValueOf(store.annotations, ir::Annotation::Key::kIntrinsic, -1));
-}
-
 // Emits one store that an instruction computes.
 class TensorEmitter {
  public:
   TensorEmitter(FunctionContext& f, IndexEmitter& index, MemoryEmitter& memory, const Stmt& store)
-      : f_(f), index_(index), memory_(memory), store_(store), intrinsic_(*IntrinsicOf(store)) {}
+      : f_(f),
+        index_(index),
+        memory_(memory),
+        store_(store),
+        intrinsic_(*lower::IntrinsicOf(store)) {}
 
   absl::Status Emit();
 
@@ -177,20 +177,6 @@ absl::Status TensorEmitter::EmitTile() {
 }
 
 }  // namespace
-
-absl::Status CheckIntrinsics(const lower::LoweredProgram& program, const target::Target& target) {
-  for (const Stmt& stmt : program.stmts) {
-    if (stmt.kind != Stmt::Kind::kStore) continue;
-    const Intrinsic* intrinsic = IntrinsicOf(stmt);
-    if (intrinsic == nullptr ||
-        (target.arch == intrinsic->arch && target.HasFeature(intrinsic->feature)))
-      continue;
-    return absl::UnimplementedError(absl::StrCat(intrinsic->name, " needs ", intrinsic->arch,
-                                                 " with ", intrinsic->feature, "; the target is ",
-                                                 target.arch, " ", target.cpu, " without it"));
-  }
-  return absl::OkStatus();
-}
 
 absl::Status EmitIntrinsic(FunctionContext& f, IndexEmitter& index, MemoryEmitter& memory,
                            const Stmt& store, Value* mask) {
