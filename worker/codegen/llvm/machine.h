@@ -40,6 +40,8 @@ class Machine {
   // may still reorder them. The emitter orders code to use all registers, so moving loads up would
   // only spill accumulators. In-order cores need the scheduler for code without accumulators.
   virtual bool Arrange(llvm::Module& module) const = 0;
+  // Whether pointers that loops advance are faster than addresses computed in each iteration.
+  virtual bool AdvancesPointers() const { return false; }
   // Whether a load per lane is faster than a gather.
   virtual bool GathersSlowly() const { return false; }
   // Whether the CPU converts f16 to f32 and back.
