@@ -24,16 +24,15 @@ class AArch64 final : public Machine {
  public:
   explicit AArch64(const target::Target& target) : Machine(target) {}
 
-  bool Arrange(llvm::Module& module) const override {
+  Passes Arrange(llvm::Module& module) const override {
     // Multiply-adds of SVE do not take an operand from a lane.
     constexpr unsigned kNeon = 4, kAny = 1024;
     JoinBroadcastLoads(module, target_.vector_bits == 128 ? kAny : kNeon, target_.vector_registers);
-    if (!IsInOrder()) return false;
-    if (!MoveLoadsAhead(module, target_.vector_registers, LoadsAlone())) return true;
+    if (!IsInOrder()) return {};
+    if (!MoveLoadsAhead(module, target_.vector_registers, LoadsAlone())) return {.schedule = true};
     KeepOrder(module);
-    return false;
+    return {.advance_pointers = true};
   }
-  bool AdvancesPointers() const override { return IsInOrder(); }
   bool RoundsI64Twice() const override { return true; }
   bool ComputesF16() const override { return target_.HasFeature("fullfp16"); }
 

@@ -96,18 +96,10 @@ void SetOption(absl::string_view name, absl::string_view value) {
   }
 }
 
-// Optional passes of the code generator.
-struct Passes {
-  bool schedules;
-  bool advances_pointers;
-};
-
 void SetOptions(const Passes& passes) {
-  // The emitter has hoisted every address, so loop strength reduction gains nothing on most cores,
-  // and it takes half of the code generator's time.
-  SetOption("disable-lsr", passes.advances_pointers ? "false" : "true");
-  SetOption("enable-misched", passes.schedules ? "true" : "false");
-  SetOption("pre-RA-sched", passes.schedules ? "default" : "source");
+  SetOption("disable-lsr", passes.advance_pointers ? "false" : "true");
+  SetOption("enable-misched", passes.schedule ? "true" : "false");
+  SetOption("pre-RA-sched", passes.schedule ? "default" : "source");
 }
 
 absl::StatusOr<std::string> Generate(llvm::Module& module, const Passes& optional,
@@ -195,8 +187,7 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
     return absl::InternalError(absl::StrCat("LLVM refuses the generated code: ", problem));
   machine->ReplaceCalls(module, *target_machine->getMCSubtargetInfo());
   Optimize(module, *target_machine);
-  const Passes passes{.schedules = machine->Arrange(module),
-                      .advances_pointers = machine->AdvancesPointers()};
+  const Passes passes = machine->Arrange(module);
   if (const int64_t instructions = CountInstructions(module, target.vector_bits);
       instructions > kMaxInstructions) {
     return absl::InvalidArgumentError(absl::StrCat("the unrolled code has ", instructions,
