@@ -3,57 +3,12 @@
 
   tests/bench/arm/throughput.py [--builder build/release/bin/hone-builder] [--mca llvm-mca-19] [--loop]
 
-Prints a table of both traces of this folder and some cores: multiply-adds per cycle, the share of what the core's model
+Prints a table of the traces of this folder and some cores: multiply-adds per cycle, the share of what the core's model
 can issue (measured on a loop of independent multiply-adds), loads and accesses to the stack. --loop prints the loops."""
 import argparse
 import pathlib
-import re
-import subprocess
-import sys
-import tempfile
 
-CORES = ["cortex-a53", "cortex-a55", "cortex-a72", "cortex-a76", "cortex-x1", "neoverse-n1", "neoverse-v1", "neoverse-v2", "apple-m1"]
-MULTIPLY_ADD = re.compile(r"^\s+(fmla|fmad)\s")
-BRANCH = re.compile(r"^\s+(?:b\.\w+|cbn?z\s+\w+,|tbn?z\s.*,|b)\s+(\.LBB\w+)")
-LABEL = re.compile(r"^(\.LBB\w+):")
-
-
-def run(command, text=None):
-    done = subprocess.run(command, input=text, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"throughput.py: {' '.join(map(str, command))}: {done.stderr.strip()}")
-    return done.stdout
-
-
-def hottest_loop(assembly):
-    """The lines of the innermost loop with the most multiply-adds."""
-    labels, best = {}, []
-    lines = [line for line in assembly.splitlines() if not line.strip().startswith("//")]
-    for at, line in enumerate(lines):
-        if label := LABEL.match(line):
-            labels[label[1]] = at
-        branch = BRANCH.match(line)
-        if not branch or branch[1] not in labels:
-            continue
-        body = lines[labels[branch[1]] + 1:at + 1]
-        if not any(map(LABEL.match, body)) and count(body) > count(best):
-            best = body
-    return best
-
-
-def count(lines):
-    return sum(1 for line in lines if MULTIPLY_ADD.match(line))
-
-
-def cycles(mca, core, lines):
-    """Cycles per iteration by LLVM's model of the core."""
-    body = [line for line in lines if not BRANCH.match(line)]
-    iterations = 200
-    with tempfile.NamedTemporaryFile("w", suffix=".s") as file:
-        file.write("\n".join(body) + "\n")
-        file.flush()
-        text = run([mca, "-mtriple=aarch64", f"-mcpu={core}", f"-iterations={iterations}", file.name])
-    return int(re.search(r"Total Cycles:\s+(\d+)", text)[1]) / iterations
+from loops import CORES, LOAD, hottest_loop, multiply_adds, rate, run
 
 
 def main():
@@ -63,15 +18,15 @@ def main():
     parser.add_argument("--loop", action="store_true")
     options = parser.parse_args()
     independent = [f"\tfmla\tv{i}.4s, v30.4s, v31.s[0]" for i in range(24)]
-    print(f"{'trace':8} {'core':12} {'FMLA/cycle':>10} {'of bound':>9} {'loads/FMLA':>10} {'stack':>5}")
+    print(f"{'trace':13} {'core':12} {'FMLA/cycle':>10} {'of bound':>9} {'loads/FMLA':>10} {'stack':>5}")
     for trace in sorted(pathlib.Path(__file__).parent.glob("*.trace")):
         for core in CORES:
             loop = hottest_loop(run([options.builder, "code", "--target", f"arm/{core}", str(trace)]))
-            rate = count(loop) / cycles(options.mca, core, loop)
-            bound = len(independent) / cycles(options.mca, core, independent)
-            loads = sum(1 for line in loop if re.match(r"^\s+ld", line))
+            done = rate(options.mca, core, loop)
+            bound = rate(options.mca, core, independent)
+            loads = sum(1 for line in loop if LOAD.match(line)) / multiply_adds(loop)
             stack = sum(1 for line in loop if "[sp" in line)
-            print(f"{trace.stem:8} {core:12} {rate:10.2f} {100 * rate / bound:8.1f}% {loads / count(loop):10.2f} {stack:5}")
+            print(f"{trace.stem:13} {core:12} {done:10.2f} {100 * done / bound:8.1f}% {loads:10.2f} {stack:5}")
             if options.loop:
                 print("\n".join(loop))
 
