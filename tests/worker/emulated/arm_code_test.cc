@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/base/file.h"
 #include "tests/worker/codegen/run_trace.h"
@@ -22,16 +23,21 @@ using ::testing::Not;
 struct LoopCode {
   std::string text;
   int multiply_adds = 0, by_lane = 0, loads = 0, stack = 0;
+  int groups = 0;  // of loads, with nothing between them
 };
 
 LoopCode Count(absl::Span<const std::string> lines, const std::string& multiply_add) {
   LoopCode loop;
+  bool loading = false;
   for (const std::string& line : lines) {
     absl::StrAppend(&loop.text, line, "\n");
     const bool multiplies = absl::StrContains(line, absl::StrCat("\t", multiply_add, "\t"));
     loop.multiply_adds += multiplies;
     loop.by_lane += multiplies && absl::StrContains(line, ".s[");
-    loop.loads += absl::StartsWith(line, "\tld");
+    const bool loads = absl::StartsWith(line, "\tld");
+    loop.loads += loads;
+    loop.groups += loads && !loading;
+    loading = loads;
     loop.stack += absl::StrContains(line, "[sp");
   }
   return loop;
@@ -67,8 +73,9 @@ constexpr int kSteps = 4, kTile = 8 * 3;  // of the traces of tests/bench/arm
 
 TEST(ArmCodeTest, AProductLoadsBothPanelsAsVectors) {
   const std::string trace = ReadFile("tests/bench/arm/matmul.trace").value();
-  for (const char* const preset : {"arm/cortex-a53", "arm/cortex-a72", "arm/cortex-a76",
-                                   "arm/neoverse-n1", "arm/neoverse-v2", "arm/apple-m1"}) {
+  for (const char* const preset :
+       {"arm/cortex-a53", "arm/cortex-a72", "arm/cortex-a76", "arm/neoverse-n1", "arm/neoverse-v1",
+        "arm/neoverse-v2", "arm/apple-m1"}) {
     const LoopCode loop = Compiled(preset, trace);
     EXPECT_EQ(loop.by_lane, kSteps * kTile) << preset << "\n" << loop.text;
     EXPECT_LE(loop.loads, kSteps * (2 + 3)) << preset << "\n" << loop.text;
@@ -94,6 +101,38 @@ TEST(ArmCodeTest, BlocksOfSumsStayInRegisters) {
     EXPECT_EQ(loop.multiply_adds, kSteps * kTile) << preset << "\n" << loop.text;
     EXPECT_LE(loop.loads, kSteps * (4 + 6)) << preset << "\n" << loop.text;
     EXPECT_EQ(loop.stack, 0) << preset << "\n" << loop.text;
+  }
+}
+
+// 16 accumulators leave room for the operands of all steps, so one load per row serves them.
+TEST(ArmCodeTest, AConvolutionLoadsSeveralChannelsOfAPixelAtOnce) {
+  const std::string trace = absl::StrReplaceAll(
+      ReadFile("tests/bench/arm/conv2d.trace").value(),
+      {{"60]", "64]"}, {"co / 12", "co / 8"}, {"co % 12", "co % 8"}, {"ci, 8, 3,", "ci, 8, 2,"}});
+  for (const char* const preset :
+       {"arm/cortex-a53", "arm/cortex-a55", "arm/cortex-a72", "arm/neoverse-v1"}) {
+    const LoopCode loop = Compiled(preset, trace);
+    EXPECT_EQ(loop.by_lane, kSteps * 8 * 2) << preset << "\n" << loop.text;
+    EXPECT_LE(loop.loads, 8 + kSteps * 2) << preset << "\n" << loop.text;
+    EXPECT_EQ(loop.stack, 0) << preset << "\n" << loop.text;
+  }
+}
+
+// On Cortex-A53, each change from multiply-adds to loads costs a wait. Cortex-A55 can issue a
+// multiply-add beside a load, but not beside a pair of loads.
+TEST(ArmCodeTest, InOrderCoresLoadWhereItDelaysLeast) {
+  for (const char* const name : {"matmul", "conv2d_packed"}) {
+    const std::string trace = ReadFile(absl::StrCat("tests/bench/arm/", name, ".trace")).value();
+    const LoopCode a53 = Compiled("arm/cortex-a53", trace), a55 = Compiled("arm/cortex-a55", trace);
+    EXPECT_LE(a53.groups, kSteps) << a53.text;
+    EXPECT_GT(a55.groups, 2 * kSteps) << a55.text;
+    for (const LoopCode& loop : {a53, a55}) {
+      EXPECT_EQ(loop.multiply_adds, kSteps * kTile) << loop.text;
+      EXPECT_EQ(loop.stack, 0) << loop.text;
+      EXPECT_THAT(loop.text, Not(HasSubstr("\tldp\t")));
+      // Pointers advance; addresses are not computed.
+      EXPECT_THAT(loop.text, Not(HasSubstr("\tmadd\t")));
+    }
   }
 }
 

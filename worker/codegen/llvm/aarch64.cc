@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "worker/codegen/llvm/aarch64_cpu_guard.h"
 #include "worker/codegen/llvm/broadcast_loads.h"
 #include "worker/codegen/llvm/load_distance.h"
@@ -27,10 +28,14 @@ class AArch64 final : public Machine {
  public:
   explicit AArch64(const target::Target& target) : Machine(target) {}
 
-  bool Arrange(llvm::Module& module) const override {
+  Passes Arrange(llvm::Module& module) const override {
     // Multiply-adds of SVE do not take an operand from a lane.
-    if (target_.vector_bits == 128) JoinBroadcastLoads(module);
-    return IsInOrder() && !MoveLoadsAhead(module, target_.vector_registers);
+    constexpr unsigned kNeon = 4, kAny = 1024;
+    JoinBroadcastLoads(module, target_.vector_bits == 128 ? kAny : kNeon, target_.vector_registers);
+    if (!IsInOrder()) return {};
+    if (!MoveLoadsAhead(module, target_.vector_registers, LoadsAlone())) return {.schedule = true};
+    KeepOrder(module);
+    return {.advance_pointers = true};
   }
   bool RoundsI64Twice() const override { return true; }
   // If they come from integers of 64 bits (combineI8TruncStore in LLVM 19).
@@ -65,6 +70,18 @@ class AArch64 final : public Machine {
                                               "cortex-a510", "cortex-a520", "generic"};
     return std::ranges::count(kInOrder, target_.cpu) > 0;
   }
+  // Turns off what moves loads after the allocation of registers: a scheduler, and the pass that
+  // makes pairs of loads.
+  void KeepOrder(llvm::Module& module) const {
+    std::string features = "-use-postra-scheduler,+slow-paired-128";
+    for (const std::string& feature : target_.features) absl::StrAppend(&features, ",+", feature);
+    for (llvm::Function& function : module) {
+      if (function.getFnAttribute("target-cpu").getValueAsString() == target_.cpu)
+        function.addFnAttr("target-features", features);
+    }
+  }
+  // Whether loads of 128 bits do not issue in the cycle of a multiply-add.
+  bool LoadsAlone() const { return target_.cpu == "cortex-a35" || target_.cpu == "cortex-a53"; }
 };
 
 }  // namespace

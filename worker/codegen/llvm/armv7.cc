@@ -10,7 +10,7 @@ class Armv7 final : public Machine {
  public:
   explicit Armv7(const target::Target& target) : Machine(target) {}
 
-  bool Arrange(llvm::Module&) const override { return true; }
+  Passes Arrange(llvm::Module&) const override { return {.schedule = true}; }
   bool ConvertsF16() const override { return target_.HasFeature("vfp4"); }
   bool DividesI64() const override { return false; }
   void ReplaceCalls(llvm::Module& module, const llvm::MCSubtargetInfo& subtarget) const override {

@@ -7,6 +7,7 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/PatternMatch.h"
+#include "worker/codegen/llvm/reduction_steps.h"
 
 namespace hone::codegen {
 namespace {
@@ -14,6 +15,8 @@ namespace {
 using llvm::Value;
 
 constexpr int kJoined = 4;  // f32 in a register
+// Registers left for the allocator.
+constexpr int kSpare = 2;
 
 // A load of one f32 from a constant distance to a pointer.
 struct ScalarLoad {
@@ -64,12 +67,14 @@ void Join(const std::vector<ScalarLoad>& loads, size_t first) {
   }
 }
 
-// Returns whether each use of each insertion is a shuffle of that insertion alone.
-bool IsShuffled(const llvm::LoadInst& load) {
-  return std::all_of(load.user_begin(), load.user_end(), [](const auto* insert) {
-    return std::all_of(insert->user_begin(), insert->user_end(), [](const auto* user) {
+// Returns whether each use of each insertion is a shuffle of that insertion alone, to at most
+// `lanes` lanes.
+bool IsShuffled(const llvm::LoadInst& load, unsigned lanes) {
+  return std::all_of(load.user_begin(), load.user_end(), [&](const auto* insert) {
+    return std::all_of(insert->user_begin(), insert->user_end(), [&](const auto* user) {
       const auto* const shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(user);
       return shuffle != nullptr && shuffle->isZeroEltSplat() &&
+             llvm::cast<llvm::FixedVectorType>(shuffle->getType())->getNumElements() <= lanes &&
              llvm::isa<llvm::UndefValue>(shuffle->getOperand(1));
     });
   });
@@ -91,18 +96,38 @@ void JoinRuns(std::vector<ScalarLoad>& loads) {
   loads.clear();
 }
 
+// Counts the registers of a block's accumulators and of the operands of its current step.
+struct Registers {
+  int accumulators = 0, operands = 0;
+
+  void Count(const llvm::Instruction& instruction) {
+    const bool vector = instruction.getType()->isVectorTy();
+    if (llvm::isa<llvm::PHINode>(instruction)) accumulators += vector;
+    operands += llvm::isa<llvm::LoadInst>(instruction);
+  }
+  // Whether operands of several steps fit into `registers`. Without accumulators this is unknown.
+  bool Fit(int registers) const {
+    return accumulators > 0 && accumulators + operands + kSpare <= registers;
+  }
+};
+
 }  // namespace
 
-void JoinBroadcastLoads(llvm::Module& module) {
+void JoinBroadcastLoads(llvm::Module& module, unsigned lanes, int registers) {
   const llvm::DataLayout& layout = module.getDataLayout();
   for (llvm::Function& function : module) {
     for (llvm::BasicBlock& block : function) {
       std::vector<ScalarLoad> loads;
+      Registers used;
       for (llvm::Instruction& instruction : llvm::make_early_inc_range(block)) {
-        if (instruction.mayWriteToMemory()) JoinRuns(loads);
+        used.Count(instruction);
+        if (instruction.mayWriteToMemory()) {
+          if (!SeparatesSteps(instruction) || !used.Fit(registers)) JoinRuns(loads);
+          used.operands = 0;
+        }
         auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
         if (load == nullptr || !load->isSimple() || !load->getType()->isFloatTy()) continue;
-        if (!IsBroadcast(*load) || !IsShuffled(*load)) continue;
+        if (!IsBroadcast(*load) || !IsShuffled(*load, lanes)) continue;
         int64_t offset = 0;
         Value* const base =
             llvm::GetPointerBaseWithConstantOffset(load->getPointerOperand(), offset, layout);

@@ -96,20 +96,18 @@ void SetOption(absl::string_view name, absl::string_view value) {
   }
 }
 
-void SetOptions(bool schedules) {
-  // The emitter has hoisted every address, so loop strength reduction gains nothing and takes half
-  // of the code generator's time.
-  SetOption("disable-lsr", "true");
-  SetOption("enable-misched", schedules ? "true" : "false");
-  SetOption("pre-RA-sched", schedules ? "default" : "source");
+void SetOptions(const Passes& passes) {
+  SetOption("disable-lsr", passes.advance_pointers ? "false" : "true");
+  SetOption("enable-misched", passes.schedule ? "true" : "false");
+  SetOption("pre-RA-sched", passes.schedule ? "default" : "source");
 }
 
-absl::StatusOr<std::string> Generate(llvm::Module& module, bool schedules,
+absl::StatusOr<std::string> Generate(llvm::Module& module, const Passes& optional,
                                      llvm::TargetMachine& target_machine,
                                      llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
-  SetOptions(schedules);
+  SetOptions(optional);
   llvm::legacy::PassManager passes;
   if (target_machine.addPassesToEmitFile(passes, stream, nullptr, type))
     return absl::InternalError("LLVM cannot emit this kind of file");
@@ -189,7 +187,7 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
     return absl::InternalError(absl::StrCat("LLVM refuses the generated code: ", problem));
   machine->ReplaceCalls(module, *target_machine->getMCSubtargetInfo());
   Optimize(module, *target_machine);
-  const bool schedules = machine->Arrange(module);
+  const Passes passes = machine->Arrange(module);
   if (const int64_t instructions = CountInstructions(module, target.vector_bits);
       instructions > kMaxInstructions) {
     return absl::InvalidArgumentError(absl::StrCat("the unrolled code has ", instructions,
@@ -203,11 +201,11 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
   }
   if (options.keep_assembly) {
     const std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
-    HONE_ASSIGN_OR_RETURN(result.assembly, Generate(*copy, schedules, *target_machine,
+    HONE_ASSIGN_OR_RETURN(result.assembly, Generate(*copy, passes, *target_machine,
                                                     llvm::CodeGenFileType::AssemblyFile));
   }
-  HONE_ASSIGN_OR_RETURN(result.object, Generate(module, schedules, *target_machine,
-                                                llvm::CodeGenFileType::ObjectFile));
+  HONE_ASSIGN_OR_RETURN(
+      result.object, Generate(module, passes, *target_machine, llvm::CodeGenFileType::ObjectFile));
   return result;
 }
 

@@ -29,6 +29,18 @@ struct TileMemory {
   int64_t row_bytes;
 };
 
+// Optional passes of LLVM's code generator.
+struct Passes {
+  // Whether the scheduler may reorder instructions. The emitter orders code to use all registers,
+  // so moving loads up would only spill accumulators. In-order cores need the scheduler for code
+  // without accumulators.
+  bool schedule = false;
+  // Whether loops advance pointers (loop strength reduction). The emitter has hoisted every
+  // address, so this gains little except on in-order cores, and it takes half of the code
+  // generator's time.
+  bool advance_pointers = false;
+};
+
 // What the LLVM back end needs to know of an architecture, for one target.
 class Machine {
  public:
@@ -36,10 +48,9 @@ class Machine {
   static absl::StatusOr<std::unique_ptr<Machine>> For(const target::Target& target);
   virtual ~Machine() = default;
 
-  // Arranges the instructions of an optimized module for the CPU. Returns whether LLVM's scheduler
-  // may still reorder them. The emitter orders code to use all registers, so moving loads up would
-  // only spill accumulators. In-order cores need the scheduler for code without accumulators.
-  virtual bool Arrange(llvm::Module& module) const = 0;
+  // Arranges the instructions of an optimized module for the CPU. Returns what the code generator
+  // should do with them.
+  virtual Passes Arrange(llvm::Module& module) const = 0;
   // Whether a load per lane is faster than a gather.
   virtual bool GathersSlowly() const { return false; }
   // Whether the CPU converts f16 to f32 and back.

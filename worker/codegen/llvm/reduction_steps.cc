@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/Instructions.h"
 
 namespace hone::codegen {
 
@@ -56,6 +57,13 @@ bool StepsThroughTile(const lower::LoweredProgram& program, const Stmt& loop) {
 void SeparateSteps(llvm::IRBuilder<>& builder) {
   auto* type = llvm::FunctionType::get(builder.getVoidTy(), false);
   builder.CreateCall(type, llvm::InlineAsm::get(type, "", "~{memory}", /*hasSideEffects=*/true));
+}
+
+bool SeparatesSteps(const llvm::Instruction& instruction) {
+  const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+  if (call == nullptr) return false;
+  const auto* const code = llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand());
+  return code != nullptr && code->getAsmString().empty();
 }
 
 }  // namespace hone::codegen

@@ -15,6 +15,9 @@ bool StepsThroughTile(const lower::LoweredProgram& program, const lower::Stmt& l
 // for so many operands. LLVM moves nothing across this barrier, which is not an instruction.
 void SeparateSteps(llvm::IRBuilder<>& builder);
 
+// Returns whether an instruction is that barrier.
+bool SeparatesSteps(const llvm::Instruction& instruction);
+
 }  // namespace hone::codegen
 
 #endif  // HONE_WORKER_CODEGEN_LLVM_REDUCTION_STEPS_H_

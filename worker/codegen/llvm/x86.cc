@@ -43,7 +43,7 @@ class X86 final : public Machine {
     scale_bits_ = scale_narrow_ ? target.vector_bits : 512;
   }
 
-  bool Arrange(llvm::Module&) const override { return false; }
+  Passes Arrange(llvm::Module&) const override { return {}; }
   // AMD's gathers are microcode: on Zen 5, 16 lanes of f32 from L1 take 12.7 cycles, and 16 loads
   // with their inserts take 7.8. Its scatters cost as much as the stores.
   bool GathersSlowly() const override { return absl::StartsWith(target_.cpu, "znver"); }
