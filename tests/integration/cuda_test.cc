@@ -1,6 +1,6 @@
 // The whole workflow on CUDA, with the libraries of tests/fakes/cuda/libraries in place of
 // NVIDIA's: NVRTC's compiles the kernels for this CPU, and the driver executes them thread by
-// thread.
+// thread. The latencies are simulated.
 
 #include <stdlib.h>
 
