@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Measures a board behind a slow link: candidates per minute, how much of the time its runner has nothing to run, and bytes per candidate.
 
-  tests/bench/slow_link.py [--build build/release] [--rounds 3] [--trials 96] [--delay-ms 20] [--mbit 10] [OPERATOR key=value…]
+  tests/bench/slow_link.py [--build build/release] [--link 20:10] [--rounds 3] [--trials 96] [--far-builder] [OPERATOR key=value…]
 
 A server, a worker that only builds and a worker that only runs are started in a temporary folder. The second worker reaches the server
-through a proxy that delays every byte by --delay-ms and lets --mbit pass, in each direction; netem would need a module of the kernel.
-In each round, one run has the slow link and one has a fast one (no delay, no limit). To compare two builds, name --build twice; their
-runs alternate. The times are those of the screened candidates, from the first to the last; confirmations follow."""
+through a proxy that delays every byte and limits the rate: --link 20:10 means 20 ms and 10 Mbit/s in each direction. netem would need a
+module of the kernel. With --far-builder, both workers share the link. --build and --link may be given several times; the runs alternate.
+The figures are those of the screened candidates, from the first to the last."""
 import argparse
 import asyncio
 import json
@@ -130,10 +130,11 @@ def measure(bin_folder, operator, options, delay_s, bytes_per_s):
             wait_for((folder / "ready").exists, "the server's start")
             link = Link(f"{folder}/server.sock", delay_s, bytes_per_s)
             # Separate locks, as on separate machines.
-            start("hone-worker", "--name", "builder", "--build-only", "--build-slots", "1", "--server", f"unix:{folder}/server.sock",
+            near, far = f"unix:{folder}/server.sock", f"127.0.0.1:{link.port}"
+            start("hone-worker", "--name", "builder", "--build-only", "--build-slots", "1", "--server", far if options.far_builder else near,
                   "--state-dir", folder / "builder", "--lock", folder / "builder.lock", "--ready-file", folder / "builder.ready")
-            board = start("hone-worker", "--name", "board", "--run-only", "--server", f"127.0.0.1:{link.port}", "--insecure",
-                          "--state-dir", folder / "board", "--lock", folder / "board.lock", "--ready-file", folder / "board.ready")
+            board = start("hone-worker", "--name", "board", "--run-only", "--server", far, "--state-dir", folder / "board",
+                          "--lock", folder / "board.lock", "--ready-file", folder / "board.ready")
             wait_for(lambda: (folder / "builder.ready").exists() and (folder / "board.ready").exists(), "the workers' start")
             tune = hone("tune", *operator, "--trials", str(options.trials), "--strategy", options.strategy, "--json",
                         stderr=open(folder / "tune.log", "w"))
@@ -164,19 +165,19 @@ def measure(bin_folder, operator, options, delay_s, bytes_per_s):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", action="append")
+    parser.add_argument("--link", action="append")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--trials", type=int, default=96)
     parser.add_argument("--strategy", default="evolutionary")
-    parser.add_argument("--delay-ms", type=float, default=20)
-    parser.add_argument("--mbit", type=float, default=10)
+    parser.add_argument("--far-builder", action="store_true")
     parser.add_argument("operator", nargs="*", default=["matmul", "m=256", "n=256", "k=256"])
     options = parser.parse_args()
-    links = {"slow": (options.delay_ms / 1000, options.mbit * 1e6 / 8), "fast": (0, 1e12)}
     results = {}
     for _ in range(options.rounds):
-        for build in options.build or ["build/release"]:
-            for link, line in links.items():
-                measured = measure(pathlib.Path(build).resolve() / "bin", options.operator, options, *line)
+        for link in options.link or ["20:10", "0:100000"]:
+            delay_ms, mbit = map(float, link.split(":"))
+            for build in options.build or ["build/release"]:
+                measured = measure(pathlib.Path(build).resolve() / "bin", options.operator, options, delay_ms / 1000, mbit * 1e6 / 8)
                 results.setdefault((build, link), []).append(measured)
                 print(build, link, {key: round(value, 3) for key, value in measured.items()}, file=sys.stderr)
     print("| build | link | candidates a minute | runner idle | KiB down per candidate | KiB up |\n|---|---|---|---|---|---|")
