@@ -143,7 +143,7 @@ v1::SynchronizeResponse ToProto(const fleet::SynchronizeReply& reply) {
     lease.set_workload(work.workload);
     lease.set_workload_digest(work.workload_digest);
     lease.set_space_digest(work.space_digest);
-    lease.set_space(work.space);
+    if (grant.build) lease.set_space(work.space);
     lease.mutable_decisions()->Assign(work.decisions.begin(), work.decisions.end());
     lease.set_target(work.target);
     lease.set_artifact_digest(grant.artifact_digest);

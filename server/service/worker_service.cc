@@ -203,7 +203,8 @@ grpc::ServerReadReactor<v1::WorkerArtifactChunk>* WorkerService::UploadArtifact(
 }
 
 grpc::ServerWriteReactor<v1::WorkerArtifactChunk>* WorkerService::DownloadArtifact(
-    Context*, const v1::DownloadArtifactRequest* request) {
+    Context* context, const v1::DownloadArtifactRequest* request) {
+  context->set_compression_algorithm(GRPC_COMPRESS_GZIP);
   const std::string& name = request->digest();
   return new ArtifactWriter<v1::WorkerArtifactChunk>(
       name, record::IsReferenceName(name) ? references_.Get(name) : FindArtifact(deps_, name),

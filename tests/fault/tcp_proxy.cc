@@ -126,6 +126,7 @@ void TcpProxy::Move(Way& way, bool readable, bool swallow, Link& link) {
   if (readable && !way.ended) {
     std::string bytes(kReadSize, '\0');
     const ssize_t n = read(way.from, bytes.data(), bytes.size());
+    if (n > 0) bytes_ += n;
     if (n > 0 && !swallow) {
       absl::Duration delay;
       {

@@ -1,6 +1,8 @@
 #ifndef HONE_TESTS_FAULT_TCP_PROXY_H_
 #define HONE_TESTS_FAULT_TCP_PROXY_H_
 
+#include <atomic>
+#include <cstdint>
 #include <deque>
 #include <list>
 #include <memory>
@@ -34,6 +36,8 @@ class TcpProxy {
   void SetWeather(const Weather& weather);
   // Resets every connection.
   void Cut();
+  // How many bytes have come from both sides.
+  int64_t bytes() const { return bytes_; }
 
  private:
   struct Chunk {
@@ -63,6 +67,7 @@ class TcpProxy {
   int listener_ = -1;
   int port_ = 0;
   int wake_[2] = {-1, -1};
+  std::atomic<int64_t> bytes_{0};
   std::list<Link> links_;  // owned by the thread
   absl::Mutex mutex_;
   Weather weather_ ABSL_GUARDED_BY(mutex_);

@@ -1,6 +1,6 @@
 // The cost of a candidate before it is timed: replaying its trace and building its artifact. Takes
 // random candidates of all design spaces of an operator, one at a time. Prints a line of JSON per
-// operator for bench_table.
+// operator for bench_table. With --keep, the artifacts remain for artifact_sizes.py.
 
 #include <unistd.h>
 
@@ -78,15 +78,14 @@ absl::StatusOr<double> ReplayMicroseconds(const space::DesignSpace& space,
   return absl::ToDoubleMicroseconds(fastest);
 }
 
-absl::StatusOr<nlohmann::ordered_json> Measure(const std::string& op, int candidates,
-                                               const std::string& folder) {
+absl::StatusOr<nlohmann::ordered_json> Measure(const std::string& op, const target::Target& target,
+                                               int candidates, const std::string& folder) {
   std::vector<std::string> words = absl::StrSplit(op, ' ');
   const std::string name = words[0];
   words.erase(words.begin());
   HONE_ASSIGN_OR_RETURN(ir::Workload built, op::BuildWorkload(name, words));
   const auto workload = std::make_shared<const ir::Workload>(std::move(built));
-  const target::Target host = target::DetectHost();
-  HONE_ASSIGN_OR_RETURN(const auto spaces, space::GenerateDesignSpaces(workload, host));
+  HONE_ASSIGN_OR_RETURN(const auto spaces, space::GenerateDesignSpaces(workload, target));
   std::vector<Sample> samples;
   for (int i = 0; i < candidates; ++i) {
     const space::DesignSpace& space = *spaces[i % spaces.size()];
@@ -98,7 +97,7 @@ absl::StatusOr<nlohmann::ordered_json> Measure(const std::string& op, int candid
     const record::BuildResponse response = builder::Build({.workload = workload->ToText(),
                                                            .space = space.text(),
                                                            .decisions = decisions,
-                                                           .target = host.ToText(),
+                                                           .target = target.ToText(),
                                                            .artifact_dir = folder});
     const absl::Duration compile = absl::Now() - begin;
     if (response.outcome != record::Outcome::kOk) continue;
@@ -124,14 +123,27 @@ absl::StatusOr<nlohmann::ordered_json> Measure(const std::string& op, int candid
 
 int Main(int argc, char** argv) {
   int candidates = 200;
+  std::string target_name = "native";
+  std::string keep;
+  std::vector<std::string> operators(std::begin(kOperators), std::end(kOperators));
   Command app("Times replay and compilation of random candidates.", "candidate_benchmark");
   app.Add("--candidates", candidates, "Candidates of each operator", {Range(1, 100000)});
+  app.Add("--target", target_name, "Name of the target", {ShowDefault()});
+  app.Add("--operator", operators, "Operator with its shape, as one word", {OneWordPerUse()});
+  app.Add("--keep", keep, "Existing folder that keeps the artifacts", {ExistingFolder()});
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
+  const absl::StatusOr<target::Target> target = target::TargetByName(target_name);
+  if (!target.ok()) {
+    std::fprintf(stderr, "candidate_benchmark: %s\n",
+                 std::string(target.status().message()).c_str());
+    return kUsageExitCode;
+  }
   std::string folder = (std::filesystem::temp_directory_path() / "hone-candidates-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) return 1;
+  if (keep.empty() && mkdtemp(folder.data()) == nullptr) return 1;
   int code = 0;
-  for (const char* op : kOperators) {
-    const absl::StatusOr<nlohmann::ordered_json> line = Measure(op, candidates, folder);
+  for (const std::string& op : operators) {
+    const absl::StatusOr<nlohmann::ordered_json> line =
+        Measure(op, *target, candidates, keep.empty() ? folder : keep);
     if (!line.ok()) {
       std::fprintf(stderr, "candidate_benchmark: %s\n",
                    std::string(line.status().message()).c_str());
@@ -141,8 +153,10 @@ int Main(int argc, char** argv) {
     std::printf("%s\n", line->dump().c_str());
     std::fflush(stdout);
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
+  if (keep.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+  }
   return code;
 }
 

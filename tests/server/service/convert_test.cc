@@ -68,6 +68,20 @@ TEST(ConvertTest, AGrantCarriesEverything) {
             "gather_ms: 2000");
 }
 
+// A board with a slow link downloads an artifact that is hardly larger than the design space's
+// text.
+TEST(ConvertTest, OnlyBuildsCarryTheDesignSpace) {
+  fleet::SynchronizeReply reply;
+  const auto work = std::make_shared<const fleet::WorkItem>(
+      fleet::WorkItem{.space = "s", .space_digest = "sd", .decisions = {1}});
+  reply.start.push_back({.build = true, .work = work});
+  reply.start.push_back({.run = true, .work = work});
+  const v1::SynchronizeResponse response = ToProto(reply);
+  EXPECT_EQ(response.start(0).space(), "s");
+  EXPECT_EQ(response.start(1).space(), "");
+  EXPECT_EQ(response.start(1).space_digest(), "sd");
+}
+
 TEST(ConvertTest, PageSizesAreBounded) {
   EXPECT_EQ(*PageSize(0), kDefaultPage);
   EXPECT_EQ(*PageSize(5), 5);

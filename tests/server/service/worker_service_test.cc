@@ -6,10 +6,12 @@
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "common/record/reference_name.h"
+#include "common/rpc/channel.h"
 #include "common/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/service/field_error.h"
+#include "tests/fault/tcp_proxy.h"
 #include "tests/server/service/service_harness.h"
 
 namespace hone::service {
@@ -255,6 +257,25 @@ TEST_F(UploadLimitTest, StalledUploadIsCancelled) {
   ASSERT_TRUE(half->Write(DigestOf("whole").ToHex(), 5, "wh"));
   EXPECT_FALSE(half->writer->Finish().ok());
   EXPECT_FALSE(silent->writer->Finish().ok());
+}
+
+TEST_F(WorkerServiceTest, DownloadsAreCompressed) {
+  std::string bytes;
+  for (int i = 0; i < 100000; ++i) bytes.push_back(static_cast<char>(i % 100));
+  const std::string digest = DigestOf(bytes).ToHex();
+  ASSERT_TRUE(Upload(digest, static_cast<int64_t>(bytes.size()), {bytes}).ok());
+  const auto proxy = fault::TcpProxy::Start(address.path);
+  ASSERT_TRUE(proxy.ok()) << proxy.status();
+  const auto stub = v1::WorkerService::NewStub(rpc::CreateChannel((*proxy)->address(), {}).value());
+  grpc::ClientContext context;
+  v1::DownloadArtifactRequest request;
+  request.set_digest(digest);
+  auto reader = stub->DownloadArtifact(&context, request);
+  std::string received;
+  for (v1::WorkerArtifactChunk chunk; reader->Read(&chunk);) received += chunk.data();
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(received, bytes);
+  EXPECT_LT((*proxy)->bytes(), 10000);
 }
 
 TEST_F(WorkerServiceTest, ReferencesAreNamedByWorkloadAndTarget) {

@@ -15,6 +15,7 @@
 #include "common/base/digest.h"
 #include "common/record/reference_name.h"
 #include "hone/v1/worker.grpc.pb.h"
+#include "tests/fault/tcp_proxy.h"
 
 namespace hone::agent {
 namespace {
@@ -43,6 +44,12 @@ class FlakyServer final : public v1::WorkerService::Service {
     if (end == bytes.size()) return grpc::Status::OK;
     return {grpc::StatusCode::UNAVAILABLE, "the connection broke"};
   }
+  grpc::Status UploadArtifact(grpc::ServerContext*, grpc::ServerReader<v1::WorkerArtifactChunk>* in,
+                              v1::UploadArtifactResponse*) override {
+    bytes.clear();
+    for (v1::WorkerArtifactChunk chunk; in->Read(&chunk);) bytes += chunk.data();
+    return grpc::Status::OK;
+  }
   std::vector<int64_t> offsets() {
     absl::MutexLock lock(&mutex_);
     return offsets_;
@@ -62,7 +69,7 @@ class ServerLinkTest : public ::testing::Test {
  protected:
   ServerLinkTest() {
     for (int i = 0; i < 300; ++i) absl::StrAppend(&server_.bytes, i % 10, "\n", i, ";");
-    const std::string address = absl::StrCat("unix:", ::testing::TempDir(), "/link_", getpid());
+    const std::string address = "unix:" + path_;
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address, grpc::InsecureServerCredentials());
     builder.RegisterService(&server_);
@@ -74,6 +81,7 @@ class ServerLinkTest : public ::testing::Test {
     return link_->Download(DigestOf(server_.bytes).ToHex());
   }
 
+  const std::string path_ = absl::StrCat(::testing::TempDir(), "/link_", getpid());
   FlakyServer server_;
   std::unique_ptr<grpc::Server> listening_;
   std::unique_ptr<ServerLink> link_;
@@ -108,6 +116,17 @@ TEST_F(ServerLinkTest, OnlyArtifactsAreResumed) {
   const std::string name = record::ReferenceName{DigestOf("w").ToHex(), "t"}.ToText();
   EXPECT_FALSE(link_->Download(name).ok());
   EXPECT_THAT(server_.offsets(), ElementsAre(0));
+}
+
+TEST_F(ServerLinkTest, UploadsAreCompressed) {
+  const auto proxy = fault::TcpProxy::Start(path_);
+  ASSERT_TRUE(proxy.ok()) << proxy.status();
+  const auto link = ConnectToServer((*proxy)->address(), {});
+  ASSERT_TRUE(link.ok()) << link.status();
+  const std::string artifact(100000, 'a');
+  EXPECT_TRUE((*link)->Upload(DigestOf(artifact).ToHex(), artifact).ok());
+  EXPECT_EQ(server_.bytes, artifact);
+  EXPECT_LT((*proxy)->bytes(), 10000);
 }
 
 TEST_F(ServerLinkTest, AnotherArtifactIsDataLoss) {
