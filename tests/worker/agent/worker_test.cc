@@ -46,17 +46,17 @@ class FakeServer final : public v1::WorkerService::Service {
       finished_[finished.lease_id()] = finished.result();
       if (acknowledge_) response->add_durable(finished.lease_id());
     }
-    const int64_t mine = calls_;
+    const int64_t mine = ++newest_;
     const absl::Time until = absl::Now() + absl::Milliseconds(request->max_wait_ms());
     // Like the real server: a call is held until there is news or a newer call.
     while (to_grant_.empty() && to_cancel_.empty() && to_keep_.empty() &&
-           response->durable().empty() && calls_ == mine && absl::Now() < until &&
+           response->durable().empty() && newest_ == mine && absl::Now() < until &&
            refused_.empty() && !context->IsCancelled() && !closing_) {
       changed_.WaitWithTimeout(&mutex_, absl::Milliseconds(20));
     }
     response->set_gather_ms(gather_ms_);
     response->set_refused(refused_);
-    if (calls_ != mine) return grpc::Status::OK;
+    if (newest_ != mine) return grpc::Status::OK;
     for (const v1::Lease& lease : to_grant_) *response->add_start() = lease;
     for (const std::string& id : to_cancel_) response->add_cancel(id);
     for (const std::string& digest : to_keep_) response->add_keep_artifacts(digest);
@@ -120,6 +120,11 @@ class FakeServer final : public v1::WorkerService::Service {
     to_keep_.push_back(digest);
     changed_.SignalAll();
   }
+  // Calls of a killed worker, whose end the server may not have noticed yet, get no leases.
+  void EndCalls() {
+    absl::MutexLock lock(&mutex_);
+    ++newest_;
+  }
   void SetAcknowledge(bool acknowledge) {
     absl::MutexLock lock(&mutex_);
     acknowledge_ = acknowledge;
@@ -156,6 +161,7 @@ class FakeServer final : public v1::WorkerService::Service {
 
  private:
   absl::CondVar changed_;
+  int64_t newest_ = 0;  // the number of the only call that gets leases
   std::vector<v1::Lease> to_grant_;
   std::vector<std::string> to_cancel_;
   std::vector<std::string> to_keep_;
@@ -214,6 +220,7 @@ class WorkerTest : public ::testing::Test {
                                      "--run-limit",
                                      "2"};  // a loaded machine slows checks and timing down
     argv.insert(argv.end(), more.begin(), more.end());
+    service_->EndCalls();
     auto worker = ChildProcess::Start(argv);
     ASSERT_TRUE(worker.ok()) << worker.status();
     worker_ = *std::move(worker);
