@@ -12,8 +12,8 @@ constexpr auto kShare = FileLock::Mode::kShared;
 constexpr auto kExclude = FileLock::Mode::kExclusive;
 constexpr absl::Duration kRetryPause = absl::Milliseconds(2);
 // After this time, a shared holder keeps new device timers out. Otherwise, those of several devices
-// could follow each other for ever.
-constexpr absl::Duration kImpatientAfter = absl::Seconds(5);
+// could follow each other for ever. Well below the patience of a HostShare.
+constexpr absl::Duration kImpatientAfter = absl::Seconds(1);
 
 }  // namespace
 

@@ -13,7 +13,7 @@ namespace hone {
 // A host-wide lock that keeps Hone processes from disturbing each other's timings. Timers have
 // priority: a new shared holder waits while a timer waits or runs, so shared holders must release
 // the lock often (every few tens of milliseconds). Likewise, a new device timer waits while an
-// exclusive timer waits, or a shared holder that has waited for some seconds.
+// exclusive timer waits, or a shared holder that has waited for a second.
 //
 // It uses three files. The holders of the lock (path) are shared ones or an exclusive timer; the
 // holders of path + ".devices" are device timers or an exclusive timer. Everybody passes the gate

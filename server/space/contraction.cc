@@ -40,6 +40,16 @@ ContractionOperand OperandOf(const ir::Program& program, const ir::Block& block,
 
 }  // namespace
 
+int DimensionOf(const ir::AtomTable& atoms, const ir::IndexList& indices, AtomId var) {
+  int dimension = -1;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    if (!atoms.DependsOn(indices[d], var)) continue;
+    if (dimension >= 0 || indices[d].SingleAtom() != var) return -1;
+    dimension = static_cast<int>(d);
+  }
+  return dimension;
+}
+
 std::optional<Contraction> AnalyzeContraction(const ir::Program& program, ir::NodeId id) {
   const ir::Block& block = program.BlockOf(id);
   if (block.reducer == ir::Reducer::kNone || block.outputs.size() != 1 || block.indices.empty()) {

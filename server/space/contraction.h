@@ -8,6 +8,10 @@
 
 namespace hone::space {
 
+// Returns the dimension whose index is the variable; -1 if there is none, or if another index
+// depends on it.
+int DimensionOf(const ir::AtomTable& atoms, const ir::IndexList& indices, ir::AtomId var);
+
 // A tensor that a contraction reads.
 struct ContractionOperand {
   ir::BufferId buffer = -1;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/space/elementwise.h"
+
 namespace hone::space {
 
 std::optional<NestBlock> FindNestBlock(const RuleContext& context, const Sketch& sketch, int nest,
@@ -23,6 +25,19 @@ std::vector<ir::NodeId> OpenBlocks(const Sketch& sketch, const ir::Program& prog
     if (nest.state == Nest::State::kOpen && block != ir::kNoNode) open.push_back(block);
   }
   return open;
+}
+
+int ElementwiseConsumer(const Sketch& sketch, const ir::Program& program, ir::NodeId block) {
+  const ir::BufferId result = program.BlockOf(block).outputs[0];
+  if (program.buffers[result].output) return -1;
+  const std::vector<ir::NodeId> readers = program.ReadersOf(result);
+  if (readers.size() != 1 || ElementwiseProducer(program, readers[0]) != block) return -1;
+  for (int n = 0; n < static_cast<int>(sketch.nests.size()); ++n) {
+    if (sketch.nests[n].state == Nest::State::kOpen &&
+        sketch.nests[n].name == program.BlockOf(readers[0]).name)
+      return n;
+  }
+  return -1;
 }
 
 SketchEditor::Operands SketchEditor::Add(absl::string_view primitive, Operands operands,

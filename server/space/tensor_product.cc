@@ -33,12 +33,20 @@ bool MultipliesConverted(const ir::Program& program, const ir::Block& block) {
 }
 
 // Whether an operand is an input that can be packed along its panel dimension and the reduction.
+// `other`: the axis of the other operand's panels.
 bool Packs(const ir::Program& program, const ir::Block& block, const ContractionOperand& operand,
-           int reduce) {
+           int other, int reduce) {
   if (operand.panel_dimension < 0 || operand.reduces[operand.panel_dimension] ||
       !program.WritersOf(operand.buffer).empty())
     return false;
-  return ReducedDimension(program, block, operand, reduce) >= 0;
+  bool varies = false;
+  program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
+    if (load.buffer != operand.buffer) return;
+    for (const ir::Index& index : program.pool.IndicesOf(load)) {
+      varies |= program.atoms.DependsOn(index, block.iters[other].var);
+    }
+  });
+  return !varies && ReducedDimension(program, block, operand, reduce) >= 0;
 }
 
 // Whether little is added to the axes when they are rounded up to the extents of an instruction.
@@ -60,14 +68,7 @@ int ReducedDimension(const ir::Program& program, const ir::Block& block,
   int found = -1;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
     if (load.buffer != operand.buffer) return;
-    const ir::IndexList& indices = program.pool.IndicesOf(load);
-    int uses = 0;
-    for (size_t d = 0; d < indices.size(); ++d) {
-      if (!program.atoms.DependsOn(indices[d], block.iters[reduce].var)) continue;
-      ++uses;
-      if (indices[d].SingleAtom() == block.iters[reduce].var) found = static_cast<int>(d);
-    }
-    if (uses != 1) found = -1;
+    found = DimensionOf(program.atoms, program.pool.IndicesOf(load), block.iters[reduce].var);
   });
   return found;
 }
@@ -77,8 +78,8 @@ std::vector<TensorProduct> TensorProductsFor(const target::Target& target,
                                              const Contraction& c) {
   const ir::Block& block = program.BlockOf(id);
   if (!MultipliesConverted(program, block) || !block.guards.empty() || !c.windows.empty() ||
-      !Packs(program, block, c.row_operand, c.reduce) ||
-      !Packs(program, block, c.vector_operand, c.reduce))
+      !Packs(program, block, c.row_operand, c.vector, c.reduce) ||
+      !Packs(program, block, c.vector_operand, c.row, c.reduce))
     return {};
   const Types types{program.buffers[c.row_operand.buffer].dtype,
                     program.buffers[c.vector_operand.buffer].dtype,

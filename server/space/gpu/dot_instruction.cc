@@ -23,18 +23,6 @@ bool SameOperations(const ir::ExprPool& pool, ExprId id, const ir::ExprPool& oth
 
 }  // namespace
 
-int DimensionOf(const ir::IndexList& indices, ir::AtomId var) {
-  int dimension = -1;
-  for (size_t d = 0; d < indices.size(); ++d) {
-    if (indices[d].SingleAtom() == var && dimension < 0) {
-      dimension = static_cast<int>(d);
-    } else if (indices[d].CoeffOf(var) != 0) {
-      return -1;
-    }
-  }
-  return dimension;
-}
-
 int64_t TermsOf(const ir::Intrinsic& dot) {
   return ir::DescriptionOf(dot).stages.back().reduce[0].extent;
 }
@@ -47,7 +35,7 @@ const ir::Intrinsic* DotInstructionFor(const ir::Program& program, const ir::Blo
       block.guards.begin(), block.guards.end(),
       [&](const ir::Condition& guard) { return program.atoms.DependsOn(guard.index, reduce.var); });
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
-    fits &= DimensionOf(program.pool.IndicesOf(load), reduce.var) >= 0;
+    fits &= DimensionOf(program.atoms, program.pool.IndicesOf(load), reduce.var) >= 0;
   });
   if (!fits) return nullptr;
   for (const ir::Intrinsic& dot : ir::Intrinsics()) {

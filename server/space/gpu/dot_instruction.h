@@ -17,10 +17,6 @@ const ir::Intrinsic* DotInstructionFor(const ir::Program& program, const ir::Blo
 // The number of products that the instruction adds.
 int64_t TermsOf(const ir::Intrinsic& dot);
 
-// Returns the dimension whose index is this variable; -1 if there is none, or if another index
-// depends on it.
-int DimensionOf(const ir::IndexList& indices, ir::AtomId var);
-
 }  // namespace hone::space
 
 #endif  // HONE_SERVER_SPACE_GPU_DOT_INSTRUCTION_H_

@@ -3,7 +3,6 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
-#include "server/space/elementwise.h"
 
 namespace hone::space {
 namespace {
@@ -58,17 +57,6 @@ void GpuEditor::Cooperate(const Operand& block, size_t loops, size_t rank, const
   Add("reorder", order);
   BindThreads(bound);
   Vectorize(parts.back());
-}
-
-int ElementwiseConsumer(const Sketch& sketch, const ir::Program& program, ir::NodeId block) {
-  const std::vector<ir::NodeId> readers = program.ReadersOf(program.BlockOf(block).outputs[0]);
-  if (readers.size() != 1 || ElementwiseProducer(program, readers[0]) != block) return -1;
-  for (int n = 0; n < static_cast<int>(sketch.nests.size()); ++n) {
-    if (sketch.nests[n].state == Nest::State::kOpen &&
-        sketch.nests[n].name == program.BlockOf(readers[0]).name)
-      return n;
-  }
-  return -1;
 }
 
 }  // namespace hone::space

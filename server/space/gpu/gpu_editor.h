@@ -34,9 +34,6 @@ class GpuEditor : public SketchEditor {
                  const Operand& vector);
 };
 
-// Returns the open nest of a block's element-wise consumer; -1 if there is none.
-int ElementwiseConsumer(const Sketch& sketch, const ir::Program& program, ir::NodeId block);
-
 }  // namespace hone::space
 
 #endif  // HONE_SERVER_SPACE_GPU_GPU_EDITOR_H_

@@ -50,7 +50,8 @@ void SharedStage::GroupTerms(const ir::Program& program, const ir::Block& reader
                              int64_t count) {
   terms = count;
   program.pool.VisitLoads(reader.values[0], [&](const ir::Expr& load) {
-    if (load.buffer == buffer) term_dimension = DimensionOf(program.pool.IndicesOf(load), var);
+    if (load.buffer != buffer) return;
+    term_dimension = DimensionOf(program.atoms, program.pool.IndicesOf(load), var);
   });
 }
 

@@ -3,7 +3,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/space/elementwise.h"
 #include "server/space/rule/rules.h"
 #include "server/space/sketch_editor.h"
 #include "server/space/tensor_product.h"
@@ -290,20 +289,6 @@ class TensorTiler {
   std::optional<Operand> row_copy_, vector_copy_;  // padded copies of the operands
 };
 
-// Returns the open nest of the only reader of a block's result, if that is element-wise; -1
-// otherwise.
-int ElementwiseConsumer(const Sketch& sketch, const NestBlock& found) {
-  if (found.output().output) return -1;
-  const std::vector<ir::NodeId> readers = found.program.ReadersOf(found.block().outputs[0]);
-  if (readers.size() != 1 || ElementwiseProducer(found.program, readers[0]) != found.id) return -1;
-  for (size_t n = 0; n < sketch.nests.size(); ++n) {
-    if (sketch.nests[n].state == Nest::State::kOpen &&
-        sketch.nests[n].name == found.program.BlockOf(readers[0]).name)
-      return static_cast<int>(n);
-  }
-  return -1;
-}
-
 }  // namespace
 
 // Tiles a contraction around an instruction that multiplies small matrices or vectors. Also keeps
@@ -316,7 +301,7 @@ std::vector<Sketch> ApplyTensorTiling(const RuleContext& context, const Sketch& 
   const std::vector<TensorProduct> products =
       TensorProductsFor(*context.target, found->program, found->id, *contraction);
   if (products.empty()) return {};
-  const int consumer = ElementwiseConsumer(sketch, *found);
+  const int consumer = ElementwiseConsumer(sketch, found->program, found->id);
   std::vector<Sketch> sketches = {sketch};
   for (const TensorProduct& product : products) {
     for (const Variant& variant : kVariants) {

@@ -49,6 +49,12 @@ inline constexpr const char* kSmallGpuWorkloads[] = {
     "input A: i8[20, 24]\n"
     "input B: i8[32, 24]\n"
     "output C[i: 20, j: 32] = sum(k: 24) i32(A[i, k]) * i32(B[j, k])\n",
+    // The contraction's result is an output, too.
+    "workload two_outputs\n"
+    "input A: u8[26, 48]\n"
+    "input B: i8[48, 40]\n"
+    "output C[i: 26, j: 40] = sum(k: 48) i32(A[i, k]) * i32(B[k, j])\n"
+    "output D[i: 26, j: 40] = max(C[i, j], 0)\n",
     "matmul m=16 n=24 k=20 dtype=f16",
     "dense_relu m=16 n=24 k=20 dtype=bf16",
     "batch_transpose b=3 m=12 n=20",

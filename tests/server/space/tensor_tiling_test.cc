@@ -170,10 +170,10 @@ TEST(TensorTilingTest, TheDraftProposesTheStrongestInstruction) {
     for (const auto& space : spaces) context.spaces.push_back(space.get());
     const auto strategy = search::CreateSearchStrategy("portfolio", context).value();
     const record::Candidate first = strategy->Propose(1, 0, nullptr).value()[0];
-    for (const auto& space : spaces) {
-      if (space->digest() != first.space_digest) continue;
-      EXPECT_EQ(InstructionOf(*space), c.instruction) << c.workload << ": " << space->name();
-    }
+    const auto chosen = std::ranges::find_if(
+        spaces, [&](const auto& space) { return space->digest() == first.space_digest; });
+    ASSERT_NE(chosen, spaces.end()) << c.workload;
+    EXPECT_EQ(InstructionOf(**chosen), c.instruction) << c.workload << ": " << (*chosen)->name();
   }
 }
 

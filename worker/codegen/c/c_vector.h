@@ -23,7 +23,7 @@ namespace hone::codegen {
 // dialect has a function for that (hone_add_f16): without conversions, two elements at a time. A
 // sum, difference or product is the same as if it was computed in f32 first, because f32 has more
 // than twice the digits (Figueroa, When is double rounding innocuous?, 1995). A product and a sum
-// are one operation, which rounds once, as the interpreter does.
+// are one operation. It rounds once, and so does the interpreter.
 class CVectorPrinter {
  public:
   // All arguments must outlive this object.
