@@ -132,9 +132,12 @@ class Keeper {
     }
     if (chdir(paths_.data_dir.c_str()) != 0) Fail(absl::StrCat("cannot enter ", paths_.data_dir));
     signal(SIGPIPE, SIG_IGN);
+    // It looks like the command that started it, so "pkill -INT" reaches both. The command then
+    // asks for the end of its job, which needs the server.
+    signal(SIGINT, SIG_IGN);
     sigset_t signals;
     sigemptyset(&signals);
-    for (int s : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, s);
+    for (int s : {SIGCHLD, SIGTERM, SIGHUP}) sigaddset(&signals, s);
     sigprocmask(SIG_SETMASK, &signals, nullptr);
     signal_fd_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   }
@@ -158,7 +161,7 @@ class Keeper {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
-    signal(SIGPIPE, SIG_DFL);
+    for (const int s : {SIGPIPE, SIGINT}) signal(s, SIG_DFL);
     const int log_fd = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (log_fd >= 0) {
       dup2(log_fd, 1);

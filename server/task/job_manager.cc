@@ -192,6 +192,11 @@ SnapshotOr JobManager::Cancel(const std::string& id, bool confirm) {
   }
   HONE_ASSIGN_OR_RETURN(const store::JobRow row, services_.store->GetJob(id));
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const JobSnapshot> snapshot, SharedFromRow(row));
+  if (!HasEnded(snapshot->state) &&
+      services_.store->Health().check == store::StoreHealth::Check::kDamaged) {
+    return absl::DataLossError(
+        absl::StrCat("job ", id, " cannot be cancelled: ", services_.store->Health().damage));
+  }
   if (!HasEnded(snapshot->state) && row.replica != services_.server) {
     return absl::FailedPreconditionError(
         absl::StrCat("another server works on job ", id, ": ",

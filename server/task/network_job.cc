@@ -125,6 +125,7 @@ void NetworkJob::OnCancel(bool confirm) {
   state().cancelled = true;
   if (!confirm) {
     ends_now_ = true;
+    Save();
     return Cut();
   }
   if (confirming) {
@@ -373,13 +374,14 @@ void NetworkJob::ShowConfirming() {
 }
 
 void NetworkJob::Confirm() {
+  if (ends_by_) return Cut();
   const bool limited = spec().max_time > absl::ZeroDuration();
   if ((state().cancelled || (limited && IsLate())) && !WorkerAnswers(*this)) {
     return Conclude(WhyNoWorker(*this));
   }
   const bool unfinished =
       std::any_of(children_.begin(), children_.end(), std::mem_fn(&Child::IsUnfinished));
-  if (ends_by_ || (state().cancelled && IsLate() && unfinished)) return Cut();
+  if (state().cancelled && IsLate() && unfinished) return Cut();
   ShowConfirming();
   std::optional<size_t> heaviest;
   double most = -1;
@@ -438,7 +440,7 @@ void NetworkJob::Conclude(std::string why) {
     const NetworkTaskState& task = network().tasks[i];
     if (task.confirmed) continue;
     ++without;
-    if (why.empty() && !task.error.empty()) {
+    if (why.empty() && !task.error.empty() && !ends_now_) {
       why = absl::StrCat("task ", i, ", ", task.op, ": ", task.error);
     }
   }

@@ -295,8 +295,11 @@ void Publication::OnPublished(int index, const absl::StatusOr<record::Record>& r
 void Publication::Finish(const record::Record& best) {
   JobSnapshot& state = job_.state();
   state.best = task_.MakeBest(best, finalists_.pin);
-  // An own best that stays published keeps its latency.
-  if (state.own_best && best.job_id == job_.id()) state.own_best = state.best;
+  // An own best that stays published keeps its latency. A pinned one may be another candidate.
+  if (state.own_best && best.job_id == job_.id() &&
+      state.own_best->record.candidate == best.candidate) {
+    state.own_best = state.best;
+  }
   job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kDone);
 }
 

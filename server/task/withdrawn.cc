@@ -30,8 +30,11 @@ std::shared_ptr<const JobSnapshot> WithQuarantine(store::Store& store,
                                                   std::shared_ptr<const JobSnapshot> job) {
   if (!HasEnded(job->state)) return job;
   std::shared_ptr<JobSnapshot> marked;
+  std::optional<record::Record> stored;
   for (const auto member : {&JobSnapshot::best, &JobSnapshot::own_best}) {
-    const std::optional<record::Record> stored = StoredRecordOf(store, (*job).*member);
+    const std::optional<Best>& best = (*job).*member;
+    // Mostly, both are the same record.
+    if (!stored || !best || stored->id != best->record.id) stored = StoredRecordOf(store, best);
     if (!stored || !stored->quarantined) continue;
     if (marked == nullptr) marked = std::make_shared<JobSnapshot>(*job);
     record::Record& record = ((*marked).*member)->record;

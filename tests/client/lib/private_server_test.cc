@@ -152,6 +152,21 @@ TEST_F(PrivateServerTest, IsSharedAndEndsWithTheLastClient) {
   EXPECT_TRUE(Eventually([&] { return !Lives(server) && !KeeperRuns(); }));
 }
 
+// "pkill -INT" of a command also reaches the keeper. The command still needs the server.
+TEST_F(PrivateServerTest, AnInterruptDoesNotEndTheServer) {
+  const pid_t first = StartClient(false);
+  const absl::StatusOr<std::string> lock = ReadFile(root_ + "/data/private.lock");
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  const std::vector<std::string> words = absl::StrSplit(*lock, absl::ByAnyChar(" \n"));
+  int keeper = 0;
+  ASSERT_TRUE(words.size() > 1 && absl::SimpleAtoi(words[1], &keeper)) << *lock;
+  kill(keeper, SIGINT);
+  const pid_t second = StartClient(false);
+  EXPECT_EQ(Pids("servers").size(), 1u) << "the second client joined the first";
+  KillClient(first);
+  KillClient(second);
+}
+
 TEST_F(PrivateServerTest, WorkerStartsWithFirstMeasuringClientAndRestarts) {
   const pid_t looks_up = StartClient(false);
   EXPECT_TRUE(Pids("workers").empty());

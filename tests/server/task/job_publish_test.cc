@@ -162,6 +162,20 @@ TEST_F(JobPublishTest, PinnedBestIsKeptAndTheJobReportsItsOwn) {
   EXPECT_EQ(Best(*job).record.id, job->own_best->record.id);
 }
 
+TEST_F(JobPublishTest, AResumedJobReportsItsOwnBestBesideAnEarlierOneThatIsPinned) {
+  const std::string id = Create(Spec(100));
+  for (int i = 0; i < 100 && Get(id)->trials < 8; ++i) Step();
+  jobs->Cancel(id, /*confirm=*/true).value();
+  const int64_t pinned = RunToEnd(id)->best->record.id;
+  Pin(pinned);
+  jobs->Resume(id, 0, absl::ZeroDuration(), [](const SnapshotOr& s) { EXPECT_TRUE(s.ok()); });
+  const auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->best->record.id, pinned);
+  ASSERT_TRUE(job->own_best.has_value());
+  EXPECT_LT(job->own_best->record.result.latency_ns, job->best->record.result.latency_ns);
+}
+
 TEST_F(JobPublishTest, BestThatIsPinnedDuringTheJobIsKept) {
   const int64_t published = PublishFromElsewhere(kSlow);
   const std::string id = Create(Spec(100));
