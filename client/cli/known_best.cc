@@ -62,9 +62,9 @@ std::string HintOf(Session& session, const std::string& target, double tolerance
 // Returns the end of the message that nothing is known of a workload: how to find it.
 std::string HowToFind(Session& session, const std::string& target, double tolerance,
                       const WorkloadArgument& argument) {
-  const std::string running = FindRunningJob(
-      session.connection(), {argument.workload.StructuralDigest().ToHex()}, target, tolerance);
-  if (!running.empty()) return absl::StrCat("; ", RunningJobText(running, "it"));
+  const std::optional<RunningJob> running =
+      FindRunningJob(session, {argument.workload.StructuralDigest().ToHex()}, target, tolerance);
+  if (running.has_value()) return absl::StrCat("; ", RunningJobText(*running, 1));
   return absl::StrCat(
       HintOf(session, target, tolerance, argument), "; find one with: ",
       SuggestedCommandForTarget(absl::StrCat("tune ", argument.words, ToleranceOption(tolerance))));
@@ -197,12 +197,13 @@ absl::Status CheckAllKnown(Session& session, absl::Span<const std::string> unkno
                            size_t workloads, const std::string& file, const std::string& target,
                            double tolerance) {
   if (unknown.empty()) return absl::OkStatus();
-  const std::string what =
+  std::string what =
       absl::StrCat("no confirmed schedule is known for ", unknown.size(), " of the ", workloads,
                    " workloads of ", file == "-" ? "standard input" : file, " on ", target);
-  const std::string running = FindRunningJob(session.connection(), unknown, target, tolerance);
-  if (!running.empty()) {
-    return NothingKnownError(absl::StrCat(what, "; ", RunningJobText(running, "one of them")));
+  const std::optional<RunningJob> running = FindRunningJob(session, unknown, target, tolerance);
+  if (running.has_value()) {
+    absl::StrAppend(&what, "; ", RunningJobText(*running, unknown.size()));
+    if (running->tuned == unknown.size()) return NothingKnownError(what);
   }
   return NothingKnownError(absl::StrCat(
       what, ImportedHint(session, target, nullptr),
@@ -210,7 +211,7 @@ absl::Status CheckAllKnown(Session& session, absl::Span<const std::string> unkno
           ? absl::StrCat("; ",
                          SuggestedCommandForTarget("tune --file FILE" + ToleranceOption(tolerance)),
                          " finds those of a file")
-          : absl::StrCat("; find them with: ",
+          : absl::StrCat("; find ", running.has_value() ? "the rest" : "them", " with: ",
                          SuggestedCommandForTarget(absl::StrCat("tune --file ", ShellWord(file),
                                                                 ToleranceOption(tolerance))))));
 }
