@@ -8,7 +8,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/running_job.h"
@@ -72,8 +71,8 @@ std::string HowToFind(Session& session, const std::string& target, double tolera
 
 }  // namespace
 
-void AddBestWords(Command& command, BestWords& words, bool required) {
-  AddWorkloadWords(command, words.words, required);
+void AddBestWords(Command& command, BestWords& words, bool required, Names names) {
+  AddWorkloadWords(command, words.words, required, names);
   command.Add("--tolerance", words.tolerance,
               "Tolerance that the operator was tuned with; 0 (default) is strict",
               {Range(0.0, 0.5)});
