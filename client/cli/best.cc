@@ -146,7 +146,7 @@ void AddBest(Command& app, Globals& globals) {
   Command& command =
       app.AddCommand("best", "Look up the best known schedule, without measuring anything");
   auto options = std::make_shared<BestOptions>();
-  AddBestWords(command, options->words, /*required=*/false);
+  AddBestWords(command, options->words, /*required=*/false, Names::kOperatorOrNetwork);
   command.AddFlag(
       "--nearest", options->nearest,
       "If no schedule is known, adapt that of the nearest shape of the same operator; the output "

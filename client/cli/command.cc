@@ -2,18 +2,22 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace hone::cli {
 
-void AddWorkloadWords(Command& command, std::vector<std::string>& words, bool required) {
-  constexpr char kHelp[] =
-      "OP key=value..., such as \"matmul m=512 n=512 k=512\", or a FILE.hone; hone operators "
-      "lists the operators. Commands that have --shape also take a network, FILE.onnx";
+void AddWorkloadWords(Command& command, std::vector<std::string>& words, bool required,
+                      Names names) {
+  const std::string help =
+      absl::StrCat("OP key=value..., such as \"matmul m=512 n=512 k=512\", or a FILE.hone",
+                   names == Names::kOperatorOrNetwork ? ", or a network, FILE.onnx" : "",
+                   "; hone operators lists the operators");
   // The argument cannot be called "workload", because hone show has an option --workload, and newer
   // releases of CLI11 refuse an argument and an option with the same name.
   if (required) {
-    command.Add("operator", words, kHelp, {Required()});
+    command.Add("operator", words, help, {Required()});
   } else {
-    command.Add("operator", words, kHelp);
+    command.Add("operator", words, help);
   }
 }
 

@@ -40,8 +40,12 @@ void AddHelp(Command& app, Globals& globals);
 void AddRecordFiles(Command& records, Globals& globals);
 void AddRecordStore(Command& records, Globals& globals);
 
-// The words "OP key=value… | FILE.hone" of a command.
-void AddWorkloadWords(Command& command, std::vector<std::string>& words, bool required);
+// What the words of a command may name.
+enum class Names { kOperator, kOperatorOrNetwork };
+
+// The words "OP key=value… | FILE.hone" of a command, and FILE.onnx if they may name a network.
+void AddWorkloadWords(Command& command, std::vector<std::string>& words, bool required,
+                      Names names = Names::kOperator);
 
 // Completes a command whose own options have been added: adds the common options, the end of its
 // help, and its action.

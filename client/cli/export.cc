@@ -347,7 +347,7 @@ void AddExport(Command& app, Globals& globals) {
   Command& command =
       app.AddCommand("export", "Write the best kernel to files, exactly as it was measured");
   auto options = std::make_shared<ExportOptions>();
-  AddBestWords(command, options->words, /*required=*/false);
+  AddBestWords(command, options->words, /*required=*/false, Names::kOperatorOrNetwork);
   command.Add("--file", options->file,
               "LIST of workloads, one on each line, whose kernels are exported; - reads standard "
               "input. The files and functions are named after the words or the file of each "

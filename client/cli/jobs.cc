@@ -15,6 +15,7 @@
 #include "client/cli/known_best.h"
 #include "client/cli/network_output.h"
 #include "client/cli/run_job.h"
+#include "client/cli/schedule_report.h"
 #include "client/cli/session.h"
 #include "client/cli/suggested_command.h"
 #include "client/cli/table.h"
@@ -171,8 +172,7 @@ absl::Status Conclude(const Globals& globals, Session& session, const FollowedJo
           ? absl::AbortedError(absl::StrCat("job ", job.id, " failed: ", job.error))
           : CheckNotCancelled(followed);
   if (globals.json) return PrintJson(ToJson(job), result);
-  const bool is_search =
-      !job.network.has_value() && !job.given.has_value() && job.spec.revalidate == 0;
+  const bool is_search = !job.network.has_value() && !IsCheck(job.spec) && job.spec.revalidate == 0;
   if (is_search) {
     PrintTuneReport(job, DescribeJob(job), PeakOf(job, session.connection()), /*trace=*/false);
   } else {

@@ -8,7 +8,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/running_job.h"
@@ -62,9 +61,9 @@ std::string HintOf(Session& session, const std::string& target, double tolerance
 // Returns the end of the message that nothing is known of a workload: how to find it.
 std::string HowToFind(Session& session, const std::string& target, double tolerance,
                       const WorkloadArgument& argument) {
-  const std::string running = FindRunningJob(
-      session.connection(), {argument.workload.StructuralDigest().ToHex()}, target, tolerance);
-  if (!running.empty()) return absl::StrCat("; ", RunningJobText(running, "it"));
+  const std::optional<RunningJob> running =
+      FindRunningJob(session, {argument.workload.StructuralDigest().ToHex()}, target, tolerance);
+  if (running.has_value()) return absl::StrCat("; ", RunningJobText(*running, 1));
   return absl::StrCat(
       HintOf(session, target, tolerance, argument), "; find one with: ",
       SuggestedCommandForTarget(absl::StrCat("tune ", argument.words, ToleranceOption(tolerance))));
@@ -72,8 +71,8 @@ std::string HowToFind(Session& session, const std::string& target, double tolera
 
 }  // namespace
 
-void AddBestWords(Command& command, BestWords& words, bool required) {
-  AddWorkloadWords(command, words.words, required);
+void AddBestWords(Command& command, BestWords& words, bool required, Names names) {
+  AddWorkloadWords(command, words.words, required, names);
   command.Add("--tolerance", words.tolerance,
               "Tolerance that the operator was tuned with; 0 (default) is strict",
               {Range(0.0, 0.5)});
@@ -197,12 +196,13 @@ absl::Status CheckAllKnown(Session& session, absl::Span<const std::string> unkno
                            size_t workloads, const std::string& file, const std::string& target,
                            double tolerance) {
   if (unknown.empty()) return absl::OkStatus();
-  const std::string what =
+  std::string what =
       absl::StrCat("no confirmed schedule is known for ", unknown.size(), " of the ", workloads,
                    " workloads of ", file == "-" ? "standard input" : file, " on ", target);
-  const std::string running = FindRunningJob(session.connection(), unknown, target, tolerance);
-  if (!running.empty()) {
-    return NothingKnownError(absl::StrCat(what, "; ", RunningJobText(running, "one of them")));
+  const std::optional<RunningJob> running = FindRunningJob(session, unknown, target, tolerance);
+  if (running.has_value()) {
+    absl::StrAppend(&what, "; ", RunningJobText(*running, unknown.size()));
+    if (running->tuned == unknown.size()) return NothingKnownError(what);
   }
   return NothingKnownError(absl::StrCat(
       what, ImportedHint(session, target, nullptr),
@@ -210,7 +210,7 @@ absl::Status CheckAllKnown(Session& session, absl::Span<const std::string> unkno
           ? absl::StrCat("; ",
                          SuggestedCommandForTarget("tune --file FILE" + ToleranceOption(tolerance)),
                          " finds those of a file")
-          : absl::StrCat("; find them with: ",
+          : absl::StrCat("; find ", running.has_value() ? "the rest" : "them", " with: ",
                          SuggestedCommandForTarget(absl::StrCat("tune --file ", ShellWord(file),
                                                                 ToleranceOption(tolerance))))));
 }

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "client/cli/command.h"
 #include "client/cli/globals.h"
 #include "client/cli/json_output.h"
 #include "client/cli/session.h"
@@ -26,7 +27,8 @@ struct BestWords {
 };
 
 // Adds the words and --tolerance to a command.
-void AddBestWords(Command& command, BestWords& words, bool required = true);
+void AddBestWords(Command& command, BestWords& words, bool required = true,
+                  Names names = Names::kOperator);
 
 // A workload on the target of the command line, and the session of the command.
 struct NamedTask {

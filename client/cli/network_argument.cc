@@ -11,7 +11,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/exit_code.h"
-#include "client/cli/running_job.h"
 #include "client/cli/shell_word.h"
 #include "client/cli/suggested_command.h"
 #include "client/cli/target_argument.h"
@@ -114,22 +113,24 @@ std::string TuneMissingCommand(const NetworkArgument& network, double tolerance)
 
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
                                const std::string& target, double tolerance,
-                               absl::string_view running_job, absl::string_view hint) {
+                               const std::optional<RunningJob>& running, absl::string_view hint) {
   if (unknown == 0) return absl::OkStatus();
   const size_t tasks = network.tasks.size();
   const std::string which = tasks == 1
                                 ? "the only task"
                                 : absl::StrCat(unknown < tasks ? absl::StrCat(unknown) : "any",
                                                " of the ", tasks, " tasks");
-  const std::string what = absl::StrCat("no confirmed schedule is known for ", which, " of ",
-                                        network.path, " on ", target, "; ");
-  const absl::string_view them = unknown == 1 ? "it" : "them";
-  if (!running_job.empty()) {
-    return NothingKnownError(absl::StrCat(what, RunningJobText(running_job, them), hint));
+  std::string what = absl::StrCat("no confirmed schedule is known for ", which, " of ",
+                                  network.path, " on ", target, "; ");
+  if (running.has_value()) {
+    absl::StrAppend(&what, RunningJobText(*running, unknown));
+    if (running->tuned == unknown) return NothingKnownError(absl::StrCat(what, hint));
+    absl::StrAppend(&what, "; ");
   }
+  const absl::string_view them = running.has_value() ? "the rest" : unknown == 1 ? "it" : "them";
   return NothingKnownError(absl::StrCat(
       what, "find ", them, " with: ",
-      unknown < tasks
+      unknown < tasks || running.has_value()
           ? TuneMissingCommand(network, tolerance)
           : SuggestedCommandForTarget(absl::StrCat("tune ", ToText({network.path, network.shapes}),
                                                    ToleranceOption(tolerance))),

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "client/cli/globals.h"
+#include "client/cli/running_job.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/command_line.h"
 #include "common/graph/graph.h"
@@ -60,10 +61,11 @@ absl::Status CheckUnchanged(const NetworkArgument& network);
 std::string TuneMissingCommand(const NetworkArgument& network, double tolerance);
 
 // NothingKnownError: no confirmed schedule is known for some tasks of a network. OK if `unknown` is
-// 0. `running_job`: a job that is tuning some of them; "": none. `hint` is added to the message.
+// 0. `running`: a job that is tuning some of them. `hint` is added to the message.
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
                                const std::string& target, double tolerance,
-                               absl::string_view running_job = "", absl::string_view hint = "");
+                               const std::optional<RunningJob>& running = std::nullopt,
+                               absl::string_view hint = "");
 
 // "data: f32[1, 3, 224, 224]".
 std::string DescribeValues(const graph::Graph& graph, const std::vector<graph::ValueId>& ids);

@@ -138,7 +138,7 @@ absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, 
   HONE_ASSIGN_OR_RETURN(const NetworkBests found, LookUp(*session, network, target, tolerance));
   const absl::Status result =
       CheckNetworkKnown(network, found.unknown.size(), target, tolerance,
-                        FindRunningJob(session->connection(), found.unknown, target, tolerance));
+                        FindRunningJob(*session, found.unknown, target, tolerance));
   if (!report.empty()) {
     HONE_RETURN_IF_ERROR(
         WriteReport(MakeReport(network, target, found.bests, /*job=*/nullptr), report));

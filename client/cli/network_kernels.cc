@@ -41,9 +41,9 @@ absl::StatusOr<std::vector<network::NetworkKernel>> LoadNetworkKernels(
       VisitBests(session, network.tasks, options.tolerance, /*nearest=*/false, load));
   if (options.draft) return kernels;
   HONE_ASSIGN_OR_RETURN(const std::string key, session.TargetKey());
-  HONE_RETURN_IF_ERROR(CheckNetworkKnown(
-      network, unknown.size(), key, options.tolerance,
-      FindRunningJob(session.connection(), unknown, key, options.tolerance), options.hint));
+  HONE_RETURN_IF_ERROR(CheckNetworkKnown(network, unknown.size(), key, options.tolerance,
+                                         FindRunningJob(session, unknown, key, options.tolerance),
+                                         options.hint));
   return kernels;
 }
 

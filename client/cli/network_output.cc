@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/format.h"
+#include "client/cli/schedule_report.h"
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
 #include "common/ir/signature.h"
@@ -42,9 +43,8 @@ std::string DescribeJob(const client::Job& job) {
 }
 
 std::string DescribeJobAndKind(const client::Job& job) {
-  // Only a space with one candidate has a result that is `given`.
   return absl::StrCat(job.spec.revalidate > 0 ? "revalidation of "
-                      : job.given.has_value() ? "check of "
+                      : IsCheck(job.spec)     ? "check of "
                                               : "",
                       DescribeJob(job));
 }

@@ -182,7 +182,7 @@ void AddRun(Command& app, Globals& globals) {
   Command& command =
       app.AddCommand("run", "Run the best known kernel, or a network, on NumPy files");
   auto options = std::make_shared<RunOptions>();
-  AddWorkloadWords(command, options->words, /*required=*/true);
+  AddWorkloadWords(command, options->words, /*required=*/true, Names::kOperatorOrNetwork);
   command.Add("--in", options->in,
               "A.npy of an input; once for each input, in order (hone operators lists them)",
               {OneWordPerUse()});

@@ -5,11 +5,13 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
@@ -103,14 +105,18 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
 }
 
 // Returns a hint to append to the message that a job was cancelled: how to continue. "" if all
-// tasks of the network are confirmed.
+// tasks of the network are confirmed, or if the job publishes nothing: the job would continue
+// without the command that uses its result.
 std::string ResumeHint(const client::Job& job) {
-  if (job.state != client::JobState::kCancelled) return "";
+  if (job.state != client::JobState::kCancelled || job.spec.unpublished) return "";
   // A job that has not begun has no tasks yet.
   const bool is_complete =
       job.network.has_value() && !job.network->tasks.empty() && AllConfirmed(*job.network);
   if (is_complete) return "";
-  return absl::StrCat("; ", SuggestedCommand("jobs resume " + job.id), " continues it");
+  const std::vector<std::string> parts = absl::StrSplit(job.id, '.');
+  const bool is_task = parts.size() > 1;
+  return absl::StrCat("; ", SuggestedCommand("jobs resume " + parts[0]),
+                      is_task ? " continues its network" : " continues it");
 }
 
 using CreateCall = absl::FunctionRef<absl::StatusOr<client::Job>(

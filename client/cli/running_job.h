@@ -1,28 +1,38 @@
 #ifndef HONE_CLIENT_CLI_RUNNING_JOB_H_
 #define HONE_CLIENT_CLI_RUNNING_JOB_H_
 
+#include <cstddef>
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "client/cli/session.h"
 #include "client/lib/api.h"
-#include "client/lib/connection.h"
 
 // Finds the job that is about to answer what a command asks for.
 namespace hone::cli {
 
-// Whether a job has not ended, and will publish what it finds for one of the workloads, which are
-// given by their digests. REQUIRES: the job of a network has its tasks.
-bool IsTuning(const client::Job& job, absl::Span<const std::string> workloads,
-              absl::string_view target, double tolerance);
+struct RunningJob {
+  std::string id;
+  bool waits = false;  // for a worker
+  size_t tuned = 0;    // how many of the workloads it tunes
+};
 
-// Returns the number of the newest job that is tuning one of the workloads. "" if there is none
-// among the newest jobs of the server, or if the server does not answer.
-std::string FindRunningJob(client::Connection& connection, absl::Span<const std::string> workloads,
-                           absl::string_view target, double tolerance);
+// Returns for how many of the workloads, which are given by their digests, a job searches and will
+// publish a schedule. REQUIRES: the job of a network has its tasks.
+size_t CountTuned(const client::Job& job, absl::Span<const std::string> workloads,
+                  absl::string_view target, double tolerance);
 
-// A clause of an error message: "job 12 is tuning it; hone jobs watch 12 follows the job".
-std::string RunningJobText(absl::string_view job, absl::string_view what);
+// Returns the job that tunes the most of the workloads; of several, the newest one. nullopt if
+// there is none among the newest jobs of the server, if the server does not answer, or if it is
+// private and has no worker: its jobs were interrupted, and nothing continues them now.
+std::optional<RunningJob> FindRunningJob(Session& session, absl::Span<const std::string> workloads,
+                                         absl::string_view target, double tolerance);
+
+// A clause of an error message about `workloads` workloads: "job 12 is tuning one of them; hone
+// jobs watch 12 follows the job".
+std::string RunningJobText(const RunningJob& job, size_t workloads);
 
 }  // namespace hone::cli
 

@@ -3,12 +3,21 @@
 #include <cstdio>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/format.h"
 #include "client/cli/terminal.h"
+#include "client/cli/workload_argument.h"
+#include "common/schedule/trace.h"
 
 namespace hone::cli {
+
+bool IsCheck(const client::JobSpec& spec) {
+  if (!IsTrace(spec.space)) return false;
+  const absl::StatusOr<schedule::TraceFile> file = schedule::ParseTraceFile(spec.space);
+  return file.ok() && schedule::CheckDecided(file->parsed, "").ok();
+}
 
 bool PassedCheck(const client::Job& job) {
   return job.given.has_value() && job.given->record.result.outcome == record::Outcome::kOk;
@@ -62,9 +71,10 @@ void PrintCheck(const client::Job& job) {
     absl::PrintF("best      %s\n", published);
   } else if (published_before) {
     PrintWrapped(
-        absl::StrCat(
-            "best      this schedule, with ", published, "; that figure stays, because ",
-            confirmed ? "this check is not clearly faster" : "this check is not confirmed"),
+        absl::StrCat("best      this schedule, with ", published, "; that figure stays, because ",
+                     job.best->pinned_unix_ms > 0 ? "it is pinned"
+                     : confirmed                  ? "this check is not clearly faster"
+                                                  : "this check is not confirmed"),
         "          ");
   } else if (is_best && confirmed) {
     absl::PrintF("best      this schedule; no faster one is known\n");

@@ -7,6 +7,9 @@
 // Reports the check of a handwritten schedule: a job whose space contains only this candidate.
 namespace hone::cli {
 
+// Whether a job checks a schedule: its space is a trace without open decisions.
+bool IsCheck(const client::JobSpec& spec);
+
 // Whether the schedule gave a correct output and a latency.
 bool PassedCheck(const client::Job& job);
 

@@ -186,7 +186,7 @@ void AddShow(Command& app, Globals& globals) {
   Command& command =
       app.AddCommand("show", "Show a workload with its best schedule's program, trace and code");
   auto options = std::make_shared<ShowOptions>();
-  AddBestWords(command, options->words);
+  AddBestWords(command, options->words, /*required=*/true, Names::kOperatorOrNetwork);
   command.AddFlag(
       "--draft", options->draft,
       "Show the schedule that a search begins with, which the draft chooses, instead of "

@@ -269,7 +269,7 @@ void AddTune(Command& app, Globals& globals) {
   Command& command =
       app.AddCommand("tune", "Search for the fastest schedule of an operator or a network");
   auto options = std::make_shared<TuneOptions>();
-  AddWorkloadWords(command, options->words, /*required=*/false);
+  AddWorkloadWords(command, options->words, /*required=*/false, Names::kOperatorOrNetwork);
   command.Add(
       "--trials", options->trials,
       "Measure at most this many candidates (default 256 without --time; for a network, 32 for "

@@ -65,7 +65,8 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
   add(earlier ? "best known" : confirmed ? "best" : "best, not confirmed", job.best, confirmed);
   // A failed job has no row.
   if (job.best.has_value() || job.default_schedule.has_value()) table.Print();
-  if (job.best.has_value() && job.best->pinned_unix_ms > 0) {
+  const bool pinned = job.best.has_value() && job.best->pinned_unix_ms > 0;
+  if (pinned) {
     PrintWrapped(absl::StrCat("\nthe best known, of job ", job.best->record.job_id, ", was ",
                               PinText(*job.best), "; jobs do not replace it"));
   } else if (earlier) {
@@ -91,7 +92,7 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
     PrintWrapped(
         "\nthe untiled default seems faster, but it was not measured as often as a best must be");
   }
-  if (confirmed && !earlier && job.best->record.is_default) {
+  if (confirmed && !earlier && !pinned && job.best->record.is_default) {
     // A note says why a faster candidate was not confirmed.
     PrintWrapped(
         absl::StrCat("\nthe best is the untiled default",

@@ -123,6 +123,17 @@ TEST(CheckNotCancelledTest, DoesNotGuessWhoCancelledTheJob) {
   followed.job.state = client::JobState::kCancelled;
   EXPECT_EQ(CheckNotCancelled(followed).message(),
             "job 12 was cancelled after 0 trials; hone jobs resume 12 continues it");
+  followed.job.spec.unpublished = true;
+  EXPECT_EQ(CheckNotCancelled(followed).message(), "job 12 was cancelled after 0 trials")
+      << "its result is only for the command that created it";
+}
+
+TEST(CheckNotCancelledTest, ATaskContinuesWithItsNetwork) {
+  FollowedJob followed;
+  followed.job.id = "12.3";
+  followed.job.state = client::JobState::kCancelled;
+  EXPECT_EQ(CheckNotCancelled(followed).message(),
+            "job 12.3 was cancelled after 0 trials; hone jobs resume 12 continues its network");
 }
 
 TEST(CheckNotCancelledTest, SaysHowTheJobContinues) {

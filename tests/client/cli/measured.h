@@ -6,7 +6,7 @@
 
 #include "client/lib/api.h"
 
-// Jobs that have ended, for the tests of reports.
+// Jobs that have ended, and a design space, for the tests of reports.
 namespace hone::cli {
 
 // A confirmed best, which a job measured in a number of processes.
@@ -34,6 +34,12 @@ inline client::Job DoneJob() {
   job.default_schedule = Measured(1, "7", 2000, 3);
   job.best = job.own_best = Measured(2, "7", 1000, 3);
   return job;
+}
+
+// A design space that contains one schedule: that of the untiled default.
+inline std::string SpaceOfOneSchedule() {
+  return "workload relu\ninput A: f32[8]\noutput C[i: 8] = max(A[i], 0)\ntrace 1\n"
+         "b0 = block(\"C\")\nl0 = loops(b0)\n";
 }
 
 }  // namespace hone::cli

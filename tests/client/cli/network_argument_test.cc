@@ -25,11 +25,17 @@ TEST(CheckNetworkKnownTest, SaysHowToGoOn) {
       CheckNetworkKnown(network, 3, "t", 0).message(),
       AllOf(HasSubstr("for any of the 3 tasks of net.onnx"), Not(HasSubstr("--only-missing"))));
   EXPECT_THAT(
-      CheckNetworkKnown(network, 2, "t", 0, "", kDraftHint).message(),
+      CheckNetworkKnown(network, 2, "t", 0, std::nullopt, kDraftHint).message(),
       HasSubstr("hone tune net.onnx --only-missing; --draft uses schedules that are not tuned"));
-  EXPECT_EQ(CheckNetworkKnown(network, 3, "t", 0, "12").message(),
+  RunningJob running{.id = "12", .tuned = 3};
+  EXPECT_EQ(CheckNetworkKnown(network, 3, "t", 0, running).message(),
             "no confirmed schedule is known for any of the 3 tasks of net.onnx on t; job 12 is "
             "tuning them; hone jobs watch 12 follows the job");
+  running.tuned = 1;
+  EXPECT_EQ(CheckNetworkKnown(network, 3, "t", 0, running).message(),
+            "no confirmed schedule is known for any of the 3 tasks of net.onnx on t; job 12 is "
+            "tuning one of them; hone jobs watch 12 follows the job; find the rest with: hone tune "
+            "net.onnx --only-missing");
   network.path = "my net.onnx";
   EXPECT_THAT(CheckNetworkKnown(network, 2, "t", 0).message(),
               HasSubstr("hone tune 'my net.onnx'"));

@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/client/cli/measured.h"
 
 namespace hone::cli {
 namespace {
@@ -75,9 +76,9 @@ TEST(NetworkOutputTest, ARevalidationAndACheckAreRecognisable) {
   client::Job job;
   job.workload = "first line";
   EXPECT_EQ(DescribeJobAndKind(job), "first line");
-  job.given.emplace();
+  job.spec.space = SpaceOfOneSchedule();
   EXPECT_EQ(DescribeJobAndKind(job), "check of first line");
-  job.given.reset();
+  job.spec.space.clear();
   job.spec.revalidate = 3;
   EXPECT_EQ(DescribeJobAndKind(job), "revalidation of first line");
 }

@@ -1,9 +1,13 @@
 #include "client/cli/running_job.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/client/cli/measured.h"
 
 namespace hone::cli {
 namespace {
+
+using ::testing::HasSubstr;
 
 client::Job Running() {
   client::Job job;
@@ -14,38 +18,59 @@ client::Job Running() {
   return job;
 }
 
-TEST(IsTuningTest, AJobOfTheWorkloadHasNotEnded) {
+TEST(CountTunedTest, AJobOfTheWorkloadHasNotEnded) {
   client::Job job = Running();
-  EXPECT_TRUE(IsTuning(job, {"b", "a"}, "t", 0));
-  EXPECT_FALSE(IsTuning(job, {"b"}, "t", 0));
-  EXPECT_FALSE(IsTuning(job, {"a"}, "other", 0));
-  EXPECT_FALSE(IsTuning(job, {"a"}, "t", 0.001)) << "its best does not count for this tolerance";
+  EXPECT_EQ(CountTuned(job, {"b", "a"}, "t", 0), 1u);
+  EXPECT_EQ(CountTuned(job, {"b"}, "t", 0), 0u);
+  EXPECT_EQ(CountTuned(job, {"a"}, "other", 0), 0u);
+  EXPECT_EQ(CountTuned(job, {"a"}, "t", 0.001), 0u) << "its best does not count for this tolerance";
   job.state = client::JobState::kConfirming;
-  EXPECT_TRUE(IsTuning(job, {"a"}, "t", 0));
+  EXPECT_EQ(CountTuned(job, {"a"}, "t", 0), 1u);
   for (const client::JobState ended :
        {client::JobState::kDone, client::JobState::kCancelled, client::JobState::kFailed}) {
     job.state = ended;
-    EXPECT_FALSE(IsTuning(job, {"a"}, "t", 0));
+    EXPECT_EQ(CountTuned(job, {"a"}, "t", 0), 0u);
   }
 }
 
-TEST(IsTuningTest, AJobThatPublishesNothingDoesNotCount) {
+TEST(CountTunedTest, AJobThatPublishesNothingDoesNotCount) {
   client::Job job = Running();
   job.spec.unpublished = true;
-  EXPECT_FALSE(IsTuning(job, {"a"}, "t", 0));
+  EXPECT_EQ(CountTuned(job, {"a"}, "t", 0), 0u);
 }
 
-TEST(IsTuningTest, ANetworkTunesItsTasks) {
+TEST(CountTunedTest, AJobThatDoesNotSearchDoesNotCount) {
+  client::Job job = Running();
+  job.spec.revalidate = 3;
+  EXPECT_EQ(CountTuned(job, {"a"}, "t", 0), 0u);
+  job.spec.revalidate = 0;
+  job.spec.space = SpaceOfOneSchedule();
+  EXPECT_EQ(CountTuned(job, {"a"}, "t", 0), 0u);
+}
+
+TEST(CountTunedTest, ANetworkTunesItsTasks) {
   client::Job job = Running();
   job.workload_digest.clear();
   job.network.emplace();
   job.network->tasks.resize(2);
   job.network->tasks[0].workload_digest = "b";
   job.network->tasks[1].workload_digest = "a";
-  EXPECT_TRUE(IsTuning(job, {"a"}, "t", 0));
-  EXPECT_FALSE(IsTuning(job, {"c"}, "t", 0));
+  EXPECT_EQ(CountTuned(job, {"a"}, "t", 0), 1u);
+  EXPECT_EQ(CountTuned(job, {"a", "c", "b"}, "t", 0), 2u);
+  EXPECT_EQ(CountTuned(job, {"c"}, "t", 0), 0u);
   job.network->tasks[1].error = "it cannot be built";
-  EXPECT_FALSE(IsTuning(job, {"a"}, "t", 0));
+  EXPECT_EQ(CountTuned(job, {"a"}, "t", 0), 0u);
+}
+
+TEST(RunningJobTextTest, SaysWhatTheJobDoes) {
+  RunningJob job{.id = "12", .tuned = 1};
+  EXPECT_EQ(RunningJobText(job, 1), "job 12 is tuning it; hone jobs watch 12 follows the job");
+  EXPECT_THAT(RunningJobText(job, 3), HasSubstr("is tuning one of them;"));
+  job.tuned = 2;
+  EXPECT_THAT(RunningJobText(job, 3), HasSubstr("is tuning some of them;"));
+  EXPECT_THAT(RunningJobText(job, 2), HasSubstr("is tuning them;"));
+  job.waits = true;
+  EXPECT_THAT(RunningJobText(job, 2), HasSubstr("job 12 waits for a worker to tune them;"));
 }
 
 }  // namespace

@@ -82,6 +82,22 @@ TEST(ScheduleReportTest, NamesThePublishedFigureOfThisSchedule) {
               AllOf(HasSubstr("with 950.0 ns, published by job 3; that figure stays, because this "
                               "check is not confirmed\n"),
                     HasSubstr("stays the best, as job 3 confirmed it")));
+  job.best->pinned_unix_ms = 1'700'000'000'000;
+  EXPECT_THAT(CheckReport(job), HasSubstr("that figure stays, because it is pinned\n"));
+}
+
+// A check that ends before it has a result is a check nevertheless.
+TEST(IsCheckTest, ASpaceWithOpenDecisionsIsSearched) {
+  client::JobSpec spec;
+  EXPECT_FALSE(IsCheck(spec));
+  spec.space = "templates";
+  EXPECT_FALSE(IsCheck(spec));
+  spec.space = SpaceOfOneSchedule();
+  EXPECT_TRUE(IsCheck(spec));
+  spec.space += "x0, x1 = sample_perfect_tile(l0, parts=2) = [4, 2]\n";
+  EXPECT_TRUE(IsCheck(spec));
+  spec.space = SpaceOfOneSchedule() + "x0, x1 = sample_perfect_tile(l0, parts=2)\n";
+  EXPECT_FALSE(IsCheck(spec));
 }
 
 // Other work disturbed every measurement of the confirmation.

@@ -88,6 +88,10 @@ TEST(TuneReportTest, SaysThatTheBestKnownIsPinned) {
   job.best->pinned_unix_ms = 1'700'000'000'000;
   job.best->pinned_by = "ann";
   EXPECT_THAT(Report(job), HasSubstr("the best known, of job 3, was pinned by ann on 2023-11-1"));
+  job.best->record.job_id = job.id;
+  job.best->record.is_default = true;
+  EXPECT_THAT(Report(job), AllOf(HasSubstr("of job 7, was pinned by ann"),
+                                 Not(HasSubstr("no candidate of this run was clearly faster"))));
 }
 
 TEST(TuneReportTest, NamesADisturbanceOnce) {
