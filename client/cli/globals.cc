@@ -42,7 +42,8 @@ void AddConnectionOptions(Command& command, Globals& globals) {
 
 std::string HowToStartWorker(const Globals& globals) {
   if (!globals.security.tls()) return absl::StrCat("hone-worker --server ", globals.server);
-  return "hone worker-config --name NAME -o NAME.conf, then hone-worker --config NAME.conf";
+  return "hone worker-config --authority FOLDER --name NAME -o NAME.conf, with the folder that "
+         "hone-server init made, then hone-worker --config NAME.conf";
 }
 
 namespace {

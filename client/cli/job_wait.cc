@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/format.h"
+#include "client/cli/suggested_command.h"
 #include "client/lib/connection.h"
 
 namespace hone::cli {
@@ -31,7 +32,8 @@ void JobWait::Look(const client::Job& job, client::JobNews news) {
   }
   away_since_ = absl::InfiniteFuture();
   if (job.wait_reason.empty() || private_worker_) return Explain("", "");
-  Explain("waiting for a worker", absl::StrCat("job ", job.id, " waits: ", job.wait_reason));
+  Explain("waiting for a worker",
+          absl::StrCat("job ", job.id, " waits: ", WithRepeatedOptions(job.wait_reason)));
 }
 
 std::optional<std::string> CreationWait::TakeMessage() {

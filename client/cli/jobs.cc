@@ -153,15 +153,17 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
 }
 
 absl::Status PrintJob(const Globals& globals, const client::Job& job) {
-  return PrintJob(globals, job, job.error.empty() ? NoteBesideErrors(job) : job.error);
+  return PrintJob(globals, job,
+                  job.error.empty() ? NoteBesideErrors(job) : WithRepeatedOptions(job.error));
 }
 
 absl::Status ShowJob(const Globals& globals, const std::string& id) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().GetJob(id));
   if (globals.json || HasEnded(job.state)) return PrintJob(globals, job);
-  return PrintJob(globals, job,
-                  job.wait_reason.empty() ? PhaseOf(job) : "it waits: " + job.wait_reason);
+  return PrintJob(
+      globals, job,
+      job.wait_reason.empty() ? PhaseOf(job) : "it waits: " + WithRepeatedOptions(job.wait_reason));
 }
 
 // Reports the end of a followed job. The search of an operator gets the report of hone tune.
@@ -169,7 +171,8 @@ absl::Status Conclude(const Globals& globals, Session& session, const FollowedJo
   const client::Job& job = followed.job;
   const absl::Status result =
       job.state == client::JobState::kFailed
-          ? absl::AbortedError(absl::StrCat("job ", job.id, " failed: ", job.error))
+          ? absl::AbortedError(
+                absl::StrCat("job ", job.id, " failed: ", WithRepeatedOptions(job.error)))
           : CheckNotCancelled(followed);
   if (globals.json) return PrintJson(ToJson(job), result);
   const bool is_search = !job.network.has_value() && !IsCheck(job.spec) && job.spec.revalidate == 0;

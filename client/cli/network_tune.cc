@@ -185,7 +185,8 @@ absl::Status ResultOf(const NetworkArgument& network, const FollowedJob& followe
   HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
   const client::Job& job = followed.job;
   if (job.state == client::JobState::kFailed) {
-    return absl::AbortedError(absl::StrCat("job ", job.id, " failed: ", job.error));
+    return absl::AbortedError(
+        absl::StrCat("job ", job.id, " failed: ", WithRepeatedOptions(job.error)));
   }
   if (AllConfirmed(*job.network)) return absl::OkStatus();
   return absl::AbortedError(absl::StrCat(WithoutKernelText(*job.network), "; ",

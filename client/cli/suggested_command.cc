@@ -37,6 +37,21 @@ std::string SuggestedCommandForTarget(absl::string_view words) {
   return absl::StrCat("hone ", words, TheRepeated().target, TheRepeated().connection);
 }
 
+std::string WithRepeatedOptions(absl::string_view text) {
+  constexpr absl::string_view kBegin = "\"hone ";
+  std::string out;
+  while (true) {
+    const size_t begin = text.find(kBegin);
+    const size_t end = begin == text.npos ? begin : text.find('"', begin + 1);
+    if (end == text.npos) break;
+    absl::StrAppend(&out, text.substr(0, end), TheRepeated().connection);
+    // The mark that ends the command must not begin the next one.
+    out += '"';
+    text.remove_prefix(end + 1);
+  }
+  return absl::StrCat(out, text);
+}
+
 std::string ToleranceOption(double tolerance) {
   return tolerance > 0 ? absl::StrCat(" --tolerance ", tolerance) : "";
 }

@@ -26,6 +26,9 @@ void SetRepeatedOptions(absl::Span<const RepeatedOption> connection, absl::strin
 std::string SuggestedCommand(absl::string_view words);
 // The same for a command that concerns the target.
 std::string SuggestedCommandForTarget(absl::string_view words);
+// Returns a text of the server, in which the commands between quotation marks ("hone workers resume
+// w") repeat the options, too.
+std::string WithRepeatedOptions(absl::string_view text);
 // " --tolerance 0.01", for the words of a command about operators; "" if the tolerance is strict.
 std::string ToleranceOption(double tolerance);
 

@@ -138,8 +138,8 @@ absl::Status ResultOf(const FollowedJob& followed, const TuneOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
   const client::Job& job = followed.job;
   if (job.state == client::JobState::kFailed) {
-    return absl::AbortedError(
-        absl::StrCat("job ", job.id, " failed: ", job.error, WhyDefaultFailed(job)));
+    return absl::AbortedError(absl::StrCat(
+        "job ", job.id, " failed: ", WithRepeatedOptions(job.error), WhyDefaultFailed(job)));
   }
   if (!job.best.has_value()) {
     return absl::AbortedError(absl::StrCat("job ", job.id, " ended without a working schedule (",

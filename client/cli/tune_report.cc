@@ -72,7 +72,7 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
   } else if (earlier) {
     PrintWrapped(absl::StrCat("\nthe best known is from job ", job.best->record.job_id, ", ",
                               FormatTime(job.best->record.created_unix_ms), ", ", AgeOf(*job.best),
-                              "; this run found nothing that is clearly faster"));
+                              "; this run confirmed nothing that is clearly faster"));
   }
   if (const int processes = job.best.has_value() ? record::ProcessesOf(job.best->record.result) : 0;
       confirmed && processes < record::kProcesses) {

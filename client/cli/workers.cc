@@ -9,6 +9,7 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/session.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "client/cli/worker_text.h"
@@ -26,14 +27,15 @@ absl::Status ListWorkers(const Globals& globals) {
   Table table({Left("worker"), Left("host"), Left("state"), Left("does"), Right("leases"),
                Right("peak GFLOP/s"), Left("target"), Left("last seen"), Left("last error")});
   for (const client::Worker& worker : workers) {
-    table.AddRow({worker.id, worker.host, WorkerState(worker),
-                  worker.can_build && worker.can_run ? "build, run"
-                  : worker.can_build                 ? "build"
-                  : worker.can_run                   ? "run"
-                                                     : "-",
-                  absl::StrCat(worker.leases), FormatGflops(worker.peak_gflops), worker.target,
-                  worker.last_seen_unix_ms == 0 ? "-" : FormatTime(worker.last_seen_unix_ms),
-                  worker.flagged.empty() ? worker.last_error : worker.flagged});
+    table.AddRow(
+        {worker.id, worker.host, WorkerState(worker),
+         worker.can_build && worker.can_run ? "build, run"
+         : worker.can_build                 ? "build"
+         : worker.can_run                   ? "run"
+                                            : "-",
+         absl::StrCat(worker.leases), FormatGflops(worker.peak_gflops), worker.target,
+         worker.last_seen_unix_ms == 0 ? "-" : FormatTime(worker.last_seen_unix_ms),
+         WithRepeatedOptions(worker.flagged.empty() ? worker.last_error : worker.flagged)});
   }
   table.Print(globals.server.empty()
                   ? "no workers; the private server starts one only for tuning"

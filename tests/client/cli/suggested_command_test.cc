@@ -31,6 +31,13 @@ TEST_F(SuggestedCommandTest, RepeatsTheServerAndQuotesForAShell) {
             "hone tune mine.hone --target cuda:1 --config 'my team/client.conf' --insecure");
 }
 
+TEST_F(SuggestedCommandTest, CommandsInTextsOfTheServerRepeatTheOptions) {
+  SetRepeatedOptions({{"--config", "admin.conf"}}, "cuda:1");
+  EXPECT_EQ(WithRepeatedOptions("w is drained; \"hone workers resume w\" gives it work; \"x\""),
+            "w is drained; \"hone workers resume w --config admin.conf\" gives it work; \"x\"");
+  EXPECT_EQ(WithRepeatedOptions("it said \"hone"), "it said \"hone");
+}
+
 TEST_F(SuggestedCommandTest, AStrictToleranceIsOmitted) {
   EXPECT_EQ(ToleranceOption(0), "");
   EXPECT_EQ(ToleranceOption(0.01), " --tolerance 0.01");
