@@ -219,7 +219,7 @@ TEST_F(JobResultTest, AJobWithoutAResultNamesTheLostWorker) {
   const auto job = Get(id);
   EXPECT_EQ(job->state, JobState::kFailed);
   EXPECT_THAT(job->error, HasSubstr("no worker runs target t: device was last seen"));
-  EXPECT_THAT(job->error, HasSubstr("start hone-worker there again"));
+  EXPECT_THAT(job->error, HasSubstr("start hone-worker on the machine of device again"));
   EXPECT_GE(job->wall, absl::Seconds(30));
   EXPECT_LE(job->wall, absl::Seconds(32));
 }
