@@ -174,7 +174,7 @@ absl::Status Conclude(const Globals& globals, Session& session, const FollowedJo
   const bool is_search =
       !job.network.has_value() && !job.given.has_value() && job.spec.revalidate == 0;
   if (is_search) {
-    PrintTuneReport(job, DescribeJob(job), PeakOf(job, session.connection()), /*trace=*/false);
+    PrintTuneReport(job, DescribeJob(job), PeakOf(job), /*trace=*/false);
   } else {
     HONE_RETURN_IF_ERROR(PrintJob(globals, job, /*why=*/result.ok() ? NoteBesideErrors(job) : ""));
   }
