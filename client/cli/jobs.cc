@@ -164,7 +164,7 @@ absl::Status ShowJob(const Globals& globals, const std::string& id) {
 }
 
 // Reports the end of a followed job. The search of an operator gets the report of hone tune.
-absl::Status Conclude(const Globals& globals, Session& session, const FollowedJob& followed) {
+absl::Status Conclude(const Globals& globals, const FollowedJob& followed) {
   const client::Job& job = followed.job;
   const absl::Status result =
       job.state == client::JobState::kFailed
@@ -185,7 +185,7 @@ absl::Status WatchJob(const Globals& globals, const std::string& id) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().GetJob(id));
   HONE_ASSIGN_OR_RETURN(const FollowedJob followed, FollowJob(*session, job, OnInterrupt::kLeave));
-  return Conclude(globals, *session, followed);
+  return Conclude(globals, followed);
 }
 
 absl::Status CancelJob(const Globals& globals, const std::string& id, bool now) {
@@ -225,7 +225,7 @@ absl::Status ResumeJob(const Globals& globals, const ResumeOptions& options) {
   HONE_RETURN_IF_ERROR(session->StartWorker());
   HONE_ASSIGN_OR_RETURN(const FollowedJob followed,
                         FollowJob(*session, job, OnInterrupt::kConfirm));
-  return Conclude(globals, *session, followed);
+  return Conclude(globals, followed);
 }
 
 }  // namespace
