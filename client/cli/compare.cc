@@ -138,7 +138,7 @@ Json RowJson(const Row& row, const Roofline& roofline, const std::string& found_
 void PrintRoofline(const Roofline& roofline) {
   if (!(roofline.gflops > 0)) {
     return PrintWrapped(
-        "\nroofline: unknown, because no registered worker of the target has measured its peak");
+        "\nroofline: unknown, because the peak of the device is unknown for this operator");
   }
   const std::string limit =
       roofline.memory_bound

@@ -167,7 +167,7 @@ absl::Status ShowJob(const Globals& globals, const std::string& id) {
 }
 
 // Reports the end of a followed job. The search of an operator gets the report of hone tune.
-absl::Status Conclude(const Globals& globals, Session& session, const FollowedJob& followed) {
+absl::Status Conclude(const Globals& globals, const FollowedJob& followed) {
   const client::Job& job = followed.job;
   const absl::Status result =
       job.state == client::JobState::kFailed
@@ -177,7 +177,7 @@ absl::Status Conclude(const Globals& globals, Session& session, const FollowedJo
   if (globals.json) return PrintJson(ToJson(job), result);
   const bool is_search = !job.network.has_value() && !IsCheck(job.spec) && job.spec.revalidate == 0;
   if (is_search) {
-    PrintTuneReport(job, DescribeJob(job), PeakOf(job, session.connection()), /*trace=*/false);
+    PrintTuneReport(job, DescribeJob(job), PeakOf(job), /*trace=*/false);
   } else {
     HONE_RETURN_IF_ERROR(PrintJob(globals, job, /*why=*/result.ok() ? NoteBesideErrors(job) : ""));
   }
@@ -188,7 +188,7 @@ absl::Status WatchJob(const Globals& globals, const std::string& id) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().GetJob(id));
   HONE_ASSIGN_OR_RETURN(const FollowedJob followed, FollowJob(*session, job, OnInterrupt::kLeave));
-  return Conclude(globals, *session, followed);
+  return Conclude(globals, followed);
 }
 
 absl::Status CancelJob(const Globals& globals, const std::string& id, bool now) {
@@ -228,7 +228,7 @@ absl::Status ResumeJob(const Globals& globals, const ResumeOptions& options) {
   HONE_RETURN_IF_ERROR(session->StartWorker());
   HONE_ASSIGN_OR_RETURN(const FollowedJob followed,
                         FollowJob(*session, job, OnInterrupt::kConfirm));
-  return Conclude(globals, *session, followed);
+  return Conclude(globals, followed);
 }
 
 }  // namespace

@@ -159,7 +159,7 @@ absl::Status TuneOne(const Globals& globals, const TuneOptions& options, Session
   const absl::Status result = followed.ok() ? ResultOf(*followed, options) : followed.status();
   Json report = {{"workload", job.argument.text}};
   if (followed.ok()) {
-    const double peak = PeakOf(followed->job, session.connection());
+    const double peak = PeakOf(followed->job);
     if (globals.json) {
       report = TuneJson(followed->job, peak);
     } else {

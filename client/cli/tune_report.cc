@@ -23,14 +23,9 @@ std::string AgeOf(const client::Best& best) {
 
 }  // namespace
 
-double PeakOf(const client::Job& job, client::Connection& connection) {
+double PeakOf(const client::Job& job) {
   for (const auto& best : {job.best, job.default_schedule}) {
     if (best.has_value() && best->peak_gflops > 0) return best->peak_gflops;
-  }
-  const auto workers = connection.ListWorkers();
-  if (!workers.ok()) return 0;
-  for (const client::Worker& worker : *workers) {
-    if (worker.target == job.target && worker.peak_gflops > 0) return worker.peak_gflops;
   }
   return 0;
 }

@@ -4,13 +4,11 @@
 #include <string>
 
 #include "client/lib/api.h"
-#include "client/lib/connection.h"
 
 namespace hone::cli {
 
-// The peak FLOP rate of the device in GFLOP/s, taken from the job or else from the worker list; 0:
-// unknown.
-double PeakOf(const client::Job& job, client::Connection& connection);
+// The peak FLOP rate of the device for the job's workload, in GFLOP/s; 0: unknown.
+double PeakOf(const client::Job& job);
 
 // Prints how a job of one workload ended: the latencies of its default schedule and its best, where
 // the best comes from, and what makes the figures less certain. `title`: the workload as the user

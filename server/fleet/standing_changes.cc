@@ -58,15 +58,15 @@ absl::StatusOr<WorkerInfo> StandingChanges::Drain(const std::string& id, bool re
 absl::StatusOr<int> StandingChanges::Remove(const std::string& id) {
   Standing standing = parts_.standings->Of(id);
   if (standing.removed && parts_.registry->Find(id) == nullptr) {
-    return absl::NotFoundError(absl::StrCat(
-        "worker ", id, " is already removed; \"hone workers resume ", id, "\" admits it again"));
+    return absl::NotFoundError(absl::StrCat("worker ", id, " is already removed; ",
+                                            ResumeCommand(id), " admits it again"));
   }
   const bool away = !parts_.standings->MayWork(id);
   if (parts_.registry->Find(id) == nullptr && !away) {
     return absl::NotFoundError(absl::StrCat("there is no worker ", id));
   }
   standing.refused =
-      absl::StrCat("an administrator removed it; \"hone workers resume ", id, "\" admits it again");
+      absl::StrCat("an administrator removed it; ", ResumeCommand(id), " admits it again");
   standing.removed = true;
   parts_.events->StandingChanged(parts_.list->Of(id), "was removed by an administrator");
   parts_.standings->Change(standing, /*drained=*/false, /*refused=*/true);

@@ -6,8 +6,12 @@
 
 namespace hone::fleet {
 
+std::string ResumeCommand(const std::string& id) {
+  return absl::StrCat("\"hone workers resume ", id, "\"");
+}
+
 std::string HowToResume(const std::string& id) {
-  return absl::StrCat("\"hone workers resume ", id, "\" gives it work again");
+  return absl::StrCat(ResumeCommand(id), " gives it work again");
 }
 
 Standing Standings::Of(const std::string& id) const {

@@ -13,6 +13,8 @@
 
 namespace hone::fleet {
 
+// Returns the quoted command that resumes a drained or refused worker.
+std::string ResumeCommand(const std::string& id);
 // Returns which command gives a drained or refused worker work again, as text for users.
 std::string HowToResume(const std::string& id);
 

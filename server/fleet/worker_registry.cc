@@ -10,7 +10,6 @@ namespace hone::fleet {
 namespace {
 
 constexpr size_t kMaxEpochs = 16;
-constexpr char kStartOne[] = "; start hone-worker on such a machine";
 
 // Returns the instruction set, which is the beginning of a target key.
 absl::string_view InstructionSet(absl::string_view target_key) {
@@ -206,8 +205,7 @@ absl::StatusOr<TargetChoice> WorkerRegistry::ChooseTarget(const std::string& key
     for (const Worker* worker : OfTarget(key)) {
       if (worker->capabilities.can_run) return TargetChoice{key, worker->capabilities.target};
     }
-    return absl::UnavailableError(absl::StrCat("no registered worker runs target ", key, "; ",
-                                               Registered(Targets()), kStartOne));
+    return absl::UnavailableError(NoneRegistered(key));
   }
   // A target need not have a connected worker, because one may come back. The choice for "" prefers
   // the targets of connected workers.
@@ -222,17 +220,10 @@ absl::StatusOr<TargetChoice> WorkerRegistry::ChooseTarget(const std::string& key
   if (targets.empty()) targets = std::move(of_absent);
   if (targets.size() == 1) return TargetChoice{targets.begin()->first, targets.begin()->second};
   if (targets.empty()) {
-    std::vector<std::string> refused;
-    for (const auto& [id, standing] : standings_->all()) {
-      if (!standing.refused.empty()) refused.push_back(id);
-    }
     return absl::UnavailableError(absl::StrCat(
         "target native: no worker that runs kernels is registered; start hone-worker on the "
         "machine to tune for",
-        refused.empty()
-            ? ""
-            : absl::StrCat(", or admit one that is refused (", absl::StrJoin(refused, ", "),
-                           "): ", HowToResume(refused[0]))));
+        OrAdmit()));
   }
   return absl::FailedPreconditionError(
       absl::StrCat("target native: the registered workers have several targets; name one of ",
@@ -254,8 +245,22 @@ std::string WorkerRegistry::WhyNoRunner(const std::string& target_key) const {
     return absl::StrCat("no worker of target ", target_key,
                         " takes work: ", absl::StrJoin(idle, ", "), "; ", HowToResume(first));
   }
+  return NoneRegistered(target_key);
+}
+
+std::string WorkerRegistry::NoneRegistered(const std::string& target_key) const {
   return absl::StrCat("no registered worker runs target ", target_key, "; ", Registered(Targets()),
-                      kStartOne);
+                      "; start hone-worker on such a machine", OrAdmit());
+}
+
+std::string WorkerRegistry::OrAdmit() const {
+  std::vector<std::string> refused;
+  for (const auto& [id, standing] : standings_->all()) {
+    if (!standing.refused.empty() && !workers_.contains(id)) refused.push_back(id);
+  }
+  if (refused.empty()) return "";
+  return absl::StrCat(", or admit one that is refused (", absl::StrJoin(refused, ", "),
+                      "): ", HowToResume(refused[0]));
 }
 
 }  // namespace hone::fleet

@@ -143,6 +143,11 @@ class WorkerRegistry {
   std::string WhyNoRunner(const std::string& target_key) const;
 
  private:
+  // Returns that no worker of the target is registered, and what to do.
+  std::string NoneRegistered(const std::string& target_key) const;
+  // Continues such advice with the refused workers that are not registered, whose targets are
+  // unknown. "" if there are none.
+  std::string OrAdmit() const;
   void RemoveFromTarget(const Worker& worker);
   static void NoteEpoch(Worker& worker, const std::string& epoch);
   static void NoteRival(Worker& worker, const std::string& host, absl::Time now);

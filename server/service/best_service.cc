@@ -59,7 +59,7 @@ absl::Status BestService::FindBest(const v1::LookupBestRequest& request, v1::Bes
   HONE_ASSIGN_OR_RETURN(best.trace,
                         deps_.environment->TraceText(row->space, row->record.candidate.decisions));
   *response = ToProto(best);
-  SetPeaks(*deps_.fleet, *response);
+  SetPeaks(*deps_.fleet, workload, *response);
   return absl::OkStatus();
 }
 
@@ -132,7 +132,7 @@ absl::StatusOr<v1::Best> BestService::Describe(const store::BestRow& row) const 
   HONE_ASSIGN_OR_RETURN(const task::WorkloadInfo workload,
                         deps_.environment->Describe(row.workload));
   v1::Best best = ToProto(MakeBest(row, workload.flops));
-  SetPeaks(*deps_.fleet, best);
+  SetPeaks(*deps_.fleet, workload, best);
   return best;
 }
 

@@ -25,9 +25,7 @@ void Raise(const v1::Best& best, Peaks& peaks) {
 }
 
 void Set(const Peaks& peaks, v1::Best& best) {
-  // The peak is at least what the kernel reached.
-  const bool known = peaks.gflops > 0 && best.gflops() > 0;
-  if (known) best.set_peak_gflops(std::max(peaks.gflops, best.gflops()));
+  if (best.peak_gflops() > 0) best.set_peak_gflops(peaks.gflops);
   best.set_read_gbps(peaks.read_gbps);
 }
 
@@ -46,16 +44,16 @@ void SetPeaks(const fleet::Fleet& fleet, v1::Job& job) {
   for (const v1::NetworkTaskProgress& task : job.network().tasks()) {
     peaks.gflops = std::max(peaks.gflops, task.peak_gflops());
   }
-  if (!(peaks.gflops > 0)) return;
   for (v1::NetworkTaskProgress& task : *job.mutable_network()->mutable_tasks()) {
-    if (task.gflops() > 0) task.set_peak_gflops(std::max(peaks.gflops, task.gflops()));
+    if (task.peak_gflops() > 0) task.set_peak_gflops(peaks.gflops);
   }
 }
 
-void SetPeaks(const fleet::Fleet& fleet, v1::Best& best) {
+void SetPeaks(const fleet::Fleet& fleet, const task::WorkloadInfo& workload, v1::Best& best) {
   Peaks peaks = OfWorkers(fleet, best.record().target());
   Raise(best, peaks);
-  Set(peaks, best);
+  best.set_peak_gflops(workload.has_fma_peak ? peaks.gflops : 0);
+  best.set_read_gbps(peaks.read_gbps);
 }
 
 }  // namespace hone::service

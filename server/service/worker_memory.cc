@@ -40,7 +40,7 @@ void WorkerMemory::Keep(const std::string& worker_id) {
   const std::optional<fleet::WorkerInfo> worker = deps_.fleet->FindWorker(worker_id);
   if (!worker.has_value()) return;
   absl::MutexLock lock(&mutex_);
-  Note(*worker, /*always=*/true, deps_.clock->Now());
+  Note(*worker, /*refresh=*/absl::ZeroDuration(), deps_.clock->Now());
 }
 
 void WorkerMemory::Save(bool all) {
@@ -48,10 +48,11 @@ void WorkerMemory::Save(bool all) {
   const std::vector<fleet::WorkerInfo> workers = deps_.fleet->Workers();
   absl::MutexLock lock(&mutex_);
   std::erase_if(known_, [&](const auto& known) { return IsOver(known.second, now); });
-  for (const fleet::WorkerInfo& worker : workers) Note(worker, all, now);
+  const absl::Duration refresh = all ? absl::ZeroDuration() : RefreshInterval(workers.size());
+  for (const fleet::WorkerInfo& worker : workers) Note(worker, refresh, now);
 }
 
-void WorkerMemory::Note(const fleet::WorkerInfo& worker, bool always, absl::Time now) {
+void WorkerMemory::Note(const fleet::WorkerInfo& worker, absl::Duration refresh, absl::Time now) {
   store::KnownWorker seen{.worker_id = worker.id,
                           .host = worker.capabilities.host,
                           .target = worker.capabilities.target_key,
@@ -67,9 +68,8 @@ void WorkerMemory::Note(const fleet::WorkerInfo& worker, bool always, absl::Time
   // clocks that `seen` is computed from.
   const bool set_back = later < -kLookInterval;
   // A silent worker may be lost; its last call is stored while it is still known.
-  const bool fresh = !set_back && (always || !worker.connected || !worker.HasCalled()
-                                       ? later <= absl::ZeroDuration()
-                                       : later < kRefreshInterval);
+  if (!worker.connected || !worker.HasCalled()) refresh = absl::ZeroDuration();
+  const bool fresh = !set_back && (later <= absl::ZeroDuration() || later < refresh);
   if (same == known && fresh) return;
   known = seen;
   deps_.store->PutWorker(std::move(seen), [id = worker.id](const absl::Status& status) {

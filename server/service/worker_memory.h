@@ -1,6 +1,9 @@
 #ifndef HONE_SERVER_SERVICE_WORKER_MEMORY_H_
 #define HONE_SERVER_SERVICE_WORKER_MEMORY_H_
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,9 +23,14 @@ namespace hone::service {
 // REQUIRES: the dependencies outlive this object.
 class WorkerMemory {
  public:
-  // How often the fleet is examined, and how often the last call of a connected worker is stored.
+  // How often the fleet is examined.
   static constexpr absl::Duration kLookInterval = absl::Seconds(5);
-  static constexpr absl::Duration kRefreshInterval = absl::Minutes(5);
+  // How old the stored last call of a connected worker may be. A server that is killed forgets
+  // later calls. In a large fleet, it is longer, so that at most a hundred workers are stored per
+  // second.
+  static absl::Duration RefreshInterval(size_t workers) {
+    return std::max(absl::Seconds(10), absl::Milliseconds(10) * static_cast<int64_t>(workers));
+  }
 
   struct Dependencies {
     const Clock* clock = nullptr;         // the time of day, for times that are stored
@@ -48,9 +56,9 @@ class WorkerMemory {
 
  private:
   void Save(bool all);
-  // Stores the last call of a worker if it has to be stored. `always`: if it is later than the
-  // stored one.
-  void Note(const fleet::WorkerInfo& worker, bool always, absl::Time now)
+  // Stores the last call of a worker if it has to be stored: of a connected worker, if it is later
+  // than the stored one by at least `refresh`.
+  void Note(const fleet::WorkerInfo& worker, absl::Duration refresh, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Dependencies deps_;

@@ -67,6 +67,31 @@ double FixedFlops(const ir::Workload& workload) {
   return flops;
 }
 
+bool IsWideFloat(ir::DType dtype) { return ir::IsFloat(dtype) && ir::DTypeBytes(dtype) >= 4; }
+
+bool IsNarrowLoad(const ir::Expr& expr) {
+  return expr.op == ir::Op::kLoad && ir::DTypeBytes(expr.dtype) < 4;
+}
+
+// Returns whether the stage computes in floats of 32 bits or more, or computes nothing. Devices
+// have faster instructions for integers, for narrow floats, and for sums of products of either.
+bool ComputesInWideFloats(const ir::Workload& workload, const ir::Stage& stage) {
+  return absl::c_all_of(stage.values, [&](ir::ExprId id) {
+    const ir::Expr& value = WithoutCasts(workload, id);
+    const bool computes = stage.reducer != ir::Reducer::kNone || value.a != ir::kNoExpr;
+    if (!computes) return true;
+    if (!IsWideFloat(value.dtype) && !IsWideFloat(workload.pool[id].dtype)) return false;
+    return value.op != ir::Op::kMul || !IsNarrowLoad(WithoutCasts(workload, value.a)) ||
+           !IsNarrowLoad(WithoutCasts(workload, value.b));
+  });
+}
+
+bool HasFmaPeak(const ir::Workload& workload) {
+  return absl::c_all_of(workload.stages, [&](const ir::Stage& stage) {
+    return ComputesInWideFloats(workload, stage);
+  });
+}
+
 class CompilerSpaces final : public TaskSpaces {
  public:
   static absl::StatusOr<std::unique_ptr<TaskSpaces>> Make(const std::string& workload_text,
@@ -247,6 +272,7 @@ class CompilerEnvironment final : public TaskEnvironment {
                         .op = workload.name,
                         .flops = FlopCount(workload),
                         .fixed_flops = FixedFlops(workload),
+                        .has_fma_peak = HasFmaPeak(workload),
                         .unmeasurable = std::string(ir::CheckReferenceBytes(workload).message())};
   }
   absl::Status CheckSpace(const std::string& workload_text,

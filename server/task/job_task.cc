@@ -89,7 +89,7 @@ absl::StatusOr<store::BestRow> JobTask::PublishedBest() const {
 }
 
 Best JobTask::MakeBest(const record::Record& record, const store::Pin& pin) const {
-  Best best = BestOf(record, workload_.flops, peak_gflops_);
+  Best best = BestOf(record, workload_.flops, workload_.has_fma_peak ? peak_gflops_ : 0);
   best.read_gbps = read_gbps_;
   best.pinned_by = pin.by;
   best.pinned_unix_ms = pin.unix_ms;

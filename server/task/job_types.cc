@@ -1,6 +1,5 @@
 #include "server/task/job_types.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -45,8 +44,7 @@ Best BestOf(const record::Record& record, double flops, double peak_gflops) {
   const double latency = record::SteadyLatencyNs(record.result);
   if (!(latency > 0)) return best;
   best.gflops = flops / latency;
-  // The peak is at least what the kernel reached.
-  if (peak_gflops > 0) best.peak_gflops = std::max(best.gflops, peak_gflops);
+  best.peak_gflops = peak_gflops;
   return best;
 }
 

@@ -62,7 +62,7 @@ struct Best {
   std::string workload;        // text form
   std::string trace;           // text form with decisions
   double gflops = 0;           // the workload's operations divided by the steady latency
-  double peak_gflops = 0;      // FMA peak of the device, but at least gflops; 0: unknown
+  double peak_gflops = 0;      // FMA peak of the device; 0: unknown, or not a limit of the workload
   double read_gbps = 0;        // memory bandwidth of the device; 0: unknown
   std::string pinned_by;       // who pinned it, see store::Pin
   int64_t pinned_unix_ms = 0;  // when it was pinned; 0: it is not pinned
@@ -70,7 +70,8 @@ struct Best {
 
 // Returns a Best with the record, `gflops` and `peak_gflops`; the caller sets the other fields.
 // `flops` is the workload's number of operations, and `peak_gflops` the device's peak when it
-// registered.
+// registered, or 0. Kernels may exceed it: the clock varies, and some algorithms need fewer
+// operations.
 Best BestOf(const record::Record& record, double flops, double peak_gflops);
 
 // A job as clients see it.

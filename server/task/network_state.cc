@@ -51,6 +51,8 @@ absl::StatusOr<NetworkTaskState> NewTask(const JobSpec& spec, const std::string&
   NetworkTaskState task{.workload_digest = info.digest, .op = info.op, .flops = info.flops};
   HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records,
                         ReadNewest(spec, info.digest, *services.store));
+  const std::optional<fleet::Capabilities> device = services.fleet->DeviceOf(spec.target_key);
+  if (info.has_fma_peak && device.has_value()) task.peak_gflops = device->peak_gflops;
   StoredDefault default_schedule;
   for (const record::Record& record : records) default_schedule.Add(record);
   if (const std::optional<record::Record> confirmed = default_schedule.Confirmed()) {

@@ -25,6 +25,9 @@ struct WorkloadInfo {
   // Operations that every kernel at tolerance 0 performs: the multiply-adds of contractions in f32
   // or a wider type, counted as two each.
   double fixed_flops = 0;
+  // Whether it computes in floats of 32 bits or more. Only then, the rate of multiply-adds that
+  // workers measure in f32 is its peak.
+  bool has_fma_peak = true;
   std::string unmeasurable;  // why jobs cannot measure it; "": they can
 };
 

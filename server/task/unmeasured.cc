@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/counted.h"
@@ -52,15 +53,21 @@ std::string SilenceOf(const fleet::WorkerInfo& worker, absl::Time now) {
 std::string NoneTakesWork(const std::vector<fleet::WorkerInfo>& workers, absl::string_view does,
                           absl::string_view where, absl::Time now) {
   if (workers.empty()) return absl::StrCat("no worker ", does, "; start hone-worker on ", where);
-  std::vector<std::string> states, advice, held_back;
+  std::vector<std::string> states, advice, held_back, away;
   for (const fleet::WorkerInfo& worker : workers) {
     states.push_back(StateOf(worker, now));
-    if (worker.drained || !worker.flagged.empty()) held_back.push_back(worker.id);
+    (worker.drained || !worker.flagged.empty() ? held_back : away).push_back(worker.id);
   }
-  if (held_back.size() < workers.size()) advice.push_back("start hone-worker there again");
-  if (!held_back.empty()) advice.push_back(fleet::HowToResume(held_back[0]));
-  return absl::StrCat("no worker ", does, ": ", absl::StrJoin(states, ", "), "; ",
-                      absl::StrJoin(advice, ", or "));
+  std::string text = absl::StrCat("no worker ", does, ": ", absl::StrJoin(states, ", "));
+  if (!away.empty()) {
+    advice.push_back(absl::StrCat("start hone-worker on the machine of ", away[0], " again"));
+  }
+  // The state of a removed worker already has this advice.
+  if (!held_back.empty() && !absl::StrContains(text, fleet::ResumeCommand(held_back[0]))) {
+    advice.push_back(fleet::HowToResume(held_back[0]));
+  }
+  if (!advice.empty()) absl::StrAppend(&text, "; ", absl::StrJoin(advice, ", or "));
+  return text;
 }
 
 std::string WhyNoWorker(const JobActor& job, const std::vector<fleet::WorkerInfo>& runners) {

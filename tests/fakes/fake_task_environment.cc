@@ -264,7 +264,8 @@ class FakeSpaces final : public TaskSpaces {
 
 absl::StatusOr<WorkloadInfo> FakeTaskEnvironment::Describe(const std::string& workload) const {
   HONE_ASSIGN_OR_RETURN(const Parsed parsed, Parse(workload));
-  return WorkloadInfo{workload, DigestOf(workload).ToHex(), parsed.name, 2000.0, fixed_flops};
+  return WorkloadInfo{workload,    DigestOf(workload).ToHex(), parsed.name, 2000.0, fixed_flops,
+                      has_fma_peak};
 }
 
 absl::Status FakeTaskEnvironment::CheckSpace(const std::string&, const std::string& space) const {

@@ -31,6 +31,7 @@ class FakeTaskEnvironment final : public TaskEnvironment {
 
   // Returned by Describe for every workload.
   double fixed_flops = 0;
+  bool has_fma_peak = true;
 
   absl::StatusOr<WorkloadInfo> Describe(const std::string& workload) const override;
   absl::Status CheckSpace(const std::string& workload, const std::string& space) const override;

@@ -161,7 +161,8 @@ TEST_F(WorkerLossTest, ExplainsWhyItWaits) {
     return Eventually([&] { return absl::StrContains(tune->Errors(), text); }, absl::Seconds(90));
   };
   EXPECT_TRUE(says("with-hone-runner was last seen at")) << tune->Errors();
-  EXPECT_THAT(tune->Errors(), HasSubstr("start hone-worker there again"));
+  EXPECT_THAT(tune->Errors(),
+              HasSubstr("start hone-worker on the machine of with-hone-runner again"));
   server->Signal(SIGKILL);
   EXPECT_TRUE(says("the server has not answered since")) << tune->Errors();
   EXPECT_EQ(tune->Wait(absl::Seconds(120)), 4);

@@ -64,6 +64,11 @@ TEST_F(WorkerRegistryTest, RefusedWorkersAreNamedIfThereIsNoOther) {
   standings_.Change({.worker_id = "a", .refused = "removed", .removed = true}, false, true);
   EXPECT_THAT(registry_.ChooseTarget("").status().message(),
               HasSubstr("one that is refused (a): \"hone workers resume a\""));
+  const std::string advice =
+      "; no target is registered; start hone-worker on such a machine, or admit one that is "
+      "refused (a): \"hone workers resume a\" gives it work again";
+  EXPECT_THAT(registry_.ChooseTarget("t").status().message(), HasSubstr(advice));
+  EXPECT_THAT(registry_.WhyNoRunner("t"), HasSubstr(advice));
 }
 
 TEST_F(WorkerRegistryTest, TheTargetOfAConnectedWorkerIsPreferred) {

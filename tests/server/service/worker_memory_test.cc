@@ -69,6 +69,26 @@ TEST_F(WorkerMemoryTest, AWorkerThatIsRemovedAtOnceStaysInTheList) {
   EXPECT_GT(StoredMs("w"), 0);
 }
 
+// A killed server stores nothing at its end.
+TEST_F(WorkerMemoryTest, TheLastCallOfAConnectedWorkerIsStoredOften) {
+  int64_t before = 0;
+  for (int i = 0; i < 20; ++i) {
+    Call("w");
+    Pass(absl::Seconds(1));
+    const int64_t stored = StoredMs("w");
+    EXPECT_GE(stored, absl::ToUnixMillis(wall_.Now() - absl::Seconds(15)));
+    if (stored != before && before != 0) {
+      EXPECT_GE(stored, before + 10'000) << "more often is not worth a write";
+    }
+    before = stored;
+  }
+}
+
+TEST_F(WorkerMemoryTest, ManyWorkersAreStoredLessOften) {
+  EXPECT_EQ(WorkerMemory::RefreshInterval(1), absl::Seconds(10));
+  EXPECT_EQ(WorkerMemory::RefreshInterval(10'000), absl::Seconds(100));
+}
+
 TEST_F(WorkerMemoryTest, CallsAreStoredAfterTheWallClockWasSetBack) {
   Call("w");
   Pass(WorkerMemory::kLookInterval);

@@ -49,5 +49,27 @@ TEST(FixedFlopsTest, AvoidableOperationsAreNotCounted) {
       << "narrow types can exceed the peak, which is measured in f32";
 }
 
+bool HasFmaPeak(const std::string& body) {
+  const auto described = MakeCompilerEnvironment(1)->Describe("workload x\n" + body);
+  EXPECT_TRUE(described.ok()) << described.status();
+  return described.ok() && described->has_fma_peak;
+}
+
+std::string Matmul(const std::string& a, const std::string& b, const std::string& product) {
+  return "input A: " + a + "[64, 32]\ninput B: " + b +
+         "[32, 48]\noutput C[i: 64, j: 48] = sum(k: 32) " + product + "\n";
+}
+
+TEST(FmaPeakTest, OnlyWideFloatsHaveIt) {
+  EXPECT_TRUE(HasFmaPeak(Matmul("f32", "f32", "A[i, k] * B[k, j]")));
+  EXPECT_TRUE(HasFmaPeak(Matmul("f64", "f64", "A[i, k] * B[k, j]")));
+  EXPECT_TRUE(HasFmaPeak(Matmul("f32", "i8", "A[i, k] * f32(B[k, j])"))) << "one factor is f32";
+  EXPECT_FALSE(HasFmaPeak(Matmul("u8", "i8", "i32(A[i, k]) * i32(B[k, j])")));
+  EXPECT_FALSE(HasFmaPeak(Matmul("bf16", "bf16", "f32(A[i, k]) * f32(B[k, j])")));
+  EXPECT_FALSE(HasFmaPeak(Matmul("f16", "f16", "A[i, k] * B[k, j]")));
+  EXPECT_TRUE(HasFmaPeak("input X: i8[9]\noutput Y[i: 9] = f32(X[i])\n")) << "computes nothing";
+  EXPECT_FALSE(HasFmaPeak("input X: i32[9]\noutput Y[i: 9] = X[i] + X[i]\n"));
+}
+
 }  // namespace
 }  // namespace hone::task

@@ -190,6 +190,23 @@ TEST_F(JobResultTest, ATimeLimitWaitsForTheFirstResult) {
   EXPECT_LE(job->wall, absl::Seconds(6));
 }
 
+// Workers measure the peak in f32, which integers may exceed.
+TEST_F(JobResultTest, AWorkloadWithoutAPeakGetsNoneFromWorkers) {
+  environment.has_fma_peak = false;
+  const auto job = RunToEnd(Create(Spec(20)));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_GT(job->best->gflops, 0);
+  EXPECT_EQ(job->best->peak_gflops, 0);
+}
+
+TEST(BestOfTest, APeakIsNeverRaisedToTheBest) {
+  record::Record record;
+  record.result.latency_ns = 10;
+  const Best best = BestOf(record, /*flops=*/1000, /*peak_gflops=*/80);
+  EXPECT_EQ(best.gflops, 100);
+  EXPECT_EQ(best.peak_gflops, 80);
+}
+
 TEST_F(JobResultTest, AJobWithoutAResultNamesTheSlowWorker) {
   JobSpec spec = Spec(0);
   spec.max_time = absl::Seconds(3);
@@ -219,7 +236,7 @@ TEST_F(JobResultTest, AJobWithoutAResultNamesTheLostWorker) {
   const auto job = Get(id);
   EXPECT_EQ(job->state, JobState::kFailed);
   EXPECT_THAT(job->error, HasSubstr("no worker runs target t: device was last seen"));
-  EXPECT_THAT(job->error, HasSubstr("start hone-worker there again"));
+  EXPECT_THAT(job->error, HasSubstr("start hone-worker on the machine of device again"));
   EXPECT_GE(job->wall, absl::Seconds(30));
   EXPECT_LE(job->wall, absl::Seconds(32));
 }

@@ -143,6 +143,7 @@ TEST_F(NetworkJobTest, OnlyMissingTasksGetTrials) {
   EXPECT_EQ(known.state, "");
   EXPECT_TRUE(known.confirmed);
   EXPECT_GT(known.latency_ns, 0);
+  EXPECT_EQ(known.peak_gflops, 50) << "of the worker, although nothing was measured";
   EXPECT_FALSE(store.GetJob(id + ".1").ok());
 
   const auto again = RunToEnd(Create([&] {

@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class WaitReasonTest : public ::testing::Test, protected JobHarness {
@@ -29,7 +30,7 @@ TEST_F(WaitReasonTest, ASilentWorkerIsNamedAfterSecondsAndUntilItCallsAgain) {
   EXPECT_EQ(Reason(id), "") << "it may be busy";
   Pass(absl::Seconds(3));
   EXPECT_THAT(Reason(id), AllOf(StartsWith("no worker runs target t: device was last seen at "),
-                                HasSubstr("; start hone-worker there again")));
+                                HasSubstr("; start hone-worker on the machine of device again")));
   device_is_gone = false;
   Pass(absl::Seconds(2));
   EXPECT_EQ(Reason(id), "");
@@ -79,6 +80,24 @@ TEST_F(WaitReasonTest, ADrainedWorkerIsNamed) {
   ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
   Pass(absl::Seconds(1));
   EXPECT_EQ(Reason(id), "") << "it has ended";
+}
+
+TEST_F(WaitReasonTest, AdviceIsGivenOnceAndNamesItsWorker) {
+  FakeDevice other("1", "other");
+  others = {&other};
+  Step();
+  const std::string id = Create(Spec(1'000'000));
+  Pass(absl::Seconds(1));
+  others.clear();
+  fleet->Flag("device",
+              "an administrator removed it; \"hone workers resume device\" admits it again");
+  Pass(absl::Seconds(7));
+  EXPECT_THAT(Reason(id),
+              AllOf(StartsWith("no worker runs target t: device is refused: an administrator "
+                               "removed it; \"hone workers resume device\" admits it again, other "
+                               "was last seen at "),
+                    HasSubstr("; start hone-worker on the machine of other again"),
+                    Not(HasSubstr("gives it work again"))));
 }
 
 // After a restart, workers have some seconds to call.

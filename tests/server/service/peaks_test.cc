@@ -1,0 +1,60 @@
+#include "server/service/peaks.h"
+
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "tests/fakes/fake_clock.h"
+
+namespace hone::service {
+namespace {
+
+class PeaksTest : public ::testing::Test {
+ protected:
+  PeaksTest() {
+    fleet::WorkerReport report{.worker_id = "w", .epoch = "e"};
+    report.capabilities = {
+        .target = "t text", .target_key = "t", .can_run = true, .peak_gflops = 50, .read_gbps = 9};
+    fleet_.Synchronize(std::move(report), [](const fleet::SynchronizeReply&) {});
+  }
+  ~PeaksTest() override { fleet_.Shutdown(); }
+
+  static v1::Best BestWith(double gflops, double peak) {
+    v1::Best best;
+    best.mutable_record()->set_target("t");
+    best.set_gflops(gflops);
+    best.set_peak_gflops(peak);
+    return best;
+  }
+
+  FakeClock clock_;
+  fleet::ArtifactCache artifacts_;
+  fleet::Fleet fleet_{&clock_, &artifacts_, {}};
+};
+
+TEST_F(PeaksTest, AStoredBestGetsThePeakOfWorkersUnlessItsWorkloadHasNone) {
+  v1::Best best = BestWith(/*gflops=*/60, /*peak=*/0);
+  SetPeaks(fleet_, {.has_fma_peak = true}, best);
+  EXPECT_EQ(best.peak_gflops(), 50) << "not raised to what the kernel reached";
+  SetPeaks(fleet_, {.has_fma_peak = false}, best);
+  EXPECT_EQ(best.peak_gflops(), 0);
+  EXPECT_EQ(best.read_gbps(), 9);
+}
+
+TEST_F(PeaksTest, TheResultsOfAJobGetTheLargestPeakOrKeepNone) {
+  v1::Job job;
+  job.set_target("t");
+  *job.mutable_best() = BestWith(60, 40);
+  job.mutable_network()->add_tasks()->set_gflops(100);
+  job.mutable_network()->add_tasks()->set_peak_gflops(45);
+  SetPeaks(fleet_, job);
+  EXPECT_EQ(job.best().peak_gflops(), 50);
+  EXPECT_EQ(job.network().tasks(0).peak_gflops(), 0);
+  EXPECT_EQ(job.network().tasks(1).peak_gflops(), 50);
+  *job.mutable_best() = BestWith(60, 0);
+  SetPeaks(fleet_, job);
+  EXPECT_EQ(job.best().peak_gflops(), 0);
+  EXPECT_EQ(job.best().read_gbps(), 9);
+}
+
+}  // namespace
+}  // namespace hone::service
