@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "absl/numeric/int128.h"
+
 namespace hone {
 
 // A counter-based random number generator. The stream is a pure function of the key: the same (job,
@@ -24,8 +26,7 @@ class Rng {
   // Uniform in [0, bound). REQUIRES bound > 0. Platform-independent, unlike
   // std::uniform_int_distribution.
   uint64_t Below(uint64_t bound) {
-    __extension__ using Wide = unsigned __int128;
-    return static_cast<uint64_t>((static_cast<Wide>((*this)()) * bound) >> 64);
+    return absl::Uint128High64(absl::uint128((*this)()) * bound);
   }
   // Uniform in [0, 1).
   double Uniform() { return static_cast<double>((*this)() >> 11) * 0x1.0p-53; }
