@@ -8,8 +8,9 @@ deploy/install-deps.sh
 preset=${HONE_PRESET:-release}
 cmake --preset "$preset" >/dev/null
 cmake --build --preset "$preset" -- -k 0
-# The worker for a board, which a test runs under emulation. The first time it downloads libraries; without them the test is
-# skipped.
+# The workers for boards. A test runs that for AArch64 under emulation. The first time, libraries are downloaded; without
+# them, the test is skipped.
 deploy/bundle-worker.sh --arch aarch64 -o build/bundle/aarch64 ||
   echo "run: there is no bundle for boards, so its test will be skipped" >&2
+deploy/bundle-worker.sh --arch armv7 -o build/bundle/armv7 || echo "run: there is no bundle for ARMv7" >&2
 exec ctest --preset "$preset" --output-on-failure "$@"

@@ -25,9 +25,7 @@ class Rng {
 
   // Uniform in [0, bound). REQUIRES bound > 0. Platform-independent, unlike
   // std::uniform_int_distribution.
-  uint64_t Below(uint64_t bound) {
-    return absl::Uint128High64(absl::uint128((*this)()) * bound);
-  }
+  uint64_t Below(uint64_t bound) { return absl::Uint128High64(absl::uint128((*this)()) * bound); }
   // Uniform in [0, 1).
   double Uniform() { return static_cast<double>((*this)() >> 11) * 0x1.0p-53; }
 
