@@ -26,8 +26,8 @@ void SetRepeatedOptions(absl::Span<const RepeatedOption> connection, absl::strin
 std::string SuggestedCommand(absl::string_view words);
 // The same for a command that concerns the target.
 std::string SuggestedCommandForTarget(absl::string_view words);
-// Returns a text of the server, in which the commands between quotation marks ("hone workers resume
-// w") repeat the options, too.
+// Adds the options to the commands in a text of the server. They stand between quotation marks, as
+// in: "hone workers resume w".
 std::string WithRepeatedOptions(absl::string_view text);
 // " --tolerance 0.01", for the words of a command about operators; "" if the tolerance is strict.
 std::string ToleranceOption(double tolerance);

@@ -56,8 +56,8 @@ class Estimator {
     int vector_depth = -1;  // depth of the vectorized loop
     double lanes = 1;       // extent of the vectorized loop
     double registers_per_vector = 1;
-    // The depth of a nest that an instruction computes; -1 if there is none. Its columns then take
-    // the place of the vectorized loop, and `lanes` is the number of its products.
+    // The depth of the nest that an instruction computes, or -1. The columns of such a nest replace
+    // the vectorized loop, and `lanes` is the number of its products.
     int unit_depth = -1;
   };
 

@@ -8,8 +8,8 @@
 
 namespace hone::space {
 
-// Returns the dimension whose index is the variable; -1 if there is none, or if another index
-// depends on it.
+// Returns the dimension whose index is the variable. Returns -1 if no index is, or if another index
+// depends on the variable.
 int DimensionOf(const ir::AtomTable& atoms, const ir::IndexList& indices, ir::AtomId var);
 
 // A tensor that a contraction reads.

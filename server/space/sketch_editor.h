@@ -27,8 +27,8 @@ std::optional<NestBlock> FindNestBlock(const RuleContext& context, const Sketch&
 // Returns the blocks of `program`, a program of the sketch, whose nests are open.
 std::vector<ir::NodeId> OpenBlocks(const Sketch& sketch, const ir::Program& program);
 
-// Returns the open nest of the element-wise consumer of a block's result; -1 if there is none, or
-// if the result is an output of the workload, which a kernel must store.
+// Returns the open nest that consumes a block's result element by element. Returns -1 if no such
+// nest is open, or if the result is an output of the workload, which a kernel must store.
 int ElementwiseConsumer(const Sketch& sketch, const ir::Program& program, ir::NodeId block);
 
 // Adds instructions to the trace of a sketch. The functions return the instructions' results.

@@ -20,8 +20,8 @@ struct TensorProduct {
   int64_t group = 1;
 };
 
-// Returns the dimension of an operand that the reduction axis alone indexes; -1 if there is none or
-// the axis occurs in another index, too. REQUIRES: the block loads the operand once.
+// Returns the dimension of an operand that the reduction axis alone indexes, as DimensionOf does.
+// REQUIRES: the block loads the operand once.
 int ReducedDimension(const ir::Program& program, const ir::Block& block,
                      const ContractionOperand& operand, int reduce);
 

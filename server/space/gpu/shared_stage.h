@@ -16,8 +16,9 @@ namespace hone::space {
 
 // An operand that a block of threads copies to shared memory, one tile of the reduction at a time.
 struct SharedStage {
-  // The length of a copy's rows is a multiple of this many elements (groups of `terms` elements),
-  // plus half as many if a decision says so. The elements of a column are then in different banks.
+  // A row of a copy has a multiple of this many elements, or of groups of `terms` elements. If a
+  // decision says so, half as many are added, which puts the elements of a column into different
+  // banks.
   static constexpr int64_t kPadding = 8;
 
   ir::BufferId buffer = -1;

@@ -24,7 +24,7 @@ constexpr Variant kVariants[] = {{""}, {"at", false, true}, {"tiled", true, fals
 
 class TensorTiler {
  public:
-  // `consumer`: the nest of an element-wise consumer of the result; -1: there is none.
+  // `consumer`: see ElementwiseConsumer.
   TensorTiler(const Sketch& sketch, int nest, const NestBlock& found,
               const Contraction& contraction, const TensorProduct& product, int consumer)
       : sketch_(sketch),

@@ -35,6 +35,23 @@ class HostLockTest : public ::testing::Test {
   absl::StatusOr<HostLock> Soon(Mode mode) {
     return HostLock::Acquire(mode, absl::Now() + absl::Seconds(20), path_);
   }
+  // While a device timer holds the lock and another process waits for it in `mode`, no new device
+  // timer gets it.
+  void ExpectToPrecedeDeviceTimers(Mode mode) {
+    auto holder = Now(Mode::kDevice);
+    ASSERT_TRUE(holder.ok()) << holder.status();
+    std::thread waiter([&] {
+      auto lock = Soon(mode);
+      EXPECT_TRUE(lock.ok()) << lock.status();
+    });
+    const absl::Time limit = absl::Now() + absl::Seconds(20);
+    bool free = true;
+    while (free && absl::Now() < limit) free = Now(Mode::kDevice).ok();
+    EXPECT_FALSE(free);
+    holder->Release();
+    waiter.join();
+    EXPECT_TRUE(Now(Mode::kDevice).ok());
+  }
 
   std::string folder_;
   std::string path_;
@@ -120,31 +137,12 @@ TEST_F(HostLockTest, DeviceTimersCoexistAndExcludeAllOthers) {
 }
 
 TEST_F(HostLockTest, AWaitingExclusiveTimerPrecedesNewDeviceTimers) {
-  auto holder = Now(Mode::kDevice);
-  ASSERT_TRUE(holder.ok());
-  std::thread timer([&] {
-    auto lock = Soon(Mode::kExclusive);
-    EXPECT_TRUE(lock.ok()) << lock.status();
-  });
-  const absl::Time limit = absl::Now() + absl::Seconds(20);
-  while (Now(Mode::kDevice).ok()) ASSERT_LT(absl::Now(), limit);
-  holder->Release();
-  timer.join();
-  EXPECT_TRUE(Now(Mode::kDevice).ok());
+  ExpectToPrecedeDeviceTimers(Mode::kExclusive);
 }
 
 // Otherwise, the timers of several devices could keep a build waiting for ever.
 TEST_F(HostLockTest, AnImpatientSharedHolderPrecedesNewDeviceTimers) {
-  auto holder = Now(Mode::kDevice);
-  ASSERT_TRUE(holder.ok());
-  std::thread build([&] {
-    auto lock = Soon(Mode::kShared);
-    EXPECT_TRUE(lock.ok()) << lock.status();
-  });
-  const absl::Time limit = absl::Now() + absl::Seconds(20);
-  while (Now(Mode::kDevice).ok()) ASSERT_LT(absl::Now(), limit);
-  holder->Release();
-  build.join();
+  ExpectToPrecedeDeviceTimers(Mode::kShared);
 }
 
 TEST_F(HostLockTest, ASharedHolderYieldsToAWaitingDeviceTimer) {

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "common/lower/lower.h"
 #include "server/space/generate.h"
+#include "tests/server/space/exact_values.h"
 #include "tests/server/space/gpu_program.h"
 #include "tests/server/space/workloads.h"
 #include "tests/worker/codegen/emulated_program.h"
@@ -26,18 +27,6 @@ constexpr const char* kWorkloads[] = {
     "add_relu m=16 n=32 dtype=f16",
     "dense_relu m=16 n=24 k=20 dtype=bf16",
 };
-
-std::vector<ir::Scalars> Exact(const ir::Workload& workload,
-                               const std::vector<ir::BufferId>& tensors,
-                               const std::vector<ir::Values>& values) {
-  std::vector<ir::Scalars> exact;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    ir::Scalars& scalars = exact.emplace_back();
-    for (const double value : values[i])
-      scalars.push_back(ir::CastTo(workload.tensors[tensors[i]].dtype, ir::Scalar(value)));
-  }
-  return exact;
-}
 
 TEST(CudaCandidates, ComputeTheWorkload) {
   constexpr int kCandidates = 3;
@@ -78,10 +67,11 @@ TEST(CudaCandidates, ComputeTheWorkload) {
     const std::vector<ir::Values> inputs = SmallIntegers(workload, 3);
     const auto wanted = ir::Interpret(workload, inputs);
     ASSERT_TRUE(wanted.ok()) << wanted.status();
-    const auto computed = (*programs)->Run(c, workload, Exact(workload, workload.Inputs(), inputs),
-                                           cuda::EmulatedOrder::kRandom, c);
+    const auto computed =
+        (*programs)->Run(c, workload, ExactValues(workload, workload.Inputs(), inputs),
+                         cuda::EmulatedOrder::kRandom, c);
     ASSERT_TRUE(computed.ok()) << computed.status() << candidates[c].text;
-    ASSERT_EQ(*computed, Exact(workload, workload.Outputs(), *wanted))
+    ASSERT_EQ(*computed, ExactValues(workload, workload.Outputs(), *wanted))
         << candidates[c].text << (*programs)->code(c).bytes;
   }
 }

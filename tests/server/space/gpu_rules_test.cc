@@ -14,6 +14,7 @@
 #include "common/lower/interpreter.h"
 #include "common/lower/lower.h"
 #include "server/space/generate.h"
+#include "tests/server/space/exact_values.h"
 #include "tests/server/space/gpu_program.h"
 #include "tests/server/space/gpu_workloads.h"
 #include "tests/server/space/workloads.h"
@@ -33,19 +34,6 @@ std::string NameOf(const testing::TestParamInfo<const char*>& info) {
     name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   }
   return name;
-}
-
-// Values as the scalars that the interpreter of lowered programs takes.
-std::vector<ir::Scalars> Exact(const ir::Workload& workload,
-                               const std::vector<ir::BufferId>& tensors,
-                               const std::vector<ir::Values>& values) {
-  std::vector<ir::Scalars> exact;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    ir::Scalars& scalars = exact.emplace_back();
-    for (const double value : values[i])
-      scalars.push_back(ir::CastTo(workload.tensors[tensors[i]].dtype, ir::Scalar(value)));
-  }
-  return exact;
 }
 
 // Returns what exceeds the limits of the target in a lowered program, or "".
@@ -83,8 +71,8 @@ TEST_P(SmallGpuWorkload, EveryCandidateComputesTheWorkload) {
   const auto workload = MakeWorkload(GetParam());
   const std::vector<ir::Values> inputs = SmallIntegers(*workload, 3);
   const std::vector<ir::Values> wanted = ir::Interpret(*workload, inputs).value();
-  const std::vector<ir::Scalars> exact_inputs = Exact(*workload, workload->Inputs(), inputs);
-  const std::vector<ir::Scalars> exact = Exact(*workload, workload->Outputs(), wanted);
+  const std::vector<ir::Scalars> exact_inputs = ExactValues(*workload, workload->Inputs(), inputs);
+  const std::vector<ir::Scalars> exact = ExactValues(*workload, workload->Outputs(), wanted);
   for (const target::Target& target : Targets()) {
     auto spaces = GenerateDesignSpaces(workload, target);
     ASSERT_TRUE(spaces.ok()) << spaces.status();

@@ -104,6 +104,25 @@ std::string JobHarness::Create(JobSpec spec) {
   return id;
 }
 
+std::string JobHarness::CreateAndConfirm(JobSpec spec, int steps) {
+  std::string id;
+  jobs->Create(std::move(spec), [&](const SnapshotOr& job) { id = job.ok() ? (*job)->id : ""; });
+  store.Commit();
+  if (id.empty()) {
+    ADD_FAILURE() << "the job was not created";
+    return id;
+  }
+  for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) {
+    store.Commit();
+    Step();
+  }
+  for (int i = 0; i < steps; ++i) {
+    store.Commit();
+    Step();
+  }
+  return id;
+}
+
 void JobHarness::Step(int finish) {
   executor->RunAll();
   if (!device_is_gone) device.Step(*fleet, *artifacts, finish);

@@ -55,6 +55,9 @@ class JobHarness {
   static JobSpec Spec(int64_t trials, const std::string& request = "r");
   // Creates the job and returns its id.
   std::string Create(JobSpec spec);
+  // Creates the job in a store that holds its writes (MemoryStore::Hold), and takes `steps` steps
+  // after its confirmation has begun. Commits before each step. Returns the job's id.
+  std::string CreateAndConfirm(JobSpec spec, int steps);
   // One round: messages, the device, and a tick of the clock.
   void Step(int finish = 1000);
   // Steps until the job has ended, at most `limit` times.

@@ -34,18 +34,8 @@ TEST_F(JobPublishTest, AJobThatIsCancelledWhileItPublishesEndsWithThatBest) {
   for (int steps = 0;; ++steps) {
     JobSpec spec = Spec(10, absl::StrCat("r", steps));
     spec.workload = absl::StrCat("fake op", steps, " 12");
-    std::string id;
-    jobs->Create(spec, [&](const SnapshotOr& job) { id = job.ok() ? (*job)->id : ""; });
-    store.Commit();
+    const std::string id = CreateAndConfirm(std::move(spec), steps);
     ASSERT_NE(id, "");
-    for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) {
-      Step();
-      store.Commit();
-    }
-    for (int i = 0; i < steps; ++i) {
-      store.Commit();
-      Step();
-    }
     if (HasEnded(Get(id)->state)) break;
     ASSERT_LT(steps, 300);
     ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());

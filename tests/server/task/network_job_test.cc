@@ -364,18 +364,8 @@ TEST_F(NetworkJobTest, CancelledAtOnceWhileATaskPublishesItShowsThatBest) {
     for (size_t i = 0; i < 3; ++i) {
       spec.network->tasks[i].workload = absl::StrCat("fake op", steps, "x", i, " 12");
     }
-    std::string id;
-    jobs->Create(spec, [&](const SnapshotOr& job) { id = job.ok() ? (*job)->id : ""; });
-    store.Commit();
+    const std::string id = CreateAndConfirm(std::move(spec), steps);
     ASSERT_NE(id, "");
-    for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) {
-      Step();
-      store.Commit();
-    }
-    for (int i = 0; i < steps; ++i) {
-      store.Commit();
-      Step();
-    }
     if (HasEnded(Get(id)->state)) break;
     ASSERT_LT(steps, 300);
     ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
