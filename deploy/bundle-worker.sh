@@ -5,6 +5,7 @@
 # machine of the fleet must build (hone-worker with hone-builder). Prints the bundle's size and the memory of an idle worker,
 # for which programs of another architecture run under QEMU's user-mode emulation.
 # The build needs the cross compiler, and the network the first time, to download libraries (board-packages.sh).
+# Exit codes: 1 failed, 2 usage, 3 the libraries could not be downloaded.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -42,7 +43,7 @@ if [ "$arch" = x86_64 ] && [ "$(uname -m)" != x86_64 ]; then
   exit 1
 fi
 
-deploy/board-packages.sh "$debian" "$build/packages"
+deploy/board-packages.sh "$debian" "$build/packages" || exit 3
 options=(-DCMAKE_BUILD_TYPE=Release "-DCMAKE_C_FLAGS_RELEASE=-Os" "-DCMAKE_CXX_FLAGS_RELEASE=-Os" -DHONE_WORKER_ONLY=ON
          "-DHONE_PACKAGES=$(cd "$build/packages" && pwd -P)" -DHONE_WERROR=ON)
 [ "$arch" = x86_64 ] || options+=("-DCMAKE_TOOLCHAIN_FILE=cmake/toolchains/$arch.cmake")

@@ -28,7 +28,7 @@ class BoardTest : public ::testing::Test {
   void SetUp() override {
     const char* const bundle = std::getenv("HONE_BUNDLE_AARCH64");
     bundle_ = bundle == nullptr ? "" : bundle;
-    if (!std::filesystem::exists(bundle_ + "/hone-worker")) {
+    if (!std::filesystem::exists(bundle_)) {
       GTEST_SKIP() << "there is no bundle: run deploy/bundle-worker.sh --arch aarch64 -o "
                    << bundle_;
     }
