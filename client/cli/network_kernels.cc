@@ -10,6 +10,16 @@
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
+namespace {
+
+absl::StatusOr<network::NetworkKernel> LoadBest(Session& session, const client::Best& best) {
+  HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, ArtifactOf(session, best));
+  HONE_ASSIGN_OR_RETURN(network::NetworkKernel kernel, network::LoadKernel(artifact));
+  kernel.latency_ns = client::LatencyNs(best);
+  return kernel;
+}
+
+}  // namespace
 
 void AddDraft(Command& command, bool& draft) {
   command.AddFlag("--draft", draft,
@@ -20,30 +30,42 @@ void AddDraft(Command& command, bool& draft) {
 absl::StatusOr<std::vector<network::NetworkKernel>> LoadNetworkKernels(
     Session& session, const NetworkArgument& network, const NetworkKernelOptions& options) {
   HONE_RETURN_IF_ERROR(CheckUnchanged(network));
-  HONE_ASSIGN_OR_RETURN(const std::string target, session.TargetText());
+  if (options.draft) return LoadOrDraftKernels(session, network.tasks, options.tolerance);
   std::vector<network::NetworkKernel> kernels;
-  const auto draft = [&](const WorkloadArgument& task) -> absl::StatusOr<record::Artifact> {
-    HONE_ASSIGN_OR_RETURN(const client::DraftedSchedule drafted,
-                          session.connection().DraftSchedule(task.text, target, options.tolerance));
-    return client::BuildKernel(drafted.trace, drafted.target);
-  };
-  const auto load = [&](const WorkloadArgument& task,
+  const auto load = [&](const WorkloadArgument&,
                         const std::optional<client::Best>& best) -> absl::Status {
-    if (!best.has_value() && !options.draft) return absl::OkStatus();
-    HONE_ASSIGN_OR_RETURN(const record::Artifact artifact,
-                          best.has_value() ? ArtifactOf(session, *best) : draft(task));
-    HONE_ASSIGN_OR_RETURN(kernels.emplace_back(), network::LoadKernel(artifact));
-    if (best.has_value()) kernels.back().latency_ns = client::LatencyNs(*best);
+    if (!best.has_value()) return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(kernels.emplace_back(), LoadBest(session, *best));
     return absl::OkStatus();
   };
   HONE_ASSIGN_OR_RETURN(
       const std::vector<std::string> unknown,
       VisitBests(session, network.tasks, options.tolerance, /*nearest=*/false, load));
-  if (options.draft) return kernels;
   HONE_ASSIGN_OR_RETURN(const std::string key, session.TargetKey());
   HONE_RETURN_IF_ERROR(CheckNetworkKnown(network, unknown.size(), key, options.tolerance,
                                          FindRunningJob(session, unknown, key, options.tolerance),
                                          options.hint));
+  return kernels;
+}
+
+absl::StatusOr<std::vector<network::NetworkKernel>> LoadOrDraftKernels(
+    Session& session, const std::vector<WorkloadArgument>& tasks, double tolerance) {
+  HONE_ASSIGN_OR_RETURN(const std::string target, session.TargetText());
+  std::vector<network::NetworkKernel> kernels;
+  const auto load = [&](const WorkloadArgument& task,
+                        const std::optional<client::Best>& best) -> absl::Status {
+    if (best.has_value()) {
+      HONE_ASSIGN_OR_RETURN(kernels.emplace_back(), LoadBest(session, *best));
+      return absl::OkStatus();
+    }
+    HONE_ASSIGN_OR_RETURN(const client::DraftedSchedule drafted,
+                          session.connection().DraftSchedule(task.text, target, tolerance));
+    HONE_ASSIGN_OR_RETURN(const record::Artifact artifact,
+                          client::BuildKernel(drafted.trace, drafted.target));
+    HONE_ASSIGN_OR_RETURN(kernels.emplace_back(), network::LoadKernel(artifact));
+    return absl::OkStatus();
+  };
+  HONE_RETURN_IF_ERROR(VisitBests(session, tasks, tolerance, /*nearest=*/false, load).status());
   return kernels;
 }
 

@@ -32,6 +32,11 @@ void AddDraft(Command& command, bool& draft);
 absl::StatusOr<std::vector<network::NetworkKernel>> LoadNetworkKernels(
     Session& session, const NetworkArgument& network, const NetworkKernelOptions& options);
 
+// The same for some tasks: for those without a known best, builds the schedule that a search would
+// begin with.
+absl::StatusOr<std::vector<network::NetworkKernel>> LoadOrDraftKernels(
+    Session& session, const std::vector<WorkloadArgument>& tasks, double tolerance);
+
 // The sum of the latencies of a network's kernels in all of its steps; 0 if one is not known.
 double SumOfKernels(const NetworkArgument& network,
                     absl::Span<const network::NetworkKernel> kernels);

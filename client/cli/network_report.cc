@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
+#include "client/cli/network_error.h"
 #include "client/cli/roofline.h"
 #include "client/cli/svg_plot.h"
 #include "common/base/counted.h"
@@ -84,6 +85,11 @@ std::string Summary(const NetworkReport& report) {
                                                FormatLatency(report.measured->speed.latency_ns),
                                                FormatLatency(report.measured->fastest_ns))));
   }
+  if (report.algorithm_error > 0) {
+    absl::StrAppend(&html, Row("error of other algorithms",
+                               absl::StrFormat("%.1e of the largest magnitude, for random inputs",
+                                               report.algorithm_error)));
+  }
   const double sum = SumOf(report);
   absl::StrAppend(&html, Row(IsComplete(report) ? "sum of kernels" : "sum of the known kernels",
                              FormatLatency(sum)));
@@ -111,9 +117,11 @@ std::string TaskRow(const NetworkReport& report, const ReportedTask& task) {
       : task.latency_ns > 0
           ? (task.limit_gflops > 0 ? (task.memory_bound ? "memory" : "compute") : "")
           : "nothing known";
-  std::string html = absl::StrCat("<tr><td class=\"left\">", EscapeHtml(task.name),
-                                  "</td><td class=\"left types\">", EscapeHtml(task.types), "</td>",
-                                  cell(absl::StrCat(task.weight)));
+  std::string html =
+      absl::StrCat("<tr><td class=\"left\">", EscapeHtml(task.name),
+                   task.algorithm.empty() ? "" : EscapeHtml(absl::StrCat(", ", task.algorithm)),
+                   "</td><td class=\"left types\">", EscapeHtml(task.types), "</td>",
+                   cell(absl::StrCat(task.weight)));
   if (report.job) absl::StrAppend(&html, cell(absl::StrCat(task.trials)));
   absl::StrAppend(&html, cell(FormatLatency(task.latency_ns)),
                   cell(FormatShare(PartOf(task), SumOf(report))), cell(FormatGflops(task.gflops)),
@@ -185,6 +193,7 @@ NetworkReport MakeReport(const NetworkArgument& network, const std::string& targ
       task.gflops = bests[t]->gflops;
       task.limit_gflops = roofline.gflops;
       task.memory_bound = roofline.memory_bound;
+      task.algorithm = AlgorithmOf(bests[t]->trace);
     }
     if (job == nullptr || t >= job->network->tasks.size()) continue;
     const client::NetworkTaskProgress& progress = job->network->tasks[t];

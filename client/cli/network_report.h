@@ -26,6 +26,7 @@ struct ReportedTask {
   int64_t trials = 0;
   double default_latency_ns = 0;  // 0: unknown
   std::string error;
+  std::string algorithm;  // of AlgorithmOf
 };
 
 // What is known of a tuned network.
@@ -35,6 +36,7 @@ struct NetworkReport {
   int64_t created_unix_ms = 0;
   std::vector<ReportedTask> tasks;
   std::optional<NetworkTiming> measured;  // end to end
+  double algorithm_error = 0;             // of ErrorOfAlgorithms, if it was measured
   // Of the job that tuned the network; nullopt if the report is of the store alone.
   std::optional<client::Job> job;
 };

@@ -1,7 +1,6 @@
 #include "client/cli/network_run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
+#include "client/cli/network_error.h"
 #include "client/cli/network_kernels.h"
 #include "client/cli/network_timing.h"
 #include "client/cli/npy_argument.h"
@@ -23,7 +23,6 @@
 #include "common/base/counted.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
-#include "common/ir/element_bytes.h"
 
 namespace hone::cli {
 namespace {
@@ -71,21 +70,6 @@ absl::StatusOr<std::string> ReadTensor(const std::string& path, const graph::Val
   return absl::InvalidArgumentError(absl::StrCat(path, ", the ", name, ": it is ",
                                                  read->tensor.type.ToText(), ", expected ",
                                                  value.type.ToText()));
-}
-
-// The largest difference of two tensors, relative to the largest magnitude of the second one.
-double ErrorOf(const graph::TensorType& type, absl::string_view got, absl::string_view expected) {
-  double difference = 0, largest = 0;
-  for (int64_t i = 0; i < type.elements(); ++i) {
-    const double a = ir::ReadElement(type.dtype, got.data(), i).real();
-    const double b = ir::ReadElement(type.dtype, expected.data(), i).real();
-    if (std::isnan(a) && std::isnan(b)) continue;
-    if (a != b)
-      difference = std::max(difference, std::isfinite(a - b) ? std::abs(a - b) : INFINITY);
-    if (std::isfinite(b)) largest = std::max(largest, std::abs(b));
-    if (std::isnan(a) != std::isnan(b)) difference = INFINITY;
-  }
-  return difference == 0 ? 0 : largest == 0 ? INFINITY : difference / largest;
 }
 
 void PrintProfile(const std::vector<network::StepTime>& times) {

@@ -41,22 +41,6 @@ constexpr double kDisturbed = 3;
 // they do not interrupt it: they share caches, memory and the execution units of a core.
 constexpr double kUsedByOthers = 0.1;  // of all cores
 
-// Makes elements for the inputs of a network, the same in every call: uniform in [-1, 1), and zeros
-// for integers.
-std::vector<std::string> SomeInputs(const network::Runner& runner) {
-  std::vector<std::string> inputs;
-  Rng rng(1, 0);
-  for (const graph::TensorType& type : runner.input_types()) {
-    std::string& bytes = inputs.emplace_back(type.bytes(), '\0');
-    if (!ir::IsFloat(type.dtype)) continue;
-    for (int64_t i = 0; i < type.elements(); ++i) {
-      const double value = static_cast<double>(rng() >> 40) * 0x1p-23 - 1;
-      ir::WriteElement(type.dtype, bytes.data(), i, value);
-    }
-  }
-  return inputs;
-}
-
 // Runs the network kWindow times. `work` observes other programs.
 absl::StatusOr<RunWindow> MeasureWindow(network::Runner& runner,
                                         absl::Span<const absl::string_view> inputs,
@@ -90,6 +74,20 @@ std::string SlowerThanKernels(double latency_ns, double kernels_ns) {
 }
 
 }  // namespace
+
+std::vector<std::string> SomeInputs(const network::Runner& runner) {
+  std::vector<std::string> inputs;
+  Rng rng(1, 0);
+  for (const graph::TensorType& type : runner.input_types()) {
+    std::string& bytes = inputs.emplace_back(type.bytes(), '\0');
+    if (!ir::IsFloat(type.dtype)) continue;
+    for (int64_t i = 0; i < type.elements(); ++i) {
+      const double value = static_cast<double>(rng() >> 40) * 0x1p-23 - 1;
+      ir::WriteElement(type.dtype, bytes.data(), i, value);
+    }
+  }
+  return inputs;
+}
 
 absl::StatusOr<TimedRun> RunTimed(network::Runner& runner,
                                   absl::Span<const absl::string_view> inputs) {

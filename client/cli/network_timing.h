@@ -48,6 +48,10 @@ struct NetworkTiming {
   int target_cores = 0;   // on which the kernels were timed; 0: not known
 };
 
+// Makes elements for the inputs of a network, the same in every call: uniform in [-1, 1), and zeros
+// for integers.
+std::vector<std::string> SomeInputs(const network::Runner& runner);
+
 // Runs a network once. Errors as for Runner::Run.
 absl::StatusOr<TimedRun> RunTimed(network::Runner& runner,
                                   absl::Span<const absl::string_view> inputs);

@@ -15,6 +15,7 @@
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
 #include "client/cli/network_check.h"
+#include "client/cli/network_error.h"
 #include "client/cli/network_kernels.h"
 #include "client/cli/network_output.h"
 #include "client/cli/network_report.h"
@@ -50,16 +51,26 @@ client::NetworkSpec SpecOf(const NetworkArgument& network, client::NetworkSpec s
   return spec;
 }
 
-// Measures the network with the best kernels, if this machine can run it.
-absl::StatusOr<NetworkTiming> Measure(Session& session, const NetworkArgument& network,
-                                      double tolerance) {
+// A measurement of the whole network.
+struct WholeNetwork {
+  NetworkTiming timing;
+  double algorithm_error = 0;  // of ErrorOfAlgorithms
+};
+
+// Measures the network with the best kernels, if this machine can run it. `algorithms`: those of
+// the tasks.
+absl::StatusOr<WholeNetwork> Measure(Session& session, const NetworkArgument& network,
+                                     double tolerance, absl::Span<const std::string> algorithms) {
   HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
                         LoadNetworkKernels(session, network, {.tolerance = tolerance}));
   ProgressLine progress;
   progress.Show("timing the whole network");
-  NetworkTiming timing = TimingOf(network);
-  HONE_RETURN_IF_ERROR(MeasureNetwork(network, kernels, kMeasuringTime, timing));
-  return timing;
+  WholeNetwork measured{.timing = TimingOf(network)};
+  HONE_RETURN_IF_ERROR(MeasureNetwork(network, kernels, kMeasuringTime, measured.timing));
+  progress.Show("comparing its outputs with those of strict kernels");
+  HONE_ASSIGN_OR_RETURN(measured.algorithm_error,
+                        ErrorOfAlgorithms(session, network, kernels, algorithms));
+  return measured;
 }
 
 // What shows that other work disturbed the measurement; "" if nothing does.
@@ -95,11 +106,21 @@ absl::StatusOr<Bests> LookUpBests(Session& session, const NetworkArgument& netwo
   return bests;
 }
 
+// The algorithms of the tasks' bests (AlgorithmOf).
+std::vector<std::string> AlgorithmsOf(const Bests& bests) {
+  std::vector<std::string> algorithms;
+  for (const std::optional<client::Best>& best : bests) {
+    algorithms.push_back(best.has_value() ? AlgorithmOf(best->trace) : "");
+  }
+  return algorithms;
+}
+
 // What is known at the end of a job.
 struct Tuned {
   client::Job job;
-  absl::StatusOr<NetworkTiming> measured;  // end to end
+  absl::StatusOr<WholeNetwork> measured;  // end to end
   absl::StatusOr<Bests> bests;
+  std::vector<std::string> algorithms;  // of the tasks; empty without bests
 };
 
 std::string WithoutKernelText(const client::NetworkProgress& network) {
@@ -132,9 +153,10 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
     absl::PrintF("\n");
   }
   if (const auto& measured = tuned.measured; measured.ok()) {
-    absl::PrintF("whole network    %s (fastest run %s)\n",
-                 FormatLatency(measured->speed.latency_ns), FormatLatency(measured->fastest_ns));
-    if (const std::string why = DisturbanceOf(*measured, progress); !why.empty()) {
+    const NetworkTiming& timing = measured->timing;
+    absl::PrintF("whole network    %s (fastest run %s)\n", FormatLatency(timing.speed.latency_ns),
+                 FormatLatency(timing.fastest_ns));
+    if (const std::string why = DisturbanceOf(timing, progress); !why.empty()) {
       PrintWrapped(absl::StrCat(DisturbanceText(why), "; time it again when the machine is idle: ",
                                 TimingCommand(options.words, options.common.tolerance)));
     }
@@ -145,6 +167,15 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
     if (note == why) note.clear();
   } else {
     PrintWrapped(absl::StrCat("the whole network was not timed: ", measured.status().message()));
+  }
+  if (const std::string used = AlgorithmsText(tuned.algorithms); !used.empty()) {
+    PrintWrapped(absl::StrCat(
+        "other algorithms: ", used,
+        tuned.measured.ok()
+            ? absl::StrFormat("; they change the outputs by at most %.1e of the largest magnitude, "
+                              "for random inputs",
+                              tuned.measured->algorithm_error)
+            : ""));
   }
   if (job.disturbed > 0) PrintWrapped(DisturbedText(job));
   if (!note.empty()) PrintWrapped(note);
@@ -157,6 +188,7 @@ Json ReportJson(const NetworkArgument& network, const Tuned& tuned) {
     const std::optional<client::Best> best = tuned.bests.ok() ? (*tuned.bests)[t] : std::nullopt;
     progress["tasks"][t]["processes"] =
         best.has_value() ? Json(record::ProcessesOf(best->record.result)) : Json(nullptr);
+    if (!tuned.algorithms.empty()) progress["tasks"][t]["algorithm"] = tuned.algorithms[t];
   }
   Json json = {{"network", network.path},
                {"target", job.target},
@@ -171,11 +203,13 @@ Json ReportJson(const NetworkArgument& network, const Tuned& tuned) {
                {"tasks", progress.at("tasks")},
                {"estimates", progress.at("estimates")}};
   if (tuned.measured.ok()) {
-    const Json timing = TimingJson(*tuned.measured, DisturbanceOf(*tuned.measured, *job.network));
+    const NetworkTiming& measured = tuned.measured->timing;
+    const Json timing = TimingJson(measured, DisturbanceOf(measured, *job.network));
     for (const char* const field :
          {"threads", "latency_ns", "fastest_run_ns", "is_disturbed", "disturbance"}) {
       json[field] = timing.at(field);
     }
+    json["algorithm_error"] = tuned.measured->algorithm_error;
   }
   return json;
 }
@@ -198,7 +232,10 @@ absl::Status Report(const NetworkArgument& network, const NetworkTuneOptions& op
                     const Tuned& tuned) {
   HONE_RETURN_IF_ERROR(tuned.bests.status());
   NetworkReport report = MakeReport(network, tuned.job.target, *tuned.bests, &tuned.job);
-  if (tuned.measured.ok()) report.measured = *tuned.measured;
+  if (tuned.measured.ok()) {
+    report.measured = tuned.measured->timing;
+    report.algorithm_error = tuned.measured->algorithm_error;
+  }
   return WriteReport(report, options.report);
 }
 
@@ -254,8 +291,9 @@ absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& optio
   Tuned tuned{.job = followed.job,
               .measured = absl::FailedPreconditionError("this machine is another target"),
               .bests = LookUpBests(*session, network, common.tolerance)};
+  if (tuned.bests.ok()) tuned.algorithms = AlgorithmsOf(*tuned.bests);
   if (tuned.job.target == target::DetectHost().Key()) {
-    tuned.measured = Measure(*session, network, common.tolerance);
+    tuned.measured = Measure(*session, network, common.tolerance, tuned.algorithms);
   }
   if (!options.report.empty()) result.Update(Report(network, options, tuned));
   if (globals.json) return PrintJson(ReportJson(network, tuned), result);

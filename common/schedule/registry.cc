@@ -142,7 +142,7 @@ std::vector<Primitive> MakePrimitives() {
                 "merges the block into its producer, as its last operation", {kBlock}),
       Transform(
           "rewrite", 2, "", ApplyRewrite, "replaces a stage by another algorithm",
-          {String("algorithm", "im2col, online_softmax, split_k or winograd"),
+          {String("algorithm", "bf16, im2col, online_softmax, split_k or winograd"),
            String("stage", "the tensor that the stage computes"),
            Number("number", "split_k: parts; winograd: rows of a tile, 2, 4 or 6", Count::kMany)}),
       Transform(

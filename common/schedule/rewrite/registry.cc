@@ -9,6 +9,7 @@ namespace hone::schedule {
 namespace {
 
 constexpr Rewrite kRewrites[] = {
+    {"bf16", "", Bf16, Bf16Tolerance, "rounds the factors of a sum of products in f32 to bf16"},
     {"im2col", "", Im2col, NoTolerance,
      "gathers a sliding window into a tensor, which leaves a matrix product"},
     {"online_softmax", "", OnlineSoftmax, NoTolerance, "a softmax's maximum and sum in one pass"},

@@ -29,6 +29,14 @@ absl::StatusOr<ir::Workload> Winograd(const ir::Workload& workload, int stage,
 double WinogradTolerance(const ir::Workload& workload, int stage,
                          absl::Span<const int64_t> numbers);
 
+// Rounds the factors of a sum of products in f32 to bf16, so that instructions for dot products of
+// bf16 can compute it: Σ A·B becomes Σ f32(A_bf16)·f32(B_bf16), with all of A and B rounded once,
+// ahead of time for constants. A magnitude above 3.39e38 becomes infinite. FailedPrecondition: the
+// factors are not plain elements of tensors in f32.
+absl::StatusOr<ir::Workload> Bf16(const ir::Workload& workload, int stage,
+                                  absl::Span<const int64_t> numbers);
+double Bf16Tolerance(const ir::Workload& workload, int stage, absl::Span<const int64_t> numbers);
+
 // Gathers the windowed factor of a sum of products into a tensor with one axis for each axis that
 // it depends on, and zeros where a guard fails (0·∞ counts as 0). For a convolution this is Y_p[n,
 // h, w, r, s, ci], and the sum becomes a matrix product. FailedPrecondition: not a sum of products,

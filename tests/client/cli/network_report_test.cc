@@ -50,6 +50,16 @@ TEST(NetworkReportTest, ShowsTheJob) {
   EXPECT_THAT(html, HasSubstr("Estimated latency while tuning"));
 }
 
+TEST(NetworkReportTest, ShowsOtherAlgorithmsAndTheirError) {
+  NetworkReport report = Report();
+  EXPECT_THAT(ReportHtml(report), Not(HasSubstr("algorithms")));
+  report.tasks[1].algorithm = "winograd 4";
+  report.algorithm_error = 2e-6;
+  const std::string html = ReportHtml(report);
+  EXPECT_THAT(html, HasSubstr("large, winograd 4"));
+  EXPECT_THAT(html, HasSubstr("2.0e-06 of the largest magnitude"));
+}
+
 TEST(NetworkReportTest, NeedsNothingElse) {
   const std::string html = ReportHtml(Report());
   for (const char* const outside :
