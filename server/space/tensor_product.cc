@@ -32,10 +32,10 @@ bool MultipliesConverted(const ir::Program& program, const ir::Block& block) {
       });
 }
 
-// Whether an operand is an input that one dimension of the reduction indexes, and that does not
-// depend on the axis `other` of the other operand's panels.
-bool IsPlainInput(const ir::Program& program, const ir::Block& block,
-                  const ContractionOperand& operand, int other, int reduce) {
+// Whether an operand is an input that does not depend on the axis `other` of the other operand's
+// panels.
+bool IsInput(const ir::Program& program, const ir::Block& block, const ContractionOperand& operand,
+             int other) {
   if (!program.WritersOf(operand.buffer).empty()) return false;
   bool varies = false;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
@@ -44,12 +44,14 @@ bool IsPlainInput(const ir::Program& program, const ir::Block& block,
       varies |= program.atoms.DependsOn(index, block.iters[other].var);
     }
   });
-  return !varies && ReducedDimension(program, block, operand, reduce) >= 0;
+  return !varies;
 }
 
-// Whether a plain input can be packed along its panel dimension and the reduction.
-bool Packs(const ContractionOperand& operand) {
-  return operand.panel_dimension >= 0 && !operand.reduces[operand.panel_dimension];
+// Whether an input can be packed along its panel dimension and the reduction.
+bool Packs(const ir::Program& program, const ir::Block& block, const ContractionOperand& operand,
+           int reduce) {
+  return operand.panel_dimension >= 0 && !operand.reduces[operand.panel_dimension] &&
+         ReducedDimension(program, block, operand, reduce) >= 0;
 }
 
 // Whether a guard of the block depends on one of these axes.
@@ -85,19 +87,35 @@ int ReducedDimension(const ir::Program& program, const ir::Block& block,
   return found;
 }
 
+bool ReadsInPlace(const ir::Program& program, const ir::Block& block,
+                  const ContractionOperand& operand, int reduce) {
+  const ir::AtomId var = block.iters[reduce].var;
+  bool contiguous = false;
+  program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
+    if (load.buffer != operand.buffer) return;
+    const ir::IndexList& indices = program.pool.IndicesOf(load);
+    int uses = 0;
+    for (const ir::Index& index : indices) uses += program.atoms.DependsOn(index, var);
+    const ir::Index others = indices.back() - ir::Index::Of(var);
+    contiguous = uses == 1 && !program.atoms.DependsOn(others, var);
+  });
+  return contiguous;
+}
+
 std::vector<TensorProduct> TensorProductsFor(const target::Target& target,
                                              const ir::Program& program, ir::NodeId id,
                                              const Contraction& c) {
   const ir::Block& block = program.BlockOf(id);
   if (!MultipliesConverted(program, block) || Guards(program, block, {c.vector, c.reduce}) ||
-      !IsPlainInput(program, block, c.row_operand, c.vector, c.reduce) ||
-      !IsPlainInput(program, block, c.vector_operand, c.row, c.reduce) || !Packs(c.vector_operand))
+      !IsInput(program, block, c.row_operand, c.vector) ||
+      !IsInput(program, block, c.vector_operand, c.row) ||
+      !Packs(program, block, c.vector_operand, c.reduce))
     return {};
   // Windows overlap, so their rows are not packed but read in place.
-  const bool packs_rows =
-      c.windows.empty() && Packs(c.row_operand) && !Guards(program, block, {c.row});
-  const bool reads_in_place = ReducedDimension(program, block, c.row_operand, c.reduce) ==
-                              static_cast<int>(c.row_operand.reduces.size()) - 1;
+  const bool packs_rows = c.windows.empty() && Packs(program, block, c.row_operand, c.reduce) &&
+                          !Guards(program, block, {c.row});
+  const bool reads_in_place = ReadsInPlace(program, block, c.row_operand, c.reduce);
+  const bool pads_terms = ReducedDimension(program, block, c.row_operand, c.reduce) >= 0;
   const Types types{program.buffers[c.row_operand.buffer].dtype,
                     program.buffers[c.vector_operand.buffer].dtype,
                     program.buffers[block.outputs[0]].dtype};
@@ -112,7 +130,8 @@ std::vector<TensorProduct> TensorProductsFor(const target::Target& target,
                                 .columns = stage.spatial.back().extent,
                                 .group = stage.reduce[0].extent};
     if (product.rows * product.columns * 8 * ir::DTypeBytes(types.sum) > target.vector_bits ||
-        !FillsBlocks(block, c, product) || (!packs_rows && (product.rows > 1 || !reads_in_place)))
+        !FillsBlocks(block, c, product) || (!packs_rows && (product.rows > 1 || !reads_in_place)) ||
+        (!pads_terms && block.iters[c.reduce].extent % product.group != 0))
       continue;
     const auto shorter = std::ranges::find_if(products, [&](const TensorProduct& other) {
       return other.rows == product.rows && other.group == product.group;

@@ -7,7 +7,9 @@
 #include "common/graph/node_view.h"
 #include "common/graph/op/quantized.h"
 #include "common/graph/pass/edit.h"
+#include "common/graph/pass/padded_image.h"
 #include "common/graph/pass/passes.h"
+#include "common/graph/pass/zero_point_shift.h"
 
 namespace hone::graph {
 namespace {
@@ -116,46 +118,48 @@ class ProductWriter {
   static constexpr int64_t kFloat = 1;  // ONNX's number of f32
 
   absl::StatusOr<ValueId> WriteSum() {
+    Node node = node_;  // as it reads bytes
+    node.inputs.resize(2);
+    node.inputs[0] = product_.x.bytes;
     ValueId weights = product_.w.bytes;
-    if (product_.transposes_w) {
+    const bool plain = product_.w.zero_point == kNoValue && graph_.IsConstant(weights);
+    if (product_.is_convolution && plain) {
+      HONE_ASSIGN_OR_RETURN(const auto padded, PadImage(graph_, node_, product_.x.bytes, weights));
+      if (padded.has_value()) {
+        node = padded->convolution;
+        weights = padded->weights;
+      }
+    } else if (product_.transposes_w && graph_.IsConstant(weights)) {
+      weights = AddPermuted(graph_, weights, graph_.value(weights).type.shape, {1, 0});
+    } else if (product_.transposes_w) {
       HONE_ASSIGN_OR_RETURN(weights, Add("Transpose", {weights}));
     }
-    const bool known = HasConstantShift();
-    std::vector<ValueId> inputs = {product_.x.bytes, weights,
-                                   known ? kNoValue : product_.x.zero_point, product_.w.zero_point};
-    while (inputs.back() == kNoValue) inputs.pop_back();
-    const std::map<std::string, Attribute> none;
+    node.inputs[1] = weights;
+    const bool known = product_.x.zero_point != kNoValue && plain &&
+                       (product_.is_convolution || graph_.value(weights).type.shape.size() == 2);
+    node.inputs.resize(2);
+    node.inputs.insert(node.inputs.end(),
+                       {known ? kNoValue : product_.x.zero_point, product_.w.zero_point});
+    while (node.inputs.back() == kNoValue) node.inputs.pop_back();
+    if (!product_.is_convolution) node.attributes.clear();
     HONE_ASSIGN_OR_RETURN(const ValueId sum,
-                          Add(product_.is_convolution ? "ConvInteger" : "MatMulInteger", inputs,
-                              product_.is_convolution ? node_.attributes : none));
+                          Add(product_.is_convolution ? "ConvInteger" : "MatMulInteger",
+                              node.inputs, node.attributes));
     if (!known) return sum;
-    const ValueId shift = AddConstant(graph_, absl::StrCat(node_.name, ".shift"),
-                                      {ir::DType::kI32, ChannelShape()}, Shifts());
-    return Add("Sub", {sum, shift});
+    HONE_ASSIGN_OR_RETURN(const ZeroPointShift shift, ShiftOfSums(node));
+    return Add("Sub", {sum, AddConstant(graph_, absl::StrCat(node_.name, ".shift"),
+                                        {ir::DType::kI32, shift.shape}, shift.elements)});
   }
-  // Whether the zero point of x changes all sums of a channel by the same constant.
-  bool HasConstantShift() const {
-    if (product_.x.zero_point == kNoValue || product_.w.zero_point != kNoValue) return false;
-    if (!graph_.IsConstant(product_.w.bytes)) return false;
-    const NodeView view(graph_, node_);
-    if (!product_.is_convolution) return graph_.value(product_.w.bytes).type.shape.size() == 2;
-    // Padding is left out of the sums, so the change would depend on the position.
-    const auto pads = view.IntList("pads", {});
-    return view.String("auto_pad", "NOTSET").value_or("") == "NOTSET" && pads.ok() &&
-           std::all_of(pads->begin(), pads->end(), [](int64_t pad) { return pad == 0; });
-  }
-  // Per channel, the zero point of x times the sum of the weights.
-  std::vector<double> Shifts() const {
-    const std::vector<double> weights = Reals(graph_, product_.w.bytes);
+  // `node`: the product of bytes.
+  absl::StatusOr<ZeroPointShift> ShiftOfSums(const Node& node) const {
+    const std::vector<double> weights = Reals(graph_, node.inputs[1]);
     const double zero_point = Reals(graph_, product_.x.zero_point)[0];
-    const size_t channels = static_cast<size_t>(product_.channels);
-    const size_t inner = weights.size() / channels;
-    const bool channels_first = product_.is_convolution || product_.transposes_w;
-    std::vector<double> shifts(channels, 0);
+    if (product_.is_convolution) return ShiftOf(NodeView(graph_, node), weights, zero_point);
+    ZeroPointShift shift{ChannelShape(), std::vector<double>(product_.channels, 0)};
     for (size_t i = 0; i < weights.size(); ++i) {
-      shifts[channels_first ? i / inner : i % channels] += zero_point * weights[i];
+      shift.elements[i % shift.elements.size()] += zero_point * weights[i];
     }
-    return shifts;
+    return shift;
   }
   absl::StatusOr<ValueId> Add(const std::string& op, const std::vector<ValueId>& inputs,
                               const std::map<std::string, Attribute>& attributes = {}) {

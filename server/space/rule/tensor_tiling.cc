@@ -101,9 +101,8 @@ class TensorTiler {
   // Whether the row operand is packed. An instruction for a single row reads it in place if it is
   // contiguous along the reduction.
   bool PacksRows() const {
-    const auto last = static_cast<int>(c_.row_operand.reduces.size()) - 1;
     return product_.rows > 1 || PadsRows() ||
-           ReducedDimension(program_, block_, c_.row_operand, c_.reduce) != last;
+           !ReadsInPlace(program_, block_, c_.row_operand, c_.reduce);
   }
 
   // Whether the packed rows form panels. Otherwise the copy is only longer than the operand.

@@ -138,6 +138,12 @@ const char* const kWindows[] = {
     "quantized_conv2d n=1 h=10 w=11 ci=3 co=16 k=5 s=2 p=2",
     "quantized_conv2d n=1 h=6 w=6 ci=7 co=15 k=3 s=1 p=1",
     "quantized_conv2d n=1 h=6 w=6 ci=3 co=16 k=1 s=2 p=0",
+    // Channels first: the taps of a row are contiguous.
+    "workload planes\n"
+    "input X: u8[1, 3, 9, 12]\n"
+    "input W: i8[3, 4, 3, 16] constant\n"
+    "output Y[n: 1, h: 7, w: 5, c: 16] = sum(r: 3, s: 4, k: 3) "
+    "i32(X[n, k, h + r, 2*w + s]) * i32(W[r, s, k, c])\n",
     // An element-wise consumer.
     "workload scaled_image\n"
     "input X: u8[1, 6, 9, 8]\n"
@@ -193,8 +199,8 @@ TEST_P(TensorWindow, EveryCandidateComputesTheWorkload) {
 
 INSTANTIATE_TEST_SUITE_P(All, TensorWindow, testing::ValuesIn(kWindows));
 
-// An operand that is not contiguous along the sum cannot be read in place.
-TEST(TensorTilingTest, WindowsNeedChannelsLast) {
+// Three taps of a row are too few for an instruction.
+TEST(TensorTilingTest, TapsThatAreReadInPlaceMustFillTheInstruction) {
   EXPECT_THAT(InstructionsFor("workload channels_first\n"
                               "input X: u8[8, 10]\n"
                               "input W: i8[3, 8, 16] constant\n"
