@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -98,12 +100,11 @@ class ProductWriter {
 
   // Returns the value that equals the result of the node.
   absl::StatusOr<ValueId> Write() {
+    HONE_RETURN_IF_ERROR(FindIntegerBias());
     HONE_ASSIGN_OR_RETURN(ValueId result, WriteSum());
     HONE_ASSIGN_OR_RETURN(result, Add("Cast", {result}, {{"to", kFloat}}));
-    std::vector<double> scale = product_.w.scale;
-    for (double& element : scale) element *= product_.x.scale[0] * product_.alpha;
-    HONE_ASSIGN_OR_RETURN(result, Add("Mul", {result, Constant(".scale", scale)}));
-    if (!NodeView(graph_, node_).Has(2)) return result;
+    HONE_ASSIGN_OR_RETURN(result, Add("Mul", {result, Constant(".scale", Scale())}));
+    if (!NodeView(graph_, node_).Has(2) || !bias_.empty()) return result;
     ValueId bias = node_.inputs[2];
     if (product_.is_convolution) {
       const ValueId shape = AddInts(graph_, absl::StrCat(node_.name, ".shape"), ChannelShape());
@@ -115,8 +116,42 @@ class ProductWriter {
   }
 
  private:
-  static constexpr int64_t kFloat = 1;  // ONNX's number of f32
+  static constexpr int64_t kFloat = 1;         // ONNX's number of f32
+  static constexpr double kScaleError = 1e-6;  // relative, of products that are rounded to f32
 
+  // The factors of the sums.
+  std::vector<double> Scale() const {
+    std::vector<double> scale = product_.w.scale;
+    for (double& element : scale) element *= product_.x.scale[0] * product_.alpha;
+    return scale;
+  }
+  // A bias with the scale of the sums is added to them as integers, which needs no rounding.
+  absl::Status FindIntegerBias() {
+    const NodeView view(graph_, node_);
+    if (!view.Has(2) || product_.beta != 1) return absl::OkStatus();
+    const int producer = graph_.Producers()[node_.inputs[2]];
+    if (producer < 0 || graph_.nodes[producer].op != "DequantizeLinear") return absl::OkStatus();
+    const NodeView dequantize(graph_, graph_.nodes[producer]);
+    if (dequantize.Type(0).dtype != ir::DType::kI32 || !dequantize.IsConstant(0) ||
+        !dequantize.IsConstant(1) || !IsZero(dequantize, 2) ||
+        dequantize.Type(0).elements() != product_.channels) {
+      return absl::OkStatus();
+    }
+    const std::vector<double> own = Reals(graph_, dequantize.node().inputs[1]), sums = Scale();
+    const auto at = [](const std::vector<double>& scale, size_t i) {
+      return scale.size() == 1 ? scale[0] : scale[i];
+    };
+    for (size_t i = 0; i < static_cast<size_t>(product_.channels); ++i) {
+      const double wanted = at(sums, i);
+      if (std::abs(at(own, i) - wanted) > kScaleError * std::abs(wanted)) return absl::OkStatus();
+    }
+    std::vector<double> bias = Reals(graph_, dequantize.node().inputs[0]);
+    // FitsSum() leaves room for as much.
+    if (std::ranges::all_of(bias, [](double b) { return std::abs(b) < 0x1p29; })) {
+      bias_ = std::move(bias);
+    }
+    return absl::OkStatus();
+  }
   absl::StatusOr<ValueId> WriteSum() {
     Node node = node_;  // as it reads bytes
     node.inputs.resize(2);
@@ -145,10 +180,18 @@ class ProductWriter {
     HONE_ASSIGN_OR_RETURN(const ValueId sum,
                           Add(product_.is_convolution ? "ConvInteger" : "MatMulInteger",
                               node.inputs, node.attributes));
-    if (!known) return sum;
-    HONE_ASSIGN_OR_RETURN(const ZeroPointShift shift, ShiftOfSums(node));
-    return Add("Sub", {sum, AddConstant(graph_, absl::StrCat(node_.name, ".shift"),
-                                        {ir::DType::kI32, shift.shape}, shift.elements)});
+    if (!known && bias_.empty()) return sum;
+    ZeroPointShift added{ChannelShape(), std::vector<double>(product_.channels, 0)};
+    if (known) {
+      HONE_ASSIGN_OR_RETURN(added, ShiftOfSums(node));
+      for (double& element : added.elements) element = -element;
+    }
+    const size_t positions = added.elements.size() / static_cast<size_t>(product_.channels);
+    for (size_t i = 0; i < added.elements.size() && !bias_.empty(); ++i) {
+      added.elements[i] += bias_[i / positions];
+    }
+    return Add("Add", {sum, AddConstant(graph_, absl::StrCat(node_.name, ".bias"),
+                                        {ir::DType::kI32, added.shape}, added.elements)});
   }
   // `node`: the product of bytes.
   absl::StatusOr<ZeroPointShift> ShiftOfSums(const Node& node) const {
@@ -185,6 +228,7 @@ class ProductWriter {
   Graph& graph_;
   const Node node_;
   const Product product_;
+  std::vector<double> bias_;  // one integer per channel, or none
 };
 
 }  // namespace

@@ -385,7 +385,7 @@ TEST(UseIntegerProductsTest, ConvolvesBytesAndScalesTheSums) {
   EXPECT_EQ((*expected)[0], ir::Scalars({0.5, 1.0, 2.5, 0.0, 0.0, 0.5}));
   const absl::Status status = Optimize(net.graph);
   ASSERT_TRUE(status.ok()) << status;
-  EXPECT_THAT(net.Operators(), ElementsAre("QuantizeLinear", "ConvInteger", "Sub", "Cast", "Mul",
+  EXPECT_THAT(net.Operators(), ElementsAre("QuantizeLinear", "ConvInteger", "Add", "Cast", "Mul",
                                            "Add", "Relu", "QuantizeLinear", "DequantizeLinear"));
   EXPECT_EQ(*Interpret(net.graph, input), *expected);
 }
@@ -401,7 +401,7 @@ TEST(UseIntegerProductsTest, TransposesConstantWeights) {
   EXPECT_TRUE(Changes(UseIntegerProducts, net.graph));
   EXPECT_TRUE(Changes(RemoveDead, net.graph));
   EXPECT_THAT(net.Operators(),
-              ElementsAre("QuantizeLinear", "MatMulInteger", "Sub", "Cast", "Mul"));
+              ElementsAre("QuantizeLinear", "MatMulInteger", "Add", "Cast", "Mul"));
   EXPECT_EQ(*Interpret(net.graph, input), *expected);
 }
 
