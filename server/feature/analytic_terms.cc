@@ -186,9 +186,12 @@ class Estimator {
     const double instances =
         statement.executions[body.depth] / body.lanes * body.registers_per_vector;
     const OpCounts& ops = statement.ops;
-    const OpCounts::Arithmetic& f = ops.floating;
+    const OpCounts::Arithmetic &f = ops.floating, &w = ops.whole;
     double per_instance =
         f.mad + f.addsub + f.mul + f.cmp + f.other + ops.select + 8 * f.divmod + 16 * f.math;
+    // Integers are multiplied and added by two instructions. Conversions are not counted, because
+    // register tiles share them.
+    per_instance += 2 * w.mad + w.addsub + w.mul + w.cmp + 8 * w.divmod;
     if (ChoosesInBody(statement, body)) per_instance /= ops.select + 1;
     terms.operations = statement.executions[0] * (std::max(per_instance, 1.0) + f.mad);
     terms.lanes = body.lanes / body.registers_per_vector;

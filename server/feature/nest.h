@@ -68,8 +68,11 @@ struct Access {
 struct OpCounts {
   struct Arithmetic {
     int mad = 0, addsub = 0, mul = 0, divmod = 0, cmp = 0, math = 0, other = 0;
+
+    Arithmetic& operator+=(const Arithmetic& more);
   };
   Arithmetic floating, integer;
+  Arithmetic whole;  // the part of `integer` that is not index arithmetic
   int boolean = 0, select = 0;
 };
 

@@ -13,6 +13,8 @@ class Counter {
   OpCounts Run(const ir::Block& block) {
     for (ir::ExprId value : block.values) Visit(value);
     CountReducer(block);
+    counts_.whole = counts_.integer;
+    counts_.integer += index_;
     return counts_;
   }
 
@@ -22,8 +24,7 @@ class Counter {
   }
 
   // An addition of a product is one operation on every target that we generate code for.
-  void Add(ir::DType dtype, bool of_product) {
-    OpCounts::Arithmetic& counts = Of(dtype);
+  void Add(OpCounts::Arithmetic& counts, bool of_product) const {
     if (detect_mad_ && of_product) {
       ++counts.mad;
       --counts.mul;
@@ -49,7 +50,7 @@ class Counter {
         break;
       case Op::kAdd:
       case Op::kSub:
-        Add(expr.dtype, IsProduct(expr.a) || IsProduct(expr.b));
+        Add(Of(expr.dtype), IsProduct(expr.a) || IsProduct(expr.b));
         break;
       case Op::kMul:
         ++Of(expr.dtype).mul;
@@ -108,11 +109,11 @@ class Counter {
     for (const ir::IndexTerm& term : index.terms()) {
       const bool scaled = term.coeff != 1 && term.coeff != -1;
       const bool first = summands++ == 0;
-      if (scaled) ++counts_.integer.mul;
-      if (!first) Add(ir::DType::kI64, scaled);
+      if (scaled) ++index_.mul;
+      if (!first) Add(index_, scaled);
       const ir::Atom& atom = program_.atoms[term.atom];
       if (atom.kind == ir::Atom::Kind::kVar) continue;
-      ++counts_.integer.divmod;
+      ++index_.divmod;
       CountIndex(atom.argument);
     }
   }
@@ -124,7 +125,7 @@ class Counter {
       case ir::Reducer::kNone:
         break;
       case ir::Reducer::kSum:
-        Add(dtype, IsProduct(block.values[0]));
+        Add(Of(dtype), IsProduct(block.values[0]));
         break;
       case ir::Reducer::kProd:
         ++Of(dtype).mul;
@@ -144,7 +145,7 @@ class Counter {
         Of(dtype).addsub += 2;
         Of(dtype).math += 2;
         ++Of(dtype).mul;
-        Add(dtype, true);
+        Add(Of(dtype), true);
         break;
     }
   }
@@ -152,9 +153,21 @@ class Counter {
   const ir::Program& program_;
   const bool detect_mad_;
   OpCounts counts_;
+  OpCounts::Arithmetic index_;
 };
 
 }  // namespace
+
+OpCounts::Arithmetic& OpCounts::Arithmetic::operator+=(const Arithmetic& more) {
+  mad += more.mad;
+  addsub += more.addsub;
+  mul += more.mul;
+  divmod += more.divmod;
+  cmp += more.cmp;
+  math += more.math;
+  other += more.other;
+  return *this;
+}
 
 OpCounts CountOps(const ir::Program& program, const ir::Block& block, bool detect_mad) {
   return Counter(program, detect_mad).Run(block);

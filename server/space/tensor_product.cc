@@ -32,13 +32,11 @@ bool MultipliesConverted(const ir::Program& program, const ir::Block& block) {
       });
 }
 
-// Whether an operand is an input that can be packed along its panel dimension and the reduction.
-// `other`: the axis of the other operand's panels.
-bool Packs(const ir::Program& program, const ir::Block& block, const ContractionOperand& operand,
-           int other, int reduce) {
-  if (operand.panel_dimension < 0 || operand.reduces[operand.panel_dimension] ||
-      !program.WritersOf(operand.buffer).empty())
-    return false;
+// Whether an operand is an input that does not depend on the axis `other` of the other operand's
+// panels.
+bool IsInput(const ir::Program& program, const ir::Block& block, const ContractionOperand& operand,
+             int other) {
+  if (!program.WritersOf(operand.buffer).empty()) return false;
   bool varies = false;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
     if (load.buffer != operand.buffer) return;
@@ -46,19 +44,35 @@ bool Packs(const ir::Program& program, const ir::Block& block, const Contraction
       varies |= program.atoms.DependsOn(index, block.iters[other].var);
     }
   });
-  return !varies && ReducedDimension(program, block, operand, reduce) >= 0;
+  return !varies;
+}
+
+// Whether an input can be packed along its panel dimension and the reduction.
+bool Packs(const ir::Program& program, const ir::Block& block, const ContractionOperand& operand,
+           int reduce) {
+  return operand.panel_dimension >= 0 && !operand.reduces[operand.panel_dimension] &&
+         ReducedDimension(program, block, operand, reduce) >= 0;
+}
+
+// Whether a guard of the block depends on one of these axes.
+bool Guards(const ir::Program& program, const ir::Block& block, std::initializer_list<int> axes) {
+  return std::ranges::any_of(block.guards, [&](const ir::Condition& guard) {
+    return std::ranges::any_of(axes, [&](int axis) {
+      return program.atoms.DependsOn(guard.index, block.iters[axis].var);
+    });
+  });
 }
 
 // Whether little is added to the axes when they are rounded up to the extents of an instruction.
 bool FillsBlocks(const ir::Block& block, const Contraction& c, const TensorProduct& product) {
-  constexpr double kLeastShare = 0.8;  // of the products after padding
+  // Of the sums and of the terms after padding. The three channels of an image are enough.
+  constexpr double kLeastSums = 0.8, kLeastTerms = 0.75;
   const auto filled = [&](int axis, int64_t size) {
     const int64_t extent = block.iters[axis].extent;
     return static_cast<double>(extent) / static_cast<double>(ir::CeilDivInt(extent, size) * size);
   };
-  return filled(c.row, product.rows) * filled(c.vector, product.columns) *
-             filled(c.reduce, product.group) >=
-         kLeastShare;
+  return filled(c.row, product.rows) * filled(c.vector, product.columns) >= kLeastSums &&
+         filled(c.reduce, product.group) >= kLeastTerms;
 }
 
 }  // namespace
@@ -73,14 +87,35 @@ int ReducedDimension(const ir::Program& program, const ir::Block& block,
   return found;
 }
 
+bool ReadsInPlace(const ir::Program& program, const ir::Block& block,
+                  const ContractionOperand& operand, int reduce) {
+  const ir::AtomId var = block.iters[reduce].var;
+  bool contiguous = false;
+  program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
+    if (load.buffer != operand.buffer) return;
+    const ir::IndexList& indices = program.pool.IndicesOf(load);
+    int uses = 0;
+    for (const ir::Index& index : indices) uses += program.atoms.DependsOn(index, var);
+    const ir::Index others = indices.back() - ir::Index::Of(var);
+    contiguous = uses == 1 && !program.atoms.DependsOn(others, var);
+  });
+  return contiguous;
+}
+
 std::vector<TensorProduct> TensorProductsFor(const target::Target& target,
                                              const ir::Program& program, ir::NodeId id,
                                              const Contraction& c) {
   const ir::Block& block = program.BlockOf(id);
-  if (!MultipliesConverted(program, block) || !block.guards.empty() || !c.windows.empty() ||
-      !Packs(program, block, c.row_operand, c.vector, c.reduce) ||
-      !Packs(program, block, c.vector_operand, c.row, c.reduce))
+  if (!MultipliesConverted(program, block) || Guards(program, block, {c.vector, c.reduce}) ||
+      !IsInput(program, block, c.row_operand, c.vector) ||
+      !IsInput(program, block, c.vector_operand, c.row) ||
+      !Packs(program, block, c.vector_operand, c.reduce))
     return {};
+  // Windows overlap, so their rows are not packed but read in place.
+  const bool packs_rows = c.windows.empty() && Packs(program, block, c.row_operand, c.reduce) &&
+                          !Guards(program, block, {c.row});
+  const bool reads_in_place = ReadsInPlace(program, block, c.row_operand, c.reduce);
+  const bool pads_terms = ReducedDimension(program, block, c.row_operand, c.reduce) >= 0;
   const Types types{program.buffers[c.row_operand.buffer].dtype,
                     program.buffers[c.vector_operand.buffer].dtype,
                     program.buffers[block.outputs[0]].dtype};
@@ -95,7 +130,8 @@ std::vector<TensorProduct> TensorProductsFor(const target::Target& target,
                                 .columns = stage.spatial.back().extent,
                                 .group = stage.reduce[0].extent};
     if (product.rows * product.columns * 8 * ir::DTypeBytes(types.sum) > target.vector_bits ||
-        !FillsBlocks(block, c, product))
+        !FillsBlocks(block, c, product) || (!packs_rows && (product.rows > 1 || !reads_in_place)) ||
+        (!pads_terms && block.iters[c.reduce].extent % product.group != 0))
       continue;
     const auto shorter = std::ranges::find_if(products, [&](const TensorProduct& other) {
       return other.rows == product.rows && other.group == product.group;

@@ -25,11 +25,18 @@ struct TensorProduct {
 int ReducedDimension(const ir::Program& program, const ir::Block& block,
                      const ContractionOperand& operand, int reduce);
 
+// Whether an operand is contiguous along the reduction axis, as a channels-last image is along its
+// channels, and any image along the taps of its last dimension.
+// REQUIRES: the block loads the operand once.
+bool ReadsInPlace(const ir::Program& program, const ir::Block& block,
+                  const ContractionOperand& operand, int reduce);
+
 // Returns the target's instructions that can compute a contraction: the block multiplies one
 // element of each operand, both converted to the type of the sum; the types are those of the
 // instruction; the row, vector and reduction axes are multiples of its extents, or little is added
-// when they are rounded up; both operands can be packed. Of several that differ only in the length
-// of the vector, returns the longest.
+// when they are rounded up; the vector operand can be packed; the row operand, too, or the
+// instruction has a single row and reads it in place. Of several that differ only in the length of
+// the vector, returns the longest.
 std::vector<TensorProduct> TensorProductsFor(const target::Target& target,
                                              const ir::Program& program, ir::NodeId block,
                                              const Contraction& contraction);

@@ -81,9 +81,10 @@ absl::Status DefineQuantize(const NodeView& node, StageWriter& writer) {
   const auto parameter = [&](int input) {
     return ParameterAt(node, writer, input, granularity, axes);
   };
-  const std::string scaled =
-      absl::StrCat(Convert(node.Type(0).dtype, DType::kF32, writer.In(0, axes)), " / ",
-                   Convert(node.Type(1).dtype, DType::kF32, parameter(1)));
+  std::string scaled = Convert(node.Type(0).dtype, DType::kF32, writer.In(0, axes));
+  if (!IsOne(node, 1)) {
+    absl::StrAppend(&scaled, " / ", Convert(node.Type(1).dtype, DType::kF32, parameter(1)));
+  }
   const DType dtype = writer.OutputType(0).dtype;
   if (IsShortFloat(dtype)) {
     // Infinities saturate like large numbers.

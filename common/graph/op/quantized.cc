@@ -19,13 +19,22 @@ std::string Saturated(absl::string_view value, absl::string_view zero_point, DTy
                       is_signed ? "-128.0" : "0.0", "), ", is_signed ? "127.0" : "255.0", "))");
 }
 
-bool IsZero(const NodeView& node, int zero_point) {
-  if (!node.Has(zero_point)) return true;
-  if (!node.IsConstant(zero_point)) return false;
-  const auto elements = node.Elements(zero_point);
+namespace {
+
+bool IsEverywhere(const NodeView& node, int input, ir::Scalar value) {
+  if (!node.IsConstant(input)) return false;
+  const auto elements = node.Elements(input);
   return std::all_of(elements->begin(), elements->end(),
-                     [](const ir::Scalar& element) { return element == ir::Scalar(0); });
+                     [&](const ir::Scalar& element) { return element == value; });
 }
+
+}  // namespace
+
+bool IsZero(const NodeView& node, int zero_point) {
+  return !node.Has(zero_point) || IsEverywhere(node, zero_point, ir::Scalar(0));
+}
+
+bool IsOne(const NodeView& node, int scale) { return IsEverywhere(node, scale, ir::Scalar(1.0)); }
 
 std::string PerChannel(const NodeView& node, StageWriter& writer, int input,
                        absl::string_view channel) {

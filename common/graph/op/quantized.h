@@ -21,6 +21,8 @@ std::string Saturated(absl::string_view value, absl::string_view zero_point, ir:
 
 // Whether an optional zero point is absent or known to be 0, so that formulas leave it out.
 bool IsZero(const NodeView& node, int zero_point);
+// Whether a scale is known to be 1.
+bool IsOne(const NodeView& node, int scale);
 
 // Returns the element of a scale or zero point that has either one element or one per channel.
 std::string PerChannel(const NodeView& node, StageWriter& writer, int input,

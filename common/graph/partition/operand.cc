@@ -48,7 +48,7 @@ bool IsProduct(const Fusion& fusion, int node) {
 bool ReadsAnyOrder(const Fusion& fusion, int node, ValueId operand) {
   if (IsProduct(fusion, node)) return true;
   const Node& reader = fusion.graph().nodes[node];
-  if (reader.op != "Conv" || reader.inputs[0] != operand) return false;
+  if (!HasKernels(reader.op) || reader.inputs[0] != operand) return false;
   if (!reader.attributes.contains(kChannelsLast)) return false;
   return fusion.graph().value(operand).type.shape.back() <= kMaxChannelsOfPlanes;
 }

@@ -1,13 +1,17 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/graph/node_view.h"
 #include "common/graph/op/quantized.h"
 #include "common/graph/pass/edit.h"
+#include "common/graph/pass/padded_image.h"
 #include "common/graph/pass/passes.h"
+#include "common/graph/pass/zero_point_shift.h"
 
 namespace hone::graph {
 namespace {
@@ -96,12 +100,11 @@ class ProductWriter {
 
   // Returns the value that equals the result of the node.
   absl::StatusOr<ValueId> Write() {
+    HONE_RETURN_IF_ERROR(FindIntegerBias());
     HONE_ASSIGN_OR_RETURN(ValueId result, WriteSum());
     HONE_ASSIGN_OR_RETURN(result, Add("Cast", {result}, {{"to", kFloat}}));
-    std::vector<double> scale = product_.w.scale;
-    for (double& element : scale) element *= product_.x.scale[0] * product_.alpha;
-    HONE_ASSIGN_OR_RETURN(result, Add("Mul", {result, Constant(".scale", scale)}));
-    if (!NodeView(graph_, node_).Has(2)) return result;
+    HONE_ASSIGN_OR_RETURN(result, Add("Mul", {result, Constant(".scale", Scale())}));
+    if (!NodeView(graph_, node_).Has(2) || !bias_.empty()) return result;
     ValueId bias = node_.inputs[2];
     if (product_.is_convolution) {
       const ValueId shape = AddInts(graph_, absl::StrCat(node_.name, ".shape"), ChannelShape());
@@ -113,49 +116,93 @@ class ProductWriter {
   }
 
  private:
-  static constexpr int64_t kFloat = 1;  // ONNX's number of f32
+  static constexpr int64_t kFloat = 1;         // ONNX's number of f32
+  static constexpr double kScaleError = 1e-6;  // relative, of products that are rounded to f32
 
+  // The factors of the sums.
+  std::vector<double> Scale() const {
+    std::vector<double> scale = product_.w.scale;
+    for (double& element : scale) element *= product_.x.scale[0] * product_.alpha;
+    return scale;
+  }
+  // A bias with the scale of the sums is added to them as integers, which needs no rounding.
+  absl::Status FindIntegerBias() {
+    const NodeView view(graph_, node_);
+    if (!view.Has(2) || product_.beta != 1) return absl::OkStatus();
+    const int producer = graph_.Producers()[node_.inputs[2]];
+    if (producer < 0 || graph_.nodes[producer].op != "DequantizeLinear") return absl::OkStatus();
+    const NodeView dequantize(graph_, graph_.nodes[producer]);
+    if (dequantize.Type(0).dtype != ir::DType::kI32 || !dequantize.IsConstant(0) ||
+        !dequantize.IsConstant(1) || !IsZero(dequantize, 2) ||
+        dequantize.Type(0).elements() != product_.channels) {
+      return absl::OkStatus();
+    }
+    const std::vector<double> own = Reals(graph_, dequantize.node().inputs[1]), sums = Scale();
+    const auto at = [](const std::vector<double>& scale, size_t i) {
+      return scale.size() == 1 ? scale[0] : scale[i];
+    };
+    for (size_t i = 0; i < static_cast<size_t>(product_.channels); ++i) {
+      const double wanted = at(sums, i);
+      if (std::abs(at(own, i) - wanted) > kScaleError * std::abs(wanted)) return absl::OkStatus();
+    }
+    std::vector<double> bias = Reals(graph_, dequantize.node().inputs[0]);
+    // FitsSum() leaves room for as much.
+    if (std::ranges::all_of(bias, [](double b) { return std::abs(b) < 0x1p29; })) {
+      bias_ = std::move(bias);
+    }
+    return absl::OkStatus();
+  }
   absl::StatusOr<ValueId> WriteSum() {
+    Node node = node_;  // as it reads bytes
+    node.inputs.resize(2);
+    node.inputs[0] = product_.x.bytes;
     ValueId weights = product_.w.bytes;
-    if (product_.transposes_w) {
+    const bool plain = product_.w.zero_point == kNoValue && graph_.IsConstant(weights);
+    if (product_.is_convolution && plain) {
+      HONE_ASSIGN_OR_RETURN(const auto padded, PadImage(graph_, node_, product_.x.bytes, weights));
+      if (padded.has_value()) {
+        node = padded->convolution;
+        weights = padded->weights;
+      }
+    } else if (product_.transposes_w && graph_.IsConstant(weights)) {
+      weights = AddPermuted(graph_, weights, graph_.value(weights).type.shape, {1, 0});
+    } else if (product_.transposes_w) {
       HONE_ASSIGN_OR_RETURN(weights, Add("Transpose", {weights}));
     }
-    const bool known = HasConstantShift();
-    std::vector<ValueId> inputs = {product_.x.bytes, weights,
-                                   known ? kNoValue : product_.x.zero_point, product_.w.zero_point};
-    while (inputs.back() == kNoValue) inputs.pop_back();
-    const std::map<std::string, Attribute> none;
+    node.inputs[1] = weights;
+    const bool known = product_.x.zero_point != kNoValue && plain &&
+                       (product_.is_convolution || graph_.value(weights).type.shape.size() == 2);
+    node.inputs.resize(2);
+    node.inputs.insert(node.inputs.end(),
+                       {known ? kNoValue : product_.x.zero_point, product_.w.zero_point});
+    while (node.inputs.back() == kNoValue) node.inputs.pop_back();
+    if (!product_.is_convolution) node.attributes.clear();
     HONE_ASSIGN_OR_RETURN(const ValueId sum,
-                          Add(product_.is_convolution ? "ConvInteger" : "MatMulInteger", inputs,
-                              product_.is_convolution ? node_.attributes : none));
-    if (!known) return sum;
-    const ValueId shift = AddConstant(graph_, absl::StrCat(node_.name, ".shift"),
-                                      {ir::DType::kI32, ChannelShape()}, Shifts());
-    return Add("Sub", {sum, shift});
-  }
-  // Whether the zero point of x changes all sums of a channel by the same constant.
-  bool HasConstantShift() const {
-    if (product_.x.zero_point == kNoValue || product_.w.zero_point != kNoValue) return false;
-    if (!graph_.IsConstant(product_.w.bytes)) return false;
-    const NodeView view(graph_, node_);
-    if (!product_.is_convolution) return graph_.value(product_.w.bytes).type.shape.size() == 2;
-    // Padding is left out of the sums, so the change would depend on the position.
-    const auto pads = view.IntList("pads", {});
-    return view.String("auto_pad", "NOTSET").value_or("") == "NOTSET" && pads.ok() &&
-           std::all_of(pads->begin(), pads->end(), [](int64_t pad) { return pad == 0; });
-  }
-  // Per channel, the zero point of x times the sum of the weights.
-  std::vector<double> Shifts() const {
-    const std::vector<double> weights = Reals(graph_, product_.w.bytes);
-    const double zero_point = Reals(graph_, product_.x.zero_point)[0];
-    const size_t channels = static_cast<size_t>(product_.channels);
-    const size_t inner = weights.size() / channels;
-    const bool channels_first = product_.is_convolution || product_.transposes_w;
-    std::vector<double> shifts(channels, 0);
-    for (size_t i = 0; i < weights.size(); ++i) {
-      shifts[channels_first ? i / inner : i % channels] += zero_point * weights[i];
+                          Add(product_.is_convolution ? "ConvInteger" : "MatMulInteger",
+                              node.inputs, node.attributes));
+    if (!known && bias_.empty()) return sum;
+    ZeroPointShift added{ChannelShape(), std::vector<double>(product_.channels, 0)};
+    if (known) {
+      HONE_ASSIGN_OR_RETURN(added, ShiftOfSums(node));
+      for (double& element : added.elements) element = -element;
     }
-    return shifts;
+    const size_t positions = added.elements.size() / static_cast<size_t>(product_.channels);
+    for (size_t i = 0; i < added.elements.size() && !bias_.empty(); ++i) {
+      added.elements[i] += bias_[i / positions];
+    }
+    return Add("Add", {sum, AddConstant(graph_, absl::StrCat(node_.name, ".bias"),
+                                        {ir::DType::kI32, added.shape}, added.elements)});
+  }
+  // `node`: the product of bytes.
+  absl::StatusOr<ZeroPointShift> ShiftOfSums(const Node& node) const {
+    const std::vector<double> weights = Reals(graph_, node.inputs[1]);
+    const double zero_point = Reals(graph_, product_.x.zero_point)[0];
+    if (product_.is_convolution) return ShiftOf(NodeView(graph_, node), weights, zero_point);
+    ZeroPointShift shift{ChannelShape(), std::vector<double>(product_.channels, 0)};
+    for (size_t i = 0; i < weights.size(); ++i) {
+      shift.elements[i % shift.elements.size()] += zero_point * weights[i];
+    }
+    return shift;
   }
   absl::StatusOr<ValueId> Add(const std::string& op, const std::vector<ValueId>& inputs,
                               const std::map<std::string, Attribute>& attributes = {}) {
@@ -181,6 +228,7 @@ class ProductWriter {
   Graph& graph_;
   const Node node_;
   const Product product_;
+  std::vector<double> bias_;  // one integer per channel, or none
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ absl::Status Simplify(Graph& graph) {
   while (changed) {
     changed = false;
     // Folding would replace quantized weights by floats, so it comes after the integer products.
-    for (const auto pass : {UseUnsignedBytes, UseIntegerProducts}) {
+    for (const auto pass : {UseUnsignedBytes, UseIntegerProducts, FoldScale}) {
       HONE_ASSIGN_OR_RETURN(const bool applied, pass(graph));
       changed |= applied;
     }

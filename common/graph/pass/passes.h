@@ -41,6 +41,10 @@ absl::StatusOr<bool> UseUnsignedBytes(Graph& graph);
 // multiplies the sums by the scales. Scales and zero points must be constant.
 absl::StatusOr<bool> UseIntegerProducts(Graph& graph);
 
+// Divides the factor of an integer sum by the scale of the QuantizeLinear after it, whose scale
+// becomes 1.
+absl::StatusOr<bool> FoldScale(Graph& graph);
+
 // Makes a node that moves elements or takes maxima work on bytes, if the DequantizeLinear before it
 // and the QuantizeLinear after it have the same scale and zero point. Removes such a pair if there
 // is nothing in between.

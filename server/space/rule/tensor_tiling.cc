@@ -20,6 +20,9 @@ struct Variant {
   bool tile_reduction = false;
   bool pack_at_tile = false;  // each outer tile packs its rows; otherwise they are packed first
 };
+// With at most this many steps, the body is too short unless a window is unrolled.
+constexpr int64_t kShortSteps = 8;
+
 constexpr Variant kVariants[] = {{""}, {"at", false, true}, {"tiled", true, false}};
 
 class TensorTiler {
@@ -39,8 +42,12 @@ class TensorTiler {
     limits_.lanes = 1;  // register tiles are counted in blocks of the instruction
   }
 
-  bool CanPackAtTile() const {
-    return PacksRows() && !PadsRows() && !program_.buffers[c_.row_operand.buffer].constant;
+  bool Allows(const Variant& variant) const {
+    // A window leaves out some of its taps at the edge of an image, so the whole sum stays in
+    // registers.
+    if (variant.tile_reduction && !c_.windows.empty()) return false;
+    return !variant.pack_at_tile || (PacksRows() && PacksPanels() && !PadsRows() &&
+                                     !program_.buffers[c_.row_operand.buffer].constant);
   }
 
   Sketch Run(const Variant& variant) {
@@ -55,7 +62,9 @@ class TensorTiler {
     if (rows.has_value()) unit.push_back(*rows);
     unit.insert(unit.end(), {columns, terms});
     const Placed placed = Order(loops, unit, variant.tile_reduction);
-    if (PacksRows()) {
+    if (PacksRows() && !PacksPanels()) {
+      CopyRows(*row_copy_);
+    } else if (PacksRows()) {
       Pack(c_.row_operand, row_copy_, tile_[0], product_.rows,
            variant.pack_at_tile ? std::optional(placed.outer) : std::nullopt);
     }
@@ -92,10 +101,12 @@ class TensorTiler {
   // Whether the row operand is packed. An instruction for a single row reads it in place if it is
   // contiguous along the reduction.
   bool PacksRows() const {
-    const auto last = static_cast<int>(c_.row_operand.reduces.size()) - 1;
     return product_.rows > 1 || PadsRows() ||
-           ReducedDimension(program_, block_, c_.row_operand, c_.reduce) != last;
+           !ReadsInPlace(program_, block_, c_.row_operand, c_.reduce);
   }
+
+  // Whether the packed rows form panels. Otherwise the copy is only longer than the operand.
+  bool PacksPanels() const { return c_.windows.empty() && c_.row_operand.panel_dimension >= 0; }
 
   // Rounds the axes up to whole blocks. Returns the block that copies the result back, if there is
   // one.
@@ -146,6 +157,15 @@ class TensorTiler {
     k_unroll_ = edit_.Sample(KUnrolls(limits_, Blocks(c_.reduce, product_.group)));
   }
 
+  // Schedules the padded copy of an image, whose layout stays the same, because windows overlap.
+  void CopyRows(const Operand& copy) {
+    std::vector<Operand> loops =
+        edit_.Loops(copy, program_.buffers[c_.row_operand.buffer].shape.size());
+    edit_.Add("vectorize", {loops.back()});
+    loops.pop_back();
+    edit_.Add("parallel", {edit_.Fuse(loops)});
+  }
+
   // Copies an operand into panels as wide as the register tile. In a panel, the terms of one
   // instruction are adjacent for each row or column: A[i, k] → [i / T, k / g, i % T, k % g]. The
   // copy, `padded` or a new one, runs inside the loop `at`, or before the nest.
@@ -162,15 +182,16 @@ class TensorTiler {
               terms = ReducedDimension(program_, block_, operand, c_.reduce);
     const auto rank = static_cast<int>(buffer.shape.size());
     const std::string size = block == 1 ? "$0" : absl::StrCat("$0*", block);
-    std::vector<std::string> from, to;
+    std::vector<std::string> from, to, taps;
     std::vector<int> others;
     for (int d = 0; d < rank; ++d) {
       from.push_back(absl::StrCat("a", d));
       if (d == panel || d == terms) continue;
       others.push_back(d);
-      to.push_back(from.back());
+      (operand.reduces[d] ? taps : to).push_back(from.back());
     }
     to.push_back(absl::StrCat(from[panel], " / ", size));
+    to.insert(to.end(), taps.begin(), taps.end());
     to.push_back(absl::StrCat(from[terms], " / ", product_.group));
     to.push_back(absl::StrCat(from[panel], " % ", size));
     to.push_back(absl::StrCat(from[terms], " % ", product_.group));
@@ -207,17 +228,30 @@ class TensorTiler {
     const std::vector<Operand> row = edit_.Split(loops[c_.row], {tile_[0]});
     const std::vector<Operand> vector = edit_.Split(loops[c_.vector], {tile_[1]});
     const std::vector<Operand> steps = edit_.Split(loops[c_.reduce], {k_unroll_});
-    TileDecisions decisions{.rows = DecisionOf(tile_[0]),
-                            .vectors = DecisionOf(tile_[1]),
-                            .k_unroll = DecisionOf(k_unroll_)};
+    TileDecisions decisions{
+        .rows = DecisionOf(tile_[0]),
+        .vectors = DecisionOf(tile_[1]),
+        .k_unroll = DecisionOf(k_unroll_),
+        .guarded = !block_.guards.empty(),
+        .short_steps = !c_.windows.empty() && Blocks(c_.reduce, product_.group) < kShortSteps};
+    std::vector<Operand> outer, inner;
+    for (int axis : c_.shared) outer.push_back(loops[axis]);
+    for (int axis : c_.row_like) {
+      if (Extent(axis) == 1) {
+        outer.push_back(loops[axis]);
+        continue;
+      }
+      const SketchEditor::Tiles tiles = edit_.SplitInTwo("sample_perfect_tile", loops[axis]);
+      decisions.others.push_back(TileOf(tiles));
+      outer.push_back(tiles.outer);
+      inner.push_back(tiles.inner);
+    }
     const SketchEditor::Tiles vector_tiles = edit_.SplitInTwo("sample_tile", vector[0]);
     const SketchEditor::Tiles row_tiles = edit_.SplitInTwo("sample_tile", row[0]);
     decisions.vector = TileOf(vector_tiles);
     decisions.row = TileOf(row_tiles);
-    std::vector<Operand> outer;
-    for (int axis : c_.shared) outer.push_back(loops[axis]);
-    for (int axis : c_.row_like) outer.push_back(loops[axis]);
     Append(outer, {row_tiles.outer, vector_tiles.outer});
+    Append(inner, {row_tiles.inner, vector_tiles.inner});
     std::vector<Operand> order = outer;
     Operand step = steps[0];
     if (tile_reduction) {
@@ -226,8 +260,11 @@ class TensorTiler {
       order.push_back(parts.outer);
       step = parts.inner;
     }
-    const std::vector<Operand> unrolled = {steps[1], row[1], vector[1]};
-    Append(order, {row_tiles.inner, vector_tiles.inner, step});
+    Append(order, inner);
+    std::vector<Operand> unrolled;
+    CutWindows(loops, decisions, order, unrolled);
+    order.push_back(step);
+    Append(unrolled, {steps[1], row[1], vector[1]});
     Append(order, unrolled);
     Append(order, unit);
     edit_.Add("reorder", order);
@@ -238,7 +275,25 @@ class TensorTiler {
                         .element_bytes = product_.rows * product_.group * bytes},
                        sketch_.constraints);
     const Operand fused = edit_.Fuse(outer);
-    return tile_reduction ? Placed{fused, fused, 1} : Placed{fused, vector_tiles.inner, 3};
+    if (tile_reduction) return {fused, fused, 1};
+    return {fused, vector_tiles.inner, 1 + static_cast<int>(inner.size())};
+  }
+
+  // The last window runs as a loop or is unrolled in the body; the others run as loops.
+  void CutWindows(const std::vector<Operand>& loops, TileDecisions& decisions,
+                  std::vector<Operand>& rolled, std::vector<Operand>& unrolled) {
+    for (const int axis : c_.windows) {
+      decisions.window_points *= Extent(axis);
+      if (axis != c_.windows.back() || Extent(axis) == 1 || Extent(axis) > limits_.whole_unroll) {
+        rolled.push_back(loops[axis]);
+        continue;
+      }
+      const Operand factor = edit_.Sample({1, Extent(axis)});
+      decisions.window_unroll = DecisionOf(factor);
+      const std::vector<Operand> parts = edit_.Split(loops[axis], {factor});
+      rolled.push_back(parts[0]);
+      unrolled.push_back(parts[1]);
+    }
   }
 
   // C[…, i, …, j] → […, i / rows, j / columns, i % rows, j % columns].
@@ -306,7 +361,7 @@ std::vector<Sketch> ApplyTensorTiling(const RuleContext& context, const Sketch& 
   for (const TensorProduct& product : products) {
     for (const Variant& variant : kVariants) {
       TensorTiler tiler(sketch, nest, *found, *contraction, product, consumer);
-      if (variant.pack_at_tile && !tiler.CanPackAtTile()) continue;
+      if (!tiler.Allows(variant)) continue;
       sketches.push_back(tiler.Run(variant));
     }
   }

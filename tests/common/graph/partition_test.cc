@@ -254,6 +254,15 @@ TEST(PartitionTest, AConvolutionTakesTheTranspositionOfAFewChannels) {
   }
 }
 
+TEST(PartitionTest, AConvolutionOfBytesTakesTheTranspositionOfAFewChannels) {
+  Net net;
+  const ValueId bytes = net.Input({1, 3, 8, 8}, ir::DType::kU8);
+  const ValueId x = net.Apply("Transpose", {bytes}, {{"perm", std::vector<int64_t>{0, 2, 3, 1}}});
+  net.graph.outputs = {net.Apply("ConvInteger", {x, net.Bytes({1, 1, 3, 2}, {1, 2, 3, 4, 5, 6})},
+                                 {{"channels_last", int64_t{1}}})};
+  EXPECT_EQ(StepsOf(net.graph).size(), 1);
+}
+
 TEST(PartitionTest, ReshapesThatOutputAnInputAreCopies) {
   Net net;
   const ValueId x = net.Input({4, 8});

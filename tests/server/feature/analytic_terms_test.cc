@@ -163,6 +163,26 @@ TEST(AnalyticTermsTest, AnInstructionOfManyProductsCostsOnce) {
   EXPECT_LT(blocks.cycles, 0.6 * dots.cycles);
 }
 
+// No instruction multiplies and adds integers. The computation of addresses costs nothing.
+TEST(AnalyticTermsTest, IntegersAreMultipliedAndAdded) {
+  const auto compute_cycles = [](absl::string_view dtype) {
+    const std::string text =
+        absl::StrCat("workload w\ninput A: ", dtype, "[64, 64]\ninput B: ", dtype,
+                     "[64, 64]\noutput C[i: 64, j: 64] = sum(k: 64) A[i, k] * B[k, j]\n"
+                     "trace 1\nb = block(\"C\")\ni, j, k = loops(b)\n"
+                     "j0, j1 = split(j, 0, 16)\nreorder(i, j0, k, j1)\nvectorize(j1)\n");
+    const auto file = schedule::ParseTraceFile(text);
+    EXPECT_TRUE(file.ok()) << file.status();
+    const auto program = schedule::Replay(std::make_shared<const ir::Workload>(file->workload),
+                                          file->parsed.trace, file->parsed.decisions);
+    EXPECT_TRUE(program.ok()) << program.status();
+    Nest nest;
+    EXPECT_TRUE(nest.Analyze(*program).ok());
+    return EstimateCost(nest, Machine()).statements[0].compute_cycles;
+  };
+  EXPECT_EQ(compute_cycles("i32"), 2 * compute_cycles("f32"));
+}
+
 TEST(AnalyticTermsTest, EveryProgramHasAPositiveFiniteTime) {
   const TestSpaces spaces = MatmulSpaces(256);
   for (const auto& space : spaces.spaces()) {

@@ -61,6 +61,8 @@ INSTANTIATE_TEST_SUITE_P(
         Golden{"conv2d_pointwise", "conv2d n=1 h=14 w=14 ci=1024 co=512 k=1 s=1 p=0"},
         Golden{"matmul_parts", "matmul m=1 n=64 k=16384"},
         Golden{"dense_relu", "dense_relu m=19 n=70 k=9"},
+        Golden{"quantized_conv2d", "quantized_conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1",
+               "rules", "usdot_4x4", "arm/neoverse-v2"},
         Golden{"attention_chain", "attention b=1 h=8 s=2048 d=64", "rules", "chain"},
         Golden{"mlp_chain", "mlp m=512 k=768 h=3072 n=768", "rules", "chain"},
         Golden{"templates_dense", "dense m=128 n=768 k=768", "templates"},

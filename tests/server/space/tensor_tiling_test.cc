@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <string>
@@ -77,7 +78,8 @@ TEST(TensorTilingTest, BlocksAreFilled) {
   EXPECT_THAT(for_shape(31, 63, 61), ElementsAre("sdot_4x4", "smmla_2x2x8"));
   EXPECT_THAT(for_shape(3, 64, 64), ElementsAre("sdot_4x4"));
   EXPECT_THAT(for_shape(32, 5, 64), ElementsAre("smmla_2x2x8"));
-  EXPECT_THAT(for_shape(32, 64, 12), ElementsAre("sdot_4x4"));
+  EXPECT_THAT(for_shape(32, 64, 10), ElementsAre("sdot_4x4"));
+  EXPECT_THAT(for_shape(32, 64, 12), ElementsAre("sdot_4x4", "smmla_2x2x8"));
   EXPECT_THAT(for_shape(3, 5, 3), IsEmpty());
 }
 
@@ -124,17 +126,45 @@ const char* const kWorkloads[] = {
     "output C[i: 18, j: 20] = sum(k: 24) f32(A[i, k]) * f32(B[k, j])\n",
 };
 
-class TensorWorkload : public testing::TestWithParam<const char*> {};
+// Sums over windows, and rows that are not adjacent: an instruction for a single row reads them in
+// place.
+const char* const kWindows[] = {
+    "quantized_conv2d n=1 h=7 w=9 ci=8 co=20 k=3 s=1 p=1",
+    "quantized_conv2d n=2 h=9 w=8 ci=12 co=16 k=3 s=2 p=1",
+    "quantized_conv2d n=1 h=9 w=10 ci=16 co=8 k=1 s=2 p=0",
+    "quantized_conv2d n=2 h=6 w=8 ci=16 co=20 k=1 s=1 p=0",
+    "quantized_conv2d n=1 h=8 w=8 ci=8 co=8 k=3 s=1 p=2 dil=2",
+    // Padded: the channels of the image, the channels of the result.
+    "quantized_conv2d n=1 h=10 w=11 ci=3 co=16 k=5 s=2 p=2",
+    "quantized_conv2d n=1 h=6 w=6 ci=7 co=15 k=3 s=1 p=1",
+    "quantized_conv2d n=1 h=6 w=6 ci=3 co=16 k=1 s=2 p=0",
+    // Channels first: the taps of a row are contiguous.
+    "workload planes\n"
+    "input X: u8[1, 3, 9, 12]\n"
+    "input W: i8[3, 4, 3, 16] constant\n"
+    "output Y[n: 1, h: 7, w: 5, c: 16] = sum(r: 3, s: 4, k: 3) "
+    "i32(X[n, k, h + r, 2*w + s]) * i32(W[r, s, k, c])\n",
+    // An element-wise consumer.
+    "workload scaled_image\n"
+    "input X: u8[1, 6, 9, 8]\n"
+    "input W: i8[3, 3, 8, 24] constant\n"
+    "input S: f32[24] constant\n"
+    "Y[n: 1, h: 6, w: 9, c: 24] = sum(r: 3, s: 3, k: 8 where 0 <= h + r - 1 < 6, "
+    "0 <= w + s - 1 < 9) i32(X[n, h + r - 1, w + s - 1, k]) * i32(W[r, s, k, c])\n"
+    "output Z[n: 1, h: 6, w: 9, c: 24] = u8(min(max(round(f32(Y[n, h, w, c]) * S[c]), 0.0), "
+    "255.0))\n",
+};
 
-TEST_P(TensorWorkload, EveryCandidateComputesTheWorkload) {
+// Compares candidates of the spaces that use an instruction with the workload, and counts these
+// spaces.
+void CheckCandidates(absl::string_view text, int* used) {
   constexpr int kCandidates = 12;
-  const auto workload = MakeWorkload(GetParam());
+  const auto workload = MakeWorkload(text);
   const std::vector<ir::Values> inputs = SmallIntegers(*workload, 3);
   const std::vector<ir::Values> wanted = ir::Interpret(*workload, inputs).value();
-  int used = 0;
-  for (const auto& space : SpacesOf(GetParam(), "arm/neoverse-v2")) {
+  for (const auto& space : SpacesOf(text, "arm/neoverse-v2")) {
     if (InstructionOf(*space).empty()) continue;
-    ++used;
+    ++*used;
     for (uint64_t i = 0; i < kCandidates; ++i) {
       Rng rng(11, i);
       const auto drawn = space->Sample(rng);
@@ -146,10 +176,39 @@ TEST_P(TensorWorkload, EveryCandidateComputesTheWorkload) {
       ASSERT_EQ(*computed, wanted) << space->name() << "\n" << program->ToText();
     }
   }
+}
+
+class TensorWorkload : public testing::TestWithParam<const char*> {};
+
+TEST_P(TensorWorkload, EveryCandidateComputesTheWorkload) {
+  int used = 0;
+  CheckCandidates(GetParam(), &used);
   EXPECT_GE(used, 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TensorWorkload, testing::ValuesIn(kWorkloads));
+
+class TensorWindow : public testing::TestWithParam<const char*> {};
+
+TEST_P(TensorWindow, EveryCandidateComputesTheWorkload) {
+  int used = 0;
+  CheckCandidates(GetParam(), &used);
+  EXPECT_GE(used, 1);
+  EXPECT_THAT(InstructionsFor(GetParam(), "arm/neoverse-v2"), ElementsAre("usdot_4x4"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TensorWindow, testing::ValuesIn(kWindows));
+
+// Three taps of a row are too few for an instruction.
+TEST(TensorTilingTest, TapsThatAreReadInPlaceMustFillTheInstruction) {
+  EXPECT_THAT(InstructionsFor("workload channels_first\n"
+                              "input X: u8[8, 10]\n"
+                              "input W: i8[3, 8, 16] constant\n"
+                              "output Y[w: 8, c: 16] = sum(r: 3, k: 8) i32(X[k, w + r]) * "
+                              "i32(W[r, k, c])\n",
+                              "arm/neoverse-v2"),
+              IsEmpty());
+}
 
 // What a search measures first uses the instruction with the most products.
 TEST(TensorTilingTest, TheDraftProposesTheStrongestInstruction) {
@@ -161,9 +220,19 @@ TEST(TensorTilingTest, TheDraftProposesTheStrongestInstruction) {
       {"quantized_dense m=512 n=512 k=512", "arm/neoverse-v2", "usmmla_2x2x8"},
       {"quantized_dense m=512 n=512 k=512", "arm/neoverse-v1", "usmmla_2x2x8"},
       {"quantized_matmul m=256 n=1024 k=256", "arm/neoverse-v2", "usmmla_2x2x8"},
+      {"quantized_conv2d n=1 h=28 w=28 ci=128 co=128 k=3 s=1 p=1", "arm/neoverse-v2", "usdot_4x4"},
+      {"quantized_conv2d n=1 h=28 w=28 ci=128 co=128 k=3 s=1 p=1", "x86-avx512", "vnni_16x4"},
+      {"quantized_conv2d n=1 h=28 w=28 ci=128 co=256 k=3 s=2 p=1", "x86-avx512", "vnni_16x4"},
+      {"quantized_conv2d n=1 h=28 w=28 ci=512 co=128 k=1 s=1 p=0", "x86-avx512", "vnni_16x4"},
+      {"quantized_conv2d n=1 h=56 w=56 ci=64 co=128 k=1 s=2 p=0", "x86-avx512", "vnni_16x4"},
+      {"quantized_conv2d n=1 h=224 w=224 ci=3 co=64 k=7 s=2 p=3", "x86-avx512", "vnni_16x4"},
   };
   for (const auto& c : kCases) {
     target::Target target = *target::TargetByName(c.target);
+    if (target.arch == "x86_64") {
+      target.features.emplace_back("avx512vnni");
+      std::ranges::sort(target.features);
+    }
     target.cores = 4;  // with many cores, the estimate is that of the memory
     const Spaces spaces = *GenerateDesignSpaces(MakeWorkload(c.workload), target);
     search::SearchContext context{.target = target, .seed = 1, .threads = 1};

@@ -72,6 +72,24 @@ TEST(InvariantTest, ADivisorOfTheRowIsOneReciprocal) {
   EXPECT_THAT(InnermostLoop(*assembly), Not(HasSubstr("vdiv")));
 }
 
+constexpr absl::string_view kQuantized = R"(workload quantized
+input X: f32[4, 4096]
+input Z: u8[1]
+output Y[i: 4, j: 4096] = u8(min(max(round(X[i, j]) + f32(Z[0]), 0.0), 255.0))
+)";
+
+// A zero point is converted and broadcast once. The instruction that truncates gives 0 for numbers
+// that do not fit, so nothing is compared.
+TEST(InvariantTest, BytesAreQuantizedWithoutComparisons) {
+  const auto assembly = AssemblyOf(Preset("x86-avx512"), absl::StrCat(kQuantized, kVectors));
+  ASSERT_TRUE(assembly.ok()) << assembly.status();
+  const std::string loop = InnermostLoop(*assembly);
+  for (const char* instruction : {"movzbl", "vcvtsi2ss", "vbroadcastss", "vcmp"}) {
+    EXPECT_THAT(loop, Not(HasSubstr(instruction)));
+  }
+  EXPECT_THAT(loop, HasSubstr("vcvttps2dq"));
+}
+
 TEST(InvariantTest, QuotientsAreThoseOfTheDivider) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();

@@ -228,6 +228,34 @@ TEST(TensorizeTest, VnniComputesQuantizedMatmul) {
   EXPECT_EQ(count, 4u);
 }
 
+// Taps outside of the image are left out, so the first and the last tile of a row have fewer.
+TEST(TensorizeTest, VnniComputesQuantizedConvolution) {
+  const target::Target host = Host();
+  if (!host.HasFeature("avx512vnni")) GTEST_SKIP() << "this CPU has no avx512vnni";
+  for (const int stride : {1, 2}) {
+    for (const int unrolled : {1, 3}) {
+      const std::string h = absl::StrCat(stride, "*h + r - 1"),
+                        w = absl::StrCat(stride, "*w + s - 1");
+      ExpectRight(
+          absl::StrCat("workload w\ninput X: u8[1, 12, 14, 8]\ninput W: i8[3, 3, 8, 32] constant\n"
+                       "output Y[n: 1, h: ",
+                       12 / stride, ", w: ", 14 / stride,
+                       ", c: 32] = sum(r: 3, s: 3, k: 8 where 0 <= ", h, " < 12, 0 <= ", w,
+                       " < 14) i32(X[n, ", h, ", ", w,
+                       ", k]) * i32(W[r, s, k, c])\ntrace 1\nb0 = block(\"Y\")\n"
+                       "l0, l1, l2, l3, l4, l5, l6 = loops(b0)\nl7, l8 = split(l3, 0, 16)\n"
+                       "l9, l10 = split(l6, 0, 4)\nl11, l12 = split(l2, 0, 7)\n"
+                       "l13, l14 = split(l5, 0, ",
+                       unrolled,
+                       ")\nreorder(l11, l4, l13, l9, l14, l12, l7, l8, l10)\nunroll(l14)\n"
+                       "unroll(l12)\nunroll(l7)\nb1 = cache_read(b0, \"W\", \"global\")\n"
+                       "transform_layout(b1, \"r, s, k, c -> r, s, k / 4, c, k % 4\")\n"
+                       "tensorize(l8, \"vnni_16x4\")\nparallel(l1)\n"),
+          host);
+    }
+  }
+}
+
 TEST(TensorizeTest, ATargetWithoutTheInstructionRefuses) {
   const auto target = target::TargetByName("x86-avx2");
   const auto lowered = lower::Lower(ProgramOf(Quantized("vnni_16x4", 16)), *target);

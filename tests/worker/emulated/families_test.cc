@@ -44,6 +44,9 @@ const char* const kFamilies[] = {
     "quantized_dense m=14 n=20 k=24",
     "quantized_matmul m=6 n=12 k=40",
     "quantized_matmul m=15 n=23 k=29",
+    "quantized_conv2d n=1 h=7 w=9 ci=8 co=12 k=3 s=1 p=1",
+    "quantized_conv2d n=1 h=9 w=8 ci=16 co=8 k=1 s=2 p=0",
+    "quantized_conv2d n=1 h=9 w=9 ci=3 co=16 k=5 s=2 p=2",
     "workload uneven\n"
     "input A: u8[13, 31]\n"
     "input B: i8[31, 23] constant\n"

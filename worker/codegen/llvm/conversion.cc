@@ -219,6 +219,7 @@ Value* Conversion::Cast(Value* value, DType from, DType to) {
   if (to == DType::kI64) return ToInteger(value, 64);
   if (to == DType::kI32 || from == DType::kF64)
     return b_.CreateIntCast(ToInteger(value, 32), type, true);
+  if (Value* whole = machine_.EmitTruncation(b_, value)) return b_.CreateTrunc(whole, type);
   // A float beyond ±2^31 is a multiple of 256.
   Value* inside =
       b_.CreateFCmpOLT(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value), Float(value, 0x1p31));

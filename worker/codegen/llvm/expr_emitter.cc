@@ -19,7 +19,24 @@ void ExprEmitter::Unify(std::initializer_list<Value**> values) {
   const bool vector = std::any_of(values.begin(), values.end(),
                                   [](Value** value) { return (*value)->getType()->isVectorTy(); });
   if (!vector) return;
-  for (Value** value : values) *value = f_.Widen(*value);
+  for (Value** value : values) *value = Widen(*value);
+}
+
+Value* ExprEmitter::Widen(Value* value) {
+  if (f_.lanes == 0 || value->getType()->isVectorTy()) return value;
+  for (Loop& loop : loops_) {
+    const bool invariant = std::any_of(loop.invariants.begin(), loop.invariants.end(),
+                                       [&](const auto& known) { return known.second == value; });
+    if (!invariant) continue;
+    Value*& splat = loop.splats[value];
+    if (splat == nullptr || splat->getType() != Conversion::Lanes(value->getType(), f_.lanes)) {
+      const llvm::IRBuilderBase::InsertPointGuard guard(f_.b);
+      f_.b.SetInsertPoint(loop.preheader);
+      splat = f_.Widen(value);
+    }
+    return splat;
+  }
+  return f_.Widen(value);
 }
 
 absl::StatusOr<Value*> ExprEmitter::Emit(ir::ExprId id, Value* mask) {
@@ -178,6 +195,7 @@ void ExprEmitter::EnterLoop(llvm::Instruction* preheader, lower::StmtId body) {
     if (id == lower::kNoStmt) return;
     const lower::Stmt& stmt = f_.state.program.stmts[id];
     loops_.back().written.insert(stmt.outputs.begin(), stmt.outputs.end());
+    loops_.back().stores += stmt.kind == lower::Stmt::Kind::kStore;
     for (const lower::StmtId child : stmt.children) self(self, child);
   };
   visit(visit, body);
@@ -188,8 +206,9 @@ const ExprEmitter::Uses& ExprEmitter::UsesOf(ir::ExprId id) {
   Uses& uses = found->second;
   if (!inserted) return uses;
   const lower::LoweredProgram& program = f_.state.program;
+  uses.floating = ir::IsFloat(program.pool[id].dtype);
   program.pool.Visit(id, [&](const ir::Expr& expr) {
-    uses.floating &= ir::IsFloat(expr.dtype);
+    uses.floating &= ir::IsFloat(expr.dtype) || expr.op == Op::kLoad;
     if (expr.op != Op::kLoad) return;
     uses.buffers.push_back(expr.buffer);
     // No condition has been checked before the loop, so the address must always be valid.
@@ -223,7 +242,7 @@ ExprEmitter::Loop* ExprEmitter::InvariantLoop(ir::ExprId id) {
   for (auto loop = loops_.rbegin(); loop != loops_.rend() && loop->scope > depth; ++loop) {
     const bool changes = std::any_of(uses.buffers.begin(), uses.buffers.end(),
                                      [&](ir::BufferId b) { return loop->written.contains(b); });
-    if (changes) break;
+    if (changes || loop->stores > loops_.back().stores) break;
     outermost = &*loop;
   }
   return outermost;

@@ -35,17 +35,21 @@ class ExprEmitter {
  private:
   using Variable = IndexEmitter::Variable;
 
-  // An enclosing loop: its body's scope, the buffers that it writes, and the invariant values it
-  // needs, by expression and constants.
+  // An enclosing loop: its body's scope, the number of its stores, the buffers that they write, and
+  // the invariant values it needs, by expression and constants.
   struct Loop {
     int scope;
     llvm::Instruction* preheader;
+    int stores = 0;
     std::set<ir::BufferId> written;
     std::map<std::pair<ir::ExprId, std::vector<int64_t>>, llvm::Value*> invariants;
+    std::map<llvm::Value*, llvm::Value*> splats;  // of invariants, by their scalars
   };
   // The dependencies of an expression.
   struct Uses {
-    bool floating = true;          // every node except loads' indices; false: not worth hoisting
+    // Whether the value, and every node of it except loads and their indices, is a float. Others
+    // are not worth hoisting.
+    bool floating = true;
     std::vector<ir::AtomId> vars;  // loop variables
     std::vector<ir::BufferId> buffers;
   };
@@ -56,10 +60,12 @@ class ExprEmitter {
                                       llvm::Value* a, llvm::Value* b);
   // Returns the outermost enclosing loop in which a loaded or computed float is invariant; nullptr
   // if there is none, or if its loads could leave the buffers before the loop's conditions are
-  // checked.
+  // checked. Loops with other stores do not count, during which the value would occupy a register.
   Loop* InvariantLoop(ir::ExprId id);
   absl::StatusOr<llvm::Value*> EmitInvariant(ir::ExprId id, Loop& loop);
   const Uses& UsesOf(ir::ExprId id);
+  // Converts a scalar to a vector if there are lanes; an invariant before its loop.
+  llvm::Value* Widen(llvm::Value* value);
   // Converts the values to vectors if one of them is a vector.
   void Unify(std::initializer_list<llvm::Value**> values);
 

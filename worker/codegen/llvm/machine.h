@@ -71,6 +71,10 @@ class Machine {
   virtual llvm::Value* EmitScale(llvm::IRBuilder<>& b, llvm::Value* value,
                                  llvm::Value* exponent) const;
 
+  // Truncates a vector of f32 to i32. A number that does not fit, an infinity or NaN gives a
+  // multiple of 256, so that the low byte is 0. Returns nullptr if no instruction does this.
+  virtual llvm::Value* EmitTruncation(llvm::IRBuilder<>&, llvm::Value*) const { return nullptr; }
+
   // Emits `i1 hone_cpu_guard()`. It returns whether the current CPU has every feature that
   // `subtarget` has enabled and that code may use, and whether the operating system saves the
   // registers. The guard itself runs on any CPU of the architecture. InvalidArgument: the subtarget

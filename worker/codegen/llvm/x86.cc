@@ -35,10 +35,44 @@ llvm::FunctionCallee Declare(llvm::IRBuilder<>& b, absl::string_view name, llvm:
       {name.data(), name.size()}, llvm::FunctionType::get(result, parameters, false));
 }
 
+constexpr int kCurrentRounding = 4;  // an operand of instructions on 512 bits
+
+int LanesOf(const Value* value) {
+  return static_cast<int>(llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements());
+}
+
+// Applies an instruction for `part` lanes to vectors of any number of lanes: splits the operands,
+// the last part of which is padded, and joins the results.
+Value* InParts(llvm::IRBuilder<>& b, llvm::ArrayRef<Value*> operands, int part,
+               llvm::function_ref<Value*(llvm::ArrayRef<Value*>)> apply) {
+  const int lanes = LanesOf(operands[0]);
+  if (lanes == part) return apply(operands);
+  Value* result = nullptr;
+  for (int begin = 0; begin < lanes; begin += part) {
+    llvm::SmallVector<int, 64> mask(part);
+    for (int i = 0; i < part; ++i) mask[i] = begin + i < lanes ? begin + i : llvm::PoisonMaskElem;
+    llvm::SmallVector<Value*, 2> parts;
+    for (Value* operand : operands) parts.push_back(b.CreateShuffleVector(operand, mask));
+    mask.resize(lanes);
+    for (int i = 0; i < lanes; ++i)
+      mask[i] = i >= begin && i < begin + part ? i - begin : llvm::PoisonMaskElem;
+    Value* spread = b.CreateShuffleVector(apply(parts), mask);
+    if (result == nullptr) {
+      result = spread;
+      continue;
+    }
+    for (int i = 0; i < lanes; ++i) mask[i] = i < begin ? i : lanes + i;
+    result = b.CreateShuffleVector(result, spread, mask);
+  }
+  return result;
+}
+
 class X86 final : public Machine {
  public:
   explicit X86(const target::Target& target) : Machine(target) {
+    if (target.HasFeature("avx")) truncation_lanes_ = 8;
     if (!target.HasFeature("avx512f")) return;
+    if (target.vector_bits >= 512) truncation_lanes_ = 16;
     scale_narrow_ = target.HasFeature("avx512vl");
     scale_bits_ = scale_narrow_ ? target.vector_bits : 512;
   }
@@ -59,6 +93,7 @@ class X86 final : public Machine {
   // VSCALEF does this.
   bool Scales(llvm::Type* type) const override { return scale_bits_ > 0 && type->isVectorTy(); }
   Value* EmitScale(llvm::IRBuilder<>& b, Value* value, Value* exponent) const override;
+  Value* EmitTruncation(llvm::IRBuilder<>& b, Value* value) const override;
 
   absl::StatusOr<llvm::Function*> EmitCpuGuard(
       llvm::Module& module, const llvm::MCSubtargetInfo& subtarget) const override {
@@ -77,14 +112,14 @@ class X86 final : public Machine {
                         const TileMemory& sum) const override;
 
  private:
+  int truncation_lanes_ = 4;   // of the widest vector
   int scale_bits_ = 0;         // widest vector that VSCALEF supports; 0: none
   bool scale_narrow_ = false;  // also vectors of 128 and 256 bits
 };
 
 Value* X86::EmitScale(llvm::IRBuilder<>& b, Value* value, Value* exponent) const {
   const bool f64 = value->getType()->getScalarType()->isDoubleTy();
-  const int lanes =
-      static_cast<int>(llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements());
+  const int lanes = LanesOf(value);
   const int element = f64 ? 64 : 32;
   int width = scale_bits_;
   while (scale_narrow_ && width > 128 && width / 2 >= lanes * element) width /= 2;
@@ -96,33 +131,27 @@ Value* X86::EmitScale(llvm::IRBuilder<>& b, Value* value, Value* exponent) const
                             : llvm::Intrinsic::x86_avx512_mask_scalef_ps_256)
                      : (f64 ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_128
                             : llvm::Intrinsic::x86_avx512_mask_scalef_ps_128);
-  // Splits the value into registers; the last part is padded.
-  const auto piece = [&](Value* whole, int begin) {
-    llvm::SmallVector<int, 64> mask(part);
-    for (int i = 0; i < part; ++i) mask[i] = begin + i < lanes ? begin + i : llvm::PoisonMaskElem;
-    return lanes == part ? whole : b.CreateShuffleVector(whole, mask);
-  };
-  Value* result = nullptr;
-  for (int begin = 0; begin < lanes; begin += part) {
-    Value* a = piece(value, begin);
-    Value* n = piece(exponent, begin);
+  return InParts(b, {value, exponent}, part, [&](llvm::ArrayRef<Value*> parts) -> Value* {
     auto* every = llvm::ConstantInt::getAllOnesValue(b.getIntNTy(std::max(8, part)));
-    llvm::SmallVector<Value*, 5> arguments = {a, n, a, every};
-    if (width == 512) arguments.push_back(b.getInt32(4));  // current rounding mode
-    Value* scaled = b.CreateIntrinsic(id, {}, arguments);
-    if (lanes == part) return scaled;
-    llvm::SmallVector<int, 64> mask(lanes);
-    for (int i = 0; i < lanes; ++i)
-      mask[i] = i >= begin && i < begin + part ? i - begin : llvm::PoisonMaskElem;
-    Value* spread = b.CreateShuffleVector(scaled, mask);
-    if (result == nullptr) {
-      result = spread;
-      continue;
-    }
-    for (int i = 0; i < lanes; ++i) mask[i] = i < begin ? i : lanes + i;
-    result = b.CreateShuffleVector(result, spread, mask);
-  }
-  return result;
+    llvm::SmallVector<Value*, 5> arguments = {parts[0], parts[1], parts[0], every};
+    if (width == 512) arguments.push_back(b.getInt32(kCurrentRounding));
+    return b.CreateIntrinsic(id, {}, arguments);
+  });
+}
+
+Value* X86::EmitTruncation(llvm::IRBuilder<>& b, Value* value) const {
+  if (!value->getType()->isVectorTy()) return nullptr;
+  const int lanes = LanesOf(value);
+  int part = truncation_lanes_;
+  while (part > 4 && part / 2 >= lanes) part /= 2;
+  return InParts(b, {value}, part, [&](llvm::ArrayRef<Value*> parts) -> Value* {
+    if (part == 4) return b.CreateIntrinsic(llvm::Intrinsic::x86_sse2_cvttps2dq, {}, parts);
+    if (part == 8) return b.CreateIntrinsic(llvm::Intrinsic::x86_avx_cvtt_ps2dq_256, {}, parts);
+    auto* none = llvm::PoisonValue::get(llvm::FixedVectorType::get(b.getInt32Ty(), part));
+    auto* every = llvm::ConstantInt::getAllOnesValue(b.getInt16Ty());
+    return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_cvttps2dq_512, {},
+                             {parts[0], none, every, b.getInt32(kCurrentRounding)});
+  });
 }
 
 absl::Status X86::EmitTile(llvm::IRBuilder<>& b, const ir::Intrinsic& intrinsic,

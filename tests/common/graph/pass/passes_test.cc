@@ -385,8 +385,23 @@ TEST(UseIntegerProductsTest, ConvolvesBytesAndScalesTheSums) {
   EXPECT_EQ((*expected)[0], ir::Scalars({0.5, 1.0, 2.5, 0.0, 0.0, 0.5}));
   const absl::Status status = Optimize(net.graph);
   ASSERT_TRUE(status.ok()) << status;
-  EXPECT_THAT(net.Operators(), ElementsAre("QuantizeLinear", "ConvInteger", "Sub", "Cast", "Mul",
+  EXPECT_THAT(net.Operators(), ElementsAre("QuantizeLinear", "ConvInteger", "Add", "Cast", "Mul",
                                            "Add", "Relu", "QuantizeLinear", "DequantizeLinear"));
+  EXPECT_EQ(*Interpret(net.graph, input), *expected);
+}
+
+TEST(UseIntegerProductsTest, TransposesConstantWeights) {
+  Net net;
+  const ValueId w = net.Apply("DequantizeLinear",
+                              {net.Bytes({2, 3}, {1, 2, 3, 4, 5, 6}), net.Weights({}, {0.5})});
+  net.graph.outputs = {
+      net.Apply("Gemm", {net.Quantized(net.Input({1, 3}), 0.5, 2), w}, {{"transB", int64_t{1}}})};
+  const std::vector<ir::Scalars> input = {{-1.0, 0.5, 3.0}};
+  const auto expected = Interpret(net.graph, input);
+  EXPECT_TRUE(Changes(UseIntegerProducts, net.graph));
+  EXPECT_TRUE(Changes(RemoveDead, net.graph));
+  EXPECT_THAT(net.Operators(),
+              ElementsAre("QuantizeLinear", "MatMulInteger", "Add", "Cast", "Mul"));
   EXPECT_EQ(*Interpret(net.graph, input), *expected);
 }
 

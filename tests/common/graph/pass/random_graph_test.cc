@@ -29,6 +29,15 @@ absl::StatusOr<bool> ApplyAll(Graph& graph) {
   return graph.ToText() != before;
 }
 
+// Random graphs have no integer sums that are multiplied and quantized.
+absl::StatusOr<bool> FoldScales(Graph& graph) {
+  const auto changed = UseIntegerProducts(graph);
+  if (!changed.ok()) return changed;
+  const auto folded = FoldScale(graph);
+  if (!folded.ok()) return folded;
+  return *changed || *folded;
+}
+
 // Gives random nodes channels last, whatever that costs.
 absl::StatusOr<bool> ApplyLayouts(Graph& graph) {
   const std::vector<LayoutRole> roles = LayoutRoles(graph);
@@ -105,17 +114,16 @@ TEST_P(PassTest, KeepsWhatRandomGraphsCompute) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, PassTest,
-    testing::Values(Case{"FoldConstants", [](Graph& graph) { return FoldConstants(graph); }, 0},
-                    Case{"RemoveDead", RemoveDead, 0}, Case{"RemoveIdentity", RemoveIdentity, 0},
-                    Case{"FoldBatchNorm", FoldBatchNorm, 1e-7}, Case{"FoldPadding", FoldPadding, 0},
-                    Case{"UseUnsignedBytes", UseUnsignedBytes, 0},
-                    Case{"UseIntegerProducts", UseIntegerProducts, 0},
-                    Case{"SkipDequantization", SkipDequantization, 0},
-                    Case{"MergeReshapes", MergeReshapes, 0},
-                    Case{"MergeTransposes", MergeTransposes, 0},
-                    Case{"ShareCommonSubexpressions", ShareCommonSubexpressions, 0},
-                    Case{"WriteChannelsLast", ApplyLayouts, 1e-12},
-                    Case{"Optimize", ApplyAll, 1e-7}),
+    testing::Values(
+        Case{"FoldConstants", [](Graph& graph) { return FoldConstants(graph); }, 0},
+        Case{"RemoveDead", RemoveDead, 0}, Case{"RemoveIdentity", RemoveIdentity, 0},
+        Case{"FoldBatchNorm", FoldBatchNorm, 1e-7}, Case{"FoldPadding", FoldPadding, 0},
+        Case{"UseUnsignedBytes", UseUnsignedBytes, 0},
+        Case{"UseIntegerProducts", UseIntegerProducts, 0}, Case{"FoldScale", FoldScales, 1e-7},
+        Case{"SkipDequantization", SkipDequantization, 0}, Case{"MergeReshapes", MergeReshapes, 0},
+        Case{"MergeTransposes", MergeTransposes, 0},
+        Case{"ShareCommonSubexpressions", ShareCommonSubexpressions, 0},
+        Case{"WriteChannelsLast", ApplyLayouts, 1e-12}, Case{"Optimize", ApplyAll, 1e-7}),
     [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 
 }  // namespace
