@@ -1,14 +1,16 @@
 #include "server/space/algorithm.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/ir/intrinsic.h"
 #include "common/schedule/rewrite/rewrite.h"
 
 namespace hone::space {
 namespace {
 
-constexpr char kWinograd[] = "winograd";
+constexpr char kWinograd[] = "winograd", kBf16[] = "bf16";
 // Output tile sizes. F(6, 3) would need a tolerance of 1e-4, and 64 products of few tiles each.
 constexpr int64_t kWinogradTiles[] = {2, 4};
 
@@ -29,6 +31,30 @@ bool HasConstantFactor(const ir::Workload& workload, const ir::Stage& stage) {
   return constant;
 }
 
+// Whether the target has an instruction for dot products of bf16.
+bool MultipliesBf16(const target::Target& target) {
+  return std::ranges::any_of(ir::Intrinsics(), [&](const ir::Intrinsic& instruction) {
+    if (instruction.shape != ir::Intrinsic::Shape::kDot || instruction.arch != target.arch ||
+        !target.HasFeature(instruction.feature))
+      return false;
+    const ir::Workload& description = ir::DescriptionOf(instruction);
+    return description.tensors[description.Inputs()[0]].dtype == ir::DType::kBF16;
+  });
+}
+
+// Adds a rewrite of a stage if the tolerance allows it.
+void Add(const ir::Workload& workload, Algorithm algorithm, double tolerance,
+         std::vector<Algorithm>& algorithms) {
+  const absl::StatusOr<double> needed =
+      schedule::RewriteTolerance(workload, algorithm.rewrite, algorithm.stage, algorithm.numbers);
+  if (!needed.ok() || *needed > tolerance) return;
+  absl::StatusOr<ir::Workload> rewritten =
+      schedule::ApplyRewriteTo(workload, algorithm.rewrite, algorithm.stage, algorithm.numbers);
+  if (!rewritten.ok()) return;
+  algorithm.rewritten = *std::move(rewritten);
+  algorithms.push_back(std::move(algorithm));
+}
+
 }  // namespace
 
 bool FitsWinograd(const ir::Workload& workload, absl::string_view stage, int64_t m,
@@ -41,19 +67,18 @@ bool FitsWinograd(const ir::Workload& workload, absl::string_view stage, int64_t
   return axes[1].extent >= m && axes[2].extent >= m;
 }
 
-std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, double tolerance) {
+std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, const target::Target& target,
+                                     double tolerance) {
   std::vector<Algorithm> algorithms;
+  if (tolerance <= 0) return algorithms;
   for (const ir::Stage& stage : workload.stages) {
     const std::string& name = workload.tensors[stage.tensors[0]].name;
     for (const int64_t m : kWinogradTiles) {
-      if (!FitsWinograd(workload, name, m, tolerance) || !HasConstantFactor(workload, stage))
-        continue;
-      absl::StatusOr<ir::Workload> rewritten =
-          schedule::ApplyRewriteTo(workload, kWinograd, name, {m});
-      if (!rewritten.ok()) continue;
-      algorithms.push_back(
-          {absl::StrCat(kWinograd, m), kWinograd, name, {m}, *std::move(rewritten)});
+      if (FitsWinograd(workload, name, m, tolerance) && HasConstantFactor(workload, stage))
+        Add(workload, {absl::StrCat(kWinograd, m), kWinograd, name, {m}, {}}, tolerance,
+            algorithms);
     }
+    if (MultipliesBf16(target)) Add(workload, {kBf16, kBf16, name, {}, {}}, tolerance, algorithms);
   }
   return algorithms;
 }

@@ -7,21 +7,23 @@
 
 #include "absl/strings/string_view.h"
 #include "common/ir/workload.h"
+#include "common/target/target.h"
 
 namespace hone::space {
 
 // Another algorithm for a stage of a workload (common/schedule/rewrite). The first instruction of a
 // trace selects it, for example rewrite("winograd", "Y", 4).
 struct Algorithm {
-  std::string name;  // used in names of design spaces: "winograd4"
+  std::string name;  // used in names of design spaces: "winograd4", "bf16"
   std::string rewrite, stage;
   std::vector<int64_t> numbers;
   ir::Workload rewritten;
 };
 
-// Returns the algorithms that the rules offer besides the workload as written: those that a job
-// with this tolerance allows. Empty for a strict job.
-std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, double tolerance);
+// Returns the algorithms that the rules offer on a target besides the workload as written: those
+// that a job with this tolerance allows. Empty for a strict job.
+std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, const target::Target& target,
+                                     double tolerance);
 
 // Whether the stage that computes a tensor may become F(m×m, 3×3): the rewrite applies, the
 // tolerance allows it, and the image is at least as large as a tile (a larger tile computes unused

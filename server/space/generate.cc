@@ -140,7 +140,7 @@ absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> GenerateDesignSpaces(
   HONE_RETURN_IF_ERROR(workload->Validate());
   const RuleContext context{workload, &target};
   std::vector<Sketch> sketches = ApplyRules(context, InitialSketch(*workload));
-  for (const Algorithm& algorithm : AlgorithmsFor(*workload, tolerance)) {
+  for (const Algorithm& algorithm : AlgorithmsFor(*workload, target, tolerance)) {
     for (Sketch& sketch : ApplyRules(context, InitialSketch(algorithm)))
       sketches.push_back(std::move(sketch));
   }

@@ -32,11 +32,23 @@ bool MultipliesConverted(const ir::Program& program, const ir::Block& block) {
       });
 }
 
-// Whether an operand is an input that does not depend on the axis `other` of the other operand's
-// panels.
+// Whether a tensor is an input, or a conversion of an input to another type.
+bool IsInputOrConverted(const ir::Program& program, ir::BufferId buffer) {
+  const ir::ExprPool& pool = program.pool;
+  return std::ranges::all_of(program.WritersOf(buffer), [&](ir::NodeId writer) {
+    const ir::Block& block = program.BlockOf(writer);
+    const ir::Expr& value = pool[block.values[0]];
+    if (block.reducer != ir::Reducer::kNone || value.op != ir::Op::kCast) return false;
+    const ir::Expr& load = pool[value.a];
+    return load.op == ir::Op::kLoad && load.gathered < 0 && program.WritersOf(load.buffer).empty();
+  });
+}
+
+// Whether an operand is an input, or a converted one, that does not depend on the axis `other` of
+// the other operand's panels.
 bool IsInput(const ir::Program& program, const ir::Block& block, const ContractionOperand& operand,
              int other) {
-  if (!program.WritersOf(operand.buffer).empty()) return false;
+  if (!IsInputOrConverted(program, operand.buffer)) return false;
   bool varies = false;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
     if (load.buffer != operand.buffer) return;

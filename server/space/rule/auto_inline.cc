@@ -8,14 +8,18 @@ namespace hone::space {
 
 namespace {
 
-// Whether a block reads several elements or chooses between values, as Winograd's transforms do.
+// Whether a block reads several elements or chooses between values, as Winograd's transforms do, or
+// rounds to bf16, which takes several instructions on most CPUs and is done for instructions that
+// read bf16.
 bool IsCostly(const ir::Program& program, const ir::Block& block) {
   int loads = 0;
-  bool chooses = false;
+  bool is_costly = false;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr&) { ++loads; });
-  program.pool.Visit(block.values[0],
-                     [&](const ir::Expr& expr) { chooses |= expr.op == ir::Op::kSelect; });
-  return loads > 1 || chooses;
+  program.pool.Visit(block.values[0], [&](const ir::Expr& expr) {
+    is_costly |=
+        expr.op == ir::Op::kSelect || (expr.op == ir::Op::kCast && expr.dtype == ir::DType::kBF16);
+  });
+  return loads > 1 || is_costly;
 }
 
 // Whether inlining would compute elements of the buffer repeatedly: its readers are reductions or

@@ -178,6 +178,50 @@ INSTANTIATE_TEST_SUITE_P(All, RewrittenWorkload,
                                          "conv2d n=1 h=3 w=13 ci=1 co=29 k=3 s=1 p=1",
                                          "conv2d_bn_relu n=1 h=6 w=7 ci=5 co=18 k=3 s=1 p=1"));
 
+target::Target WithBf16() {
+  target::Target target = Avx512();
+  target.features.push_back("avx512bf16");
+  std::ranges::sort(target.features);
+  return target;
+}
+
+std::vector<std::unique_ptr<DesignSpace>> OfBf16(absl::string_view text, double tolerance,
+                                                 const target::Target& target) {
+  auto spaces = Rewritten(Generate(text, tolerance, target));
+  std::erase_if(spaces, [](const auto& space) { return !absl::StartsWith(space->name(), "bf16"); });
+  return spaces;
+}
+
+TEST(Bf16, IsOfferedIfTheToleranceAndTheTargetAllowIt) {
+  constexpr char kMatmul[] = "matmul m=64 n=64 k=64";
+  EXPECT_FALSE(OfBf16(kMatmul, 4e-3, WithBf16()).empty());
+  EXPECT_TRUE(OfBf16(kMatmul, 1e-3, WithBf16()).empty());
+  EXPECT_TRUE(OfBf16(kMatmul, 4e-3, Avx512()).empty());
+}
+
+// Small integers are exact in bf16.
+TEST(Bf16, InstructionsForDotProductsComputeTheWorkload) {
+  for (const char* text : {"matmul m=20 n=32 k=24", "dense m=4 n=48 k=64",
+                           "conv2d n=1 h=6 w=7 ci=16 co=32 k=3 s=1 p=1",
+                           "conv2d n=1 h=9 w=9 ci=8 co=16 k=3 s=2 p=1"}) {
+    const auto workload = MakeWorkload(text);
+    const std::vector<ir::Values> inputs = SmallIntegers(*workload, 3);
+    const ir::Values wanted = ir::Interpret(*workload, inputs).value()[0];
+    int with_instruction = 0;
+    for (const auto& space : OfBf16(text, 4e-3, WithBf16())) {
+      if (!absl::StrContains(space->name(), "bf16dot")) continue;
+      ++with_instruction;
+      for (uint64_t i = 0; i < 3; ++i) {
+        Rng rng(7, i);
+        const auto program = space->Replay(space->Sample(rng).value());
+        ASSERT_TRUE(program.ok()) << space->name() << ": " << program.status();
+        EXPECT_EQ(ir::Interpret(*program, inputs).value()[0], wanted) << program->ToText();
+      }
+    }
+    EXPECT_GT(with_instruction, 0) << text;
+  }
+}
+
 // A few results with long sums: the sums are split into parts that are distributed over threads.
 class SplitReduction : public testing::TestWithParam<const char*> {};
 
