@@ -262,7 +262,9 @@ int main(int argc, char** argv) {
   if (const std::optional<int> code = hone::service::RunPreflightCommand(argc, argv)) return *code;
   if (const std::optional<int> code = hone::service::RunOfflineCommand(argc, argv)) return *code;
   hone::Command app{
-      "Hone's server: keeps jobs and records, searches, and hands work to the workers."};
+      "Hone's server: keeps jobs and records, searches, and hands work to the workers. Without a "
+      "command it serves until a signal ends it; the commands init, restore and merge prepare a "
+      "server or its store."};
   app.Footer(
       "Examples:\n"
       "  hone-server init /etc/hone --host hone.internal\n"
