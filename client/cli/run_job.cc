@@ -72,7 +72,8 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
             problem = LeftError(created.id, on_interrupt);
             return false;
           }
-          progress.Show("cancelling the job");
+          // At once, because a busy server may take a while to answer.
+          progress.Show(absl::StrCat("cancelling job ", created.id), /*important=*/true);
           const absl::Status cancelled =
               session.connection().CancelJob(created.id, count == 1).status();
           progress.Clear();
@@ -101,7 +102,7 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
                                 SuggestedCommand("jobs watch " + created.id), " follows it")));
   }
   HONE_RETURN_IF_ERROR(job.status());
-  return FollowedJob{*std::move(job), /*interrupted=*/heard > 0};
+  return FollowedJob{*std::move(job), /*interrupted=*/heard > 0, pace.TrialsPerSecond()};
 }
 
 // Returns a hint to append to the message that a job was cancelled: how to continue. "" if all
@@ -239,6 +240,17 @@ absl::StatusOr<FollowedJob> RunNetworkJob(Session& session, const client::JobSpe
   return CreateAndFollow(session, common, [&](const auto& remaining, const auto& waiting) {
     return session.connection().CreateNetworkJob(remaining, network, waiting);
   });
+}
+
+absl::StatusOr<FollowedJob> ResumeAndFollow(Session& session, const std::string& id,
+                                            int64_t max_trials, int64_t max_time_ms) {
+  InterruptCounter interrupts;
+  ProgressLine progress;
+  HONE_ASSIGN_OR_RETURN(const client::Job job,
+                        session.connection().ResumeJob(id, max_trials, max_time_ms));
+  HONE_RETURN_IF_ERROR(session.UseTarget(job.target));
+  HONE_RETURN_IF_ERROR(session.StartWorker());
+  return Follow(session, job, OnInterrupt::kConfirm, interrupts, progress);
 }
 
 absl::StatusOr<FollowedJob> FollowJob(Session& session, const client::Job& job,
