@@ -97,7 +97,7 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
     const bool is_default = absl::string_view(name) == "default";
     if (has_row(name) || (is_default && best.record.is_default)) continue;
     missing.push_back(WhyMissing(is_default, best.record, records));
-    json["missing"][name] = missing.back();
+    json["missing_rows"][name] = missing.back();
   }
   if (globals.json) {
     json["roofline"] = {{"gflops", roofline.gflops},

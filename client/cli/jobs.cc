@@ -40,11 +40,13 @@ absl::string_view Withdrawal(const client::Job& job) {
   return IsForgotten(job.best->record) ? "now forgotten" : "now quarantined";
 }
 
-// In how many processes a best was confirmed; "" if it is not confirmed.
-std::string ProcessesText(const client::Best& best) {
-  if (!record::IsConfirmed(best.record)) return "";
+// What kind of schedule a best is, and in how many processes it was confirmed, if it was.
+std::string Details(const client::Best& best) {
+  const absl::string_view kind = best.record.is_default ? ", the untiled default" : "";
+  if (!record::IsConfirmed(best.record)) return std::string(kind);
   const int processes = record::ProcessesOf(best.record.result);
-  return absl::StrCat(", measured in ", processes, processes == 1 ? " process" : " processes");
+  return absl::StrCat(kind, ", measured in ", processes,
+                      processes == 1 ? " process" : " processes");
 }
 
 // What a job that has not ended does or waits for.
@@ -139,11 +141,10 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
     const absl::string_view withdrawal = Withdrawal(job);
     PrintWrapped(
         absl::StrCat("best", origin.empty() ? "" : absl::StrCat(" known, ", origin),
-                     job.best->record.is_default ? ", the untiled default" : "",
                      confirmed ? "" : ", not confirmed",
                      withdrawal.empty() ? "" : absl::StrCat(", ", withdrawal), ": ",
                      FormatSpeed(client::LatencyNs(*job.best), job.best->gflops, confirmed),
-                     ProcessesText(*job.best)));
+                     Details(*job.best)));
     if (!withdrawal.empty()) {
       PrintWrapped(
           absl::StrCat("it does not count any more: ", job.best->record.quarantine_reason));
@@ -153,7 +154,7 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
       PrintWrapped(absl::StrCat(
           "best of this job", own_confirmed ? "" : ", not confirmed", ": ",
           FormatSpeed(client::LatencyNs(*job.own_best), job.own_best->gflops, own_confirmed),
-          ProcessesText(*job.own_best)));
+          Details(*job.own_best)));
     }
   }
   const bool told = !job.disturbance.empty() && absl::StrContains(why, job.disturbance);

@@ -85,6 +85,7 @@ run 2 "$hone" worker-config --authority team --name ../x -o x.conf
 "$work/desk/hone-server" --config team/hone.toml 2>server.log &
 server=$!
 eventually 60 grep -q "serving on" server.log
+grep -q "hone.db, which is new and empty$" server.log || fail "$(<server.log)"
 "$work/builder/hone-worker" --config team/worker-builder-1.conf --state-dir builder-state 2>builder.log &
 start_board() {
   "$work/board/hone-worker" --config pi-07.conf --state-dir board-state 2>>board.log &

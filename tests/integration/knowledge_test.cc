@@ -63,7 +63,7 @@ TEST(Knowledge, ComparesTransfersAndRevalidatesATunedOperator) {
   const nlohmann::json published = Records(home, With({"--best"}, kTuned)).at(0);
   const bool has_runner_up = HasRunnerUp(Records(home, kTuned), published);
   EXPECT_EQ(table.contains("runner-up"), has_runner_up) << compared.output;
-  EXPECT_EQ(table.contains("missing"), !has_runner_up) << compared.output;
+  EXPECT_EQ(table.contains("missing_rows"), !has_runner_up) << compared.output;
   Words rows = {"default", "best"};
   if (has_runner_up) rows.push_back("runner-up");
   for (const std::string& row : rows) {

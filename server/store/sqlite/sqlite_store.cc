@@ -168,10 +168,7 @@ absl::StatusOr<std::string> CanonicalStorePath(const std::string& path) {
     return absl::InvalidArgumentError(
         absl::StrCat("store ", path, " is a folder; name a file in it, as ", path, "/hone.db"));
   }
-  const std::string folder = given.parent_path().string();
-  const bool has_folder = std::filesystem::is_directory(folder, error);
-  HONE_RETURN_IF_ERROR(MakeDirectories(folder));
-  if (!has_folder) spdlog::info("store {}: its folder did not exist and was made", path);
+  HONE_RETURN_IF_ERROR(MakeDirectories(given.parent_path().string()));
   const std::filesystem::path canonical = std::filesystem::weakly_canonical(given, error);
   if (error) return ErrnoStatus(error.value(), absl::StrCat("store ", path));
   return canonical.string();
@@ -181,11 +178,6 @@ absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path,
                                                        const SqliteStoreOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string canonical, CanonicalStorePath(path));
   HONE_ASSIGN_OR_RETURN(StoreLock lock, StoreLock::Acquire(canonical));
-  std::error_code error;
-  // The path may be wrong, and another one have the records.
-  if (!std::filesystem::exists(canonical, error)) {
-    spdlog::info("store {}: it did not exist, and an empty one is made", canonical);
-  }
   HONE_ASSIGN_OR_RETURN(auto writing, SqliteConnection::OpenForWriting(canonical));
   HONE_RETURN_IF_ERROR(CheckVersion(*writing, Migrations()));
   HONE_RETURN_IF_ERROR(writing->SetUpForWriting());

@@ -140,7 +140,7 @@ TEST_F(WaitReasonTest, AJobWaitsAsLongForALostWorkerAsForADrainedOne) {
     const auto job = Get(id);
     EXPECT_EQ(job->state, JobState::kFailed);
     EXPECT_THAT(job->error,
-                AllOf(StartsWith("it waited 600 s for a worker: no worker runs target t: device "),
+                AllOf(StartsWith("it waited 600 s for a worker: no worker runs target t"),
                       EndsWith("; \"hone jobs resume " + id + "\" continues it")));
     device_is_gone = false;
     if (!lost) {
