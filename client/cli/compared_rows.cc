@@ -116,13 +116,17 @@ std::string WhyMissing(bool is_default, const record::Record& best,
   const std::string in_processes =
       most == 0 ? "" : absl::StrCat("; the most is ", most, most == 1 ? " process" : " processes");
   if (!is_default) {
-    return absl::StrCat("no runner-up: no job has measured another program in ", record::kProcesses,
-                        " undisturbed processes", in_processes,
-                        ". A search with more trials or time confirms more candidates");
+    return absl::StrCat(
+        "no runner-up: no job has measured another program in ", record::kProcesses,
+        " undisturbed processes", in_processes,
+        ". With more trials or time, or less other work on the machine, a search confirms "
+        "more candidates");
   }
-  return absl::StrCat("no default: no job has measured the untiled default in ", record::kProcesses,
-                      " undisturbed processes", in_processes,
-                      ". A search confirms it too, unless it takes too much of the time");
+  return absl::StrCat(
+      "no default: no job has measured the untiled default in ", record::kProcesses,
+      " undisturbed processes", in_processes,
+      ". A search confirms it too, unless that takes too much of its time or other work "
+      "disturbs it");
 }
 
 }  // namespace hone::cli

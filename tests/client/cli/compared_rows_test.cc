@@ -49,12 +49,13 @@ TEST_F(ComparedRowsTest, ShowsWhatOneJobMeasuredOftenEnough) {
 TEST_F(ComparedRowsTest, SaysWhyARowIsMissing) {
   Measure("1", 1, 10, 3);
   EXPECT_THAT(Names(), testing::ElementsAre("best"));
-  EXPECT_EQ(WhyMissing(/*is_default=*/true, Best(), records_),
-            "no default: no job has measured the untiled default in 3 undisturbed processes. A "
-            "search confirms it too, unless it takes too much of the time");
+  EXPECT_EQ(
+      WhyMissing(/*is_default=*/true, Best(), records_),
+      "no default: no job has measured the untiled default in 3 undisturbed processes. A "
+      "search confirms it too, unless that takes too much of its time or other work disturbs it");
   EXPECT_THAT(WhyMissing(/*is_default=*/false, Best(), records_),
               StartsWith("no runner-up: no job has measured another program in 3 undisturbed "
-                         "processes. A search"));
+                         "processes. With more trials"));
   Measure("1", 0, 90, 1);
   Measure("1", 2, 20, 2);
   Measure("2", 2, 20, 2);
@@ -62,7 +63,7 @@ TEST_F(ComparedRowsTest, SaysWhyARowIsMissing) {
   EXPECT_THAT(WhyMissing(/*is_default=*/true, Best(), records_),
               HasSubstr("processes; the most is 1 process. A"));
   EXPECT_THAT(WhyMissing(/*is_default=*/false, Best(), records_),
-              HasSubstr("processes; the most is 2 processes. A"));
+              HasSubstr("processes; the most is 2 processes. With"));
 }
 
 }  // namespace
