@@ -63,7 +63,8 @@ std::string RemarkOn(const client::Job& job) {
     if (const std::string phase = PhaseOf(job); !phase.empty()) return phase;
   }
   std::vector<std::string> remarks;
-  if (HasEnded(job.state) && job.best.has_value() && !client::BestIsConfirmed(job)) {
+  const bool confirms = !job.spec.unpublished;
+  if (confirms && HasEnded(job.state) && job.best.has_value() && !client::BestIsConfirmed(job)) {
     remarks.push_back("best not confirmed");
   }
   if (const absl::string_view withdrawal = Withdrawal(job); !withdrawal.empty()) {
