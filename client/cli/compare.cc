@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/command.h"
+#include "client/cli/compared_rows.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
@@ -22,96 +22,6 @@
 namespace hone::cli {
 namespace {
 
-// One schedule of the workload.
-struct Row {
-  const char* name;
-  record::Record record;
-  double latency_ns = 0;  // corrected for the machine's speed, so that rows are comparable
-};
-
-// Whether a record is valid, and is the result of one process of a confirmation or of the default
-// schedule.
-bool IsProcess(const record::Record& record, const record::Record& best) {
-  return record.result.outcome == record::Outcome::kOk && !record.quarantined &&
-         !record.result.stopped_early && record.tolerance == best.tolerance &&
-         record::ProcessesOf(record.result) == 1 &&
-         (record.policy.name == "confirm" || record.is_default);
-}
-
-// Returns one record for each candidate of each job: the median of the processes in which the job
-// measured the candidate, computed as a job does for its best. Leaves out candidates that were
-// measured in fewer than record::kProcesses processes.
-std::vector<record::Record> Combine(const record::Record& best,
-                                    const std::vector<record::Record>& records) {
-  std::vector<std::vector<const record::Record*>> groups;
-  for (const record::Record& record : records) {
-    if (!IsProcess(record, best)) continue;
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
-      return group[0]->job_id == record.job_id && group[0]->candidate == record.candidate;
-    });
-    if (same == groups.end()) {
-      groups.push_back({&record});
-    } else {
-      same->push_back(&record);
-    }
-  }
-  std::vector<record::Record> combined;
-  for (const auto& group : groups) {
-    if (group.size() < record::kProcesses) continue;
-    std::vector<record::MeasureResult> results;
-    for (const record::Record* record : group) results.push_back(record->result);
-    combined.push_back(*group.back());
-    combined.back().result = record::MedianOfProcesses(results);
-  }
-  return combined;
-}
-
-// Returns the digest of a candidate's program, which only records of builds contain; "" without
-// such a record.
-std::string ProgramOf(const record::Candidate& candidate,
-                      const std::vector<record::Record>& records) {
-  for (const record::Record& record : records) {
-    const std::string& program = record.result.facts.program_digest;
-    if (record.candidate == candidate && !program.empty()) return program;
-  }
-  return "";
-}
-
-double LatencyNs(const record::Record& record) { return record::SteadyLatencyNs(record.result); }
-
-// Returns the default schedule, the best, and the fastest schedule with another program. The first
-// and the last are left out if no job measured them in record::kProcesses processes. If several
-// jobs measured a schedule, the latest one counts.
-std::vector<Row> RowsOf(const record::Record& best, const std::vector<record::Record>& records) {
-  const std::string best_program = ProgramOf(best.candidate, records);
-  std::optional<record::Record> untiled;
-  std::vector<record::Record> others;
-  for (const record::Record& record : Combine(best, records)) {  // in the order of jobs
-    if (record.is_default) {
-      untiled = record;
-      continue;
-    }
-    const std::string program = ProgramOf(record.candidate, records);
-    if (record.candidate == best.candidate || (!program.empty() && program == best_program)) {
-      continue;
-    }
-    std::erase_if(others,
-                  [&](const record::Record& other) { return other.candidate == record.candidate; });
-    others.push_back(record);
-  }
-  std::vector<Row> rows;
-  const auto add = [&](const char* name, const record::Record& record) {
-    rows.push_back({name, record, LatencyNs(record)});
-  };
-  if (untiled) add("default", *untiled);
-  add("best", best);
-  const auto runner_up = std::min_element(
-      others.begin(), others.end(),
-      [](const record::Record& a, const record::Record& b) { return LatencyNs(a) < LatencyNs(b); });
-  if (runner_up != others.end()) add("runner-up", *runner_up);
-  return rows;
-}
-
 // The job that measured a record: "evolutionary, 256 trials".
 std::string FoundBy(client::Connection& connection, const record::Record& record) {
   const absl::StatusOr<client::Job> job = connection.GetJob(record.job_id);
@@ -121,7 +31,7 @@ std::string FoundBy(client::Connection& connection, const record::Record& record
                       Counted(job->trials, "trial"));
 }
 
-Json RowJson(const Row& row, const Roofline& roofline, const std::string& found_by) {
+Json RowJson(const ComparedRow& row, const Roofline& roofline, const std::string& found_by) {
   const double gflops = row.latency_ns > 0 ? roofline.flops / row.latency_ns : 0;
   Json json = {{"latency_ns", row.latency_ns},
                {"gflops", gflops},
@@ -159,7 +69,7 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
   filter.target = best.record.target;
   HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records,
                         connection.ListRecords(filter, /*limit=*/0));
-  const std::vector<Row> rows = RowsOf(best.record, records);
+  const std::vector<ComparedRow> rows = RowsOf(best.record, records);
   const Roofline roofline = RooflineOf(known.argument.workload, best);
 
   Json json = {{"workload", best.workload}, {"target", best.record.target}};
@@ -167,7 +77,7 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
                Right(roofline.read_gbps > 0 ? "of roofline" : "of peak"), Right("speed-up"),
                Left("measured"), Right("processes"), Left("purpose"), Left("found by")});
   const double base = rows[0].record.is_default ? rows[0].latency_ns : 0;
-  for (const Row& row : rows) {
+  for (const ComparedRow& row : rows) {
     const double gflops = row.latency_ns > 0 ? roofline.flops / row.latency_ns : 0;
     const std::string found_by =
         row.record.is_default ? "untiled" : FoundBy(connection, row.record);
@@ -177,6 +87,17 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
                   absl::StrCat(record::ProcessesOf(row.record.result)),
                   PolicyText(row.record.policy), found_by});
     json[row.name] = RowJson(row, roofline, found_by);
+  }
+  const auto has_row = [&](absl::string_view name) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const ComparedRow& row) { return row.name == name; });
+  };
+  std::vector<std::string> missing;
+  for (const char* const name : {"default", "runner-up"}) {
+    const bool is_default = absl::string_view(name) == "default";
+    if (has_row(name) || (is_default && best.record.is_default)) continue;
+    missing.push_back(WhyMissing(is_default, best.record, records));
+    json["missing_rows"][name] = missing.back();
   }
   if (globals.json) {
     json["roofline"] = {{"gflops", roofline.gflops},
@@ -189,12 +110,13 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
   PrintWrapped(absl::StrCat(known.argument.title, " on ", best.record.target));
   absl::PrintF("\n");
   table.Print();
-  const Row& last = rows.back();
+  const ComparedRow& last = rows.back();
   if (!(last.latency_ns > client::LatencyNs(best)) && last.record.id != best.record.id) {
     PrintWrapped(
         "\nthe runner-up looks faster, but no confirmation showed that it is clearly faster than "
         "the best");
   }
+  for (const std::string& why : missing) PrintWrapped(absl::StrCat("\n", why));
   PrintRoofline(roofline);
   return absl::OkStatus();
 }
@@ -211,11 +133,11 @@ void AddCompare(Command& app, Globals& globals) {
       "Only reads stored results; the exit code is 3 if no schedule is known. The runner-up is the "
       "fastest schedule whose program differs from that of the best. Every latency is the median "
       "of the processes that measured the schedule. The default schedule and the runner-up are "
-      "left out if there were fewer than three; the best is always shown. The roofline is the "
-      "smaller of two limits: the measured peak, and the measured memory bandwidth times the "
-      "operations per byte of inputs and outputs. Operators that fit into caches may exceed the "
-      "second limit. Latencies are scaled to the speed of the machine when its worker "
-      "registered.\n\n"
+      "left out, with the reason, if there were fewer than three undisturbed ones; the best is "
+      "always shown. The roofline is the smaller of two limits: the measured peak, and the "
+      "measured memory bandwidth times the operations per byte of inputs and outputs. Operators "
+      "that fit into caches may exceed the second limit. Latencies are scaled to the speed of the "
+      "machine when its worker registered.\n\n"
       "Examples:\n"
       "  hone compare matmul m=1024 n=1024 k=1024\n"
       "  hone compare conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1 --json | jq .best.share_of_roofline",

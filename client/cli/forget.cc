@@ -65,7 +65,7 @@ absl::Status Forget(const Globals& globals, const BestWords& words) {
       PrintWrapped(absl::StrCat("it was ", PinText(*pin), "; the pin is removed"));
     }
   }
-  if (forgotten->bests.empty()) absl::PrintF("no best was published\n");
+  if (forgotten->bests.empty()) absl::PrintF("none of them was a published best\n");
   return absl::OkStatus();
 }
 

@@ -32,7 +32,8 @@ std::string FormatLatency(double nanoseconds) {
 }
 
 std::string FormatGflops(double gflops) {
-  return gflops > 0 ? absl::StrFormat("%.1f", gflops) : "-";
+  if (!(gflops > 0)) return "-";
+  return gflops < 0.1 ? absl::StrFormat("%.2g", gflops) : absl::StrFormat("%.1f", gflops);
 }
 
 std::string FormatShare(double part, double whole) {

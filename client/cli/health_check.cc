@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/format.h"
 #include "client/cli/session.h"
+#include "client/cli/worker_text.h"
 #include "client/lib/private_paths.h"
 #include "common/base/counted.h"
 #include "common/base/program.h"
@@ -156,14 +157,16 @@ std::vector<HealthCheck> CheckServer(const Globals& globals) {
   }
   const auto connected = std::count_if(workers->begin(), workers->end(),
                                        [](const client::Worker& w) { return w.connected; });
+  const auto drained = std::count_if(workers->begin(), workers->end(),
+                                     [](const client::Worker& w) { return w.draining; });
   check.finding =
       absl::StrCat(globals.server, " answers; ", connected, " of ",
-                   Counted(static_cast<int64_t>(workers->size()), "worker"), " connected");
-  if (connected == 0) {
-    check.state = State::kWarning;
-    check.advice =
-        absl::StrCat("nothing can be measured; start a worker with: ", HowToStartWorker(globals));
-  }
+                   Counted(static_cast<int64_t>(workers->size()), "worker"), " connected",
+                   drained > 0 ? absl::StrCat(", ", drained, " drained") : "");
+  check.advice = workers->empty() ? absl::StrCat("nothing can be measured; start a worker with: ",
+                                                 HowToStartWorker(globals))
+                                  : WhyJobsWait(*workers);
+  if (!check.advice.empty()) check.state = State::kWarning;
   return {check};
 }
 

@@ -29,8 +29,9 @@ std::vector<HealthCheck> CheckMachine();
 std::vector<HealthCheck> CheckPrograms(const std::string& program_dir);
 // Whether the user's data folder is writable and has free space.
 std::vector<HealthCheck> CheckDataFolder();
-// Whether the given server answers, can read its store and has a connected worker. If no server is
-// given, starts the private server and checks only that it can read its store.
+// Whether the given server answers, can read its store, and has workers that take the work of each
+// target. If no server is given, starts the private server and checks only that it can read its
+// store.
 std::vector<HealthCheck> CheckServer(const Globals& globals);
 // Whether `port` of 127.0.0.1 is free for a hone-server that is started by hand.
 std::vector<HealthCheck> CheckPort(int port);

@@ -15,10 +15,9 @@ namespace hone::cli {
 // cannot be reached. Used by one thread.
 class JobWait {
  public:
-  // With `private_worker`, the job's worker was started by this process, which reports its end
-  // itself; waits for it are not explained.
-  JobWait(const Clock* clock, bool private_worker)
-      : clock_(*clock), private_worker_(private_worker) {}
+  // With `is_private`, this process has started the server and the worker, and reports their end
+  // itself; waits for them are not explained.
+  JobWait(const Clock* clock, bool is_private) : clock_(*clock), is_private_(is_private) {}
 
   // Must be called with each report of the job.
   void Look(const client::Job& job, client::JobNews news);
@@ -31,7 +30,7 @@ class JobWait {
   void Explain(std::string phase, std::string message);
 
   const Clock& clock_;
-  const bool private_worker_;
+  const bool is_private_;
   absl::Time away_since_ = absl::InfiniteFuture();
   std::string phase_;
   std::string reason_;  // the last message

@@ -40,6 +40,15 @@ absl::string_view Withdrawal(const client::Job& job) {
   return IsForgotten(job.best->record) ? "now forgotten" : "now quarantined";
 }
 
+// What kind of schedule a best is, and in how many processes it was confirmed, if it was.
+std::string Details(const client::Best& best) {
+  const absl::string_view kind = best.record.is_default ? ", the untiled default" : "";
+  if (!record::IsConfirmed(best.record)) return std::string(kind);
+  const int processes = record::ProcessesOf(best.record.result);
+  return absl::StrCat(kind, ", measured in ", processes,
+                      processes == 1 ? " process" : " processes");
+}
+
 // What a job that has not ended does or waits for.
 std::string PhaseOf(const client::Job& job) {
   if (!job.wait_reason.empty()) return "waiting for a worker";
@@ -49,12 +58,13 @@ std::string PhaseOf(const client::Job& job) {
 
 // What a user must know about a job in addition to its numbers.
 std::string RemarkOn(const client::Job& job) {
-  if (!job.error.empty()) return job.error;
+  if (!job.error.empty()) return WithRepeatedOptions(job.error);
   if (!HasEnded(job.state)) {
     if (const std::string phase = PhaseOf(job); !phase.empty()) return phase;
   }
   std::vector<std::string> remarks;
-  if (HasEnded(job.state) && job.best.has_value() && !client::BestIsConfirmed(job)) {
+  const bool confirms = !job.spec.unpublished;
+  if (confirms && HasEnded(job.state) && job.best.has_value() && !client::BestIsConfirmed(job)) {
     remarks.push_back("best not confirmed");
   }
   if (const absl::string_view withdrawal = Withdrawal(job); !withdrawal.empty()) {
@@ -134,7 +144,8 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
         absl::StrCat("best", origin.empty() ? "" : absl::StrCat(" known, ", origin),
                      confirmed ? "" : ", not confirmed",
                      withdrawal.empty() ? "" : absl::StrCat(", ", withdrawal), ": ",
-                     FormatSpeed(client::LatencyNs(*job.best), job.best->gflops, confirmed)));
+                     FormatSpeed(client::LatencyNs(*job.best), job.best->gflops, confirmed),
+                     Details(*job.best)));
     if (!withdrawal.empty()) {
       PrintWrapped(
           absl::StrCat("it does not count any more: ", job.best->record.quarantine_reason));
@@ -143,7 +154,8 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
       const bool own_confirmed = record::IsConfirmed(job.own_best->record);
       PrintWrapped(absl::StrCat(
           "best of this job", own_confirmed ? "" : ", not confirmed", ": ",
-          FormatSpeed(client::LatencyNs(*job.own_best), job.own_best->gflops, own_confirmed)));
+          FormatSpeed(client::LatencyNs(*job.own_best), job.own_best->gflops, own_confirmed),
+          Details(*job.own_best)));
     }
   }
   const bool told = !job.disturbance.empty() && absl::StrContains(why, job.disturbance);
@@ -215,20 +227,18 @@ absl::Status ResumeJob(const Globals& globals, const ResumeOptions& options) {
     time_ms = absl::ToInt64Milliseconds(time);
   }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  // A private server stops when we exit, and cancels its jobs. Follow the job to its end.
+  if (session->private_server() != nullptr) {
+    HONE_ASSIGN_OR_RETURN(const FollowedJob followed,
+                          ResumeAndFollow(*session, options.id, options.trials, time_ms));
+    return Conclude(globals, followed);
+  }
   HONE_ASSIGN_OR_RETURN(const client::Job job,
                         session->connection().ResumeJob(options.id, options.trials, time_ms));
-  if (session->private_server() == nullptr) {
-    HONE_RETURN_IF_ERROR(PrintJob(globals, job));
-    PrintWrapped(stderr, absl::StrCat("the job continues; ",
-                                      SuggestedCommand("jobs watch " + job.id), " follows it"));
-    return absl::OkStatus();
-  }
-  // A private server stops when we exit, and cancels its jobs. Follow the job to its end.
-  HONE_RETURN_IF_ERROR(session->UseTarget(job.target));
-  HONE_RETURN_IF_ERROR(session->StartWorker());
-  HONE_ASSIGN_OR_RETURN(const FollowedJob followed,
-                        FollowJob(*session, job, OnInterrupt::kConfirm));
-  return Conclude(globals, followed);
+  HONE_RETURN_IF_ERROR(PrintJob(globals, job));
+  PrintWrapped(stderr, absl::StrCat("the job continues; ", SuggestedCommand("jobs watch " + job.id),
+                                    " follows it"));
+  return absl::OkStatus();
 }
 
 }  // namespace

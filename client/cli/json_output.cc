@@ -186,21 +186,20 @@ Json ToJson(const client::Job& job) {
   return json;
 }
 
-Json TuneJson(const client::Job& job, double peak_gflops) {
+Json TuneJson(const client::Job& job, double peak_gflops, double trials_per_second) {
   Json best = JobBestJson(job);
   if (!best.is_null()) {
     best["trace"] = job.best->trace;
     best["record"] = job.best->record.id;
     best["pinned"] = PinnedJson(*job.best);
   }
-  const double wall_s = static_cast<double>(job.wall_ms) / 1e3;
   return {
       {"workload", job.workload},
       {"target", job.target},
       {"trials", job.trials},
       {"outcomes", job.outcomes},
-      {"wall_s", wall_s},
-      {"trials_per_min", wall_s > 0 ? static_cast<double>(job.trials) * 60 / wall_s : 0},
+      {"wall_s", static_cast<double>(job.wall_ms) / 1e3},
+      {"trials_per_min", 60 * trials_per_second},
       {"best", std::move(best)},
       {"own_best", OwnBestJson(job)},
       {"default", DefaultJson(job)},

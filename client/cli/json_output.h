@@ -39,7 +39,7 @@ Json DefaultJson(const client::Job& job);
 // best, own_best, default, disturbed, peak_gflops, job, state. "best" has the job and the time of
 // its measurement, because a best of an earlier job stays published unless this job's is faster;
 // its "pinned" is null, or says who pinned it and when.
-Json TuneJson(const client::Job& job, double peak_gflops);
+Json TuneJson(const client::Job& job, double peak_gflops, double trials_per_second);
 // The output of `hone best --json`. For an adapted schedule, "best" is null, and "adapted" and
 // "nearest" describe it.
 Json BestJson(const client::Best& best);

@@ -42,6 +42,14 @@ std::vector<record::Record> NewestOf(Session& session, const std::string& target
   return *std::move(measured);
 }
 
+// Returns UnconfirmedJobIn, or "" if that job was made by hone run, which confirms nothing.
+std::string TuningJobIn(Session& session, absl::Span<const record::Record> newest) {
+  const std::string id = UnconfirmedJobIn(newest);
+  if (id.empty()) return "";
+  const absl::StatusOr<client::Job> job = session.connection().GetJob(id);
+  return job.ok() && job->spec.unpublished ? "" : id;
+}
+
 // Returns a hint to append to the message that nothing is known of a workload: what the store has
 // of it nevertheless. "" if it has nothing.
 std::string HintOf(Session& session, const std::string& target, double tolerance,
@@ -49,7 +57,7 @@ std::string HintOf(Session& session, const std::string& target, double tolerance
   const std::string imported = ImportedHint(session, target, &argument);
   if (!imported.empty()) return imported;
   const std::vector<record::Record> newest = NewestOf(session, target, tolerance, argument);
-  const std::string job = UnconfirmedJobIn(newest);
+  const std::string job = TuningJobIn(session, newest);
   if (!job.empty()) {
     return absl::StrCat("; job ", job, " measured candidates, but none of them is confirmed");
   }
@@ -101,7 +109,7 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& wo
 
 std::string UnconfirmedJobs::Find(const WorkloadArgument& argument) {
   if (looked_up_++ >= kMostLookedUp) return "";
-  return UnconfirmedJobIn(NewestOf(session_, target_, tolerance_, argument));
+  return TuningJobIn(session_, NewestOf(session_, target_, tolerance_, argument));
 }
 
 bool IsForgotten(const record::Record& record) {

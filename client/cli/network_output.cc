@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/format.h"
 #include "client/cli/schedule_report.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
 #include "common/ir/signature.h"
@@ -45,6 +46,7 @@ std::string DescribeJob(const client::Job& job) {
 std::string DescribeJobAndKind(const client::Job& job) {
   return absl::StrCat(job.spec.revalidate > 0 ? "revalidation of "
                       : IsCheck(job.spec)     ? "check of "
+                      : job.spec.unpublished  ? "run of "
                                               : "",
                       DescribeJob(job));
 }
@@ -96,7 +98,7 @@ std::vector<std::string> TaskErrors(const client::NetworkProgress& network) {
   std::vector<std::string> texts;
   for (const auto& [error, tasks] : tasks_of_errors) {
     texts.push_back(absl::StrCat(tasks.size() == 1 ? "task " : "tasks ", absl::StrJoin(tasks, ", "),
-                                 " failed: ", error));
+                                 " failed: ", WithRepeatedOptions(error)));
   }
   return texts;
 }

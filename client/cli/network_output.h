@@ -18,8 +18,8 @@ bool AllConfirmed(const client::NetworkProgress& network);
 
 // What a job tunes: "network resnet50, 23 tasks", or the workload as ir::SignatureOfText writes it.
 std::string DescribeJob(const client::Job& job);
-// The same, and that the job is a revalidation or measures only one schedule, if it does: "check of
-// matmul(…)".
+// The same, and what else than a search the job is, such as a revalidation, the check of one
+// schedule or the job of hone run: "check of matmul(…)".
 std::string DescribeJobAndKind(const client::Job& job);
 // A table with a row for each task. Tasks with a larger share of the latency come first. `ended`:
 // whether the job has ended, so that the tasks that have not started do not wait any more.

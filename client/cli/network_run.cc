@@ -148,6 +148,7 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
                         read(options.in, graph.inputs, "input"));
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> expected,
                         read(options.expect, graph.outputs, "output"));
+  HONE_RETURN_IF_ERROR(CheckNpyResults(options.out));
 
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,

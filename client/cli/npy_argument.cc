@@ -1,11 +1,36 @@
 #include "client/cli/npy_argument.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
 #include "client/cli/exit_code.h"
 #include "client/lib/npy.h"
 #include "common/base/file.h"
+#include "common/base/status_macros.h"
 
 namespace hone::cli {
+namespace {
+
+// Whether WriteFileAtomically can replace the file: it writes a temporary file beside it.
+absl::Status CheckWritable(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": it is a folder"));
+  }
+  std::string temporary = absl::StrCat(path, ".XXXXXX");
+  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("create ", path));
+  close(fd);
+  unlink(temporary.c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<std::string> ReadNpyArgument(const std::string& path, absl::string_view name,
                                             ir::DType dtype, const ir::Shape& shape,
@@ -29,6 +54,13 @@ absl::StatusOr<std::string> ReadNpyArgument(const std::string& path, absl::strin
   }
   bytes->erase(0, bytes->size() - array->data.size());
   return bytes;
+}
+
+absl::Status CheckNpyResults(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    HONE_RETURN_IF_ERROR(WithExitCode(CheckWritable(path), kExitFailed));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WriteNpyResult(const std::string& path, ir::DType dtype, const ir::Shape& shape,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,6 +19,9 @@ absl::StatusOr<std::string> ReadNpyArgument(const std::string& path, absl::strin
                                             ir::DType dtype, const ir::Shape& shape,
                                             int64_t bound = 0);
 
+// Ok if WriteNpyResult can write the files, to be asked before anything is computed. An error names
+// the path and has the exit code kExitFailed.
+absl::Status CheckNpyResults(const std::vector<std::string>& paths);
 // Writes a NumPy file. A failure has the exit code kExitFailed.
 absl::Status WriteNpyResult(const std::string& path, ir::DType dtype, const ir::Shape& shape,
                             absl::string_view elements);

@@ -16,6 +16,7 @@
 #include "client/cli/network_output.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/table.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
@@ -140,7 +141,7 @@ void PrintReport(const std::vector<Revalidated>& all) {
                   FormatLatency(after), each.Worked() ? CodeText(each.job.best->record) : "-",
                   after > 0 ? absl::StrFormat("%.3f", after / before) : "-",
                   absl::StrCat(each.job.quarantined),
-                  !each.Worked() ? each.job.error
+                  !each.Worked() ? WithRepeatedOptions(each.job.error)
                   : pinned       ? PinText(*each.job.best)
                   : same         ? "the same schedule"
                                  : "another schedule"});

@@ -103,9 +103,9 @@ absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argum
   if (job.state == client::JobState::kDone && job.best.has_value()) {
     return Found{*std::move(job.best), /*stored=*/false};
   }
-  return absl::AbortedError(absl::StrCat(
-      "no kernel is known for ", argument.title,
-      ", and none could be made: ", job.error.empty() ? OutcomesText(job) : job.error));
+  return absl::AbortedError(
+      absl::StrCat("no kernel is known for ", argument.title, ", and none could be made: ",
+                   job.error.empty() ? OutcomesText(job) : WithRepeatedOptions(job.error)));
 }
 
 absl::Status Run(const Globals& globals, const RunOptions& options) {
@@ -134,6 +134,7 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
                           ReadNpyArgument(options.in[i], absl::StrCat("input ", tensor.name),
                                           tensor.dtype, tensor.shape, tensor.bound));
   }
+  HONE_RETURN_IF_ERROR(CheckNpyResults(options.out));
 
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const Found found, FindKernel(*session, argument, options));

@@ -34,6 +34,15 @@ constexpr int64_t kLeastTimeMs = 1000;
 // If starting takes at least this fraction of the time limit, the user is told.
 constexpr double kMuchOfTheTime = 0.4;
 
+// Adds to the error of a private server or worker that has ended how the job continues. Its result
+// cannot be used without the command that created it, if it publishes nothing.
+absl::Status EndOfPrivate(const absl::Status& ended, const client::Job& job) {
+  if (ended.ok() || job.spec.unpublished) return ended;
+  return absl::Status(ended.code(),
+                      absl::StrCat(ended.message(), "; ", SuggestedCommand("jobs resume " + job.id),
+                                   " continues job ", job.id));
+}
+
 absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
                                    OnInterrupt on_interrupt, InterruptCounter& interrupts,
                                    ProgressLine& progress) {
@@ -44,7 +53,7 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
   Pace pace;
   absl::Status problem;
   const SystemClock clock;
-  JobWait wait(&clock, /*private_worker=*/session.private_server() != nullptr);
+  JobWait wait(&clock, /*is_private=*/session.private_server() != nullptr);
   absl::StatusOr<client::Job> job =
       session.connection().WatchJob(created.id, [&](const client::Job& now, client::JobNews news) {
         const auto& best = client::BestFound(now);
@@ -72,7 +81,8 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
             problem = LeftError(created.id, on_interrupt);
             return false;
           }
-          progress.Show("cancelling the job");
+          // At once, because a busy server may take a while to answer.
+          progress.Show(absl::StrCat("cancelling job ", created.id), /*important=*/true);
           const absl::Status cancelled =
               session.connection().CancelJob(created.id, count == 1).status();
           progress.Clear();
@@ -83,7 +93,7 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
           PrintWrapped(stderr, StoppingText(count, now));
         }
         if (!HasEnded(now.state)) {
-          problem = session.CheckPrivate();
+          problem = EndOfPrivate(session.CheckPrivate(), now);
           if (!problem.ok()) return false;
         }
         return true;
@@ -101,7 +111,7 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
                                 SuggestedCommand("jobs watch " + created.id), " follows it")));
   }
   HONE_RETURN_IF_ERROR(job.status());
-  return FollowedJob{*std::move(job), /*interrupted=*/heard > 0};
+  return FollowedJob{*std::move(job), /*interrupted=*/heard > 0, pace.TrialsPerSecond()};
 }
 
 // Returns a hint to append to the message that a job was cancelled: how to continue. "" if all
@@ -203,6 +213,10 @@ std::string StoppingText(int count, const client::Job& job) {
   if (count > 1) return "stopping now";
   if (!job.wait_reason.empty())
     return "stopping: the job waits for a worker; Ctrl-C again ends it at once";
+  if (job.trials == 0 && job.spec.revalidate == 0) {
+    return "stopping: nothing has been measured yet, so the job ends when the measurements in "
+           "progress have ended; Ctrl-C again ends it at once";
+  }
   return "stopping: confirming the finalists for at most 30 s; Ctrl-C again skips this";
 }
 
@@ -239,6 +253,17 @@ absl::StatusOr<FollowedJob> RunNetworkJob(Session& session, const client::JobSpe
   return CreateAndFollow(session, common, [&](const auto& remaining, const auto& waiting) {
     return session.connection().CreateNetworkJob(remaining, network, waiting);
   });
+}
+
+absl::StatusOr<FollowedJob> ResumeAndFollow(Session& session, const std::string& id,
+                                            int64_t max_trials, int64_t max_time_ms) {
+  InterruptCounter interrupts;
+  ProgressLine progress;
+  HONE_ASSIGN_OR_RETURN(const client::Job job,
+                        session.connection().ResumeJob(id, max_trials, max_time_ms));
+  HONE_RETURN_IF_ERROR(session.UseTarget(job.target));
+  HONE_RETURN_IF_ERROR(session.StartWorker());
+  return Follow(session, job, OnInterrupt::kConfirm, interrupts, progress);
 }
 
 absl::StatusOr<FollowedJob> FollowJob(Session& session, const client::Job& job,

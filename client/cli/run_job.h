@@ -15,6 +15,8 @@ namespace hone::cli {
 struct FollowedJob {
   client::Job job;
   bool interrupted = false;  // with Ctrl-C, which cancelled the job
+  // The speed of its search, as the progress line shows it (pace.h); 0: unknown.
+  double trials_per_second = 0;
 };
 
 // The effect of Ctrl-C on a followed job.
@@ -63,6 +65,11 @@ absl::StatusOr<FollowedJob> RunNetworkJob(Session& session, const client::JobSpe
 // Returns a line that says that starting the server and the worker took a large part of the time
 // limit; "" if it did not.
 std::string TimeToStartText(int64_t max_time_ms, int64_t spent_ms);
+
+// Resumes a job of a private server with client::Connection::ResumeJob, starts a worker for it, and
+// follows it to its end as RunJob does. Ctrl-C cancels the job even before the worker is ready.
+absl::StatusOr<FollowedJob> ResumeAndFollow(Session& session, const std::string& id,
+                                            int64_t max_trials, int64_t max_time_ms);
 
 // Follows a job to its end, with its progress on standard error. Returns its last state.
 // InterruptedError: interrupted with kLeave or kLeaveCancelled.

@@ -11,6 +11,7 @@
 #include "client/cli/run_job.h"
 #include "client/cli/schedule_report.h"
 #include "client/cli/session.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
 
@@ -64,9 +65,9 @@ absl::Status ResultOf(const FollowedJob& followed, const std::string& file) {
   const client::Job& job = followed.job;
   if (PassedCheck(job)) return absl::OkStatus();
   if (!job.given.has_value()) {
-    return absl::AbortedError(absl::StrCat("job ", job.id,
-                                           " ended before the schedule was measured",
-                                           job.error.empty() ? "" : ": ", job.error));
+    return absl::AbortedError(
+        absl::StrCat("job ", job.id, " ended before the schedule was measured",
+                     job.error.empty() ? "" : ": ", WithRepeatedOptions(job.error)));
   }
   const record::MeasureResult& result = job.given->record.result;
   return absl::AbortedError(absl::StrCat(file, ": ", record::OutcomeName(result.outcome),

@@ -9,6 +9,20 @@
 #include "common/base/nearest.h"
 
 namespace hone::cli {
+namespace {
+
+// Words a message of the parser like our own.
+std::string Worded(absl::string_view parser_says) {
+  // "The following argument was not expected: 2", "The following arguments were not expected: 2 3".
+  constexpr absl::string_view kMark = " not expected: ";
+  const size_t mark = parser_says.find(kMark);
+  if (mark == absl::string_view::npos) return std::string(parser_says);
+  const absl::string_view words = parser_says.substr(mark + kMark.size());
+  return absl::StrCat("unexpected ", absl::StrContains(words, ' ') ? "arguments " : "argument ",
+                      words);
+}
+
+}  // namespace
 
 std::string ExplainCommandLine(const Command& app, const std::vector<std::string>& arguments,
                                absl::string_view parser_says) {
@@ -41,7 +55,7 @@ std::string ExplainCommandLine(const Command& app, const std::vector<std::string
   const std::vector<std::string> names = command->CommandNames();
   if (!names.empty())
     return absl::StrCat("'", path, "' needs a command: ", absl::StrJoin(names, ", "));
-  return absl::StrCat(parser_says, " (see ", path, " --help)");
+  return absl::StrCat(Worded(parser_says), " (see ", path, " --help)");
 }
 
 }  // namespace hone::cli

@@ -161,7 +161,7 @@ absl::Status TuneOne(const Globals& globals, const TuneOptions& options, Session
   if (followed.ok()) {
     const double peak = PeakOf(followed->job);
     if (globals.json) {
-      report = TuneJson(followed->job, peak);
+      report = TuneJson(followed->job, peak, followed->trials_per_second);
     } else {
       PrintTuneReport(followed->job, job.argument.title, peak, options.trace);
     }
@@ -275,13 +275,16 @@ void AddTune(Command& app, Globals& globals) {
       "Measure at most this many candidates (default 256 without --time; for a network, 32 for "
       "each task)",
       {Range(1, 100'000'000)});
-  command.Add("--time", options->time,
-              "Time limit, such as 60s, 10m or 1h30m. It includes the confirmation, which gets a "
-              "quarter of it and at most 20 s (8 s for each task of a network), and for the first "
-              "workload the start of the worker; a job gets at least 1 s, however long that takes. "
-              "It does not include the timing of the whole "
-              "network at the end, which takes a few seconds",
-              {NotEmpty()});
+  command.Add(
+      "--time", options->time,
+      "Time limit, such as 60s, 10m or 1h30m. It includes the confirmation, which gets a "
+      "quarter of it and at most 20 s (8 s for each task of a network), and for the first "
+      "workload the start of the worker; a job gets at least 1 s, however long that takes. "
+      "A job that has no result when its time is over waits up to 5 s for the first one, and "
+      "as long for its first confirmation: 1s takes about 3 s, and more on a busy machine. "
+      "It does not include the timing of the whole "
+      "network at the end, which takes a few seconds",
+      {NotEmpty()});
   command.Add("--seed", options->seed, "Seed of the search", {Seed()});
   command.Add("--strategy", options->strategy, "Search strategy; an unknown name prints the list",
               {NotEmpty()});
@@ -335,7 +338,9 @@ void AddTune(Command& app, Globals& globals) {
       "network). On a busy machine most of this time may pass, because hone waits for a quieter "
       "moment and measures again. A figure marked with ~ is not confirmed and may change; hone "
       "best returns only confirmed schedules. A speed-up is shown if the default schedule was "
-      "confirmed, too. In JSON, \"processes\" is the number of processes that measured a best.\n\n"
+      "confirmed, too. In JSON, \"processes\" is the number of processes that measured a best, and "
+      "\"trials_per_min\" is the speed of the search, which the progress line shows in trials/s: "
+      "waits and the confirmation do not count. It is 0 if it is unknown.\n\n"
       "Ctrl-C ends the search and confirms the finalists for at most 30 s; a second Ctrl-C ends "
       "immediately. Measurements are kept in both cases, and the exit code is "
       "130. If another command cancels the job, the exit code is 1. hone jobs resume continues a "

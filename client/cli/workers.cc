@@ -50,10 +50,23 @@ absl::Status ListWorkers(const Globals& globals) {
   return absl::OkStatus();
 }
 
+// The number of jobs among which unfinished ones are looked for.
+constexpr int kNewestJobs = 100;
+
+// Says which jobs wait because the worker was drained. Says nothing if the server does not answer.
+void WarnOfWaits(client::Connection& connection, const std::string& drained) {
+  const absl::StatusOr<std::vector<client::Worker>> workers = connection.ListWorkers();
+  const absl::StatusOr<std::vector<client::Job>> jobs = connection.ListJobs(kNewestJobs);
+  if (!workers.ok() || !jobs.ok()) return;
+  const std::string text = WaitWithout(drained, *workers, *jobs);
+  if (!text.empty()) PrintWrapped(stderr, absl::StrCat("warning: ", text));
+}
+
 absl::Status DrainWorker(const Globals& globals, const std::string& name, bool resume) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const client::Worker worker,
                         session->connection().DrainWorker(name, resume));
+  if (!resume) WarnOfWaits(session->connection(), name);
   if (globals.json) return PrintJson(ToJson(worker));
   if (resume) {
     PrintWrapped(ResumedText(worker));

@@ -153,6 +153,12 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
     HONE_ASSIGN_OR_RETURN(const std::string text, ReadTextArgument(words[0]));
     return ParseWorkloadArgument(words[0], text);
   }
+  if (absl::StrContains(words[0], '=')) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", words[0],
+                     "' comes before the operator; write the operator first, as in \"matmul m=512 "
+                     "n=512 k=512\""));
+  }
   absl::StatusOr<ir::Workload> workload = op::BuildWorkload(words[0], words.subspan(1));
   // An unknown operator is a usage error here; NotFound is reserved for an unknown best.
   if (!workload.ok()) {

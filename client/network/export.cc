@@ -104,7 +104,7 @@ absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& grap
 
   std::vector<ExportedFile> files;
   for (const std::string& file : names) {
-    const std::string path = absl::StrCat(options.folder, "/", file);
+    const std::string path = (fs::path(options.folder) / file).string();
     fs::rename(absl::StrCat(scratch, "/", file), path, error);
     if (error) return ErrnoStatus(error.value(), absl::StrCat("write ", path));
     files.push_back({path, static_cast<int64_t>(fs::file_size(path, error))});

@@ -148,22 +148,9 @@ std::vector<Dispatcher::Theft> Dispatcher::FindThefts(const std::set<std::string
   return thefts;
 }
 
-std::string Dispatcher::WhyUnsatisfied(const Lane& lane) const {
-  if (!registry_.HasRunner(lane.target_key)) return registry_.WhyNoRunner(lane.target_key);
-  if (!lane.build) return "";
-  Lane anywhere = lane;
-  anywhere.worker_id.clear();
-  for (const auto& [id, worker] : registry_.all()) {
-    if (standings_.MayWork(id) && Serves(anywhere, worker)) return "";
-  }
-  return absl::StrCat("no registered worker can build for target ", lane.target_key,
-                      "; start hone-worker on a machine with hone-builder");
-}
-
 std::vector<std::pair<int64_t, absl::Status>> Dispatcher::FindHopeless(absl::Time now) {
   const WorkQueue& queue = book_.queue();
   std::vector<std::pair<int64_t, absl::Status>> hopeless;
-  std::set<int64_t> gone;
   for (const Lane& lane : queue.Lanes()) {
     if (lane.build) continue;
     for (const int64_t id : queue.WaitingIn(lane)) {
@@ -181,28 +168,11 @@ std::vector<std::pair<int64_t, absl::Status>> Dispatcher::FindHopeless(absl::Tim
         book_.queue().Rebuild(item);
         continue;
       }
-      gone.insert(id);
       hopeless.emplace_back(
           id, absl::NotFoundError(absl::StrCat("artifact ", item.artifact_digest,
                                                " is neither on the server nor on a worker")));
     }
   }
-  std::map<Lane, absl::Time> unsatisfied;
-  for (const Lane& lane : queue.Lanes()) {
-    const std::string why = WhyUnsatisfied(lane);
-    if (why.empty()) continue;
-    auto known = unsatisfied_.find(lane);
-    const absl::Time since = known == unsatisfied_.end() ? now : known->second;
-    unsatisfied[lane] = since;
-    if (since + options_.unsatisfied_limit > now) continue;
-    for (const int64_t id : queue.WaitingIn(lane)) {
-      if (gone.contains(id) || queue.Find(id)->submitted + options_.unsatisfied_limit > now) {
-        continue;
-      }
-      hopeless.emplace_back(id, absl::FailedPreconditionError(why));
-    }
-  }
-  unsatisfied_ = std::move(unsatisfied);
   return hopeless;
 }
 

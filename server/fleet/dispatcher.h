@@ -50,11 +50,8 @@ class Dispatcher {
   };
   std::vector<Theft> FindThefts(const std::set<std::string>& idle, absl::Time now) const;
 
-  // Returns why no registered worker serves the lane; "" if one does.
-  std::string WhyUnsatisfied(const Lane& lane) const;
-  // Returns waiting items that must fail, with the reason: either no registered worker has served
-  // their lane for `unsatisfied_limit`, or the artifact that they name is gone. If only the
-  // artifact of an item's own build is gone, the item is queued to be built again.
+  // Returns waiting items that must fail, with the reason: the artifact that they name is gone. If
+  // only the artifact of an item's own build is gone, the item is queued to be built again.
   std::vector<std::pair<int64_t, absl::Status>> FindHopeless(absl::Time now);
 
  private:
@@ -73,8 +70,6 @@ class Dispatcher {
   const Standings& standings_;
   WorkerRegistry& registry_;
   LeaseBook& book_;
-  // Lanes that no registered worker serves, with the time at which this was first seen.
-  std::map<Lane, absl::Time> unsatisfied_;
 };
 
 }  // namespace hone::fleet

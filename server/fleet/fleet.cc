@@ -77,7 +77,7 @@ void Fleet::Submit(WorkItem work, WorkDone done) {
   if (absl::Status room = book_.CheckRoom(work.owner); !room.ok()) {
     return deferred_.Add(std::move(done), std::move(room), [] {});
   }
-  book_.queue().Add(std::move(work), std::move(done), clock_->Now());
+  book_.queue().Add(std::move(work), std::move(done));
   calls_.Offer();
 }
 
@@ -253,12 +253,6 @@ bool Fleet::IsServed(const std::string& target_key) const {
 std::optional<SilentWork> Fleet::FindSilentWork(const std::string& job_id) const {
   absl::MutexLock lock(&mutex_);
   return list_.FindSilentWork(job_id);
-}
-
-absl::Duration Fleet::WaitLimit(const std::string& target_key) const {
-  absl::MutexLock lock(&mutex_);
-  const bool waits = dispatcher_.WhyUnsatisfied({.target_key = target_key, .build = true}).empty();
-  return waits ? absl::InfiniteDuration() : options_.unsatisfied_limit;
 }
 
 std::vector<WorkerInfo> Fleet::KnownWorkers() const {

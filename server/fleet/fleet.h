@@ -77,9 +77,6 @@ class Fleet {
   // Returns the work of a job that is leased to workers that do not answer; nullopt if there is
   // none.
   std::optional<SilentWork> FindSilentWork(const std::string& job_id) const;
-  // Returns how long work for a target waits before it fails: infinite if registered workers may
-  // build and run it, even if those are away.
-  absl::Duration WaitLimit(const std::string& target_key) const;
   // Returns the same, and also the other workers that are drained, flagged or removed. Of those,
   // only the name and the standing are known.
   std::vector<WorkerInfo> KnownWorkers() const;

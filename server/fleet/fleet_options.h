@@ -31,9 +31,6 @@ struct FleetOptions {
   // A lease ends this long after it was granted, even if its worker still reports it. The limits
   // for compiling and running are far shorter.
   absl::Duration lease_limit = absl::Minutes(5);
-  // An item fails if no registered worker has been able to take it for this long. A server that has
-  // just started has no workers yet.
-  absl::Duration unsatisfied_limit = absl::Seconds(60);
   // A lost worker is forgotten this long after its last call.
   absl::Duration forget_after = absl::Minutes(10);
   // A worker that still holds a lease after it was told to stop it is told again after this time.

@@ -27,8 +27,6 @@ class Standings {
   // Whether the worker is neither drained nor refused.
   bool MayWork(const std::string& id) const;
   bool IsDrained(const std::string& id) const { return Of(id).drained; }
-  // Returns why the worker is refused; "" if it is not.
-  std::string Refusal(const std::string& id) const { return Of(id).refused; }
   // Returns every worker that is drained, flagged or removed, by name.
   std::map<std::string, Standing> all() const;
   int64_t refused() const;

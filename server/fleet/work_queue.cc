@@ -7,7 +7,7 @@
 
 namespace hone::fleet {
 
-int64_t WorkQueue::Add(WorkItem work, WorkDone done, absl::Time now) {
+int64_t WorkQueue::Add(WorkItem work, WorkDone done) {
   const int64_t id = next_id_++;
   JobItems& job = jobs_[work.job_id];
   if (job.order == 0) job.order = id;
@@ -16,7 +16,6 @@ int64_t WorkQueue::Add(WorkItem work, WorkDone done, absl::Time now) {
   ++owners_[work.owner];
   auto item = std::make_unique<TrackedItem>();
   item->id = id;
-  item->submitted = now;
   item->artifact_digest = work.artifact_digest;
   item->builder = work.builder;
   if (!work.artifact_digest.empty()) item->builder_id = work.worker_id;

@@ -33,7 +33,6 @@ struct TrackedItem {
   int64_t id = 0;
   std::shared_ptr<const WorkItem> work;
   WorkDone done;
-  absl::Time submitted;
   // The artifact to run, from the item or from a build lease; "" until it is built.
   std::string artifact_digest;
   record::BuildFacts facts;  // of the build lease
@@ -58,7 +57,7 @@ struct TrackedItem {
 class WorkQueue {
  public:
   // Adds a waiting item and returns its id.
-  int64_t Add(WorkItem work, WorkDone done, absl::Time now);
+  int64_t Add(WorkItem work, WorkDone done);
   // Returns the first waiting item that `fits` from the lanes that are `open`, and counts it as
   // leased. Null if there is no such item.
   TrackedItem* Take(absl::FunctionRef<bool(const Lane&)> open,

@@ -232,22 +232,6 @@ absl::StatusOr<TargetChoice> WorkerRegistry::ChooseTarget(const std::string& key
                    })));
 }
 
-std::string WorkerRegistry::WhyNoRunner(const std::string& target_key) const {
-  std::vector<std::string> idle;  // workers of the target that take no work
-  std::string first;
-  for (const Worker* worker : OfTarget(target_key)) {
-    if (!worker->capabilities.can_run) continue;
-    const std::string refusal = standings_->Refusal(worker->id);
-    if (idle.empty()) first = worker->id;
-    idle.push_back(absl::StrCat(worker->id, " (", refusal.empty() ? "drained" : refusal, ")"));
-  }
-  if (!idle.empty()) {
-    return absl::StrCat("no worker of target ", target_key,
-                        " takes work: ", absl::StrJoin(idle, ", "), "; ", HowToResume(first));
-  }
-  return NoneRegistered(target_key);
-}
-
 std::string WorkerRegistry::NoneRegistered(const std::string& target_key) const {
   return absl::StrCat("no registered worker runs target ", target_key, "; ", Registered(Targets()),
                       "; start hone-worker on such a machine", OrAdmit());

@@ -139,8 +139,6 @@ class WorkerRegistry {
   std::vector<const Worker*> OfTarget(const std::string& target_key) const;
   // See Fleet::FindTarget.
   absl::StatusOr<TargetChoice> ChooseTarget(const std::string& key) const;
-  // Returns why no worker may run the target, and what to do.
-  std::string WhyNoRunner(const std::string& target_key) const;
 
  private:
   // Returns that no worker of the target is registered, and what to do.

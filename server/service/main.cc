@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +58,17 @@ std::string ReadyText(const service::Server& server) {
     absl::StrAppend(&text, "listen ", address.ToText(), "\n");
   }
   return text;
+}
+
+// What OpenStore will make of a store in a file, for the log: the path may be wrong, and another
+// store have the records. "" if the store exists, or is not in a file.
+std::string NewPartOf(const std::string& store) {
+  if (absl::StrContains(store, "://")) return "";
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::absolute(store, error);
+  if (std::filesystem::exists(file, error)) return "";
+  const bool has_folder = std::filesystem::is_directory(file.parent_path(), error);
+  return has_folder ? ", which is new and empty" : ", which is new and empty, in a new folder";
 }
 
 bool Says(const char* what, const absl::Status& reloaded) {
@@ -138,6 +150,7 @@ int Run(const service::Flags& flags) {
   }
   task::ChildPreflight preflight({.command = service::PreflightCommand()});
   options->preflight = &preflight;
+  const std::string new_part = NewPartOf(flags.store);
   absl::StatusOr<std::unique_ptr<store::Store>> store = store::OpenStore(flags.store);
   if (!store.ok()) {
     const std::string name = store::StoreName(flags.store);
@@ -153,7 +166,8 @@ int Run(const service::Flags& flags) {
     spdlog::info("metrics on port {}", metrics->port());
   }
   for (const rpc::Address& address : (*server)->addresses()) {
-    spdlog::info("serving on {}, store {}", address.ToText(), store::StoreName(flags.store));
+    spdlog::info("serving on {}, store {}{}", address.ToText(), store::StoreName(flags.store),
+                 new_part);
   }
   if (!flags.ready_file.empty()) {
     const absl::Status written = WriteFileAtomically(flags.ready_file, ReadyText(**server));
@@ -262,7 +276,9 @@ int main(int argc, char** argv) {
   if (const std::optional<int> code = hone::service::RunPreflightCommand(argc, argv)) return *code;
   if (const std::optional<int> code = hone::service::RunOfflineCommand(argc, argv)) return *code;
   hone::Command app{
-      "Hone's server: keeps jobs and records, searches, and hands work to the workers."};
+      "Hone's server: keeps jobs and records, searches, and hands work to the workers. Without a "
+      "command it serves until a signal ends it; the commands init, restore and merge prepare a "
+      "server or its store."};
   app.Footer(
       "Examples:\n"
       "  hone-server init /etc/hone --host hone.internal\n"

@@ -141,7 +141,7 @@ absl::Status NothingRan(const JobActor& job) {
     ++outcomes[state.default_schedule->record.result.outcome];
   }
   if (outcomes.empty()) return absl::FailedPreconditionError(WhyUnmeasured(job));
-  return absl::FailedPreconditionError(
+  return absl::AbortedError(
       absl::StrCat("no candidate ran successfully: ",
                    absl::StrJoin(outcomes, ", ",
                                  [](std::string* text, const auto& outcome) {

@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/seconds_text.h"
 #include "server/task/exceptions.h"
 #include "server/task/job_codec.h"
+#include "server/task/resume_advice.h"
 #include "server/task/unmeasured.h"
 #include "spdlog/spdlog.h"
 
@@ -53,7 +55,7 @@ void JobActor::Tick() {
     tick_posted_ = false;
     if (!HasEnded()) {
       CheckWorkers();
-      if (started_) OnTick();
+      if (started_ && !HasEnded()) OnTick();
       return;
     }
     // Retries to store the last state if this failed, for example because the disk was full. The
@@ -65,7 +67,21 @@ void JobActor::Tick() {
 void JobActor::CheckWorkers() {
   if (Steady() < next_worker_check_) return;
   next_worker_check_ = Steady() + kWorkerCheckInterval;
-  std::string reason = WaitReason(*this);
+  std::string reason = WhyNoWorker(*this);
+  if (reason.empty()) {
+    wait_.reset();
+    reason = WhyWorkIsSilent(*this);
+  } else if (spec_.parent.empty()) {  // a child waits as long as its parent
+    if (!wait_) {
+      wait_ = Wait{Steady() + options_.wait_limit, TimeText(Now() + options_.wait_limit)};
+    }
+    if (Steady() >= wait_->end) {
+      return End(state_.cancelled ? JobState::kCancelled : JobState::kFailed,
+                 absl::FailedPreconditionError(absl::StrCat(
+                     "it waited ", SecondsText(options_.wait_limit), " for a worker: ", reason)));
+    }
+    absl::StrAppend(&reason, "; the job fails if this lasts until ", wait_->end_text);
+  }
   silent_work_ = reason.empty() ? SilentWorkText(*this) : "";
   if (reason == state_.wait_reason) return;
   state_.wait_reason = std::move(reason);
@@ -206,7 +222,7 @@ void JobActor::End(JobState state, absl::Status why) {
   // If a job that was given up is resumed, it has one more try.
   state_.crashes = state_.crashes >= kMostCrashes ? kMostCrashes - 1 : 0;
   if (state == JobState::kFailed) {
-    state_.error = std::string(why.message());
+    state_.error = absl::StrCat(why.message(), ResumeAdvice(state_, why));
     spdlog::warn("job {}: failed: {}", id_, state_.error);
   }
   services_.fleet->CancelJob(id_);

@@ -126,7 +126,8 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   void SetDeadline(absl::Time deadline) { deadline_ = std::min(deadline_, deadline); }
 
  private:
-  // Notes whether a worker takes the job's work, once a second.
+  // Notes whether a worker takes the job's work, once a second. Ends a job that has waited too
+  // long.
   void CheckWorkers();
   // `done` runs in any thread with the result. It is not called if the job is suspended.
   void Save(absl::AnyInvocable<void(const absl::Status&) &&> done);
@@ -159,6 +160,12 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   absl::Time resumed_;           // when this server began to work on the job
   absl::Duration earlier_wall_;  // under earlier servers
   absl::Time next_worker_check_;
+  // While no worker takes the job's work: when the job fails, and that time as text.
+  struct Wait {
+    absl::Time end;
+    std::string end_text;
+  };
+  std::optional<Wait> wait_;
   std::string silent_work_;
   absl::Time saved_ = absl::InfinitePast();
   absl::Time shown_at_ = absl::InfinitePast();

@@ -60,6 +60,9 @@ struct JobOptions {
   // server has died. Claims are renewed several times in this interval. The replicas' clocks must
   // differ by less than this.
   absl::Duration claim_lease = absl::Seconds(30);
+  // A job fails if no worker has taken its work for this long, whether those that could are lost,
+  // drained or refused, or there are none. A machine can be started again in this time.
+  absl::Duration wait_limit = absl::Minutes(10);
   // How long another worker may take to check a new best.
   absl::Duration spot_check_limit = absl::Minutes(2);
   // How often the summary of a running job is stored.

@@ -117,11 +117,7 @@ void NetworkJob::OnTick() {
 void NetworkJob::OnCancel(bool confirm) {
   if (HasEnded()) return;
   const bool confirming = HasBegun() && state().state == JobState::kConfirming;
-  if (!confirm && !confirming) {
-    // A job that has not begun may have no tasks yet.
-    if (state().network.has_value()) ShowStoredBests(spec(), services(), network());
-    return End(JobState::kCancelled);
-  }
+  if (!confirm && !confirming) return End(JobState::kCancelled);
   state().cancelled = true;
   if (!confirm) {
     ends_now_ = true;
@@ -139,6 +135,8 @@ void NetworkJob::OnCancel(bool confirm) {
 
 void NetworkJob::BeforeSave() {
   if (!HasEnded()) return;
+  // A job that has not begun may have no tasks yet.
+  if (state().network.has_value()) ShowStoredBests(spec(), services(), network());
   for (size_t i = 0; i < children_.size(); ++i) {
     if (!children_[i].exists || children_[i].ended) continue;
     network().tasks[i].state = std::string(JobStateName(JobState::kCancelled));
@@ -436,12 +434,14 @@ void NetworkJob::Finish(size_t i) {
 void NetworkJob::Conclude(std::string why) {
   ShowStoredBests(spec(), services(), network());
   int64_t without = 0;
+  bool is_of_a_task = false;  // whose error says whether continuing it helps
   for (size_t i = 0; i < children_.size(); ++i) {
     const NetworkTaskState& task = network().tasks[i];
     if (task.confirmed) continue;
     ++without;
     if (why.empty() && !task.error.empty() && !ends_now_) {
       why = absl::StrCat("task ", i, ", ", task.op, ": ", task.error);
+      is_of_a_task = true;
     }
   }
   if (state().cancelled) {
@@ -449,6 +449,7 @@ void NetworkJob::Conclude(std::string why) {
     return End(JobState::kCancelled);
   }
   if (without == static_cast<int64_t>(children_.size())) {
+    if (is_of_a_task) return End(JobState::kFailed, absl::AbortedError(why));
     return End(JobState::kFailed, absl::FailedPreconditionError(
                                       why.empty() ? "no task has a confirmed schedule" : why));
   }

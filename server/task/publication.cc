@@ -234,8 +234,8 @@ void Publication::Discard(int index, const SpotCheck& check) {
   if (ranking_.empty()) job_.state().own_best.reset();
   artifact_deadline_ = job_.Steady() + job_.options().artifact_limit;
   if (!ranking_.empty()) return Continue();
-  job_.End(JobState::kFailed, absl::FailedPreconditionError(
-                                  absl::StrCat("a second worker rejected every finalist: ", why)));
+  job_.End(JobState::kFailed,
+           absl::AbortedError(absl::StrCat("a second worker rejected every finalist: ", why)));
 }
 
 void Publication::PublishFinalist(int index) {

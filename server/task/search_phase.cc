@@ -125,11 +125,19 @@ void SearchPhase::KeepConfirmed() {
   if (IsStillConfirmed(store, state.default_schedule)) confirmed_default_ = state.default_schedule;
 }
 
+bool SearchPhase::KeepsShown(const std::map<int64_t, record::Record>& own) const {
+  const std::optional<Best>& shown = job_.state().best;
+  if (!HasLeader() || !shown || record::IsConfirmed(shown->record)) return false;
+  const auto stored = own.find(shown->record.trial);
+  return stored != own.end() && stored->second.candidate == shown->record.candidate &&
+         stored->second.quarantined == shown->record.quarantined;
+}
+
 void SearchPhase::CountAgain(const std::map<int64_t, record::Record>& own) {
   JobSnapshot& state = job_.state();
   state.trials = 0;
   state.outcomes.clear();
-  state.best = confirmed_;
+  if (confirmed_ || !KeepsShown(own)) state.best = confirmed_;
   state.default_schedule = confirmed_default_;
   state.given.reset();
   for (const auto& [trial, record] : own) {
@@ -344,8 +352,8 @@ void SearchPhase::Show(const record::Record& record) {
 }
 
 bool SearchPhase::LacksLeader() const {
-  const JobSnapshot& state = job_.state();
-  return HasLeader() && !state.best && state.outcomes.contains(record::Outcome::kOk);
+  return HasLeader() && !challenges_.leader() && !confirmed_ &&
+         job_.state().outcomes.contains(record::Outcome::kOk);
 }
 
 void SearchPhase::ShowLeader() {
@@ -369,7 +377,7 @@ void SearchPhase::ShowUnconfirmed() {
   if (state.best && record::IsConfirmed(state.best->record)) return;
   if (confirmed_) {
     state.best = confirmed_;
-  } else if (!state.best && fastest_) {
+  } else if (fastest_ && !challenges_.leader()) {
     state.best = task_.MakeBest(*fastest_);
   }
 }

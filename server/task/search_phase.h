@@ -68,6 +68,10 @@ class SearchPhase {
                       EarlierResults earlier);
   // Notes the best and the default schedule that the job confirmed before it was resumed.
   void KeepConfirmed();
+  // Whether a job that continues still shows the best that it showed last, which is not confirmed,
+  // until a candidate leads. It does not if its record was quarantined since, as when it was
+  // forgotten. `own`: the job's stored records.
+  bool KeepsShown(const std::map<int64_t, record::Record>& own) const;
   // Counts the job's stored records. Tells the search those that it was not told before.
   void CountAgain(const std::map<int64_t, record::Record>& own);
   int BatchSize() const;
@@ -96,7 +100,7 @@ class SearchPhase {
   bool HasLeader() const {
     return !job_.spec().unpublished && job_.spec().parent.empty() && !task_.IsDecided();
   }
-  // Whether candidates work but none of them leads yet, so that the job has no best to show.
+  // Whether candidates work but none of them leads yet, and none is confirmed.
   bool LacksLeader() const;
   void ShowLeader();
   void MaybeTrain();

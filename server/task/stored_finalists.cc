@@ -159,9 +159,8 @@ absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const J
     finalists.list.push_back(*std::move(finalist));
   }
   if (!finalists.list.empty()) return found;
-  return absl::FailedPreconditionError(
-      absl::StrCat("the store has no working candidate of the workload on ", job.spec().target_key,
-                   ": tune it first"));
+  return absl::NotFoundError(absl::StrCat("the store has no working candidate of the workload on ",
+                                          job.spec().target_key, ": tune it first"));
 }
 
 std::string WhyStoredIsWrong(const Finalist& finalist, const record::MeasureResult& result) {

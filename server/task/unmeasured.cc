@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/counted.h"
-#include "common/base/seconds_text.h"
 
 namespace hone::task {
 namespace {
@@ -28,11 +27,6 @@ std::vector<fleet::WorkerInfo> RunnersOf(const JobActor& job) {
 
 bool AnyTakesWork(const std::vector<fleet::WorkerInfo>& workers) {
   return std::any_of(workers.begin(), workers.end(), std::mem_fn(&fleet::WorkerInfo::TakesWork));
-}
-
-// With its time zone, because the user may be in another one.
-std::string TimeText(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%d %H:%M:%S %Z", time, absl::LocalTimeZone());
 }
 
 std::string StateOf(const fleet::WorkerInfo& worker, absl::Time now) {
@@ -86,6 +80,10 @@ std::string WhyNoWorker(const JobActor& job, const std::vector<fleet::WorkerInfo
 
 }  // namespace
 
+std::string TimeText(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S %Z", time, absl::LocalTimeZone());
+}
+
 bool WorkerAnswers(const JobActor& job) { return AnyTakesWork(RunnersOf(job)); }
 
 std::string WhyNoWorker(const JobActor& job) {
@@ -94,15 +92,8 @@ std::string WhyNoWorker(const JobActor& job) {
   return WhyNoWorker(job, RunnersOf(job));
 }
 
-std::string WaitReason(const JobActor& job) {
-  const fleet::Fleet& fleet = *job.services().fleet;
-  std::string reason = WhyNoWorker(job);
-  if (!reason.empty()) {
-    const absl::Duration limit = fleet.WaitLimit(job.spec().target_key);
-    if (limit == absl::InfiniteDuration()) return reason;
-    return absl::StrCat(reason, "; a job that waits for ", SecondsText(limit), " fails");
-  }
-  const std::optional<fleet::SilentWork> silent = fleet.FindSilentWork(job.id());
+std::string WhyWorkIsSilent(const JobActor& job) {
+  const std::optional<fleet::SilentWork> silent = job.services().fleet->FindSilentWork(job.id());
   if (!silent.has_value() || !silent->is_all) return "";
   return absl::StrCat(SilenceOf(silent->worker, job.Now()),
                       "; unless it does soon, another worker gets its work");

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/time/time.h"
 #include "server/task/job_actor.h"
 
 namespace hone::task {
@@ -14,9 +15,10 @@ bool WorkerAnswers(const JobActor& job);
 // names the workers that could, and says when each was last seen. "" if workers for both take work.
 std::string WhyNoWorker(const JobActor& job);
 
-// Returns what a job waits for: WhyNoWorker with the time after which its work fails, or a worker
-// that does not answer and has all of its work. "" if neither is the case.
-std::string WaitReason(const JobActor& job);
+// Describes the worker that has all work of a job and does not answer; "" if there is none.
+std::string WhyWorkIsSilent(const JobActor& job);
+// Returns a time as text for users, with its time zone, because they may be in another one.
+std::string TimeText(absl::Time time);
 
 // Describes the candidates of a job that workers hold which do not answer, while other workers go
 // on. "" if there are none.

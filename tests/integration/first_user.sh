@@ -85,6 +85,7 @@ run 2 "$hone" worker-config --authority team --name ../x -o x.conf
 "$work/desk/hone-server" --config team/hone.toml 2>server.log &
 server=$!
 eventually 60 grep -q "serving on" server.log
+grep -q "hone.db, which is new and empty$" server.log || fail "$(<server.log)"
 "$work/builder/hone-worker" --config team/worker-builder-1.conf --state-dir builder-state 2>builder.log &
 start_board() {
   "$work/board/hone-worker" --config pi-07.conf --state-dir board-state 2>>board.log &
@@ -163,6 +164,10 @@ wait "$board" 2>/dev/null
 timeout 200 "${team[@]}" tune sigmoid m=64 n=64 --trials 1 >waiting 2>&1 &
 tune=$!
 eventually 120 grep -q "pi-07 was last seen" waiting
+grep -q "the job fails if this lasts until" waiting || fail "$(<waiting)"
+run 0 "${admin[@]}" doctor
+says "pi-07 was last seen on"
+says "start hone-worker on its machine"
 start_board
 wait "$tune"
 is $? 0
@@ -188,6 +193,19 @@ run 2 "$hone" --server "http://localhost:$port" jobs list
 says "http"
 run 3 "${team[@]}" best matmul m=7 n=7 k=7 --json
 is "$(json 'len(it["error"]) > 0')" True
+
+step "21: a drained worker, the jobs that wait for it, and how to go on"
+run 0 "${team[@]}" tune matmul m=192 n=256 k=192 --time 600s --detach
+job=$(grep -Eo 'watch [0-9]+' <<<"$output$errors" | grep -Eo '[0-9]+' | head -1)
+run 0 "${admin[@]}" workers drain pi-07
+says "so job $job waits"
+says "hone workers resume pi-07"
+run 0 "${admin[@]}" doctor
+says "pi-07 is drained; hone workers resume pi-07"
+says_its_end() { "${team[@]}" jobs show "$job" | grep -q "the job fails if this lasts until"; }
+eventually 20 says_its_end
+run 0 "${admin[@]}" workers resume pi-07
+run 0 "${team[@]}" jobs cancel "$job" --now
 
 step "20: a worker that was stopped is away at once, and a cancelled job does not wait for it"
 job_has_results() {
@@ -281,6 +299,9 @@ says "publishes nothing"
 # On a busy machine the default schedule may be the faster one.
 [[ $output == *"default schedule"* ]] || says "first"
 run 3 "$hone" best matmul m=64 n=96 k=80
+says_not "measured candidates"
+run 1 "$hone" run matmul m=64 n=96 k=80 --in A.npy --in B.npy --out nowhere/C.npy
+says_not "a job builds"
 
 step "11: the language explains itself"
 run 0 "$hone" primitives split

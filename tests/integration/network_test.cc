@@ -23,6 +23,7 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kMnist[] = "tests/client/onnx/testdata/mnist-8.onnx";
 constexpr int kPixels = 28 * 28;
@@ -151,7 +152,8 @@ TEST_F(NetworkTest, IsTunedRunAndExported) {
   EXPECT_GT(std::filesystem::file_size(page), 1000u);
 
   const std::string folder = files_ / "exported";
-  result = home_.Hone({"export", kMnist, "-o", folder, "--name", "digits"});
+  result = home_.Hone({"export", kMnist, "-o", folder + "/", "--name", "digits"});
+  EXPECT_THAT(result.output, Not(HasSubstr("//")));
   ASSERT_EQ(result.code, 0) << result.errors;
   for (const char* const name :
        {"libdigits.so", "digits.weights", "digits.h", "digits.hpp", "digits.py"})

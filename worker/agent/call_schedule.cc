@@ -9,6 +9,8 @@ namespace {
 constexpr absl::Duration kNewsInterval = absl::Milliseconds(5);  // results wait for others
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(100);
 constexpr absl::Duration kLastBackoff = absl::Seconds(5);
+// A refused worker waits this many times longer, up to a minute.
+constexpr int kRefusedFactor = 8;
 constexpr size_t kMaxCalls = 2;
 // The server answers a call with results when they are durable, within milliseconds. Results that
 // finish meanwhile wait this long for the answer, so a busy server gets fewer calls with more in
@@ -43,11 +45,11 @@ int64_t CallSchedule::Begin(bool carries_results, absl::Time now) {
   return last_call_;
 }
 
-bool CallSchedule::Fail(int64_t call, absl::Time now) {
+void CallSchedule::Fail(int64_t call, bool refused, absl::Time now) {
   calls_.erase(call);
   news_ = true;  // the call's contents may be lost, so they are sent again
-  next_call_ = std::max(next_call_, now + BackoffAfter(failures_));
-  return failures_++ == 0;
+  const absl::Duration delay = (refused ? kRefusedFactor : 1) * BackoffAfter(failures_++);
+  next_call_ = std::max(next_call_, now + delay);
 }
 
 bool CallSchedule::Answer(int64_t call, const v1::SynchronizeResponse& response, absl::Time now) {

@@ -29,9 +29,9 @@ class CallSchedule {
 
   // Begins a call and returns its number.
   int64_t Begin(bool carries_results, absl::Time now);
-  // Ends a call that failed. The delay before the next call grows with each consecutive failure.
-  // Returns whether this is the first failure in a row.
-  bool Fail(int64_t call, absl::Time now);
+  // Ends a call that failed. The delay before the next call grows with each consecutive failure. If
+  // the server refused the call, an administrator must act first, so the delay is longer.
+  void Fail(int64_t call, bool refused, absl::Time now);
   // Ends a call that was answered. Returns whether the last call that ended before it failed.
   bool Answer(int64_t call, const v1::SynchronizeResponse& response, absl::Time now);
 

@@ -30,6 +30,11 @@ std::string RandomHex() {
   return absl::StrCat(absl::Hex(value, absl::kZeroPad16));
 }
 
+// Whether the server does not accept the worker's token or certificate.
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
+}
+
 LeaseTable::Capacity CapacityOf(const v1::Capabilities& machine) {
   return {.builds = machine.can_build() ? 4 * machine.build_slots() + 2 * kBatch : 0,
           .runs = machine.can_run() ? 2 * kBatch : 0};
@@ -166,17 +171,18 @@ void Worker::Answered(int64_t call, absl::StatusOr<v1::SynchronizeResponse> resp
   leases_.CallEnds(call, response.ok());
   const absl::Time now = SteadyNow();
   if (!response.ok()) {
-    const bool is_first = schedule_.Fail(call, now);
+    schedule_.Fail(call, IsRefusal(response.status()), now);
     // A worker that the server accepted before may be accepted again, for example when the server
     // has read its tokens again.
     if (absl::IsPermissionDenied(response.status()) && connected_ && !stopping_) {
       denied_ = response.status();
       stopping_ = true;
-    } else if (is_first && !stopping_) {
-      spdlog::warn("{} (trying again)", std::string(response.status().message()));
+    } else if (!stopping_) {
+      LogFailure(response.status());
     }
     return;
   }
+  failure_ = absl::StatusCode::kOk;
   if (schedule_.Answer(call, *response, now)) {
     spdlog::info("the server answers again");
     // The server may be a new one without references, or may now have those that could not be
@@ -188,6 +194,20 @@ void Worker::Answered(int64_t call, absl::StatusOr<v1::SynchronizeResponse> resp
   for (const std::string& digest : leases_.Apply(*response, now)) artifacts_->Unpin(digest);
   for (const std::string& digest : response->keep_artifacts()) uploader_.Enqueue(digest);
   if (connected_ && refused_.empty()) std::move(std::exchange(connected_, nullptr))();
+}
+
+void Worker::LogFailure(const absl::Status& status) {
+  if (std::exchange(failure_, status.code()) == status.code()) return;
+  if (!IsRefusal(status)) {
+    spdlog::warn("{} (trying again)", std::string(status.message()));
+    return;
+  }
+  spdlog::error(
+      "the server refuses this worker: {}. Give the worker a configuration that the server knows "
+      "(hone worker-config makes one) and start it again, or restore its token on the server, "
+      "which "
+      "reads its file of tokens again when it changes (trying again, about once a minute)",
+      std::string(status.message()));
 }
 
 void Worker::LogStandingChange(const v1::SynchronizeResponse& response) {

@@ -145,6 +145,9 @@ TEST_F(ByHandTest, MismatchedFilesAreRejectedBeforeStarting) {
   ExpectUsageError(with({"--in", a, "--in", cut, "--out", out}),
                    AllOf(HasSubstr("cut.npy: "), HasSubstr("truncated")));
   EXPECT_FALSE(std::ifstream(out).good());
+  const Result unwritable = Hone(with({"--in", a, "--in", b, "--out", files_ / "none/c.npy"}));
+  EXPECT_EQ(unwritable.code, 1) << unwritable.errors;
+  EXPECT_THAT(unwritable.errors, HasSubstr("none/c.npy: No such file"));
 }
 
 }  // namespace

@@ -621,6 +621,9 @@ TEST_F(CommandLineTest, PinsAreListedWithoutAnOperator) {
                    HasSubstr("--remove"));
   ExpectUsageError({"pin", "matmul", "m=4", "n=4", "k=4", "--record", "0"}, HasSubstr("--record"));
   ExpectUsageError({"forget"}, HasSubstr("operator is required"));
+  ExpectUsageError({"best", "m=4", "matmul"}, HasSubstr("write the operator first"));
+  ExpectUsageError({"jobs", "show", "1", "2"},
+                   HasSubstr("unexpected argument 2 (see hone jobs show --help)"));
 }
 
 TEST_F(CommandLineTest, DetachNeedsAPermanentServer) {

@@ -18,6 +18,13 @@ TEST(FormatTest, LatencyHasFourDigits) {
   EXPECT_EQ(FormatLatency(0), "-");
 }
 
+TEST(FormatTest, ASlowScheduleHasASpeed) {
+  EXPECT_EQ(FormatGflops(291.84), "291.8");
+  EXPECT_EQ(FormatGflops(0.123), "0.1");
+  EXPECT_EQ(FormatGflops(0.0342), "0.034");
+  EXPECT_EQ(FormatGflops(0), "-");
+}
+
 TEST(FormatTest, ShareOfZeroIsADash) {
   EXPECT_EQ(FormatShare(1, 4), "25.0 %");
   EXPECT_EQ(FormatShare(1, 0), "-");

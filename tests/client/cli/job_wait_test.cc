@@ -24,7 +24,7 @@ class JobWaitTest : public ::testing::Test {
 
   FakeClock clock_;
   client::Job job_;
-  JobWait wait_{&clock_, /*private_worker=*/false};
+  JobWait wait_{&clock_, /*is_private=*/false};
 };
 
 TEST_F(JobWaitTest, ExplainsAWaitOnce) {
@@ -45,15 +45,25 @@ TEST_F(JobWaitTest, ExplainsAWaitOnce) {
 }
 
 TEST_F(JobWaitTest, APrivateWorkerIsNotExplained) {
-  JobWait wait(&clock_, /*private_worker=*/true);
+  JobWait wait(&clock_, /*is_private=*/true);
   job_.wait_reason = "no worker runs target t";
   wait.Look(job_, client::JobNews::kChanged);
   EXPECT_THAT(wait.phase(), IsEmpty());
   EXPECT_FALSE(wait.TakeMessage().has_value());
+  wait.Look(job_, client::JobNews::kNoServer);
+  EXPECT_THAT(wait.phase(), HasSubstr("no server since "));
+  EXPECT_FALSE(wait.TakeMessage().has_value()) << "a private server does not come back";
+}
+
+TEST(StoppingTextTest, PromisesNoConfirmationWithoutAResult) {
+  client::Job job;
+  EXPECT_THAT(StoppingText(1, job), HasSubstr("nothing has been measured yet"));
+  job.spec.revalidate = 1;
+  EXPECT_THAT(StoppingText(1, job), HasSubstr("confirming the finalists"));
 }
 
 TEST(StoppingTextTest, PromisesNoConfirmationWithoutAWorker) {
-  client::Job job;
+  client::Job job{.trials = 1};
   EXPECT_EQ(StoppingText(1, job),
             "stopping: confirming the finalists for at most 30 s; Ctrl-C again skips this");
   job.wait_reason = "no worker runs target t";

@@ -31,8 +31,12 @@ TEST(JobJsonTest, SaysWhereTheBestComesFrom) {
 // A job whose confirmation was disturbed is done, and so is one that publishes nothing.
 TEST(JobJsonTest, AScreenedBestIsNotConfirmed) {
   EXPECT_EQ(ToJson(JobWith(MeasuredBy("screen", "7")))["best"]["confirmed"], false);
-  EXPECT_EQ(TuneJson(JobWith(MeasuredBy("screen", "7")), 0)["best"]["confirmed"], false);
-  EXPECT_EQ(TuneJson(JobWith(MeasuredBy("confirm", "7")), 0)["best"]["confirmed"], true);
+  EXPECT_EQ(TuneJson(JobWith(MeasuredBy("screen", "7")), 0, 0)["best"]["confirmed"], false);
+  EXPECT_EQ(TuneJson(JobWith(MeasuredBy("confirm", "7")), 0, 0)["best"]["confirmed"], true);
+}
+
+TEST(TuneJsonTest, HasTheSpeedOfTheSearchThatTheProgressLineShows) {
+  EXPECT_EQ(TuneJson(JobWith(MeasuredBy("confirm", "7")), 0, 2.5)["trials_per_min"], 150);
 }
 
 // A candidate that other work disturbed was quarantined from the start.

@@ -72,7 +72,7 @@ TEST(NetworkOutputTest, AJobOfNetworksIsDescribed) {
   EXPECT_EQ(DescribeJob(job), "network, 1 task");
 }
 
-TEST(NetworkOutputTest, ARevalidationAndACheckAreRecognisable) {
+TEST(NetworkOutputTest, AJobThatIsNotASearchIsRecognisable) {
   client::Job job;
   job.workload = "first line";
   EXPECT_EQ(DescribeJobAndKind(job), "first line");
@@ -81,6 +81,9 @@ TEST(NetworkOutputTest, ARevalidationAndACheckAreRecognisable) {
   job.spec.space.clear();
   job.spec.revalidate = 3;
   EXPECT_EQ(DescribeJobAndKind(job), "revalidation of first line");
+  job.spec.revalidate = 0;
+  job.spec.unpublished = true;
+  EXPECT_EQ(DescribeJobAndKind(job), "run of first line");
 }
 
 TEST(NetworkOutputTest, BestsOfFewerProcessesAreLessCertain) {

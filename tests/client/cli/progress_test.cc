@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-client::Job RunningJob() {
+client::Job JobInProgress() {
   client::Job job;
   job.state = client::JobState::kRunning;
   job.spec.max_trials = 256;
@@ -47,10 +47,10 @@ std::string Text(const client::Job& job, int columns = 1000) {
 }
 
 TEST(ProgressTextTest, ShowsEverythingOnAWideTerminal) {
-  EXPECT_EQ(Text(RunningJob()),
+  EXPECT_EQ(Text(JobInProgress()),
             "tuning  128/256 trials  best 291.8 GFLOP/s (50.0 % of peak)  invalid 25.0 %"
             "  6.4 trials/s  0:20 left");
-  client::Job job = RunningJob();
+  client::Job job = JobInProgress();
   job.phase = "waiting";
   EXPECT_THAT(Text(job), HasSubstr("trials/s  (waiting)"));
   job.left = absl::Seconds(17);
@@ -58,7 +58,7 @@ TEST(ProgressTextTest, ShowsEverythingOnAWideTerminal) {
 }
 
 TEST(ProgressTextTest, TheTimeLeftFallsUntilTheNextTrial) {
-  client::Job job = RunningJob();
+  client::Job job = JobInProgress();
   Pace pace = PaceOf(job);
   job.wall_ms += 3000;
   pace.Look(job);
@@ -69,12 +69,12 @@ TEST(ProgressTextTest, TheTimeLeftFallsUntilTheNextTrial) {
 }
 
 TEST(ProgressTextTest, ShowsNoSpeedBeforeItIsKnown) {
-  const std::string text = ProgressText(RunningJob(), Pace());
+  const std::string text = ProgressText(JobInProgress(), Pace());
   EXPECT_EQ(text, "tuning  128/256 trials  best 291.8 GFLOP/s (50.0 % of peak)  invalid 25.0 %");
 }
 
 TEST(ProgressTextTest, ExplainsAMissingBest) {
-  client::Job job = RunningJob();
+  client::Job job = JobInProgress();
   job.best.reset();
   job.phase = "measuring the first best again";
   EXPECT_THAT(Text(job), HasSubstr("0:20 left  (measuring the first best again)"));
@@ -83,7 +83,7 @@ TEST(ProgressTextTest, ExplainsAMissingBest) {
   EXPECT_THAT(Text(job), HasSubstr("trials  no valid trial yet  invalid 100.0 %"));
   job.state = client::JobState::kFailed;
   EXPECT_THAT(Text(job), HasSubstr("trials  no valid trial  invalid 100.0 %"));
-  job = RunningJob();
+  job = JobInProgress();
   job.best.reset();
   job.trials = 0;
   job.outcomes.clear();
@@ -93,7 +93,7 @@ TEST(ProgressTextTest, ExplainsAMissingBest) {
 }
 
 TEST(ProgressTextTest, AnOperatorThatOnlyMovesDataHasALatency) {
-  client::Job job = RunningJob();
+  client::Job job = JobInProgress();
   job.best->gflops = 0;
   job.best->record.result.latency_ns = 1234;
   job.best->record.result.reference_drift = 1;
@@ -101,7 +101,7 @@ TEST(ProgressTextTest, AnOperatorThatOnlyMovesDataHasALatency) {
 }
 
 TEST(ProgressTextTest, MarksAnUnconfirmedLatency) {
-  client::Job job = RunningJob();
+  client::Job job = JobInProgress();
   job.best->record.id = 0;  // the leader of a search
   EXPECT_THAT(Text(job), HasSubstr("best ~291.8 GFLOP/s"));
   job.best->record.id = 9;
@@ -111,7 +111,7 @@ TEST(ProgressTextTest, MarksAnUnconfirmedLatency) {
 
 // At its end, a job has the published best, which may be that of another job.
 TEST(ProgressTextTest, ShowsWhatThisJobFound) {
-  client::Job job = RunningJob();
+  client::Job job = JobInProgress();
   job.id = "4";
   job.best->record.job_id = "3";
   EXPECT_THAT(Text(job), HasSubstr("best known 291.8 GFLOP/s (job 3) (50.0 % of peak)"));
@@ -122,7 +122,7 @@ TEST(ProgressTextTest, ShowsWhatThisJobFound) {
 }
 
 TEST(ProgressTextTest, ShowsTheSumOfANetwork) {
-  client::Job job = RunningJob();
+  client::Job job = JobInProgress();
   job.best.reset();
   job.network.emplace();
   job.network->latency_ns = 2e6;
@@ -148,7 +148,7 @@ TEST(ProgressTextTest, ShowsTheSumOfANetwork) {
 }
 
 TEST(ProgressTextTest, DropsTheLeastImportantPartsFirst) {
-  const client::Job job = RunningJob();
+  const client::Job job = JobInProgress();
   EXPECT_EQ(Text(job, 84),
             "tuning  128/256 trials  best 291.8 GFLOP/s  invalid 25.0 %  6.4 trials/s  0:20 left");
   EXPECT_EQ(Text(job, 79), "tuning  128/256 trials  best 291.8 GFLOP/s  invalid 25.0 %  0:20 left");
@@ -156,7 +156,7 @@ TEST(ProgressTextTest, DropsTheLeastImportantPartsFirst) {
 }
 
 TEST(ProgressTextTest, FitsIn40Columns) {
-  client::Job job = RunningJob();
+  client::Job job = JobInProgress();
   EXPECT_EQ(Text(job, 39), "128/256  best 291.8 GFLOP/s  0:20 left");
   job.phase = "round 1: 2 of 5 confirmed";
   job.left = absl::Seconds(20);
@@ -177,7 +177,7 @@ TEST(ProgressTextTest, FitsIn40Columns) {
 
 // What a job waits for is shown rather than its numbers; the detail goes first.
 TEST(ProgressTextTest, AWaitStaysOnANarrowTerminal) {
-  client::Job job = RunningJob();
+  client::Job job = JobInProgress();
   job.state = client::JobState::kConfirming;
   job.left = absl::Seconds(20);
   job.phase = "waiting for a quieter machine: on worker a-long-name, other programs are busy";
@@ -198,7 +198,7 @@ TEST(ProgressTextTest, AWaitStaysOnANarrowTerminal) {
 }
 
 TEST(ProgressTextTest, ShowsHowANetworkWaits) {
-  client::Job job = RunningJob();
+  client::Job job = JobInProgress();
   job.state = client::JobState::kConfirming;
   job.best.reset();
   job.network.emplace();
@@ -212,7 +212,7 @@ TEST(ProgressTextTest, ShowsHowANetworkWaits) {
 }
 
 TEST(ProgressTextTest, CountsDisturbedMeasurementsOnce) {
-  client::Job job = RunningJob();
+  client::Job job = JobInProgress();
   job.state = client::JobState::kConfirming;
   job.disturbed = 7;
   job.phase = "round 2: 1 of 5 measured";
@@ -222,7 +222,7 @@ TEST(ProgressTextTest, CountsDisturbedMeasurementsOnce) {
 }
 
 TEST(ProgressTextTest, CountsWhatARevalidationHasConfirmed) {
-  client::Job job = RunningJob();
+  client::Job job = JobInProgress();
   job.state = client::JobState::kConfirming;
   job.spec.max_trials = job.spec.revalidate = 3;
   job.trials = 2;
@@ -233,7 +233,7 @@ TEST(ProgressTextTest, CountsWhatARevalidationHasConfirmed) {
 }
 
 TEST(ProgressTextTest, ShowsThePhaseIn80Columns) {
-  client::Job job = RunningJob();
+  client::Job job = JobInProgress();
   job.state = client::JobState::kConfirming;
   job.trials = job.spec.max_trials = 1000;
   job.best->gflops = 12'345;

@@ -1,5 +1,6 @@
 #include "client/cli/worker_text.h"
 
+#include "client/cli/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -17,6 +18,72 @@ TEST(WorkerTextTest, OnlyWhatAnAdministratorDrainedIsDrained) {
   EXPECT_EQ(WorkerState(worker), "stopped");
   worker.draining = true;
   EXPECT_EQ(WorkerState(worker), "drained, disconnected");
+}
+
+TEST(WorkerTextTest, AWorkerIsDrainingWhileItFinishesItsLeases) {
+  client::Worker worker{.id = "w", .connected = true, .leases = 2, .draining = true};
+  EXPECT_EQ(WorkerState(worker), "draining");
+  worker.leases = 0;
+  EXPECT_EQ(WorkerState(worker), "drained");
+}
+
+client::Worker Runner(const std::string& id, const std::string& target = "x86-t") {
+  return {.id = id, .host = "desk", .target = target, .connected = true, .can_run = true};
+}
+
+TEST(WhyJobsWaitTest, NamesEachWorkerThatCouldTakeTheWork) {
+  client::Worker builder = Runner("builder");
+  builder.can_build = true;
+  client::Worker board = Runner("pi-07", "arm-t");
+  EXPECT_EQ(WhyJobsWait({builder, board}), "");
+  board.connected = false;
+  board.last_seen_unix_ms = 1'700'000'000'000;
+  EXPECT_EQ(WhyJobsWait({builder, board}), "jobs for arm-t wait: pi-07 was last seen on " +
+                                               FormatTime(board.last_seen_unix_ms) +
+                                               "; start hone-worker on its machine (desk) again");
+  EXPECT_EQ(WhyJobsWait({builder, board, Runner("pi-08", "arm-t")}), "") << "another one runs it";
+  builder.draining = true;
+  EXPECT_EQ(WhyJobsWait({builder}),
+            "jobs for x86-t wait: builder is drained; hone workers resume builder gives it work "
+            "again");
+  EXPECT_THAT(WhyJobsWait({builder, board}), HasSubstr(" again. jobs for x86-t wait: builder"));
+  EXPECT_EQ(
+      WhyJobsWait({builder, Runner("other")}),
+      "no worker builds kernels, so jobs wait: builder is drained; hone workers resume builder "
+      "gives it work again");
+}
+
+TEST(WhyJobsWaitTest, ARemovedWorkerHasItsAdviceOnce) {
+  client::Worker removed{
+      .id = "w",
+      .flagged = "an administrator removed it; \"hone workers resume w\" admits it again"};
+  EXPECT_EQ(
+      WhyJobsWait({removed}),
+      "jobs wait: w is refused: an administrator removed it; \"hone workers resume w\" admits "
+      "it again");
+}
+
+TEST(WaitWithoutTest, WarnsOfJobsThatNoOtherWorkerDoes) {
+  client::Worker drained = Runner("w");
+  drained.can_build = drained.draining = true;
+  client::Job job{.id = "12", .state = client::JobState::kRunning, .target = "x86-t"};
+  EXPECT_EQ(WaitWithout("w", {drained}, {job}),
+            "no other worker runs target x86-t, so job 12 waits, and fails if that takes too long; "
+            "hone workers resume w gives it work again");
+  client::Job second = job;
+  second.id = "13";
+  EXPECT_THAT(WaitWithout("w", {drained}, {job, second}),
+              HasSubstr("2 jobs wait (12, 13), and fail"));
+  client::Worker other = Runner("other");
+  EXPECT_THAT(WaitWithout("w", {drained, other}, {job}),
+              HasSubstr("no other worker builds for target x86-t"));
+  other.can_build = true;
+  EXPECT_EQ(WaitWithout("w", {drained, other}, {job}), "");
+  job.target = "arm-t";
+  EXPECT_EQ(WaitWithout("w", {drained}, {job}), "") << "it has another target";
+  job.target = "x86-t";
+  job.state = client::JobState::kDone;
+  EXPECT_EQ(WaitWithout("w", {drained}, {job}), "");
 }
 
 TEST(WorkerTextTest, ResumingAWorkerThatIsNotConnectedDoesNotGiveItWork) {

@@ -19,13 +19,11 @@ class DeliveriesTest : public ::testing::Test {
   DeliveriesTest() { worker_.capabilities = {.target_key = "t", .can_build = true}; }
   // Leases a new item to the worker to build and, unless `run` is false, to run.
   std::string Grant(bool run = true) {
-    book_.queue().Add(
-        {.job_id = "job", .target_key = "t"},
-        [this](absl::StatusOr<WorkResult> result, Acknowledge acknowledge) {
-          results_.push_back(std::move(result));
-          acknowledge_ = std::move(acknowledge);
-        },
-        absl::UnixEpoch());
+    book_.queue().Add({.job_id = "job", .target_key = "t"},
+                      [this](absl::StatusOr<WorkResult> result, Acknowledge acknowledge) {
+                        results_.push_back(std::move(result));
+                        acknowledge_ = std::move(acknowledge);
+                      });
     const auto any = [](const auto&) { return true; };
     return book_.Grant("w", absl::UnixEpoch(), any, any, [run](const Lane&) { return run; })->id;
   }

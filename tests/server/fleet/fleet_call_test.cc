@@ -277,34 +277,19 @@ TEST_F(CallTest, CancelWaitingLeavesRunningItems) {
   EXPECT_TRUE(waiting->called);
 }
 
-TEST_F(CallTest, UnservableWorkFailsWithTheReason) {
-  FakeWorker worker = FakeWorker::Both("w", 1);
-  worker.Call(fleet, absl::Hours(1));
-  WorkItem item = Item("job", 1);
-  item.target_key = "arm-board";
-  auto answer = Submit(item);
-  fleet.Tick();
-  Pass(FleetOptions().unsatisfied_limit / 2);
-  EXPECT_FALSE(answer->called);
-  Pass(FleetOptions().unsatisfied_limit / 2);
-  ASSERT_TRUE(answer->called);
-  EXPECT_EQ(answer->result.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(answer->result.status().message()),
-              ::testing::AllOf(HasSubstr("arm-board"), HasSubstr("registered: t")));
-}
-
-TEST_F(CallTest, WorkWaitsForALostWorkerForABoundedTime) {
+// Only a job knows how long it waits; its work waits until then.
+TEST_F(CallTest, WorkWaitsForALostWorker) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
   auto answer = Submit(Item("job", 1));
-  Pass(FleetOptions().unsatisfied_limit + FleetOptions().silence_limit());
-  Pass(FleetOptions().unsatisfied_limit);
-  EXPECT_FALSE(answer->called);
+  Pass(FleetOptions().silence_limit());
   EXPECT_FALSE(fleet.Workers().at(0).connected);
   Pass(FleetOptions().forget_after);
   EXPECT_THAT(fleet.Workers(), IsEmpty());
-  Pass(FleetOptions().unsatisfied_limit);
-  EXPECT_EQ(answer->result.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(answer->called);
+  worker.Restart("again");
+  worker.Call(fleet);
+  EXPECT_THAT(worker.started, SizeIs(1));
 }
 
 TEST_F(CallTest, WorkerListShowsTheLastError) {

@@ -90,22 +90,6 @@ TEST_F(DistrustTest, AFailureNeedsNoLatency) {
   EXPECT_TRUE(answer->called);
 }
 
-TEST_F(DistrustTest, FlaggingTheLastWorkerFailsItsWork) {
-  WorkItem item = Item("job", 1);
-  item.fixed_flops = 1e6;
-  auto answer = Submit(std::move(item));
-  FakeWorker liar = AnsweredBy("liar", Measured(1));
-  fleet.Tick();
-  for (absl::Duration t; t < FleetOptions().unsatisfied_limit; t += absl::Seconds(5)) {
-    liar.Call(fleet);
-    Pass(absl::Seconds(5));
-  }
-  ASSERT_TRUE(answer->called);
-  EXPECT_THAT(
-      std::string(answer->result.status().message()),
-      ::testing::AllOf(HasSubstr("liar (it reported an impossible result"), HasSubstr("resume")));
-}
-
 TEST_F(DistrustTest, FlaggingAWorkerRequeuesItsLeases) {
   auto first = Submit(Item("job", 1));
   auto second = Submit(Item("job", 2));

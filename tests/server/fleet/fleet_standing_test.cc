@@ -85,35 +85,6 @@ TEST_F(StandingTest, RemovedWorkerIsRejectedUntilResumed) {
   EXPECT_EQ(fleet.Remove("nobody").status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(StandingTest, WorkOfADrainedTargetFailsWithTheReason) {
-  FakeWorker worker = FakeWorker::Both("w", 1);
-  worker.Call(fleet);
-  ASSERT_TRUE(fleet.Drain("w", false).ok());
-  auto answer = Submit(Item("job", 1));
-  fleet.Tick();
-  Pass(FleetOptions().unsatisfied_limit);
-  ASSERT_TRUE(answer->called);
-  EXPECT_EQ(answer->result.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(answer->result.status().message()), HasSubstr("w (drained)"));
-}
-
-TEST_F(StandingTest, WorkWaitsWithoutLimitOnlyForWorkersThatMayWork) {
-  FakeWorker builder = FakeWorker::Both("builder", 1);
-  builder.report.capabilities.can_run = false;
-  FakeWorker board = FakeWorker::Both("board", 1);
-  board.report.capabilities.can_build = false;
-  const std::string target = board.report.capabilities.target_key;
-  EXPECT_EQ(fleet.WaitLimit(target), FleetOptions().unsatisfied_limit);
-  builder.Call(fleet);
-  board.Call(fleet);
-  EXPECT_EQ(fleet.WaitLimit(target), absl::InfiniteDuration());
-  for (const std::string drained : {"builder", "board"}) {
-    ASSERT_TRUE(fleet.Drain(drained, false).ok());
-    EXPECT_EQ(fleet.WaitLimit(target), FleetOptions().unsatisfied_limit) << drained;
-    ASSERT_TRUE(fleet.Drain(drained, true).ok());
-  }
-}
-
 TEST_F(StandingTest, IdleWorkerStealsFromASlowOne) {
   std::vector<std::shared_ptr<Answer>> answers;
   for (int i = 0; i < 8; ++i) answers.push_back(Submit(Item("job", i)));

@@ -14,7 +14,7 @@ using ::testing::SizeIs;
 class LeaseBookTest : public ::testing::Test {
  protected:
   void Add(const std::string& owner = "ann") {
-    book_.queue().Add({.job_id = "job", .owner = owner, .target_key = "t"}, nullptr, now_);
+    book_.queue().Add({.job_id = "job", .owner = owner, .target_key = "t"}, nullptr);
   }
   const Lease* Grant(const std::string& worker) {
     return book_.Grant(

@@ -33,7 +33,7 @@ class StandingChangesTest : public FleetPartsTest {
     registry_.Update(worker, report, clock_.Now());
     worker.free_build_slots = 2;
     for (int i = 0; i < 2; ++i) {
-      book_.queue().Add({.job_id = "job", .target_key = "t"}, nullptr, clock_.Now());
+      book_.queue().Add({.job_id = "job", .target_key = "t"}, nullptr);
     }
     begun_ = "test-1";
     queued_ = "test-2";
@@ -111,7 +111,7 @@ TEST_F(StandingChangesTest, ARemovedWorkerIsForgottenUntilItIsResumed) {
 TEST_F(StandingChangesTest, AFlaggedWorkerLosesAllLeases) {
   AddBusyWorker();
   changes_.Distrust("w", "it lies");
-  EXPECT_EQ(standings_.Refusal("w"), "it lies");
+  EXPECT_EQ(standings_.Of("w").refused, "it lies");
   EXPECT_THAT(book_.Of("w"), IsEmpty());
   EXPECT_THAT(flagged_, IsEmpty()) << "only without the lock";
   RunDeferred();

@@ -15,7 +15,6 @@ TEST(StandingsTest, UnknownWorkerMayWork) {
   Standings standings;
   EXPECT_TRUE(standings.MayWork("w"));
   EXPECT_EQ(standings.Of("w"), Standing{.worker_id = "w"});
-  EXPECT_EQ(standings.Refusal("w"), "");
   EXPECT_FALSE(standings.Unstored("w").has_value());
 }
 

@@ -36,7 +36,7 @@ class WorkerCallsTest : public ::testing::Test {
     for (auto& call : deferred_.Take()) std::move(call)();
   }
   void AddWork() {
-    book_.queue().Add({.job_id = "job", .target_key = "t"}, nullptr, clock_.Now());
+    book_.queue().Add({.job_id = "job", .target_key = "t"}, nullptr);
     calls_.Offer();
     RunDeferred();
   }

@@ -238,6 +238,50 @@ TEST_F(JobRestartTest, AResumedJobKeepsItsConfirmedBestAndDefault) {
             first->default_schedule->record.result.latency_ns);
 }
 
+// A job that was cancelled at once has confirmed nothing.
+TEST_F(JobRestartTest, AResumedJobShowsItsLastBestUntilOneLeads) {
+  // Other work disturbs every process in which a challenger is measured again.
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(lease.work->decisions);
+    result.samples_ns = {result.latency_ns, result.latency_ns};
+    if (lease.work->policy.name != "screen") result.machine.steal = 0.9;
+    return result;
+  };
+  const std::string id = Create(Spec(400));
+  for (int i = 0; i < 6; ++i) Step(5);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  const auto first = RunToEnd(id);
+  ASSERT_TRUE(first->best && !record::IsConfirmed(first->best->record));
+  Step();
+  Resume(id);
+  for (int i = 0; i < 6; ++i) {
+    Step(5);
+    const auto now = Get(id);
+    EXPECT_EQ(now->state, JobState::kRunning);
+    ASSERT_TRUE(now->best) << i;
+    EXPECT_EQ(now->best->record.candidate, first->best->record.candidate);
+  }
+  EXPECT_EQ(Get(id)->phase, "measuring the first best again");
+  device.measure = nullptr;
+  for (int i = 0; i < 20; ++i) Step(5);
+  EXPECT_EQ(Get(id)->best->record.id, 0) << "one leads";
+}
+
+TEST_F(JobRestartTest, AResumedJobDoesNotShowAForgottenBest) {
+  const std::string id = Create(Spec(400));
+  for (int i = 0; i < 3; ++i) Step(3);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  const auto first = RunToEnd(id);
+  ASSERT_TRUE(first->best && !record::IsConfirmed(first->best->record));
+  store.Forget({.workload_digest = first->workload_digest, .target = "t"}, "forgotten",
+               [](const absl::StatusOr<store::Forgotten>& done) { EXPECT_TRUE(done.ok()); });
+  Resume(id);
+  for (int i = 0; i < 3; ++i) Step(0);
+  EXPECT_EQ(Get(id)->state, JobState::kRunning);
+  EXPECT_FALSE(Get(id)->best.has_value());
+}
+
 TEST_F(JobRestartTest, AResumedJobForgetsWhatWasForgotten) {
   const auto first = RunAndCancel(Spec(400));
   store.Forget({.workload_digest = first->workload_digest, .target = "t"}, "forgotten",

@@ -12,6 +12,7 @@ namespace {
 using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Le;
+using ::testing::Not;
 
 class JobTest : public ::testing::Test, protected JobHarness {
  protected:
@@ -160,6 +161,7 @@ TEST_F(JobTest, JobWithoutSuccessesFailsAndListsOutcomes) {
   auto job = RunToEnd(Create(Spec(12)));
   EXPECT_EQ(job->state, JobState::kFailed);
   EXPECT_THAT(job->error, HasSubstr("compile_error 12"));
+  EXPECT_THAT(job->error, Not(HasSubstr("hone jobs resume"))) << "it would fail again";
 }
 
 TEST_F(JobTest, AnExhaustedSpaceEndsTheJob) {
@@ -275,12 +277,16 @@ TEST_F(JobTest, MissingTargetFailsTheJobWithTheReason) {
   JobSpec spec = Spec(20);
   spec.target_key = "other";
   const std::string id = Create(spec);
-  for (int i = 0; i < 10 && !HasEnded(Get(id)->state); ++i) {
+  for (int i = 0; i < 30 && !HasEnded(Get(id)->state); ++i) {
     Step();
     clock.Advance(absl::Seconds(30));
   }
   EXPECT_EQ(Get(id)->state, JobState::kFailed);
-  EXPECT_THAT(Get(id)->error, HasSubstr("no registered worker runs target other"));
+  EXPECT_EQ(
+      Get(id)->error,
+      "it waited 600 s for a worker: no worker runs target other; start hone-worker on such a "
+      "machine; \"hone jobs resume " +
+          id + "\" continues it");
 }
 
 TEST_F(JobTest, AFullDiskFailsTheJobAndAcknowledgesNothing) {
@@ -289,7 +295,7 @@ TEST_F(JobTest, AFullDiskFailsTheJobAndAcknowledgesNothing) {
   store.FailWrites(absl::ResourceExhaustedError("the disk is full"));
   auto job = RunToEnd(id, 20);
   EXPECT_EQ(job->state, JobState::kFailed);
-  EXPECT_THAT(job->error, HasSubstr("the disk is full"));
+  EXPECT_EQ(job->error, "the disk is full; \"hone jobs resume " + id + "\" continues it");
 }
 
 TEST_F(JobTest, ARepeatedRequestIsTheSameJob) {

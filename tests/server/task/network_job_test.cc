@@ -339,6 +339,25 @@ TEST_F(NetworkJobTest, DoesNotWaitForAWorkerThatIsGone) {
   }
 }
 
+// The network waits as long as any job, not once more for each of its tasks.
+TEST_F(NetworkJobTest, FailsIfItWaitsTooLongForAWorkerAndCanBeResumed) {
+  const std::string id = Create(NetworkOf(240));
+  for (int i = 0; i < 50; ++i) Step(1);
+  device_is_gone = true;
+  const absl::Time before = clock.Now();
+  const auto failed = RunToEnd(id, 10'000);
+  EXPECT_EQ(failed->state, JobState::kFailed);
+  EXPECT_LE(clock.Now() - before, options.wait_limit + absl::Seconds(10));
+  EXPECT_THAT(failed->error, HasSubstr("it waited 600 s for a worker: no worker runs target t"));
+  EXPECT_THAT(failed->error, HasSubstr("; \"hone jobs resume " + id + "\" continues it"));
+  device_is_gone = false;
+  for (int i = 0; i < 5; ++i) Step();
+  ASSERT_TRUE(Resume(id, 0).ok());
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 240);
+}
+
 TEST_F(NetworkJobTest, CancelAtOnceEndsTheTasks) {
   const std::string id = Create(NetworkOf(10000));
   StepUntilTrials(id, 100);
@@ -534,6 +553,7 @@ TEST_F(NetworkJobTest, FailsIfNoTaskHasAKernel) {
   const auto job = RunToEnd(Create(NetworkOf(60)), 1000);
   EXPECT_EQ(job->state, JobState::kFailed);
   EXPECT_THAT(job->error, HasSubstr("task 0, alpha: "));
+  EXPECT_THAT(job->error, Not(HasSubstr("hone jobs resume"))) << "it would fail again";
 }
 
 // A slow disk may need longer than the time between two ticks.

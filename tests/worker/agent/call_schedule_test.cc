@@ -67,15 +67,19 @@ TEST_F(CallScheduleTest, AnOvertakenCallDoesNotSetTheNextOne) {
   EXPECT_EQ(Next(), At(520));
 }
 
-TEST_F(CallScheduleTest, FailuresDelayTheNextCallAndAreReportedOnce) {
-  EXPECT_TRUE(schedule_.Fail(schedule_.Begin(false, begin_), begin_));
+TEST_F(CallScheduleTest, FailuresDelayTheNextCall) {
+  const auto fail = [&](bool refused) {
+    schedule_.Fail(schedule_.Begin(false, begin_), refused, begin_);
+  };
+  fail(/*refused=*/false);
   EXPECT_GE(Next(), At(50));
   EXPECT_LE(Next(), At(150));
-  for (int i = 0; i < 10; ++i) {
-    EXPECT_FALSE(schedule_.Fail(schedule_.Begin(false, begin_), begin_));
-  }
+  for (int i = 0; i < 10; ++i) fail(/*refused=*/false);
   EXPECT_GE(Next(), At(2500));
   EXPECT_LE(Next(), At(7500)) << "the delay is bounded";
+  fail(/*refused=*/true);
+  EXPECT_GE(Next(), At(20'000)) << "an administrator needs a while";
+  EXPECT_LE(Next(), At(60'000));
   EXPECT_TRUE(schedule_.Answer(schedule_.Begin(false, begin_), Response(0), begin_));
   EXPECT_FALSE(schedule_.Answer(schedule_.Begin(false, begin_), Response(0), begin_));
 }

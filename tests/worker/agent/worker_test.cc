@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/base/digest.h"
@@ -314,6 +315,10 @@ TEST_F(WorkerTest, AnAcceptedWorkerOutlivesADenial) {
     absl::MutexLock lock(&service_->mutex_);
     service_->denied_.clear();
   }
+  const std::string log = Log();
+  const std::vector<std::string> parts =
+      absl::StrSplit(log, " error the server refuses this worker: its token was removed");
+  EXPECT_EQ(parts.size(), 2u) << "said once: " << log;
   service_->Grant(Lease("b", "good"));
   EXPECT_TRUE(AwaitResult("b")) << Log();
 }

@@ -1,0 +1,132 @@
+#include "client/cli/compared_rows.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "common/record/processes.h"
+
+namespace hone::cli {
+namespace {
+
+// Whether a record is valid, and is the result of one process of a confirmation or of the default
+// schedule.
+bool IsProcess(const record::Record& record, const record::Record& best) {
+  return record.result.outcome == record::Outcome::kOk && !record.quarantined &&
+         !record.result.stopped_early && record.tolerance == best.tolerance &&
+         record::ProcessesOf(record.result) == 1 &&
+         (record.policy.name == "confirm" || record.is_default);
+}
+
+// The processes in which one job measured one candidate; not empty.
+using Processes = std::vector<const record::Record*>;
+
+std::vector<Processes> GroupsOf(const record::Record& best,
+                                const std::vector<record::Record>& records) {
+  std::vector<Processes> groups;
+  for (const record::Record& record : records) {
+    if (!IsProcess(record, best)) continue;
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+      return group[0]->job_id == record.job_id && group[0]->candidate == record.candidate;
+    });
+    if (same == groups.end()) {
+      groups.push_back({&record});
+    } else {
+      same->push_back(&record);
+    }
+  }
+  return groups;
+}
+
+// Returns one record for each candidate of each job: the median of the processes in which the job
+// measured the candidate, computed as a job does for its best. Leaves out candidates that were
+// measured in fewer than record::kProcesses processes.
+std::vector<record::Record> Combine(const record::Record& best,
+                                    const std::vector<record::Record>& records) {
+  std::vector<record::Record> combined;
+  for (const Processes& group : GroupsOf(best, records)) {
+    if (group.size() < record::kProcesses) continue;
+    std::vector<record::MeasureResult> results;
+    for (const record::Record* record : group) results.push_back(record->result);
+    combined.push_back(*group.back());
+    combined.back().result = record::MedianOfProcesses(results);
+  }
+  return combined;
+}
+
+// Returns the digest of a candidate's program, which only records of builds contain; "" without
+// such a record.
+std::string ProgramOf(const record::Candidate& candidate,
+                      const std::vector<record::Record>& records) {
+  for (const record::Record& record : records) {
+    const std::string& program = record.result.facts.program_digest;
+    if (record.candidate == candidate && !program.empty()) return program;
+  }
+  return "";
+}
+
+double LatencyNs(const record::Record& record) { return record::SteadyLatencyNs(record.result); }
+
+}  // namespace
+
+std::vector<ComparedRow> RowsOf(const record::Record& best,
+                                const std::vector<record::Record>& records) {
+  const std::string best_program = ProgramOf(best.candidate, records);
+  std::optional<record::Record> untiled;
+  std::vector<record::Record> others;
+  for (const record::Record& record : Combine(best, records)) {  // in the order of jobs
+    if (record.is_default) {
+      untiled = record;
+      continue;
+    }
+    const std::string program = ProgramOf(record.candidate, records);
+    if (record.candidate == best.candidate || (!program.empty() && program == best_program)) {
+      continue;
+    }
+    std::erase_if(others,
+                  [&](const record::Record& other) { return other.candidate == record.candidate; });
+    others.push_back(record);
+  }
+  std::vector<ComparedRow> rows;
+  const auto add = [&](const char* name, const record::Record& record) {
+    rows.push_back({name, record, LatencyNs(record)});
+  };
+  if (untiled) add("default", *untiled);
+  add("best", best);
+  const auto runner_up = std::min_element(
+      others.begin(), others.end(),
+      [](const record::Record& a, const record::Record& b) { return LatencyNs(a) < LatencyNs(b); });
+  if (runner_up != others.end()) add("runner-up", *runner_up);
+  return rows;
+}
+
+std::string WhyMissing(bool is_default, const record::Record& best,
+                       const std::vector<record::Record>& records) {
+  const std::string best_program = ProgramOf(best.candidate, records);
+  const auto is_such = [&](const record::Record& record) {
+    if (is_default) return record.is_default;
+    const std::string program = ProgramOf(record.candidate, records);
+    return !record.is_default && record.candidate != best.candidate &&
+           (program.empty() || program != best_program);
+  };
+  size_t most = 0;
+  for (const auto& group : GroupsOf(best, records)) {
+    if (is_such(*group[0])) most = std::max(most, group.size());
+  }
+  const std::string in_processes =
+      most == 0 ? "" : absl::StrCat("; the most is ", most, most == 1 ? " process" : " processes");
+  if (!is_default) {
+    return absl::StrCat(
+        "no runner-up: no job has measured another program in ", record::kProcesses,
+        " undisturbed processes", in_processes,
+        ". With more trials or time, or less other work on the machine, a search confirms "
+        "more candidates");
+  }
+  return absl::StrCat(
+      "no default: no job has measured the untiled default in ", record::kProcesses,
+      " undisturbed processes", in_processes,
+      ". A search confirms it too, unless that takes too much of its time or other work "
+      "disturbs it");
+}
+
+}  // namespace hone::cli
