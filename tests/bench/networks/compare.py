@@ -1,6 +1,6 @@
 """Times an exported network, ONNX Runtime and OpenVINO in one process, in alternating rounds with equal threads.
 
-  compare.py MODEL.onnx FOLDER [--rounds N] [--threads N] [--processor-time] [--profile]
+  compare.py MODEL.onnx FOLDER [--rounds N] [--threads N] [--processor-time] [--profile] [--bf16] [--tolerance E]
 
 FOLDER is that of `hone export MODEL.onnx -o FOLDER`. Without openvino, only ONNX Runtime is compared. Prints one row of a Markdown table
 (--header prints the head), and fails if the outputs differ from ONNX Runtime's. Each turn is a pause, in which the threads of the others
@@ -23,7 +23,6 @@ except ImportError:
 
 HEADER = ("| network | Hone ms | ONNX Runtime ms | OpenVINO ms | over ONNX Runtime | over OpenVINO | over the better | error |\n"
           "|---|---:|---:|---:|---:|---:|---:|---:|")
-TOLERANCE = 1e-4  # of the largest magnitude
 PAUSE_S = 0.02
 TURN_S = 0.06  # of timed runs in a turn, at least
 PROFILES = 25
@@ -58,12 +57,12 @@ def onnxruntime_session(model, threads):
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def openvino_runner(model, threads, feed):
+def openvino_runner(model, threads, precision, feed):
     core = openvino.Core()
     read = core.read_model(model)
     read.reshape({name: array.shape for name, array in feed.items()})
     compiled = core.compile_model(read, "CPU", {
-        "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"})
+        "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": precision})
     request = compiled.create_infer_request()
 
     def run():
@@ -107,6 +106,9 @@ def main():
     parser.add_argument("--processor-time", action="store_true",
                         help="time of the processor instead of the clock; for one thread on a machine that is shared")
     parser.add_argument("--profile", action="store_true", help="print the least time of each step of Hone's network")
+    parser.add_argument("--bf16", action="store_true", help="OpenVINO may compute in bf16; ONNX Runtime computes in f32")
+    parser.add_argument("--tolerance", type=float, default=1e-4,
+                        help="allowed difference to ONNX Runtime's outputs, relative to the largest magnitude")
     parser.add_argument("--header", action="store_true")
     options = parser.parse_args()
     if options.header:
@@ -118,7 +120,7 @@ def main():
     network, hone = hone_runner(options.folder, options.threads, feed)
     runs = {"hone": hone, "onnxruntime": lambda: session.run(None, feed)}
     if openvino is not None:
-        runs["openvino"] = openvino_runner(options.model, options.threads, feed)
+        runs["openvino"] = openvino_runner(options.model, options.threads, "bf16" if options.bf16 else "f32", feed)
     error = error_of(hone(), expected)
     if options.profile:
         profiles = [network.profile(*(feed[tensor.name] for tensor in network.inputs)) for _ in range(PROFILES)]
@@ -139,7 +141,7 @@ def main():
     row += [ratio_text(over[name]) if name in over else "" for name in ("onnxruntime", "openvino")]
     row += [f"{at(over[better], 0.5):.2f}", f"{error:.1e}"]
     print("| %s |" % " | ".join(row), flush=True)
-    if error > TOLERANCE:
+    if error > options.tolerance:
         print(f"{options.model}: the outputs differ by {error:.2e}", file=sys.stderr)
         return 1
     return 0
