@@ -27,7 +27,6 @@
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
-#include "common/target/target.h"
 
 namespace hone::cli {
 namespace {
@@ -57,8 +56,9 @@ absl::StatusOr<NetworkTiming> Measure(Session& session, const NetworkArgument& n
                         LoadNetworkKernels(session, network, {.tolerance = tolerance}));
   ProgressLine progress;
   progress.Show("timing the whole network");
-  NetworkTiming timing = TimingOf(network);
-  HONE_RETURN_IF_ERROR(MeasureNetwork(network, kernels, kMeasuringTime, timing));
+  NetworkTiming timing = TimingOf(network, kernels);
+  HONE_RETURN_IF_ERROR(
+      MeasureNetwork(network, kernels, {.device = session.GpuName()}, kMeasuringTime, timing));
   return timing;
 }
 
@@ -226,9 +226,8 @@ std::string TooLittleTimeText(int64_t time_ms, int64_t tasks) {
 }
 
 absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options) {
-  HONE_RETURN_IF_ERROR(CheckNetworkTarget(globals));
   HONE_RETURN_IF_ERROR(CheckReportPath(options.report));
-  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(options.words));
+  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, options.words));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   client::JobSpec common = options.common;
   HONE_ASSIGN_OR_RETURN(common.target, session->TargetForTuning());
@@ -254,7 +253,7 @@ absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& optio
   Tuned tuned{.job = followed.job,
               .measured = absl::FailedPreconditionError("this machine is another target"),
               .bests = LookUpBests(*session, network, common.tolerance)};
-  if (tuned.job.target == target::DetectHost().Key()) {
+  if (session->IsHere(tuned.job.target)) {
     tuned.measured = Measure(*session, network, common.tolerance);
   }
   if (!options.report.empty()) result.Update(Report(network, options, tuned));

@@ -140,8 +140,7 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
   HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, ArtifactOf(*session, found.best));
   const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> outputs,
-                        client::CallKernel(workload, artifact, views,
-                                           session->device() ? session->device()->device : ""));
+                        client::CallKernel(workload, artifact, views, session->GpuName()));
 
   Json files = Json::array();
   for (size_t o = 0; o < out.size(); ++o) {

@@ -62,6 +62,8 @@ class GpuWalk : public ::testing::Test {
 
   void ExpectListed();
   void Walk(const Case& c);
+  // Tunes a small network, runs it and compares its output, times it and saves a baseline.
+  void WalkNetwork();
 
   const GpuOfWalk gpu_;
   HoneHome home_;
