@@ -16,13 +16,12 @@ namespace hone::network {
 
 // The kernel of a task of a network.
 struct NetworkKernel {
-  target::Target target;  // that it was built for
-  // Of a CPU: the kernel in this process, and its ELF object file, which an export links; "" if
-  // that is not known.
-  std::shared_ptr<const target::LoadedKernel> loaded;
+  target::Target target;                               // that it was built for
+  std::shared_ptr<const target::LoadedKernel> loaded;  // of a CPU, in this process
+  std::shared_ptr<const target::GpuModule> module;     // of a GPU
+  // What an export needs besides: the ELF object file of a kernel for a CPU, or the encoded
+  // target::GpuSources of one for CUDA. "" if it is not known.
   std::string object;
-  // Of a GPU: its code and launches.
-  std::shared_ptr<const target::GpuModule> module;
   int64_t packed_bytes = 0;  // of its packed constants
   // Whether the kernel reads each input of the workload when it runs. The other inputs are
   // constants, of which it reads only the packed form.

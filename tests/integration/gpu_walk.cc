@@ -280,6 +280,22 @@ void GpuWalk::WalkNetwork() {
   EXPECT_EQ(saved["target"], tuned["target"]);
   EXPECT_EQ(saved["threads"], 0);
   EXPECT_TRUE(saved.value("saved", false)) << saved;
+
+  const std::string out = folder_ / "network";
+  const Result exported =
+      home_.Hone(With({"export", kMnist, "-o", out, "--name", "mnist"}, Target()));
+  ASSERT_EQ(exported.code, 0) << exported.errors;
+  for (const std::string& suffix : gpu_.files) {
+    EXPECT_THAT(exported.output, HasSubstr(absl::StrCat("000_conv2d_relu", suffix)));
+  }
+  const std::string program = out + "/mnist_host";
+  const Result compiled = RunProgram(
+      {"/usr/bin/cc", "-Wall", "-Wextra", "-Werror", program + ".c", "-o", program, "-ldl"});
+  ASSERT_EQ(compiled.code, 0) << compiled.errors;
+  const Result ran = RunProgram(
+      {program, out, File(folder_, "pixels.bin", Bytes(pixels.values)), folder_ / "scores.bin"});
+  ASSERT_EQ(ran.code, 0) << ran.errors;
+  ExpectClose(FromBytes(ReadFile(folder_ / "scores.bin").value_or("")), scores.values);
 }
 
 }  // namespace hone::integration

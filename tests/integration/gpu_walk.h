@@ -62,7 +62,8 @@ class GpuWalk : public ::testing::Test {
 
   void ExpectListed();
   void Walk(const Case& c);
-  // Tunes a small network, runs it and compares its output, times it and saves a baseline.
+  // Tunes a small network, runs it and compares its output, times it, saves a baseline, and runs
+  // the program of its export.
   void WalkNetwork();
 
   const GpuOfWalk gpu_;
