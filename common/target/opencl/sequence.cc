@@ -1,9 +1,11 @@
 #include "common/target/opencl/sequence.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_clock.h"
 
 namespace hone::opencl {
 
@@ -39,8 +41,8 @@ absl::Status OpenClSequence::Enqueue(const Command& command, cl_event* event) {
 }
 
 absl::Status OpenClSequence::Enqueue(absl::Span<const target::GpuUpload> uploads,
-                                     absl::Span<const target::GpuDownload> downloads,
-                                     std::vector<ClOwned<cl_event>>* events) {
+                                     absl::Span<const target::GpuDownload> downloads, bool timed,
+                                     Events& events) {
   const Api& api = context_.api();
   for (const target::GpuUpload& upload : uploads) {
     HONE_RETURN_IF_ERROR(context_.Check(
@@ -51,41 +53,64 @@ absl::Status OpenClSequence::Enqueue(absl::Span<const target::GpuUpload> uploads
   }
   for (const Step& step : steps_) {
     for (const Command& command : step) {
-      const bool marks =
-          events != nullptr && (&command == &step.front() || &command == &step.back());
+      const bool is_end = &command == &step.front() || &command == &step.back();
+      const bool is_last = &step == &steps_.back() && &command == &step.back();
       cl_event event = nullptr;
-      HONE_RETURN_IF_ERROR(Enqueue(command, marks ? &event : nullptr));
-      if (marks) events->emplace_back(event, api.ReleaseEvent);
+      HONE_RETURN_IF_ERROR(Enqueue(command, (timed && is_end) || is_last ? &event : nullptr));
+      if (timed && is_end) {
+        events.of_steps.emplace_back(event, api.ReleaseEvent);
+      } else if (is_last) {
+        events.last.reset(event);
+      }
     }
   }
   for (const target::GpuDownload& download : downloads) {
+    cl_event event = nullptr;
     HONE_RETURN_IF_ERROR(context_.Check(
         api.EnqueueReadBuffer(context_.queue(), static_cast<OpenClMemory*>(download.from)->data(),
                               CL_FALSE, 0, static_cast<size_t>(download.bytes), download.to, 0,
-                              nullptr, nullptr),
+                              nullptr, &event),
         "read a buffer"));
+    events.last.reset(event);
   }
   return absl::OkStatus();
+}
+
+std::vector<double> OpenClSequence::StepTimes(const Events& events, double host_ns) const {
+  std::vector<double> times;
+  double sum = 0;
+  size_t next = 0;
+  for (const Step& step : steps_) {
+    const size_t marks = std::min<size_t>(step.size(), 2);
+    times.push_back(marks == 0 ? 0
+                               : Between(context_.api(), events.of_steps[next].get(),
+                                         events.of_steps[next + marks - 1].get()));
+    sum += times.back();
+    next += marks;
+  }
+  if (sum > host_ns) times.assign(times.size(), 0);
+  return times;
 }
 
 absl::Status OpenClSequence::Run(absl::Span<const target::GpuUpload> uploads,
                                  absl::Span<const target::GpuDownload> downloads,
                                  std::vector<double>* step_ns) {
-  std::vector<ClOwned<cl_event>> events;
-  absl::Status status = Enqueue(uploads, downloads, step_ns == nullptr ? nullptr : &events);
+  const Api& api = context_.api();
+  Events events{.last = {nullptr, api.ReleaseEvent}};
+  const absl::Time begin = SteadyClock().Now();
+  absl::Status status = Enqueue(uploads, downloads, step_ns != nullptr, events);
   // Even after an error, because the device may still use the caller's memory.
   status.Update(context_.Finish("wait for the kernels"));
+  const double host_ns = absl::ToDoubleNanoseconds(SteadyClock().Now() - begin);
   HONE_RETURN_IF_ERROR(status);
-  if (step_ns == nullptr) return absl::OkStatus();
-  step_ns->clear();
-  size_t next = 0;
-  for (const Step& step : steps_) {
-    const size_t marks = std::min<size_t>(step.size(), 2);
-    step_ns->push_back(
-        marks == 0 ? 0
-                   : Between(context_.api(), events[next].get(), events[next + marks - 1].get()));
-    next += marks;
+  // A kernel that fails ends the commands behind it, which some drivers report only here.
+  cl_int state = CL_COMPLETE;
+  if (events.last != nullptr) {
+    api.GetEventInfo(events.last.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(state), &state,
+                     nullptr);
   }
+  if (state < 0) HONE_RETURN_IF_ERROR(context_.Check(state, "wait for the kernels"));
+  if (step_ns != nullptr) *step_ns = StepTimes(events, host_ns);
   return absl::OkStatus();
 }
 

@@ -34,12 +34,18 @@ class OpenClSequence final : public target::GpuSequence {
   using Command = std::variant<OpenClProgram::Launch, Copy>;
   using Step = std::vector<Command>;
 
-  // Puts everything on the queue. If `events` is not null, appends the events of the first and the
-  // last command of each step.
+  // The events of a run that is on the queue.
+  struct Events {
+    std::vector<ClOwned<cl_event>> of_steps;  // of the first and the last command of each
+    ClOwned<cl_event> last;                   // of everything
+  };
+  // Puts everything on the queue. `timed`: with the events of the steps.
   absl::Status Enqueue(absl::Span<const target::GpuUpload> uploads,
-                       absl::Span<const target::GpuDownload> downloads,
-                       std::vector<ClOwned<cl_event>>* events);
+                       absl::Span<const target::GpuDownload> downloads, bool timed, Events& events);
   absl::Status Enqueue(const Command& command, cl_event* event);
+  // The times of the steps of a run that took `host_ns`; zeros if the device does not tell them, or
+  // tells what cannot be.
+  std::vector<double> StepTimes(const Events& events, double host_ns) const;
 
   OpenClContext& context_;
   std::vector<Step> steps_;
