@@ -47,7 +47,7 @@ void PrintTo(const Candidate& candidate, std::ostream* out) { *out << candidate.
 
 // One line for each way to run a network.
 const Candidate kCandidates[] = {
-    {"cpu", CpuTarget, MakeFromKernels, 20},
+    {"cpu", CpuTarget, MakeFromKernels, 10},
     {"cpu_with_one_thread", CpuTarget, MakeOnOneThread, 0},
     {"fake_cuda", FakeCudaTarget, MakeOnFakeCuda, 3},
     {"opencl", OpenClTarget, MakeFromKernels, 6},
