@@ -63,12 +63,12 @@ std::vector<const GpuCommand*> AllCommands(const GpuPlan& plan) {
   return commands;
 }
 
-// "static const TYPE NAME[] = {…};". C has no empty arrays, so an empty table gets `filler`.
+// "static const TYPE NAME[] = {…};". C has no empty arrays, so an empty table has a zero.
 std::string Table(absl::string_view type, absl::string_view name,
-                  const std::vector<std::string>& rows, absl::string_view filler) {
+                  const std::vector<std::string>& rows) {
+  const std::string content = absl::StrJoin(rows, ",\n    ");
   return absl::StrCat("static const ", type, " ", name, "[] = {\n    ",
-                      rows.empty() ? std::string(filler) : absl::StrJoin(rows, ",\n    "),
-                      "};\n\n");
+                      content.empty() ? "0" : content, "};\n\n");
 }
 
 constexpr char kTypes[] = R"c(#ifndef HONE_GPU_NETWORK
@@ -226,6 +226,8 @@ std::string GpuNetworkJson(const GpuNetworkFacts& facts) {
               {"kind", std::string(target::KindName(KindOf(facts)))},
               {"target", facts.kernels[0].target.Key()},
               {"weights", facts.name + ".weights"},
+              {"weights_bytes", facts.weights_bytes},
+              {"weights_id", facts.weights.ToHex()},
               {"modules", facts.modules},
               {"inputs", TensorsJson(*facts.plan, facts.plan->inputs, plan.inputs)},
               {"outputs", TensorsJson(*facts.plan, facts.plan->outputs, plan.outputs)},
@@ -313,13 +315,13 @@ std::string GpuNetworkHeader(const GpuNetworkFacts& facts) {
   define("PACKING", static_cast<int64_t>(plan.packing.size()));
   define("COMMANDS", static_cast<int64_t>(commands.size()));
   define("MOST_PARAMETERS", static_cast<int64_t>(most));
-  absl::StrAppend(&text, "\n", Table("char* const", name + "_modules", modules, ""),
-                  Table("HoneGpuBuffer", name + "_buffers", buffers, ""),
-                  Table("HoneGpuPart", name + "_parts", parts, ""),
-                  Table("int", name + "_parameters", {absl::StrJoin(parameters, ", ")}, ""),
-                  Table("HoneGpuCommand", name + "_commands", commands, ""), "/* Parts. */\n",
-                  Table("int", name + "_inputs", numbers(plan.inputs), ""),
-                  Table("int", name + "_outputs", numbers(plan.outputs), ""), "#endif\n");
+  absl::StrAppend(&text, "\n", Table("char* const", name + "_modules", modules),
+                  Table("HoneGpuBuffer", name + "_buffers", buffers),
+                  Table("HoneGpuPart", name + "_parts", parts),
+                  Table("int", name + "_parameters", {absl::StrJoin(parameters, ", ")}),
+                  Table("HoneGpuCommand", name + "_commands", commands), "/* Parts. */\n",
+                  Table("int", name + "_inputs", numbers(plan.inputs)),
+                  Table("int", name + "_outputs", numbers(plan.outputs)), "#endif\n");
   return text;
 }
 

@@ -50,7 +50,7 @@ const Candidate kCandidates[] = {
     {"cpu", CpuTarget, MakeFromKernels, 10},
     {"cpu_with_one_thread", CpuTarget, MakeOnOneThread, 0},
     {"fake_cuda", FakeCudaTarget, MakeOnFakeCuda, 3},
-    {"opencl", OpenClTarget, MakeFromKernels, 6},
+    {"opencl", OpenClTarget, MakeFromKernels, 3},
 };
 
 class RunnerConformanceTest : public testing::TestWithParam<Candidate> {
@@ -211,6 +211,20 @@ TEST(RunnerTest, KernelsOfSeveralDevicesAreRefused) {
   const absl::Status status = MakeFromKernels(network).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("all must be for one device"));
+}
+
+TEST(RunnerTest, DevicesThatNeedLargerPartsAreRefused) {
+  const absl::StatusOr<target::Target> cuda = FakeCudaTarget();
+  ASSERT_TRUE(cuda.ok()) << cuda.status();
+  const TestNetwork network = Compile(Residual(), {.target = *cuda});
+  auto context = OpenFakeCuda();
+  ASSERT_TRUE(context.ok()) << context.status();
+  (*context)->part_alignment = 4096;
+  const absl::Status status =
+      GpuRunner::Create(*std::move(context), network.graph, network.partition, network.kernels)
+          .status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("at multiples of 4096 bytes"));
 }
 
 }  // namespace
