@@ -14,6 +14,7 @@
 #include "client/cli/shell_word.h"
 #include "client/cli/suggested_command.h"
 #include "client/cli/target_argument.h"
+#include "client/network/partition_options.h"
 #include "client/onnx/import.h"
 #include "common/base/status_macros.h"
 #include "common/graph/pass/passes.h"
@@ -77,12 +78,14 @@ absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words) {
   return onnx::ImportOnnx(words.path, options);
 }
 
-absl::StatusOr<NetworkArgument> ReadNetwork(const NetworkWords& words) {
+absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words) {
+  const target::Kind kind = TargetArgument{.given = globals.target}.KindOfTarget();
   NetworkArgument network{
       .path = words.path, .shapes = words.shapes, .written = TimeOf(words.path)};
   HONE_ASSIGN_OR_RETURN(network.graph, ReadGraph(words));
   HONE_RETURN_IF_ERROR(graph::Optimize(network.graph));
-  HONE_ASSIGN_OR_RETURN(network.partition, graph::MakePartition(network.graph));
+  HONE_ASSIGN_OR_RETURN(network.partition,
+                        graph::MakePartition(network.graph, network::PartitionOptionsFor(kind)));
   for (const graph::Task& task : network.partition.tasks) {
     const ir::Workload& workload = task.workload;
     network.tasks.push_back(
@@ -90,14 +93,6 @@ absl::StatusOr<NetworkArgument> ReadNetwork(const NetworkWords& words) {
          absl::StrCat(workload.name, " -> ", ir::TypesOf(workload, workload.Outputs()))});
   }
   return network;
-}
-
-absl::Status CheckNetworkTarget(const Globals& globals) {
-  if (!TargetArgument{.given = globals.target}.IsGpu()) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat(
-      "networks run on CPUs only, and --target ", globals.target,
-      " is a GPU; tune its operators one by one (",
-      SuggestedCommandForTarget("tune matmul m=512 n=512 k=512"), "), or omit --target"));
 }
 
 absl::Status CheckUnchanged(const NetworkArgument& network) {

@@ -46,12 +46,9 @@ struct NetworkArgument {
 // twice. Other errors are those of onnx::ImportOnnx.
 absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words);
 
-// The same, optimized and divided into tasks. Errors as for ReadGraph.
-absl::StatusOr<NetworkArgument> ReadNetwork(const NetworkWords& words);
-
-// Unimplemented: --target names a GPU, for which networks cannot be built yet; the message says
-// what works instead.
-absl::Status CheckNetworkTarget(const Globals& globals);
+// The same, optimized and divided into tasks for the kind of device that --target names. Errors as
+// for ReadGraph.
+absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words);
 
 // FailedPrecondition: the file was changed since it was read. Weights are read when they are first
 // used, so they would now come from the new file.

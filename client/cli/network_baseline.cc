@@ -59,8 +59,9 @@ bool MeasureTheSame(const NetworkSpeed& a, const NetworkSpeed& b) {
 }
 
 std::string DescribeMeasured(const NetworkSpeed& speed) {
-  return absl::StrCat(speed.network, " (", speed.inputs, ") on ", speed.target, " with ",
-                      Counted(speed.threads, "thread"));
+  std::string text = absl::StrCat(speed.network, " (", speed.inputs, ") on ", speed.target);
+  if (speed.threads > 0) absl::StrAppend(&text, " with ", Counted(speed.threads, "thread"));
+  return text;
 }
 
 std::optional<NetworkSpeed> AddBaseline(const NetworkSpeed& speed,

@@ -25,7 +25,7 @@ struct NetworkSpeed {
   std::string network;  // the name of the model's file, without folders
   std::string inputs;   // "data: f32[1, 3, 224, 224]"
   std::string target;
-  int threads = 0;
+  int threads = 0;  // 0 on a GPU
 
   int64_t measured_unix_ms = 0;
   double latency_ns = 0;

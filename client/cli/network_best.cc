@@ -130,9 +130,8 @@ bool KnowsAnything(const NetworkBests& found) {
 
 absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, double tolerance,
                              const std::string& report) {
-  HONE_RETURN_IF_ERROR(CheckNetworkTarget(globals));
   HONE_RETURN_IF_ERROR(CheckReportPath(report));
-  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(words));
+  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, words));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
   HONE_ASSIGN_OR_RETURN(const NetworkBests found, LookUp(*session, network, target, tolerance));

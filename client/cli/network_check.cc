@@ -162,8 +162,7 @@ std::string TimingCommand(const NetworkWords& words, double tolerance) {
 }
 
 absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& options) {
-  HONE_RETURN_IF_ERROR(CheckNetworkTarget(globals));
-  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(options.words));
+  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, options.words));
   absl::StatusOr<std::vector<NetworkSpeed>> baselines = ReadBaselines(options.baseline);
   if (absl::IsNotFound(baselines.status())) {
     if (!options.save) {
@@ -178,14 +177,15 @@ absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& opt
   if (const std::string noise = NoiseNow(); !noise.empty()) {
     PrintWrapped(stderr, absl::StrCat("warning: ", noise));
   }
-  NetworkTiming timing = TimingOf(network);
+  NetworkTiming timing = TimingOf(network, kernels);
   const NetworkSpeed& speed = timing.speed;
   const double kernels_ns = SumOfKernels(network, kernels);
   ProgressLine progress;
   const auto measure = [&](int attempt) {
     progress.Show(absl::StrFormat("timing the network, %d of at most %d times", attempt, kAttempts),
                   /*important=*/true);
-    const absl::Status measured = MeasureNetwork(network, kernels, options.time, timing);
+    const absl::Status measured =
+        MeasureNetwork(network, kernels, {.device = session->GpuName()}, options.time, timing);
     progress.Clear();
     return measured;
   };

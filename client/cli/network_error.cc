@@ -20,14 +20,16 @@
 namespace hone::cli {
 namespace {
 
-absl::StatusOr<std::vector<std::string>> OutputsOf(const NetworkArgument& network,
+// Makes the inputs if there are none.
+absl::StatusOr<std::vector<std::string>> OutputsOf(Session& session, const NetworkArgument& network,
                                                    absl::Span<const network::NetworkKernel> kernels,
                                                    std::vector<std::string>& inputs) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
-                        network::Runner::Create(network.graph, network.partition, kernels));
+                        MakeRunner(network, kernels, {.device = session.GpuName()}));
   if (inputs.empty()) inputs = SomeInputs(*runner);
   const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
-  return runner->Run(views);
+  HONE_ASSIGN_OR_RETURN(TimedRun run, RunTimed(*runner, views, /*steps=*/false));
+  return std::move(run.outputs);
 }
 
 }  // namespace
@@ -88,8 +90,9 @@ absl::StatusOr<double> ErrorOfAlgorithms(Session& session, const NetworkArgument
   }
   std::vector<std::string> inputs;
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> expected,
-                        OutputsOf(network, strict, inputs));
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> got, OutputsOf(network, kernels, inputs));
+                        OutputsOf(session, network, strict, inputs));
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> got,
+                        OutputsOf(session, network, kernels, inputs));
   double error = 0;
   for (size_t o = 0; o < got.size(); ++o) {
     const graph::TensorType& type = network.graph.value(network.graph.outputs[o]).type;

@@ -28,8 +28,8 @@ std::string AlgorithmsText(absl::Span<const std::string> algorithms);
 // Runs a network with these kernels and again with strict ones in the place of those that have
 // another algorithm, on the same random inputs. Returns the largest ErrorOf an output. `algorithms`
 // has one for each task (AlgorithmOf). Strict kernels are the best known ones, or else those that a
-// search would begin with, which are built here. Errors as for LoadNetworkKernels and
-// network::Runner.
+// search would begin with, which are built here. Errors as for LoadNetworkKernels,
+// MakeRunner and RunTimed.
 absl::StatusOr<double> ErrorOfAlgorithms(Session& session, const NetworkArgument& network,
                                          absl::Span<const network::NetworkKernel> kernels,
                                          absl::Span<const std::string> algorithms);

@@ -19,8 +19,7 @@ namespace hone::cli {
 absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& words,
                                 const NetworkKernelOptions& kernel_options,
                                 const std::string& folder, const std::string& name) {
-  HONE_RETURN_IF_ERROR(CheckNetworkTarget(globals));
-  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(words));
+  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, words));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
                         LoadNetworkKernels(*session, network, kernel_options));

@@ -100,15 +100,17 @@ struct Measured {
   NetworkTiming timing;              // of all runs together, without steps
 };
 
-// Runs a network `repeat` times after one run that does not count.
+// Runs a network as often as the options say, after one run that does not count.
 absl::StatusOr<Measured> RunRepeatedly(const NetworkArgument& network, network::Runner& runner,
-                                       absl::Span<const absl::string_view> inputs, int repeat) {
-  Measured measured{.timing = TimingOf(network)};
-  HONE_RETURN_IF_ERROR(runner.Run(inputs).status());
+                                       absl::Span<const network::NetworkKernel> kernels,
+                                       absl::Span<const absl::string_view> inputs,
+                                       const NetworkRunOptions& options) {
+  Measured measured{.timing = TimingOf(network, kernels)};
+  HONE_RETURN_IF_ERROR(RunTimed(runner, inputs, /*steps=*/false).status());
   const SystemClock clock;
   const OtherWork work(&clock);
-  for (int i = 0; i < repeat; ++i) {
-    HONE_ASSIGN_OR_RETURN(TimedRun run, RunTimed(runner, inputs));
+  for (int i = 0; i < options.repeat; ++i) {
+    HONE_ASSIGN_OR_RETURN(TimedRun run, RunTimed(runner, inputs, options.profile));
     measured.runs.Add(run.ns, std::move(run.steps));
     measured.outputs = std::move(run.outputs);
   }
@@ -131,8 +133,7 @@ Json TimesJson(const RepeatedRuns& runs) {
 }  // namespace
 
 absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options) {
-  HONE_RETURN_IF_ERROR(CheckNetworkTarget(globals));
-  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(options.words));
+  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, options.words));
   HONE_RETURN_IF_ERROR(CheckCounts(network, options));
   const graph::Graph& graph = network.graph;
   const auto read = [&](const std::vector<std::string>& paths, const std::vector<ValueId>& ids,
@@ -154,10 +155,10 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
   HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
                         LoadNetworkKernels(*session, network, options.kernels));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
-                        network::Runner::Create(graph, network.partition, kernels));
+                        MakeRunner(network, kernels, {.device = session->GpuName()}));
   const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
   HONE_ASSIGN_OR_RETURN(const Measured measured,
-                        RunRepeatedly(network, *runner, views, options.repeat));
+                        RunRepeatedly(network, *runner, kernels, views, options));
   const RepeatedRuns& runs = measured.runs;
   const std::vector<std::string>& outputs = measured.outputs;
   const std::string disturbance = WhyDisturbed(measured.timing, SumOfKernels(network, kernels));

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/other_work.h"
 #include "common/base/clock.h"
@@ -50,17 +51,24 @@ absl::StatusOr<RunWindow> MeasureWindow(network::Runner& runner,
   TimedRun run;
   double all_ns = 0;
   const int64_t interruptions = work.Interruptions();
-  for (int i = 0; i < kWindow; ++i) {
-    HONE_ASSIGN_OR_RETURN(run, RunTimed(runner, inputs));
-    window.runs_ns.push_back(run.ns);
-    all_ns += run.ns;
+  const auto add_steps = [&] {
     parts.resize(run.steps.size());
     for (size_t s = 0; s < parts.size(); ++s) {
       parts[s].push_back(static_cast<double>(run.steps[s].ns));
     }
+  };
+  for (int i = 0; i < kWindow; ++i) {
+    HONE_ASSIGN_OR_RETURN(run, RunTimed(runner, inputs, runner.times_steps_freely()));
+    window.runs_ns.push_back(run.ns);
+    all_ns += run.ns;
+    if (runner.times_steps_freely()) add_steps();
   }
   window.interrupted =
       WasInterrupted(work.Interruptions() - interruptions, runner.threads(), all_ns);
+  for (int i = 0; i < kWindow && !runner.times_steps_freely(); ++i) {
+    HONE_ASSIGN_OR_RETURN(run, RunTimed(runner, inputs, /*steps=*/true));
+    add_steps();
+  }
   for (size_t s = 0; s < parts.size(); ++s) {
     window.steps.push_back({run.steps[s].name, run.steps[s].kernel, Median(std::move(parts[s]))});
   }
@@ -89,13 +97,23 @@ std::vector<std::string> SomeInputs(const network::Runner& runner) {
   return inputs;
 }
 
+absl::StatusOr<std::unique_ptr<network::Runner>> MakeRunner(
+    const NetworkArgument& network, absl::Span<const network::NetworkKernel> kernels,
+    const network::RunnerOptions& options) {
+  auto runner = network::Runner::Create(network.graph, network.partition, kernels, options);
+  if (!runner.ok()) return WithExitCode(runner.status(), kExitFailed);
+  return runner;
+}
+
 absl::StatusOr<TimedRun> RunTimed(network::Runner& runner,
-                                  absl::Span<const absl::string_view> inputs) {
+                                  absl::Span<const absl::string_view> inputs, bool steps) {
   using Clock = std::chrono::steady_clock;
   TimedRun run;
   const auto begin = Clock::now();
-  HONE_ASSIGN_OR_RETURN(run.outputs, runner.Run(inputs, &run.steps));
+  auto outputs = runner.Run(inputs, steps ? &run.steps : nullptr);
   run.ns = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+  if (!outputs.ok()) return WithExitCode(outputs.status(), kExitFailed);
+  run.outputs = *std::move(outputs);
   return run;
 }
 
@@ -137,8 +155,9 @@ std::string WhyDisturbed(const NetworkTiming& timing, double kernels_ns) {
     return absl::StrFormat("other programs used %.1f of the %d cores of this machine", others,
                            timing.machine_cores);
   }
-  // With fewer threads than its kernels, a network takes longer anyway.
-  if (timing.speed.threads < timing.target_cores) return "";
+  // With fewer threads than its kernels, a network takes longer anyway; and so it does on a GPU, to
+  // which its inputs are copied.
+  if (timing.speed.threads < std::max(1, timing.target_cores)) return "";
   const std::string disturbance = SlowerThanKernels(latency_ns, kernels_ns);
   if (disturbance.empty()) return "";
   return absl::StrCat("the network ", disturbance, " (", FormatLatency(latency_ns), " instead of ",
@@ -149,25 +168,28 @@ std::string DisturbanceText(absl::string_view why) {
   return absl::StrCat("other work disturbed this measurement, so the network may be faster: ", why);
 }
 
-NetworkTiming TimingOf(const NetworkArgument& network) {
+NetworkTiming TimingOf(const NetworkArgument& network,
+                       absl::Span<const network::NetworkKernel> kernels) {
   NetworkTiming timing;
-  const target::Target host = target::DetectHost();
+  const bool is_gpu = !kernels.empty() && kernels[0].module != nullptr;
+  const target::Target target = is_gpu ? kernels[0].target : target::DetectHost();
   timing.speed = {.network = std::filesystem::path(network.path).filename().string(),
                   .inputs = DescribeValues(network.graph, network.graph.inputs),
-                  .target = host.Key()};
-  timing.target_cores = host.cores;
+                  .target = target.Key()};
+  timing.target_cores = is_gpu ? 0 : target.cores;
   timing.machine_cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   return timing;
 }
 
 absl::Status MeasureNetwork(const NetworkArgument& network,
-                            absl::Span<const network::NetworkKernel> kernels, absl::Duration time,
+                            absl::Span<const network::NetworkKernel> kernels,
+                            const network::RunnerOptions& options, absl::Duration time,
                             NetworkTiming& timing) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
-                        network::Runner::Create(network.graph, network.partition, kernels));
+                        MakeRunner(network, kernels, options));
   const std::vector<std::string> inputs = SomeInputs(*runner);
   const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
-  HONE_RETURN_IF_ERROR(runner->Run(views).status());
+  HONE_RETURN_IF_ERROR(RunTimed(*runner, views, /*steps=*/false).status());
   HONE_ASSIGN_OR_RETURN(const HostLock lock, HostLock::Acquire(HostLock::Mode::kExclusive));
   timing.speed.threads = runner->threads();
   timing.speed.measured_unix_ms = absl::ToUnixMillis(absl::Now());

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,24 +46,33 @@ struct NetworkTiming {
   // nullopt: not known.
   std::optional<double> others_cores;
   int machine_cores = 0;  // 0: not known
-  int target_cores = 0;   // on which the kernels were timed; 0: not known
+  int target_cores = 0;   // on which the kernels were timed; 0: not known, or not on a CPU
 };
 
 // Makes elements for the inputs of a network, the same in every call: uniform in [-1, 1), and zeros
 // for integers.
 std::vector<std::string> SomeInputs(const network::Runner& runner);
 
-// Runs a network once. Errors as for Runner::Run.
-absl::StatusOr<TimedRun> RunTimed(network::Runner& runner,
-                                  absl::Span<const absl::string_view> inputs);
+// Makes a runner for a network. Errors are those of Runner::Create, with the exit code kExitFailed:
+// a device that cannot be reached is no server.
+absl::StatusOr<std::unique_ptr<network::Runner>> MakeRunner(
+    const NetworkArgument& network, absl::Span<const network::NetworkKernel> kernels,
+    const network::RunnerOptions& options);
 
-// Returns a timing of this network on this machine, without runs.
-NetworkTiming TimingOf(const NetworkArgument& network);
+// Runs a network once. `steps`: with the times of its steps. Errors are those of Runner::Run, with
+// the exit code kExitFailed.
+absl::StatusOr<TimedRun> RunTimed(network::Runner& runner,
+                                  absl::Span<const absl::string_view> inputs, bool steps);
+
+// Returns a timing of this network on this machine's device for these kernels, without runs.
+NetworkTiming TimingOf(const NetworkArgument& network,
+                       absl::Span<const network::NetworkKernel> kernels);
 
 // Runs a network for about `time`, with newly allocated memory and while no other Hone process on
-// this machine measures, and adds what it measures. Errors as for Runner::Create and Runner::Run.
+// this machine measures, and adds what it measures. Errors as for MakeRunner and RunTimed.
 absl::Status MeasureNetwork(const NetworkArgument& network,
-                            absl::Span<const network::NetworkKernel> kernels, absl::Duration time,
+                            absl::Span<const network::NetworkKernel> kernels,
+                            const network::RunnerOptions& options, absl::Duration time,
                             NetworkTiming& timing);
 
 // Adds runs to a measurement.

@@ -28,7 +28,6 @@
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
-#include "common/target/target.h"
 
 namespace hone::cli {
 namespace {
@@ -65,8 +64,9 @@ absl::StatusOr<WholeNetwork> Measure(Session& session, const NetworkArgument& ne
                         LoadNetworkKernels(session, network, {.tolerance = tolerance}));
   ProgressLine progress;
   progress.Show("timing the whole network");
-  WholeNetwork measured{.timing = TimingOf(network)};
-  HONE_RETURN_IF_ERROR(MeasureNetwork(network, kernels, kMeasuringTime, measured.timing));
+  WholeNetwork measured{.timing = TimingOf(network, kernels)};
+  const network::RunnerOptions runner{.device = session.GpuName()};
+  HONE_RETURN_IF_ERROR(MeasureNetwork(network, kernels, runner, kMeasuringTime, measured.timing));
   progress.Show("comparing its outputs with those of strict kernels");
   HONE_ASSIGN_OR_RETURN(measured.algorithm_error,
                         ErrorOfAlgorithms(session, network, kernels, algorithms));
@@ -263,9 +263,8 @@ std::string TooLittleTimeText(int64_t time_ms, int64_t tasks) {
 }
 
 absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options) {
-  HONE_RETURN_IF_ERROR(CheckNetworkTarget(globals));
   HONE_RETURN_IF_ERROR(CheckReportPath(options.report));
-  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(options.words));
+  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, options.words));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   client::JobSpec common = options.common;
   HONE_ASSIGN_OR_RETURN(common.target, session->TargetForTuning());
@@ -292,7 +291,7 @@ absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& optio
               .measured = absl::FailedPreconditionError("this machine is another target"),
               .bests = LookUpBests(*session, network, common.tolerance)};
   if (tuned.bests.ok()) tuned.algorithms = AlgorithmsOf(*tuned.bests);
-  if (tuned.job.target == target::DetectHost().Key()) {
+  if (session->IsHere(tuned.job.target)) {
     tuned.measured = Measure(*session, network, common.tolerance, tuned.algorithms);
   }
   if (!options.report.empty()) result.Update(Report(network, options, tuned));

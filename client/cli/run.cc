@@ -141,8 +141,7 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
   HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, ArtifactOf(*session, found.best));
   const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> outputs,
-                        client::CallKernel(workload, artifact, views,
-                                           session->device() ? session->device()->device : ""));
+                        client::CallKernel(workload, artifact, views, session->GpuName()));
 
   Json files = Json::array();
   for (size_t o = 0; o < out.size(); ++o) {
@@ -214,7 +213,8 @@ void AddRun(Command& app, Globals& globals) {
            "u4 are i1 or u1, an element per byte.\n\n"
            "A network, FILE.onnx, runs with the best known kernels of its tasks, which hone tune "
            "FILE.onnx finds. If a task has none, the exit code is 3, and no job is created; "
-           "--draft runs it nevertheless. Its inputs and expected outputs may also be ONNX's .pb "
+           "--draft runs it nevertheless. With --target opencl or cuda, all of it runs on that "
+           "device. Its inputs and expected outputs may also be ONNX's .pb "
            "files, and --out may be omitted. The first run is not timed. The output says whether "
            "other work disturbed the others; with --json, is_disturbed is true and disturbance "
            "says why. On a busy machine, OMP_WAIT_POLICY=passive in the environment prevents that "
@@ -222,7 +222,8 @@ void AddRun(Command& app, Globals& globals) {
            "Examples:\n"
            "  hone run matmul m=512 n=512 k=512 --in A.npy --in B.npy --out C.npy\n"
            "  hone run mine.hone --in A.npy --out C.npy --out D.npy --json\n"
-           "  hone run resnet50.onnx --in image.npy --out scores.npy --profile",
+           "  hone run resnet50.onnx --in image.npy --out scores.npy --profile\n"
+           "  hone run resnet50.onnx --in image.npy --out scores.npy --target opencl",
            [&globals, options] { return Run(globals, *options); });
 }
 

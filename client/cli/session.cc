@@ -105,6 +105,10 @@ absl::StatusOr<std::string> Session::TargetForTuning() const {
                       : ""));
 }
 
+bool Session::IsHere(const std::string& key) const {
+  return key == target_.host.Key() || (target_.device && key == target_.device->target.Key());
+}
+
 absl::Status Session::CheckPrivate() {
   if (private_server_ != nullptr) HONE_RETURN_IF_ERROR(private_server_->Check());
   // The keeper reports failures of the worker only to clients that asked for it.

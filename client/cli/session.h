@@ -42,8 +42,12 @@ class Session {
   // The text form of the given target. A key is returned unchanged, because only a server with a
   // worker of the target knows its text form. Errors as for TargetKey.
   absl::StatusOr<std::string> TargetText() const { return target_.Text(); }
-  // The OpenCL device of this machine that is the target, if it is one.
+  // The GPU of this machine that is the target, if it is one.
   const std::optional<target::ListedDevice>& device() const { return target_.device; }
+  // The same device's name, such as "opencl:0"; "" if there is none.
+  std::string GpuName() const { return target_.device ? target_.device->device : ""; }
+  // Whether this machine is the target with this key, or has it as the device above.
+  bool IsHere(const std::string& key) const;
   // The target of a job: a key, or "native" if a server was given, which means the only target of
   // its workers. Errors as for TargetKey. InvalidArgument: the server is private and the target is
   // neither this machine nor a device of it.

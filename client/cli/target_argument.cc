@@ -22,11 +22,15 @@ bool LooksLikeKey(absl::string_view text) {
 
 }  // namespace
 
-bool TargetArgument::IsGpu() const {
-  if (device.has_value() || NamesDevice() || target::InterfaceOfKey(given) != nullptr) return true;
-  if (IsNative()) return false;
-  const absl::StatusOr<target::Target> preset = target::TargetByName(given);
-  return preset.ok() && preset->kind != target::Kind::kCpu;
+target::Kind TargetArgument::KindOfTarget() const {
+  if (device.has_value()) return device->target.kind;
+  for (const auto* const interface :
+       {target::InterfaceOfDevice(given), target::InterfaceOfKey(given)}) {
+    if (interface != nullptr) return interface->kind;
+  }
+  const absl::StatusOr<target::Target> preset =
+      IsNative() ? absl::NotFoundError("") : target::TargetByName(given);
+  return preset.ok() ? preset->kind : target::Kind::kCpu;
 }
 
 absl::Status TargetArgument::FindDevice() {

@@ -21,8 +21,9 @@ struct TargetArgument {
   bool IsNative() const { return given.empty() || given == "native"; }
   // Whether FindDevice has to be called first.
   bool NamesDevice() const { return target::InterfaceOfDevice(given) != nullptr; }
-  // Whether the target is a GPU.
-  bool IsGpu() const;
+  // The kind of the target: that of a CPU if the name is unknown.
+  target::Kind KindOfTarget() const;
+  bool IsGpu() const { return KindOfTarget() != target::Kind::kCpu; }
 
   // Sets `device` if the argument names a GPU of this machine, or is the key of one. Runs
   // hone-runner, but only if the argument may name a device. Errors as for client::ListDevices and

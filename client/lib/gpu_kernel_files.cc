@@ -6,34 +6,64 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/lib/c_text.h"
-#include "client/lib/cuda_host_text.h"
-#include "client/lib/opencl_host_text.h"
+#include "client/lib/gpu_driver_text.h"
 
 namespace hone::client {
 namespace {
 
-// A function of both host programs.
-constexpr char kReadFile[] =
-    R"c(/* The bytes of a file, which has `bytes` of them; any number if that is -1. A 0 follows. */
-static char* read_file(const char* path, int64_t bytes) {
-  FILE* file = fopen(path, "rb");
-  if (file == NULL) {
-    perror(path);
-    exit(1);
+constexpr char kUsageText[] = R"c( *
+ *   cc @NAME@_host.c -o @NAME@_host -ldl
+ *   ./@NAME@_host @NAME@@BINARY@ @FILES@
+ *
+ * The files of the inputs hold their elements without a header, row-major; those of the outputs
+ * are written in the same way. Without them, the inputs are zeros, and only the time is printed.
+)c";
+
+// The host program after the functions of GpuDriverText.
+constexpr char kHostText[] = R"c(
+static void run(const Kernel* kernels, int prepack) {
+  for (int i = 0; i < @PREFIX@_LAUNCHES; ++i) {
+    const HoneGpuLaunch* one = &@NAME@_launches[i];
+    if (one->prepack == prepack) launch(&kernels[i], one->grid, one->block, one->kernel);
   }
-  fseek(file, 0, SEEK_END);
-  const int64_t size = ftell(file);
-  rewind(file);
-  if (bytes >= 0 && size != bytes) {
-    fprintf(stderr, "%s has %lld bytes, not %lld\n", path, (long long)size, (long long)bytes);
-    exit(1);
-  }
-  char* content = calloc((size_t)size + 1, 1);
-  if (content == NULL || fread(content, 1, (size_t)size, file) != (size_t)size) fail(path, 0);
-  fclose(file);
-  return content;
+  finish();
 }
 
+int main(int argc, char** argv) {
+  const int64_t sizes[@PREFIX@_BUFFERS] = {@SIZES@};
+  const int inputs = @INPUTS@, files = argc > 2 ? argc - 2 : 0;
+  if (files != 0 && files != @PREFIX@_BUFFERS) {
+    fprintf(stderr, "usage: %s @NAME@@BINARY@ [@FILES@]\n", argv[0]);
+    return 2;
+  }
+  const char* name = open_device();
+  Module module = load_module(read_file(argc > 1 ? argv[1] : "@NAME@@BINARY@", -1));
+
+  /* The buffers, the packed constants and the workspace: the parameters of every kernel. */
+  Memory memory[@PREFIX@_BUFFERS + 2];
+  for (int b = 0; b < @PREFIX@_BUFFERS; ++b) {
+    memory[b] = make_buffer(sizes[b]);
+    if (b >= inputs) continue;
+    char* content = files > 0 ? read_file(argv[2 + b], sizes[b]) : calloc((size_t)sizes[b], 1);
+    write_buffer(memory[b], sizes[b], content);
+    free(content);
+  }
+  memory[@PREFIX@_BUFFERS] = make_buffer(@PREFIX@_PACKED_BYTES);
+  memory[@PREFIX@_BUFFERS + 1] = make_buffer(@PREFIX@_WORKSPACE_BYTES);
+  Kernel kernels[@PREFIX@_LAUNCHES];
+  for (int i = 0; i < @PREFIX@_LAUNCHES; ++i) {
+    const HoneGpuLaunch* one = &@NAME@_launches[i];
+    kernels[i] = make_kernel(module, one->kernel, one->shared_bytes, @PREFIX@_BUFFERS + 2, memory);
+  }
+
+  run(kernels, 1);
+  run(kernels, 0); /* also warms up */
+  const double begin = seconds();
+  for (int i = 0; i < 10; ++i) run(kernels, 0);
+  printf("%s: %.1f us for each call\n", name, 1e6 * (seconds() - begin) / 10);
+  for (int b = inputs; files > 0 && b < @PREFIX@_BUFFERS; ++b) write_file(argv[2 + b], memory[b], sizes[b]);
+  return 0;
+}
 )c";
 
 // The words for a kind of device and its files, in the texts.
@@ -41,16 +71,23 @@ struct Kind {
   const char* title;   // the kind of the kernels
   const char* binary;  // the suffix of the file that a program loads
   const char* about;   // a description of the files, after their name
-  const char* host;
+  const char* host;    // what the host program does
+  const char* note;    // more about its files
 };
 Kind KindOf(const target::GpuModule& module) {
   if (module.kind == target::Kind::kCuda) {
-    return {"CUDA", ".cubin",
-            " is their code for exactly this architecture, the files .ptx and .cu have it\n * as "
-            "PTX for newer ones and as CUDA C++, ",
-            kCudaHostText};
+    return {
+        "CUDA", ".cubin",
+        " is their code for exactly this architecture, the files .ptx and .cu have it\n * as "
+        "PTX for newer ones and as CUDA C++, ",
+        "/* Runs the kernels of @NAME@.cubin on the first GPU. It needs no CUDA toolkit:\n",
+        " * The cubin is for the GPUs of one architecture; @NAME@.ptx, which drivers compile for "
+        "newer\n * ones, can be given in its place.\n"};
   }
-  return {"OpenCL", ".cl", " is their source in OpenCL C, ", kOpenClHostText};
+  return {
+      "OpenCL", ".cl", " is their source in OpenCL C, ",
+      "/* Runs the kernels of @NAME@.cl on the first OpenCL device. It needs no OpenCL headers:\n",
+      ""};
 }
 
 std::string LaunchText(const target::GpuLaunch& launch) {
@@ -126,8 +163,12 @@ std::string GpuHostProgram(const ir::Workload& workload, const target::GpuModule
   const std::string sizes = absl::StrJoin(
       BufferPrefixes(prefix, workload), ", ",
       [](std::string* out, const std::string& buffer) { absl::StrAppend(out, buffer, "_BYTES"); });
-  const std::string text = absl::StrReplaceAll(KindOf(module).host, {{"@READ_FILE@", kReadFile}});
+  const Kind kind = KindOf(module);
+  const std::string text =
+      absl::StrCat(kind.host, kUsageText, kind.note, " */\n",
+                   GpuDriverText(module.kind, facts.name, /*parts=*/false), kHostText);
   return absl::StrReplaceAll(text, {{"@NAME@", facts.name},
+                                    {"@BINARY@", kind.binary},
                                     {"@PREFIX@", prefix},
                                     {"@FILES@", FileNames(workload)},
                                     {"@SIZES@", sizes},

@@ -13,6 +13,7 @@
 #include "client/lib/kernel_object.h"
 #include "client/lib/program_call.h"
 #include "client/network/embedded_files.h"
+#include "client/network/gpu_export.h"
 #include "client/network/make_plan.h"
 #include "client/network/network_header.h"
 #include "client/network/program_object.h"
@@ -66,6 +67,30 @@ absl::StatusOr<std::string> Link(const Plan& plan, absl::Span<const NetworkKerne
   return client::RunBuilder(words, "", options.program_dir);
 }
 
+// Writes the files of a network for a CPU. Returns their names.
+absl::StatusOr<std::vector<std::string>> WriteCpuFiles(PlannedNetwork& planned,
+                                                       const graph::Graph& graph,
+                                                       absl::Span<const NetworkKernel> kernels,
+                                                       const ExportOptions& options,
+                                                       const std::string& scratch) {
+  const std::string& name = options.name;
+  const std::string weights = absl::StrCat(name, ".weights");
+  HONE_RETURN_IF_ERROR(WriteWeights(graph, kernels, absl::StrCat(scratch, "/", weights), planned));
+  HONE_ASSIGN_OR_RETURN(const std::string shared_object,
+                        Link(planned.plan, kernels, options, scratch));
+  const std::vector<std::pair<std::string, std::string>> contents = {
+      {absl::StrCat("lib", name, ".so"), shared_object},  // Python would import NAME.so itself
+      {absl::StrCat(name, ".h"), NetworkHeader(name, planned.plan)},
+      {absl::StrCat(name, ".hpp"), CppHeader(name)},
+      {absl::StrCat(name, ".py"), PythonModule(name, planned.plan)}};
+  std::vector<std::string> names = {weights};
+  for (const auto& [file, content] : contents) {
+    names.push_back(file);
+    HONE_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(scratch, "/", file), content));
+  }
+  return names;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& graph,
@@ -87,21 +112,16 @@ absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& grap
   if (error) return ErrnoStatus(error.value(), absl::StrCat("make the folder ", scratch));
   const absl::Cleanup remove_scratch = [&] { fs::remove_all(scratch, error); };
 
-  const std::string weights = absl::StrCat(name, ".weights");
-  HONE_RETURN_IF_ERROR(WriteWeights(graph, kernels, absl::StrCat(scratch, "/", weights), planned));
-  HONE_ASSIGN_OR_RETURN(const std::string shared_object,
-                        Link(planned.plan, kernels, options, scratch));
-  const std::vector<std::pair<std::string, std::string>> contents = {
-      {absl::StrCat("lib", name, ".so"), shared_object},  // Python would import NAME.so itself
-      {absl::StrCat(name, ".h"), NetworkHeader(name, planned.plan)},
-      {absl::StrCat(name, ".hpp"), CppHeader(name)},
-      {absl::StrCat(name, ".py"), PythonModule(name, planned.plan)}};
-  std::vector<std::string> names = {weights};
-  for (const auto& [file, content] : contents) {
-    names.push_back(file);
-    HONE_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(scratch, "/", file), content));
+  const bool is_gpu = !kernels.empty() && kernels[0].module != nullptr;
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                        is_gpu ? WriteGpuFiles(planned, graph, kernels, name, scratch)
+                               : WriteCpuFiles(planned, graph, kernels, options, scratch));
+  if (is_gpu) {
+    const std::string folder = absl::StrCat(options.folder, "/", GpuKernelFolder(name));
+    fs::remove_all(folder, error);
+    fs::create_directories(folder, error);
+    if (error) return ErrnoStatus(error.value(), absl::StrCat("make the folder ", folder));
   }
-
   std::vector<ExportedFile> files;
   for (const std::string& file : names) {
     const std::string path = (fs::path(options.folder) / file).string();

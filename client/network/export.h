@@ -24,12 +24,17 @@ struct ExportedFile {
   int64_t bytes = 0;
 };
 
-// Writes a network: libNAME.so with all kernels, the runtime and the plan; NAME.weights with the
-// constants, packed as the kernels need them; NAME.h, NAME.hpp and NAME.py, the interfaces for C,
-// C++ and Python. Writes all files or none. Files of an earlier export are replaced.
+// Writes a network for a CPU: libNAME.so with all kernels, the runtime and the plan; NAME.weights
+// with the constants, packed as the kernels need them; NAME.h, NAME.hpp and NAME.py, the interfaces
+// for C, C++ and Python.
 //
-// `kernels` has one kernel with its object file for each task. InvalidArgument: an object file is
-// missing, the linker refuses one, or the name is not a C identifier. FailedPrecondition:
+// Writes a network for a GPU: NAME_kernels/ with the code of the kernels; NAME.weights with the
+// constants; NAME.json and NAME.h, which describe buffers and launches; NAME_host.c, a program that
+// runs them, and which packs constants itself, so that an export needs no GPU.
+//
+// Writes all files or none. Files of an earlier export are replaced. `kernels` has one kernel for
+// each task, all for one target; those of a CPU with their object files. InvalidArgument: an object
+// file is missing, the linker refuses one, or the name is not a C identifier. FailedPrecondition:
 // hone-builder, which links, is not installed. ResourceExhausted, PermissionDenied: the files
 // cannot be written. Other errors are those of MakePlan and WriteWeights.
 absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& graph,

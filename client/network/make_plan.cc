@@ -62,7 +62,7 @@ class Planner {
     plan().kernels.push_back(
         {.name = workload.name,
          .buffers = static_cast<int>(workload.Inputs().size() + workload.Outputs().size()),
-         .packed_bytes = kernels_[task].loaded->library().packed_bytes()});
+         .packed_bytes = kernels_[task].packed_bytes});
     return absl::OkStatus();
   }
 

@@ -26,21 +26,6 @@ std::string InComment(const std::string& name) {
   return absl::StrReplaceAll(name, {{"*/", "* /"}, {"\n", " "}, {"\\", "/"}, {"\"", "'"}});
 }
 
-// One line for each of the tensors: "INPUT 0: x f32[1, 3, 224, 224]".
-std::string Signature(const Plan& plan, absl::string_view prefix) {
-  std::string text;
-  const auto add = [&](absl::string_view kind, const std::vector<int>& tensors) {
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      const PlanTensor& tensor = plan.tensors[tensors[i]];
-      absl::StrAppend(&text, prefix, kind, " ", i, ": ", InComment(tensor.name), ", ",
-                      tensor.type.ToText(), "\n");
-    }
-  };
-  add("input", plan.inputs);
-  add("output", plan.outputs);
-  return text;
-}
-
 std::string Macros(const std::string& prefix, absl::string_view kind, const Plan& plan,
                    const std::vector<int>& tensors) {
   std::string text = absl::StrFormat("#define %s_%sS %d\n", prefix, kind, tensors.size());
@@ -57,6 +42,20 @@ std::string Macros(const std::string& prefix, absl::string_view kind, const Plan
 
 }  // namespace
 
+std::string NetworkSignature(const Plan& plan, absl::string_view prefix) {
+  std::string text;
+  const auto add = [&](absl::string_view kind, const std::vector<int>& tensors) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const PlanTensor& tensor = plan.tensors[tensors[i]];
+      absl::StrAppend(&text, prefix, kind, " ", i, ": ", InComment(tensor.name), ", ",
+                      tensor.type.ToText(), "\n");
+    }
+  };
+  add("input", plan.inputs);
+  add("output", plan.outputs);
+  return text;
+}
+
 std::string NetworkHeader(const std::string& name, const Plan& plan) {
   const std::string prefix = absl::AsciiStrToUpper(name);
   const std::string end = absl::StrCat("#endif /* ", prefix, "_H_ */\n");
@@ -70,7 +69,7 @@ std::string CppHeader(const std::string& name) { return ForNetwork("hone_network
 
 std::string PythonModule(const std::string& name, const Plan& plan) {
   return absl::StrReplaceAll(ForNetwork("hone_network.py", name),
-                             {{"@SIGNATURE@\n", Signature(plan, "")}});
+                             {{"@SIGNATURE@\n", NetworkSignature(plan, "")}});
 }
 
 }  // namespace hone::network

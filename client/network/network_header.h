@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "client/network/plan.h"
 
 namespace hone::network {
@@ -10,6 +11,9 @@ namespace hone::network {
 // The C header of an exported network: runtime/hone_network.h with `name`, a C identifier,
 // in place of hone_network, and the types, shapes and sizes of its inputs and outputs.
 std::string NetworkHeader(const std::string& name, const Plan& plan);
+
+// One line for each input and output: "input 0: x, f32[1, 3, 224, 224]".
+std::string NetworkSignature(const Plan& plan, absl::string_view prefix);
 
 // The header for C++ of an exported network: runtime/hone_network.hpp for this name.
 std::string CppHeader(const std::string& name);

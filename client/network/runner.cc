@@ -1,37 +1,15 @@
 #include "client/network/runner.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "client/network/make_plan.h"
-#include "client/network/runtime/hone_program.h"
-#include "client/network/weights_file.h"
-#include "common/base/file.h"
+#include "client/network/cpu_runner.h"
+#include "client/network/gpu_runner.h"
 #include "common/base/status_macros.h"
-#include "common/target/kernel_library.h"
+#include "common/target/open_gpu.h"
 
 namespace hone::network {
 namespace {
-
-absl::Status ToStatus(hone_network_status status) {
-  switch (status) {
-    case HONE_NETWORK_OK:
-      return absl::OkStatus();
-    case HONE_NETWORK_INVALID_ARGUMENT:
-      return absl::InvalidArgumentError(hone_network_error());
-    case HONE_NETWORK_UNSUPPORTED_CPU:
-      return absl::FailedPreconditionError(hone_network_error());
-    case HONE_NETWORK_OUT_OF_MEMORY:
-      return absl::ResourceExhaustedError(hone_network_error());
-    default:
-      return absl::InternalError(hone_network_error());
-  }
-}
 
 std::vector<graph::TensorType> TypesOf(const graph::Graph& graph,
                                        const std::vector<graph::ValueId>& values) {
@@ -42,56 +20,27 @@ std::vector<graph::TensorType> TypesOf(const graph::Graph& graph,
 
 }  // namespace
 
-struct Runner::State {
-  std::vector<std::shared_ptr<const target::LoadedKernel>> loaded;
-  std::vector<hone_network_kernel> kernels;
-  std::string plan;
-  hone_network_program program = {};
-  HoneRuntime runtime = {};
-  hone_network* network = nullptr;
-  hone_network_instance* instance = nullptr;
-
-  ~State() {
-    hone_network_free_instance(instance);
-    hone_network_close(network);
-  }
-};
-
-Runner::Runner(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Runner::~Runner() = default;
-
-int Runner::threads() const { return state_->runtime.threads; }
+Runner::Runner(const graph::Graph& graph)
+    : input_types_(TypesOf(graph, graph.inputs)), output_types_(TypesOf(graph, graph.outputs)) {}
 
 absl::StatusOr<std::unique_ptr<Runner>> Runner::Create(const graph::Graph& graph,
                                                        const graph::Partition& partition,
                                                        absl::Span<const NetworkKernel> kernels,
-                                                       int threads) {
-  HONE_ASSIGN_OR_RETURN(PlannedNetwork planned, MakePlan(graph, partition, kernels));
-  const int weights = memfd_create("hone-weights", MFD_CLOEXEC);
-  if (weights < 0) return ErrnoStatus(errno, "create a memory file");
-  const absl::Cleanup close_weights = [&] { close(weights); };
-  const std::string path = absl::StrCat("/proc/self/fd/", weights);
-  HONE_RETURN_IF_ERROR(WriteWeights(graph, kernels, path, planned));
-
-  auto state = std::make_unique<State>();
+                                                       const RunnerOptions& options) {
   for (const NetworkKernel& kernel : kernels) {
-    state->loaded.push_back(kernel.loaded);
-    const target::KernelLibrary::Functions functions = kernel.loaded->library().functions();
-    state->kernels.push_back(
-        {functions.abi, functions.workspace_bytes, functions.packed_bytes, functions.run});
+    if (kernel.target == kernels[0].target) continue;
+    // Code for another model of a CPU may run here; LoadKernel has checked that.
+    if (kernel.module == nullptr && kernels[0].module == nullptr) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("the network has kernels for ", kernels[0].target.Key(), " and for ",
+                     kernel.target.Key(), "; all must be for one device"));
   }
-  state->plan = planned.plan.Encode();
-  state->program = {state->plan.data(), state->plan.size(), state->kernels.data(),
-                    state->kernels.size()};
-  HONE_RETURN_IF_ERROR(
-      ToStatus(hone_network_open_program(&state->program, path.c_str(), &state->network)));
-  state->runtime = hone_network_openmp(threads);
-  HONE_RETURN_IF_ERROR(
-      ToStatus(hone_network_new_instance(state->network, &state->runtime, &state->instance)));
-  auto runner = std::unique_ptr<Runner>(new Runner(std::move(state)));
-  runner->input_types_ = TypesOf(graph, graph.inputs);
-  runner->output_types_ = TypesOf(graph, graph.outputs);
-  return runner;
+  if (kernels.empty() || kernels[0].module == nullptr) {
+    return CpuRunner::Create(graph, partition, kernels, options.threads);
+  }
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<target::GpuContext> gpu,
+                        target::OpenGpuFor(kernels[0].target, options.device));
+  return GpuRunner::Create(std::move(gpu), graph, partition, kernels);
 }
 
 absl::StatusOr<std::vector<std::string>> Runner::Run(absl::Span<const absl::string_view> inputs,
@@ -112,16 +61,8 @@ absl::StatusOr<std::vector<std::string>> Runner::Run(absl::Span<const absl::stri
   std::vector<void*> out;
   for (const graph::TensorType& type : output_types_) outputs.emplace_back(type.bytes(), '\0');
   for (std::string& output : outputs) out.push_back(output.data());
-  std::vector<int64_t> ns(hone_network_step_count(state_->network));
-  HONE_RETURN_IF_ERROR(ToStatus(hone_network_profile(state_->instance, in.data(), out.data(),
-                                                     times == nullptr ? nullptr : ns.data())));
-  if (times != nullptr) {
-    times->clear();
-    for (int s = 0; static_cast<size_t>(s) < ns.size(); ++s) {
-      times->push_back({hone_network_step_name(state_->network, s),
-                        hone_network_step_kernel(state_->network, s), ns[s]});
-    }
-  }
+  if (times != nullptr) times->clear();
+  HONE_RETURN_IF_ERROR(RunOn(in, out, times));
   return outputs;
 }
 

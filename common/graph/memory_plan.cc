@@ -13,7 +13,7 @@ namespace {
 // Memory in the arena for the values of one owner.
 struct Block {
   ValueId owner = kNoValue;
-  int64_t bytes = 0;                                       // a multiple of kAlignment
+  int64_t bytes = 0;                                       // a multiple of the alignment
   int first = std::numeric_limits<int>::max(), last = -1;  // the steps that use it
   int64_t offset = 0;
 
@@ -27,7 +27,7 @@ Views ViewsOf(const Graph& graph, const Partition& partition) {
     if (step.kind == Step::Kind::kAlias) aliases.insert(step.nodes[0]);
   }
   Views views(graph);
-  for (const int n : aliases) TakeAlias(graph, graph.nodes[n], views);
+  for (const int n : aliases) TakeAlias(graph, graph.nodes[n], partition.alignment, views);
   return views;
 }
 
@@ -49,7 +49,8 @@ std::vector<Block> FindBlocks(const Graph& graph, const Partition& partition, co
   }
   std::vector<Block> list;
   for (auto& [owner, block] : blocks) {
-    block.bytes = (graph.value(owner).type.bytes() + kAlignment - 1) / kAlignment * kAlignment;
+    const int64_t alignment = partition.alignment;
+    block.bytes = (graph.value(owner).type.bytes() + alignment - 1) / alignment * alignment;
     list.push_back(block);
   }
   return list;

@@ -29,8 +29,8 @@ struct MemoryPlan {
 // Assigns memory to the tensors that the steps of a partition exchange. Tensors share memory if
 // they are not needed at the same time, or if an alias makes them views of the same memory. Larger
 // tensors are placed first, each in the smallest gap that holds it (Pisarchyk and Lee, 2020).
-// Tensors are aligned to kAlignment if the caller's buffers are. An output of a kernel never
-// overlaps its inputs, as the kernel ABI requires.
+// Tensors are aligned as the partition says if the caller's buffers are. An output of a kernel
+// never overlaps its inputs, as the kernel ABI requires.
 //
 // REQUIRES: the partition is one of this graph.
 MemoryPlan PlanMemory(const Graph& graph, const Partition& partition);

@@ -46,7 +46,9 @@ absl::Status CheckNeeded(const Graph& graph) {
 // Appends steps to a partition and finds their tasks.
 class Builder {
  public:
-  explicit Builder(const Graph& graph) : graph_(graph) {}
+  Builder(const Graph& graph, int64_t alignment) : graph_(graph) {
+    partition_.alignment = alignment;
+  }
 
   void AddAlias(int node) {
     const Node& alias = graph_.nodes[node];
@@ -98,7 +100,7 @@ class Builder {
 
 absl::StatusOr<Partition> MakePartition(const Graph& graph, const PartitionOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNeeded(graph));
-  HONE_ASSIGN_OR_RETURN(std::vector<NodeKind> kinds, NodeKinds(graph));
+  HONE_ASSIGN_OR_RETURN(std::vector<NodeKind> kinds, NodeKinds(graph, options.alignment));
   Fusion fusion(graph, std::move(kinds), options.max_nodes);
   if (options.fuse) {
     FuseAttention(fusion);
@@ -107,7 +109,7 @@ absl::StatusOr<Partition> MakePartition(const Graph& graph, const PartitionOptio
     FuseOperands(fusion);
     FuseChains(fusion);
   }
-  Builder builder(graph);
+  Builder builder(graph, options.alignment);
   for (const std::vector<int>& nodes : fusion.Ordered()) {
     if (fusion.kind(nodes[0]) == NodeKind::kAlias) {
       builder.AddAlias(nodes[0]);

@@ -10,6 +10,9 @@
 
 namespace hone::graph {
 
+// Of tensors in the memory of a CPU, in bytes.
+inline constexpr int64_t kAlignment = 64;
+
 // One step of a running network.
 struct Step {
   enum class Kind {
@@ -36,12 +39,16 @@ struct Task {
 // of the graph, constants, and outputs of earlier steps.
 struct Partition {
   std::vector<Step> steps;
-  std::vector<Task> tasks;  // in the order of their first steps
+  std::vector<Task> tasks;         // in the order of their first steps
+  int64_t alignment = kAlignment;  // see PartitionOptions
 };
 
 struct PartitionOptions {
   bool fuse = true;    // whether a kernel may have several nodes
   int max_nodes = 32;  // per kernel
+  // Of the memory of tensors, in bytes: a part of another tensor is only a view of it if it begins
+  // at a multiple.
+  int64_t alignment = kAlignment;
 };
 
 // Divides a graph into steps by the rules in partition/README.md. Equal graphs give equal

@@ -41,6 +41,31 @@ TEST_F(CudaTest, MatmulFromTuningToItsExport) { Walk(Matmul()); }
 
 TEST_F(CudaTest, SoftmaxFromTuningToItsExport) { Walk(Softmax()); }
 
+TEST_F(CudaTest, ANetworkFromTuningToItsExport) { WalkNetwork(); }
+
+// What the driver reports when a network runs.
+TEST_F(CudaTest, FailuresOfANetworkAreExplained) {
+  const std::string input = File(folder_, "input.npy", Input("Input3", {1, 1, 28, 28}, 3).Npy());
+  const Words run = {
+      "run", "tests/client/onnx/testdata/mnist-8.onnx", "--in", input, "--draft", "--target",
+      "cuda"};
+  const auto refusal = [&](const char* faults) {
+    SetFaults(faults);
+    const Result ran = home_.Hone(run);
+    EXPECT_EQ(ran.code, 1) << ran.output;
+    return ran.errors;
+  };
+  EXPECT_THAT(refusal("memory=40000"),
+              AllOf(HasSubstr("the device has too little memory for this network, which needs "),
+                    HasSubstr("CUDA_ERROR_OUT_OF_MEMORY")));
+  EXPECT_THAT(refusal("fail=700"), AllOf(HasSubstr("the device failed while it ran the network"),
+                                         HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS")));
+  EXPECT_THAT(refusal("fail=999"), HasSubstr("CUDA_ERROR_UNKNOWN"));
+  SetFaults("no_graphs");
+  const Result ran = home_.Hone(run);
+  EXPECT_EQ(ran.code, 0) << ran.errors;
+}
+
 // A builder without a GPU feeds a worker that has one but cannot build.
 TEST_F(CudaTest, ABuilderNeedsNoGpu) {
   const std::string address = "unix:" + (folder_ / "hone.sock");

@@ -8,7 +8,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/lib/npy.h"
+#include "client/onnx/import.h"
 #include "common/base/file.h"
+#include "common/graph/interpreter.h"
 
 namespace hone::integration {
 namespace {
@@ -32,6 +34,22 @@ void ExpectClose(const Floats& got, const Floats& wanted) {
   for (size_t i = 0; i < got.size(); ++i) {
     ASSERT_NEAR(got[i], wanted[i], 1e-5 + 1e-4 * std::abs(wanted[i])) << "element " << i;
   }
+}
+
+constexpr char kMnist[] = "tests/client/onnx/testdata/mnist-8.onnx";
+
+// The output of a network with one input, by the interpreter.
+Floats Interpreted(const char* path, const Floats& input) {
+  const absl::StatusOr<graph::Graph> graph = onnx::ImportOnnx(path);
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  const std::vector<ir::Scalars> scalars = {ir::Scalars(input.begin(), input.end())};
+  const auto computed = graph::Interpret(*graph, scalars);
+  EXPECT_TRUE(computed.ok()) << computed.status();
+  Floats output;
+  for (const ir::Scalar& element : (*computed)[0]) {
+    output.push_back(static_cast<float>(element.real()));
+  }
+  return output;
 }
 
 }  // namespace
@@ -217,6 +235,67 @@ void GpuWalk::Check(const Case& c) {
   const nlohmann::json checked = Object(With({"schedule", file, "--check"}, Target()));
   EXPECT_EQ(checked["checked"], true);
   EXPECT_EQ(checked["target"], target_);
+}
+
+void GpuWalk::WalkNetwork() {
+  const Array pixels = Input("Input3", {1, 1, 28, 28}, 17);
+  const Array scores = {"Plus214_Output_0", {1, 10}, Interpreted(kMnist, pixels.values)};
+  const std::string input = File(folder_, "input.npy", pixels.Npy());
+  const std::string expected = File(folder_, "expected.npy", scores.Npy());
+  const std::string output = folder_ / "output.npy";
+  const Words run =
+      With({"run", kMnist, "--in", input, "--out", output, "--expect", expected, "--repeat", "3"},
+           Target());
+
+  // Without measurements, and then with the best kernels.
+  EXPECT_EQ(home_.Hone(run).code, 3) << "nothing is known yet";
+  const auto expect_right = [&](const Words& words) {
+    std::filesystem::remove(output);
+    const nlohmann::json report = Object(words);
+    EXPECT_LT(report.value("max_error", 1.0), 1e-5) << report;
+    EXPECT_GT(report["latency_ns"]["median"], 0) << report;
+    const std::string bytes = ReadFile(output).value_or("");
+    const auto array = client::ParseNpy(bytes);
+    ASSERT_TRUE(array.ok()) << array.status();
+    ExpectClose(FromBytes(array->data), scores.values);
+  };
+  expect_right(With(run, {"--draft"}));
+  const nlohmann::json tuned = Object(With({"tune", kMnist, "--trials", "5"}, Target()));
+  EXPECT_THAT(tuned.value("target", ""), StartsWith(gpu_.key));
+  EXPECT_EQ(tuned["tasks"].size(), 5u);
+  EXPECT_GT(tuned["latency_ns"], 0) << "the whole network is timed on the device: " << tuned;
+  const nlohmann::json best = Object(With({"best", kMnist}, Target()));
+  EXPECT_EQ(best["known"], 5);
+  EXPECT_EQ(best["target"], tuned["target"]);
+  EXPECT_EQ(home_.Hone({"best", kMnist}).code, 3) << "the CPU was not tuned";
+  expect_right(run);
+  const nlohmann::json profiled = Object(With(run, {"--profile"}));
+  EXPECT_EQ(profiled["steps"].size(), 5u) << profiled;
+  for (const nlohmann::json& step : profiled["steps"]) EXPECT_GT(step["latency_ns"], 0) << step;
+
+  // On a busy machine, the measurement may be disturbed.
+  const Words check =
+      With({"check", kMnist, "--baseline", folder_ / "base.json", "--time", "0.1s"}, Target());
+  const nlohmann::json saved = Object(With(check, {"--save", "--even-if-disturbed"}));
+  EXPECT_EQ(saved["target"], tuned["target"]);
+  EXPECT_EQ(saved["threads"], 0);
+  EXPECT_TRUE(saved.value("saved", false)) << saved;
+
+  const std::string out = folder_ / "network";
+  const Result exported =
+      home_.Hone(With({"export", kMnist, "-o", out, "--name", "mnist"}, Target()));
+  ASSERT_EQ(exported.code, 0) << exported.errors;
+  for (const std::string& suffix : gpu_.files) {
+    EXPECT_THAT(exported.output, HasSubstr(absl::StrCat("000_conv2d_relu", suffix)));
+  }
+  const std::string program = out + "/mnist_host";
+  const Result compiled = RunProgram(
+      {"/usr/bin/cc", "-Wall", "-Wextra", "-Werror", program + ".c", "-o", program, "-ldl"});
+  ASSERT_EQ(compiled.code, 0) << compiled.errors;
+  const Result ran = RunProgram(
+      {program, out, File(folder_, "pixels.bin", Bytes(pixels.values)), folder_ / "scores.bin"});
+  ASSERT_EQ(ran.code, 0) << ran.errors;
+  ExpectClose(FromBytes(ReadFile(folder_ / "scores.bin").value_or("")), scores.values);
 }
 
 }  // namespace hone::integration

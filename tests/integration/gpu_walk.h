@@ -62,6 +62,9 @@ class GpuWalk : public ::testing::Test {
 
   void ExpectListed();
   void Walk(const Case& c);
+  // Tunes a small network, runs it and compares its output, times it, saves a baseline, and runs
+  // the program of its export.
+  void WalkNetwork();
 
   const GpuOfWalk gpu_;
   HoneHome home_;

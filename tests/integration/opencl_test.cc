@@ -2,6 +2,8 @@
 // run, check. Kernels run and are checked on the device; their latencies are simulated. Tests that
 // need a device are skipped on a machine without one.
 
+#include <stdlib.h>
+
 #include <filesystem>
 #include <string>
 
@@ -111,15 +113,24 @@ TEST_F(OpenClTest, DraftsOfPresetsNeedNoDevice) {
   EXPECT_FALSE(std::filesystem::exists(home_.data_dir() + "/run/worker.log"));
 }
 
-TEST_F(OpenClTest, NetworksAreRefused) {
-  for (const Words& words :
-       {Words{"tune", "net.onnx"}, Words{"best", "net.onnx"},
-        Words{"export", "net.onnx", "-o", folder_ / "out"}, Words{"run", "net.onnx"}}) {
-    for (const char* target : {"opencl", "opencl:1", "generic/opencl"}) {
-      ExpectError(1, With(words, {"--target", target}),
-                  AllOf(HasSubstr("networks run on CPUs only"), HasSubstr("hone tune matmul")));
-    }
-  }
+TEST_F(OpenClTest, ANetworkFromTuningToItsExport) {
+  NeedDevice();
+  if (IsSkipped()) return;
+  setenv("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable", 1);  // PoCL then compiles much faster
+  WalkNetwork();
+  unsetenv("POCL_EXTRA_BUILD_FLAGS");
+}
+
+// The draft of a network for a preset is no kernel for this device.
+TEST_F(OpenClTest, NetworksForOtherDevicesAreRefused) {
+  NeedDevice();
+  if (IsSkipped()) return;
+  const std::string input = File(folder_, "input.npy", Input("Input3", {1, 1, 28, 28}, 3).Npy());
+  const Words run = {"run", "tests/client/onnx/testdata/mnist-8.onnx", "--in", input, "--draft"};
+  const Result other = home_.Hone(With(run, {"--target", "arm/mali-g52"}));
+  EXPECT_EQ(other.code, 1) << other.errors;
+  EXPECT_THAT(other.errors, AllOf(HasSubstr("the kernel is for opencl-"), HasSubstr("mali-g52"),
+                                  HasSubstr("the OpenCL devices of this machine are")));
 }
 
 TEST_F(OpenClTest, UnknownDevicesAreRefused) {

@@ -20,7 +20,7 @@ bool IsOutermost(const std::vector<int64_t>& shape, int64_t axis) {
 }
 
 // Places the inputs of a Concat one after the other.
-bool Append(const Graph& graph, const Node& node, Views& views) {
+bool Append(const Graph& graph, const Node& node, int64_t alignment, Views& views) {
   const ValueId whole = node.outputs[0];
   const std::vector<int64_t>& shape = graph.value(whole).type.shape;
   const auto axis =
@@ -28,7 +28,7 @@ bool Append(const Graph& graph, const Node& node, Views& views) {
   if (!axis.ok() || !IsOutermost(shape, *axis)) return false;
   int64_t offset = 0;
   for (const ValueId part : node.inputs) {
-    if (offset % kAlignment != 0 || !views.Place(part, whole, offset)) return false;
+    if (offset % alignment != 0 || !views.Place(part, whole, offset)) return false;
     offset += graph.value(part).type.bytes();
   }
   return true;
@@ -47,7 +47,7 @@ ir::Index Flat(const ir::Shape& shape, absl::Span<const ir::Index> indices) {
 }
 
 // Places the outputs of a node in its input if each is a copy of consecutive elements.
-bool TakeParts(const Graph& graph, const Node& node, Views& views) {
+bool TakeParts(const Graph& graph, const Node& node, int64_t alignment, Views& views) {
   const int n = static_cast<int>(&node - graph.nodes.data());
   const auto group = MakeGroup(graph, {n}, "part");
   if (!group.ok() || group->inputs.size() != 1) return false;
@@ -64,7 +64,7 @@ bool TakeParts(const Graph& graph, const Node& node, Views& views) {
     ir::Index offset = Flat(workload.tensors[load.buffer].shape, workload.pool.IndicesOf(load));
     offset -= Flat(workload.tensors[stage.tensors[0]].shape, axes);
     const int64_t bytes = offset.constant() * ir::DTypeBytes(load.dtype);
-    if (!offset.IsConstant() || bytes % kAlignment != 0) return false;
+    if (!offset.IsConstant() || bytes % alignment != 0) return false;
     if (!views.Place(group->outputs[s], group->inputs[0], bytes)) return false;
   }
   return true;
@@ -72,12 +72,14 @@ bool TakeParts(const Graph& graph, const Node& node, Views& views) {
 
 }  // namespace
 
-bool TakeAlias(const Graph& graph, const Node& node, Views& views) {
+bool TakeAlias(const Graph& graph, const Node& node, int64_t alignment, Views& views) {
   if (ChangesOnlyTheShape(node.op)) return views.Place(node.outputs[0], node.inputs[0], 0);
   const bool appends = node.op == "Concat";
   if (!appends && node.op != "Slice" && node.op != "Split") return false;
   Views changed = views;
-  if (!(appends ? Append(graph, node, changed) : TakeParts(graph, node, changed))) return false;
+  const bool taken = appends ? Append(graph, node, alignment, changed)
+                             : TakeParts(graph, node, alignment, changed);
+  if (!taken) return false;
   views = std::move(changed);
   return true;
 }

@@ -73,11 +73,11 @@ NodeKind KindOf(const ir::Workload& workload) {
   return permutes ? NodeKind::kTransposition : NodeKind::kRearrangement;
 }
 
-absl::StatusOr<std::vector<NodeKind>> NodeKinds(const Graph& graph) {
+absl::StatusOr<std::vector<NodeKind>> NodeKinds(const Graph& graph, int64_t alignment) {
   Views views(graph);
   std::vector<NodeKind> kinds;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    if (TakeAlias(graph, graph.nodes[n], views)) {
+    if (TakeAlias(graph, graph.nodes[n], alignment, views)) {
       kinds.push_back(NodeKind::kAlias);
       continue;
     }

@@ -1,6 +1,7 @@
 #ifndef HONE_COMMON_GRAPH_PARTITION_NODE_KIND_H_
 #define HONE_COMMON_GRAPH_PARTITION_NODE_KIND_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,8 +22,8 @@ enum class NodeKind {
 // The kind of a workload; never kAlias.
 NodeKind KindOf(const ir::Workload& workload);
 
-// The kinds of all nodes. Errors are those of MakeGroup.
-absl::StatusOr<std::vector<NodeKind>> NodeKinds(const Graph& graph);
+// The kinds of all nodes. `alignment`: of PartitionOptions. Errors are those of MakeGroup.
+absl::StatusOr<std::vector<NodeKind>> NodeKinds(const Graph& graph, int64_t alignment);
 
 }  // namespace hone::graph
 

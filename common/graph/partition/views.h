@@ -38,10 +38,8 @@ class Views {
 
 // Makes the inputs and outputs of a node share memory if it only changes the shape of a tensor,
 // takes contiguous parts of one, or appends tensors. Returns whether it does. Parts begin at
-// multiples of kAlignment, because kernels need aligned buffers.
-bool TakeAlias(const Graph& graph, const Node& node, Views& views);
-
-inline constexpr int64_t kAlignment = 64;  // of tensors, in bytes
+// multiples of `alignment`, because kernels need aligned buffers.
+bool TakeAlias(const Graph& graph, const Node& node, int64_t alignment, Views& views);
 
 }  // namespace hone::graph
 

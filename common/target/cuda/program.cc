@@ -1,5 +1,6 @@
 #include "common/target/cuda/program.h"
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_clock.h"
@@ -17,7 +18,7 @@ constexpr int64_t kGraphLaunches = 32;
 
 CudaMemory::~CudaMemory() {
   // A lost device refuses every call, and the process ends soon.
-  if (!context_.lost()) context_.api().MemFree(pointer_);
+  if (owns_ && !context_.lost()) context_.api().MemFree(pointer_);
 }
 
 absl::Status CudaMemory::Write(int64_t at, int64_t bytes, const void* from) {
@@ -33,6 +34,32 @@ absl::Status CudaMemory::Read(int64_t at, int64_t bytes, void* to) {
 absl::Status CudaMemory::Fill(int64_t at, int64_t bytes, unsigned char value) {
   return context_.Check(context_.api().MemsetD8(At(at), value, static_cast<size_t>(bytes)),
                         "fill a buffer");
+}
+
+absl::StatusOr<std::unique_ptr<target::GpuMemory>> CudaMemory::Part(int64_t at, int64_t) {
+  return std::make_unique<CudaMemory>(context_, At(at), /*data_at=*/0, /*owns=*/false);
+}
+
+std::vector<uint64_t> ParameterValues(absl::Span<const target::GpuArgument> arguments) {
+  std::vector<uint64_t> values;
+  for (const target::GpuArgument& argument : arguments) {
+    if (const auto* const number = std::get_if<int32_t>(&argument)) {
+      values.push_back(static_cast<uint32_t>(*number));  // little-endian: the lower half
+    } else {
+      const auto* const memory =
+          static_cast<const CudaMemory*>(std::get<const target::GpuMemory*>(argument));
+      values.push_back(memory == nullptr ? 0 : memory->data());
+    }
+  }
+  return values;
+}
+
+Result PutLaunch(const Api& api, CudaLaunch& launch, Stream stream) {
+  absl::InlinedVector<void*, 8> parameters;
+  for (uint64_t& value : launch.values) parameters.push_back(&value);
+  return api.LaunchKernel(launch.function, launch.grid[0], launch.grid[1], launch.grid[2],
+                          launch.block[0], launch.block[1], launch.block[2], launch.dynamic_bytes,
+                          stream, parameters.data(), nullptr);
 }
 
 absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Create(CudaContext& context,
@@ -62,7 +89,7 @@ CudaProgram::~CudaProgram() {
 
 absl::Status CudaProgram::AddLaunch(const target::GpuLaunch& launch) {
   const Api& api = context_.api();
-  Launch& added = launches_.emplace_back();
+  CudaLaunch& added = launches_.emplace_back();
   added.name = target::PrintableName(launch);
   const auto refuse = [&](auto... why) {
     return absl::InvalidArgumentError(absl::StrCat("kernel '", added.name, "' ", why...));
@@ -92,30 +119,12 @@ absl::Status CudaProgram::AddLaunch(const target::GpuLaunch& launch) {
 
 absl::Status CudaProgram::SetArguments(size_t launch,
                                        absl::Span<const target::GpuArgument> arguments) {
-  std::vector<uint64_t> values;
-  for (const target::GpuArgument& argument : arguments) {
-    if (const auto* const number = std::get_if<int32_t>(&argument)) {
-      values.push_back(static_cast<uint32_t>(*number));  // little-endian: the lower half
-    } else {
-      const auto* const memory =
-          static_cast<const CudaMemory*>(std::get<const target::GpuMemory*>(argument));
-      values.push_back(memory == nullptr ? 0 : memory->data());
-    }
-  }
-  Launch& set = launches_[launch];
+  std::vector<uint64_t> values = ParameterValues(arguments);
+  CudaLaunch& set = launches_[launch];
   if (values == set.values) return absl::OkStatus();
   graph_ = nullptr;  // it has the old arguments
   set.values = std::move(values);
-  set.parameters.clear();
-  for (uint64_t& value : set.values) set.parameters.push_back(&value);
   return absl::OkStatus();
-}
-
-Result CudaProgram::Put(Launch& launch, Stream stream) {
-  return context_.api().LaunchKernel(launch.function, launch.grid[0], launch.grid[1],
-                                     launch.grid[2], launch.block[0], launch.block[1],
-                                     launch.block[2], launch.dynamic_bytes, stream,
-                                     launch.parameters.data(), nullptr);
 }
 
 LaunchGraph* CudaProgram::GraphOf(absl::Span<const size_t> launches, int64_t count) {
@@ -124,7 +133,8 @@ LaunchGraph* CudaProgram::GraphOf(absl::Span<const size_t> launches, int64_t cou
   auto recorded = LaunchGraph::Record(context_, [&](Stream stream) {
     for (int64_t i = 0; i < count; ++i) {
       for (const size_t index : launches) {
-        if (const Result code = Put(launches_[index], stream); code != 0) return code;
+        if (const Result code = PutLaunch(context_.api(), launches_[index], stream); code != 0)
+          return code;
       }
     }
     return Result{0};
@@ -147,9 +157,9 @@ absl::StatusOr<double> CudaProgram::Run(absl::Span<const size_t> launches, int64
   // While the host launches the rest, the device is still busy with the graphs.
   for (int64_t i = graphs * runs_of_graph; i < count; ++i) {
     for (const size_t index : launches) {
-      Launch& launch = launches_[index];
-      HONE_RETURN_IF_ERROR(
-          context_.Check(Put(launch, nullptr), absl::StrCat("launch kernel '", launch.name, "'")));
+      CudaLaunch& launch = launches_[index];
+      HONE_RETURN_IF_ERROR(context_.Check(PutLaunch(api, launch, nullptr),
+                                          absl::StrCat("launch kernel '", launch.name, "'")));
     }
   }
   // Faults of kernels are reported by later calls.

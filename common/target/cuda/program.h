@@ -18,14 +18,15 @@ namespace hone::cuda {
 // An allocation of CUDA.
 class CudaMemory final : public target::GpuMemory {
  public:
-  // Takes ownership of the allocation that begins at `pointer`.
-  CudaMemory(CudaContext& context, DevicePointer pointer, int64_t data_at)
-      : context_(context), pointer_(pointer), data_at_(data_at) {}
+  // The memory that begins at `pointer`. `owns`: the destructor frees it.
+  CudaMemory(CudaContext& context, DevicePointer pointer, int64_t data_at, bool owns)
+      : context_(context), pointer_(pointer), data_at_(data_at), owns_(owns) {}
   ~CudaMemory() override;
 
   absl::Status Write(int64_t at, int64_t bytes, const void* from) override;
   absl::Status Read(int64_t at, int64_t bytes, void* to) override;
   absl::Status Fill(int64_t at, int64_t bytes, unsigned char value) override;
+  absl::StatusOr<std::unique_ptr<target::GpuMemory>> Part(int64_t at, int64_t bytes) override;
   DevicePointer data() const { return At(data_at_); }
 
  private:
@@ -34,7 +35,23 @@ class CudaMemory final : public target::GpuMemory {
   CudaContext& context_;
   const DevicePointer pointer_;
   const int64_t data_at_;
+  const bool owns_;
 };
+
+// A launch of a loaded kernel.
+struct CudaLaunch {
+  std::string name;
+  Function function = nullptr;
+  unsigned grid[3], block[3];
+  unsigned dynamic_bytes = 0;    // of shared memory
+  std::vector<uint64_t> values;  // of the parameters
+};
+
+// The values of parameters: pointers and numbers.
+std::vector<uint64_t> ParameterValues(absl::Span<const target::GpuArgument> arguments);
+
+// Puts a launch on a stream.
+Result PutLaunch(const Api& api, CudaLaunch& launch, Stream stream);
 
 // The kernels of a cubin or PTX text that the driver has loaded. Times are between two events. Many
 // launches in a row are launched as graphs, unless the driver cannot do this.
@@ -52,26 +69,18 @@ class CudaProgram final : public target::GpuProgram {
                             absl::Span<const target::GpuArgument> arguments) override;
   absl::StatusOr<double> Run(absl::Span<const size_t> launches, int64_t count) override;
 
- private:
-  struct Launch {
-    std::string name;
-    Function function = nullptr;
-    unsigned grid[3], block[3];
-    unsigned dynamic_bytes = 0;     // of shared memory
-    std::vector<uint64_t> values;   // of the parameters
-    std::vector<void*> parameters;  // point to the values
-  };
+  const CudaLaunch& launch(size_t number) const { return launches_[number]; }
 
+ private:
   explicit CudaProgram(CudaContext& context) : context_(context) {}
   absl::Status AddLaunch(const target::GpuLaunch& launch);
-  Result Put(Launch& launch, Stream stream);
   // Returns a graph of these launches, `count` times in a row; null if the driver cannot make one.
   LaunchGraph* GraphOf(absl::Span<const size_t> launches, int64_t count);
 
   CudaContext& context_;
   Module module_ = nullptr;
   Event begin_ = nullptr, end_ = nullptr;
-  std::vector<Launch> launches_;
+  std::vector<CudaLaunch> launches_;
   bool has_graphs_ = true;              // false once the driver has refused one
   std::unique_ptr<LaunchGraph> graph_;  // the last one, of the launches below; may be null
   std::vector<size_t> in_graph_;

@@ -20,7 +20,7 @@ TEST(WasInterruptedTest, EveryThreadMayBeInterruptedAFewTimesASecond) {
 using ::testing::HasSubstr;
 
 NetworkTiming Timing(double latency_ns, double fastest_ns) {
-  return {.speed = {.latency_ns = latency_ns},
+  return {.speed = {.threads = 2, .latency_ns = latency_ns},
           .fastest_ns = fastest_ns,
           .windows = 1,
           .others_cores = 0};
@@ -37,6 +37,9 @@ TEST(WhyDisturbedTest, ADisturbedMeasurementIsNoBaseline) {
   one_thread.speed.threads = 1;
   one_thread.target_cores = 64;
   EXPECT_EQ(WhyDisturbed(one_thread, 20e3), "") << "the kernels had more threads";
+  NetworkTiming gpu = Timing(20e6, 19e6);
+  gpu.speed.threads = 0;
+  EXPECT_EQ(WhyDisturbed(gpu, 20e3), "") << "the inputs were copied to the GPU";
   NetworkTiming interrupted = Timing(31e6, 30e6);
   interrupted.interrupted = 1;
   EXPECT_THAT(WhyDisturbed(interrupted, 20e6), HasSubstr("took cores from the network"));

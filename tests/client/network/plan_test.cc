@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "client/network/gpu_plan.h"
 #include "client/network/make_plan.h"
 #include "client/network/runtime/plan_reader.h"
 #include "gmock/gmock.h"
@@ -183,6 +184,72 @@ TEST(MakePlanTest, EqualStepsShareTheirPackedConstants) {
   EXPECT_EQ(planned->pieces.size(), 2u);
   EXPECT_EQ(planned->plan.steps[0].packed_offset, planned->plan.steps[1].packed_offset);
   EXPECT_NE(planned->plan.steps[0].packed_offset, planned->plan.steps[2].packed_offset);
+}
+
+// A network with OpenCL kernels, and its plan.
+struct PlannedForGpu {
+  TestNetwork network;
+  GpuPlan plan;
+};
+PlannedForGpu PlanForGpu(bool pack) {
+  PlannedForGpu made{
+      .network = Compile(
+          Residual(), {.fuse = false, .pack = pack, .target = codegen::Preset("generic/opencl")})};
+  const auto planned = MakePlan(made.network.graph, made.network.partition, made.network.kernels);
+  EXPECT_TRUE(planned.ok()) << planned.status();
+  if (planned.ok()) made.plan = MakeGpuPlan(*planned, made.network.graph, made.network.kernels);
+  return made;
+}
+
+// The buffer of a parameter.
+int BufferOf(const GpuPlan& plan, int part) { return plan.parts[part].buffer; }
+
+TEST(MakeGpuPlanTest, EachConstantHasABufferAndTensorsArePartsOfOthers) {
+  const auto [network, plan] = PlanForGpu(/*pack=*/false);
+  EXPECT_TRUE(plan.packing.empty());
+  ASSERT_EQ(plan.steps.size(), 5u);
+  int constants = 0;
+  for (const GpuPlan::Buffer& buffer : plan.buffers) {
+    constants += buffer.constant == graph::kNoValue ? 0 : 1;
+    EXPECT_FALSE(buffer.only_for_packing);
+  }
+  EXPECT_EQ(constants, 3);
+  for (const std::vector<GpuCommand>& step : plan.steps) {
+    ASSERT_EQ(step.size(), 1u);
+    const std::vector<int>& parts = step[0].parts;  // with packed constants and workspace
+    EXPECT_EQ(parts[parts.size() - 2], GpuCommand::kNull);
+    EXPECT_EQ(parts[parts.size() - 1], GpuCommand::kNull);
+  }
+  // The product reads x and w1, and writes to the arena.
+  const std::vector<int>& product = plan.steps[0][0].parts;
+  EXPECT_EQ(product[0], plan.inputs[0]);
+  const graph::ValueId w1 = plan.buffers[BufferOf(plan, product[1])].constant;
+  EXPECT_EQ(network.graph.value(w1).name, "w1");
+  EXPECT_EQ(plan.parts[product[2]].offset % 512, 0);
+  EXPECT_EQ(plan.parts[product[2]].bytes, 4 * 16 * 4);
+  // The next kernel reads the same part.
+  EXPECT_EQ(plan.steps[1][0].parts[0], product[2]);
+}
+
+TEST(MakeGpuPlanTest, PackedConstantsAreNotReadByOtherLaunches) {
+  const GpuPlan plan = PlanForGpu(/*pack=*/true).plan;
+  EXPECT_EQ(plan.packing.size(), 3u);
+  for (const GpuCommand& command : plan.packing) {
+    const int packed = command.parts[command.parts.size() - 2];
+    ASSERT_NE(packed, GpuCommand::kNull);
+    EXPECT_EQ(plan.buffers[BufferOf(plan, packed)].constant, graph::kNoValue);
+  }
+  for (const std::vector<GpuCommand>& step : plan.steps) {
+    for (const GpuCommand& command : step) {
+      for (const int part : command.parts) {
+        if (part == GpuCommand::kNull) continue;
+        EXPECT_FALSE(plan.buffers[BufferOf(plan, part)].only_for_packing);
+      }
+    }
+  }
+  const std::vector<int>& product = plan.steps[0][0].parts;
+  EXPECT_EQ(product[1], GpuCommand::kNull) << "only the packed form of w1 is read";
+  EXPECT_NE(product[3], GpuCommand::kNull);
 }
 
 }  // namespace

@@ -4,13 +4,16 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/network/partition_options.h"
+#include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/node_view.h"
 #include "common/lower/lower.h"
 #include "common/schedule/default_schedule.h"
 #include "gtest/gtest.h"
-#include "tests/worker/codegen/run_trace.h"
+#include "server/space/generate.h"
+#include "tests/fakes/cuda/emulated_module.h"
 #include "worker/builder/link.h"
 #include "worker/codegen/backend.h"
 
@@ -34,25 +37,43 @@ std::string PackingTrace(const ir::Workload& workload) {
   return "";
 }
 
-absl::StatusOr<ir::Program> Schedule(const ir::Workload& workload, bool pack) {
-  const std::string packing = pack ? PackingTrace(workload) : "";
+absl::StatusOr<ir::Program> Schedule(const ir::Workload& workload, const CompileOptions& options) {
+  const std::string packing = options.pack ? PackingTrace(workload) : "";
   if (!packing.empty()) return codegen::ReplayText(packing);
-  auto program = ir::Program::FromWorkload(std::make_shared<const ir::Workload>(workload));
+  const auto shared = std::make_shared<const ir::Workload>(workload);
+  if (options.target.kind != target::Kind::kCpu) {
+    HONE_ASSIGN_OR_RETURN(const auto space, space::DefaultCandidate(shared, options.target));
+    return space->Replay({});
+  }
+  auto program = ir::Program::FromWorkload(shared);
   HONE_RETURN_IF_ERROR(schedule::ApplyDefaultSchedule(program, /*lanes=*/8));
   return program;
 }
 
-absl::StatusOr<NetworkKernel> MakeKernel(const ir::Workload& workload, bool pack) {
-  const target::Target target = codegen::Preset("x86-avx2");
-  HONE_ASSIGN_OR_RETURN(const ir::Program program, Schedule(workload, pack));
-  HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(program, target));
-  HONE_ASSIGN_OR_RETURN(codegen::Code code, codegen::Generate(lowered, target));
-  HONE_ASSIGN_OR_RETURN(std::string shared, builder::LinkSharedObject(code.bytes, {}));
-  return LoadKernel({.shared_object = std::move(shared),
+// What a runner loads: a shared object, or a module for a GPU.
+absl::StatusOr<std::string> Link(const codegen::Code& code) {
+  if (!code.module.has_value()) return builder::LinkSharedObject(code.bytes, {});
+  target::GpuModule module = *code.module;
+  module.code = code.bytes;
+  if (module.kind == target::Kind::kCuda) {
+    const std::string path = testing::TempDir() + "/hone_emulated_module.so";
+    HONE_RETURN_IF_ERROR(cuda::BuildEmulatedModule(code.bytes, path));
+    HONE_ASSIGN_OR_RETURN(module.code, ReadFile(path));
+  }
+  return module.Encode();
+}
+
+absl::StatusOr<NetworkKernel> MakeKernel(const ir::Workload& workload,
+                                         const CompileOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const ir::Program program, Schedule(workload, options));
+  HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(program, options.target));
+  HONE_ASSIGN_OR_RETURN(codegen::Code code, codegen::Generate(lowered, options.target));
+  HONE_ASSIGN_OR_RETURN(std::string linked, Link(code));
+  return LoadKernel({.shared_object = std::move(linked),
                      .object = std::move(code.bytes),
                      .workload = workload.ToText(),
                      .program = program.ToText(),
-                     .target = target.ToText()});
+                     .target = options.target.ToText()});
 }
 
 ir::Scalars SmallIntegers(const graph::TensorType& type, int seed) {
@@ -67,12 +88,14 @@ ir::Scalars SmallIntegers(const graph::TensorType& type, int seed) {
 
 TestNetwork Compile(graph::Graph graph, const CompileOptions& options) {
   TestNetwork network{.graph = std::move(graph)};
-  const auto partition = graph::MakePartition(network.graph, {.fuse = options.fuse});
+  graph::PartitionOptions division = PartitionOptionsFor(options.target.kind);
+  division.fuse = options.fuse;
+  const auto partition = graph::MakePartition(network.graph, division);
   EXPECT_TRUE(partition.ok()) << partition.status();
   if (!partition.ok()) return network;
   network.partition = *partition;
   for (const graph::Task& task : network.partition.tasks) {
-    absl::StatusOr<NetworkKernel> kernel = MakeKernel(task.workload, options.pack);
+    absl::StatusOr<NetworkKernel> kernel = MakeKernel(task.workload, options);
     EXPECT_TRUE(kernel.ok()) << kernel.status() << "\n" << task.workload.ToText();
     if (kernel.ok()) network.kernels.push_back(*std::move(kernel));
   }

@@ -8,6 +8,8 @@
 #include "common/graph/graph.h"
 #include "common/graph/partition.h"
 #include "common/ir/interpreter.h"
+#include "common/target/target.h"
+#include "tests/worker/codegen/run_trace.h"
 
 namespace hone::network {
 
@@ -21,10 +23,11 @@ struct TestNetwork {
 struct CompileOptions {
   bool fuse = true;
   bool pack = false;  // the first constant of each kernel, which then has another schedule
+  target::Target target = codegen::Preset("x86-avx2");  // GPUs get the untiled schedule
 };
 
-// Divides the graph into tasks and compiles them with the code generator. Reports errors as test
-// failures.
+// Divides the graph into tasks and compiles them with the code generator. CUDA kernels are compiled
+// for the fakes of tests/fakes/cuda. Reports errors as test failures.
 TestNetwork Compile(graph::Graph graph, const CompileOptions& options = {});
 
 // Appends a constant whose elements are small integers.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct EventObject {
   std::chrono::steady_clock::time_point at;
 };
 struct GraphObject {
-  std::vector<fakes::FakeLaunch> launches;
+  std::vector<std::function<Result()>> commands;
 };
 struct GraphExecObject : GraphObject {};
 struct StreamObject {
@@ -46,6 +47,14 @@ Result Copy(void* to, const void* from, DevicePointer pointer, size_t bytes) {
   if (driver.sticky() != 0) return driver.sticky();
   if (!driver.Holds(pointer, bytes)) return kInvalidValue;
   std::memcpy(to, from, bytes);
+  return 0;
+}
+
+// Runs a command, or records it if the stream is captured.
+Result RunOrRecord(Stream stream, std::function<Result()> command) {
+  if (stream == nullptr) return command();
+  if (stream->recorded == nullptr) return kInvalidValue;  // Hone only records on its own streams
+  stream->recorded->commands.push_back(std::move(command));
   return 0;
 }
 
@@ -142,6 +151,18 @@ Result cuMemcpyHtoD_v2(DevicePointer to, const void* from, size_t bytes) {
 Result cuMemcpyDtoH_v2(void* to, DevicePointer from, size_t bytes) {
   return Copy(to, reinterpret_cast<const void*>(from), from, bytes);
 }
+Result cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, size_t bytes, Stream stream) {
+  return RunOrRecord(stream, [=] { return cuMemcpyHtoD_v2(to, from, bytes); });
+}
+Result cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, size_t bytes, Stream stream) {
+  return RunOrRecord(stream, [=] { return cuMemcpyDtoH_v2(to, from, bytes); });
+}
+Result cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t bytes, Stream stream) {
+  return RunOrRecord(stream, [=] {
+    if (!FakeDriver::Get().Holds(from, bytes)) return kInvalidValue;
+    return Copy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), to, bytes);
+  });
+}
 Result cuMemsetD8_v2(DevicePointer to, unsigned char value, size_t bytes) {
   FakeDriver& driver = FakeDriver::Get();
   if (driver.sticky() != 0) return driver.sticky();
@@ -178,8 +199,8 @@ Result cuGraphInstantiateWithFlags(GraphExec* exec, Graph graph, unsigned long l
   return 0;
 }
 Result cuGraphLaunch(GraphExec exec, Stream) {
-  for (FakeLaunch& launch : exec->launches) {
-    if (const Result code = FakeDriver::Get().Launch(launch); code != 0) return code;
+  for (const auto& command : exec->commands) {
+    if (const Result code = command(); code != 0) return code;
   }
   return 0;
 }
@@ -211,10 +232,8 @@ Result cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsig
                      .block = {block_x, block_y, block_z},
                      .dynamic_shared_bytes = shared_bytes},
                     parameters);
-  if (stream == nullptr) return FakeDriver::Get().Launch(launch);
-  if (stream->recorded == nullptr) return kInvalidValue;  // Hone only records on its own streams
-  stream->recorded->launches.push_back(std::move(launch));
-  return 0;
+  return RunOrRecord(
+      stream, [launch = std::move(launch)]() mutable { return FakeDriver::Get().Launch(launch); });
 }
 
 }  // extern "C"

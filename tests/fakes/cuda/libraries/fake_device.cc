@@ -70,6 +70,11 @@ void RunReference(const std::string& name, int64_t threads, void* const* paramet
 
 }  // namespace
 
+FakeModule::~FakeModule() {
+  emulated = nullptr;
+  if (file >= 0) close(file);
+}
+
 FakeDriver& FakeDriver::Get() {
   static auto* const driver = new FakeDriver;
   return *driver;
@@ -122,11 +127,12 @@ cuda::Result FakeDriver::Load(const void* image, FakeModule** module) const {
   const auto* const text = static_cast<const char*>(image);
   auto loaded = std::make_unique<FakeModule>();
   if (std::memcmp(text, ELFMAG, SELFMAG) == 0) {
-    const int file = memfd_create("cubin", MFD_CLOEXEC);
+    loaded->file = memfd_create("cubin", MFD_CLOEXEC);
     const size_t size = SizeOfElf(image);
-    if (file < 0 || write(file, image, size) != static_cast<ssize_t>(size)) return kOutOfMemory;
-    auto emulated = cuda::EmulatedModule::Load(absl::StrCat("/proc/self/fd/", file));
-    close(file);
+    if (loaded->file < 0 || write(loaded->file, image, size) != static_cast<ssize_t>(size)) {
+      return kOutOfMemory;
+    }
+    auto emulated = cuda::EmulatedModule::Load(absl::StrCat("/proc/self/fd/", loaded->file));
     if (!emulated.ok()) {
       std::fprintf(stderr, "fake CUDA: %s\n", emulated.status().ToString().c_str());
       return kInvalidImage;

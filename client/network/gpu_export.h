@@ -1,0 +1,28 @@
+#ifndef HONE_CLIENT_NETWORK_GPU_EXPORT_H_
+#define HONE_CLIENT_NETWORK_GPU_EXPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "client/network/make_plan.h"
+#include "client/network/network_kernel.h"
+#include "common/graph/graph.h"
+
+namespace hone::network {
+
+// The folder of the kernels of an exported network.
+std::string GpuKernelFolder(const std::string& name);
+
+// Writes the files of a network for a GPU (export.h) to a folder that exists. Returns their names.
+// Errors are those of ExportNetwork; InvalidArgument: the sources of a CUDA kernel are missing.
+absl::StatusOr<std::vector<std::string>> WriteGpuFiles(const PlannedNetwork& planned,
+                                                       const graph::Graph& graph,
+                                                       absl::Span<const NetworkKernel> kernels,
+                                                       const std::string& name,
+                                                       const std::string& folder);
+
+}  // namespace hone::network
+
+#endif  // HONE_CLIENT_NETWORK_GPU_EXPORT_H_

@@ -1,0 +1,104 @@
+// Networks that are exported for OpenCL, run by their host programs on a device of this machine.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/network/export.h"
+#include "common/base/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/client/network/network_devices.h"
+#include "tests/client/network/test_network.h"
+#include "tests/integration/process.h"
+
+namespace hone::network {
+namespace {
+
+using ::testing::HasSubstr;
+
+class GpuExportTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const absl::StatusOr<target::Target> target = OpenClTarget();
+    if (!target.ok()) GTEST_SKIP() << target.status().message();
+    target_ = *target;
+  }
+
+  std::string File(const std::string& name) const { return folder_ / ("out/" + name); }
+
+  void Export(const TestNetwork& network) {
+    const auto files = ExportNetwork(network.graph, network.partition, network.kernels,
+                                     {.folder = folder_ / "out", .name = "net"});
+    ASSERT_TRUE(files.ok()) << files.status();
+    for (const ExportedFile& file : *files) {
+      EXPECT_TRUE(std::filesystem::exists(file.path)) << file.path;
+    }
+    const integration::Result compiled =
+        integration::RunProgram({"/usr/bin/cc", "-std=c11", "-Wall", "-Wextra", "-Werror",
+                                 File("net_host.c"), "-o", File("net_host"), "-ldl"});
+    ASSERT_EQ(compiled.code, 0) << compiled.errors;
+  }
+
+  integration::Result RunHost(const std::vector<std::string>& files) {
+    std::vector<std::string> command = {File("net_host"), folder_ / "out"};
+    command.insert(command.end(), files.begin(), files.end());
+    return integration::RunProgram(command);
+  }
+
+  // Exports the network, and compares what its program computes with the interpreter.
+  void ExpectRight(const TestNetwork& network) {
+    Export(network);
+    if (HasFatalFailure()) return;
+    const std::vector<std::string> inputs = MakeInputs(network.graph);
+    const std::vector<std::string> expected = Expected(network.graph, inputs);
+    std::vector<std::string> files;
+    for (size_t i = 0; i < inputs.size() + expected.size(); ++i) {
+      files.push_back(folder_ / absl::StrCat("tensor", i));
+      if (i >= inputs.size()) continue;
+      ASSERT_TRUE(WriteFileAtomically(files[i], inputs[i]).ok());
+    }
+    const integration::Result ran = RunHost(files);
+    ASSERT_EQ(ran.code, 0) << ran.errors;
+    EXPECT_THAT(ran.output, HasSubstr("us for each run"));
+    for (size_t o = 0; o < expected.size(); ++o) {
+      EXPECT_EQ(ReadFile(files[inputs.size() + o]).value_or(""), expected[o]) << "output " << o;
+    }
+  }
+
+  target::Target target_;
+  integration::TemporaryFolder folder_;
+};
+
+TEST_F(GpuExportTest, TheHostProgramRunsTheNetwork) {
+  graph::Graph graph = Residual();
+  graph.outputs.push_back(graph.inputs[0]);  // which is copied
+  ExpectRight(Compile(graph, {.fuse = false, .target = target_}));
+  const auto json = nlohmann::json::parse(ReadFile(File("net.json")).value_or(""), nullptr, false);
+  EXPECT_EQ(json.value("kind", ""), "opencl");
+  EXPECT_EQ(json["steps"].size(), 6u);
+  EXPECT_EQ(json["inputs"][0]["shape"], (std::vector<int>{4, 8}));
+  EXPECT_TRUE(json["packing"].empty());
+}
+
+TEST_F(GpuExportTest, TheHostProgramPacksConstants) {
+  ExpectRight(Compile(Residual(), {.fuse = true, .pack = true, .target = target_}));
+  const auto json = nlohmann::json::parse(ReadFile(File("net.json")).value_or(""), nullptr, false);
+  EXPECT_FALSE(json["packing"].empty());
+}
+
+TEST_F(GpuExportTest, WeightsOfAnotherNetworkAreRefused) {
+  Export(Compile(Residual(), {.target = target_}));
+  std::string weights = ReadFile(File("net.weights")).value_or("");
+  weights[24] ^= 1;  // in the id
+  ASSERT_TRUE(WriteFileAtomically(File("net.weights"), weights).ok());
+  const integration::Result ran = RunHost({});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.errors, HasSubstr("net.weights belongs to another network"));
+  EXPECT_EQ(RunHost({"one"}).code, 2);
+}
+
+}  // namespace
+}  // namespace hone::network

@@ -1,0 +1,231 @@
+// What every runner of networks must do, on each kind of device.
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "client/network/gpu_runner.h"
+#include "client/network/runner.h"
+#include "common/base/status_macros.h"
+#include "common/graph/node_view.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/network/network_devices.h"
+#include "tests/client/network/test_network.h"
+#include "tests/common/graph/random_graph.h"
+
+namespace hone::network {
+namespace {
+
+using ::testing::HasSubstr;
+using Made = absl::StatusOr<std::unique_ptr<Runner>>;
+
+std::vector<absl::string_view> Views(const std::vector<std::string>& texts) {
+  return {texts.begin(), texts.end()};
+}
+
+absl::StatusOr<target::Target> CpuTarget() { return CompileOptions().target; }
+
+Made MakeFromKernels(const TestNetwork& network) {
+  return Runner::Create(network.graph, network.partition, network.kernels, {.threads = 2});
+}
+Made MakeOnOneThread(const TestNetwork& network) {
+  return Runner::Create(network.graph, network.partition, network.kernels, {.threads = 1});
+}
+Made MakeOnFakeCuda(const TestNetwork& network) {
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<target::GpuContext> context, OpenFakeCuda());
+  return GpuRunner::Create(std::move(context), network.graph, network.partition, network.kernels);
+}
+
+struct Candidate {
+  const char* name;
+  absl::StatusOr<target::Target> (*target)();  // an error: it cannot be tested on this machine
+  Made (*make)(const TestNetwork& network);
+  uint64_t random_graphs;  // as many as take a few seconds
+};
+void PrintTo(const Candidate& candidate, std::ostream* out) { *out << candidate.name; }
+
+// One line for each way to run a network.
+const Candidate kCandidates[] = {
+    {"cpu", CpuTarget, MakeFromKernels, 10},
+    {"cpu_with_one_thread", CpuTarget, MakeOnOneThread, 0},
+    {"fake_cuda", FakeCudaTarget, MakeOnFakeCuda, 3},
+    {"opencl", OpenClTarget, MakeFromKernels, 3},
+};
+
+class RunnerConformanceTest : public testing::TestWithParam<Candidate> {
+ protected:
+  void SetUp() override {
+    const absl::StatusOr<target::Target> target = GetParam().target();
+    if (!target.ok()) GTEST_SKIP() << target.status().message();
+    options_.target = *target;
+  }
+
+  TestNetwork CompileFor(const graph::Graph& graph, bool fuse = true, bool pack = false) {
+    options_.fuse = fuse;
+    options_.pack = pack;
+    return Compile(graph, options_);
+  }
+
+  // Compares the outputs of the network with those of the interpreter.
+  void ExpectRight(const TestNetwork& network) {
+    const Made runner = GetParam().make(network);
+    ASSERT_TRUE(runner.ok()) << runner.status();
+    for (int seed = 0; seed < 2; ++seed) {
+      const std::vector<std::string> inputs = MakeInputs(network.graph, seed);
+      const auto outputs = (*runner)->Run(Views(inputs));
+      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      const std::vector<std::string> expected = Expected(network.graph, inputs);
+      EXPECT_EQ(*outputs, expected);
+      std::vector<StepTime> times;
+      const auto timed = (*runner)->Run(Views(inputs), &times);
+      ASSERT_TRUE(timed.ok()) << timed.status();
+      EXPECT_EQ(*timed, expected) << "with the times of the steps";
+    }
+  }
+
+  CompileOptions options_;
+};
+
+TEST_P(RunnerConformanceTest, ComputesWhatTheGraphMeans) {
+  ExpectRight(CompileFor(Residual(), /*fuse=*/true));
+  ExpectRight(CompileFor(Residual(), /*fuse=*/false));
+}
+
+TEST_P(RunnerConformanceTest, PacksConstants) {
+  for (const bool fuse : {false, true}) {
+    const TestNetwork network = CompileFor(Residual(), fuse, /*pack=*/true);
+    EXPECT_TRUE(std::any_of(network.kernels.begin(), network.kernels.end(),
+                            [](const auto& kernel) { return kernel.packed_bytes > 0; }));
+    ExpectRight(network);
+  }
+}
+
+// An output of the network may be one of its inputs, a constant, or appear twice.
+TEST_P(RunnerConformanceTest, CopiesOutputsThatNoKernelWrites) {
+  graph::Graph graph = Residual();
+  const graph::ValueId w1 = 1;
+  graph.outputs = {graph.outputs[0], graph.inputs[0], graph.outputs[0], w1};
+  ExpectRight(CompileFor(graph));
+}
+
+// x is split into halves of `width` columns, of which one is changed; they are joined again and
+// reshaped.
+graph::Graph Aliases(int64_t width) {
+  graph::Graph graph;
+  const graph::ValueId x = graph.AddValue("x", {ir::DType::kF32, {4, width}});
+  graph.inputs = {x};
+  EXPECT_TRUE(
+      graph.AddNode({"split", "Split", {x}, {}, {{"num_outputs", int64_t{2}}}}, {"a", "b"}).ok());
+  const graph::ValueId a = graph.nodes[0].outputs[0], b = graph.nodes[0].outputs[1];
+  const graph::ValueId w = AddWeights(graph, "w", {2, width});
+  const graph::ValueId more = AddNode(graph, "Mul", {a, w}), less = AddNode(graph, "Add", {b, w});
+  const graph::ValueId both = AddNode(graph, "Concat", {more, less}, {{"axis", int64_t{0}}});
+  const graph::TensorType shape{ir::DType::kI64, {2}};
+  const graph::ValueId extents = graph.AddConstant(
+      "extents", shape, graph::ConstantData(graph::Encode(shape, {int64_t{8}, width / 2})));
+  graph.outputs = {AddNode(graph, "Reshape", {both, extents})};
+  return graph;
+}
+
+// The second halves begin at a multiple of 512 bytes, where every device accepts them.
+TEST_P(RunnerConformanceTest, AliasesTakeNoKernel) {
+  const TestNetwork network = CompileFor(Aliases(64));
+  EXPECT_EQ(network.kernels.size(), 2u);  // Mul and Add
+  ExpectRight(network);
+}
+
+TEST_P(RunnerConformanceTest, PartsThatCannotBeAliasesAreCopied) {
+  ExpectRight(CompileFor(Aliases(14)));
+}
+
+TEST_P(RunnerConformanceTest, TellsTheTimeOfEachStep) {
+  graph::Graph graph = Residual();
+  graph.outputs.push_back(graph.inputs[0]);  // a copy
+  const TestNetwork network = CompileFor(graph, /*fuse=*/false);
+  const Made runner = GetParam().make(network);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  const std::vector<std::string> inputs = MakeInputs(network.graph);
+  std::vector<StepTime> times;
+  ASSERT_TRUE((*runner)->Run(Views(inputs), &times).ok());
+  ASSERT_EQ(times.size(), 6u);
+  EXPECT_EQ(times[0].name, "n0");
+  EXPECT_EQ(times[0].kernel, network.partition.tasks[0].workload.name);
+  EXPECT_EQ(times[5].kernel, "copy");
+  for (const StepTime& time : times) EXPECT_GE(time.ns, 0);
+}
+
+TEST_P(RunnerConformanceTest, RefusesWrongInputs) {
+  const TestNetwork network = CompileFor(Residual());
+  const Made runner = GetParam().make(network);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  EXPECT_THAT(std::string((*runner)->Run({}).status().message()),
+              HasSubstr("the network has 1 inputs, not 0"));
+  EXPECT_THAT(std::string((*runner)->Run({"short"}).status().message()),
+              HasSubstr("input 0 has 128 bytes, not 5"));
+}
+
+TEST_P(RunnerConformanceTest, NeedsAKernelForEachTask) {
+  TestNetwork network = CompileFor(Residual());
+  network.kernels.pop_back();
+  const absl::Status status = GetParam().make(network).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+}
+
+TEST_P(RunnerConformanceTest, RandomGraphsComputeWhatTheInterpreterDoes) {
+  for (uint64_t seed = 1; seed <= GetParam().random_graphs; ++seed) {
+    graph::RandomGraph random(seed, ir::DType::kF32);
+    const graph::Graph graph = random.Draw(3);
+    if (graph.nodes.empty()) continue;
+    SCOPED_TRACE(absl::StrCat("seed ", seed, "\n", graph.ToText()));
+    const TestNetwork network = CompileFor(graph);
+    const Made runner = GetParam().make(network);
+    ASSERT_TRUE(runner.ok()) << runner.status();
+    std::vector<std::string> inputs;
+    const std::vector<ir::Scalars> elements = random.DrawInputs(graph);
+    for (size_t i = 0; i < elements.size(); ++i) {
+      inputs.push_back(graph::Encode(graph.value(graph.inputs[i]).type, elements[i]));
+    }
+    const auto outputs = (*runner)->Run(Views(inputs));
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    const auto decode = [&](const std::vector<std::string>& tensors) {
+      std::vector<ir::Scalars> decoded;
+      for (size_t o = 0; o < tensors.size(); ++o) {
+        decoded.push_back(graph::Decode(graph.value(graph.outputs[o]).type, tensors[o]));
+      }
+      return decoded;
+    };
+    EXPECT_EQ(graph::Difference(decode(Expected(graph, inputs)), decode(*outputs), 1e-4), "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RunnerConformanceTest, testing::ValuesIn(kCandidates),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(RunnerTest, KernelsOfSeveralDevicesAreRefused) {
+  TestNetwork network = Compile(Residual(), {.fuse = false});
+  const absl::StatusOr<target::Target> cuda = FakeCudaTarget();
+  ASSERT_TRUE(cuda.ok()) << cuda.status();
+  network.kernels[1].target = *cuda;
+  network.kernels[1].module = std::make_shared<target::GpuModule>();
+  const absl::Status status = MakeFromKernels(network).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("all must be for one device"));
+}
+
+TEST(RunnerTest, DevicesThatNeedLargerPartsAreRefused) {
+  const absl::StatusOr<target::Target> cuda = FakeCudaTarget();
+  ASSERT_TRUE(cuda.ok()) << cuda.status();
+  const TestNetwork network = Compile(Residual(), {.target = *cuda});
+  auto context = OpenFakeCuda();
+  ASSERT_TRUE(context.ok()) << context.status();
+  (*context)->part_alignment = 4096;
+  const absl::Status status =
+      GpuRunner::Create(*std::move(context), network.graph, network.partition, network.kernels)
+          .status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("at multiples of 4096 bytes"));
+}
+
+}  // namespace
+}  // namespace hone::network
