@@ -159,7 +159,11 @@ class ProductWriter {
     ValueId weights = product_.w.bytes;
     const bool plain = product_.w.zero_point == kNoValue && graph_.IsConstant(weights);
     if (product_.is_convolution && plain) {
-      HONE_ASSIGN_OR_RETURN(const auto padded, PadImage(graph_, node_, product_.x.bytes, weights));
+      HONE_ASSIGN_OR_RETURN(auto padded, PadInput(graph_, node_, product_.x.bytes, weights));
+      if (!padded.has_value() && product_.x.zero_point != kNoValue) {
+        HONE_ASSIGN_OR_RETURN(
+            padded, PadBytes(graph_, node_, product_.x.bytes, weights, product_.x.zero_point));
+      }
       if (padded.has_value()) {
         node = padded->convolution;
         weights = padded->weights;
