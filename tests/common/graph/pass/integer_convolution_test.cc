@@ -119,6 +119,21 @@ TEST(IntegerConvolutionTest, AddsABiasToTheSums) {
   }
 }
 
+// A column that is added to the rows of a product is not a number per channel.
+TEST(IntegerConvolutionTest, KeepsABiasPerRow) {
+  Net net;
+  const ValueId x = net.Quantized(net.Input({2, 3}), 0.5, 2);
+  const ValueId w = net.Apply("DequantizeLinear",
+                              {net.Bytes({3, 2}, {1, 2, 3, 4, 5, 6}), net.Weights({}, {0.25})});
+  const ValueId bias = net.Apply(
+      "DequantizeLinear", {net.Bytes({2, 1}, {8, -8}, ir::DType::kI32), net.Weights({}, {0.125})});
+  net.graph.outputs = {net.Apply("Gemm", {x, w, bias})};
+  const std::vector<ir::Scalars> input = {{-1.0, 0.5, 3.0, 0.0, 1.0, 2.0}};
+  const auto expected = Interpret(net.graph, input);
+  UseIntegers(net);
+  EXPECT_EQ(*Interpret(net.graph, input), *expected);
+}
+
 // The sums are multiplied by one factor, and nothing is divided.
 TEST(IntegerConvolutionTest, AppliesTheScaleOfTheResultToTheFactor) {
   for (const bool rectified : {false, true}) {
