@@ -24,6 +24,8 @@ struct TileLimits {
   // The limit if the innermost reduction is so short (the channels of an image) that the body is
   // long enough only with an unrolled window.
   int64_t short_statements = 512;
+  // With fewer steps than this, a micro-kernel is too short unless a window is unrolled.
+  int64_t few_steps = 8;
   int64_t prefetch_steps =
       4;  // how far ahead the micro-kernel's loop prefetches; covers the latency of L3
   int64_t prefetch_rows = 4;  // how far ahead a copy prefetches; hardware prefetchers stop at pages

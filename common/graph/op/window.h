@@ -18,6 +18,11 @@ struct Window {
   int64_t begin, end;  // the padding before and after the image
   int64_t outputs;
 
+  // Whether a tap of an output reads an element of the image.
+  bool IsInside(int64_t output, int64_t tap) const {
+    const int64_t element = output * stride + tap * dilation - begin;
+    return 0 <= element && element < extent;
+  }
   // The element that a tap reads: "2*h + r - 1".
   std::string At(absl::string_view position, absl::string_view tap) const;
   // Appends a guard that the tap is in the image, extended by `before` and `after` elements, unless

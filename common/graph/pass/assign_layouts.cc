@@ -83,6 +83,7 @@ class Assignment {
         }
         break;
       case LayoutRole::kElementwise:
+      case LayoutRole::kPad:
       case LayoutRole::kReduction:
         break;
     }

@@ -144,6 +144,15 @@ class LayoutWriter {
           node.inputs[1] = AddInts(graph_, absl::StrCat(node.name, ".axes"), axes);
         }
         break;
+      case LayoutRole::kPad: {
+        HONE_ASSIGN_OR_RETURN(const Ints pads, NodeView(graph_, first).Ints(1));
+        Ints reordered;
+        for (const int64_t side : {0, 1}) {  // all begins, then all ends
+          for (const int64_t d : ImageOrder(rank)) reordered.push_back(pads[side * rank + d]);
+        }
+        node.inputs[1] = AddInts(graph_, absl::StrCat(node.name, ".pads"), reordered);
+        break;
+      }
       case LayoutRole::kElementwise:
       case LayoutRole::kFixed:
         break;

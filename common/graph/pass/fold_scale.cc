@@ -20,7 +20,7 @@ int ScaledSum(const Graph& graph, int node) {
 
 // Divides the factor of a sum by the scale of the QuantizeLinear that alone reads the product,
 // directly or through a Relu. The scale becomes 1.
-bool Fold(Graph& graph, Node& quantize) {
+bool FoldInto(Graph& graph, Node& quantize) {
   const NodeView view(graph, quantize);
   if (view.Type(1).elements() != 1 || !view.IsConstant(1)) return false;
   const double scale = Reals(graph, quantize.inputs[1])[0];
@@ -45,7 +45,7 @@ bool Fold(Graph& graph, Node& quantize) {
 absl::StatusOr<bool> FoldScale(Graph& graph) {
   bool changed = false;
   for (Node& node : graph.nodes) {
-    if (node.op == "QuantizeLinear") changed |= Fold(graph, node);
+    if (node.op == "QuantizeLinear") changed |= FoldInto(graph, node);
   }
   return changed;
 }

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -100,11 +99,11 @@ class ProductWriter {
 
   // Returns the value that equals the result of the node.
   absl::StatusOr<ValueId> Write() {
-    HONE_RETURN_IF_ERROR(FindIntegerBias());
-    HONE_ASSIGN_OR_RETURN(ValueId result, WriteSum());
+    const std::vector<double> integer_bias = IntegerBias();
+    HONE_ASSIGN_OR_RETURN(ValueId result, WriteSum(integer_bias));
     HONE_ASSIGN_OR_RETURN(result, Add("Cast", {result}, {{"to", kFloat}}));
     HONE_ASSIGN_OR_RETURN(result, Add("Mul", {result, Constant(".scale", Scale())}));
-    if (!NodeView(graph_, node_).Has(2) || !bias_.empty()) return result;
+    if (!NodeView(graph_, node_).Has(2) || !integer_bias.empty()) return result;
     ValueId bias = node_.inputs[2];
     if (product_.is_convolution) {
       const ValueId shape = AddInts(graph_, absl::StrCat(node_.name, ".shape"), ChannelShape());
@@ -125,41 +124,43 @@ class ProductWriter {
     for (double& element : scale) element *= product_.x.scale[0] * product_.alpha;
     return scale;
   }
-  // A bias with the scale of the sums is added to them as integers, which needs no rounding.
-  absl::Status FindIntegerBias() {
+  // The integers of a bias that has the scale of the sums, one per channel. Adding them to the sums
+  // needs no rounding. Empty if there is no such bias.
+  std::vector<double> IntegerBias() const {
     const NodeView view(graph_, node_);
-    if (!view.Has(2) || product_.beta != 1) return absl::OkStatus();
+    if (!view.Has(2) || product_.beta != 1) return {};
     const int producer = graph_.Producers()[node_.inputs[2]];
-    if (producer < 0 || graph_.nodes[producer].op != "DequantizeLinear") return absl::OkStatus();
+    if (producer < 0 || graph_.nodes[producer].op != "DequantizeLinear") return {};
     const NodeView dequantize(graph_, graph_.nodes[producer]);
-    if (dequantize.Type(0).dtype != ir::DType::kI32 || !dequantize.IsConstant(0) ||
-        !dequantize.IsConstant(1) || !IsZero(dequantize, 2) ||
-        dequantize.Type(0).elements() != product_.channels) {
-      return absl::OkStatus();
+    const TensorType& type = dequantize.Type(0);
+    if (type.dtype != ir::DType::kI32 || !dequantize.IsConstant(0) || !dequantize.IsConstant(1) ||
+        !IsZero(dequantize, 2) || type.elements() != product_.channels ||
+        type.shape.back() != product_.channels) {
+      return {};
     }
     const std::vector<double> own = Reals(graph_, dequantize.node().inputs[1]), sums = Scale();
-    const auto at = [](const std::vector<double>& scale, size_t i) {
-      return scale.size() == 1 ? scale[0] : scale[i];
-    };
-    for (size_t i = 0; i < static_cast<size_t>(product_.channels); ++i) {
-      const double wanted = at(sums, i);
-      if (std::abs(at(own, i) - wanted) > kScaleError * std::abs(wanted)) return absl::OkStatus();
-    }
     std::vector<double> bias = Reals(graph_, dequantize.node().inputs[0]);
-    // FitsSum() leaves room for as much.
-    if (std::ranges::all_of(bias, [](double b) { return std::abs(b) < 0x1p29; })) {
-      bias_ = std::move(bias);
+    for (size_t i = 0; i < bias.size(); ++i) {
+      const double wanted = sums[sums.size() == 1 ? 0 : i];
+      const double error = std::abs(own[own.size() == 1 ? 0 : i] - wanted);
+      // FitsSum() leaves room for as much.
+      if (error > kScaleError * std::abs(wanted) || std::abs(bias[i]) >= 0x1p29) return {};
     }
-    return absl::OkStatus();
+    return bias;
   }
-  absl::StatusOr<ValueId> WriteSum() {
+  // `bias`: one integer per channel, or none.
+  absl::StatusOr<ValueId> WriteSum(const std::vector<double>& bias) {
     Node node = node_;  // as it reads bytes
     node.inputs.resize(2);
     node.inputs[0] = product_.x.bytes;
     ValueId weights = product_.w.bytes;
     const bool plain = product_.w.zero_point == kNoValue && graph_.IsConstant(weights);
     if (product_.is_convolution && plain) {
-      HONE_ASSIGN_OR_RETURN(const auto padded, PadImage(graph_, node_, product_.x.bytes, weights));
+      HONE_ASSIGN_OR_RETURN(auto padded, PadInput(graph_, node_, product_.x.bytes, weights));
+      if (!padded.has_value() && product_.x.zero_point != kNoValue) {
+        HONE_ASSIGN_OR_RETURN(
+            padded, PadBytes(graph_, node_, product_.x.bytes, weights, product_.x.zero_point));
+      }
       if (padded.has_value()) {
         node = padded->convolution;
         weights = padded->weights;
@@ -180,15 +181,15 @@ class ProductWriter {
     HONE_ASSIGN_OR_RETURN(const ValueId sum,
                           Add(product_.is_convolution ? "ConvInteger" : "MatMulInteger",
                               node.inputs, node.attributes));
-    if (!known && bias_.empty()) return sum;
+    if (!known && bias.empty()) return sum;
     ZeroPointShift added{ChannelShape(), std::vector<double>(product_.channels, 0)};
     if (known) {
       HONE_ASSIGN_OR_RETURN(added, ShiftOfSums(node));
       for (double& element : added.elements) element = -element;
     }
     const size_t positions = added.elements.size() / static_cast<size_t>(product_.channels);
-    for (size_t i = 0; i < added.elements.size() && !bias_.empty(); ++i) {
-      added.elements[i] += bias_[i / positions];
+    for (size_t i = 0; i < added.elements.size() && !bias.empty(); ++i) {
+      added.elements[i] += bias[i / positions];
     }
     return Add("Add", {sum, AddConstant(graph_, absl::StrCat(node_.name, ".bias"),
                                         {ir::DType::kI32, added.shape}, added.elements)});
@@ -228,7 +229,6 @@ class ProductWriter {
   Graph& graph_;
   const Node node_;
   const Product product_;
-  std::vector<double> bias_;  // one integer per channel, or none
 };
 
 }  // namespace

@@ -39,6 +39,9 @@ LayoutRole RoleOf(const Graph& graph, int n) {
   }
   if (node.op == "Concat" || node.op == "Split") return LayoutRole::kAlongAxis;
   if (IsReduction(graph, view)) return LayoutRole::kReduction;
+  if (node.op == "Pad") {
+    return view.IsConstant(1) && !view.Has(3) ? LayoutRole::kPad : LayoutRole::kFixed;
+  }
   if (view.HasAttribute("axis") || !FitsImages(graph, node)) return LayoutRole::kFixed;
   const absl::StatusOr<Group> group = MakeGroup(graph, {n}, "node");
   if (!group.ok() || KindOf(group->workload) != NodeKind::kElementwise) return LayoutRole::kFixed;

@@ -14,6 +14,7 @@ enum class LayoutRole {
   kElementwise,  // may have any order of dimensions
   kAlongAxis,    // Concat and Split, with the attribute axis
   kReduction,    // with constant axes; its result has the same rank
+  kPad,          // by constant numbers for all dimensions
 };
 
 // The roles of all nodes. Nodes with a result that is not needed are kFixed.

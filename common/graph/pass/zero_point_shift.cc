@@ -8,13 +8,8 @@
 namespace hone::graph {
 namespace {
 
-bool IsInside(const Window& window, int64_t output, int64_t tap) {
-  const int64_t element = output * window.stride + tap * window.dilation - window.begin;
-  return 0 <= element && element < window.extent;
-}
-
-bool IsPadded(const Window& window) {
-  return !IsInside(window, 0, 0) || !IsInside(window, window.outputs - 1, window.kernel - 1);
+bool ReadsPadding(const Window& window) {
+  return !window.IsInside(0, 0) || !window.IsInside(window.outputs - 1, window.kernel - 1);
 }
 
 }  // namespace
@@ -36,13 +31,13 @@ absl::StatusOr<ZeroPointShift> ShiftOf(const NodeView& convolution,
   // Replaces the taps of one dimension after the other by positions.
   int64_t outer = channels, inner = taps;
   for (const Window& window : c.windows) {
-    const int64_t positions = IsPadded(window) ? window.outputs : 1;
+    const int64_t positions = ReadsPadding(window) ? window.outputs : 1;
     inner /= window.kernel;
     std::vector<double> sums(outer * positions * inner, 0);
     for (int64_t o = 0; o < outer; ++o) {
       for (int64_t p = 0; p < positions; ++p) {
         for (int64_t tap = 0; tap < window.kernel; ++tap) {
-          if (!IsInside(window, p, tap)) continue;
+          if (!window.IsInside(p, tap)) continue;
           for (int64_t i = 0; i < inner; ++i) {
             sums[(o * positions + p) * inner + i] +=
                 shift.elements[(o * window.kernel + tap) * inner + i];

@@ -14,9 +14,6 @@ namespace {
 
 using schedule::Operand;
 
-// With at most this many steps, a micro-kernel is too short unless a window is unrolled.
-constexpr int64_t kShortSteps = 8;
-
 // One choice of the loop orders.
 struct Variant {
   bool outer_row_first;  // order of the outer tile loops, which are fused
@@ -61,7 +58,7 @@ class Tiler {
                             .vectors = DecisionOf(tiling.vectors),
                             .k_unroll = DecisionOf(k_unroll),
                             .guarded = !block_.guards.empty(),
-                            .short_steps = Extent(c_.reduce) < kShortSteps &&
+                            .short_steps = Extent(c_.reduce) < limits_.few_steps &&
                                            Extent(c_.reduce) > 1 && !c_.windows.empty()};
 
     // Outer and inner tile loops per group of axes.

@@ -20,9 +20,6 @@ struct Variant {
   bool tile_reduction = false;
   bool pack_at_tile = false;  // each outer tile packs its rows; otherwise they are packed first
 };
-// With at most this many steps, the body is too short unless a window is unrolled.
-constexpr int64_t kShortSteps = 8;
-
 constexpr Variant kVariants[] = {{""}, {"at", false, true}, {"tiled", true, false}};
 
 class TensorTiler {
@@ -228,12 +225,12 @@ class TensorTiler {
     const std::vector<Operand> row = edit_.Split(loops[c_.row], {tile_[0]});
     const std::vector<Operand> vector = edit_.Split(loops[c_.vector], {tile_[1]});
     const std::vector<Operand> steps = edit_.Split(loops[c_.reduce], {k_unroll_});
-    TileDecisions decisions{
-        .rows = DecisionOf(tile_[0]),
-        .vectors = DecisionOf(tile_[1]),
-        .k_unroll = DecisionOf(k_unroll_),
-        .guarded = !block_.guards.empty(),
-        .short_steps = !c_.windows.empty() && Blocks(c_.reduce, product_.group) < kShortSteps};
+    TileDecisions decisions{.rows = DecisionOf(tile_[0]),
+                            .vectors = DecisionOf(tile_[1]),
+                            .k_unroll = DecisionOf(k_unroll_),
+                            .guarded = !block_.guards.empty(),
+                            .short_steps = !c_.windows.empty() &&
+                                           Blocks(c_.reduce, product_.group) < limits_.few_steps};
     std::vector<Operand> outer, inner;
     for (int axis : c_.shared) outer.push_back(loops[axis]);
     for (int axis : c_.row_like) {

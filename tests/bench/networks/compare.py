@@ -3,8 +3,9 @@
   compare.py MODEL.onnx FOLDER [--rounds N] [--threads N] [--processor-time] [--profile] [--bf16] [--tolerance E]
 
 FOLDER is that of `hone export MODEL.onnx -o FOLDER`. Without openvino, only ONNX Runtime is compared. Prints one row of a Markdown table
-(--header prints the head), and fails if the outputs differ from ONNX Runtime's. Each turn is a pause, in which the threads of the others
-fall asleep, one run that is not timed, and then timed runs, of which the median counts. A ratio is that of two turns of one round.
+(--header prints the head), and fails if the outputs differ from ONNX Runtime's by more than the tolerance. Quantized networks, where a
+near tie may be rounded differently, need a larger one. Each turn is a pause, in which the threads of the others fall asleep, one run that
+is not timed, and then timed runs, of which the median counts. A ratio is that of two turns of one round.
 """
 import argparse
 import importlib

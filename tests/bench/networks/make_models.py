@@ -2,11 +2,14 @@
 
   make_models.py FOLDER [NAME...]     without names: all networks
 
-Batch normalizations are folded into the convolutions, as exporters of networks for inference do. Needs onnx and numpy.
+Batch normalizations are folded into the convolutions, as exporters of networks for inference do. Needs onnx and numpy, and onnxruntime
+for the quantized networks: NETWORK_int8 has u8 activations and i8 weights with a scale per channel, and NETWORK_int8_symmetric i8
+activations without zero points. Their ranges are those of seeded random inputs.
 """
 import argparse
 import math
 import pathlib
+import tempfile
 
 import numpy as np
 import onnx
@@ -212,22 +215,65 @@ def transformer(net, length, width, heads, layers, words, causal):
 
 
 NETWORKS = [mobilenet_v2, mobilenet_tiny, efficientnet_b0, resnet18, vgg16, bert_base, gpt_small]
+SUFFIXES = {"_int8": False, "_int8_symmetric": True}
+QUANTIZED = ["resnet18_int8", "resnet18_int8_symmetric", "mobilenet_v2_int8", "gpt_small_int8"]
+
+
+def random_inputs(model, count):
+    """Integers are small, because they are indices of words."""
+    rng = np.random.default_rng(0)
+    for _ in range(count):
+        feed = {}
+        for tensor in model.graph.input:
+            shape = [dimension.dim_value for dimension in tensor.type.tensor_type.shape.dim]
+            if tensor.type.tensor_type.elem_type == TensorProto.INT64:
+                feed[tensor.name] = rng.integers(0, 1000, shape, dtype=np.int64)
+            else:
+                feed[tensor.name] = rng.standard_normal(shape).astype(np.float32)
+        yield feed
+
+
+def save_quantized(model, path, symmetric):
+    from onnxruntime import quantization
+
+    class Reader(quantization.CalibrationDataReader):
+        def __init__(self):
+            self.feeds = random_inputs(model, 4)
+
+        def get_next(self):
+            return next(self.feeds, None)
+
+    with tempfile.TemporaryDirectory() as folder:
+        floats = pathlib.Path(folder) / "floats.onnx"
+        onnx.save(model, floats)
+        quantization.quantize_static(
+            floats, path, Reader(), quant_format=quantization.QuantFormat.QDQ, per_channel=True,
+            activation_type=quantization.QuantType.QInt8 if symmetric else quantization.QuantType.QUInt8,
+            weight_type=quantization.QuantType.QInt8, extra_options={"ActivationSymmetric": symmetric})
 
 
 def main():
+    builders = {build.__name__: build for build in NETWORKS}
     parser = argparse.ArgumentParser(description="Writes networks with random weights as ONNX files.")
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("names", nargs="*", help="of %s" % ", ".join(build.__name__ for build in NETWORKS))
+    parser.add_argument("names", nargs="*", help="of %s, also with a suffix %s" % (", ".join(builders), " or ".join(SUFFIXES)))
     arguments = parser.parse_args()
-    builders = {build.__name__: build for build in NETWORKS}
-    for name in arguments.names:
-        if name not in builders:
-            parser.error(f"no network is named {name}; choose from {', '.join(builders)}")
+    names = arguments.names or [*builders, *QUANTIZED]
+    networks = []
+    for name in names:
+        suffix = next((end for end in SUFFIXES if name.endswith(end)), "")
+        networks.append((name, name.removesuffix(suffix), suffix))
+        if networks[-1][1] not in builders:
+            parser.error(f"no network is named {name}; choose from {', '.join([*builders, *QUANTIZED])}")
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    for name in arguments.names or builders:
-        net = Network(name)
+    for name, network, suffix in networks:
+        net = Network(network)
+        model = net.model(builders[network](net))
         path = arguments.folder / f"{name}.onnx"
-        onnx.save(net.model(builders[name](net)), path)
+        if suffix:
+            save_quantized(model, path, SUFFIXES[suffix])
+        else:
+            onnx.save(model, path)
         print(path)
 
 

@@ -90,6 +90,30 @@ TEST(InvariantTest, BytesAreQuantizedWithoutComparisons) {
   EXPECT_THAT(loop, HasSubstr("vcvttps2dq"));
 }
 
+// While the sums of a tile are computed, they need all registers, so what only their reader needs
+// is computed after them.
+TEST(InvariantTest, AFusedReadersInvariantsFollowTheSums) {
+  const auto assembly = AssemblyOf(Preset("x86-avx512"), R"(workload scaled_product
+input A: f32[56, 64]
+input B: f32[64, 64]
+input T: f32[1]
+C[i: 56, j: 64] = sum(k: 64) A[i, k] * B[k, j]
+output D[i: 56, j: 64] = C[i, j] / T[0]
+trace 1
+b0 = block("C")
+b1 = block("D")
+l0, l1, l2 = loops(b0)
+l3, l4, l5 = register_tile(b0, l0, l1, l2, 14, 2, 16, 1)
+reverse_compute_at(b1, l4)
+l6, l7, l8, l9 = loops(b1)
+l10, l11 = split(l9, 0, 16)
+vectorize(l11)
+)");
+  ASSERT_TRUE(assembly.ok()) << assembly.status();
+  EXPECT_THAT(*assembly, HasSubstr("vdivss"));
+  EXPECT_GT(assembly->find("vdivss"), assembly->find("vfmadd"));
+}
+
 TEST(InvariantTest, QuotientsAreThoseOfTheDivider) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();

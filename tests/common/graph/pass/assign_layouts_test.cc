@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/graph/op/layout.h"
+#include "common/graph/pass/edit.h"
 #include "common/graph/pass/passes.h"
 #include "tests/common/graph/net.h"
 
@@ -61,6 +62,16 @@ TEST(AssignLayoutsTest, ConvolutionsOfBytes) {
   EXPECT_THAT(Layouts(net), ElementsAre("QuantizeLinear", "Transpose", "ConvInteger last", "Cast",
                                         "QuantizeLinear", "ConvInteger last", "Transpose"))
       << "bytes are transposed rather than floats";
+}
+
+TEST(AssignLayoutsTest, ThePadsOfAPadMove) {
+  Net net;
+  const ValueId x = Conv(net, net.Input({1, 32, 32, 32}), 32, 32);
+  const ValueId padded = net.Apply("Pad", {x, net.Ints({0, 0, 1, 2, 0, 0, 3, 4})});
+  net.graph.outputs = {Conv(net, padded, 32, 32)};
+  Assign(net);
+  EXPECT_THAT(Layouts(net), ElementsAre("Transpose", "Conv last", "Pad", "Conv last", "Transpose"));
+  EXPECT_THAT(Reals(net.graph, net.graph.nodes[2].inputs[1]), ElementsAre(0, 1, 2, 0, 0, 3, 4, 0));
 }
 
 TEST(AssignLayoutsTest, AValueIsTransposedOnce) {

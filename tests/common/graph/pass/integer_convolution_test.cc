@@ -26,36 +26,48 @@ void UseIntegers(Net& net) {
   }
 }
 
-// A convolution of an image [1, 2, 3, 4] with kernels [3, 2, 2, 3] of known bytes, dequantized.
+// A convolution of an image [1, channels, 3, 4] with kernels [3, channels, 2, 3] of known bytes,
+// dequantized.
 ValueId ConvOfImage(Net& net, ValueId x, const Ints& pads) {
-  std::vector<int64_t> bytes(3 * 2 * 2 * 3);
+  const int64_t channels = net.graph.value(x).type.shape[1];
+  std::vector<int64_t> bytes(3 * channels * 2 * 3);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<int64_t>(i * 37 % 255) - 127;
-  const ValueId w =
-      net.Apply("DequantizeLinear", {net.Bytes({3, 2, 2, 3}, bytes), net.Weights({}, {0.25})});
+  const ValueId w = net.Apply("DequantizeLinear",
+                              {net.Bytes({3, channels, 2, 3}, bytes), net.Weights({}, {0.25})});
   return net.Apply("Conv", {x, w}, {{"pads", pads}});
 }
 
-std::vector<ir::Scalars> SomeImage() {
+std::vector<ir::Scalars> SomeImage(int channels) {
   ir::Scalars elements;
-  for (int i = 0; i < 24; ++i) elements.emplace_back(i % 7 - 3.0);
+  for (int i = 0; i < 12 * channels; ++i) elements.emplace_back(i % 7 - 3.0);
   return {elements};
 }
 
-// Padding leaves taps out, so what the zero point adds depends on the position.
-TEST(IntegerConvolutionTest, SubtractsWhatAZeroPointAddsAtEachPosition) {
-  const auto shape_for = [](const Ints& pads) {
-    Net net;
-    const ValueId x = net.Apply("Relu", {net.Input({1, 2, 3, 4})});
-    net.graph.outputs = {ConvOfImage(net, net.Quantized(x, 0.5, 2), pads)};
-    const auto expected = Interpret(net.graph, SomeImage());
-    UseIntegers(net);
-    EXPECT_EQ(*Interpret(net.graph, SomeImage()), *expected);
-    const auto add = std::ranges::find(net.graph.nodes, "Add", &Node::op);
-    return add == net.graph.nodes.end() ? Ints() : net.graph.value(add->inputs[1]).type.shape;
-  };
-  EXPECT_EQ(shape_for({0, 0, 0, 0}), Ints({3, 1, 1}));
-  EXPECT_EQ(shape_for({1, 1, 0, 1}), Ints({3, 3, 4}));
-  EXPECT_EQ(shape_for({0, 0, 0, 2}), Ints({3, 1, 4}));
+// Returns the shape of what is added to the sums of a convolution, and whether its image is padded.
+Ints ShapeOfShift(int channels, const Ints& pads, bool* pads_image) {
+  Net net;
+  const ValueId x = net.Apply("Relu", {net.Input({1, channels, 3, 4})});
+  net.graph.outputs = {ConvOfImage(net, net.Quantized(x, 0.5, 2), pads)};
+  const auto expected = Interpret(net.graph, SomeImage(channels));
+  UseIntegers(net);
+  EXPECT_EQ(*Interpret(net.graph, SomeImage(channels)), *expected);
+  *pads_image = std::ranges::count(net.graph.nodes, "Pad", &Node::op) > 0;
+  const auto add = std::ranges::find(net.graph.nodes, "Add", &Node::op);
+  return add == net.graph.nodes.end() ? Ints() : net.graph.value(add->inputs[1]).type.shape;
+}
+
+// Padding leaves taps out, so what the zero point adds depends on the position. With few channels
+// it is faster to pad the image with the zero point.
+TEST(IntegerConvolutionTest, SubtractsWhatAZeroPointAdds) {
+  bool pads_image = false;
+  EXPECT_EQ(ShapeOfShift(128, {0, 0, 0, 0}, &pads_image), Ints({3, 1, 1}));
+  EXPECT_FALSE(pads_image);
+  EXPECT_EQ(ShapeOfShift(128, {1, 1, 0, 1}, &pads_image), Ints({3, 3, 4}));
+  EXPECT_FALSE(pads_image);
+  EXPECT_EQ(ShapeOfShift(128, {0, 0, 0, 2}, &pads_image), Ints({3, 1, 4}));
+  EXPECT_FALSE(pads_image);
+  EXPECT_EQ(ShapeOfShift(8, {1, 1, 0, 1}, &pads_image), Ints({3, 1, 1}));
+  EXPECT_TRUE(pads_image);
 }
 
 // Padding that is quantized like the image needs no conditions. The kernels get a fourth tap.
@@ -64,9 +76,9 @@ TEST(IntegerConvolutionTest, PadsAnInputBeforeItIsQuantized) {
     Net net;
     net.graph.outputs = {
         ConvOfImage(net, net.Quantized(net.Input({1, 2, 3, 4}), 0.5, zero_point), {1, 1, 0, 1})};
-    const auto expected = Interpret(net.graph, SomeImage());
+    const auto expected = Interpret(net.graph, SomeImage(2));
     UseIntegers(net);
-    EXPECT_EQ(*Interpret(net.graph, SomeImage()), *expected);
+    EXPECT_EQ(*Interpret(net.graph, SomeImage(2)), *expected);
     ASSERT_THAT(absl::StrJoin(net.Operators(), " "),
                 zero_point == 0 ? "Pad QuantizeLinear ConvInteger Cast Mul"
                                 : "Pad QuantizeLinear ConvInteger Add Cast Mul");
@@ -76,13 +88,13 @@ TEST(IntegerConvolutionTest, PadsAnInputBeforeItIsQuantized) {
   }
 }
 
-// Another reader needs the image without padding.
-TEST(IntegerConvolutionTest, DoesNotPadAnInputThatIsQuantizedForOthers) {
+// Another reader needs the quantized image without padding.
+TEST(IntegerConvolutionTest, DoesNotQuantizeAnInputTwice) {
   Net net;
   const ValueId x = net.Quantized(net.Input({1, 2, 3, 4}), 0.5, 2);
   net.graph.outputs = {ConvOfImage(net, x, {1, 1, 0, 1}), net.Apply("Relu", {x})};
   UseIntegers(net);
-  EXPECT_THAT(net.Operators(), testing::Not(testing::Contains("Pad")));
+  EXPECT_EQ(std::ranges::count(net.graph.nodes, "QuantizeLinear", &Node::op), 1);
 }
 
 // A convolution with one channel, weights of 1 and 2 with a scale of 0.25, and a bias of 8 and -8.
@@ -105,6 +117,21 @@ TEST(IntegerConvolutionTest, AddsABiasToTheSums) {
     EXPECT_EQ(*Interpret(net.graph, input), *expected);
     EXPECT_EQ(std::ranges::count(net.graph.nodes, "Add", &Node::op), scale == 0.125 ? 1 : 2);
   }
+}
+
+// A column that is added to the rows of a product is not a number per channel.
+TEST(IntegerConvolutionTest, KeepsABiasPerRow) {
+  Net net;
+  const ValueId x = net.Quantized(net.Input({2, 3}), 0.5, 2);
+  const ValueId w = net.Apply("DequantizeLinear",
+                              {net.Bytes({3, 2}, {1, 2, 3, 4, 5, 6}), net.Weights({}, {0.25})});
+  const ValueId bias = net.Apply(
+      "DequantizeLinear", {net.Bytes({2, 1}, {8, -8}, ir::DType::kI32), net.Weights({}, {0.125})});
+  net.graph.outputs = {net.Apply("Gemm", {x, w, bias})};
+  const std::vector<ir::Scalars> input = {{-1.0, 0.5, 3.0, 0.0, 1.0, 2.0}};
+  const auto expected = Interpret(net.graph, input);
+  UseIntegers(net);
+  EXPECT_EQ(*Interpret(net.graph, input), *expected);
 }
 
 // The sums are multiplied by one factor, and nothing is divided.
