@@ -1,5 +1,5 @@
-// What padding costs a convolution. Draws random convolutions, and candidates of each: the one that
-// a search begins with, and random ones. Prints a line of JSON per candidate: the stores of its
+// What padding costs. Draws random convolutions or windows, and candidates of each: the one that a
+// search begins with, and random ones. Prints a line of JSON per candidate: the stores of its
 // code that still test the padding, the processor time of its build, and the processor time of its
 // kernel next to that of the same schedule without padding, on an input that is padded ahead of
 // time.
@@ -45,6 +45,7 @@ namespace {
 
 struct Options {
   std::string op = "conv2d";
+  int first = 0;
   int draws = 30;
   int candidates = 8;  // random ones of each draw
   int seed = 1;
@@ -300,7 +301,7 @@ absl::Status RunAll(const Options& options, const std::string& folder) {
   target.cores = 1;
   if (!target::LoadOpenMp()) return absl::FailedPreconditionError("no OpenMP runtime");
   Bench bench(options, target, folder);
-  for (int i = 0; i < options.draws; ++i) {
+  for (int i = options.first; i < options.first + options.draws; ++i) {
     Rng rng(options.seed, 1000 + i);
     HONE_RETURN_IF_ERROR(bench.Run(Draw(rng, options.op)));
   }
@@ -311,6 +312,7 @@ int Main(int argc, char** argv) {
   Options options;
   Command app("Measures what padding costs operators with a window.", "padding_benchmark");
   app.Add("--operator", options.op, "Operator", {ShowDefault()});
+  app.Add("--first", options.first, "Number of the first draw", {Range(0, 100000)});
   app.Add("--draws", options.draws, "Windows to draw", {Range(1, 100000)});
   app.Add("--candidates", options.candidates, "Random candidates of each", {Range(0, 100000)});
   app.Add("--seed", options.seed, "Seed of the draws", {Range(0, 100000)});
