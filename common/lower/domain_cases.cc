@@ -38,7 +38,8 @@ class Divider {
       cases_.partial.back().last = value;
     } else {
       const auto points = static_cast<double>(inside.end - inside.first);
-      cases_.partial.push_back({value, value, points / static_cast<double>(points_)});
+      cases_.partial.push_back(
+          {value, value, c_.lanes ? 1 : points / static_cast<double>(points_)});
     }
   }
   // Whether all points are inside for this value.

@@ -28,7 +28,9 @@ class Narrower {
       : p_(program), kind_(program.atoms.size(), Var::kUnknown), values_(program.atoms) {
     for (const Stmt& stmt : p_.stmts) {
       if (stmt.kind != Stmt::Kind::kFor) continue;
-      kind_[stmt.var] = LoweredProgram::IsStatic(stmt.loop) ? Var::kStatic : Var::kRuntime;
+      kind_[stmt.var] = stmt.loop == ir::LoopKind::kVectorized ? Var::kLane
+                        : LoweredProgram::IsStatic(stmt.loop)  ? Var::kUnrolled
+                                                               : Var::kRuntime;
     }
   }
 
@@ -37,7 +39,7 @@ class Narrower {
   }
 
  private:
-  enum class Var : uint8_t { kUnknown, kStatic, kRuntime };
+  enum class Var : uint8_t { kUnknown, kUnrolled, kLane, kRuntime };
   enum class Mode { kHolds, kFails, kStatic };
 
   // Conditions that one decision settles: they have the same runtime part, and static parts with
@@ -54,9 +56,8 @@ class Narrower {
     parts.runtime += index.constant();
     for (const ir::IndexTerm& term : index.terms()) {
       bool any_static = false, any_runtime = false;
-      p_.atoms.VisitVars(Index::Of(term.atom), [&](AtomId var) {
-        (KindOf(var) == Var::kStatic ? any_static : any_runtime) = true;
-      });
+      p_.atoms.VisitVars(Index::Of(term.atom),
+                         [&](AtomId var) { (IsStatic(var) ? any_static : any_runtime) = true; });
       parts.mixed |= any_static && any_runtime;
       (any_static ? parts.fixed : parts.runtime) += Index::Of(term.atom, term.coeff);
     }
@@ -67,11 +68,19 @@ class Narrower {
     int64_t step = 0;
     for (const ir::IndexTerm& term : parts.fixed.terms()) step = std::gcd(step, term.coeff);
     return {parts.runtime, p_.atoms.RangeOf(parts.fixed), std::max<int64_t>(step, 1),
-            condition.extent};
+            condition.extent, HasLanes(parts.fixed)};
   }
 
   Var KindOf(AtomId var) const {
     return var < static_cast<AtomId>(kind_.size()) ? kind_[var] : Var::kRuntime;
+  }
+  bool IsStatic(AtomId var) const {
+    return KindOf(var) == Var::kUnrolled || KindOf(var) == Var::kLane;
+  }
+  bool HasLanes(const Index& index) const {
+    bool lanes = false;
+    p_.atoms.VisitVars(index, [&](AtomId var) { lanes |= KindOf(var) == Var::kLane; });
+    return lanes;
   }
 
   // Returns kNoStmt if nothing is left.
@@ -144,8 +153,8 @@ class Narrower {
           bool has_var = false, complete = true;
           p_.atoms.VisitVars(condition.index, [&](AtomId v) {
             has_var |= var.has_value() ? v == *var : KindOf(v) == Var::kRuntime;
-            complete &= KindOf(v) == Var::kStatic ||
-                        std::find(defined_.begin(), defined_.end(), v) != defined_.end();
+            complete &=
+                IsStatic(v) || std::find(defined_.begin(), defined_.end(), v) != defined_.end();
           });
           if (!has_var || !complete || PartsOf(condition.index).mixed) continue;
           const Class c = ClassOf(condition);
@@ -325,7 +334,7 @@ class Narrower {
       stores = 1;
       for (const auto* list : {&stmt.conditions, &stmt.guards}) {
         for (const Condition& condition : *list) {
-          if (!PartsOf(condition.index).runtime.IsConstant()) continue;
+          if (!PartsOf(condition.index).runtime.IsConstant() || HasLanes(condition.index)) continue;
           const ir::Range range = p_.atoms.RangeOf(condition.index);
           const int64_t inside =
               std::min(range.max, condition.extent - 1) - std::max<int64_t>(range.min, 0) + 1;
