@@ -45,6 +45,7 @@ namespace {
 
 struct Options {
   std::string op = "conv2d";
+  std::string target = "native";
   int first = 0;
   int draws = 30;
   int candidates = 8;  // random ones of each draw
@@ -297,7 +298,7 @@ class Bench {
 };
 
 absl::Status RunAll(const Options& options, const std::string& folder) {
-  target::Target target = target::DetectHost();
+  HONE_ASSIGN_OR_RETURN(target::Target target, target::TargetByName(options.target));
   target.cores = 1;
   if (!target::LoadOpenMp()) return absl::FailedPreconditionError("no OpenMP runtime");
   Bench bench(options, target, folder);
@@ -312,6 +313,7 @@ int Main(int argc, char** argv) {
   Options options;
   Command app("Measures what padding costs operators with a window.", "padding_benchmark");
   app.Add("--operator", options.op, "Operator", {ShowDefault()});
+  app.Add("--target", options.target, "Target; only native code can be timed", {ShowDefault()});
   app.Add("--first", options.first, "Number of the first draw", {Range(0, 100000)});
   app.Add("--draws", options.draws, "Windows to draw", {Range(1, 100000)});
   app.Add("--candidates", options.candidates, "Random candidates of each", {Range(0, 100000)});
