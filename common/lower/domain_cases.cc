@@ -37,9 +37,10 @@ class Divider {
     } else if (continues) {
       cases_.partial.back().last = value;
     } else {
-      const auto points = static_cast<double>(inside.end - inside.first);
+      const int64_t vectors = ir::CeilDivInt(inside.end - inside.first, c_.lanes);
+      const int64_t all = ir::CeilDivInt(points_, c_.lanes);
       cases_.partial.push_back(
-          {value, value, c_.lanes ? 1 : points / static_cast<double>(points_)});
+          {value, value, static_cast<double>(vectors) / static_cast<double>(all)});
     }
   }
   // Whether all points are inside for this value.

@@ -16,7 +16,7 @@ struct TileCondition {
   ir::Range fixed;   // the least and the largest value of the fixed part
   int64_t step = 1;  // divides the differences between its values
   int64_t extent = 0;
-  bool lanes = false;  // whether points are lanes of vectors, whose code is not shorter with fewer
+  int64_t lanes = 1;  // points that vectors have; a vector is not less code with fewer of them
   friend bool operator==(const TileCondition&, const TileCondition&) = default;
 };
 
@@ -25,7 +25,7 @@ struct DomainCases {
   // Consecutive values, in ascending order, for which the same points are inside.
   struct Case {
     int64_t first = 0, last = 0;
-    double share = 1;  // of the points that are inside; 1 if points are lanes
+    double share = 1;  // of the vectors that have points inside
     int64_t values() const { return last - first + 1; }
   };
   std::vector<Case> partial;  // some points are inside, and some are not

@@ -68,7 +68,7 @@ class Narrower {
     int64_t step = 0;
     for (const ir::IndexTerm& term : parts.fixed.terms()) step = std::gcd(step, term.coeff);
     return {parts.runtime, p_.atoms.RangeOf(parts.fixed), std::max<int64_t>(step, 1),
-            condition.extent, HasLanes(parts.fixed)};
+            condition.extent, LanesOf(parts.fixed)};
   }
 
   Var KindOf(AtomId var) const {
@@ -77,9 +77,12 @@ class Narrower {
   bool IsStatic(AtomId var) const {
     return KindOf(var) == Var::kUnrolled || KindOf(var) == Var::kLane;
   }
-  bool HasLanes(const Index& index) const {
-    bool lanes = false;
-    p_.atoms.VisitVars(index, [&](AtomId var) { lanes |= KindOf(var) == Var::kLane; });
+  // Returns the number of lanes if the index differs between them, otherwise 1.
+  int64_t LanesOf(const Index& index) const {
+    int64_t lanes = 1;
+    p_.atoms.VisitVars(index, [&](AtomId var) {
+      if (KindOf(var) == Var::kLane) lanes = p_.atoms[var].range.extent();
+    });
     return lanes;
   }
 
@@ -334,11 +337,13 @@ class Narrower {
       stores = 1;
       for (const auto* list : {&stmt.conditions, &stmt.guards}) {
         for (const Condition& condition : *list) {
-          if (!PartsOf(condition.index).runtime.IsConstant() || HasLanes(condition.index)) continue;
+          if (!PartsOf(condition.index).runtime.IsConstant()) continue;
           const ir::Range range = p_.atoms.RangeOf(condition.index);
           const int64_t inside =
               std::min(range.max, condition.extent - 1) - std::max<int64_t>(range.min, 0) + 1;
-          stores *= static_cast<double>(inside) / static_cast<double>(range.extent());
+          const int64_t lanes = LanesOf(condition.index);
+          stores *= static_cast<double>(ir::CeilDivInt(inside, lanes)) /
+                    static_cast<double>(ir::CeilDivInt(range.extent(), lanes));
         }
       }
       return std::max(stores, 0.0);

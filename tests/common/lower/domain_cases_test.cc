@@ -35,6 +35,15 @@ TEST(DomainCasesTest, FirstAndLastTilesHaveTheirOwnCases) {
   EXPECT_DOUBLE_EQ(cases.Size(), 1 + 9.0 / 4);
 }
 
+// Three vectors of 16 channels, of which 20 channels remain.
+TEST(DomainCasesTest, AVectorWithSomeLanesInsideIsAWholeVectorOfCode) {
+  ir::AtomTable atoms;
+  const Index runtime = Index::Of(atoms.AddVar("tile", 2), 48);
+  const DomainCases cases = CasesOf({runtime, {0, 47}, 1, 68, 16}, IndexValues(atoms));
+  EXPECT_EQ(Text(cases, 3), "48..48 (2 points) interior");
+  EXPECT_DOUBLE_EQ(cases.Size(), 1 + 2.0 / 3);
+}
+
 // With stride 2, two values of the runtime part leave the same pixels inside.
 TEST(DomainCasesTest, ValuesWithTheSamePointsShareACase) {
   ir::AtomTable atoms;
