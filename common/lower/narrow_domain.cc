@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "common/lower/domain_cases.h"
 #include "common/lower/index_values.h"
 #include "common/lower/passes.h"
+#include "common/lower/static_parts.h"
 
 namespace hone::lower {
 
@@ -25,66 +25,19 @@ constexpr double kMaxGpuCopies = 16;
 class Narrower {
  public:
   explicit Narrower(LoweredProgram& program)
-      : p_(program), kind_(program.atoms.size(), Var::kUnknown), values_(program.atoms) {
-    for (const Stmt& stmt : p_.stmts) {
-      if (stmt.kind != Stmt::Kind::kFor) continue;
-      kind_[stmt.var] = stmt.loop == ir::LoopKind::kVectorized ? Var::kLane
-                        : LoweredProgram::IsStatic(stmt.loop)  ? Var::kUnrolled
-                                                               : Var::kRuntime;
-    }
-  }
+      : p_(program), parts_(program), values_(program.atoms) {}
 
   void Run() {
     for (LoweredKernel& kernel : p_.kernels) kernel.body = Narrow(kernel.body, 1);
   }
 
  private:
-  enum class Var : uint8_t { kUnknown, kUnrolled, kLane, kRuntime };
   enum class Mode { kHolds, kFails, kStatic };
 
   // Conditions that one decision settles: they have the same runtime part, and static parts with
   // the same range and step. (An accumulator's load, update and store each have their own static
   // loops.)
   using Class = TileCondition;
-  struct Parts {
-    Index runtime, fixed;
-    bool mixed = false;  // a floordiv or mod mixes both parts
-  };
-
-  Parts PartsOf(const Index& index) const {
-    Parts parts;
-    parts.runtime += index.constant();
-    for (const ir::IndexTerm& term : index.terms()) {
-      bool any_static = false, any_runtime = false;
-      p_.atoms.VisitVars(Index::Of(term.atom),
-                         [&](AtomId var) { (IsStatic(var) ? any_static : any_runtime) = true; });
-      parts.mixed |= any_static && any_runtime;
-      (any_static ? parts.fixed : parts.runtime) += Index::Of(term.atom, term.coeff);
-    }
-    return parts;
-  }
-  Class ClassOf(const Condition& condition) const {
-    const Parts parts = PartsOf(condition.index);
-    int64_t step = 0;
-    for (const ir::IndexTerm& term : parts.fixed.terms()) step = std::gcd(step, term.coeff);
-    return {parts.runtime, p_.atoms.RangeOf(parts.fixed), std::max<int64_t>(step, 1),
-            condition.extent, LanesOf(parts.fixed)};
-  }
-
-  Var KindOf(AtomId var) const {
-    return var < static_cast<AtomId>(kind_.size()) ? kind_[var] : Var::kRuntime;
-  }
-  bool IsStatic(AtomId var) const {
-    return KindOf(var) == Var::kUnrolled || KindOf(var) == Var::kLane;
-  }
-  // Returns the number of lanes if the index differs between them, otherwise 1.
-  int64_t LanesOf(const Index& index) const {
-    int64_t lanes = 1;
-    p_.atoms.VisitVars(index, [&](AtomId var) {
-      if (KindOf(var) == Var::kLane) lanes = p_.atoms[var].range.extent();
-    });
-    return lanes;
-  }
 
   // Returns kNoStmt if nothing is left.
   StmtId Narrow(StmtId id, double copies) {
@@ -155,12 +108,12 @@ class Narrower {
         for (const Condition& condition : *list) {
           bool has_var = false, complete = true;
           p_.atoms.VisitVars(condition.index, [&](AtomId v) {
-            has_var |= var.has_value() ? v == *var : KindOf(v) == Var::kRuntime;
-            complete &=
-                IsStatic(v) || std::find(defined_.begin(), defined_.end(), v) != defined_.end();
+            has_var |= var.has_value() ? v == *var : parts_.IsRuntime(v);
+            complete &= parts_.IsStatic(v) ||
+                        std::find(defined_.begin(), defined_.end(), v) != defined_.end();
           });
-          if (!has_var || !complete || PartsOf(condition.index).mixed) continue;
-          const Class c = ClassOf(condition);
+          if (!has_var || !complete || parts_.Of(condition.index).mixed) continue;
+          const Class c = parts_.Of(condition);
           if (std::find(ready.begin(), ready.end(), c) == ready.end()) ready.push_back(c);
         }
       }
@@ -179,7 +132,7 @@ class Narrower {
 
   bool Has(const Stmt& store, const Class& decided) const {
     const auto in = [&](const Condition& c) {
-      return c.extent == decided.extent && ClassOf(c) == decided;
+      return c.extent == decided.extent && parts_.Of(c) == decided;
     };
     return std::any_of(store.conditions.begin(), store.conditions.end(), in) ||
            std::any_of(store.guards.begin(), store.guards.end(), in);
@@ -194,11 +147,11 @@ class Narrower {
       bool changed = false;
       for (auto* list : {&stmt.conditions, &stmt.guards}) {
         for (size_t c = list->size(); c-- > 0;) {
-          if ((*list)[c].extent != decided.extent || ClassOf((*list)[c]) != decided) continue;
+          if ((*list)[c].extent != decided.extent || parts_.Of((*list)[c]) != decided) continue;
           if (mode == Mode::kFails) return kNoStmt;
           changed = true;
           if (mode == Mode::kStatic) {
-            (*list)[c].index = PartsOf((*list)[c].index).fixed + value;
+            (*list)[c].index = parts_.Of((*list)[c].index).fixed + value;
           } else {
             list->erase(list->begin() + c);
           }
@@ -290,14 +243,13 @@ class Narrower {
       const int outside = values_.size();
       for (const auto* list : {&store.conditions, &store.guards}) {
         for (const Condition& other : *list) {
-          if (PartsOf(other.index).runtime.IsConstant())
-            values_.Add(other.index, {0, other.extent - 1});
+          if (!parts_.HasRuntimePart(other.index)) values_.Add(other.index, {0, other.extent - 1});
         }
       }
       for (const auto* list : {&store.conditions, &store.guards}) {
         for (const Condition& condition : *list) {
-          if (condition.extent != decided.extent || ClassOf(condition) != decided) continue;
-          ir::Range range = values_.RangeOf(PartsOf(condition.index).fixed);
+          if (condition.extent != decided.extent || parts_.Of(condition) != decided) continue;
+          ir::Range range = values_.RangeOf(parts_.Of(condition.index).fixed);
           const int64_t first = decided.fixed.min;
           range.min = first + ir::CeilDivInt(range.min - first, decided.step) * decided.step;
           range.max = first + ir::FloorDivInt(range.max - first, decided.step) * decided.step;
@@ -328,37 +280,12 @@ class Narrower {
               inside, otherwise);
   }
 
-  // Returns about how many stores the code has, with those of unrolled loops counted each time.
-  double Stores(StmtId id) const {
-    if (id == kNoStmt) return 0;
-    const Stmt& stmt = p_.stmts[id];
-    double stores = 0;
-    if (stmt.kind == Stmt::Kind::kStore) {
-      stores = 1;
-      for (const auto* list : {&stmt.conditions, &stmt.guards}) {
-        for (const Condition& condition : *list) {
-          if (!PartsOf(condition.index).runtime.IsConstant()) continue;
-          const ir::Range range = p_.atoms.RangeOf(condition.index);
-          const int64_t inside =
-              std::min(range.max, condition.extent - 1) - std::max<int64_t>(range.min, 0) + 1;
-          const int64_t lanes = LanesOf(condition.index);
-          stores *= static_cast<double>(ir::CeilDivInt(inside, lanes)) /
-                    static_cast<double>(ir::CeilDivInt(range.extent(), lanes));
-        }
-      }
-      return std::max(stores, 0.0);
-    }
-    for (StmtId child : stmt.children) stores += Stores(child);
-    const bool unrolled = stmt.kind == Stmt::Kind::kFor && stmt.loop == ir::LoopKind::kUnrolled;
-    return unrolled ? stores * static_cast<double>(stmt.extent) : stores;
-  }
-
   // Whether a body, of which there are `copies`, may be replaced by several cases, whose code is
   // `size` times as long.
   bool MayCopy(StmtId body, double copies, int cases, double size) const {
     if (cases <= 1) return true;
     if (p_.IsForGpu()) return cases <= kMaxGpuCases && copies * size <= kMaxGpuCopies;
-    return cases <= kMaxCases && copies * size * Stores(body) <= kMaxStores;
+    return cases <= kMaxCases && copies * size * parts_.StoresIn(body) <= kMaxStores;
   }
 
   // Returns `body` with one class of conditions decided.
@@ -419,7 +346,7 @@ class Narrower {
   }
 
   LoweredProgram& p_;
-  std::vector<Var> kind_;
+  const StaticParts parts_;
   std::vector<AtomId> defined_;  // runtime variables of the enclosing loops
   IndexValues values_;           // under the conditions of the enclosing loops and branches
 };
