@@ -1,8 +1,10 @@
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
+#include "common/lower/domain_cases.h"
+#include "common/lower/index_values.h"
 #include "common/lower/passes.h"
+#include "common/lower/static_parts.h"
 
 namespace hone::lower {
 
@@ -12,67 +14,33 @@ using ir::Index;
 
 namespace {
 
-// Limit on the number of values of the runtime part that get a separate case. Beyond it, conditions
-// stay with the stores.
-constexpr int kMaxPartialCases = 4;
-// Limit on copies of one body, over nested cases.
-constexpr int kMaxCopies = 16;
+// Limits on the cases of a condition, and on the code: for CPUs the number of unrolled stores in
+// all copies of a body, for GPUs the number of copies. Beyond the limits, conditions stay with the
+// stores.
+constexpr int kMaxCases = 16;
+constexpr double kMaxStores = 2048;
+constexpr int kMaxGpuCases = 5;
+constexpr double kMaxGpuCopies = 16;
 
 class Narrower {
  public:
   explicit Narrower(LoweredProgram& program)
-      : p_(program), kind_(program.atoms.size(), Var::kUnknown) {
-    for (const Stmt& stmt : p_.stmts) {
-      if (stmt.kind != Stmt::Kind::kFor) continue;
-      kind_[stmt.var] = LoweredProgram::IsStatic(stmt.loop) ? Var::kStatic : Var::kRuntime;
-    }
-  }
+      : p_(program), parts_(program), values_(program.atoms) {}
 
   void Run() {
     for (LoweredKernel& kernel : p_.kernels) kernel.body = Narrow(kernel.body, 1);
   }
 
  private:
-  enum class Var : uint8_t { kUnknown, kStatic, kRuntime };
   enum class Mode { kHolds, kFails, kStatic };
 
   // Conditions that one decision settles: they have the same runtime part, and static parts with
-  // the same range. (An accumulator's load, update and store each have their own static loops.)
-  struct Class {
-    Index runtime;
-    ir::Range fixed;
-    int64_t extent = 0;
-    friend bool operator==(const Class&, const Class&) = default;
-  };
-  struct Parts {
-    Index runtime, fixed;
-    bool mixed = false;  // a floordiv or mod mixes both parts
-  };
-
-  Parts PartsOf(const Index& index) const {
-    Parts parts;
-    parts.runtime += index.constant();
-    for (const ir::IndexTerm& term : index.terms()) {
-      bool any_static = false, any_runtime = false;
-      p_.atoms.VisitVars(Index::Of(term.atom), [&](AtomId var) {
-        (KindOf(var) == Var::kStatic ? any_static : any_runtime) = true;
-      });
-      parts.mixed |= any_static && any_runtime;
-      (any_static ? parts.fixed : parts.runtime) += Index::Of(term.atom, term.coeff);
-    }
-    return parts;
-  }
-  Class ClassOf(const Condition& condition) const {
-    const Parts parts = PartsOf(condition.index);
-    return {parts.runtime, p_.atoms.RangeOf(parts.fixed), condition.extent};
-  }
-
-  Var KindOf(AtomId var) const {
-    return var < static_cast<AtomId>(kind_.size()) ? kind_[var] : Var::kRuntime;
-  }
+  // the same range and step. (An accumulator's load, update and store each have their own static
+  // loops.)
+  using Class = TileCondition;
 
   // Returns kNoStmt if nothing is left.
-  StmtId Narrow(StmtId id, int copies) {
+  StmtId Narrow(StmtId id, double copies) {
     if (id == kNoStmt) return kNoStmt;
     const Stmt stmt = p_.stmts[id];
     if (stmt.kind == Stmt::Kind::kStore || stmt.kind == Stmt::Kind::kBarrier) return id;
@@ -82,8 +50,11 @@ class Narrower {
     if (stmt.kind == Stmt::Kind::kFor && !LoweredProgram::IsStatic(stmt.loop))
       return NarrowLoop(id, copies);
     std::vector<StmtId> children;
-    for (StmtId child : stmt.children) {
-      const StmtId narrowed = Narrow(child, copies);
+    for (size_t c = 0; c < stmt.children.size(); ++c) {
+      const int outside = values_.size();
+      if (stmt.kind == Stmt::Kind::kIf) EnterBranch(stmt, c);
+      const StmtId narrowed = Narrow(stmt.children[c], copies);
+      values_.Shrink(outside);
       if (narrowed != kNoStmt || stmt.kind == Stmt::Kind::kIf) children.push_back(narrowed);
     }
     const bool is_empty = std::all_of(children.begin(), children.end(),
@@ -96,10 +67,10 @@ class Narrower {
   // Decides the conditions of each child separately. A common decision for cases would also copy
   // cases without the condition, and the copies would double with every condition. A common
   // decision between barriers would put a barrier into a branch that only some threads take.
-  StmtId NarrowEach(StmtId id, int copies) {
+  StmtId NarrowEach(StmtId id, double copies) {
     std::vector<StmtId> children;
     for (StmtId child : std::vector<StmtId>(p_.stmts[id].children)) {
-      int copies_of_child = copies;
+      double copies_of_child = copies;
       child = NarrowWhole(child, copies_of_child);
       if (child != kNoStmt) children.push_back(child);
     }
@@ -109,12 +80,22 @@ class Narrower {
   }
 
   // Decides all conditions that can be decided before the statement runs, then narrows it.
-  StmtId NarrowWhole(StmtId id, int& copies) {
+  StmtId NarrowWhole(StmtId id, double& copies) {
     if (!p_.HasBarrier(id)) {
       for (const Class& decided : ReadyConditions(id, std::nullopt))
-        id = Decide(nullptr, id, decided, copies);
+        id = Decide(id, decided, copies);
     }
     return Narrow(id, copies);
+  }
+
+  // Adds what holds in a branch: the first is taken if the condition holds, the second otherwise.
+  void EnterBranch(const Stmt& branch, size_t side) {
+    const Condition& condition = branch.condition;
+    if (side == 0) return values_.Add(condition.index, {0, condition.extent - 1});
+    std::optional<std::vector<int64_t>> others = values_.Of(condition.index);
+    if (!others.has_value()) return;
+    std::erase_if(*others, [&](int64_t value) { return value >= 0 && value < condition.extent; });
+    if (!others->empty()) values_.Add(condition.index, {others->front(), others->back()});
   }
 
   // Returns the conditions in the body that can be decided now: those that contain `var` (or any
@@ -127,12 +108,12 @@ class Narrower {
         for (const Condition& condition : *list) {
           bool has_var = false, complete = true;
           p_.atoms.VisitVars(condition.index, [&](AtomId v) {
-            has_var |= var.has_value() ? v == *var : KindOf(v) == Var::kRuntime;
-            complete &= KindOf(v) == Var::kStatic ||
+            has_var |= var.has_value() ? v == *var : parts_.IsRuntime(v);
+            complete &= parts_.IsStatic(v) ||
                         std::find(defined_.begin(), defined_.end(), v) != defined_.end();
           });
-          if (!has_var || !complete || PartsOf(condition.index).mixed) continue;
-          const Class c = ClassOf(condition);
+          if (!has_var || !complete || parts_.Of(condition.index).mixed) continue;
+          const Class c = parts_.Of(condition);
           if (std::find(ready.begin(), ready.end(), c) == ready.end()) ready.push_back(c);
         }
       }
@@ -151,7 +132,7 @@ class Narrower {
 
   bool Has(const Stmt& store, const Class& decided) const {
     const auto in = [&](const Condition& c) {
-      return c.extent == decided.extent && ClassOf(c) == decided;
+      return c.extent == decided.extent && parts_.Of(c) == decided;
     };
     return std::any_of(store.conditions.begin(), store.conditions.end(), in) ||
            std::any_of(store.guards.begin(), store.guards.end(), in);
@@ -166,11 +147,11 @@ class Narrower {
       bool changed = false;
       for (auto* list : {&stmt.conditions, &stmt.guards}) {
         for (size_t c = list->size(); c-- > 0;) {
-          if ((*list)[c].extent != decided.extent || ClassOf((*list)[c]) != decided) continue;
+          if ((*list)[c].extent != decided.extent || parts_.Of((*list)[c]) != decided) continue;
           if (mode == Mode::kFails) return kNoStmt;
           changed = true;
           if (mode == Mode::kStatic) {
-            (*list)[c].index = PartsOf((*list)[c].index).fixed + value;
+            (*list)[c].index = parts_.Of((*list)[c].index).fixed + value;
           } else {
             list->erase(list->begin() + c);
           }
@@ -210,8 +191,9 @@ class Narrower {
     return true;
   }
 
-  StmtId NarrowLoop(StmtId id, int copies) {
+  StmtId NarrowLoop(StmtId id, double copies) {
     Stmt loop = p_.stmts[id];
+    const int outside = values_.size();
     defined_.push_back(loop.var);
     StmtId body = loop.children[0];
     if (loop.loop == ir::LoopKind::kBound) {
@@ -221,20 +203,69 @@ class Narrower {
       body = innermost ? NarrowWhole(body, copies) : Narrow(body, copies);
     } else {
       if (!p_.HasBarrier(body)) {
-        for (const Class& decided : ReadyConditions(body, loop.var))
-          body = Decide(&loop, body, decided, copies);
+        std::vector<Class> ready = ReadyConditions(body, loop.var);
+        std::erase_if(ready, [&](const Class& c) { return BecomesBounds(loop, body, c); });
+        for (const Class& decided : ready) body = Decide(body, decided, copies);
       }
       if (body != kNoStmt) body = Narrow(body, copies);
     }
+    values_.Shrink(outside);
     defined_.pop_back();
     if (body == kNoStmt) return kNoStmt;
     loop.children = {body};
     return p_.Add(std::move(loop));
   }
 
+  // Limits the loop to iterations in which the conditions can hold, if all stores in its body have
+  // them. Returns whether they then hold, and removes them from the body in this case.
+  bool BecomesBounds(Stmt& loop, StmtId& body, const Class& decided) {
+    // The iterations of a parallel loop are distributed by number, so its bounds stay unchanged.
+    if (loop.loop != ir::LoopKind::kSerial) return false;
+    bool everywhere = true;
+    VisitStores(body, /*cases=*/true,
+                [&](const Stmt& store) { everywhere &= Has(store, decided); });
+    if (!everywhere) return false;
+    const std::optional<ir::Range> fixed = FixedPart(body, decided);
+    if (!fixed.has_value()) return false;
+    const auto [least, most] = *fixed;
+    if (!AddBounds(loop, decided.runtime + most, decided.extent + most - least)) return false;
+    values_.Add(decided.runtime, {-most, decided.extent - 1 - least});
+    if (least != most) return false;
+    body = Specialize(body, decided, Mode::kHolds);
+    return true;
+  }
+
+  // Returns the range of the conditions' static parts over the points of the tile at which no other
+  // condition of the store excludes it; nullopt if there are no points.
+  std::optional<ir::Range> FixedPart(StmtId body, const Class& decided) {
+    std::optional<ir::Range> all;
+    VisitStores(body, /*cases=*/true, [&](const Stmt& store) {
+      const int outside = values_.size();
+      for (const auto* list : {&store.conditions, &store.guards}) {
+        for (const Condition& other : *list) {
+          if (!parts_.HasRuntimePart(other.index)) values_.Add(other.index, {0, other.extent - 1});
+        }
+      }
+      for (const auto* list : {&store.conditions, &store.guards}) {
+        for (const Condition& condition : *list) {
+          if (condition.extent != decided.extent || parts_.Of(condition) != decided) continue;
+          ir::Range range = values_.RangeOf(parts_.Of(condition.index).fixed);
+          const int64_t first = decided.fixed.min;
+          range.min = first + ir::CeilDivInt(range.min - first, decided.step) * decided.step;
+          range.max = first + ir::FloorDivInt(range.max - first, decided.step) * decided.step;
+          if (range.min > range.max) continue;
+          if (!all.has_value()) all = range;
+          all = {std::min(all->min, range.min), std::max(all->max, range.max)};
+        }
+      }
+      values_.Shrink(outside);
+    });
+    return all;
+  }
+
   StmtId If(Index index, int64_t extent, StmtId then, StmtId otherwise) {
     if (then == kNoStmt && otherwise == kNoStmt) return kNoStmt;
-    const ir::Range range = p_.atoms.RangeOf(index);
+    const ir::Range range = values_.RangeOf(index);
     if (range.min >= 0 && range.max < extent) return then;
     if (range.max < 0 || range.min >= extent) return otherwise;
     Stmt branch{.kind = Stmt::Kind::kIf, .condition = {std::move(index), extent}};
@@ -243,66 +274,81 @@ class Narrower {
     return p_.Add(std::move(branch));
   }
 
-  // Returns `body` with one class of conditions decided. `loop` is the loop around it, or null.
-  StmtId Decide(Stmt* loop, StmtId body, const Class& decided, int& copies) {
-    bool everywhere = true;
-    VisitStores(body, /*cases=*/true,
-                [&](const Stmt& store) { everywhere &= Has(store, decided); });
-    const Index& runtime = decided.runtime;
-    const int64_t extent = decided.extent;
-    const ir::Range s = decided.fixed;
-    // The iterations of a parallel loop are distributed by number, so its bounds stay unchanged.
-    const bool bounds = everywhere && loop != nullptr && loop->loop == ir::LoopKind::kSerial;
-    if (s.min == 0 && s.max == 0) {
-      if (bounds && AddBounds(*loop, runtime, extent))
-        return Specialize(body, decided, Mode::kHolds);
-      return If(runtime, extent, Specialize(body, decided, Mode::kHolds),
-                Specialize(body, decided, Mode::kFails));
+  // Runs `inside` where all points of the tile are inside.
+  StmtId IfInterior(const TileCondition& tile, StmtId inside, StmtId otherwise) {
+    return If(tile.runtime + tile.fixed.min, tile.extent - (tile.fixed.max - tile.fixed.min),
+              inside, otherwise);
+  }
+
+  // Whether a body, of which there are `copies`, may be replaced by several cases, whose code is
+  // `size` times as long.
+  bool MayCopy(StmtId body, double copies, int cases, double size) const {
+    if (cases <= 1) return true;
+    if (p_.IsForGpu()) return cases <= kMaxGpuCases && copies * size <= kMaxGpuCopies;
+    return cases <= kMaxCases && copies * size * parts_.StoresIn(body) <= kMaxStores;
+  }
+
+  // Returns `body` with one class of conditions decided.
+  StmtId Decide(StmtId body, const Class& decided, double& copies) {
+    if (body == kNoStmt) return body;
+    if (p_.stmts[body].kind == Stmt::Kind::kIf) return DecideBranches(body, decided, copies);
+    const std::optional<ir::Range> fixed = FixedPart(body, decided);
+    if (!fixed.has_value()) return body;
+    TileCondition tile = decided;
+    tile.fixed = *fixed;
+    const DomainCases found = CasesOf(tile, values_);
+    if (!MayCopy(body, copies, found.count(), found.Size())) {
+      // Tiles at the border keep the condition.
+      if (!found.has_interior || p_.IsForGpu() || !MayCopy(body, copies, 2, 2)) return body;
+      copies *= 2;
+      return IfInterior(tile, Specialize(body, decided, Mode::kHolds), body);
     }
-    const ir::Range r = p_.atoms.RangeOf(runtime);
-    int64_t step = 0;
-    for (const ir::IndexTerm& term : runtime.terms()) step = std::gcd(step, term.coeff);
-    step = std::max<int64_t>(step, 1);
-    // Values of the runtime part for which only some of the tile is inside the domain.
-    std::vector<int64_t> partial;
-    bool interior = false;
-    const int64_t low = std::max(r.min, -s.max), high = std::min(r.max, extent - 1 - s.min);
-    int64_t p = r.min + ir::CeilDivInt(low - r.min, step) * step;
-    for (; p <= high; p += step) {
-      if (p + s.min >= 0 && p + s.max < extent) {
-        interior = true;
-        // Skip to the last interior value.
-        const int64_t last = extent - 1 - s.max;
-        p += (last - p) / step * step;
-      } else {
-        partial.push_back(p);
-        if (partial.size() > kMaxPartialCases) return body;
-      }
+    copies *= std::max(found.Size(), 1.0);
+    // The last alternative needs no test.
+    StmtId result = found.misses ? Specialize(body, decided, Mode::kFails) : kNoStmt;
+    bool tested = found.misses;
+    const auto add_interior = [&] {
+      if (!found.has_interior) return;
+      const StmtId inside = Specialize(body, decided, Mode::kHolds);
+      result = tested ? IfInterior(tile, inside, result) : inside;
+      tested = true;
+    };
+    const bool interior_first = found.misses || found.partial.size() > 2;
+    if (!interior_first) add_interior();
+    for (size_t i = found.partial.size(); i-- > 0;) {
+      const DomainCases::Case& values = found.partial[i];
+      const StmtId part = Specialize(body, decided, Mode::kStatic, values.first);
+      result = tested ? If(decided.runtime + -values.first, values.values(), part, result) : part;
+      tested = true;
     }
-    const int cases = static_cast<int>(partial.size()) + interior;
-    if (copies * std::max(cases, 1) > kMaxCopies) return body;
-    copies *= std::max(cases, 1);
-    const bool bounded = bounds && AddBounds(*loop, runtime + s.max, extent + s.max - s.min);
-    const bool may_miss = !bounded && (r.min + s.max < 0 || r.max + s.min >= extent);
-    StmtId result = may_miss ? Specialize(body, decided, Mode::kFails) : kNoStmt;
-    const StmtId inside = interior ? Specialize(body, decided, Mode::kHolds) : kNoStmt;
-    if (interior && !may_miss) result = inside;
-    for (size_t i = partial.size(); i-- > 0;) {
-      const StmtId part = Specialize(body, decided, Mode::kStatic, partial[i]);
-      if (result == kNoStmt && i + 1 == partial.size() && !may_miss && !interior) {
-        result = part;  // the only remaining value
-      } else {
-        result = If(runtime + -partial[i], 1, part, result);
-      }
-    }
-    if (interior && may_miss)
-      result = If(runtime + s.min, extent - (s.max - s.min), inside, result);
+    if (interior_first) add_interior();
     return result;
   }
 
+  // Decides a class of conditions in each branch of an earlier decision, whose condition excludes
+  // some of the cases.
+  StmtId DecideBranches(StmtId id, const Class& decided, double& copies) {
+    Stmt branch = p_.stmts[id];
+    double most = copies;
+    for (size_t c = 0; c < branch.children.size(); ++c) {
+      const int outside = values_.size();
+      EnterBranch(branch, c);
+      double copies_of_child = copies;
+      branch.children[c] = Decide(branch.children[c], decided, copies_of_child);
+      most = std::max(most, copies_of_child);
+      values_.Shrink(outside);
+    }
+    copies = most;
+    if (std::all_of(branch.children.begin(), branch.children.end(),
+                    [](StmtId child) { return child == kNoStmt; }))
+      return kNoStmt;
+    return p_.Add(std::move(branch));
+  }
+
   LoweredProgram& p_;
-  std::vector<Var> kind_;
+  const StaticParts parts_;
   std::vector<AtomId> defined_;  // runtime variables of the enclosing loops
+  IndexValues values_;           // under the conditions of the enclosing loops and branches
 };
 
 }  // namespace
