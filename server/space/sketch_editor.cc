@@ -42,7 +42,7 @@ int ElementwiseConsumer(const Sketch& sketch, const ir::Program& program, ir::No
 
 SketchEditor::Operands SketchEditor::Add(absl::string_view primitive, Operands operands,
                                          std::vector<schedule::Attribute> attributes, int results) {
-  return sketch_.trace.Add(primitive, std::move(operands), std::move(attributes), results);
+  return trace_.Add(primitive, std::move(operands), std::move(attributes), results);
 }
 
 SketchEditor::Operands SketchEditor::Loops(const Operand& block, size_t count) {

@@ -188,6 +188,7 @@ TransformSchedule::TransformSchedule(schedule::TraceBuilder& trace, const ir::Pr
   }
   const std::vector<Operand> channels =
       cut(loops[transform.vector], std::min(lanes, last.iters[transform.vector].extent));
+  channels_ = channels[0];
   std::vector<Operand> order = tiles_;
   order.insert(order.end(), {channels[0], across, along, channels[1]});
   trace.Add("reorder", order);

@@ -28,6 +28,7 @@ struct SharedStage {
   // reduction is divided by their number, and the remainder is one more dimension, the last.
   int64_t terms = 1;
   int term_dimension = -1;
+  bool padded = true;           // whether rows may be lengthened as kPadding describes
   std::vector<int64_t> widths;  // vector widths among which a decision chooses
   schedule::Operand block, width;
 
