@@ -184,10 +184,13 @@ class GpuEstimator {
     const OpCounts& ops = statement.ops;
     const OpCounts::Arithmetic& f = ops.floating;
     const OpCounts::Arithmetic& n = ops.integer;
-    const double per_instance =
-        std::max(1.0, f.mad + f.addsub + f.mul + f.cmp + f.other + ops.select + 8.0 * f.divmod +
-                          8.0 * f.math + n.mad + n.addsub + n.mul + n.cmp + 8.0 * n.divmod);
-    const double arithmetic = shape.bodies * shape.instances * per_instance / shape.terms;
+    const OpCounts::Arithmetic& index = ops.index;
+    // Compilers compute the addresses of a body outside of it.
+    const double per_instance = std::max(
+        1.0, f.mad + f.addsub + f.mul + f.cmp + f.other + ops.select + 8.0 * f.divmod +
+                 8.0 * f.math + n.mad + n.addsub + n.mul + n.cmp + n.other + 8.0 * n.divmod -
+                 ops.casts - index.mad - index.addsub - index.mul - 8.0 * index.divmod);
+    double arithmetic = shape.bodies * shape.instances * per_instance / shape.terms;
     terms.operations += statement.executions[0] * (per_instance + f.mad);
 
     // With double buffering, a copy overlaps with the phases that read the previous one.
@@ -218,7 +221,9 @@ class GpuEstimator {
         least_passes_ += instructions * warps * cost.least;
       } else {
         const double moved = cost.sectors * machine_.sector_bytes;
-        terms.l1_cycles += instructions * warps * moved / machine_.l1_bytes_per_cycle;
+        // An instruction takes a cycle even if all threads read the same element.
+        terms.l1_cycles +=
+            instructions * warps * std::max(1.0, moved / machine_.l1_bytes_per_cycle);
         asked_bytes_ += instructions * warps * moved * cost.useful;
         moved_bytes_ += instructions * warps * moved;
       }
@@ -235,6 +240,9 @@ class GpuEstimator {
       terms.memory_bytes += FromMemory(block_bytes * shape.blocks, terms);
     }
     if (update) registers_ += std::max(results, operands / (shape.steps * shape.terms));
+    // An operand is converted once for a body. Instructions that add several terms convert them.
+    if (shape.terms == 1)
+      arithmetic += shape.bodies * std::min(ops.casts * shape.instances, operands + results);
     const double instructions = arithmetic + accesses + shape.bodies * kBodyInstructions;
     terms.compute_cycles += std::max(arithmetic * warps * machine_.warp / machine_.fma_lanes,
                                      instructions * warps / machine_.issues);

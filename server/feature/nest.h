@@ -71,6 +71,9 @@ struct OpCounts {
   };
   Arithmetic floating, integer;
   int boolean = 0, select = 0;
+  // Of these, the operations that compute indices, and the conversions between types.
+  Arithmetic index;
+  int casts = 0;
 };
 
 // A block and the loops around it.

@@ -12,6 +12,7 @@ class Counter {
 
   OpCounts Run(const ir::Block& block) {
     for (ir::ExprId value : block.values) Visit(value);
+    AddIndices();
     CountReducer(block);
     return counts_;
   }
@@ -22,8 +23,8 @@ class Counter {
   }
 
   // An addition of a product is one operation on every target that we generate code for.
-  void Add(ir::DType dtype, bool of_product) {
-    OpCounts::Arithmetic& counts = Of(dtype);
+  void Add(ir::DType dtype, bool of_product) { Add(Of(dtype), of_product); }
+  void Add(OpCounts::Arithmetic& counts, bool of_product) {
     if (detect_mad_ && of_product) {
       ++counts.mad;
       --counts.mul;
@@ -80,8 +81,11 @@ class Counter {
       case Op::kPow:
         ++Of(expr.dtype).math;
         break;
-      case Op::kAbs:
       case Op::kCast:
+        ++counts_.casts;
+        ++Of(expr.dtype).other;
+        break;
+      case Op::kAbs:
       case Op::kRound:
       case Op::kFloor:
       case Op::kCeil:
@@ -108,13 +112,20 @@ class Counter {
     for (const ir::IndexTerm& term : index.terms()) {
       const bool scaled = term.coeff != 1 && term.coeff != -1;
       const bool first = summands++ == 0;
-      if (scaled) ++counts_.integer.mul;
-      if (!first) Add(ir::DType::kI64, scaled);
+      if (scaled) ++counts_.index.mul;
+      if (!first) Add(counts_.index, scaled);
       const ir::Atom& atom = program_.atoms[term.atom];
       if (atom.kind == ir::Atom::Kind::kVar) continue;
-      ++counts_.integer.divmod;
+      ++counts_.index.divmod;
       CountIndex(atom.argument);
     }
+  }
+
+  void AddIndices() {
+    counts_.integer.mad += counts_.index.mad;
+    counts_.integer.addsub += counts_.index.addsub;
+    counts_.integer.mul += counts_.index.mul;
+    counts_.integer.divmod += counts_.index.divmod;
   }
 
   void CountReducer(const ir::Block& block) {
