@@ -13,6 +13,9 @@ using ir::ThreadAxis;
 constexpr double kOtherRegisters = 24;   // for addresses and loop counters
 constexpr double kBodyInstructions = 3;  // for the loop counter and the branch
 constexpr double kAccessBytes = 16;      // the widest access of a thread
+// The code of a guarded sum, relative to that of one without guards: warps at the border of an
+// image run both its code and that of the interior.
+constexpr double kGuardedPaths = 1.5;
 
 bool IsBlockAxis(const NestLoop& loop) {
   return loop.kind == ir::LoopKind::kBound && loop.axis >= ThreadAxis::kBlockX &&
@@ -26,6 +29,13 @@ bool IsStaticOnGpu(const NestLoop& loop) {
   return loop.kind == ir::LoopKind::kVectorized || loop.kind == ir::LoopKind::kUnrolled ||
          loop.kind == ir::LoopKind::kTensor ||
          (loop.extent == 1 && loop.kind != ir::LoopKind::kBound);
+}
+
+// Whether guards skip terms of a sum. (A copy with guards is a sum of one term.)
+bool HasGuardedTerms(const ir::Block& block) {
+  return !block.guards.empty() &&
+         std::any_of(block.iters.begin(), block.iters.end(),
+                     [](const ir::BlockIter& iter) { return iter.reduce && iter.extent > 1; });
 }
 
 // The number of threads of a block along each axis.
@@ -76,6 +86,7 @@ Shape ShapeOf(const Statement& statement) {
   }
   if (!inside) shape.phases = 1;  // one thread runs everything
   shape.bodies = serial;
+  if (HasGuardedTerms(*statement.block)) shape.bodies *= kGuardedPaths;
   shape.instances = statement.executions[shape.body];
   return shape;
 }

@@ -1,14 +1,19 @@
 #include "server/space/algorithm.h"
 
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/schedule/rewrite/rewrite.h"
+#include "server/space/contraction.h"
+#include "server/space/gpu/gpu_limits.h"
 
 namespace hone::space {
 namespace {
 
 constexpr char kWinograd[] = "winograd";
+constexpr char kIm2col[] = "im2col";
 // Output tile sizes. F(6, 3) would need a tolerance of 1e-4, and 64 products of few tiles each.
 constexpr int64_t kWinogradTiles[] = {2, 4};
 
@@ -29,6 +34,22 @@ bool HasConstantFactor(const ir::Workload& workload, const ir::Stage& stage) {
   return constant;
 }
 
+// Returns the stages that im2col serves on the target.
+std::vector<std::string> PaddedContractions(const ir::Workload& workload,
+                                            const target::Target& target) {
+  std::vector<std::string> names;
+  if (target.kind == target::Kind::kCpu || !GpuTileLimits::Of(target).shared_memory) return names;
+  const auto program = ir::Program::FromWorkload(std::make_shared<const ir::Workload>(workload));
+  for (const ir::Stage& stage : workload.stages) {
+    const std::string& name = workload.tensors[stage.tensors[0]].name;
+    const ir::NodeId block = program.FindBlock(name);
+    const std::optional<Contraction> contraction = AnalyzeContraction(program, block);
+    if (contraction.has_value() && HasPaddedWindow(program, block, *contraction))
+      names.push_back(name);
+  }
+  return names;
+}
+
 }  // namespace
 
 bool FitsWinograd(const ir::Workload& workload, absl::string_view stage, int64_t m,
@@ -41,8 +62,14 @@ bool FitsWinograd(const ir::Workload& workload, absl::string_view stage, int64_t
   return axes[1].extent >= m && axes[2].extent >= m;
 }
 
-std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, double tolerance) {
+std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, const target::Target& target,
+                                     double tolerance) {
   std::vector<Algorithm> algorithms;
+  for (const std::string& name : PaddedContractions(workload, target)) {
+    absl::StatusOr<ir::Workload> rewritten = schedule::ApplyRewriteTo(workload, kIm2col, name, {});
+    if (!rewritten.ok()) continue;
+    algorithms.push_back({kIm2col, kIm2col, name, {}, *std::move(rewritten), /*thoroughly=*/true});
+  }
   for (const ir::Stage& stage : workload.stages) {
     const std::string& name = workload.tensors[stage.tensors[0]].name;
     for (const int64_t m : kWinogradTiles) {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "common/ir/workload.h"
+#include "common/target/target.h"
 
 namespace hone::space {
 
@@ -17,11 +18,15 @@ struct Algorithm {
   std::string rewrite, stage;
   std::vector<int64_t> numbers;
   ir::Workload rewritten;
+  // Whether the rules schedule it as thoroughly as the workload as written (Sketch::minor).
+  bool thoroughly = false;
 };
 
-// Returns the algorithms that the rules offer besides the workload as written: those that a job
-// with this tolerance allows. Empty for a strict job.
-std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, double tolerance);
+// Returns the algorithms that the rules offer besides the workload as written: Winograd's if a job
+// with this tolerance allows them; and for GPUs im2col (implicit GEMM) of padded convolutions. The
+// copies in shared memory then contain the padding, so that the threads need no conditions.
+std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, const target::Target& target,
+                                     double tolerance);
 
 // Whether the stage that computes a tensor may become F(m×m, 3×3): the rewrite applies, the
 // tolerance allows it, and the image is at least as large as a tile (a larger tile computes unused

@@ -43,7 +43,7 @@ Sketch InitialSketch(const Algorithm& algorithm) {
                                              schedule::Text(algorithm.stage)};
   for (const int64_t number : algorithm.numbers) operands.push_back(Literal(number));
   sketch.trace.Add("rewrite", std::move(operands));
-  AddNests(algorithm.rewritten, /*minor=*/kMaxMinor, sketch);  // no minor alternatives
+  AddNests(algorithm.rewritten, /*minor=*/algorithm.thoroughly ? 0 : kMaxMinor, sketch);
   sketch.name.push_back(algorithm.name);
   return sketch;
 }
@@ -140,7 +140,7 @@ absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> GenerateDesignSpaces(
   HONE_RETURN_IF_ERROR(workload->Validate());
   const RuleContext context{workload, &target};
   std::vector<Sketch> sketches = ApplyRules(context, InitialSketch(*workload));
-  for (const Algorithm& algorithm : AlgorithmsFor(*workload, tolerance)) {
+  for (const Algorithm& algorithm : AlgorithmsFor(*workload, target, tolerance)) {
     for (Sketch& sketch : ApplyRules(context, InitialSketch(algorithm)))
       sketches.push_back(std::move(sketch));
   }

@@ -31,6 +31,13 @@ std::vector<ir::NodeId> OpenBlocks(const Sketch& sketch, const ir::Program& prog
 // nest is open, or if the result is an output of the workload, which a kernel must store.
 int ElementwiseConsumer(const Sketch& sketch, const ir::Program& program, ir::NodeId block);
 
+// Returns the open nest that only copies elements into a buffer, such as the patches of im2col, and
+// whose copies only this block reads. Returns -1 if there is none.
+int CopyNestOf(const Sketch& sketch, const ir::Program& program, ir::BufferId buffer,
+               ir::NodeId reader);
+// Whether a block reads the copies of such a nest.
+bool ReadsCopyNest(const Sketch& sketch, const ir::Program& program, ir::NodeId block);
+
 // Adds instructions to a trace, such as that of a sketch. The functions return the instructions'
 // results.
 class SketchEditor {

@@ -30,6 +30,7 @@ struct SharedStage {
   int term_dimension = -1;
   bool padded = true;           // whether rows may be lengthened as kPadding describes
   std::vector<int64_t> widths;  // vector widths among which a decision chooses
+  int nest = -1;                // an open nest that computes the operand, instead of a copy
   schedule::Operand block, width;
 
   // Sets the sizes of the tile. REQUIRES: `block` is the one that FindSharedStages was called with.

@@ -50,7 +50,12 @@ TEST(GpuRules, EveryFamilyHasItsRule) {
   using Set = std::set<std::string>;
   EXPECT_EQ(Names("matmul m=512 n=512 k=512", opencl),
             (Set{"tile_shared", "tile_shared_wide", "tile_direct"}));
+  // Copies of windows in shared memory contain the padding.
   EXPECT_EQ(Names("conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=1", opencl),
+            (Set{"im2col_tile_shared", "tile_direct"}));
+  EXPECT_EQ(Names("conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=0", opencl),
+            (Set{"tile_shared", "tile_direct"}));
+  EXPECT_EQ(Names("conv2d_nchw n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=1", opencl),
             (Set{"tile_shared", "tile_direct"}));
   EXPECT_EQ(Names("matmul m=1 n=64 k=4096", opencl),
             (Set{"tile_direct", "parts_tile_direct", "threads"}));
@@ -80,9 +85,9 @@ TEST(GpuRules, ProductsOfBytesAreAddedByDp4a) {
   for (const char* const space : {"tile_shared", "tile_shared_wide"}) {
     EXPECT_THAT(TensorizedBy(product, Sm80(), space), HasSubstr("\"dp4a_u8i8\")"));
   }
-  EXPECT_THAT(
-      TensorizedBy("quantized_conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=1", Sm80(), "tile_shared"),
-      HasSubstr("\"dp4a_u8i8\")"));
+  EXPECT_THAT(TensorizedBy("quantized_conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=1", Sm80(),
+                           "im2col_tile_shared"),
+              HasSubstr("\"dp4a_u8i8\")"));
   // The rows of B are not adjacent in memory.
   EXPECT_EQ(TensorizedBy(product, Sm80(), "tile_direct"), "");
   const char* const rows =
