@@ -252,8 +252,10 @@ class GpuEstimator {
     }
     if (update) registers_ += std::max(results, operands / (shape.steps * shape.terms));
     // An operand is converted once for a body. Instructions that add several terms convert them.
-    if (shape.terms == 1)
-      arithmetic += shape.bodies * std::min(ops.casts * shape.instances, operands + results);
+    if (shape.terms == 1) {
+      const double converted = update ? operands : operands + results;
+      arithmetic += shape.bodies * std::min(ops.casts * shape.instances, converted);
+    }
     const double instructions = arithmetic + accesses + shape.bodies * kBodyInstructions;
     terms.compute_cycles += std::max(arithmetic * warps * machine_.warp / machine_.fma_lanes,
                                      instructions * warps / machine_.issues);
