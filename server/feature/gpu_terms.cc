@@ -181,8 +181,11 @@ class GpuEstimator {
     for (const SharedBuffer& buffer : shared_) terms.shared_bytes += buffer.bytes;
     terms.conflicts = least_passes_ > 0 ? shared_passes_ / least_passes_ : 1;
     terms.coalesced = moved_bytes_ > 0 ? std::min(1.0, asked_bytes_ / moved_bytes_) : 1;
-    if (registers_ > machine_.registers)  // spilled values are loaded repeatedly
-      terms.compute_cycles *= 1 + 4 * (registers_ / machine_.registers - 1);
+    // A block must fit onto a compute unit. Spilled values are loaded repeatedly.
+    const double warps = std::ceil(terms.threads / machine_.warp);
+    const double most =
+        std::min(machine_.registers, machine_.unit_registers / (warps * machine_.warp));
+    if (registers_ > most) terms.compute_cycles *= 1 + 4 * (registers_ / most - 1);
     Finish(terms);
     return terms;
   }

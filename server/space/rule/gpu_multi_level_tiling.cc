@@ -226,9 +226,10 @@ class GpuTiler {
 
   void ConstrainRegisters(const TileSize& rows, const TileSize& vectors) {
     const int64_t words = (ir::DTypeBytes(ir::AccumulatorOf(block_.reducer, dtype_)) + 3) / 4;
-    Constrain("registers", [=, most = limits_.registers](Decisions d) {
+    Constrain("registers", [=, threads = thread_count_, limits = limits_](Decisions d) {
       const int64_t r = rows.Of(d), v = vectors.Of(d);
-      return (r * v + r + v) * words + GpuTileLimits::kOtherRegisters <= most;
+      return limits.HasRegisters(threads.Of(d),
+                                 (r * v + r + v) * words + GpuTileLimits::kOtherRegisters);
     });
   }
 

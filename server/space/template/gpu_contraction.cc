@@ -117,8 +117,12 @@ class GpuContractionWriter {
                          [count = thread_count_, most = std::max<int64_t>(1, threads)](
                              Decisions d) { return count.Of(d) <= most; });
     b_.AddDecisionFilter("registers", drawn_,
-                         [count = registers_, most = std::max<int64_t>(1, sums)](Decisions d) {
-                           return count.Of(d) <= most;
+                         [count = registers_, most = std::max<int64_t>(1, sums),
+                          threads = thread_count_, words, limits = limits_](Decisions d) {
+                           const int64_t each = count.Of(d) * words;
+                           return count.Of(d) <= most &&
+                                  limits.HasRegisters(threads.Of(d),
+                                                      each + GpuTileLimits::kOtherRegisters);
                          });
   }
 

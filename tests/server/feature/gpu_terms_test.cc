@@ -173,6 +173,24 @@ TEST(GpuTerms, WarpsAtABorderRunSeveralPaths) {
                    1.5 * CyclesOfTile("f32", "", "A[i, k] * B[k, j]"));
 }
 
+// 1024 threads of 88 registers do not fit onto a unit of 65536, so each has 64.
+TEST(GpuTerms, BlocksWithTooManyRegistersSpill) {
+  const auto cycles = [](int64_t threads) {
+    return TermsOf(
+               "workload tile\ninput A: f32[512, 512]\ninput B: f32[512, 8192]\n"
+               "output C[i: 512, j: 8192] = sum(k: 512) A[i, k] * B[k, j]\n",
+               absl::StrCat("b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\n"
+                            "l3, l4 = split(l0, 0, 8)\nl5, l6, l7 = split(l1, 0, ",
+                            threads,
+                            ", 8)\nreorder(l3, l5, l6, l2, l4, l7)\n"
+                            "bind(l3, \"blockIdx.y\")\nbind(l5, \"blockIdx.x\")\n"
+                            "bind(l6, \"threadIdx.x\")\nunroll(l4)\nunroll(l7)\n"))
+               .compute_cycles /
+           static_cast<double>(threads);
+  };
+  EXPECT_NEAR(cycles(1024) / cycles(512), 1 + 4 * (88 / 64.0 - 1), 0.05);
+}
+
 // 256 threads sum up a row each: 4 serial steps, then a tree of 8 steps in 1 KiB of shared memory.
 // An instruction that adds four products counts once, and its four bytes are one load.
 TEST(GpuTerms, AnInstructionAddsSeveralProducts) {
