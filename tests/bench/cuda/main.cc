@@ -66,6 +66,8 @@ constexpr const char* kWorkloads[] = {
 constexpr const char* kTargets[] = {"nvidia/t4", "nvidia/a100", "nvidia/a10",
                                     "nvidia/l4", "nvidia/h100", "nvidia/b200"};
 
+constexpr int kSkipped = 77;  // the exit code if NVRTC is missing
+
 struct Flags {
   std::vector<std::string> workloads, targets;
   std::string nvdisasm;
@@ -215,6 +217,7 @@ int Main(int argc, char** argv) {
   const absl::Status printed = PrintTable(flags);
   if (printed.ok()) return 0;
   std::fprintf(stderr, "cuda_kernels: %s\n", std::string(printed.message()).c_str());
+  if (!builder::Nvrtc::Loaded().ok()) return kSkipped;
   return absl::IsInvalidArgument(printed) ? kUsageExitCode : 1;
 }
 
