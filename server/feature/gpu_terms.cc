@@ -13,6 +13,9 @@ using ir::ThreadAxis;
 constexpr double kOtherRegisters = 24;   // for addresses and loop counters
 constexpr double kBodyInstructions = 3;  // for the loop counter and the branch
 constexpr double kAccessBytes = 16;      // the widest access of a thread
+// The code of a guarded sum, relative to that of one without guards: warps at the border of an
+// image run both its code and that of the interior.
+constexpr double kGuardedPaths = 1.5;
 
 bool IsBlockAxis(const NestLoop& loop) {
   return loop.kind == ir::LoopKind::kBound && loop.axis >= ThreadAxis::kBlockX &&
@@ -26,6 +29,13 @@ bool IsStaticOnGpu(const NestLoop& loop) {
   return loop.kind == ir::LoopKind::kVectorized || loop.kind == ir::LoopKind::kUnrolled ||
          loop.kind == ir::LoopKind::kTensor ||
          (loop.extent == 1 && loop.kind != ir::LoopKind::kBound);
+}
+
+// Whether guards skip terms of a sum. (A copy with guards is a sum of one term.)
+bool HasGuardedTerms(const ir::Block& block) {
+  return !block.guards.empty() &&
+         std::any_of(block.iters.begin(), block.iters.end(),
+                     [](const ir::BlockIter& iter) { return iter.reduce && iter.extent > 1; });
 }
 
 // The number of threads of a block along each axis.
@@ -76,6 +86,7 @@ Shape ShapeOf(const Statement& statement) {
   }
   if (!inside) shape.phases = 1;  // one thread runs everything
   shape.bodies = serial;
+  if (HasGuardedTerms(*statement.block)) shape.bodies *= kGuardedPaths;
   shape.instances = statement.executions[shape.body];
   return shape;
 }
@@ -170,8 +181,11 @@ class GpuEstimator {
     for (const SharedBuffer& buffer : shared_) terms.shared_bytes += buffer.bytes;
     terms.conflicts = least_passes_ > 0 ? shared_passes_ / least_passes_ : 1;
     terms.coalesced = moved_bytes_ > 0 ? std::min(1.0, asked_bytes_ / moved_bytes_) : 1;
-    if (registers_ > machine_.registers)  // spilled values are loaded repeatedly
-      terms.compute_cycles *= 1 + 4 * (registers_ / machine_.registers - 1);
+    // A block must fit onto a compute unit. Spilled values are loaded repeatedly.
+    const double warps = std::ceil(terms.threads / machine_.warp);
+    const double most =
+        std::min(machine_.registers, machine_.unit_registers / (warps * machine_.warp));
+    if (registers_ > most) terms.compute_cycles *= 1 + 4 * (registers_ / most - 1);
     Finish(terms);
     return terms;
   }
@@ -184,10 +198,13 @@ class GpuEstimator {
     const OpCounts& ops = statement.ops;
     const OpCounts::Arithmetic& f = ops.floating;
     const OpCounts::Arithmetic& n = ops.integer;
-    const double per_instance =
-        std::max(1.0, f.mad + f.addsub + f.mul + f.cmp + f.other + ops.select + 8.0 * f.divmod +
-                          8.0 * f.math + n.mad + n.addsub + n.mul + n.cmp + 8.0 * n.divmod);
-    const double arithmetic = shape.bodies * shape.instances * per_instance / shape.terms;
+    const OpCounts::Arithmetic& index = ops.index;
+    // Compilers compute the addresses of a body outside of it.
+    const double per_instance = std::max(
+        1.0, f.mad + f.addsub + f.mul + f.cmp + f.other + ops.select + 8.0 * f.divmod +
+                 8.0 * f.math + n.mad + n.addsub + n.mul + n.cmp + n.other + 8.0 * n.divmod -
+                 ops.casts - index.mad - index.addsub - index.mul - 8.0 * index.divmod);
+    double arithmetic = shape.bodies * shape.instances * per_instance / shape.terms;
     terms.operations += statement.executions[0] * (per_instance + f.mad);
 
     // With double buffering, a copy overlaps with the phases that read the previous one.
@@ -218,7 +235,9 @@ class GpuEstimator {
         least_passes_ += instructions * warps * cost.least;
       } else {
         const double moved = cost.sectors * machine_.sector_bytes;
-        terms.l1_cycles += instructions * warps * moved / machine_.l1_bytes_per_cycle;
+        // An instruction takes a cycle even if all threads read the same element.
+        terms.l1_cycles +=
+            instructions * warps * std::max(1.0, moved / machine_.l1_bytes_per_cycle);
         asked_bytes_ += instructions * warps * moved * cost.useful;
         moved_bytes_ += instructions * warps * moved;
       }
@@ -235,6 +254,11 @@ class GpuEstimator {
       terms.memory_bytes += FromMemory(block_bytes * shape.blocks, terms);
     }
     if (update) registers_ += std::max(results, operands / (shape.steps * shape.terms));
+    // An operand is converted once for a body. Instructions that add several terms convert them.
+    if (shape.terms == 1) {
+      const double converted = update ? operands : operands + results;
+      arithmetic += shape.bodies * std::min(ops.casts * shape.instances, converted);
+    }
     const double instructions = arithmetic + accesses + shape.bodies * kBodyInstructions;
     terms.compute_cycles += std::max(arithmetic * warps * machine_.warp / machine_.fma_lanes,
                                      instructions * warps / machine_.issues);

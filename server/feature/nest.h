@@ -72,8 +72,9 @@ struct OpCounts {
     Arithmetic& operator+=(const Arithmetic& more);
   };
   Arithmetic floating, integer;
-  Arithmetic whole;  // the part of `integer` that is not index arithmetic
+  Arithmetic whole, index;  // the parts of `integer`: on values, and to compute indices
   int boolean = 0, select = 0;
+  int casts = 0;  // conversions between types, which are also counted as `other`
 };
 
 // A block and the loops around it.

@@ -14,7 +14,7 @@ class Counter {
     for (ir::ExprId value : block.values) Visit(value);
     CountReducer(block);
     counts_.whole = counts_.integer;
-    counts_.integer += index_;
+    counts_.integer += counts_.index;
     return counts_;
   }
 
@@ -81,8 +81,11 @@ class Counter {
       case Op::kPow:
         ++Of(expr.dtype).math;
         break;
-      case Op::kAbs:
       case Op::kCast:
+        ++counts_.casts;
+        ++Of(expr.dtype).other;
+        break;
+      case Op::kAbs:
       case Op::kRound:
       case Op::kFloor:
       case Op::kCeil:
@@ -109,11 +112,11 @@ class Counter {
     for (const ir::IndexTerm& term : index.terms()) {
       const bool scaled = term.coeff != 1 && term.coeff != -1;
       const bool first = summands++ == 0;
-      if (scaled) ++index_.mul;
-      if (!first) Add(index_, scaled);
+      if (scaled) ++counts_.index.mul;
+      if (!first) Add(counts_.index, scaled);
       const ir::Atom& atom = program_.atoms[term.atom];
       if (atom.kind == ir::Atom::Kind::kVar) continue;
-      ++index_.divmod;
+      ++counts_.index.divmod;
       CountIndex(atom.argument);
     }
   }
@@ -153,7 +156,6 @@ class Counter {
   const ir::Program& program_;
   const bool detect_mad_;
   OpCounts counts_;
-  OpCounts::Arithmetic index_;
 };
 
 }  // namespace

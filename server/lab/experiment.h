@@ -39,6 +39,10 @@ struct Experiment {
   int seeds = 5;
   int64_t trials = 256;
   int batch = 0;  // see RunOptions
+  // How jobs of a live comparison make their design spaces: options of `hone tune`. Recorded sets
+  // have the spaces that they were recorded with.
+  std::string space;     // "": the rules
+  double tolerance = 0;  // of the output
 };
 
 struct Results {

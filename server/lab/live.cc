@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "server/lab/store_results.h"
@@ -32,10 +33,24 @@ RunResult RunOf(const std::vector<StoreResult>& results) {
   return run;
 }
 
+// The options of a job that affect all variants.
+std::vector<std::string> JobWords(const Experiment& experiment, const LiveOptions& options) {
+  std::vector<std::string> words;
+  if (!options.target.empty()) words.insert(words.end(), {"--target", options.target});
+  if (!experiment.space.empty()) words.insert(words.end(), {"--space", experiment.space});
+  if (experiment.tolerance > 0)
+    words.insert(words.end(), {"--tolerance", absl::StrCat(experiment.tolerance)});
+  return words;
+}
+
 absl::StatusOr<RunResult> Tune(const Experiment& experiment, const Variant& variant,
                                const std::string& set, int seed, const LiveOptions& options) {
-  const std::string folder = absl::StrCat(options.work_folder, "/", set, "-", variant.label, "-",
-                                          experiment.trials, "-", seed);
+  const std::vector<std::string> job = JobWords(experiment, options);
+  const std::string folder =
+      absl::StrCat(options.work_folder, "/", set, "-", variant.label, "-", experiment.trials, "-",
+                   seed, absl::StrJoin(job, "", [](std::string* out, const std::string& word) {
+                     if (word[0] != '-') absl::StrAppend(out, "-", word);
+                   }));
   const std::string store = folder + "/hone/hone.db";
   const std::string workload = folder + "/workload.hone";
   const std::string finished = folder + "/result.json";
@@ -49,6 +64,7 @@ absl::StatusOr<RunResult> Tune(const Experiment& experiment, const Variant& vari
         .data_folder = folder,
         .words = {workload, "--strategy", variant.strategy, "--cost-model", variant.cost_model,
                   "--trials", absl::StrCat(experiment.trials), "--seed", absl::StrCat(seed)}};
+    process.words.insert(process.words.end(), job.begin(), job.end());
     if (!variant.feature_set.empty()) {
       process.words.insert(process.words.end(), {"--feature-set", variant.feature_set});
     }

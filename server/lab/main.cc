@@ -44,6 +44,7 @@ struct Flags {
   bool live = false;
   std::vector<std::string> sets, strategies, models, features, schedulers;
   std::vector<std::string> ops;  // live: replace the sets
+  std::string target, space;     // live
   std::string baseline;
   int seeds = 0;
   int64_t trials = 0;
@@ -94,6 +95,13 @@ absl::StatusOr<Experiment> ExperimentOf(const Flags& flags, const std::string& f
   if (!flags.ops.empty() && !flags.live) {
     return absl::InvalidArgumentError("--op needs --live; recorded sets are named with --set");
   }
+  if (!flags.space.empty()) experiment.space = flags.space;
+  if ((!experiment.space.empty() || !flags.target.empty()) && !flags.live) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(experiment.name,
+                     " needs --live: recorded sets have the design spaces and the "
+                     "target that they were recorded with"));
+  }
   if (!flags.sets.empty() || !flags.ops.empty()) experiment.sets = flags.sets;
   experiment.sets.insert(experiment.sets.end(), flags.ops.begin(), flags.ops.end());
   if (experiment.sets.empty()) {
@@ -134,7 +142,9 @@ absl::StatusOr<Results> RunRecorded(const Flags& flags, const Experiment& experi
 absl::StatusOr<Results> RunOnDevice(const Flags& flags, const Experiment& experiment,
                                     const std::string& folder) {
   if (flags.out.empty()) return absl::InvalidArgumentError("--live needs --out");
-  LiveOptions options{.program_folder = ProgramDir(), .work_folder = flags.out + "/live-runs"};
+  LiveOptions options{.program_folder = ProgramDir(),
+                      .work_folder = flags.out + "/live-runs",
+                      .target = flags.target};
   for (const std::string& op : flags.ops) {
     const std::vector<std::string> words = absl::StrSplit(op, ' ', absl::SkipEmpty());
     if (words.empty()) return absl::InvalidArgumentError("--op needs an operator and its shape");
@@ -284,6 +294,7 @@ int Main(int argc, char** argv) {
       "curve-fix\n"
       "  hone-lab --preset portfolio --live --set conv2d_14x14x256 --seeds 2 --out out/\n"
       "  hone-lab --preset portfolio --live --op 'matmul m=1024 n=1024 k=1024' --out out/\n"
+      "  hone-lab --preset zheng-gpu --live --target cuda --out out/\n"
       "  hone-lab sets\n"
       "  hone-lab models --cost-model xgboost --cost-model gp\n"
       "  hone-lab schedulers --seeds 5\n"
@@ -300,6 +311,8 @@ int Main(int argc, char** argv) {
   app.Add("--op", flags.ops,
           "With --live: an operator with its shape, in quotes, to tune instead of a set; may be "
           "repeated");
+  app.Add("--target", flags.target, "With --live: the target of hone tune, such as cuda");
+  app.Add("--space", flags.space, "With --live: the design spaces of hone tune, such as templates");
   app.Add("--strategy", flags.strategies, "Search strategy; may be repeated");
   app.Add("--cost-model", flags.models, "Cost model; may be repeated (default: xgboost)");
   app.Add("--feature-set", flags.features,

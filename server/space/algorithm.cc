@@ -1,16 +1,20 @@
 #include "server/space/algorithm.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/ir/intrinsic.h"
 #include "common/schedule/rewrite/rewrite.h"
+#include "server/space/contraction.h"
+#include "server/space/gpu/gpu_limits.h"
 
 namespace hone::space {
 namespace {
 
-constexpr char kWinograd[] = "winograd", kBf16[] = "bf16";
+constexpr char kBf16[] = "bf16", kIm2col[] = "im2col", kWinograd[] = "winograd";
 // Output tile sizes. F(6, 3) would need a tolerance of 1e-4, and 64 products of few tiles each.
 constexpr int64_t kWinogradTiles[] = {2, 4};
 
@@ -55,6 +59,22 @@ void Add(const ir::Workload& workload, Algorithm algorithm, double tolerance,
   algorithms.push_back(std::move(algorithm));
 }
 
+// Returns the stages that im2col serves on the target.
+std::vector<std::string> PaddedContractions(const ir::Workload& workload,
+                                            const target::Target& target) {
+  std::vector<std::string> names;
+  if (target.kind == target::Kind::kCpu || !GpuTileLimits::Of(target).shared_memory) return names;
+  const auto program = ir::Program::FromWorkload(std::make_shared<const ir::Workload>(workload));
+  for (const ir::Stage& stage : workload.stages) {
+    const std::string& name = workload.tensors[stage.tensors[0]].name;
+    const ir::NodeId block = program.FindBlock(name);
+    const std::optional<Contraction> contraction = AnalyzeContraction(program, block);
+    if (contraction.has_value() && HasPaddedWindow(program, block, *contraction))
+      names.push_back(name);
+  }
+  return names;
+}
+
 }  // namespace
 
 bool FitsWinograd(const ir::Workload& workload, absl::string_view stage, int64_t m,
@@ -70,6 +90,9 @@ bool FitsWinograd(const ir::Workload& workload, absl::string_view stage, int64_t
 std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, const target::Target& target,
                                      double tolerance) {
   std::vector<Algorithm> algorithms;
+  for (const std::string& name : PaddedContractions(workload, target)) {
+    Add(workload, {kIm2col, kIm2col, name, {}, {}, /*thoroughly=*/true}, tolerance, algorithms);
+  }
   if (tolerance <= 0) return algorithms;
   for (const ir::Stage& stage : workload.stages) {
     const std::string& name = workload.tensors[stage.tensors[0]].name;

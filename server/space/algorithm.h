@@ -18,10 +18,14 @@ struct Algorithm {
   std::string rewrite, stage;
   std::vector<int64_t> numbers;
   ir::Workload rewritten;
+  // Whether the rules schedule it as thoroughly as the workload as written (Sketch::minor).
+  bool thoroughly = false;
 };
 
-// Returns the algorithms that the rules offer on a target besides the workload as written: those
-// that a job with this tolerance allows. Empty for a strict job.
+// Returns the algorithms that the rules offer on a target besides the workload as written: for GPUs
+// im2col (implicit GEMM) of padded convolutions, whose copies in shared memory contain the padding,
+// so that the threads need no conditions; Winograd's and products of bf16 if a job with this
+// tolerance allows them.
 std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, const target::Target& target,
                                      double tolerance);
 

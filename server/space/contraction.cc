@@ -125,4 +125,22 @@ std::optional<Contraction> AnalyzeContraction(const ir::Program& program, ir::No
   return result;
 }
 
+bool HasPaddedWindow(const ir::Program& program, ir::NodeId id, const Contraction& contraction) {
+  const ir::Block& block = program.BlockOf(id);
+  const ir::DType dtype = program.buffers[contraction.row_operand.buffer].dtype;
+  if (block.guards.empty() || ir::AccumulatorOf(dtype) != dtype) return false;
+  bool padded = true;
+  program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
+    if (load.buffer != contraction.row_operand.buffer) return;
+    const ir::IndexList& indices = program.pool.IndicesOf(load);
+    padded &= indices.back().SingleAtom() == block.iters[contraction.reduce].var &&
+              !DependsOn(program, indices, block.iters[contraction.vector].var);
+    for (const ir::Condition& guard : block.guards) {
+      padded &= std::any_of(indices.begin(), indices.end(),
+                            [&](const Index& index) { return index == guard.index; });
+    }
+  });
+  return padded;
+}
+
 }  // namespace hone::space

@@ -45,6 +45,12 @@ struct Contraction {
 // axis.
 std::optional<Contraction> AnalyzeContraction(const ir::Program& program, ir::NodeId block);
 
+// Whether the row operand is an image that the block reads through a window, with channels last,
+// and the guards only keep the window inside the image. Copies of the window can then contain the
+// padding. False for short floats, because a copy with guards is a sum, which needs a wide
+// accumulator.
+bool HasPaddedWindow(const ir::Program& program, ir::NodeId block, const Contraction& contraction);
+
 }  // namespace hone::space
 
 #endif  // HONE_SERVER_SPACE_CONTRACTION_H_

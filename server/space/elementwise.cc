@@ -1,5 +1,7 @@
 #include "server/space/elementwise.h"
 
+#include <algorithm>
+
 #include "common/ir/cases.h"
 
 namespace hone::space {
@@ -24,6 +26,14 @@ ir::NodeId ElementwiseProducer(const ir::Program& program, ir::NodeId id) {
   if (producer == ir::kNoNode || !elementwise) return ir::kNoNode;
   const ir::BufferId result = program.BlockOf(producer).outputs[0];
   return program.ReadersOf(result).size() == 1 ? producer : ir::kNoNode;
+}
+
+bool CopiesElements(const ir::Program& program, const ir::Block& block) {
+  int loads = 0;
+  program.pool.VisitLoads(block.values[0], [&](const ir::Expr&) { ++loads; });
+  return loads == 1 &&
+         std::all_of(block.iters.begin(), block.iters.end(),
+                     [](const ir::BlockIter& iter) { return !iter.reduce || iter.extent == 1; });
 }
 
 }  // namespace hone::space

@@ -11,6 +11,10 @@ namespace hone::space {
 // moved to a producer.
 ir::NodeId ElementwiseProducer(const ir::Program& program, ir::NodeId block);
 
+// Whether a block copies single elements. It may reduce over one point, because a guard needs a
+// reduction. (A product of one channel also reduces over one point, but reads two elements.)
+bool CopiesElements(const ir::Program& program, const ir::Block& block);
+
 }  // namespace hone::space
 
 #endif  // HONE_SERVER_SPACE_ELEMENTWISE_H_

@@ -43,7 +43,7 @@ Sketch InitialSketch(const Algorithm& algorithm) {
                                              schedule::Text(algorithm.stage)};
   for (const int64_t number : algorithm.numbers) operands.push_back(Literal(number));
   sketch.trace.Add("rewrite", std::move(operands));
-  AddNests(algorithm.rewritten, /*minor=*/kMaxMinor, sketch);  // no minor alternatives
+  AddNests(algorithm.rewritten, /*minor=*/algorithm.thoroughly ? 0 : kMaxMinor, sketch);
   sketch.name.push_back(algorithm.name);
   return sketch;
 }

@@ -80,8 +80,12 @@ struct RuleContext {
   absl::StatusOr<ir::Program> ProgramOf(const Sketch& sketch) const;
 };
 
-// The targets that a rule serves.
+// The targets that a rule or a template serves.
 enum class Serves : uint8_t { kCpus, kGpus, kAll };
+inline bool DoesServe(Serves serves, const target::Target& target) {
+  const Serves kind = target.kind == target::Kind::kCpu ? Serves::kCpus : Serves::kGpus;
+  return serves == Serves::kAll || serves == kind;
+}
 
 // A rule looks at one block of a sketch and returns the sketches that replace it. These include the
 // unchanged sketch if leaving the block alone is a choice. An empty result means that the rule does
@@ -93,10 +97,7 @@ struct Rule {
   bool last_first = false;  // apply to the last block first, for groups that grow from their end
   Serves serves = Serves::kCpus;
 
-  bool Fits(const target::Target& target) const {
-    const Serves kind = target.kind == target::Kind::kCpu ? Serves::kCpus : Serves::kGpus;
-    return serves == Serves::kAll || serves == kind;
-  }
+  bool Fits(const target::Target& target) const { return DoesServe(serves, target); }
 };
 
 // All rules in the order of application; each is applied to all blocks. To add one, add a file in

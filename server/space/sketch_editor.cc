@@ -40,9 +40,33 @@ int ElementwiseConsumer(const Sketch& sketch, const ir::Program& program, ir::No
   return -1;
 }
 
+int CopyNestOf(const Sketch& sketch, const ir::Program& program, ir::BufferId buffer,
+               ir::NodeId reader) {
+  const std::vector<ir::NodeId> writers = program.WritersOf(buffer);
+  if (writers.size() != 1 || program.buffers[buffer].output || program.buffers[buffer].constant ||
+      program.ReadersOf(buffer) != std::vector<ir::NodeId>{reader} ||
+      !CopiesElements(program, program.BlockOf(writers[0]))) {
+    return -1;
+  }
+  for (int n = 0; n < static_cast<int>(sketch.nests.size()); ++n) {
+    if (sketch.nests[n].state == Nest::State::kOpen &&
+        sketch.nests[n].name == program.BlockOf(writers[0]).name)
+      return n;
+  }
+  return -1;
+}
+
+bool ReadsCopyNest(const Sketch& sketch, const ir::Program& program, ir::NodeId block) {
+  bool reads = false;
+  program.pool.VisitLoads(program.BlockOf(block).values[0], [&](const ir::Expr& load) {
+    reads |= CopyNestOf(sketch, program, load.buffer, block) >= 0;
+  });
+  return reads;
+}
+
 SketchEditor::Operands SketchEditor::Add(absl::string_view primitive, Operands operands,
                                          std::vector<schedule::Attribute> attributes, int results) {
-  return sketch_.trace.Add(primitive, std::move(operands), std::move(attributes), results);
+  return trace_.Add(primitive, std::move(operands), std::move(attributes), results);
 }
 
 SketchEditor::Operands SketchEditor::Loops(const Operand& block, size_t count) {

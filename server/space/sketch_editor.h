@@ -31,13 +31,22 @@ std::vector<ir::NodeId> OpenBlocks(const Sketch& sketch, const ir::Program& prog
 // nest is open, or if the result is an output of the workload, which a kernel must store.
 int ElementwiseConsumer(const Sketch& sketch, const ir::Program& program, ir::NodeId block);
 
-// Adds instructions to the trace of a sketch. The functions return the instructions' results.
+// Returns the open nest that only copies elements into a buffer, such as the patches of im2col, and
+// whose copies only this block reads. Returns -1 if there is none.
+int CopyNestOf(const Sketch& sketch, const ir::Program& program, ir::BufferId buffer,
+               ir::NodeId reader);
+// Whether a block reads the copies of such a nest.
+bool ReadsCopyNest(const Sketch& sketch, const ir::Program& program, ir::NodeId block);
+
+// Adds instructions to a trace, such as that of a sketch. The functions return the instructions'
+// results.
 class SketchEditor {
  public:
   using Operand = schedule::Operand;
   using Operands = std::vector<Operand>;
 
-  explicit SketchEditor(Sketch& sketch) : sketch_(sketch) {}
+  explicit SketchEditor(Sketch& sketch) : trace_(sketch.trace) {}
+  explicit SketchEditor(schedule::TraceBuilder& trace) : trace_(trace) {}
 
   // Adds any instruction. `results`: the number of its results; -1: the number that the primitive
   // defines.
@@ -59,7 +68,7 @@ class SketchEditor {
   Operand Fuse(const Operands& loops);
 
  private:
-  Sketch& sketch_;
+  schedule::TraceBuilder& trace_;
 };
 
 inline void Append(std::vector<schedule::Operand>& to, const std::vector<schedule::Operand>& from) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/space/elementwise.h"
+
 namespace hone::space {
 namespace {
 
@@ -101,16 +103,6 @@ std::vector<ir::BufferId> BuffersRead(const ir::Program& program, const ir::Bloc
   return buffers;
 }
 
-// Whether a block copies single elements. It may reduce over one point, because a guard needs a
-// reduction. (A product of one channel also reduces over one point, but reads two elements.)
-bool Copies(const ir::Program& program, const ir::Block& block) {
-  int loads = 0;
-  program.pool.VisitLoads(block.values[0], [&](const ir::Expr&) { ++loads; });
-  return loads == 1 &&
-         std::all_of(block.iters.begin(), block.iters.end(),
-                     [](const ir::BlockIter& iter) { return !iter.reduce || iter.extent == 1; });
-}
-
 }  // namespace
 
 std::optional<Transform> FindTransform(const ir::Program& program, NodeId last) {
@@ -148,7 +140,7 @@ std::optional<Transform> FindTransform(const ir::Program& program, NodeId last) 
   const ir::Block& first = program.BlockOf(found.first);
   for (const ir::BufferId buffer : BuffersRead(program, first)) {
     const NodeId producer = OwnProducer(program, buffer, found.first);
-    if (producer == ir::kNoNode || !Copies(program, program.BlockOf(producer))) continue;
+    if (producer == ir::kNoNode || !CopiesElements(program, program.BlockOf(producer))) continue;
     found.gathered = producer;
     found.tile = VaryingDimensions(ReadsOf(program, first, buffer));
   }
@@ -188,6 +180,7 @@ TransformSchedule::TransformSchedule(schedule::TraceBuilder& trace, const ir::Pr
   }
   const std::vector<Operand> channels =
       cut(loops[transform.vector], std::min(lanes, last.iters[transform.vector].extent));
+  channels_ = channels[0];
   std::vector<Operand> order = tiles_;
   order.insert(order.end(), {channels[0], across, along, channels[1]});
   trace.Add("reorder", order);

@@ -51,11 +51,14 @@ class TransformSchedule {
 
   // The loops over tiles, outermost first; still serial.
   const std::vector<schedule::Operand>& tiles() const { return tiles_; }
+  // The loop over vectors of channels, inside them; serial.
+  const schedule::Operand& vectors() const { return channels_; }
   // Unrolls and vectorizes. REQUIRES: nothing is moved afterwards.
   void SetKinds(schedule::TraceBuilder& trace) const;
 
  private:
   std::vector<schedule::Operand> tiles_, vectorized_, unrolled_;
+  schedule::Operand channels_;
 };
 
 }  // namespace hone::space

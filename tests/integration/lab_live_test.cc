@@ -66,6 +66,19 @@ TEST(LabLive, RejectsInvalidOptions) {
       Lab({"--live", "--preset", "zheng-transfer", "--set", "conv2d_c7", "--out", folder.path()})
           .errors,
       HasSubstr("recorded sets"));
+  EXPECT_THAT(Lab({"--preset", "zheng-gpu", "--recorded"}).errors, HasSubstr("needs --live"));
+}
+
+// The errors are those of `hone tune`, which gets the options.
+TEST(LabLive, TargetsAndSpacesAreThoseOfJobs) {
+  const TemporaryFolder folder;
+  const auto run = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--live", "--op", "softmax m=8 n=8", "--out", folder.path(),
+                               "--trials", "1", "--seeds", "1"});
+    return Lab(std::move(words)).errors;
+  };
+  EXPECT_THAT(run({"--space", "templates"}), HasSubstr("there is no template for softmax"));
+  EXPECT_THAT(run({"--target", "opencl:99"}), HasSubstr("opencl:99"));
 }
 
 }  // namespace

@@ -43,9 +43,10 @@ void GpuEditor::Unroll(const Operands& loops) {
 }
 
 void GpuEditor::Cooperate(const Operand& block, size_t loops, size_t rank, const Operands& threads,
-                          const Operand& vector) {
-  const Operands around = Loops(block, loops);
-  const Operand fused = Fuse(Operands(around.end() - static_cast<ptrdiff_t>(rank), around.end()));
+                          const Operand& vector, size_t inside) {
+  const Operands around = Loops(block, loops + inside);
+  const auto end = around.end() - static_cast<ptrdiff_t>(inside);
+  const Operand fused = Fuse(Operands(end - static_cast<ptrdiff_t>(rank), end));
   Operands sizes = threads;
   sizes.push_back(vector);
   const Operands parts = Split(fused, sizes);
@@ -53,6 +54,7 @@ void GpuEditor::Cooperate(const Operand& block, size_t loops, size_t rank, const
   Operands order(parts.begin() + 1, parts.end() - 1);
   const Operands bound = order;
   order.push_back(parts[0]);
+  order.insert(order.end(), end, around.end());
   order.push_back(parts.back());
   Add("reorder", order);
   BindThreads(bound);

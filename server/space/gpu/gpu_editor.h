@@ -29,9 +29,9 @@ class GpuEditor : public SketchEditor {
 
   // Divides a phase among threads. Of the `loops` loops around the block, the innermost `rank` are
   // fused and split into threads (`threads`: their numbers, outermost first), a serial loop and
-  // vectors of `vector` elements.
+  // vectors of `vector` elements. Other loops may be inside of them (`inside`: their number).
   void Cooperate(const Operand& block, size_t loops, size_t rank, const Operands& threads,
-                 const Operand& vector);
+                 const Operand& vector, size_t inside = 0);
 };
 
 }  // namespace hone::space

@@ -9,6 +9,7 @@ GpuTileLimits GpuTileLimits::Of(const target::Target& target) {
   limits.max_threads = std::max(1, target.gpu.max_threads);
   limits.shared_bytes = target.gpu.shared_bytes;
   if (target.gpu.registers > 0) limits.registers = target.gpu.registers;
+  limits.unit_registers = target.gpu.unit_registers;
   limits.sub_group = std::max(1, target.gpu.sub_group);
   limits.units = std::max(1, target.cores);
   limits.access_bytes = std::max(4, target.vector_bits / 8);

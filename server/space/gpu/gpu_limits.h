@@ -14,6 +14,7 @@ struct GpuTileLimits {
   int64_t max_threads = 256;         // per block
   int64_t shared_bytes = 32 << 10;   // per block
   int64_t registers = 128;           // per thread, 32 bits each
+  int64_t unit_registers = 0;        // of all threads of a block together; 0: not limited
   int64_t sub_group = 1;             // threads that run in lockstep
   int64_t units = 1;                 // compute units
   int64_t access_bytes = 16;         // widest load or store of a thread
@@ -25,6 +26,10 @@ struct GpuTileLimits {
   static constexpr int64_t kOtherRegisters = 20;  // of a thread, for addresses and loop counters
 
   static GpuTileLimits Of(const target::Target& target);
+  // Whether `threads` threads can have so many registers each.
+  bool HasRegisters(int64_t threads, int64_t each) const {
+    return each <= registers && (unit_registers == 0 || threads * each <= unit_registers);
+  }
 };
 
 // Returns `least` and its doubles up to `most`.

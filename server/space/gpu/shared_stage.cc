@@ -39,7 +39,7 @@ int64_t SharedStage::Bytes(int64_t threads, absl::Span<const int64_t> decided) c
   if (terms > 1) extents[term_dimension] = ir::CeilDivInt(extents[term_dimension], terms);
   int64_t elements = terms;
   for (const int dimension : order) elements *= extents[dimension];
-  if (order.size() > 1) {
+  if (padded && order.size() > 1) {
     const int64_t row = extents[order.back()];
     elements = elements / row * (ir::CeilDivInt(row, kPadding) * kPadding + kPadding / 2);
   }

@@ -28,7 +28,9 @@ struct SharedStage {
   // reduction is divided by their number, and the remainder is one more dimension, the last.
   int64_t terms = 1;
   int term_dimension = -1;
+  bool padded = true;           // whether rows may be lengthened as kPadding describes
   std::vector<int64_t> widths;  // vector widths among which a decision chooses
+  int nest = -1;                // an open nest that computes the operand, instead of a copy
   schedule::Operand block, width;
 
   // Sets the sizes of the tile. REQUIRES: `block` is the one that FindSharedStages was called with.

@@ -42,7 +42,10 @@ std::vector<Sketch> ApplyGpuCrossThreadReduction(const RuleContext& context, con
   const ir::Block& block = found->block();
   const GpuTileLimits limits = GpuTileLimits::Of(*context.target);
   const std::optional<Contraction> contraction = AnalyzeContraction(found->program, found->id);
-  if (!contraction.has_value() || found->output().constant) return {};
+  if (!contraction.has_value() || found->output().constant ||
+      ReadsCopyNest(sketch, found->program, found->id)) {
+    return {};
+  }
   // gpu_split_reduction makes blocks whose extents are decisions. They are not supported.
   for (const ir::NodeId loop : found->program.LoopsAbove(found->id)) {
     if (found->program.node(loop).extent.derivation >= 0) return {};

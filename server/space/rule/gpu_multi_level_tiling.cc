@@ -67,6 +67,8 @@ class GpuTiler {
         FindSharedStages(program_, block_, c_, limits_);
     if (!stages.has_value()) return std::nullopt;
     stages_ = *std::move(stages);
+    const ir::NodeId id = program_.FindBlock(block_.name);
+    for (SharedStage& stage : stages_) stage.nest = CopyNestOf(sketch_, program_, stage.buffer, id);
     if (dot_ != nullptr) GroupTerms();
     Store();
     SampleThreads();
@@ -224,9 +226,10 @@ class GpuTiler {
 
   void ConstrainRegisters(const TileSize& rows, const TileSize& vectors) {
     const int64_t words = (ir::DTypeBytes(ir::AccumulatorOf(block_.reducer, dtype_)) + 3) / 4;
-    Constrain("registers", [=, most = limits_.registers](Decisions d) {
+    Constrain("registers", [=, threads = thread_count_, limits = limits_](Decisions d) {
       const int64_t r = rows.Of(d), v = vectors.Of(d);
-      return (r * v + r + v) * words + GpuTileLimits::kOtherRegisters <= most;
+      return limits.HasRegisters(threads.Of(d),
+                                 (r * v + r + v) * words + GpuTileLimits::kOtherRegisters);
     });
   }
 
@@ -366,9 +369,14 @@ class GpuTiler {
   // Copies every operand at the innermost loop of the reduction's tiles.
   void Fetch() {
     for (SharedStage& stage : stages_) {
-      const ir::Buffer& buffer = program_.buffers[stage.buffer];
-      stage.block = edit_.Add("cache_read",
-                              {Block(), schedule::Text(buffer.name), schedule::Text("shared")})[0];
+      if (stage.nest >= 0) {
+        stage.block = sketch_.nests[stage.nest].block;
+        edit_.Add("set_scope", {stage.block, schedule::Text("shared")});
+      } else {
+        const ir::Buffer& buffer = program_.buffers[stage.buffer];
+        stage.block = edit_.Add(
+            "cache_read", {Block(), schedule::Text(buffer.name), schedule::Text("shared")})[0];
+      }
       if (terms_ == 1) Arrange(stage);
       edit_.Add("compute_at", {stage.block, stage_loops_.back()});
       if (terms_ > 1) Arrange(stage);
@@ -393,7 +401,7 @@ class GpuTiler {
     for (const SharedStage& stage : stages_) {
       const size_t rank = stage.order.size();
       edit_.Cooperate(stage.block, grid_.size() + stage_loops_.size() + rank, rank, threads_,
-                      stage.width);
+                      stage.width, LoopsInside(stage));
     }
     const size_t rank = block_.indices.size();
     const Operands loops = edit_.Loops(store_, grid_.size() + rank);
@@ -430,6 +438,14 @@ class GpuTiler {
     edit_.Unroll(registers);
   }
 
+  // The loops of an operand's own nest that are not dimensions of the operand: reductions over one
+  // point, which guards need.
+  size_t LoopsInside(const SharedStage& stage) const {
+    if (stage.nest < 0) return 0;
+    const ir::Block& copy = program_.BlockOf(program_.WritersOf(stage.buffer)[0]);
+    return copy.iters.size() - stage.order.size();
+  }
+
   // Places the consumer in the thread that computes its input.
   void PlaceConsumer() {
     if (consumer_ < 0) return;
@@ -443,6 +459,9 @@ class GpuTiler {
   Sketch Finish(absl::string_view name) {
     sketch_.nests[nest_].state = Nest::State::kDone;
     if (consumer_ >= 0) sketch_.nests[consumer_].state = Nest::State::kDone;
+    for (const SharedStage& stage : stages_) {
+      if (stage.nest >= 0) sketch_.nests[stage.nest].state = Nest::State::kDone;
+    }
     sketch_.name.push_back(absl::StrCat("tile_", name));
     return std::move(sketch_);
   }
@@ -494,13 +513,16 @@ std::vector<Sketch> ApplyGpuMultiLevelTiling(const RuleContext& context, const S
     return GpuTiler(sketch, nest, *found, *contraction, limits, dot, consumer);
   };
   std::vector<Sketch> sketches;
-  if (limits.shared_memory) {
+  // The sketches of im2col read padded windows from shared memory (algorithm.h).
+  if (limits.shared_memory && !HasPaddedWindow(program, found->id, *contraction)) {
     for (const bool wide : {false, true}) {
       std::optional<Sketch> shared = tiler().Shared(wide);
       if (shared.has_value()) sketches.push_back(*std::move(shared));
     }
   }
-  sketches.push_back(tiler().Direct());
+  // Patches are only computed in shared memory, unless they are too small for it.
+  if (sketches.empty() || !ReadsCopyNest(sketch, program, found->id))
+    sketches.push_back(tiler().Direct());
   return sketches;
 }
 

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
+#include "common/ir/cases.h"
 #include "common/schedule/primitive/placement.h"
 #include "server/space/block_axes.h"
 #include "server/space/gpu/gpu_editor.h"
@@ -20,9 +22,10 @@ constexpr int64_t kMostRows = 8;        // per block
 constexpr int64_t kLeastRowPart = 64;   // minimum number of terms in a part of a split reduction
 
 // Schedules a row group as one kernel. The threads along x share a row, and those along y work on
-// different rows. Each stage is a phase, and the threads of a row combine their partial results:
-//   blockIdx: rows_0 { threadIdx: rows_1, t | rest of the reduction: result[row]
-//                      threadIdx: rows_1, t | columns: next stage }
+// different rows. Each stage is a phase, and the threads of a row combine their partial results. A
+// thread loads and stores vectors of a row:
+//   blockIdx: rows_0 { threadIdx: rows_1, t | rest of the reduction | vector: result[row]
+//                      threadIdx: rows_1, t | columns | vector: next stage }
 class GpuRowFuser {
  public:
   GpuRowFuser(const Sketch& sketch, const ir::Program& program, const RowGroup& group,
@@ -59,6 +62,10 @@ class GpuRowFuser {
           per_thread = Bytes(1, 1) - Bytes(1, 0), all = limits_.shared_bytes](Decisions d) {
            return d[r] * (per_row + d[t] * per_thread) <= all;
          }});
+    width_ = edit_.Sample(Widths());
+    sketch_.constraints.push_back({"vectors", DecisionOf(width_) + 1,
+                                   [t = DecisionOf(threads_), w = DecisionOf(width_), most](
+                                       Decisions d) { return d[w] == 1 || d[t] * d[w] <= most; }});
 
     const Operands loops = edit_.Loops(Block(last), result.iters.size());
     const Operands parts = edit_.Split(loops[row_axis], {rows_});
@@ -92,6 +99,25 @@ class GpuRowFuser {
     return static_cast<int>(block.iters.size()) > group_.rows;
   }
 
+  // The widths of vectors along the rows that suit all members.
+  std::vector<int64_t> Widths() const {
+    int64_t common = 0;
+    ir::DType widest = ir::DType::kI8;
+    for (const ir::NodeId id : group_.blocks) {
+      const ir::Block& block = program_.BlockOf(id);
+      if (block.outputs.size() != 1 || !block.guards.empty() ||
+          ir::HasGuardedValue(program_.pool, block.values)) {
+        return {1};
+      }
+      const ir::DType dtype = program_.buffers[block.outputs[0]].dtype;
+      if (ir::DTypeBytes(dtype) > ir::DTypeBytes(widest)) widest = dtype;
+      if (!HasInner(block)) continue;
+      if (IsDecided(id, block.iters.size() - 1)) return {1};
+      common = std::gcd(common, block.iters.back().extent);
+    }
+    return VectorWidths(limits_, common, widest);
+  }
+
   // Returns the shared memory of `rows` rows, each of which `threads` threads reduce.
   int64_t Bytes(int64_t rows, int64_t threads) const {
     int64_t bytes = 0;
@@ -118,14 +144,15 @@ class GpuRowFuser {
       BindRows(rows.back());
       return;
     }
-    const Operands parts = edit_.Split(inner.back(), {threads_});
+    const Operands parts = edit_.Split(inner.back(), {threads_, width_});
     Operands rest(inner.begin(), inner.end() - 1);
-    rest.push_back(parts[0]);
+    rest.insert(rest.end(), {parts[0], parts[2]});
     Operands order = rows;
     order.push_back(parts[1]);
     Append(order, rest);
     edit_.Add("reorder", order);
     edit_.BindThreads({rows.back(), parts[1]});
+    edit_.Vectorize(parts[2]);
   }
 
   // Assigns one thread to each row.
@@ -136,7 +163,7 @@ class GpuRowFuser {
   const ir::Program& program_;
   const RowGroup& group_;
   const GpuTileLimits& limits_;
-  Operand threads_, rows_;
+  Operand threads_, rows_, width_;
 };
 
 // A group in a program of its sketch.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/space/elementwise.h"
 #include "server/space/gpu/gpu_editor.h"
 #include "server/space/gpu/tile_size.h"
 #include "server/space/rule/rules.h"
@@ -148,7 +149,7 @@ std::vector<Sketch> ApplyGpuWindowReduction(const RuleContext& context, const Sk
   const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
   if (!found.has_value()) return {};
   const std::optional<Window> window = AnalyzeWindow(found->program, found->block());
-  if (!window.has_value()) return {};
+  if (!window.has_value() || CopiesElements(found->program, found->block())) return {};
   const GpuTileLimits limits = GpuTileLimits::Of(*context.target);
   return {GpuWindowTiler(sketch, nest, *found, *window, limits)
               .Run(ElementwiseConsumer(sketch, found->program, found->id))};

@@ -15,12 +15,11 @@ using Decisions = absl::Span<const int64_t>;
 
 // A long loop with fewer two-part splits than this has too few to search.
 constexpr int kFewFactors = 4;
-constexpr int64_t kLong = 4;
 
 bool HasFewFactors(int64_t extent) {
   int factors = 0;
   for (int64_t f = 1; f <= extent && factors < kFewFactors; ++f) factors += extent % f == 0;
-  return extent > kLong && factors < kFewFactors;
+  return factors < kFewFactors;
 }
 
 }  // namespace
@@ -48,12 +47,13 @@ Operand TemplateBuilder::Sample(std::vector<int64_t> candidates) {
 }
 
 std::vector<KnobLoop> TemplateBuilder::DefineSplit(const KnobLoop& loop, int64_t max_innermost,
-                                                   int parts) {
+                                                   int parts, int64_t short_extent) {
+  const int64_t extent = loop.extent.extent;
   std::vector<schedule::Attribute> attributes = {{"parts", {parts}}};
   if (max_innermost > 0) attributes.push_back({"max_inner", {max_innermost}});
-  const std::vector<Operand> sizes =
-      trace_.Add(HasFewFactors(loop.extent.extent) ? "sample_tile" : "sample_perfect_tile",
-                 {loop.loop}, std::move(attributes), parts);
+  const std::vector<Operand> sizes = trace_.Add(
+      extent > short_extent && HasFewFactors(extent) ? "sample_tile" : "sample_perfect_tile",
+      {loop.loop}, std::move(attributes), parts);
   std::vector<Operand> operands = {loop.loop};
   operands.insert(operands.end(), sizes.begin(), sizes.end());
   std::vector<KnobLoop> loops;
@@ -114,8 +114,31 @@ void TemplateBuilder::DefineUnroll(const KnobLoop& loop) {
                     });
 }
 
+void TemplateBuilder::DefineUnrollDepth(absl::Span<const KnobLoop> loops) {
+  const size_t first = unrolled_.size();
+  for (size_t l = loops.size(); l-- > 0;) {
+    DefineUnroll(loops[l]);
+    const std::vector<Unrolled> chosen(unrolled_.begin() + static_cast<ptrdiff_t>(first),
+                                       unrolled_.end());
+    int reads = 0;
+    for (const Unrolled& loop : chosen)
+      reads = std::max({reads, loop.extent.Reads(), loop.decision + 1});
+    AddDecisionFilter("unroll depth", reads, [chosen](Decisions d) {
+      if (d[chosen.back().decision] == schedule::kKeepSerial) return true;
+      return std::all_of(chosen.begin(), chosen.end(), [&](const Unrolled& loop) {
+        return d[loop.decision] != schedule::kKeepSerial || loop.extent.Of(d) == 1;
+      });
+    });
+  }
+}
+
 void TemplateBuilder::Unroll(const KnobLoop& loop) {
   Add("unroll", {loop.loop});
+  unrolled_.push_back({loop.extent, -1});
+}
+
+void TemplateBuilder::VirtualThreads(const KnobLoop& loop) {
+  Add("bind", {loop.loop, schedule::Text("vthread")});
   unrolled_.push_back({loop.extent, -1});
 }
 

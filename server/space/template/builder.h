@@ -48,9 +48,12 @@ class TemplateBuilder {
   // Returns the loops around a block that has not been scheduled yet.
   std::vector<KnobLoop> Loops(const schedule::Operand& block, absl::Span<const int64_t> extents);
 
-  // Splits a loop by factors of its extent, or into parts of any size if it has few factors.
-  // Returns the parts, outermost first. `max_innermost`: 0: no limit.
-  std::vector<KnobLoop> DefineSplit(const KnobLoop& loop, int64_t max_innermost = 0, int parts = 2);
+  // Splits a loop by factors of its extent, or into parts of any size if it has few factors and
+  // more than `short_extent` iterations. Returns the parts, outermost first. `max_innermost`: 0: no
+  // limit.
+  static constexpr int64_t kShort = 4;
+  std::vector<KnobLoop> DefineSplit(const KnobLoop& loop, int64_t max_innermost = 0, int parts = 2,
+                                    int64_t short_extent = kShort);
   // Splits off an innermost loop of a fixed size, without a decision. REQUIRES: the loop has a
   // fixed extent.
   std::pair<KnobLoop, KnobLoop> SplitOff(const KnobLoop& loop, int64_t inner);
@@ -59,8 +62,13 @@ class TemplateBuilder {
   void DefineReorder(absl::Span<const KnobLoop> loops, const std::vector<std::vector<int>>& orders);
   // Decides whether to unroll; does not unroll a loop of one iteration. Counts for LimitUnrolled.
   void DefineUnroll(const KnobLoop& loop);
+  // Decides how many of the loops are unrolled, from the innermost one on, as AutoTVM's
+  // auto_unroll_max_step does. `loops`: outermost first. Counts for LimitUnrolled.
+  void DefineUnrollDepth(absl::Span<const KnobLoop> loops);
   // Always unrolls.
   void Unroll(const KnobLoop& loop);
+  // Interleaves the iterations in every thread (bind, "vthread"). Counts for LimitUnrolled.
+  void VirtualThreads(const KnobLoop& loop);
   // Fuses the loops and runs them in parallel, with at least `cores` iterations, or as many as
   // `all` loops have together.
   schedule::Operand Parallel(absl::Span<const KnobLoop> loops, absl::Span<const KnobLoop> all,

@@ -19,6 +19,10 @@ template <int64_t m>
 void WriteF(const TemplateContext& context, TemplateBuilder& builder) {
   WriteWinograd(context, builder, m);
 }
+template <int64_t m>
+void WriteGpuF(const TemplateContext& context, TemplateBuilder& builder) {
+  WriteGpuWinograd(context, builder, m);
+}
 
 constexpr Template kTemplates[] = {
     {"matmul", Kind::kMatmul, VariableWeight, WriteMatmul, "tiles of a product of two variables"},
@@ -42,6 +46,20 @@ constexpr Template kTemplates[] = {
      "channels first, vectors along an image row"},
     {"depthwise_conv2d", Kind::kDepthwiseConv2d, Always, WriteDepthwise,
      "each channel separately, tiles of the image"},
+    {"gpu_matmul", Kind::kMatmul, FitsGpuDense, WriteGpuDense,
+     "tiles of blocks, virtual threads, threads and registers; operands in shared memory",
+     Serves::kGpus},
+    {"gpu_matmul_few_rows", Kind::kMatmul, FitsGpuSmallBatch, WriteGpuSmallBatch,
+     "the threads of a block share a sum", Serves::kGpus},
+    {"gpu_batch_matmul", Kind::kBatchMatmul, FitsGpuDense, WriteGpuDense, "gpu_matmul of each pair",
+     Serves::kGpus},
+    {"gpu_conv2d_direct", Kind::kConv2d, FitsGpuConv2d, WriteGpuConv2d,
+     "tiles as in gpu_matmul, NHWC", Serves::kGpus},
+    {"gpu_conv2d_winograd2", Kind::kConv2d, FitsF<2>, WriteGpuF<2>,
+     "F(2x2, 3x3); products as in gpu_matmul", Serves::kGpus},
+    {"gpu_conv2d_winograd4", Kind::kConv2d, FitsF<4>, WriteGpuF<4>, "F(4x4, 3x3)", Serves::kGpus},
+    {"gpu_conv2d_nchw", Kind::kConv2dNchw, FitsGpuConv2d, WriteGpuConv2d,
+     "tiles as in gpu_matmul, channels first", Serves::kGpus},
 };
 
 }  // namespace
@@ -59,11 +77,15 @@ absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> TemplateSpaces(
   const TemplateContext context{.workload = *request.workload,
                                 .form = form,
                                 .limits = TileLimits::Of(*request.target, form.dtype),
+                                .gpu_limits = GpuTileLimits::Of(*request.target),
                                 .tolerance = request.tolerance};
   std::vector<std::unique_ptr<DesignSpace>> spaces;
   absl::Status last;
   for (const Template& entry : kTemplates) {
-    if (entry.kind != form.kind || !entry.fits(context)) continue;
+    if (entry.kind != form.kind || !DoesServe(entry.serves, *request.target) ||
+        !entry.fits(context)) {
+      continue;
+    }
     TemplateBuilder builder;
     entry.write(context, builder);
     absl::StatusOr<std::unique_ptr<DesignSpace>> space =
@@ -73,6 +95,12 @@ absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> TemplateSpaces(
     } else {
       last = space.status();
     }
+  }
+  if (spaces.empty() && last.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "workload ", request.workload->name,
+        ": there is no template for this operator on a GPU; there are templates for matmul, dense, "
+        "batch_matmul, conv2d and conv2d_nchw, without groups"));
   }
   if (spaces.empty()) {
     return absl::InvalidArgumentError(

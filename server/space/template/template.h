@@ -10,7 +10,9 @@
 #include "absl/types/span.h"
 #include "common/ir/workload.h"
 #include "server/space/design_space.h"
+#include "server/space/gpu/gpu_limits.h"
 #include "server/space/maker.h"
+#include "server/space/rule.h"
 #include "server/space/template/builder.h"
 #include "server/space/template/operator_form.h"
 #include "server/space/tile_limits.h"
@@ -21,8 +23,9 @@ namespace hone::space {
 struct TemplateContext {
   const ir::Workload& workload;
   const OperatorForm& form;
-  TileLimits limits;     // for the dtype of the sum
-  double tolerance = 0;  // of the job
+  TileLimits limits;         // for the dtype of the sum
+  GpuTileLimits gpu_limits;  // the same for GPUs
+  double tolerance = 0;      // of the job
 };
 
 // A schedule with knobs for one operator, like AutoTVM's: a registry entry that makes one design
@@ -33,6 +36,7 @@ struct Template {
   bool (*fits)(const TemplateContext& context);
   void (*write)(const TemplateContext& context, TemplateBuilder& builder);
   absl::string_view meaning;  // one line
+  Serves serves = Serves::kCpus;
 };
 
 // All templates. To add one: a file here, its declaration in templates.h, and a line in

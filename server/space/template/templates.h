@@ -6,7 +6,7 @@
 #include "server/space/template/template.h"
 
 // The registered functions: Template::fits and Template::write. Knobs are named as in AutoTVM's
-// templates for CPUs.
+// templates.
 namespace hone::space {
 
 inline bool Always(const TemplateContext&) { return true; }
@@ -38,6 +38,23 @@ void WriteDepthwise(const TemplateContext& context, TemplateBuilder& builder);
 // windows of stride 1 in jobs whose tolerance allows the rewrite.
 bool FitsWinograd(const TemplateContext& context, int64_t m);
 void WriteWinograd(const TemplateContext& context, TemplateBuilder& builder, int64_t m);
+
+// AutoTVM's templates for GPUs (gpu_contraction.h).
+//
+// A direct convolution: tile_f, tile_y and tile_x in four parts, tile_rc, tile_ry and tile_rx in
+// two, auto_unroll_max_step.
+bool FitsGpuConv2d(const TemplateContext& context);
+void WriteGpuConv2d(const TemplateContext& context, TemplateBuilder& builder);
+// Products of matrices: tile_y and tile_x in four parts, tile_k in three. A batch runs outermost.
+bool FitsGpuDense(const TemplateContext& context);
+void WriteGpuDense(const TemplateContext& context, TemplateBuilder& builder);
+// The same for few rows: a block of threads computes one result. tile_k says how many threads share
+// its sum.
+bool FitsGpuSmallBatch(const TemplateContext& context);
+void WriteGpuSmallBatch(const TemplateContext& context, TemplateBuilder& builder);
+// F(m×m, 3×3): tile_y, tile_x and tile_rc of the products, auto_unroll_max_step. The transforms
+// have no knobs. Fits as for CPUs (FitsWinograd).
+void WriteGpuWinograd(const TemplateContext& context, TemplateBuilder& builder, int64_t m);
 
 // Functions that several templates use:
 

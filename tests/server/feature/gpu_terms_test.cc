@@ -140,6 +140,57 @@ TEST(GpuTerms, AccumulatorsAreRegistersAndSharedTilesLimitTheBlocks) {
   EXPECT_DOUBLE_EQ(terms.operations, 2.0 * 256 * 256 * 1024 + copied);
 }
 
+// All threads of a warp load the same element, which takes a cycle for each of the 8 warps.
+TEST(GpuTerms, ALoadTakesACycle) {
+  const GpuTerms terms =
+      TermsOf("workload spread\ninput A: f32[64]\noutput C[i: 64, j: 256] = A[i] * 2.0\n",
+              "b0 = block(\"C\")\nl0, l1 = loops(b0)\nbind(l0, \"blockIdx.x\")\n"
+              "bind(l1, \"threadIdx.x\")\n");
+  EXPECT_DOUBLE_EQ(terms.l1_cycles, 8 + 8 * 128 / 64.0);
+}
+
+// A thread computes 4 x 4 sums of products.
+double CyclesOfTile(absl::string_view type, absl::string_view guard, absl::string_view product) {
+  return TermsOf(absl::StrCat("workload tile\ninput A: ", type, "[258, 514]\ninput B: ", type,
+                              "[512, 256]\noutput C[i: 256, j: 256] = sum(k: 512", guard, ") ",
+                              product, "\n"),
+                 "b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\nl3, l4 = split(l0, 0, 4)\n"
+                 "l5, l6, l7 = split(l1, 0, 64, 4)\nreorder(l3, l5, l6, l2, l4, l7)\n"
+                 "bind(l3, \"blockIdx.y\")\nbind(l5, \"blockIdx.x\")\n"
+                 "bind(l6, \"threadIdx.x\")\nunroll(l4)\nvectorize(l7)\n")
+      .compute_cycles;
+}
+
+TEST(GpuTerms, AddressesAndConversionsAreSharedByATile) {
+  const double plain = CyclesOfTile("f32", "", "A[i, k] * B[k, j]");
+  EXPECT_DOUBLE_EQ(CyclesOfTile("f32", "", "A[i + 1, k + 2] * B[k, j]"), plain);
+  // 16 multiply-adds and 8 conversions.
+  EXPECT_NEAR(CyclesOfTile("f16", "", "f32(A[i, k]) * f32(B[k, j])") / plain, 1.5, 0.1);
+}
+
+TEST(GpuTerms, WarpsAtABorderRunSeveralPaths) {
+  EXPECT_DOUBLE_EQ(CyclesOfTile("f32", " where 0 <= i + k - 1 < 256", "A[i, k] * B[k, j]"),
+                   1.5 * CyclesOfTile("f32", "", "A[i, k] * B[k, j]"));
+}
+
+// 1024 threads of 88 registers do not fit onto a unit of 65536, so each has 64.
+TEST(GpuTerms, BlocksWithTooManyRegistersSpill) {
+  const auto cycles = [](int64_t threads) {
+    return TermsOf(
+               "workload tile\ninput A: f32[512, 512]\ninput B: f32[512, 8192]\n"
+               "output C[i: 512, j: 8192] = sum(k: 512) A[i, k] * B[k, j]\n",
+               absl::StrCat("b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\n"
+                            "l3, l4 = split(l0, 0, 8)\nl5, l6, l7 = split(l1, 0, ",
+                            threads,
+                            ", 8)\nreorder(l3, l5, l6, l2, l4, l7)\n"
+                            "bind(l3, \"blockIdx.y\")\nbind(l5, \"blockIdx.x\")\n"
+                            "bind(l6, \"threadIdx.x\")\nunroll(l4)\nunroll(l7)\n"))
+               .compute_cycles /
+           static_cast<double>(threads);
+  };
+  EXPECT_NEAR(cycles(1024) / cycles(512), 1 + 4 * (88 / 64.0 - 1), 0.05);
+}
+
 // 256 threads sum up a row each: 4 serial steps, then a tree of 8 steps in 1 KiB of shared memory.
 // An instruction that adds four products counts once, and its four bytes are one load.
 TEST(GpuTerms, AnInstructionAddsSeveralProducts) {

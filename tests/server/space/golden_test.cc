@@ -75,6 +75,10 @@ INSTANTIATE_TEST_SUITE_P(
                "templates"},
         Golden{"templates_nchw", "conv2d_nchw n=1 h=28 w=28 ci=128 co=128 k=3 s=1 p=1",
                "templates"},
+        Golden{"templates_gpu_conv2d", "conv2d n=1 h=7 w=7 ci=512 co=512 k=3 s=1 p=1", "templates",
+               "gpu_conv2d_direct", "nvidia/a100"},
+        Golden{"templates_gpu_winograd", "conv2d n=1 h=7 w=7 ci=512 co=512 k=3 s=1 p=1",
+               "templates", "gpu_conv2d_winograd4", "nvidia/a100"},
         Golden{"gpu_dense_relu", "dense_relu m=512 n=512 k=512", "rules", "", "generic/opencl"},
         Golden{"gpu_softmax", "softmax m=1024 n=1024", "rules", "", "arm/mali-g610"}),
     [](const auto& info) { return std::string(info.param.file); });

@@ -14,7 +14,8 @@
 namespace hone::space {
 namespace {
 
-// Bytes whose sums of products are one instruction, and short floats.
+// Bytes whose sums of products are one instruction, short floats, and rows that threads load in
+// vectors.
 constexpr const char* kWorkloads[] = {
     "quantized_matmul m=40 n=48 k=36",
     "quantized_dense m=128 n=128 k=64",  // also with large tiles
@@ -26,6 +27,9 @@ constexpr const char* kWorkloads[] = {
     "output D[i: 32, j: 64] = max(C[i, j] - 9, 0)\n",
     "add_relu m=16 n=32 dtype=f16",
     "dense_relu m=16 n=24 k=20 dtype=bf16",
+    "workload rows\ninput X: f32[12, 96]\nM[i: 12] = max(k: 96) X[i, k]\n"
+    "E[i: 12, j: 96] = X[i, j] - M[i]\nS[i: 12] = sum(k: 96) E[i, k] * E[i, k]\n"
+    "output Y[i: 12, j: 96] = E[i, j] * S[i]\n",
 };
 
 TEST(CudaCandidates, ComputeTheWorkload) {

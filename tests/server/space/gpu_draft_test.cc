@@ -111,5 +111,23 @@ TEST(GpuDraft, ProposesTheTilesOfAnExpertForAMatmul) {
   }
 }
 
+// A compiler would spill what exceeds a thread's share of them.
+TEST(GpuDraft, BlocksFitTheRegistersOfAUnit) {
+  const target::Target target = Sm80();
+  const auto spaces = GenerateDesignSpaces(MakeWorkload("matmul m=4096 n=4096 k=4096"), target);
+  for (const auto& space : spaces.value()) {
+    for (uint64_t i = 0; i < 300; ++i) {
+      Rng rng(3, i);
+      const ir::Program program = space->Replay(space->Sample(rng).value()).value();
+      feature::Nest nest;
+      ASSERT_TRUE(nest.Analyze(program).ok());
+      const feature::GpuTerms terms =
+          feature::EstimateGpuCost(nest, feature::GpuMachine::Of(target)).launches[0];
+      ASSERT_LE(terms.threads * terms.registers, 1.1 * target.gpu.unit_registers)
+          << space->name() << program.ToText();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hone::space

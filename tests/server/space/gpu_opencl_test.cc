@@ -1,5 +1,5 @@
-// Candidates of the rules for GPUs compute their workloads on an OpenCL device, which may be the
-// CPU.
+// Candidates of the rules and the templates for GPUs compute their workloads on an OpenCL device,
+// which may be the CPU.
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,8 @@
 #include "common/target/open_gpu.h"
 #include "common/target/opencl/targets.h"
 #include "server/space/generate.h"
+#include "server/space/maker.h"
+#include "tests/server/space/gpu_template_workloads.h"
 #include "tests/server/space/gpu_workloads.h"
 #include "tests/server/space/workloads.h"
 #include "worker/codegen/backend.h"
@@ -57,20 +59,20 @@ std::string Problem(const ir::Program& program, const target::Target& target,
   return "";
 }
 
-class GpuCandidates : public testing::TestWithParam<const char*> {};
-
-TEST_P(GpuCandidates, ComputeTheWorkloadOnTheDevice) {
+// Runs a candidate of each space of a maker.
+void ExpectRightResultsOnTheDevice(const char* text, absl::string_view maker, double tolerance) {
   constexpr int kCandidates = 1;  // a driver takes seconds to compile some of them
   const absl::StatusOr<target::Target> target = opencl::TargetOf("opencl");
   if (!target.ok()) GTEST_SKIP() << target.status().message();
   const auto gpu = target::OpenGpuFor(*target);
   ASSERT_TRUE(gpu.ok()) << gpu.status();
-  const auto workload = MakeWorkload(GetParam());
+  const auto workload = MakeWorkload(text);
   const std::vector<ir::Values> values = SmallIntegers(*workload, 3);
   const std::vector<std::string> inputs = ToBytes(*workload, workload->Inputs(), values);
   const std::vector<std::string> wanted =
       ToBytes(*workload, workload->Outputs(), ir::Interpret(*workload, values).value());
-  auto spaces = GenerateDesignSpaces(workload, *target);
+  auto spaces =
+      MakeSpaces({.workload = workload, .target = &*target, .tolerance = tolerance}, maker);
   ASSERT_TRUE(spaces.ok()) << spaces.status();
   spaces->push_back(DefaultCandidate(workload, *target).value());
   for (const auto& space : *spaces) {
@@ -88,7 +90,18 @@ TEST_P(GpuCandidates, ComputeTheWorkloadOnTheDevice) {
   }
 }
 
+class GpuCandidates : public testing::TestWithParam<const char*> {};
+TEST_P(GpuCandidates, ComputeTheWorkloadOnTheDevice) {
+  ExpectRightResultsOnTheDevice(GetParam(), "rules", /*tolerance=*/0);
+}
 INSTANTIATE_TEST_SUITE_P(All, GpuCandidates, testing::ValuesIn(kSmallGpuWorkloads));
+
+class GpuTemplateCandidates : public testing::TestWithParam<const char*> {};
+TEST_P(GpuTemplateCandidates, ComputeTheWorkloadOnTheDevice) {
+  // The tolerance allows F(2, 3), whose results on small integers are exact.
+  ExpectRightResultsOnTheDevice(GetParam(), "templates", /*tolerance=*/1e-5);
+}
+INSTANTIATE_TEST_SUITE_P(All, GpuTemplateCandidates, testing::ValuesIn(kSmallGpuTemplates));
 
 }  // namespace
 }  // namespace hone::space

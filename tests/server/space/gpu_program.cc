@@ -55,7 +55,7 @@ class KernelCheck {
     const ir::Node& node = program_.node(id);
     if (node.kind == ir::Node::Kind::kBlock) return absl::OkStatus();
     if (node.loop == ir::LoopKind::kParallel) return Wrong(id, "a parallel loop");
-    if (node.loop == ir::LoopKind::kBound) {
+    if (node.loop == ir::LoopKind::kBound && node.axis != ThreadAxis::kVThread) {
       const auto [known, added] = extents_.emplace(node.axis, node.extent.value);
       if (!added && known->second != node.extent.value)
         return Wrong(id, "an axis with two extents");

@@ -5,16 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
 #include <set>
 
-#include "absl/strings/str_cat.h"
-#include "common/ir/interpreter.h"
-#include "common/lower/interpreter.h"
-#include "common/lower/lower.h"
 #include "server/space/generate.h"
-#include "tests/server/space/exact_values.h"
+#include "tests/server/space/gpu_candidates.h"
 #include "tests/server/space/gpu_program.h"
 #include "tests/server/space/gpu_workloads.h"
 #include "tests/server/space/workloads.h"
@@ -22,124 +16,26 @@
 namespace hone::space {
 namespace {
 
-std::vector<target::Target> Targets() {
-  return {target::TargetByName("generic/opencl").value(),
-          target::TargetByName("arm/mali-g610").value(), Sm80()};
-}
-
-std::string NameOf(const testing::TestParamInfo<const char*>& info) {
-  std::string name = absl::StrCat(info.index, "_");
-  for (char c : std::string(info.param).substr(0, 40)) {
-    if (c == '\n') break;
-    name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  }
-  return name;
-}
-
-// Returns what exceeds the limits of the target in a lowered program, or "".
-std::string BeyondLimits(const lower::LoweredProgram& lowered, const target::Target& target) {
-  for (const lower::LoweredKernel& kernel : lowered.kernels) {
-    const int64_t threads = kernel.block[0] * kernel.block[1] * kernel.block[2];
-    if (threads > target.gpu.max_threads) return absl::StrCat(threads, " threads");
-    if (kernel.shared_bytes > target.gpu.shared_bytes)
-      return absl::StrCat(kernel.shared_bytes, " bytes of shared memory");
-    if (std::max(kernel.grid[1], kernel.grid[2]) > 65535) return "a grid too large";
-  }
-  return "";
-}
-
-// Lowers a candidate and runs its threads in two orders. Returns what is wrong, or "".
-std::string ProblemOfLowered(const ir::Program& program, const target::Target& target,
-                             const ir::Workload& workload, const std::vector<ir::Scalars>& inputs,
-                             const std::vector<ir::Scalars>& wanted) {
-  const auto lowered = lower::Lower(program, target);
-  if (!lowered.ok()) return lowered.status().ToString();
-  if (const std::string beyond = BeyondLimits(*lowered, target); !beyond.empty()) return beyond;
-  for (const lower::ThreadOrder order :
-       {lower::ThreadOrder::kBackward, lower::ThreadOrder::kShuffled}) {
-    const auto computed = lower::Interpret(*lowered, workload, inputs, int64_t{1} << 32, order);
-    if (!computed.ok()) return computed.status().ToString();
-    if (*computed != wanted) return "the results differ";
-  }
-  return "";
+std::vector<std::unique_ptr<DesignSpace>> OfRules(
+    const std::shared_ptr<const ir::Workload>& workload, const target::Target& target) {
+  auto spaces = GenerateDesignSpaces(workload, target);
+  EXPECT_TRUE(spaces.ok()) << spaces.status();
+  return spaces.ok() ? *std::move(spaces) : std::vector<std::unique_ptr<DesignSpace>>();
 }
 
 class SmallGpuWorkload : public testing::TestWithParam<const char*> {};
 
 TEST_P(SmallGpuWorkload, EveryCandidateComputesTheWorkload) {
-  constexpr int kCandidates = 4;
-  const auto workload = MakeWorkload(GetParam());
-  const std::vector<ir::Values> inputs = SmallIntegers(*workload, 3);
-  const std::vector<ir::Values> wanted = ir::Interpret(*workload, inputs).value();
-  const std::vector<ir::Scalars> exact_inputs = ExactValues(*workload, workload->Inputs(), inputs);
-  const std::vector<ir::Scalars> exact = ExactValues(*workload, workload->Outputs(), wanted);
-  for (const target::Target& target : Targets()) {
-    auto spaces = GenerateDesignSpaces(workload, target);
-    ASSERT_TRUE(spaces.ok()) << spaces.status();
-    spaces->push_back(DefaultCandidate(workload, target).value());
-    for (const auto& space : *spaces) {
-      std::vector<int64_t> decisions;
-      for (uint64_t i = 0; i < kCandidates; ++i) {
-        Rng rng(11, i);
-        auto drawn = i % 2 == 0 ? space->Sample(rng) : space->Mutate(decisions, rng);
-        if (i % 2 == 1 && absl::IsResourceExhausted(drawn.status())) continue;
-        ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
-        decisions = *drawn;
-        auto program = space->Replay(decisions);
-        if (!program.ok()) continue;  // FewCandidatesAreInvalid counts these
-        const absl::Status legal = CheckGpuProgram(*program, target);
-        ASSERT_TRUE(legal.ok()) << legal << program->ToText();
-        auto computed = ir::Interpret(*program, inputs);
-        ASSERT_TRUE(computed.ok()) << computed.status() << program->ToText();
-        ASSERT_EQ(*computed, wanted)
-            << schedule::TraceFileText(*space->workload(), space->trace(), decisions)
-            << program->ToText();
-        ASSERT_EQ(ProblemOfLowered(*program, target, *workload, exact_inputs, exact), "")
-            << target.cpu << " "
-            << schedule::TraceFileText(*space->workload(), space->trace(), decisions)
-            << program->ToText();
-      }
-    }
-  }
+  ExpectRightResults(GetParam(), [](const auto& workload, const target::Target& target) {
+    auto spaces = OfRules(workload, target);
+    spaces.push_back(DefaultCandidate(workload, target).value());
+    return spaces;
+  });
 }
 
-// Draws candidates of all spaces; counts those that do not replay, and checks the limits of the
-// others.
-void ExpectFewInvalid(const char* text, int candidates) {
-  const auto workload = MakeWorkload(text);
-  for (const target::Target& target : Targets()) {
-    auto spaces = GenerateDesignSpaces(workload, target);
-    ASSERT_TRUE(spaces.ok()) << spaces.status();
-    int tried = 0, invalid = 0;
-    std::map<std::string, int> failures;
-    for (const auto& space : *spaces) {
-      for (int i = 0; i < candidates; ++i) {
-        Rng rng(13, i);
-        const auto drawn = space->Sample(rng);
-        ASSERT_TRUE(drawn.ok()) << target.cpu << " " << space->name() << ": " << drawn.status();
-        ASSERT_TRUE(space->IsLegal(*drawn)) << space->name();
-        const auto program = space->Replay(*drawn);
-        ++tried;
-        if (!program.ok()) {
-          ++invalid;
-          ++failures[absl::StrCat(space->name(), ": ", program.status().message())];
-          continue;
-        }
-        const absl::Status legal = CheckGpuProgram(*program, target);
-        ASSERT_TRUE(legal.ok()) << target.cpu << " " << space->name() << ": " << legal
-                                << program->ToText();
-        const auto lowered = lower::Lower(*program, target);
-        ASSERT_TRUE(lowered.ok()) << lowered.status() << program->ToText();
-        ASSERT_EQ(BeyondLimits(*lowered, target), "") << target.cpu << " " << program->ToText();
-      }
-    }
-    EXPECT_LE(invalid * 50, tried) << target.cpu << ": " << failures.begin()->first;
-  }
-}
+TEST_P(SmallGpuWorkload, FewCandidatesAreInvalid) { ExpectFewInvalid(GetParam(), OfRules, 24); }
 
-TEST_P(SmallGpuWorkload, FewCandidatesAreInvalid) { ExpectFewInvalid(GetParam(), 24); }
-
-INSTANTIATE_TEST_SUITE_P(All, SmallGpuWorkload, testing::ValuesIn(kSmallGpuWorkloads), NameOf);
+INSTANTIATE_TEST_SUITE_P(All, SmallGpuWorkload, testing::ValuesIn(kSmallGpuWorkloads), GpuTestName);
 
 std::set<std::string> Names(const char* text, const target::Target& target) {
   std::set<std::string> names;
@@ -154,7 +50,12 @@ TEST(GpuRules, EveryFamilyHasItsRule) {
   using Set = std::set<std::string>;
   EXPECT_EQ(Names("matmul m=512 n=512 k=512", opencl),
             (Set{"tile_shared", "tile_shared_wide", "tile_direct"}));
+  // Copies of windows in shared memory contain the padding.
   EXPECT_EQ(Names("conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=1", opencl),
+            (Set{"im2col_tile_shared", "tile_direct"}));
+  EXPECT_EQ(Names("conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=0", opencl),
+            (Set{"tile_shared", "tile_direct"}));
+  EXPECT_EQ(Names("conv2d_nchw n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=1", opencl),
             (Set{"tile_shared", "tile_direct"}));
   EXPECT_EQ(Names("matmul m=1 n=64 k=4096", opencl),
             (Set{"tile_direct", "parts_tile_direct", "threads"}));
@@ -184,9 +85,9 @@ TEST(GpuRules, ProductsOfBytesAreAddedByDp4a) {
   for (const char* const space : {"tile_shared", "tile_shared_wide"}) {
     EXPECT_THAT(TensorizedBy(product, Sm80(), space), HasSubstr("\"dp4a_u8i8\")"));
   }
-  EXPECT_THAT(
-      TensorizedBy("quantized_conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=1", Sm80(), "tile_shared"),
-      HasSubstr("\"dp4a_u8i8\")"));
+  EXPECT_THAT(TensorizedBy("quantized_conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=1", Sm80(),
+                           "im2col_tile_shared"),
+              HasSubstr("\"dp4a_u8i8\")"));
   // The rows of B are not adjacent in memory.
   EXPECT_EQ(TensorizedBy(product, Sm80(), "tile_direct"), "");
   const char* const rows =
@@ -230,7 +131,7 @@ TEST(GpuRules, RulesForCpusAreNotUsed) {
 
 class LargeGpuWorkload : public testing::TestWithParam<const char*> {};
 
-TEST_P(LargeGpuWorkload, FewCandidatesAreInvalid) { ExpectFewInvalid(GetParam(), 64); }
+TEST_P(LargeGpuWorkload, FewCandidatesAreInvalid) { ExpectFewInvalid(GetParam(), OfRules, 64); }
 
 INSTANTIATE_TEST_SUITE_P(All, LargeGpuWorkload,
                          testing::Values("matmul m=1024 n=1024 k=1024",
@@ -250,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(All, LargeGpuWorkload,
                                          // More blocks than a grid has along y and z.
                                          "batch_matmul b=70000 m=16 n=16 k=16",
                                          "depthwise_conv2d n=300 h=300 w=8 c=8 k=3 s=1 p=1"),
-                         NameOf);
+                         GpuTestName);
 
 }  // namespace
 }  // namespace hone::space

@@ -99,6 +99,25 @@ TEST_P(CudaNvrtcTest, VectorsAreLoadedAndStoredAtOnce) {
   }
 }
 
+// Also where the lanes are terms of one sum.
+TEST_P(CudaNvrtcTest, TermsOfASumAreLoadedAtOnce) {
+  const auto program = ReplayText(
+      "workload sums\n"
+      "input X: f32[64, 128]\n"
+      "output S[i: 64] = sum(k: 128) X[i, k] * X[i, k]\n"
+      "trace 1\n"
+      "b0 = block(\"S\")\n"
+      "l0, l1 = loops(b0)\n"
+      "l2, l3 = split(l1, 0, 4)\n"
+      "bind(l0, \"threadIdx.x\")\n"
+      "vectorize(l3)\n");
+  ASSERT_TRUE(program.ok()) << program.status();
+  const NvrtcResult result = CompileWithNvrtc(TextFor(*program, GetParam()), GetParam());
+  ASSERT_EQ(result.errors, "");
+  EXPECT_THAT(result.ptx, HasSubstr("ld.global.nc.v4."));
+  EXPECT_THAT(result.ptx, Not(HasSubstr("ld.global.nc.f32")));
+}
+
 TEST_P(CudaNvrtcTest, CopiesAreAsynchronousFromSm80On) {
   const NvrtcResult result = CompileWithNvrtc(GoldenText("cuda_pipeline", GetParam()), GetParam());
   ASSERT_EQ(result.errors, "");

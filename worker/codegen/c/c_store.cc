@@ -1,6 +1,7 @@
 #include "worker/codegen/c/c_store.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -135,6 +136,30 @@ void CStorePrinter::OpenLanes(AtomId lane) {
   lines_.OpenFor("int", name, "0", absl::StrCat(p_.atoms[lane].range.extent()));
 }
 
+void CStorePrinter::LoadLanes(const Stmt& store, AtomId lane) {
+  if (dialect_.Lane("v", "0").empty()) return;
+  std::map<std::string, std::string> vectors;  // names by their texts
+  const std::function<void(ExprId)> visit = [&](ExprId id) {
+    if (id == ir::kNoExpr) return;
+    const ir::Expr expr = p_.pool[id];
+    for (const ExprId operand : {expr.a, expr.b, expr.c}) visit(operand);
+    const bool is_output =
+        std::find(store.outputs.begin(), store.outputs.end(), expr.buffer) != store.outputs.end();
+    if (expr.op != ir::Op::kLoad || is_output) return;
+    const std::optional<std::string> load = vectors_.LoadLanes(expr, lane);
+    if (!load.has_value()) return;
+    std::string& name = vectors[*load];
+    if (name.empty()) {
+      name = names_.Add(absl::StrCat(p_.buffers[expr.buffer].name, "_lanes"));
+      const std::string type = dialect_.VectorType(exprs_.ValueType(expr.dtype),
+                                                   static_cast<int>(p_.atoms[lane].range.extent()));
+      lines_.Assign(absl::StrCat("const ", type, " ", name), "=", *load);
+    }
+    exprs_.NameValue(id, dialect_.Lane(name, index_.NameOf(lane)));
+  };
+  for (const ExprId value : store.values) visit(value);
+}
+
 // Returns the values to store. Names the operands that occur several times.
 std::vector<ExprId> CStorePrinter::Combine(const Stmt& store) {
   std::vector<ExprId> values(store.values.begin(), store.values.end());
@@ -263,6 +288,7 @@ absl::Status CStorePrinter::Print(lower::StmtId id, AtomId lane) {
   } else if (!reduces_lanes && MayInterfere(store, lane)) {
     PrintInTwoLoops(store, lane, lane_condition);
   } else {
+    if (reduces_lanes && own.empty()) LoadLanes(store, lane);
     OpenLanes(lane);
     if (!lane_condition.text.empty()) lines_.Open("if (", lane_condition.text, ")");
     PrintElement(store);

@@ -35,6 +35,8 @@ class CStorePrinter {
  private:
   bool MayInterfere(const lower::Stmt& store, ir::AtomId lane) const;
   void OpenLanes(ir::AtomId lane);
+  // Loads the operands of all lanes at once, where possible, before the loop over the lanes.
+  void LoadLanes(const lower::Stmt& store, ir::AtomId lane);
   // Names the expressions that occur several times.
   void NameShared(const std::vector<ir::ExprId>& values);
   std::vector<ir::ExprId> Combine(const lower::Stmt& store);

@@ -256,6 +256,21 @@ std::string CVectorPrinter::Combined(const lower::Stmt& store) {
   return absl::StrCat(function, "(", old.text, ", ", Argument(store.values[0]), ")");
 }
 
+std::optional<std::string> CVectorPrinter::LoadLanes(const Expr& load, ir::AtomId lane) {
+  constexpr int64_t kMostBytes = 16;
+  lane_ = lane;
+  lanes_ = static_cast<int>(p_.atoms[lane].range.extent());
+  const int64_t bytes = int64_t{lanes_} * ir::DTypeBytes(load.dtype);
+  if (!dialect_.HasVectors() || (lanes_ != 2 && lanes_ != 4) || bytes > kMostBytes ||
+      load.gathered >= 0 || load.dtype != p_.buffers[load.buffer].dtype ||
+      exprs_.ValueType(load.dtype) != dialect_.TypeName(load.dtype)) {
+    return std::nullopt;
+  }
+  const Index& offset = p_.pool.IndicesOf(load)[0];
+  if (!IsConsecutive(offset) || !Access(load.buffer, offset, "").aligned) return std::nullopt;
+  return Elements(load.buffer, offset).text;
+}
+
 std::optional<CDialect::Assignment> CVectorPrinter::CopyAsync(const lower::Stmt& store,
                                                               ir::AtomId lane) {
   lane_ = lane;

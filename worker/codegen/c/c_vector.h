@@ -34,6 +34,11 @@ class CVectorPrinter {
   // Prints a store without its conditions. nullopt: it has no vector form.
   std::optional<CDialect::Assignment> Print(const lower::Stmt& store, ir::AtomId lane);
 
+  // Prints a load of all lanes as one instruction, of 16 bytes at most. nullopt: it is none,
+  // because the elements are not consecutive, aligned, in memory and of the type in which values
+  // are computed.
+  std::optional<std::string> LoadLanes(const ir::Expr& load, ir::AtomId lane);
+
   // Prints the call for an asynchronous copy of one element or of all lanes of a vectorized loop,
   // in two parts between which the line may be broken. nullopt: there is no such call.
   std::optional<CDialect::Assignment> CopyAsync(const lower::Stmt& store, ir::AtomId lane);

@@ -235,6 +235,9 @@ class CudaC final : public CDialect {
   std::string VectorFunction(absl::string_view name, ir::DType dtype) const override {
     return absl::StrCat("hone_", MathFunction(name, dtype));
   }
+  std::string Lane(absl::string_view vector, absl::string_view lane) const override {
+    return absl::StrCat(vector, ".v[", lane, "]");
+  }
   std::string Load(const VectorAccess& from) const override {
     if (!from.aligned) return absl::StrCat("hone_load<", from.lanes, ">(&", from.first, ")");
     return absl::StrCat("*(const ", VectorType(from.type, from.lanes), "*)&", from.first);

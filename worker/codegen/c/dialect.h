@@ -92,6 +92,10 @@ class CDialect {
   virtual std::string VectorFunction(absl::string_view name, ir::DType dtype) const {
     return MathFunction(name, dtype);
   }
+  // An element of a vector in a variable; empty if the language cannot choose it at run time.
+  virtual std::string Lane(absl::string_view /*vector*/, absl::string_view /*lane*/) const {
+    return "";
+  }
   virtual std::string Load(const VectorAccess& /*from*/) const { return ""; }
   virtual Assignment Store(const VectorAccess& /*to*/, absl::string_view /*value*/) const {
     return {};
