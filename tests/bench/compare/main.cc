@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "client/cli/other_work.h"
+#include "common/base/clock.h"
 #include "common/base/command_line.h"
 #include "common/base/file.h"
 #include "common/base/host_lock.h"
@@ -68,11 +71,24 @@ absl::StatusOr<std::vector<Group>> LoadAll(const Arguments& arguments) {
   return groups;
 }
 
+// More than this part of the machine's cores, used by other programs, makes the speeds too low.
+constexpr double kDisturbs = 0.1;
+
+// Says that other programs disturbed a comparison; "" if they did not.
+std::string Disturbance(const cli::OtherWork& work) {
+  const double cores = target::DetectHost().cores, used = work.Cores().value_or(0);
+  if (used <= kDisturbs * cores) return "";
+  return absl::StrFormat(
+      "note: other programs used %.1f of %.0f cores, so these speeds are too low", used, cores);
+}
+
 // Prints each comparison when it is done, or all of them as one JSON object at the end.
 absl::Status Run(const Arguments& arguments) {
   HONE_ASSIGN_OR_RETURN(const std::vector<Group> groups, LoadAll(arguments));
   Json list = Json::array();
+  const SystemClock clock;
   for (const Group& group : groups) {
+    const cli::OtherWork work(&clock);
     absl::StatusOr<Comparison> comparison =
         Compare(group.sources, arguments.threads, arguments.options);
     if (!comparison.ok())
@@ -85,6 +101,8 @@ absl::Status Run(const Arguments& arguments) {
       std::printf("%s\n", Json({{"comparison", ToJson(*comparison)}}).dump().c_str());
     } else {
       std::printf("%s\n", ToTable(*comparison).c_str());
+      if (const std::string note = Disturbance(work); !note.empty())
+        std::printf("%s\n\n", note.c_str());
     }
     std::fflush(stdout);
   }
