@@ -89,6 +89,16 @@ TEST_F(GpuExportTest, TheHostProgramPacksConstants) {
   EXPECT_FALSE(json["packing"].empty());
 }
 
+TEST_F(GpuExportTest, TensorsMayBeEmptyAndHaveAnyName) {
+  graph::Graph graph = Residual();
+  const graph::TensorType empty{ir::DType::kF32, {0, 3}};
+  graph.inputs.push_back(graph.AddValue("*/ *\\ \xff \"", empty));
+  graph.outputs.insert(
+      graph.outputs.begin(),
+      {graph.inputs[1], graph.AddConstant("nothing", empty, graph::ConstantData(""))});
+  ExpectRight(Compile(graph, {.target = target_}));
+}
+
 TEST_F(GpuExportTest, WeightsOfAnotherNetworkAreRefused) {
   Export(Compile(Residual(), {.target = target_}));
   std::string weights = ReadFile(File("net.weights")).value_or("");

@@ -139,6 +139,40 @@ TEST_P(RunnerConformanceTest, PartsThatCannotBeAliasesAreCopied) {
   ExpectRight(CompileFor(Aliases(14)));
 }
 
+// Tensors without elements need no memory, which devices would refuse.
+TEST_P(RunnerConformanceTest, TensorsMayBeEmpty) {
+  graph::Graph graph = Residual();
+  const graph::TensorType empty{ir::DType::kF32, {0, 3}};
+  const graph::ValueId input = graph.AddValue("empty", empty);
+  graph.inputs.push_back(input);
+  const graph::ValueId constant = graph.AddConstant("nothing", empty, graph::ConstantData(""));
+  graph.outputs.insert(graph.outputs.begin(), {input, constant});
+  ExpectRight(CompileFor(graph));
+}
+
+TEST_P(RunnerConformanceTest, InputsMayBeUnused) {
+  graph::Graph graph = Residual();
+  graph.inputs.push_back(graph.AddValue("unused", {ir::DType::kF32, {3}}));
+  ExpectRight(CompileFor(graph));
+}
+
+TEST_P(RunnerConformanceTest, OutputsMayBeViews) {
+  graph::Graph graph = Aliases(64);
+  const graph::ValueId a = graph.nodes[0].outputs[0], b = graph.nodes[0].outputs[1];
+  graph.outputs = {b, graph.outputs[0], a, graph.nodes[3].outputs[0], graph.nodes[1].outputs[0]};
+  ExpectRight(CompileFor(graph));
+}
+
+TEST_P(RunnerConformanceTest, OutputsMayBeViewsOfConstants) {
+  graph::Graph graph = Residual();
+  const graph::ValueId w = AddWeights(graph, "w", {4, 128});
+  EXPECT_TRUE(
+      graph.AddNode({"split", "Split", {w}, {}, {{"num_outputs", int64_t{2}}}}, {"a", "b"}).ok());
+  const graph::ValueId b = graph.nodes.back().outputs[1], a = graph.nodes.back().outputs[0];
+  graph.outputs = {b, graph.outputs[0], a};
+  ExpectRight(CompileFor(graph));
+}
+
 TEST_P(RunnerConformanceTest, TellsTheTimeOfEachStep) {
   graph::Graph graph = Residual();
   graph.outputs.push_back(graph.inputs[0]);  // a copy
