@@ -173,6 +173,26 @@ TEST_P(RunnerConformanceTest, OutputsMayBeViewsOfConstants) {
   ExpectRight(CompileFor(graph));
 }
 
+TEST_P(RunnerConformanceTest, SeveralRunnersTakeTurns) {
+  const TestNetwork network = CompileFor(Residual());
+  const std::vector<std::string> inputs = MakeInputs(network.graph);
+  const std::vector<std::string> expected = Expected(network.graph, inputs);
+  const Made first = GetParam().make(network);
+  Made second = GetParam().make(network);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(second.ok()) << second.status();
+  const auto expect_right = [&](Runner& runner) {
+    const auto outputs = runner.Run(Views(inputs));
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    EXPECT_EQ(*outputs, expected);
+  };
+  expect_right(**first);
+  expect_right(**second);
+  expect_right(**first);
+  second->reset();
+  expect_right(**first);
+}
+
 TEST_P(RunnerConformanceTest, TellsTheTimeOfEachStep) {
   graph::Graph graph = Residual();
   graph.outputs.push_back(graph.inputs[0]);  // a copy
