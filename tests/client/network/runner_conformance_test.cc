@@ -101,6 +101,20 @@ TEST_P(RunnerConformanceTest, PacksConstants) {
   }
 }
 
+// Elements that are not f32: y = (x < w) as bool, a sum of i64, and a sum of f16.
+TEST_P(RunnerConformanceTest, TensorsMayHaveOtherTypes) {
+  graph::Graph graph = Residual();
+  const graph::ValueId less = AddNode(graph, "Less", {graph.outputs[0], graph.inputs[0]});
+  const graph::ValueId odd = graph.AddValue("odd", {ir::DType::kBool, {3}});
+  const graph::ValueId count = graph.AddValue("count", {ir::DType::kI64, {5}});
+  const graph::ValueId half = graph.AddValue("half", {ir::DType::kF16, {3, 3}});
+  graph.inputs.insert(graph.inputs.end(), {odd, count, half});
+  graph.outputs.insert(graph.outputs.end(),
+                       {less, AddNode(graph, "Not", {odd}), AddNode(graph, "Add", {count, count}),
+                        AddNode(graph, "Add", {half, half}), odd});
+  ExpectRight(CompileFor(graph));
+}
+
 // An output of the network may be one of its inputs, a constant, or appear twice.
 TEST_P(RunnerConformanceTest, CopiesOutputsThatNoKernelWrites) {
   graph::Graph graph = Residual();
