@@ -63,17 +63,17 @@ static const char* open_device(void) {
   return name;
 }
 
-/* 0 if the size is 0. */
+/* 0 if the size is 0; nothing is then written or read. */
 static Memory make_buffer(int64_t bytes) {
   Memory pointer = 0;
   if (bytes > 0) check(cuMemAlloc()(&pointer, (size_t)bytes), "cuMemAlloc");
   return pointer;
 }
 static void write_buffer(Memory memory, int64_t bytes, const void* from) {
-  check(cuMemcpyHtoD()(memory, from, (size_t)bytes), "write a buffer");
+  if (bytes > 0) check(cuMemcpyHtoD()(memory, from, (size_t)bytes), "write a buffer");
 }
 static void read_buffer(Memory memory, int64_t bytes, void* to) {
-  check(cuMemcpyDtoH()(to, memory, (size_t)bytes), "read a buffer");
+  if (bytes > 0) check(cuMemcpyDtoH()(to, memory, (size_t)bytes), "read a buffer");
 }
 
 static Module load_module(const char* code) {

@@ -84,7 +84,7 @@ static const char* open_device(void) {
   return name;
 }
 
-/* NULL if the size is 0. */
+/* NULL if the size is 0; nothing is then written or read. */
 static Memory make_buffer(int64_t bytes) {
   if (bytes == 0) return NULL;
   int code = 0;
@@ -93,9 +93,11 @@ static Memory make_buffer(int64_t bytes) {
   return memory;
 }
 static void write_buffer(Memory memory, int64_t bytes, const void* from) {
+  if (bytes == 0) return;
   check(clEnqueueWriteBuffer()(queue, memory, 1, 0, (size_t)bytes, from, 0, NULL, NULL), "write a buffer");
 }
 static void read_buffer(Memory memory, int64_t bytes, void* to) {
+  if (bytes == 0) return;
   check(clEnqueueReadBuffer()(queue, memory, 1, 0, (size_t)bytes, to, 0, NULL, NULL), "read a buffer");
 }
 

@@ -118,7 +118,7 @@ absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& grap
                                : WriteCpuFiles(planned, graph, kernels, options, scratch));
   if (is_gpu) {
     const std::string folder = absl::StrCat(options.folder, "/", GpuKernelFolder(name));
-    fs::remove_all(folder, error);
+    RemoveGpuKernels(folder);
     fs::create_directories(folder, error);
     if (error) return ErrnoStatus(error.value(), absl::StrCat("make the folder ", folder));
   }

@@ -4,8 +4,10 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "client/lib/c_text.h"
 #include "client/network/gpu_network_files.h"
 #include "client/network/gpu_plan.h"
@@ -20,7 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files of a kernel by suffix. A program loads the first one.
+constexpr absl::string_view kKernelSuffixes[] = {".cl", ".cubin", ".ptx", ".cu"};
+
+// The files of a kernel by suffix, which is one of those above. A program loads the first one.
 using KernelFiles = std::vector<std::pair<const char*, std::string>>;
 
 absl::StatusOr<KernelFiles> FilesOf(const NetworkKernel& kernel) {
@@ -53,6 +57,21 @@ absl::Status WriteConstants(const graph::Graph& graph, const std::string& path,
 }  // namespace
 
 std::string GpuKernelFolder(const std::string& name) { return absl::StrCat(name, "_kernels"); }
+
+void RemoveGpuKernels(const std::string& folder) {
+  std::error_code error;
+  std::vector<fs::path> kernels;
+  for (fs::directory_iterator file(folder, error), end; !error && file != end;
+       file.increment(error)) {
+    const std::string stem = file->path().stem(), suffix = file->path().extension();
+    const size_t digits = stem.find_first_not_of("0123456789");
+    const bool is_numbered = digits != stem.npos && digits >= 3 && stem[digits] == '_';
+    if (is_numbered && absl::c_linear_search(kKernelSuffixes, suffix)) {
+      kernels.push_back(file->path());
+    }
+  }
+  for (const fs::path& kernel : kernels) fs::remove(kernel, error);
+}
 
 absl::StatusOr<std::vector<std::string>> WriteGpuFiles(const PlannedNetwork& planned,
                                                        const graph::Graph& graph,

@@ -14,6 +14,8 @@ namespace hone::network {
 
 // The folder of the kernels of an exported network.
 std::string GpuKernelFolder(const std::string& name);
+// Removes the kernels of an earlier export from their folder, if it exists, and no other files.
+void RemoveGpuKernels(const std::string& folder);
 
 // Writes the files of a network for a GPU (export.h) to a folder that exists. Returns their names.
 // Errors are those of ExportNetwork; InvalidArgument: the sources of a CUDA kernel are missing.

@@ -118,7 +118,8 @@ std::string GpuNetworkJson(const GpuNetworkFacts& facts) {
     all["steps"].push_back(
         {{"name", facts.plan->steps[s].name}, {"commands", std::move(commands)}});
   }
-  return all.dump(1) + "\n";
+  // Names in models can be any bytes, and JSON is UTF-8.
+  return all.dump(1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string GpuNetworkHeader(const GpuNetworkFacts& facts) {

@@ -51,6 +51,8 @@ class GpuPlanner {
   int PartOfTensor(int number) {
     const PlanTensor& tensor = plan_.tensors[number];
     GpuPart part{.offset = tensor.offset, .bytes = tensor.type.bytes()};
+    // Devices refuse parts without bytes. No kernel reads an empty tensor.
+    if (part.bytes == 0) return WholeOf(AddBuffer(0));
     switch (tensor.place) {
       case PlaceKind::kInput:
         part.buffer = inputs_[tensor.number];
@@ -75,7 +77,8 @@ class GpuPlanner {
 
   void AddPiece(const WeightsPiece& piece) {
     if (piece.constant != graph::kNoValue) {
-      weights_[piece.offset] = AddBuffer(graph_.value(piece.constant).type.bytes(), piece.constant);
+      const int64_t bytes = graph_.value(piece.constant).type.bytes();
+      if (bytes > 0) weights_[piece.offset] = AddBuffer(bytes, piece.constant);
       return;
     }
     const target::GpuModule& module = *kernels_[piece.task].module;
@@ -114,7 +117,7 @@ class GpuPlanner {
     std::vector<int> parts;
     for (const int tensor : step.tensors) parts.push_back(PartOfTensor(tensor));
     if (step.kernel == PlanStep::kCopy) {
-      commands.push_back({.parts = std::move(parts)});
+      if (BytesOf(step.tensors[0]) > 0) commands.push_back({.parts = std::move(parts)});
       return;
     }
     const bool packs = plan_.kernels[step.kernel].packed_bytes > 0;

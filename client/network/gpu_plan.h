@@ -38,9 +38,10 @@ struct GpuPlan {
   };
   std::vector<Buffer> buffers;
   std::vector<GpuPart> parts;
-  std::vector<GpuCommand> packing;             // run once, in order
-  std::vector<std::vector<GpuCommand>> steps;  // of the plan: the commands of a run, in order
-  std::vector<int> inputs, outputs;            // parts
+  std::vector<GpuCommand> packing;  // run once, in order
+  // Of each step of the plan: the commands of a run, in order. A copy of an empty tensor has none.
+  std::vector<std::vector<GpuCommand>> steps;
+  std::vector<int> inputs, outputs;  // parts
 };
 
 // REQUIRES: `planned` is the plan for these kernels, which are for GPUs.

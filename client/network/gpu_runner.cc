@@ -110,10 +110,11 @@ absl::Status GpuRunner::Add(const GpuCommand& command, target::GpuSequence& sequ
 
 absl::Status GpuRunner::Pack() {
   if (plan_.packing.empty()) return absl::OkStatus();
-  const std::unique_ptr<target::GpuSequence> packing = context_->MakeSequence();
+  std::unique_ptr<target::GpuSequence> packing = context_->MakeSequence();
   packing->BeginStep();
   for (const GpuCommand& command : plan_.packing) HONE_RETURN_IF_ERROR(Add(command, *packing));
   HONE_RETURN_IF_ERROR(packing->Run({}, {}, nullptr));
+  packing = nullptr;  // before its memory
   for (size_t b = 0; b < buffers_.size(); ++b) {
     if (plan_.buffers[b].only_for_packing) buffers_[b] = nullptr;
   }

@@ -23,7 +23,7 @@ std::string ForNetwork(absl::string_view file, const std::string& name) {
 
 // Makes a name safe within a comment or a string.
 std::string InComment(const std::string& name) {
-  return absl::StrReplaceAll(name, {{"*/", "* /"}, {"\n", " "}, {"\\", "/"}, {"\"", "'"}});
+  return absl::StrReplaceAll(name, {{"*/", "* /"}, {"\n", " "}, {"\\", " "}, {"\"", "'"}});
 }
 
 std::string Macros(const std::string& prefix, absl::string_view kind, const Plan& plan,

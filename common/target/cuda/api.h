@@ -74,6 +74,7 @@ enum FunctionAttribute : int {
   F(DeviceGetAttribute, cuDeviceGetAttribute, int* value, int attribute, DeviceNumber device) \
   F(CtxCreate, cuCtxCreate_v2, Context* context, unsigned flags, DeviceNumber device) \
   F(CtxDestroy, cuCtxDestroy_v2, Context context) \
+  F(CtxSetCurrent, cuCtxSetCurrent, Context context) \
   F(ModuleLoadData, cuModuleLoadData, Module* module, const void* image) \
   F(ModuleUnload, cuModuleUnload, Module module) \
   F(ModuleGetFunction, cuModuleGetFunction, Function* function, Module module, const char* name) \

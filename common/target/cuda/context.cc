@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<target::GpuMemory>> CudaContext::Allocate(int64_t
                                                                          int64_t data_bytes) {
   DevicePointer pointer = 0;
   HONE_RETURN_IF_ERROR(
-      Check(api_.MemAlloc(&pointer, static_cast<size_t>(bytes)),
+      Check(api().MemAlloc(&pointer, static_cast<size_t>(bytes)),
             absl::StrCat("no memory on the device for a buffer of ", data_bytes, " bytes")));
   return std::make_unique<CudaMemory>(*this, pointer, data_at, /*owns=*/true);
 }

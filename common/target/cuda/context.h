@@ -31,7 +31,13 @@ class CudaContext final : public target::GpuContext {
   target::GpuConditions Observe() override;
   bool lost() const override { return lost_; }
 
-  const Api& api() const { return api_; }
+  // Makes this the calling thread's context, which the functions of the driver use, because a
+  // thread can have several contexts. Ask for the functions anew after anything may have used
+  // another one.
+  const Api& api() const {
+    api_.CtxSetCurrent(context_);
+    return api_;
+  }
   // Converts the code of a call, see ToStatus. After a fault of a kernel, the driver refuses
   // everything in this process; after an error of the device it often does. Both count as lost.
   absl::Status Check(Result code, absl::string_view what);

@@ -89,6 +89,25 @@ TEST_F(GpuExportTest, TheHostProgramPacksConstants) {
   EXPECT_FALSE(json["packing"].empty());
 }
 
+TEST_F(GpuExportTest, AnExportReplacesOnlyKernelsOfAnEarlierOne) {
+  Export(Compile(Residual(), {.fuse = false, .target = target_}));
+  const std::string notes = File("net_kernels/notes.cl"), more = File("net_kernels/900_old.cl");
+  for (const std::string& file : {notes, more}) ASSERT_TRUE(WriteFileAtomically(file, "").ok());
+  Export(Compile(Residual(), {.target = target_}));
+  EXPECT_TRUE(std::filesystem::exists(notes)) << "is no file of an export";
+  EXPECT_FALSE(std::filesystem::exists(more));
+}
+
+TEST_F(GpuExportTest, TensorsMayBeEmptyAndHaveAnyName) {
+  graph::Graph graph = Residual();
+  const graph::TensorType empty{ir::DType::kF32, {0, 3}};
+  graph.inputs.push_back(graph.AddValue("*/ *\\ \xff \"", empty));
+  graph.outputs.insert(
+      graph.outputs.begin(),
+      {graph.inputs[1], graph.AddConstant("nothing", empty, graph::ConstantData(""))});
+  ExpectRight(Compile(graph, {.target = target_}));
+}
+
 TEST_F(GpuExportTest, WeightsOfAnotherNetworkAreRefused) {
   Export(Compile(Residual(), {.target = target_}));
   std::string weights = ReadFile(File("net.weights")).value_or("");

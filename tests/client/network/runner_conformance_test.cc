@@ -101,6 +101,20 @@ TEST_P(RunnerConformanceTest, PacksConstants) {
   }
 }
 
+// Elements that are not f32: y = (x < w) as bool, a sum of i64, and a sum of f16.
+TEST_P(RunnerConformanceTest, TensorsMayHaveOtherTypes) {
+  graph::Graph graph = Residual();
+  const graph::ValueId less = AddNode(graph, "Less", {graph.outputs[0], graph.inputs[0]});
+  const graph::ValueId odd = graph.AddValue("odd", {ir::DType::kBool, {3}});
+  const graph::ValueId count = graph.AddValue("count", {ir::DType::kI64, {5}});
+  const graph::ValueId half = graph.AddValue("half", {ir::DType::kF16, {3, 3}});
+  graph.inputs.insert(graph.inputs.end(), {odd, count, half});
+  graph.outputs.insert(graph.outputs.end(),
+                       {less, AddNode(graph, "Not", {odd}), AddNode(graph, "Add", {count, count}),
+                        AddNode(graph, "Add", {half, half}), odd});
+  ExpectRight(CompileFor(graph));
+}
+
 // An output of the network may be one of its inputs, a constant, or appear twice.
 TEST_P(RunnerConformanceTest, CopiesOutputsThatNoKernelWrites) {
   graph::Graph graph = Residual();
@@ -137,6 +151,60 @@ TEST_P(RunnerConformanceTest, AliasesTakeNoKernel) {
 
 TEST_P(RunnerConformanceTest, PartsThatCannotBeAliasesAreCopied) {
   ExpectRight(CompileFor(Aliases(14)));
+}
+
+// Tensors without elements need no memory, which devices would refuse.
+TEST_P(RunnerConformanceTest, TensorsMayBeEmpty) {
+  graph::Graph graph = Residual();
+  const graph::TensorType empty{ir::DType::kF32, {0, 3}};
+  const graph::ValueId input = graph.AddValue("empty", empty);
+  graph.inputs.push_back(input);
+  const graph::ValueId constant = graph.AddConstant("nothing", empty, graph::ConstantData(""));
+  graph.outputs.insert(graph.outputs.begin(), {input, constant});
+  ExpectRight(CompileFor(graph));
+}
+
+TEST_P(RunnerConformanceTest, InputsMayBeUnused) {
+  graph::Graph graph = Residual();
+  graph.inputs.push_back(graph.AddValue("unused", {ir::DType::kF32, {3}}));
+  ExpectRight(CompileFor(graph));
+}
+
+TEST_P(RunnerConformanceTest, OutputsMayBeViews) {
+  graph::Graph graph = Aliases(64);
+  const graph::ValueId a = graph.nodes[0].outputs[0], b = graph.nodes[0].outputs[1];
+  graph.outputs = {b, graph.outputs[0], a, graph.nodes[3].outputs[0], graph.nodes[1].outputs[0]};
+  ExpectRight(CompileFor(graph));
+}
+
+TEST_P(RunnerConformanceTest, OutputsMayBeViewsOfConstants) {
+  graph::Graph graph = Residual();
+  const graph::ValueId w = AddWeights(graph, "w", {4, 128});
+  EXPECT_TRUE(
+      graph.AddNode({"split", "Split", {w}, {}, {{"num_outputs", int64_t{2}}}}, {"a", "b"}).ok());
+  const graph::ValueId b = graph.nodes.back().outputs[1], a = graph.nodes.back().outputs[0];
+  graph.outputs = {b, graph.outputs[0], a};
+  ExpectRight(CompileFor(graph));
+}
+
+TEST_P(RunnerConformanceTest, SeveralRunnersTakeTurns) {
+  const TestNetwork network = CompileFor(Residual());
+  const std::vector<std::string> inputs = MakeInputs(network.graph);
+  const std::vector<std::string> expected = Expected(network.graph, inputs);
+  const Made first = GetParam().make(network);
+  Made second = GetParam().make(network);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(second.ok()) << second.status();
+  const auto expect_right = [&](Runner& runner) {
+    const auto outputs = runner.Run(Views(inputs));
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    EXPECT_EQ(*outputs, expected);
+  };
+  expect_right(**first);
+  expect_right(**second);
+  expect_right(**first);
+  second->reset();
+  expect_right(**first);
 }
 
 TEST_P(RunnerConformanceTest, TellsTheTimeOfEachStep) {

@@ -78,6 +78,10 @@ TEST_P(LargeGpuTemplate, CandidatesDiffer) {
 INSTANTIATE_TEST_SUITE_P(All, LargeGpuTemplate,
                          testing::Values("matmul m=1024 n=1024 k=1024",
                                          "matmul m=1009 n=997 k=1013", "dense m=8 n=1024 k=1024",
+                                         // More than a grid has along y and z.
+                                         "batch_matmul b=70000 m=8 n=16 k=16",
+                                         "matmul m=1048576 n=64 k=64",
+                                         "conv2d_nchw n=70000 h=3 w=3 ci=4 co=32 k=3 s=1 p=1",
                                          "batch_matmul b=12 m=128 n=128 k=64",
                                          // C7 and C12.
                                          "conv2d n=1 h=28 w=28 ci=128 co=256 k=3 s=2 p=1",

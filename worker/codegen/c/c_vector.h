@@ -34,9 +34,9 @@ class CVectorPrinter {
   // Prints a store without its conditions. nullopt: it has no vector form.
   std::optional<CDialect::Assignment> Print(const lower::Stmt& store, ir::AtomId lane);
 
-  // Prints a load of all lanes as one instruction, of 16 bytes at most. nullopt: it is none,
-  // because the elements are not consecutive, aligned, in memory and of the type in which values
-  // are computed.
+  // Prints a load of all lanes as one instruction, of 16 bytes at most. nullopt: it
+  // needs several, because the elements are not consecutive, not aligned, not in memory, or not of
+  // the type in which values are computed.
   std::optional<std::string> LoadLanes(const ir::Expr& load, ir::AtomId lane);
 
   // Prints the call for an asynchronous copy of one element or of all lanes of a vectorized loop,

@@ -60,6 +60,7 @@ Api Table() {
     return 0;
   };
   api.CtxDestroy = [](Context) { return 0; };
+  api.CtxSetCurrent = [](Context) { return 0; };
   api.ModuleLoadData = [](Module* module, const void*) {
     Give(module, 0);
     return 0;

@@ -18,6 +18,7 @@ using hone::fakes::FakeModule;
 namespace hone::cuda {
 
 struct ContextObject {};
+thread_local Context current_context = nullptr;  // the one that calls of this thread use
 struct EventObject {
   std::chrono::steady_clock::time_point at;
 };
@@ -35,8 +36,8 @@ namespace {
 
 using namespace hone::cuda;
 
-constexpr Result kInvalidValue = 1, kNoDevice = 100, kInvalidDevice = 101, kIllegalAddress = 700,
-                 kNotSupported = 801;
+constexpr Result kInvalidValue = 1, kNoDevice = 100, kInvalidDevice = 101, kInvalidHandle = 400,
+                 kIllegalAddress = 700, kNotSupported = 801;
 
 FakeModule* Of(Module module) { return reinterpret_cast<FakeModule*>(module); }
 FakeFunction* Of(Function function) { return reinterpret_cast<FakeFunction*>(function); }
@@ -98,11 +99,16 @@ Result cuDeviceGetAttribute(int* value, int attribute, DeviceNumber) {
   *value = FakeDriver::Get().Attribute(attribute);
   return 0;
 }
-Result cuCtxCreate_v2(Context* context, unsigned, DeviceNumber) {
-  *context = new ContextObject;
+Result cuCtxSetCurrent(Context context) {
+  current_context = context;
   return 0;
 }
+Result cuCtxCreate_v2(Context* context, unsigned, DeviceNumber) {
+  *context = new ContextObject;
+  return cuCtxSetCurrent(*context);
+}
 Result cuCtxDestroy_v2(Context context) {
+  if (current_context == context) current_context = nullptr;
   delete context;
   return 0;
 }
@@ -124,6 +130,7 @@ Result cuModuleUnload(Module module) {
 Result cuModuleGetFunction(Function* function, Module module, const char* name) {
   FakeFunction* found = nullptr;
   const Result code = FakeDriver::Get().Find(*Of(module), name, &found);
+  if (code == 0) found->context = current_context;
   *function = reinterpret_cast<Function>(found);
   return code;
 }
@@ -227,6 +234,7 @@ Result cuEventDestroy_v2(Event event) {
 Result cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                       Stream stream, void** parameters, void**) {
+  if (Of(function)->context != current_context) return kInvalidHandle;
   FakeLaunch launch(*Of(function),
                     {.grid = {grid_x, grid_y, grid_z},
                      .block = {block_x, block_y, block_z},

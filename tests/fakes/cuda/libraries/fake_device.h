@@ -18,6 +18,7 @@ struct FakeFunction {
   std::string name;
   cuda::EmulatedModule* module = nullptr;  // null: a reference kernel of the runner, in PTX
   int max_dynamic_bytes = 48 << 10;
+  cuda::Context context = nullptr;  // that the kernel belongs to
 };
 
 struct FakeModule {
@@ -49,7 +50,7 @@ class FakeLaunch {
   std::vector<uint64_t> values_;
 };
 
-// The state that all devices of the driver share. A process has one context at a time.
+// The state that all devices and contexts of the driver share.
 class FakeDriver {
  public:
   static FakeDriver& Get();
