@@ -71,6 +71,7 @@ TEST(Bf16Test, RejectsOtherStages) {
                       "output Y[i: 4] = sum(k: 8) f32(A[i, k]) * f32(B[k])\n",
                       "bf16", "Y", {}),
               HasSubstr("not plain elements in f32"));
+  EXPECT_THAT(Refusal(kConv, "bf16", "Y", {4}), HasSubstr("bf16 takes 0 numbers, not 1"));
 }
 
 }  // namespace
