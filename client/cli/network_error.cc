@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/network_kernels.h"
 #include "client/cli/network_timing.h"
@@ -70,6 +71,16 @@ std::string AlgorithmsText(absl::Span<const std::string> algorithms) {
   return absl::StrJoin(counts, ", ", [](std::string* out, const auto& count) {
     absl::StrAppend(out, count.first, " in ", Counted(count.second, "task"));
   });
+}
+
+std::string ErrorText(const absl::StatusOr<double>& error) {
+  if (!error.ok()) {
+    return absl::StrCat("; how much they change the outputs is not known: ",
+                        error.status().message());
+  }
+  return absl::StrFormat(
+      "; they change the outputs by at most %.1e of the largest magnitude, for random inputs",
+      *error);
 }
 
 absl::StatusOr<double> ErrorOfAlgorithms(Session& session, const NetworkArgument& network,

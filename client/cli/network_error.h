@@ -15,6 +15,8 @@
 namespace hone::cli {
 
 // The largest difference of two tensors, relative to the largest magnitude of the second one.
+// Infinite if NaN or an infinity is not in the same places of both, or if only the second one is 0
+// everywhere. REQUIRES: both have the elements of `type`.
 double ErrorOf(const graph::TensorType& type, absl::string_view got, absl::string_view expected);
 
 // The algorithm of a schedule if it needs a tolerance, such as "winograd 4"; "" if it computes the
@@ -24,6 +26,10 @@ std::string AlgorithmOf(absl::string_view trace);
 // Counts the tasks by algorithm: "winograd 2 in 1 task, winograd 4 in 12 tasks". "" if all compute
 // their workloads as written.
 std::string AlgorithmsText(absl::Span<const std::string> algorithms);
+
+// Says what other algorithms change, to append to AlgorithmsText: "; they change the outputs by at
+// most …". `error`: of ErrorOfAlgorithms.
+std::string ErrorText(const absl::StatusOr<double>& error);
 
 // Runs a network with these kernels and again with strict ones in the place of those that have
 // another algorithm, on the same random inputs. Returns the largest ErrorOf an output. `algorithms`

@@ -304,7 +304,7 @@ void AddTune(Command& app, Globals& globals) {
               "Allowed relative error of the output; 0 (default) is strict. Winograd convolutions "
               "need 1.7e-6 to 1.2e-4 in f32. Their error is relative to the largest magnitude in a "
               "tile: an output whose own window is much smaller than the rest of the tile can have "
-              "a larger error. Products of factors rounded to bf16 need 3.92e-3, on CPUs with "
+              "a larger error. Products of factors rounded to bf16 need 7.83e-3, on CPUs with "
               "instructions for them",
               {Range(0.0, 0.5)});
   command.Add("--file", options->file,

@@ -41,6 +41,8 @@ struct DomainCases {
   }
 };
 
+// Divides the values that `values` allows, and possibly some more. REQUIRES: `step`, `extent` and
+// `lanes` are positive.
 DomainCases CasesOf(const TileCondition& condition, const IndexValues& values);
 
 }  // namespace hone::lower

@@ -34,6 +34,12 @@ bool IsZero(const NodeView& node, int zero_point) {
   return !node.Has(zero_point) || IsEverywhere(node, zero_point, ir::Scalar(0));
 }
 
+bool HaveSameZeroPoint(const NodeView& a, const NodeView& b) {
+  if (IsZero(a, 2) && IsZero(b, 2)) return true;
+  return a.Has(2) && b.Has(2) && a.IsConstant(2) && b.IsConstant(2) &&
+         *a.Elements(2) == *b.Elements(2);
+}
+
 bool IsOne(const NodeView& node, int scale) { return IsEverywhere(node, scale, ir::Scalar(1.0)); }
 
 std::string PerChannel(const NodeView& node, StageWriter& writer, int input,

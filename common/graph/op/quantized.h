@@ -21,6 +21,8 @@ std::string Saturated(absl::string_view value, absl::string_view zero_point, ir:
 
 // Whether an optional zero point is absent or known to be 0, so that formulas leave it out.
 bool IsZero(const NodeView& node, int zero_point);
+// Whether two nodes, QuantizeLinear or DequantizeLinear, are known to have the same zero point.
+bool HaveSameZeroPoint(const NodeView& a, const NodeView& b);
 // Whether a scale is known to be 1.
 bool IsOne(const NodeView& node, int scale);
 

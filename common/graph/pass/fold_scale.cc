@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "common/graph/node_view.h"
@@ -8,11 +9,12 @@
 namespace hone::graph {
 namespace {
 
-// Returns the node if it multiplies the floats of an integer sum by a constant; -1 otherwise.
+// Returns the node if it multiplies an integer sum, converted to f32, by a constant; -1 otherwise.
 int ScaledSum(const Graph& graph, int node) {
   if (node < 0 || graph.nodes[node].op != "Mul") return -1;
   const Node& mul = graph.nodes[node];
   if (!graph.IsConstant(mul.inputs[1])) return -1;
+  if (graph.value(mul.inputs[1]).type.dtype != ir::DType::kF32) return -1;
   const int cast = graph.Producers()[mul.inputs[0]];
   if (cast < 0 || graph.nodes[cast].op != "Cast") return -1;
   return graph.value(graph.nodes[cast].inputs[0]).type.dtype == ir::DType::kI32 ? node : -1;
@@ -33,7 +35,11 @@ bool FoldInto(Graph& graph, Node& quantize) {
   if (product < 0) return false;
   Node& mul = graph.nodes[product];
   std::vector<double> factors = Reals(graph, mul.inputs[1]);
-  for (double& factor : factors) factor /= scale;
+  for (double& factor : factors) {
+    factor /= scale;
+    // Infinity times a sum of 0 would be NaN.
+    if (!std::isfinite(static_cast<float>(factor))) return false;
+  }
   const TensorType factor_type = graph.value(mul.inputs[1]).type, scale_type = view.Type(1);
   mul.inputs[1] = AddConstant(graph, absl::StrCat(mul.name, ".factor"), factor_type, factors);
   quantize.inputs[1] = AddConstant(graph, absl::StrCat(quantize.name, ".scale"), scale_type, {1});

@@ -48,6 +48,13 @@ struct Product {
   bool is_convolution = false;
   bool transposes_w = false;
   double alpha = 1, beta = 1;
+
+  // The factors of the sums, one or one per channel.
+  std::vector<double> Scale() const {
+    std::vector<double> scale = w.scale;
+    for (double& element : scale) element *= x.scale[0] * alpha;
+    return scale;
+  }
 };
 
 // Whether sums of this many products fit i32, which would wrap around. The sums before zero points
@@ -88,7 +95,10 @@ std::optional<Product> ProductOf(const Graph& graph, const std::vector<int>& pro
     if (!product.is_convolution && shape.size() != 2) return std::nullopt;
   }
   if (!FitsSum(graph, product, terms)) return std::nullopt;
-  return product;
+  // Infinity times a sum of 0 would be NaN.
+  const bool finite = std::ranges::all_of(
+      product.Scale(), [](double scale) { return std::isfinite(static_cast<float>(scale)); });
+  return finite ? std::optional(product) : std::nullopt;
 }
 
 // Appends the nodes that compute a product of integers to a graph.
@@ -102,7 +112,7 @@ class ProductWriter {
     const std::vector<double> integer_bias = IntegerBias();
     HONE_ASSIGN_OR_RETURN(ValueId result, WriteSum(integer_bias));
     HONE_ASSIGN_OR_RETURN(result, Add("Cast", {result}, {{"to", kFloat}}));
-    HONE_ASSIGN_OR_RETURN(result, Add("Mul", {result, Constant(".scale", Scale())}));
+    HONE_ASSIGN_OR_RETURN(result, Add("Mul", {result, Constant(".scale", product_.Scale())}));
     if (!NodeView(graph_, node_).Has(2) || !integer_bias.empty()) return result;
     ValueId bias = node_.inputs[2];
     if (product_.is_convolution) {
@@ -118,12 +128,6 @@ class ProductWriter {
   static constexpr int64_t kFloat = 1;         // ONNX's number of f32
   static constexpr double kScaleError = 1e-6;  // relative, of products that are rounded to f32
 
-  // The factors of the sums.
-  std::vector<double> Scale() const {
-    std::vector<double> scale = product_.w.scale;
-    for (double& element : scale) element *= product_.x.scale[0] * product_.alpha;
-    return scale;
-  }
   // The integers of a bias that has the scale of the sums, one per channel. Adding them to the sums
   // needs no rounding. Empty if there is no such bias.
   std::vector<double> IntegerBias() const {
@@ -138,8 +142,10 @@ class ProductWriter {
         type.shape.back() != product_.channels) {
       return {};
     }
-    const std::vector<double> own = Reals(graph_, dequantize.node().inputs[1]), sums = Scale();
+    const std::vector<double> own = Reals(graph_, dequantize.node().inputs[1]);
+    const std::vector<double> sums = product_.Scale();
     std::vector<double> bias = Reals(graph_, dequantize.node().inputs[0]);
+    if (own.size() != 1 && own.size() != bias.size()) return {};  // a scale per block
     for (size_t i = 0; i < bias.size(); ++i) {
       const double wanted = sums[sums.size() == 1 ? 0 : i];
       const double error = std::abs(own[own.size() == 1 ? 0 : i] - wanted);

@@ -26,11 +26,7 @@ int QuantizerOf(const Graph& graph, const Node& convolution, ValueId bytes) {
   const Node& node = graph.nodes[quantize];
   if (std::ranges::count(graph.inputs, node.inputs[0]) == 0) return -1;
   const NodeView from(graph, node), to(graph, graph.nodes[dequantize]);
-  if (from.Type(1).elements() != 1) return -1;
-  if (IsZero(from, 2) && IsZero(to, 2)) return quantize;
-  const bool equal = from.Has(2) && to.Has(2) && from.IsConstant(2) && to.IsConstant(2) &&
-                     Reals(graph, node.inputs[2]) == Reals(graph, to.node().inputs[2]);
-  return equal ? quantize : -1;
+  return from.Type(1).elements() == 1 && HaveSameZeroPoint(from, to) ? quantize : -1;
 }
 
 // Appends a node with one result.

@@ -28,10 +28,7 @@ bool HaveSameParameters(const Graph& graph, const Node& dequantize, const Node& 
   if (from.Type(1).elements() != 1 || to.Type(1).elements() != 1) return false;
   if (!from.IsConstant(1) || !to.IsConstant(1)) return false;
   const double scale = Reals(graph, dequantize.inputs[1])[0];
-  if (!(scale > 0) || scale != Reals(graph, quantize.inputs[1])[0]) return false;
-  if (IsZero(from, 2) && IsZero(to, 2)) return true;
-  return from.Has(2) && to.Has(2) && from.IsConstant(2) && to.IsConstant(2) &&
-         Reals(graph, dequantize.inputs[2]) == Reals(graph, quantize.inputs[2]);
+  return scale > 0 && scale == Reals(graph, quantize.inputs[1])[0] && HaveSameZeroPoint(from, to);
 }
 
 // Removes the node `quantize`, a QuantizeLinear, if it reads a DequantizeLinear with the same

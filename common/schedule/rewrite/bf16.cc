@@ -59,7 +59,7 @@ absl::StatusOr<ir::Workload> Bf16(const ir::Workload& workload, int position,
 }
 
 double Bf16Tolerance(const ir::Workload&, int, absl::Span<const int64_t>) {
-  constexpr double kRounding = 0x1p-9;  // relative error of a factor
+  constexpr double kRounding = 0x1p-8;  // relative error of a factor, which gets 8 significant bits
   return (1 + kRounding) * (1 + kRounding) - 1;
 }
 

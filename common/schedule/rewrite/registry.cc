@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/rewrite/rewrite.h"
 #include "common/schedule/rewrite/rewrites.h"
@@ -38,8 +39,10 @@ absl::StatusOr<Found> Find(const ir::Workload& workload, absl::string_view name,
           ? 0
           : std::count(rewrite->parameters.begin(), rewrite->parameters.end(), ',') + 1;
   if (numbers.size() != takes) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " takes ", takes, " numbers (",
-                                                   rewrite->parameters, "), not ", numbers.size()));
+    const std::string named = takes == 0 ? "" : absl::StrCat(" (", rewrite->parameters, ")");
+    return absl::InvalidArgumentError(absl::StrCat(name, " takes ",
+                                                   Counted(static_cast<int64_t>(takes), "number"),
+                                                   named, ", not ", numbers.size()));
   }
   for (size_t s = 0; s < workload.stages.size(); ++s) {
     for (ir::BufferId tensor : workload.stages[s].tensors) {

@@ -59,5 +59,13 @@ TEST(AlgorithmsTextTest, CountsTheTasks) {
             "winograd 2 in 1 task, winograd 4 in 2 tasks");
 }
 
+TEST(ErrorTextTest, TheErrorMayBeUnknown) {
+  EXPECT_EQ(ErrorText(2e-6),
+            "; they change the outputs by at most 2.0e-06 of the largest magnitude, for random "
+            "inputs");
+  EXPECT_EQ(ErrorText(absl::NotFoundError("hone-builder is missing")),
+            "; how much they change the outputs is not known: hone-builder is missing");
+}
+
 }  // namespace
 }  // namespace hone::cli

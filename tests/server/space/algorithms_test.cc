@@ -194,9 +194,9 @@ std::vector<std::unique_ptr<DesignSpace>> OfBf16(absl::string_view text, double 
 
 TEST(Bf16, IsOfferedIfTheToleranceAndTheTargetAllowIt) {
   constexpr char kMatmul[] = "matmul m=64 n=64 k=64";
-  EXPECT_FALSE(OfBf16(kMatmul, 4e-3, WithBf16()).empty());
-  EXPECT_TRUE(OfBf16(kMatmul, 1e-3, WithBf16()).empty());
-  EXPECT_TRUE(OfBf16(kMatmul, 4e-3, Avx512()).empty());
+  EXPECT_FALSE(OfBf16(kMatmul, 8e-3, WithBf16()).empty());
+  EXPECT_TRUE(OfBf16(kMatmul, 7e-3, WithBf16()).empty());
+  EXPECT_TRUE(OfBf16(kMatmul, 8e-3, Avx512()).empty());
 }
 
 // Small integers are exact in bf16.
@@ -208,7 +208,7 @@ TEST(Bf16, InstructionsForDotProductsComputeTheWorkload) {
     const std::vector<ir::Values> inputs = SmallIntegers(*workload, 3);
     const ir::Values wanted = ir::Interpret(*workload, inputs).value()[0];
     int with_instruction = 0;
-    for (const auto& space : OfBf16(text, 4e-3, WithBf16())) {
+    for (const auto& space : OfBf16(text, 8e-3, WithBf16())) {
       if (!absl::StrContains(space->name(), "bf16dot")) continue;
       ++with_instruction;
       for (uint64_t i = 0; i < 3; ++i) {

@@ -134,6 +134,36 @@ TEST(IntegerConvolutionTest, KeepsABiasPerRow) {
   EXPECT_EQ(*Interpret(net.graph, input), *expected);
 }
 
+// The channels 0 and 1 have the first scale of the bias, and 2 and 3 the second one.
+TEST(IntegerConvolutionTest, KeepsABiasWithAScalePerBlock) {
+  Net net;
+  const ValueId w =
+      net.Apply("DequantizeLinear",
+                {net.Bytes({4, 1, 1}, {1, 2, 3, 4}), net.Weights({4}, {0.25, 0.5, 0.25, 0.5})},
+                {{"axis", int64_t{0}}});
+  const ValueId bias =
+      net.Apply("DequantizeLinear",
+                {net.Bytes({4}, {8, -8, 4, 2}, ir::DType::kI32), net.Weights({2}, {0.125, 0.25})},
+                {{"axis", int64_t{0}}, {"block_size", int64_t{2}}});
+  net.graph.outputs = {net.Apply("Conv", {net.Quantized(net.Input({1, 1, 3}), 0.5, 2), w, bias})};
+  const std::vector<ir::Scalars> input = {{-1.0, 0.5, 3.0}};
+  const auto expected = Interpret(net.graph, input);
+  UseIntegers(net);
+  EXPECT_EQ(*Interpret(net.graph, input), *expected);
+  const auto add =
+      std::ranges::find(net.graph.nodes.rbegin(), net.graph.nodes.rend(), "Add", &Node::op);
+  EXPECT_EQ(net.graph.value(add->outputs[0]).type.dtype, ir::DType::kF32);
+}
+
+// A sum of 0 stays 0, although the product of the scales is infinite in f32.
+TEST(IntegerConvolutionTest, LeavesScalesWhoseProductOverflows) {
+  Net net;
+  const ValueId w =
+      net.Apply("DequantizeLinear", {net.Bytes({1, 1, 1}, {1}), net.Weights({}, {1e30})});
+  net.graph.outputs = {net.Apply("Conv", {net.Quantized(net.Input({1, 1, 1}), 1e30, 2), w})};
+  EXPECT_FALSE(*UseIntegerProducts(net.graph));
+}
+
 // The sums are multiplied by one factor, and nothing is divided.
 TEST(IntegerConvolutionTest, AppliesTheScaleOfTheResultToTheFactor) {
   for (const bool rectified : {false, true}) {
@@ -156,6 +186,25 @@ TEST(IntegerConvolutionTest, AppliesTheScaleOfTheResultToTheFactor) {
         MakeGroup(net.graph, {static_cast<int>(net.graph.nodes.size()) - 2}, "quantize");
     ASSERT_TRUE(group.ok()) << group.status();
     EXPECT_THAT(group->workload.ToText(), testing::Not(testing::HasSubstr("/")));
+  }
+}
+
+// A sum of 0 gives the zero point, although the quotient of the scales is infinite in the type of
+// the factor.
+TEST(IntegerConvolutionTest, KeepsAScaleWhoseQuotientOverflows) {
+  const struct {
+    ir::DType dtype;
+    int64_t number;  // ONNX's number of the type
+    double factor, scale;
+  } kCases[] = {{ir::DType::kF32, 1, 100, 1e-40}, {ir::DType::kF16, 10, 100, 1e-3}};
+  for (const auto& c : kCases) {
+    Net net;
+    const ValueId x = net.Apply("Cast", {net.Input({2}, ir::DType::kI32)}, {{"to", c.number}});
+    const ValueId y = net.Apply("Mul", {x, net.Weights({}, {c.factor}, c.dtype)});
+    net.graph.outputs = {net.Apply("QuantizeLinear", {y, net.Weights({}, {c.scale}, c.dtype),
+                                                      net.Bytes({}, {3}, ir::DType::kU8)})};
+    EXPECT_FALSE(*FoldScale(net.graph));
+    EXPECT_EQ((*Interpret(net.graph, {{0, 1}}))[0][0], ir::Scalar(3));
   }
 }
 

@@ -30,7 +30,7 @@ TEST(Bf16Test, TheErrorIsBelowTheTolerance) {
   const ir::Workload original = Parsed(kConv);
   const ir::Workload rewritten = ApplyRewriteTo(original, "bf16", "Y", {}).value();
   const double tolerance = RewriteTolerance(original, "bf16", "Y", {}).value();
-  EXPECT_NEAR(tolerance, 1.0 / 256, 1e-5);
+  EXPECT_NEAR(tolerance, 1.0 / 128, 2e-5);
   Rng rng(1);
   for (const Fill fill : {Fill::kSymmetric, Fill::kPositive}) {
     const RewriteError error = ErrorOf(original, rewritten, RandomInputs(original, fill, rng));
@@ -40,6 +40,18 @@ TEST(Bf16Test, TheErrorIsBelowTheTolerance) {
   const RewriteError exact =
       ErrorOf(original, rewritten, RandomInputs(original, Fill::kInteger, rng));
   EXPECT_EQ(exact.by_element, 0) << "small integers are exact in bf16";
+}
+
+// The number is halfway between two numbers of bf16, and is rounded to the lower one.
+TEST(Bf16Test, TheWorstErrorIsBelowTheTolerance) {
+  const ir::Workload original = Parsed(
+      "workload product\ninput A: f32[1]\ninput B: f32[1]\n"
+      "output Y[i: 1] = sum(k: 1) A[i] * B[k]\n");
+  const ir::Workload rewritten = ApplyRewriteTo(original, "bf16", "Y", {}).value();
+  const double tolerance = RewriteTolerance(original, "bf16", "Y", {}).value();
+  const RewriteError error = ErrorOf(original, rewritten, {{1 + 0x1p-8}, {1 + 0x1p-8}});
+  EXPECT_LT(error.by_element, tolerance);
+  EXPECT_GT(error.by_element, tolerance * 0.98);
 }
 
 TEST(Bf16Test, ATensorThatIsBothFactorsIsRoundedOnce) {
@@ -59,6 +71,7 @@ TEST(Bf16Test, RejectsOtherStages) {
                       "output Y[i: 4] = sum(k: 8) f32(A[i, k]) * f32(B[k])\n",
                       "bf16", "Y", {}),
               HasSubstr("not plain elements in f32"));
+  EXPECT_THAT(Refusal(kConv, "bf16", "Y", {4}), HasSubstr("bf16 takes 0 numbers, not 1"));
 }
 
 }  // namespace

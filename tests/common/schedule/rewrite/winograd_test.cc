@@ -168,7 +168,7 @@ TEST(RewriteRegistryTest, ArgumentsAreChecked) {
   EXPECT_THAT(std::string(ApplyRewriteTo(conv, "winograd", "Q", {2}).status().message()),
               HasSubstr("no stage computes"));
   EXPECT_THAT(std::string(ApplyRewriteTo(conv, "winograd", "Y", {}).status().message()),
-              HasSubstr("takes 1 numbers (m), not 0"));
+              HasSubstr("takes 1 number (m), not 0"));
   for (size_t i = 1; i < Rewrites().size(); ++i)
     EXPECT_LT(Rewrites()[i - 1].name, Rewrites()[i].name);
 }
