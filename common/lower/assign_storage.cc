@@ -198,21 +198,25 @@ class Assigner {
     Storage& storage = p_.storage[id];
     if (uses.kernels.empty()) return;
     const int64_t bytes = target::AlignedBytes(storage.elements * ir::DTypeBytes(buffer.dtype));
+    const bool packs = p_.kernels[0].name == ir::kPrepackKernel && uses.kernels.contains(0);
+    const bool is_private = uses.kernels.size() == 1 && uses.parallels.size() == 1 &&
+                            *uses.parallels.begin() != ir::kNoAtom;
+    int64_t& stack_bytes = stack_bytes_[packs ? 1 : 0];
+    const bool fits_stack = bytes <= kMaxStackBytes && stack_bytes + bytes <= kMaxTotalStackBytes;
     if (buffer.scope == ir::Scope::kFragment) {
       storage.kind = Storage::Kind::kRegister;
-    } else if (p_.kernels[0].name == ir::kPrepackKernel && uses.kernels.contains(0)) {
+    } else if (is_private && fits_stack) {
+      storage.kind = Storage::Kind::kStack;
+      stack_bytes += bytes;
+    } else if (packs) {
+      // One thread packs the constants, so the iterations of a parallel loop may share memory.
       storage.kind = Storage::Kind::kPacked;
       storage.offset_bytes = p_.packed_bytes;
       p_.packed_bytes += bytes;
-    } else if (uses.parallels.size() == 1 && *uses.parallels.begin() != ir::kNoAtom) {
-      if (bytes <= kMaxStackBytes && stack_bytes_ + bytes <= kMaxTotalStackBytes) {
-        storage.kind = Storage::Kind::kStack;
-        stack_bytes_ += bytes;
-      } else {
-        storage.kind = Storage::Kind::kThread;
-        storage.offset_bytes = thread_.Place(bytes, uses.first, uses.last);
-        p_.thread_stride_bytes = thread_.bytes();
-      }
+    } else if (is_private) {
+      storage.kind = Storage::Kind::kThread;
+      storage.offset_bytes = thread_.Place(bytes, uses.first, uses.last);
+      p_.thread_stride_bytes = thread_.bytes();
     } else {
       storage.kind = Storage::Kind::kWorkspace;
       storage.offset_bytes = workspace_.Place(bytes, uses.first, uses.last);
@@ -337,10 +341,10 @@ class Assigner {
   LoweredProgram& p_;
   int64_t cores_ = 1;
   target::GpuLimits limits_;
-  int64_t stack_bytes_ = 0;
-  int64_t thread_bytes_ = 0;  // private arrays of a GPU thread
-  int statement_ = -1;        // at the top level, over all kernels
-  int barriers_ = 0;          // outside of loops and branches, over all kernels
+  int64_t stack_bytes_[2] = {0, 0};  // in the kernel that computes, and in the one that packs
+  int64_t thread_bytes_ = 0;         // private arrays of a GPU thread
+  int statement_ = -1;               // at the top level, over all kernels
+  int barriers_ = 0;                 // outside of loops and branches, over all kernels
   Region workspace_, thread_;
   std::vector<Region> shared_;  // of each kernel's blocks
   std::vector<Uses> uses_;

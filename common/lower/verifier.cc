@@ -248,9 +248,8 @@ class Verifier {
         return Broken(id, absl::StrCat("the value does not have the dtype of ", buffer.name));
       }
       if (buffer.input) return Broken(id, absl::StrCat("input ", buffer.name, " is written"));
-      const bool own =
-          kind == Storage::Kind::kRegister ||
-          (p_.IsForGpu() && (kind == Storage::Kind::kStack || kind == Storage::Kind::kShared));
+      const bool own = kind == Storage::Kind::kRegister || kind == Storage::Kind::kStack ||
+                       (p_.IsForGpu() && kind == Storage::Kind::kShared);
       if (prepacks_ != (kind == Storage::Kind::kPacked) && !own) {
         return Broken(id, prepacks_ ? "\"prepack\" writes a buffer that is not packed"
                                     : "a packed constant is written outside \"prepack\"");

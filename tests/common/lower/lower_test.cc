@@ -245,6 +245,29 @@ TEST(LowerTest, ConstantCopiesArePackedAheadOfTime) {
   EXPECT_EQ(program.packed_bytes, 3 * 3 * 8 * 16 * 4);
 }
 
+// The iterations of a parallel loop must not share a buffer that has only the elements of one.
+TEST(LowerTest, APrivateBufferOfPackedConstantsIsOnTheStack) {
+  const LoweredProgram program = LowerText(R"(workload matmul
+input A: f32[1, 1]
+input W: f32[1, 1] constant
+output C[i: 1, j: 1] = sum(k: 1) A[i, k] * W[k, j]
+trace 1
+b0 = block("C")
+b1, b2 = pad_einsum(b0, 1, 2, 1)
+b3 = block("W_pad")
+b4 = cache_write(b3, "global")
+b5 = block("W_pad")
+l0, l1 = loops(b5)
+parallel(l1)
+b6 = block("W_pad1")
+b7 = block("W_pad")
+l2, l3 = loops(b7)
+reverse_compute_at(b6, l3)
+)");
+  EXPECT_EQ(StorageOf(program, "W_pad").kind, Storage::Kind::kPacked);
+  EXPECT_EQ(StorageOf(program, "W_pad_cache").kind, Storage::Kind::kStack);
+}
+
 TEST(LowerTest, OuterReductionLoopInitializesOrAccumulates) {
   const std::string text = LowerText(std::string(kMatmul) +
                                      "l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 16, 1)\n"
