@@ -110,7 +110,12 @@ std::string ProgressText(const client::Job& job, const Pace& pace, int columns) 
     const std::string figure = best->gflops > 0
                                    ? absl::StrCat(FormatGflops(best->gflops), " GFLOP/s")
                                    : FormatLatency(client::LatencyNs(*best));
-    add(8, is_own ? "  best " : "  best known ",
+    // Otherwise the line would contradict lists, which show the best that is known.
+    const bool is_behind = is_own && client::HasEnded(job.state) && client::BestIsOfAnotherJob(job);
+    add(8,
+        is_behind ? "  best of this run "
+        : is_own  ? "  best "
+                  : "  best known ",
         MarkUnconfirmed(figure, record::IsConfirmed(best->record)),
         is_own ? "" : absl::StrCat(" (job ", best->record.job_id, ")"));
     if (best->gflops > 0 && best->peak_gflops > 0) {

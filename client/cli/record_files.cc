@@ -56,7 +56,8 @@ absl::Status ExportRecords(const Globals& globals, const RecordExport& options) 
   HONE_RETURN_IF_ERROR(CompleteSelection(*session, filter));
   const bool to_stdout = options.output.empty();
   const auto not_written = [&] {
-    return WithExitCode(ErrnoStatus(errno, absl::StrCat("write ", options.output)), kExitFailed);
+    const std::string to = to_stdout ? "standard output" : options.output;
+    return WithExitCode(ErrnoStatus(errno, absl::StrCat("write ", to)), kExitFailed);
   };
   const std::string part = absl::StrCat(options.output, ".part");
   std::FILE* const file = to_stdout ? stdout : std::fopen(part.c_str(), "w");
@@ -75,10 +76,10 @@ absl::Status ExportRecords(const Globals& globals, const RecordExport& options) 
         if (std::fwrite(piece.data(), 1, piece.size(), file) == piece.size()) {
           return absl::OkStatus();
         }
-        return ErrnoStatus(errno, "write the export");
+        return not_written();
       });
   if (to_stdout) {
-    if (std::fflush(stdout) != 0) status.Update(ErrnoStatus(errno, "write the export"));
+    if (std::fflush(stdout) != 0) status.Update(not_written());
     return status;
   }
   if (std::fclose(file) != 0) status.Update(not_written());
@@ -100,18 +101,23 @@ absl::Status ImportRecords(const Globals& globals, const std::string& path) {
     if (file != stdin) std::fclose(file);
   });
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(const client::ImportCounts counts,
-                        session->connection().ImportRecords([&]() -> absl::StatusOr<std::string> {
-                          std::string piece(kPiece, '\0');
-                          piece.resize(std::fread(piece.data(), 1, piece.size(), file));
-                          if (std::ferror(file) != 0) {
-                            return ErrnoStatus(errno, absl::StrCat("read ", path));
-                          }
-                          return piece;
-                        }));
-  if (globals.json) return PrintJson({{"added", counts.added}, {"known", counts.known}});
-  absl::PrintF("%s added, %d already in the store\n", Counted(counts.added, "record"),
-               counts.known);
+  bool was_read = true;
+  const absl::StatusOr<client::ImportCounts> counts =
+      session->connection().ImportRecords([&]() -> absl::StatusOr<std::string> {
+        std::string piece(kPiece, '\0');
+        piece.resize(std::fread(piece.data(), 1, piece.size(), file));
+        if (std::ferror(file) == 0) return piece;
+        was_read = false;
+        return ErrnoStatus(errno, absl::StrCat("read ", path));
+      });
+  // The server knows the line of a mistake, but not the file.
+  if (absl::IsInvalidArgument(counts.status()) && was_read && file != stdin) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", counts.status().message()));
+  }
+  HONE_RETURN_IF_ERROR(counts.status());
+  if (globals.json) return PrintJson({{"added", counts->added}, {"known", counts->known}});
+  absl::PrintF("%s added, %d already in the store\n", Counted(counts->added, "record"),
+               counts->known);
   return absl::OkStatus();
 }
 

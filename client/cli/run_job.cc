@@ -214,8 +214,8 @@ std::string StoppingText(int count, const client::Job& job) {
   if (!job.wait_reason.empty())
     return "stopping: the job waits for a worker; Ctrl-C again ends it at once";
   if (job.trials == 0 && job.spec.revalidate == 0) {
-    return "stopping: nothing has been measured yet, so the job ends when the measurements in "
-           "progress have ended; Ctrl-C again ends it at once";
+    return "stopping: nothing has been measured yet, so the job finishes the measurements in "
+           "progress and confirms their best, for at most 30 s; Ctrl-C again ends it at once";
   }
   return "stopping: confirming the finalists for at most 30 s; Ctrl-C again skips this";
 }

@@ -51,10 +51,13 @@ void PrintCheck(const client::Job& job) {
   if (job.default_schedule.has_value()) {
     const double untiled = client::LatencyNs(*job.default_schedule);
     if (untiled > 0 && client::LatencyNs(given) > 0) {
-      absl::PrintF("default   %s, speed-up %s\n",
-                   MarkUnconfirmed(FormatLatency(untiled), client::DefaultIsConfirmed(job)),
-                   MarkUnconfirmed(FormatSpeedUp(untiled, client::LatencyNs(given)),
-                                   confirmed && client::DefaultIsConfirmed(job)));
+      // As in the report of a search, a speed-up needs two confirmed latencies.
+      const bool comparable = confirmed && client::DefaultIsConfirmed(job);
+      absl::PrintF(
+          "default   %s%s\n",
+          MarkUnconfirmed(FormatLatency(untiled), client::DefaultIsConfirmed(job)),
+          comparable ? absl::StrCat(", speed-up ", FormatSpeedUp(untiled, client::LatencyNs(given)))
+                     : "");
     }
   }
   // The best is unconfirmed only if nothing is published.

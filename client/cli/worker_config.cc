@@ -47,8 +47,14 @@ absl::Status CheckNotThere(const WorkerConfigOptions& options) {
 absl::Status MakeWorkerConfig(const Globals& globals, const WorkerConfigOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNotThere(options));
   rpc::KeyPair authority;
-  HONE_ASSIGN_OR_RETURN(authority.certificate,
-                        ReadFile(absl::StrCat(options.authority, "/ca.pem")));
+  absl::StatusOr<std::string> certificate = ReadFile(absl::StrCat(options.authority, "/ca.pem"));
+  if (!certificate.ok()) {
+    return absl::Status(
+        certificate.status().code(),
+        absl::StrCat(certificate.status().message(),
+                     "; give the folder that hone-server init made: --authority DIR"));
+  }
+  authority.certificate = *std::move(certificate);
   HONE_ASSIGN_OR_RETURN(authority.key,
                         rpc::ReadSecretFile(absl::StrCat(options.authority, "/ca-key.pem")));
   std::string server = globals.server;

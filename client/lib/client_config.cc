@@ -48,6 +48,11 @@ absl::StatusOr<ClientConfig> LoadClientConfig(const std::string& path) {
       continue;
     }
     const auto known = keys.find(entry.key);
+    if (entry.key == "name" || entry.key == "listen") {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, " is the configuration of a ", entry.key == "name" ? "hone-worker" : "hone-server",
+          "; clients need another file, such as client.conf from hone-server init"));
+    }
     if (known == keys.end()) {
       return absl::InvalidArgumentError(absl::StrCat(
           where, "there is no key '", entry.key, "'; the keys are ",

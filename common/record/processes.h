@@ -16,6 +16,11 @@ inline constexpr int kProcesses = 3;
 // median of the processes' steady latencies. REQUIRES: at least one result; all are ok.
 MeasureResult MedianOfProcesses(absl::Span<const MeasureResult> results);
 
+// Returns the result of a disturbed process with only the faster half of its samples, and with
+// their median as latency. Other work makes a kernel slower but never faster, and often delays only
+// some of the samples.
+MeasureResult WithFasterHalf(MeasureResult result);
+
 // Returns how many processes a result is the median of; 1 for the result of one process.
 int ProcessesOf(const MeasureResult& result);
 

@@ -254,8 +254,13 @@ absl::StatusOr<InitReport> Initialize(const InitOptions& given, absl::Time now) 
   HONE_RETURN_IF_ERROR(MakeDirectories(folder));
   InitReport report{.config = maker.PathOf("hone.toml"), .listen = maker.listen};
   for (const auto& [name, content] : maker.files) {
-    HONE_RETURN_IF_ERROR(WriteNewFile(maker.PathOf(name), content));
     report.files.push_back(maker.PathOf(name));
+    const absl::Status status = WriteNewFile(report.files.back(), content);
+    if (status.ok()) continue;
+    // Files that stay would prevent a second attempt, for example on a disk with more space.
+    if (absl::IsAlreadyExists(status)) report.files.pop_back();
+    for (const std::string& file : report.files) std::filesystem::remove(file, error);
+    return status;
   }
   return report;
 }

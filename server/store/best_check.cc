@@ -17,7 +17,10 @@ absl::Status CheckPublishable(
     return refuse(absl::StrCat(what, " is not in the store"));
   };
   if (record.policy.name != "confirm") {
-    return refuse(absl::StrCat("it was measured as '", record.policy.name, "', not confirmed"));
+    const bool screened = record.policy.name == "screen";
+    return refuse(
+        screened ? "it comes from a search, and was not confirmed"
+                 : absl::StrCat("it was measured as '", record.policy.name, "', not confirmed"));
   }
   if (record.result.outcome != record::Outcome::kOk) {
     return refuse(absl::StrCat("its outcome is ", record::OutcomeName(record.result.outcome)));

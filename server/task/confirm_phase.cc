@@ -167,7 +167,7 @@ void ConfirmPhase::ShowRound() {
 
 void ConfirmPhase::CutLateRound() {
   if (job_.TimeLeft() > absl::ZeroDuration()) return;
-  if (!confirmation_->CutRound()) {
+  if (LacksArtifacts() || !confirmation_->CutRound()) {
     if (const std::string why = WhyNotWait(); !why.empty()) EndUnconfirmed(why);
     return;
   }
@@ -175,6 +175,18 @@ void ConfirmPhase::CutLateRound() {
   waiting_.clear();
   job_.services().fleet->CancelJob(job_.id());
   NextRound();
+}
+
+bool ConfirmPhase::LacksArtifacts() const {
+  bool lacks = false;
+  for (size_t i = 0; i < finalists_.list.size(); ++i) {
+    const Finalist& finalist = finalists_.list[i];
+    if (!confirmation_->HasResult(static_cast<int>(i))) continue;
+    if (!finalist.worker_id.empty()) return false;
+    if (job_.services().artifacts->Has(finalist.artifact_digest)) return false;
+    lacks = true;
+  }
+  return lacks;
 }
 
 std::string ConfirmPhase::WhyNotWait() const {
@@ -256,14 +268,16 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
     finalist.last = record::Record();
     job_.state().given = task_.MakeBest(record);
   }
-  // A task of a network needs a kernel even on a machine that is always disturbed, and has no
-  // leader to fall back on.
-  if (ok && record.quarantined && job_.spec().parent.empty()) {
+  if (!ok || !record.quarantined) {
+    confirmation_->Report(index, record.result);
+  } else if (!job_.spec().parent.empty()) {
+    // A task of a network needs a kernel even on a machine that is always disturbed, and has no
+    // leader to fall back on.
+    confirmation_->Report(index, record::WithFasterHalf(record.result));
+    finalist.is_disturbed = true;
+  } else {
     confirmation_->ReportDisturbed(index);
     ++disturbed_in_round_;
-  } else {
-    confirmation_->Report(index, record.result);
-    finalist.is_disturbed = finalist.is_disturbed || record.quarantined;
   }
   ++reported_;
   if (job_.spec().revalidate > 0) CountConfirmed();

@@ -63,6 +63,9 @@ class ConfirmPhase {
   void Submit(int index);
   // Ends an incomplete round when the time is over.
   void CutLateRound();
+  // Returns whether no finalist with a result could be published, because no worker is known to
+  // have its artifact. After a restart of the server, the first round builds the artifacts again.
+  bool LacksArtifacts() const;
   // Returns why the job, whose time is over, should not wait for the first result of a finalist; ""
   // if it should.
   std::string WhyNotWait() const;

@@ -125,6 +125,8 @@ void Publication::NoteUnconfirmedFastest() {
   } else if (!job_.state().disturbance.empty()) {
     absl::StrAppend(&job_.state().note, "; other work disturbed the measurements: the last time, ",
                     job_.state().disturbance);
+  } else {
+    absl::StrAppend(&job_.state().note, "; its measurement did not end in time");
   }
 }
 

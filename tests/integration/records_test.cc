@@ -347,6 +347,9 @@ TEST_F(RecordsTest, BadImportNamesTheLineAndAddsNothing) {
   const Result refused = Hone({"records", "import", "-"}, "two", text);
   EXPECT_NE(refused.code, 0);
   EXPECT_THAT(refused.errors, HasSubstr("line 6"));
+  ASSERT_TRUE(WriteFileAtomically(folder_ / "bad.jsonl", text).ok());
+  EXPECT_THAT(Hone({"records", "import", folder_ / "bad.jsonl"}, "two").errors,
+              HasSubstr("bad.jsonl: line 6"));
   EXPECT_EQ(Hone({"records", "query"}, "two").output, "no records\n");
   const Result missing = Hone({"records", "import", folder_ / "nowhere.jsonl"});
   EXPECT_NE(missing.code, 0);

@@ -174,6 +174,8 @@ TEST_F(CommandLineTest, ConfigFileErrorsNameTheLine) {
   EXPECT_THAT(
       with("server = \"localhost:1\"\ncolour = 1\n").errors,
       AllOf(HasSubstr("client.conf: line 2: there is no key 'colour'"), HasSubstr("token-file")));
+  EXPECT_THAT(with("server = \"localhost:1\"\nname = \"pi-07\"\n").errors,
+              AllOf(HasSubstr("configuration of a hone-worker"), HasSubstr("client.conf")));
   EXPECT_THAT(with("server = localhost:1\n").errors, HasSubstr("client.conf: line 1: the text"));
   EXPECT_THAT(with("server = \"localhost:1\"\nca = \"/nowhere\"\n").errors,
               HasSubstr("ca: open /nowhere"));
@@ -285,6 +287,8 @@ TEST_F(CommandLineTest, NamesAreNotPaths) {
   ExpectUsageError({"export", "matmul", "m=4", "n=4", "k=4", "-o", "out", "--name", "9mm"},
                    HasSubstr("must not begin with a digit; try --name k9mm"));
   ExpectUsageError({"worker-config", "--name", "../x"}, HasSubstr("'../x' is not a name"));
+  ExpectUsageError({"worker-config", "--name", "x", "--authority", "/nowhere"},
+                   AllOf(HasSubstr("open /nowhere/ca.pem"), HasSubstr("--authority DIR")));
 }
 
 TEST_F(CommandLineTest, Utf8FileNamesAreNotEscaped) {

@@ -55,9 +55,11 @@ TEST_F(JobWaitTest, APrivateWorkerIsNotExplained) {
   EXPECT_FALSE(wait.TakeMessage().has_value()) << "a private server does not come back";
 }
 
-TEST(StoppingTextTest, PromisesNoConfirmationWithoutAResult) {
+// The measurements in progress may give a first result, which is then confirmed.
+TEST(StoppingTextTest, WithoutAResultItSaysWhatIsFinishedAndForHowLong) {
   client::Job job;
-  EXPECT_THAT(StoppingText(1, job), HasSubstr("nothing has been measured yet"));
+  EXPECT_THAT(StoppingText(1, job), AllOf(HasSubstr("nothing has been measured yet"),
+                                          HasSubstr("confirms their best, for at most 30 s")));
   job.spec.revalidate = 1;
   EXPECT_THAT(StoppingText(1, job), HasSubstr("confirming the finalists"));
 }

@@ -119,6 +119,8 @@ TEST(ProgressTextTest, ShowsWhatThisJobFound) {
   job.own_best->record.job_id = "4";
   job.own_best->gflops = 129.5;
   EXPECT_THAT(Text(job), HasSubstr("best 129.5 GFLOP/s"));
+  job.state = client::JobState::kDone;
+  EXPECT_THAT(Text(job), HasSubstr("best of this run 129.5 GFLOP/s"));
 }
 
 TEST(ProgressTextTest, ShowsTheSumOfANetwork) {

@@ -33,6 +33,17 @@ TEST(ProcessesTest, CombinedResultSaysHowManyProcessesItHas) {
   EXPECT_EQ(ProcessesOf(MedianOfProcesses({Process(100, 1), Process(120, 1)})), 2);
 }
 
+// Other work delayed most samples.
+TEST(ProcessesTest, FasterHalfOfTheSamplesGivesTheLatency) {
+  MeasureResult result = Process(600, 0.5);
+  result.samples_ns = {1000, 12, 600, 10, 14, 900};
+  const MeasureResult faster = WithFasterHalf(result);
+  EXPECT_THAT(faster.samples_ns, ElementsAre(10, 12, 14));
+  EXPECT_NEAR(faster.latency_ns, 600 * 12 / 307.0, 1e-9) << "scaled as the samples are";
+  EXPECT_DOUBLE_EQ(faster.reference_drift, 0.5);
+  EXPECT_DOUBLE_EQ(WithFasterHalf(Process(100, 1)).latency_ns, 100) << "one sample";
+}
+
 TEST(ProcessesTest, EarlierReleasesSaidTheNumberInTheDetail) {
   MeasureResult old = Process(100, 1);
   old.detail = "median of 3 processes";

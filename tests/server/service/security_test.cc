@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <filesystem>
 #include <set>
 #include <vector>
 
@@ -481,6 +483,21 @@ TEST_F(InitTest, TheServerListensWhereItsHostsAre) {
       << "the name may stand for another address";
   ASSERT_TRUE(Initialize({.folder = folder + "/etc", .hosts = {"127.0.0.1"}}, absl::Now()).ok());
   EXPECT_EQ(Value("hone.toml", "listen"), "127.0.0.1:7070");
+}
+
+// The disk is full, which a limit on the size of files stands for.
+TEST_F(InitTest, LeavesNoFileIfOneCannotBeWritten) {
+  struct rlimit usual;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &usual), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit small = {.rlim_cur = 400, .rlim_max = usual.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto failed = Initialize({.folder = folder + "/etc", .hosts = {"a"}}, absl::Now());
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &usual), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_FALSE(failed.ok());
+  EXPECT_TRUE(std::filesystem::is_empty(folder + "/etc"));
+  EXPECT_TRUE(Initialize({.folder = folder + "/etc", .hosts = {"a"}}, absl::Now()).ok());
 }
 
 TEST_F(InitTest, DoesNotOverwriteFiles) {

@@ -176,6 +176,8 @@ TEST_P(BestConformanceTest, RejectsUnconfirmedRecords) {
     const absl::Status status = PublishBest(*store_, AppendId(record));
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   }
+  EXPECT_THAT(PublishBest(*store_, AppendId(screened)).message(),
+              ::testing::HasSubstr("comes from a search, and was not confirmed"));
   EXPECT_TRUE(absl::IsNotFound(PublishBest(*store_, 1 << 20)));
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, best);
 }

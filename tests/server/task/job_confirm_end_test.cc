@@ -1,5 +1,6 @@
 // Confirmations that other work disturbs, that run out of time, or that are cancelled.
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
 #include "common/record/processes.h"
@@ -78,6 +79,21 @@ TEST_F(JobConfirmEndTest, ProcessOfAChallengerIsPublishedIfTheConfirmationIsDist
   EXPECT_EQ(Best(*job).record.id, job->best->record.id) << "hone best finds it";
 }
 
+// The new server does not know which worker has the leader's artifact, and the time is over.
+TEST_F(JobConfirmEndTest, ALateJobBuildsItsLeaderAgainAfterARestart) {
+  const std::string id = Create(Spec(100));
+  RunUntilConfirming(id);
+  ASSERT_TRUE(Get(id)->best.has_value());
+  for (int i = 0; i < 500 && Get(id)->left > absl::Milliseconds(300); ++i) Step(0);
+  ASSERT_EQ(Get(id)->state, JobState::kConfirming);
+  Restart();
+  for (int i = 0; i < 250; ++i) Step(0);
+  EXPECT_LE(Get(id)->left, absl::ZeroDuration());
+  const auto job = RunToEnd(id, 2000);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Best(*job).record.id, job->best->record.id);
+}
+
 // Another job's best is published. The worker is lost after the first round, so that the job's own
 // best does not lead the resumed search, whose screenings look much faster.
 TEST_F(JobConfirmEndTest, AResumedJobConfirmsItsOwnBestAgain) {
@@ -141,6 +157,38 @@ TEST_F(JobConfirmEndTest, NoteSaysThatTheFastestOfTheSearchIsNotConfirmed) {
   EXPECT_EQ(Best(*job).record.id, job->best->record.id) << "a slower one is published";
   EXPECT_NE(job->best->record.candidate.decisions, fastest);
   EXPECT_THAT(job->note, HasSubstr("was the fastest of the search, but it could not be confirmed"));
+}
+
+// All challengers time out, so the search has no leader, and the device finishes one finalist in
+// time.
+TEST_F(JobConfirmEndTest, NoteSaysThatTheFastestWasNotMeasuredInTime) {
+  bool searching = true;
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(lease.work->decisions);
+    result.samples_ns = {result.latency_ns};
+    if (searching && lease.work->policy.name == "confirm") {
+      result.outcome = record::Outcome::kRunTimeout;
+    }
+    return result;
+  };
+  int late = 0;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    JobSpec spec = Spec(10, absl::StrCat(seed));
+    spec.workload = absl::StrCat("fake op", seed, " 12");
+    spec.seed = seed;
+    searching = true;
+    const std::string id = Create(std::move(spec));
+    RunUntilConfirming(id);
+    searching = false;
+    Step(1);
+    for (int i = 0; i < 500 && !HasEnded(Get(id)->state); ++i) Step(0);
+    for (int i = 0; i < 100 && !HasEnded(Get(id)->state); ++i) Step();
+    const auto job = Get(id);
+    ASSERT_EQ(job->state, JobState::kDone) << job->error;
+    late += absl::StrContains(job->note, "could not be confirmed; its measurement did not end");
+  }
+  EXPECT_GT(late, 0);
 }
 
 // Most processes are disturbed. The published median rests only on the others.

@@ -245,6 +245,28 @@ TEST_F(NetworkJobTest, AConfirmationWaitsForAQuieterMachineForABoundedTime) {
   for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
 }
 
+// Other work delays most runs of every confirmation.
+TEST_F(NetworkJobTest, LatenciesOfADisturbedMachineLeaveOutDelayedRuns) {
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    const double alone = FakeLatency(lease.work->decisions);
+    record::MeasureResult result;
+    result.latency_ns = alone;
+    result.samples_ns = {alone};
+    if (lease.work->policy.name == "confirm") {
+      result.samples_ns = {90 * alone, alone, 50 * alone, alone, alone, 80 * alone, 70 * alone};
+      result.latency_ns = 50 * alone;
+      result.dispersion = 2;
+    }
+    return result;
+  };
+  const auto job = RunToEnd(Create(NetworkOf(60)), 900);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  for (const NetworkTaskState& task : job->network->tasks) {
+    EXPECT_TRUE(task.confirmed);
+    EXPECT_LE(task.latency_ns, FakeLatency({})) << "at most that of the default schedule";
+  }
+}
+
 // The device is connected, but it finishes nothing any more.
 TEST_F(NetworkJobTest, ACancelledJobConfirmsForABoundedTime) {
   for (const bool confirming : {false, true}) {
