@@ -12,6 +12,7 @@
 #include "common/target/gpu_module.h"
 #include "worker/runner/gpu_buffer.h"
 #include "worker/runner/gpu_reference_kernels.h"
+#include "worker/runner/reference_loops.h"
 
 namespace hone::runner {
 namespace {
@@ -127,6 +128,8 @@ class GpuProbe final : public Probe {
     if (is_cpu_) getrusage(RUSAGE_SELF, &usage);
     return usage.ru_nivcsw;
   }
+
+  double ProcessorNs() const override { return is_cpu_ ? ProcessorTimeNs() : NowNs(); }
 
  private:
   const Loops loops_;

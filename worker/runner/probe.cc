@@ -58,6 +58,8 @@ class RealProbe final : public Probe {
     return usage.ru_nivcsw;
   }
 
+  double ProcessorNs() const override { return ProcessorTimeNs(); }
+
  private:
   const int width_;
   const double gflops_per_core_;  // 10⁹ operations per second are one per nanosecond
@@ -71,6 +73,12 @@ class RealProbe final : public Probe {
 };
 
 }  // namespace
+
+double ProcessorTimeNs() {
+  timespec time = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
+}
 
 absl::StatusOr<std::unique_ptr<Probe>> CreateProbe(double peak_gflops) {
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<TensorMemory> stream,

@@ -25,7 +25,14 @@ class Probe {
   virtual double Drift() const = 0;
   // Returns how many times a thread of this process has lost its core to another thread.
   virtual int64_t Preemptions() const = 0;
+  // Returns the processor time that all threads of this process have used. Less than the clock's
+  // time in a run means that no thread had a core, for example because a thread that was woken had
+  // to wait for one. On a device that other processes cannot take, the clock's time.
+  virtual double ProcessorNs() const = 0;
 };
+
+// Returns the processor time that all threads of this process have used, for implementations.
+double ProcessorTimeNs();
 
 // Measures the best times for some milliseconds. `peak_gflops` is the rate of all cores at
 // registration; 0: unknown, the best rate in this process is used. REQUIRES: the timing lock is

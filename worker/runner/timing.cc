@@ -34,9 +34,30 @@ constexpr double kExtraConfirmNs = 250e6;
 constexpr int kWarmRuns = 2;
 constexpr int kWarmAttempts = 6;  // including preempted ones
 
+// While a kernel runs, at least one thread computes, so the process uses at least the clock's time.
+constexpr double kLeastBusy = 0.5;
+
 bool IsInterrupted(int64_t preemptions, double ns) {
   return static_cast<double>(preemptions) > kPreemptionsPerNs * ns;
 }
+
+// Observes what other processes take from this one, from the construction on.
+class Interruptions {
+ public:
+  explicit Interruptions(const Probe& probe)
+      : probe_(probe), preemptions_(probe.Preemptions()), processor_ns_(probe.ProcessorNs()) {}
+
+  // `ns`: the time of the runs since then.
+  bool Interrupted(double ns) const {
+    return IsInterrupted(probe_.Preemptions() - preemptions_, ns) ||
+           probe_.ProcessorNs() - processor_ns_ < kLeastBusy * ns;
+  }
+
+ private:
+  const Probe& probe_;
+  const int64_t preemptions_;
+  const double processor_ns_;
+};
 
 int WantedBlocks(double run_ns, const TimingOptions& options) {
   if (options.confirm) {
@@ -73,10 +94,10 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
         run_ns < (interrupted ? kColdMatters : std::min(kColdMatters, kColdFactor * hopeless_ns));
     const bool doubted = run_ns > hopeless_ns && cold;
     if (!doubted && (i > 0 || run_ns >= kShort)) break;
-    const int64_t preemptions = probe.Preemptions();
+    const Interruptions interruptions(probe);
     const double warm_ns = run(1);
     run_ns = std::min(run_ns, warm_ns);
-    interrupted = IsInterrupted(probe.Preemptions() - preemptions, warm_ns);
+    interrupted = interruptions.Interrupted(warm_ns);
     if (!interrupted) ++undisturbed_runs;
   }
   if (run_ns > hopeless_ns) {
@@ -99,15 +120,15 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
     const double count_wanted = std::ceil(kBlockNs / std::max(run_ns, 1.0));
     const int64_t count =
         std::min(static_cast<int64_t>(std::max(count_wanted, 1.0)), options.max_count);
-    int64_t preemptions = probe.Preemptions();
+    const Interruptions interruptions(probe);
     const double block_ns = run(count);
-    preemptions = probe.Preemptions() - preemptions;
+    const bool is_interrupted = interruptions.Interrupted(block_ns);
     const double sample = block_ns / static_cast<double>(count);
     const double after = probe.Sample();
     const double disturbance = std::max(before, after);
     before = after;
     run_ns = std::min(run_ns, sample);
-    if (disturbance > kDisturbed || IsInterrupted(preemptions, block_ns)) {
+    if (disturbance > kDisturbed || is_interrupted) {
       disturbed.push_back(sample);
       extra_ns += std::max(block_ns, kBlockNs);  // a short block takes time for the probe, too
       continue;

@@ -17,6 +17,7 @@ class FakeMachine : public Probe {
   }
   double Drift() const override { return drift; }
   int64_t Preemptions() const override { return preemptions; }
+  double ProcessorNs() const override { return processor_ns; }
   double Run(int64_t count) {
     runs += count;
     calls.push_back(count);
@@ -24,6 +25,7 @@ class FakeMachine : public Probe {
     if (factor > 1 && slow_is_preempted) ++preemptions;
     const double ns = run_ns * static_cast<double>(count) * factor;
     total_ns += ns;
+    processor_ns += slow_waits ? run_ns * static_cast<double>(count) : ns;
     return ns;
   }
   Timing Time(double first_ns, const TimingOptions& options) {
@@ -35,7 +37,9 @@ class FakeMachine : public Probe {
   std::vector<double> drifts;  // the first samples of the probe
   double drift = 1;            // relative to the registration
   bool slow_is_preempted = false;
+  bool slow_waits = false;  // for a core
   int64_t preemptions = 0;
+  double processor_ns = 0;
   size_t next_slow = 0;
   size_t next_drift = 0;
   int64_t runs = 0;
@@ -137,6 +141,17 @@ TEST(TimingTest, BlocksThatOtherProcessesInterruptAreMeasuredAgain) {
     EXPECT_EQ(timing.dispersion, 0);
     EXPECT_GT(timing.remeasured, 0);
   }
+}
+
+// A thread that has slept is not preempted when it waits for a core that another process uses.
+TEST(TimingTest, ABlockInWhichNoThreadHadACoreIsRepeated) {
+  FakeMachine machine;
+  machine.slow = {1};
+  for (int i = 0; i < 30; ++i) machine.slow.insert(machine.slow.end(), {4, 3, 1});
+  machine.slow_waits = true;
+  const Timing timing = machine.Time(1e6, {.confirm = true});
+  EXPECT_DOUBLE_EQ(timing.latency_ns, 1e6);
+  EXPECT_GT(timing.remeasured, 0);
 }
 
 TEST(TimingTest, InterruptedFirstRunDoesNotRejectAKernel) {
