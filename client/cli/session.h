@@ -44,7 +44,7 @@ class Session {
   absl::StatusOr<std::string> TargetText() const { return target_.Text(); }
   // The GPU of this machine that is the target, if it is one.
   const std::optional<target::ListedDevice>& device() const { return target_.device; }
-  // The same device's name, such as "opencl:0"; "" if there is none.
+  // The name of that GPU, such as "opencl:0"; "" if the target is not a GPU of this machine.
   std::string GpuName() const { return target_.device ? target_.device->device : ""; }
   // Whether this machine is the target with this key, or has it as the device above.
   bool IsHere(const std::string& key) const;

@@ -338,7 +338,7 @@ void AddTune(Command& app, Globals& globals) {
       "network). On a busy machine most of this time may pass, because hone waits for a quieter "
       "moment and measures again. A figure marked with ~ is not confirmed and may change; hone "
       "best returns only confirmed schedules. A speed-up is shown if the default schedule was "
-      "confirmed, too. In JSON, \"processes\" is the number of processes that measured a best, and "
+      "also confirmed. In JSON, \"processes\" is the number of processes that measured a best, and "
       "\"trials_per_min\" is the speed of the search, which the progress line shows in trials/s: "
       "waits and the confirmation do not count. It is 0 if it is unknown.\n\n"
       "Ctrl-C ends the search and confirms the finalists for at most 30 s; a second Ctrl-C ends "

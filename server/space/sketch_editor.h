@@ -31,8 +31,8 @@ std::vector<ir::NodeId> OpenBlocks(const Sketch& sketch, const ir::Program& prog
 // nest is open, or if the result is an output of the workload, which a kernel must store.
 int ElementwiseConsumer(const Sketch& sketch, const ir::Program& program, ir::NodeId block);
 
-// Returns the open nest that only copies elements into a buffer, such as the patches of im2col, and
-// whose copies only this block reads. Returns -1 if there is none.
+// Returns the open nest that copies elements into a buffer for one reader, such as the patches of
+// im2col. Returns -1 if no open nest does that, or if the result is an output or a constant.
 int CopyNestOf(const Sketch& sketch, const ir::Program& program, ir::BufferId buffer,
                ir::NodeId reader);
 // Whether a block reads the copies of such a nest.

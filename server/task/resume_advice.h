@@ -8,12 +8,13 @@
 
 namespace hone::task {
 
-// Returns how to continue a job that fails because of `why`, to append to that message; "" if
-// continuing it would not help, or if the message says so already. It helps if the surroundings of
-// the job are the reason: FailedPrecondition (such as no worker), Unavailable and
-// ResourceExhausted. Errors of the request and defects have other codes. A job that publishes
-// nothing is not continued, because the command that uses its result has ended. REQUIRES:
-// `job.wall` is up to date.
+// Returns a sentence that tells how to continue a job that fails because of `why`. The caller
+// appends it to that message. Returns "" in these cases:
+// - The cause lies in the job: only FailedPrecondition (such as no worker), Unavailable and
+//   ResourceExhausted have causes outside of it, which may go away.
+// - The message names the command already.
+// - The job publishes nothing. The command that uses its result has ended.
+// REQUIRES: `job.wall` is up to date.
 std::string ResumeAdvice(const JobSnapshot& job, const absl::Status& why);
 
 }  // namespace hone::task

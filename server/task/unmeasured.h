@@ -15,7 +15,8 @@ bool WorkerAnswers(const JobActor& job);
 // names the workers that could, and says when each was last seen. "" if workers for both take work.
 std::string WhyNoWorker(const JobActor& job);
 
-// Describes the worker that has all work of a job and does not answer; "" if there is none.
+// If one worker has all work of a job and does not answer, describes this worker. Otherwise returns
+// "".
 std::string WhyWorkIsSilent(const JobActor& job);
 // Returns a time as text for users, with its time zone, because they may be in another one.
 std::string TimeText(absl::Time time);

@@ -17,8 +17,8 @@ namespace {
 constexpr int64_t kMaxChannels = 4;
 constexpr int64_t kTapsTogether = 4;
 
-// Returns the QuantizeLinear of an input of the graph that nothing but the convolution needs; -1 if
-// there is none. Its zero point must be that of the DequantizeLinear, because padding is zero.
+// Returns the node that quantizes an input of the graph for this convolution alone, or -1. Its zero
+// point is that of the DequantizeLinear, because padding must stand for zero.
 int QuantizerOf(const Graph& graph, const Node& convolution, ValueId bytes) {
   const int dequantize = PrivateProducer(graph, convolution.inputs[0]);
   const int quantize = dequantize < 0 ? -1 : PrivateProducer(graph, bytes);

@@ -16,9 +16,9 @@ namespace hone::space {
 
 // An operand that a block of threads copies to shared memory, one tile of the reduction at a time.
 struct SharedStage {
-  // A row of a copy has a multiple of this many elements, or of groups of `terms` elements. If a
-  // decision says so, half as many are added, which puts the elements of a column into different
-  // banks.
+  // Rows of a copy are rounded up to a multiple of this many elements, or groups of `terms`
+  // elements. A decision may lengthen them by half of that, so that the elements of a column lie in
+  // different banks.
   static constexpr int64_t kPadding = 8;
 
   ir::BufferId buffer = -1;

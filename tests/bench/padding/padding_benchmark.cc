@@ -108,7 +108,7 @@ std::shared_ptr<float> Floats(int64_t bytes) {
   return data;
 }
 
-// A kernel with buffers of its own.
+// A kernel and the buffers that it runs on.
 class Kernel {
  public:
   static absl::StatusOr<std::unique_ptr<Kernel>> Load(const ir::Workload& workload,

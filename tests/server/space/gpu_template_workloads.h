@@ -1,6 +1,8 @@
 #ifndef HONE_TESTS_SERVER_SPACE_GPU_TEMPLATE_WORKLOADS_H_
 #define HONE_TESTS_SERVER_SPACE_GPU_TEMPLATE_WORKLOADS_H_
 
+#include "tests/server/space/workloads.h"
+
 namespace hone::space {
 
 // Workloads with templates for GPUs, for MakeWorkload: odd and prime sizes, and sizes of one.
@@ -10,19 +12,8 @@ inline constexpr const char* kSmallGpuTemplates[] = {
     "matmul m=32 n=64 k=32",
     "dense m=12 n=37 k=8",
     "dense_relu m=36 n=48 k=10",
-    // The weights are transposed.
-    "workload matmul_nt\n"
-    "input A: f32[20, 12]\n"
-    "input B: f32[40, 12] constant\n"
-    "output C[i: 20, j: 40] = sum(k: 12) A[i, k] * B[j, k]\n",
-    // Two stages follow the sum.
-    "workload chain\n"
-    "input A: f32[18, 10]\n"
-    "input B: f32[10, 50]\n"
-    "input bias: f32[50]\n"
-    "C[i: 18, j: 50] = sum(k: 10) A[i, k] * B[k, j]\n"
-    "E[i: 18, j: 50] = C[i, j] + bias[j]\n"
-    "output D[i: 18, j: 50] = max(E[i, j], 0.0)\n",
+    kTransposedWeights,
+    kTwoStagesAfterSum,
     "quantized_matmul m=16 n=24 k=20",
     "batch_matmul b=3 m=10 n=36 k=11",
     "transpose_batch_matmul b=2 s=10 h=3 d=16",

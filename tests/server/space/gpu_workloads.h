@@ -49,7 +49,7 @@ inline constexpr const char* kSmallGpuWorkloads[] = {
     "input A: i8[20, 24]\n"
     "input B: i8[32, 24]\n"
     "output C[i: 20, j: 32] = sum(k: 24) i32(A[i, k]) * i32(B[j, k])\n",
-    // The contraction's result is an output, too.
+    // The contraction's result is also an output.
     "workload two_outputs\n"
     "input A: u8[26, 48]\n"
     "input B: i8[48, 40]\n"

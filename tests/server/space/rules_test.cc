@@ -47,10 +47,7 @@ const char* const kSmall[] = {
     "dense_relu m=19 n=70 k=9",
     "dense_relu m=36 n=128 k=5",
     // B is transposed: vectors are contiguous only after packing.
-    "workload matmul_nt\n"
-    "input A: f32[20, 12]\n"
-    "input B: f32[40, 12] constant\n"
-    "output C[i: 20, j: 40] = sum(k: 12) A[i, k] * B[j, k]\n",
+    kTransposedWeights,
     // A producer to inline, and a consumer to fuse.
     "workload chain\n"
     "input A: f32[18, 10]\n"

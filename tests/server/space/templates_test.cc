@@ -48,19 +48,8 @@ const char* const kSmallTemplates[] = {
     "matmul m=40 n=1 k=9",
     "dense m=12 n=37 k=8",
     "dense_relu m=36 n=128 k=5",
-    // The weights are transposed.
-    "workload matmul_nt\n"
-    "input A: f32[20, 12]\n"
-    "input B: f32[40, 12] constant\n"
-    "output C[i: 20, j: 40] = sum(k: 12) A[i, k] * B[j, k]\n",
-    // Two stages follow the sum.
-    "workload chain\n"
-    "input A: f32[18, 10]\n"
-    "input B: f32[10, 50]\n"
-    "input bias: f32[50]\n"
-    "C[i: 18, j: 50] = sum(k: 10) A[i, k] * B[k, j]\n"
-    "E[i: 18, j: 50] = C[i, j] + bias[j]\n"
-    "output D[i: 18, j: 50] = max(E[i, j], 0.0)\n",
+    kTransposedWeights,
+    kTwoStagesAfterSum,
     "conv2d n=2 h=5 w=9 ci=3 co=37 k=3 s=1 p=1",
     "conv2d n=1 h=9 w=9 ci=4 co=33 k=3 s=2 p=1",
     "conv2d n=1 h=8 w=8 ci=8 co=16 k=1 s=1 p=0",

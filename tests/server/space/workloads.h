@@ -15,6 +15,22 @@ namespace hone::space {
 // with "workload".
 std::shared_ptr<const ir::Workload> MakeWorkload(absl::string_view text);
 
+// A product whose second factor is transposed.
+inline constexpr char kTransposedWeights[] =
+    "workload matmul_nt\n"
+    "input A: f32[20, 12]\n"
+    "input B: f32[40, 12] constant\n"
+    "output C[i: 20, j: 40] = sum(k: 12) A[i, k] * B[j, k]\n";
+// A product with two stages after the sum.
+inline constexpr char kTwoStagesAfterSum[] =
+    "workload chain\n"
+    "input A: f32[18, 10]\n"
+    "input B: f32[10, 50]\n"
+    "input bias: f32[50]\n"
+    "C[i: 18, j: 50] = sum(k: 10) A[i, k] * B[k, j]\n"
+    "E[i: 18, j: 50] = C[i, j] + bias[j]\n"
+    "output D[i: 18, j: 50] = max(E[i, j], 0.0)\n";
+
 // The presets x86-avx512 and x86-avx2.
 target::Target Avx512();
 target::Target Avx2();
