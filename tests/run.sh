@@ -8,9 +8,12 @@ deploy/install-deps.sh
 preset=${HONE_PRESET:-release}
 cmake --preset "$preset" >/dev/null
 cmake --build --preset "$preset" -- -k 0
-# The workers for boards, which tests run under emulation. Without the libraries, which are downloaded the first time, the tests
-# are skipped. If a bundle cannot be built, its folder is empty and its test fails.
-for arch in aarch64 armv7; do
+# The workers for GPU machines and boards. Tests run the one for GPU machines in an empty root, and those for boards under emulation.
+# Without the libraries, which are downloaded the first time, the tests are skipped. If a bundle cannot be built, its folder is
+# empty and its test fails.
+arches=(aarch64 armv7)
+[ "$(uname -m)" != x86_64 ] || arches=(x86_64 "${arches[@]}")
+for arch in "${arches[@]}"; do
   bundle=build/bundle/$arch
   made=0
   deploy/bundle-worker.sh --arch "$arch" -o "$bundle" || made=$?
