@@ -5,7 +5,8 @@
 set -euo pipefail
 [ -d "$1" ] || { echo "bare_root: there is no folder $1; deploy/bundle-worker.sh --arch x86_64 -o $1 makes it" >&2; exit 77; }
 bundle=$(cd "$1" && pwd)
-unshare --mount chroot / true 2>/dev/null || { echo "bare_root: run it as root: it changes the root folder" >&2; exit 77; }
+unshare --mount bash -c 'mount -t proc proc /proc && chroot / true' 2>/dev/null ||
+  { echo "bare_root: run it as root, because it mounts /proc and changes the root folder" >&2; exit 77; }
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 mkdir -p "$root/proc" "$root/tmp" "$root/state"
