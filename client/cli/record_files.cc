@@ -60,10 +60,11 @@ absl::Status ExportRecords(const Globals& globals, const RecordExport& options) 
     return WithExitCode(ErrnoStatus(errno, absl::StrCat("write ", to)), kExitFailed);
   };
   const std::string part = absl::StrCat(options.output, ".part");
-  std::FILE* const file = to_stdout ? stdout : std::fopen(part.c_str(), "w");
-  if (file == nullptr) return not_written();
+  // Before the file exists, because a signal may come at any time.
   std::optional<IncompleteFile> incomplete;
   if (!to_stdout) incomplete.emplace(part);
+  std::FILE* const file = to_stdout ? stdout : std::fopen(part.c_str(), "w");
+  if (file == nullptr) return not_written();
   int64_t bytes = 0;
   std::string tail;  // the last line, perhaps after others
   absl::Status status =
