@@ -123,7 +123,7 @@ std::vector<Package> Packages() {
        {"absl/"},
        {"common", "server", "worker", "client/lib", "client/network", "client/cli", "client/python",
         "client/onnx"}},
-      {"xxHash", {"xxhash"}, {"common/base", "client/network/runtime/weights_map.c"}},
+      {"xxHash", {"xxhash"}, {"common/base", "client/network/runtime/weights_memory.c"}},
       {"libseccomp", {"seccomp.h"}, {"worker/runner"}},
       {"the CUDA driver", {"cuda.h", "nvml.h"}, {"worker/runner"}},
       {"NVRTC", {"nvrtc.h"}, {"worker/builder"}},

@@ -9,7 +9,7 @@
 
 #include "client/network/runtime/hone_program.h"
 #include "client/network/runtime/plan_reader.h"
-#include "client/network/runtime/weights_map.h"
+#include "client/network/runtime/weights_memory.h"
 #include "common/target/openmp_library.h"
 
 enum { kKernelAbi = 2, kKernelOk = 0, kKernelUnsupportedCpu = 1 };
@@ -111,7 +111,7 @@ static hone_network_status Load(hone_network* network, const char* weights_path)
     network->inputs[i] = Describe(network, Input(network, i));
   for (uint32_t o = 0; o < header->outputs; ++o)
     network->outputs[o] = Describe(network, Output(network, o));
-  switch (hone_weights_map(weights_path, header->weights_bytes, header->id, &network->weights,
+  switch (hone_weights_read(weights_path, header->weights_bytes, header->id, &network->weights,
                            message, sizeof message)) {
     case HONE_WEIGHTS_OK:
       break;
@@ -119,6 +119,8 @@ static hone_network_status Load(hone_network* network, const char* weights_path)
       return HONE_NETWORK_NOT_FOUND;
     case HONE_WEIGHTS_BAD:
       return HONE_NETWORK_BAD_FILE;
+    case HONE_WEIGHTS_NO_MEMORY:
+      return HONE_NETWORK_OUT_OF_MEMORY;
   }
   if (header->absent_bytes > 0) {
     void* const absent = mmap(NULL, header->absent_bytes, PROT_NONE,
@@ -164,8 +166,7 @@ hone_network_status hone_network_verify(const hone_network* network) {
 
 void hone_network_close(hone_network* network) {
   if (network == NULL) return;
-  if (network->weights != NULL)
-    munmap((void*)network->weights, network->plan.header->weights_bytes);
+  hone_weights_free(network->weights, network->plan.header->weights_bytes);
   if (network->absent != NULL) munmap(network->absent, network->plan.header->absent_bytes);
   free(network->inputs);
   free(network->outputs);

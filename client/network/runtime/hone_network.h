@@ -72,14 +72,13 @@ typedef struct hone_network_tensor {
 typedef struct hone_network hone_network;
 typedef struct hone_network_instance hone_network_instance;
 
-/* Maps the weights file, and checks that it belongs to this network and that the CPU can run every
- * kernel. Does not read all weights: they are read when they are first used. The network is
- * immutable: any number of threads may use it. On failure *network is null.
- */
+/* Reads the weights file into memory, and checks that it belongs to this network and that the CPU
+ * can run every kernel. The network is immutable: any number of threads may use it. On failure
+ * *network is null. */
 hone_network_status hone_network_open(const char* weights_path,
                                       hone_network** network) HONE_NETWORK_NOEXCEPT;
 
-/* Reads all weights and checks that they are those of the export. BAD_FILE: they are not. */
+/* Checks that the weights are those of the export. BAD_FILE: they are not. */
 hone_network_status hone_network_verify(const hone_network* network) HONE_NETWORK_NOEXCEPT;
 
 /* Frees a network. Its instances must have been freed. Null is allowed. */

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -163,9 +164,10 @@ struct Library {
     EXPECT_NE(handle, nullptr) << dlerror();
   }
   ~Library() { dlclose(handle); }
-  // Opens the network and closes it again.
-  std::pair<hone_network_status, std::string> Open(const std::string& weights,
-                                                   bool verify_weights = false) const {
+  // Opens the network and closes it again. Calls `before_verify` in between.
+  std::pair<hone_network_status, std::string> Open(
+      const std::string& weights, bool verify_weights = false,
+      const std::function<void()>& before_verify = [] {}) const {
     const auto open =
         reinterpret_cast<decltype(&hone_network_open)>(dlsym(handle, "residual_open"));
     const auto close =
@@ -177,6 +179,7 @@ struct Library {
     hone_network* network = nullptr;
     hone_network_status status = open(weights.c_str(), &network);
     EXPECT_EQ(network != nullptr, status == HONE_NETWORK_OK);
+    before_verify();
     if (status == HONE_NETWORK_OK && verify_weights) status = verify(network);
     close(network);
     return {status, error()};
@@ -219,6 +222,13 @@ TEST_F(ExportTest, RefusesWeightsOfAnotherNetworkAndDamagedOnes) {
     EXPECT_EQ(verified.first, HONE_NETWORK_BAD_FILE) << at;
     EXPECT_THAT(verified.second, HasSubstr("are not those of the export"));
   }
+}
+
+TEST_F(ExportTest, AnOpenNetworkDoesNotNeedItsFile) {
+  ASSERT_TRUE(Export(Compile(Residual())).ok());
+  const Library library(File("libresidual.so"));
+  const auto truncate = [&] { std::filesystem::resize_file(File("residual.weights"), 0); };
+  EXPECT_EQ(library.Open(File("residual.weights"), true, truncate).first, HONE_NETWORK_OK);
 }
 
 TEST_F(ExportTest, RefusesNamesThatCannotBeFunctions) {
