@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times kernels of tvm_tune.py and hone_tune.py against each other, interleaved in one process.
 
-  TVM_NUM_THREADS=2 OMP_NUM_THREADS=2 python duel.py --out FOLDER [--rounds 40] [NAME:INDEX …]
+  TVM_NUM_THREADS=2 OMP_NUM_THREADS=2 python duel.py --out FOLDER [--rounds 40] [--trials 16 128] [NAME:INDEX …]
 
 Each operator runs in a separate process, so that remaining threads of one row cannot disturb another. In each round, every kernel
 runs once to wake its threads and then for at least 20 ms, in an order that changes. After each kernel, both runtimes get time to put
@@ -24,7 +24,7 @@ import time
 
 import numpy as np
 import tvm
-from operators import MEMORY_BOUND, OPERATORS
+from operators import OPERATORS, is_memory_bound, operator_of
 
 # Calls a kernel of Hone repeatedly without the interpreter between calls.
 REPEAT = r"""
@@ -137,6 +137,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", required=True)
     parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--trials", type=int, nargs="+", default=[16, 128], help="as for hone_tune.py")
     parser.add_argument("specs", nargs="*", metavar="NAME:INDEX", default=[])
     options = parser.parse_args()
     folder = tempfile.mkdtemp()
@@ -155,8 +156,10 @@ def main():
         row = json.loads(line)
         if "error" not in row:
             walls[row["spec"], row["trials"]] = row["wall_s"]
-    print("| | operator | TVM µs | Hone 16 | Hone 128 | wall TVM s | wall Hone 16 s | Hone 128 s |\n|---|---|---|---|---|---|---|---|")
-    ratios = {16: {}, 128: {}}
+    columns = ["operator", "TVM µs", *(f"Hone {trials}" for trials in options.trials), "wall TVM s",
+               *(f"wall Hone {trials} s" for trials in options.trials)]
+    print(f"| | {' | '.join(columns)} |\n|---{'|---' * len(columns)}|")
+    ratios = {trials: {} for trials in options.trials}
     for spec in options.specs or OPERATORS:
         if spec not in rows:
             continue
@@ -174,15 +177,15 @@ def main():
             cells.append(f"{ratios[trials].get(spec, float('nan')):.2f}")
         wall = [walls.get((spec, trials), float("nan")) for trials in ratios]
         print(
-            f"| {spec} | {OPERATORS[spec]} | {np.median(times['tvm']) * 1e6:.1f} | {cells[0]} | {cells[1]} |"
-            f" {rows[spec]['wall_s']:.0f} | {wall[0]:.1f} | {wall[1]:.1f} |",
+            f"| {spec} | {operator_of(spec)} | {np.median(times['tvm']) * 1e6:.1f} | {' | '.join(cells)} |"
+            f" {rows[spec]['wall_s']:.0f} | {' | '.join(f'{seconds:.1f}' for seconds in wall)} |",
             flush=True,
         )
         with open(options.out + "/duel.jsonl", "a", encoding="utf-8") as out:
             out.write(json.dumps({"spec": spec, "times_s": {str(k): v for k, v in times.items()}}) + "\n")
     for trials, found in ratios.items():
-        memory = [ratio for spec, ratio in found.items() if spec in MEMORY_BOUND]
-        rest = [ratio for spec, ratio in found.items() if spec not in MEMORY_BOUND]
+        memory = [ratio for spec, ratio in found.items() if is_memory_bound(spec)]
+        rest = [ratio for spec, ratio in found.items() if not is_memory_bound(spec)]
         wall = [rows[spec]["wall_s"] / walls[spec, trials] for spec in found]
         print(
             f"Hone at {trials} trials over TVM: all {mean(list(found.values())):.2f}, bound by memory {mean(memory):.2f},"

@@ -15,11 +15,11 @@ import subprocess
 import tempfile
 import time
 
-from operators import OPERATORS
+from operators import OPERATORS, operator_of
 
 
 def tune(hone, spec, trials, options):
-    words = OPERATORS[spec].split()
+    words = operator_of(spec).split()
     kernel = f"{options.out}/hone_{trials}/{spec.replace(':', '_')}"
     shutil.rmtree(kernel, ignore_errors=True)
     os.makedirs(os.path.dirname(kernel), exist_ok=True)
@@ -38,7 +38,7 @@ def tune(hone, spec, trials, options):
     result = json.loads(job.stdout.splitlines()[-1])
     return {
         "spec": spec,
-        "operator": OPERATORS[spec],
+        "operator": operator_of(spec),
         "trials": trials,
         "seed": options.seed,
         "wall_s": wall,
