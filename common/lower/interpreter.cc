@@ -1,6 +1,7 @@
 #include "common/lower/interpreter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -235,12 +236,31 @@ class Machine {
     return absl::ResourceExhaustedError(absl::StrCat("more than ", max_steps_, " stores"));
   }
 
+  // Writes to an element that nothing reads: code may do the same.
+  absl::Status LeaveGarbage(const Stmt& store) {
+    if (!store.may_leave_garbage) return absl::OkStatus();
+    const bool unread = std::any_of(
+        store.conditions.begin(), store.conditions.end(), [&](const Condition& condition) {
+          return !Holds({condition}) &&
+                 std::none_of(store.reduce_vars.begin(), store.reduce_vars.end(),
+                              [&](AtomId var) { return p_.atoms.DependsOn(condition.index, var); });
+        });
+    if (!unread) return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(const int64_t offset, Offset(store.outputs[0], store.indices));
+    for (const BufferId output : store.outputs) {
+      const bool is_float = ir::IsFloat(p_.buffers[output].dtype);
+      const ir::Scalar garbage = is_float ? ir::Scalar(std::nan("")) : ir::Scalar(85);
+      HONE_RETURN_IF_ERROR(memory_.Write(output, offset, garbage));
+    }
+    return absl::OkStatus();
+  }
+
   // Runs a store for one element.
   absl::Status RunOne(const Stmt& store) {
     HONE_RETURN_IF_ERROR(Step());
     const bool initializes = store.has_init && Holds(store.conditions) && Holds(store.first);
     const bool updates = Holds(store.conditions) && Holds(store.guards);
-    if (!initializes && !updates) return absl::OkStatus();
+    if (!initializes && !updates) return LeaveGarbage(store);
     HONE_ASSIGN_OR_RETURN(const int64_t offset, Offset(store.outputs[0], store.indices));
     if (initializes) {
       for (size_t c = 0; c < store.outputs.size(); ++c) {
@@ -278,7 +298,7 @@ class Machine {
     std::vector<Lane> live;
     HONE_RETURN_IF_ERROR(ForEach(lanes, [&]() -> absl::Status {
       HONE_RETURN_IF_ERROR(Step());
-      if (!Holds(store.conditions) || !Holds(store.guards)) return absl::OkStatus();
+      if (!Holds(store.conditions) || !Holds(store.guards)) return LeaveGarbage(store);
       Lane lane;
       HONE_ASSIGN_OR_RETURN(lane.offset, Offset(store.outputs[0], store.indices));
       HONE_ASSIGN_OR_RETURN(lane.values, Values(store));

@@ -66,6 +66,9 @@ struct Stmt {
   // thread may access the element before that wait.
   bool is_async = false;
   int pending = 0;  // kWaitForCopies
+  // kStore to an accumulator: nothing reads the elements for which a condition without reduction
+  // variables fails, so that any value may be written to them.
+  bool may_leave_garbage = false;
   // Before LowerInits: the neutral element is stored when every reduction variable is 0.
   bool has_init = false;
 };

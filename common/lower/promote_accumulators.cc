@@ -313,7 +313,8 @@ class Promoter {
                                   .values = initializes ? Identities(store, accumulators)
                                             : load ? Values(store.outputs, memory, accumulators)
                                                    : Values(accumulators, reg, store.outputs),
-                                  .conditions = conditions});
+                                  .conditions = conditions,
+                                  .may_leave_garbage = load});
       return p_.Nest(cloned, body);
     };
     StmtId load = copy(true);
@@ -324,7 +325,8 @@ class Promoter {
                       .outputs = accumulators,
                       .indices = places,
                       .values = Identities(store, accumulators),
-                      .conditions = place_conditions};
+                      .conditions = place_conditions,
+                      .may_leave_garbage = true};
       std::vector<std::pair<AtomId, Index>> renamed;
       std::vector<StmtId> loops;
       for (StmtId loop : tile) {
@@ -354,6 +356,7 @@ class Promoter {
     update.outputs = accumulators;
     update.indices = places;
     update.has_init = false;
+    update.may_leave_garbage = true;
     // The update repeats these conditions so that NarrowDomain handles all three together.
     update.conditions.insert(update.conditions.end(), implied.begin(), implied.end());
     // The sequence takes the loop's slot; the loop itself moves to a new one.

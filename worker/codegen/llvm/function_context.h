@@ -46,7 +46,8 @@ struct FunctionContext {
   Conversion convert;
   llvm::Function* function = nullptr;  // void(ptr context, …)
   llvm::Value* thread = nullptr;       // number of the thread, an i64
-  int64_t lanes = 0;                   // of the current vectorized loop; 0: outside
+  int64_t loop_lanes = 0;              // of the current vectorized loop; 0: outside
+  int64_t lanes = 0;                   // that the current statement computes
 
   llvm::Value* I64(int64_t value) { return b.getInt64(value); }
   llvm::BasicBlock* Block(const char* name) {

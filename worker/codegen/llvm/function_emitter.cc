@@ -1,7 +1,9 @@
 #include "worker/codegen/llvm/function_emitter.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -91,9 +93,9 @@ absl::Status FunctionEmitter::EmitFor(const Stmt& loop) {
       if (f_.lanes != 0)
         return absl::UnimplementedError("a vectorized loop inside a vectorized loop");
       index_.Set(loop.var, {VariableKind::kLane});
-      f_.lanes = loop.extent;
+      f_.lanes = f_.loop_lanes = loop.extent;
       HONE_RETURN_IF_ERROR(Emit(loop.children[0]));
-      f_.lanes = 0;
+      f_.lanes = f_.loop_lanes = 0;
       break;
     case ir::LoopKind::kParallel:
       return EmitParallel(loop);
@@ -233,7 +235,32 @@ void AddOperations(const ir::ExprPool& pool, ir::ExprId id, int64_t& operations)
     AddOperations(pool, operand, operations);
 }
 
+// Returns how many lanes, a power of two, contain all that are set in a constant mask. Half a
+// vector takes half the time on processors that split wide vectors, and needs no mask if it is
+// full.
+int64_t LanesEnoughFor(const llvm::Constant& mask, int64_t lanes) {
+  int64_t last = 0;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    const llvm::Constant* const set = mask.getAggregateElement(static_cast<unsigned>(lane));
+    if (set == nullptr) return lanes;
+    if (!set->isNullValue()) last = lane;
+  }
+  const auto enough = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(last) + 1));
+  return std::clamp<int64_t>(enough, std::min<int64_t>(2, lanes), lanes);
+}
+
 }  // namespace
+
+bool FunctionEmitter::MayComputeFewerLanes(const Stmt& store) const {
+  // Instructions and reductions over lanes need all lanes.
+  return ir::ValueOf(store.annotations, ir::Annotation::Key::kIntrinsic, -1) < 0 &&
+         !ReducesLanes(f_, index_, store);
+}
+
+bool FunctionEmitter::DependsOnAny(const Index& index, absl::Span<const AtomId> vars) const {
+  return std::any_of(vars.begin(), vars.end(),
+                     [&](AtomId var) { return f_.state.program.atoms.DependsOn(index, var); });
+}
 
 Value* FunctionEmitter::IsBelow(const IndexEmitter::Split& split, int64_t extent) {
   Value* index = f_.b.CreateAdd(index_.RuntimeValue(split.runtime), f_.I64(split.constant));
@@ -252,9 +279,13 @@ absl::Status FunctionEmitter::EmitStore(StmtId id) {
     return absl::InvalidArgumentError(
         absl::StrCat("the unrolled code exceeds ", kMaxOperations, " operations"));
   }
+  return EmitLanes(id, store);
+}
+
+absl::Status FunctionEmitter::EmitLanes(StmtId id, const Stmt& store) {
   llvm::IRBuilder<>& b = f_.b;
-  Value* branch = nullptr;  // i1
-  Value* mask = nullptr;    // <lanes x i1>
+  Value* branch = nullptr;                     // i1
+  Value *mask = nullptr, *replaced = nullptr;  // <lanes x i1>
   const auto require = [&](Value*& all, Value* holds) {
     all = all == nullptr ? holds : b.CreateAnd(all, holds);
   };
@@ -272,31 +303,43 @@ absl::Status FunctionEmitter::EmitStore(StmtId id) {
                                     : condition.extent;
         Value* extent =
             llvm::ConstantInt::get(index->getType(), std::min(condition.extent, largest));
-        require(mask, b.CreateICmpULT(index, extent));
+        Value* const holds = b.CreateICmpULT(index, extent);
+        require(mask, holds);
+        const bool garbage = store.may_leave_garbage && list == &store.conditions &&
+                             !DependsOnAny(condition.index, store.reduce_vars);
+        if (!garbage) require(replaced, holds);
       }
     }
   }
   if (auto* constant = llvm::dyn_cast_or_null<llvm::Constant>(mask)) {
     if (constant->isNullValue()) return absl::OkStatus();
-    if (constant->isAllOnesValue()) mask = nullptr;
+    if (const int64_t lanes = LanesEnoughFor(*constant, f_.lanes);
+        lanes < f_.lanes && MayComputeFewerLanes(store)) {
+      const int64_t all = std::exchange(f_.lanes, lanes);
+      const absl::Status status = EmitLanes(id, store);
+      f_.lanes = all;
+      return status;
+    }
+    if (constant->isAllOnesValue()) mask = replaced = nullptr;
   } else if (mask != nullptr) {
     // Addresses may be valid only for live lanes, so nothing is accessed if there are none.
     require(branch, b.CreateOrReduce(mask));
   }
-  if (branch == nullptr) return EmitStoreUnder(id, store, mask);
+  if (branch == nullptr) return EmitStoreUnder(id, store, mask, replaced);
   llvm::BasicBlock* then = f_.Block("live");
   llvm::BasicBlock* join = f_.Block("next");
   b.CreateCondBr(branch, then, join);
   b.SetInsertPoint(then);
   index_.PushScope();
-  HONE_RETURN_IF_ERROR(EmitStoreUnder(id, store, mask));
+  HONE_RETURN_IF_ERROR(EmitStoreUnder(id, store, mask, replaced));
   index_.PopScope();
   b.CreateBr(join);
   b.SetInsertPoint(join);
   return absl::OkStatus();
 }
 
-absl::Status FunctionEmitter::EmitStoreUnder(StmtId id, const Stmt& store, Value* mask) {
+absl::Status FunctionEmitter::EmitStoreUnder(StmtId id, const Stmt& store, Value* mask,
+                                             Value* replaced) {
   if (ir::ValueOf(store.annotations, ir::Annotation::Key::kIntrinsic, -1) >= 0) {
     return EmitIntrinsic(f_, index_, memory_, store, mask);
   }
@@ -322,7 +365,7 @@ absl::Status FunctionEmitter::EmitStoreUnder(StmtId id, const Stmt& store, Value
   }
   hints_.SetNonTemporal(ir::ValueOf(store.annotations, ir::Annotation::Key::kNonTemporal, 0) != 0);
   for (size_t c = 0; c < results.size(); ++c) {
-    HONE_RETURN_IF_ERROR(memory_.Store(store.outputs[c], store.indices[0], results[c], mask));
+    HONE_RETURN_IF_ERROR(memory_.Store(store.outputs[c], store.indices[0], results[c], replaced));
   }
   hints_.SetNonTemporal(false);
   return absl::OkStatus();

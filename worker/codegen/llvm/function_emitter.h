@@ -7,6 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "worker/codegen/llvm/cache_hints.h"
 #include "worker/codegen/llvm/expr_emitter.h"
 #include "worker/codegen/llvm/function_context.h"
@@ -39,7 +40,15 @@ class FunctionEmitter {
                         bool hoisting);
   absl::Status EmitIf(const lower::Stmt& branch);
   absl::Status EmitStore(lower::StmtId id);
-  absl::Status EmitStoreUnder(lower::StmtId id, const lower::Stmt& store, llvm::Value* mask);
+  // Emits a store for the first `f_.lanes` lanes. Its conditions fail in all others.
+  absl::Status EmitLanes(lower::StmtId id, const lower::Stmt& store);
+  // Computes the values in the lanes of `mask`, and replaces elements in those of `replaced`; null:
+  // in all lanes.
+  absl::Status EmitStoreUnder(lower::StmtId id, const lower::Stmt& store, llvm::Value* mask,
+                              llvm::Value* replaced);
+  // Whether a store gives the same result if only the lanes up to the last active one are computed.
+  bool MayComputeFewerLanes(const lower::Stmt& store) const;
+  bool DependsOnAny(const ir::Index& index, absl::Span<const ir::AtomId> vars) const;
   // Returns whether the index is within [0, extent), as an i1.
   llvm::Value* IsBelow(const IndexEmitter::Split& split, int64_t extent);
 

@@ -102,7 +102,9 @@ absl::StatusOr<llvm::AllocaInst*> MemoryEmitter::RegisterSlot(ir::BufferId buffe
   if (slot == nullptr) {
     const llvm::IRBuilderBase::InsertPointGuard guard(f_.b);
     f_.b.SetInsertPoint(index_.outermost());
-    slot = f_.b.CreateAlloca(f_.ValueType(f_.state.program.buffers[buffer].dtype));
+    // The first statement may compute fewer lanes than later ones.
+    llvm::Type* const scalar = f_.convert.ValueType(f_.state.program.buffers[buffer].dtype);
+    slot = f_.b.CreateAlloca(f_.lanes == 0 ? scalar : Conversion::Lanes(scalar, f_.loop_lanes));
   }
   return slot;
 }
@@ -279,8 +281,7 @@ absl::Status MemoryEmitter::Store(ir::BufferId buffer, const Index& offset, Valu
   value = f_.Widen(value);
   if (program.storage[buffer].kind == Storage::Kind::kRegister) {
     HONE_ASSIGN_OR_RETURN(llvm::AllocaInst * slot, RegisterSlot(buffer, split));
-    // Inactive lanes keep their values, because they may be active at another step of the
-    // reduction.
+    // Other lanes keep their values, because they may be active at another step of the reduction.
     if (mask != nullptr) {
       value = f_.b.CreateSelect(mask, value, f_.b.CreateLoad(value->getType(), slot));
     }
