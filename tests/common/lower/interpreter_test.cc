@@ -83,6 +83,19 @@ TEST_F(LowerInterpreterTest, LanesReadBeforeTheyWrite) {
   EXPECT_THAT((*outputs)[0], ElementsAre(1, 1, 2, 3));
 }
 
+TEST_F(LowerInterpreterTest, ElementsThatNothingReadsGetGarbage) {
+  Use(kCopy);
+  const ir::AtomId lane = Var(4);
+  StmtId first_two = Store(kB, ir::Index::Of(lane), Load(kA, ir::Index::Of(lane)));
+  program_.stmts[first_two].conditions = {{ir::Index::Of(lane), 2}};
+  program_.stmts[first_two].may_leave_garbage = true;
+  const auto outputs = Run(For(ir::LoopKind::kVectorized, lane, {first_two}));
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ((*outputs)[0][1], 2);
+  EXPECT_THAT((*outputs)[0][2].real(), ::testing::IsNan());
+  EXPECT_THAT((*outputs)[0][3].real(), ::testing::IsNan());
+}
+
 TEST_F(LowerInterpreterTest, ABranchBetweenLanesIsRefused) {
   Use(kCopy);
   const ir::AtomId lane = Var(4);

@@ -21,7 +21,7 @@ namespace hone::codegen {
 namespace {
 
 struct LoopCode {
-  int fmas = 0, loads = 0, spills = 0, prefetches = 0;
+  int fmas = 0, narrow_fmas = 0, loads = 0, spills = 0, prefetches = 0;
 };
 
 // The innermost loop with the most multiply-adds: the lines from its label to the backward jump.
@@ -45,6 +45,7 @@ LoopCode HottestLoop(const std::string& assembly) {
       const bool memory = absl::StrContains(body, "(%") && !absl::StartsWith(body, "lea");
       code.prefetches += absl::StartsWith(body, "prefetch");
       code.fmas += absl::StartsWith(body, "vfmadd");
+      code.narrow_fmas += absl::StartsWith(body, "vfmadd") && absl::StrContains(body, "ymm");
       code.loads += memory && absl::StartsWith(body, "v");
       code.spills += absl::StrContains(body, "(%rsp)") || absl::StrContains(body, "(%rbp)");
     }
@@ -158,6 +159,23 @@ reorder(n, o0, p0, c0)
   EXPECT_EQ(loop.fmas, 14 * 2 * 4);
   EXPECT_EQ(loop.spills, 0);
   EXPECT_LE(loop.loads, 4 * (14 + 2));
+}
+
+// The second vector of each row has 8 of 16 lanes, so half a register holds it. Its other lanes
+// need not be kept, and do not take registers.
+TEST(MachineCodeTest, HalfVectorsAtTheEdgeKeepTheTileInRegisters) {
+  const LoopCode loop = Compiled("x86-avx512", R"(workload matmul
+input A: f32[1008, 512]
+input B: f32[512, 24]
+output C[i: 1008, j: 24] = sum(k: 512) A[i, k] * B[k, j]
+trace 1
+b0 = block("C")
+l0, l1, l2 = loops(b0)
+l3, l4, l5 = register_tile(b0, l0, l1, l2, 14, 2, 16, 1)
+)");
+  EXPECT_EQ(loop.fmas, 14 * 2);
+  EXPECT_EQ(loop.narrow_fmas, 14);
+  EXPECT_EQ(loop.spills, 0);
 }
 
 // Neighbouring taps of a depthwise convolution read the same pixels: 8 outputs of a row need 10
