@@ -4,17 +4,14 @@
 
 FOLDER is that of `hone export MODEL.onnx -o FOLDER`. Without openvino, only ONNX Runtime is compared. Prints one row of a Markdown table
 (--header prints the head), and fails if the outputs differ from ONNX Runtime's by more than the tolerance. Quantized networks, where a
-near tie may be rounded differently, need a larger one. Each turn is a pause, in which the threads of the others fall asleep, one run that
-is not timed, and then timed runs, of which the median counts. A ratio is that of two turns of one round.
+near tie may be rounded differently, need a larger one. turns.py describes a turn. A ratio is that of two turns of one round.
 """
 import argparse
-import importlib
+import functools
 import pathlib
-import statistics
 import sys
 import time
 
-import numpy as np
 import onnxruntime
 
 try:
@@ -22,32 +19,16 @@ try:
 except ImportError:
     openvino = None
 
+from turns import alternate, at, error_of, hone_network, ratio_text, some_inputs, turn
+
 HEADER = ("| network | Hone ms | ONNX Runtime ms | OpenVINO ms | over ONNX Runtime | over OpenVINO | over the better | error |\n"
           "|---|---:|---:|---:|---:|---:|---:|---:|")
-PAUSE_S = 0.02
-TURN_S = 0.06  # of timed runs in a turn, at least
 PROFILES = 25
 
 
-def some_inputs(session):
-    """Seeded numbers; integers are small, because they are indices of words."""
-    rng = np.random.default_rng(0)
-    feed = {}
-    for tensor in session.get_inputs():
-        shape = [extent if isinstance(extent, int) else 1 for extent in tensor.shape]
-        if "int" in tensor.type:
-            feed[tensor.name] = rng.integers(0, 1000, shape, dtype=np.int64)
-        else:
-            feed[tensor.name] = rng.standard_normal(shape).astype(np.float32)
-    return feed
-
-
-def hone_runner(folder, threads, feed):
-    sys.path.insert(0, str(folder))
-    module, = (path.stem for path in folder.glob("*.py"))
-    network = importlib.import_module(module).Network(threads=threads)
-    inputs = [feed[tensor.name] for tensor in network.inputs]
-    return network, lambda: network(*inputs)
+def inputs_of(session):
+    return some_inputs([(tensor.name, [extent if isinstance(extent, int) else 1 for extent in tensor.shape],
+                         "int" in tensor.type) for tensor in session.get_inputs()])
 
 
 def onnxruntime_session(model, threads):
@@ -72,32 +53,6 @@ def openvino_runner(model, threads, precision, feed):
     return run
 
 
-def turn(run, clock):
-    time.sleep(PAUSE_S)
-    run()
-    times, end = [], time.perf_counter() + TURN_S
-    while len(times) < 3 or time.perf_counter() < end:
-        begin = clock()
-        run()
-        times.append(clock() - begin)
-    return statistics.median(times)
-
-
-def error_of(actual, expected):
-    """The largest difference, relative to the largest magnitude of its tensor."""
-    return max(float(np.max(np.abs(a.reshape(e.shape) - e))) / max(float(np.max(np.abs(e))), 1e-30)
-               for a, e in zip(actual, expected))
-
-
-def at(values, share):
-    values = sorted(values)
-    return values[round(share * (len(values) - 1))]
-
-
-def ratio_text(ratios):
-    return f"{at(ratios, 0.5):.2f} [{at(ratios, 0.1):.2f}, {at(ratios, 0.9):.2f}]"
-
-
 def main():
     parser = argparse.ArgumentParser(description="Times an exported network, ONNX Runtime and OpenVINO.")
     parser.add_argument("model", nargs="?")
@@ -116,25 +71,22 @@ def main():
         print(HEADER)
         return 0
     session = onnxruntime_session(options.model, options.threads)
-    feed = some_inputs(session)
+    feed = inputs_of(session)
     expected = session.run(None, feed)
-    network, hone = hone_runner(options.folder, options.threads, feed)
-    runs = {"hone": hone, "onnxruntime": lambda: session.run(None, feed)}
+    network = hone_network(options.folder, options.threads)
+    inputs = [feed[tensor.name] for tensor in network.inputs]
+    runs = {"hone": lambda: network(*inputs), "onnxruntime": lambda: session.run(None, feed)}
     if openvino is not None:
         runs["openvino"] = openvino_runner(options.model, options.threads, "bf16" if options.bf16 else "f32", feed)
-    error = error_of(hone(), expected)
+    error = error_of(network(*inputs), expected)
     if options.profile:
-        profiles = [network.profile(*(feed[tensor.name] for tensor in network.inputs)) for _ in range(PROFILES)]
+        profiles = [network.profile(*inputs) for _ in range(PROFILES)]
         least = [min(ns for _, _, ns in step) for step in zip(*profiles)]
         for (name, kernel), ns in zip(network.steps, least):
             print(f"{ns / 1e3:10.1f} us  {100 * ns / sum(least):5.1f} %  {kernel}  {name}")
         print(f"{sum(least) / 1e3:10.1f} us  in {len(least)} steps")
     clock = time.process_time if options.processor_time else time.perf_counter
-    turns = {name: [] for name in runs}
-    for number in range(options.rounds):
-        names = list(runs) if number % 2 == 0 else list(reversed(runs))
-        for name in names:
-            turns[name].append(turn(runs[name], clock))
+    turns = alternate({name: functools.partial(turn, run, clock) for name, run in runs.items()}, options.rounds)
     over = {name: [rival / own for rival, own in zip(turns[name], turns["hone"])] for name in runs if name != "hone"}
     better = min(over, key=lambda name: at(turns[name], 0.5))
     row = [pathlib.Path(options.model).stem]
