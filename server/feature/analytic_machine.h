@@ -22,7 +22,11 @@ struct AnalyticMachine {
   double pages = 64;                     // entries of the first-level TLB
   double page_cycles = 20;               // per access to a page outside this TLB
   double unforeseen = 2.5;               // cost factor of lines that are not prefetched
-  double fork_cycles = 12000;            // per entry of a parallel loop
+  // Per line of a run that a core writes between runs of other cores, whose prefetchers fetch it,
+  // and the number of lines from the run's begin for which that happens. Measured on Zen 4.
+  double contended_line_cycles = 4;
+  double contended_lines = 24;
+  double fork_cycles = 12000;  // per entry of a parallel loop
   // Per entry of the loops during which sums stay in registers: the wait for the first loads and
   // the last sums, and the mispredicted loop exit. Of the values from 40 to 300, this orders the
   // recorded spaces best (tests/bench/recorded).

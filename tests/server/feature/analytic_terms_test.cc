@@ -108,6 +108,59 @@ parallel(l3)
   EXPECT_NEAR(many / two, 1, 0.1);
 }
 
+// Two threads with 384 of 512 columns each: the first one has three quarters of the work.
+TEST(AnalyticTermsTest, ATileOutsideIsTheLastCoresGain) {
+  const auto cycles = [](int width) {
+    TestSpaces spaces(512);
+    spaces.Add("halves", absl::StrCat("b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\n",
+                                      "l3, l4, l5 = register_tile(b0, l0, l1, l2, 8, 2, 16, 1)\n",
+                                      "l6, l7 = split(l4, 0, ", width / 32, ")\n",
+                                      "reorder(l6, l3, l7, l5)\nparallel(l6)\n"));
+    return Cycles(spaces, "halves", {});
+  };
+  EXPECT_NEAR(cycles(384) / cycles(256), 1.5, 0.1);
+}
+
+// If each core computes some columns, the cores write alternating lines.
+TEST(AnalyticTermsTest, CoresThatWriteAlternatingLinesDisturbEachOther) {
+  const auto slowdown = [](const char* loops, int cores) {
+    TestSpaces spaces("matmul", {"m=3136", "n=64", "k=4"});
+    spaces.Add("panels",
+               absl::StrCat("b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\n",
+                            "l3, l4, l5 = register_tile(b0, l0, l1, l2, 8, 2, 16, 1)\n", "reorder(",
+                            loops, ", l5)\nl6 = fuse(", loops, ")\nparallel(l6)\n"));
+    const absl::StatusOr<ir::Program> program = spaces.spaces()[0]->Replay({});
+    EXPECT_TRUE(program.ok()) << program.status();
+    AnalyticMachine machine = Machine();
+    machine.cores = cores;
+    const double cycles = CyclesOf(*program, machine);
+    machine.contended_line_cycles = 0;
+    return cycles / CyclesOf(*program, machine);
+  };
+  EXPECT_GT(slowdown("l4, l3", 2), 1.03);
+  EXPECT_LT(slowdown("l3, l4", 2), 1.01);
+  EXPECT_EQ(slowdown("l4, l3", 1), 1);
+}
+
+// A fused loop over rows and columns reads all of B for each tile of rows.
+TEST(AnalyticTermsTest, AFusedLoopReadsWhatItsInnerPartMovesAgain) {
+  const auto traffic = [](const char* loops) {
+    TestSpaces spaces(512);
+    spaces.Add("fused", absl::StrCat("b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\n",
+                                     "l3, l4, l5 = register_tile(b0, l0, l1, l2, 8, 2, 16, 1)\n",
+                                     "reorder(", loops, ", l5)\nl6 = fuse(", loops, ")\n"));
+    const absl::StatusOr<ir::Program> program = spaces.spaces()[0]->Replay({});
+    EXPECT_TRUE(program.ok()) << program.status();
+    Nest nest;
+    EXPECT_TRUE(nest.Analyze(*program).ok());
+    return EstimateCost(nest, Machine()).statements[0].traffic_cycles[0];
+  };
+  // 64 tiles of rows load B, 1 MiB, each time; 16 tiles of columns load A, 1 MiB.
+  const double lines_of_b = 512 * 512 * 4 / 64.0;
+  EXPECT_GT(traffic("l3, l4"), 64 * lines_of_b * Machine().line_cycles[0]);
+  EXPECT_GT(traffic("l4, l3"), 16 * lines_of_b * Machine().line_cycles[0]);
+}
+
 TEST(AnalyticTermsTest, EmptyLanesAndGathersCost) {
   TestSpaces spaces(128);
   for (const int lanes : {4, 16}) {
