@@ -49,8 +49,8 @@ Target Base(absl::string_view word) {
   return *target::TargetByName("generic/opencl");
 }
 
-std::vector<std::string> Features(const Api& api, cl_device_id device,
-                                  absl::string_view extensions) {
+std::vector<std::string> Features(const Api& api, cl_device_id device, absl::string_view extensions,
+                                  int sub_group) {
   const std::vector<absl::string_view> words = absl::StrSplit(extensions, ' ');
   const auto has = [&](absl::string_view word) {
     return std::ranges::find(words, word) != words.end();
@@ -62,6 +62,8 @@ std::vector<std::string> Features(const Api& api, cl_device_id device,
   if (has("cl_khr_fp16")) features.emplace_back("fp16");
   if (has("cl_khr_fp64")) features.emplace_back("fp64");
   if (is_full || has("cles_khr_int64")) features.emplace_back("int64");
+  // Kernels that exchange values between lanes rely on the size of a sub-group.
+  if (has("cl_khr_subgroup_shuffle") && sub_group > 1) features.emplace_back("shuffle");
   if (has("cl_khr_subgroups")) features.emplace_back("subgroups");
   return features;
 }
@@ -80,7 +82,6 @@ absl::StatusOr<Target> DescribeDevice(const Api& api, cl_device_id device) {
   };
   Target target = Base(target::TargetWord(name));
   target.cpu = target::TargetWord(name);
-  target.features = Features(api, device, extensions);
   target.cores = static_cast<int>(Within(number(CL_DEVICE_MAX_COMPUTE_UNITS), 1, 1 << 16));
   if (const cl_ulong cache = size(CL_DEVICE_GLOBAL_MEM_CACHE_SIZE); cache > 0) {
     target.l2_bytes = Within(cache, 0, kMaxBytes);
@@ -105,6 +106,7 @@ absl::StatusOr<Target> DescribeDevice(const Api& api, cl_device_id device) {
   } else if (const cl_ulong wavefront = number(kWavefrontWidthAmd); wavefront > 0) {
     gpu.sub_group = static_cast<int>(Within(wavefront, 1, 1 << 10));
   }
+  target.features = Features(api, device, extensions, gpu.sub_group);
   return target;
 }
 

@@ -32,6 +32,14 @@ constexpr char kFolder[] = "tests/worker/codegen/testdata";
 
 target::Target OpenClTarget() { return Preset("generic/opencl"); }
 
+// A device with everything that code generation uses.
+target::Target LargeOpenClTarget() {
+  target::Target target = OpenClTarget();
+  target.features = {"shuffle"};
+  target.gpu.sub_group = 16;
+  return target;
+}
+
 absl::StatusOr<Code> Print(absl::string_view trace, const target::Target& target = OpenClTarget()) {
   HONE_ASSIGN_OR_RETURN(const ir::Program program, ReplayText(trace));
   HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(program, target));
@@ -50,7 +58,7 @@ TEST_P(CGoldenTest, TraceGivesTheCode) {
   const size_t end = text.find("\ncode\n");
   const std::string trace = end == std::string::npos ? text : text.substr(0, end + 1);
   const bool is_cuda = absl::StartsWith(GetParam(), "cuda");
-  const absl::StatusOr<Code> code = Print(trace, is_cuda ? CudaTarget() : OpenClTarget());
+  const absl::StatusOr<Code> code = Print(trace, is_cuda ? CudaTarget() : LargeOpenClTarget());
   ASSERT_TRUE(code.ok()) << code.status();
   ASSERT_TRUE(code->module.has_value());
   const std::string output =
@@ -66,8 +74,9 @@ TEST_P(CGoldenTest, TraceGivesTheCode) {
 
 INSTANTIATE_TEST_SUITE_P(Files, CGoldenTest,
                          testing::Values("opencl_elementwise", "opencl_matmul", "opencl_rows",
-                                         "cuda_elementwise", "cuda_dp4a", "cuda_half",
-                                         "cuda_matmul", "cuda_pipeline", "cuda_rows"),
+                                         "opencl_shuffle", "cuda_elementwise", "cuda_dp4a",
+                                         "cuda_half", "cuda_matmul", "cuda_pipeline", "cuda_rows",
+                                         "cuda_shuffle"),
                          [](const auto& info) { return std::string(info.param); });
 
 absl::StatusOr<CModule> PrintFor(absl::string_view trace, absl::string_view target) {

@@ -76,6 +76,10 @@ constexpr Definition kDefinitions[] = {
      "  extern __shared__ __align__(128) uchar memory[];\n"
      "  return memory;\n"
      "}\n"},
+    // All threads of a block get here, so all lanes that exist take part.
+    {"hone_shuffle_xor", true,
+     "template <typename T>\n"
+     "$Q T hone_shuffle_xor(T x, int lanes) { return __shfl_xor_sync(0xffffffff, x, lanes); }\n"},
     // Sums of 4 products of bytes.
     {"hone_dp4a_i8", true, HONE_DP4A("i8", "schar", "schar", "s32.s32")},
     {"hone_dp4a_u8", true, HONE_DP4A("u8", "uchar", "uchar", "u32.u32")},

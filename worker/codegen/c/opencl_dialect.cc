@@ -16,6 +16,7 @@ constexpr std::pair<absl::string_view, absl::string_view> kFunctions[] = {
      "  vstore_half_rte(x, 0, (half*)&bits);\n"
      "  return bits;\n"
      "}\n"},
+    {"hone_shuffle_xor", "#define hone_shuffle_xor sub_group_shuffle_xor\n"},
 #define HONE_VECTOR_FUNCTIONS(N)                                                                   \
   {"f16_to_float" #N, "static float" #N " f16_to_float" #N "(ushort" #N                            \
                       " bits) { return vload_half" #N "(0, (const half*)&bits); }\n"},             \

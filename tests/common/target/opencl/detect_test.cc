@@ -93,6 +93,18 @@ TEST(OpenClDetectTest, ExtensionsTellMore) {
   EXPECT_EQ(TargetOfOne(device).gpu.unit_threads, 1536);
 }
 
+// The size of a sub-group, which kernels with shuffles rely on, must be known.
+TEST(OpenClDetectTest, ShufflesNeedAKnownSubGroup) {
+  const auto features = [](const std::string& name) {
+    FakeDevice device = MakeFakeDevice(CL_DEVICE_TYPE_GPU, name);
+    device.properties[CL_DEVICE_EXTENSIONS] =
+        std::string("cl_khr_subgroups cl_khr_subgroup_shuffle\0", 41);
+    return TargetOfOne(device).features;
+  };
+  EXPECT_THAT(features("Mali-G610 r0p0"), ElementsAre("int64", "shuffle", "subgroups"));
+  EXPECT_THAT(features("Acme GPU 900"), ElementsAre("int64", "subgroups"));
+}
+
 TEST(OpenClDetectTest, TheAddressOnTheBusIsAsCudaTellsIt) {
   FakeDevice device = MakeFakeDevice(CL_DEVICE_TYPE_GPU, "a GPU");
   const auto address = [&] {
