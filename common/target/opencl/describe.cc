@@ -58,6 +58,7 @@ std::vector<std::string> Features(const Api& api, cl_device_id device, absl::str
   const auto profile = DeviceText(api, device, CL_DEVICE_PROFILE);
   const bool is_full = profile.ok() && *profile == "FULL_PROFILE";
   std::vector<std::string> features;  // sorted
+  if (has("cl_arm_integer_dot_product_accumulate_int8")) features.emplace_back("arm_dot");
   if (has("cl_khr_integer_dot_product")) features.emplace_back("dot");
   if (has("cl_khr_fp16")) features.emplace_back("fp16");
   if (has("cl_khr_fp64")) features.emplace_back("fp64");

@@ -35,7 +35,7 @@ target::Target OpenClTarget() { return Preset("generic/opencl"); }
 // A device with everything that code generation uses.
 target::Target LargeOpenClTarget() {
   target::Target target = OpenClTarget();
-  target.features = {"shuffle"};
+  target.features = {"arm_dot", "dot", "shuffle"};
   target.gpu.sub_group = 16;
   return target;
 }
@@ -74,8 +74,9 @@ TEST_P(CGoldenTest, TraceGivesTheCode) {
 
 INSTANTIATE_TEST_SUITE_P(Files, CGoldenTest,
                          testing::Values("opencl_elementwise", "opencl_matmul", "opencl_rows",
-                                         "opencl_shuffle", "cuda_elementwise", "cuda_dp4a",
-                                         "cuda_half", "cuda_matmul", "cuda_pipeline", "cuda_rows",
+                                         "opencl_arm_dot", "opencl_dot", "opencl_shuffle",
+                                         "cuda_elementwise", "cuda_dp4a", "cuda_half",
+                                         "cuda_matmul", "cuda_pipeline", "cuda_rows",
                                          "cuda_shuffle"),
                          [](const auto& info) { return std::string(info.param); });
 

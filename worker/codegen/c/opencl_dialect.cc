@@ -17,6 +17,36 @@ constexpr std::pair<absl::string_view, absl::string_view> kFunctions[] = {
      "  return bits;\n"
      "}\n"},
     {"hone_shuffle_xor", "#define hone_shuffle_xor sub_group_shuffle_xor\n"},
+    // Sums of 4 products of bytes. The packed forms are those that every device with
+    // cl_khr_integer_dot_product has. The sums of dot_acc_sat would saturate.
+    {"hone_dot4_i8",
+     "static int hone_dot4_i8(char4 a, char4 b, int sum) {\n"
+     "  return (int)((uint)sum + (uint)dot_4x8packed_ss_int(as_uint(a), as_uint(b)));\n"
+     "}\n"},
+    {"hone_dot4_u8",
+     "static int hone_dot4_u8(uchar4 a, uchar4 b, int sum) {\n"
+     "  return (int)((uint)sum + dot_4x8packed_uu_uint(as_uint(a), as_uint(b)));\n"
+     "}\n"},
+    {"hone_dot4_u8i8",
+     "static int hone_dot4_u8i8(uchar4 a, char4 b, int sum) {\n"
+     "  return (int)((uint)sum + (uint)dot_4x8packed_us_int(as_uint(a), as_uint(b)));\n"
+     "}\n"},
+    {"arm_dot_acc",
+     "#ifdef cl_arm_integer_dot_product_accumulate_int8\n"
+     "#pragma OPENCL EXTENSION cl_arm_integer_dot_product_accumulate_int8 : enable\n"
+     "#endif\n"},
+    {"hone_arm_dot4_i8",
+     "static int hone_arm_dot4_i8(char4 a, char4 b, int sum) { return arm_dot_acc(a, b, sum); }\n"},
+    {"hone_arm_dot4_u8",
+     "static int hone_arm_dot4_u8(uchar4 a, uchar4 b, int sum) {\n"
+     "  return (int)arm_dot_acc(a, b, (uint)sum);\n"
+     "}\n"},
+    {"hone_arm_dot4_u8i8",
+     "// a * b = (a - 128) * b + 128 * b\n"
+     "static int hone_arm_dot4_u8i8(uchar4 a, char4 b, int sum) {\n"
+     "  const uint times_128 = (uint)arm_dot_acc((char4)(1), b, 0) << 7;\n"
+     "  return arm_dot_acc(as_char4(a ^ (uchar4)(128)), b, (int)((uint)sum + times_128));\n"
+     "}\n"},
 #define HONE_VECTOR_FUNCTIONS(N)                                                                   \
   {"f16_to_float" #N, "static float" #N " f16_to_float" #N "(ushort" #N                            \
                       " bits) { return vload_half" #N "(0, (const half*)&bits); }\n"},             \

@@ -75,15 +75,17 @@ TEST(OpenClDetectTest, ATargetHasTheLimitsOfTheDevice) {
 
 TEST(OpenClDetectTest, ExtensionsTellMore) {
   FakeDevice device = MakeFakeDevice(CL_DEVICE_TYPE_GPU, "NVIDIA Something");
-  device.properties[CL_DEVICE_EXTENSIONS] =
-      std::string("cl_khr_fp64 cl_khr_subgroups cl_khr_integer_dot_product\0", 56);
+  device.properties[CL_DEVICE_EXTENSIONS] = std::string(
+      "cl_khr_fp64 cl_khr_subgroups cl_khr_integer_dot_product "
+      "cl_arm_integer_dot_product_accumulate_int8\0",
+      99);
   device.properties[CL_DEVICE_PROFILE] = std::string("EMBEDDED_PROFILE\0", 17);
   device.properties[0x4000] = Bytes<cl_uint>(9);
   device.properties[0x4001] = Bytes<cl_uint>(0);
   device.properties[0x4002] = Bytes<cl_uint>(65536);
   device.properties[0x4003] = Bytes<cl_uint>(32);
   Target target = TargetOfOne(device);
-  EXPECT_THAT(target.features, ElementsAre("dot", "fp64", "subgroups"));
+  EXPECT_THAT(target.features, ElementsAre("arm_dot", "dot", "fp64", "subgroups"));
   EXPECT_EQ(target.gpu.sub_group, 32);
   EXPECT_EQ(target.gpu.registers, 255);
   EXPECT_EQ(target.gpu.unit_registers, 65536);
