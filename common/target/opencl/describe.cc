@@ -20,6 +20,7 @@ using target::Target;
 constexpr cl_device_info kCapabilityMajorNv = 0x4000, kCapabilityMinorNv = 0x4001,
                          kRegistersPerBlockNv = 0x4002, kWarpSizeNv = 0x4003,
                          kWavefrontWidthAmd = 0x4043;
+constexpr cl_device_info kHalfConfig = 0x1033;  // of cl_khr_fp16
 
 constexpr int64_t kMaxBytes = int64_t{1} << 40;
 constexpr int kNvidiaRegistersPerThread = 255;
@@ -60,7 +61,10 @@ std::vector<std::string> Features(const Api& api, cl_device_id device, absl::str
   std::vector<std::string> features;  // sorted
   if (has("cl_arm_integer_dot_product_accumulate_int8")) features.emplace_back("arm_dot");
   if (has("cl_khr_integer_dot_product")) features.emplace_back("dot");
-  if (has("cl_khr_fp16")) features.emplace_back("fp16");
+  // The extension alone does not promise denormal numbers, nor rounding to nearest.
+  constexpr cl_device_fp_config kExact = CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST;
+  const auto half = DeviceValue<cl_device_fp_config>(api, device, kHalfConfig, 0);
+  if (has("cl_khr_fp16") && (half & kExact) == kExact) features.emplace_back("fp16");
   if (has("cl_khr_fp64")) features.emplace_back("fp64");
   if (is_full || has("cles_khr_int64")) features.emplace_back("int64");
   // Kernels that exchange values between lanes rely on the size of a sub-group.

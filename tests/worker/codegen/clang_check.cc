@@ -46,8 +46,9 @@ std::string ClangErrors(absl::string_view text) {
     const std::string command = absl::StrCat(
         Clang(), " -cl-std=", has_dots ? "CL3.0" : "CL1.2",
         " -Dcl_arm_integer_dot_product_accumulate_int8 -Dcl_khr_subgroup_shuffle"
-        " -Wno-ignored-pragmas -x cl -fsyntax-only -Xclang -finclude-default-header",
-        " -Xclang -fdeclare-opencl-builtins -Wall -Wextra -Wno-unused-parameter -Werror --target=",
+        " -Wno-ignored-pragmas -x cl -fsyntax-only -Xclang -cl-ext=+cl_khr_fp16 -Xclang"
+        " -finclude-default-header -Xclang -fdeclare-opencl-builtins -Wall -Wextra "
+        "-Wno-unused-parameter -Werror --target=",
         target, " ", source, " >", log, " 2>&1");
     if (std::system(command.c_str()) != 0) {
       absl::StrAppend(&errors, text, "\n", target, ":\n", ReadFile(log).value_or("no message"));

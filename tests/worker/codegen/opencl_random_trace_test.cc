@@ -188,6 +188,23 @@ TEST_P(OpenClRandomTraces, ComputeTheWorkload) {
   }
 }
 
+// Only OpenCL C 3.0 has the functions of cl_khr_integer_dot_product.
+TEST(OpenClVersionTest, CodeWithDotProductsIsOpenClC3) {
+  const absl::StatusOr<target::Target> target = opencl::TargetOf("opencl");
+  if (!target.ok()) GTEST_SKIP() << target.status().message();
+  const auto gpu = target::OpenGpuFor(*target);
+  ASSERT_TRUE(gpu.ok()) << gpu.status();
+  for (const bool has_dots : {false, true}) {
+    target::GpuModule module{.kind = target::Kind::kOpenCl, .launches = {{.kernel = "k"}}};
+    module.code = absl::StrCat("#if (__OPENCL_C_VERSION__ >= 300) != ", has_dots ? 1 : 0,
+                               "\n#error wrong version\n#endif\n", has_dots ? kDotProducts : "",
+                               "__kernel void k(__global uchar* packed, __global uchar* workspace) "
+                               "{}\n");
+    const auto program = (*gpu)->Load(module, "the code");
+    EXPECT_TRUE(program.ok()) << program.status();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Shards, OpenClRandomTraces, testing::Range(0, kShards));
 
 }  // namespace

@@ -239,6 +239,11 @@ class CudaC final : public CDialect {
   std::string VectorFunction(absl::string_view name, ir::DType dtype) const override {
     return absl::StrCat("hone_", MathFunction(name, dtype));
   }
+  std::string PackedFunction(absl::string_view operation, ir::DType dtype,
+                             int /*lanes*/) const override {
+    std::string function = absl::StrCat("hone_", operation, "_", ir::DTypeName(dtype));
+    return DefineCudaPacked(function).empty() ? "" : function;
+  }
   std::string Lane(absl::string_view vector, absl::string_view lane) const override {
     return absl::StrCat(vector, ".v[", lane, "]");
   }

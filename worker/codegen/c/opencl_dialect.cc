@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+
 namespace hone::codegen {
 namespace {
 
@@ -79,14 +82,44 @@ constexpr std::pair<absl::string_view, absl::string_view> kFunctions[] = {
 #undef HONE_VECTOR_FUNCTIONS
 };
 
+// Operations on vectors of N halves, whose bits are $N short integers. A compiler may not round a
+// product and a sum in one step, except in fma.
+constexpr char kHalves[] =
+    "static ushort$N hone_$F_half$N($P) {\n"
+    "  #pragma OPENCL FP_CONTRACT OFF\n"
+    "  return as_ushort$N($E);\n"
+    "}\n";
+struct HalfOperation {
+  absl::string_view name, element;
+};
+constexpr HalfOperation kHalfOperations[] = {
+    {"add", "as_half$N(a) + as_half$N(b)"},
+    {"sub", "as_half$N(a) - as_half$N(b)"},
+    {"mul", "as_half$N(a) * as_half$N(b)"},
+    {"fma", "fma(as_half$N(a), as_half$N(b), as_half$N(c))"},
+    {"max", "select(as_half$N(a), as_half$N(b), as_half$N(a) < as_half$N(b))"},
+    {"min", "select(as_half$N(a), as_half$N(b), as_half$N(b) < as_half$N(a))"},
+};
+
 class OpenClC final : public CDialect {
  public:
+  explicit OpenClC(bool computes_f16) : computes_f16_(computes_f16) {}
+
   std::string Prelude(bool has_f64) const override {
     return has_f64 ? "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" : "";
   }
   std::string Define(absl::string_view name) const override {
     for (const auto& [known, text] : kFunctions) {
       if (known == name) return std::string(text);
+    }
+    if (!absl::StrContains(name, "_half")) return "";
+    for (const int lanes : {2, 4, 8, 16}) {
+      if (name == absl::StrCat("as_half", lanes)) {
+        return "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n";
+      }
+      for (const HalfOperation& operation : kHalfOperations) {
+        if (name == HalfFunction(operation.name, lanes)) return DefineHalf(operation, lanes);
+      }
     }
     return "";
   }
@@ -134,6 +167,26 @@ class OpenClC final : public CDialect {
     return {absl::StrCat("*(", Qualifier(to.space), to.type, to.lanes, "*)&", to.first),
             std::string(value)};
   }
+  std::string PackedFunction(absl::string_view operation, ir::DType dtype,
+                             int lanes) const override {
+    return computes_f16_ && dtype == ir::DType::kF16 ? HalfFunction(operation, lanes) : "";
+  }
+
+ private:
+  static std::string HalfFunction(absl::string_view operation, int lanes) {
+    return absl::StrCat("hone_", operation, "_half", lanes);
+  }
+  static std::string DefineHalf(const HalfOperation& operation, int lanes) {
+    const bool has_c = absl::StrContains(operation.element, "(c)");
+    return absl::StrReplaceAll(
+        absl::StrReplaceAll(kHalves, {{"$E", operation.element}}),
+        {{"$F", operation.name},
+         {"$P", absl::StrCat("ushort", lanes, " a, ushort", lanes, " b",
+                             has_c ? absl::StrCat(", ushort", lanes, " c") : "")},
+         {"$N", absl::StrCat(lanes)}});
+  }
+
+  const bool computes_f16_;
 };
 
 }  // namespace
@@ -165,9 +218,10 @@ absl::string_view CDialect::TypeName(ir::DType dtype) const {
   return "";
 }
 
-const CDialect& OpenClDialect() {
-  static const auto* const dialect = new OpenClC;
-  return *dialect;
+const CDialect& OpenClDialect(bool computes_f16) {
+  static const auto* const in_float = new OpenClC(false);
+  static const auto* const in_half = new OpenClC(true);
+  return computes_f16 ? *in_half : *in_float;
 }
 
 }  // namespace hone::codegen

@@ -95,6 +95,14 @@ TEST(OpenClDetectTest, ExtensionsTellMore) {
   EXPECT_EQ(TargetOfOne(device).gpu.unit_threads, 1536);
 }
 
+// Results in f16 must be those of f32 that are rounded.
+TEST(OpenClDetectTest, HalvesNeedExactRounding) {
+  FakeDevice device = MakeFakeDevice(CL_DEVICE_TYPE_GPU, "Acme GPU 900");
+  EXPECT_THAT(TargetOfOne(device).features, ElementsAre("fp16", "int64"));
+  device.properties[0x1033] = Bytes<cl_device_fp_config>(CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST);
+  EXPECT_THAT(TargetOfOne(device).features, ElementsAre("int64"));
+}
+
 // The size of a sub-group, which kernels with shuffles rely on, must be known.
 TEST(OpenClDetectTest, ShufflesNeedAKnownSubGroup) {
   const auto features = [](const std::string& name) {
