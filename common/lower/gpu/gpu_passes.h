@@ -6,7 +6,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/ir/program.h"
-#include "common/target/target.h"
 
 // Passes that turn a scheduled program with bound loops into one whose kernels are the code of a
 // single GPU thread. The remaining passes of Lower then see the code of one thread.
@@ -16,17 +15,13 @@ namespace hone::lower {
 // get distinct names.
 ir::Program SplitLaunches(const ir::Program& program);
 
-// The number of consecutive threads of a block that can exchange values without memory: the size
-// of a sub-group, or 1 if the target has no shuffles.
-int ShuffleWidth(const target::Target& target);
-
 // Reductions over a loop of threads: each thread computes a partial result, and the threads combine
 // them as a tree in shared memory, in log2(n) steps.
 //   for tx in n: C += A[tx]  →  for tx: P[tx] += A[tx]; for tx: if tx < n / 2: P[tx] += P[tx + n /
 //   2];
 //                               …; for tx: if tx = 0: C = P[0]
-// If n divides `shuffle_width` or is a multiple of it, the threads of a sub-group exchange values
-// instead, and shared memory only holds one value of each sub-group:
+// If n divides `shuffle_width` (target::ShuffleWidth) or is a multiple of it, the threads of a
+// sub-group exchange values instead, and shared memory only holds one value of each sub-group:
 //   for tx: Q[tx] = P[tx ^ 16]; P[tx] += Q[tx]; …
 // This needs every thread of a sub-group. So a predicate that depends on the thread, or an axis of
 // threads that only other nests of the launch have, leaves the tree in shared memory.

@@ -304,12 +304,6 @@ absl::Status ReduceBlock(ir::Program& program, NodeId id, NodeId threads, int sh
 
 }  // namespace
 
-int ShuffleWidth(const target::Target& target) {
-  const bool shuffles = target.kind == target::Kind::kCuda || target.HasFeature("shuffle");
-  const auto width = static_cast<unsigned>(target.gpu.sub_group);
-  return shuffles && std::has_single_bit(width) ? target.gpu.sub_group : 1;
-}
-
 absl::Status ReduceThreads(ir::Program& program, int shuffle_width) {
   for (const NodeId id : program.AllBlocks()) {
     const NodeId threads = ThreadsOf(program, id);
