@@ -18,8 +18,8 @@ using ir::NodeId;
 
 namespace {
 
-// Builds the phases in which the threads of a loop combine their partial results as a tree. They
-// replace the nest that combines them in sequence.
+// Builds the phases in which the threads of a loop combine their partial results, by shuffles or as
+// a tree. They replace the nest that combines them in sequence.
 class TreeBuilder {
  public:
   TreeBuilder(ir::Program& program, const ir::PartialReduction& divided, int shuffle_width)
