@@ -13,6 +13,7 @@ constexpr char kHeaders[] = R"c(#define _POSIX_C_SOURCE 200809L
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "@NAME@.h"

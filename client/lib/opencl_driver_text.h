@@ -105,7 +105,9 @@ static Module load_module(const char* source) {
   int code = 0;
   Module module = clCreateProgramWithSource()(context, 1, &source, NULL, &code);
   check(code, "clCreateProgramWithSource");
-  code = clBuildProgram()(module, 1, &device, "-cl-std=CL1.2", NULL, NULL);
+  /* Only OpenCL C 3.0 has these functions. */
+  const char* options = strstr(source, "dot_4x8packed") != NULL ? "-cl-std=CL3.0" : "-cl-std=CL1.2";
+  code = clBuildProgram()(module, 1, &device, options, NULL, NULL);
   if (code != 0) {
     static char log[1 << 16];
     clGetProgramBuildInfo()(module, device, kBuildLog, sizeof log - 1, log, NULL);

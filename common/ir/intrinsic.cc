@@ -75,6 +75,12 @@ constexpr Intrinsic kIntrinsics[] = {
     {32, "dp4a_i8", kDp4aI8, "nvptx64", "sm_61", Shape::kScalar},
     {33, "dp4a_u8", kDp4aU8, "nvptx64", "sm_61", Shape::kScalar},
     {34, "dp4a_u8i8", kDp4aU8I8, "nvptx64", "sm_61", Shape::kScalar},
+    {35, "dot4_i8", kDp4aI8, "opencl", "dot", Shape::kScalar},
+    {36, "dot4_u8", kDp4aU8, "opencl", "dot", Shape::kScalar},
+    {37, "dot4_u8i8", kDp4aU8I8, "opencl", "dot", Shape::kScalar},
+    {38, "arm_dot4_i8", kDp4aI8, "opencl", "arm_dot", Shape::kScalar},
+    {39, "arm_dot4_u8", kDp4aU8, "opencl", "arm_dot", Shape::kScalar},
+    {40, "arm_dot4_u8i8", kDp4aU8I8, "opencl", "arm_dot", Shape::kScalar},
 };
 
 template <typename Matches>

@@ -215,6 +215,7 @@ class Builder {
                .annotations = annotations,
                .outputs = block.outputs,
                .reducer = block.reducer,
+               .lane_xor = block.lane_xor,
                .has_init = block.has_init};
     for (const Index& index : block.indices) store.indices.push_back(OverLoops(block, index));
     for (ir::ExprId value : at.values) {

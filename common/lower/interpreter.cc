@@ -24,9 +24,7 @@ using ir::Condition;
 using ir::Index;
 using ir::Scalar;
 
-using Tuple = absl::InlinedVector<Scalar, 2>;
-
-class Machine {
+class Machine : private ThreadInterpreter {
  public:
   Machine(const LoweredProgram& program, int64_t max_steps, ThreadOrder order)
       : p_(program),
@@ -43,8 +41,7 @@ class Machine {
         HONE_RETURN_IF_ERROR(Run(kernel.body));
         continue;
       }
-      const auto run = [this](StmtId piece) { return Run(piece); };
-      HONE_RETURN_IF_ERROR(LaunchInterpreter(p_, order_, vars_, memory_, run).Run(kernel));
+      HONE_RETURN_IF_ERROR(LaunchInterpreter(p_, order_, vars_, memory_, *this).Run(kernel));
     }
     return absl::OkStatus();
   }
@@ -55,7 +52,7 @@ class Machine {
     int64_t extent;
   };
 
-  absl::Status Run(StmtId id) {
+  absl::Status Run(StmtId id) override {
     if (id == kNoStmt) return absl::OkStatus();
     const Stmt& stmt = p_.stmts[id];
     switch (stmt.kind) {
@@ -69,21 +66,39 @@ class Machine {
         if (value >= 0 && value < stmt.condition.extent) return Run(stmt.children[0]);
         return stmt.children.size() > 1 ? Run(stmt.children[1]) : absl::OkStatus();
       }
-      case Stmt::Kind::kStore: {
+      case Stmt::Kind::kStore:
         memory_.SetStore(id);
-        absl::Status status = RunStore(stmt);
-        if (!absl::IsFailedPrecondition(status)) return status;
-        const StmtId other = memory_.RacedWith();
-        return absl::FailedPreconditionError(
-            absl::StrCat(status.message(), "\n", p_.ToText(id),
-                         other == kNoStmt ? "" : absl::StrCat("and\n", p_.ToText(other))));
-      }
+        return Explain(id, RunStore(stmt));
       case Stmt::Kind::kBarrier:
       case Stmt::Kind::kCommitCopies:
       case Stmt::Kind::kWaitForCopies:
         break;  // of a block with one thread
     }
     return absl::OkStatus();
+  }
+
+  // Adds the statements that race to the message of an error.
+  absl::Status Explain(StmtId id, const absl::Status& status) const {
+    if (!absl::IsFailedPrecondition(status)) return status;
+    const StmtId other = memory_.RacedWith();
+    return absl::FailedPreconditionError(
+        absl::StrCat(status.message(), "\n", p_.ToText(id),
+                     other == kNoStmt ? "" : absl::StrCat("and\n", p_.ToText(other))));
+  }
+
+  absl::StatusOr<Tuple> ValuesOf(StmtId shuffle) override {
+    HONE_RETURN_IF_ERROR(Step());
+    memory_.SetStore(shuffle);
+    absl::StatusOr<Tuple> values = Values(p_.stmts[shuffle]);
+    if (!values.ok()) return Explain(shuffle, values.status());
+    return values;
+  }
+
+  absl::Status Write(StmtId shuffle, const Tuple& values) override {
+    const Stmt& store = p_.stmts[shuffle];
+    memory_.SetStore(shuffle);
+    HONE_ASSIGN_OR_RETURN(const int64_t offset, Offset(store.outputs[0], store.indices));
+    return Explain(shuffle, Write(store, offset, {}, values));
   }
 
   absl::Status RunFor(const Stmt& loop) {

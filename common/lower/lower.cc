@@ -4,6 +4,7 @@
 #include "common/lower/gpu/async_copies.h"
 #include "common/lower/gpu/gpu_passes.h"
 #include "common/lower/passes.h"
+#include "common/target/shuffles.h"
 
 namespace hone::lower {
 
@@ -16,15 +17,17 @@ absl::Span<const Pass> PassesFor(target::Kind) {
   return kPasses;
 }
 
-absl::StatusOr<ir::Program> Prepare(const ir::Program& program, target::Kind kind) {
+absl::StatusOr<ir::Program> Prepare(const ir::Program& program, const target::Target& target) {
   const ir::Program alive = RemoveDeadBlocks(program);
-  return kind == target::Kind::kCpu ? CompactBuffers(alive) : MapThreads(alive);
+  if (target.kind == target::Kind::kCpu) return CompactBuffers(alive);
+  return MapThreads(alive, target::ShuffleWidth(target));
 }
 
 absl::StatusOr<LoweredProgram> Lower(const ir::Program& program, const target::Target& target,
                                      const ArgumentStrides& strides) {
-  HONE_ASSIGN_OR_RETURN(const ir::Program prepared, Prepare(program, target.kind));
+  HONE_ASSIGN_OR_RETURN(const ir::Program prepared, Prepare(program, target));
   LoweredProgram lowered = BuildTree(prepared, target.kind);
+  if (lowered.IsForGpu()) lowered.shuffle_width = target::ShuffleWidth(target);
   for (const Pass& pass : PassesFor(target.kind)) HONE_RETURN_IF_ERROR(pass.run(lowered));
   // Drop launches that have no store left.
   if (lowered.IsForGpu()) {

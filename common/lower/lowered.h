@@ -65,6 +65,10 @@ struct Stmt {
   // A copy from global to shared memory that may remain unfinished until the wait for its group. No
   // thread may access the element before that wait.
   bool is_async = false;
+  // > 0: a shuffle. Each thread copies elements as the thread of its sub-group sees them whose
+  // number in the block differs from its own in these bits. All threads of a block reach it, as for
+  // barriers, but it does not wait for other sub-groups and orders no accesses to memory.
+  int lane_xor = 0;
   int pending = 0;  // kWaitForCopies
   // kStore to an accumulator: nothing reads the elements for which a condition without reduction
   // variables fails, so that any value may be written to them.
@@ -108,6 +112,7 @@ struct LoweredKernel {
 // The input of code generation: loops with runtime bounds, conditions and stores to flat memory.
 struct LoweredProgram {
   target::Kind kind = target::Kind::kCpu;  // of the device that it is for
+  int shuffle_width = 1;                   // consecutive threads of a block that shuffles can reach
   ir::AtomTable atoms;
   ir::ExprPool pool;
   std::vector<ir::Buffer> buffers;
@@ -138,7 +143,7 @@ struct LoweredProgram {
   // Puts a statement inside these loops, which are given from the outside. Returns the outermost.
   StmtId Nest(absl::Span<const StmtId> loops, StmtId inner);
   bool IsForGpu() const { return kind != target::Kind::kCpu; }
-  // Whether the statement is or contains a barrier, a commit or a wait.
+  // Whether the statement is or contains a barrier, a commit, a wait or a shuffle.
   bool HasBarrier(StmtId stmt) const;
   static bool IsStatic(ir::LoopKind kind) {
     return kind == ir::LoopKind::kUnrolled || kind == ir::LoopKind::kVectorized;

@@ -23,7 +23,7 @@ absl::Span<const Pass> PassesFor(target::Kind kind);
 
 // Runs the passes before BuildTree: RemoveDeadBlocks, CompactBuffers and, for GPUs, MapThreads
 // (gpu/gpu_passes.h). Errors are those of MapThreads.
-absl::StatusOr<ir::Program> Prepare(const ir::Program& program, target::Kind kind);
+absl::StatusOr<ir::Program> Prepare(const ir::Program& program, const target::Target& target);
 
 // Removes blocks whose results are neither read nor outputs.
 ir::Program RemoveDeadBlocks(const ir::Program& program);

@@ -83,6 +83,7 @@ class Printer {
                         absl::StrJoin(stmt.outputs, ", ",
                                       [&](std::string* out, ir::BufferId b) { *out += name(b); }),
                         ir::PrintIndices(p_.atoms, stmt.indices), " = ",
+                        stmt.lane_xor == 0 ? "" : absl::StrCat("lane^", stmt.lane_xor, " "),
                         stmt.reducer == ir::Reducer::kNone
                             ? ""
                             : absl::StrCat(ir::ReducerName(stmt.reducer), " "),
@@ -108,7 +109,7 @@ bool LoweredProgram::HasBarrier(StmtId id) const {
   if (id == kNoStmt) return false;
   const Stmt::Kind kind = stmts[id].kind;
   return kind == Stmt::Kind::kBarrier || kind == Stmt::Kind::kCommitCopies ||
-         kind == Stmt::Kind::kWaitForCopies ||
+         kind == Stmt::Kind::kWaitForCopies || stmts[id].lane_xor > 0 ||
          std::ranges::any_of(stmts[id].children, [&](StmtId child) { return HasBarrier(child); });
 }
 

@@ -1,5 +1,6 @@
 #include "common/lower/verifier.h"
 
+#include <bit>
 #include <cstdint>
 #include <set>
 #include <vector>
@@ -50,6 +51,7 @@ class Verifier {
       computes |= !prepacks_;
       if (kernel.body == kNoStmt) return Broken(absl::StrCat("kernel ", kernel.name, " is empty"));
       shared_bytes_ = kernel.shared_bytes;
+      threads_x_ = kernel.block[0];
       HONE_RETURN_IF_ERROR(CheckBound(kernel.body, -1));
     }
     return absl::OkStatus();
@@ -83,7 +85,7 @@ class Verifier {
     bool differs = false;
     p_.atoms.VisitVars(index, [&](AtomId var) { differs |= bound_by_[var] == kThread; });
     if (!differs) return absl::OkStatus();
-    return Broken(id, "only some threads of a block reach a barrier");
+    return Broken(id, "only some threads of a block reach a barrier or shuffle");
   }
 
   static absl::Status Broken(absl::string_view rule) {
@@ -234,6 +236,7 @@ class Verifier {
       return Broken(id, "a store has one value for each output");
     }
     if (store.is_async) HONE_RETURN_IF_ERROR(CheckAsync(id, store));
+    if (store.lane_xor != 0) HONE_RETURN_IF_ERROR(CheckShuffle(id, store));
     for (const auto* list : {&store.conditions, &store.guards}) {
       for (const ir::Condition& condition : *list) {
         HONE_RETURN_IF_ERROR(CheckIndex(id, condition.index));
@@ -271,6 +274,30 @@ class Verifier {
     return Broken(id, "an asynchronous store is not a copy of an input to shared memory");
   }
 
+  absl::Status CheckShuffle(StmtId id, const Stmt& store) const {
+    if (!p_.IsForGpu() || in_vectorized_) return Broken(id, "a shuffle between vector lanes");
+    // The threads that exchange values are in one row of the block and in one sub-group.
+    const auto lanes =
+        static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(store.lane_xor) + 1));
+    if (store.lane_xor < 0 || p_.shuffle_width % lanes != 0 || threads_x_ % lanes != 0) {
+      return Broken(id, "a shuffle reaches threads of another sub-group or row");
+    }
+    for (const auto* list : {&store.conditions, &store.guards}) {
+      for (const ir::Condition& condition : *list) {
+        HONE_RETURN_IF_ERROR(CheckUniform(id, condition.index));
+      }
+    }
+    for (size_t c = 0; c < store.values.size(); ++c) {
+      const ir::Expr& value = p_.pool[store.values[c]];
+      if (store.reducer == ir::Reducer::kNone && value.op == ir::Op::kLoad && value.gathered < 0 &&
+          p_.buffers[value.buffer].dtype == p_.buffers[store.outputs[c]].dtype) {
+        continue;
+      }
+      return Broken(id, "a shuffle does not copy an element");
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status CheckValue(StmtId id, ir::ExprId value) const {
     absl::Status status;
     p_.pool.Visit(value, [&](const ir::Expr& expr) {
@@ -294,6 +321,7 @@ class Verifier {
   bool prepacks_ = false;
   std::set<ir::ThreadAxis> axes_;  // of the enclosing bound loops
   int64_t shared_bytes_ = 0;       // of the kernel
+  int64_t threads_x_ = 1;          // of a block
 };
 
 }  // namespace

@@ -95,7 +95,11 @@ Target PresetMali(absl::string_view cpu, int cores, int sub_group, int64_t l2_by
                 .has_shared_memory = false};
   return target;
 }
-Target PresetMaliG610() { return PresetMali("mali-g610", 4, 16, 1 << 20, 2048); }
+Target PresetMaliG610() {
+  Target target = PresetMali("mali-g610", 4, 16, 1 << 20, 2048);
+  target.features = {"arm_dot"};  // published lists of extensions, old and new, have it
+  return target;
+}
 Target PresetMaliG52() { return PresetMali("mali-g52", 2, 8, 256 << 10, 768); }
 
 struct Preset {

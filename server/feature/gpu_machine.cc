@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/target/shuffles.h"
+
 namespace hone::feature {
 
 GpuMachine GpuMachine::Of(const target::Target& target) {
@@ -10,6 +12,7 @@ GpuMachine GpuMachine::Of(const target::Target& target) {
   // If the device does not report a warp size, assume 8, as for the vector lanes of a CPU that runs
   // OpenCL.
   machine.warp = gpu.sub_group > 1 ? gpu.sub_group : 8;
+  machine.shuffle_width = target::ShuffleWidth(target);
   machine.fma_lanes = 2 * machine.warp;
   machine.banks = machine.warp;
   machine.shared_memory = gpu.has_shared_memory;

@@ -11,6 +11,7 @@ namespace hone::feature {
 struct GpuMachine {
   double units = 1;
   double warp = 32;           // threads in lockstep
+  int shuffle_width = 1;      // threads that exchange values without memory
   double fma_lanes = 64;      // multiply-adds per cycle
   double issues = 4;          // warp instructions started per cycle
   double schedulers = 4;      // share the warps and the lanes equally

@@ -1,6 +1,7 @@
 #include "server/feature/gpu_terms.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "server/feature/warp_access.h"
@@ -271,15 +272,35 @@ class GpuEstimator {
     AddTree(statement, threads, terms);
   }
 
-  // Adds the cost of a reduction across threads. They combine their results as a tree in shared
-  // memory: each thread stores its result, then each step halves the number of active threads.
+  // Adds the cost of a reduction across threads. The threads of a sub-group exchange their results;
+  // a shuffle takes the path of a load from shared memory. The results of sub-groups, or of threads
+  // if there are no shuffles, are combined in shared memory: as a tree, in which each step halves
+  // the number of active threads, or by shuffles again.
   void AddTree(const Statement& statement, const Threads& threads, GpuTerms& terms) {
     int64_t combining = 1;
     for (const NestLoop& loop : statement.loops) {
       if (IsThreadAxis(loop) && loop.reduce) combining = loop.extent;
     }
     if (combining == 1) return;
-    double warps = std::ceil(threads.all() / machine_.warp), passes = warps, steps = 0;
+    double warps = std::ceil(threads.all() / machine_.warp), passes = 0, steps = 0, shuffles = 0;
+    const int64_t width = machine_.shuffle_width;
+    const int64_t group =
+        combining % width == 0 || width % combining == 0 ? std::min(combining, width) : 1;
+    const auto add_shuffles = [&](int64_t count) {
+      shuffles += std::log2(count);
+      passes += warps * std::log2(count);
+    };
+    add_shuffles(group);
+    combining /= group;
+    if (combining > 1) passes += warps;  // each thread or sub-group stores its result
+    const double shared = combining > 1 ? threads.all() / static_cast<double>(group) : 0;
+    if (group > 1 && combining > 1 && combining <= width &&
+        std::has_single_bit(static_cast<uint64_t>(combining))) {
+      passes += warps;  // and loads one
+      add_shuffles(combining);
+      combining = 1;
+      ++steps;
+    }
     for (; combining > 1; combining = (combining + 1) / 2, ++steps) {
       warps = std::max(1.0, warps / 2);
       passes += 3 * warps;  // two loads and a store
@@ -288,12 +309,13 @@ class GpuEstimator {
       if (access.kind == AccessKind::kRead) continue;
       const double results = PerThread(statement, access);
       SharedBytesOf(access.buffer, /*tree=*/true) =
-          results * threads.all() * static_cast<double>(access.element_bytes);
+          results * shared * static_cast<double>(access.element_bytes);
       terms.shared_cycles += results * passes;
       shared_passes_ += results * passes;
       least_passes_ += results * passes;
     }
-    terms.latency_cycles += (steps + 1) * (machine_.barrier_cycles + 2 * machine_.shared_latency);
+    terms.latency_cycles += (steps + 1) * (machine_.barrier_cycles + 2 * machine_.shared_latency) +
+                            shuffles * machine_.shared_latency;
   }
 
   // Returns the number of elements that an access touches while the loops from `depth` inwards run.

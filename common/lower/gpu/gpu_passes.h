@@ -20,9 +20,14 @@ ir::Program SplitLaunches(const ir::Program& program);
 //   for tx in n: C += A[tx]  →  for tx: P[tx] += A[tx]; for tx: if tx < n / 2: P[tx] += P[tx + n /
 //   2];
 //                               …; for tx: if tx = 0: C = P[0]
+// If n divides `shuffle_width` (target::ShuffleWidth) or is a multiple of it, the threads of a
+// sub-group exchange values instead, and shared memory only holds one value of each sub-group:
+//   for tx: Q[tx] = P[tx ^ 16]; P[tx] += Q[tx]; …
+// This needs every thread of a sub-group. So a predicate that depends on the thread, or an axis of
+// threads that only other nests of the launch have, leaves the tree in shared memory.
 // InvalidArgument: a primitive after bind made a form that cannot be divided (fuse of spatial and
 // reduction loops).
-absl::Status ReduceThreads(ir::Program& program);
+absl::Status ReduceThreads(ir::Program& program, int shuffle_width = 1);
 
 // Runs copies ahead of their use: in a loop annotated as a software pipeline of n stages, and for
 // blocks annotated as double-buffered (n = 2), copies to buffers that later nests of the same
@@ -65,7 +70,7 @@ absl::Status PlaceBuffers(ThreadProgram& threads);
 void InsertBarriers(ThreadProgram& threads);
 
 // The program after all of the above.
-absl::StatusOr<ir::Program> MapThreads(const ir::Program& program);
+absl::StatusOr<ir::Program> MapThreads(const ir::Program& program, int shuffle_width);
 
 }  // namespace hone::lower
 

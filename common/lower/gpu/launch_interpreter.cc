@@ -96,7 +96,7 @@ absl::Status LaunchInterpreter::WalkThreads(StmtId id, int64_t threads) {
       return absl::OkStatus();
     }
     case Stmt::Kind::kStore:
-      break;
+      return RunShuffle(id, threads);
   }
   return absl::OkStatus();
 }
@@ -108,9 +108,9 @@ absl::StatusOr<int64_t> LaunchInterpreter::OfAllThreads(const Index& index, int6
     SetVars(thread_vars_, t);
     const int64_t value = p_.atoms.Evaluate(index, vars_);
     if (all.value_or(value) != value) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("only some threads of a block reach a barrier: ", p_.atoms.ToString(index),
-                       " differs between them"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "only some threads of a block reach a barrier or shuffle: ", p_.atoms.ToString(index),
+          " differs between them"));
     }
     all = value;
   }
@@ -118,24 +118,57 @@ absl::StatusOr<int64_t> LaunchInterpreter::OfAllThreads(const Index& index, int6
 }
 
 absl::Status LaunchInterpreter::RunPieces(int64_t threads) {
-  std::vector<int64_t> order(threads);
-  std::iota(order.begin(), order.end(), 0);
-  if (order_ == ThreadOrder::kBackward) std::reverse(order.begin(), order.end());
-  if (order_ == ThreadOrder::kShuffled) Shuffle(order);
-  for (const int64_t thread : order) {
-    SetVars(thread_vars_, thread);
-    memory_.SetThread(thread);
+  HONE_RETURN_IF_ERROR(ForEachThread(threads, [&](int64_t) -> absl::Status {
     for (const Piece& piece : pieces_) {
       for (const auto& [var, value] : piece.values) vars_[var] = value;
-      HONE_RETURN_IF_ERROR(run_(piece.stmt));
+      HONE_RETURN_IF_ERROR(thread_.Run(piece.stmt));
     }
-  }
+    return absl::OkStatus();
+  }));
   pieces_.clear();
   return absl::OkStatus();
 }
 
-void LaunchInterpreter::Shuffle(std::vector<int64_t>& order) {
-  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[rng_() % i]);
+absl::Status LaunchInterpreter::RunShuffle(StmtId id, int64_t threads) {
+  HONE_RETURN_IF_ERROR(RunPieces(threads));
+  const Stmt& shuffle = p_.stmts[id];
+  for (const auto* list : {&shuffle.conditions, &shuffle.guards}) {
+    for (const ir::Condition& condition : *list) {
+      HONE_ASSIGN_OR_RETURN(const int64_t value, OfAllThreads(condition.index, threads));
+      if (value < 0 || value >= condition.extent) return absl::OkStatus();
+    }
+  }
+  for (const auto& [var, value] : outer_) vars_[var] = value;
+  std::vector<Tuple> values(threads);
+  HONE_RETURN_IF_ERROR(ForEachThread(threads, [&](int64_t thread) -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(values[thread], thread_.ValuesOf(id));
+    return absl::OkStatus();
+  }));
+  return ForEachThread(threads, [&](int64_t thread) -> absl::Status {
+    const int64_t other = thread ^ shuffle.lane_xor;
+    if (other >= threads || other / p_.shuffle_width != thread / p_.shuffle_width) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("thread ", thread, " reads a value of thread ", other,
+                       ", which is not in its sub-group\n", p_.ToText(id)));
+    }
+    return thread_.Write(id, values[other]);
+  });
+}
+
+absl::Status LaunchInterpreter::ForEachThread(int64_t threads,
+                                              absl::FunctionRef<absl::Status(int64_t)> run) {
+  std::vector<int64_t> order(threads);
+  std::iota(order.begin(), order.end(), 0);
+  if (order_ == ThreadOrder::kBackward) std::reverse(order.begin(), order.end());
+  if (order_ == ThreadOrder::kShuffled) {
+    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[rng_() % i]);
+  }
+  for (const int64_t thread : order) {
+    SetVars(thread_vars_, thread);
+    memory_.SetThread(thread);
+    HONE_RETURN_IF_ERROR(run(thread));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace hone::lower

@@ -4,9 +4,9 @@
 
 namespace hone::lower {
 
-absl::StatusOr<ir::Program> MapThreads(const ir::Program& program) {
+absl::StatusOr<ir::Program> MapThreads(const ir::Program& program, int shuffle_width) {
   ir::Program launches = SplitLaunches(program);
-  HONE_RETURN_IF_ERROR(ReduceThreads(launches));
+  HONE_RETURN_IF_ERROR(ReduceThreads(launches, shuffle_width));
   ir::Program compact = CompactBuffers(launches);
   PipelineCopies(compact);
   ExpandOverThreads(compact);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -26,6 +27,7 @@ class Placer {
       : p_(program), within_thread_(std::move(within_thread)) {}
 
   absl::Status Run() {
+    for (ir::Buffer& buffer : p_.buffers) buffer.scope = ir::Scope::kGlobal;
     for (size_t b = 0; b < p_.buffers.size(); ++b) {
       HONE_RETURN_IF_ERROR(Place(static_cast<BufferId>(b)));
     }
@@ -35,8 +37,8 @@ class Placer {
  private:
   absl::Status Place(BufferId id) {
     ir::Buffer& buffer = p_.buffers[id];
+    if (buffer.scope == ir::Scope::kLocal) return absl::OkStatus();  // together with another one
     const bool argument = buffer.input || buffer.output;
-    buffer.scope = ir::Scope::kGlobal;
     const std::vector<NodeId> users = UsersOf(p_, {id});
     if (argument || buffer.constant || users.empty()) return absl::OkStatus();
     const NodeId kernel = p_.KernelOf(users[0]);
@@ -57,26 +59,28 @@ class Placer {
           absl::StrCat("each thread would need ", ir::ElementsOf(buffer.shape), " elements of ",
                        buffer.name, "; at most ", kMaxElementsOfThread));
     }
-    const std::vector<Access> accesses = AccessesOf(p_, kernel, id);
-    const bool first_only = std::ranges::any_of(accesses, [&](const Access& access) {
-      const auto& predicates = p_.BlockOf(access.block).predicates;
-      return std::ranges::any_of(predicates, [&](const ir::Condition& condition) {
-        return condition.extent == 1 && threads.Contains(condition.index.SingleAtom());
-      });
-    });
-    // A block with several outputs has one list of indices for all of them.
-    const bool alone = std::ranges::all_of(
-        p_.WritersOf(id), [&](NodeId writer) { return p_.BlockOf(writer).outputs.size() == 1; });
-    const std::vector<Digits> digits =
-        first_only || !alone ? std::vector<Digits>() : OwnersOf(p_, threads, accesses);
-    if (!digits.empty() && TakeOutThread(id, accesses, digits)) {
-      p_.buffers[id].scope = ir::Scope::kLocal;
-      return absl::OkStatus();
-    }
+    if (MakeLocal(WrittenTogether(p_, id), kernel, threads)) return absl::OkStatus();
     // A single block may exchange large tensors through global memory.
     const bool shared = !one_block || small;
     p_.buffers[id].scope = shared ? ir::Scope::kShared : ir::Scope::kGlobal;
     return absl::OkStatus();
+  }
+
+  // Makes buffers that are written together local if each thread needs only its own elements.
+  bool MakeLocal(const std::vector<BufferId>& group, NodeId kernel, const ThreadVars& threads) {
+    std::vector<Access> accesses;
+    for (const BufferId id : group) {
+      const ir::Buffer& buffer = p_.buffers[id];
+      if (buffer.input || buffer.output || buffer.constant) return false;
+      for (const NodeId user : UsersOf(p_, {id})) {
+        if (p_.KernelOf(user) != kernel) return false;
+      }
+      std::ranges::move(AccessesOf(p_, kernel, id), std::back_inserter(accesses));
+    }
+    const std::vector<Digits> digits = OwnersOf(p_, threads, accesses);
+    if (digits.empty() || !TakeOutThread(group, accesses, digits)) return false;
+    for (const BufferId id : group) p_.buffers[id].scope = ir::Scope::kLocal;
+    return true;
   }
 
   bool HasBlockLoop(NodeId kernel) const {
@@ -98,7 +102,7 @@ class Placer {
   }
 
   // Returns false, and changes nothing, if a thread would have too many elements.
-  bool TakeOutThread(BufferId id, const std::vector<Access>& accesses,
+  bool TakeOutThread(const std::vector<BufferId>& group, const std::vector<Access>& accesses,
                      const std::vector<Digits>& digits) {
     const size_t rank = digits.size();
     ir::Shape shape(rank, 1);
@@ -115,9 +119,9 @@ class Placer {
     if (ir::ElementsOf(shape) > kMaxElementsOfThread) return false;
     std::set<NodeId> blocks;
     for (const Access& access : accesses) blocks.insert(access.block);
-    const auto is_buffer = [&](BufferId other) { return other == id; };
+    const auto in_group = [&](BufferId id) { return std::ranges::find(group, id) != group.end(); };
     for (const NodeId at : blocks) {
-      RewriteIndices(p_, at, is_buffer, [&](ir::Block& block, const ir::IndexList& indices) {
+      RewriteIndices(p_, at, in_group, [&](ir::Block& block, const ir::IndexList& indices) {
         ir::IndexList result;
         for (size_t d = 0; d < rank; ++d) {
           const Index index = p_.atoms.Simplify(
@@ -130,8 +134,10 @@ class Placer {
         return result;
       });
     }
-    p_.buffers[id].shape = shape;
-    p_.buffers[id].aligns.clear();
+    for (const BufferId id : group) {
+      p_.buffers[id].shape = shape;
+      p_.buffers[id].aligns.clear();
+    }
     return true;
   }
 

@@ -53,7 +53,7 @@ struct Digits {
 
 // If each element of a buffer is accessed by only one thread in all statements, returns the digits
 // of every dimension (a dimension that does not depend on the thread has an empty `thread`). Empty
-// if this cannot be proved. REQUIRES that no access is restricted to the first thread of an axis.
+// if this cannot be proved.
 std::vector<Digits> OwnersOf(const ir::Program& program, const ThreadVars& threads,
                              const std::vector<Access>& accesses);
 

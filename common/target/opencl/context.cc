@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/target/device_name.h"
@@ -15,9 +16,11 @@
 namespace hone::opencl {
 namespace {
 
-// The version that every driver supports. No optimization options: the source asks for fused
-// multiply-adds where it wants them.
-constexpr char kBuildOptions[] = "-cl-std=CL1.2";
+// The version that every driver supports, except for what only OpenCL C 3.0 has. No optimization
+// options: the source asks for fused multiply-adds where it wants them.
+const char* BuildOptions(absl::string_view source) {
+  return absl::StrContains(source, "dot_4x8packed") ? "-cl-std=CL3.0" : "-cl-std=CL1.2";
+}
 constexpr size_t kMaxLog = 4000;
 
 }  // namespace
@@ -72,7 +75,7 @@ absl::StatusOr<ClOwned<cl_program>> OpenClContext::Build(const std::string& sour
   ClOwned<cl_program> program(
       api_.CreateProgramWithSource(context_.get(), 1, &text, &length, &code), api_.ReleaseProgram);
   HONE_RETURN_IF_ERROR(Check(code, absl::StrCat("load ", what)));
-  code = api_.BuildProgram(program.get(), 1, &device_, kBuildOptions, nullptr, nullptr);
+  code = api_.BuildProgram(program.get(), 1, &device_, BuildOptions(source), nullptr, nullptr);
   if (code == CL_SUCCESS) return program;
   if (code != CL_BUILD_PROGRAM_FAILURE) {
     return absl::FailedPreconditionError(

@@ -20,6 +20,7 @@ using target::Target;
 constexpr cl_device_info kCapabilityMajorNv = 0x4000, kCapabilityMinorNv = 0x4001,
                          kRegistersPerBlockNv = 0x4002, kWarpSizeNv = 0x4003,
                          kWavefrontWidthAmd = 0x4043;
+constexpr cl_device_info kHalfConfig = 0x1033;  // of cl_khr_fp16
 
 constexpr int64_t kMaxBytes = int64_t{1} << 40;
 constexpr int kNvidiaRegistersPerThread = 255;
@@ -49,8 +50,8 @@ Target Base(absl::string_view word) {
   return *target::TargetByName("generic/opencl");
 }
 
-std::vector<std::string> Features(const Api& api, cl_device_id device,
-                                  absl::string_view extensions) {
+std::vector<std::string> Features(const Api& api, cl_device_id device, absl::string_view extensions,
+                                  int sub_group) {
   const std::vector<absl::string_view> words = absl::StrSplit(extensions, ' ');
   const auto has = [&](absl::string_view word) {
     return std::ranges::find(words, word) != words.end();
@@ -58,10 +59,16 @@ std::vector<std::string> Features(const Api& api, cl_device_id device,
   const auto profile = DeviceText(api, device, CL_DEVICE_PROFILE);
   const bool is_full = profile.ok() && *profile == "FULL_PROFILE";
   std::vector<std::string> features;  // sorted
+  if (has("cl_arm_integer_dot_product_accumulate_int8")) features.emplace_back("arm_dot");
   if (has("cl_khr_integer_dot_product")) features.emplace_back("dot");
-  if (has("cl_khr_fp16")) features.emplace_back("fp16");
+  // The extension alone does not promise denormal numbers, nor rounding to nearest.
+  constexpr cl_device_fp_config kExact = CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST;
+  const auto half = DeviceValue<cl_device_fp_config>(api, device, kHalfConfig, 0);
+  if (has("cl_khr_fp16") && (half & kExact) == kExact) features.emplace_back("fp16");
   if (has("cl_khr_fp64")) features.emplace_back("fp64");
   if (is_full || has("cles_khr_int64")) features.emplace_back("int64");
+  // Kernels that exchange values between lanes rely on the size of a sub-group.
+  if (has("cl_khr_subgroup_shuffle") && sub_group > 1) features.emplace_back("shuffle");
   if (has("cl_khr_subgroups")) features.emplace_back("subgroups");
   return features;
 }
@@ -80,7 +87,6 @@ absl::StatusOr<Target> DescribeDevice(const Api& api, cl_device_id device) {
   };
   Target target = Base(target::TargetWord(name));
   target.cpu = target::TargetWord(name);
-  target.features = Features(api, device, extensions);
   target.cores = static_cast<int>(Within(number(CL_DEVICE_MAX_COMPUTE_UNITS), 1, 1 << 16));
   if (const cl_ulong cache = size(CL_DEVICE_GLOBAL_MEM_CACHE_SIZE); cache > 0) {
     target.l2_bytes = Within(cache, 0, kMaxBytes);
@@ -105,6 +111,7 @@ absl::StatusOr<Target> DescribeDevice(const Api& api, cl_device_id device) {
   } else if (const cl_ulong wavefront = number(kWavefrontWidthAmd); wavefront > 0) {
     gpu.sub_group = static_cast<int>(Within(wavefront, 1, 1 << 10));
   }
+  target.features = Features(api, device, extensions, gpu.sub_group);
   return target;
 }
 

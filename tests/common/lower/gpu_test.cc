@@ -14,6 +14,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Checks that the program keeps the rules and computes its workload, in each order of threads.
 void ExpectRight(const GpuTrace& lowered) {
@@ -190,6 +191,107 @@ kernel rows_M
 )");
 }
 
+// A row of 32 terms, which this many threads add up.
+std::string SumOfRows(int threads) {
+  return absl::StrCat(R"(workload rows
+input X: f32[6, 32]
+output M[i: 6] = sum(k: 32) X[i, k]
+trace 1
+b0 = block("M")
+l0, l1 = loops(b0)
+l2, l3 = split(l1, 0, )",
+                      threads, R"()
+reorder(l3, l2)
+bind(l0, "blockIdx.x")
+bind(l3, "threadIdx.x")
+)");
+}
+
+// Two sub-groups of 4 threads. Shared memory has one value of each.
+TEST(GpuLowerTest, SubGroupsExchangeValuesWithoutMemory) {
+  const GpuTrace lowered = LowerTrace(SumOfRows(8), 4);
+  ExpectRight(lowered);
+  EXPECT_EQ(lowered.program->ToText(), R"(buffer X: f32[6, 32] argument
+buffer M: f32[6] argument
+buffer M_rf: f32[1, 1] stack
+buffer M_rf_other: f32[1, 1] stack
+buffer M_rf_threads: f32[1, 2] shared
+kernel rows_M
+  blockIdx.x i in 6
+    threadIdx.x tx in 8
+      M_rf[0] = 0.0
+      for k_0 in 4
+        M_rf[0] = sum X[32*i + 8*k_0 + tx]
+      M_rf_other[0] = lane^2 M_rf[0]
+      M_rf[0] = sum M_rf_other[0]
+      M_rf_other[0] = lane^1 M_rf[0]
+      M_rf[0] = sum M_rf_other[0]
+      if 0 <= tx % 4 < 1
+        M_rf_threads[tx / 4] = M_rf[0]
+      barrier
+      M_rf[0] = M_rf_threads[tx % 2]
+      M_rf_other[0] = lane^1 M_rf[0]
+      M_rf[0] = sum M_rf_other[0]
+      if 0 <= tx < 1
+        M[i] = M_rf[0]
+)");
+}
+
+// Threads that lie within a sub-group need neither memory nor barriers; 3 values of sub-groups, or
+// more than a sub-group has threads, are combined in shared memory.
+TEST(GpuLowerTest, SharedMemoryIsOnlyForWhatASubGroupCannotDo) {
+  const auto text = [](int threads, int width) {
+    const GpuTrace lowered = LowerTrace(SumOfRows(threads), width);
+    ExpectRight(lowered);
+    return lowered.program.ok() ? lowered.program->ToText() : "";
+  };
+  EXPECT_THAT(text(8, 8), AllOf(HasSubstr("lane^4"), Not(HasSubstr("barrier"))));
+  EXPECT_THAT(text(2, 8), AllOf(HasSubstr("lane^1"), Not(HasSubstr("lane^2"))));
+  EXPECT_THAT(text(24, 8), AllOf(HasSubstr("lane^4"), HasSubstr("M_rf_threads[tx + 2]")));
+  EXPECT_THAT(text(16, 2), AllOf(HasSubstr("lane^1"), HasSubstr("M_rf_threads[tx + 4]")));
+  EXPECT_THAT(text(12, 8), Not(HasSubstr("lane^")));
+}
+
+// Threads of a sub-group that do not run a nest cannot take part in its shuffles.
+TEST(GpuLowerTest, NestsOfSomeThreadsUseSharedMemory) {
+  const auto rows = [](absl::string_view workload, int rows_of_block) {
+    const GpuTrace lowered =
+        LowerTrace(absl::StrCat(workload, "l2, l3 = split(l0, 0, ", rows_of_block,
+                                ")\nreorder(l2, l3, l1)\nbind(l2, \"blockIdx.x\")\n"
+                                "bind(l3, \"threadIdx.y\")\nbind(l1, \"threadIdx.x\")\n"),
+                   8);
+    ExpectRight(lowered);
+    return lowered.program.ok() ? lowered.program->ToText() : "";
+  };
+  const std::string sum =
+      "workload rows\ninput X: f32[6, 4]\noutput M[i: 6] = sum(k: 4) X[i, k]\ntrace 1\n"
+      "b0 = block(\"M\")\nl0, l1 = loops(b0)\n";
+  EXPECT_THAT(rows(sum, 2), HasSubstr("lane^2"));
+  EXPECT_THAT(rows(sum, 4), Not(HasSubstr("lane^")));  // the last block has 2 rows
+  // Only the second nest of the kernel has the axis y.
+  const GpuTrace other = LowerTrace(R"(workload rows
+input X: f32[4, 8]
+M[i: 4] = sum(k: 8) X[i, k]
+output Y[i: 4, j: 8] = X[i, j] - M[i]
+trace 1
+b0 = block("M")
+b1 = block("Y")
+y0, y1 = loops(b1)
+y2, y3 = split(y1, 2, 4)
+bind(y0, "blockIdx.x")
+bind(y2, "threadIdx.y")
+bind(y3, "threadIdx.x")
+compute_at(b0, y0)
+m0, m1, m2 = loops(b0)
+m3, m4 = split(m2, 2, 4)
+reorder(m4, m3)
+bind(m4, "threadIdx.x")
+)",
+                                    8);
+  ExpectRight(other);
+  EXPECT_THAT(other.program->ToText(), Not(HasSubstr("lane^")));
+}
+
 // Two groups of 5 threads (not a power of two), each with three sums at a time. The loop over tiles
 // in shared memory is around the threads, which combine after it.
 TEST(GpuLowerTest, ThreadsReduceTilesOfAContraction) {
@@ -284,7 +386,7 @@ TEST(GpuLowerTest, MemoryThatIsStillInUseIsNotOverwritten) {
 
 // The largest element and where it is, first of equal ones.
 TEST(GpuLowerTest, ThreadsReduceTuples) {
-  const GpuTrace lowered = LowerTrace(R"(workload best
+  const std::string trace = R"(workload best
 input X: f32[3, 64]
 output (V, I)[i: 3] = argmax(k: 64) (X[i, k], index(k))
 trace 1
@@ -294,8 +396,13 @@ l2, l3 = split(l1, 0, 16)
 reorder(l3, l2)
 bind(l0, "blockIdx.x")
 bind(l3, "threadIdx.x")
-)");
+)";
+  ExpectRight(LowerTrace(trace));
+  const GpuTrace lowered = LowerTrace(trace, 8);
   ExpectRight(lowered);
+  EXPECT_THAT(lowered.program->ToText(),
+              AllOf(HasSubstr("buffer V_rf: f32[1, 1] stack\n"),
+                    HasSubstr("V_rf_other, I_rf_other[0] = lane^4 V_rf[0], I_rf[0]\n")));
 }
 
 // The tail of a tile is a branch of some threads, and no barrier is inside.

@@ -8,13 +8,16 @@
 
 namespace hone::lower {
 
-GpuTrace LowerTrace(absl::string_view text) {
+GpuTrace LowerTrace(absl::string_view text, int shuffle_width) {
   auto file = schedule::ParseTraceFile(text);
   EXPECT_TRUE(file.ok()) << file.status();
   auto workload = std::make_shared<const ir::Workload>(file->workload);
   const auto program = schedule::Replay(workload, file->parsed.trace, file->parsed.decisions);
   EXPECT_TRUE(program.ok()) << program.status();
-  return {workload, Lower(*program, *target::TargetByName("generic/opencl"))};
+  target::Target target = *target::TargetByName("generic/opencl");
+  target.gpu.sub_group = shuffle_width;
+  if (shuffle_width > 1) target.features = {"shuffle"};
+  return {workload, Lower(*program, target)};
 }
 
 }  // namespace hone::lower

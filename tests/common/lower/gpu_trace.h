@@ -15,8 +15,8 @@ struct GpuTrace {
   std::shared_ptr<const ir::Workload> workload;
   absl::StatusOr<LoweredProgram> program;
 };
-// Lowers the program of a trace file for generic/opencl.
-GpuTrace LowerTrace(absl::string_view text);
+// Lowers the program of a trace file for generic/opencl, with shuffles between this many threads.
+GpuTrace LowerTrace(absl::string_view text, int shuffle_width = 1);
 
 // 16 x 16 results per block of 8 x 8 threads, four per thread; both operands in shared memory.
 inline constexpr char kTiledMatmul[] = R"(workload matmul

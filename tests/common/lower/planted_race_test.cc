@@ -1,10 +1,13 @@
 // Takes each barrier out of kernels of several kinds: the interpreter finds every one that is
-// missing.
+// missing. Faulty shuffles are found, too.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/lower/interpreter.h"
+#include "common/lower/verifier.h"
 #include "tests/common/lower/gpu_trace.h"
 
 namespace hone::lower {
@@ -17,6 +20,7 @@ struct Kernel {
   const char* name;
   std::string trace;
   int barriers;
+  int shuffle_width = 1;
 };
 
 std::vector<Kernel> Kernels() {
@@ -57,6 +61,8 @@ bind(r2, "threadIdx.x")
 )",
        2},
       {"a tree of sums", sum, 3},
+      {"sums of sub-groups", sum, 1, 4},
+      {"sums of more sub-groups than one has threads", sum, 2, 2},
       {"a tree of rows, each with 7 threads", R"(workload rows
 input X: f32[8, 42]
 output M[i: 8] = sum(k: 42) X[i, k]
@@ -156,7 +162,7 @@ TEST(PlantedRaceTest, EveryBarrierThatIsTakenOutIsMissed) {
   EXPECT_GE(kernels.size(), 10u);
   for (const Kernel& kernel : kernels) {
     SCOPED_TRACE(kernel.name);
-    GpuTrace lowered = LowerTrace(kernel.trace);
+    GpuTrace lowered = LowerTrace(kernel.trace, kernel.shuffle_width);
     ASSERT_TRUE(lowered.program.ok()) << lowered.program.status();
     std::vector<ir::Scalars> inputs;
     for (const ir::BufferId id : lowered.workload->Inputs()) {
@@ -184,6 +190,75 @@ TEST(PlantedRaceTest, EveryBarrierThatIsTakenOutIsMissed) {
     }
     EXPECT_EQ(barriers, kernel.barriers) << text;
   }
+}
+
+class PlantedShuffleTest : public testing::Test {
+ protected:
+  PlantedShuffleTest() : lowered_(LowerTrace(kShuffledSum, 4)) {
+    for (int e = 0; e < 16; ++e) inputs_[0].emplace_back(static_cast<double>(1 << e));
+  }
+  Stmt& Shuffle() { return *std::ranges::find(lowered_.program->stmts, 2, &Stmt::lane_xor); }
+  // The sum, or what the interpreter reports.
+  std::string Result() const {
+    const auto outputs = Interpret(*lowered_.program, *lowered_.workload, inputs_);
+    return outputs.ok() ? absl::StrCat((*outputs)[0][0].real())
+                        : std::string(outputs.status().message());
+  }
+  std::string Verified() const { return std::string(Verify(*lowered_.program).message()); }
+  ir::Index Thread() const { return ir::Index::Of(ThreadLoop().var); }
+  const Stmt& ThreadLoop() const {
+    return *std::ranges::find(lowered_.program->stmts, ir::ThreadAxis::kThreadX, &Stmt::axis);
+  }
+
+  static constexpr char kShuffledSum[] = R"(workload sum
+input X: f32[16]
+output M[i: 1] = sum(k: 16) X[k]
+trace 1
+b0 = block("M")
+l0, l1 = loops(b0)
+l2, l3 = split(l1, 0, 8)
+reorder(l3, l2)
+bind(l3, "threadIdx.x")
+)";
+  GpuTrace lowered_;
+  std::vector<ir::Scalars> inputs_ = std::vector<ir::Scalars>(1);
+};
+
+TEST_F(PlantedShuffleTest, IsRightWithoutAFault) {
+  EXPECT_EQ(Verified(), "");
+  EXPECT_EQ(Result(), "65535");
+}
+
+TEST_F(PlantedShuffleTest, AWrongDistanceGivesAWrongSum) {
+  Shuffle().lane_xor = 1;
+  EXPECT_EQ(Verified(), "");
+  EXPECT_NE(Result(), "65535");
+}
+
+TEST_F(PlantedShuffleTest, ADistanceBeyondTheSubGroupIsFound) {
+  Shuffle().lane_xor = 4;
+  EXPECT_THAT(Verified(), HasSubstr("a shuffle reaches threads of another sub-group or row"));
+  EXPECT_THAT(Result(), HasSubstr("reads a value of thread 4, which is not in its sub-group"));
+}
+
+TEST_F(PlantedShuffleTest, AShuffleOfSomeThreadsIsFound) {
+  Shuffle().conditions.push_back({Thread(), 4});
+  EXPECT_THAT(Verified(), HasSubstr("only some threads of a block reach a barrier or shuffle"));
+  EXPECT_THAT(Result(), HasSubstr("only some threads of a block reach a barrier or shuffle"));
+}
+
+TEST_F(PlantedShuffleTest, AShuffleInABranchOfSomeThreadsIsFound) {
+  LoweredProgram& program = *lowered_.program;
+  Stmt shuffle = Shuffle();
+  const StmtId inner = program.Add(shuffle);
+  Shuffle() = {.kind = Stmt::Kind::kIf, .children = {inner}, .condition = {Thread(), 4}};
+  EXPECT_THAT(Verified(), HasSubstr("only some threads of a block reach a barrier or shuffle"));
+  EXPECT_THAT(Result(), HasSubstr("only some threads of a block reach a barrier or shuffle"));
+}
+
+TEST_F(PlantedShuffleTest, AShuffleThatComputesIsFound) {
+  Shuffle().reducer = ir::Reducer::kSum;
+  EXPECT_THAT(Verified(), HasSubstr("a shuffle does not copy an element"));
 }
 
 }  // namespace

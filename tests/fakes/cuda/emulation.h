@@ -89,10 +89,10 @@ static inline unsigned char* hone_shared_memory() {
   return static_cast<unsigned char*>(hone_host->dynamic_shared);
 }
 
-// Shuffles exchange 4 or 8 bytes.
+// Shuffles exchange up to 8 bytes.
 template <typename T>
 static inline T hone_shuffle(uint32_t mask, T value, int32_t source, int32_t line) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  static_assert(sizeof(T) <= 8);
   uint64_t bits = 0;
   memcpy(&bits, &value, sizeof(T));
   bits = hone_host->shuffle(hone_host, mask, bits, source, line);

@@ -11,8 +11,9 @@ namespace hone::feature {
 namespace {
 
 // 108 units of 2048 threads in warps of 32, 64 multiply-adds per cycle, 164 KiB of shared memory.
-GpuMachine GpuOfTest() {
+GpuMachine GpuOfTest(bool shuffles = false) {
   target::Target target = target::TargetByName("generic/opencl").value();
+  if (shuffles) target.features = {"shuffle"};
   target.cores = 108;
   target.l2_bytes = 40 << 20;
   target.gpu = {.max_threads = 1024,
@@ -25,7 +26,7 @@ GpuMachine GpuOfTest() {
   return GpuMachine::Of(target);
 }
 
-GpuTerms TermsOf(absl::string_view workload, absl::string_view trace) {
+GpuTerms TermsOf(absl::string_view workload, absl::string_view trace, bool shuffles = false) {
   const auto file = schedule::ParseTraceFile(absl::StrCat(workload, "trace 1\n", trace));
   EXPECT_TRUE(file.ok()) << file.status();
   const auto replayed = schedule::Replay(std::make_shared<const ir::Workload>(file->workload),
@@ -34,7 +35,7 @@ GpuTerms TermsOf(absl::string_view workload, absl::string_view trace) {
   const ir::Program& program = *replayed;
   Nest nest;
   EXPECT_TRUE(nest.Analyze(program).ok());
-  const GpuEstimate estimate = EstimateGpuCost(nest, GpuOfTest());
+  const GpuEstimate estimate = EstimateGpuCost(nest, GpuOfTest(shuffles));
   EXPECT_EQ(estimate.launches.size(), 1u);
   return estimate.launches[0];
 }
@@ -212,11 +213,10 @@ TEST(GpuTerms, AnInstructionAddsSeveralProducts) {
 TEST(GpuTerms, ThreadsThatShareASumCombineAsATree) {
   const char* const rows =
       "workload rows\ninput A: f32[512, 1024]\noutput C[i: 512] = sum(k: 1024) A[i, k]\n";
-  const GpuTerms tree =
-      TermsOf(rows,
-              "b0 = block(\"C\")\nl0, l1 = loops(b0)\nl2, l3 = split(l1, 0, 256)\n"
-              "reorder(l3, l2)\nbind(l0, \"blockIdx.x\")\n"
-              "bind(l3, \"threadIdx.x\")\n");
+  const char* const by_threads =
+      "b0 = block(\"C\")\nl0, l1 = loops(b0)\nl2, l3 = split(l1, 0, 256)\n"
+      "reorder(l3, l2)\nbind(l0, \"blockIdx.x\")\nbind(l3, \"threadIdx.x\")\n";
+  const GpuTerms tree = TermsOf(rows, by_threads);
   EXPECT_EQ(tree.threads, 256);
   EXPECT_EQ(tree.blocks, 512);
   EXPECT_DOUBLE_EQ(tree.shared_bytes, 256 * 4);
@@ -224,6 +224,11 @@ TEST(GpuTerms, ThreadsThatShareASumCombineAsATree) {
   EXPECT_DOUBLE_EQ(tree.shared_cycles, 8 + 3 * (4 + 2 + 1 + 1 + 1 + 1 + 1 + 1));
   EXPECT_DOUBLE_EQ(tree.conflicts, 1);
   EXPECT_GT(tree.coalesced, 0.9);  // one thread stores the sum
+  // 8 sub-groups share one value each. Their warps take 5 and 3 shuffles, a store and a load.
+  const GpuTerms shuffles = TermsOf(rows, by_threads, /*shuffles=*/true);
+  EXPECT_DOUBLE_EQ(shuffles.shared_bytes, 8 * 4);
+  EXPECT_DOUBLE_EQ(shuffles.shared_cycles, 8 * (5 + 3 + 2));
+  EXPECT_LT(shuffles.latency_cycles, tree.latency_cycles);
   // One thread for each row is slower.
   const GpuTerms alone = TermsOf(rows,
                                  "b0 = block(\"C\")\nl0, l1 = loops(b0)\n"

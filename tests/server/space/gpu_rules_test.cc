@@ -79,7 +79,7 @@ std::string TensorizedBy(const char* text, const target::Target& target, absl::s
   return "no such space";
 }
 
-TEST(GpuRules, ProductsOfBytesAreAddedByDp4a) {
+TEST(GpuRules, ProductsOfBytesAreAddedByInstructions) {
   using ::testing::HasSubstr;
   const char* const product = "quantized_matmul m=512 n=512 k=512";
   for (const char* const space : {"tile_shared", "tile_shared_wide"}) {
@@ -101,6 +101,11 @@ TEST(GpuRules, ProductsOfBytesAreAddedByDp4a) {
   EXPECT_EQ(TensorizedBy(product, old, "tile_shared"), "");
   EXPECT_EQ(TensorizedBy(product, target::TargetByName("generic/opencl").value(), "tile_shared"),
             "");
+  target::Target opencl = target::TargetByName("generic/opencl").value();
+  opencl.features = {"arm_dot"};
+  EXPECT_THAT(TensorizedBy(product, opencl, "tile_shared"), HasSubstr("\"arm_dot4_u8i8\")"));
+  opencl.features = {"arm_dot", "dot"};
+  EXPECT_THAT(TensorizedBy(product, opencl, "tile_shared"), HasSubstr("\"dot4_u8i8\")"));
   EXPECT_EQ(TensorizedBy("matmul m=64 n=64 k=64", Sm80(), "tile_shared"), "");
   EXPECT_EQ(TensorizedBy("workload shifted\ninput A: u8[64, 64]\ninput B: i8[64, 64]\n"
                          "output C[i: 64, j: 64] = sum(k: 64) (i32(A[i, k]) - 3) * i32(B[k, j])\n",

@@ -17,6 +17,7 @@
 #include "tests/common/lower/random_gpu_schedule.h"
 #include "tests/worker/codegen/clang_check.h"
 #include "tests/worker/codegen/cuda_target.h"
+#include "tests/worker/codegen/packed_trace.h"
 #include "tests/worker/codegen/run_trace.h"
 #include "worker/codegen/backend.h"
 #include "worker/codegen/c/c_names.h"
@@ -27,10 +28,19 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kFolder[] = "tests/worker/codegen/testdata";
 
 target::Target OpenClTarget() { return Preset("generic/opencl"); }
+
+// A device with everything that code generation uses.
+target::Target LargeOpenClTarget() {
+  target::Target target = OpenClTarget();
+  target.features = {"arm_dot", "dot", "fp16", "shuffle"};
+  target.gpu.sub_group = 16;
+  return target;
+}
 
 absl::StatusOr<Code> Print(absl::string_view trace, const target::Target& target = OpenClTarget()) {
   HONE_ASSIGN_OR_RETURN(const ir::Program program, ReplayText(trace));
@@ -50,7 +60,7 @@ TEST_P(CGoldenTest, TraceGivesTheCode) {
   const size_t end = text.find("\ncode\n");
   const std::string trace = end == std::string::npos ? text : text.substr(0, end + 1);
   const bool is_cuda = absl::StartsWith(GetParam(), "cuda");
-  const absl::StatusOr<Code> code = Print(trace, is_cuda ? CudaTarget() : OpenClTarget());
+  const absl::StatusOr<Code> code = Print(trace, is_cuda ? CudaTarget() : LargeOpenClTarget());
   ASSERT_TRUE(code.ok()) << code.status();
   ASSERT_TRUE(code->module.has_value());
   const std::string output =
@@ -66,8 +76,10 @@ TEST_P(CGoldenTest, TraceGivesTheCode) {
 
 INSTANTIATE_TEST_SUITE_P(Files, CGoldenTest,
                          testing::Values("opencl_elementwise", "opencl_matmul", "opencl_rows",
-                                         "cuda_elementwise", "cuda_dp4a", "cuda_half",
-                                         "cuda_matmul", "cuda_pipeline", "cuda_rows"),
+                                         "opencl_arm_dot", "opencl_dot", "opencl_half",
+                                         "opencl_shuffle", "cuda_elementwise", "cuda_dp4a",
+                                         "cuda_half", "cuda_matmul", "cuda_pipeline", "cuda_rows",
+                                         "cuda_shuffle"),
                          [](const auto& info) { return std::string(info.param); });
 
 absl::StatusOr<CModule> PrintFor(absl::string_view trace, absl::string_view target) {
@@ -209,6 +221,23 @@ TEST(CPrinterTest, RefusesAnInstructionOfACpu) {
   EXPECT_EQ(printed.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(std::string(printed.status().message()),
               HasSubstr("the statement is one instruction, for which"));
+}
+
+// Halves are computed as such only where the device rounds as the interpreter does.
+TEST(CPrinterTest, HalvesAreComputedInHalf) {
+  const auto text = [](const target::Target& target) {
+    const absl::StatusOr<Code> code = Print(PackedTrace(ir::DType::kF16, 512), target);
+    EXPECT_TRUE(code.ok()) << code.status();
+    if (!code.ok()) return std::string();
+    EXPECT_EQ(ClangErrors(code->bytes), "");
+    return code->bytes;
+  };
+  const std::string half = text(LargeOpenClTarget()), in_float = text(OpenClTarget());
+  for (const char* const operation : {"add", "sub", "mul", "fma", "max", "min"}) {
+    const std::string function = absl::StrCat("hone_", operation, "_half8(");
+    EXPECT_THAT(half, HasSubstr(function));
+    EXPECT_THAT(in_float, Not(HasSubstr(function)));
+  }
 }
 
 TEST(CPrinterTest, AnInstructionNeedsItsArchitecture) {

@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
 
@@ -35,12 +37,18 @@ std::string ClangErrors(absl::string_view text) {
   std::string errors;
   if (!WriteFileAtomically(source, text, Durability::kProcess).ok())
     errors = "cannot write kernel.cl";
-  for (const char* const target : {"spir64-unknown-unknown", "nvptx64-unknown-unknown"}) {
+  const bool has_dots = absl::StrContains(text, "dot_4x8packed");
+  std::vector<std::string> targets = {"spir64-unknown-unknown"};
+  if (!has_dots) targets.emplace_back("nvptx64-unknown-unknown");
+  for (const std::string& target : targets) {
     // With -fdeclare-opencl-builtins, Clang declares built-in functions from a table, which is
     // faster than parsing the whole header.
     const std::string command = absl::StrCat(
-        Clang(), " -cl-std=CL1.2 -x cl -fsyntax-only -Xclang -finclude-default-header",
-        " -Xclang -fdeclare-opencl-builtins -Wall -Wextra -Wno-unused-parameter -Werror --target=",
+        Clang(), " -cl-std=", has_dots ? "CL3.0" : "CL1.2",
+        " -Dcl_arm_integer_dot_product_accumulate_int8 -Dcl_khr_subgroup_shuffle"
+        " -Wno-ignored-pragmas -x cl -fsyntax-only -Xclang -cl-ext=+cl_khr_fp16 -Xclang"
+        " -finclude-default-header -Xclang -fdeclare-opencl-builtins -Wall -Wextra "
+        "-Wno-unused-parameter -Werror --target=",
         target, " ", source, " >", log, " 2>&1");
     if (std::system(command.c_str()) != 0) {
       absl::StrAppend(&errors, text, "\n", target, ":\n", ReadFile(log).value_or("no message"));

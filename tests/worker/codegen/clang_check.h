@@ -10,8 +10,9 @@ namespace hone::codegen {
 // Whether a Clang is installed on this machine.
 bool HasClang();
 
-// Checks OpenCL C 1.2 with Clang for SPIR and for NVIDIA GPUs, without generating code. Returns the
-// errors and warnings of each target, after the text; empty if there are none, or no Clang.
+// Checks OpenCL C 1.2 with Clang for SPIR and for NVIDIA GPUs, without generating code. Code with
+// integer dot products is checked as OpenCL C 3.0 for SPIR, which has them. Returns the errors and
+// warnings of each target, after the text; empty if there are none, or no Clang.
 std::string ClangErrors(absl::string_view text);
 
 }  // namespace hone::codegen

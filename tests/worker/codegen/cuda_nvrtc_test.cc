@@ -136,6 +136,15 @@ TEST_P(CudaNvrtcTest, SumsOfBytesAreOneInstruction) {
   EXPECT_THAT(result.ptx, HasSubstr("dp4a.u32.s32"));
 }
 
+// Elements of 2, 4 and 8 bytes.
+TEST_P(CudaNvrtcTest, LanesExchangeValues) {
+  for (const char* const name : {"cuda_shuffle", "opencl_shuffle"}) {
+    const NvrtcResult result = CompileWithNvrtc(GoldenText(name, GetParam()), GetParam());
+    ASSERT_EQ(result.errors, "");
+    EXPECT_THAT(result.ptx, HasSubstr("shfl.sync.bfly.b32"));
+  }
+}
+
 TEST_P(CudaNvrtcTest, HalvesAreComputedInPairs) {
   for (const ir::DType dtype : {ir::DType::kF16, ir::DType::kBF16}) {
     const auto program = ReplayText(PackedTrace(dtype, 64));

@@ -49,7 +49,7 @@ TEST_P(CudaRandomTraces, ComputeTheWorkload) {
   const schedule::SeedRange range =
       schedule::SeedRange::FromEnvironment("HONE_CUDA_TRACES", kSchedules)
           .Shard(GetParam(), kShards);
-  int64_t ran = 0, with_barriers = 0, with_copies = 0, with_dots = 0;
+  int64_t ran = 0, with_barriers = 0, with_copies = 0, with_dots = 0, with_shuffles = 0;
   for (int64_t first = range.first; first < range.end(); first += kBatch) {
     std::vector<lower::RandomGpuSchedule> schedules;
     std::vector<int64_t> seeds;
@@ -65,6 +65,7 @@ TEST_P(CudaRandomTraces, ComputeTheWorkload) {
       with_barriers += absl::StrContains(code->bytes, "__syncthreads") ? 1 : 0;
       with_copies += absl::StrContains(code->bytes, "hone_copy_async") ? 1 : 0;
       with_dots += absl::StrContains(code->bytes, "hone_dp4a") ? 1 : 0;
+      with_shuffles += absl::StrContains(code->bytes, "hone_shuffle_xor") ? 1 : 0;
       codes.push_back(*std::move(code));
       schedules.push_back(*std::move(schedule));
       seeds.push_back(seed);
@@ -80,10 +81,11 @@ TEST_P(CudaRandomTraces, ComputeTheWorkload) {
   }
   std::cout << ran << " of " << range.count << " schedules from seed " << range.first << " on ran, "
             << with_barriers << " with barriers, " << with_copies << " with asynchronous copies, "
-            << with_dots << " with dp4a\n";
+            << with_dots << " with dp4a, " << with_shuffles << " with shuffles\n";
   EXPECT_GE(ran, range.count * 9 / 10);
   if (range.count >= kSchedules / kShards) {
     EXPECT_GE(with_dots, 1);
+    EXPECT_GE(with_shuffles, 1);
   }
 }
 

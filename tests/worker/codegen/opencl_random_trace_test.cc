@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -41,6 +42,30 @@ std::string ToBytes(ir::DType dtype, const ir::Scalars& values) {
   return bytes;
 }
 
+// What extensions define that PoCL does not have. Batches without these functions are built as
+// usual.
+constexpr char kDotProducts[] = R"(
+#define HONE_DOT(A, B) (a.s0 * b.s0 + a.s1 * b.s1 + a.s2 * b.s2 + a.s3 * b.s3)
+static int dot_4x8packed_ss_int(uint x, uint y) {
+  const int4 a = convert_int4(as_char4(x)), b = convert_int4(as_char4(y));
+  return HONE_DOT(a, b);
+}
+static uint dot_4x8packed_uu_uint(uint x, uint y) {
+  const uint4 a = convert_uint4(as_uchar4(x)), b = convert_uint4(as_uchar4(y));
+  return HONE_DOT(a, b);
+}
+static int dot_4x8packed_us_int(uint x, uint y) {
+  const int4 a = convert_int4(as_uchar4(x)), b = convert_int4(as_char4(y));
+  return HONE_DOT(a, b);
+}
+static int __attribute__((overloadable)) arm_dot_acc(char4 a, char4 b, int sum) {
+  return sum + dot_4x8packed_ss_int(as_uint(a), as_uint(b));
+}
+static uint __attribute__((overloadable)) arm_dot_acc(uchar4 a, uchar4 b, uint sum) {
+  return sum + dot_4x8packed_uu_uint(as_uint(a), as_uint(b));
+}
+)";
+
 // The text of a module, with a number in the names of its functions.
 std::string Numbered(const std::string& text, size_t number) {
   std::string defines, undefines;
@@ -54,6 +79,10 @@ std::string Numbered(const std::string& text, size_t number) {
     absl::StrAppend(&undefines, "#undef ", name, "\n");
   }
   return absl::StrCat(defines, text, undefines);
+}
+
+bool UsesDots(const std::string& text) {
+  return absl::StrContains(text, "hone_dot4_") || absl::StrContains(text, "hone_arm_dot4_");
 }
 
 // Returns "" or what is wrong.
@@ -96,6 +125,7 @@ void ExpectRight(const std::vector<Example>& examples, target::GpuContext& gpu) 
       all.launches.push_back(std::move(launch));
     }
   }
+  if (UsesDots(all.code)) all.code = kDotProducts + all.code;
   const auto program = gpu.Load(all, "the kernels' code");
   ASSERT_TRUE(program.ok()) << program.status() << all.code;
   size_t first_launch = 0;
@@ -124,16 +154,20 @@ TEST_P(OpenClRandomTraces, ComputeTheWorkload) {
   const schedule::SeedRange range =
       schedule::SeedRange::FromEnvironment("HONE_OPENCL_TRACES", kSchedules)
           .Shard(GetParam(), kShards);
-  int64_t ran = 0;
+  int64_t ran = 0, with_dots = 0;
   std::map<int, std::vector<Example>> waiting;  // by the number of arguments
   for (int64_t seed = range.first; seed < range.end(); ++seed) {
-    auto schedule = lower::MakeRandomGpuSchedule(static_cast<uint64_t>(seed));
+    target::Target with_extension = *target;
+    with_extension.features.emplace_back(seed % 2 == 0 ? "dot" : "arm_dot");
+    std::ranges::sort(with_extension.features);
+    auto schedule = lower::MakeRandomGpuSchedule(static_cast<uint64_t>(seed), &with_extension);
     ASSERT_TRUE(schedule.ok()) << schedule.status();
-    const auto lowered = lower::Lower(schedule->program, *target);
+    const auto lowered = lower::Lower(schedule->program, with_extension);
     if (absl::IsInvalidArgument(lowered.status())) continue;
     ASSERT_TRUE(lowered.ok()) << lowered.status();
-    absl::StatusOr<Code> code = Generate(*lowered, *target);
+    absl::StatusOr<Code> code = Generate(*lowered, with_extension);
     ASSERT_TRUE(code.ok()) << code.status() << lowered->ToText();
+    with_dots += UsesDots(code->bytes) ? 1 : 0;
     ++ran;
     std::vector<Example>& batch = waiting[code->module->arguments];
     batch.push_back({seed, *std::move(schedule), *std::move(code)});
@@ -146,9 +180,29 @@ TEST_P(OpenClRandomTraces, ComputeTheWorkload) {
     ExpectRight(batch, **gpu);
     if (HasFatalFailure()) return;
   }
-  std::cout << ran << " of " << range.count << " schedules from seed " << range.first
-            << " on ran\n";
+  std::cout << ran << " of " << range.count << " schedules from seed " << range.first << " on ran, "
+            << with_dots << " with dot products\n";
   EXPECT_GE(ran, range.count * 9 / 10);
+  if (range.count >= kSchedules / kShards) {
+    EXPECT_GE(with_dots, 1);
+  }
+}
+
+// Only OpenCL C 3.0 has the functions of cl_khr_integer_dot_product.
+TEST(OpenClVersionTest, CodeWithDotProductsIsOpenClC3) {
+  const absl::StatusOr<target::Target> target = opencl::TargetOf("opencl");
+  if (!target.ok()) GTEST_SKIP() << target.status().message();
+  const auto gpu = target::OpenGpuFor(*target);
+  ASSERT_TRUE(gpu.ok()) << gpu.status();
+  for (const bool has_dots : {false, true}) {
+    target::GpuModule module{.kind = target::Kind::kOpenCl, .launches = {{.kernel = "k"}}};
+    module.code = absl::StrCat("#if (__OPENCL_C_VERSION__ >= 300) != ", has_dots ? 1 : 0,
+                               "\n#error wrong version\n#endif\n", has_dots ? kDotProducts : "",
+                               "__kernel void k(__global uchar* packed, __global uchar* workspace) "
+                               "{}\n");
+    const auto program = (*gpu)->Load(module, "the code");
+    EXPECT_TRUE(program.ok()) << program.status();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Shards, OpenClRandomTraces, testing::Range(0, kShards));

@@ -47,6 +47,7 @@ std::string DescribeStore(const LoweredProgram& program, const Stmt& store,
     return absl::StrCat("Reduce ", inputs, inputs.empty() ? "" : " ", "to ", to, " (",
                         ir::ReducerName(store.reducer), ").");
   }
+  if (store.lane_xor > 0) return absl::StrCat("Copy ", inputs, " of another lane to ", to, ".");
   const ir::Op op = program.pool[store.values[0]].op;
   const Storage::Kind kind = program.storage[output].kind;
   if (op == ir::Op::kConst) return absl::StrCat("Initialize ", to, ".");

@@ -41,7 +41,7 @@ CKernelPrinter::CKernelPrinter(LoweredProgram& program, const CDialect& dialect,
       index_(program.atoms, prelude),
       exprs_(program, dialect, index_, prelude, buffers),
       vectors_(program, dialect, exprs_, prelude),
-      stores_(program, dialect, index_, exprs_, vectors_, names_, lines_) {}
+      stores_(program, dialect, index_, exprs_, vectors_, prelude, names_, lines_) {}
 
 absl::StatusOr<std::string> CKernelPrinter::Print(const lower::LoweredKernel& kernel,
                                                   const std::string& function) {

@@ -14,6 +14,9 @@ using lower::Stmt;
 
 namespace {
 
+// The dialect's function of a value and of the bits in which the number of its lane differs.
+constexpr absl::string_view kShuffle = "hone_shuffle_xor";
+
 // Finds the expressions that a store uses several times. Equal expressions, which inlining makes,
 // count as one.
 class Sharing {
@@ -215,6 +218,16 @@ void CStorePrinter::PrintElement(const Stmt& store) {
   exprs_.ForgetValues();
 }
 
+// Shuffles move elements as they are in memory.
+void CStorePrinter::PrintShuffle(const Stmt& shuffle) {
+  for (size_t c = 0; c < shuffle.values.size(); ++c) {
+    const ir::Expr& value = p_.pool[shuffle.values[c]];
+    const std::string own = exprs_.Element(value.buffer, p_.pool.IndicesOf(value)[0], ir::kNoExpr);
+    lines_.Assign(exprs_.Element(shuffle.outputs[c], shuffle.indices[0], ir::kNoExpr), "=",
+                  absl::StrCat(prelude_.Use(kShuffle), "(", own, ", ", shuffle.lane_xor, ")"));
+  }
+}
+
 void CStorePrinter::PrintInTwoLoops(const Stmt& store, AtomId lane, const CText& condition) {
   const std::string& var = index_.NameOf(lane);
   const int64_t lanes = p_.atoms[lane].range.extent();
@@ -271,6 +284,9 @@ absl::Status CStorePrinter::Print(lower::StmtId id, AtomId lane) {
           "the statement is one instruction, for which there is no C code:\n" + p_.ToText(id));
     }
   }
+  if (store.lane_xor > 0 && dialect_.Define(kShuffle).empty()) {
+    return absl::UnimplementedError("a shuffle, which this kind of code does not have");
+  }
   if (store.is_async && own.empty()) copy = vectors_.CopyAsync(store, lane);
   if (lane != ir::kNoAtom && own.empty() && !reduces_lanes && !copy.has_value()) {
     vector = vectors_.Print(store, lane);
@@ -283,6 +299,8 @@ absl::Status CStorePrinter::Print(lower::StmtId id, AtomId lane) {
     } else {
       lines_.Assign(vector->target, "=", vector->value);
     }
+  } else if (store.lane_xor > 0) {
+    PrintShuffle(store);
   } else if (lane == ir::kNoAtom) {
     PrintElement(store);
   } else if (!reduces_lanes && MayInterfere(store, lane)) {

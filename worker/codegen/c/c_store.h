@@ -9,6 +9,7 @@
 #include "worker/codegen/c/c_expr.h"
 #include "worker/codegen/c/c_lines.h"
 #include "worker/codegen/c/c_names.h"
+#include "worker/codegen/c/c_prelude.h"
 #include "worker/codegen/c/c_vector.h"
 
 namespace hone::codegen {
@@ -19,17 +20,19 @@ class CStorePrinter {
  public:
   // All arguments must outlive this object. Adds expressions to the program's pool.
   CStorePrinter(lower::LoweredProgram& program, const CDialect& dialect, CIndexPrinter& index,
-                CExprPrinter& exprs, CVectorPrinter& vectors, CNames& names, CLines& lines)
+                CExprPrinter& exprs, CVectorPrinter& vectors, CPrelude& prelude, CNames& names,
+                CLines& lines)
       : p_(program),
         dialect_(dialect),
         index_(index),
         exprs_(exprs),
         vectors_(vectors),
+        prelude_(prelude),
         names_(names),
         lines_(lines) {}
 
   // `lane`: the variable of the vectorized loop around the store, or kNoAtom. Unimplemented: an
-  // instruction computes the store.
+  // instruction computes the store, or the dialect has no shuffles.
   absl::Status Print(lower::StmtId id, ir::AtomId lane);
 
  private:
@@ -41,6 +44,7 @@ class CStorePrinter {
   void NameShared(const std::vector<ir::ExprId>& values);
   std::vector<ir::ExprId> Combine(const lower::Stmt& store);
   void PrintElement(const lower::Stmt& store);
+  void PrintShuffle(const lower::Stmt& shuffle);
   void PrintInTwoLoops(const lower::Stmt& store, ir::AtomId lane, const CText& condition);
   std::string Temporary(absl::string_view wish, ir::DType dtype, const std::string& value);
 
@@ -49,6 +53,7 @@ class CStorePrinter {
   CIndexPrinter& index_;
   CExprPrinter& exprs_;
   CVectorPrinter& vectors_;
+  CPrelude& prelude_;
   CNames& names_;
   CLines& lines_;
 };

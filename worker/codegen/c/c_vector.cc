@@ -197,8 +197,8 @@ bool CVectorPrinter::IsExact(ExprId id, DType dtype) const {
 
 std::optional<std::string> CVectorPrinter::PackedCall(absl::string_view operation, DType dtype,
                                                       absl::Span<const ExprId> operands) {
-  const std::string function = absl::StrCat("hone_", operation, "_", ir::DTypeName(dtype));
-  if (dialect_.Define(function).empty()) return std::nullopt;
+  const std::string function = dialect_.PackedFunction(operation, dtype, lanes_);
+  if (function.empty()) return std::nullopt;
   std::vector<std::string> texts;
   for (const ExprId operand : operands) {
     if (!IsExact(operand, dtype)) return std::nullopt;

@@ -76,6 +76,10 @@ constexpr Definition kDefinitions[] = {
      "  extern __shared__ __align__(128) uchar memory[];\n"
      "  return memory;\n"
      "}\n"},
+    // All threads of a block get here, so all lanes that exist take part.
+    {"hone_shuffle_xor", true,
+     "template <typename T>\n"
+     "$Q T hone_shuffle_xor(T x, int lanes) { return __shfl_xor_sync(0xffffffff, x, lanes); }\n"},
     // Sums of 4 products of bytes.
     {"hone_dp4a_i8", true, HONE_DP4A("i8", "schar", "schar", "s32.s32")},
     {"hone_dp4a_u8", true, HONE_DP4A("u8", "uchar", "uchar", "u32.u32")},
@@ -234,6 +238,11 @@ class CudaC final : public CDialect {
   }
   std::string VectorFunction(absl::string_view name, ir::DType dtype) const override {
     return absl::StrCat("hone_", MathFunction(name, dtype));
+  }
+  std::string PackedFunction(absl::string_view operation, ir::DType dtype,
+                             int /*lanes*/) const override {
+    std::string function = absl::StrCat("hone_", operation, "_", ir::DTypeName(dtype));
+    return DefineCudaPacked(function).empty() ? "" : function;
   }
   std::string Lane(absl::string_view vector, absl::string_view lane) const override {
     return absl::StrCat(vector, ".v[", lane, "]");

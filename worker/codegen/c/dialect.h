@@ -92,6 +92,12 @@ class CDialect {
   virtual std::string VectorFunction(absl::string_view name, ir::DType dtype) const {
     return MathFunction(name, dtype);
   }
+  // The function that computes add, sub, mul, fma, max or min of vectors of short floats, and
+  // rounds its result once. Empty if there is none: they are computed in float.
+  virtual std::string PackedFunction(absl::string_view /*operation*/, ir::DType /*dtype*/,
+                                     int /*lanes*/) const {
+    return "";
+  }
   // An element of a vector in a variable; empty if the language cannot choose it at run time.
   virtual std::string Lane(absl::string_view /*vector*/, absl::string_view /*lane*/) const {
     return "";

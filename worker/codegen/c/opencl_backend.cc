@@ -14,7 +14,7 @@ class OpenCl final : public Backend {
   }
   absl::StatusOr<Code> Generate(const lower::LoweredProgram& program, const target::Target& target,
                                 const CodeOptions& /*options*/) const override {
-    return PrintGpuSource(program, target, OpenClDialect(), kOpenClSource);
+    return PrintGpuSource(program, target, OpenClDialect(target.HasFeature("fp16")), kOpenClSource);
   }
 };
 

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+
 namespace hone::codegen {
 namespace {
 
@@ -15,6 +18,37 @@ constexpr std::pair<absl::string_view, absl::string_view> kFunctions[] = {
      "  ushort bits;\n"
      "  vstore_half_rte(x, 0, (half*)&bits);\n"
      "  return bits;\n"
+     "}\n"},
+    {"hone_shuffle_xor", "#define hone_shuffle_xor sub_group_shuffle_xor\n"},
+    // Sums of 4 products of bytes. The packed forms are those that every device with
+    // cl_khr_integer_dot_product has. The sums of dot_acc_sat would saturate.
+    {"hone_dot4_i8",
+     "static int hone_dot4_i8(char4 a, char4 b, int sum) {\n"
+     "  return (int)((uint)sum + (uint)dot_4x8packed_ss_int(as_uint(a), as_uint(b)));\n"
+     "}\n"},
+    {"hone_dot4_u8",
+     "static int hone_dot4_u8(uchar4 a, uchar4 b, int sum) {\n"
+     "  return (int)((uint)sum + dot_4x8packed_uu_uint(as_uint(a), as_uint(b)));\n"
+     "}\n"},
+    {"hone_dot4_u8i8",
+     "static int hone_dot4_u8i8(uchar4 a, char4 b, int sum) {\n"
+     "  return (int)((uint)sum + (uint)dot_4x8packed_us_int(as_uint(a), as_uint(b)));\n"
+     "}\n"},
+    {"arm_dot_acc",
+     "#ifdef cl_arm_integer_dot_product_accumulate_int8\n"
+     "#pragma OPENCL EXTENSION cl_arm_integer_dot_product_accumulate_int8 : enable\n"
+     "#endif\n"},
+    {"hone_arm_dot4_i8",
+     "static int hone_arm_dot4_i8(char4 a, char4 b, int sum) { return arm_dot_acc(a, b, sum); }\n"},
+    {"hone_arm_dot4_u8",
+     "static int hone_arm_dot4_u8(uchar4 a, uchar4 b, int sum) {\n"
+     "  return (int)arm_dot_acc(a, b, (uint)sum);\n"
+     "}\n"},
+    {"hone_arm_dot4_u8i8",
+     "// a * b = (a - 128) * b + 128 * b\n"
+     "static int hone_arm_dot4_u8i8(uchar4 a, char4 b, int sum) {\n"
+     "  const uint times_128 = (uint)arm_dot_acc((char4)(1), b, 0) << 7;\n"
+     "  return arm_dot_acc(as_char4(a ^ (uchar4)(128)), b, (int)((uint)sum + times_128));\n"
      "}\n"},
 #define HONE_VECTOR_FUNCTIONS(N)                                                                   \
   {"f16_to_float" #N, "static float" #N " f16_to_float" #N "(ushort" #N                            \
@@ -48,14 +82,44 @@ constexpr std::pair<absl::string_view, absl::string_view> kFunctions[] = {
 #undef HONE_VECTOR_FUNCTIONS
 };
 
+// Operations on vectors of N halves, whose bits are $N short integers. A compiler may not round a
+// product and a sum in one step, except in fma.
+constexpr char kHalves[] =
+    "static ushort$N hone_$F_half$N($P) {\n"
+    "  #pragma OPENCL FP_CONTRACT OFF\n"
+    "  return as_ushort$N($E);\n"
+    "}\n";
+struct HalfOperation {
+  absl::string_view name, element;
+};
+constexpr HalfOperation kHalfOperations[] = {
+    {"add", "as_half$N(a) + as_half$N(b)"},
+    {"sub", "as_half$N(a) - as_half$N(b)"},
+    {"mul", "as_half$N(a) * as_half$N(b)"},
+    {"fma", "fma(as_half$N(a), as_half$N(b), as_half$N(c))"},
+    {"max", "select(as_half$N(a), as_half$N(b), as_half$N(a) < as_half$N(b))"},
+    {"min", "select(as_half$N(a), as_half$N(b), as_half$N(b) < as_half$N(a))"},
+};
+
 class OpenClC final : public CDialect {
  public:
+  explicit OpenClC(bool computes_f16) : computes_f16_(computes_f16) {}
+
   std::string Prelude(bool has_f64) const override {
     return has_f64 ? "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" : "";
   }
   std::string Define(absl::string_view name) const override {
     for (const auto& [known, text] : kFunctions) {
       if (known == name) return std::string(text);
+    }
+    if (!absl::StrContains(name, "_half")) return "";
+    for (const int lanes : {2, 4, 8, 16}) {
+      if (name == absl::StrCat("as_half", lanes)) {
+        return "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n";
+      }
+      for (const HalfOperation& operation : kHalfOperations) {
+        if (name == HalfFunction(operation.name, lanes)) return DefineHalf(operation, lanes);
+      }
     }
     return "";
   }
@@ -103,6 +167,26 @@ class OpenClC final : public CDialect {
     return {absl::StrCat("*(", Qualifier(to.space), to.type, to.lanes, "*)&", to.first),
             std::string(value)};
   }
+  std::string PackedFunction(absl::string_view operation, ir::DType dtype,
+                             int lanes) const override {
+    return computes_f16_ && dtype == ir::DType::kF16 ? HalfFunction(operation, lanes) : "";
+  }
+
+ private:
+  static std::string HalfFunction(absl::string_view operation, int lanes) {
+    return absl::StrCat("hone_", operation, "_half", lanes);
+  }
+  static std::string DefineHalf(const HalfOperation& operation, int lanes) {
+    const bool has_c = absl::StrContains(operation.element, "(c)");
+    return absl::StrReplaceAll(
+        absl::StrReplaceAll(kHalves, {{"$E", operation.element}}),
+        {{"$F", operation.name},
+         {"$P", absl::StrCat("ushort", lanes, " a, ushort", lanes, " b",
+                             has_c ? absl::StrCat(", ushort", lanes, " c") : "")},
+         {"$N", absl::StrCat(lanes)}});
+  }
+
+  const bool computes_f16_;
 };
 
 }  // namespace
@@ -134,9 +218,10 @@ absl::string_view CDialect::TypeName(ir::DType dtype) const {
   return "";
 }
 
-const CDialect& OpenClDialect() {
-  static const auto* const dialect = new OpenClC;
-  return *dialect;
+const CDialect& OpenClDialect(bool computes_f16) {
+  static const auto* const in_float = new OpenClC(false);
+  static const auto* const in_half = new OpenClC(true);
+  return computes_f16 ? *in_half : *in_float;
 }
 
 }  // namespace hone::codegen

@@ -75,15 +75,17 @@ TEST(OpenClDetectTest, ATargetHasTheLimitsOfTheDevice) {
 
 TEST(OpenClDetectTest, ExtensionsTellMore) {
   FakeDevice device = MakeFakeDevice(CL_DEVICE_TYPE_GPU, "NVIDIA Something");
-  device.properties[CL_DEVICE_EXTENSIONS] =
-      std::string("cl_khr_fp64 cl_khr_subgroups cl_khr_integer_dot_product\0", 56);
+  device.properties[CL_DEVICE_EXTENSIONS] = std::string(
+      "cl_khr_fp64 cl_khr_subgroups cl_khr_integer_dot_product "
+      "cl_arm_integer_dot_product_accumulate_int8\0",
+      99);
   device.properties[CL_DEVICE_PROFILE] = std::string("EMBEDDED_PROFILE\0", 17);
   device.properties[0x4000] = Bytes<cl_uint>(9);
   device.properties[0x4001] = Bytes<cl_uint>(0);
   device.properties[0x4002] = Bytes<cl_uint>(65536);
   device.properties[0x4003] = Bytes<cl_uint>(32);
   Target target = TargetOfOne(device);
-  EXPECT_THAT(target.features, ElementsAre("dot", "fp64", "subgroups"));
+  EXPECT_THAT(target.features, ElementsAre("arm_dot", "dot", "fp64", "subgroups"));
   EXPECT_EQ(target.gpu.sub_group, 32);
   EXPECT_EQ(target.gpu.registers, 255);
   EXPECT_EQ(target.gpu.unit_registers, 65536);
@@ -91,6 +93,26 @@ TEST(OpenClDetectTest, ExtensionsTellMore) {
   device.properties[0x4000] = Bytes<cl_uint>(8);
   device.properties[0x4001] = Bytes<cl_uint>(9);
   EXPECT_EQ(TargetOfOne(device).gpu.unit_threads, 1536);
+}
+
+// Results in f16 must be those of f32 that are rounded.
+TEST(OpenClDetectTest, HalvesNeedExactRounding) {
+  FakeDevice device = MakeFakeDevice(CL_DEVICE_TYPE_GPU, "Acme GPU 900");
+  EXPECT_THAT(TargetOfOne(device).features, ElementsAre("fp16", "int64"));
+  device.properties[0x1033] = Bytes<cl_device_fp_config>(CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST);
+  EXPECT_THAT(TargetOfOne(device).features, ElementsAre("int64"));
+}
+
+// The size of a sub-group, which kernels with shuffles rely on, must be known.
+TEST(OpenClDetectTest, ShufflesNeedAKnownSubGroup) {
+  const auto features = [](const std::string& name) {
+    FakeDevice device = MakeFakeDevice(CL_DEVICE_TYPE_GPU, name);
+    device.properties[CL_DEVICE_EXTENSIONS] =
+        std::string("cl_khr_subgroups cl_khr_subgroup_shuffle\0", 41);
+    return TargetOfOne(device).features;
+  };
+  EXPECT_THAT(features("Mali-G610 r0p0"), ElementsAre("int64", "shuffle", "subgroups"));
+  EXPECT_THAT(features("Acme GPU 900"), ElementsAre("int64", "subgroups"));
 }
 
 TEST(OpenClDetectTest, TheAddressOnTheBusIsAsCudaTellsIt) {

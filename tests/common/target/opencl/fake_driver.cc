@@ -56,17 +56,20 @@ cl_int GetDeviceProperty(cl_device_id id, cl_device_info property, size_t size, 
 FakeDevice MakeFakeDevice(cl_device_type type, const std::string& name) {
   const auto text = [](const char* words) { return std::string(words) + '\0'; };
   return {.type = type,
-          .properties = {{CL_DEVICE_NAME, name + '\0'},
-                         {CL_DEVICE_VENDOR, text("a vendor")},
-                         {CL_DRIVER_VERSION, text("1.2.3")},
-                         {CL_DEVICE_PROFILE, text("FULL_PROFILE")},
-                         {CL_DEVICE_EXTENSIONS, text("cl_khr_icd cl_khr_fp16")},
-                         {CL_DEVICE_MAX_COMPUTE_UNITS, Bytes<cl_uint>(10)},
-                         {CL_DEVICE_MAX_WORK_GROUP_SIZE, Bytes<size_t>(1024)},
-                         {CL_DEVICE_LOCAL_MEM_SIZE, Bytes<cl_ulong>(48 << 10)},
-                         {CL_DEVICE_LOCAL_MEM_TYPE, Bytes<cl_device_local_mem_type>(CL_LOCAL)},
-                         {CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, Bytes<cl_ulong>(4 << 20)},
-                         {CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, Bytes<cl_uint>(128)}}};
+          .properties = {
+              {CL_DEVICE_NAME, name + '\0'},
+              {CL_DEVICE_VENDOR, text("a vendor")},
+              {CL_DRIVER_VERSION, text("1.2.3")},
+              {CL_DEVICE_PROFILE, text("FULL_PROFILE")},
+              {CL_DEVICE_EXTENSIONS, text("cl_khr_icd cl_khr_fp16")},
+              {0x1033,  // of halves
+               Bytes<cl_device_fp_config>(CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST)},
+              {CL_DEVICE_MAX_COMPUTE_UNITS, Bytes<cl_uint>(10)},
+              {CL_DEVICE_MAX_WORK_GROUP_SIZE, Bytes<size_t>(1024)},
+              {CL_DEVICE_LOCAL_MEM_SIZE, Bytes<cl_ulong>(48 << 10)},
+              {CL_DEVICE_LOCAL_MEM_TYPE, Bytes<cl_device_local_mem_type>(CL_LOCAL)},
+              {CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, Bytes<cl_ulong>(4 << 20)},
+              {CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, Bytes<cl_uint>(128)}}};
 }
 
 Api FakeApi(const std::vector<FakePlatform>& platforms, cl_int error) {
