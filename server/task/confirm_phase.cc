@@ -267,6 +267,7 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
   }
   if (!ok || !record.quarantined) {
     confirmation_->Report(index, record.result);
+    finalist.is_quiet = true;
   } else if (!job_.spec().parent.empty()) {
     // A task of a network needs a kernel even on a machine that is always disturbed, and has no
     // leader to fall back on.
