@@ -9,8 +9,9 @@ namespace {
 // kLeastConfirmation for each task if that is longer.
 constexpr double kConfirmationShare = 0.25;
 constexpr absl::Duration kLeastConfirmation = absl::Seconds(20);
-// The time of a limited confirmation suffices for this many measurements.
-constexpr int kLeastSteps = 2;
+// The time of a limited confirmation suffices for this many measurements of the search. The one
+// that is in progress has to end first, and that of a finalist takes longer.
+constexpr int kLeastSteps = 3;
 
 }  // namespace
 

@@ -47,8 +47,8 @@ std::string SilenceOf(const fleet::WorkerInfo& worker, absl::Time now) {
 std::string NoneTakesWork(const std::vector<fleet::WorkerInfo>& workers, absl::string_view does,
                           absl::string_view where, absl::Time now) {
   if (workers.empty()) {
-    return absl::StrCat("no worker that ", does, " has connected to this server; unless one is ",
-                        "starting, start hone-worker on ", where);
+    return absl::StrCat("no worker ", does, "; unless one is starting, start hone-worker on ",
+                        where);
   }
   std::vector<std::string> states, advice, held_back, away;
   for (const fleet::WorkerInfo& worker : workers) {

@@ -283,9 +283,8 @@ TEST_F(JobTest, MissingTargetFailsTheJobWithTheReason) {
   }
   EXPECT_EQ(Get(id)->state, JobState::kFailed);
   EXPECT_EQ(Get(id)->error,
-            "it waited 600 s for a worker: no worker that runs target other has connected to this "
-            "server; "
-            "unless one is starting, start hone-worker on such a machine; \"hone jobs resume " +
+            "it waited 600 s for a worker: no worker runs target other; unless one is "
+            "starting, start hone-worker on such a machine; \"hone jobs resume " +
                 id + "\" continues it");
 }
 

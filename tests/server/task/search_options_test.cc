@@ -16,7 +16,7 @@ TEST(SearchOptionsTest, AConfirmationHasTimeForSlowMeasurements) {
     return ConfirmationTime(absl::Seconds(limit_s), absl::Seconds(step_s));
   };
   EXPECT_EQ(time(5, 0.1), absl::Seconds(1.25));
-  EXPECT_EQ(time(5, 1), absl::Seconds(2));
+  EXPECT_EQ(time(8, 1), absl::Seconds(3));
   EXPECT_EQ(time(5, 4), absl::Seconds(2.5)) << "half of the time belongs to the search";
   EXPECT_EQ(time(600, 4), absl::Seconds(20));
 }

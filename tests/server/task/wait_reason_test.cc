@@ -125,11 +125,9 @@ TEST_F(WaitReasonTest, ARestartedServerGivesWorkersTimeToCall) {
   Pass(absl::Seconds(4));
   EXPECT_EQ(Reason(id), "");
   Pass(absl::Seconds(3));
-  EXPECT_THAT(
-      Reason(id),
-      StartsWith(
-          "no worker that runs target t has connected to this server; unless one is "
-          "starting, start hone-worker on such a machine; the job fails if this lasts until "));
+  EXPECT_THAT(Reason(id),
+              StartsWith("no worker runs target t; unless one is starting, start hone-worker on "
+                         "such a machine; the job fails if this lasts until "));
 }
 
 // One rule for all workers that take no work.
