@@ -46,6 +46,12 @@ Json RowJson(const ComparedRow& row, const Roofline& roofline, const std::string
 }
 
 void PrintRoofline(const Roofline& roofline) {
+  if (roofline.cache_bound) {
+    return PrintWrapped(absl::StrFormat(
+        "\nroofline: unknown, because the best is faster than the memory (%.1f GB/s measured): its "
+        "inputs and outputs, %s, stay in caches, whose bandwidth is not measured",
+        roofline.read_gbps, FormatBytes(static_cast<int64_t>(roofline.bytes))));
+  }
   if (!(roofline.gflops > 0)) {
     return PrintWrapped(
         "\nroofline: unknown, because the peak of the device is unknown for this operator");
@@ -104,7 +110,7 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
                         {"peak_gflops", roofline.peak_gflops},
                         {"read_gbps", roofline.read_gbps},
                         {"bytes", roofline.bytes},
-                        {"bound", roofline.memory_bound ? "memory" : "compute"}};
+                        {"bound", BoundOf(roofline)}};
     return PrintJson(json);
   }
   PrintWrapped(absl::StrCat(known.argument.title, " on ", best.record.target));
@@ -135,8 +141,10 @@ void AddCompare(Command& app, Globals& globals) {
       "of the processes that measured the schedule. The default schedule and the runner-up are "
       "left out, with the reason, if there were fewer than three undisturbed ones; the best is "
       "always shown. The roofline is the smaller of two limits: the measured peak, and the "
-      "measured memory bandwidth times the operations per byte of inputs and outputs. Operators "
-      "that fit into caches may exceed the second limit. Latencies are scaled to the speed of the "
+      "measured memory bandwidth times the operations per byte of inputs and outputs. It is "
+      "unknown if the best exceeds the second limit, because its data then stay in caches; in "
+      "JSON, "
+      "\"bound\" is \"cache\". Latencies are scaled to the speed of the "
       "machine when its worker registered.\n\n"
       "Examples:\n"
       "  hone compare matmul m=1024 n=1024 k=1024\n"

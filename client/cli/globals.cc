@@ -7,6 +7,7 @@
 #include "client/cli/suggested_command.h"
 #include "client/lib/client_config.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/certificate.h"
 
 namespace hone::cli {
 
@@ -64,6 +65,15 @@ void RepeatOptions(const Globals& globals) {
   SetRepeatedOptions(given, globals.target);
 }
 
+// Whether the caller identifies itself, but not with the certificate of an administrator.
+bool IsNoAdmin(const rpc::ChannelSecurity& security) {
+  const std::string& certificate = security.identity.certificate;
+  if (certificate.empty()) return !security.token.empty();
+  const auto facts = rpc::DescribeCertificate(certificate);
+  const auto identity = facts.ok() ? rpc::IdentityFromUri(facts->uri) : facts.status();
+  return !identity.ok() || identity->role != rpc::Role::kAdmin;
+}
+
 }  // namespace
 
 absl::Status CompleteGlobals(Globals& globals) {
@@ -74,6 +84,7 @@ absl::Status CompleteGlobals(Globals& globals) {
                              globals.config));
   globals.server = config.server;
   HONE_ASSIGN_OR_RETURN(globals.security, rpc::LoadSecurity(config.security, absl::Now()));
+  if (IsNoAdmin(globals.security)) NameAdminConfig();
   return absl::OkStatus();
 }
 

@@ -142,6 +142,11 @@ std::vector<HealthCheck> CheckServer(const Globals& globals) {
   if (reads.ok()) reads = (*session)->connection().ListJobs(kRowsRead).status();
   // A damaged store can often be opened; reading from it shows the damage.
   if (reads.ok()) reads = (*session)->connection().ListRecords({}, kRowsRead).status();
+  if (!globals.server.empty() &&
+      (absl::IsUnauthenticated(reads) || absl::IsPermissionDenied(reads))) {
+    check.finding = absl::StrCat(globals.server, " answers");  // CheckSecurity reports the cause
+    return {check};
+  }
   if (!reads.ok()) {
     check.state = State::kProblem;
     check.finding = std::string(reads.message());

@@ -134,7 +134,8 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
   PrintWrapped(absl::StrCat("job ", job.id, ": ", client::JobStateName(job.state), " after ",
                             Counted(job.trials, "trial"), why.empty() ? "" : ": ", why));
   PrintWrapped(absl::StrCat(DescribeJobAndKind(job), " on ", job.target, "; created ",
-                            FormatTime(job.created_unix_ms), ", took ",
+                            FormatTime(job.created_unix_ms),
+                            HasEnded(job.state) ? ", took " : ", running for ",
                             FormatClock(absl::Milliseconds(job.wall_ms))));
   if (job.best.has_value()) {
     const std::string origin = OriginOfBest(job);

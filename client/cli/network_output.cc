@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -27,7 +28,26 @@ double Occurrences(const client::NetworkTaskProgress& task) {
 std::string StateText(const client::NetworkTaskProgress& task, bool ended) {
   if (!task.error.empty()) return "failed";  // TaskErrors explains it
   if (task.state.empty()) return task.confirmed ? "known" : ended ? "not started" : "waiting";
-  return task.confirmed ? "confirmed" : task.state;
+  if (!task.confirmed) return task.state;
+  return task.disturbed ? "disturbed" : "confirmed";
+}
+
+bool IsConfirmed(const client::NetworkTaskProgress& task) {
+  return task.confirmed && !task.disturbed;
+}
+
+bool AllUndisturbed(const client::NetworkProgress& network) {
+  return absl::c_all_of(network.tasks, IsConfirmed);
+}
+
+std::string DisturbedTasksText(const client::NetworkProgress& network) {
+  const auto disturbed = absl::c_count_if(
+      network.tasks, [](const client::NetworkTaskProgress& task) { return task.disturbed; });
+  if (disturbed == 0) return "";
+  return absl::StrCat("other work disturbed every process that measured the ",
+                      disturbed == 1 ? "best" : "bests", " of ", Counted(disturbed, "task"), ": ",
+                      disturbed == 1 ? "its latency" : "their latencies",
+                      ", marked with ~, may be too high, and another candidate may be faster");
 }
 
 Json LatencyOrNull(double nanoseconds) {
@@ -57,7 +77,7 @@ bool AllConfirmed(const client::NetworkProgress& network) {
 }
 
 std::string SumText(const client::NetworkProgress& network) {
-  return MarkUnconfirmed(FormatLatency(network.latency_ns), AllConfirmed(network));
+  return MarkUnconfirmed(FormatLatency(network.latency_ns), AllUndisturbed(network));
 }
 
 Table TaskTable(const client::NetworkProgress& network, bool ended) {
@@ -74,9 +94,9 @@ Table TaskTable(const client::NetworkProgress& network, bool ended) {
     const client::NetworkTaskProgress& task = network.tasks[i];
     table.AddRow({task.job.empty() ? absl::StrCat(i) : task.job,
                   absl::StrFormat("%g", Occurrences(task)), absl::StrCat(task.trials),
-                  MarkUnconfirmed(FormatLatency(task.latency_ns), task.confirmed),
+                  MarkUnconfirmed(FormatLatency(task.latency_ns), IsConfirmed(task)),
                   FormatShare(part(i), network.latency_ns),
-                  MarkUnconfirmed(FormatGflops(task.gflops), task.confirmed),
+                  MarkUnconfirmed(FormatGflops(task.gflops), IsConfirmed(task)),
                   FormatSpeedUp(task.default_latency_ns, task.latency_ns), StateText(task, ended),
                   ir::SignatureOfText(task.workload)});
   }
@@ -116,6 +136,7 @@ std::string NoteBesideErrors(const client::Job& job) {
 
 void PrintTasks(const client::NetworkProgress& network, bool ended) {
   TaskTable(network, ended).Print();
+  if (const std::string text = DisturbedTasksText(network); !text.empty()) PrintWrapped(text);
   for (const std::string& text : TaskErrors(network)) PrintWrapped(text);
 }
 
@@ -145,7 +166,8 @@ Json ToJson(const client::NetworkProgress& network) {
                      {"seconds", task.seconds},
                      {"latency_ns", LatencyOrNull(task.latency_ns)},
                      {"default_latency_ns", LatencyOrNull(task.default_latency_ns)},
-                     {"confirmed", task.confirmed},
+                     {"confirmed", IsConfirmed(task)},
+                     {"disturbed", task.disturbed},
                      {"gflops", task.gflops},
                      {"peak_gflops", task.peak_gflops},
                      {"error", task.error}});
@@ -159,7 +181,7 @@ Json ToJson(const client::NetworkProgress& network) {
   return {{"name", network.name},
           {"task_count", network.task_count},
           {"latency_ns", LatencyOrNull(network.latency_ns)},
-          {"confirmed", AllConfirmed(network)},
+          {"confirmed", AllUndisturbed(network)},
           {"default_latency_ns", LatencyOrNull(network.default_latency_ns)},
           {"tasks", std::move(tasks)},
           {"estimates", std::move(estimates)}};

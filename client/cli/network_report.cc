@@ -112,11 +112,9 @@ std::string TaskRow(const NetworkReport& report, const ReportedTask& task) {
   const auto cell = [](absl::string_view text) {
     return absl::StrCat("<td>", EscapeHtml(text), "</td>");
   };
-  const std::string note =
-      !task.error.empty() ? absl::StrCat("failed: ", task.error)
-      : task.latency_ns > 0
-          ? (task.limit_gflops > 0 ? (task.memory_bound ? "memory" : "compute") : "")
-          : "nothing known";
+  const std::string note = !task.error.empty()   ? absl::StrCat("failed: ", task.error)
+                           : task.latency_ns > 0 ? task.bound
+                                                 : "nothing known";
   std::string html =
       absl::StrCat("<tr><td class=\"left\">", EscapeHtml(task.name),
                    task.algorithm.empty() ? "" : EscapeHtml(absl::StrCat(", ", task.algorithm)),
@@ -135,9 +133,8 @@ std::string TaskRow(const NetworkReport& report, const ReportedTask& task) {
 std::string Tasks(const NetworkReport& report, const std::vector<ReportedTask>& sorted) {
   std::string html =
       "<h2>Tasks</h2>\n<p class=\"dim\">Latencies are of one step. The roofline is the smaller of "
-      "the measured peak and the measured memory bandwidth times the operations per byte; a task "
-      "that "
-      "fits into caches may exceed it.</p>\n"
+      "the measured peak and the measured memory bandwidth times the operations per byte. It is "
+      "unknown for a task whose data stay in caches.</p>\n"
       "<table>\n<tr><th class=\"left\">operator</th><th class=\"left\">types</th><th>steps</th>";
   if (report.job) absl::StrAppend(&html, "<th>trials</th>");
   absl::StrAppend(&html, "<th>latency</th><th>of all</th><th>GFLOP/s</th><th>of roofline</th>");
@@ -192,7 +189,7 @@ NetworkReport MakeReport(const NetworkArgument& network, const std::string& targ
       task.latency_ns = client::LatencyNs(*bests[t]);
       task.gflops = bests[t]->gflops;
       task.limit_gflops = roofline.gflops;
-      task.memory_bound = roofline.memory_bound;
+      if (roofline.peak_gflops > 0) task.bound = BoundOf(roofline);
       task.algorithm = AlgorithmOf(bests[t]->trace);
     }
     if (job == nullptr || t >= job->network->tasks.size()) continue;

@@ -18,10 +18,10 @@ struct ReportedTask {
   std::string name;   // the name of its workload
   std::string types;  // "f32[1, 64, 56, 56], f32[64, 64, 1, 1] -> f32[1, 64, 56, 56]"
   int64_t weight = 0;
-  double latency_ns = 0;      // per step; 0: unknown
-  double gflops = 0;          // 0: unknown
-  double limit_gflops = 0;    // the roofline limit; 0: unknown
-  bool memory_bound = false;  // whether memory bandwidth sets the limit
+  double latency_ns = 0;    // per step; 0: unknown
+  double gflops = 0;        // 0: unknown
+  double limit_gflops = 0;  // the roofline limit; 0: unknown
+  std::string bound;        // what sets the limit (BoundOf); "": unknown
   // Of the job that tuned the network.
   int64_t trials = 0;
   double default_latency_ns = 0;  // 0: unknown

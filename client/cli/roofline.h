@@ -15,10 +15,15 @@ struct Roofline {
   double read_gbps = 0;    // 0: unknown; then only the peak limits
   double gflops = 0;       // the limit; 0: unknown
   bool memory_bound = false;
+  // The best is faster than the memory: its data stay in a cache, whose bandwidth, and so the
+  // limit, is unknown.
+  bool cache_bound = false;
 };
 
 // Takes the peaks of the device from `best`.
 Roofline RooflineOf(const ir::Workload& workload, const client::Best& best);
+// What limits the speed: "compute", "memory" or "cache".
+const char* BoundOf(const Roofline& roofline);
 
 }  // namespace hone::cli
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/command.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
@@ -140,13 +141,15 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
   HONE_ASSIGN_OR_RETURN(const Found found, FindKernel(*session, argument, options));
   HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, ArtifactOf(*session, found.best));
   const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> outputs,
-                        client::CallKernel(workload, artifact, views, session->GpuName()));
+  const absl::StatusOr<std::vector<std::string>> outputs =
+      client::CallKernel(workload, artifact, views, session->GpuName());
+  // The codes of a driver's errors would be read as those of a server.
+  if (!outputs.ok()) return WithExitCode(outputs.status(), kExitFailed);
 
   Json files = Json::array();
   for (size_t o = 0; o < out.size(); ++o) {
     const ir::Tensor& tensor = workload.tensors[out[o]];
-    HONE_RETURN_IF_ERROR(WriteNpyResult(options.out[o], tensor.dtype, tensor.shape, outputs[o]));
+    HONE_RETURN_IF_ERROR(WriteNpyResult(options.out[o], tensor.dtype, tensor.shape, (*outputs)[o]));
     files.push_back({{"path", options.out[o]},
                      {"tensor", tensor.name},
                      {"dtype", std::string(ir::DTypeName(tensor.dtype))},

@@ -31,6 +31,8 @@ namespace {
 
 // A job gets at least this much time, however long the worker took to start.
 constexpr int64_t kLeastTimeMs = 1000;
+// A job may be busy when it is told to end at once. Its end is awaited for this long.
+constexpr absl::Duration kEndAtOnce = absl::Milliseconds(500);
 // If starting takes at least this fraction of the time limit, the user is told.
 constexpr double kMuchOfTheTime = 0.4;
 
@@ -53,6 +55,7 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
   Pace pace;
   absl::Status problem;
   const SystemClock clock;
+  absl::Time leave_at = absl::InfiniteFuture();
   JobWait wait(&clock, /*is_private=*/session.private_server() != nullptr);
   absl::StatusOr<client::Job> job =
       session.connection().WatchJob(created.id, [&](const client::Job& now, client::JobNews news) {
@@ -91,6 +94,11 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
             return false;
           }
           PrintWrapped(stderr, StoppingText(count, now));
+          if (count > 1) leave_at = clock.Now() + kEndAtOnce;
+        }
+        if (!HasEnded(now.state) && clock.Now() >= leave_at) {
+          problem = EndingError(created.id);
+          return false;
         }
         if (!HasEnded(now.state)) {
           problem = EndOfPrivate(session.CheckPrivate(), now);
@@ -196,6 +204,11 @@ absl::Status NotCancelledError(const std::string& job, const absl::Status& why) 
                                        why.message(), "); ", SuggestedCommand("jobs watch " + job),
                                        " follows it, and ", SuggestedCommand("jobs cancel " + job),
                                        " ends it"));
+}
+
+absl::Status EndingError(const std::string& job) {
+  return InterruptedError(absl::StrCat("interrupted: job ", job, " ends when its server has time; ",
+                                       SuggestedCommand("jobs show " + job), " shows its state"));
 }
 
 absl::Status LeftError(const std::string& job, OnInterrupt on_interrupt) {

@@ -35,6 +35,9 @@ absl::Status CheckNotCancelled(const FollowedJob& followed);
 // server that cannot be reached.
 absl::Status NotCancelledError(const std::string& job, const absl::Status& why);
 
+// InterruptedError: after a second Ctrl-C, the job was told to end at once, but has not ended yet.
+absl::Status EndingError(const std::string& job);
+
 // InterruptedError: after Ctrl-C, a job is no longer followed. Says what becomes of the job.
 // REQUIRES: on_interrupt is not kConfirm.
 absl::Status LeftError(const std::string& job, OnInterrupt on_interrupt);

@@ -122,13 +122,14 @@ absl::Duration Session::TakeStartTime() {
 
 absl::Status Session::StartWorker() {
   if (private_server_ == nullptr || with_worker_ != nullptr) return absl::OkStatus();
-  if (const std::string noise = NoiseNow(); !noise.empty()) {
-    PrintWrapped(stderr, absl::StrCat("warning: ", noise));
-  }
   // This process has threads by now, so it must not fork.
   HONE_ASSIGN_OR_RETURN(with_worker_,
                         client::PrivateServer::StartOrJoin(
                             {.with_worker = true, .device = DeviceName(), .join_only = true}));
+  // Looking at a busy machine takes a while, in which the worker starts.
+  if (const std::string noise = NoiseNow(); !noise.empty()) {
+    PrintWrapped(stderr, absl::StrCat("warning: ", noise));
+  }
   return with_worker_->WaitUntilReady();
 }
 

@@ -54,7 +54,8 @@ std::string ExplainCommandLine(const Command& app, const std::vector<std::string
   }
   const std::vector<std::string> names = command->CommandNames();
   if (!names.empty())
-    return absl::StrCat("'", path, "' needs a command: ", absl::StrJoin(names, ", "));
+    return absl::StrCat("'", path, "' needs a command: ", absl::StrJoin(names, ", "),
+                        "; \"hone help\" and \"", path, " COMMAND --help\" describe them");
   return absl::StrCat(Worded(parser_says), " (see ", path, " --help)");
 }
 

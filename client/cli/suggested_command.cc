@@ -1,5 +1,6 @@
 #include "client/cli/suggested_command.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/shell_word.h"
 
@@ -9,8 +10,12 @@ namespace {
 // The options as a shell reads them, each after a blank.
 struct Repeated {
   std::string connection;
+  std::string admin_connection;  // of commands that only administrators may use
   std::string target;
 };
+
+// What the server suggests to administrators alone.
+constexpr absl::string_view kAdminCommand = "workers resume ";
 
 Repeated& TheRepeated() {
   static auto* const repeated = new Repeated;
@@ -26,11 +31,18 @@ void SetRepeatedOptions(absl::Span<const RepeatedOption> connection, absl::strin
     absl::StrAppend(&repeated.connection, " ", option.name);
     if (!option.value.empty()) absl::StrAppend(&repeated.connection, " ", ShellWord(option.value));
   }
+  repeated.admin_connection = repeated.connection;
   if (!target.empty()) repeated.target = absl::StrCat(" --target ", ShellWord(target));
 }
 
+void NameAdminConfig() { TheRepeated().admin_connection = " --config admin.conf"; }
+
 std::string SuggestedCommand(absl::string_view words) {
   return absl::StrCat("hone ", words, TheRepeated().connection);
+}
+
+std::string SuggestedAdminCommand(absl::string_view words) {
+  return absl::StrCat("hone ", words, TheRepeated().admin_connection);
 }
 
 std::string SuggestedCommandForTarget(absl::string_view words) {
@@ -44,7 +56,9 @@ std::string WithRepeatedOptions(absl::string_view text) {
     const size_t begin = text.find(kBegin);
     const size_t end = begin == text.npos ? begin : text.find('"', begin + 1);
     if (end == text.npos) break;
-    absl::StrAppend(&out, text.substr(0, end), TheRepeated().connection);
+    const bool is_for_admin = absl::StartsWith(text.substr(begin + kBegin.size()), kAdminCommand);
+    absl::StrAppend(&out, text.substr(0, end),
+                    is_for_admin ? TheRepeated().admin_connection : TheRepeated().connection);
     // The mark that ends the command must not begin the next one.
     out += '"';
     text.remove_prefix(end + 1);

@@ -20,10 +20,16 @@ struct RepeatedOption {
 // Sets the options that are repeated. `target`: the value of --target; "": not given. Must be
 // called before there are other threads; CompleteGlobals does.
 void SetRepeatedOptions(absl::Span<const RepeatedOption> connection, absl::string_view target);
+// Makes commands that only administrators may use name their configuration, admin.conf, as
+// hone-server init calls it, instead of the options. For callers that are no administrators.
+void NameAdminConfig();
 
 // Returns a command that needs no target. `words` follow "hone" and are quoted where necessary:
 // "jobs watch 7" gives "hone jobs watch 7 --server host:7070".
 std::string SuggestedCommand(absl::string_view words);
+// The same for a command that only administrators may use. For other callers it names the
+// configuration that hone-server init makes for administrators.
+std::string SuggestedAdminCommand(absl::string_view words);
 // The same for a command that concerns the target.
 std::string SuggestedCommandForTarget(absl::string_view words);
 // Adds the options to the commands in a text of the server. They stand between quotation marks, as

@@ -280,8 +280,8 @@ void AddTune(Command& app, Globals& globals) {
       "Time limit, such as 60s, 10m or 1h30m. It includes the confirmation, which gets a "
       "quarter of it and at most 20 s (8 s for each task of a network), and for the first "
       "workload the start of the worker; a job gets at least 1 s, however long that takes. "
-      "A job that has no result when its time is over waits up to 5 s for the first one, and "
-      "as long for its first confirmation: 1s takes about 3 s, and more on a busy machine. "
+      "A job that has no result when its time is over waits up to 1.2 s for the first one: 1s "
+      "takes about 3 s. On a busy machine the best may then be unconfirmed, or there is none. "
       "It does not include the timing of the whole "
       "network at the end, which takes a few seconds",
       {NotEmpty()});

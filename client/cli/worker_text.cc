@@ -23,12 +23,16 @@ bool TakesWork(const client::Worker& worker) {
 }
 
 std::string ResumeCommand(const std::string& worker) {
-  return SuggestedCommand(absl::StrCat("workers resume ", ShellWord(worker)));
+  return SuggestedAdminCommand(absl::StrCat("workers resume ", ShellWord(worker)));
+}
+
+std::string HowToResume(const std::string& worker) {
+  return absl::StrCat("an administrator gives it work again with ", ResumeCommand(worker));
 }
 
 // Why a worker takes no work, and what helps.
 std::string WhyIdle(const client::Worker& worker) {
-  const std::string resume = absl::StrCat(ResumeCommand(worker.id), " gives it work again");
+  const std::string resume = HowToResume(worker.id);
   if (!worker.flagged.empty()) {
     // The reason of a removed worker already has this advice.
     const bool has_advice = absl::StrContains(worker.flagged, "hone workers resume");
@@ -136,13 +140,12 @@ std::string WaitWithout(const std::string& drained, const std::vector<client::Wo
   }
   if (waiting.empty()) return "";
   const bool one = waiting.size() == 1;
-  return absl::StrCat("no other worker ", runs ? "runs" : "builds for", " target ", worker->target,
-                      ", so ",
-                      one ? absl::StrCat("job ", waiting[0], " waits")
-                          : absl::StrCat(Counted(static_cast<int64_t>(waiting.size()), "job"),
-                                         " wait (", absl::StrJoin(waiting, ", "), ")"),
-                      ", and ", one ? "fails" : "fail", " if that takes too long; ",
-                      ResumeCommand(drained), " gives it work again");
+  return absl::StrCat(
+      "no other worker ", runs ? "runs" : "builds for", " target ", worker->target, ", so ",
+      one ? absl::StrCat("job ", waiting[0], " waits")
+          : absl::StrCat(Counted(static_cast<int64_t>(waiting.size()), "job"), " wait (",
+                         absl::StrJoin(waiting, ", "), ")"),
+      ", and ", one ? "fails" : "fail", " if that takes too long; ", HowToResume(drained));
 }
 
 }  // namespace hone::cli

@@ -76,6 +76,7 @@ struct NetworkTaskProgress {
   double latency_ns = 0;          // best so far, also from earlier jobs; 0: unknown
   double default_latency_ns = 0;  // confirmed, perhaps by an earlier job; 0: unknown
   bool confirmed = false;         // latency_ns is that of the published best
+  bool disturbed = false;         // other work disturbed every process that measured that best
   double gflops = 0;
   double peak_gflops = 0;  // 0: unknown
   std::string error;

@@ -46,6 +46,7 @@ absl::StatusOr<NetworkProgress> FromProto(const v1::NetworkProgress& message) {
     task.latency_ns = from.latency_ns();
     task.default_latency_ns = from.default_latency_ns();
     task.confirmed = from.confirmed();
+    task.disturbed = from.disturbed();
     task.gflops = from.gflops();
     task.peak_gflops = from.peak_gflops();
     task.error = from.error();

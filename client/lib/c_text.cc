@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -75,6 +76,12 @@ std::string CIdentifier(absl::string_view text) {
   for (const char c : text) identifier += absl::ascii_isalnum(c) ? c : '_';
   if (identifier.empty() || absl::ascii_isdigit(identifier[0])) identifier.insert(0, "_");
   return identifier;
+}
+
+std::string MacroPrefix(absl::string_view name) {
+  if (absl::c_none_of(name, absl::ascii_isupper)) return absl::AsciiStrToUpper(name);
+  if (absl::c_none_of(name, absl::ascii_islower)) return absl::AsciiStrToLower(name);
+  return std::string(name);
 }
 
 std::string CommentLines(absl::string_view text) {

@@ -14,6 +14,11 @@ namespace hone::client {
 // with '_'.
 std::string CIdentifier(absl::string_view text);
 
+// The prefix of the macros of an export with this name, a C identifier: "RESNET" for "resnet".
+// Different names have different prefixes: a name with upper-case letters keeps its letters, but
+// one without lower-case letters, such as "A", becomes "a".
+std::string MacroPrefix(absl::string_view name);
+
 // The lines of a text within a block comment, " *   …" each. No "*/" remains in them.
 std::string CommentLines(absl::string_view text);
 

@@ -107,7 +107,7 @@ std::string FileNames(const ir::Workload& workload) {
 
 std::string GpuKernelHeader(const ir::Workload& workload, const target::GpuModule& module,
                             const GpuKernelFacts& facts) {
-  const std::string prefix = absl::AsciiStrToUpper(facts.name);
+  const std::string prefix = MacroPrefix(facts.name);
   const Kind kind = KindOf(module);
   std::string text = absl::StrCat("/* ", kind.title, " kernels made by Hone ", HONE_VERSION,
                                   " for ", facts.target_key, ". They compute\n *\n",
@@ -159,7 +159,7 @@ typedef struct {
 
 std::string GpuHostProgram(const ir::Workload& workload, const target::GpuModule& module,
                            const GpuKernelFacts& facts) {
-  const std::string prefix = absl::AsciiStrToUpper(facts.name);
+  const std::string prefix = MacroPrefix(facts.name);
   const std::string sizes = absl::StrJoin(
       BufferPrefixes(prefix, workload), ", ",
       [](std::string* out, const std::string& buffer) { absl::StrAppend(out, buffer, "_BYTES"); });

@@ -83,7 +83,7 @@ static inline void hone_openmp_parallel_for(const HoneRuntime* runtime, int64_t 
 }  // namespace
 
 std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts) {
-  const std::string prefix = absl::AsciiStrToUpper(CIdentifier(facts.name));
+  const std::string prefix = MacroPrefix(CIdentifier(facts.name));
   const std::vector<ir::BufferId> buffers = BuffersOf(workload);
   std::string text =
       absl::StrCat("/* A kernel made by Hone ", HONE_VERSION, " for ", facts.target_key,

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -91,6 +92,50 @@ absl::StatusOr<std::vector<std::string>> WriteCpuFiles(PlannedNetwork& planned,
   return names;
 }
 
+// Moves files from one folder to another one of the same file system.
+absl::StatusOr<std::vector<ExportedFile>> MoveFiles(absl::Span<const std::string> names,
+                                                    const std::string& from,
+                                                    const std::string& to) {
+  std::error_code error;
+  std::vector<ExportedFile> files;
+  for (const std::string& file : names) {
+    const std::string path = (fs::path(to) / file).string();
+    fs::rename(absl::StrCat(from, "/", file), path, error);
+    if (error) return ErrnoStatus(error.value(), absl::StrCat("write ", path));
+    files.push_back({path, static_cast<int64_t>(fs::file_size(path, error))});
+  }
+  return files;
+}
+
+// Moves the files of a network for a GPU to their folder. The kernels of an earlier export remain
+// until the files that name them are replaced.
+absl::StatusOr<std::vector<ExportedFile>> InstallGpuFiles(const std::vector<std::string>& names,
+                                                          const std::string& scratch,
+                                                          const ExportOptions& options) {
+  const std::string folder = (fs::path(options.folder) / GpuKernelFolder(options.name)).string();
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("make the folder ", folder));
+  const std::vector<std::string> before = GpuKernelsIn(folder);
+  const auto others = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+    return !absl::StartsWith(name, absl::StrCat(GpuKernelFolder(options.name), "/"));
+  });
+  const absl::Span<const std::string> all = names;
+  const auto kernel_count = static_cast<size_t>(others - names.begin());
+  auto files = MoveFiles(all.first(kernel_count), scratch, options.folder);
+  if (!files.ok()) {
+    RemoveGpuKernels(folder, before);
+    return files.status();
+  }
+  std::vector<std::string> kernels;
+  for (const ExportedFile& file : *files) kernels.push_back(file.path);
+  HONE_ASSIGN_OR_RETURN(const std::vector<ExportedFile> rest,
+                        MoveFiles(all.subspan(kernel_count), scratch, options.folder));
+  RemoveGpuKernels(folder, kernels);
+  files->insert(files->end(), rest.begin(), rest.end());
+  return files;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& graph,
@@ -116,20 +161,8 @@ absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& grap
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                         is_gpu ? WriteGpuFiles(planned, graph, kernels, name, scratch)
                                : WriteCpuFiles(planned, graph, kernels, options, scratch));
-  if (is_gpu) {
-    const std::string folder = absl::StrCat(options.folder, "/", GpuKernelFolder(name));
-    RemoveGpuKernels(folder);
-    fs::create_directories(folder, error);
-    if (error) return ErrnoStatus(error.value(), absl::StrCat("make the folder ", folder));
-  }
-  std::vector<ExportedFile> files;
-  for (const std::string& file : names) {
-    const std::string path = (fs::path(options.folder) / file).string();
-    fs::rename(absl::StrCat(scratch, "/", file), path, error);
-    if (error) return ErrnoStatus(error.value(), absl::StrCat("write ", path));
-    files.push_back({path, static_cast<int64_t>(fs::file_size(path, error))});
-  }
-  return files;
+  return is_gpu ? InstallGpuFiles(names, scratch, options)
+                : MoveFiles(names, scratch, options.folder);
 }
 
 }  // namespace hone::network

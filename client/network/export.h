@@ -32,11 +32,12 @@ struct ExportedFile {
 // constants; NAME.json and NAME.h, which describe buffers and launches; NAME_host.c, a program that
 // runs them, and which packs constants itself, so that an export needs no GPU.
 //
-// Writes all files or none. Files of an earlier export are replaced. `kernels` has one kernel for
-// each task, all for one target; those of a CPU with their object files. InvalidArgument: an object
-// file is missing, the linker refuses one, or the name is not a C identifier. FailedPrecondition:
-// hone-builder, which links, is not installed. ResourceExhausted, PermissionDenied: the files
-// cannot be written. Other errors are those of MakePlan and WriteWeights.
+// Writes all files or none. Files of an earlier export are replaced at the end, by renaming.
+// `kernels` has one kernel for each task, all for one target; those of a CPU with their object
+// files. InvalidArgument: an object file is missing, the linker refuses one, or the name is not a C
+// identifier. FailedPrecondition: hone-builder, which links, is not installed. ResourceExhausted,
+// PermissionDenied: the files cannot be written. Other errors are those of MakePlan and
+// WriteWeights.
 absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& graph,
                                                         const graph::Partition& partition,
                                                         absl::Span<const NetworkKernel> kernels,

@@ -12,6 +12,7 @@
 #include "client/network/gpu_network_files.h"
 #include "client/network/gpu_plan.h"
 #include "client/network/weights_writer.h"
+#include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/target/gpu_sources.h"
@@ -23,6 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::string_view kKernelSuffixes[] = {".cl", ".cubin", ".ptx", ".cu"};
+
+constexpr size_t kHashDigits = 8;  // in the name of a kernel
 
 // The files of a kernel by suffix, which is one of those above. A program loads the first one.
 using KernelFiles = std::vector<std::pair<const char*, std::string>>;
@@ -58,9 +61,9 @@ absl::Status WriteConstants(const graph::Graph& graph, const std::string& path,
 
 std::string GpuKernelFolder(const std::string& name) { return absl::StrCat(name, "_kernels"); }
 
-void RemoveGpuKernels(const std::string& folder) {
+std::vector<std::string> GpuKernelsIn(const std::string& folder) {
   std::error_code error;
-  std::vector<fs::path> kernels;
+  std::vector<std::string> kernels;
   for (fs::directory_iterator file(folder, error), end; !error && file != end;
        file.increment(error)) {
     const std::string stem = file->path().stem(), suffix = file->path().extension();
@@ -70,7 +73,14 @@ void RemoveGpuKernels(const std::string& folder) {
       kernels.push_back(file->path());
     }
   }
-  for (const fs::path& kernel : kernels) fs::remove(kernel, error);
+  return kernels;
+}
+
+void RemoveGpuKernels(const std::string& folder, absl::Span<const std::string> kept) {
+  std::error_code error;
+  for (const std::string& kernel : GpuKernelsIn(folder)) {
+    if (!absl::c_linear_search(kept, kernel)) fs::remove(kernel, error);
+  }
 }
 
 absl::StatusOr<std::vector<std::string>> WriteGpuFiles(const PlannedNetwork& planned,
@@ -89,9 +99,11 @@ absl::StatusOr<std::vector<std::string>> WriteGpuFiles(const PlannedNetwork& pla
   fs::create_directories(absl::StrCat(folder, "/", GpuKernelFolder(name)), error);
   if (error) return ErrnoStatus(error.value(), absl::StrCat("make a folder in ", folder));
   for (size_t t = 0; t < kernels.size(); ++t) {
-    const std::string kernel = absl::StrFormat("%s/%03d_%s", GpuKernelFolder(name), t,
-                                               client::CIdentifier(planned.plan.kernels[t].name));
     HONE_ASSIGN_OR_RETURN(const KernelFiles files, FilesOf(kernels[t]));
+    const std::string kernel =
+        absl::StrFormat("%s/%03d_%s_%s", GpuKernelFolder(name), t,
+                        client::CIdentifier(planned.plan.kernels[t].name),
+                        DigestOf(files[0].second).ToHex().substr(0, kHashDigits));
     facts.modules.push_back(kernel + files[0].first);
     for (const auto& [suffix, content] : files) {
       HONE_RETURN_IF_ERROR(write(kernel + suffix, content));

@@ -14,10 +14,14 @@ namespace hone::network {
 
 // The folder of the kernels of an exported network.
 std::string GpuKernelFolder(const std::string& name);
-// Removes the kernels of an earlier export from their folder, if it exists, and no other files.
-void RemoveGpuKernels(const std::string& folder);
+// Returns the files of kernels of an earlier export in their folder, which need not exist.
+std::vector<std::string> GpuKernelsIn(const std::string& folder);
+// Removes these files, except those that are kept.
+void RemoveGpuKernels(const std::string& folder, absl::Span<const std::string> kept);
 
-// Writes the files of a network for a GPU (export.h) to a folder that exists. Returns their names.
+// Writes the files of a network for a GPU (export.h) to a folder that exists. Returns their names,
+// those of the kernels first. The name of a kernel contains a hash of its code, so that the kernels
+// of two exports can be in one folder.
 // Errors are those of ExportNetwork; InvalidArgument: the sources of a CUDA kernel are missing.
 absl::StatusOr<std::vector<std::string>> WriteGpuFiles(const PlannedNetwork& planned,
                                                        const graph::Graph& graph,

@@ -2,12 +2,12 @@
 
 #include <cstddef>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "client/lib/c_text.h"
 #include "client/lib/gpu_driver_text.h"
 #include "client/network/gpu_network_text.h"
 #include "client/network/network_header.h"
@@ -125,7 +125,7 @@ std::string GpuNetworkJson(const GpuNetworkFacts& facts) {
 std::string GpuNetworkHeader(const GpuNetworkFacts& facts) {
   const GpuPlan& plan = *facts.gpu_plan;
   const std::string& name = facts.name;
-  const std::string prefix = absl::AsciiStrToUpper(name);
+  const std::string prefix = client::MacroPrefix(name);
   std::vector<std::string> buffers, parts, parameters, commands, modules;
   for (size_t b = 0; b < plan.buffers.size(); ++b) {
     buffers.push_back(absl::StrFormat("{INT64_C(%d), INT64_C(%d), %d}", plan.buffers[b].bytes,
@@ -199,7 +199,7 @@ std::string GpuNetworkHostProgram(const GpuNetworkFacts& facts) {
       text, {{"#include <time.h>\n", "#include <string.h>\n#include <time.h>\n"},
              {"@DEVICE@", KindOf(facts) == target::Kind::kCuda ? "GPU" : "OpenCL device"},
              {"@NAME@", facts.name},
-             {"@PREFIX@", absl::AsciiStrToUpper(facts.name)},
+             {"@PREFIX@", client::MacroPrefix(facts.name)},
              {"@FILES@", FileNames(*facts.gpu_plan)},
              {"@ID@", absl::StrJoin(absl::MakeConstSpan(id, sizeof facts.weights), ", ",
                                     [](std::string* out, unsigned char byte) {

@@ -1,8 +1,8 @@
 #ifndef HONE_CLIENT_NETWORK_GPU_NETWORK_TEXT_H_
 #define HONE_CLIENT_NETWORK_GPU_NETWORK_TEXT_H_
 
-// The C code of exported networks for GPUs. @NAME@ is the name of the network, and @PREFIX@ the
-// same in upper case.
+// The C code of exported networks for GPUs. @NAME@ is the name of the network, and @PREFIX@ that of
+// its macros.
 namespace hone::network {
 
 // The types of the tables in NAME.h.

@@ -2,10 +2,10 @@
 
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "client/lib/c_text.h"
 #include "client/network/embedded_files.h"
 
 namespace hone::network {
@@ -16,7 +16,7 @@ std::string ForNetwork(absl::string_view file, const std::string& name) {
   for (const EmbeddedFile& embedded : EmbeddedFiles()) {
     if (embedded.name != file) continue;
     return absl::StrReplaceAll(
-        embedded.content, {{"hone_network", name}, {"HONE_NETWORK", absl::AsciiStrToUpper(name)}});
+        embedded.content, {{"hone_network", name}, {"HONE_NETWORK", client::MacroPrefix(name)}});
   }
   return "";
 }
@@ -57,7 +57,7 @@ std::string NetworkSignature(const Plan& plan, absl::string_view prefix) {
 }
 
 std::string NetworkHeader(const std::string& name, const Plan& plan) {
-  const std::string prefix = absl::AsciiStrToUpper(name);
+  const std::string prefix = client::MacroPrefix(name);
   const std::string end = absl::StrCat("#endif /* ", prefix, "_H_ */\n");
   std::string text = ForNetwork("hone_network.h", name);
   text.resize(text.size() - end.size());

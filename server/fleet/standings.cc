@@ -11,7 +11,7 @@ std::string ResumeCommand(const std::string& id) {
 }
 
 std::string HowToResume(const std::string& id) {
-  return absl::StrCat(ResumeCommand(id), " gives it work again");
+  return absl::StrCat("an administrator gives it work again with ", ResumeCommand(id));
 }
 
 Standing Standings::Of(const std::string& id) const {

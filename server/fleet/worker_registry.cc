@@ -100,7 +100,9 @@ std::optional<TurnedAway> WorkerRegistry::WhyTurnedAway(const WorkerReport& repo
   NoteRival(*worker, report.capabilities.host, now);
   return TurnedAway{
       .why = absl::StrCat("another process on ", worker->capabilities.host, " is registered as ",
-                          report.worker_id, "; give each worker a name of its own (--name)"),
+                          report.worker_id,
+                          "; give each worker a name of its own (--name), or stop this one: it "
+                          "only waits for the end of the other"),
       .again = TurnedAway::Again::kSoon};
 }
 

@@ -162,6 +162,7 @@ v1::NetworkProgress ProgressToProto(const task::JobSnapshot& job) {
     progress.set_latency_ns(task.latency_ns);
     progress.set_default_latency_ns(task.default_latency_ns);
     progress.set_confirmed(task.confirmed);
+    progress.set_disturbed(task.disturbed);
     progress.set_gflops(task.gflops);
     progress.set_peak_gflops(task.peak_gflops);
     progress.set_error(task.error);

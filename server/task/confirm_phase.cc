@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/record/processes.h"
 #include "server/task/confirm_policy.h"
+#include "server/task/search_options.h"
 #include "server/task/unmeasured.h"
 #include "spdlog/spdlog.h"
 
@@ -20,9 +21,6 @@ constexpr absl::Duration kCalmDown = absl::Seconds(1);
 // A wait may take this share of the time that is left, because other processes have to measure,
 // too.
 constexpr double kTimeToCalmDown = 0.1;
-// If no finalist has a result when the time that a user wants to wait is over, the round may take
-// this much longer for the first one.
-constexpr absl::Duration kFirstResultGrace = absl::Seconds(5);
 // If other jobs publish this many bests during the confirmation, the job keeps the last of these.
 constexpr int kMostConflicts = 3;
 
@@ -194,8 +192,7 @@ std::string ConfirmPhase::WhyNotWait() const {
   const bool limited = job_.spec().max_time > absl::ZeroDuration();
   if (!limited && !cancelled) return "";
   if (const std::string why = WhyNoWorker(job_); !why.empty()) return why;
-  const absl::Duration waited = std::min(-job_.TimeLeft(), job_.Steady() - round_began_);
-  if (waited < kFirstResultGrace) return "";
+  if (-job_.TimeLeft() < kFirstResultGrace) return "";
   return absl::StrCat("no finalist was measured in time",
                       cancelled ? "" : "; give it more time, or stop other work on that machine");
 }
@@ -270,6 +267,7 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
   }
   if (!ok || !record.quarantined) {
     confirmation_->Report(index, record.result);
+    finalist.is_quiet = true;
   } else if (!job_.spec().parent.empty()) {
     // A task of a network needs a kernel even on a machine that is always disturbed, and has no
     // leader to fall back on.

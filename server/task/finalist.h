@@ -43,6 +43,7 @@ struct Finalist {
   int noisy_rounds = 0;        // number of rounds measured again
   bool is_wrong = false;       // another worker got different results
   bool is_disturbed = false;   // a process that counts was disturbed, which only children allow
+  bool is_quiet = false;       // a process that counts was not disturbed
   record::Record last;         // of the last process that was measured as finalists are
   // Undisturbed processes that ran before the first round and may be published.
   std::vector<record::MeasureResult> earlier;

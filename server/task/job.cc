@@ -12,10 +12,6 @@ namespace {
 // The limit for a revalidation, including the builds of its finalists, if the request has none.
 constexpr absl::Duration kRevalidation = absl::Minutes(2);
 
-// If the time is over before anything was measured, the job waits this much longer for its first
-// result, unless no worker takes its work.
-constexpr absl::Duration kFirstResultGrace = absl::Seconds(5);
-
 // The measurements that have begun when a job is cancelled may take this part of the time that is
 // left. The rest is for the confirmation.
 constexpr double kDrainShare = 0.5;
@@ -147,6 +143,8 @@ void Job::OnFinish(absl::Duration limit) {
   search_.Pump();
 }
 
+absl::Duration Job::UntilGiveUp() const { return TimeLeft() + kFirstResultGrace; }
+
 bool Job::SearchIsLate(absl::Duration reserved) const {
   const absl::Duration left = TimeLeft();
   if (left > reserved) return false;
@@ -155,7 +153,7 @@ bool Job::SearchIsLate(absl::Duration reserved) const {
   // There is nothing to confirm, so the rest of the time belongs to the search.
   if (left > absl::ZeroDuration()) return false;
   const bool waits = state().trials == 0 && WorkerAnswers(*this);
-  return !waits || left <= -kFirstResultGrace;
+  return !waits || UntilGiveUp() <= absl::ZeroDuration();
 }
 
 void Job::OnTick() {
@@ -166,9 +164,10 @@ void Job::OnTick() {
     if (searching) drain_deadline_ = std::min(drain_deadline_, Steady());
     SetDeadline(Steady());
   }
-  const absl::Duration reserved = ConfirmationTime(spec().max_time);
+  const absl::Duration reserved = search_.ReservedTime();
   if (searching && !search_.IsStopping() && SearchIsLate(reserved)) {
-    StopSearch(Steady() + std::min(options().drain_limit, reserved / 4));
+    const absl::Duration drain = std::min({options().drain_limit, reserved / 4, UntilGiveUp()});
+    StopSearch(Steady() + drain);
     services().fleet->CancelWaiting(id());
   }
   if (searching && Steady() >= drain_deadline_) {

@@ -50,6 +50,8 @@ class Job final : public JobActor {
   void OnAllowed(int64_t candidates);
   void OnFinish(absl::Duration limit);
   void OnSearched();
+  // Returns the time until the job stops to wait for its first result.
+  absl::Duration UntilGiveUp() const;
   // Returns whether the search must end now to leave the `reserved` time for the confirmation.
   bool SearchIsLate(absl::Duration reserved) const;
   // Limits the time of the confirmation, unless the job has a time limit and was not cancelled.

@@ -46,6 +46,7 @@ void JobActor::Start() {
 }
 
 void JobActor::Cancel(bool confirm) {
+  if (!confirm) must_end_ = true;
   Post([this, confirm] { OnCancel(confirm); });
 }
 
@@ -73,14 +74,19 @@ void JobActor::CheckWorkers() {
     reason = WhyWorkIsSilent(*this);
   } else if (spec_.parent.empty()) {  // a child waits as long as its parent
     if (!wait_) {
-      wait_ = Wait{Steady() + options_.wait_limit, TimeText(Now() + options_.wait_limit)};
+      const absl::Duration left = TimeLeft();
+      wait_ = Wait{Steady() + options_.wait_limit,
+                   left < options_.wait_limit
+                       ? absl::StrCat("the job's time is over at ", TimeText(Now() + left))
+                       : absl::StrCat("the job fails if this lasts until ",
+                                      TimeText(Now() + options_.wait_limit))};
     }
     if (Steady() >= wait_->end) {
       return End(state_.cancelled ? JobState::kCancelled : JobState::kFailed,
                  absl::FailedPreconditionError(absl::StrCat(
                      "it waited ", SecondsText(options_.wait_limit), " for a worker: ", reason)));
     }
-    absl::StrAppend(&reason, "; the job fails if this lasts until ", wait_->end_text);
+    absl::StrAppend(&reason, "; ", wait_->end_text);
   }
   silent_work_ = reason.empty() ? SilentWorkText(*this) : "";
   if (reason == state_.wait_reason) return;
@@ -105,6 +111,12 @@ void JobActor::Suspend() {
 void JobActor::SuspendForShutdown() {
   absl::MutexLock lock(&save_mutex_);
   suspended_ = true;
+  if (must_end_ && !over_) {
+    // The strand may have been too busy to end the job.
+    at_shutdown_ = *snapshot();
+    at_shutdown_->risky_step.reset();
+    if (!task::HasEnded(at_shutdown_->state)) at_shutdown_->state = JobState::kCancelled;
+  }
   if (!at_shutdown_.has_value()) return;
   services_.store->PutJob(RowOf(*at_shutdown_, Now()), [id = id_](const absl::Status& status) {
     if (!status.ok()) spdlog::warn("job {}: its last state is lost: {}", id, status.ToString());

@@ -141,6 +141,7 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   std::atomic<bool> over_{false};
   std::atomic<bool> begun_{false};
   std::atomic<bool> tick_posted_{false};
+  std::atomic<bool> must_end_{false};  // Cancel was called without confirmation
 
   mutable absl::Mutex mutex_;
   std::shared_ptr<const JobSnapshot> shown_ ABSL_GUARDED_BY(mutex_);
@@ -160,7 +161,8 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   absl::Time resumed_;           // when this server began to work on the job
   absl::Duration earlier_wall_;  // under earlier servers
   absl::Time next_worker_check_;
-  // While no worker takes the job's work: when the job fails, and that time as text.
+  // While no worker takes the job's work: when the job fails, and a clause that names the limit
+  // that applies.
   struct Wait {
     absl::Time end;
     std::string end_text;

@@ -42,6 +42,7 @@ void VisitFields(S& task, Visit& visit) {
   visit({.proto = "peak_gflops"}, task.peak_gflops);
   visit({.proto = "seconds"}, task.seconds);
   visit({.proto = "confirmed"}, task.confirmed);
+  visit({.proto = "disturbed"}, task.disturbed);
   visit({.proto = "closed"}, task.closed);
   visit({.proto = "state"}, task.state);
   visit({.proto = "error"}, task.error);

@@ -374,11 +374,11 @@ void NetworkJob::ShowConfirming() {
 void NetworkJob::Confirm() {
   if (ends_by_) return Cut();
   const bool limited = spec().max_time > absl::ZeroDuration();
-  if ((state().cancelled || (limited && IsLate())) && !WorkerAnswers(*this)) {
-    return Conclude(WhyNoWorker(*this));
-  }
   const bool unfinished =
       std::any_of(children_.begin(), children_.end(), std::mem_fn(&Child::IsUnfinished));
+  // A cancelled job with nothing to confirm needs no worker.
+  const bool must_end = state().cancelled ? unfinished : limited && IsLate();
+  if (must_end && !WorkerAnswers(*this)) return Conclude(WhyNoWorker(*this));
   if (state().cancelled && IsLate() && unfinished) return Cut();
   ShowConfirming();
   std::optional<size_t> heaviest;

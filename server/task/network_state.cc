@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/base/status_macros.h"
+#include "common/record/disturbed.h"
 #include "common/record/processes.h"
 #include "server/task/stored_default.h"
 
@@ -43,6 +44,7 @@ void ShowBest(const record::Record& best, NetworkTaskState& task) {
   task.latency_ns = record::SteadyLatencyNs(best.result);
   task.gflops = BestOf(best, task.flops, /*peak_gflops=*/0).gflops;
   task.confirmed = true;
+  task.disturbed = record::IsOnlyDisturbed(best.result);
 }
 
 absl::StatusOr<NetworkTaskState> NewTask(const JobSpec& spec, const std::string& workload,
@@ -118,6 +120,7 @@ void UpdateTask(const JobSnapshot& job, int64_t in_flight, int64_t batch, Networ
   if (confirmed || task.latency_ns == 0 || latency < task.latency_ns) {
     task.latency_ns = latency;
     task.confirmed = confirmed;
+    task.disturbed = confirmed && record::IsOnlyDisturbed(job.best->record.result);
     task.gflops = job.best->gflops;
     task.peak_gflops = job.best->peak_gflops;
   }

@@ -46,6 +46,7 @@ struct NetworkTaskState {
   double peak_gflops = 0;
   double seconds = 0;
   bool confirmed = false;  // latency_ns is of a published best
+  bool disturbed = false;  // record::IsOnlyDisturbed of that best
   bool closed = false;     // gets no more trials
   std::string state;       // of its job (JobStateName); "": it has none
   std::string error;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/record/disturbed.h"
 #include "common/record/processes.h"
 #include "server/task/unmeasured.h"
 #include "spdlog/spdlog.h"
@@ -14,7 +15,7 @@ namespace hone::task {
 namespace {
 
 // An incumbent that wins is published again if it is faster than its record by this share; the
-// machine was probably disturbed when the record was measured.
+// machine was probably disturbed when the record was measured. So is one that was known to be.
 constexpr double kOutgrown = 0.05;
 // Users are told if the best that they know is replaced, and was this much slower than its record
 // when it was measured again.
@@ -67,10 +68,12 @@ bool Publication::KeepsIncumbent() const {
   if (index != finalists_.incumbent) return false;
   // A revalidated incumbent is published with its new results.
   if (job_.spec().revalidate > 0 && !rematch_) return false;
-  const bool outgrown = job_.services().artifacts->Has(finalists_.list[index].artifact_digest) &&
-                        results_->Combined(index).latency_ns <
-                            finalists_.incumbent_record->result.latency_ns * (1 - kOutgrown);
-  return !outgrown;
+  const Finalist& finalist = finalists_.list[index];
+  const record::MeasureResult& stored = finalists_.incumbent_record->result;
+  const bool outgrown =
+      results_->Combined(index).latency_ns < stored.latency_ns * (1 - kOutgrown) ||
+      (record::IsOnlyDisturbed(stored) && finalist.is_quiet);
+  return !outgrown || !job_.services().artifacts->Has(finalist.artifact_digest);
 }
 
 void Publication::NoteDisturbance() {
@@ -249,6 +252,7 @@ void Publication::PublishFinalist(int index) {
   record::Record record = finalist.last;
   record.id = 0;
   record.result = results_->Combined(index);
+  if (finalist.is_disturbed && !finalist.is_quiet) record.result.detail = record::kOnlyDisturbed;
   // The last process may have been disturbed; the result is that of the others.
   record.quarantined = false;
   record.quarantine_reason.clear();

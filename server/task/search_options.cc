@@ -9,6 +9,9 @@ namespace {
 // kLeastConfirmation for each task if that is longer.
 constexpr double kConfirmationShare = 0.25;
 constexpr absl::Duration kLeastConfirmation = absl::Seconds(20);
+// The time of a limited confirmation suffices for this many measurements of the search. The one
+// that is in progress has to end first, and that of a finalist takes longer.
+constexpr int kLeastSteps = 3;
 
 }  // namespace
 
@@ -30,8 +33,9 @@ int BatchSizeOf(const JobSpec& spec, const JobOptions& options) {
       std::clamp<int64_t>(spec.max_trials / 8, options.min_batch, options.max_batch));
 }
 
-absl::Duration ConfirmationTime(absl::Duration max_time) {
-  return std::min(max_time / 2, std::clamp(max_time / 4, absl::Seconds(1), absl::Seconds(20)));
+absl::Duration ConfirmationTime(absl::Duration max_time, absl::Duration step) {
+  const absl::Duration usual = std::clamp(max_time / 4, absl::Seconds(1), absl::Seconds(20));
+  return std::min(max_time / 2, std::max(usual, kLeastSteps * step));
 }
 
 absl::Duration ConfirmationLimit(absl::Duration searched, bool cancelled, int64_t tasks) {

@@ -14,8 +14,12 @@ namespace hone::task {
 // results.
 TaskSearchOptions SearchOptionsOf(const JobSpec& spec);
 
-// Returns the part of a time limit that is reserved for the confirmation.
-absl::Duration ConfirmationTime(absl::Duration max_time);
+// Returns the part of a time limit that is reserved for the confirmation. `step`: how long one
+// measurement takes now. On a busy machine, the usual reserve may suffice for none.
+absl::Duration ConfirmationTime(absl::Duration max_time, absl::Duration step);
+// If nothing was measured when the time of a job is over, the job waits this much longer for a
+// first result, unless no worker takes its work: for that of its search, or that of a finalist.
+inline constexpr absl::Duration kFirstResultGrace = absl::Milliseconds(1200);
 // The limit of the confirmation of a cancelled job, for all its tasks together. It is short because
 // the user who cancelled the job waits for its end.
 inline constexpr absl::Duration kConfirmationAfterCancel = absl::Seconds(30);

@@ -152,6 +152,7 @@ void SearchPhase::CountAgain(const std::map<int64_t, record::Record>& own) {
 }
 
 void SearchPhase::Begin() {
+  began_ = job_.Steady();
   trials_.emplace(kDefaultTrial, Trial{.candidate = task_.spaces().default_schedule()});
   // A new job measures the default schedule together with its first candidates. Its result could
   // otherwise come before the first proposal and change it.
@@ -179,8 +180,13 @@ bool SearchPhase::IsOutOfAllowance() const {
          Proposed() >= job_.state().allowance;
 }
 
+absl::Duration SearchPhase::ReservedTime() const {
+  const absl::Duration step = results_ == 0 ? absl::ZeroDuration() : (last_ - began_) / results_;
+  return ConfirmationTime(job_.spec().max_time, step);
+}
+
 bool SearchPhase::ProposingIsLate() const {
-  const absl::Duration left = job_.TimeLeft() - ConfirmationTime(job_.spec().max_time);
+  const absl::Duration left = job_.TimeLeft() - ReservedTime();
   return Proposed() > 0 && left < propose_took_;
 }
 
@@ -291,6 +297,8 @@ void SearchPhase::Submit(int64_t trial) {
 void SearchPhase::OnRecord(const record::Record& record, const std::string& worker_id) {
   if (job_.HasEnded()) return;
   --outstanding_;
+  ++results_;
+  last_ = job_.Steady();
   Tell(record, worker_id);
   MaybeTrain();
   Pump();

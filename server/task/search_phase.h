@@ -42,6 +42,9 @@ class SearchPhase {
     challenges_.Stop();
   }
   bool IsStopping() const { return stopping_; }
+  // Returns the part of the time limit that is reserved for the confirmation, which depends on how
+  // long the measurements have taken so far.
+  absl::Duration ReservedTime() const;
   // Returns whether the job has measured all candidates that it may propose until more are allowed.
   bool IsIdle() const { return outstanding_ == 0 && IsOutOfAllowance(); }
   // Called periodically. Resubmits candidates that the fleet had no room for, and calls Pump.
@@ -115,6 +118,9 @@ class SearchPhase {
   int outstanding_ = 0;               // trials submitted or about to be
   std::vector<int64_t> deferred_;     // outstanding trials to resubmit
   absl::Duration propose_took_;       // time of the longest Propose, which blocks the job
+  absl::Time began_;                  // when the first work was submitted
+  absl::Time last_;                   // when the last result arrived
+  int results_ = 0;                   // since began_
   int fruitless_ = 0;                 // consecutive Proposes without a new candidate
   bool first_model_pending_ = false;  // the first Propose waits for a model of earlier records
   bool exhausted_ = false;

@@ -46,7 +46,10 @@ std::string SilenceOf(const fleet::WorkerInfo& worker, absl::Time now) {
 // `where`: the machine on which to start a worker if the list is empty.
 std::string NoneTakesWork(const std::vector<fleet::WorkerInfo>& workers, absl::string_view does,
                           absl::string_view where, absl::Time now) {
-  if (workers.empty()) return absl::StrCat("no worker ", does, "; start hone-worker on ", where);
+  if (workers.empty()) {
+    return absl::StrCat("no worker ", does, "; unless one is starting, start hone-worker on ",
+                        where);
+  }
   std::vector<std::string> states, advice, held_back, away;
   for (const fleet::WorkerInfo& worker : workers) {
     states.push_back(StateOf(worker, now));

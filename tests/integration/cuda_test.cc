@@ -66,6 +66,19 @@ TEST_F(CudaTest, FailuresOfANetworkAreExplained) {
   EXPECT_EQ(ran.code, 0) << ran.errors;
 }
 
+// Scripts must not take a driver that fails for a server that cannot be reached.
+TEST_F(CudaTest, AFailureOfTheDriverHasItsExitCode) {
+  const Words relu = {"relu", "m=32", "n=64", "--target", "cuda"};
+  const Result tuned = home_.Hone(With(With({"tune"}, relu), {"--trials", "4"}));
+  ASSERT_EQ(tuned.code, 0) << tuned.errors;
+  SetFaults("fail=999");
+  const std::string input = File(folder_, "x.npy", Input("X", {32, 64}, 3).Npy());
+  const Result ran =
+      home_.Hone(With(With({"run"}, relu), {"--in", input, "--out", folder_ / "y.npy"}));
+  EXPECT_EQ(ran.code, 1) << ran.errors;
+  EXPECT_THAT(ran.errors, HasSubstr("CUDA_ERROR_UNKNOWN"));
+}
+
 // A builder without a GPU feeds a worker that has one but cannot build.
 TEST_F(CudaTest, ABuilderNeedsNoGpu) {
   const std::string address = "unix:" + (folder_ / "hone.sock");

@@ -201,11 +201,19 @@ run 0 "${admin[@]}" workers drain pi-07
 says "so job $job waits"
 says "hone workers resume pi-07"
 run 0 "${admin[@]}" doctor
-says "pi-07 is drained; hone workers resume pi-07"
-says_its_end() { "${team[@]}" jobs show "$job" | grep -q "the job fails if this lasts until"; }
+says "pi-07 is drained; an administrator gives it work again with hone workers resume pi-07"
+says_its_end() { "${team[@]}" jobs show "$job" | grep -q "the job.s time is over at"; }
 eventually 20 says_its_end
 run 0 "${admin[@]}" workers resume pi-07
 run 0 "${team[@]}" jobs cancel "$job" --now
+
+step "a wrong token is one problem, with one line"
+printf '%064d\n' 0 >wrong.token
+chmod 600 wrong.token
+run 1 "$hone" doctor --server "localhost:$port" --ca team/ca.pem --token-file wrong.token
+is "$(grep -c '^problem' <<<"$output")" 1
+says "1 problem"
+run 0 "${team[@]}" doctor
 
 step "20: a worker that was stopped is away at once, and a cancelled job does not wait for it"
 job_has_results() {

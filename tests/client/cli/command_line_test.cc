@@ -202,8 +202,9 @@ TEST_F(CommandLineTest, UnknownWordsGetASuggestion) {
                    HasSubstr("'frobnicate'; \"hone operators\" lists them"));
   ExpectUsageError({"best", "conv2d", "n=1", "hh=3"},
                    AllOf(HasSubstr("no key 'hh'"), HasSubstr("conv2d takes n, h, w")));
-  ExpectUsageError({}, HasSubstr("needs a command"));
-  ExpectUsageError({"records"}, HasSubstr("needs a command"));
+  ExpectUsageError({}, AllOf(HasSubstr("needs a command"), HasSubstr("\"hone help\"")));
+  ExpectUsageError({"records"}, AllOf(HasSubstr("needs a command"),
+                                      HasSubstr("\"hone records COMMAND --help\"")));
 }
 
 TEST_F(CommandLineTest, RejectsInvalidShapes) {

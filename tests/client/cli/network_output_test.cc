@@ -36,6 +36,22 @@ TEST(NetworkOutputTest, TheHeaviestTaskComesFirst) {
             "7.2       1       0          -   0.0 %        -         -  failed      unknown\n");
 }
 
+TEST(NetworkOutputTest, ADisturbedTaskIsNotConfirmed) {
+  client::NetworkProgress network = Network();
+  for (client::NetworkTaskProgress& task : network.tasks) task.confirmed = true;
+  EXPECT_EQ(SumText(network), "4.000 us");
+  EXPECT_EQ(ToJson(network)["confirmed"], true);
+  network.tasks[0].disturbed = true;
+  EXPECT_EQ(SumText(network), "~4.000 us");
+  EXPECT_THAT(TaskTable(network, /*ended=*/true).ToText(), HasSubstr("2.00x  disturbed"));
+  const Json json = ToJson(network);
+  EXPECT_EQ(json["confirmed"], false);
+  EXPECT_EQ(json["tasks"][0]["confirmed"], false);
+  EXPECT_EQ(json["tasks"][0]["disturbed"], true);
+  EXPECT_EQ(json["tasks"][1]["confirmed"], true);
+  EXPECT_TRUE(AllConfirmed(network)) << "all have a kernel";
+}
+
 TEST(NetworkOutputTest, ErrorsAreExplainedBelowTheTable) {
   client::NetworkProgress network = Network();
   EXPECT_THAT(TaskErrors(network), ElementsAre("task 7.2 failed: broken"));

@@ -20,7 +20,7 @@ NetworkReport Report() {
                    .latency_ns = 6000,
                    .gflops = 30,
                    .limit_gflops = 40,
-                   .memory_bound = true,
+                   .bound = "memory",
                    .trials = 12,
                    .default_latency_ns = 9000},
                   {.name = "unknown", .weight = 1}};

@@ -38,6 +38,17 @@ TEST_F(SuggestedCommandTest, CommandsInTextsOfTheServerRepeatTheOptions) {
   EXPECT_EQ(WithRepeatedOptions("it said \"hone"), "it said \"hone");
 }
 
+TEST_F(SuggestedCommandTest, CommandsOfAdministratorsNameTheirConfiguration) {
+  SetRepeatedOptions({{"--config", "client.conf"}}, "");
+  EXPECT_EQ(SuggestedAdminCommand("workers resume w"),
+            "hone workers resume w --config client.conf");
+  NameAdminConfig();
+  EXPECT_EQ(SuggestedAdminCommand("workers resume w"), "hone workers resume w --config admin.conf");
+  EXPECT_EQ(WithRepeatedOptions("\"hone workers resume w\", \"hone jobs resume 7\""),
+            "\"hone workers resume w --config admin.conf\", \"hone jobs resume 7 --config "
+            "client.conf\"");
+}
+
 TEST_F(SuggestedCommandTest, AStrictToleranceIsOmitted) {
   EXPECT_EQ(ToleranceOption(0), "");
   EXPECT_EQ(ToleranceOption(0.01), " --tolerance 0.01");
@@ -50,6 +61,7 @@ TEST_F(SuggestedCommandTest, MessagesAboutJobsNameTheServer) {
                     HasSubstr("hone jobs cancel 12 --server a:1 ends it")));
   EXPECT_THAT(LeftError("12", OnInterrupt::kLeaveCancelled).message(),
               HasSubstr("hone jobs cancel 12 --now --server a:1 ends it at once"));
+  EXPECT_THAT(EndingError("12").message(), HasSubstr("hone jobs show 12 --server a:1 shows"));
 }
 
 TEST_F(SuggestedCommandTest, GlobalsRepeatWhatTheCommandLineGave) {

@@ -44,13 +44,13 @@ TEST(WhyJobsWaitTest, NamesEachWorkerThatCouldTakeTheWork) {
   EXPECT_EQ(WhyJobsWait({builder, board, Runner("pi-08", "arm-t")}), "") << "another one runs it";
   builder.draining = true;
   EXPECT_EQ(WhyJobsWait({builder}),
-            "jobs for x86-t wait: builder is drained; hone workers resume builder gives it work "
-            "again");
+            "jobs for x86-t wait: builder is drained; an administrator gives it work again with "
+            "hone workers resume builder");
   EXPECT_THAT(WhyJobsWait({builder, board}), HasSubstr(" again. jobs for x86-t wait: builder"));
   EXPECT_EQ(
       WhyJobsWait({builder, Runner("other")}),
-      "no worker builds kernels, so jobs wait: builder is drained; hone workers resume builder "
-      "gives it work again");
+      "no worker builds kernels, so jobs wait: builder is drained; an administrator gives it work "
+      "again with hone workers resume builder");
 }
 
 TEST(WhyJobsWaitTest, ARemovedWorkerHasItsAdviceOnce) {
@@ -69,7 +69,7 @@ TEST(WaitWithoutTest, WarnsOfJobsThatNoOtherWorkerDoes) {
   client::Job job{.id = "12", .state = client::JobState::kRunning, .target = "x86-t"};
   EXPECT_EQ(WaitWithout("w", {drained}, {job}),
             "no other worker runs target x86-t, so job 12 waits, and fails if that takes too long; "
-            "hone workers resume w gives it work again");
+            "an administrator gives it work again with hone workers resume w");
   client::Job second = job;
   second.id = "13";
   EXPECT_THAT(WaitWithout("w", {drained}, {job, second}),

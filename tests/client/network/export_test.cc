@@ -91,6 +91,21 @@ TEST_F(ExportTest, TheHeaderIsCxx) {
   EXPECT_EQ(compiled.code, 0) << compiled.errors;
 }
 
+TEST_F(ExportTest, NetworksWhoseNamesDifferInTheirCaseShareAProgram) {
+  std::string program;
+  for (const char* const name : {"net", "NET", "Net"}) {
+    ASSERT_TRUE(Export(Compile(Residual()), name).ok());
+    absl::StrAppend(&program, "#include \"", name, ".h\"\n");
+  }
+  std::ofstream(folder_ / "main.c") << program
+                                    << "int main(void) { return NET_INPUTS - net_INPUTS + "
+                                       "Net_INPUTS - NET_OK - net_OK - Net_OK; }\n";
+  const integration::Result compiled =
+      integration::RunProgram({"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-fsyntax-only", "-I",
+                               folder_ / "out", folder_ / "main.c"});
+  EXPECT_EQ(compiled.code, 0) << compiled.errors;
+}
+
 TEST_F(ExportTest, ACxxProgramRunsIt) {
   const TestNetwork network = Compile(Residual(), {.pack = true});
   ASSERT_TRUE(Export(network).ok());

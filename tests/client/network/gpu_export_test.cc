@@ -1,6 +1,7 @@
 // Networks that are exported for OpenCL, run by their host programs on a device of this machine.
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,15 @@ class GpuExportTest : public ::testing::Test {
     }
   }
 
+  // The files of the export by their paths.
+  std::map<std::string, std::string> Contents() const {
+    std::map<std::string, std::string> contents;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ / "out")) {
+      if (entry.is_regular_file()) contents[entry.path()] = ReadFile(entry.path()).value_or("");
+    }
+    return contents;
+  }
+
   target::Target target_;
   integration::TemporaryFolder folder_;
 };
@@ -96,6 +106,28 @@ TEST_F(GpuExportTest, AnExportReplacesOnlyKernelsOfAnEarlierOne) {
   Export(Compile(Residual(), {.target = target_}));
   EXPECT_TRUE(std::filesystem::exists(notes)) << "is no file of an export";
   EXPECT_FALSE(std::filesystem::exists(more));
+}
+
+TEST_F(GpuExportTest, AFailedExportLeavesTheEarlierOne) {
+  const TestNetwork first = Compile(Residual(), {.fuse = false, .target = target_});
+  const TestNetwork second = Compile(Residual(), {.target = target_});
+  // The kernels of the second network cannot be written: folders have their names.
+  const auto elsewhere = ExportNetwork(second.graph, second.partition, second.kernels,
+                                       {.folder = folder_ / "elsewhere", .name = "net"});
+  ASSERT_TRUE(elsewhere.ok()) << elsewhere.status();
+  Export(first);
+  const std::string last = (*elsewhere)[second.kernels.size() - 1].path;
+  const std::string in_the_way =
+      File("net_kernels/" + std::filesystem::path(last).filename().string());
+  ASSERT_NE(in_the_way, last);
+  std::filesystem::remove(in_the_way);
+  std::filesystem::create_directories(in_the_way + "/folder");
+  const std::map<std::string, std::string> before = Contents();
+  const absl::Status failed = ExportNetwork(second.graph, second.partition, second.kernels,
+                                            {.folder = folder_ / "out", .name = "net"})
+                                  .status();
+  EXPECT_THAT(std::string(failed.message()), HasSubstr("net_kernels"));
+  EXPECT_EQ(Contents(), before);
 }
 
 TEST_F(GpuExportTest, TensorsMayBeEmptyAndHaveAnyName) {

@@ -60,10 +60,10 @@ TEST_F(WorkerRegistryTest, RefusedWorkersAreNamedIfThereIsNoOther) {
   EXPECT_THAT(registry_.ChooseTarget("").status().message(), Not(HasSubstr("resume")));
   standings_.Change({.worker_id = "a", .refused = "removed", .removed = true}, false, true);
   EXPECT_THAT(registry_.ChooseTarget("").status().message(),
-              HasSubstr("one that is refused (a): \"hone workers resume a\""));
+              HasSubstr("one that is refused (a): an administrator gives it work again with"));
   const std::string advice =
       "; no target is registered; start hone-worker on such a machine, or admit one that is "
-      "refused (a): \"hone workers resume a\" gives it work again";
+      "refused (a): an administrator gives it work again with \"hone workers resume a\"";
   EXPECT_THAT(registry_.ChooseTarget("t").status().message(), HasSubstr(advice));
 }
 

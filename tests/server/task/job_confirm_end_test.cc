@@ -268,13 +268,13 @@ TEST_F(JobConfirmEndTest, CancelledJobWaitsAFewSecondsForAFirstResult) {
     const absl::Time began = clock.Now();
     for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
     device.measure = nullptr;
-    while (clock.Now() < began + absl::Seconds(22)) Step(0);
+    while (clock.Now() < began + absl::Seconds(21)) Step(0);
     ASSERT_EQ(Get(id)->state, JobState::kConfirming);
     for (int i = 0; i < 100 && !HasEnded(Get(id)->state); ++i) Step(arrives ? 1 : 0);
     const auto job = Get(id);
     EXPECT_EQ(job->state, JobState::kCancelled);
     EXPECT_EQ(job->error, "");
-    EXPECT_LT(clock.Now() - began, absl::Seconds(26));
+    EXPECT_LT(clock.Now() - began, absl::Seconds(22));
     ASSERT_TRUE(job->best.has_value());
     EXPECT_EQ(job->best->record.policy.name, arrives ? "confirm" : "screen");
     if (!arrives) {
@@ -359,7 +359,7 @@ TEST_F(JobConfirmEndTest, TimeLimitEndsAConfirmationWithoutAResult) {
     for (int i = 0; i < 300 && !HasEnded(Get(id)->state); ++i) Step(0);
     const auto job = Get(id);
     ASSERT_EQ(job->state, JobState::kDone);
-    EXPECT_LT(job->wall, absl::Seconds(26));
+    EXPECT_LT(job->wall, absl::Seconds(22));
     EXPECT_THAT(job->note, HasSubstr(gone ? "no worker" : "no finalist was measured in time"));
     device_is_gone = false;
   }

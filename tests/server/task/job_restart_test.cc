@@ -164,6 +164,17 @@ TEST_F(JobRestartTest, RecordWithoutTellEventIsToldAfterRestart) {
   EXPECT_EQ(Trials(id).size(), 61u);
 }
 
+// The server is shut down while the job is too busy to hear that it must end.
+TEST_F(JobRestartTest, ABusyJobThatMustEndIsNotContinued) {
+  Step();
+  const std::string id = Create(Spec(100));
+  for (int i = 0; i < 5; ++i) Step(1);
+  ASSERT_FALSE(HasEnded(Get(id)->state));
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  Restart();
+  EXPECT_EQ(Get(id)->state, JobState::kCancelled);
+}
+
 TEST_F(JobRestartTest, CancelledJobConfirmsAfterRestart) {
   const std::string id = Create(Spec(120));
   for (int i = 0; i < 6; ++i) Step(5);

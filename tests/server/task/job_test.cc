@@ -282,11 +282,10 @@ TEST_F(JobTest, MissingTargetFailsTheJobWithTheReason) {
     clock.Advance(absl::Seconds(30));
   }
   EXPECT_EQ(Get(id)->state, JobState::kFailed);
-  EXPECT_EQ(
-      Get(id)->error,
-      "it waited 600 s for a worker: no worker runs target other; start hone-worker on such a "
-      "machine; \"hone jobs resume " +
-          id + "\" continues it");
+  EXPECT_EQ(Get(id)->error,
+            "it waited 600 s for a worker: no worker runs target other; unless one is "
+            "starting, start hone-worker on such a machine; \"hone jobs resume " +
+                id + "\" continues it");
 }
 
 TEST_F(JobTest, AFullDiskFailsTheJobAndAcknowledgesNothing) {

@@ -242,7 +242,14 @@ TEST_F(NetworkJobTest, AConfirmationWaitsForAQuieterMachineForABoundedTime) {
   EXPECT_LE(Get(id)->left, absl::Minutes(1)) << "20 s for each task";
   const auto job = RunToEnd(id, 900);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
-  for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
+  for (const NetworkTaskState& task : job->network->tasks) {
+    EXPECT_TRUE(task.confirmed);
+    EXPECT_TRUE(task.disturbed);
+  }
+  // A later job measures the tasks again on a quiet machine.
+  device.measure = nullptr;
+  const auto later = RunToEnd(Create(NetworkOf(60, "later")), 900);
+  for (const NetworkTaskState& task : later->network->tasks) EXPECT_FALSE(task.disturbed);
 }
 
 // Other work delays most runs of every confirmation.

@@ -77,12 +77,24 @@ TEST_F(WaitReasonTest, ADrainedWorkerIsNamed) {
   Pass(absl::Seconds(6));
   ASSERT_TRUE(fleet->Drain("device", /*resume=*/false).ok());
   Pass(absl::Seconds(2));
-  EXPECT_THAT(Reason(id), StartsWith("no worker runs target t: device is drained; "
-                                     "\"hone workers resume device\" gives it work again; the job "
-                                     "fails if this lasts until "));
+  EXPECT_THAT(Reason(id),
+              StartsWith("no worker runs target t: device is drained; "
+                         "an administrator gives it work again with \"hone workers resume "
+                         "device\"; the job fails if this lasts until "));
   ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
   Pass(absl::Seconds(1));
   EXPECT_EQ(Reason(id), "") << "it has ended";
+}
+
+TEST_F(WaitReasonTest, ATimeLimitIsNamedIfItEndsTheJobFirst) {
+  Step();
+  JobSpec spec = Spec(1'000'000);
+  spec.max_time = absl::Minutes(1);
+  const std::string id = Create(std::move(spec));
+  ASSERT_TRUE(fleet->Drain("device", /*resume=*/false).ok());
+  Pass(absl::Seconds(7));
+  EXPECT_THAT(Reason(id), AllOf(HasSubstr("; the job's time is over at "),
+                                Not(HasSubstr("fails if this lasts"))));
 }
 
 TEST_F(WaitReasonTest, AdviceIsGivenOnceAndNamesItsWorker) {
@@ -114,8 +126,8 @@ TEST_F(WaitReasonTest, ARestartedServerGivesWorkersTimeToCall) {
   EXPECT_EQ(Reason(id), "");
   Pass(absl::Seconds(3));
   EXPECT_THAT(Reason(id),
-              StartsWith("no worker runs target t; start hone-worker on such a machine; "
-                         "the job fails if this lasts until "));
+              StartsWith("no worker runs target t; unless one is starting, start hone-worker on "
+                         "such a machine; the job fails if this lasts until "));
 }
 
 // One rule for all workers that take no work.

@@ -1,0 +1,17 @@
+#ifndef HONE_COMMON_RECORD_DISTURBED_H_
+#define HONE_COMMON_RECORD_DISTURBED_H_
+
+#include "common/record/record.h"
+
+// A task of a network gets a kernel even if other work disturbed every process that measured it.
+// The detail of its published record says so.
+namespace hone::record {
+
+inline constexpr char kOnlyDisturbed[] = "other work disturbed every process";
+
+// Returns whether a published result is that of disturbed processes alone.
+inline bool IsOnlyDisturbed(const MeasureResult& result) { return result.detail == kOnlyDisturbed; }
+
+}  // namespace hone::record
+
+#endif  // HONE_COMMON_RECORD_DISTURBED_H_
