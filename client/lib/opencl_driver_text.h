@@ -106,7 +106,8 @@ static Module load_module(const char* source) {
   Module module = clCreateProgramWithSource()(context, 1, &source, NULL, &code);
   check(code, "clCreateProgramWithSource");
   /* Only OpenCL C 3.0 has these functions. */
-  const char* options = strstr(source, "dot_4x8packed") != NULL ? "-cl-std=CL3.0" : "-cl-std=CL1.2";
+  const int is_new = strstr(source, "dot_4x8packed") != NULL || strstr(source, "sub_group_shuffle") != NULL;
+  const char* options = is_new ? "-cl-std=CL3.0" : "-cl-std=CL1.2";
   code = clBuildProgram()(module, 1, &device, options, NULL, NULL);
   if (code != 0) {
     static char log[1 << 16];

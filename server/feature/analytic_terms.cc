@@ -296,7 +296,11 @@ class Estimator {
     }
     if (parallel == nullptr) return always;
     // The first core's units are the busiest, because those outside are the last.
-    const int64_t units = UnitsPerCore(*parallel), step = (units + kUnits - 1) / kUnits;
+    const int64_t units = UnitsPerCore(*parallel);
+    const bool equal = std::all_of(divided.begin(), divided.end(), [&](const ir::BlockIter* iter) {
+      return covered(*iter, {0, units - 1}) == 1;
+    });
+    const int64_t step = equal ? units : (units + kUnits - 1) / kUnits;
     double share = 0;
     int64_t counted = 0;
     for (int64_t unit = 0; unit < units; unit += step, ++counted) {
@@ -529,7 +533,7 @@ class Estimator {
     const Footprint& loaded = footprints[depth];
     const double runs = statement.executions[0] / statement.executions[depth];
     double lines = fits ? loaded.lines() : std::min(loaded.lines() * steps, operands);
-    if (fits && depth + 1 < footprints.size()) {
+    if (fits && depth + 1 < footprints.size() && (access.varies >> depth & 1) != 0) {
       const double sweeps = Sweeps(statement, access, depth);
       if (sweeps > 1 && total_bytes_[depth] / sweeps + loaded.lines() * kLineBytes > capacity)
         lines *= sweeps;

@@ -19,6 +19,7 @@ static uint64_t RoundUp(uint64_t bytes) { return (bytes + kHugePage - 1) / kHuge
 /* Memory that begins at a huge page and ends with one. NULL if there is too little. */
 static char* Allocate(uint64_t bytes) {
   const uint64_t wanted = RoundUp(bytes);
+  if ((size_t)(wanted + kHugePage) != wanted + kHugePage) return NULL; /* 32-bit addresses */
   char* const mapped = mmap(NULL, wanted + kHugePage, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return NULL;
@@ -32,9 +33,11 @@ static char* Allocate(uint64_t bytes) {
 
 /* Returns the number of bytes read, fewer at the end of the file, or -1. */
 static int64_t ReadAll(int file, char* to, uint64_t bytes) {
+  const uint64_t most = 1 << 30; /* Linux reads less than 2 GiB at once */
   uint64_t done = 0;
   while (done < bytes) {
-    const ssize_t got = read(file, to + done, bytes - done);
+    const uint64_t left = bytes - done;
+    const ssize_t got = read(file, to + done, left < most ? left : most);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return -1;
     if (got == 0) break;

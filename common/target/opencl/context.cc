@@ -16,10 +16,14 @@
 namespace hone::opencl {
 namespace {
 
-// The version that every driver supports, except for what only OpenCL C 3.0 has. No optimization
-// options: the source asks for fused multiply-adds where it wants them.
+// The version that every driver supports, except for what only OpenCL C 3.0 has: compilers need not
+// declare functions of sub-groups in OpenCL C 1.2. No optimization options: the source asks for
+// fused multiply-adds where it wants them.
 const char* BuildOptions(absl::string_view source) {
-  return absl::StrContains(source, "dot_4x8packed") ? "-cl-std=CL3.0" : "-cl-std=CL1.2";
+  for (const char* function : {"dot_4x8packed", "sub_group_shuffle"}) {
+    if (absl::StrContains(source, function)) return "-cl-std=CL3.0";
+  }
+  return "-cl-std=CL1.2";
 }
 constexpr size_t kMaxLog = 4000;
 

@@ -161,6 +161,23 @@ TEST(AnalyticTermsTest, AFusedLoopReadsWhatItsInnerPartMovesAgain) {
   EXPECT_GT(traffic("l4, l3"), 16 * lines_of_b * Machine().line_cycles[0]);
 }
 
+// B, 24 KiB, is used for each tile of rows, so that L1 keeps it even if the loop over tiles is
+// split.
+TEST(AnalyticTermsTest, LoopsThatDoNotMoveAnAccessDoNotLoadItAgain) {
+  const auto traffic = [](const char* order) {
+    TestSpaces spaces("matmul", {"m=4096", "n=32", "k=192"});
+    spaces.Add("rows",
+               absl::StrCat("b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\n",
+                            "l3, l4, l5 = register_tile(b0, l0, l1, l2, 1, 2, 16, 1)\n", order));
+    const absl::StatusOr<ir::Program> program = spaces.spaces()[0]->Replay({});
+    EXPECT_TRUE(program.ok()) << program.status();
+    Nest nest;
+    EXPECT_TRUE(nest.Analyze(*program).ok());
+    return EstimateCost(nest, Machine()).statements[0].traffic_cycles[0];
+  };
+  EXPECT_NEAR(traffic("l6, l7 = split(l3, 0, 8)\n") / traffic(""), 1, 0.05);
+}
+
 TEST(AnalyticTermsTest, EmptyLanesAndGathersCost) {
   TestSpaces spaces(128);
   for (const int lanes : {4, 16}) {

@@ -38,13 +38,14 @@ std::string ClangErrors(absl::string_view text) {
   if (!WriteFileAtomically(source, text, Durability::kProcess).ok())
     errors = "cannot write kernel.cl";
   const bool has_dots = absl::StrContains(text, "dot_4x8packed");
+  const bool is_new = has_dots || absl::StrContains(text, "sub_group_shuffle");
   std::vector<std::string> targets = {"spir64-unknown-unknown"};
   if (!has_dots) targets.emplace_back("nvptx64-unknown-unknown");
   for (const std::string& target : targets) {
     // With -fdeclare-opencl-builtins, Clang declares built-in functions from a table, which is
     // faster than parsing the whole header.
     const std::string command = absl::StrCat(
-        Clang(), " -cl-std=", has_dots ? "CL3.0" : "CL1.2",
+        Clang(), " -cl-std=", is_new ? "CL3.0" : "CL1.2",
         " -Dcl_arm_integer_dot_product_accumulate_int8 -Dcl_khr_subgroup_shuffle"
         " -Wno-ignored-pragmas -x cl -fsyntax-only -Xclang -cl-ext=+cl_khr_fp16 -Xclang"
         " -finclude-default-header -Xclang -fdeclare-opencl-builtins -Wall -Wextra "

@@ -188,16 +188,17 @@ TEST_P(OpenClRandomTraces, ComputeTheWorkload) {
   }
 }
 
-// Only OpenCL C 3.0 has the functions of cl_khr_integer_dot_product.
-TEST(OpenClVersionTest, CodeWithDotProductsIsOpenClC3) {
+// Only OpenCL C 3.0 has the functions of cl_khr_integer_dot_product, and compilers need not declare
+// those of sub-groups in OpenCL C 1.2.
+TEST(OpenClVersionTest, CodeWithDotProductsOrShufflesIsOpenClC3) {
   const absl::StatusOr<target::Target> target = opencl::TargetOf("opencl");
   if (!target.ok()) GTEST_SKIP() << target.status().message();
   const auto gpu = target::OpenGpuFor(*target);
   ASSERT_TRUE(gpu.ok()) << gpu.status();
-  for (const bool has_dots : {false, true}) {
+  for (const char* functions : {"", kDotProducts, "#define shuffle sub_group_shuffle_xor\n"}) {
     target::GpuModule module{.kind = target::Kind::kOpenCl, .launches = {{.kernel = "k"}}};
-    module.code = absl::StrCat("#if (__OPENCL_C_VERSION__ >= 300) != ", has_dots ? 1 : 0,
-                               "\n#error wrong version\n#endif\n", has_dots ? kDotProducts : "",
+    module.code = absl::StrCat("#if (__OPENCL_C_VERSION__ >= 300) != ", *functions == 0 ? 0 : 1,
+                               "\n#error wrong version\n#endif\n", functions,
                                "__kernel void k(__global uchar* packed, __global uchar* workspace) "
                                "{}\n");
     const auto program = (*gpu)->Load(module, "the code");
