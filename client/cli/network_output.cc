@@ -178,10 +178,12 @@ Json ToJson(const client::NetworkProgress& network) {
                          {"trials", estimate.trials},
                          {"latency_ns", estimate.latency_ns}});
   }
+  // A list of jobs has no tasks, so it does not know.
+  const Json confirmed = network.tasks.empty() ? Json(nullptr) : Json(AllUndisturbed(network));
   return {{"name", network.name},
           {"task_count", network.task_count},
           {"latency_ns", LatencyOrNull(network.latency_ns)},
-          {"confirmed", AllUndisturbed(network)},
+          {"confirmed", confirmed},
           {"default_latency_ns", LatencyOrNull(network.default_latency_ns)},
           {"tasks", std::move(tasks)},
           {"estimates", std::move(estimates)}};

@@ -52,10 +52,20 @@ std::vector<int> Confirmation::Left() const {
   return left;
 }
 
-int Confirmation::Processes(int finalist) const {
+bool Confirmation::CountsEarlier(int finalist) const {
   const Entry& entry = entries_[finalist];
   const int own = static_cast<int>(entry.rounds.size());
-  return own >= options_.min_rounds ? own : own + static_cast<int>(entry.earlier.size());
+  const int all = own + static_cast<int>(entry.earlier.size());
+  if (own >= options_.min_rounds) return false;
+  // The yardstick's screening takes so few samples that a disturbance goes unnoticed. The median of
+  // enough processes is safe from it, but the mean of two is not.
+  return finalist != yardstick_ || own == 0 || all >= options_.min_rounds;
+}
+
+int Confirmation::Processes(int finalist) const {
+  const Entry& entry = entries_[finalist];
+  const size_t earlier = CountsEarlier(finalist) ? entry.earlier.size() : 0;
+  return static_cast<int>(entry.rounds.size() + earlier);
 }
 
 bool Confirmation::AnyIsDisturbed() const {
@@ -235,7 +245,7 @@ bool Confirmation::Decided() const {
 record::MeasureResult Confirmation::Combined(int finalist) const {
   const Entry& entry = entries_[finalist];
   std::vector<record::MeasureResult> results;
-  if (static_cast<int>(entry.rounds.size()) < options_.min_rounds) results = entry.earlier;
+  if (CountsEarlier(finalist)) results = entry.earlier;
   for (const auto& [round, result] : entry.rounds) results.push_back(result);
   return record::MedianOfProcesses(results);
 }

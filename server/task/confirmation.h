@@ -51,7 +51,8 @@ class Confirmation {
   // Reports that a finalist ran correctly in the current round, but in a disturbed process.
   void ReportDisturbed(int finalist);
   // Adds undisturbed processes that ran before, for example those of the search's leader. They
-  // count while the rounds give fewer than min_rounds results. REQUIRES: all are ok.
+  // count while the rounds give fewer than min_rounds results; those of the yardstick only if it
+  // has no others, or if both together are enough. REQUIRES: all are ok.
   void AddEarlier(int finalist, std::vector<record::MeasureResult> results);
   bool RoundIsComplete() const { return pending_ == 0; }
   // Begins again with only the winner and a newly published incumbent. The incumbent may be a new
@@ -109,6 +110,7 @@ class Confirmation {
   // Returns the median of Ratios() with its interval, which takes a thousand times as long.
   Interval Compare(int a, int b) const;
   std::vector<int> Left() const;
+  bool CountsEarlier(int finalist) const;
   int Processes(int finalist) const;
   bool Decided() const;
 

@@ -13,8 +13,8 @@ namespace hone::task {
 //
 // The limits are wide for screening, which only sorts, and strict for confirmations. They apply to
 // the drift of the machine since its registration, stolen time, thermal throttling and, for
-// confirmations, the dispersion of the samples. Load by other processes alone is not a reason,
-// because its effects show in these values.
+// confirmations, the dispersion of the samples and their median over the fastest. Load by other
+// processes alone is not a reason, because its effects show in these values.
 std::string WhyOutOfPolicy(const record::Record& record);
 
 }  // namespace hone::task

@@ -52,6 +52,11 @@ TEST(NetworkOutputTest, ADisturbedTaskIsNotConfirmed) {
   EXPECT_TRUE(AllConfirmed(network)) << "all have a kernel";
 }
 
+TEST(NetworkOutputTest, WithoutItsTasksItIsNotKnownWhetherANetworkIsConfirmed) {
+  EXPECT_TRUE(
+      ToJson(client::NetworkProgress{.name = "listed", .task_count = 2})["confirmed"].is_null());
+}
+
 TEST(NetworkOutputTest, ErrorsAreExplainedBelowTheTable) {
   client::NetworkProgress network = Network();
   EXPECT_THAT(TaskErrors(network), ElementsAre("task 7.2 failed: broken"));

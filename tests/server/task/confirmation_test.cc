@@ -169,6 +169,19 @@ TEST(ConfirmationTest, SlowYardstickOnlyRunsAndIsNotRanked) {
   EXPECT_EQ(record::ProcessesOf(confirmation.Combined(2)), 3);
 }
 
+// Other work disturbed the screening, and every later process but one.
+TEST(ConfirmationTest, ScreeningIsNotAveragedWithOneProcess) {
+  Confirmation confirmation(2, -1, 1);
+  confirmation.SetYardstick(1, /*competes=*/false);
+  confirmation.AddEarlier(1, {Took(25000)});
+  confirmation.NextRound();
+  EXPECT_EQ(confirmation.Combined(1).latency_ns, 25000) << "it is all that is known";
+  confirmation.Report(0, Took(100));
+  confirmation.Report(1, Took(500));
+  EXPECT_EQ(confirmation.Combined(1).latency_ns, 500);
+  EXPECT_EQ(record::ProcessesOf(confirmation.Combined(1)), 1);
+}
+
 TEST(ConfirmationTest, YardstickThatDropsOutStillRunsInThreeProcesses) {
   Confirmation confirmation(3, -1, 1);
   confirmation.SetYardstick(1, /*competes=*/true);

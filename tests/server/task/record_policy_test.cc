@@ -60,6 +60,18 @@ TEST(RecordPolicyTest, EachDisturbanceHasAReasonAndFinalistsHaveStricterLimits) 
   EXPECT_THAT(WhyOutOfPolicy(record), HasSubstr("101 °C"));
 }
 
+// The middle half of the samples agrees well enough, but the kernel takes a third of a millisecond.
+TEST(RecordPolicyTest, AFastSampleShowsThatAllOthersWereDisturbed) {
+  record::Record record = Quiet("confirm");
+  record.result.samples_ns = {39.1e6, 0.328e6, 43.0e6, 60.6e6};
+  record.result.dispersion = 0.44;
+  EXPECT_EQ(WhyOutOfPolicy(record),
+            "half of the runs took at least 125.2 times as long as the fastest (2 times are "
+            "tolerated)");
+  record.policy.name = "screen";
+  EXPECT_THAT(WhyOutOfPolicy(record), IsEmpty());
+}
+
 TEST(RecordPolicyTest, FailuresAreNotJudged) {
   record::Record record = Quiet("confirm");
   record.result.outcome = record::Outcome::kCrash;
