@@ -535,8 +535,10 @@ class Estimator {
     double lines = fits ? loaded.lines() : std::min(loaded.lines() * steps, operands);
     if (fits && depth + 1 < footprints.size() && (access.varies >> depth & 1) != 0) {
       const double sweeps = Sweeps(statement, access, depth);
-      if (sweeps > 1 && total_bytes_[depth] / sweeps + loaded.lines() * kLineBytes > capacity)
-        lines *= sweeps;
+      const double swept = total_bytes_[depth] / sweeps + loaded.lines() * kLineBytes;
+      // Of data that are a little larger than the cache, a part stays.
+      const double lost = std::clamp(swept / capacity - 1, 0.0, 1.0);
+      lines *= 1 + (sweeps - 1) * lost;
     }
     // Prefetchers do not follow short runs across pages.
     const bool jumps = loaded.run_bytes < 4 * kLineBytes && loaded.row_stride >= 2048;
