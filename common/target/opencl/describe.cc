@@ -58,9 +58,12 @@ std::vector<std::string> Features(const Api& api, cl_device_id device, absl::str
   };
   const auto profile = DeviceText(api, device, CL_DEVICE_PROFILE);
   const bool is_full = profile.ok() && *profile == "FULL_PROFILE";
+  // Kernels that use the functions of these extensions are OpenCL C 3.0.
+  const auto version = DeviceText(api, device, CL_DEVICE_VERSION);
+  const bool is_new = version.ok() && *version >= "OpenCL 3";
   std::vector<std::string> features;  // sorted
   if (has("cl_arm_integer_dot_product_accumulate_int8")) features.emplace_back("arm_dot");
-  if (has("cl_khr_integer_dot_product")) features.emplace_back("dot");
+  if (is_new && has("cl_khr_integer_dot_product")) features.emplace_back("dot");
   // The extension alone does not promise denormal numbers, nor rounding to nearest.
   constexpr cl_device_fp_config kExact = CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST;
   const auto half = DeviceValue<cl_device_fp_config>(api, device, kHalfConfig, 0);
@@ -68,7 +71,7 @@ std::vector<std::string> Features(const Api& api, cl_device_id device, absl::str
   if (has("cl_khr_fp64")) features.emplace_back("fp64");
   if (is_full || has("cles_khr_int64")) features.emplace_back("int64");
   // Kernels that exchange values between lanes rely on the size of a sub-group.
-  if (has("cl_khr_subgroup_shuffle") && sub_group > 1) features.emplace_back("shuffle");
+  if (is_new && has("cl_khr_subgroup_shuffle") && sub_group > 1) features.emplace_back("shuffle");
   if (has("cl_khr_subgroups")) features.emplace_back("subgroups");
   return features;
 }

@@ -103,6 +103,16 @@ TEST(OpenClDetectTest, HalvesNeedExactRounding) {
   EXPECT_THAT(TargetOfOne(device).features, ElementsAre("int64"));
 }
 
+// Only OpenCL C 3.0 surely has the functions of these extensions.
+TEST(OpenClDetectTest, ShufflesAndDotProductsNeedOpenCl3) {
+  FakeDevice device = MakeFakeDevice(CL_DEVICE_TYPE_GPU, "Mali-G610 r0p0");
+  device.properties[CL_DEVICE_EXTENSIONS] =
+      std::string("cl_khr_integer_dot_product cl_khr_subgroup_shuffle\0", 51);
+  EXPECT_THAT(TargetOfOne(device).features, ElementsAre("dot", "int64", "shuffle"));
+  device.properties[CL_DEVICE_VERSION] = std::string("OpenCL 2.1 v1\0", 14);
+  EXPECT_THAT(TargetOfOne(device).features, ElementsAre("int64"));
+}
+
 // The size of a sub-group, which kernels with shuffles rely on, must be known.
 TEST(OpenClDetectTest, ShufflesNeedAKnownSubGroup) {
   const auto features = [](const std::string& name) {

@@ -61,6 +61,7 @@ FakeDevice MakeFakeDevice(cl_device_type type, const std::string& name) {
               {CL_DEVICE_VENDOR, text("a vendor")},
               {CL_DRIVER_VERSION, text("1.2.3")},
               {CL_DEVICE_PROFILE, text("FULL_PROFILE")},
+              {CL_DEVICE_VERSION, text("OpenCL 3.0 fake")},
               {CL_DEVICE_EXTENSIONS, text("cl_khr_icd cl_khr_fp16")},
               {0x1033,  // of halves
                Bytes<cl_device_fp_config>(CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST)},
