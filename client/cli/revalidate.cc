@@ -197,7 +197,8 @@ absl::Status Revalidate(const Globals& globals, const RevalidateOptions& options
   if (globals.json) return PrintJson(ReportJson(all), result);
   if (all.empty()) {
     absl::PrintF(
-        "every best was measured with the current code generator in the current environment\n");
+        "every best was measured with the current code generator in the current environment; "
+        "--all confirms them again\n");
   } else {
     PrintReport(all);
   }

@@ -85,7 +85,8 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
             return false;
           }
           // At once, because a busy server may take a while to answer.
-          progress.Show(absl::StrCat("cancelling job ", created.id), /*important=*/true);
+          progress.Show(absl::StrCat(count == 1 ? "cancelling job " : "ending job ", created.id),
+                        /*important=*/true);
           const absl::Status cancelled =
               session.connection().CancelJob(created.id, count == 1).status();
           progress.Clear();

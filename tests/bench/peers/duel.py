@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times kernels of tvm_tune.py and hone_tune.py against each other, interleaved in one process.
 
-  TVM_NUM_THREADS=2 OMP_NUM_THREADS=2 python duel.py --out FOLDER [--rounds 40] [--trials 16 128] [NAME:INDEX …]
+  TVM_NUM_THREADS=2 OMP_NUM_THREADS=2 python duel.py [--trials 16 128] --out FOLDER [--rounds 40] [NAME:INDEX …]
 
 Each operator runs in a separate process, so that remaining threads of one row cannot disturb another. In each round, every kernel
 runs once to wake its threads and then for at least 20 ms, in an order that changes. After each kernel, both runtimes get time to put
