@@ -281,7 +281,8 @@ void AddTune(Command& app, Globals& globals) {
       "quarter of it and at most 20 s (8 s for each task of a network), and for the first "
       "workload the start of the worker; a job gets at least 1 s, however long that takes. "
       "A job that has no result when its time is over waits up to 1.2 s for the first one: 1s "
-      "takes about 3 s. On a busy machine the best may then be unconfirmed, or there is none. "
+      "takes about 3 s. On a busy machine, the job may then end with an unconfirmed best or "
+      "without one. "
       "It does not include the timing of the whole "
       "network at the end, which takes a few seconds",
       {NotEmpty()});

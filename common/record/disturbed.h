@@ -4,7 +4,7 @@
 #include "common/record/record.h"
 
 // A task of a network gets a kernel even if other work disturbed every process that measured it.
-// The detail of its published record says so.
+// Its published record then has the detail kOnlyDisturbed.
 namespace hone::record {
 
 inline constexpr char kOnlyDisturbed[] = "other work disturbed every process";

@@ -7,6 +7,8 @@
 
 namespace hone::feature {
 
+inline constexpr double kLineBytes = 64;  // of a cache
+
 // The analytic model's parameters of a CPU, per core and in cycles, from vendors' manuals and
 // common measurements. They are right up to a constant factor, which is enough to order candidates.
 struct AnalyticMachine {

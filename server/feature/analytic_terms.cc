@@ -7,12 +7,11 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "common/ir/intrinsic.h"
+#include "server/feature/core_work.h"
+#include "server/feature/fused_sweeps.h"
 
 namespace hone::feature {
 namespace {
-
-constexpr double kLineBytes = 64;
-constexpr int64_t kUnits = 16;  // of a core's iterations of the parallel loop that are looked at
 
 bool IsStatic(const NestLoop& loop) {
   return loop.extent == 1 || loop.kind == ir::LoopKind::kVectorized ||
@@ -242,8 +241,9 @@ class Estimator {
     const double execute = std::hypot(arithmetic, terms.port_cycles) + bodies + terms.entry_cycles;
 
     Traffic(statement, body, resident, steps, terms.traffic_cycles);
-    terms.traffic_cycles[1] += ContentionCycles(statement);
-    const double share = terms.share = Share(statement, body);
+    terms.traffic_cycles[1] += ContentionCycles(nest_.program(), statement, machine_);
+    const double share = terms.share =
+        BusiestShare(nest_.program(), statement, body.depth, machine_.cores);
     // All cores share the memory.
     const double alone = machine_.line_cycles[2];
     const double memory =
@@ -255,108 +255,6 @@ class Estimator {
     const double sum = std::accumulate(std::begin(parts), std::end(parts), 0.0);
     terms.cycles = largest + 0.3 * (sum - largest);  // the parts overlap, but not fully
     return terms;
-  }
-
-  // Returns the busiest core's share of all executions, without those whose predicates are false.
-  // Tiles that are partly inside count as whole.
-  double Share(const Statement& statement, const Body& body) const {
-    const ir::AtomTable& atoms = nest_.program().atoms;
-    const NestLoop* const parallel = ParallelLoop(statement);
-    // The range of a binding during some units of the parallel loop, and inside one body.
-    const auto in_units = [&](const ir::Index& binding, ir::Range units) {
-      return atoms.RangeOf(binding, [&](ir::AtomId var) {
-        return parallel != nullptr && var == parallel->var ? units : atoms[var].range;
-      });
-    };
-    const auto in_body = [&](const ir::Index& binding) {
-      return atoms.RangeOf(binding, [&](ir::AtomId var) {
-        for (size_t d = body.depth; d < statement.loops.size(); ++d) {
-          if (statement.loops[d].var == var) return atoms[var].range;
-        }
-        return ir::Range{0, 0};
-      });
-    };
-    // The share of a binding's range in some units that is inside.
-    const auto covered = [&](const ir::BlockIter& iter, ir::Range units) {
-      const ir::Range range = in_units(iter.binding, units);
-      const int64_t inside = std::min(range.max, iter.extent - 1) - range.min + 1;
-      const int64_t tile = in_body(iter.binding).extent();
-      const int64_t rounded = (std::max<int64_t>(0, inside) + tile - 1) / tile * tile;
-      return static_cast<double>(std::min(rounded, range.extent())) /
-             static_cast<double>(range.extent());
-    };
-    double always = 1;
-    absl::InlinedVector<const ir::BlockIter*, 4> divided;
-    for (const ir::BlockIter& iter : statement.block->iters) {
-      if (parallel != nullptr && atoms.DependsOn(iter.binding, parallel->var)) {
-        divided.push_back(&iter);
-      } else {
-        always *= covered(iter, {0, 0});
-      }
-    }
-    if (parallel == nullptr) return always;
-    // The first core's units are the busiest, because those outside are the last.
-    const int64_t units = UnitsPerCore(*parallel);
-    const bool equal = std::all_of(divided.begin(), divided.end(), [&](const ir::BlockIter* iter) {
-      return covered(*iter, {0, units - 1}) == 1;
-    });
-    const int64_t step = equal ? units : (units + kUnits - 1) / kUnits;
-    double share = 0;
-    int64_t counted = 0;
-    for (int64_t unit = 0; unit < units; unit += step, ++counted) {
-      double product = 1;
-      for (const ir::BlockIter* iter : divided) product *= covered(*iter, {unit, unit});
-      share += product;
-    }
-    const double of_units = static_cast<double>(units) / static_cast<double>(parallel->extent);
-    return always * of_units * share / static_cast<double>(counted);
-  }
-
-  // Returns the parallel loop around a statement, or null.
-  static const NestLoop* ParallelLoop(const Statement& statement) {
-    for (const NestLoop& loop : statement.loops) {
-      if (loop.kind == ir::LoopKind::kParallel && loop.extent > 1) return &loop;
-    }
-    return nullptr;
-  }
-
-  int64_t UnitsPerCore(const NestLoop& parallel) const {
-    return (parallel.extent + machine_.cores - 1) / machine_.cores;
-  }
-
-  // Returns the cycles for lines of the output that other cores take away, over the whole nest.
-  double ContentionCycles(const Statement& statement) const {
-    const Access& output = statement.accesses[0];
-    const ir::Buffer& buffer = nest_.program().buffers[output.buffer];
-    if (machine_.cores < 2 || !buffer.output) return 0;
-    const NestLoop* const parallel = ParallelLoop(statement);
-    if (parallel == nullptr) return 0;
-    const int64_t units = UnitsPerCore(*parallel);
-    const ir::AtomTable& atoms = nest_.program().atoms;
-    const auto of_loop = [&](ir::AtomId var) {
-      return var == parallel->var ? ir::Range{0, units - 1} : atoms[var].range;
-    };
-    const auto of_iter = [&](ir::AtomId var) {
-      for (const ir::BlockIter& iter : statement.block->iters) {
-        if (iter.var != var) continue;
-        const ir::Range bound = atoms.RangeOf(iter.binding, of_loop);
-        return ir::Range{bound.min, std::min(bound.max, iter.extent - 1)};
-      }
-      return atoms[var].range;
-    };
-    // The first core writes `run` adjacent elements, then other cores, then it again.
-    double run = 1, elements = 1;
-    bool contiguous = true;
-    for (size_t dim = buffer.shape.size(); dim-- > 0;) {
-      const int64_t box =
-          std::min(buffer.shape[dim], atoms.RangeOf((*output.indices[0])[dim], of_iter).extent());
-      if (contiguous) run *= static_cast<double>(box);
-      contiguous &= box == buffer.shape[dim];
-      elements *= static_cast<double>(buffer.shape[dim]);
-    }
-    const double lines = std::ceil(run * output.element_bytes / kLineBytes);
-    return elements / run * machine_.contended_line_cycles *
-           std::min(lines, machine_.contended_lines);
   }
 
   double Forks() const {
@@ -470,48 +368,6 @@ class Estimator {
     }
   }
 
-  // Returns how often a fused loop repeats its sweep through the data of an access: a loop p over
-  // 14 rows and 21 columns sweeps 14 times through what only depends on p % 21.
-  double Sweeps(const Statement& statement, const Access& access, size_t depth) const {
-    const NestLoop& loop = statement.loops[depth];
-    const ir::AtomTable& atoms = nest_.program().atoms;
-    int64_t period = 1;  // of the positions of the access
-    for (const ir::Index& index : *access.indices[0]) {
-      for (const ir::BlockIter& iter : statement.block->iters) {
-        if (atoms.DependsOn(index, iter.var))
-          period = std::max(period, PeriodOf(iter.binding, loop));
-      }
-    }
-    return static_cast<double>(loop.extent) / static_cast<double>(period);
-  }
-
-  // Returns after how many iterations of a loop an index starts again; the loop's extent if it does
-  // not.
-  int64_t PeriodOf(const ir::Index& index, const NestLoop& loop) const {
-    const ir::AtomTable& atoms = nest_.program().atoms;
-    int64_t period = 1;
-    for (const ir::IndexTerm& term : index.terms()) {
-      const ir::Atom& atom = atoms[term.atom];
-      if (!atoms.DependsOn(ir::Index::Of(term.atom), loop.var)) continue;
-      int64_t own = loop.extent;
-      if (atom.kind == ir::Atom::Kind::kMod) {
-        const int64_t step = StepsPerValue(atom.argument, loop);
-        if (step > 0) own = std::min(own, step * atom.divisor);
-      }
-      period = std::max(period, own);
-    }
-    return period;
-  }
-
-  // Returns c if the index is p / c for the loop's variable p, and 0 for others.
-  int64_t StepsPerValue(const ir::Index& index, const NestLoop& loop) const {
-    if (index.terms().size() != 1 || index.terms()[0].coeff != 1) return 0;
-    const ir::Atom& atom = nest_.program().atoms[index.terms()[0].atom];
-    if (index.terms()[0].atom == loop.var) return 1;
-    if (atom.kind != ir::Atom::Kind::kFloorDiv) return 0;
-    return StepsPerValue(atom.argument, loop) * atom.divisor;
-  }
-
   // Returns the cycles for loading an access into a cache level. Finds the outermost depth at which
   // all data fits; from there inwards, the access is loaded once. Its data stays in the cache
   // during the adjacent outer loops that do not move the access. In the next outer loop, iterations
@@ -534,7 +390,8 @@ class Estimator {
     const double runs = statement.executions[0] / statement.executions[depth];
     double lines = fits ? loaded.lines() : std::min(loaded.lines() * steps, operands);
     if (fits && depth + 1 < footprints.size() && (access.varies >> depth & 1) != 0) {
-      const double sweeps = Sweeps(statement, access, depth);
+      const double sweeps =
+          SweepsOf(nest_.program().atoms, statement, access, statement.loops[depth]);
       const double swept = total_bytes_[depth] / sweeps + loaded.lines() * kLineBytes;
       // Of data that are a little larger than the cache, a part stays.
       const double lost = std::clamp(swept / capacity - 1, 0.0, 1.0);

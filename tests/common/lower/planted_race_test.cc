@@ -1,5 +1,5 @@
 // Takes each barrier out of kernels of several kinds: the interpreter finds every one that is
-// missing. Faulty shuffles are found, too.
+// missing. The interpreter also reports faulty shuffles.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

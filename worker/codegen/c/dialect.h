@@ -93,7 +93,7 @@ class CDialect {
     return MathFunction(name, dtype);
   }
   // The function that computes add, sub, mul, fma, max or min of vectors of short floats, and
-  // rounds its result once. Empty if there is none: they are computed in float.
+  // rounds its result once. If it is empty, the operation is computed in float.
   virtual std::string PackedFunction(absl::string_view /*operation*/, ir::DType /*dtype*/,
                                      int /*lanes*/) const {
     return "";
