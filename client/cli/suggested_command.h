@@ -21,7 +21,7 @@ struct RepeatedOption {
 // called before there are other threads; CompleteGlobals does.
 void SetRepeatedOptions(absl::Span<const RepeatedOption> connection, absl::string_view target);
 // Makes commands that only administrators may use name their configuration, admin.conf, as
-// hone-server init calls it, instead of the options. For callers that are no administrators.
+// hone-server init calls it, instead of the options. For callers who are not administrators.
 void NameAdminConfig();
 
 // Returns a command that needs no target. `words` follow "hone" and are quoted where necessary:

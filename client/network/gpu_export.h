@@ -16,7 +16,7 @@ namespace hone::network {
 std::string GpuKernelFolder(const std::string& name);
 // Returns the files of kernels of an earlier export in their folder, which need not exist.
 std::vector<std::string> GpuKernelsIn(const std::string& folder);
-// Removes these files, except those that are kept.
+// Removes the files that GpuKernelsIn returns, except those in `kept`.
 void RemoveGpuKernels(const std::string& folder, absl::Span<const std::string> kept);
 
 // Writes the files of a network for a GPU (export.h) to a folder that exists. Returns their names,

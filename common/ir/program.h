@@ -103,7 +103,7 @@ struct Block {
   std::vector<ExprId> values;         // one per component
   std::vector<Condition> guards;      // if one fails, the update is skipped (the init is not)
   std::vector<Condition> predicates;  // if one fails, the whole statement is skipped
-  // In the code of one GPU thread: lower::Stmt::lane_xor. 0 in every schedule.
+  // lower::Stmt::lane_xor, in the code of one GPU thread. 0 in every schedule.
   int lane_xor = 0;
 };
 
