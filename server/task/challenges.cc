@@ -25,6 +25,7 @@ void Challenges::Measure() {
   item.worker_id = challenger.worker_id;
   task_.Measure(
       std::move(item), task_.MakeRecord(screened.candidate, screened.trial), /*event=*/-1,
+      record::SteadyLatencyNs(screened.result),
       [this](const record::Record& record, const std::string&) { OnMeasured(record); },
       [this](const absl::Status&) {
         if (job_.state().state == JobState::kRunning && leader_.IsBusy()) Withdraw();

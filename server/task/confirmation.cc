@@ -78,16 +78,16 @@ std::vector<int> Confirmation::NextRound() {
     const std::vector<int> ranking = Ranking();
     // The second stays until it has run in as many processes as the best, to be compared with it.
     const size_t first_to_drop = round_ < options_.min_rounds ? 2 : 1;
+    // Each of the first rounds halves the finalists.
+    const size_t half = round_ < options_.min_rounds ? (ranking.size() + 1) / 2 : 0;
+    const size_t most = std::max(half, static_cast<size_t>(options_.last_finalists));
     for (size_t i = first_to_drop; i < ranking.size(); ++i) {
       // Intervals are expensive, so they are computed only for finalists that look slower.
       const double least = round_ == 1 ? options_.drop_first : options_.drop_above;
       const bool surely_slower =
           Median(Ratios(ranking[i], ranking[0])) > least &&
           Compare(ranking[i], ranking[0]).low > (round_ == 1 ? options_.drop_first : 0);
-      // After the first rounds, only the leading finalists and the incumbent continue.
-      const bool far_behind = round_ >= options_.min_rounds &&
-                              static_cast<int>(i) >= options_.last_finalists &&
-                              ranking[i] != incumbent_;
+      const bool far_behind = i >= most && ranking[i] != incumbent_;
       if (surely_slower || far_behind) entries_[ranking[i]].out = true;
     }
     for (const int finalist : Left()) {

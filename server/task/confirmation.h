@@ -16,7 +16,7 @@ struct ConfirmationOptions {
   int min_finalists = 4;
   double within = 1.4;
   int min_rounds = 3;      // processes that measure a finalist before it is published
-  int last_finalists = 3;  // continue after min_rounds, not counting the incumbent
+  int last_finalists = 3;  // continue to the end, not counting the incumbent
   int max_rounds = 6;  // the order is final after these; twice as many if processes are disturbed
   // A finalist drops out if it is certainly slower than the best and its log-ratio exceeds this.
   // The second limit is for the first round, which says nothing about other processes.
@@ -30,6 +30,10 @@ struct ConfirmationOptions {
 // Intervals come from a bootstrap that draws rounds and then samples in a round, because the
 // samples of one process are not independent. Losers drop out, but the runner-up runs in at least
 // min_rounds processes. A tie keeps the incumbent.
+//
+// Each of the first rounds keeps the faster half of the finalists (successive halving, Jamieson and
+// Talwalkar 2016). If processes differ by 0.5 to 4 % at random, the winner is as fast in the mean
+// as if all eight finalists ran in all three rounds, after 15 instead of 24 processes.
 //
 // A process that was disturbed by other work does not count: its finalist has no result in that
 // round. Finalists without a common round are compared by their medians, and count as equal unless

@@ -30,6 +30,7 @@ void DeliverPhase::Rebuild() {
   item.best_latency_ns = nullptr;
   task_.Measure(
       std::move(item), task_.MakeRecord(candidate, best_.record.trial), /*event=*/-1,
+      /*earlier_ns=*/0,
       [this](const record::Record& record, const std::string& worker_id) {
         if (job_.state().state != JobState::kConfirming) return;
         if (record.result.outcome == record::Outcome::kOk) best_ = ScreenedOf(record, worker_id);

@@ -109,6 +109,7 @@ class Chooser {
     chosen_.list.push_back({.candidate = record.candidate,
                             .space = task_.SpaceText(record.candidate.space_digest),
                             .trial = record.trial,
+                            .screened_ns = screened.latency_ns,
                             .is_default = record.is_default,
                             .is_own = true,
                             .artifact_digest = record.result.artifact_digest,

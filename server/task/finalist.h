@@ -32,6 +32,7 @@ struct Finalist {
   record::Candidate candidate;
   std::string space;
   int64_t trial = 0;
+  double screened_ns = 0;         // steady; 0: unknown, because the finalist is from the store
   bool is_default = false;        // its program is the default schedule's
   bool is_own = false;            // this job's search found it
   bool is_slow_default = false;   // the default schedule, only for the speed-up

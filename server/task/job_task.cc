@@ -107,12 +107,12 @@ Best JobTask::MakeBest(const record::Record& record, const store::Pin& pin) cons
   return best;
 }
 
-void JobTask::Measure(fleet::WorkItem item, record::Record record, int64_t event,
+void JobTask::Measure(fleet::WorkItem item, record::Record record, int64_t event, double earlier_ns,
                       OnRecord on_record, OnError on_error) {
   record.policy = item.policy;
   job_.services().fleet->Submit(
       std::move(item),
-      [this, self = job_.shared_from_this(), event, record = std::move(record),
+      [this, self = job_.shared_from_this(), event, earlier_ns, record = std::move(record),
        on_record = std::move(on_record), on_error = std::move(on_error)](
           absl::StatusOr<fleet::WorkResult> result, fleet::Acknowledge acknowledge) mutable {
         if (!result.ok()) {
@@ -121,14 +121,14 @@ void JobTask::Measure(fleet::WorkItem item, record::Record record, int64_t event
           });
           return;
         }
-        Commit(std::move(record), event, *std::move(result), std::move(acknowledge),
+        Commit(std::move(record), event, earlier_ns, *std::move(result), std::move(acknowledge),
                std::move(on_record));
       });
 }
 
 // Runs in any thread.
-void JobTask::Commit(record::Record record, int64_t event, fleet::WorkResult result,
-                     fleet::Acknowledge acknowledge, OnRecord on_record) {
+void JobTask::Commit(record::Record record, int64_t event, double earlier_ns,
+                     fleet::WorkResult result, fleet::Acknowledge acknowledge, OnRecord on_record) {
   record.result = std::move(result.result);
   record.environment = std::move(result.environment);
   record.created_unix_ms = absl::ToUnixMillis(job_.Now());
@@ -136,7 +136,7 @@ void JobTask::Commit(record::Record record, int64_t event, fleet::WorkResult res
     record.result.outcome = record::Outcome::kCrash;
     record.result.detail = "the worker reported no latency";
   }
-  record.quarantine_reason = WhyOutOfPolicy(record);
+  record.quarantine_reason = WhyOutOfPolicy(record, earlier_ns);
   record.quarantined = !record.quarantine_reason.empty();
   job_.services().store->Append(
       std::move(record), job_.Fence(event),

@@ -50,17 +50,18 @@ class JobTask {
 
   // Has the fleet measure an item. Its result is stored under `record`, acknowledged, and then
   // passed to `on_record` with the worker that measured it. `on_error` gets the fleet's error.
+  // `earlier_ns`: see WhyOutOfPolicy.
   using OnRecord = absl::AnyInvocable<void(const record::Record&, const std::string& worker) &&>;
   using OnError = absl::AnyInvocable<void(const absl::Status&) &&>;
-  void Measure(fleet::WorkItem item, record::Record record, int64_t event, OnRecord on_record,
-               OnError on_error);
+  void Measure(fleet::WorkItem item, record::Record record, int64_t event, double earlier_ns,
+               OnRecord on_record, OnError on_error);
   // Quarantines the stored records of a candidate, up to a record.
   void Quarantine(const record::Candidate& candidate, int64_t last_record, const std::string& why);
 
  private:
   void Keep(const std::string& digest, const std::string& text);
   void RaisePeaks(double gflops, double read_gbps);
-  void Commit(record::Record record, int64_t event, fleet::WorkResult result,
+  void Commit(record::Record record, int64_t event, double earlier_ns, fleet::WorkResult result,
               fleet::Acknowledge acknowledge, OnRecord on_record);
 
   JobActor& job_;

@@ -15,7 +15,10 @@ namespace hone::task {
 // the drift of the machine since its registration, stolen time, thermal throttling and, for
 // confirmations, the dispersion of the samples and their median over the fastest. Load by other
 // processes alone is not a reason, because its effects show in these values.
-std::string WhyOutOfPolicy(const record::Record& record);
+//
+// `earlier_ns` is the steady latency of the same candidate in an earlier process; 0: unknown. A
+// confirmation that is many times as slow was disturbed from its first sample to the last.
+std::string WhyOutOfPolicy(const record::Record& record, double earlier_ns = 0);
 
 }  // namespace hone::task
 

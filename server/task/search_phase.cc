@@ -289,7 +289,7 @@ void SearchPhase::Submit(int64_t trial) {
   // These two are not stopped early: speed-ups are relative to the default schedule.
   if (trial == kDefaultTrial || task_.IsOnly(entry.candidate)) item.best_latency_ns = nullptr;
   task_.Measure(
-      std::move(item), task_.MakeRecord(entry.candidate, trial), entry.event,
+      std::move(item), task_.MakeRecord(entry.candidate, trial), entry.event, /*earlier_ns=*/0,
       [this](const record::Record& record, const std::string& worker) { OnRecord(record, worker); },
       [this, trial](const absl::Status& status) { OnError(trial, status); });
 }

@@ -31,6 +31,17 @@ TEST(RecordPolicyTest, MissingMachineStateIsAccepted) {
   EXPECT_THAT(WhyOutOfPolicy(record), IsEmpty());
 }
 
+TEST(RecordPolicyTest, ConfirmationThatIsManyTimesAsSlowAsTheScreeningWasDisturbed) {
+  const record::Record slow = Quiet("confirm");  // all of its samples are equally slow
+  const double steady = record::SteadyLatencyNs(slow.result);
+  EXPECT_EQ(WhyOutOfPolicy(slow, steady / 12),
+            "the kernel took 12 times as long as when it was measured first (5 times are "
+            "tolerated)");
+  EXPECT_THAT(WhyOutOfPolicy(slow, steady / 4), IsEmpty());
+  EXPECT_THAT(WhyOutOfPolicy(slow, 0), IsEmpty()) << "there was no earlier process";
+  EXPECT_THAT(WhyOutOfPolicy(Quiet("screen"), steady / 12), IsEmpty());
+}
+
 TEST(RecordPolicyTest, EachDisturbanceHasAReasonAndFinalistsHaveStricterLimits) {
   record::Record record = Quiet("confirm");
   record.result.reference_drift = 1.97;
