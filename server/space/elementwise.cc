@@ -3,10 +3,11 @@
 #include <algorithm>
 
 #include "common/ir/cases.h"
+#include "server/space/contraction.h"
 
 namespace hone::space {
 
-ir::NodeId ElementwiseProducer(const ir::Program& program, ir::NodeId id) {
+ir::NodeId ElementwiseProducer(const ir::Program& program, ir::NodeId id, bool transposes) {
   const ir::Block& block = program.BlockOf(id);
   if (block.reducer != ir::Reducer::kNone || block.values.size() != 1) return ir::kNoNode;
   if (ir::HasGuardedValue(program.pool, block.values)) return ir::kNoNode;
@@ -20,7 +21,9 @@ ir::NodeId ElementwiseProducer(const ir::Program& program, ir::NodeId id) {
     const ir::IndexList& indices = program.pool.IndicesOf(load);
     elementwise &= indices.size() == block.iters.size();
     for (size_t d = 0; d < indices.size() && elementwise; ++d) {
-      elementwise &= indices[d].SingleAtom() == block.iters[d].var;
+      const ir::AtomId var = block.iters[d].var;
+      elementwise &= transposes ? DimensionOf(program.atoms, indices, var) >= 0
+                                : indices[d].SingleAtom() == var;
     }
   });
   if (producer == ir::kNoNode || !elementwise) return ir::kNoNode;

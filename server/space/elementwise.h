@@ -8,8 +8,9 @@ namespace hone::space {
 // Returns the block whose result this block consumes element by element: this block reads only one
 // computed tensor, indexed by all of its own iteration variables. kNoNode if there is none, if
 // another block also reads that tensor, or if this block computes guarded values, which are not
-// moved to a producer.
-ir::NodeId ElementwiseProducer(const ir::Program& program, ir::NodeId block);
+// moved to a producer. `transposes`: the variables may index the tensor in any order.
+ir::NodeId ElementwiseProducer(const ir::Program& program, ir::NodeId block,
+                               bool transposes = false);
 
 // Whether a block copies single elements. It may reduce over one point, because a guard needs a
 // reduction. (A product of one channel also reduces over one point, but reads two elements.)

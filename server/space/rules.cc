@@ -34,6 +34,8 @@ constexpr Rule kRules[] = {
      "sums and maxima over windows: tiles of outputs in registers, the window unrolled"},
     {"tensor_tiling", ApplyTensorTiling,
      "contractions of short numbers: register tiles of an instruction that multiplies matrices"},
+    {"transpose_output", ApplyTransposeOutput,
+     "images with channels first: the vectors run along the channels of constant weights"},
     {"multi_level_tiling", ApplyMultiLevelTiling,
      "contractions: register tile, then tiles of loops in the order S S R S S R"},
     {"cache_write", ApplyCacheWrite,

@@ -10,7 +10,7 @@ std::vector<Sketch> ApplyFuseConsumer(const RuleContext& context, const Sketch& 
   const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
   if (!found.has_value()) return {};
   const ir::Program& program = found->program;
-  const ir::NodeId producer = ElementwiseProducer(program, found->id);
+  const ir::NodeId producer = ElementwiseProducer(program, found->id, /*transposes=*/true);
   if (producer == ir::kNoNode) return {};
   for (const Nest& other : sketch.nests) {
     if (other.state != Nest::State::kTiled || other.name != program.BlockOf(producer).name)
@@ -23,7 +23,9 @@ std::vector<Sketch> ApplyFuseConsumer(const RuleContext& context, const Sketch& 
     consumer.state = Nest::State::kFused;
     consumer.loops =
         (at_outer ? 1 : tiling.loops_to_inner) + static_cast<int>(found->block().iters.size());
-    consumer.lanes = tiling.lanes;
+    // The tile of a transposed result is as wide as its rows, which may be few.
+    const bool transposes = ElementwiseProducer(program, found->id) == ir::kNoNode;
+    consumer.lanes = transposes ? 1 : tiling.lanes;
     return {std::move(fused)};
   }
   return {};

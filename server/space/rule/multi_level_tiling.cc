@@ -197,7 +197,8 @@ class Tiler {
 
 bool HasElementwiseConsumer(const ir::Program& program, ir::BufferId buffer, ir::NodeId producer) {
   const std::vector<ir::NodeId> readers = program.ReadersOf(buffer);
-  return readers.size() == 1 && ElementwiseProducer(program, readers[0]) == producer;
+  return readers.size() == 1 &&
+         ElementwiseProducer(program, readers[0], /*transposes=*/true) == producer;
 }
 
 // Returns the axes directly outside of the rows that can be fused with them: the pixels of an image

@@ -17,6 +17,7 @@ std::vector<Sketch> ApplyParallelVectorizeUnroll(const RuleContext& context, con
       result.trace.Add("parallel", {done.tiling->outer});
       break;
     case Nest::State::kFused: {
+      if (done.lanes == 1) break;
       // Its last loop covers whole vectors of the surrounding tile.
       const std::vector<Operand> loops = result.trace.Add("loops", {done.block}, {}, done.loops);
       const std::vector<Operand> parts =

@@ -36,6 +36,8 @@ std::vector<Sketch> ApplyRowFusedReduction(const RuleContext& context, const Ske
 std::vector<Sketch> ApplySplitReduction(const RuleContext& context, const Sketch& sketch, int nest);
 std::vector<Sketch> ApplyTensorTiling(const RuleContext& context, const Sketch& sketch, int nest);
 std::vector<Sketch> ApplyTransform(const RuleContext& context, const Sketch& sketch, int nest);
+std::vector<Sketch> ApplyTransposeOutput(const RuleContext& context, const Sketch& sketch,
+                                         int nest);
 std::vector<Sketch> ApplyWideAccumulator(const RuleContext& context, const Sketch& sketch,
                                          int nest);
 std::vector<Sketch> ApplyWindowReduction(const RuleContext& context, const Sketch& sketch,

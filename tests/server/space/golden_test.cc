@@ -59,6 +59,8 @@ INSTANTIATE_TEST_SUITE_P(
         Golden{"matmul", "matmul m=256 n=256 k=256"},
         Golden{"conv2d", "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1"},
         Golden{"conv2d_pointwise", "conv2d n=1 h=14 w=14 ci=1024 co=512 k=1 s=1 p=0"},
+        Golden{"conv2d_nchw", "conv2d_nchw n=1 h=7 w=7 ci=512 co=512 k=3 s=1 p=1", "rules",
+               "transposed_tile_wco_wco_packW"},
         Golden{"matmul_parts", "matmul m=1 n=64 k=16384"},
         Golden{"dense_relu", "dense_relu m=19 n=70 k=9"},
         Golden{"quantized_conv2d", "quantized_conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1",

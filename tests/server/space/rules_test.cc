@@ -44,6 +44,18 @@ const char* const kSmall[] = {
     "conv2d n=1 h=9 w=9 ci=4 co=33 k=3 s=2 p=1",
     "conv2d n=1 h=8 w=8 ci=8 co=16 k=1 s=1 p=0",
     "conv2d n=1 h=6 w=11 ci=3 co=20 k=5 s=2 p=2",
+    // Channels first: the output is transposed at the tile.
+    "conv2d_nchw n=2 h=5 w=9 ci=3 co=37 k=3 s=1 p=1",
+    "conv2d_nchw n=1 h=7 w=7 ci=8 co=40 k=1 s=1 p=0",
+    "conv2d_nchw n=1 h=9 w=7 ci=6 co=40 k=3 s=2 p=1 groups=2",
+    "workload conv_nchw_relu\n"
+    "input X: f32[1, 3, 6, 7]\n"
+    "input W: f32[20, 3, 3, 3] constant\n"
+    "input bias: f32[20]\n"
+    "C[n: 1, co: 20, h: 6, w: 7] = sum(ci: 3, r: 3, s: 3 where 0 <= h + r - 1 < 6, 0 <= w + s - 1 "
+    "< 7)\n"
+    "  X[n, ci, h + r - 1, w + s - 1] * W[co, ci, r, s]\n"
+    "output Y[n: 1, co: 20, h: 6, w: 7] = max(C[n, co, h, w] + bias[co], 0.0)\n",
     "dense_relu m=19 n=70 k=9",
     "dense_relu m=36 n=128 k=5",
     // B is transposed: vectors are contiguous only after packing.
