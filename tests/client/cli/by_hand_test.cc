@@ -135,7 +135,7 @@ TEST_F(ByHandTest, MismatchedFilesAreRejectedBeforeStarting) {
   ExpectUsageError(with({"--in", a, "--in", b, "--out", out, "--out", out}),
                    HasSubstr("gives 1 output,"));
   ExpectUsageError(with({"--in", b, "--in", a, "--out", out}),
-                   AllOf(HasSubstr("b.npy, the input A: it is f4(16, 24), expected f4(32, 16)")));
+                   AllOf(HasSubstr("b.npy, the input A: it is f32[16, 24], expected f32[32, 16]")));
   ExpectUsageError(with({"--in", a, "--in", files_ / "none.npy", "--out", out}),
                    HasSubstr("none.npy"));
   ExpectUsageError(
