@@ -140,7 +140,7 @@ TEST_F(ByHandTest, MismatchedFilesAreRejectedBeforeStarting) {
                    HasSubstr("none.npy"));
   ExpectUsageError(
       with({"--in", a, "--in", Array("d.npy", ir::DType::kF64, {16, 24}), "--out", out}),
-      HasSubstr("expected f4"));
+      HasSubstr("it is f64[16, 24], expected f32[16, 24]"));
   const std::string cut = File("cut.npy", std::string("\x93NUMPY\x01\x00\x10\x00{'desc", 16));
   ExpectUsageError(with({"--in", a, "--in", cut, "--out", out}),
                    AllOf(HasSubstr("cut.npy: "), HasSubstr("truncated")));
