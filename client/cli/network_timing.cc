@@ -30,6 +30,8 @@ namespace {
 constexpr int kWindow = 5;  // consecutive runs
 // Other processes that measure are awaited for at least this long.
 constexpr absl::Duration kLeastWait = absl::Seconds(1);
+// The last run may end this much after the deadline.
+constexpr absl::Duration kMostOverrun = absl::Seconds(2);
 // The median of consecutive runs on a quiet machine is within a few percent of the fastest run.
 constexpr double kDisturbedRun = 1.25;
 // Threads of the operating system interrupt each thread a few times per second. A program that
@@ -196,8 +198,12 @@ absl::Status MeasureNetwork(const NetworkArgument& network,
                         MakeRunner(network, kernels, options));
   const std::vector<std::string> inputs = SomeInputs(*runner);
   const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
-  HONE_RETURN_IF_ERROR(RunTimed(*runner, views, /*steps=*/false).status());
+  HONE_ASSIGN_OR_RETURN(const TimedRun first, RunTimed(*runner, views, /*steps=*/false));
   const SystemClock clock;
+  if (clock.Now() + absl::Nanoseconds(first.ns) > deadline + kMostOverrun) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        "there was no time left after a first run, which took ", FormatLatency(first.ns)));
+  }
   HONE_ASSIGN_OR_RETURN(
       const HostLock lock,
       HostLock::Acquire(HostLock::Mode::kExclusive, std::max(deadline, clock.Now() + kLeastWait)));

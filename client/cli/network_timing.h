@@ -71,7 +71,7 @@ NetworkTiming TimingOf(const NetworkArgument& network,
 // Runs a network for about `time`, with newly allocated memory and while no other Hone process on
 // this machine measures, and adds what it measures. After `deadline`, it only begins the first run
 // that counts. Errors as for MakeRunner and RunTimed. DeadlineExceeded: other processes measured
-// until then.
+// until then, or the first run that counts would end much later.
 absl::Status MeasureNetwork(const NetworkArgument& network,
                             absl::Span<const network::NetworkKernel> kernels,
                             const network::RunnerOptions& options, absl::Duration time,
