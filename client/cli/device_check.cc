@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace hone::cli {
 
@@ -27,7 +28,9 @@ std::vector<HealthCheck> CheckDevices(const absl::StatusOr<target::DeviceList>& 
   for (const target::GpuInterface& interface : target::GpuInterfaces()) {
     const auto problem = list->problems.find(std::string(interface.word));
     if (problem == list->problems.end()) continue;
-    checks.push_back({std::string(interface.name), State::kOk, problem->second,
+    absl::string_view why = problem->second;
+    absl::ConsumePrefix(&why, absl::StrCat(interface.name, " cannot be used: "));
+    checks.push_back({std::string(interface.name), State::kOk, absl::StrCat("not used: ", why),
                       absl::StrCat("only needed for --target ", interface.word)});
   }
   return checks;

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/command_line.h"
 #include "common/rpc/security.h"
 
@@ -17,6 +19,7 @@ struct Globals {
   rpc::ChannelSecurity security;  // set by CompleteGlobals
   std::string target;  // "native", "cuda", "opencl", a preset or a key; "" (not given) means native
   bool json = false;
+  absl::Time began = absl::Now();  // of the command, for its time limit
 };
 
 // Adds these options to a command.

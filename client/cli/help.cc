@@ -1,5 +1,7 @@
 // hone help [TOPIC | COMMAND].
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -11,6 +13,7 @@
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
+#include "client/cli/terminal.h"
 #include "common/base/nearest.h"
 #include "common/base/status_macros.h"
 
@@ -44,7 +47,8 @@ std::string ConnectionHelp() {
 std::string ExitCodesHelp() {
   std::string text = "The exit codes of every command:\n";
   for (const ExitCodeInfo& info : ExitCodes()) {
-    absl::StrAppendFormat(&text, "  %3d  %s\n", info.code, info.meaning);
+    const std::string line = absl::StrFormat("  %3d  %s", info.code, info.meaning);
+    absl::StrAppend(&text, Wrapped(line, TerminalColumns(STDOUT_FILENO), "       "), "\n");
   }
   return text;
 }

@@ -7,10 +7,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "client/cli/command.h"
 #include "client/cli/format.h"
+#include "client/cli/job_remark.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
 #include "client/cli/network_output.h"
@@ -27,19 +26,6 @@
 namespace hone::cli {
 namespace {
 
-// Where the best of a job comes from, if another job found it: "of job 12, 3 hours ago"; else "".
-std::string OriginOfBest(const client::Job& job) {
-  if (!client::BestIsOfAnotherJob(job)) return "";
-  const absl::Time measured = absl::FromUnixMillis(job.best->record.created_unix_ms);
-  return absl::StrCat("of job ", job.best->record.job_id, ", ", FormatAge(absl::Now() - measured));
-}
-
-// What has become of the best of a job; "" if it still counts.
-absl::string_view Withdrawal(const client::Job& job) {
-  if (!client::BestIsWithdrawn(job)) return "";
-  return IsForgotten(job.best->record) ? "now forgotten" : "now quarantined";
-}
-
 // What kind of schedule a best is, and in how many processes it was confirmed, if it was.
 std::string Details(const client::Best& best) {
   const absl::string_view kind = best.record.is_default ? ", the untiled default" : "";
@@ -47,41 +33,6 @@ std::string Details(const client::Best& best) {
   const int processes = record::ProcessesOf(best.record.result);
   return absl::StrCat(kind, ", measured in ", processes,
                       processes == 1 ? " process" : " processes");
-}
-
-// What a job that has not ended does or waits for.
-std::string PhaseOf(const client::Job& job) {
-  if (!job.wait_reason.empty()) return "waiting for a worker";
-  if (job.left == absl::InfiniteDuration()) return job.phase;
-  return absl::StrCat(job.phase, job.phase.empty() ? "" : ", ", FormatClock(job.left), " left");
-}
-
-// What a user must know about a job in addition to its numbers.
-std::string RemarkOn(const client::Job& job) {
-  if (!job.error.empty()) return WithRepeatedOptions(job.error);
-  if (!HasEnded(job.state)) {
-    if (const std::string phase = PhaseOf(job); !phase.empty()) return phase;
-  }
-  std::vector<std::string> remarks;
-  const bool confirms = !job.spec.unpublished;
-  if (confirms && HasEnded(job.state) && job.best.has_value() && !client::BestIsConfirmed(job)) {
-    remarks.push_back("best not confirmed");
-  }
-  if (const absl::string_view withdrawal = Withdrawal(job); !withdrawal.empty()) {
-    remarks.push_back(absl::StrCat("best ", withdrawal));
-  }
-  if (const std::string origin = OriginOfBest(job); !origin.empty()) {
-    remarks.push_back(absl::StrCat(
-        "the best is ", origin,
-        job.own_best.has_value()
-            ? absl::StrCat("; its own takes ", FormatLatency(client::LatencyNs(*job.own_best)))
-            : ""));
-  }
-  if (!job.note.empty()) remarks.push_back(job.note);
-  if (job.disturbed > 0) {
-    remarks.push_back(absl::StrCat(Counted(job.disturbed, "measurement"), " disturbed"));
-  }
-  return absl::StrJoin(remarks, "; ");
 }
 
 absl::Status ListJobs(const Globals& globals, int limit) {

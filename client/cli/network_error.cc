@@ -85,14 +85,15 @@ std::string ErrorText(const absl::StatusOr<double>& error) {
 
 absl::StatusOr<double> ErrorOfAlgorithms(Session& session, const NetworkArgument& network,
                                          absl::Span<const network::NetworkKernel> kernels,
-                                         absl::Span<const std::string> algorithms) {
+                                         absl::Span<const std::string> algorithms,
+                                         absl::Time deadline) {
   std::vector<WorkloadArgument> changed;
   for (size_t t = 0; t < algorithms.size(); ++t) {
     if (!algorithms[t].empty()) changed.push_back(network.tasks[t]);
   }
   if (changed.empty()) return 0;
   HONE_ASSIGN_OR_RETURN(std::vector<network::NetworkKernel> loaded,
-                        LoadOrDraftKernels(session, changed, /*tolerance=*/0));
+                        LoadOrDraftKernels(session, changed, /*tolerance=*/0, deadline));
   std::vector<network::NetworkKernel> strict(kernels.begin(), kernels.end());
   auto next = loaded.begin();
   for (size_t t = 0; t < algorithms.size(); ++t) {

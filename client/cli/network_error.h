@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "client/cli/network_argument.h"
 #include "client/cli/session.h"
@@ -34,11 +35,12 @@ std::string ErrorText(const absl::StatusOr<double>& error);
 // Runs a network with these kernels and again with strict ones in the place of those that have
 // another algorithm, on the same random inputs. Returns the largest ErrorOf an output. `algorithms`
 // has one for each task (AlgorithmOf). Strict kernels are the best known ones, or else those that a
-// search would begin with, which are built here. Errors as for LoadNetworkKernels,
+// search would begin with, which are built here until `deadline`. Errors as for LoadOrDraftKernels,
 // MakeRunner and RunTimed.
 absl::StatusOr<double> ErrorOfAlgorithms(Session& session, const NetworkArgument& network,
                                          absl::Span<const network::NetworkKernel> kernels,
-                                         absl::Span<const std::string> algorithms);
+                                         absl::Span<const std::string> algorithms,
+                                         absl::Time deadline);
 
 }  // namespace hone::cli
 

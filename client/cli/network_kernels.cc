@@ -4,7 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/cli/known_best.h"
+#include "client/cli/progress.h"
 #include "client/cli/running_job.h"
 #include "client/lib/kernel_code.h"
 #include "common/base/status_macros.h"
@@ -49,15 +52,20 @@ absl::StatusOr<std::vector<network::NetworkKernel>> LoadNetworkKernels(
 }
 
 absl::StatusOr<std::vector<network::NetworkKernel>> LoadOrDraftKernels(
-    Session& session, const std::vector<WorkloadArgument>& tasks, double tolerance) {
+    Session& session, const std::vector<WorkloadArgument>& tasks, double tolerance,
+    absl::Time deadline) {
   HONE_ASSIGN_OR_RETURN(const std::string target, session.TargetText());
   std::vector<network::NetworkKernel> kernels;
+  ProgressLine progress;
   const auto load = [&](const WorkloadArgument& task,
                         const std::optional<client::Best>& best) -> absl::Status {
     if (best.has_value()) {
       HONE_ASSIGN_OR_RETURN(kernels.emplace_back(), LoadBest(session, *best));
       return absl::OkStatus();
     }
+    if (absl::Now() >= deadline) return absl::DeadlineExceededError("there was no time left");
+    progress.Show(absl::StrCat("building a schedule for task ", kernels.size() + 1, " of ",
+                               tasks.size(), ", ", task.title));
     HONE_ASSIGN_OR_RETURN(const client::DraftedSchedule drafted,
                           session.connection().DraftSchedule(task.text, target, tolerance));
     HONE_ASSIGN_OR_RETURN(const record::Artifact artifact,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "client/cli/network_argument.h"
 #include "client/cli/session.h"
@@ -33,9 +34,10 @@ absl::StatusOr<std::vector<network::NetworkKernel>> LoadNetworkKernels(
     Session& session, const NetworkArgument& network, const NetworkKernelOptions& options);
 
 // The same for some tasks: for those without a known best, builds the schedule that a search would
-// begin with.
+// begin with, with the progress on standard error. DeadlineExceeded: there was no time for all.
 absl::StatusOr<std::vector<network::NetworkKernel>> LoadOrDraftKernels(
-    Session& session, const std::vector<WorkloadArgument>& tasks, double tolerance);
+    Session& session, const std::vector<WorkloadArgument>& tasks, double tolerance,
+    absl::Time deadline = absl::InfiniteFuture());
 
 // The sum of the latencies of a network's kernels in all of its steps; 0 if one is not known.
 double SumOfKernels(const NetworkArgument& network,

@@ -81,8 +81,9 @@ std::string SumText(const client::NetworkProgress& network) {
 }
 
 Table TaskTable(const client::NetworkProgress& network, bool ended) {
-  Table table({Left("task"), Right("times"), Right("trials"), Right("latency"), Right("of all"),
-               Right("GFLOP/s"), Right("speed-up"), Left("state"), Left("workload")});
+  Table table({Right("task"), Left("job"), Right("times"), Right("trials"), Right("latency"),
+               Right("of all"), Right("GFLOP/s"), Right("speed-up"), Left("state"),
+               Left("workload")});
   std::vector<size_t> order(network.tasks.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto part = [&](size_t i) {
@@ -92,7 +93,7 @@ Table TaskTable(const client::NetworkProgress& network, bool ended) {
                    [&](size_t a, size_t b) { return part(a) > part(b); });
   for (const size_t i : order) {
     const client::NetworkTaskProgress& task = network.tasks[i];
-    table.AddRow({task.job.empty() ? absl::StrCat(i) : task.job,
+    table.AddRow({absl::StrCat(i), task.job.empty() ? "-" : task.job,
                   absl::StrFormat("%g", Occurrences(task)), absl::StrCat(task.trials),
                   MarkUnconfirmed(FormatLatency(task.latency_ns), IsConfirmed(task)),
                   FormatShare(part(i), network.latency_ns),
@@ -113,7 +114,7 @@ std::vector<std::string> TaskErrors(const client::NetworkProgress& network) {
     auto& each = same == tasks_of_errors.end()
                      ? tasks_of_errors.emplace_back(task.error, std::vector<std::string>())
                      : *same;
-    each.second.push_back(task.job.empty() ? absl::StrCat(i) : task.job);
+    each.second.push_back(absl::StrCat(i));
   }
   std::vector<std::string> texts;
   for (const auto& [error, tasks] : tasks_of_errors) {

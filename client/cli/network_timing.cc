@@ -28,6 +28,10 @@ namespace hone::cli {
 namespace {
 
 constexpr int kWindow = 5;  // consecutive runs
+// Other processes that measure are awaited for at least this long.
+constexpr absl::Duration kLeastWait = absl::Seconds(1);
+// The last run may end this much after the deadline.
+constexpr absl::Duration kMostOverrun = absl::Seconds(2);
 // The median of consecutive runs on a quiet machine is within a few percent of the fastest run.
 constexpr double kDisturbedRun = 1.25;
 // Threads of the operating system interrupt each thread a few times per second. A program that
@@ -42,10 +46,12 @@ constexpr double kDisturbed = 3;
 // they do not interrupt it: they share caches, memory and the execution units of a core.
 constexpr double kUsedByOthers = 0.1;  // of all cores
 
-// Runs the network kWindow times. `work` observes other programs.
+// Runs the network kWindow times, or less often if the deadline comes. `work` observes other
+// programs.
 absl::StatusOr<RunWindow> MeasureWindow(network::Runner& runner,
                                         absl::Span<const absl::string_view> inputs,
-                                        const OtherWork& work) {
+                                        const OtherWork& work, const Clock& clock,
+                                        absl::Time deadline) {
   RunWindow window;
   std::vector<std::vector<double>> parts;
   TimedRun run;
@@ -57,7 +63,10 @@ absl::StatusOr<RunWindow> MeasureWindow(network::Runner& runner,
       parts[s].push_back(static_cast<double>(run.steps[s].ns));
     }
   };
-  for (int i = 0; i < kWindow; ++i) {
+  const auto continues = [&](int runs) {
+    return runs == 0 || (runs < kWindow && clock.Now() < deadline);
+  };
+  for (int i = 0; continues(i); ++i) {
     HONE_ASSIGN_OR_RETURN(run, RunTimed(runner, inputs, runner.times_steps_freely()));
     window.runs_ns.push_back(run.ns);
     all_ns += run.ns;
@@ -65,7 +74,7 @@ absl::StatusOr<RunWindow> MeasureWindow(network::Runner& runner,
   }
   window.interrupted =
       WasInterrupted(work.Interruptions() - interruptions, runner.threads(), all_ns);
-  for (int i = 0; i < kWindow && !runner.times_steps_freely(); ++i) {
+  for (int i = 0; continues(i) && !runner.times_steps_freely(); ++i) {
     HONE_ASSIGN_OR_RETURN(run, RunTimed(runner, inputs, /*steps=*/true));
     add_steps();
   }
@@ -184,22 +193,28 @@ NetworkTiming TimingOf(const NetworkArgument& network,
 absl::Status MeasureNetwork(const NetworkArgument& network,
                             absl::Span<const network::NetworkKernel> kernels,
                             const network::RunnerOptions& options, absl::Duration time,
-                            NetworkTiming& timing) {
+                            NetworkTiming& timing, absl::Time deadline) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
                         MakeRunner(network, kernels, options));
   const std::vector<std::string> inputs = SomeInputs(*runner);
   const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
-  HONE_RETURN_IF_ERROR(RunTimed(*runner, views, /*steps=*/false).status());
-  HONE_ASSIGN_OR_RETURN(const HostLock lock, HostLock::Acquire(HostLock::Mode::kExclusive));
+  HONE_ASSIGN_OR_RETURN(const TimedRun first, RunTimed(*runner, views, /*steps=*/false));
+  const SystemClock clock;
+  if (clock.Now() + absl::Nanoseconds(first.ns) > deadline + kMostOverrun) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        "there was no time left after a first run, which took ", FormatLatency(first.ns)));
+  }
+  HONE_ASSIGN_OR_RETURN(
+      const HostLock lock,
+      HostLock::Acquire(HostLock::Mode::kExclusive, std::max(deadline, clock.Now() + kLeastWait)));
   timing.speed.threads = runner->threads();
   timing.speed.measured_unix_ms = absl::ToUnixMillis(absl::Now());
-  const SystemClock clock;
   const OtherWork work(&clock);
-  const absl::Time begin = clock.Now();
+  const absl::Time end = std::min(clock.Now() + time, deadline);
   do {
-    HONE_ASSIGN_OR_RETURN(RunWindow window, MeasureWindow(*runner, views, work));
+    HONE_ASSIGN_OR_RETURN(RunWindow window, MeasureWindow(*runner, views, work, clock, deadline));
     AddWindow(std::move(window), timing);
-  } while (clock.Now() < begin + time);
+  } while (clock.Now() < end);
   if (const std::optional<double> cores = work.Cores(); cores.has_value()) {
     timing.others_cores = std::min(timing.others_cores.value_or(*cores), *cores);
   }

@@ -69,11 +69,13 @@ NetworkTiming TimingOf(const NetworkArgument& network,
                        absl::Span<const network::NetworkKernel> kernels);
 
 // Runs a network for about `time`, with newly allocated memory and while no other Hone process on
-// this machine measures, and adds what it measures. Errors as for MakeRunner and RunTimed.
+// this machine measures, and adds what it measures. After `deadline`, it only begins the first run
+// that counts. Errors as for MakeRunner and RunTimed. DeadlineExceeded: other processes measured
+// until then, or the first run that counts would end much later.
 absl::Status MeasureNetwork(const NetworkArgument& network,
                             absl::Span<const network::NetworkKernel> kernels,
                             const network::RunnerOptions& options, absl::Duration time,
-                            NetworkTiming& timing);
+                            NetworkTiming& timing, absl::Time deadline = absl::InfiniteFuture());
 
 // Adds runs to a measurement.
 void AddWindow(RunWindow window, NetworkTiming& timing);

@@ -40,6 +40,9 @@ constexpr int64_t kFewTrialsPerTask = 8;
 // with several trials and the confirmation takes a quarter of the time.
 constexpr int64_t kFewSecondsPerTask = 4;
 constexpr absl::Duration kMeasuringTime = absl::Seconds(1);
+// The part of a time limit that is kept for measuring the whole network, and the most of it.
+constexpr double kMeasuringShare = 0.1;
+constexpr absl::Duration kMostKept = absl::Seconds(2);
 
 client::NetworkSpec SpecOf(const NetworkArgument& network, client::NetworkSpec spec) {
   spec.name = std::filesystem::path(network.path).stem().string();
@@ -57,19 +60,21 @@ struct WholeNetwork {
 };
 
 // Measures the network with the best kernels, if this machine can run it. `algorithms`: those of
-// the tasks.
+// the tasks. `deadline`: of the time limit.
 absl::StatusOr<WholeNetwork> Measure(Session& session, const NetworkArgument& network,
-                                     double tolerance, absl::Span<const std::string> algorithms) {
+                                     double tolerance, absl::Span<const std::string> algorithms,
+                                     absl::Time deadline) {
   HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
                         LoadNetworkKernels(session, network, {.tolerance = tolerance}));
   ProgressLine progress;
   progress.Show("timing the whole network");
   WholeNetwork measured{.timing = TimingOf(network, kernels)};
   const network::RunnerOptions runner{.device = session.GpuName()};
-  HONE_RETURN_IF_ERROR(MeasureNetwork(network, kernels, runner, kMeasuringTime, measured.timing));
+  HONE_RETURN_IF_ERROR(
+      MeasureNetwork(network, kernels, runner, kMeasuringTime, measured.timing, deadline));
   progress.Show("comparing its outputs with those of strict kernels");
   // The time is worth something without the error, for which this machine needs a compiler.
-  measured.algorithm_error = ErrorOfAlgorithms(session, network, kernels, algorithms);
+  measured.algorithm_error = ErrorOfAlgorithms(session, network, kernels, algorithms, deadline);
   return measured;
 }
 
@@ -282,14 +287,20 @@ absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& optio
                               SuggestedCommand("jobs watch " + job.id), " follows it"));
     return absl::OkStatus();
   }
-  HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunNetworkJob(*session, common, spec));
+  const absl::Duration limit = absl::Milliseconds(common.max_time_ms);
+  const absl::Time deadline =
+      common.max_time_ms > 0 ? globals.began + limit : absl::InfiniteFuture();
+  HONE_ASSIGN_OR_RETURN(const std::string key, session->TargetKey());
+  const absl::Duration kept =
+      session->IsHere(key) ? std::min(limit * kMeasuringShare, kMostKept) : absl::ZeroDuration();
+  HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunNetworkJob(*session, common, spec, kept));
   absl::Status result = ResultOf(network, followed, common.tolerance);
   Tuned tuned{.job = followed.job,
               .measured = absl::FailedPreconditionError("this machine is another target"),
               .bests = LookUpBests(*session, network, common.tolerance)};
   if (tuned.bests.ok()) tuned.algorithms = AlgorithmsOf(*tuned.bests);
   if (session->IsHere(tuned.job.target)) {
-    tuned.measured = Measure(*session, network, common.tolerance, tuned.algorithms);
+    tuned.measured = Measure(*session, network, common.tolerance, tuned.algorithms, deadline);
   }
   if (!options.report.empty()) result.Update(Report(network, options, tuned));
   if (globals.json) return PrintJson(ReportJson(network, tuned), result);

@@ -141,9 +141,10 @@ std::string ResumeHint(const client::Job& job) {
 using CreateCall = absl::FunctionRef<absl::StatusOr<client::Job>(
     const client::JobSpec&, const client::KeepWaiting& waiting)>;
 
-// Starts the worker of a private server, creates a job with the time that is left, and follows it.
+// Starts the worker of a private server, creates a job with the time that is left without `kept`,
+// and follows it.
 absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const client::JobSpec& spec,
-                                            CreateCall create) {
+                                            absl::Duration kept, CreateCall create) {
   InterruptCounter interrupts;
   ProgressLine progress;
   HONE_RETURN_IF_ERROR(session.StartWorker());
@@ -154,7 +155,8 @@ absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const client::JobS
   client::JobSpec remaining = spec;
   if (spec.max_time_ms > 0) {
     const int64_t spent_ms = absl::ToInt64Milliseconds(session.TakeStartTime());
-    remaining.max_time_ms = std::max(kLeastTimeMs, spec.max_time_ms - spent_ms);
+    remaining.max_time_ms =
+        std::max(kLeastTimeMs, spec.max_time_ms - spent_ms - absl::ToInt64Milliseconds(kept));
     if (const std::string text = TimeToStartText(spec.max_time_ms, spent_ms); !text.empty()) {
       progress.Clear();
       PrintWrapped(stderr, text);
@@ -257,14 +259,15 @@ absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec
   if (session.private_server() != nullptr) {
     HONE_RETURN_IF_ERROR(session.connection().CheckJob(spec));
   }
-  return CreateAndFollow(session, spec, [&](const auto& remaining, const auto& waiting) {
-    return session.connection().CreateJob(remaining, waiting);
-  });
+  return CreateAndFollow(session, spec, /*kept=*/absl::ZeroDuration(),
+                         [&](const auto& remaining, const auto& waiting) {
+                           return session.connection().CreateJob(remaining, waiting);
+                         });
 }
 
 absl::StatusOr<FollowedJob> RunNetworkJob(Session& session, const client::JobSpec& common,
-                                          const client::NetworkSpec& network) {
-  return CreateAndFollow(session, common, [&](const auto& remaining, const auto& waiting) {
+                                          const client::NetworkSpec& network, absl::Duration kept) {
+  return CreateAndFollow(session, common, kept, [&](const auto& remaining, const auto& waiting) {
     return session.connection().CreateNetworkJob(remaining, network, waiting);
   });
 }

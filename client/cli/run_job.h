@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "client/cli/session.h"
 #include "client/lib/api.h"
 #include "client/lib/connection.h"
@@ -56,14 +57,14 @@ client::KeepWaiting ExplainCreation(const std::string& target);
 // Ctrl-C the job confirms the finalists and ends; after the second it ends immediately. Ctrl-C
 // before the server has created the job, which may wait for a worker, ends the call. With a
 // private server, first checks the job, then starts a worker and waits for it. The time since the
-// session was opened counts toward the limit of its first job. Returns the last state of the job,
-// even if it failed. InterruptedError: interrupted before there was a job. Other errors are those
+// command began counts toward the limit of its first job. Returns the last state of the job, even
+// if it failed. InterruptedError: interrupted before there was a job. Other errors are those
 // of the connection and of the private server.
 absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec);
 // The same for a job of networks; see client::Connection::CreateNetworkJob. It is not checked
-// before the worker starts.
+// before the worker starts. `kept`: the part of the time limit that the command needs afterwards.
 absl::StatusOr<FollowedJob> RunNetworkJob(Session& session, const client::JobSpec& common,
-                                          const client::NetworkSpec& network);
+                                          const client::NetworkSpec& network, absl::Duration kept);
 
 // Returns a line that says that starting the server and the worker took a large part of the time
 // limit; "" if it did not.

@@ -25,7 +25,7 @@ constexpr absl::Duration kWorkerPoll = absl::Milliseconds(20);
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, bool with_worker) {
-  auto session = std::unique_ptr<Session>(new Session(globals.target));
+  auto session = std::unique_ptr<Session>(new Session(globals));
   client::ConnectionOptions options;
   options.security = globals.security;
   std::string address = globals.server;

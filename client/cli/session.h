@@ -7,7 +7,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/globals.h"
 #include "client/cli/target_argument.h"
@@ -56,8 +55,8 @@ class Session {
   // FailedPrecondition: it is an OpenCL target, and no device of this machine has it.
   absl::Status UseTarget(const std::string& key);
 
-  // The time since the session was opened, which counts toward the limit of the session's first
-  // job. Zero in every later call.
+  // The time since the command began, which counts toward the limit of the session's first job.
+  // Zero in every later call.
   absl::Duration TakeStartTime();
 
   // Starts a worker of the private server for the target's device, unless the session already has
@@ -70,7 +69,8 @@ class Session {
   absl::Status WaitForWorker(const std::function<bool()>& waiting);
 
  private:
-  explicit Session(const std::string& target) : target_{.given = target} {}
+  explicit Session(const Globals& globals)
+      : started_(globals.began), target_{.given = globals.target} {}
 
   // Sets target_.given to the only OpenCL target of the server's workers. `why`: why this machine
   // has none.
@@ -78,7 +78,7 @@ class Session {
   // What hone-worker calls the device that the target names.
   std::string DeviceName() const { return target_.device ? target_.device->device : "cpu"; }
 
-  absl::Time started_ = absl::Now();  // infinite future after TakeStartTime
+  absl::Time started_;  // infinite future after TakeStartTime
   TargetArgument target_;
   std::unique_ptr<client::PrivateServer> private_server_;
   std::unique_ptr<client::PrivateServer> with_worker_;  // set by StartWorker

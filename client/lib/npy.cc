@@ -168,6 +168,16 @@ std::string ShapeText(absl::Span<const int64_t> shape) {
   return absl::StrCat("(", absl::StrJoin(shape, ", "), shape.size() == 1 ? "," : "", ")");
 }
 
+// The type of an array as Hone writes it: "f32[2, 3]".
+std::string TextOf(const NpyArray& array) {
+  int64_t bytes = 0;
+  const bool is_number = array.type[0] != 'V' && absl::SimpleAtoi(array.type.substr(1), &bytes);
+  const std::string name = array.type == "b1" ? "bool"
+                           : is_number        ? absl::StrCat(array.type.substr(0, 1), 8 * bytes)
+                                              : array.type;
+  return absl::StrCat(name, "[", absl::StrJoin(array.shape, ", "), "]");
+}
+
 }  // namespace
 
 absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes) {
@@ -216,8 +226,8 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes) {
     expected *= extent;
   }
   if (static_cast<int64_t>(array.data.size()) != expected) {
-    return Bad(absl::StrCat("it has ", array.data.size(), " bytes of data, but ", array.type,
-                            ShapeText(array.shape), " needs ", expected));
+    return Bad(absl::StrCat("it has ", array.data.size(), " bytes of data, but ", TextOf(array),
+                            " needs ", expected));
   }
   return array;
 }
@@ -228,9 +238,9 @@ absl::Status CheckNpy(const NpyArray& array, ir::DType dtype, const ir::Shape& s
       std::equal(shape.begin(), shape.end(), array.shape.begin(), array.shape.end())) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat("it is ", array.type, ShapeText(array.shape),
-                                                 ", expected ", NpyType(dtype),
-                                                 raw.empty() ? "" : " or ", raw, ShapeText(shape)));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "it is ", TextOf(array), ", expected ", ir::TypeText(dtype, shape),
+      raw.empty() ? "" : absl::StrCat(", in NumPy of the type ", NpyType(dtype), " or ", raw)));
 }
 
 absl::Status CheckBelow(const NpyArray& array, ir::DType dtype, int64_t bound) {

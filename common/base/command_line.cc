@@ -13,8 +13,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "common/base/config_file.h"
 #include "common/base/file.h"
+#include "common/base/terminal.h"
 
 namespace hone {
 namespace {
@@ -116,6 +119,66 @@ std::string Explain(const CLI::App& app, const CLI::Error& error) {
   return error.what();
 }
 
+// The help in lines that fit the terminal.
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  explicit HelpFormatter(int columns) : columns_(columns) {}
+
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    return Entry(make_option_name(option, is_positional) + make_option_opts(option),
+                 make_option_desc(option));
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    return Entry(command->get_display_name(true), command->get_description());
+  }
+  std::string make_description(const CLI::App* app) const override {
+    return Fitted(CLI::Formatter::make_description(app));
+  }
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    return Fitted(CLI::Formatter::make_usage(app, std::move(name)));
+  }
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
+    return CLI::Formatter::make_group(Wrapped(group, columns_), is_positional, std::move(options));
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    return Fitted(CLI::Formatter::make_footer(app));
+  }
+
+ private:
+  // Texts stand beside the names unless the terminal is too narrow.
+  static constexpr int kNameColumns = 30;
+  static constexpr int kLeastTextColumns = 30;
+  static constexpr int kTextIndent = 6;  // below a name
+
+  std::string Entry(const std::string& name, const std::string& text) const {
+    const std::string first = "  " + name;
+    const bool is_narrow = columns_ < kNameColumns + kLeastTextColumns;
+    if (text.empty()) return Wrapped(first, columns_, "    ") + "\n";
+    const int indent = is_narrow ? kTextIndent : kNameColumns;
+    const std::string blanks(static_cast<size_t>(indent), ' ');
+    const bool is_beside = !is_narrow && ColumnsOf(first) < kNameColumns;
+    return absl::StrCat(is_beside ? absl::StrCat(first, blanks.substr(first.size()))
+                                  : absl::StrCat(Wrapped(first, columns_, "    "), "\n", blanks),
+                        absl::StrReplaceAll(Wrapped(text, std::max(1, columns_ - indent)),
+                                            {{"\n", absl::StrCat("\n", blanks)}}),
+                        "\n");
+  }
+
+  // Wraps each line. Added lines are indented a little more than an indented line, which is an
+  // example or an entry of a list.
+  std::string Fitted(const std::string& text) const {
+    std::vector<std::string> lines = absl::StrSplit(text, '\n');
+    for (std::string& line : lines) {
+      const size_t indent = std::min(line.find_first_not_of(' '), line.size());
+      line = Wrapped(line, columns_, indent == 0 ? "" : std::string(indent + 2, ' '));
+    }
+    return absl::StrJoin(lines, "\n");
+  }
+
+  const int columns_;
+};
+
 void Apply(std::initializer_list<OptionRule> rules, CLI::Option& option) {
   for (const OptionRule& rule : rules) rule(option);
 }
@@ -190,6 +253,7 @@ OptionRule Seed() {
 
 Command::Command(const std::string& description, const std::string& name)
     : program_(std::make_unique<CLI::App>(description, name)), app_(program_.get()) {
+  app_->formatter(std::make_shared<HelpFormatter>(TerminalColumns(STDOUT_FILENO)));
   app_->failure_message([](const CLI::App* app, const CLI::Error& error) {
     const std::string path = app->get_name();
     const std::string program = path.substr(path.rfind('/') + 1);
@@ -243,7 +307,11 @@ void Command::AddConfigFile(FileOnly file_only, std::set<std::string> never) {
 void Command::Footer(const std::string& text) { app_->footer(text); }
 
 std::string Command::Help(const std::string& name) const {
-  return app_->get_formatter()->make_help(app_, name, CLI::AppFormatMode::Normal);
+  return Help(name, TerminalColumns(STDOUT_FILENO));
+}
+
+std::string Command::Help(const std::string& name, int columns) const {
+  return HelpFormatter(columns).make_help(app_, name, CLI::AppFormatMode::Normal);
 }
 
 absl::Status Command::Parse(int argc, char** argv) {

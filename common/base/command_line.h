@@ -97,8 +97,10 @@ class Command {
 
   // Sets the text at the end of the help.
   void Footer(const std::string& text);
-  // Returns the help text. `name` is the full name of the command for the usage line: "hone tune".
+  // Returns the help text, in lines that fit the terminal of standard output or `columns`. `name`
+  // is the full name of the command for the usage line: "hone tune".
   std::string Help(const std::string& name) const;
+  std::string Help(const std::string& name, int columns) const;
   // Sets what Run does if this is the command that was given.
   void OnRun(std::function<absl::Status()> run) { run_ = std::move(run); }
 

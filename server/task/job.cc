@@ -12,8 +12,8 @@ namespace {
 // The limit for a revalidation, including the builds of its finalists, if the request has none.
 constexpr absl::Duration kRevalidation = absl::Minutes(2);
 
-// The measurements that have begun when a job is cancelled may take this part of the time that is
-// left. The rest is for the confirmation.
+// The measurements that have begun when a job is cancelled or told to finish may take this part of
+// the time that is left. The rest is for the confirmation.
 constexpr double kDrainShare = 0.5;
 
 }  // namespace
@@ -132,8 +132,10 @@ void Job::OnFinish(absl::Duration limit) {
   finishing_ = true;
   // A job that has not begun stops when it begins.
   if (!HasBegun() || state().state != JobState::kRunning) return;
-  absl::Duration drain = options().drain_limit;
-  if (state().cancelled) drain = std::min(drain, TimeLeft() * kDrainShare);
+  // Without a result, there is nothing to confirm.
+  const bool found = state().cancelled || state().outcomes.contains(record::Outcome::kOk);
+  const absl::Duration drain =
+      std::min(options().drain_limit, found ? TimeLeft() * kDrainShare : UntilGiveUp());
   if (search_.IsStopping()) {
     drain_deadline_ = std::min(drain_deadline_, Steady() + drain);
     return;

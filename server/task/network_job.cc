@@ -26,6 +26,9 @@ constexpr int kMostPreparing = 2;
 constexpr int64_t kMostFruitlessBatches = 4;
 // The most time that is reserved for confirming one task, within the limit of the request.
 constexpr absl::Duration kConfirmationOfATask = absl::Seconds(8);
+// The time that is reserved for confirming one task suffices for this many measurements of the
+// search. On a busy machine, the usual reserve may suffice for some of the tasks only.
+constexpr int kStepsOfATask = 4;
 // A cancelled job ends when its time is over. Its last task stops measuring this much earlier, so
 // that it can publish its best.
 constexpr absl::Duration kPublishing = absl::Seconds(2);
@@ -204,6 +207,9 @@ void NetworkJob::RefreshChild(size_t i) {
     return;
   }
   child.last = found->snapshot;
+  if (child.ended && child.due) {
+    lateness_ = std::max(absl::ZeroDuration(), (lateness_ + Steady() - *child.due) / 2);
+  }
   if (std::exchange(child.restoring, false)) child.allowance = child.last->allowance;
   // Repeated because the message is lost if no server has the child, as when it is reopened and the
   // store is shared.
@@ -314,6 +320,7 @@ void NetworkJob::OnGranted(size_t i, const absl::Status& status) {
   if (!status.ok()) return OnNotStored(status);
   child.exists = true;
   child.ended = child.begun = false;
+  child.due.reset();
   if (ends_by_) return services().children->CancelChild(ChildId(i));
   services().children->AllowChild(ChildId(i), child.allowance);
 }
@@ -334,8 +341,13 @@ absl::Duration NetworkJob::ConfirmationTime() const {
   const absl::Duration limit = spec().max_time;
   const auto tasks = std::count_if(children_.begin(), children_.end(),
                                    [](const Child& child) { return child.exists; });
-  return std::min(limit / 2, std::clamp(limit / 4, absl::Seconds(1),
-                                        std::max(absl::Seconds(1), kConfirmationOfATask * tasks)));
+  double seconds = 0;
+  for (const NetworkTaskState& task : network().tasks) seconds += task.seconds;
+  const absl::Duration step =
+      absl::Seconds(seconds) / static_cast<double>(std::max<int64_t>(1, state().trials));
+  const absl::Duration usual = std::clamp(limit / 4, absl::Seconds(1),
+                                          std::max(absl::Seconds(1), kConfirmationOfATask * tasks));
+  return std::min(limit / 2, std::max(usual, kStepsOfATask * tasks * step));
 }
 
 void NetworkJob::BeginConfirming() {
@@ -379,7 +391,8 @@ void NetworkJob::Confirm() {
   // A cancelled job with nothing to confirm needs no worker.
   const bool must_end = state().cancelled ? unfinished : limited && IsLate();
   if (must_end && !WorkerAnswers(*this)) return Conclude(WhyNoWorker(*this));
-  if (state().cancelled && IsLate() && unfinished) return Cut();
+  const absl::Duration grace = state().cancelled ? absl::ZeroDuration() : kFirstResultGrace;
+  if ((limited || state().cancelled) && unfinished && TimeLeft() <= -grace) return Cut();
   ShowConfirming();
   std::optional<size_t> heaviest;
   double most = -1;
@@ -413,10 +426,14 @@ void NetworkJob::Cut() {
   if (!ends_by_) ends_by_ = Steady() + kPublishing;
   if (unfinished > 0 && Steady() < *ends_by_) return;
   if (unconfirmed == 0 || ends_now_) return Conclude("");
+  const std::string tasks = Counted(unconfirmed, "task");
+  if (!state().cancelled) {
+    return Conclude(absl::StrCat("the time was over before ", tasks,
+                                 unconfirmed == 1 ? " was" : " were", " confirmed"));
+  }
   Conclude(absl::StrCat("a cancelled job confirms its tasks for at most ",
-                        absl::ToInt64Seconds(kConfirmationAfterCancel), " s, so that ",
-                        Counted(unconfirmed, "task"), unconfirmed == 1 ? " is" : " are",
-                        " not confirmed"));
+                        absl::ToInt64Seconds(kConfirmationAfterCancel), " s, so that ", tasks,
+                        unconfirmed == 1 ? " is" : " are", " not confirmed"));
 }
 
 void NetworkJob::Finish(size_t i) {
@@ -427,8 +444,11 @@ void NetworkJob::Finish(size_t i) {
   next.finishing = true;
   const absl::Duration left =
       state().cancelled ? std::max(TimeLeft() - kPublishing, absl::ZeroDuration()) : TimeLeft();
-  services().children->FinishChild(
-      ChildId(i), left / static_cast<double>(std::max<int64_t>(1, sharing)), state().cancelled);
+  const absl::Duration part = left / static_cast<double>(std::max<int64_t>(1, sharing));
+  // Its last measurement and its publication take a while.
+  const absl::Duration limit = std::max(part - lateness_, std::min(part, absl::ZeroDuration()));
+  if (InFlight(i) == 0) next.due = Steady() + limit;
+  services().children->FinishChild(ChildId(i), limit, state().cancelled);
 }
 
 void NetworkJob::Conclude(std::string why) {

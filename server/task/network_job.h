@@ -19,8 +19,8 @@ namespace hone::task {
 // child. When its limits are reached, the children confirm their finalists, the heaviest task
 // first, and the job ends. Children confirm one after the other, except those that are measuring
 // when time is up. Together they have the time of ConfirmationLimit (search_options.h), or the time
-// that is left of the request's limit. When the time of a cancelled job is over, it ends even if
-// some tasks are not confirmed.
+// that is left of the request's limit. When the time of a cancelled job or of one with a time limit
+// is over, it ends even if some tasks are not confirmed.
 //
 // Everything that the choices depend on is stored: allowances and trials with the children, the
 // time and the curves with this job. After a restart it grants nothing until every child has
@@ -37,8 +37,9 @@ class NetworkJob final : public JobActor {
     bool begun = false;
     bool finishing = false;
     bool ended = false;
-    int64_t allowance = 0;  // the last one that was granted
-    int64_t used = 0;       // the used part when the child was created or reopened
+    std::optional<absl::Time> due;  // the end of its part of the time, if it only confirms
+    int64_t allowance = 0;          // the last one that was granted
+    int64_t used = 0;               // the used part when the child was created or reopened
     std::shared_ptr<const JobSnapshot> last;  // null: not read yet
     bool IsUnfinished() const { return creating || (exists && !ended); }
   };
@@ -84,8 +85,8 @@ class NetworkJob final : public JobActor {
   void ShowConfirming();
   // Tells the next child to finish, or ends the job.
   void Confirm();
-  // Ends a cancelled job whose time is over, or that a user ends at once. A child that is
-  // publishing its best ends with it, so the job waits a moment for its children.
+  // Ends a job whose time is over, or that a user ends at once. A child that is publishing its best
+  // ends with it, so the job waits a moment for its children.
   void Cut();
   // Gives a child its equal part of the time that is left.
   void Finish(size_t task);
@@ -100,6 +101,7 @@ class NetworkJob final : public JobActor {
   std::vector<Child> children_;
   absl::Time counted_;                 // the last call of CountTime
   std::optional<absl::Time> ends_by_;  // set when the children were told to end, see Cut
+  absl::Duration lateness_;            // by which children end after their part of the time
   bool ends_now_ = false;              // a user skipped the confirmation
 };
 

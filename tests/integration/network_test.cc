@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/lib/npy.h"
 #include "client/onnx/import.h"
 #include "common/graph/interpreter.h"
@@ -235,6 +236,16 @@ TEST_F(NetworkTest, TooFewTrialsLeaveTasksWithoutAKernel) {
 }
 
 // The baseline in a file decides whether a network has become too slow.
+TEST_F(NetworkTest, TheTimeLimitIncludesTheMeasurementOfTheNetwork) {
+  const absl::Time began = absl::Now();
+  const Result tuned = home_.Hone({"tune", kMnist, "--time", "10s", "--json"});
+  EXPECT_LT(absl::Now() - began, absl::Seconds(14));
+  const json report = OneLineOfJson(tuned.output);
+  EXPECT_LT(report.at("wall_s"), 11.5) << "9 s, of which starting the worker takes a part";
+  // On a busy machine, some tasks may have no kernel.
+  if (tuned.code == 0) EXPECT_GT(report.at("latency_ns"), 0);
+}
+
 TEST_F(NetworkTest, IsCheckedAgainstABaseline) {
   const std::string baseline = files_ / "speed.json";
   const std::vector<std::string> check = {"check",  kMnist, "--baseline", baseline,
@@ -317,6 +328,7 @@ TEST_F(NetworkTest, AMobileNetRunsInAProgram) {
   // Nothing is measured.
   const std::string draft = files_ / "draft";
   Result result = home_.Hone({"export", kMobileNet, "-o", draft, "--name", "mobilenet", "--draft"});
+  EXPECT_THAT(result.errors, HasSubstr("building a schedule for task 1 of 12, "));
   ASSERT_EQ(result.code, 0) << result.errors;
   result = home_.Hone({"best", kMobileNet});
   EXPECT_EQ(result.code, 3) << "nothing is known";

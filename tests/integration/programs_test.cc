@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
@@ -97,6 +98,19 @@ TEST(ProgramsTest, WorkerExitsWithUsageErrorOnBadOptions) {
   // Valid usage that fails at run time.
   EXPECT_EQ(start({"--server", "localhost:1", "--program-dir", folder.path()}).code, 1);
   EXPECT_THAT(RunProgram({"hone-worker", "--help"}).output, HasSubstr("Exit codes:"));
+}
+
+// It measures its machine for seconds before it connects.
+TEST(ProgramsTest, WorkerReportsAtOnceThatItCannotReachItsServer) {
+  TemporaryFolder folder;
+  const std::string address = absl::StrCat("127.0.0.1:", FreePort());
+  Process worker({"hone-worker", "--state-dir", folder / "state", "--server", address});
+  const std::string reached = absl::StrCat("connecting to ", address);
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(worker.Errors(), reached); }));
+  const std::string log = worker.Errors();
+  const size_t problem = log.find(absl::StrCat("cannot reach the server at ", address));
+  ASSERT_NE(problem, std::string::npos) << log;
+  EXPECT_LT(problem, log.find(reached)) << log;
 }
 
 TEST(ProgramsTest, CheckConfigValidatesTheConfiguration) {

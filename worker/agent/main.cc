@@ -209,6 +209,31 @@ class SignalThread {
   const std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
+// Calls the server while this machine is measured, which takes seconds, and logs at once why the
+// call fails. The worker connects later, because the server may be started meanwhile. The
+// destructor ends the calls of `link`.
+class EarlyCall {
+ public:
+  explicit EarlyCall(hone::agent::ServerLink* link) : link_(link), thread_(Call, link) {}
+  ~EarlyCall() {
+    link_->Shutdown();
+    thread_.join();
+  }
+  EarlyCall(const EarlyCall&) = delete;
+  EarlyCall& operator=(const EarlyCall&) = delete;
+
+ private:
+  static void Call(hone::agent::ServerLink* link) {
+    // No artifact has this digest, which has no effect on the server.
+    const absl::Status status = link->Download(std::string(64, '0')).status();
+    if (status.ok() || absl::IsNotFound(status) || absl::IsCancelled(status)) return;
+    spdlog::warn("{} (trying again after measuring this machine)", std::string(status.message()));
+  }
+
+  hone::agent::ServerLink* const link_;
+  std::thread thread_;
+};
+
 // InvalidArgument: the configuration is wrong.
 absl::Status Work(Flags flags) {
   SignalThread signal_thread;
@@ -218,6 +243,7 @@ absl::Status Work(Flags flags) {
   hone::agent::WorkerOptions options;
   HONE_ASSIGN_OR_RETURN(options.worker_id, WorkerId(flags));
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> runner, RunnerOf(flags));
+  const EarlyCall early_call(link.get());
   if (!runner.empty()) HONE_RETURN_IF_ERROR(WarnOfBoard(runner, flags.state_dir));
   HONE_ASSIGN_OR_RETURN(options.capabilities,
                         hone::agent::DescribeMachine({.device = flags.device,

@@ -135,12 +135,12 @@ TEST_F(ByHandTest, MismatchedFilesAreRejectedBeforeStarting) {
   ExpectUsageError(with({"--in", a, "--in", b, "--out", out, "--out", out}),
                    HasSubstr("gives 1 output,"));
   ExpectUsageError(with({"--in", b, "--in", a, "--out", out}),
-                   AllOf(HasSubstr("b.npy, the input A: it is f4(16, 24), expected f4(32, 16)")));
+                   AllOf(HasSubstr("b.npy, the input A: it is f32[16, 24], expected f32[32, 16]")));
   ExpectUsageError(with({"--in", a, "--in", files_ / "none.npy", "--out", out}),
                    HasSubstr("none.npy"));
   ExpectUsageError(
       with({"--in", a, "--in", Array("d.npy", ir::DType::kF64, {16, 24}), "--out", out}),
-      HasSubstr("expected f4"));
+      HasSubstr("it is f64[16, 24], expected f32[16, 24]"));
   const std::string cut = File("cut.npy", std::string("\x93NUMPY\x01\x00\x10\x00{'desc", 16));
   ExpectUsageError(with({"--in", a, "--in", cut, "--out", out}),
                    AllOf(HasSubstr("cut.npy: "), HasSubstr("truncated")));

@@ -40,12 +40,14 @@ TEST(DeviceCheckTest, SaysWhatIsWrongWithAGpu) {
 }
 
 TEST(DeviceCheckTest, NoDeviceIsNoProblem) {
-  const auto checks = CheckDevices(
-      target::DeviceList{.devices = {kCpu}, .problems = {{"opencl", "no driver is installed"}}});
-  ASSERT_EQ(checks.size(), 1u);
-  EXPECT_EQ(checks[0].name, "OpenCL");
-  EXPECT_EQ(checks[0].state, State::kOk);
-  EXPECT_EQ(checks[0].finding, "no driver is installed");
+  const auto checks = CheckDevices(target::DeviceList{
+      .devices = {kCpu},
+      .problems = {{"opencl", "OpenCL cannot be used: no driver"}, {"cuda", "no GPU"}}});
+  ASSERT_EQ(checks.size(), 2u);
+  for (const HealthCheck& check : checks) {
+    EXPECT_EQ(check.state, State::kOk);
+    EXPECT_EQ(check.finding, check.name == "OpenCL" ? "not used: no driver" : "not used: no GPU");
+  }
 }
 
 TEST(DeviceCheckTest, SaysWhetherKernelsForCudaCanBeBuilt) {

@@ -29,11 +29,12 @@ client::NetworkProgress Network() {
 }
 
 TEST(NetworkOutputTest, TheHeaviestTaskComesFirst) {
-  EXPECT_EQ(TaskTable(Network(), /*ended=*/false).ToText(),
-            "task  times  trials    latency  of all  GFLOP/s  speed-up  state       workload\n"
-            "1         3       0   1.000 us  75.0 %        -         -  known       large\n"
-            "7.0       2      16  ~500.0 ns  25.0 %        -     2.00x  confirming  small\n"
-            "7.2       1       0          -   0.0 %        -         -  failed      unknown\n");
+  EXPECT_EQ(
+      TaskTable(Network(), /*ended=*/false).ToText(),
+      "task  job  times  trials    latency  of all  GFLOP/s  speed-up  state       workload\n"
+      "   1  -        3       0   1.000 us  75.0 %        -         -  known       large\n"
+      "   0  7.0      2      16  ~500.0 ns  25.0 %        -     2.00x  confirming  small\n"
+      "   2  7.2      1       0          -   0.0 %        -         -  failed      unknown\n");
 }
 
 TEST(NetworkOutputTest, ADisturbedTaskIsNotConfirmed) {
@@ -59,11 +60,10 @@ TEST(NetworkOutputTest, WithoutItsTasksItIsNotKnownWhetherANetworkIsConfirmed) {
 
 TEST(NetworkOutputTest, ErrorsAreExplainedBelowTheTable) {
   client::NetworkProgress network = Network();
-  EXPECT_THAT(TaskErrors(network), ElementsAre("task 7.2 failed: broken"));
+  EXPECT_THAT(TaskErrors(network), ElementsAre("task 2 failed: broken"));
   network.tasks[0].error = "broken";
   network.tasks[1].error = "slow";
-  EXPECT_THAT(TaskErrors(network),
-              ElementsAre("tasks 7.0, 7.2 failed: broken", "task 1 failed: slow"));
+  EXPECT_THAT(TaskErrors(network), ElementsAre("tasks 0, 2 failed: broken", "task 1 failed: slow"));
 }
 
 TEST(NetworkOutputTest, ANoteDoesNotRepeatTheErrorOfATask) {

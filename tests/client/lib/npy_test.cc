@@ -97,8 +97,8 @@ TEST(Npy, RejectsMismatchedTypesAndShapes) {
   const std::string file = File(1, kDictionary, std::string(24, 'x'));
   const NpyArray array = ParseNpy(file).value();
   EXPECT_THAT(CheckNpy(array, ir::DType::kF64, {2, 3}).message(),
-              HasSubstr("f4(2, 3), expected f8(2, 3)"));
-  EXPECT_THAT(CheckNpy(array, ir::DType::kF32, {6}).message(), HasSubstr("expected f4(6,)"));
+              HasSubstr("it is f32[2, 3], expected f64[2, 3]"));
+  EXPECT_THAT(CheckNpy(array, ir::DType::kF32, {6}).message(), HasSubstr("expected f32[6]"));
   EXPECT_FALSE(CheckNpy(array, ir::DType::kI32, {2, 3}).ok());
   NpyArray half = array;
   for (const char* type : {"u2", "V2"}) {
@@ -117,7 +117,11 @@ TEST(Npy, RejectsMismatchedTypesAndShapes) {
   byte.type = "i1";
   EXPECT_TRUE(CheckNpy(byte, ir::DType::kI4, {2, 3}).ok());
   EXPECT_THAT(CheckNpy(array, ir::DType::kF8E4M3, {2, 3}).message(),
-              HasSubstr("expected u1 or V1(2, 3)"));
+              HasSubstr("expected f8e4m3[2, 3], in NumPy of the type u1 or V1"));
+  byte.type = "b1";
+  EXPECT_THAT(CheckNpy(byte, ir::DType::kI8, {2, 3}).message(), HasSubstr("it is bool[2, 3]"));
+  byte.type = "V1";
+  EXPECT_THAT(CheckNpy(byte, ir::DType::kI8, {2, 3}).message(), HasSubstr("it is V1[2, 3]"));
 }
 
 TEST(Npy, ErrorsNameTheCause) {

@@ -202,6 +202,30 @@ TEST(HelpTest, ListsOptionsUnderTheTitleOfTheirGroup) {
   EXPECT_THAT(app.Help("hone"), HasSubstr("tune"));
 }
 
+TEST(HelpTest, FitsTheTerminal) {
+  Command app("Tunes the kernels of networks and of operators.", "hone");
+  std::string value;
+  app.Add("--trials", value, "At most this many measurements of candidates");
+  app.AddCommand("tune", "Search for the fastest schedule of an operator");
+  app.Footer("Examples:\n  hone tune matmul m=1024 n=1024 k=1024 --trials 9");
+  EXPECT_EQ(app.Help("hone", 40),
+            "Tunes the kernels of networks and of\noperators.\n"
+            "Usage: hone [OPTIONS] [SUBCOMMAND]\n\n"
+            "Options:\n"
+            "  -h,--help\n"
+            "      Print this help message and exit\n"
+            "  --trials TEXT\n"
+            "      At most this many measurements of\n      candidates\n\n"
+            "Subcommands:\n"
+            "  tune\n"
+            "      Search for the fastest schedule of\n      an operator\n\n"
+            "Examples:\n"
+            "  hone tune matmul m=1024 n=1024 k=1024\n    --trials 9\n");
+  EXPECT_THAT(app.Help("hone", 66),
+              HasSubstr("\n  --trials TEXT               At most this many measurements of\n" +
+                        std::string(30, ' ') + "candidates\n"));
+}
+
 TEST(SubcommandTest, RunsTheInnermostCommand) {
   std::string ran, worker;
   const auto runs = [&](const char* name) {

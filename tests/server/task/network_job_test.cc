@@ -26,10 +26,10 @@ class NetworkJobTest : public ::testing::Test, protected NetworkHarness {
     for (int i = 0; i < 500 && Get(id)->trials < trials; ++i) Step();
     ASSERT_GE(Get(id)->trials, trials);
   }
-  SnapshotOr Resume(const std::string& id, int64_t trials) {
+  SnapshotOr Resume(const std::string& id, int64_t trials,
+                    absl::Duration time = absl::ZeroDuration()) {
     SnapshotOr answer = absl::UnknownError("not called");
-    jobs->Resume(id, trials, absl::ZeroDuration(),
-                 [&](SnapshotOr snapshot) { answer = std::move(snapshot); });
+    jobs->Resume(id, trials, time, [&](SnapshotOr snapshot) { answer = std::move(snapshot); });
     executor->RunAll();
     return answer;
   }
@@ -222,6 +222,41 @@ TEST_F(NetworkJobTest, TheTimeLimitIncludesTheConfirmation) {
   EXPECT_GT(job->wall, absl::Seconds(10));
   EXPECT_LT(job->wall, absl::Seconds(22));
   for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
+}
+
+// The device, which is connected, does not finish the measurements of the confirmation.
+TEST_F(NetworkJobTest, TheTimeLimitEndsAConfirmationThatHangs) {
+  JobSpec spec = NetworkOf(0);
+  spec.max_time = absl::Seconds(20);
+  const std::string id = Create(spec);
+  const absl::Time began = clock.Now();
+  for (int i = 0; i < 400 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  for (int i = 0; i < 400 && !HasEnded(Get(id)->state); ++i) Step(0);
+  EXPECT_GT(clock.Now() - began, absl::Seconds(21)) << "a first result would still count";
+  EXPECT_LT(clock.Now() - began, absl::Seconds(24));
+  auto job = Get(id);
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, HasSubstr("the time was over before 3 tasks were confirmed"));
+  for (int i = 0; i < 3; ++i) Step();
+  ASSERT_TRUE(Resume(id, 0, absl::Seconds(60)).ok());
+  job = RunToEnd(id, 1000);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
+}
+
+// The device takes 1.5 s for each measurement.
+TEST_F(NetworkJobTest, ASlowDeviceGetsMoreTimeForTheConfirmation) {
+  JobSpec spec = NetworkOf(0);
+  spec.max_time = absl::Seconds(40);
+  const std::string id = Create(spec);
+  const absl::Time began = clock.Now();
+  const auto step = [&](int i) { Step(i % 15 == 14 ? 1 : 0); };
+  for (int i = 0; i < 600 && Get(id)->state != JobState::kConfirming; ++i) step(i);
+  EXPECT_LT(clock.Now() - began, absl::Seconds(26)) << "a quarter would begin at 30 s";
+  for (int i = 0; i < 600 && !HasEnded(Get(id)->state); ++i) step(i);
+  const auto job = Get(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_LT(clock.Now() - began, absl::Seconds(43));
 }
 
 // A machine that is always disturbed. The waits of the tasks are shown, and limited.

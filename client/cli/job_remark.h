@@ -1,0 +1,25 @@
+#ifndef HONE_CLIENT_CLI_JOB_REMARK_H_
+#define HONE_CLIENT_CLI_JOB_REMARK_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "client/lib/api.h"
+
+namespace hone::cli {
+
+// Where the best of a job comes from, if another job found it: "of job 12, 3 hours ago"; else "".
+std::string OriginOfBest(const client::Job& job);
+
+// What has become of the best of a job; "" if it still counts.
+absl::string_view Withdrawal(const client::Job& job);
+
+// What a job that has not ended does or waits for.
+std::string PhaseOf(const client::Job& job);
+
+// What a user must know about a job in addition to its numbers.
+std::string RemarkOn(const client::Job& job);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_JOB_REMARK_H_
