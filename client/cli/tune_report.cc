@@ -12,6 +12,7 @@
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
+#include "common/record/disturbed.h"
 #include "common/record/processes.h"
 
 namespace hone::cli {
@@ -69,8 +70,10 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
                               FormatTime(job.best->record.created_unix_ms), ", ", AgeOf(*job.best),
                               "; this run confirmed nothing that is clearly faster"));
   }
+  const bool only_disturbed =
+      job.best.has_value() && record::IsOnlyDisturbed(job.best->record.result);  // the note says so
   if (const int processes = job.best.has_value() ? record::ProcessesOf(job.best->record.result) : 0;
-      confirmed && processes < record::kProcesses) {
+      confirmed && !only_disturbed && processes < record::kProcesses) {
     const absl::string_view count =
         processes == 1 ? "one undisturbed process" : "two undisturbed processes";
     PrintWrapped(absl::StrCat(

@@ -3,8 +3,9 @@
 
 #include "common/record/record.h"
 
-// A task of a network gets a kernel even if other work disturbed every process that measured it.
-// Its published record then has the detail kOnlyDisturbed.
+// A task of a network gets a kernel even if other work disturbed every process that measured it. So
+// does an operator if that kernel was clearly faster than every other finalist even so. The
+// published record then has the detail kOnlyDisturbed.
 namespace hone::record {
 
 inline constexpr char kOnlyDisturbed[] = "other work disturbed every process";

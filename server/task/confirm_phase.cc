@@ -23,6 +23,8 @@ constexpr absl::Duration kCalmDown = absl::Seconds(1);
 constexpr double kTimeToCalmDown = 0.1;
 // If other jobs publish this many bests during the confirmation, the job keeps the last of these.
 constexpr int kMostConflicts = 3;
+// A disturbed finalist wins if it took at most this share of the winner's time.
+constexpr double kSurelyFaster = 0.8;
 
 }  // namespace
 
@@ -106,6 +108,7 @@ void ConfirmPhase::NextRound() {
 void ConfirmPhase::EndRounds() {
   std::vector<int> ranking = confirmation_->Ranking();
   PreferFasterDefault(ranking);
+  PreferFasterDisturbed(ranking);
   const bool rematch = conflicts_ > 0;
   if (!rematch) {
     ReportOnly();
@@ -113,6 +116,14 @@ void ConfirmPhase::EndRounds() {
     ReportOwnBest(job_, task_, finalists_, *confirmation_, ranking);
   }
   if (ranking.empty()) return EndUnconfirmed();
+  if (job_.spec().revalidate > 0 && finalists_.incumbent >= 0 &&
+      confirmation_->IsUnmeasured(finalists_.incumbent)) {
+    job_.state().note =
+        absl::StrCat("the best stays as it was, because it could not be measured again: ",
+                     job_.state().disturbance.empty() ? "its measurement did not end in time"
+                                                      : job_.state().disturbance);
+    return publication_.Finish(*finalists_.incumbent_record);
+  }
   publication_.Begin(std::move(ranking), *confirmation_, rematch);
 }
 
@@ -154,6 +165,24 @@ void ConfirmPhase::PreferFasterDefault(std::vector<int>& ranking) {
   finalist.is_own = true;
   std::erase(ranking, untiled);
   ranking.insert(ranking.begin(), untiled);
+}
+
+void ConfirmPhase::PreferFasterDisturbed(std::vector<int>& ranking) {
+  if (ranking.empty() || job_.spec().revalidate > 0) return;
+  double limit = kSurelyFaster * record::SteadyLatencyNs(confirmation_->Combined(ranking[0]));
+  int fastest = -1;
+  for (size_t i = 0; i < finalists_.list.size(); ++i) {
+    const Finalist& finalist = finalists_.list[i];
+    if (!finalist.disturbed || !confirmation_->IsUnmeasured(static_cast<int>(i))) continue;
+    // Not corrected for drift, because the correction may be too large on a disturbed machine.
+    if (finalist.disturbed->latency_ns >= limit) continue;
+    limit = finalist.disturbed->latency_ns;
+    fastest = static_cast<int>(i);
+  }
+  if (fastest < 0) return;
+  confirmation_->AddDisturbed(fastest, *finalists_.list[fastest].disturbed);
+  finalists_.list[fastest].is_disturbed = true;
+  ranking.insert(ranking.begin(), fastest);
 }
 
 void ConfirmPhase::ShowRound() {
@@ -275,6 +304,10 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
     confirmation_->Report(index, record::WithFasterHalf(record.result));
     finalist.is_disturbed = true;
   } else {
+    record::MeasureResult disturbed = record::WithFasterHalf(record.result);
+    if (!finalist.disturbed || disturbed.latency_ns < finalist.disturbed->latency_ns) {
+      finalist.disturbed = std::move(disturbed);
+    }
     confirmation_->ReportDisturbed(index);
     ++disturbed_in_round_;
   }

@@ -75,6 +75,9 @@ class ConfirmPhase {
   // Moves the default schedule to the front if it is faster than the winner and was measured in
   // enough processes: a published best is never slower than the default schedule.
   void PreferFasterDefault(std::vector<int>& ranking);
+  // Moves a finalist to the front if all of its processes were disturbed, and it was clearly faster
+  // than the winner even so: a disturbance only adds time.
+  void PreferFasterDisturbed(std::vector<int>& ranking);
   void OnRound(int index, const record::Record& record, const std::string& worker_id);
   void OnError(int index, const absl::Status& status);
   // Sets the number of trials of a revalidation: the candidates that were confirmed.

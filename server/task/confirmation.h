@@ -58,6 +58,10 @@ class Confirmation {
   // count while the rounds give fewer than min_rounds results; those of the yardstick only if it
   // has no others, or if both together are enough. REQUIRES: all are ok.
   void AddEarlier(int finalist, std::vector<record::MeasureResult> results);
+  // Adds a disturbed process of a finalist that has no result and did not fail.
+  void AddDisturbed(int finalist, const record::MeasureResult& result) {
+    entries_[finalist].rounds[round_] = result;
+  }
   bool RoundIsComplete() const { return pending_ == 0; }
   // Begins again with only the winner and a newly published incumbent. The incumbent may be a new
   // finalist, with the next number.

@@ -43,9 +43,11 @@ struct Finalist {
   std::string stored_program;  // revalidation: digest of the measured program
   int noisy_rounds = 0;        // number of rounds measured again
   bool is_wrong = false;       // another worker got different results
-  bool is_disturbed = false;   // a process that counts was disturbed, which only children allow
+  bool is_disturbed = false;   // a process that counts was disturbed
   bool is_quiet = false;       // a process that counts was not disturbed
   record::Record last;         // of the last process that was measured as finalists are
+  // The fastest of the disturbed processes (record::WithFasterHalf).
+  std::optional<record::MeasureResult> disturbed;
   // Undisturbed processes that ran before the first round and may be published.
   std::vector<record::MeasureResult> earlier;
 };

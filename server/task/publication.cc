@@ -119,8 +119,24 @@ void Publication::NoteOverratedIncumbent() {
 }
 
 void Publication::NoteUnconfirmedFastest() {
-  const Finalist& fastest = finalists_.list[0];
-  if (!fastest.is_own || fastest.is_default || !results_->IsUnmeasured(0)) return;
+  const Finalist& winner = finalists_.list[ranking_[0]];
+  if (winner.is_own && winner.is_disturbed && !winner.is_quiet) {
+    job_.state().note = absl::StrCat(
+        "other work disturbed every measurement of trial ", winner.trial,
+        ", which was faster than the other finalists even so; its latency may be lower than shown");
+    return;
+  }
+  int index = -1;
+  for (size_t i = 0; i < finalists_.list.size(); ++i) {
+    const Finalist& finalist = finalists_.list[i];
+    if (!finalist.is_own || finalist.is_default) continue;
+    if (index >= 0 && finalist.screened_ns >= finalists_.list[index].screened_ns) continue;
+    index = static_cast<int>(i);
+  }
+  const double winner_ns = record::SteadyLatencyNs(results_->Combined(ranking_[0]));
+  if (index < 0 || !results_->IsUnmeasured(index)) return;
+  const Finalist& fastest = finalists_.list[index];
+  if (fastest.screened_ns > winner_ns) return;
   job_.state().note = absl::StrCat("trial ", fastest.trial,
                                    " was the fastest of the search, but it could not be confirmed");
   if (const std::string why = WhyNoWorker(job_); !why.empty()) {

@@ -3,6 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
+#include "common/record/disturbed.h"
 #include "common/record/processes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -132,31 +133,50 @@ TEST_F(JobConfirmEndTest, AResumedJobConfirmsItsOwnBestAgain) {
 }
 
 // All challengers are disturbed, so the search has no leader, and so are the processes of the
-// fastest finalist.
-TEST_F(JobConfirmEndTest, NoteSaysThatTheFastestOfTheSearchIsNotConfirmed) {
-  bool searching = true;
-  std::vector<int64_t> fastest;
-  device.measure = [&](const fleet::LeaseGrant& lease) {
-    const std::vector<int64_t>& decisions = lease.work->decisions;
-    record::MeasureResult result;
-    result.latency_ns = FakeLatency(decisions);
-    if (lease.work->policy.name == "confirm") {
-      result.dispersion = searching || decisions == fastest ? 2 : 0;
-    } else if (!decisions.empty() &&
-               (fastest.empty() || FakeLatency(decisions) < FakeLatency(fastest))) {
-      fastest = decisions;
-    }
-    result.samples_ns = {result.latency_ns, result.latency_ns};
-    return result;
-  };
-  const std::string id = Create(Spec(40));
-  RunUntilConfirming(id);
-  searching = false;
-  const auto job = RunToEnd(id, 2000);
+// fastest finalist, which takes `factor` times as long in them.
+class DisturbedFastestTest : public JobConfirmEndTest {
+ protected:
+  std::shared_ptr<const JobSnapshot> Tune(double factor) {
+    bool searching = true;
+    device.measure = [&, factor](const fleet::LeaseGrant& lease) {
+      const std::vector<int64_t>& decisions = lease.work->decisions;
+      record::MeasureResult result;
+      result.latency_ns = FakeLatency(decisions);
+      if (lease.work->policy.name == "confirm") {
+        const bool disturbed = searching || decisions == fastest_;
+        result.dispersion = disturbed ? 2 : 0;
+        if (disturbed) result.latency_ns *= factor;
+      } else if (!decisions.empty() &&
+                 (fastest_.empty() || FakeLatency(decisions) < FakeLatency(fastest_))) {
+        fastest_ = decisions;
+      }
+      result.samples_ns = {result.latency_ns, result.latency_ns};
+      return result;
+    };
+    const std::string id = Create(Spec(40));
+    RunUntilConfirming(id);
+    searching = false;
+    return RunToEnd(id, 2000);
+  }
+  std::vector<int64_t> fastest_;
+};
+
+TEST_F(DisturbedFastestTest, NoteSaysThatTheFastestOfTheSearchIsNotConfirmed) {
+  const auto job = Tune(3);
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(Best(*job).record.id, job->best->record.id) << "a slower one is published";
-  EXPECT_NE(job->best->record.candidate.decisions, fastest);
+  EXPECT_NE(job->best->record.candidate.decisions, fastest_);
   EXPECT_THAT(job->note, HasSubstr("was the fastest of the search, but it could not be confirmed"));
+}
+
+TEST_F(DisturbedFastestTest, IsPublishedIfItIsClearlyFasterEvenSo) {
+  const auto job = Tune(0.5);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  const record::Record& best = Best(*job).record;
+  EXPECT_EQ(best.candidate.decisions, fastest_);
+  EXPECT_TRUE(record::IsOnlyDisturbed(best.result));
+  EXPECT_FALSE(best.quarantined);
+  EXPECT_THAT(job->note, HasSubstr("which was faster than the other finalists even so"));
 }
 
 // All challengers time out, so the search has no leader, and the device finishes one finalist in

@@ -49,6 +49,21 @@ class JobRevalidateTest : public ::testing::Test, protected JobHarness {
   std::vector<int64_t> best_;
 };
 
+TEST_F(JobRevalidateTest, KeepsABestThatOnlyDisturbedProcessesMeasured) {
+  device.measure = [this](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(lease.work->decisions) * 1.5;
+    result.dispersion = lease.work->decisions == best_ ? 2 : 0;
+    result.samples_ns = {result.latency_ns, result.latency_ns};
+    return result;
+  };
+  const auto job = RunToEnd(Create(Again(3)), 2000);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Published()->record.id, tuned_->best->record.id);
+  EXPECT_EQ(job->best->record.id, tuned_->best->record.id);
+  EXPECT_THAT(job->note, HasSubstr("the best stays as it was"));
+}
+
 TEST_F(JobRevalidateTest, RebuildsTopCandidatesAndRepublishesTheWinner) {
   const std::string id = Create(Again(3));
   auto job = RunToEnd(id);
