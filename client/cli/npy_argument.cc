@@ -17,7 +17,12 @@ namespace hone::cli {
 namespace {
 
 // Whether WriteFileAtomically can replace the file: it writes a temporary file beside it.
-absl::Status CheckWritable(const std::string& path) {
+absl::Status CheckWritable(const std::string& name) {
+  const auto [path, is_special] = FindFileToWrite(name);
+  if (is_special) {
+    return access(path.c_str(), W_OK) == 0 ? absl::OkStatus()
+                                           : ErrnoStatus(errno, absl::StrCat("write ", path));
+  }
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
     return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": it is a folder"));

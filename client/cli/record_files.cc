@@ -59,10 +59,11 @@ absl::Status ExportRecords(const Globals& globals, const RecordExport& options) 
     const std::string to = to_stdout ? "standard output" : options.output;
     return WithExitCode(ErrnoStatus(errno, absl::StrCat("write ", to)), kExitFailed);
   };
-  const std::string part = absl::StrCat(options.output, ".part");
+  const auto [output, is_special] = FindFileToWrite(options.output);
+  const std::string part = is_special ? output : absl::StrCat(output, ".part");
   // Before the file exists, because a signal may come at any time.
   std::optional<IncompleteFile> incomplete;
-  if (!to_stdout) incomplete.emplace(part);
+  if (!to_stdout && !is_special) incomplete.emplace(part);
   std::FILE* const file = to_stdout ? stdout : std::fopen(part.c_str(), "w");
   if (file == nullptr) return not_written();
   int64_t bytes = 0;
@@ -86,7 +87,7 @@ absl::Status ExportRecords(const Globals& globals, const RecordExport& options) 
   if (std::fclose(file) != 0) status.Update(not_written());
   HONE_RETURN_IF_ERROR(status);
   // Only a complete export gets the final name.
-  if (std::rename(part.c_str(), options.output.c_str()) != 0) return not_written();
+  if (!is_special && std::rename(part.c_str(), output.c_str()) != 0) return not_written();
   const int64_t records = RecordsOf(tail);
   if (globals.json) {
     return PrintJson({{"path", options.output}, {"bytes", bytes}, {"record_count", records}});

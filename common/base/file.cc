@@ -37,6 +37,29 @@ absl::Status ErrnoStatus(int error_number, absl::string_view what) {
   }
 }
 
+namespace {
+
+// Returns false and sets errno if not all could be written.
+bool WriteAll(int fd, absl::string_view content) {
+  while (!content.empty()) {
+    const ssize_t n = write(fd, content.data(), content.size());
+    if (n < 0) return false;
+    content.remove_prefix(n);
+  }
+  return true;
+}
+
+absl::Status WriteInto(const std::string& path, absl::string_view content) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("open ", path));
+  const bool written = WriteAll(fd, content);
+  const int error_number = errno;
+  close(fd);
+  return written ? absl::OkStatus() : ErrnoStatus(error_number, absl::StrCat("write ", path));
+}
+
+}  // namespace
+
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("open ", path));
@@ -50,8 +73,22 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return content;
 }
 
-absl::Status WriteFileAtomically(const std::string& path, absl::string_view content,
+FileToWrite FindFileToWrite(const std::string& path) {
+  std::error_code error;
+  FileToWrite file{.path = path};
+  if (std::filesystem::is_symlink(path, error)) {
+    const std::filesystem::path target = std::filesystem::canonical(path, error);
+    if (!error) file.path = target.string();
+  }
+  const std::filesystem::file_status status = std::filesystem::status(file.path, error);
+  file.is_special = std::filesystem::is_other(status);
+  return file;
+}
+
+absl::Status WriteFileAtomically(const std::string& name, absl::string_view content,
                                  Durability durability, mode_t mode) {
+  const auto [path, is_special] = FindFileToWrite(name);
+  if (is_special) return WriteInto(path, content);
   std::string temporary = absl::StrCat(path, ".XXXXXX");
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("create ", path));
@@ -61,11 +98,7 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
     unlink(temporary.c_str());
     return status;
   };
-  while (!content.empty()) {
-    const ssize_t n = write(fd, content.data(), content.size());
-    if (n < 0) return fail("write");
-    content.remove_prefix(n);
-  }
+  if (!WriteAll(fd, content)) return fail("write");
   if (fchmod(fd, mode) != 0) return fail("set the mode of");
   if (durability == Durability::kMachine && fsync(fd) != 0) return fail("sync");
   if (rename(temporary.c_str(), path.c_str()) != 0) return fail("rename to");

@@ -21,7 +21,16 @@ absl::StatusOr<std::string> ReadFile(const std::string& path);
 // it).
 enum class Durability { kMachine, kProcess };
 
-// Replaces the file in one step: writes a temporary file beside it, syncs and renames it.
+// The file that a path to write names.
+struct FileToWrite {
+  std::string path;  // after symbolic links
+  // A device, FIFO or socket, which must be written into: a rename would replace it by a file.
+  bool is_special = false;
+};
+FileToWrite FindFileToWrite(const std::string& path);
+
+// Replaces the file in one step: writes a temporary file beside it, syncs and renames it. Follows
+// symbolic links, and writes into devices and FIFOs.
 // ResourceExhausted: the disk is full. PermissionDenied: the folder is read-only. Leaves nothing
 // behind on error. `mode`: 0600 for a secret, which no other user can read at any time.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content,

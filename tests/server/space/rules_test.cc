@@ -30,6 +30,17 @@ std::set<std::string> Names(const std::vector<std::unique_ptr<DesignSpace>>& spa
   return names;
 }
 
+// A producer to inline, and a consumer to fuse.
+constexpr char kChain[] =
+    "workload chain\n"
+    "input A: f32[18, 10]\n"
+    "input B: f32[10, 50] constant\n"
+    "input bias: f32[50]\n"
+    "P[i: 18, k: 10] = A[i, k] + 1.0\n"
+    "C[i: 18, j: 50] = sum(k: 10) P[i, k] * B[k, j]\n"
+    "E[i: 18, j: 50] = C[i, j] + bias[j]\n"
+    "output D[i: 18, j: 50] = max(E[i, j], 0.0)\n";
+
 // Odd and prime sizes, sizes of one, and sizes smaller than a vector.
 const char* const kSmall[] = {
     "matmul m=1 n=1 k=1",
@@ -60,15 +71,7 @@ const char* const kSmall[] = {
     "dense_relu m=36 n=128 k=5",
     // B is transposed: vectors are contiguous only after packing.
     kTransposedWeights,
-    // A producer to inline, and a consumer to fuse.
-    "workload chain\n"
-    "input A: f32[18, 10]\n"
-    "input B: f32[10, 50] constant\n"
-    "input bias: f32[50]\n"
-    "P[i: 18, k: 10] = A[i, k] + 1.0\n"
-    "C[i: 18, j: 50] = sum(k: 10) P[i, k] * B[k, j]\n"
-    "E[i: 18, j: 50] = C[i, j] + bias[j]\n"
-    "output D[i: 18, j: 50] = max(E[i, j], 0.0)\n",
+    kChain,
     // A padded producer, whose guarded values are not inlined into the reduction, and a consumer
     // with guarded values, which is not moved to the tile.
     "workload padded\n"
@@ -397,7 +400,7 @@ TEST(Rules, PointwiseConvolutionTilesAllPixels) {
 }
 
 TEST(Rules, AConsumerIsFusedAndAProducerInlined) {
-  for (const auto& space : Generate(kSmall[15], Avx512())) {
+  for (const auto& space : Generate(kChain, Avx512())) {
     Rng rng(1);
     const ir::Program program = space->Replay(space->Sample(rng).value()).value();
     EXPECT_EQ(program.FindBlock("P"), ir::kNoNode);

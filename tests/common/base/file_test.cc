@@ -1,0 +1,55 @@
+#include "common/base/file.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "gtest/gtest.h"
+
+namespace hone {
+namespace {
+
+class WriteFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directory(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+
+  const std::string folder_ = testing::TempDir() + "/write_file_test";
+};
+
+TEST_F(WriteFileTest, ReplacesAFileAndLeavesNothingBesideIt) {
+  ASSERT_TRUE(WriteFileAtomically(Path("file"), "old").ok());
+  ASSERT_TRUE(WriteFileAtomically(Path("file"), "new").ok());
+  EXPECT_EQ(ReadFile(Path("file")).value(), "new");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(WriteFileTest, FollowsASymbolicLink) {
+  ASSERT_TRUE(WriteFileAtomically(Path("file"), "old").ok());
+  std::filesystem::create_symlink(Path("file"), Path("link"));
+  ASSERT_TRUE(WriteFileAtomically(Path("link"), "new").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(Path("link")));
+  EXPECT_EQ(ReadFile(Path("file")).value(), "new");
+}
+
+TEST_F(WriteFileTest, WritesIntoAFifo) {
+  ASSERT_EQ(mkfifo(Path("fifo").c_str(), 0600), 0);
+  std::string read;
+  std::thread reader([&] { read = ReadFile(Path("fifo")).value_or("failed"); });
+  const absl::Status written = WriteFileAtomically(Path("fifo"), "content");
+  reader.join();
+  ASSERT_TRUE(written.ok()) << written;
+  EXPECT_EQ(read, "content");
+  EXPECT_TRUE(std::filesystem::is_fifo(Path("fifo")));
+}
+
+TEST_F(WriteFileTest, AFullDeviceIsAnErrorAndStaysADevice) {
+  const absl::Status written = WriteFileAtomically("/dev/full", "content");
+  EXPECT_TRUE(absl::IsResourceExhausted(written)) << written;
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+}
+
+}  // namespace
+}  // namespace hone
