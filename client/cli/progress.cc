@@ -116,7 +116,7 @@ std::string ProgressText(const client::Job& job, const Pace& pace, int columns) 
         is_behind ? "  best of this run "
         : is_own  ? "  best "
                   : "  best known ",
-        MarkUnconfirmed(figure, record::IsConfirmed(best->record)),
+        MarkUnconfirmed(figure, client::LatencyIsConfirmed(*best)),
         is_own ? "" : absl::StrCat(" (job ", best->record.job_id, ")"));
     if (best->gflops > 0 && best->peak_gflops > 0) {
       add(1, " (", FormatShare(best->gflops, best->peak_gflops), " of peak)");

@@ -128,6 +128,7 @@ TEST(ProgressTextTest, ShowsTheSumOfANetwork) {
   job.best.reset();
   job.network.emplace();
   job.network->latency_ns = 2e6;
+  job.network->confirmed = true;
   EXPECT_EQ(Text(job),
             "tuning  128/256 trials  sum 2.000 ms  invalid 25.0 %  6.4 trials/s  0:20 left");
   job.network->tasks.resize(3);
