@@ -28,8 +28,8 @@ enum class OnInterrupt {
 };
 
 // Ok unless the job was cancelled. InterruptedError: with Ctrl-C. Aborted: by another
-// command, of this user or of another one. For a network with unconfirmed tasks, the message says
-// how to continue; the report of an operator says it itself.
+// command, of this user or of another one. The message says how a job that was cancelled
+// continues.
 absl::Status CheckNotCancelled(const FollowedJob& followed);
 
 // InterruptedError: after Ctrl-C, the job could not be cancelled for the reason `why`, such as a
