@@ -157,7 +157,8 @@ absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const client::JobS
     }
   }
   client::KeepWaiting explain;
-  if (session.private_server() == nullptr) explain = ExplainCreation(spec.target);
+  if (session.private_server() == nullptr)
+    explain = ExplainCreation(session.connection(), spec.target);
   const absl::StatusOr<client::Job> created = create(remaining, [&] {
     if (explain != nullptr) explain();
     return interrupts.count() == 0;
@@ -238,10 +239,11 @@ std::string CancellingText(const client::Job& job) {
                       " ends it at once, and Ctrl-C ends only this wait");
 }
 
-client::KeepWaiting ExplainCreation(const std::string& target) {
+client::KeepWaiting ExplainCreation(client::Connection& connection, const std::string& target) {
   static const auto* const clock = new SystemClock;
-  return [wait = CreationWait(clock, target)]() mutable {
-    if (const std::optional<std::string> message = wait.TakeMessage(); message.has_value()) {
+  return [&connection, wait = CreationWait(clock, connection.address(), target)]() mutable {
+    const std::optional<std::string> message = wait.TakeMessage(connection.IsConnected());
+    if (message.has_value()) {
       PrintWrapped(stderr, *message);
     }
     return true;

@@ -217,8 +217,8 @@ absl::Status Detach(const Globals& globals, Session& session, const std::vector<
   std::vector<client::Job> created;
   absl::Status result;
   for (const TuneJob& each : jobs) {
-    absl::StatusOr<client::Job> job =
-        session.connection().CreateJob(each.spec, ExplainCreation(each.spec.target));
+    absl::StatusOr<client::Job> job = session.connection().CreateJob(
+        each.spec, ExplainCreation(session.connection(), each.spec.target));
     result = job.status();
     if (!result.ok()) break;
     if (!globals.json) {
