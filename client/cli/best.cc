@@ -37,10 +37,13 @@ absl::Status CheckOfOperators(const BestOptions& options) {
 }
 
 void PrintMeasured(const client::Best& best) {
-  absl::PrintF("latency   %s\n", FormatLatency(client::LatencyNs(best)));
+  const bool confirmed = client::LatencyIsConfirmed(best);
+  absl::PrintF("latency   %s%s\n",
+               MarkUnconfirmed(FormatLatency(client::LatencyNs(best)), confirmed),
+               confirmed ? "" : absl::StrCat(" (", best.record.result.detail, ")"));
   // Some operators only move data.
   if (best.gflops > 0) {
-    absl::PrintF("GFLOP/s   %s", FormatGflops(best.gflops));
+    absl::PrintF("GFLOP/s   %s", MarkUnconfirmed(FormatGflops(best.gflops), confirmed));
     if (best.peak_gflops > 0) {
       absl::PrintF(" (%s of peak)", FormatShare(best.gflops, best.peak_gflops));
     }
@@ -59,7 +62,7 @@ void PrintNearest(const client::Nearest& nearest) {
   PrintWrapped(
       absl::StrFormat("nearest   distance %.2f, that workload takes %s, job %s", nearest.distance,
                       FormatSpeed(record::SteadyLatencyNs(nearest.record.result), nearest.gflops,
-                                  /*confirmed=*/true),
+                                  record::LatencyIsConfirmed(nearest.record)),
                       nearest.record.job_id),
       "          ");
 }
@@ -100,7 +103,9 @@ std::vector<std::string> RowOf(const WorkloadArgument& argument,
     return {argument.title, "-", "-", "-",
             absl::StrFormat("adapted, distance %.2f", best->nearest->distance)};
   }
-  return {argument.title, FormatLatency(client::LatencyNs(*best)), FormatGflops(best->gflops),
+  const bool confirmed = client::LatencyIsConfirmed(*best);
+  return {argument.title, MarkUnconfirmed(FormatLatency(client::LatencyNs(*best)), confirmed),
+          MarkUnconfirmed(FormatGflops(best->gflops), confirmed),
           FormatShareOfPeak(best->gflops, best->peak_gflops),
           absl::StrCat("job ", best->record.job_id)};
 }
@@ -161,7 +166,9 @@ void AddBest(Command& app, Globals& globals) {
                   {Excludes("--file")});
   Complete(command, globals,
            "The exit code is 3 if no schedule is known for a workload. Only confirmed schedules "
-           "count. If none is known while a job searches for it, the message names that job. If a "
+           "count. A figure is marked with ~ if other work disturbed every process that confirmed "
+           "it (confirmed is false in JSON). If none is known while a job searches for it, the "
+           "message names that job. If a "
            "job has measured a workload of a --file or a task of a network without "
            "confirming a schedule, the list names that job (unconfirmed_job in JSON).\n\n"
            "With --nearest, the adapted schedule was replayed, but neither built nor checked: "

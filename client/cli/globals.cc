@@ -2,8 +2,10 @@
 
 #include <vector>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/cli/format.h"
 #include "client/cli/suggested_command.h"
 #include "client/lib/client_config.h"
 #include "common/base/status_macros.h"
@@ -83,9 +85,18 @@ absl::Status CompleteGlobals(Globals& globals) {
       client::CompleteConfig({.server = globals.server, .security = globals.sources},
                              globals.config));
   globals.server = config.server;
+  globals.ignored_config = config.ignored;
   HONE_ASSIGN_OR_RETURN(globals.security, rpc::LoadSecurity(config.security, absl::Now()));
   if (IsNoAdmin(globals.security)) NameAdminConfig();
   return absl::OkStatus();
+}
+
+absl::Status NameIgnoredConfig(const Globals& globals, const absl::Status& error) {
+  if (error.ok() || globals.ignored_config.empty()) return error;
+  absl::Status named(error.code(), WithClause(error.message(), globals.ignored_config));
+  error.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { named.SetPayload(url, payload); });
+  return named;
 }
 
 }  // namespace hone::cli

@@ -17,6 +17,7 @@ struct Globals {
   std::string config;             // file; "": the default file, if it exists
   rpc::SecuritySources sources;   // from the command line
   rpc::ChannelSecurity security;  // set by CompleteGlobals
+  std::string ignored_config;     // set by CompleteGlobals; see client::ClientConfig::ignored
   std::string target;  // "native", "cuda", "opencl", a preset or a key; "" (not given) means native
   bool json = false;
   absl::Time began = absl::Now();  // of the command, for its time limit
@@ -31,6 +32,9 @@ void AddConnectionOptions(Command& command, Globals& globals);
 // configuration file (see client::CompleteConfig), and the options that suggested commands repeat.
 // Errors as for client::CompleteConfig and rpc::LoadSecurity.
 absl::Status CompleteGlobals(Globals& globals);
+
+// Adds to an error of the connection that the configuration file was ignored, if it was.
+absl::Status NameIgnoredConfig(const Globals& globals, const absl::Status& error);
 
 // Says how to start a worker of the given server, for hints. REQUIRES: a server is given.
 std::string HowToStartWorker(const Globals& globals);

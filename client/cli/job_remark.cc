@@ -57,7 +57,9 @@ std::string RemarkOn(const client::Job& job) {
     remarks.push_back(absl::StrCat(
         "the best is ", origin,
         job.own_best.has_value()
-            ? absl::StrCat("; its own takes ", FormatLatency(client::LatencyNs(*job.own_best)))
+            ? absl::StrCat("; its own takes ",
+                           MarkUnconfirmed(FormatLatency(client::LatencyNs(*job.own_best)),
+                                           client::LatencyIsConfirmed(*job.own_best)))
             : ""));
   }
   if (!job.note.empty()) remarks.push_back(job.note);

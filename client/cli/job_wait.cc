@@ -37,9 +37,17 @@ void JobWait::Look(const client::Job& job, client::JobNews news) {
           absl::StrCat("job ", job.id, " waits: ", WithRepeatedOptions(job.wait_reason)));
 }
 
-std::optional<std::string> CreationWait::TakeMessage() {
-  if (explained_ || clock_.Now() - began_ < kMoment) return std::nullopt;
-  explained_ = true;
+std::optional<std::string> CreationWait::TakeMessage(bool connected) {
+  const absl::Time now = clock_.Now();
+  if (!connected) {
+    connected_since_ = absl::InfiniteFuture();
+    if (told_of_connection_ || now - began_ < kMoment) return std::nullopt;
+    told_of_connection_ = true;
+    return absl::StrCat("connecting to ", server_);
+  }
+  connected_since_ = std::min(connected_since_, now);
+  if (told_of_server_ || now - connected_since_ < kMoment) return std::nullopt;
+  told_of_server_ = true;
   return absl::StrCat("creating the job; if no worker ",
                       target_ == "native" ? "" : absl::StrCat("of target ", target_, " "),
                       "is registered, the server waits for one, at most ",

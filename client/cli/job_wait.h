@@ -37,22 +37,30 @@ class JobWait {
   std::optional<std::string> message_;
 };
 
-// Explains why the server takes a while to create a job: it may wait for a worker of the target.
+// Explains why creating a job takes a while: there is no connection to the server yet, or the
+// server waits for a worker of the target.
 // Used by one thread.
 class CreationWait {
  public:
-  // `target`: as in client::JobSpec. The wait begins now.
-  CreationWait(const Clock* clock, std::string target)
-      : clock_(*clock), began_(clock->Now()), target_(std::move(target)) {}
+  // `server`: its address. `target`: as in client::JobSpec. The wait begins now.
+  CreationWait(const Clock* clock, std::string server, std::string target)
+      : clock_(*clock),
+        began_(clock->Now()),
+        server_(std::move(server)),
+        target_(std::move(target)) {}
 
-  // Returns a line that explains the wait, once, when it has taken a moment; otherwise nullopt.
-  std::optional<std::string> TakeMessage();
+  // Returns a line that explains the wait for the connection or for the server, each once, when it
+  // has taken a moment; otherwise nullopt. `connected`: whether there is a connection now.
+  std::optional<std::string> TakeMessage(bool connected);
 
  private:
   const Clock& clock_;
   const absl::Time began_;
+  absl::Time connected_since_ = began_;
+  const std::string server_;
   const std::string target_;
-  bool explained_ = false;
+  bool told_of_connection_ = false;
+  bool told_of_server_ = false;
 };
 
 }  // namespace hone::cli

@@ -35,6 +35,12 @@ std::string Details(const client::Best& best) {
                       processes == 1 ? " process" : " processes");
 }
 
+// What a line says about a best whose latency is not confirmed, after its name.
+absl::string_view Doubt(const client::Best& best) {
+  if (client::LatencyIsConfirmed(best)) return "";
+  return record::IsConfirmed(best.record) ? ", disturbed" : ", not confirmed";
+}
+
 absl::Status ListJobs(const Globals& globals, int limit) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::vector<client::Job> jobs, session->connection().ListJobs(limit));
@@ -46,9 +52,9 @@ absl::Status ListJobs(const Globals& globals, int limit) {
     const double latency = job.network.has_value() ? job.network->latency_ns
                            : job.best.has_value()  ? client::LatencyNs(*job.best)
                                                    : 0;
-    // The list does not say which tasks of a network are confirmed.
-    const bool confirmed = job.network.has_value() ? job.state == client::JobState::kDone
-                                                   : client::BestIsConfirmed(job);
+    const bool confirmed = job.network.has_value()
+                               ? client::LatencyIsConfirmed(*job.network).value_or(false)
+                               : job.best.has_value() && client::LatencyIsConfirmed(*job.best);
     table.AddRow(
         {job.id, std::string(client::JobStateName(job.state)), absl::StrCat(job.trials),
          MarkUnconfirmed(FormatGflops(job.best.has_value() ? job.best->gflops : 0), confirmed),
@@ -90,22 +96,21 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
                             FormatClock(absl::Milliseconds(job.wall_ms))));
   if (job.best.has_value()) {
     const std::string origin = OriginOfBest(job);
-    const bool confirmed = client::BestIsConfirmed(job);
+    const bool confirmed = client::LatencyIsConfirmed(*job.best);
     const absl::string_view withdrawal = Withdrawal(job);
     PrintWrapped(
         absl::StrCat("best", origin.empty() ? "" : absl::StrCat(" known, ", origin),
-                     confirmed ? "" : ", not confirmed",
-                     withdrawal.empty() ? "" : absl::StrCat(", ", withdrawal), ": ",
-                     FormatSpeed(client::LatencyNs(*job.best), job.best->gflops, confirmed),
+                     Doubt(*job.best), withdrawal.empty() ? "" : absl::StrCat(", ", withdrawal),
+                     ": ", FormatSpeed(client::LatencyNs(*job.best), job.best->gflops, confirmed),
                      Details(*job.best)));
     if (!withdrawal.empty()) {
       PrintWrapped(
           absl::StrCat("it does not count any more: ", job.best->record.quarantine_reason));
     }
     if (client::BestIsOfAnotherJob(job) && job.own_best.has_value()) {
-      const bool own_confirmed = record::IsConfirmed(job.own_best->record);
+      const bool own_confirmed = client::LatencyIsConfirmed(*job.own_best);
       PrintWrapped(absl::StrCat(
-          "best of this job", own_confirmed ? "" : ", not confirmed", ": ",
+          "best of this job", Doubt(*job.own_best), ": ",
           FormatSpeed(client::LatencyNs(*job.own_best), job.own_best->gflops, own_confirmed),
           Details(*job.own_best)));
     }

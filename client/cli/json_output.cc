@@ -118,7 +118,7 @@ Json LatencyJson(const std::optional<client::Best>& best) {
 Json JobBestJson(const client::Job& job) {
   Json best = LatencyJson(job.best);
   if (best.is_null()) return best;
-  best["confirmed"] = client::BestIsConfirmed(job);
+  best["confirmed"] = client::LatencyIsConfirmed(*job.best);
   if (client::BestIsWithdrawn(job)) {
     best["quarantine_reason"] = job.best->record.quarantine_reason;
   }
@@ -144,7 +144,7 @@ Json OwnBestJson(const client::Job& job) {
   if (own_best.is_null()) return own_best;
   const int64_t id = job.own_best->record.id;  // 0: not stored
   own_best["record"] = id > 0 ? Json(id) : Json(nullptr);
-  own_best["confirmed"] = record::IsConfirmed(job.own_best->record);
+  own_best["confirmed"] = client::LatencyIsConfirmed(*job.own_best);
   own_best["processes"] = record::ProcessesOf(job.own_best->record.result);
   if (job.own_best->record.quarantined) {
     own_best["quarantine_reason"] = job.own_best->record.quarantine_reason;
@@ -226,6 +226,7 @@ Json BestJson(const client::Best& best) {
     return whole;
   }
   Json json = LatencyJson(best);
+  json["confirmed"] = client::LatencyIsConfirmed(best);
   json["trace"] = best.trace;
   json["peak_gflops"] = best.peak_gflops;
   json["policy"] = best.record.policy.Key();

@@ -93,7 +93,10 @@ absl::Status ParseAndRun(Command& app, Globals& globals, int argc, char** argv,
     return absl::InvalidArgumentError(ExplainCommandLine(app, arguments, parsed.message()));
   }
   HONE_RETURN_IF_ERROR(CompleteGlobals(globals));
-  return app.Run();
+  const absl::Status status = app.Run();
+  const bool is_of_connection = absl::IsUnavailable(status) || absl::IsUnauthenticated(status) ||
+                                absl::IsPermissionDenied(status);
+  return is_of_connection ? NameIgnoredConfig(globals, status) : status;
 }
 
 int Main(int argc, char** argv) {

@@ -29,6 +29,7 @@ struct NetworkBests {
   std::vector<std::string> unconfirmed;  // see UnconfirmedJobs; "" for a task with a best
   std::vector<std::string> unknown;      // the digests of the tasks without a best
   size_t known = 0;                      // the number of tasks with a best
+  int64_t disturbed = 0;                 // the number of bests whose latency is not confirmed
   double latency_ns = 0;                 // the weighted sum over tasks with a best
   double known_flops = 0;                // the weighted sum over tasks with a best
   double flops = 0;                      // the weighted sum over all tasks
@@ -45,6 +46,7 @@ absl::StatusOr<NetworkBests> LookUp(Session& session, const NetworkArgument& net
     found.flops += task.flops * static_cast<double>(task.weight);
     if (!best.has_value()) return absl::OkStatus();
     ++found.known;
+    if (!client::LatencyIsConfirmed(*best)) ++found.disturbed;
     found.known_flops += task.flops * static_cast<double>(task.weight);
     found.latency_ns += client::LatencyNs(*best) * static_cast<double>(task.weight);
     return absl::OkStatus();
@@ -62,12 +64,14 @@ Json BestsJson(const NetworkArgument& network, const NetworkBests& found,
     Json each = {{"workload", network.tasks[t].text},
                  {"weight", task.weight},
                  {"latency_ns", nullptr},
+                 {"confirmed", nullptr},
                  {"gflops", nullptr},
                  {"job", nullptr},
                  {"processes", nullptr},
                  {"unconfirmed_job", UnknownJson(found.unconfirmed[t])}};
     if (const auto& best = found.bests[t]; best.has_value()) {
       each["latency_ns"] = client::LatencyNs(*best);
+      each["confirmed"] = client::LatencyIsConfirmed(*best);
       each["gflops"] = best->gflops;
       each["job"] = best->record.job_id;
       each["processes"] = record::ProcessesOf(best->record.result);
@@ -80,7 +84,8 @@ Json BestsJson(const NetworkArgument& network, const NetworkBests& found,
           {"tasks", std::move(tasks)},
           {"known", found.known},
           {"known_flops_share", found.flops > 0 ? found.known_flops / found.flops : 1.0},
-          {"latency_ns", complete ? Json(found.latency_ns) : Json(nullptr)}};
+          {"latency_ns", complete ? Json(found.latency_ns) : Json(nullptr)},
+          {"confirmed", complete ? Json(found.disturbed == 0) : Json(nullptr)}};
 }
 
 void Print(const NetworkArgument& network, const NetworkBests& found, const std::string& target) {
@@ -102,7 +107,9 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
     }
     const double latency = client::LatencyNs(*best);
     const double part = latency * static_cast<double>(network.partition.tasks[t].weight);
-    table.AddRow({network.tasks[t].title, times, FormatLatency(latency), FormatGflops(best->gflops),
+    const bool confirmed = client::LatencyIsConfirmed(*best);
+    table.AddRow({network.tasks[t].title, times, MarkUnconfirmed(FormatLatency(latency), confirmed),
+                  MarkUnconfirmed(FormatGflops(best->gflops), confirmed),
                   FormatShareOfPeak(best->gflops, best->peak_gflops),
                   FormatShare(part, complete ? found.latency_ns : 0),
                   absl::StrCat("job ", best->record.job_id)});
@@ -115,8 +122,10 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
                                  found.known, found.bests.size(), found.known == 1 ? "is" : "are",
                                  found.flops > 0 ? 100 * found.known_flops / found.flops : 100.0,
                                  found.known == 1 ? "it takes" : "those take");
-  PrintWrapped(absl::StrCat("\n", known, " ", FormatLatency(found.latency_ns),
+  PrintWrapped(absl::StrCat("\n", known, " ",
+                            MarkUnconfirmed(FormatLatency(found.latency_ns), found.disturbed == 0),
                             ", the sum of kernels timed one by one"));
+  if (found.disturbed > 0) PrintWrapped(DisturbedTasksText(found.disturbed));
   if (const std::string text = LessCertainText(found.bests); !text.empty()) PrintWrapped(text);
 }
 

@@ -32,24 +32,6 @@ std::string StateText(const client::NetworkTaskProgress& task, bool ended) {
   return task.disturbed ? "disturbed" : "confirmed";
 }
 
-bool IsConfirmed(const client::NetworkTaskProgress& task) {
-  return task.confirmed && !task.disturbed;
-}
-
-bool AllUndisturbed(const client::NetworkProgress& network) {
-  return absl::c_all_of(network.tasks, IsConfirmed);
-}
-
-std::string DisturbedTasksText(const client::NetworkProgress& network) {
-  const auto disturbed = absl::c_count_if(
-      network.tasks, [](const client::NetworkTaskProgress& task) { return task.disturbed; });
-  if (disturbed == 0) return "";
-  return absl::StrCat("other work disturbed every process that measured the ",
-                      disturbed == 1 ? "best" : "bests", " of ", Counted(disturbed, "task"), ": ",
-                      disturbed == 1 ? "its latency" : "their latencies",
-                      ", marked with ~, may be too high, and another candidate may be faster");
-}
-
 Json LatencyOrNull(double nanoseconds) {
   return nanoseconds > 0 ? Json(nanoseconds) : Json(nullptr);
 }
@@ -77,7 +59,8 @@ bool AllConfirmed(const client::NetworkProgress& network) {
 }
 
 std::string SumText(const client::NetworkProgress& network) {
-  return MarkUnconfirmed(FormatLatency(network.latency_ns), AllUndisturbed(network));
+  return MarkUnconfirmed(FormatLatency(network.latency_ns),
+                         client::LatencyIsConfirmed(network).value_or(false));
 }
 
 Table TaskTable(const client::NetworkProgress& network, bool ended) {
@@ -93,11 +76,12 @@ Table TaskTable(const client::NetworkProgress& network, bool ended) {
                    [&](size_t a, size_t b) { return part(a) > part(b); });
   for (const size_t i : order) {
     const client::NetworkTaskProgress& task = network.tasks[i];
+    const bool confirmed = client::LatencyIsConfirmed(task);
     table.AddRow({absl::StrCat(i), task.job.empty() ? "-" : task.job,
                   absl::StrFormat("%g", Occurrences(task)), absl::StrCat(task.trials),
-                  MarkUnconfirmed(FormatLatency(task.latency_ns), IsConfirmed(task)),
+                  MarkUnconfirmed(FormatLatency(task.latency_ns), confirmed),
                   FormatShare(part(i), network.latency_ns),
-                  MarkUnconfirmed(FormatGflops(task.gflops), IsConfirmed(task)),
+                  MarkUnconfirmed(FormatGflops(task.gflops), confirmed),
                   FormatSpeedUp(task.default_latency_ns, task.latency_ns), StateText(task, ended),
                   ir::SignatureOfText(task.workload)});
   }
@@ -137,8 +121,17 @@ std::string NoteBesideErrors(const client::Job& job) {
 
 void PrintTasks(const client::NetworkProgress& network, bool ended) {
   TaskTable(network, ended).Print();
-  if (const std::string text = DisturbedTasksText(network); !text.empty()) PrintWrapped(text);
+  const int64_t disturbed = absl::c_count_if(
+      network.tasks, [](const client::NetworkTaskProgress& task) { return task.disturbed; });
+  if (disturbed > 0) PrintWrapped(DisturbedTasksText(disturbed));
   for (const std::string& text : TaskErrors(network)) PrintWrapped(text);
+}
+
+std::string DisturbedTasksText(int64_t disturbed) {
+  return absl::StrCat("other work disturbed every process that measured the ",
+                      disturbed == 1 ? "best" : "bests", " of ", Counted(disturbed, "task"), ": ",
+                      disturbed == 1 ? "its latency" : "their latencies",
+                      ", marked with ~, may be too high, and another candidate may be faster");
 }
 
 std::string LessCertainText(absl::Span<const std::optional<client::Best>> bests) {
@@ -167,7 +160,7 @@ Json ToJson(const client::NetworkProgress& network) {
                      {"seconds", task.seconds},
                      {"latency_ns", LatencyOrNull(task.latency_ns)},
                      {"default_latency_ns", LatencyOrNull(task.default_latency_ns)},
-                     {"confirmed", IsConfirmed(task)},
+                     {"confirmed", client::LatencyIsConfirmed(task)},
                      {"disturbed", task.disturbed},
                      {"gflops", task.gflops},
                      {"peak_gflops", task.peak_gflops},
@@ -179,12 +172,11 @@ Json ToJson(const client::NetworkProgress& network) {
                          {"trials", estimate.trials},
                          {"latency_ns", estimate.latency_ns}});
   }
-  // A list of jobs has no tasks, so it does not know.
-  const Json confirmed = network.tasks.empty() ? Json(nullptr) : Json(AllUndisturbed(network));
+  const std::optional<bool> confirmed = client::LatencyIsConfirmed(network);
   return {{"name", network.name},
           {"task_count", network.task_count},
           {"latency_ns", LatencyOrNull(network.latency_ns)},
-          {"confirmed", confirmed},
+          {"confirmed", confirmed.has_value() ? Json(*confirmed) : Json(nullptr)},
           {"default_latency_ns", LatencyOrNull(network.default_latency_ns)},
           {"tasks", std::move(tasks)},
           {"estimates", std::move(estimates)}};

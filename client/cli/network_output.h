@@ -1,6 +1,7 @@
 #ifndef HONE_CLIENT_CLI_NETWORK_OUTPUT_H_
 #define HONE_CLIENT_CLI_NETWORK_OUTPUT_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@
 // The text, the table and the JSON that describe jobs, in particular those of networks.
 namespace hone::cli {
 
-// Whether the latencies of all tasks are confirmed.
+// Whether all tasks have a published best, even if other work disturbed its measurement.
 bool AllConfirmed(const client::NetworkProgress& network);
 
 // What a job tunes: "network resnet50, 23 tasks", or the workload as ir::SignatureOfText writes it.
@@ -30,12 +31,15 @@ std::vector<std::string> TaskErrors(const client::NetworkProgress& network);
 std::string NoteBesideErrors(const client::Job& job);
 // Prints the table and the errors.
 void PrintTasks(const client::NetworkProgress& network, bool ended);
-// The sum of the tasks' latencies, such as "2.000 ms", or "~2.000 ms" while the latency of a task
-// comes only from the search. That latency is the lowest of many measurements and therefore too
-// low: the sum may rise when it is confirmed.
+// The sum of the tasks' latencies, such as "2.000 ms", or "~2.000 ms" unless it is known that the
+// latencies of all tasks are confirmed. One that comes from the search is the lowest of many
+// measurements and therefore too low: the sum may rise when it is confirmed.
 std::string SumText(const client::NetworkProgress& network);
 Json ToJson(const client::NetworkProgress& network);
 
+// Says that other work disturbed every process that measured the bests of some tasks, whose number
+// is positive.
+std::string DisturbedTasksText(int64_t disturbed);
 // Says how many bests of a network's tasks were measured in fewer processes than usual; "" if none
 // was. nullopt stands for a task without a best.
 std::string LessCertainText(absl::Span<const std::optional<client::Best>> bests);

@@ -72,6 +72,18 @@ bool IsComplete(const NetworkReport& report) {
                      [](const ReportedTask& task) { return task.latency_ns > 0; });
 }
 
+bool IsConfirmed(const NetworkReport& report) {
+  return std::all_of(report.tasks.begin(), report.tasks.end(),
+                     [](const ReportedTask& task) { return task.confirmed; });
+}
+
+// Explains ~.
+std::string MarkText(const NetworkReport& report) {
+  if (IsConfirmed(report)) return "";
+  return "<p class=\"dim\">A figure marked with ~ is not confirmed: other work disturbed every "
+         "process that measured it, so that the latency may be too high.</p>\n";
+}
+
 std::string Row(absl::string_view name, absl::string_view value) {
   return absl::StrCat("<tr><td class=\"left\">", EscapeHtml(name), "</td><td class=\"left\">",
                       EscapeHtml(value), "</td></tr>\n");
@@ -92,7 +104,7 @@ std::string Summary(const NetworkReport& report) {
   }
   const double sum = SumOf(report);
   absl::StrAppend(&html, Row(IsComplete(report) ? "sum of kernels" : "sum of the known kernels",
-                             FormatLatency(sum)));
+                             MarkUnconfirmed(FormatLatency(sum), IsConfirmed(report))));
   if (report.job) {
     const double before = report.job->network->default_latency_ns;
     if (before > 0 && sum > 0) {
@@ -121,8 +133,9 @@ std::string TaskRow(const NetworkReport& report, const ReportedTask& task) {
                    "</td><td class=\"left types\">", EscapeHtml(task.types), "</td>",
                    cell(absl::StrCat(task.weight)));
   if (report.job) absl::StrAppend(&html, cell(absl::StrCat(task.trials)));
-  absl::StrAppend(&html, cell(FormatLatency(task.latency_ns)),
-                  cell(FormatShare(PartOf(task), SumOf(report))), cell(FormatGflops(task.gflops)),
+  absl::StrAppend(&html, cell(MarkUnconfirmed(FormatLatency(task.latency_ns), task.confirmed)),
+                  cell(FormatShare(PartOf(task), SumOf(report))),
+                  cell(MarkUnconfirmed(FormatGflops(task.gflops), task.confirmed)),
                   cell(FormatShareOfPeak(task.gflops, task.limit_gflops)));
   if (report.job) {
     absl::StrAppend(&html, cell(FormatSpeedUp(task.default_latency_ns, task.latency_ns)));
@@ -141,7 +154,7 @@ std::string Tasks(const NetworkReport& report, const std::vector<ReportedTask>& 
   if (report.job) absl::StrAppend(&html, "<th>speed-up</th>");
   absl::StrAppend(&html, "<th class=\"left\">bound by</th></tr>\n");
   for (const ReportedTask& task : sorted) absl::StrAppend(&html, TaskRow(report, task));
-  return absl::StrCat(html, "</table>\n");
+  return absl::StrCat(html, "</table>\n", MarkText(report));
 }
 
 std::string Parts(const NetworkReport& report, const std::vector<ReportedTask>& sorted) {
@@ -187,6 +200,7 @@ NetworkReport MakeReport(const NetworkArgument& network, const std::string& targ
     if (bests[t].has_value()) {
       const Roofline roofline = RooflineOf(workload, *bests[t]);
       task.latency_ns = client::LatencyNs(*bests[t]);
+      task.confirmed = client::LatencyIsConfirmed(*bests[t]);
       task.gflops = bests[t]->gflops;
       task.limit_gflops = roofline.gflops;
       if (roofline.peak_gflops > 0) task.bound = BoundOf(roofline);

@@ -19,6 +19,7 @@ struct ReportedTask {
   std::string types;  // "f32[1, 64, 56, 56], f32[64, 64, 1, 1] -> f32[1, 64, 56, 56]"
   int64_t weight = 0;
   double latency_ns = 0;    // per step; 0: unknown
+  bool confirmed = true;    // the latency; others are marked with ~
   double gflops = 0;        // 0: unknown
   double limit_gflops = 0;  // the roofline limit; 0: unknown
   std::string bound;        // what sets the limit (BoundOf); "": unknown

@@ -280,8 +280,9 @@ absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& optio
   }
   const client::NetworkSpec spec = SpecOf(network, options.network);
   if (options.detach) {
-    HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().CreateNetworkJob(
-                                                     common, spec, ExplainCreation(common.target)));
+    HONE_ASSIGN_OR_RETURN(const client::Job job,
+                          session->connection().CreateNetworkJob(
+                              common, spec, ExplainCreation(session->connection(), common.target)));
     if (globals.json) return PrintJson({{"jobs", Json::array({ToJson(job)})}});
     PrintWrapped(absl::StrCat("job ", job.id, ": ", network.path, "; ",
                               SuggestedCommand("jobs watch " + job.id), " follows it"));

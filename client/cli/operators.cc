@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -11,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/span.h"
 #include "client/cli/command.h"
@@ -28,7 +31,16 @@ namespace hone::cli {
 namespace {
 
 constexpr int kNoteColumns = 98;      // width of a note, without its indent
+constexpr int kListColumns = 120;     // width of the text below the list
 constexpr int kOnnxNameColumns = 24;  // width of the name of an ONNX operator
+constexpr char kBelowList[] =
+    "Keys in brackets have a default. Tensors are dense and row-major, dimensions from the "
+    "outermost to the innermost; constant ones are weights, which a kernel may repack ahead of "
+    "time. Types are those of dtype=f32 and acc=dtype unless a tensor has its own. NaN inputs give "
+    "NaN outputs, except that a maximum over elements (argmax, max_pool2d, reduce_max) leaves NaN "
+    "out. hone operators OP shows notes on a single operator.\n\n"
+    "Other workloads can be written as text, with these functions and reducers "
+    "(docs/language.md):";
 
 // An operator, and its workload if the command line has keys.
 struct ShownOperator {
@@ -62,7 +74,7 @@ std::string Usage(const op::OperatorInfo& info) {
 
 // Lists inputs and outputs in order, with their types if the shapes are known, otherwise with their
 // layouts.
-std::string TensorsText(const ShownOperator& shown) {
+std::string TensorsText(const ShownOperator& shown, int columns) {
   Table table({Left(""), Left(""), Left(""), Left("")});
   const auto add = [&](const char* title, const std::vector<op::TensorInfo>& tensors,
                        const std::vector<ir::BufferId>& ids) {
@@ -81,11 +93,11 @@ std::string TensorsText(const ShownOperator& shown) {
   };
   add("inputs", shown.info->inputs, shown.Inputs());
   add("outputs", shown.info->outputs, shown.Outputs());
-  const std::string text = table.ToText();
+  const std::string text = table.ToText(columns);
   return text.substr(text.find('\n') + 1);  // the columns have no titles
 }
 
-std::string KeysText(const op::OperatorInfo& info) {
+std::string KeysText(const op::OperatorInfo& info, int columns) {
   Table table({Left("  key"), Left("default"), Left("meaning")});
   for (const op::KeyInfo& key : info.keys) {
     table.AddRow({absl::StrCat("  ", key.name), DefaultOf(key), key.meaning});
@@ -95,7 +107,7 @@ std::string KeysText(const op::OperatorInfo& info) {
     table.AddRow({"  acc", "dtype",
                   "type of the computation and of the outputs, at least as wide as dtype"});
   }
-  return table.ToText();
+  return table.ToText(columns);
 }
 
 Json ToJson(const ShownOperator& shown) {
@@ -170,14 +182,14 @@ std::vector<Word> VocabularyOf(absl::Span<const T> known, absl::string_view name
 }
 
 // Returns a table of the words under a title, or "" if the list is empty.
-std::string WordsText(const char* title, const std::vector<Word>& words) {
+std::string WordsText(const char* title, const std::vector<Word>& words, int columns) {
   if (words.empty()) return "";
   Table table({Left(absl::StrCat("  ", title)), Left(words[0].takes.empty() ? "" : "takes"),
                Left("meaning")});
   for (const Word& word : words) {
     table.AddRow({absl::StrCat("  ", word.usage), word.takes, word.meaning});
   }
-  return table.ToText();
+  return table.ToText(columns);
 }
 
 Json ToJson(const Word& word) {
@@ -219,14 +231,17 @@ absl::Status ListOperators(const Globals& globals, const std::vector<std::string
                       {"functions", ListJson(functions)},
                       {"reducers", ListJson(reducers)}});
   }
+  const int columns = TerminalColumns(STDOUT_FILENO);
   std::string text;
   for (const ShownOperator& shown : all) {
-    absl::StrAppend(&text, Usage(*shown.info), "\n  ", shown.info->meaning, "\n",
-                    TensorsText(shown));
+    absl::StrAppend(&text, Wrapped(Usage(*shown.info), columns, "    "), "\n",
+                    Wrapped(absl::StrCat("  ", shown.info->meaning), columns, "    "), "\n",
+                    TensorsText(shown, columns));
     if (!words.empty()) {
       if (!shown.info->note.empty())
-        absl::StrAppend(&text, "\n  ", Wrapped(shown.info->note, kNoteColumns, "  "), "\n");
-      absl::StrAppend(&text, "\n", KeysText(*shown.info));
+        absl::StrAppend(&text, "\n  ",
+                        Wrapped(shown.info->note, std::min(kNoteColumns, columns - 2), "  "), "\n");
+      absl::StrAppend(&text, "\n", KeysText(*shown.info, columns));
     }
     if (shown.workload.has_value()) {
       absl::StrAppend(&text, "\n", FlopCount(*shown.workload) / 1e9, " GFLOP; the stages are:\n\n",
@@ -235,20 +250,11 @@ absl::Status ListOperators(const Globals& globals, const std::vector<std::string
     text += "\n";
   }
   if (words.empty()) {
-    text +=
-        "Keys in brackets have a default. Tensors are dense and row-major, dimensions from the "
-        "outermost to the innermost;\n"
-        "constant ones are weights, which a kernel may repack ahead of time. Types are those of "
-        "dtype=f32 and acc=dtype\n"
-        "unless a tensor has its own. NaN inputs give NaN outputs, except that a maximum over "
-        "elements (argmax, max_pool2d,\n"
-        "reduce_max) leaves NaN out. hone operators OP shows notes on a single operator.\n\n"
-        "Other workloads can be written as text, with these functions and reducers "
-        "(docs/language.md):\n\n";
+    absl::StrAppend(&text, Wrapped(kBelowList, std::min(kListColumns, columns)), "\n\n");
   }
-  absl::StrAppend(&text, WordsText("function", functions),
+  absl::StrAppend(&text, WordsText("function", functions, columns),
                   functions.empty() || reducers.empty() ? "" : "\n",
-                  WordsText("reducer", reducers));
+                  WordsText("reducer", reducers, columns));
   if (absl::EndsWith(text, "\n\n")) text.pop_back();
   std::fputs(text.c_str(), stdout);
   return absl::OkStatus();
@@ -263,11 +269,17 @@ absl::Status ListOnnxOperators(const Globals& globals) {
       list.push_back({{"name", name}, {"limits", limits}});
     return PrintJson({{"operators", std::move(list)}});
   }
-  const std::string indent(kOnnxNameColumns, ' ');
+  const int columns = TerminalColumns(STDOUT_FILENO);
+  // On a narrow terminal, the limits are below the name.
+  const bool is_narrow = columns < 2 * kOnnxNameColumns;
+  const std::string indent(is_narrow ? 4 : kOnnxNameColumns, ' ');
+  const int room = std::min(kNoteColumns, columns) - static_cast<int>(indent.size());
   for (const auto& [name, limits] : operators) {
-    absl::PrintF("%s\n", absl::StripTrailingAsciiWhitespace(absl::StrFormat(
-                             "%-*s%s", kOnnxNameColumns, name,
-                             Wrapped(limits, kNoteColumns - kOnnxNameColumns, indent))));
+    const std::string begin = is_narrow ? absl::StrCat(name, "\n", indent)
+                                        : absl::StrFormat("%-*s", kOnnxNameColumns, name);
+    const std::string lines =
+        absl::StrReplaceAll(Wrapped(limits, room), {{"\n", absl::StrCat("\n", indent)}});
+    absl::PrintF("%s\n", absl::StripTrailingAsciiWhitespace(absl::StrCat(begin, lines)));
   }
   return absl::OkStatus();
 }

@@ -83,8 +83,10 @@ std::string ProgressText(const client::Job& job, const Pace& pace, int columns) 
   const bool ended = client::HasEnded(job.state);
   const bool implied = !ended && !job.phase.empty();
   const int state_goes = ended || job.state == client::JobState::kConfirming ? kNever : 7;
-  add(implied ? 5 : state_goes, state);
-  if (implied && !waits) {
+  // What a search does at its end matters less than that it is a search, and than its trials.
+  const bool searches = tuning && implied && !waits;
+  add(implied && !searches ? 5 : state_goes, state);
+  if (implied && !waits && !searches) {
     parts.push_back({.text = std::string(state), .from = 6, .goes = state_goes});
   }
   // Before and after a search without trials, their number says nothing. A network whose tasks are
@@ -95,7 +97,7 @@ std::string ProgressText(const client::Job& job, const Pace& pace, int columns) 
     add(waits ? 10 : kNever, "  ", job.trials,
         job.spec.max_trials > 0 ? absl::StrCat("/", job.spec.max_trials) : "");
     const int64_t counted = std::max(job.trials, job.spec.max_trials);
-    add(4, revalidates ? " confirmed" : counted == 1 ? " trial" : " trials");
+    add(searches ? 6 : 4, revalidates ? " confirmed" : counted == 1 ? " trial" : " trials");
   }
   int64_t outcomes = 0;
   int64_t ok = 0;
@@ -116,7 +118,7 @@ std::string ProgressText(const client::Job& job, const Pace& pace, int columns) 
         is_behind ? "  best of this run "
         : is_own  ? "  best "
                   : "  best known ",
-        MarkUnconfirmed(figure, record::IsConfirmed(best->record)),
+        MarkUnconfirmed(figure, client::LatencyIsConfirmed(*best)),
         is_own ? "" : absl::StrCat(" (job ", best->record.job_id, ")"));
     if (best->gflops > 0 && best->peak_gflops > 0) {
       add(1, " (", FormatShare(best->gflops, best->peak_gflops), " of peak)");
@@ -148,7 +150,11 @@ std::string ProgressText(const client::Job& job, const Pace& pace, int columns) 
       left < absl::InfiniteDuration() ? absl::StrCat(FormatClock(left), " left") : "";
   if (!left_text.empty()) add(9, "  ", left_text);
   const std::string phase = absl::StrCat("  (", job.phase, ")");
-  if (!waits) {
+  if (searches) {
+    const std::string begin = job.phase.substr(0, job.phase.find(' '));
+    add(4, phase);
+    if (begin != job.phase) parts.push_back({absl::StrCat("  (", begin, " …)"), 4, 5});
+  } else if (!waits) {
     if (implied) add(6, phase);
   } else {
     const std::pair<std::string, std::string> brief =

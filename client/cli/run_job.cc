@@ -17,7 +17,6 @@
 #include "client/cli/format.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/job_wait.h"
-#include "client/cli/network_output.h"
 #include "client/cli/pace.h"
 #include "client/cli/progress.h"
 #include "client/cli/suggested_command.h"
@@ -123,15 +122,10 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
   return FollowedJob{*std::move(job), /*interrupted=*/heard > 0, pace.TrialsPerSecond()};
 }
 
-// Returns a hint to append to the message that a job was cancelled: how to continue. "" if all
-// tasks of the network are confirmed, or if the job publishes nothing: the job would continue
-// without the command that uses its result.
+// Returns a hint to append to the message that a job was cancelled: how to continue. "" if the job
+// publishes nothing: it would continue without the command that uses its result.
 std::string ResumeHint(const client::Job& job) {
   if (job.state != client::JobState::kCancelled || job.spec.unpublished) return "";
-  // A job that has not begun has no tasks yet.
-  const bool is_complete =
-      job.network.has_value() && !job.network->tasks.empty() && AllConfirmed(*job.network);
-  if (is_complete) return "";
   const std::vector<std::string> parts = absl::StrSplit(job.id, '.');
   const bool is_task = parts.size() > 1;
   return absl::StrCat("; ", SuggestedCommand("jobs resume " + parts[0]),
@@ -163,7 +157,8 @@ absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const client::JobS
     }
   }
   client::KeepWaiting explain;
-  if (session.private_server() == nullptr) explain = ExplainCreation(spec.target);
+  if (session.private_server() == nullptr)
+    explain = ExplainCreation(session.connection(), spec.target);
   const absl::StatusOr<client::Job> created = create(remaining, [&] {
     if (explain != nullptr) explain();
     return interrupts.count() == 0;
@@ -244,10 +239,11 @@ std::string CancellingText(const client::Job& job) {
                       " ends it at once, and Ctrl-C ends only this wait");
 }
 
-client::KeepWaiting ExplainCreation(const std::string& target) {
+client::KeepWaiting ExplainCreation(client::Connection& connection, const std::string& target) {
   static const auto* const clock = new SystemClock;
-  return [wait = CreationWait(clock, target)]() mutable {
-    if (const std::optional<std::string> message = wait.TakeMessage(); message.has_value()) {
+  return [&connection, wait = CreationWait(clock, connection.address(), target)]() mutable {
+    const std::optional<std::string> message = wait.TakeMessage(connection.IsConnected());
+    if (message.has_value()) {
       PrintWrapped(stderr, *message);
     }
     return true;

@@ -28,8 +28,8 @@ enum class OnInterrupt {
 };
 
 // Ok unless the job was cancelled. InterruptedError: with Ctrl-C. Aborted: by another
-// command, of this user or of another one. For a network with unconfirmed tasks, the message says
-// how to continue; the report of an operator says it itself.
+// command, of this user or of another one. The message says how a job that was cancelled
+// continues.
 absl::Status CheckNotCancelled(const FollowedJob& followed);
 
 // InterruptedError: after Ctrl-C, the job could not be cancelled for the reason `why`, such as a
@@ -50,8 +50,9 @@ std::string StoppingText(int count, const client::Job& job);
 std::string CancellingText(const client::Job& job);
 
 // Returns what a call that creates a job does while it waits: it says once on standard error that
-// the server may wait for a worker of `target`. Never ends the call. For a server that was given.
-client::KeepWaiting ExplainCreation(const std::string& target);
+// it connects to the server, and once that the server may wait for a worker of `target`. Never ends
+// the call. For a server that was given. `connection` must outlive the result.
+client::KeepWaiting ExplainCreation(client::Connection& connection, const std::string& target);
 
 // Creates a job and follows it to its end, with its progress on standard error. After the first
 // Ctrl-C the job confirms the finalists and ends; after the second it ends immediately. Ctrl-C

@@ -64,7 +64,9 @@ void PrintCheck(const client::Job& job) {
   const bool known = client::BestIsConfirmed(job);
   const bool is_best = known && job.best->record.candidate == given.record.candidate;
   const bool published_before = known && client::BestIsOfAnotherJob(job);
-  std::string published = known ? FormatLatency(client::LatencyNs(*job.best)) : "";
+  std::string published = known ? MarkUnconfirmed(FormatLatency(client::LatencyNs(*job.best)),
+                                                  client::LatencyIsConfirmed(*job.best))
+                                : "";
   if (published_before) {
     absl::StrAppend(&published, ", published by job ", job.best->record.job_id);
   } else if (known && job.best->record.is_default) {

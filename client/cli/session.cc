@@ -44,7 +44,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, b
   session->target_.host = target::DetectHost();  // while the server starts
   if (session->private_server_ != nullptr)
     HONE_RETURN_IF_ERROR(session->private_server_->WaitUntilReady());
-  HONE_ASSIGN_OR_RETURN(session->connection_, client::Connection::Open(address, options));
+  auto connection = client::Connection::Open(address, options);
+  HONE_RETURN_IF_ERROR(NameIgnoredConfig(globals, connection.status()));
+  session->connection_ = *std::move(connection);
   if (!found.ok()) HONE_RETURN_IF_ERROR(session->UseGpuOfServer(found));
   return session;
 }

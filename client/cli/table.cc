@@ -37,6 +37,7 @@ std::string Table::ToText(int columns) const {
   }
   std::string text;
   const auto add_row = [&](const std::vector<std::string>& cells) {
+    const size_t begin = text.size();
     std::string line;
     for (size_t i = 0; i < cells.size(); ++i) {
       if (begins[i] && i > 0) {
@@ -56,7 +57,7 @@ std::string Table::ToText(int columns) const {
                       columns_[i].right ? "" : padding);
     }
     absl::StripTrailingAsciiWhitespace(&line);
-    absl::StrAppend(&text, line, "\n");
+    if (!line.empty() || text.size() == begin) absl::StrAppend(&text, line, "\n");
   };
   std::vector<std::string> titles;
   for (const Column& column : columns_) titles.push_back(column.title);

@@ -146,7 +146,7 @@ absl::Status ResultOf(const FollowedJob& followed, const TuneOptions& options) {
                                            job.trials == 0 ? "no trial" : OutcomesText(job), ")",
                                            WhyDefaultFailed(job), FailuresHint(job)));
   }
-  if (options.fail_if_unconfirmed && !client::BestIsConfirmed(job)) {
+  if (options.fail_if_unconfirmed && !client::LatencyIsConfirmed(*job.best)) {
     return absl::AbortedError(absl::StrCat("the best of job ", job.id, " is not confirmed"));
   }
   return absl::OkStatus();
@@ -217,8 +217,8 @@ absl::Status Detach(const Globals& globals, Session& session, const std::vector<
   std::vector<client::Job> created;
   absl::Status result;
   for (const TuneJob& each : jobs) {
-    absl::StatusOr<client::Job> job =
-        session.connection().CreateJob(each.spec, ExplainCreation(each.spec.target));
+    absl::StatusOr<client::Job> job = session.connection().CreateJob(
+        each.spec, ExplainCreation(session.connection(), each.spec.target));
     result = job.status();
     if (!result.ok()) break;
     if (!globals.json) {
@@ -337,8 +337,10 @@ void AddTune(Command& app, Globals& globals) {
       "measured in three new processes, if there is time. Without --time, this takes at most a "
       "quarter of the time of the search or, if that is longer, 20 s (20 s for each task of a "
       "network). On a busy machine most of this time may pass, because hone waits for a quieter "
-      "moment and measures again. A figure marked with ~ is not confirmed and may change; hone "
-      "best returns only confirmed schedules. A speed-up is shown if the default schedule was "
+      "moment and measures again. A figure marked with ~ is not confirmed and may change. hone "
+      "best does not return it, except for a best that other work disturbed in every process that "
+      "measured it: a network needs a kernel for each task. A speed-up is shown if the default "
+      "schedule was "
       "also confirmed. In JSON, \"processes\" is the number of processes that measured a best, and "
       "\"trials_per_min\" is the speed of the search, which the progress line shows in trials/s: "
       "waits and the confirmation do not count. It is 0 if it is unknown.\n\n"

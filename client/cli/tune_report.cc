@@ -12,7 +12,6 @@
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
-#include "common/record/disturbed.h"
 #include "common/record/processes.h"
 
 namespace hone::cli {
@@ -39,8 +38,9 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
   Table table(
       {Left(""), Right("latency"), Right("GFLOP/s"), Right("share of peak"), Right("speed-up")});
   const bool confirmed = client::BestIsConfirmed(job);
+  const bool certain = job.best.has_value() && client::LatencyIsConfirmed(*job.best);
   // A speed-up is shown if both latencies were measured in the same way.
-  const bool comparable = client::DefaultIsConfirmed(job) && confirmed;
+  const bool comparable = client::DefaultIsConfirmed(job) && certain;
   const double base = comparable ? client::LatencyNs(*job.default_schedule) : 0;
   const auto add = [&](const char* name, const std::optional<client::Best>& best,
                        bool is_confirmed) {
@@ -56,9 +56,9 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
       default_confirmed);
   const bool earlier = client::BestIsOfAnotherJob(job);
   if (earlier && job.own_best.has_value()) {
-    add("best of this run", job.own_best, record::IsConfirmed(job.own_best->record));
+    add("best of this run", job.own_best, client::LatencyIsConfirmed(*job.own_best));
   }
-  add(earlier ? "best known" : confirmed ? "best" : "best, not confirmed", job.best, confirmed);
+  add(earlier ? "best known" : confirmed ? "best" : "best, not confirmed", job.best, certain);
   // A failed job has no row.
   if (job.best.has_value() || job.default_schedule.has_value()) table.Print();
   const bool pinned = job.best.has_value() && job.best->pinned_unix_ms > 0;
@@ -70,10 +70,8 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
                               FormatTime(job.best->record.created_unix_ms), ", ", AgeOf(*job.best),
                               "; this run confirmed nothing that is clearly faster"));
   }
-  const bool only_disturbed =
-      job.best.has_value() && record::IsOnlyDisturbed(job.best->record.result);  // the note says so
   if (const int processes = job.best.has_value() ? record::ProcessesOf(job.best->record.result) : 0;
-      confirmed && !only_disturbed && processes < record::kProcesses) {
+      certain && processes < record::kProcesses) {
     const absl::string_view count =
         processes == 1 ? "one undisturbed process" : "two undisturbed processes";
     PrintWrapped(absl::StrCat(
@@ -81,6 +79,11 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
         earlier ? absl::StrCat("job ", job.best->record.job_id, " measured the best known in only ")
                 : "the best was measured in only ",
         count, ", not three, so that its latency is less certain"));
+  }
+  if (confirmed && !certain) {
+    PrintWrapped(
+        "\nother work disturbed every process that measured the best: its latency, marked with ~, "
+        "may be too high");
   }
   const bool default_seems_faster =
       job.best.has_value() && job.default_schedule.has_value() &&

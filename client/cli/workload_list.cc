@@ -1,5 +1,7 @@
 #include "client/cli/workload_list.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -16,6 +18,20 @@ std::vector<std::string> WordsOf(absl::string_view text) {
   const std::string whole(text);
   if (NamesFile({&whole, 1})) return {whole};
   return absl::StrSplit(text, ' ', absl::SkipEmpty());
+}
+
+// A line without the comment at its end. A comment begins with # at the beginning of a line or
+// after a blank, but the name of a file may contain both.
+absl::string_view WithoutComment(absl::string_view line) {
+  line = absl::StripAsciiWhitespace(line);
+  size_t begin = line.find('#');
+  while (begin != line.npos && begin > 0 && !absl::ascii_isspace(line[begin - 1])) {
+    begin = line.find('#', begin + 1);
+  }
+  std::error_code error;
+  if (begin == line.npos || (begin > 0 && std::filesystem::exists(std::string(line), error)))
+    return line;
+  return absl::StripAsciiWhitespace(line.substr(0, begin));
 }
 
 bool BeginsWorkload(const std::string& word) {
@@ -49,8 +65,8 @@ absl::StatusOr<std::vector<WorkloadArgument>> ReadWorkloadList(const std::string
   int number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     ++number;
-    line = absl::StripAsciiWhitespace(line);
-    if (line.empty() || line[0] == '#') continue;
+    line = WithoutComment(line);
+    if (line.empty()) continue;
     absl::StatusOr<WorkloadArgument> workload = ReadWorkloadArgument(WordsOf(line));
     if (!workload.ok()) {
       return absl::InvalidArgumentError(

@@ -1,6 +1,7 @@
 #ifndef HONE_CLIENT_LIB_API_H_
 #define HONE_CLIENT_LIB_API_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/record/disturbed.h"
 #include "common/record/processes.h"
 #include "common/record/record.h"
 
@@ -96,6 +98,8 @@ struct NetworkProgress {
   double default_latency_ns = 0;  // the same for the default schedules
   std::vector<NetworkTaskProgress> tasks;  // in the order of the request
   std::vector<NetworkEstimate> estimates;  // latency_ns over time
+  // Whether the latencies of all tasks are confirmed; nullopt: the job has not begun.
+  std::optional<bool> confirmed;
 };
 
 // A query for the best of a workload on a target; see Connection::LookupBest.
@@ -195,6 +199,19 @@ enum class JobNews {
 // is not stored.
 inline bool BestIsConfirmed(const Job& job) {
   return job.best.has_value() && record::IsConfirmed(job.best->record);
+}
+
+// Whether the latency of a best is confirmed. Any other latency is marked with ~, because it may
+// change. A published best is confirmed unless other work disturbed every process that measured it.
+inline bool LatencyIsConfirmed(const Best& best) { return record::LatencyIsConfirmed(best.record); }
+inline bool LatencyIsConfirmed(const NetworkTaskProgress& task) {
+  return task.confirmed && !task.disturbed;
+}
+// The same for the sum of the tasks; nullopt if the tasks are unknown.
+inline std::optional<bool> LatencyIsConfirmed(const NetworkProgress& network) {
+  if (network.tasks.empty()) return network.confirmed;
+  return std::all_of(network.tasks.begin(), network.tasks.end(),
+                     [](const NetworkTaskProgress& task) { return LatencyIsConfirmed(task); });
 }
 
 // Whether the best of this job is known to have been quarantined since it was confirmed. (The best

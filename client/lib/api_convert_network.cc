@@ -30,6 +30,7 @@ absl::StatusOr<NetworkProgress> FromProto(const v1::NetworkProgress& message) {
                            .task_count = message.task_count(),
                            .latency_ns = message.latency_ns(),
                            .default_latency_ns = message.default_latency_ns()};
+  if (message.has_confirmed()) progress.confirmed = message.confirmed();
   for (const v1::NetworkTaskProgress& from : message.tasks()) {
     NetworkTaskProgress& task = progress.tasks.emplace_back();
     task.workload = from.workload();

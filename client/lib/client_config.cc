@@ -84,7 +84,13 @@ absl::StatusOr<ClientConfig> CompleteConfig(ClientConfig said, const std::string
   struct stat info;
   if (file.empty() || (!named && stat(file.c_str(), &info) != 0)) return said;
   HONE_ASSIGN_OR_RETURN(ClientConfig config, LoadClientConfig(file));
-  if (!said.server.empty() && said.server != config.server) return said;
+  if (!said.server.empty() && said.server != config.server) {
+    said.ignored = absl::StrCat(
+        file, " was ignored, because it names ",
+        config.server.empty() ? "no server" : absl::StrCat("the server ", config.server), ", not ",
+        said.server);
+    return said;
+  }
   said.server = config.server;
   if (security.ca.empty()) security.ca = config.security.ca;
   if (security.server_name.empty()) security.server_name = config.security.server_name;

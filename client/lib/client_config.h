@@ -13,6 +13,7 @@ namespace hone::client {
 struct ClientConfig {
   std::string server;  // "": a private server on this machine
   rpc::SecuritySources security;
+  std::string ignored;  // of CompleteConfig: the file that was ignored, and why; "": none
 };
 
 // Reads a configuration file (common/base/config_file.h) with the keys server, ca, certificate,
@@ -27,7 +28,7 @@ absl::StatusOr<ClientConfig> LoadClientConfig(const std::string& path);
 // $XDG_CONFIG_HOME/hone/client.conf or ~/.config/hone/client.conf. Earlier sources win. A token and
 // its file come from the same source, and so do a certificate and its key. If the server is already
 // named and is not the server of the file, the whole file is ignored, because its secrets are for
-// its own server.
+// its own server; `ignored` says so.
 absl::StatusOr<ClientConfig> CompleteConfig(ClientConfig said, const std::string& path);
 
 }  // namespace hone::client

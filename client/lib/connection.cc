@@ -59,8 +59,15 @@ class GrpcConnection final : public Connection {
                  const ConnectionOptions& options)
       : address_(std::move(address)),
         options_(options),
+        channel_(channel),
         stub_(v1::TuningService::NewStub(channel)),
         admin_stub_(v1::AdminService::NewStub(channel)) {}
+
+  const std::string& address() const override { return address_; }
+
+  bool IsConnected() override {
+    return channel_->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY;
+  }
 
   absl::StatusOr<Job> CreateJob(const JobSpec& spec, const KeepWaiting& waiting) override {
     return Create(ToProto(spec, NewRequestId()), waiting);
@@ -511,6 +518,7 @@ class GrpcConnection final : public Connection {
 
   const std::string address_;
   const ConnectionOptions options_;
+  const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<Stub> stub_;
   const std::unique_ptr<AdminStub> admin_stub_;
 };

@@ -47,6 +47,11 @@ class Connection {
  public:
   virtual ~Connection() = default;
 
+  // The server's address, as it was given to Open.
+  virtual const std::string& address() const = 0;
+  // Whether there is a connection to the server now. The first call makes it.
+  virtual bool IsConnected() = 0;
+
   // Stores a job and starts it. The server waits up to kTargetWait for a worker of the target.
   // FailedPrecondition: no worker can run it. Cancelled: `waiting`, which may be null, returned
   // false, and no job was created.

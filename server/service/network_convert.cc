@@ -85,6 +85,13 @@ absl::Status ReadTasks(const v1::NetworkRequest& request, const task::TaskEnviro
   return absl::OkStatus();
 }
 
+// Whether the sum of the tasks' latencies is confirmed.
+bool IsConfirmed(const task::NetworkState& state) {
+  return std::all_of(
+      state.tasks.begin(), state.tasks.end(),
+      [](const task::NetworkTaskState& task) { return task.confirmed && !task.disturbed; });
+}
+
 }  // namespace
 
 absl::StatusOr<task::NetworkSpec> ToNetworkSpec(const v1::CreateJobRequest& request,
@@ -145,6 +152,7 @@ v1::NetworkProgress ProgressToProto(const task::JobSnapshot& job) {
   message.set_task_count(static_cast<int>(spec.tasks.size()));
   message.set_latency_ns(task::NetworkLatency(spec, state));
   message.set_default_latency_ns(task::DefaultNetworkLatency(spec, state));
+  if (!state.tasks.empty()) message.set_confirmed(IsConfirmed(state));
   for (size_t i = 0; i < spec.tasks.size(); ++i) {
     v1::NetworkTaskProgress& progress = *message.add_tasks();
     progress.set_workload(spec.tasks[i].workload);

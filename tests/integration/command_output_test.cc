@@ -240,6 +240,9 @@ TEST_F(CommandOutputTest, LinesFitANarrowTerminal) {
       EXPECT_EQ(parts.size(), 1u) << absl::StrJoin(words, " ") << ": " << line;
     }
   };
+  for (const Words& words : {Words{}, {"conv2d"}, {"reduce_max"}, {"--onnx"}}) {
+    check(With({"hone", "operators"}, words));
+  }
   const Words server = {"hone", "--server", address_};
   check(With(With(server, {"tune", "--trials", "2"}), kMatmul));
   const Words wide = {"conv2d", "n=1", "h=14", "w=14", "ci=16", "co=16", "k=3"};

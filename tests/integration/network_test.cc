@@ -180,7 +180,7 @@ TEST_F(NetworkTest, SaysWhichTasksHaveNoConfirmedSchedule) {
   EXPECT_EQ(tune.Wait(), 128 + SIGINT) << tune.Errors();
   EXPECT_THAT(tune.Errors(), AllOf(HasSubstr("stopping now"), HasSubstr("interrupted: job 1 ended"),
                                    HasSubstr("; hone jobs resume 1 continues it")));
-  EXPECT_THAT(tune.Output(), AllOf(HasSubstr("task  times  trials"), HasSubstr("  ~")))
+  EXPECT_THAT(tune.Output(), AllOf(HasSubstr("task  job  times  trials"), HasSubstr("  ~")))
       << "the latencies of the search";
   result = home_.Hone({"best", kMnist, "--json"});
   EXPECT_EQ(result.code, 3) << result.output;

@@ -187,6 +187,19 @@ TEST_F(CommandLineTest, ConfigFileErrorsNameTheLine) {
   EXPECT_THAT(refused.errors, Not(HasSubstr("tok3n")));
 }
 
+TEST_F(CommandLineTest, AnIgnoredConfigFileIsNamedIfTheConnectionFails) {
+  const std::string path = File("client.conf", "server = \"localhost:1\"\n");
+  const Result refused = Hone({"jobs", "list", "--server", "127.0.0.1:1", "--config", path});
+  EXPECT_EQ(refused.code, 4) << refused.errors;
+  const std::string why = "client.conf was ignored, because it names the server localhost:1, not ";
+  EXPECT_THAT(refused.errors, HasSubstr(why + "127.0.0.1:1"));
+  const Result open = Hone({"jobs", "list", "--server", "192.0.2.1:1", "--config", path, "--json"});
+  EXPECT_EQ(open.code, 2) << open.errors;
+  EXPECT_THAT(open.output, HasSubstr(why + "192.0.2.1:1"));
+  const Result used = Hone({"jobs", "list", "--server", "localhost:1", "--config", path});
+  EXPECT_THAT(used.errors, Not(HasSubstr("ignored")));
+}
+
 TEST_F(CommandLineTest, UnknownWordsGetASuggestion) {
   ExpectUsageError({"tuen", "matmul"},
                    AllOf(HasSubstr("unknown command 'tuen'"),

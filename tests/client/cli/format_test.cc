@@ -109,6 +109,17 @@ TEST(TableTest, LongRowsWrapBetweenCells) {
             "           91.6 %  confirmed\n");
 }
 
+TEST(TableTest, AnEmptyCellHasNoLineOfItsOwn) {
+  Table table({Left(""), Left("")});
+  table.AddRow({"Y  [n, oh, ow, co]", ""});
+  table.AddRow({"W  [kh, kw, ci, co]", "constant"});
+  EXPECT_EQ(table.ToText(24),
+            "\n"
+            "Y  [n, oh, ow, co]\n"
+            "W  [kh, kw, ci, co]\n"
+            "    constant\n");
+}
+
 TEST(TableTest, BreaksACellThatIsLongerThanALine) {
   Table table({Left("job"), Left("workload"), Right("trials")});
   table.AddRow({"1", "conv2d(f32[1, 14, 14, 16]) -> f32[1, 12]", "7"});

@@ -35,6 +35,14 @@ TEST(JobJsonTest, AScreenedBestIsNotConfirmed) {
   EXPECT_EQ(TuneJson(JobWith(MeasuredBy("confirm", "7")), 0, 0)["best"]["confirmed"], true);
 }
 
+TEST(JobJsonTest, ABestThatWasOnlyMeasuredWhileDisturbedIsNotConfirmed) {
+  client::Best best = MeasuredBy("confirm", "7");
+  EXPECT_EQ(BestJson(best)["best"]["confirmed"], true);
+  best.record.result.detail = record::kOnlyDisturbed;
+  EXPECT_EQ(BestJson(best)["best"]["confirmed"], false);
+  EXPECT_EQ(ToJson(JobWith(best))["best"]["confirmed"], false);
+}
+
 TEST(TuneJsonTest, HasTheSpeedOfTheSearchThatTheProgressLineShows) {
   EXPECT_EQ(TuneJson(JobWith(MeasuredBy("confirm", "7")), 0, 2.5)["trials_per_min"], 150);
 }

@@ -53,9 +53,16 @@ TEST(NetworkOutputTest, ADisturbedTaskIsNotConfirmed) {
   EXPECT_TRUE(AllConfirmed(network)) << "all have a kernel";
 }
 
-TEST(NetworkOutputTest, WithoutItsTasksItIsNotKnownWhetherANetworkIsConfirmed) {
-  EXPECT_TRUE(
-      ToJson(client::NetworkProgress{.name = "listed", .task_count = 2})["confirmed"].is_null());
+TEST(NetworkOutputTest, AListedNetworkHasNoTasksButIsConfirmedOrNot) {
+  client::NetworkProgress network{.name = "listed", .task_count = 2, .latency_ns = 4000};
+  EXPECT_TRUE(ToJson(network)["confirmed"].is_null()) << "it has not begun";
+  EXPECT_EQ(SumText(network), "~4.000 us");
+  network.confirmed = false;
+  EXPECT_EQ(ToJson(network)["confirmed"], false);
+  EXPECT_EQ(SumText(network), "~4.000 us");
+  network.confirmed = true;
+  EXPECT_EQ(ToJson(network)["confirmed"], true);
+  EXPECT_EQ(SumText(network), "4.000 us");
 }
 
 TEST(NetworkOutputTest, ErrorsAreExplainedBelowTheTable) {

@@ -38,6 +38,17 @@ TEST(NetworkReportTest, ShowsTheTasksWithTheLargestFirst) {
   EXPECT_THAT(html, Not(HasSubstr("measured</td>")));
 }
 
+TEST(NetworkReportTest, MarksALatencyThatIsNotConfirmed) {
+  NetworkReport report = Report();
+  EXPECT_THAT(ReportHtml(report), Not(HasSubstr("~")));
+  report.tasks[1].confirmed = false;
+  const std::string html = ReportHtml(report);
+  EXPECT_THAT(html, HasSubstr("<td>~6.000 us</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>1.000 us</td>"));
+  EXPECT_THAT(html, HasSubstr(">~8.000 us<")) << "the sum";
+  EXPECT_THAT(html, HasSubstr("marked with ~"));
+}
+
 TEST(NetworkReportTest, ShowsTheJob) {
   NetworkReport report = Report();
   report.measured = NetworkTiming{.speed = {.latency_ns = 8500}, .fastest_ns = 8000};

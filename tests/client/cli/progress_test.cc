@@ -128,6 +128,7 @@ TEST(ProgressTextTest, ShowsTheSumOfANetwork) {
   job.best.reset();
   job.network.emplace();
   job.network->latency_ns = 2e6;
+  job.network->confirmed = true;
   EXPECT_EQ(Text(job),
             "tuning  128/256 trials  sum 2.000 ms  invalid 25.0 %  6.4 trials/s  0:20 left");
   job.network->tasks.resize(3);
@@ -155,6 +156,20 @@ TEST(ProgressTextTest, DropsTheLeastImportantPartsFirst) {
             "tuning  128/256 trials  best 291.8 GFLOP/s  invalid 25.0 %  6.4 trials/s  0:20 left");
   EXPECT_EQ(Text(job, 79), "tuning  128/256 trials  best 291.8 GFLOP/s  invalid 25.0 %  0:20 left");
   EXPECT_EQ(Text(job, 60), "tuning  128/256 trials  best 291.8 GFLOP/s  0:20 left");
+}
+
+TEST(ProgressTextTest, ThePhaseOfASearchGoesBeforeItsTrials) {
+  client::Job job = JobInProgress();
+  job.spec.max_trials = 0;
+  job.trials = 53;
+  job.best->record.id = 0;
+  job.best->gflops = 6.9;
+  job.left = absl::Seconds(3);
+  job.phase = "finishing the measurements in progress";
+  EXPECT_THAT(Text(job), EndsWith("0:03 left  (finishing the measurements in progress)"));
+  EXPECT_EQ(Text(job, 79), "tuning  53 trials  best ~6.9 GFLOP/s  0:03 left  (finishing …)");
+  EXPECT_EQ(Text(job, 60), "tuning  53 trials  best ~6.9 GFLOP/s  0:03 left");
+  EXPECT_EQ(Text(job, 39), "53  best ~6.9 GFLOP/s  0:03 left");
 }
 
 TEST(ProgressTextTest, FitsIn40Columns) {

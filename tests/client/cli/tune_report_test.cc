@@ -50,6 +50,15 @@ TEST(TuneReportTest, MarksWhatIsNotConfirmed) {
   EXPECT_THAT(Report(job), AllOf(HasSubstr("best, not confirmed"), HasSubstr("~1.000 us")));
 }
 
+// The best known may be that of a network, whose tasks get one even on a busy machine.
+TEST(TuneReportTest, MarksABestThatWasOnlyMeasuredWhileDisturbed) {
+  client::Job job = DoneJob();
+  job.best->record.job_id = "3.1";
+  job.best->record.result.detail = record::kOnlyDisturbed;
+  EXPECT_THAT(Report(job), AllOf(HasSubstr("~1.000 us"), HasSubstr("disturbed every process"),
+                                 Not(HasSubstr("2.00x")), Not(HasSubstr("does not return it"))));
+}
+
 TEST(TuneReportTest, SaysWhoMeasuredTooFewProcesses) {
   client::Job job = DoneJob();
   job.best->record.result.processes = 1;

@@ -78,6 +78,16 @@ TEST_F(WorkloadListTest, AFileHasOneWorkloadOnEachLine) {
   }
 }
 
+TEST_F(WorkloadListTest, ALineMayEndWithAComment) {
+  const std::string blank =
+      File("odd #1.hone", "workload w\ninput A: f32[4]\noutput B[i: 4] = A[i]\n");
+  const std::string list =
+      File("commented.txt", "  # of a/b\nmatmul m=4 n=4 k=4 # in a/b.hone\nsoftmax m=8 n=8\t#\r\n" +
+                                one_ + " # a file\n" + blank + "\n");
+  EXPECT_THAT(Titles(ReadWorkloadList(list)),
+              ElementsAre("matmul m=4 n=4 k=4", "softmax m=8 n=8", one_, blank));
+}
+
 TEST_F(WorkloadListTest, AListThatIsGivenAsAWorkloadIsRecognized) {
   const auto error = [](const std::string& word) {
     return std::string(ReadWorkloads({word}).status().message());

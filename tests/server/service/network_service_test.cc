@@ -106,6 +106,7 @@ TEST_F(NetworkServiceTest, TunesANetworkToItsEnd) {
   ASSERT_EQ(list.jobs_size(), 1) << "the jobs of its tasks are not listed";
   EXPECT_EQ(list.jobs(0).network().latency_ns(), latency);
   EXPECT_EQ(list.jobs(0).network().tasks_size(), 0);
+  EXPECT_TRUE(list.jobs(0).network().confirmed());
 }
 
 TEST_F(NetworkServiceTest, ARestartLosesNothing) {
@@ -143,6 +144,7 @@ TEST_F(NetworkServiceTest, ACancelledNetworkKeepsItsBests) {
   for (const v1::NetworkTaskProgress& task : job.network().tasks()) {
     EXPECT_TRUE(task.confirmed()) << task.DebugString();
   }
+  EXPECT_TRUE(job.network().confirmed());
 }
 
 TEST_F(NetworkServiceTest, TheClientLibraryWatchesANetwork) {
