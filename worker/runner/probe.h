@@ -17,7 +17,7 @@ class Probe {
  public:
   virtual ~Probe() = default;
   // Returns the current time divided by the best time so far, the larger ratio of the two kernels.
-  // At least 1, apart from noise.
+  // That of the stream is divided by its usual noise. At least 1, apart from noise.
   virtual double Sample() = 0;
   // Returns the time of the fastest multiply-adds among the recent samples, divided by the time
   // they would have taken at the worker's registration. This shows slow phases that outlast a
