@@ -170,6 +170,13 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
     if (options.out.empty()) continue;
     HONE_RETURN_IF_ERROR(WriteNpyResult(options.out[o], type.dtype, ShapeOf(type), outputs[o]));
   }
+  absl::Status result;
+  if (options.max_error >= 0 && !(error <= options.max_error)) {
+    result = absl::AbortedError(
+        absl::StrFormat("the outputs differ from the expected ones by %.3g of the largest "
+                        "magnitude, more than --max-error %g",
+                        error, options.max_error));
+  }
   if (globals.json) {
     Json json = {{"network", network.path},
                  {"latency_ns", TimesJson(runs)},
@@ -178,7 +185,7 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
                  {"disturbance", disturbance}};
     if (!expected.empty()) json["max_error"] = error;
     if (options.profile) json["steps"] = StepsJson(runs.MedianSteps());
-    return PrintJson(std::move(json));
+    return PrintJson(std::move(json), result);
   }
   if (options.profile) PrintProfile(runs.MedianSteps());
   absl::PrintF("latency   %s", FormatLatency(runs.At(0.5)));
@@ -191,7 +198,7 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
   if (!expected.empty()) {
     absl::PrintF("error     %.3g of the largest expected magnitude\n", error);
   }
-  return absl::OkStatus();
+  return result;
 }
 
 }  // namespace hone::cli

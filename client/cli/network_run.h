@@ -16,6 +16,7 @@ struct NetworkRunOptions {
   std::vector<std::string> in;      // .npy files
   std::vector<std::string> out;     // .npy files; may be empty
   std::vector<std::string> expect;  // .npy files that outputs are compared with; may be empty
+  double max_error = -1;  // if an output differs by more, the command fails; < 0: no limit
   NetworkKernelOptions kernels;
   int repeat = 1;
   bool profile = false;
@@ -24,6 +25,7 @@ struct NetworkRunOptions {
 // Runs a network on NumPy files with the best known kernels, and prints its latency, what shows
 // that other work disturbed the runs, the error against the expected outputs, and with `profile`
 // the time of each step in the run with the median latency. InvalidArgument: a file does not fit.
+// Aborted: the error is larger than `max_error`.
 // Other errors as for ReadNetwork and LoadNetworkKernels.
 absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options);
 

@@ -35,6 +35,7 @@ struct RunOptions {
   // For networks only.
   std::vector<std::string> shapes;
   std::vector<std::string> expect;
+  double max_error = -1;  // not given
   bool draft = false;
   int repeat = 0;  // 0: not given
   bool profile = false;
@@ -110,11 +111,15 @@ absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argum
 }
 
 absl::Status Run(const Globals& globals, const RunOptions& options) {
+  if (options.max_error >= 0 && options.expect.empty()) {
+    return absl::InvalidArgumentError("--max-error needs --expect");
+  }
   if (NamesNetwork(options.words)) {
     return RunNetwork(globals, {.words = {options.words[0], options.shapes},
                                 .in = options.in,
                                 .out = options.out,
                                 .expect = options.expect,
+                                .max_error = options.max_error,
                                 .kernels = {options.tolerance, options.draft, kDraftHint},
                                 .repeat = std::max(options.repeat, 1),
                                 .profile = options.profile});
@@ -199,6 +204,10 @@ void AddRun(Command& app, Globals& globals) {
               "C.npy of an expected output of a network; once for each output. Prints the largest "
               "error",
               {OneWordPerUse()});
+  command.Add("--max-error", options->max_error,
+              "With --expect, exit with 1 if an output differs by more than this share of its "
+              "largest expected magnitude, as in 1e-4",
+              {Range(0.0, 1.0)});
   command.Add("--repeat", options->repeat, "Time this many runs of a network (default 1)",
               {Range(1, 1'000'000)});
   AddDraft(command, options->draft);

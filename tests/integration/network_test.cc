@@ -140,7 +140,15 @@ TEST_F(NetworkTest, IsTunedRunAndExported) {
   scores[3] += 100;
   const std::string other = Array("other.npy", {1, 10}, scores);
   result = home_.Hone({"run", kMnist, "--in", input, "--expect", other, "--json"});
+  EXPECT_EQ(result.code, 0) << result.errors;
   EXPECT_GT(OneLineOfJson(result.output)["max_error"].get<double>(), 1e-3);
+  result = home_.Hone(
+      {"run", kMnist, "--in", input, "--expect", other, "--max-error", "1e-3", "--json"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_GT(OneLineOfJson(result.output)["max_error"].get<double>(), 1e-3);
+  EXPECT_THAT(result.output, HasSubstr("more than --max-error 0.001"));
+  result = home_.Hone({"run", kMnist, "--in", input, "--expect", expected, "--max-error", "1e-3"});
+  EXPECT_EQ(result.code, 0) << result.errors;
 
   const std::string page = files_ / "report.html";
   result = home_.Hone({"tune", kMnist, "--only-missing", "--report", page, "--json"});
