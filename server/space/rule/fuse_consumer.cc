@@ -4,6 +4,22 @@
 
 namespace hone::space {
 
+namespace {
+
+// Whether the consumer's last axis is the last dimension of what it reads. Otherwise it transposes
+// a tile that may be narrower than a vector.
+bool ReadsAlongVectors(const ir::Program& program, const ir::Block& consumer) {
+  bool along = true;
+  program.pool.VisitLoads(consumer.values[0], [&](const ir::Expr& load) {
+    const ir::IndexList& indices = program.pool.IndicesOf(load);
+    if (program.WritersOf(load.buffer).empty()) return;
+    along &= indices.back().SingleAtom() == consumer.iters.back().var;
+  });
+  return along;
+}
+
+}  // namespace
+
 // Computes the element-wise consumer of a tiled block at the tile: while the results are in a cache
 // if the reduction is tiled, otherwise right after each register tile.
 std::vector<Sketch> ApplyFuseConsumer(const RuleContext& context, const Sketch& sketch, int nest) {
@@ -23,9 +39,7 @@ std::vector<Sketch> ApplyFuseConsumer(const RuleContext& context, const Sketch& 
     consumer.state = Nest::State::kFused;
     consumer.loops =
         (at_outer ? 1 : tiling.loops_to_inner) + static_cast<int>(found->block().iters.size());
-    // The tile of a transposed result is as wide as its rows, which may be few.
-    const bool transposes = ElementwiseProducer(program, found->id) == ir::kNoNode;
-    consumer.lanes = transposes ? 1 : tiling.lanes;
+    consumer.lanes = ReadsAlongVectors(program, found->block()) ? tiling.lanes : 1;
     return {std::move(fused)};
   }
   return {};

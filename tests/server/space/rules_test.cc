@@ -67,6 +67,12 @@ const char* const kSmall[] = {
     "< 7)\n"
     "  X[n, ci, h + r - 1, w + s - 1] * W[co, ci, r, s]\n"
     "output Y[n: 1, co: 20, h: 6, w: 7] = max(C[n, co, h, w] + bias[co], 0.0)\n",
+    // A consumer that exchanges the outer axes.
+    "workload heads\n"
+    "input A: f32[3, 18, 10]\n"
+    "input B: f32[3, 10, 50] constant\n"
+    "C[h: 3, i: 18, j: 50] = sum(k: 10) A[h, i, k] * B[h, k, j]\n"
+    "output D[i: 18, h: 3, j: 50] = max(C[h, i, j], 0.0)\n",
     "dense_relu m=19 n=70 k=9",
     "dense_relu m=36 n=128 k=5",
     // B is transposed: vectors are contiguous only after packing.
