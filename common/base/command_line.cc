@@ -212,7 +212,13 @@ OptionRule Range(int64_t low, int64_t high) {
 }
 OptionRule Range(int low, int high) { return Range(int64_t{low}, int64_t{high}); }
 OptionRule Range(double low, double high) {
-  return Checked(CLI::Range(low, high), absl::StrCat("a number from ", low, " to ", high));
+  // CLI::Range accepts NaN.
+  const auto contains = [low, high](std::string& value) -> std::string {
+    double number = 0;
+    return absl::SimpleAtod(value, &number) && low <= number && number <= high ? "" : "outside";
+  };
+  return Checked(CLI::Validator(contains, CLI::Range(low, high).get_description()),
+                 absl::StrCat("a number from ", low, " to ", high));
 }
 OptionRule Positive() { return Checked(CLI::PositiveNumber, "a number above 0"); }
 OptionRule OneOf(const std::vector<std::string>& words) {

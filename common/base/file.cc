@@ -77,8 +77,12 @@ FileToWrite FindFileToWrite(const std::string& path) {
   std::error_code error;
   FileToWrite file{.path = path};
   if (std::filesystem::is_symlink(path, error)) {
-    const std::filesystem::path target = std::filesystem::canonical(path, error);
-    if (!error) file.path = target.string();
+    std::filesystem::path target = std::filesystem::canonical(path, error);
+    if (error) {  // the file that it names does not exist yet
+      target =
+          std::filesystem::path(path).parent_path() / std::filesystem::read_symlink(path, error);
+    }
+    if (!error && !std::filesystem::is_symlink(target, error)) file.path = target.string();
   }
   const std::filesystem::file_status status = std::filesystem::status(file.path, error);
   file.is_special = std::filesystem::is_other(status);

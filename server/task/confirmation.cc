@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -215,9 +216,17 @@ std::vector<int> Confirmation::Ranking() const {
   int most = 0;  // processes, up to as many as are required
   for (const int finalist : left) most = std::max(most, Processes(finalist));
   most = std::min(most, options_.min_rounds);
+  std::map<int, double> ratios;
+  double least = std::numeric_limits<double>::infinity();  // of those with enough processes
+  for (int finalist : left) {
+    ratios[finalist] = Median(Ratios(finalist, pivot));
+    if (Processes(finalist) >= most) least = std::min(least, ratios[finalist]);
+  }
   std::vector<std::tuple<bool, double, int>> order;
   for (int finalist : left) {
-    order.push_back({Processes(finalist) < most, Median(Ratios(finalist, pivot)), finalist});
+    const bool few = Processes(finalist) < most;
+    const bool clearly_faster = ratios[finalist] < least - options_.drop_first;
+    order.push_back({few && !clearly_faster, ratios[finalist], finalist});
   }
   std::sort(order.begin(), order.end());
   std::vector<int> ranking;

@@ -84,7 +84,7 @@ class Confirmation {
 
   // Returns the remaining finalists that have a result, best first. The incumbent is first unless
   // another one is certainly faster. A finalist with results of fewer than min_rounds processes
-  // comes after those with enough.
+  // comes after those with enough, unless its log-ratio to each of them exceeds drop_first.
   std::vector<int> Ranking() const;
   // Returns whether a finalist has a result, even if it has dropped out.
   bool HasResult(int finalist) const { return Processes(finalist) > 0; }

@@ -66,11 +66,13 @@ class Chooser {
     const auto in_time = static_cast<int>(
         std::clamp<int64_t>(job_.TimeLeft() / kFinalistTime, 1, options.finalists));
     const int min_finalists = task_.IsDecided() ? 1 : options.min_finalists;
+    // Besides the leader, the fastest is always a finalist.
+    const int most = std::max(in_time, static_cast<int>(chosen_.list.size()) + 1);
     for (const Screened& screened : screened_) {
       const record::Record& record = screened.record;
       const int count = static_cast<int>(chosen_.list.size());
       const bool slow = screened.latency_ns > Best() * options.within;
-      if (count >= in_time || (count >= min_finalists && slow)) break;
+      if (count >= most || (count >= min_finalists && slow)) break;
       if (IsLeader(record)) continue;
       const std::string& program = record.result.facts.program_digest;
       if (!program.empty() && !programs_.emplace(program, count).second) continue;

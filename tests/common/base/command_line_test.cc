@@ -81,6 +81,7 @@ TEST_F(CommandTest, RejectsUnknownAndInvalidOptions) {
            {"--seed", "-1"},
            {"--seed", "18446744073709551616"},
            {"--name", ""},
+           {"--share", "nan"},
            {"--all", "--some"},
            {"--all=maybe"},
        }) {

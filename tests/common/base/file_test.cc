@@ -34,6 +34,16 @@ TEST_F(WriteFileTest, FollowsASymbolicLink) {
   EXPECT_EQ(ReadFile(Path("file")).value(), "new");
 }
 
+TEST_F(WriteFileTest, CreatesTheFileThatALinkNames) {
+  std::filesystem::create_symlink("file", Path("link"));
+  ASSERT_TRUE(WriteFileAtomically(Path("link"), "new").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(Path("link")));
+  EXPECT_EQ(ReadFile(Path("file")).value(), "new");
+  std::filesystem::create_symlink("missing/file", Path("lost"));
+  EXPECT_TRUE(absl::IsNotFound(WriteFileAtomically(Path("lost"), "new")));
+  EXPECT_TRUE(std::filesystem::is_symlink(Path("lost")));
+}
+
 TEST_F(WriteFileTest, WritesIntoAFifo) {
   ASSERT_EQ(mkfifo(Path("fifo").c_str(), 0600), 0);
   std::string read;

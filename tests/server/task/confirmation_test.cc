@@ -277,6 +277,19 @@ TEST(ConfirmationTest, CutRoundKeepsTheOnlyResultOfAFinalist) {
   EXPECT_TRUE(confirmation.IsUnmeasured(0));
 }
 
+// A leader of three processes is not kept if one process of another took less than half of its
+// time.
+TEST(ConfirmationTest, OneProcessCountsIfItIsClearlyFaster) {
+  for (const double latency : {45, 95}) {
+    Confirmation confirmation(2, -1, 1);
+    confirmation.AddEarlier(0, {Took(100), Took(101), Took(100)});
+    for (const int finalist : confirmation.NextRound()) {
+      confirmation.Report(finalist, Took(finalist == 0 ? 100 : latency));
+    }
+    EXPECT_EQ(confirmation.Ranking().front(), latency < 50 ? 1 : 0) << latency;
+  }
+}
+
 // Three processes of a few finalists say more than one process of many.
 TEST(ConfirmationTest, LimitedRunsGoToTheLeadingFinalists) {
   const auto left = [](double runs) {
