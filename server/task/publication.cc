@@ -121,9 +121,9 @@ void Publication::NoteOverratedIncumbent() {
 void Publication::NoteUnconfirmedFastest() {
   const Finalist& winner = finalists_.list[ranking_[0]];
   if (winner.is_own && winner.is_disturbed && !winner.is_quiet) {
-    job_.state().note = absl::StrCat(
-        "other work disturbed every measurement of trial ", winner.trial,
-        ", which was faster than the other finalists even so; its latency may be lower than shown");
+    job_.state().note =
+        absl::StrCat("other work disturbed every measurement of trial ", winner.trial,
+                     ", which was faster than the other finalists even so");
     return;
   }
   int index = -1;
