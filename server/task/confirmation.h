@@ -58,7 +58,7 @@ class Confirmation {
   // count while the rounds give fewer than min_rounds results; those of the yardstick only if it
   // has no others, or if both together are enough. REQUIRES: all are ok.
   void AddEarlier(int finalist, std::vector<record::MeasureResult> results);
-  // Adds a disturbed process of a finalist that has no result and did not fail.
+  // Adds a disturbed process. REQUIRES: IsUnmeasured(finalist).
   void AddDisturbed(int finalist, const record::MeasureResult& result) {
     entries_[finalist].rounds[round_] = result;
   }
@@ -84,7 +84,7 @@ class Confirmation {
 
   // Returns the remaining finalists that have a result, best first. The incumbent is first unless
   // another one is certainly faster. A finalist with results of fewer than min_rounds processes
-  // comes after those with enough, unless its log-ratio to each of them exceeds drop_first.
+  // comes after those with enough, unless it is faster than all of them by drop_first.
   std::vector<int> Ranking() const;
   // Returns whether a finalist has a result, even if it has dropped out.
   bool HasResult(int finalist) const { return Processes(finalist) > 0; }
