@@ -135,14 +135,22 @@ absl::Status ShowJob(const Globals& globals, const std::string& id) {
       job.wait_reason.empty() ? PhaseOf(job) : "it waits: " + WithRepeatedOptions(job.wait_reason));
 }
 
+absl::Status ResultOf(const FollowedJob& followed) {
+  const client::Job& job = followed.job;
+  HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
+  if (job.state == client::JobState::kFailed) {
+    return absl::AbortedError(
+        absl::StrCat("job ", job.id, " failed: ", WithRepeatedOptions(job.error)));
+  }
+  if (!job.network.has_value() || AllConfirmed(*job.network)) return absl::OkStatus();
+  return absl::AbortedError(
+      absl::StrCat(WithoutKernelText(*job.network), "; hone tune with --only-missing tunes them"));
+}
+
 // Reports the end of a followed job. The search of an operator gets the report of hone tune.
 absl::Status Conclude(const Globals& globals, const FollowedJob& followed) {
   const client::Job& job = followed.job;
-  const absl::Status result =
-      job.state == client::JobState::kFailed
-          ? absl::AbortedError(
-                absl::StrCat("job ", job.id, " failed: ", WithRepeatedOptions(job.error)))
-          : CheckNotCancelled(followed);
+  const absl::Status result = ResultOf(followed);
   if (globals.json) return PrintJson(ToJson(job), result);
   const bool is_search = !job.network.has_value() && !IsCheck(job.spec) && job.spec.revalidate == 0;
   if (is_search) {
@@ -261,7 +269,8 @@ void AddJobs(Command& app, Globals& globals) {
   resume.Add("--trials", options->trials, "New limit of all trials, with those already made",
              {Range(1, 100'000'000)});
   resume.Add("--time", options->time,
-             "New limit of the whole time, with that already spent: 60s, 10m, 1h30m", {NotEmpty()});
+             "New limit of the whole time, with that spent until it was cancelled: 60s, 10m, 1h30m",
+             {NotEmpty()});
   Complete(resume, globals,
            "With --server the command does not wait for the job: hone jobs watch follows it. "
            "Without --server, it follows the job to its end, and ends with the report of hone "

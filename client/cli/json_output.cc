@@ -55,7 +55,7 @@ Json ToJson(const record::Record& record) {
       {"decisions", record.candidate.decisions},
       {"artifact_digest", result.artifact_digest},
       {"job", record.job_id},
-      {"trial", record.trial},
+      {"trial", record.trial == record::kNoTrial ? Json(nullptr) : Json(record.trial)},
       {"measured_unix_ms", record.created_unix_ms},
       {"is_default", record.is_default},
       {"quarantined", record.quarantined},

@@ -77,7 +77,7 @@ absl::Status ListModels(const Globals& globals) {
     }
     return PrintJson({{"kinds", std::move(kinds)}, {"models", ListJson(list.models)}});
   }
-  Table table({Left("model"), Left("features"), Left("other features"), Left("spread"), Left("")});
+  Table table({Left("model"), Left("features"), Left("other features"), Left("spread"), Text("")});
   for (const client::ModelKind& kind : list.kinds) {
     table.AddRow({kind.name, kind.feature_set.empty() ? "-" : kind.feature_set,
                   kind.any_features ? "yes" : "no", kind.has_spread ? "yes" : "no",

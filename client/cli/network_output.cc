@@ -58,6 +58,12 @@ bool AllConfirmed(const client::NetworkProgress& network) {
                      [](const client::NetworkTaskProgress& task) { return task.confirmed; });
 }
 
+std::string WithoutKernelText(const client::NetworkProgress& network) {
+  const int64_t without = absl::c_count_if(
+      network.tasks, [](const client::NetworkTaskProgress& task) { return !task.confirmed; });
+  return absl::StrCat(without, " of ", network.tasks.size(), " tasks have no kernel");
+}
+
 std::string SumText(const client::NetworkProgress& network) {
   return MarkUnconfirmed(FormatLatency(network.latency_ns),
                          client::LatencyIsConfirmed(network).value_or(false));

@@ -128,13 +128,6 @@ struct Tuned {
   std::vector<std::string> algorithms;  // of the tasks; empty without bests
 };
 
-std::string WithoutKernelText(const client::NetworkProgress& network) {
-  const auto without =
-      std::count_if(network.tasks.begin(), network.tasks.end(),
-                    [](const client::NetworkTaskProgress& task) { return !task.confirmed; });
-  return absl::StrCat(without, " of ", network.tasks.size(), " tasks have no kernel");
-}
-
 void Print(const NetworkArgument& network, const NetworkTuneOptions& options, const Tuned& tuned) {
   const client::Job& job = tuned.job;
   const client::NetworkProgress& progress = *job.network;

@@ -98,7 +98,7 @@ std::string TensorsText(const ShownOperator& shown, int columns) {
 }
 
 std::string KeysText(const op::OperatorInfo& info, int columns) {
-  Table table({Left("  key"), Left("default"), Left("meaning")});
+  Table table({Left("  key"), Left("default"), Text("meaning")});
   for (const op::KeyInfo& key : info.keys) {
     table.AddRow({absl::StrCat("  ", key.name), DefaultOf(key), key.meaning});
   }
@@ -185,7 +185,7 @@ std::vector<Word> VocabularyOf(absl::Span<const T> known, absl::string_view name
 std::string WordsText(const char* title, const std::vector<Word>& words, int columns) {
   if (words.empty()) return "";
   Table table({Left(absl::StrCat("  ", title)), Left(words[0].takes.empty() ? "" : "takes"),
-               Left("meaning")});
+               Text("meaning")});
   for (const Word& word : words) {
     table.AddRow({absl::StrCat("  ", word.usage), word.takes, word.meaning});
   }

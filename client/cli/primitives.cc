@@ -24,13 +24,13 @@ std::string CountText(const Argument& argument) {
 
 std::string ArgumentsText(const Primitive& primitive) {
   if (primitive.arguments.empty()) return "";
-  Table table({Left("  argument"), Left("kind"), Left("meaning")});
+  Table table({Left("  argument"), Left("kind"), Text("meaning")});
   for (const Argument& argument : primitive.arguments) {
     table.AddRow({absl::StrCat("  ", argument.name),
                   absl::StrCat(schedule::KindText(argument.kind), CountText(argument)),
                   std::string(argument.meaning)});
   }
-  return absl::StrCat("\n", table.ToText());
+  return absl::StrCat("\n", table.ToText(TerminalColumns(STDOUT_FILENO)));
 }
 
 Json PrimitiveJson(const Primitive& primitive) {

@@ -56,6 +56,10 @@ std::string Detail(const record::Record& record) {
   return detail;
 }
 
+std::string TrialText(const record::Record& record, absl::string_view none) {
+  return record.trial == record::kNoTrial ? std::string(none) : absl::StrCat(record.trial);
+}
+
 void PrintTable(const std::vector<record::Record>& records) {
   Table table({Right("record"), Left("operator"), Left("digest"), Left("target"), Left("purpose"),
                Left("outcome"), Right("latency"), Right("trial"), Left("job"), Left("when"),
@@ -64,7 +68,7 @@ void PrintTable(const std::vector<record::Record>& records) {
     table.AddRow({absl::StrCat(record.id), record.op, record.workload_digest.substr(0, 8),
                   record.target, PolicyText(record.policy),
                   std::string(record::OutcomeName(record.result.outcome)),
-                  FormatLatency(record::SteadyLatencyNs(record.result)), absl::StrCat(record.trial),
+                  FormatLatency(record::SteadyLatencyNs(record.result)), TrialText(record, "-"),
                   record.job_id, FormatTime(record.created_unix_ms), Detail(record)});
   }
   table.Print("no records");
@@ -95,7 +99,7 @@ void PrintCsvLine(const record::Record& record) {
                                            Exactly(result.facts.compile_ms),
                                            record.candidate.space_digest,
                                            Quoted(record.job_id),
-                                           absl::StrCat(record.trial),
+                                           TrialText(record, ""),
                                            absl::StrCat(record.created_unix_ms),
                                            absl::StrCat(record.is_default ? 1 : 0),
                                            absl::StrCat(record.quarantined ? 1 : 0),

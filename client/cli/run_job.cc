@@ -34,6 +34,8 @@ constexpr int64_t kLeastTimeMs = 1000;
 constexpr absl::Duration kEndAtOnce = absl::Milliseconds(500);
 // If starting takes at least this fraction of the time limit, the user is told.
 constexpr double kMuchOfTheTime = 0.4;
+// After this fraction of its time limit, a search has ended or is about to.
+constexpr double kMostOfTheTime = 0.7;
 
 // Adds to the error of a private server or worker that has ended how the job continues. Its result
 // cannot be used without the command that created it, if it publishes nothing.
@@ -127,9 +129,16 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
 std::string ResumeHint(const client::Job& job) {
   if (job.state != client::JobState::kCancelled || job.spec.unpublished) return "";
   const std::vector<std::string> parts = absl::StrSplit(job.id, '.');
-  const bool is_task = parts.size() > 1;
-  return absl::StrCat("; ", SuggestedCommand("jobs resume " + parts[0]),
-                      is_task ? " continues its network" : " continues it");
+  if (parts.size() > 1) {  // a task of a network, which may be done
+    return absl::StrCat("; ", SuggestedCommand("jobs show " + parts[0]), " shows its network");
+  }
+  std::string command = "jobs resume " + job.id;
+  // A search that has hardly any time left ends at once when it is resumed.
+  if (job.spec.max_time_ms > 0 && job.wall_ms >= kMostOfTheTime * job.spec.max_time_ms) {
+    const int64_t longest_ms = std::max(job.wall_ms, job.spec.max_time_ms);
+    absl::StrAppend(&command, " --time ", 2 * ((longest_ms + 999) / 1000), "s");
+  }
+  return absl::StrCat("; ", SuggestedCommand(command), " continues it");
 }
 
 using CreateCall = absl::FunctionRef<absl::StatusOr<client::Job>(

@@ -15,6 +15,7 @@ namespace {
 
 constexpr absl::string_view kGap = "  ";
 constexpr absl::string_view kIndent = "    ";  // before the continuation of a row
+constexpr int kLeastTextColumns = 24;  // the room in which text is wrapped beside other columns
 
 }  // namespace
 
@@ -31,7 +32,12 @@ std::string Table::ToText(int columns) const {
   std::vector<bool> begins(widths.size(), false);
   int64_t used = 0;
   for (size_t i = 0; i < widths.size(); ++i) {
-    const int64_t with = used + static_cast<int64_t>(kGap.size()) + widths[i];
+    int64_t with = used + static_cast<int64_t>(kGap.size()) + widths[i];
+    if (columns_[i].is_text && with > columns &&
+        columns - used - static_cast<int64_t>(kGap.size()) >= kLeastTextColumns) {
+      widths[i] = columns - static_cast<int>(used + kGap.size());
+      with = columns;
+    }
     begins[i] = i == 0 || with > columns;
     used = i == 0 ? widths[i] : begins[i] ? static_cast<int64_t>(kIndent.size()) + widths[i] : with;
   }
@@ -48,8 +54,9 @@ std::string Table::ToText(int columns) const {
         absl::StrAppend(&line, kGap);
       }
       if (ColumnsOf(cells[i]) > widths[i]) {
-        absl::StrAppend(&line, absl::StrReplaceAll(Wrapped(cells[i], room),
-                                                   {{"\n", absl::StrCat("\n", kIndent)}}));
+        const std::string indent(ColumnsOf(line), ' ');
+        absl::StrAppend(&line, absl::StrReplaceAll(Wrapped(cells[i], widths[i]),
+                                                   {{"\n", absl::StrCat("\n", indent)}}));
         continue;
       }
       const std::string padding(static_cast<size_t>(widths[i] - ColumnsOf(cells[i])), ' ');

@@ -13,10 +13,17 @@ namespace hone::cli {
 // The title and alignment of a column.
 struct Column {
   std::string title;
-  bool right;
+  bool right = false;
+  bool is_text = false;
 };
-inline Column Left(absl::string_view title) { return {std::string(title), false}; }
-inline Column Right(absl::string_view title) { return {std::string(title), true}; }
+inline Column Left(absl::string_view title) { return {.title = std::string(title)}; }
+inline Column Right(absl::string_view title) {
+  return {.title = std::string(title), .right = true};
+}
+// A last column of sentences, which are wrapped beside the other columns if there is room.
+inline Column Text(absl::string_view title) {
+  return {.title = std::string(title), .is_text = true};
+}
 
 // Columns of text, as wide as their widest cells. If a row does not fit the terminal, its remaining
 // columns continue on indented lines. Only a cell that is longer than a line is broken, at blanks.

@@ -90,9 +90,13 @@ FileToWrite FindFileToWrite(const std::string& path) {
 }
 
 absl::Status WriteFileAtomically(const std::string& name, absl::string_view content,
-                                 Durability durability, mode_t mode) {
+                                 Durability durability, std::optional<mode_t> mode) {
   const auto [path, is_special] = FindFileToWrite(name);
   if (is_special) return WriteInto(path, content);
+  struct stat existing;
+  if (!mode.has_value()) {
+    mode = stat(path.c_str(), &existing) == 0 ? existing.st_mode & 0777 : 0644;
+  }
   std::string temporary = absl::StrCat(path, ".XXXXXX");
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("create ", path));
@@ -103,7 +107,7 @@ absl::Status WriteFileAtomically(const std::string& name, absl::string_view cont
     return status;
   };
   if (!WriteAll(fd, content)) return fail("write");
-  if (fchmod(fd, mode) != 0) return fail("set the mode of");
+  if (fchmod(fd, *mode) != 0) return fail("set the mode of");
   if (durability == Durability::kMachine && fsync(fd) != 0) return fail("sync");
   if (rename(temporary.c_str(), path.c_str()) != 0) return fail("rename to");
   close(fd);

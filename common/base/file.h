@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -32,9 +33,11 @@ FileToWrite FindFileToWrite(const std::string& path);
 // Replaces the file in one step: writes a temporary file beside it, syncs and renames it. Follows
 // symbolic links, and writes into devices and FIFOs.
 // ResourceExhausted: the disk is full. PermissionDenied: the folder is read-only. Leaves nothing
-// behind on error. `mode`: 0600 for a secret, which no other user can read at any time.
+// behind on error. `mode`: 0600 for a secret, which no other user can read at any time; nullopt
+// keeps the mode of an existing file, and is 0644 for a new one.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content,
-                                 Durability durability = Durability::kMachine, mode_t mode = 0644);
+                                 Durability durability = Durability::kMachine,
+                                 std::optional<mode_t> mode = std::nullopt);
 
 // Like mkdir -p; new folders get mode 0700.
 absl::Status MakeDirectories(const std::string& path);

@@ -102,6 +102,8 @@ struct Environment {
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
+inline constexpr int64_t kNoTrial = -1;
+
 struct Record {
   int64_t id = 0;  // set by the store
   std::string workload_digest;
@@ -113,7 +115,7 @@ struct Record {
   MeasureResult result;
   Environment environment;
   std::string job_id;
-  int64_t trial = 0;
+  int64_t trial = 0;  // of the job; kNoTrial: the job measured the candidate of another job again
   int64_t created_unix_ms = 0;
   bool is_default = false;
   bool quarantined = false;

@@ -244,8 +244,7 @@ void ConfirmPhase::Submit(int index) {
   }
   item.worker_id = device_;
   task_.Measure(
-      std::move(item), task_.MakeRecord(finalist.candidate, finalist.trial), /*event=*/-1,
-      finalist.screened_ns,
+      std::move(item), MakeRecord(task_, finalist), /*event=*/-1, finalist.screened_ns,
       [this, index, cuts = cuts_](const record::Record& record, const std::string& worker) {
         if (cuts == cuts_) OnRound(index, record, worker);
       },

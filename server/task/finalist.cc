@@ -160,6 +160,12 @@ bool ComesBefore(const JobTask& task, const Screened& a, const Screened& b) {
   return a.latency_ns < b.latency_ns;
 }
 
+record::Record MakeRecord(const JobTask& task, const Finalist& finalist) {
+  record::Record record = task.MakeRecord(finalist.candidate, finalist.trial);
+  if (finalist.is_of_another_job) record.trial = record::kNoTrial;
+  return record;
+}
+
 Screened ScreenedOf(record::Record record, std::string worker_id) {
   const double latency_ns = record::SteadyLatencyNs(record.result);
   return {std::move(record), std::move(worker_id), latency_ns};
@@ -187,6 +193,7 @@ void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists) {
   Finalist finalist{.candidate = row->record.candidate,
                     .space = row->space,
                     .trial = row->record.trial,
+                    .is_of_another_job = row->record.job_id != job.id(),
                     .is_own = row->record.job_id == job.id(),
                     .artifact_digest = row->record.result.artifact_digest,
                     .builder = fleet::BuilderOf(row->record.environment)};

@@ -120,7 +120,7 @@ void Job::OnCancel(bool confirm) {
   if (HasEnded()) return;
   // If its best is being stored, the job ends with it, because that best may be published already.
   if (!confirm && !confirm_.EndWhenPublished()) return End(JobState::kCancelled);
-  state().cancelled = true;
+  SetCancelled();
   if (!confirm) return;
   Save();
   OnFinish(HasBegun() ? ConfirmationLimit(Wall(), /*cancelled=*/true) : absl::InfiniteDuration());

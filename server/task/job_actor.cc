@@ -30,11 +30,13 @@ JobActor::JobActor(const JobServices& services, const JobOptions& options, JobSn
       state_(std::move(snapshot)),
       resumed_(services.SteadyNow()),
       earlier_wall_(state_.wall),
+      earlier_after_cancel_(state_.after_cancel),
       next_worker_check_(resumed_ + kTimeToCall) {
   if (state_.risky_step.has_value()) {  // from an earlier server, and already counted
     crashed_while_ = state_.risky_step->name;
     state_.risky_step.reset();
   }
+  if (state_.cancelled) SetCancelled();  // under an earlier server
   shown_ = std::make_shared<const JobSnapshot>(state_);
 }
 
@@ -48,6 +50,11 @@ void JobActor::Start() {
 void JobActor::Cancel(bool confirm) {
   if (!confirm) must_end_ = true;
   Post([this, confirm] { OnCancel(confirm); });
+}
+
+void JobActor::SetCancelled() {
+  state_.cancelled = true;
+  if (!wall_at_cancel_.has_value()) wall_at_cancel_ = Wall();
 }
 
 void JobActor::Tick() {
@@ -227,6 +234,9 @@ void JobActor::End(JobState state, absl::Status why) {
   if (HasEnded()) return;
   state_.state = state;
   state_.wall = Wall();
+  if (wall_at_cancel_.has_value()) {
+    state_.after_cancel = earlier_after_cancel_ + (state_.wall - *wall_at_cancel_);
+  }
   state_.queued = 0;
   state_.phase.clear();
   state_.wait_reason.clear();
@@ -234,7 +244,8 @@ void JobActor::End(JobState state, absl::Status why) {
   // If a job that was given up is resumed, it has one more try.
   state_.crashes = state_.crashes >= kMostCrashes ? kMostCrashes - 1 : 0;
   if (state == JobState::kFailed) {
-    state_.error = absl::StrCat(why.message(), ResumeAdvice(state_, why));
+    state_.is_resumable = IsOfTheSurroundings(why);
+    state_.error = absl::StrCat(why.message(), ResumeAdvice(state_, why.message()));
     spdlog::warn("job {}: failed: {}", id_, state_.error);
   }
   services_.fleet->CancelJob(id_);

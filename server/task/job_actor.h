@@ -101,8 +101,8 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   // Returns the time until the job should end; infinite without a time limit.
   absl::Duration TimeLeft() const {
     const absl::Duration until_deadline = deadline_ - Steady();
-    return spec_.max_time > absl::ZeroDuration() ? std::min(spec_.max_time - Wall(), until_deadline)
-                                                 : until_deadline;
+    if (spec_.max_time == absl::ZeroDuration()) return until_deadline;
+    return std::min(spec_.max_time - (Wall() - earlier_after_cancel_), until_deadline);
   }
 
  protected:
@@ -121,6 +121,8 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   absl::Status CheckCrashes() const;
   // Called when the first risky step is over and the job may propose.
   void SetBegun() { begun_ = true; }
+  // Notes that a user cancelled the job.
+  void SetCancelled();
   // Sets a time by which the job should end, in addition to the limit of its request. An earlier
   // deadline stays.
   void SetDeadline(absl::Time deadline) { deadline_ = std::min(deadline_, deadline); }
@@ -160,6 +162,9 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   absl::Time deadline_ = absl::InfiniteFuture();
   absl::Time resumed_;           // when this server began to work on the job
   absl::Duration earlier_wall_;  // under earlier servers
+  // Of earlier runs, see JobSnapshot::after_cancel.
+  absl::Duration earlier_after_cancel_;
+  std::optional<absl::Duration> wall_at_cancel_;  // set if this run was cancelled
   absl::Time next_worker_check_;
   // While no worker takes the job's work: when the job fails, and a clause that names the limit
   // that applies.

@@ -81,6 +81,8 @@ void VisitFields(S& snapshot, Visit& visit) {
   visit({.proto = "disturbed"}, snapshot.disturbed);
   visit({.proto = "disturbance"}, snapshot.disturbance);
   visit({.proto = "allowance"}, snapshot.allowance);
+  visit({.proto = "cancelled_ms"}, snapshot.after_cancel);
+  visit({.proto = "is_resumable"}, snapshot.is_resumable);
 }
 
 namespace {

@@ -114,10 +114,10 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
         spec.max_trials > 0 ? Counted(spec.max_trials, "trial") : "any number of trials", ", ",
         spec.max_time > absl::ZeroDuration() ? SecondsText(spec.max_time) : "no time limit", ")")));
   }
-  if (max_time != absl::ZeroDuration() && max_time <= snapshot->wall) {
+  if (max_time != absl::ZeroDuration() && max_time <= snapshot->CountedWall()) {
     return std::move(done)(absl::InvalidArgumentError(
         absl::StrCat("job ", id, " has already taken ",
-                     SecondsText(absl::Ceil(snapshot->wall, absl::Seconds(1))),
+                     SecondsText(absl::Ceil(snapshot->CountedWall(), absl::Seconds(1))),
                      "; the new limit must be longer, because it includes that time")));
   }
   if (max_trials != 0) spec.max_trials = max_trials;
@@ -125,6 +125,7 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   snapshot->state = JobState::kPending;
   snapshot->cancelled = false;
   snapshot->error.clear();
+  snapshot->is_resumable = false;
   snapshot->note.clear();
   if (snapshot->network.has_value()) {
     if (absl::Status ended = NoteEnds(*snapshot); !ended.ok()) {

@@ -82,12 +82,18 @@ struct JobSnapshot {
   // A user cancelled the job. It confirms its finalists and ends, even after a restart.
   bool cancelled = false;
   std::string error;  // why it failed
+  // It failed for a reason outside of it, such as a missing worker or a full disk.
+  bool is_resumable = false;
   std::string workload_digest;
   int64_t trials = 0;
   std::map<record::Outcome, int64_t> outcomes;
   int64_t dropped = 0;  // candidates that were proposed but not timed
   int64_t created_unix_ms = 0;
   absl::Duration wall = absl::ZeroDuration();  // working time, without the server's downtime
+  // The part of `wall` in which the cancelled job confirmed its finalists. It does not count
+  // against the time limit: a job that is resumed has the rest of its time for its search.
+  absl::Duration after_cancel = absl::ZeroDuration();
+  absl::Duration CountedWall() const { return wall - after_cancel; }
   // The time that was left until the job should end, when this snapshot was published; infinite
   // without a limit. Not stored.
   absl::Duration left = absl::InfiniteDuration();

@@ -22,6 +22,8 @@ namespace {
 
 // A child prepares its design spaces before it proposes. At most this many do so at the same time.
 constexpr int kMostPreparing = 2;
+// How many trials a task gets within a time limit if it is not known yet how long a trial takes.
+constexpr int64_t kFirstGrant = 2;
 // A task is closed after this many batches without a valid result.
 constexpr int64_t kMostFruitlessBatches = 4;
 // The most time that is reserved for confirming one task, within the limit of the request.
@@ -121,7 +123,7 @@ void NetworkJob::OnCancel(bool confirm) {
   if (HasEnded()) return;
   const bool confirming = HasBegun() && state().state == JobState::kConfirming;
   if (!confirm && !confirming) return End(JobState::kCancelled);
-  state().cancelled = true;
+  SetCancelled();
   if (!confirm) {
     ends_now_ = true;
     Save();
@@ -277,12 +279,25 @@ void NetworkJob::Grant() {
     if (left <= 0) return;
     const std::optional<int> next = NextTask();
     if (!next.has_value()) return;
-    const int64_t trials = std::min(batch_, left);
+    const int64_t trials = std::min(NextGrant(*next), left);
     const bool ready = children_[*next].begun && !children_[*next].ended;
     GrantTo(static_cast<size_t>(*next), trials);
     granted += trials;
     ready ? measuring += trials : ++preparing;
   }
+}
+
+int64_t NetworkJob::NextGrant(size_t i) const {
+  const std::vector<NetworkTaskState>& tasks = network().tasks;
+  const absl::Duration step = TimeOfATrial();
+  if (tasks[i].granted > 0 || spec().max_time == absl::ZeroDuration()) return batch_;
+  if (step == absl::ZeroDuration()) return std::min(batch_, kFirstGrant);
+  const auto untried = std::count_if(tasks.begin(), tasks.end(), [](const NetworkTaskState& task) {
+    return task.granted == 0 && !task.closed;
+  });
+  const absl::Duration part =
+      (TimeLeft() - ConfirmationTime()) / static_cast<double>(std::max<int64_t>(1, untried));
+  return std::clamp<int64_t>(part / step, 1, batch_);
 }
 
 void NetworkJob::GrantTo(size_t i, int64_t trials) {
@@ -337,17 +352,20 @@ JobSpec NetworkJob::ChildSpec(size_t i) const {
   return child;
 }
 
+absl::Duration NetworkJob::TimeOfATrial() const {
+  if (state().trials == 0) return absl::ZeroDuration();
+  double seconds = 0;
+  for (const NetworkTaskState& task : network().tasks) seconds += task.seconds;
+  return absl::Seconds(seconds) / static_cast<double>(state().trials);
+}
+
 absl::Duration NetworkJob::ConfirmationTime() const {
   const absl::Duration limit = spec().max_time;
   const auto tasks = std::count_if(children_.begin(), children_.end(),
                                    [](const Child& child) { return child.exists; });
-  double seconds = 0;
-  for (const NetworkTaskState& task : network().tasks) seconds += task.seconds;
-  const absl::Duration step =
-      absl::Seconds(seconds) / static_cast<double>(std::max<int64_t>(1, state().trials));
   const absl::Duration usual = std::clamp(limit / 4, absl::Seconds(1),
                                           std::max(absl::Seconds(1), kConfirmationOfATask * tasks));
-  return std::min(limit / 2, std::max(usual, kStepsOfATask * tasks * step));
+  return std::min(limit / 2, std::max(usual, kStepsOfATask * tasks * TimeOfATrial()));
 }
 
 void NetworkJob::BeginConfirming() {
@@ -454,14 +472,14 @@ void NetworkJob::Finish(size_t i) {
 void NetworkJob::Conclude(std::string why) {
   ShowStoredBests(spec(), services(), network());
   int64_t without = 0;
-  bool is_of_a_task = false;  // whose error says whether continuing it helps
+  bool is_resumable = true;
   for (size_t i = 0; i < children_.size(); ++i) {
     const NetworkTaskState& task = network().tasks[i];
     if (task.confirmed) continue;
     ++without;
     if (why.empty() && !task.error.empty() && !ends_now_) {
       why = absl::StrCat("task ", i, ", ", task.op, ": ", task.error);
-      is_of_a_task = true;
+      is_resumable = children_[i].last != nullptr && children_[i].last->is_resumable;
     }
   }
   if (state().cancelled) {
@@ -469,9 +487,9 @@ void NetworkJob::Conclude(std::string why) {
     return End(JobState::kCancelled);
   }
   if (without == static_cast<int64_t>(children_.size())) {
-    if (is_of_a_task) return End(JobState::kFailed, absl::AbortedError(why));
-    return End(JobState::kFailed, absl::FailedPreconditionError(
-                                      why.empty() ? "no task has a confirmed schedule" : why));
+    if (why.empty()) why = "no task has a confirmed schedule";
+    return End(JobState::kFailed,
+               is_resumable ? absl::FailedPreconditionError(why) : absl::AbortedError(why));
   }
   if (without > 0) {
     state().note = absl::StrCat(without, " of ", children_.size(), " tasks have no kernel",

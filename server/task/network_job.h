@@ -68,6 +68,9 @@ class NetworkJob final : public JobActor {
   std::optional<int> NextTask() const;
   // Grants batches until enough candidates are in flight.
   void Grant();
+  // Returns how many trials to grant a task: a batch, or at first fewer, so that every task gets
+  // some within the time limit on a slow machine.
+  int64_t NextGrant(size_t task) const;
   void GrantTo(size_t task, int64_t trials);
   // Starts an ended child again, with its allowance.
   void Reopen(size_t task);
@@ -75,6 +78,8 @@ class NetworkJob final : public JobActor {
   void OnGranted(size_t task, const absl::Status& status);
   // Returns why no more trials are granted, or "" if a limit is reached; nullopt to go on.
   std::optional<std::string> WhyDone() const;
+  // Returns how long one trial has taken so far on average; 0 before the first.
+  absl::Duration TimeOfATrial() const;
   absl::Duration ConfirmationTime() const;
   bool IsAnyInFlight() const;
   void BeginConfirming();

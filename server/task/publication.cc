@@ -215,7 +215,7 @@ void Publication::AskWorker(int index, SpotCheck& check, const std::string& work
   job_.SetPhase(absl::StrCat("worker ", worker, " checks the winner"));
   job_.ShowState();
   task_.Measure(
-      std::move(item), task_.MakeRecord(finalist.candidate, finalist.trial), /*event=*/-1,
+      std::move(item), MakeRecord(task_, finalist), /*event=*/-1,
       /*earlier_ns=*/0,
       [this, index](const record::Record& record, const std::string& by) {
         OnSpotCheck(index, record, by);

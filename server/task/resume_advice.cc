@@ -5,26 +5,22 @@
 #include "absl/time/time.h"
 
 namespace hone::task {
-namespace {
 
 bool IsOfTheSurroundings(const absl::Status& why) {
   return absl::IsFailedPrecondition(why) || absl::IsUnavailable(why) ||
          absl::IsResourceExhausted(why);
 }
 
-}  // namespace
-
-std::string ResumeAdvice(const JobSnapshot& job, const absl::Status& why) {
+std::string ResumeAdvice(const JobSnapshot& job, absl::string_view why) {
   const JobSpec& spec = job.spec;
-  if (!IsOfTheSurroundings(why) || spec.unpublished) return "";
-  std::string command =
-      absl::StrCat("\"hone jobs resume ", spec.parent.empty() ? job.id : spec.parent);
-  if (absl::StrContains(why.message(), command)) return "";
-  if (spec.max_time > absl::ZeroDuration() && job.wall >= spec.max_time) {
-    const absl::Duration more = absl::Ceil(2 * job.wall, absl::Seconds(1));
+  if (!job.is_resumable || spec.unpublished || !spec.parent.empty()) return "";
+  std::string command = absl::StrCat("\"hone jobs resume ", job.id);
+  if (absl::StrContains(why, command)) return "";
+  if (spec.max_time > absl::ZeroDuration() && job.CountedWall() >= spec.max_time) {
+    const absl::Duration more = absl::Ceil(2 * job.CountedWall(), absl::Seconds(1));
     absl::StrAppend(&command, " --time ", absl::ToInt64Seconds(more), "s");
   }
-  return absl::StrCat("; ", command, "\" continues ", spec.parent.empty() ? "it" : "its network");
+  return absl::StrCat("; ", command, "\" continues it");
 }
 
 }  // namespace hone::task

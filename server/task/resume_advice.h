@@ -8,14 +8,18 @@
 
 namespace hone::task {
 
-// Returns a sentence that tells how to continue a job that fails because of `why`. The caller
-// appends it to that message. Returns "" in these cases:
-// - The cause lies in the job: only FailedPrecondition (such as no worker), Unavailable and
-//   ResourceExhausted have causes outside of it, which may go away.
+// Whether the cause of a failure lies outside of the job and may go away. This holds for
+// FailedPrecondition (such as no worker), Unavailable and ResourceExhausted.
+bool IsOfTheSurroundings(const absl::Status& why);
+
+// Returns a clause that tells how to continue a job that fails with the message `why`, to be
+// appended to that message. Returns "" in these cases:
+// - The job is not resumable (JobSnapshot::is_resumable).
 // - The message names the command already.
 // - The job publishes nothing. The command that uses its result has ended.
+// - The job tunes a task of a network. The job of the network decides whether it can go on.
 // REQUIRES: `job.wall` is up to date.
-std::string ResumeAdvice(const JobSnapshot& job, const absl::Status& why);
+std::string ResumeAdvice(const JobSnapshot& job, absl::string_view why);
 
 }  // namespace hone::task
 

@@ -98,8 +98,10 @@ absl::StatusOr<std::optional<record::Record>> FindUnpublishedBest(const JobActor
 std::optional<Finalist> ToFinalist(const JobActor& job, const record::Record& record) {
   absl::StatusOr<std::string> space = job.services().store->GetText(record.candidate.space_digest);
   if (space.ok()) {
-    return Finalist{
-        .candidate = record.candidate, .space = *std::move(space), .trial = record.trial};
+    return Finalist{.candidate = record.candidate,
+                    .space = *std::move(space),
+                    .trial = record.trial,
+                    .is_of_another_job = record.job_id != job.id()};
   }
   spdlog::warn("job {}: the design space of record {} cannot be read: {}", job.id(), record.id,
                space.status().ToString());

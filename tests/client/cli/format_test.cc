@@ -134,6 +134,25 @@ TEST(TableTest, BreaksACellThatIsLongerThanALine) {
             "         7\n");
 }
 
+TEST(TableTest, WrapsTextBesideTheOtherColumnsIfThereIsRoom) {
+  Table table({Left("key"), Text("meaning")});
+  table.AddRow({"kw", "k"});
+  table.AddRow({"dilation", "elements between the taps of the window"});
+  EXPECT_EQ(table.ToText(36),
+            "key       meaning\n"
+            "kw        k\n"
+            "dilation  elements between the taps\n"
+            "          of the window\n");
+  EXPECT_EQ(table.ToText(30),
+            "key\n"
+            "    meaning\n"
+            "kw\n"
+            "    k\n"
+            "dilation\n"
+            "    elements between the taps\n"
+            "    of the window\n");
+}
+
 TEST(TableTest, AlignsByCharactersNotBytes) {
   Table table({Left("file"), Right("size")});
   table.AddRow({"größe", "1"});

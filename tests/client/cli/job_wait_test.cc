@@ -154,12 +154,26 @@ TEST(CheckNotCancelledTest, DoesNotGuessWhoCancelledTheJob) {
       << "its result is only for the command that created it";
 }
 
-TEST(CheckNotCancelledTest, ATaskContinuesWithItsNetwork) {
+TEST(CheckNotCancelledTest, ATaskBelongsToANetworkWhichMayBeDone) {
   FollowedJob followed;
   followed.job.id = "12.3";
   followed.job.state = client::JobState::kCancelled;
   EXPECT_EQ(CheckNotCancelled(followed).message(),
-            "job 12.3 was cancelled after 0 trials; hone jobs resume 12 continues its network");
+            "job 12.3 was cancelled after 0 trials; hone jobs show 12 shows its network");
+}
+
+TEST(CheckNotCancelledTest, AJobWhoseTimeIsNearlyOverNeedsMore) {
+  FollowedJob followed;
+  client::Job& job = followed.job;
+  job.id = "12";
+  job.state = client::JobState::kCancelled;
+  job.spec.max_time_ms = 60'000;
+  job.wall_ms = 30'000;
+  EXPECT_EQ(CheckNotCancelled(followed).message(),
+            "job 12 was cancelled after 0 trials; hone jobs resume 12 continues it");
+  job.wall_ms = 50'000;
+  EXPECT_EQ(CheckNotCancelled(followed).message(),
+            "job 12 was cancelled after 0 trials; hone jobs resume 12 --time 120s continues it");
 }
 
 TEST(CheckNotCancelledTest, SaysHowTheJobContinues) {

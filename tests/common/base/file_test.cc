@@ -34,6 +34,19 @@ TEST_F(WriteFileTest, FollowsASymbolicLink) {
   EXPECT_EQ(ReadFile(Path("file")).value(), "new");
 }
 
+TEST_F(WriteFileTest, KeepsTheModeOfAFileUnlessTheContentIsSecret) {
+  const auto mode = [&] {
+    return std::filesystem::status(Path("file")).permissions() & std::filesystem::perms::all;
+  };
+  ASSERT_TRUE(WriteFileAtomically(Path("file"), "old").ok());
+  EXPECT_EQ(mode(), std::filesystem::perms{0644});
+  ASSERT_EQ(chmod(Path("file").c_str(), 0640), 0);
+  ASSERT_TRUE(WriteFileAtomically(Path("file"), "new").ok());
+  EXPECT_EQ(mode(), std::filesystem::perms{0640});
+  ASSERT_TRUE(WriteFileAtomically(Path("file"), "new", Durability::kMachine, 0600).ok());
+  EXPECT_EQ(mode(), std::filesystem::perms{0600});
+}
+
 TEST_F(WriteFileTest, CreatesTheFileThatALinkNames) {
   std::filesystem::create_symlink("file", Path("link"));
   ASSERT_TRUE(WriteFileAtomically(Path("link"), "new").ok());

@@ -224,6 +224,39 @@ TEST_F(NetworkJobTest, TheTimeLimitIncludesTheConfirmation) {
   for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
 }
 
+// The device takes 1 s for each measurement.
+TEST_F(NetworkJobTest, EveryTaskGetsTrialsWithinAShortTime) {
+  JobSpec spec = NetworkOf(0);
+  spec.max_time = absl::Seconds(24);
+  const std::string id = Create(spec);
+  for (int i = 0; i < 400 && !HasEnded(Get(id)->state); ++i) Step(i % 10 == 9 ? 1 : 0);
+  const auto job = Get(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->note, "");
+  for (const NetworkTaskState& task : job->network->tasks) EXPECT_GT(task.trials, 0);
+}
+
+// The confirmation after Ctrl-C takes 30 s here, more than the rest of the time limit.
+TEST_F(NetworkJobTest, TheTimeAfterACancelDoesNotCount) {
+  JobSpec spec = NetworkOf(0);
+  spec.max_time = absl::Seconds(40);
+  const std::string id = Create(spec);
+  while (Get(id)->wall < absl::Seconds(15)) Step();
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  for (int i = 0; i < 400 && !HasEnded(Get(id)->state); ++i) Step(0);
+  const auto cancelled = Get(id);
+  ASSERT_EQ(cancelled->state, JobState::kCancelled);
+  EXPECT_GT(cancelled->after_cancel, absl::Seconds(28));
+  for (int i = 0; i < 3; ++i) Step();
+  ASSERT_TRUE(Resume(id, 0).ok());
+  const auto job = RunToEnd(id, 400);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_GT(job->trials, cancelled->trials) << "the search went on";
+  EXPECT_GT(job->CountedWall(), absl::Seconds(30));
+  EXPECT_LT(job->CountedWall(), absl::Seconds(42));
+  EXPECT_GT(job->wall, absl::Seconds(58));
+}
+
 // The device, which is connected, does not finish the measurements of the confirmation.
 TEST_F(NetworkJobTest, TheTimeLimitEndsAConfirmationThatHangs) {
   JobSpec spec = NetworkOf(0);
