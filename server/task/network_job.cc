@@ -1,21 +1,19 @@
 #include "server/task/network_job.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/counted.h"
-#include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
 #include "server/task/confirm_phase.h"
 #include "server/task/network_state.h"
 #include "server/task/search_options.h"
 #include "server/task/unmeasured.h"
-#include "spdlog/spdlog.h"
 
 namespace hone::task {
 namespace {
@@ -24,8 +22,6 @@ namespace {
 constexpr int kMostPreparing = 2;
 // How many trials a task gets within a time limit if it is not known yet how long a trial takes.
 constexpr int64_t kFirstGrant = 2;
-// A task is closed after this many batches without a valid result.
-constexpr int64_t kMostFruitlessBatches = 4;
 // The most time that is reserved for confirming one task, within the limit of the request.
 constexpr absl::Duration kConfirmationOfATask = absl::Seconds(8);
 // The time that is reserved for confirming one task suffices for this many measurements of the
@@ -38,7 +34,9 @@ constexpr absl::Duration kPublishing = absl::Seconds(2);
 }  // namespace
 
 NetworkJob::NetworkJob(const JobServices& services, const JobOptions& options, JobSnapshot snapshot)
-    : JobActor(services, options, std::move(snapshot)), batch_(TrialsAtATime(spec(), options)) {}
+    : JobActor(services, options, std::move(snapshot)),
+      batch_(TrialsAtATime(spec(), options)),
+      children_(*this, batch_) {}
 
 void NetworkJob::Initialize() {
   if (HasEnded()) return;  // cancelled while it waited for its turn
@@ -49,7 +47,6 @@ void NetworkJob::Initialize() {
   } else {
     state().state = JobState::kRunning;
   }
-  counted_ = Steady();
   Refresh();
   SetBegun();
   Save();
@@ -65,44 +62,13 @@ absl::Status NetworkJob::Open() {
   if (!state().network.has_value()) {
     HONE_ASSIGN_OR_RETURN(state().network, NewNetworkState(spec(), services()));
   }
-  return FindChildren();
-}
-
-absl::Status NetworkJob::FindChildren() {
-  children_.assign(network().tasks.size(), {});
-  for (size_t i = 0; i < children_.size(); ++i) {
-    const absl::StatusOr<ChildJobs::Child> found = services().children->GetChild(ChildId(i));
-    NetworkTaskState& task = network().tasks[i];
-    if (absl::IsNotFound(found.status())) {
-      task.granted = 0;  // an earlier server may have granted trials and not stored the child
-      continue;
-    }
-    HONE_RETURN_IF_ERROR(found.status());
-    Child& child = children_[i];
-    child.exists = true;
-    child.last = found->snapshot;
-    child.ended = task::HasEnded(child.last->state);
-    child.restoring = !child.ended;
-    child.allowance = child.last->allowance;
-    // The child ended, and the earlier server did not store its results with this job.
-    if (child.ended && task.state != JobStateName(child.last->state)) {
-      UpdateTask(*child.last, /*in_flight=*/0, batch_, task);
-      task.closed = true;
-    }
-    // This job was cancelled and is resumed, so the child continues too.
-    if (child.last->state == JobState::kCancelled && !task.closed) {
-      child.restoring = true;
-      child.used = child.last->trials;
-      Reopen(i);
-    }
-  }
-  return absl::OkStatus();
+  return children_.Find();
 }
 
 void NetworkJob::OnTick() {
   SetDoing("scheduling its tasks");
   state().wall = Wall();
-  CountTime();
+  children_.CountTime();
   Refresh();
   if (state().state == JobState::kRunning) {
     if (const std::optional<std::string> why = WhyDone()) {
@@ -131,7 +97,7 @@ void NetworkJob::OnCancel(bool confirm) {
   }
   if (confirming) {
     LimitConfirmation();
-    for (size_t i = 0; i < children_.size(); ++i) {  // those that confirm now have less time, too
+    for (size_t i = 0; i < Tasks(); ++i) {  // those that confirm now have less time, too
       if (children_[i].finishing && !children_[i].ended) Finish(i);
     }
   }
@@ -142,7 +108,7 @@ void NetworkJob::BeforeSave() {
   if (!HasEnded()) return;
   // A job that has not begun may have no tasks yet.
   if (state().network.has_value()) ShowStoredBests(spec(), services(), network());
-  for (size_t i = 0; i < children_.size(); ++i) {
+  for (size_t i = 0; i < Tasks(); ++i) {
     if (!children_[i].exists || children_[i].ended) continue;
     network().tasks[i].state = std::string(JobStateName(JobState::kCancelled));
   }
@@ -150,104 +116,28 @@ void NetworkJob::BeforeSave() {
 
 void NetworkJob::OnEnd() {
   SetBegun();
+  // A job that has not begun does not know which children exist.
   for (size_t i = 0; i < spec().network->tasks.size(); ++i) {
-    services().children->CancelChild(ChildId(i));
-  }
-}
-
-int64_t NetworkJob::InFlight(size_t task) const {
-  const Child& child = children_[task];
-  if (!child.exists && !child.creating) return 0;
-  if (child.ended && !child.creating) return 0;
-  if (child.creating || !child.begun) return child.allowance - child.used;
-  return child.last->unmeasured + child.allowance - child.last->allowance;
-}
-
-bool NetworkJob::IsAnyInFlight() const {
-  for (size_t i = 0; i < children_.size(); ++i) {
-    if (InFlight(i) > 0) return true;
-  }
-  return false;
-}
-
-void NetworkJob::CountTime() {
-  const absl::Time now = Steady();
-  const absl::Duration passed = now - std::exchange(counted_, now);
-  if (state().state != JobState::kRunning) return;
-  std::vector<size_t> busy;
-  for (size_t i = 0; i < children_.size(); ++i) {
-    if (children_[i].begun && InFlight(i) > 0) busy.push_back(i);
-  }
-  for (const size_t i : busy) {
-    network().tasks[i].seconds += absl::ToDoubleSeconds(passed) / static_cast<double>(busy.size());
+    services().children->CancelChild(TaskJobId(id(), i));
   }
 }
 
 void NetworkJob::Refresh() {
-  for (size_t i = 0; i < children_.size(); ++i) RefreshChild(i);
-  CountTrials();
+  children_.Refresh();
   AddEstimate({.wall_ms = absl::ToInt64Milliseconds(Wall()),
                .trials = state().trials,
                .latency_ns = NetworkLatency(*spec().network, network())},
               batch_, network());
 }
 
-void NetworkJob::RefreshChild(size_t i) {
-  Child& child = children_[i];
-  if (!child.exists || child.ended || child.creating) return;
-  const absl::StatusOr<ChildJobs::Child> found = services().children->GetChild(ChildId(i));
-  if (!found.ok()) {
-    spdlog::warn("job {}: {}", ChildId(i), found.status().ToString());
-    return;
-  }
-  const bool was_begun = std::exchange(child.begun, found->begun);
-  child.ended = task::HasEnded(found->snapshot->state);
-  if (!child.begun && !child.ended) {
-    // It has not begun yet, or another replica claimed it temporarily and did not get its messages.
-    child.restoring = child.restoring || was_begun;
-    child.finishing = false;
-    return;
-  }
-  child.last = found->snapshot;
-  if (child.ended && child.due) {
-    lateness_ = std::max(absl::ZeroDuration(), (lateness_ + Steady() - *child.due) / 2);
-  }
-  if (std::exchange(child.restoring, false)) child.allowance = child.last->allowance;
-  // Repeated because the message is lost if no server has the child, as when it is reopened and the
-  // store is shared.
-  if (child.allowance > child.last->allowance) {
-    services().children->AllowChild(ChildId(i), child.allowance);
-  }
-  NetworkTaskState& task = network().tasks[i];
-  UpdateTask(*child.last, InFlight(i), batch_, task);
-  const bool fruitless = task.latency_ns == 0 && task.trials >= kMostFruitlessBatches * batch_;
-  if (child.ended || (fruitless && InFlight(i) == 0)) task.closed = true;
-}
-
-void NetworkJob::CountTrials() {
-  JobSnapshot& all = state();
-  all.trials = all.dropped = all.disturbed = all.queued = 0;
-  all.outcomes.clear();
-  for (const Child& child : children_) {
-    if (child.last == nullptr) continue;
-    all.trials += child.last->trials;
-    all.dropped += child.last->dropped;
-    all.queued += child.last->queued;
-    all.disturbed += child.last->disturbed;
-    if (!child.last->disturbance.empty()) all.disturbance = child.last->disturbance;
-    for (const auto& [outcome, count] : child.last->outcomes) all.outcomes[outcome] += count;
-  }
-}
-
 std::optional<std::string> NetworkJob::WhyDone() const {
   if (state().cancelled || TimeLeft() <= ConfirmationTime()) return "";
-  const auto restoring = [](const Child& child) { return child.restoring; };
-  if (std::any_of(children_.begin(), children_.end(), restoring)) return std::nullopt;
+  if (children_.IsAnyRestoring()) return std::nullopt;
   if (HasLostPatience(network(), spec().network->patience)) {
     return absl::StrCat("the last ", spec().network->patience,
                         " trials have not improved the networks");
   }
-  if (IsAnyInFlight()) return std::nullopt;
+  if (children_.IsAnyInFlight()) return std::nullopt;
   if (spec().max_trials > 0 && state().trials >= spec().max_trials) return "";
   if (NextTask().has_value()) return std::nullopt;
   const bool none_missing =
@@ -263,12 +153,12 @@ std::optional<int> NetworkJob::NextTask() const {
 }
 
 void NetworkJob::Grant() {
+  if (children_.IsAnyRestoring()) return SetPhase("restoring the searches of its tasks");
   int preparing = 0;
   int64_t measuring = 0;
   int64_t granted = 0;
-  for (size_t i = 0; i < children_.size(); ++i) {
-    if (children_[i].restoring) return SetPhase("restoring the searches of its tasks");
-    const int64_t in_flight = InFlight(i);
+  for (size_t i = 0; i < Tasks(); ++i) {
+    const int64_t in_flight = children_.InFlight(i);
     granted += network().tasks[i].granted;
     if (in_flight == 0) continue;
     children_[i].begun ? measuring += in_flight : ++preparing;
@@ -281,7 +171,7 @@ void NetworkJob::Grant() {
     if (!next.has_value()) return;
     const int64_t trials = std::min(NextGrant(*next), left);
     const bool ready = children_[*next].begun && !children_[*next].ended;
-    GrantTo(static_cast<size_t>(*next), trials);
+    children_.Grant(static_cast<size_t>(*next), trials);
     granted += trials;
     ready ? measuring += trials : ++preparing;
   }
@@ -300,58 +190,6 @@ int64_t NetworkJob::NextGrant(size_t i) const {
   return std::clamp<int64_t>(part / step, 1, batch_);
 }
 
-void NetworkJob::GrantTo(size_t i, int64_t trials) {
-  Child& child = children_[i];
-  network().tasks[i].granted += trials;
-  if (child.creating) {  // OnGranted passes the new allowance on
-    child.allowance += trials;
-    return;
-  }
-  if (child.exists && !child.ended) {
-    child.allowance += trials;
-    return services().children->AllowChild(ChildId(i), child.allowance);
-  }
-  child.used = std::exchange(child.allowance, child.allowance + trials);
-  if (child.exists) return Reopen(i);
-  child.creating = true;
-  services().children->CreateChild(ChildId(i), ChildSpec(i), child.allowance, WhenGranted(i));
-}
-
-void NetworkJob::Reopen(size_t i) {
-  children_[i].creating = true;
-  services().children->ReopenChild(ChildId(i), children_[i].allowance, WhenGranted(i));
-}
-
-ChildJobs::Done NetworkJob::WhenGranted(size_t i) {
-  return [this, self = shared_from_this(), i](const absl::Status& status) {
-    self->Post([this, i, status] { OnGranted(i, status); });
-  };
-}
-
-void NetworkJob::OnGranted(size_t i, const absl::Status& status) {
-  Child& child = children_[i];
-  child.creating = false;
-  if (HasEnded()) return services().children->CancelChild(ChildId(i));
-  if (!status.ok()) return OnNotStored(status);
-  child.exists = true;
-  child.ended = child.begun = false;
-  child.due.reset();
-  if (ends_by_) return services().children->CancelChild(ChildId(i));
-  services().children->AllowChild(ChildId(i), child.allowance);
-}
-
-JobSpec NetworkJob::ChildSpec(size_t i) const {
-  JobSpec child = spec();
-  child.request_id.clear();
-  child.network.reset();
-  child.parent = id();
-  child.workload = spec().network->tasks[i].workload;
-  child.max_trials = 0;  // its allowance limits it
-  child.max_time = absl::ZeroDuration();
-  child.seed = Rng(spec().seed, i)();
-  return child;
-}
-
 absl::Duration NetworkJob::TimeOfATrial() const {
   if (state().trials == 0) return absl::ZeroDuration();
   double seconds = 0;
@@ -361,8 +199,7 @@ absl::Duration NetworkJob::TimeOfATrial() const {
 
 absl::Duration NetworkJob::ConfirmationTime() const {
   const absl::Duration limit = spec().max_time;
-  const auto tasks = std::count_if(children_.begin(), children_.end(),
-                                   [](const Child& child) { return child.exists; });
+  const int64_t tasks = children_.Existing();
   const absl::Duration usual = std::clamp(limit / 4, absl::Seconds(1),
                                           std::max(absl::Seconds(1), kConfirmationOfATask * tasks));
   return std::min(limit / 2, std::max(usual, kStepsOfATask * tasks * TimeOfATrial()));
@@ -371,8 +208,8 @@ absl::Duration NetworkJob::ConfirmationTime() const {
 void NetworkJob::BeginConfirming() {
   state().state = JobState::kConfirming;
   LimitConfirmation();
-  for (size_t i = 0; i < children_.size(); ++i) {
-    if (InFlight(i) > 0) Finish(i);
+  for (size_t i = 0; i < Tasks(); ++i) {
+    if (children_.InFlight(i) > 0) Finish(i);
   }
   Save();
   ShowState();
@@ -381,31 +218,29 @@ void NetworkJob::BeginConfirming() {
 void NetworkJob::LimitConfirmation() {
   // Who cancels a job does not wait for the rest of its time.
   if (spec().max_time > absl::ZeroDuration() && !state().cancelled) return;
-  const auto tasks =
-      std::count_if(children_.begin(), children_.end(), std::mem_fn(&Child::IsUnfinished));
-  SetDeadline(Steady() + ConfirmationLimit(Wall(), state().cancelled, tasks));
+  const absl::Duration limit = ConfirmationLimit(Wall(), state().cancelled, children_.Unfinished());
+  SetDeadline(Steady() + limit);
 }
 
 void NetworkJob::ShowConfirming() {
   int64_t confirmed = 0;
-  for (size_t i = 0; i < children_.size(); ++i) {
+  for (size_t i = 0; i < Tasks(); ++i) {
     // A task without trials has nothing to confirm if its best is known.
     const Child& child = children_[i];
     if (child.exists ? child.ended : network().tasks[i].confirmed) ++confirmed;
   }
-  const bool waits = std::any_of(children_.begin(), children_.end(), [](const Child& child) {
+  const bool waits = absl::c_any_of(children_.list(), [](const Child& child) {
     return child.last != nullptr && !child.ended &&
            absl::StartsWith(child.last->phase, kWaitingForQuiet);
   });
-  const std::string done = absl::StrCat(confirmed, " of ", children_.size(), " tasks confirmed");
+  const std::string done = absl::StrCat(confirmed, " of ", Tasks(), " tasks confirmed");
   SetPhase(waits ? absl::StrCat(kWaitingForQuiet, ": ", done, "; ", state().disturbance) : done);
 }
 
 void NetworkJob::Confirm() {
   if (ends_by_) return Cut();
   const bool limited = spec().max_time > absl::ZeroDuration();
-  const bool unfinished =
-      std::any_of(children_.begin(), children_.end(), std::mem_fn(&Child::IsUnfinished));
+  const bool unfinished = children_.Unfinished() > 0;
   // A cancelled job with nothing to confirm needs no worker.
   const bool must_end = state().cancelled ? unfinished : limited && IsLate();
   if (must_end && !WorkerAnswers(*this)) return Conclude(WhyNoWorker(*this));
@@ -414,7 +249,7 @@ void NetworkJob::Confirm() {
   ShowConfirming();
   std::optional<size_t> heaviest;
   double most = -1;
-  for (size_t i = 0; i < children_.size(); ++i) {
+  for (size_t i = 0; i < Tasks(); ++i) {
     const Child& child = children_[i];
     if (child.creating) return;
     if (!child.exists || child.ended) continue;
@@ -430,19 +265,17 @@ void NetworkJob::Confirm() {
 }
 
 void NetworkJob::Cut() {
-  int64_t unfinished = 0, unconfirmed = 0;
-  for (size_t i = 0; i < children_.size(); ++i) {
-    const Child& child = children_[i];
+  children_.Cancel();
+  int64_t unconfirmed = 0;
+  for (const Child& child : children_.list()) {
     if (!child.exists && !child.creating) continue;
-    if (!ends_by_) services().children->CancelChild(ChildId(i));
-    if (child.IsUnfinished()) ++unfinished;
     const bool confirmed = child.ended && child.last->state == JobState::kDone;
     const bool published =
         child.ended && child.last->best && record::IsConfirmed(child.last->best->record);
     if (!confirmed && !published) ++unconfirmed;
   }
   if (!ends_by_) ends_by_ = Steady() + kPublishing;
-  if (unfinished > 0 && Steady() < *ends_by_) return;
+  if (children_.Unfinished() > 0 && Steady() < *ends_by_) return;
   if (unconfirmed == 0 || ends_now_) return Conclude("");
   const std::string tasks = Counted(unconfirmed, "task");
   if (!state().cancelled) {
@@ -455,25 +288,16 @@ void NetworkJob::Cut() {
 }
 
 void NetworkJob::Finish(size_t i) {
-  Child& next = children_[i];
-  const auto sharing = std::count_if(children_.begin(), children_.end(), [&](const Child& child) {
-    return child.exists && !child.ended && (!child.finishing || &child == &next);
-  });
-  next.finishing = true;
   const absl::Duration left =
       state().cancelled ? std::max(TimeLeft() - kPublishing, absl::ZeroDuration()) : TimeLeft();
-  const absl::Duration part = left / static_cast<double>(std::max<int64_t>(1, sharing));
-  // Its last measurement and its publication take a while.
-  const absl::Duration limit = std::max(part - lateness_, std::min(part, absl::ZeroDuration()));
-  if (InFlight(i) == 0) next.due = Steady() + limit;
-  services().children->FinishChild(ChildId(i), limit, state().cancelled);
+  children_.Finish(i, left);
 }
 
 void NetworkJob::Conclude(std::string why) {
   ShowStoredBests(spec(), services(), network());
   int64_t without = 0;
   bool is_resumable = true;
-  for (size_t i = 0; i < children_.size(); ++i) {
+  for (size_t i = 0; i < Tasks(); ++i) {
     const NetworkTaskState& task = network().tasks[i];
     if (task.confirmed) continue;
     ++without;
@@ -486,13 +310,13 @@ void NetworkJob::Conclude(std::string why) {
     if (!why.empty()) state().note = why;
     return End(JobState::kCancelled);
   }
-  if (without == static_cast<int64_t>(children_.size())) {
+  if (without == static_cast<int64_t>(Tasks())) {
     if (why.empty()) why = "no task has a confirmed schedule";
     return End(JobState::kFailed,
                is_resumable ? absl::FailedPreconditionError(why) : absl::AbortedError(why));
   }
   if (without > 0) {
-    state().note = absl::StrCat(without, " of ", children_.size(), " tasks have no kernel",
+    state().note = absl::StrCat(without, " of ", Tasks(), " tasks have no kernel",
                                 why.empty() ? "" : "; ", why);
   }
   End(JobState::kDone);

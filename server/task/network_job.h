@@ -4,12 +4,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "server/task/child_jobs.h"
 #include "server/task/job_actor.h"
+#include "server/task/network_children.h"
 #include "server/task/scheduler/task_scheduler.h"
 
 namespace hone::task {
@@ -30,19 +29,7 @@ class NetworkJob final : public JobActor {
   NetworkJob(const JobServices& services, const JobOptions& options, JobSnapshot snapshot);
 
  private:
-  struct Child {
-    bool exists = false;
-    bool creating = false;   // or being reopened
-    bool restoring = false;  // it existed before, and its search is not restored yet
-    bool begun = false;
-    bool finishing = false;
-    bool ended = false;
-    std::optional<absl::Time> due;  // the end of its part of the time, if it only confirms
-    int64_t allowance = 0;          // the last one that was granted
-    int64_t used = 0;               // the used part when the child was created or reopened
-    std::shared_ptr<const JobSnapshot> last;  // null: not read yet
-    bool IsUnfinished() const { return creating || (exists && !ended); }
-  };
+  using Child = NetworkChildren::Child;
 
   // Notes that the unfinished children end with this job.
   void BeforeSave() override;
@@ -51,37 +38,24 @@ class NetworkJob final : public JobActor {
   void OnTick() override;
   void OnCancel(bool confirm) override;
 
+  // The number of tasks whose children were looked up; 0 before that.
+  size_t Tasks() const { return children_.list().size(); }
   NetworkState& network() { return *state().network; }
   const NetworkState& network() const { return *state().network; }
   absl::Status Open();
-  // Finds the children that earlier servers created. Reopens those that ended only because this job
-  // was cancelled, if it is resumed.
-  absl::Status FindChildren();
-  // Reads the progress of the children.
+  // Reads the progress of the children, and estimates the latency.
   void Refresh();
-  void RefreshChild(size_t task);
-  int64_t InFlight(size_t task) const;
-  // Distributes the time since the last call among the tasks in flight.
-  void CountTime();
-  // Sums up the counts of the children.
-  void CountTrials();
   std::optional<int> NextTask() const;
   // Grants batches until enough candidates are in flight.
   void Grant();
   // Returns how many trials to grant a task: a batch, or at first fewer, so that every task gets
   // some within the time limit on a slow machine.
   int64_t NextGrant(size_t task) const;
-  void GrantTo(size_t task, int64_t trials);
-  // Starts an ended child again, with its allowance.
-  void Reopen(size_t task);
-  ChildJobs::Done WhenGranted(size_t task);
-  void OnGranted(size_t task, const absl::Status& status);
   // Returns why no more trials are granted, or "" if a limit is reached; nullopt to go on.
   std::optional<std::string> WhyDone() const;
   // Returns how long one trial has taken so far on average; 0 before the first.
   absl::Duration TimeOfATrial() const;
   absl::Duration ConfirmationTime() const;
-  bool IsAnyInFlight() const;
   void BeginConfirming();
   // Limits the confirmation of a job without a time limit, or of a cancelled one.
   void LimitConfirmation();
@@ -97,16 +71,12 @@ class NetworkJob final : public JobActor {
   void Finish(size_t task);
   // Ends the job. `why`: the reason that it waits no longer for its tasks; "" if all have ended.
   void Conclude(std::string why);
-  JobSpec ChildSpec(size_t task) const;
-  std::string ChildId(size_t task) const { return TaskJobId(id(), task); }
 
   // The following members are used only on the strand.
   const int64_t batch_;
   std::unique_ptr<TaskScheduler> scheduler_;
-  std::vector<Child> children_;
-  absl::Time counted_;                 // the last call of CountTime
+  NetworkChildren children_;
   std::optional<absl::Time> ends_by_;  // set when the children were told to end, see Cut
-  absl::Duration lateness_;            // by which children end after their part of the time
   bool ends_now_ = false;              // a user skipped the confirmation
 };
 

@@ -236,7 +236,7 @@ TEST_F(NetworkJobTest, EveryTaskGetsTrialsWithinAShortTime) {
   for (const NetworkTaskState& task : job->network->tasks) EXPECT_GT(task.trials, 0);
 }
 
-// The confirmation after Ctrl-C takes 30 s here, more than the rest of the time limit.
+// The confirmation after Ctrl-C takes the rest of the time limit here.
 TEST_F(NetworkJobTest, TheTimeAfterACancelDoesNotCount) {
   JobSpec spec = NetworkOf(0);
   spec.max_time = absl::Seconds(40);
@@ -246,7 +246,7 @@ TEST_F(NetworkJobTest, TheTimeAfterACancelDoesNotCount) {
   for (int i = 0; i < 400 && !HasEnded(Get(id)->state); ++i) Step(0);
   const auto cancelled = Get(id);
   ASSERT_EQ(cancelled->state, JobState::kCancelled);
-  EXPECT_GT(cancelled->after_cancel, absl::Seconds(28));
+  EXPECT_GT(cancelled->after_cancel, absl::Seconds(24)) << "the rest of the limit";
   for (int i = 0; i < 3; ++i) Step();
   ASSERT_TRUE(Resume(id, 0).ok());
   const auto job = RunToEnd(id, 400);
@@ -254,7 +254,7 @@ TEST_F(NetworkJobTest, TheTimeAfterACancelDoesNotCount) {
   EXPECT_GT(job->trials, cancelled->trials) << "the search went on";
   EXPECT_GT(job->CountedWall(), absl::Seconds(30));
   EXPECT_LT(job->CountedWall(), absl::Seconds(42));
-  EXPECT_GT(job->wall, absl::Seconds(58));
+  EXPECT_GT(job->wall, absl::Seconds(55));
 }
 
 // The device, which is connected, does not finish the measurements of the confirmation.
