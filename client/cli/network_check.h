@@ -14,17 +14,17 @@ struct NetworkCheckOptions {
   NetworkWords words;
   double tolerance = 0;
   std::string baseline;            // file
-  bool save = false;               // write what is measured to the file, and compare nothing
-  bool even_if_disturbed = false;  // save also what other work disturbed
+  bool save = false;               // write the measured times to the file, and compare nothing
+  bool even_if_disturbed = false;  // with `save`: accept a measurement that other work disturbed
   double max_regression = 0.05;    // as a fraction of the baseline's latency
   absl::Duration time = absl::Seconds(1);  // how long to measure
 };
 
 // Times a network with the best known kernels, and compares it with a baseline. Prints the steps
 // whose times changed most. If the network is too slow, it is measured again with newly allocated
-// memory, up to three times in total, and the fastest time counts. So is a baseline that other work
-// disturbed. A disturbed comparison counts, and the disturbance is reported, also that of a
-// baseline that was saved with even_if_disturbed.
+// memory, up to three times in total, and the fastest time counts. A baseline that other work
+// disturbed is measured again in the same way. A disturbed comparison still counts; the report
+// names the disturbance of this measurement, and that of the baseline.
 //
 // FailedPrecondition: the network is slower than allowed; every measurement for a baseline was
 // disturbed, and even_if_disturbed is false. NothingKnownError: the file has no baseline for this
