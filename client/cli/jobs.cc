@@ -156,7 +156,9 @@ absl::Status Conclude(const Globals& globals, const FollowedJob& followed) {
   if (is_search) {
     PrintTuneReport(job, DescribeJob(job), PeakOf(job), /*trace=*/false);
   } else {
-    HONE_RETURN_IF_ERROR(PrintJob(globals, job, /*why=*/result.ok() ? NoteBesideErrors(job) : ""));
+    // The result has the error of a failed job.
+    const bool failed = job.state == client::JobState::kFailed;
+    HONE_RETURN_IF_ERROR(PrintJob(globals, job, failed ? "" : NoteBesideErrors(job)));
   }
   return result;
 }
@@ -268,9 +270,10 @@ void AddJobs(Command& app, Globals& globals) {
   add_id(resume, options->id);
   resume.Add("--trials", options->trials, "New limit of all trials, with those already made",
              {Range(1, 100'000'000)});
-  resume.Add("--time", options->time,
-             "New limit of the whole time, with that spent until it was cancelled: 60s, 10m, 1h30m",
-             {NotEmpty()});
+  resume.Add(
+      "--time", options->time,
+      "New limit of the time, with that spent before it was cancelled or failed: 60s, 10m, 1h30m",
+      {NotEmpty()});
   Complete(resume, globals,
            "With --server the command does not wait for the job: hone jobs watch follows it. "
            "Without --server, it follows the job to its end, and ends with the report of hone "

@@ -134,8 +134,9 @@ std::string ResumeHint(const client::Job& job) {
   }
   std::string command = "jobs resume " + job.id;
   // A search that has hardly any time left ends at once when it is resumed.
-  if (job.spec.max_time_ms > 0 && job.wall_ms >= kMostOfTheTime * job.spec.max_time_ms) {
-    const int64_t longest_ms = std::max(job.wall_ms, job.spec.max_time_ms);
+  const int64_t counted_ms = job.wall_ms - job.after_cancel_ms;
+  if (job.spec.max_time_ms > 0 && counted_ms >= kMostOfTheTime * job.spec.max_time_ms) {
+    const int64_t longest_ms = std::max(counted_ms, job.spec.max_time_ms);
     absl::StrAppend(&command, " --time ", 2 * ((longest_ms + 999) / 1000), "s");
   }
   return absl::StrCat("; ", SuggestedCommand(command), " continues it");

@@ -54,7 +54,7 @@ std::string Table::ToText(int columns) const {
         absl::StrAppend(&line, kGap);
       }
       if (ColumnsOf(cells[i]) > widths[i]) {
-        const std::string indent(ColumnsOf(line), ' ');
+        const std::string indent(i == 0 ? kIndent.size() : ColumnsOf(line), ' ');
         absl::StrAppend(&line, absl::StrReplaceAll(Wrapped(cells[i], widths[i]),
                                                    {{"\n", absl::StrCat("\n", indent)}}));
         continue;

@@ -17,8 +17,9 @@
 namespace hone::cli {
 namespace {
 
-// A latency that was measured less often than another must be below this part of it to seem lower.
-constexpr double kFaster = 0.95;
+// The default schedule, if it was measured less often than the best, seems faster only if it takes
+// less than this fraction of the time.
+constexpr double kSeemsFaster = 0.95;
 
 std::string AgeOf(const client::Best& best) {
   return FormatAge(absl::Now() - absl::FromUnixMillis(best.record.created_unix_ms));
@@ -91,7 +92,7 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
   const bool default_seems_faster =
       job.best.has_value() && job.default_schedule.has_value() &&
       !client::DefaultIsConfirmed(job) && client::LatencyNs(*job.default_schedule) > 0 &&
-      client::LatencyNs(*job.default_schedule) < kFaster * client::LatencyNs(*job.best);
+      client::LatencyNs(*job.default_schedule) < kSeemsFaster * client::LatencyNs(*job.best);
   if (default_seems_faster) {
     PrintWrapped(
         "\nthe untiled default seems faster, but it was not measured as often as a best must be");

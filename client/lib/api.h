@@ -170,6 +170,7 @@ struct Job {
   int64_t quarantined = 0;  // candidates that a revalidation found wrong
   int64_t created_unix_ms = 0;
   int64_t wall_ms = 0;
+  int64_t after_cancel_ms = 0;  // the part of wall_ms that does not count against the limit
   absl::Duration left = absl::InfiniteDuration();  // until it should end; infinite: no limit
   std::string wait_reason;  // why its work waits for a worker, and what to do; "": it does not
   std::optional<Best> best;

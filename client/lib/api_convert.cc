@@ -137,6 +137,7 @@ absl::StatusOr<Job> FromProto(const v1::Job& message) {
   job.quarantined = message.quarantined();
   job.created_unix_ms = message.created_unix_ms();
   job.wall_ms = message.wall_ms();
+  job.after_cancel_ms = message.after_cancel_ms();
   if (message.has_best()) {
     HONE_ASSIGN_OR_RETURN(job.best, FromProto(message.best()));
   }

@@ -95,7 +95,8 @@ absl::Status WriteFileAtomically(const std::string& name, absl::string_view cont
   if (is_special) return WriteInto(path, content);
   struct stat existing;
   if (!mode.has_value()) {
-    mode = stat(path.c_str(), &existing) == 0 ? existing.st_mode & 0777 : 0644;
+    const bool is_own = stat(path.c_str(), &existing) == 0 && existing.st_uid == geteuid();
+    mode = is_own ? existing.st_mode & 0777 : 0644;
   }
   std::string temporary = absl::StrCat(path, ".XXXXXX");
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);

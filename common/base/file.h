@@ -34,7 +34,7 @@ FileToWrite FindFileToWrite(const std::string& path);
 // symbolic links, and writes into devices and FIFOs.
 // ResourceExhausted: the disk is full. PermissionDenied: the folder is read-only. Leaves nothing
 // behind on error. `mode`: 0600 for a secret, which no other user can read at any time; nullopt
-// keeps the mode of an existing file, and is 0644 for a new one.
+// keeps the mode of an existing file of the same user, and is 0644 for any other.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content,
                                  Durability durability = Durability::kMachine,
                                  std::optional<mode_t> mode = std::nullopt);

@@ -216,6 +216,7 @@ v1::Job ToProto(const task::JobSnapshot& snapshot) {
   message.set_quarantined(snapshot.quarantined);
   message.set_created_unix_ms(snapshot.created_unix_ms);
   message.set_wall_ms(absl::ToInt64Milliseconds(snapshot.wall));
+  message.set_after_cancel_ms(absl::ToInt64Milliseconds(snapshot.after_cancel));
   if (snapshot.best) *message.mutable_best() = ToProto(*snapshot.best);
   if (snapshot.default_schedule) {
     *message.mutable_default_schedule() = ToProto(*snapshot.default_schedule);

@@ -284,8 +284,8 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
   }
   if (job_.spec().revalidate > 0 && confirmation_->rounds() == 1) {
     if (const std::string why = WhyStoredIsWrong(finalist, record.result); !why.empty()) {
-      spdlog::warn("job {}: the stored records of trial {} are quarantined: {}", job_.id(),
-                   finalist.trial, why);
+      spdlog::warn("job {}: the stored records of {} are quarantined: {}", job_.id(),
+                   NameOf(finalist), why);
       task_.Quarantine(finalist.candidate, last_stored_record_,
                        absl::StrCat("revalidation: ", why));
     }

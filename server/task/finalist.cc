@@ -111,6 +111,7 @@ class Chooser {
     chosen_.list.push_back({.candidate = record.candidate,
                             .space = task_.SpaceText(record.candidate.space_digest),
                             .trial = record.trial,
+                            .is_untiled = record.is_default,
                             .screened_ns = screened.latency_ns,
                             .is_default = record.is_default,
                             .is_own = true,
@@ -162,8 +163,13 @@ bool ComesBefore(const JobTask& task, const Screened& a, const Screened& b) {
 
 record::Record MakeRecord(const JobTask& task, const Finalist& finalist) {
   record::Record record = task.MakeRecord(finalist.candidate, finalist.trial);
-  if (finalist.is_of_another_job) record.trial = record::kNoTrial;
+  record.is_default = finalist.is_untiled;
   return record;
+}
+
+std::string NameOf(const Finalist& finalist) {
+  return finalist.trial == record::kNoTrial ? "a candidate of another job"
+                                            : absl::StrCat("trial ", finalist.trial);
 }
 
 Screened ScreenedOf(record::Record record, std::string worker_id) {
@@ -190,11 +196,13 @@ void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists) {
       [&](const Finalist& finalist) { return finalist.candidate == row->record.candidate; });
   finalists.incumbent = static_cast<int>(known - finalists.list.begin());
   if (known != finalists.list.end()) return;
+  // This job may have measured the best of another one before it was resumed.
+  const bool is_own = row->record.job_id == job.id() && row->record.trial != record::kNoTrial;
   Finalist finalist{.candidate = row->record.candidate,
                     .space = row->space,
-                    .trial = row->record.trial,
-                    .is_of_another_job = row->record.job_id != job.id(),
-                    .is_own = row->record.job_id == job.id(),
+                    .trial = is_own ? row->record.trial : record::kNoTrial,
+                    .is_untiled = row->record.is_default,
+                    .is_own = is_own,
                     .artifact_digest = row->record.result.artifact_digest,
                     .builder = fleet::BuilderOf(row->record.environment)};
   // The published artifact itself is measured, wherever it was built.

@@ -31,15 +31,15 @@ bool ComesBefore(const JobTask& task, const Screened& a, const Screened& b);
 struct Finalist {
   record::Candidate candidate;
   std::string space;
-  int64_t trial = 0;
-  bool is_of_another_job = false;  // which has counted `trial`
-  double screened_ns = 0;          // steady; 0: unknown, because the finalist is from the store
-  bool is_default = false;         // its program is the default schedule's
-  bool is_own = false;             // this job's search found it
-  bool is_slow_default = false;    // the default schedule, only for the speed-up
-  std::string artifact_digest;     // "": it must be built again
-  std::string worker_id;           // the worker that has the artifact
-  fleet::BuilderVersion builder;   // of the artifact
+  int64_t trial = 0;              // of this job; record::kNoTrial: the search of another found it
+  bool is_untiled = false;        // Record::is_default
+  double screened_ns = 0;         // steady; 0: unknown, because the finalist is from the store
+  bool is_default = false;        // its program is the default schedule's
+  bool is_own = false;            // this job's search found it
+  bool is_slow_default = false;   // the default schedule, only for the speed-up
+  std::string artifact_digest;    // "": it must be built again
+  std::string worker_id;          // the worker that has the artifact
+  fleet::BuilderVersion builder;  // of the artifact
   bool rebuilt = false;
   std::string stored_program;  // revalidation: digest of the measured program
   int noisy_rounds = 0;        // number of rounds measured again
@@ -55,6 +55,8 @@ struct Finalist {
 
 // Returns a record without a result for a measurement of the finalist.
 record::Record MakeRecord(const JobTask& task, const Finalist& finalist);
+// Names a finalist in messages: "trial 7".
+std::string NameOf(const Finalist& finalist);
 
 struct Finalists {
   std::vector<Finalist> list;

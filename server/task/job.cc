@@ -159,7 +159,7 @@ bool Job::SearchIsLate(absl::Duration reserved) const {
 }
 
 void Job::OnTick() {
-  state().wall = Wall();
+  UpdateWall();
   const bool searching = state().state == JobState::kRunning;
   // A cancelled job does not wait until a worker takes its work.
   if (state().cancelled && !WorkerAnswers(*this)) {

@@ -57,6 +57,12 @@ void JobActor::SetCancelled() {
   if (!wall_at_cancel_.has_value()) wall_at_cancel_ = Wall();
 }
 
+void JobActor::UpdateWall() {
+  state_.wall = Wall();
+  if (!wall_at_cancel_.has_value()) return;
+  state_.after_cancel = earlier_after_cancel_ + (state_.wall - *wall_at_cancel_);
+}
+
 void JobActor::Tick() {
   if (tick_posted_.exchange(true)) return;  // the strand is busy; one tick is enough
   Post([this] {
@@ -233,10 +239,7 @@ absl::Status JobActor::CheckCrashes() const {
 void JobActor::End(JobState state, absl::Status why) {
   if (HasEnded()) return;
   state_.state = state;
-  state_.wall = Wall();
-  if (wall_at_cancel_.has_value()) {
-    state_.after_cancel = earlier_after_cancel_ + (state_.wall - *wall_at_cancel_);
-  }
+  UpdateWall();
   state_.queued = 0;
   state_.phase.clear();
   state_.wait_reason.clear();

@@ -123,6 +123,8 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   void SetBegun() { begun_ = true; }
   // Notes that a user cancelled the job.
   void SetCancelled();
+  // Updates the times of the state.
+  void UpdateWall();
   // Sets a time by which the job should end, in addition to the limit of its request. An earlier
   // deadline stays.
   void SetDeadline(absl::Time deadline) { deadline_ = std::min(deadline_, deadline); }
@@ -160,11 +162,11 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   bool step_pending_ = true;
   JobSnapshot state_;
   absl::Time deadline_ = absl::InfiniteFuture();
-  absl::Time resumed_;           // when this server began to work on the job
-  absl::Duration earlier_wall_;  // under earlier servers
-  // Of earlier runs, see JobSnapshot::after_cancel.
-  absl::Duration earlier_after_cancel_;
-  std::optional<absl::Duration> wall_at_cancel_;  // set if this run was cancelled
+  absl::Time resumed_;                   // when this server began to work on the job
+  absl::Duration earlier_wall_;          // under earlier servers
+  absl::Duration earlier_after_cancel_;  // JobSnapshot::after_cancel, in the same way
+  // Wall() when the job was cancelled, or when this server began to work on a cancelled job.
+  std::optional<absl::Duration> wall_at_cancel_;
   absl::Time next_worker_check_;
   // While no worker takes the job's work: when the job fails, and a clause that names the limit
   // that applies.

@@ -33,6 +33,7 @@ void ManagedChildJobs::ReopenChild(const std::string& id, int64_t allowance, Don
   snapshot->state = JobState::kPending;
   snapshot->cancelled = false;
   snapshot->error.clear();
+  snapshot->is_resumable = false;
   snapshot->note.clear();
   snapshot->allowance = std::max(snapshot->allowance, allowance);
   row = RowOf(*snapshot, services_.clock->Now());

@@ -38,8 +38,9 @@ absl::Status NetworkChildren::Find() {
       UpdateTask(*child.last, /*in_flight=*/0, batch_, task);
       task.closed = true;
     }
-    // The job was cancelled and is resumed, so the child continues too.
-    if (child.last->state == JobState::kCancelled && !task.closed) {
+    // The job was cancelled, or failed for the same reason as the child, and is resumed.
+    const bool continues = child.last->state == JobState::kCancelled || child.last->is_resumable;
+    if (child.ended && continues && !task.closed) {
       child.restoring = true;
       child.used = child.last->trials;
       Reopen(i);

@@ -38,8 +38,8 @@ class NetworkChildren {
   // `batch`: see UpdateTask.
   NetworkChildren(JobActor& job, int64_t batch) : job_(job), batch_(batch) {}
 
-  // Finds the children that earlier servers created, and begins to count the time. Reopens those
-  // that ended only because the job was cancelled, if it is resumed.
+  // Finds the children that earlier servers created, and begins to count the time. If the job is
+  // resumed, reopens those that were cancelled with it, or failed and can be resumed.
   absl::Status Find();
   // Reads the progress of the children, and sums up their counts.
   void Refresh();
@@ -77,8 +77,9 @@ class NetworkChildren {
   JobActor& job_;
   const int64_t batch_;
   std::vector<Child> children_;
-  absl::Time counted_;                              // the last call of CountTime
-  absl::Duration lateness_ = absl::ZeroDuration();  // by which they end after their part of time
+  absl::Time counted_;  // the last call of CountTime
+  // How much later than told the children end, on average.
+  absl::Duration lateness_ = absl::ZeroDuration();
   bool cancelled_ = false;
 };
 

@@ -20,7 +20,7 @@ namespace {
 
 // A child prepares its design spaces before it proposes. At most this many do so at the same time.
 constexpr int kMostPreparing = 2;
-// How many trials a task gets within a time limit if it is not known yet how long a trial takes.
+// The first trials of a task in a job with a time limit, as long as no trial has ended.
 constexpr int64_t kFirstGrant = 2;
 // The most time that is reserved for confirming one task, within the limit of the request.
 constexpr absl::Duration kConfirmationOfATask = absl::Seconds(8);
@@ -67,7 +67,7 @@ absl::Status NetworkJob::Open() {
 
 void NetworkJob::OnTick() {
   SetDoing("scheduling its tasks");
-  state().wall = Wall();
+  UpdateWall();
   children_.CountTime();
   Refresh();
   if (state().state == JobState::kRunning) {

@@ -167,8 +167,8 @@ void Publication::Continue() {
     if (job_.Steady() < artifact_deadline_) {
       return job_.SetPhase("waiting for the winner's artifact");
     }
-    spdlog::warn("job {}: the artifact of trial {} did not arrive; the next finalist is published",
-                 job_.id(), finalist.trial);
+    spdlog::warn("job {}: the artifact of {} did not arrive; the next finalist is published",
+                 job_.id(), NameOf(finalist));
   }
   job_.End(JobState::kFailed,
            absl::FailedPreconditionError("no worker sent the artifact of a confirmed finalist"));
@@ -184,7 +184,7 @@ SpotCheck::Verdict Publication::Check(int index) {
     return check.verdict();
   }
   if (check.IsLate(job_.Steady())) {
-    spdlog::warn("job {}: no other worker checked trial {} in time", job_.id(), finalist.trial);
+    spdlog::warn("job {}: no other worker checked {} in time", job_.id(), NameOf(finalist));
     check.Close();
   } else {
     const std::string other =
@@ -234,8 +234,7 @@ void Publication::OnSpotCheck(int index, const record::Record& record,
   if (record.quarantined) seen.latency_ns = 0;  // its output counts, its latency does not
   check.Report(job_.Steady(), worker_id, seen);
   if (check.objection() != objection) {
-    spdlog::warn("job {}: trial {}: {}", job_.id(), finalists_.list[index].trial,
-                 check.objection());
+    spdlog::warn("job {}: {}: {}", job_.id(), NameOf(finalists_.list[index]), check.objection());
   }
   if (check.verdict() == SpotCheck::Verdict::kRejected) return Discard(index, check);
   if (const std::string outvoted = check.Outvoted(); !outvoted.empty()) {

@@ -100,8 +100,8 @@ std::optional<Finalist> ToFinalist(const JobActor& job, const record::Record& re
   if (space.ok()) {
     return Finalist{.candidate = record.candidate,
                     .space = *std::move(space),
-                    .trial = record.trial,
-                    .is_of_another_job = record.job_id != job.id()};
+                    .trial = record.job_id == job.id() ? record.trial : record::kNoTrial,
+                    .is_untiled = record.is_default};
   }
   spdlog::warn("job {}: the design space of record {} cannot be read: {}", job.id(), record.id,
                space.status().ToString());

@@ -172,6 +172,10 @@ TEST(CheckNotCancelledTest, AJobWhoseTimeIsNearlyOverNeedsMore) {
   EXPECT_EQ(CheckNotCancelled(followed).message(),
             "job 12 was cancelled after 0 trials; hone jobs resume 12 continues it");
   job.wall_ms = 50'000;
+  job.after_cancel_ms = 20'000;
+  EXPECT_EQ(CheckNotCancelled(followed).message(),
+            "job 12 was cancelled after 0 trials; hone jobs resume 12 continues it");
+  job.after_cancel_ms = 0;
   EXPECT_EQ(CheckNotCancelled(followed).message(),
             "job 12 was cancelled after 0 trials; hone jobs resume 12 --time 120s continues it");
 }

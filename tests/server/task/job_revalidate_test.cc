@@ -86,6 +86,20 @@ TEST_F(JobRevalidateTest, RebuildsTopCandidatesAndRepublishesTheWinner) {
   EXPECT_EQ(Published()->record.candidate.decisions, best_);
 }
 
+TEST_F(JobRevalidateTest, ADefaultScheduleStaysTheDefault) {
+  best_ = tuned_->default_schedule->record.candidate.decisions;
+  Change(record::Outcome::kOk, 1);
+  for (const char* request : {"first", "second"}) {
+    const std::string id = Create(Again(300, request));
+    const auto job = RunToEnd(id, 20'000);
+    ASSERT_EQ(job->state, JobState::kDone) << job->error;
+    ASSERT_EQ(Published()->record.job_id, id);
+    EXPECT_EQ(Published()->record.candidate.decisions, best_);
+    EXPECT_TRUE(Published()->record.is_default) << request;
+    EXPECT_EQ(Published()->record.trial, record::kNoTrial) << "another job has found it";
+  }
+}
+
 // As after an import, which publishes nothing. A single process of a confirmation is not its
 // result.
 TEST_F(JobRevalidateTest, WithoutAPublishedBestThatOfAnImportedConfirmationIsUsed) {
