@@ -44,6 +44,7 @@ struct Field {
   // Name in SQL; null: as in JSON. For a struct, the prefix of its columns.
   const char* column = nullptr;
   Rule rule = Rule::kAny;
+  int64_t least = 0;  // of whole numbers in an import
   int64_t most = std::numeric_limits<int64_t>::max();
   const char* choices[2] = {nullptr, nullptr};  // a text that must be one of these
   bool raw = false;                             // a text that may contain any bytes
@@ -140,7 +141,7 @@ void VisitFields(R& record, Visit& visit) {
   visit({.proto = "result", .name = ""}, record.result);
   visit({.proto = "environment"}, record.environment);
   visit({.proto = "job_id", .name = "job", .rule = Rule::kName}, record.job_id);
-  visit({.proto = "trial"}, record.trial);
+  visit({.proto = "trial", .least = kNoTrial}, record.trial);
   visit({.proto = "created_unix_ms"}, record.created_unix_ms);
   visit({.proto = "is_default"}, record.is_default);
   visit({.proto = "quarantined"}, record.quarantined);

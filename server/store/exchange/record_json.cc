@@ -98,7 +98,6 @@ class FieldsFromJson {
     if (!json->is_boolean()) return Fail(field, "is neither true nor false");
     value = json->get<bool>();
   }
-  // Whole numbers are never negative.
   template <std::integral Integer>
   void operator()(const record::Field& field, Integer& value) {
     if (field.by_store) return;
@@ -108,8 +107,8 @@ class FieldsFromJson {
     const int64_t limit = std::min(field.most, kLargest);
     const bool too_large =
         json->is_number_unsigned() && json->get<uint64_t>() > static_cast<uint64_t>(limit);
-    if (!json->is_number_integer() || too_large || json->get<int64_t>() < 0) {
-      return Fail(field, absl::StrCat("is not a whole number from 0 to ", limit));
+    if (!json->is_number_integer() || too_large || json->get<int64_t>() < field.least) {
+      return Fail(field, absl::StrCat("is not a whole number from ", field.least, " to ", limit));
     }
     value = json->get<Integer>();
   }

@@ -101,7 +101,9 @@ TEST(RecordImport, ErrorsNameTheLine) {
   const auto with = [&](const std::string& from, const std::string& to) {
     return Error(Whole(absl::StrReplaceAll(good, {{from, to}})));
   };
-  EXPECT_THAT(with("\"trial\":42", "\"trial\":-1"), HasSubstr("line 4: \"trial\""));
+  EXPECT_TRUE(Read(Whole(absl::StrReplaceAll(good, {{"\"trial\":42", "\"trial\":-1"}}))).ok())
+      << "a job measured a candidate of another job";
+  EXPECT_THAT(with("\"trial\":42", "\"trial\":-2"), HasSubstr("line 4: \"trial\""));
   EXPECT_THAT(with("\"trial\":42", "\"trial\":1e300"), HasSubstr("line 4: \"trial\""));
   EXPECT_THAT(with("\"outcome\":\"ok\"", "\"outcome\":\"good\""), HasSubstr("line 4"));
   EXPECT_THAT(with("\"confirm\"", "\"guess\""), HasSubstr("policy.name"));
