@@ -1,5 +1,7 @@
 // hone records export, hone records import.
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -66,6 +68,8 @@ absl::Status ExportRecords(const Globals& globals, const RecordExport& options) 
   if (!to_stdout && !is_special) incomplete.emplace(part);
   std::FILE* const file = to_stdout ? stdout : std::fopen(part.c_str(), "w");
   if (file == nullptr) return not_written();
+  const std::optional<mode_t> mode = incomplete ? ModeToKeep(output) : std::nullopt;
+  if (mode.has_value() && fchmod(fileno(file), *mode) != 0) return not_written();
   int64_t bytes = 0;
   std::string tail;  // the last line, perhaps after others
   absl::Status status =

@@ -89,15 +89,17 @@ FileToWrite FindFileToWrite(const std::string& path) {
   return file;
 }
 
+std::optional<mode_t> ModeToKeep(const std::string& path) {
+  struct stat existing;
+  if (stat(path.c_str(), &existing) != 0 || existing.st_uid != geteuid()) return std::nullopt;
+  return existing.st_mode & 0777;
+}
+
 absl::Status WriteFileAtomically(const std::string& name, absl::string_view content,
                                  Durability durability, std::optional<mode_t> mode) {
   const auto [path, is_special] = FindFileToWrite(name);
   if (is_special) return WriteInto(path, content);
-  struct stat existing;
-  if (!mode.has_value()) {
-    const bool is_own = stat(path.c_str(), &existing) == 0 && existing.st_uid == geteuid();
-    mode = is_own ? existing.st_mode & 0777 : 0644;
-  }
+  if (!mode.has_value()) mode = ModeToKeep(path).value_or(0644);
   std::string temporary = absl::StrCat(path, ".XXXXXX");
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("create ", path));

@@ -30,6 +30,10 @@ struct FileToWrite {
 };
 FileToWrite FindFileToWrite(const std::string& path);
 
+// The mode of an existing file of this user, which a file that replaces it keeps; nullopt if there
+// is none.
+std::optional<mode_t> ModeToKeep(const std::string& path);
+
 // Replaces the file in one step: writes a temporary file beside it, syncs and renames it. Follows
 // symbolic links, and writes into devices and FIFOs.
 // ResourceExhausted: the disk is full. PermissionDenied: the folder is read-only. Leaves nothing

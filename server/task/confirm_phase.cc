@@ -300,7 +300,7 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
   } else if (!job_.spec().parent.empty()) {
     // A task of a network needs a kernel even on a machine that is always disturbed, and has no
     // leader to fall back on.
-    confirmation_->Report(index, record::WithFasterHalf(record.result));
+    confirmation_->ReportDisturbed(index, record::WithFasterHalf(record.result));
     finalist.is_disturbed = true;
   } else {
     record::MeasureResult disturbed = record::WithFasterHalf(record.result);

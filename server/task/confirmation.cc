@@ -55,7 +55,7 @@ std::vector<int> Confirmation::Left() const {
 
 bool Confirmation::CountsEarlier(int finalist) const {
   const Entry& entry = entries_[finalist];
-  const int own = static_cast<int>(entry.rounds.size());
+  const int own = entry.OwnProcesses();
   const int all = own + static_cast<int>(entry.earlier.size());
   if (own >= options_.min_rounds) return false;
   // The yardstick's screening takes so few samples that a disturbance goes unnoticed. The median of
@@ -66,7 +66,7 @@ bool Confirmation::CountsEarlier(int finalist) const {
 int Confirmation::Processes(int finalist) const {
   const Entry& entry = entries_[finalist];
   const size_t earlier = CountsEarlier(finalist) ? entry.earlier.size() : 0;
-  return static_cast<int>(entry.rounds.size() + earlier);
+  return entry.OwnProcesses() + static_cast<int>(earlier);
 }
 
 bool Confirmation::AnyIsDisturbed() const {
@@ -127,6 +127,11 @@ void Confirmation::ReportDisturbed(int finalist) {
   entries_[finalist].reported = true;
 }
 
+void Confirmation::ReportDisturbed(int finalist, const record::MeasureResult& result) {
+  ReportDisturbed(finalist);
+  entries_[finalist].disturbed[round_] = result;
+}
+
 void Confirmation::AddEarlier(int finalist, std::vector<record::MeasureResult> results) {
   entries_[finalist].earlier = std::move(results);
 }
@@ -134,7 +139,7 @@ void Confirmation::AddEarlier(int finalist, std::vector<record::MeasureResult> r
 void Confirmation::LimitRuns(double runs) {
   const std::vector<int> ranking = Ranking();
   if (ranking.empty()) return;
-  const int missing = options_.min_rounds - static_cast<int>(entries_[ranking[0]].rounds.size());
+  const int missing = options_.min_rounds - entries_[ranking[0]].OwnProcesses();
   if (missing <= 0) return;
   for (size_t i = 1; i < ranking.size(); ++i) {
     const bool fits = static_cast<double>(i + 1) * missing <= runs;
@@ -155,8 +160,9 @@ bool Confirmation::CutRound() {
   for (Entry& entry : entries_) {
     if (round_ == 1) {
       entry.out = entry.out || (!entry.reported && entry.earlier.empty());
-    } else if (entry.rounds.size() + entry.earlier.size() > 1) {
+    } else if (entry.OwnProcesses() + entry.earlier.size() > 1) {
       entry.rounds.erase(round_);
+      entry.disturbed.erase(round_);
     }
   }
   pending_ = 0;
@@ -244,7 +250,7 @@ bool Confirmation::Decided() const {
   const std::vector<int> ranking = Ranking();
   if (ranking.empty()) return false;  // all processes were disturbed
   const auto is_measured = [&](int finalist) {
-    return static_cast<int>(entries_[finalist].rounds.size()) >= options_.min_rounds;
+    return entries_[finalist].OwnProcesses() >= options_.min_rounds;
   };
   if (!is_measured(ranking[0])) return false;
   if (round_ >= options_.max_rounds || ranking.size() == 1) return true;
@@ -256,7 +262,12 @@ record::MeasureResult Confirmation::Combined(int finalist) const {
   std::vector<record::MeasureResult> results;
   if (CountsEarlier(finalist)) results = entry.earlier;
   for (const auto& [round, result] : entry.rounds) results.push_back(result);
-  return record::MedianOfProcesses(results);
+  if (!results.empty()) return record::MedianOfProcesses(results);
+  const auto fastest = std::min_element(
+      entry.disturbed.begin(), entry.disturbed.end(), [](const auto& a, const auto& b) {
+        return record::SteadyLatencyNs(a.second) < record::SteadyLatencyNs(b.second);
+      });
+  return record::MedianOfProcesses({fastest->second});
 }
 
 }  // namespace hone::task

@@ -37,7 +37,9 @@ struct ConfirmationOptions {
 //
 // A process that was disturbed by other work does not count: its finalist has no result in that
 // round. Finalists without a common round are compared by their medians, and count as equal unless
-// these differ by more than drop_first.
+// these differ by more than drop_first. If disturbed results are accepted, a finalist without an
+// undisturbed one has the latency of the fastest disturbed one, because other work makes a kernel
+// slower but never faster.
 //
 // Pure logic: no time, no I/O; the same seed and results give the same decision. Not thread-safe.
 class Confirmation {
@@ -52,15 +54,17 @@ class Confirmation {
   // Adds the result of a finalist in the current round. The finalist drops out if the result is not
   // ok.
   void Report(int finalist, const record::MeasureResult& result);
-  // Reports that a finalist ran correctly in the current round, but in a disturbed process.
+  // Reports that a finalist ran correctly in the current round, but in a disturbed process. The
+  // second form accepts its result, for a finalist without an undisturbed one.
   void ReportDisturbed(int finalist);
+  void ReportDisturbed(int finalist, const record::MeasureResult& result);
   // Adds undisturbed processes that ran before, for example those of the search's leader. They
   // count while the rounds give fewer than min_rounds results; those of the yardstick only if it
   // has no others, or if both together are enough. REQUIRES: all are ok.
   void AddEarlier(int finalist, std::vector<record::MeasureResult> results);
-  // Adds a disturbed process. REQUIRES: IsUnmeasured(finalist).
+  // Accepts the result of a disturbed process after the last round.
   void AddDisturbed(int finalist, const record::MeasureResult& result) {
-    entries_[finalist].rounds[round_] = result;
+    entries_[finalist].disturbed[round_] = result;
   }
   bool RoundIsComplete() const { return pending_ == 0; }
   // Begins again with only the winner and a newly published incumbent. The incumbent may be a new
@@ -95,17 +99,19 @@ class Confirmation {
   }
   // Returns whether a remaining finalist has no result because all of its processes were disturbed.
   bool AnyIsDisturbed() const;
-  // Returns the processes of a finalist as one result (record::MedianOfProcesses). REQUIRES:
-  // HasResult(finalist).
+  // Returns the undisturbed processes of a finalist as one result (record::MedianOfProcesses), or
+  // the fastest disturbed one if there is no other. REQUIRES: HasResult(finalist).
   record::MeasureResult Combined(int finalist) const;
 
  private:
   struct Entry {
     bool out = false;
     bool failed = false;
-    bool reported = false;                        // in the current round
-    std::map<int, record::MeasureResult> rounds;  // undisturbed results by round
-    std::vector<record::MeasureResult> earlier;   // see AddEarlier
+    bool reported = false;                           // in the current round
+    std::map<int, record::MeasureResult> rounds;     // undisturbed results by round
+    std::map<int, record::MeasureResult> disturbed;  // those that are accepted, by round
+    std::vector<record::MeasureResult> earlier;      // see AddEarlier
+    int OwnProcesses() const { return static_cast<int>(rounds.size() + disturbed.size()); }
   };
   struct Interval {
     double low = 0;

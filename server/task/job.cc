@@ -123,6 +123,7 @@ void Job::OnCancel(bool confirm) {
   SetCancelled();
   if (!confirm) return;
   Save();
+  ShowState();
   OnFinish(HasBegun() ? ConfirmationLimit(Wall(), /*cancelled=*/true) : absl::InfiniteDuration());
 }
 

@@ -32,6 +32,16 @@ absl::Status JustEnding(const std::string& id) {
   return absl::UnavailableError(absl::StrCat("job ", id, " is just ending; try again in a moment"));
 }
 
+// The answer to a call that resumes a job that has not ended. `has_limits`: the call has new
+// limits.
+SnapshotOr ResumeUnfinished(SnapshotOr job, bool has_limits) {
+  if (!job.ok()) return job;
+  if ((*job)->cancelled) return JustEnding((*job)->id);
+  if (!has_limits) return job;  // it continues anyway
+  return absl::FailedPreconditionError(absl::StrCat(
+      "job ", (*job)->id, " has not ended; its limits can be changed only afterwards"));
+}
+
 // What can be shown of a job whose row cannot be read, for example because a newer release wrote
 // it.
 std::shared_ptr<const JobSnapshot> Unreadable(const store::JobRow& row, const absl::Status& why) {
@@ -87,17 +97,20 @@ absl::StatusOr<std::shared_ptr<void>> JobManager::Reserve(const JobSpec& spec) {
 
 void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duration max_time,
                         absl::AnyInvocable<void(SnapshotOr) &&> done) {
+  const bool has_limits = max_trials != 0 || max_time != absl::ZeroDuration();
   if (std::shared_ptr<JobActor> job = book_.Find(id); job != nullptr && !job->IsOver()) {
     const std::shared_ptr<const JobSnapshot> now = job->snapshot();
-    if (!HasEnded(now->state)) return std::move(done)(now);
-    return std::move(done)(JustEnding(id));
+    if (HasEnded(now->state)) return std::move(done)(JustEnding(id));
+    return std::move(done)(ResumeUnfinished(now, has_limits));
   }
   absl::StatusOr<store::JobRow> row = services_.store->GetJob(id);
   if (!row.ok()) return std::move(done)(row.status());
   absl::StatusOr<JobSnapshot> snapshot = FromRow(*row);
   if (!snapshot.ok()) return std::move(done)(snapshot.status());
   // Another replica works on it.
-  if (!HasEnded(snapshot->state)) return std::move(done)(SharedFromRow(*row));
+  if (!HasEnded(snapshot->state)) {
+    return std::move(done)(ResumeUnfinished(SharedFromRow(*row), has_limits));
+  }
   if (!snapshot->spec.parent.empty()) {
     return std::move(done)(absl::InvalidArgumentError(absl::StrCat(
         "job ", id, " tunes a task of job ", snapshot->spec.parent, "; resume that job")));
@@ -113,6 +126,11 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
         "the new limits must not be below those of the job (",
         spec.max_trials > 0 ? Counted(spec.max_trials, "trial") : "any number of trials", ", ",
         spec.max_time > absl::ZeroDuration() ? SecondsText(spec.max_time) : "no time limit", ")")));
+  }
+  if (max_trials != 0 && max_trials < snapshot->trials) {
+    return std::move(done)(absl::InvalidArgumentError(
+        absl::StrCat("job ", id, " has already made ", Counted(snapshot->trials, "trial"),
+                     "; the new limit must not be lower, because it includes those")));
   }
   if (max_time != absl::ZeroDuration() && max_time <= snapshot->CountedWall()) {
     return std::move(done)(absl::InvalidArgumentError(

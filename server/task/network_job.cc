@@ -102,6 +102,7 @@ void NetworkJob::OnCancel(bool confirm) {
     }
   }
   Save();
+  ShowState();
 }
 
 void NetworkJob::BeforeSave() {
@@ -227,7 +228,8 @@ void NetworkJob::ShowConfirming() {
   for (size_t i = 0; i < Tasks(); ++i) {
     // A task without trials has nothing to confirm if its best is known.
     const Child& child = children_[i];
-    if (child.exists ? child.ended : network().tasks[i].confirmed) ++confirmed;
+    const bool is_done = child.ended && child.last->state == JobState::kDone;
+    if (child.exists ? is_done : network().tasks[i].confirmed) ++confirmed;
   }
   const bool waits = absl::c_any_of(children_.list(), [](const Child& child) {
     return child.last != nullptr && !child.ended &&

@@ -219,6 +219,20 @@ TEST(ConfirmationTest, DisturbedProcessesDoNotCount) {
   EXPECT_EQ(confirmation.Combined(0).latency_ns, 100);
 }
 
+// On a busy machine, one process may take ten times as long as the next.
+TEST(ConfirmationTest, AcceptedDisturbedProcessesAreUpperBounds) {
+  Confirmation confirmation(2, -1, 1);
+  const double disturbed_ns[3] = {30, 290, 400};
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_THAT(confirmation.NextRound(), SizeIs(2)) << round;
+    confirmation.ReportDisturbed(0, Took(disturbed_ns[round]));
+    round < 2 ? confirmation.ReportDisturbed(1, Took(440)) : confirmation.Report(1, Took(50));
+  }
+  EXPECT_THAT(confirmation.Ranking(), ElementsAre(0, 1));
+  EXPECT_EQ(confirmation.Combined(0).latency_ns, 30);
+  EXPECT_EQ(confirmation.Combined(1).latency_ns, 50) << "the undisturbed process alone";
+}
+
 TEST(ConfirmationTest, EndsIfEveryProcessIsDisturbed) {
   Confirmation confirmation(2, -1, 1);
   int rounds = 0;

@@ -582,6 +582,23 @@ TEST_F(NetworkJobTest, ResumedItKnowsHowItsTasksHaveEnded) {
   EXPECT_TRUE(job->network->tasks[1].confirmed);
 }
 
+TEST_F(NetworkJobTest, IsNotResumedWhileItIsBeingCancelled) {
+  JobSpec spec = NetworkOf(0);
+  spec.max_time = absl::Seconds(60);
+  const std::string id = Create(spec);
+  StepUntilTrials(id, 60);
+  ASSERT_TRUE(Resume(id, 0).ok()) << "it is running";
+  EXPECT_EQ(Resume(id, 1000).status().code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  Step();
+  EXPECT_TRUE(absl::IsUnavailable(Resume(id, 0).status()));
+  ASSERT_EQ(RunToEnd(id)->state, JobState::kCancelled);
+  Step();
+  EXPECT_EQ(Resume(id, 3).status().code(), absl::StatusCode::kInvalidArgument)
+      << "it has made more trials";
+  EXPECT_TRUE(Resume(id, 1000).ok());
+}
+
 TEST_F(NetworkJobTest, ResumedAfterACancelAtOnceItContinuesItsTasks) {
   const std::string id = Create(NetworkOf(240));
   StepUntilTrials(id, 60);
