@@ -28,7 +28,8 @@ double Occurrences(const client::NetworkTaskProgress& task) {
 std::string StateText(const client::NetworkTaskProgress& task, bool ended) {
   if (!task.error.empty()) return "failed";  // TaskErrors explains it
   if (task.state.empty()) return task.confirmed ? "known" : ended ? "not started" : "waiting";
-  if (!task.confirmed) return task.state;
+  // If the time of the network's job is over, it cancels the jobs of its tasks.
+  if (!task.confirmed) return ended && task.state == "cancelled" ? "not confirmed" : task.state;
   return task.disturbed ? "disturbed" : "confirmed";
 }
 

@@ -89,6 +89,12 @@ TEST(NetworkOutputTest, ATaskWithoutAJobWaitsOnlyUntilTheEnd) {
   EXPECT_THAT(TaskTable(network, /*ended=*/true).ToText(), HasSubstr("not started"));
 }
 
+TEST(NetworkOutputTest, ATaskOfAnEndedNetworkIsNotCalledCancelled) {
+  client::NetworkProgress network = Network();
+  network.tasks[0].state = "cancelled";
+  EXPECT_THAT(TaskTable(network, /*ended=*/true).ToText(), HasSubstr("2.00x  not confirmed"));
+}
+
 TEST(NetworkOutputTest, AJobOfNetworksIsDescribed) {
   client::Job job;
   job.workload = "first line\nsecond line";
