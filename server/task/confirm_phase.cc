@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/record/disturbed.h"
 #include "common/record/processes.h"
 #include "server/task/confirm_policy.h"
 #include "server/task/search_options.h"
@@ -69,7 +70,8 @@ void ConfirmPhase::StartRounds(Finalists finalists, const std::string& phase) {
       confirmation_->AddEarlier(finalists_.untiled, {screened_default_->result});
     }
   }
-  if (finalists_.incumbent >= 0 && job_.spec().revalidate == 0) {
+  if (finalists_.incumbent >= 0 && job_.spec().revalidate == 0 &&
+      !record::IsOnlyDisturbed(finalists_.incumbent_record->result)) {
     confirmation_->AddEarlier(finalists_.incumbent, {finalists_.incumbent_record->result});
   }
   NextRound();

@@ -106,6 +106,13 @@ std::vector<int> Confirmation::NextRound() {
   for (Entry& entry : entries_) entry.reported = false;
   Rng rng(seed_, kShuffle, round_);
   for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[rng.Below(i)]);
+  if (round_ == 0) {
+    // This round may be cut. The fastest finalist runs first, and the yardstick last.
+    const auto place = [&](int finalist) {
+      return finalist == 0 ? 0 : finalist == yardstick_ ? 2 : 1;
+    };
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return place(a) < place(b); });
+  }
   ++round_;
   pending_ = static_cast<int>(order.size());
   return order;

@@ -25,7 +25,8 @@ struct ConfirmationOptions {
 };
 
 // Decides which finalist is the best by measuring them again in rounds. In each round every
-// remaining finalist runs once, in its own process and in random order. Finalists are compared by
+// remaining finalist runs once, in its own process and in random order; in the first round, the
+// finalist that was the fastest of the screening runs first. Finalists are compared by
 // the median over the rounds of the log-ratio of their steady latencies in the same round.
 // Intervals come from a bootstrap that draws rounds and then samples in a round, because the
 // samples of one process are not independent. Losers drop out, but the runner-up runs in at least

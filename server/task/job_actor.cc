@@ -52,6 +52,8 @@ void JobActor::Cancel(bool confirm) {
   Post([this, confirm] { OnCancel(confirm); });
 }
 
+bool JobActor::WorkersMayCall() const { return Steady() < resumed_ + kTimeToCall; }
+
 void JobActor::SetCancelled() {
   state_.cancelled = true;
   if (!wall_at_cancel_.has_value()) wall_at_cancel_ = Wall();

@@ -96,6 +96,8 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   absl::Time Now() const { return services_.clock->Now(); }
   // The time for deadlines and durations, which must not depend on changes of the machine's clock.
   absl::Time Steady() const { return services_.SteadyNow(); }
+  // Returns whether the server may have started so recently that its workers have not called it.
+  bool WorkersMayCall() const;
   // Returns how long servers have worked on the job, including earlier servers.
   absl::Duration Wall() const { return earlier_wall_ + (Steady() - resumed_); }
   // Returns the time until the job should end; infinite without a time limit.

@@ -36,10 +36,15 @@ absl::Status JustEnding(const std::string& id) {
 // limits.
 SnapshotOr ResumeUnfinished(SnapshotOr job, bool has_limits) {
   if (!job.ok()) return job;
-  if ((*job)->cancelled) return JustEnding((*job)->id);
+  const std::string& id = (*job)->id;
+  if ((*job)->cancelled) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", id, " is being cancelled and has not ended yet; \"hone jobs watch ",
+                     id, "\" waits for its end, after which it can be resumed"));
+  }
   if (!has_limits) return job;  // it continues anyway
-  return absl::FailedPreconditionError(absl::StrCat(
-      "job ", (*job)->id, " has not ended; its limits can be changed only afterwards"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("job ", id, " has not ended; its limits can be changed only afterwards"));
 }
 
 // What can be shown of a job whose row cannot be read, for example because a newer release wrote

@@ -87,7 +87,9 @@ std::string TimeText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%S %Z", time, absl::LocalTimeZone());
 }
 
-bool WorkerAnswers(const JobActor& job) { return AnyTakesWork(RunnersOf(job)); }
+bool WorkerAnswers(const JobActor& job) {
+  return job.WorkersMayCall() || AnyTakesWork(RunnersOf(job));
+}
 
 std::string WhyNoWorker(const JobActor& job) {
   // Asked often, for every job.

@@ -8,7 +8,8 @@
 
 namespace hone::task {
 
-// Returns whether a worker that runs the job's target takes work.
+// Returns whether a worker that runs the job's target takes work, or may yet call a server that has
+// just started.
 bool WorkerAnswers(const JobActor& job);
 
 // Returns why no worker builds kernels, or none runs them on the job's target, and what to do:

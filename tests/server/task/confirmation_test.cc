@@ -219,6 +219,18 @@ TEST(ConfirmationTest, DisturbedProcessesDoNotCount) {
   EXPECT_EQ(confirmation.Combined(0).latency_ns, 100);
 }
 
+// The time may be over before the first round ends.
+TEST(ConfirmationTest, TheFirstRoundBeginsWithTheFastestAndEndsWithTheYardstick) {
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    Confirmation confirmation(5, -1, seed);
+    confirmation.SetYardstick(3, /*competes=*/true);
+    const std::vector<int> order = confirmation.NextRound();
+    ASSERT_THAT(order, SizeIs(5));
+    EXPECT_EQ(order.front(), 0);
+    EXPECT_EQ(order.back(), 3);
+  }
+}
+
 // On a busy machine, one process may take ten times as long as the next.
 TEST(ConfirmationTest, AcceptedDisturbedProcessesAreUpperBounds) {
   Confirmation confirmation(2, -1, 1);
