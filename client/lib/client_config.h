@@ -28,7 +28,7 @@ absl::StatusOr<ClientConfig> LoadClientConfig(const std::string& path);
 // $XDG_CONFIG_HOME/hone/client.conf or ~/.config/hone/client.conf. Earlier sources win. A token and
 // its file come from the same source, and so do a certificate and its key. If the server is already
 // named and is not the server of the file, the whole file is ignored, because its secrets are for
-// its own server. Then `ignored` says so.
+// its own server. The field `ignored` of the result names such a file.
 absl::StatusOr<ClientConfig> CompleteConfig(ClientConfig said, const std::string& path);
 
 }  // namespace hone::client

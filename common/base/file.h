@@ -30,8 +30,8 @@ struct FileToWrite {
 };
 FileToWrite FindFileToWrite(const std::string& path);
 
-// The mode of an existing file of this user, which a file that replaces it keeps; nullopt if there
-// is none.
+// Returns the mode of the file, which its replacement should keep. Returns nullopt if the file does
+// not exist or belongs to another user.
 std::optional<mode_t> ModeToKeep(const std::string& path);
 
 // Replaces the file in one step: writes a temporary file beside it, syncs and renames it. Follows
