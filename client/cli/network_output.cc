@@ -62,7 +62,7 @@ bool AllConfirmed(const client::NetworkProgress& network) {
 std::string WithoutKernelText(const client::NetworkProgress& network) {
   const int64_t without = absl::c_count_if(
       network.tasks, [](const client::NetworkTaskProgress& task) { return !task.confirmed; });
-  return absl::StrCat(without, " of ", network.tasks.size(), " tasks have no kernel");
+  return absl::StrCat(without, " of ", network.tasks.size(), " tasks have no confirmed kernel");
 }
 
 std::string SumText(const client::NetworkProgress& network) {

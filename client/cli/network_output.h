@@ -16,7 +16,7 @@ namespace hone::cli {
 
 // Whether all tasks have a published best, even if other work disturbed its measurement.
 bool AllConfirmed(const client::NetworkProgress& network);
-// How many tasks have no published best: "2 of 5 tasks have no kernel".
+// How many tasks have no published best: "2 of 5 tasks have no confirmed kernel".
 std::string WithoutKernelText(const client::NetworkProgress& network);
 
 // What a job tunes: "network resnet50, 23 tasks", or the workload as ir::SignatureOfText writes it.

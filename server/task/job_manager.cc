@@ -125,23 +125,19 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
         "job ", id, " is done; start a new job of the same workload, which reuses its results")));
   }
   JobSpec& spec = snapshot->spec;
-  if ((max_trials != 0 && max_trials < spec.max_trials) ||
-      (max_time != absl::ZeroDuration() && max_time < spec.max_time)) {
-    return std::move(done)(absl::InvalidArgumentError(absl::StrCat(
-        "the new limits must not be below those of the job (",
-        spec.max_trials > 0 ? Counted(spec.max_trials, "trial") : "any number of trials", ", ",
-        spec.max_time > absl::ZeroDuration() ? SecondsText(spec.max_time) : "no time limit", ")")));
-  }
   if (max_trials != 0 && max_trials < snapshot->trials) {
     return std::move(done)(absl::InvalidArgumentError(
         absl::StrCat("job ", id, " has already made ", Counted(snapshot->trials, "trial"),
                      "; the new limit must not be lower, because it includes those")));
   }
-  if (max_time != absl::ZeroDuration() && max_time <= snapshot->CountedWall()) {
-    return std::move(done)(absl::InvalidArgumentError(
-        absl::StrCat("job ", id, " has already taken ",
-                     SecondsText(absl::Ceil(snapshot->CountedWall(), absl::Seconds(1))),
-                     "; the new limit must be longer, because it includes that time")));
+  const absl::Duration limit = max_time != absl::ZeroDuration() ? max_time : spec.max_time;
+  if (limit != absl::ZeroDuration() && limit <= snapshot->CountedWall()) {
+    return std::move(done)(absl::InvalidArgumentError(absl::StrCat(
+        "job ", id, " has already taken ",
+        SecondsText(absl::Ceil(snapshot->CountedWall(), absl::Seconds(1))),
+        max_time != absl::ZeroDuration()
+            ? "; the new limit must be longer, because it includes that time"
+            : ", all of its time; give it more with --time, which includes the time taken")));
   }
   if (max_trials != 0) spec.max_trials = max_trials;
   if (max_time != absl::ZeroDuration()) spec.max_time = max_time;

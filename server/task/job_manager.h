@@ -51,10 +51,11 @@ class JobManager {
   // FailedPrecondition: another server replica works on it.
   SnapshotOr Cancel(const std::string& id, bool confirm);
   // Resumes a cancelled or failed job where it stopped. `done` runs once this is durable. Limits
-  // that are not zero replace the job's limits. Does nothing if the job is unfinished. NotFound:
-  // unknown job. FailedPrecondition: the job is done. InvalidArgument: a limit is below the job's
-  // limit, the job has already taken the time of the new limit, or the job is a child. Unavailable:
-  // the server is shutting down, or the job or one of its children is just ending.
+  // that are not zero replace the job's limits. Without limits, does nothing if the job is
+  // unfinished. NotFound: unknown job. FailedPrecondition: the job is done, or unfinished and being
+  // cancelled or given limits. InvalidArgument: the job has already made more trials than its limit
+  // or taken all of its time, or it is a child. Unavailable: the server is shutting down, or the
+  // job or one of its children is just ending.
   void Resume(const std::string& id, int64_t max_trials, absl::Duration max_time,
               absl::AnyInvocable<void(SnapshotOr) &&> done);
   // Returns the ids of the unfinished jobs.

@@ -318,7 +318,7 @@ void NetworkJob::Conclude(std::string why) {
                is_resumable ? absl::FailedPreconditionError(why) : absl::AbortedError(why));
   }
   if (without > 0) {
-    state().note = absl::StrCat(without, " of ", Tasks(), " tasks have no kernel",
+    state().note = absl::StrCat(without, " of ", Tasks(), " tasks have no confirmed kernel",
                                 why.empty() ? "" : "; ", why);
   }
   End(JobState::kDone);

@@ -218,12 +218,12 @@ TEST_F(NetworkTest, TooFewTrialsLeaveTasksWithoutAKernel) {
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.errors,
               AllOf(HasSubstr("warning: --trials 2 is too few for the 5 tasks to tune"),
-                    HasSubstr(" of 5 tasks have no kernel; hone tune "),
+                    HasSubstr(" of 5 tasks have no confirmed kernel; hone tune "),
                     HasSubstr(" --only-missing tunes them")));
   const Result watched = home_.Hone({"jobs", "watch", "1"});
   EXPECT_EQ(watched.code, 1) << "as hone tune";
   EXPECT_THAT(watched.errors,
-              HasSubstr("of 5 tasks have no kernel; hone tune with --only-missing"));
+              HasSubstr("of 5 tasks have no confirmed kernel; hone tune with --only-missing"));
   Result best = home_.Hone({"best", kMnist, "--json"});
   EXPECT_EQ(best.code, 3);
   const json partly = OneLineOfJson(best.output);

@@ -74,10 +74,10 @@ TEST(NetworkOutputTest, ErrorsAreExplainedBelowTheTable) {
 }
 
 TEST(NetworkOutputTest, ANoteDoesNotRepeatTheErrorOfATask) {
-  client::Job job{.note = "1 of 3 tasks have no kernel; task 2, conv2d: broken"};
+  client::Job job{.note = "1 of 3 tasks have no confirmed kernel; task 2, conv2d: broken"};
   EXPECT_EQ(NoteBesideErrors(job), job.note);
   job.network = Network();
-  EXPECT_EQ(NoteBesideErrors(job), "1 of 3 tasks have no kernel");
+  EXPECT_EQ(NoteBesideErrors(job), "1 of 3 tasks have no confirmed kernel");
   job.note = "every task already has a known best";
   EXPECT_EQ(NoteBesideErrors(job), job.note);
 }

@@ -273,6 +273,8 @@ TEST_F(NetworkJobTest, TheTimeLimitEndsAConfirmationThatHangs) {
   EXPECT_EQ(job->state, JobState::kFailed);
   EXPECT_THAT(job->error, HasSubstr("the time was over before 3 tasks were confirmed"));
   for (int i = 0; i < 3; ++i) Step();
+  EXPECT_THAT(Resume(id, 0).status().message(), HasSubstr("all of its time"));
+  EXPECT_THAT(Resume(id, 0, absl::Seconds(10)).status().message(), HasSubstr("must be longer"));
   ASSERT_TRUE(Resume(id, 0, absl::Seconds(60)).ok());
   job = RunToEnd(id, 1000);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
@@ -558,6 +560,19 @@ TEST_F(NetworkJobTest, ResumedWithMoreTrialsItContinuesItsTasks) {
   EXPECT_EQ(AllTrials(), 240);
 }
 
+TEST_F(NetworkJobTest, ResumedWithFewerTrialsItEndsEarlier) {
+  const std::string id = Create(NetworkOf(240));
+  StepUntilTrials(id, 60);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const int64_t made = RunToEnd(id)->trials;
+  ASSERT_LT(made, 150);
+  Step();
+  ASSERT_TRUE(Resume(id, 150).ok());
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 150);
+}
+
 // A task may publish its best while the job of the networks ends.
 TEST_F(NetworkJobTest, ResumedItKnowsHowItsTasksHaveEnded) {
   const std::string id = Create(NetworkOf(60));
@@ -652,7 +667,7 @@ TEST_F(NetworkJobTest, OneFailedTaskDoesNotFailTheOthers) {
   const std::string id = Create(NetworkOf(240));
   const auto job = RunToEnd(id, 1000);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
-  EXPECT_THAT(job->note, HasSubstr("1 of 3 tasks have no kernel"));
+  EXPECT_THAT(job->note, HasSubstr("1 of 3 tasks have no confirmed kernel"));
   EXPECT_EQ(job->network->tasks[1].state, "failed");
   EXPECT_NE(job->network->tasks[1].error, "");
   EXPECT_LE(job->network->tasks[1].trials, 60) << "a task without valid results is given up";
