@@ -63,7 +63,7 @@ void AddCheck(Command& app, Globals& globals) {
                   "baseline of the network on this machine is replaced");
   command.AddFlag("--even-if-disturbed", words->options.even_if_disturbed,
                   "With --save, also write a latency that other work disturbed, for a machine that "
-                  "is never idle. Each comparison with it tells of the disturbance");
+                  "is never idle. Each comparison with it reports the disturbance");
   command.Add("--max-regression", words->max_regression,
               "How much slower the network may be, as in 3%", {ShowDefault(), NotEmpty()});
   command.Add("--time", words->time, "How long to measure, as in 5s", {ShowDefault(), NotEmpty()});

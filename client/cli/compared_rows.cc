@@ -65,13 +65,30 @@ std::string ProgramOf(const record::Candidate& candidate,
   return "";
 }
 
+// Tells whether records measured another program than the best. Candidates may have equal programs.
+class OtherPrograms {
+ public:
+  OtherPrograms(const record::Record& best, const std::vector<record::Record>& records)
+      : records_(records), best_(best.candidate), best_program_(ProgramOf(best_, records)) {}
+
+  bool Has(const record::Record& record) const {
+    if (record.candidate == best_) return false;
+    return best_program_.empty() || ProgramOf(record.candidate, records_) != best_program_;
+  }
+
+ private:
+  const std::vector<record::Record>& records_;
+  const record::Candidate& best_;
+  const std::string best_program_;
+};
+
 double LatencyNs(const record::Record& record) { return record::SteadyLatencyNs(record.result); }
 
 }  // namespace
 
 std::vector<ComparedRow> RowsOf(const record::Record& best,
                                 const std::vector<record::Record>& records) {
-  const std::string best_program = ProgramOf(best.candidate, records);
+  const OtherPrograms programs(best, records);
   std::optional<record::Record> untiled;
   std::vector<record::Record> others;
   for (const record::Record& record : Combine(best, records)) {  // in the order of jobs
@@ -79,10 +96,7 @@ std::vector<ComparedRow> RowsOf(const record::Record& best,
       untiled = record;
       continue;
     }
-    const std::string program = ProgramOf(record.candidate, records);
-    if (record.candidate == best.candidate || (!program.empty() && program == best_program)) {
-      continue;
-    }
+    if (!programs.Has(record)) continue;
     std::erase_if(others,
                   [&](const record::Record& other) { return other.candidate == record.candidate; });
     others.push_back(record);
@@ -102,12 +116,9 @@ std::vector<ComparedRow> RowsOf(const record::Record& best,
 
 std::string WhyMissing(bool is_default, const record::Record& best,
                        const std::vector<record::Record>& records) {
-  const std::string best_program = ProgramOf(best.candidate, records);
+  const OtherPrograms programs(best, records);
   const auto is_such = [&](const record::Record& record) {
-    if (is_default) return record.is_default;
-    const std::string program = ProgramOf(record.candidate, records);
-    return !record.is_default && record.candidate != best.candidate &&
-           (program.empty() || program != best_program);
+    return is_default ? record.is_default : !record.is_default && programs.Has(record);
   };
   size_t most = 0;
   for (const auto& group : GroupsOf(best, records)) {

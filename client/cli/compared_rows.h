@@ -22,8 +22,8 @@ struct ComparedRow {
 std::vector<ComparedRow> RowsOf(const record::Record& best,
                                 const std::vector<record::Record>& records);
 
-// Explains why RowsOf has no default schedule, or else no runner-up: how many undisturbed processes
-// of one job have measured the schedule that has the most.
+// Explains why RowsOf has no default schedule or, if `is_default` is false, no runner-up. Names the
+// largest number of undisturbed processes in which one job measured such a schedule.
 std::string WhyMissing(bool is_default, const record::Record& best,
                        const std::vector<record::Record>& records);
 

@@ -29,8 +29,7 @@ std::optional<std::filesystem::file_time_type> TimeOf(const std::string& path) {
   return error ? std::nullopt : std::make_optional(time);
 }
 
-// Parses the values of --shape. Returns the shapes by name, each the name of an input or of a
-// dimension.
+// Parses the values of --shape. Returns the shapes by the name of an input or a dimension.
 absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ParseShapes(
     const std::vector<std::string>& words) {
   std::map<std::string, std::vector<int64_t>> shapes;

@@ -55,19 +55,20 @@ bool IsList(absl::string_view text) {
 }
 
 // InvalidArgument: a file that was given as a workload is a list.
-absl::Status CheckNoList(const std::string& path, absl::string_view text) {
+absl::Status CheckNotAList(const std::string& path, absl::string_view text) {
   if (!IsList(text)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(path, " is a list of workloads; tune, best and export read it with --file ",
                    ShellWord(path)));
 }
 
-// The same for a word that is neither an operator nor looks like a path.
-absl::Status CheckNoList(const std::string& word) {
+// The same for a single word that does not look like a path. OK if it is not the name of a readable
+// file.
+absl::Status CheckNotAList(const std::string& word) {
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(word, unknown)) return absl::OkStatus();
   const absl::StatusOr<std::string> text = ReadTextArgument(word);
-  return text.ok() ? CheckNoList(word, *text) : absl::OkStatus();
+  return text.ok() ? CheckNotAList(word, *text) : absl::OkStatus();
 }
 
 }  // namespace
@@ -125,7 +126,7 @@ absl::StatusOr<WorkloadArgument> ParseWorkloadArgument(const std::string& path,
   }
   absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(text);
   if (!workload.ok()) {
-    HONE_RETURN_IF_ERROR(CheckNoList(path, text));
+    HONE_RETURN_IF_ERROR(CheckNotAList(path, text));
     return absl::Status(workload.status().code(),
                         absl::StrCat(path, ":", workload.status().message()));
   }
@@ -162,7 +163,7 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
   absl::StatusOr<ir::Workload> workload = op::BuildWorkload(words[0], words.subspan(1));
   // An unknown operator is a usage error here; NotFound is reserved for an unknown best.
   if (!workload.ok()) {
-    if (words.size() == 1) HONE_RETURN_IF_ERROR(CheckNoList(words[0]));
+    if (words.size() == 1) HONE_RETURN_IF_ERROR(CheckNotAList(words[0]));
     const absl::string_view message = workload.status().message();
     const bool strange = absl::IsNotFound(workload.status()) ||
                          absl::StrContains(message, "has no key") ||

@@ -62,7 +62,7 @@ absl::StatusOr<ClientConfig> LoadClientConfig(const std::string& path) {
     *known->second = value;
   }
   const bool secret = !security.token.empty() || absl::StrContains(security.key, "-----BEGIN");
-  if (secret && EverybodyMayRead(path)) {
+  if (secret && OthersHaveAccess(path)) {
     return absl::PermissionDeniedError(absl::StrCat(
         path,
         " contains a secret, and other users of this machine can read it; as its owner, run: "

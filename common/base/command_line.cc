@@ -44,7 +44,7 @@ class ConfigReader final : public CLI::Config {
       const std::string where = absl::StrCat(path, ": line ", entry.line, ": ");
       if (auto target = file_only_.find(entry.key); target != file_only_.end()) {
         if (entry.values.size() != 1) throw Error(absl::StrCat(where, entry.key, ": not a list"));
-        if (access(entry.values[0].c_str(), F_OK) != 0 && EverybodyMayRead(path)) {
+        if (access(entry.values[0].c_str(), F_OK) != 0 && OthersHaveAccess(path)) {
           throw Error(absl::StrCat(where, entry.key,
                                    " is a secret, and every user of this machine "
                                    "may read the file; as its owner: chmod 600 ",

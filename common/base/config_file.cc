@@ -188,7 +188,7 @@ std::string QuoteConfigValue(absl::string_view text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}}), "\"");
 }
 
-bool EverybodyMayRead(const std::string& path) {
+bool OthersHaveAccess(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0 && (info.st_mode & S_IRWXO) != 0;
 }
@@ -202,8 +202,8 @@ std::string UserFolder(const char* variable, absl::string_view usual) {
 }
 
 std::string DefaultServerFolder() {
-  if (geteuid() == 0) return "/etc/hone";
-  return absl::StrCat(UserFolder("XDG_CONFIG_HOME", ".config"), "/server");
+  const std::string own = geteuid() == 0 ? "" : UserFolder("XDG_CONFIG_HOME", ".config");
+  return own.empty() ? "/etc/hone" : absl::StrCat(own, "/server");
 }
 
 }  // namespace hone

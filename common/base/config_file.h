@@ -27,18 +27,18 @@ struct ConfigEntry {
 // or a duplicate key; the message begins with "line N:".
 absl::StatusOr<std::vector<ConfigEntry>> ParseConfig(absl::string_view text);
 
-// Quotes the text as a value.
+// Quotes the text as a value. REQUIRES: a text of several lines does not contain '''.
 std::string QuoteConfigValue(absl::string_view text);
 
 // Whether users other than the owner and the group have access. Such a file must not hold a secret.
-bool EverybodyMayRead(const std::string& path);
+bool OthersHaveAccess(const std::string& path);
 
 // Returns Hone's folder in one of the XDG directories: $`variable`/hone, or ~/`usual`/hone if
-// the variable is not set. "" if neither the variable nor $HOME holds an absolute path.
+// the variable does not hold an absolute path. "" if $HOME does not hold one either.
 std::string UserFolder(const char* variable, absl::string_view usual);
 
-// The usual folder of a server's configuration: /etc/hone for root, otherwise
-// $XDG_CONFIG_HOME/hone/server or ~/.config/hone/server.
+// The usual folder of a server's configuration: /etc/hone for root and for users without a folder
+// of their own, otherwise $XDG_CONFIG_HOME/hone/server or ~/.config/hone/server.
 std::string DefaultServerFolder();
 
 }  // namespace hone

@@ -56,7 +56,7 @@ struct Node {
   std::map<std::string, Attribute> attributes;
 };
 
-// A network: operators applied to tensors of known types. Operators are those of ONNX in the
+// A network: operators applied to tensors of known types. Operators are those of ONNX with the
 // semantics of opset 22; an importer converts older ones. A value type; copies share constants.
 class Graph {
  public:

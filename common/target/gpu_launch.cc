@@ -16,6 +16,13 @@ constexpr size_t kMaxName = 128;
 
 std::string PrintableName(const GpuLaunch& launch) { return Printable(launch.kernel, kMaxName); }
 
+std::string DeviceFailedText(absl::string_view first, absl::string_view last) {
+  if (first == last) {
+    return absl::StrCat("the device failed while it ran kernel '", first, "'");
+  }
+  return absl::StrCat("the device failed while it ran kernels '", first, "' to '", last, "'");
+}
+
 absl::Status RefuseLaunch(const GpuLaunch& launch, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("kernel '", PrintableName(launch), "' ", why));
 }

@@ -16,6 +16,10 @@ std::string PrintableName(const GpuLaunch& launch);
 // Returns InvalidArgument with the message "kernel 'NAME' WHY".
 absl::Status RefuseLaunch(const GpuLaunch& launch, absl::string_view why);
 
+// What the error of a device says that failed while it ran launches from `first` to `last`, which
+// are names of kernels.
+std::string DeviceFailedText(absl::string_view first, absl::string_view last);
+
 // Checks a launch against the limits of the device. InvalidArgument: it exceeds one.
 absl::Status CheckLaunch(const GpuLaunch& launch, const GpuContext& context);
 

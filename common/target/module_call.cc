@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 #include "common/target/gpu_launch.h"
 
@@ -32,9 +33,10 @@ absl::StatusOr<std::vector<std::string>> CallModule(GpuContext& context, const G
                                                     absl::Span<const absl::string_view> inputs,
                                                     absl::Span<const int64_t> output_bytes) {
   if (inputs.size() + output_bytes.size() != static_cast<size_t>(module.arguments)) {
-    return absl::InvalidArgumentError(absl::StrCat("the kernels take ", module.arguments,
-                                                   " buffers, not ", inputs.size(), " inputs and ",
-                                                   output_bytes.size(), " outputs"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the kernels take ", Counted(module.arguments, "buffer"), ", not ",
+                     Counted(static_cast<int64_t>(inputs.size()), "input"), " and ",
+                     Counted(static_cast<int64_t>(output_bytes.size()), "output")));
   }
   for (const GpuLaunch& launch : module.launches) {
     HONE_RETURN_IF_ERROR(CheckLaunch(launch, context));

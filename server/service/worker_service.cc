@@ -127,11 +127,11 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
       digest_ = chunk_.digest();
       total_ = chunk_.total_bytes();
       if (!Digest::FromHex(digest_).ok() && !record::IsReferenceName(digest_)) {
-        return Refuse("digest: not 32 hex digits");
+        return Refuse("digest: neither 32 hex digits nor the name of a reference kernel");
       }
       if (total_ <= 0 || total_ > fleet::ArtifactCache::kMaxArtifactBytes) {
-        return Refuse(
-            absl::StrCat("the size is not from 1 to ", fleet::ArtifactCache::kMaxArtifactBytes));
+        return Refuse(absl::StrCat("total_bytes must be from 1 to ",
+                                   fleet::ArtifactCache::kMaxArtifactBytes));
       }
       if (const absl::Status room = deps_.uploads->Reserve(number_, total_); !room.ok()) {
         return Finish(rpc::ToGrpc(room));
@@ -139,7 +139,7 @@ class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
     }
     bytes_ += chunk_.data();
     if (static_cast<int64_t>(bytes_.size()) > total_)
-      return Refuse("more bytes came than were announced");
+      return Refuse("more bytes were received than announced");
     StartRead(&chunk_);
   }
   void OnDone() override {

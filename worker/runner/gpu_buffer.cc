@@ -41,6 +41,7 @@ absl::StatusOr<std::unique_ptr<GpuBuffer>> GpuBuffer::Create(target::GpuContext&
                         context.Allocate(size, offset, bytes));
   // A device that is out of memory may say so only at the first use.
   if (const absl::Status filled = memory->Fill(0, size, kCanary); !filled.ok()) {
+    if (context.lost()) return filled;
     return absl::ResourceExhaustedError(absl::StrCat("no memory on the device for a buffer of ",
                                                      bytes, " bytes: ", filled.message()));
   }
@@ -68,12 +69,12 @@ absl::Status GpuBuffer::Poison() {
 }
 
 absl::StatusOr<std::optional<int64_t>> GpuBuffer::WrittenOutside() {
-  std::array<unsigned char, kCanaryBytes> before, behind;
+  std::array<unsigned char, kCanaryBytes> before, after;
   HONE_RETURN_IF_ERROR(memory_->Read(offset_ - kCanaryBytes, kCanaryBytes, before.data()));
-  HONE_RETURN_IF_ERROR(memory_->Read(offset_ + bytes_, kCanaryBytes, behind.data()));
+  HONE_RETURN_IF_ERROR(memory_->Read(offset_ + bytes_, kCanaryBytes, after.data()));
   std::optional<int64_t> found;
   for (int64_t i = 0; i < kCanaryBytes && !found; ++i) {
-    if (behind[i] != kCanary) found = bytes_ + i;
+    if (after[i] != kCanary) found = bytes_ + i;
     if (before[kCanaryBytes - 1 - i] != kCanary) found = -1 - i;
   }
   if (found) {

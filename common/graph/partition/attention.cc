@@ -5,14 +5,15 @@
 namespace hone::graph {
 namespace {
 
-constexpr size_t kMaxElementwise = 16;  // nodes between a product and a softmax
+// The most nodes that may follow a product, the softmax included.
+constexpr size_t kMaxNodes = 16;
 
 // Appends the nodes from a product to a value. Each value on the way must have one reader. Returns
 // false if there is no such path.
 bool FindProduct(const Fusion& fusion, ValueId id, std::vector<int>& nodes) {
   if (id == kNoValue || fusion.SoleReader(id) < 0) return false;
   const int node = fusion.Producer(id);
-  if (node < 0 || !fusion.IsAlone(node) || nodes.size() > kMaxElementwise) return false;
+  if (node < 0 || !fusion.IsAlone(node) || nodes.size() > kMaxNodes) return false;
   nodes.push_back(node);
   if (IsProduct(fusion, node)) return true;
   if (fusion.kind(node) == NodeKind::kElementwise) {
@@ -26,7 +27,8 @@ bool FindProduct(const Fusion& fusion, ValueId id, std::vector<int>& nodes) {
   return false;
 }
 
-// Appends the nodes from a value to the product that has it as its left operand.
+// Appends the nodes from a value to the product whose left operand is computed from it. Returns
+// false if there is no such path.
 bool FindReadingProduct(const Fusion& fusion, ValueId id, std::vector<int>& nodes) {
   while (true) {
     const int reader = fusion.SoleReader(id);

@@ -10,8 +10,8 @@
 namespace hone::cuda {
 namespace {
 
-// The launches in a graph. The host needs less time for launching a graph than the device for this
-// number of tiny kernels, and recording them takes well below a millisecond.
+// A graph has at least this many launches. The host launches such a graph in less time than the
+// device needs for this many tiny kernels, and recording it takes well under a millisecond.
 constexpr int64_t kGraphLaunches = 32;
 
 }  // namespace
@@ -164,7 +164,7 @@ absl::StatusOr<double> CudaProgram::Run(absl::Span<const size_t> launches, int64
   }
   // Faults of kernels are reported by later calls.
   const std::string failed =
-      absl::StrCat("the device failed while it ran kernel '", launches_[launches.back()].name, "'");
+      target::DeviceFailedText(launches_[launches.front()].name, launches_[launches.back()].name);
   HONE_RETURN_IF_ERROR(context_.Check(api.EventRecord(end_, nullptr), failed));
   HONE_RETURN_IF_ERROR(context_.Check(api.StreamSynchronize(nullptr), failed));
   const double host_ns = absl::ToDoubleNanoseconds(SteadyClock().Now() - begin);

@@ -162,17 +162,16 @@ absl::StatusOr<double> OpenClProgram::Run(absl::Span<const size_t> launches, int
       if (event != nullptr) (is_first ? first : last).reset(event);
     }
   }
-  const absl::Status finished = context_.Finish(absl::StrCat(
-      "the device failed while it ran kernel '", launches_[launches.front()].name, "'"));
+  const std::string failed =
+      target::DeviceFailedText(launches_[launches.front()].name, launches_[launches.back()].name);
+  const absl::Status finished = context_.Finish(failed);
   const double host_ns = absl::ToDoubleNanoseconds(SteadyClock().Now() - begin);
   HONE_RETURN_IF_ERROR(finished);
   const cl_event end = last == nullptr ? first.get() : last.get();
   cl_int state = CL_COMPLETE;
   api.GetEventInfo(end, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(state), &state, nullptr);
   if (state < 0) {
-    HONE_RETURN_IF_ERROR(
-        context_.Check(state, absl::StrCat("the device failed while it ran kernel '",
-                                           launches_[launches.back()].name, "'")));
+    HONE_RETURN_IF_ERROR(context_.Check(state, failed));
   }
   const double device_ns = Between(api, first.get(), end);
   return device_ns > 0 && device_ns <= host_ns ? device_ns : host_ns;

@@ -256,7 +256,8 @@ TEST_F(LeaseTest, RecordNamesTheBuilderAndTheRunner) {
       .cpu = "small", .compiler = "llvm 19.1.7", .codegen_version = 6};
   auto answer = Submit(Item("job", 1));
   strong.Call(fleet);
-  EXPECT_EQ(fleet.Workers().at(0).capabilities.environment, expected) << "of its next record";
+  EXPECT_EQ(fleet.Workers().at(0).capabilities.environment, expected)
+      << "the listed environment is that of its next record";
   const std::string digest = DigestOf("so").ToHex();
   ASSERT_TRUE(artifacts.Put(digest, "so").ok());
   strong.Finish(strong.started.at(0).lease_id, Measured(0, digest));
