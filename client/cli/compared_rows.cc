@@ -9,13 +9,17 @@
 namespace hone::cli {
 namespace {
 
-// Whether a record is valid, and is the result of one process of a confirmation or of the default
-// schedule.
+double LatencyNs(const record::Record& record) { return record::SteadyLatencyNs(record.result); }
+
+// Whether a record is valid, and is the result of one process of a confirmation or the screening of
+// a slow default schedule.
 bool IsProcess(const record::Record& record, const record::Record& best) {
+  const bool is_slow_default =
+      record.is_default && LatencyNs(record) > record::kSlowDefault * LatencyNs(best);
   return record.result.outcome == record::Outcome::kOk && !record.quarantined &&
          !record.result.stopped_early && record.tolerance == best.tolerance &&
          record::ProcessesOf(record.result) == 1 &&
-         (record.policy.name == "confirm" || record.is_default);
+         (record.policy.name == "confirm" || is_slow_default);
 }
 
 // The processes in which one job measured one candidate; not empty.
@@ -81,8 +85,6 @@ class OtherPrograms {
   const record::Candidate& best_;
   const std::string best_program_;
 };
-
-double LatencyNs(const record::Record& record) { return record::SteadyLatencyNs(record.result); }
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/format.h"
 #include "client/cli/session.h"
@@ -152,7 +153,9 @@ std::vector<HealthCheck> CheckServer(const Globals& globals) {
     check.finding = std::string(reads.message());
     check.advice = globals.server.empty() ? "see run/server.log in the data folder"
                    : absl::IsUnavailable(reads) || absl::IsDeadlineExceeded(reads)
-                       ? "is hone-server running there, and is the port open?"
+                       ? absl::StrContains(check.finding, "is hone-server running there")
+                             ? "check the address and the port"
+                             : "is hone-server running there, and is the port open?"
                        : "see the log of hone-server";
     return {check};
   }

@@ -254,7 +254,9 @@ void AddJobs(Command& app, Globals& globals) {
       "cancel", "Cancel a job and wait until it has ended; its measurements are kept");
   auto now = std::make_shared<bool>(false);
   add_id(cancel, *id);
-  cancel.AddFlag("--now", *now, "End the job at once, without confirming its best candidates");
+  cancel.AddFlag(
+      "--now", *now,
+      "End the job without confirming its best candidates, as soon as its server has time");
   Complete(cancel, globals,
            "The job first confirms its best candidates, which takes at most 30 s, and the command "
            "waits for that. --now skips this, also for a job that is already being cancelled. "

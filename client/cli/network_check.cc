@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
@@ -30,6 +31,9 @@ namespace hone::cli {
 namespace {
 
 constexpr int kAttempts = 3;
+// The pause before the second measurement, in durations of a measurement. The next one is twice as
+// long.
+constexpr int kPause = 2;
 constexpr size_t kPrintedSteps = 10;
 
 // A step with its time in the baseline, or 0 if the baseline does not have the step.
@@ -64,7 +68,9 @@ class TimedNetwork {
         kernels_ns_(SumOfKernels(network, kernels_)),
         timing_(TimingOf(network, kernels_)) {}
 
+  // Waits before it repeats a measurement, because a machine may be slow for seconds at a time.
   absl::Status Measure() {
+    if (attempts_ > 0) absl::SleepFor(kPause * attempts_ * time_);
     progress_.Show(
         absl::StrFormat("timing the network, %d of at most %d times", ++attempts_, kAttempts),
         /*important=*/true);

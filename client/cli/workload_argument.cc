@@ -147,8 +147,8 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
   if (NamesNetwork(words.first(1))) {
     return absl::InvalidArgumentError(absl::StrCat(
         words[0],
-        " is a network, not an operator or FILE.hone; tune, best, export, run, show and check take "
-        "a network alone, not in a list or beside other workloads"));
+        " is a network, and an operator or a FILE.hone is expected; tune, best, export, run, show "
+        "and check take networks, each alone"));
   }
   if (NamesFile(words)) {
     HONE_ASSIGN_OR_RETURN(const std::string text, ReadTextArgument(words[0]));

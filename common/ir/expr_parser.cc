@@ -212,6 +212,10 @@ absl::StatusOr<ExprId> ExprParser::Primary(int depth) {
     return Element(token, name, depth);
   }
   if (!reader_.Accept("(")) {
+    if (const Function* const function = FindFunction(name); function != nullptr) {
+      return TokenReader::Error(
+          token, absl::StrCat("'", name, "' is a function; write ", function->usage));
+    }
     const ExprNames::Element tensor = names_.Find(name);
     const std::string instead =
         names_.FindAxis(name) != kNoAtom ? absl::StrCat("; write index(", name, ") for the axis")

@@ -144,7 +144,7 @@ absl::Status IndexParser::CheckRank(const Token& token, const std::string& name,
   if (indices.size() == element.shape->size()) return absl::OkStatus();
   return TokenReader::Error(
       token, absl::StrCat(name, " is ", TypeText(element.dtype, *element.shape), ", but has ",
-                          indices.size(), " indices here"));
+                          indices.size(), indices.size() == 1 ? " index here" : " indices here"));
 }
 
 absl::StatusOr<Condition> IndexParser::ParseCondition() {

@@ -70,7 +70,7 @@ bool JobClaims::TakeUp(const std::vector<store::JobRow>& rows) {
     const bool crashed = step.has_value() && EndedByItself(*step, services_.server, boot_);
     if (crashed) {
       ++snapshot->crashes;
-      spdlog::warn("job {}: an earlier server ended abnormally while {}, {} in all", row.id,
+      spdlog::warn("job {}: a server ended abnormally while {} (crashes of this job: {})", row.id,
                    step->name, snapshot->crashes);
     }
     const std::shared_ptr<JobActor> job = starter_.Make(*std::move(snapshot));

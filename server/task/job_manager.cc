@@ -47,6 +47,31 @@ SnapshotOr ResumeUnfinished(SnapshotOr job, bool has_limits) {
       absl::StrCat("job ", id, " has not ended; its limits can be changed only afterwards"));
 }
 
+// Replaces the limits of a job that is resumed by those that are not zero. `begun`: the trials that
+// it has measured, and for a network also those that its tasks measure when they continue.
+// InvalidArgument: nothing is left of a limit.
+absl::Status SetLimits(int64_t max_trials, absl::Duration max_time, int64_t begun,
+                       JobSnapshot& job) {
+  if (max_trials != 0 && max_trials < begun) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "job ", job.id, " has already ", begun > job.trials ? "begun " : "made ",
+        Counted(begun, "trial"), "; the new limit must not be lower, because it includes those"));
+  }
+  const absl::Duration limit = max_time != absl::ZeroDuration() ? max_time : job.spec.max_time;
+  if (limit != absl::ZeroDuration() && limit <= job.CountedWall()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "job ", job.id, " has already taken ",
+        SecondsText(absl::Ceil(job.CountedWall(), absl::Seconds(1))),
+        job.after_cancel > absl::ZeroDuration() ? " (without the time after a cancel)" : "",
+        max_time != absl::ZeroDuration()
+            ? "; the new limit must be longer, because it includes that time"
+            : ", all of its time; give it more with --time, which includes the time taken"));
+  }
+  if (max_trials != 0) job.spec.max_trials = max_trials;
+  if (max_time != absl::ZeroDuration()) job.spec.max_time = max_time;
+  return absl::OkStatus();
+}
+
 // What can be shown of a job whose row cannot be read, for example because a newer release wrote
 // it.
 std::shared_ptr<const JobSnapshot> Unreadable(const store::JobRow& row, const absl::Status& why) {
@@ -124,40 +149,28 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
     return std::move(done)(absl::FailedPreconditionError(absl::StrCat(
         "job ", id, " is done; start a new job of the same workload, which reuses its results")));
   }
-  JobSpec& spec = snapshot->spec;
-  if (max_trials != 0 && max_trials < snapshot->trials) {
-    return std::move(done)(absl::InvalidArgumentError(
-        absl::StrCat("job ", id, " has already made ", Counted(snapshot->trials, "trial"),
-                     "; the new limit must not be lower, because it includes those")));
+  int64_t begun = snapshot->trials;
+  if (snapshot->network.has_value()) {
+    const absl::StatusOr<int64_t> noted = NoteEnds(*snapshot);
+    if (!noted.ok()) return std::move(done)(noted.status());
+    begun = *noted;
   }
-  const absl::Duration limit = max_time != absl::ZeroDuration() ? max_time : spec.max_time;
-  if (limit != absl::ZeroDuration() && limit <= snapshot->CountedWall()) {
-    return std::move(done)(absl::InvalidArgumentError(absl::StrCat(
-        "job ", id, " has already taken ",
-        SecondsText(absl::Ceil(snapshot->CountedWall(), absl::Seconds(1))),
-        max_time != absl::ZeroDuration()
-            ? "; the new limit must be longer, because it includes that time"
-            : ", all of its time; give it more with --time, which includes the time taken")));
+  if (absl::Status set = SetLimits(max_trials, max_time, begun, *snapshot); !set.ok()) {
+    return std::move(done)(std::move(set));
   }
-  if (max_trials != 0) spec.max_trials = max_trials;
-  if (max_time != absl::ZeroDuration()) spec.max_time = max_time;
   snapshot->state = JobState::kPending;
   snapshot->cancelled = false;
   snapshot->error.clear();
   snapshot->is_resumable = false;
   snapshot->note.clear();
-  if (snapshot->network.has_value()) {
-    if (absl::Status ended = NoteEnds(*snapshot); !ended.ok()) {
-      return std::move(done)(std::move(ended));
-    }
-    ReopenTasks(*spec.network, *snapshot->network);
-  }
+  if (snapshot->network.has_value()) ReopenTasks(*snapshot->spec.network, *snapshot->network);
   row = RowOf(*snapshot, services_.clock->Now());
   spdlog::info("job {}: resumed", id);
   starter_.StartAgain(*std::move(row), *std::move(snapshot), std::move(done));
 }
 
-absl::Status JobManager::NoteEnds(JobSnapshot& job) const {
+absl::StatusOr<int64_t> JobManager::NoteEnds(JobSnapshot& job) const {
+  int64_t begun = 0;
   const int64_t batch = TrialsAtATime(job.spec, options_);
   for (size_t i = 0; i < job.network->tasks.size(); ++i) {
     const std::string id = TaskJobId(job.id, i);
@@ -170,8 +183,10 @@ absl::Status JobManager::NoteEnds(JobSnapshot& job) const {
     HONE_RETURN_IF_ERROR(last.status());
     if (!HasEnded((*last)->state)) return JustEnding(job.id);  // at another replica
     UpdateTask(**last, /*in_flight=*/0, batch, job.network->tasks[i]);
+    const bool continues = (*last)->state == JobState::kCancelled || (*last)->is_resumable;
+    begun += continues ? std::max((*last)->trials, (*last)->allowance) : (*last)->trials;
   }
-  return absl::OkStatus();
+  return begun;
 }
 
 SnapshotOr JobManager::Get(const std::string& id) const {

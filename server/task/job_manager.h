@@ -72,8 +72,9 @@ class JobManager {
 
  private:
   // Notes the last states of the children of an ended job of networks, which may have changed since
-  // it ended. Unavailable: one has not ended yet.
-  absl::Status NoteEnds(JobSnapshot& job) const;
+  // it ended. Returns how many trials they have measured, or measure when the job is resumed.
+  // Unavailable: one has not ended yet.
+  absl::StatusOr<int64_t> NoteEnds(JobSnapshot& job) const;
 
   JobServices services_;  // does not change after the constructor
   const JobOptions options_;

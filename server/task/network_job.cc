@@ -281,8 +281,8 @@ void NetworkJob::Cut() {
   if (unconfirmed == 0 || ends_now_) return Conclude("");
   const std::string tasks = Counted(unconfirmed, "task");
   if (!state().cancelled) {
-    return Conclude(absl::StrCat("the time was over before ", tasks,
-                                 unconfirmed == 1 ? " was" : " were", " confirmed"));
+    return Conclude(absl::StrCat("when the time was over, ", tasks,
+                                 unconfirmed == 1 ? " was" : " were", " not confirmed"));
   }
   Conclude(absl::StrCat("a cancelled job confirms its tasks for at most ",
                         absl::ToInt64Seconds(kConfirmationAfterCancel), " s, so that ", tasks,

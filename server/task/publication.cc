@@ -20,6 +20,15 @@ constexpr double kOutgrown = 0.05;
 // Users are told if the best that they know is replaced, and was this much slower than its record
 // when it was measured again.
 constexpr double kOverrated = 0.1;
+// A worker that has not called for this long is not waited for. Busy workers call every second or
+// two, and a silent one counts as disconnected only later.
+constexpr absl::Duration kMostSilent = absl::Seconds(10);
+
+// Whether a worker still calls the server.
+bool Answers(const JobActor& job, const std::string& worker) {
+  const std::optional<fleet::WorkerInfo> found = job.services().fleet->FindWorker(worker);
+  return found.has_value() && found->connected && found->silent < kMostSilent;
+}
 
 }  // namespace
 
@@ -164,14 +173,19 @@ void Publication::Continue() {
     }
     // This is repeated because the worker may have been restarted.
     services.fleet->KeepArtifact(finalist.artifact_digest, finalist.worker_id);
-    if (job_.Steady() < artifact_deadline_) {
+    const bool may_arrive =
+        Answers(job_, finalist.worker_id) || job_.TimeLeft() > absl::ZeroDuration();
+    if (may_arrive && job_.Steady() < artifact_deadline_) {
       return job_.SetPhase("waiting for the winner's artifact");
     }
     spdlog::warn("job {}: the artifact of {} did not arrive; the next finalist is published",
                  job_.id(), NameOf(finalist));
   }
-  job_.End(JobState::kFailed,
-           absl::FailedPreconditionError("no worker sent the artifact of a confirmed finalist"));
+  const std::string why = WhyNoWorker(job_);
+  job_.End(JobState::kFailed, absl::FailedPreconditionError(
+                                  absl::StrCat("no worker sent the artifact of a finalist, so that "
+                                               "no best could be published",
+                                               why.empty() ? "" : "; ", why)));
 }
 
 SpotCheck::Verdict Publication::Check(int index) {
@@ -180,10 +194,15 @@ SpotCheck::Verdict Publication::Check(int index) {
                          .try_emplace(index, finalist.worker_id,
                                       record::SteadyLatencyNs(results_->Combined(index)))
                          .first->second;
-  if (check.verdict() != SpotCheck::Verdict::kOpen || check.IsWaiting(job_.Steady())) {
-    return check.verdict();
+  if (check.verdict() != SpotCheck::Verdict::kOpen) return check.verdict();
+  if (check.IsWaiting(job_.Steady()) && !Answers(job_, check.asked().back())) {
+    spdlog::warn("job {}: worker {}, which checks {}, does not answer", job_.id(),
+                 check.asked().back(), NameOf(finalist));
+    check.StopWaiting();
   }
-  if (check.IsLate(job_.Steady())) {
+  const bool cut = job_.state().cancelled && job_.TimeLeft() <= absl::ZeroDuration();
+  if (check.IsWaiting(job_.Steady()) && !cut) return check.verdict();
+  if (cut || check.IsLate(job_.Steady())) {
     spdlog::warn("job {}: no other worker checked {} in time", job_.id(), NameOf(finalist));
     check.Close();
   } else {

@@ -1,6 +1,7 @@
 #include "server/task/search_phase.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -156,8 +157,15 @@ void SearchPhase::Begin() {
   trials_.emplace(kDefaultTrial, Trial{.candidate = task_.spaces().default_schedule()});
   // A new job measures the default schedule together with its first candidates. Its result could
   // otherwise come before the first proposal and change it.
-  for (const auto& [trial, entry] : trials_) {
+  // A job that is resumed with a lower limit does not measure all that was proposed.
+  int64_t left = job_.spec().max_trials == 0 ? std::numeric_limits<int64_t>::max()
+                                             : job_.spec().max_trials - job_.state().trials;
+  for (auto& [trial, entry] : trials_) {
     if (entry.told || Proposed() == 0) continue;
+    if (trial != kDefaultTrial && left-- <= 0) {
+      Drop(entry);
+      continue;
+    }
     ++outstanding_;
     Submit(trial);
   }
@@ -276,10 +284,14 @@ void SearchPhase::Submit(const std::vector<int64_t>& trials) {
       continue;
     }
     --outstanding_;
-    ++job_.state().dropped;
-    trials_.at(trial).told = true;
+    Drop(trials_.at(trial));
   }
   if (stopping_) Pump();
+}
+
+void SearchPhase::Drop(Trial& trial) {
+  trial.told = true;
+  ++job_.state().dropped;
 }
 
 void SearchPhase::Submit(int64_t trial) {
@@ -315,9 +327,7 @@ void SearchPhase::OnError(int64_t trial, const absl::Status& status) {
   if (!absl::IsCancelled(status) && !absl::IsResourceExhausted(status)) {
     return job_.End(JobState::kFailed, status);
   }
-  // It was stopped before it was measured. It counts as dropped.
-  ++job_.state().dropped;
-  trials_.at(trial).told = true;
+  Drop(trials_.at(trial));  // it was stopped before it was measured
   Pump();
 }
 

@@ -91,6 +91,8 @@ class SearchPhase {
   // Submits proposed trials, or drops them if the job is stopping.
   void Submit(const std::vector<int64_t>& trials);
   void Submit(int64_t trial);
+  // Does without the result of a trial.
+  void Drop(Trial& trial);
   void OnRecord(const record::Record& record, const std::string& worker_id);
   void OnError(int64_t trial, const absl::Status& status);
   void Tell(const record::Record& record, const std::string& worker_id);

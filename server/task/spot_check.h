@@ -37,6 +37,8 @@ class SpotCheck {
     return deadline_ != absl::InfinitePast() && now >= deadline_;
   }
   void Ask(std::string worker, absl::Time deadline);
+  // Does without the answer of the worker that was asked last, so that another one can be asked.
+  void StopWaiting() { deadline_ = absl::InfinitePast(); }
   // Adds the answer of the worker that was asked last. An answer after the deadline has no effect.
   void Report(absl::Time now, const std::string& worker, const record::MeasureResult& result);
   // Decides with the answers so far, because no other worker will answer. Without answers, the

@@ -306,7 +306,7 @@ TEST_F(NetworkTest, IsCheckedAgainstABaseline) {
   baselines["baselines"][0]["disturbance"] = "it was a busy day";
   std::ofstream(baseline) << baselines;
   EXPECT_THAT(home_.Hone({"check", kMnist, "--baseline", baseline, "--time", "0.1s"}).output,
-              HasSubstr("network has become slower: it was a busy day"));
+              HasSubstr("hide a slowdown of the network: it was a busy day"));
   result = home_.Hone(check);
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.errors, HasSubstr("slower than its baseline, and at most 5 % is allowed"));

@@ -69,7 +69,7 @@ TEST_F(WorkloadListTest, AFileHasOneWorkloadOnEachLine) {
   const std::string network = File("net.txt", "softmax m=8 n=8\nmodels/my net.onnx\n");
   EXPECT_THAT(std::string(ReadWorkloadList(network).status().message()),
               AllOf(HasSubstr("net.txt:2: models/my net.onnx is a network"),
-                    HasSubstr("take a network alone")));
+                    HasSubstr("networks, each alone")));
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"net.onnx", "softmax", "m=8", "n=8"},
         {"softmax", "m=8", "n=8", "net.onnx"}}) {

@@ -109,7 +109,7 @@ TEST(GatherTest, ErrorsSayWhatToWrite) {
   EXPECT_THAT(error("input I: i32[4]", "output Y[i: 4] = T[at(I[i]), at(I[i])]"),
               HasSubstr("only one index"));
   EXPECT_THAT(error("input I: i32[4]", "output Y[i: 4] = T[at(I[i])]"),
-              HasSubstr("has 1 indices here"));
+              HasSubstr("has 1 index here"));
   EXPECT_THAT(error("input I: i32[4]", "S[k: 8] = T[k, 0] * 2.0\noutput Y[i: 4] = S[at(I[i])]"),
               HasSubstr("which only inputs allow"));
   EXPECT_THAT(error("input I: i32[4]", "output Y[i: 4] = T[at(I[i]) + 1, 0]"),

@@ -306,6 +306,7 @@ TEST(WorkloadTextTest, ErrorsSuggestACorrection) {
       {"cumsum(A[i])", "3:20: unknown function 'cumsum'; write sum(k: n where k <= i) A[k]"},
       {"float32(A[i])", "3:20: unknown function 'float32'; write f32(x)"},
       {"A[i // 2]", "3:24: there is no '//' here; write a / b"},
+      {"not A[i]", "3:20: 'not' is a function; write not("},
       {"A[i] * i", "3:27: 'i' is neither a tensor with indices nor a function; write index(i)"},
       {"A + 1.0", "3:20: 'A' is neither a tensor with indices nor a function; A is f32[4], and "},
       {"sum(k: 4 where k > i) A[k]", "3:37: there is no '>' here; write i < k"},

@@ -316,5 +316,22 @@ TEST_F(JobConfirmTest, MissingArtifactFailsTheJob) {
   EXPECT_FALSE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
 }
 
+TEST_F(JobConfirmTest, TheArtifactOfALostWorkerIsNotAwaitedAfterTheTimeLimit) {
+  device.uploads = false;
+  JobSpec spec = Spec(0);
+  spec.max_time = absl::Seconds(20);
+  const std::string id = Create(spec);
+  const auto is_waiting = [&] {
+    return testing::Matches(HasSubstr("waiting for the winner's artifact"))(Get(id)->phase);
+  };
+  for (int i = 0; i < 500 && !is_waiting(); ++i) Step();
+  ASSERT_TRUE(is_waiting());
+  device_is_gone = true;
+  const auto job = RunToEnd(id, 2000);
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, HasSubstr("artifact"));
+  EXPECT_LT(job->wall, absl::Seconds(31));
+}
+
 }  // namespace
 }  // namespace hone::task

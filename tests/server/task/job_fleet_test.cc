@@ -230,5 +230,44 @@ TEST_F(SpotCheckTest, SilentCheckerDelaysPublicationForABoundedTime) {
   EXPECT_EQ(Get(id)->state, JobState::kDone) << Get(id)->error;
 }
 
+// The checker is asked, and makes no more calls. It counts as connected for some time.
+TEST_F(SpotCheckTest, DeadCheckerIsNotWaitedFor) {
+  FakeDevice second("1", "second");
+  const std::string id = Create(Spec(30));
+  const auto is_checking = [&] {
+    return testing::Matches(HasSubstr("second checks the winner"))(Get(id)->phase);
+  };
+  for (int i = 0; i < 500 && !is_checking(); ++i) {
+    Step();
+    if (Get(id)->state == JobState::kConfirming) second.Step(*fleet, *artifacts, 0);
+  }
+  ASSERT_TRUE(is_checking()) << Get(id)->phase;
+  const absl::Time died = clock.Now();
+  const auto job = RunToEnd(id, 3000);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_GT(clock.Now() - died, absl::Seconds(5)) << "it may be only slow";
+  EXPECT_LT(clock.Now() - died, absl::Seconds(12));
+}
+
+TEST_F(SpotCheckTest, ACancelEndsTheWaitForTheChecker) {
+  FakeDevice second("1", "second");
+  const std::string id = Create(Spec(30));
+  for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  for (int i = 0; i < 100; ++i) {
+    Step();
+    second.Step(*fleet, *artifacts, 0);  // calls, but never finishes anything
+  }
+  ASSERT_FALSE(HasEnded(Get(id)->state));
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const absl::Time cancelled = clock.Now();
+  for (int i = 0; i < 3000 && !HasEnded(Get(id)->state); ++i) {
+    Step();
+    second.Step(*fleet, *artifacts, 0);
+  }
+  EXPECT_EQ(Get(id)->state, JobState::kCancelled);
+  EXPECT_LT(clock.Now() - cancelled, absl::Seconds(32));
+  EXPECT_TRUE(store.LookupBest({.workload_digest = Get(id)->workload_digest, .target = "t"}).ok());
+}
+
 }  // namespace
 }  // namespace hone::task

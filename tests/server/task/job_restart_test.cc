@@ -92,6 +92,24 @@ TEST_F(JobRestartTest, ACancelledJobResumesWhereItStopped) {
   EXPECT_EQ(unknown.status().code(), absl::StatusCode::kNotFound);
 }
 
+// The search has proposed more candidates than are measured.
+TEST_F(JobRestartTest, AResumedJobMeasuresNoMoreThanItsNewLimit) {
+  const std::string id = Create(Spec(120));
+  for (int i = 0; i < 6; ++i) Step(5);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  ASSERT_EQ(RunToEnd(id)->state, JobState::kCancelled);
+  Step();
+  const int64_t limit = Get(id)->trials + 2;
+  absl::Status resumed = absl::UnknownError("not called");
+  jobs->Resume(id, limit, absl::ZeroDuration(), [&](const SnapshotOr& s) { resumed = s.status(); });
+  executor->RunAll();
+  ASSERT_TRUE(resumed.ok()) << resumed;
+  Restart();
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, limit);
+}
+
 TEST_F(JobRestartTest, ResumedJobSurvivesRestart) {
   const std::string id = Create(Spec(120));
   for (int i = 0; i < 6; ++i) Step(5);

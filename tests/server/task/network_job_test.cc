@@ -271,7 +271,7 @@ TEST_F(NetworkJobTest, TheTimeLimitEndsAConfirmationThatHangs) {
   EXPECT_LT(clock.Now() - began, absl::Seconds(24));
   auto job = Get(id);
   EXPECT_EQ(job->state, JobState::kFailed);
-  EXPECT_THAT(job->error, HasSubstr("the time was over before 3 tasks were confirmed"));
+  EXPECT_THAT(job->error, HasSubstr("when the time was over, 3 tasks were not confirmed"));
   for (int i = 0; i < 3; ++i) Step();
   EXPECT_THAT(Resume(id, 0).status().message(), HasSubstr("all of its time"));
   EXPECT_THAT(Resume(id, 0, absl::Seconds(10)).status().message(), HasSubstr("must be longer"));
@@ -553,6 +553,8 @@ TEST_F(NetworkJobTest, ResumedWithMoreTrialsItContinuesItsTasks) {
   ASSERT_EQ(cancelled->state, JobState::kCancelled);
   Step();
   EXPECT_EQ(Resume(id + ".1", 0).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Resume(id, cancelled->trials - 1).status().message(),
+              HasSubstr("the new limit must not be lower"));
   ASSERT_TRUE(Resume(id, 240).ok());
   const auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
