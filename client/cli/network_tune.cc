@@ -10,6 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
@@ -159,10 +161,13 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
                                 TimingCommand(options.words, options.common.tolerance)));
     }
   } else if (ExitCodeFor(measured.status()) == kExitNothingKnown) {
-    // The error at the end says how to go on.
-    const std::string why = WithoutKernelText(progress);
-    PrintWrapped(absl::StrCat("the whole network was not timed, because ", why));
-    if (note == why) note.clear();
+    PrintWrapped("the whole network was not timed, because it needs a kernel for each task");
+    // The error at the end says how many tasks have none, and how to go on.
+    absl::string_view rest = note;
+    if (absl::ConsumePrefix(&rest, WithoutKernelText(progress))) {
+      absl::ConsumePrefix(&rest, "; ");
+      note = std::string(rest);
+    }
   } else {
     PrintWrapped(absl::StrCat("the whole network was not timed: ", measured.status().message()));
   }
