@@ -17,6 +17,7 @@
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
+#include "common/record/disturbed.h"
 #include "common/record/processes.h"
 
 namespace hone::cli {
@@ -31,6 +32,9 @@ std::string FoundBy(client::Connection& connection, const record::Record& record
                       Counted(job->trials, "trial"));
 }
 
+// Whether an undisturbed process measured the row. Otherwise its latency may be too high.
+bool IsCertain(const ComparedRow& row) { return !record::IsOnlyDisturbed(row.record.result); }
+
 Json RowJson(const ComparedRow& row, const Roofline& roofline, const std::string& found_by) {
   const double gflops = row.latency_ns > 0 ? roofline.flops / row.latency_ns : 0;
   Json json = {{"latency_ns", row.latency_ns},
@@ -38,6 +42,7 @@ Json RowJson(const ComparedRow& row, const Roofline& roofline, const std::string
                {"share_of_roofline", nullptr},
                {"policy", row.record.policy.Key()},
                {"processes", record::ProcessesOf(row.record.result)},
+               {"confirmed", IsCertain(row)},
                {"measured_unix_ms", row.record.created_unix_ms},
                {"found_by", found_by},
                {"record", row.record.id}};
@@ -82,12 +87,17 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
   Table table({Left(""), Right("latency"), Right("GFLOP/s"),
                Right(roofline.read_gbps > 0 ? "of roofline" : "of peak"), Right("speed-up"),
                Left("measured"), Right("processes"), Left("purpose"), Left("found by")});
-  const double base = rows[0].record.is_default ? rows[0].latency_ns : 0;
+  // A speed-up needs two latencies that are certain.
+  const bool is_comparable =
+      rows[0].record.is_default && std::all_of(rows.begin(), rows.end(), IsCertain);
+  const double base = is_comparable ? rows[0].latency_ns : 0;
   for (const ComparedRow& row : rows) {
     const double gflops = row.latency_ns > 0 ? roofline.flops / row.latency_ns : 0;
     const std::string found_by =
         row.record.is_default ? "untiled" : FoundBy(connection, row.record);
-    table.AddRow({row.name, FormatLatency(row.latency_ns), FormatGflops(gflops),
+    const bool certain = IsCertain(row);
+    table.AddRow({row.name, MarkUnconfirmed(FormatLatency(row.latency_ns), certain),
+                  MarkUnconfirmed(FormatGflops(gflops), certain),
                   FormatShareOfPeak(gflops, roofline.gflops), FormatSpeedUp(base, row.latency_ns),
                   FormatTime(row.record.created_unix_ms),
                   absl::StrCat(record::ProcessesOf(row.record.result)),
@@ -116,6 +126,12 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
   PrintWrapped(absl::StrCat(known.argument.title, " on ", best.record.target));
   absl::PrintF("\n");
   table.Print();
+  if (!std::all_of(rows.begin(), rows.end(), IsCertain)) {
+    PrintWrapped(
+        "\nother work disturbed every process that measured a figure marked with ~, so that it may "
+        "be "
+        "too high");
+  }
   const ComparedRow& last = rows.back();
   if (!(last.latency_ns > client::LatencyNs(best)) && last.record.id != best.record.id) {
     PrintWrapped(

@@ -70,10 +70,11 @@ class TimedNetwork {
 
   // Waits before it repeats a measurement, because a machine may be slow for seconds at a time.
   absl::Status Measure() {
-    if (attempts_ > 0) absl::SleepFor(kPause * attempts_ * time_);
+    const absl::Duration pause = kPause * attempts_ * time_;
     progress_.Show(
         absl::StrFormat("timing the network, %d of at most %d times", ++attempts_, kAttempts),
         /*important=*/true);
+    absl::SleepFor(pause);
     const absl::Status measured =
         MeasureNetwork(network_, kernels_, {.device = gpu_}, time_, timing_);
     progress_.Clear();

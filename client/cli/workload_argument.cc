@@ -154,6 +154,10 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
     HONE_ASSIGN_OR_RETURN(const std::string text, ReadTextArgument(words[0]));
     return ParseWorkloadArgument(words[0], text);
   }
+  if (words.size() == 1 && absl::StrContains(words[0], ' ')) {  // quoted as one word
+    const std::vector<std::string> split = absl::StrSplit(words[0], ' ', absl::SkipEmpty());
+    if (split.size() > 1) return ReadWorkloadArgument(split);
+  }
   if (absl::StrContains(words[0], '=')) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", words[0],

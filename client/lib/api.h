@@ -234,13 +234,14 @@ inline const std::optional<Best>& BestFound(const Job& job) {
 }
 
 // Whether the default schedule was measured in as many processes as a best, so that the speed-up is
-// meaningful. It is confirmed, too, if it is itself the confirmed best of the job, which may have
-// had time for fewer processes.
+// meaningful. If it is itself the best of the job, it is as confirmed as the best, which may have
+// been measured in fewer processes.
 inline bool DefaultIsConfirmed(const Job& job) {
   if (!job.default_schedule.has_value()) return false;
-  const bool is_best =
-      BestIsConfirmed(job) && job.best->record.is_default && job.best->record.job_id == job.id;
-  return is_best || record::ProcessesOf(job.default_schedule->record.result) >= record::kProcesses;
+  const bool is_best = job.best.has_value() && record::IsConfirmed(job.best->record) &&
+                       job.best->record.is_default && job.best->record.job_id == job.id;
+  if (is_best) return LatencyIsConfirmed(*job.best);
+  return record::ProcessesOf(job.default_schedule->record.result) >= record::kProcesses;
 }
 
 // The features of a candidate.

@@ -244,8 +244,8 @@ void Server::CancelAllJobs() {
   }
 }
 
-void Server::Shutdown() {
-  if (std::exchange(shut_down_, true)) return;
+bool Server::Shutdown(absl::Time deadline) {
+  if (std::exchange(shut_down_, true)) return StopWork(deadline);
   readiness_.Set(Readiness::State::kDraining);
   SetServing(false);
   if (ticks_.joinable()) {
@@ -265,9 +265,16 @@ void Server::Shutdown() {
   if (absl::Status flushed = store_->Flush(); IsLoss(flushed)) {
     spdlog::error("the last writes were lost: {}", std::string(flushed.message()));
   }
-  pool_->Stop();   // runs the queued work; suspended jobs do nothing
+  return StopWork(deadline);
+}
+
+bool Server::StopWork(absl::Time deadline) {
+  if (pool_ == nullptr) return true;
+  // Runs the queued work; suspended jobs do nothing.
+  if (!pool_->Stop(deadline)) return false;
   store_.reset();  // callbacks of the jobs' last writes go to the stopped pool, which drops them
   pool_.reset();
+  return true;
 }
 
 }  // namespace hone::service

@@ -60,7 +60,7 @@ std::string UnpublishedBestSql(const RecordQuery& query, Dialect dialect) {
       " WHERE c.id = (SELECT n.id FROM record n WHERE n.policy_name = 'confirm'"
       " AND n.outcome = 'ok'"
       // Only the combined results of a confirmation, not its single processes.
-      " AND n.processes > 1 AND ",
+      " AND n.processes > 0 AND ",
       sqlite ? "n.quarantined = 0" : "NOT n.quarantined", " AND ", after,
       " ORDER BY n.target, n.workload, n.tolerance, n.latency_ns LIMIT 1))"
       " SELECT t.id FROM task t WHERE NOT EXISTS (SELECT 1 FROM best b WHERE"

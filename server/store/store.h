@@ -92,7 +92,7 @@ struct RecordQuery {
   std::string target;
   std::string op;
   bool best_only = false;  // only the published bests
-  // Only the fastest record of a finished confirmation (record::ProcessesOf is more than 1), ok and
+  // Only the fastest record of a finished confirmation (MeasureResult::processes is not 0), ok and
   // not quarantined, of each (workload, target, tolerance) without a published best. Imports bring
   // such records without their artifacts.
   bool unpublished_best = false;

@@ -14,19 +14,22 @@ constexpr int kNice = 4;
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads) : running_(threads) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 
 ThreadPool::~ThreadPool() { Stop(); }
 
-void ThreadPool::Stop() {
+bool ThreadPool::Stop(absl::Time deadline) {
   {
     absl::MutexLock lock(&mutex_);
     ending_ = true;
+    const auto ended = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return running_ == 0; };
+    if (!mutex_.AwaitWithDeadline(absl::Condition(&ended), deadline)) return false;
   }
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+  return true;
 }
 
 void ThreadPool::Schedule(absl::AnyInvocable<void() &&> work) {
@@ -43,7 +46,10 @@ void ThreadPool::Work() {
       auto ready = [this]()
                        ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return ending_ || !queue_.empty(); };
       mutex_.Await(absl::Condition(&ready));
-      if (queue_.empty()) return;
+      if (queue_.empty()) {
+        --running_;
+        return;
+      }
       work = std::move(queue_.front());
       queue_.pop_front();
     }

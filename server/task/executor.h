@@ -9,6 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 namespace hone::task {
 
@@ -26,8 +27,9 @@ class ThreadPool final : public Executor {
   ~ThreadPool() override;
   void Schedule(absl::AnyInvocable<void() &&> work) override;
   // Runs the queued functions, and those that they schedule, and ends the threads, as the
-  // destructor does. Functions that are scheduled after that never run.
-  void Stop();
+  // destructor does. Functions that are scheduled after that never run. Returns false if some
+  // threads still run at `deadline`.
+  bool Stop(absl::Time deadline = absl::InfiniteFuture());
 
  private:
   void Work();
@@ -35,6 +37,7 @@ class ThreadPool final : public Executor {
   absl::Mutex mutex_;
   std::deque<absl::AnyInvocable<void() &&>> queue_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
   std::vector<std::thread> threads_;
 };
 

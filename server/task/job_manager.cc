@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -47,15 +48,35 @@ SnapshotOr ResumeUnfinished(SnapshotOr job, bool has_limits) {
       absl::StrCat("job ", id, " has not ended; its limits can be changed only afterwards"));
 }
 
+// Returns how many trials of a job are stored. The state of a job that ended at once lacks its last
+// ones.
+absl::StatusOr<int64_t> StoredTrials(store::Store& store, const std::string& job) {
+  std::set<int64_t> trials;
+  store::RecordQuery query{.page_size = 1000, .job_id = job};
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page, store.Query(query));
+    for (const record::Record& record : page) {
+      if (record.policy.name == "screen" && !record.is_default) trials.insert(record.trial);
+      query.after_id = record.id;
+    }
+    if (static_cast<int>(page.size()) < query.page_size) return trials.size();
+  }
+}
+
 // Replaces the limits of a job that is resumed by those that are not zero. `begun`: the trials that
 // it has measured, and for a network also those that its tasks measure when they continue.
 // InvalidArgument: nothing is left of a limit.
 absl::Status SetLimits(int64_t max_trials, absl::Duration max_time, int64_t begun,
                        JobSnapshot& job) {
   if (max_trials != 0 && max_trials < begun) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "job ", job.id, " has already ", begun > job.trials ? "begun " : "made ",
-        Counted(begun, "trial"), "; the new limit must not be lower, because it includes those"));
+    return absl::InvalidArgumentError(
+        job.network.has_value()
+            ? absl::StrCat("the tasks of job ", job.id, " have already been given ",
+                           Counted(begun, "trial"),
+                           ", some of which they may not have measured yet; the new limit must not "
+                           "be lower, because they go on with those")
+            : absl::StrCat("job ", job.id, " has already made ", Counted(begun, "trial"),
+                           "; the new limit must not be lower, because it includes those"));
   }
   const absl::Duration limit = max_time != absl::ZeroDuration() ? max_time : job.spec.max_time;
   if (limit != absl::ZeroDuration() && limit <= job.CountedWall()) {
@@ -149,7 +170,12 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
     return std::move(done)(absl::FailedPreconditionError(absl::StrCat(
         "job ", id, " is done; start a new job of the same workload, which reuses its results")));
   }
-  int64_t begun = snapshot->trials;
+  int64_t begun = 0;
+  if (!snapshot->network.has_value() && max_trials != 0) {
+    const absl::StatusOr<int64_t> stored = StoredTrials(*services_.store, id);
+    if (!stored.ok()) return std::move(done)(stored.status());
+    begun = *stored;
+  }
   if (snapshot->network.has_value()) {
     const absl::StatusOr<int64_t> noted = NoteEnds(*snapshot);
     if (!noted.ok()) return std::move(done)(noted.status());

@@ -125,7 +125,7 @@ void MemoryStore::Append(record::Record record, const JobFence& fence,
 bool MemoryStore::IsUnpublishedBest(const record::Record& record) const {
   const auto confirmed = [&](const record::Record& other) {
     return IsOf(other, TaskOf(record)) && other.policy.name == "confirm" && !other.quarantined &&
-           other.result.outcome == record::Outcome::kOk && record::ProcessesOf(other.result) > 1;
+           other.result.outcome == record::Outcome::kOk && other.result.processes > 0;
   };
   return confirmed(record) && Published(TaskOf(record)) == 0 &&
          std::none_of(records_.begin(), records_.end(), [&](const record::Record& other) {

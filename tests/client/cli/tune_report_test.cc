@@ -73,6 +73,8 @@ TEST(TuneReportTest, DefaultThatIsTheBestIsAsConfirmedAsTheBest) {
   job.best->record.is_default = true;
   EXPECT_TRUE(client::DefaultIsConfirmed(job));
   EXPECT_THAT(Report(job), AllOf(Not(HasSubstr("default, not confirmed")), HasSubstr("1.00x")));
+  job.best->record.result.detail = record::kOnlyDisturbed;
+  EXPECT_FALSE(client::DefaultIsConfirmed(job));
   job.best->record.policy.name = "screen";
   EXPECT_FALSE(client::DefaultIsConfirmed(job));
 }

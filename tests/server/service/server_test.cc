@@ -7,10 +7,12 @@
 #include <fstream>
 #include <string>
 
+#include "absl/synchronization/notification.h"
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/fake_task_environment.h"
 #include "tests/server/service/service_harness.h"
 
 namespace hone::service {
@@ -164,6 +166,30 @@ TEST_F(ServerTest, PrivateServerCancelsUnwatchedJobs) {
   v1::Job job;
   ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, endless, &job).ok());
   EXPECT_EQ(WaitForEnd(job.id()).state(), v1::JOB_STATE_CANCELLED);
+}
+
+TEST_F(ServerTest, ShutdownDoesNotWaitForALongProposal) {
+  absl::Notification proposing, may_end;
+  auto environment = std::make_unique<task::FakeTaskEnvironment>();
+  environment->WatchSteps([&](absl::string_view step, absl::string_view) {
+    if (step != "propose" || proposing.HasBeenNotified()) return;
+    proposing.Notify();
+    may_end.WaitForNotification();
+  });
+  absl::StatusOr<std::unique_ptr<store::Store>> store = store::OpenStore(folder + "/hone.db");
+  ASSERT_TRUE(store.ok()) << store.status();
+  ASSERT_TRUE(StartWith(*std::move(store), {}, std::move(environment)).ok());
+  RemoteWorker worker(channel, "w");
+  v1::Job job;
+  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, Request(8), &job).ok());
+  proposing.WaitForNotification();
+  EXPECT_FALSE(server->Shutdown(absl::Now() + absl::Milliseconds(100)));
+  may_end.Notify();
+  EXPECT_TRUE(server->Shutdown());
+  Stop();
+  ASSERT_TRUE(Start().ok());
+  RemoteWorker again(channel, "w");
+  EXPECT_EQ(WaitForEnd(job.id()).state(), v1::JOB_STATE_DONE) << "the job continues";
 }
 
 TEST_F(ServerTest, PrivateServerCancelsJobsAtShutdown) {

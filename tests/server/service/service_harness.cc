@@ -140,11 +140,12 @@ absl::Status ServiceHarness::Start(ServerOptions options) {
   return StartWith(*std::move(store), std::move(options));
 }
 
-absl::Status ServiceHarness::StartWith(std::unique_ptr<store::Store> store, ServerOptions options) {
+absl::Status ServiceHarness::StartWith(std::unique_ptr<store::Store> store, ServerOptions options,
+                                       std::unique_ptr<task::TaskEnvironment> environment) {
+  if (environment == nullptr) environment = std::make_unique<task::FakeTaskEnvironment>();
   options.listen = {address};
   options.job.respect_timing_lock = false;
-  auto started = Server::Start(std::move(options), std::move(store),
-                               std::make_unique<task::FakeTaskEnvironment>());
+  auto started = Server::Start(std::move(options), std::move(store), std::move(environment));
   if (!started.ok()) return started.status();
   server = *std::move(started);
   channel = Connect();

@@ -61,7 +61,9 @@ class ServiceHarness {
 
   // Starts a server on the socket and the store of the folder.
   absl::Status Start(ServerOptions options = {});
-  absl::Status StartWith(std::unique_ptr<store::Store> store, ServerOptions options = {});
+  // `environment`: null for one without watched steps.
+  absl::Status StartWith(std::unique_ptr<store::Store> store, ServerOptions options = {},
+                         std::unique_ptr<task::TaskEnvironment> environment = nullptr);
   // Stops the server; the store remains.
   void Stop() { server.reset(); }
   std::shared_ptr<grpc::Channel> Connect();

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 
 namespace hone::task {
@@ -35,6 +37,15 @@ TEST(ThreadPoolTest, RunsQueuedTasksBeforeShutdown) {
     for (int i = 0; i < 100; ++i) pool.Schedule([&] { ran.fetch_add(1); });
   }
   EXPECT_EQ(ran.load(), 100);
+}
+
+TEST(ThreadPoolTest, StopReportsATaskThatDoesNotEnd) {
+  absl::Notification may_end;
+  ThreadPool pool(2);
+  pool.Schedule([&] { may_end.WaitForNotification(); });
+  EXPECT_FALSE(pool.Stop(absl::Now() + absl::Milliseconds(20)));
+  may_end.Notify();
+  EXPECT_TRUE(pool.Stop());
 }
 
 TEST(ThreadPoolTest, TasksAfterShutdownDoNotRun) {
