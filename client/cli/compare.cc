@@ -128,7 +128,7 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
   table.Print();
   if (!std::all_of(rows.begin(), rows.end(), IsCertain)) {
     PrintWrapped(
-        "\nother work disturbed every process that measured a figure marked with ~, so that it may "
+        "\nother work disturbed every process that measured a row marked with ~: its latency may "
         "be "
         "too high");
   }

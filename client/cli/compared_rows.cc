@@ -11,18 +11,17 @@ namespace {
 
 double LatencyNs(const record::Record& record) { return record::SteadyLatencyNs(record.result); }
 
-// Whether a record is valid, and is the result of one process of a confirmation or the screening of
-// a slow default schedule.
+// Whether a record is valid, and is the result of one process of a confirmation or of the default
+// schedule.
 bool IsProcess(const record::Record& record, const record::Record& best) {
-  const bool is_slow_default =
-      record.is_default && LatencyNs(record) > record::kSlowDefault * LatencyNs(best);
   return record.result.outcome == record::Outcome::kOk && !record.quarantined &&
          !record.result.stopped_early && record.tolerance == best.tolerance &&
-         record::ProcessesOf(record.result) == 1 &&
-         (record.policy.name == "confirm" || is_slow_default);
+         record.result.processes == 0 && (record.policy.name == "confirm" || record.is_default);
 }
 
-// The processes in which one job measured one candidate; not empty.
+// The processes in which one job measured one candidate; not empty. The screening of a default
+// schedule is one of them only if the job confirmed it with as few samples, which it does if the
+// default is slow.
 using Processes = std::vector<const record::Record*>;
 
 std::vector<Processes> GroupsOf(const record::Record& best,
@@ -31,7 +30,8 @@ std::vector<Processes> GroupsOf(const record::Record& best,
   for (const record::Record& record : records) {
     if (!IsProcess(record, best)) continue;
     const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
-      return group[0]->job_id == record.job_id && group[0]->candidate == record.candidate;
+      return group[0]->job_id == record.job_id && group[0]->candidate == record.candidate &&
+             (!record.is_default || group[0]->policy.repeats == record.policy.repeats);
     });
     if (same == groups.end()) {
       groups.push_back({&record});
@@ -49,7 +49,7 @@ std::vector<record::Record> Combine(const record::Record& best,
                                     const std::vector<record::Record>& records) {
   std::vector<record::Record> combined;
   for (const Processes& group : GroupsOf(best, records)) {
-    if (group.size() < record::kProcesses) continue;
+    if (group.size() < record::kProcesses || group.back()->policy.name != "confirm") continue;
     std::vector<record::MeasureResult> results;
     for (const record::Record* record : group) results.push_back(record->result);
     combined.push_back(*group.back());

@@ -31,9 +31,10 @@ namespace hone::cli {
 namespace {
 
 constexpr int kAttempts = 3;
-// The pause before the second measurement, in durations of a measurement. The next one is twice as
-// long.
+// The pause before the second measurement, in durations of a measurement, and the longest pause.
+// The pause before the third is twice as long.
 constexpr int kPause = 2;
+constexpr absl::Duration kLongestPause = absl::Seconds(5);
 constexpr size_t kPrintedSteps = 10;
 
 // A step with its time in the baseline, or 0 if the baseline does not have the step.
@@ -70,7 +71,7 @@ class TimedNetwork {
 
   // Waits before it repeats a measurement, because a machine may be slow for seconds at a time.
   absl::Status Measure() {
-    const absl::Duration pause = kPause * attempts_ * time_;
+    const absl::Duration pause = std::min(kPause * attempts_ * time_, kLongestPause);
     progress_.Show(
         absl::StrFormat("timing the network, %d of at most %d times", ++attempts_, kAttempts),
         /*important=*/true);

@@ -155,6 +155,7 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
     return ParseWorkloadArgument(words[0], text);
   }
   if (words.size() == 1 && absl::StrContains(words[0], ' ')) {  // quoted as one word
+    HONE_RETURN_IF_ERROR(CheckNotAList(words[0]));
     const std::vector<std::string> split = absl::StrSplit(words[0], ' ', absl::SkipEmpty());
     if (split.size() > 1) return ReadWorkloadArgument(split);
   }

@@ -18,7 +18,8 @@ struct WorkloadArgument {
   std::string words;  // the words quoted for a shell, for commands in messages
 };
 
-// Reads "OP key=value…" or "FILE.hone" (a workload in text form; "-" reads standard input).
+// Reads "OP key=value…", also if it is quoted as one word, or "FILE.hone" (a workload in text form;
+// "-" reads standard input).
 // InvalidArgument: there are no words, the operator is unknown (the message suggests the nearest
 // one), a key or shape is wrong, the file cannot be read, or its text is malformed (the message
 // begins with file:line:column), or it is a list of workloads or a network.

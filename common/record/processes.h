@@ -12,10 +12,6 @@ namespace hone::record {
 // A latency of at least this many processes may be compared with others, for example as a speed-up.
 inline constexpr int kProcesses = 3;
 
-// A default schedule that is this many times slower than the best is measured only for the
-// speed-up. Its screening then counts as one of its processes.
-inline constexpr double kSlowDefault = 2.0;
-
 // Returns the results of several processes as one, with all samples. Its steady latency is the
 // median of the processes' steady latencies. REQUIRES: at least one result; all are ok.
 MeasureResult MedianOfProcesses(absl::Span<const MeasureResult> results);

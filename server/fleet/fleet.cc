@@ -245,6 +245,11 @@ std::optional<WorkerInfo> Fleet::FindWorker(const std::string& id) const {
   return list_.Find(id);
 }
 
+bool Fleet::Answers(const std::string& id) const {
+  const std::optional<WorkerInfo> worker = FindWorker(id);
+  return worker.has_value() && worker->connected && worker->silent < options_.silence_limit() / 2;
+}
+
 bool Fleet::IsServed(const std::string& target_key) const {
   absl::MutexLock lock(&mutex_);
   return list_.IsServed(target_key);

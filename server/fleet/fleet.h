@@ -71,6 +71,9 @@ class Fleet {
   std::vector<WorkerInfo> Workers() const;
   // Returns a registered worker; nullopt if no worker has that id.
   std::optional<WorkerInfo> FindWorker(const std::string& id) const;
+  // Returns whether a worker is connected, and has called within half of the time after which a
+  // silent worker is lost. Busy workers call much more often.
+  bool Answers(const std::string& id) const;
   // Returns whether workers take work that run the target, and that build for it. Unlike Workers,
   // this copies nothing.
   bool IsServed(const std::string& target_key) const;

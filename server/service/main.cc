@@ -179,18 +179,17 @@ int Run(const service::Flags& flags) {
 
   WaitForTheEnd(flags, signals, files, **server);
   spdlog::info("shutting down, within {} s", flags.shutdown_limit);
-  const absl::Time deadline = absl::Now() + absl::Seconds(flags.shutdown_limit);
   alarm(static_cast<unsigned>(flags.shutdown_limit) + 5);  // ends the process if Shutdown hangs
   if (metrics != nullptr) metrics->Watch(nullptr);
-  const bool has_ended = (*server)->Shutdown(deadline);
+  const bool has_ended = (*server)->Shutdown(absl::Seconds(flags.shutdown_limit));
   for (const rpc::Address& address : (*server)->addresses()) {
     if (address.IsUnix()) unlink(address.path.c_str());
   }
   if (!flags.ready_file.empty()) unlink(flags.ready_file.c_str());
   if (!has_ended) {
-    spdlog::info("the search of a job still computes; the job continues when a server is started");
-    spdlog::shutdown();
-    _exit(0);
+    spdlog::info("exits while work still runs; unfinished jobs continue when a server is started");
+    spdlog::default_logger()->flush();
+    _exit(0);  // threads still use what destructors would destroy
   }
   return 0;
 }

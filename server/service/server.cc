@@ -244,8 +244,9 @@ void Server::CancelAllJobs() {
   }
 }
 
-bool Server::Shutdown(absl::Time deadline) {
-  if (std::exchange(shut_down_, true)) return StopWork(deadline);
+bool Server::Shutdown(absl::Duration limit) {
+  if (std::exchange(shut_down_, true)) return StopWork(limit);
+  const absl::Time began = steady_clock_.Now();
   readiness_.Set(Readiness::State::kDraining);
   SetServing(false);
   if (ticks_.joinable()) {
@@ -265,13 +266,13 @@ bool Server::Shutdown(absl::Time deadline) {
   if (absl::Status flushed = store_->Flush(); IsLoss(flushed)) {
     spdlog::error("the last writes were lost: {}", std::string(flushed.message()));
   }
-  return StopWork(deadline);
+  return StopWork(limit - (steady_clock_.Now() - began));
 }
 
-bool Server::StopWork(absl::Time deadline) {
+bool Server::StopWork(absl::Duration limit) {
   if (pool_ == nullptr) return true;
   // Runs the queued work; suspended jobs do nothing.
-  if (!pool_->Stop(deadline)) return false;
+  if (!pool_->Stop(limit)) return false;
   store_.reset();  // callbacks of the jobs' last writes go to the stopped pool, which drops them
   pool_.reset();
   return true;

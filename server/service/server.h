@@ -104,14 +104,14 @@ class Server {
   absl::Status ReplaceCertificates(const rpc::ServerSecurity& security);
 
   // Refuses new calls with UNAVAILABLE, ends streams and held calls, commits queued writes, and
-  // leaves unfinished jobs to the next server. Returns false if a job still computes at `deadline`:
-  // then the process may exit without destroying the server, and loses nothing, because jobs
-  // change nothing after they were suspended. The destructor waits without a deadline. Not
-  // thread-safe.
-  bool Shutdown(absl::Time deadline = absl::InfiniteFuture());
+  // leaves unfinished jobs to the next server. Returns false if work still
+  // runs after `limit`, such as a search that proposes. The process may then exit without
+  // destroying the server: what this work still writes is not needed. The destructor waits
+  // without a limit. Not thread-safe.
+  bool Shutdown(absl::Duration limit = absl::InfiniteDuration());
 
  private:
-  bool StopWork(absl::Time deadline);
+  bool StopWork(absl::Duration limit);
   Server(ServerOptions options, std::unique_ptr<store::Store> store,
          std::unique_ptr<task::TaskEnvironment> environment);
   // Returns the options of the fleet, with its callbacks set.

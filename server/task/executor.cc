@@ -20,12 +20,12 @@ ThreadPool::ThreadPool(int threads) : running_(threads) {
 
 ThreadPool::~ThreadPool() { Stop(); }
 
-bool ThreadPool::Stop(absl::Time deadline) {
+bool ThreadPool::Stop(absl::Duration limit) {
   {
     absl::MutexLock lock(&mutex_);
     ending_ = true;
     const auto ended = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return running_ == 0; };
-    if (!mutex_.AwaitWithDeadline(absl::Condition(&ended), deadline)) return false;
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&ended), limit)) return false;
   }
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();

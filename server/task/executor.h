@@ -28,8 +28,8 @@ class ThreadPool final : public Executor {
   void Schedule(absl::AnyInvocable<void() &&> work) override;
   // Runs the queued functions, and those that they schedule, and ends the threads, as the
   // destructor does. Functions that are scheduled after that never run. Returns false if some
-  // threads still run at `deadline`.
-  bool Stop(absl::Time deadline = absl::InfiniteFuture());
+  // threads still run after `limit`.
+  bool Stop(absl::Duration limit = absl::InfiniteDuration());
 
  private:
   void Work();

@@ -6,13 +6,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/record/processes.h"
 #include "server/task/unmeasured.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::task {
 namespace {
 
+// The default schedule competes if it is at most this many times slower than the best. A slower one
+// is only measured for the speed-up.
+constexpr double kDefaultWithin = 2.0;
 // How often a slow default schedule still has to run to measure a speed-up, and the share of the
 // remaining time that these runs may take.
 constexpr double kRunsOfSlowDefault = 8;
@@ -93,7 +95,7 @@ class Chooser {
         [&](const Finalist& finalist) { return finalist.candidate == record.candidate; });
     chosen_.untiled = static_cast<int>(known - chosen_.list.begin());
     if (known != chosen_.list.end()) return;
-    const bool slow = untiled_->latency_ns > Best() * record::kSlowDefault;
+    const bool slow = untiled_->latency_ns > Best() * kDefaultWithin;
     const absl::Duration needed = kRunsOfSlowDefault * absl::Nanoseconds(record.result.latency_ns);
     if (slow && needed > job_.TimeLeft() * kTimeOfSlowDefault) {
       chosen_.untiled = -1;

@@ -20,16 +20,6 @@ constexpr double kOutgrown = 0.05;
 // Users are told if the best that they know is replaced, and was this much slower than its record
 // when it was measured again.
 constexpr double kOverrated = 0.1;
-// A worker that has not called for this long is not waited for. Busy workers call every second or
-// two, and a silent one counts as disconnected only later.
-constexpr absl::Duration kMostSilent = absl::Seconds(10);
-
-// Whether a worker still calls the server.
-bool Answers(const JobActor& job, const std::string& worker) {
-  const std::optional<fleet::WorkerInfo> found = job.services().fleet->FindWorker(worker);
-  return found.has_value() && found->connected && found->silent < kMostSilent;
-}
-
 }  // namespace
 
 void ReportOwnBest(JobActor& job, const JobTask& task, const Finalists& finalists,
@@ -174,7 +164,7 @@ void Publication::Continue() {
     // This is repeated because the worker may have been restarted.
     services.fleet->KeepArtifact(finalist.artifact_digest, finalist.worker_id);
     const bool may_arrive =
-        Answers(job_, finalist.worker_id) || job_.TimeLeft() > absl::ZeroDuration();
+        services.fleet->Answers(finalist.worker_id) || job_.TimeLeft() > absl::ZeroDuration();
     if (may_arrive && job_.Steady() < artifact_deadline_) {
       return job_.SetPhase("waiting for the winner's artifact");
     }
@@ -182,10 +172,11 @@ void Publication::Continue() {
                  job_.id(), NameOf(finalist));
   }
   const std::string why = WhyNoWorker(job_);
-  job_.End(JobState::kFailed, absl::FailedPreconditionError(
-                                  absl::StrCat("no worker sent the artifact of a finalist, so that "
-                                               "no best could be published",
-                                               why.empty() ? "" : "; ", why)));
+  job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kFailed,
+           absl::FailedPreconditionError(
+               absl::StrCat("no worker sent the artifact of a finalist, so that "
+                            "no best could be published",
+                            why.empty() ? "" : "; ", why)));
 }
 
 SpotCheck::Verdict Publication::Check(int index) {
@@ -195,7 +186,7 @@ SpotCheck::Verdict Publication::Check(int index) {
                                       record::SteadyLatencyNs(results_->Combined(index)))
                          .first->second;
   if (check.verdict() != SpotCheck::Verdict::kOpen) return check.verdict();
-  if (check.IsWaiting(job_.Steady()) && !Answers(job_, check.asked().back())) {
+  if (check.IsWaiting(job_.Steady()) && !job_.services().fleet->Answers(check.asked().back())) {
     spdlog::warn("job {}: worker {}, which checks {}, does not answer", job_.id(),
                  check.asked().back(), NameOf(finalist));
     check.StopWaiting();
@@ -231,13 +222,15 @@ void Publication::AskWorker(int index, SpotCheck& check, const std::string& work
   item.worker_id = worker;
   item.avoid = check.asked();
   check.Ask(worker, job_.Steady() + job_.options().spot_check_limit);
+  const size_t asked = check.asked().size();
   job_.SetPhase(absl::StrCat("worker ", worker, " checks the winner"));
   job_.ShowState();
   task_.Measure(
       std::move(item), MakeRecord(task_, finalist), /*event=*/-1,
       /*earlier_ns=*/0,
-      [this, index](const record::Record& record, const std::string& by) {
-        OnSpotCheck(index, record, by);
+      [this, index, asked](const record::Record& record, const std::string& by) {
+        // A worker that was silent may answer after another one was asked.
+        if (asked == checks_.at(index).asked().size()) OnSpotCheck(index, record, by);
       },
       [](const absl::Status&) {});  // after the deadline, others are asked
 }
@@ -274,7 +267,7 @@ void Publication::Discard(int index, const SpotCheck& check) {
   if (ranking_.empty()) job_.state().own_best.reset();
   artifact_deadline_ = job_.Steady() + job_.options().artifact_limit;
   if (!ranking_.empty()) return Continue();
-  job_.End(JobState::kFailed,
+  job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kFailed,
            absl::AbortedError(absl::StrCat("a second worker rejected every finalist: ", why)));
 }
 

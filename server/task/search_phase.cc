@@ -157,13 +157,14 @@ void SearchPhase::Begin() {
   trials_.emplace(kDefaultTrial, Trial{.candidate = task_.spaces().default_schedule()});
   // A new job measures the default schedule together with its first candidates. Its result could
   // otherwise come before the first proposal and change it.
-  // A job that is resumed with a lower limit does not measure all that was proposed.
+  // A job that is resumed with a lower limit does not measure all that was proposed. The rest does
+  // not count as dropped, because a restarted job would count it again.
   int64_t left = job_.spec().max_trials == 0 ? std::numeric_limits<int64_t>::max()
                                              : job_.spec().max_trials - job_.state().trials;
   for (auto& [trial, entry] : trials_) {
     if (entry.told || Proposed() == 0) continue;
     if (trial != kDefaultTrial && left-- <= 0) {
-      Drop(entry);
+      entry.told = true;
       continue;
     }
     ++outstanding_;

@@ -19,7 +19,6 @@ class ComparedRowsTest : public ::testing::Test {
       record.policy.name = "confirm";
       record.result.outcome = record::Outcome::kOk;
       record.result.latency_ns = latency_ns;
-      record.result.processes = 1;
       records_.push_back(record);
     }
   }
@@ -47,12 +46,18 @@ TEST_F(ComparedRowsTest, ShowsWhatOneJobMeasuredOftenEnough) {
   EXPECT_EQ(RowsOf(Best(), records_).back().latency_ns, 20);
 }
 
-// As in the confirmation, which times a default in three processes if it competes.
+// A job confirms a slow default with as few samples as its screening takes.
 TEST_F(ComparedRowsTest, TheScreeningOfASlowDefaultCounts) {
   Measure("1", 0, 90, 3);
-  records_.back().policy.name = "screen";
+  records_.front().policy.name = "screen";
   EXPECT_THAT(Names(), testing::ElementsAre("default", "best"));
-  for (record::Record& record : records_) record.result.latency_ns = 15;
+  records_.front().policy.repeats = 1 + records_.back().policy.repeats;
+  EXPECT_THAT(Names(), testing::ElementsAre("best"));
+}
+
+TEST_F(ComparedRowsTest, TheCombinedResultIsNotAProcess) {
+  Measure("1", 2, 20, 3);
+  records_.back().result.processes = 1;  // as if the job had published it
   EXPECT_THAT(Names(), testing::ElementsAre("best"));
 }
 

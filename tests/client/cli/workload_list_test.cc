@@ -78,6 +78,16 @@ TEST_F(WorkloadListTest, AFileHasOneWorkloadOnEachLine) {
   }
 }
 
+TEST_F(WorkloadListTest, AWorkloadMayBeQuotedAsOneWord) {
+  const std::vector<std::string> quoted = {"softmax m=8 n=8"};
+  const absl::StatusOr<WorkloadArgument> workload = ReadWorkloadArgument(quoted);
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  EXPECT_EQ(workload->title, "softmax m=8 n=8");
+  const std::vector<std::string> wrong = {"softmaxx m=8 n=8"};
+  EXPECT_THAT(std::string(ReadWorkloadArgument(wrong).status().message()),
+              HasSubstr("did you mean 'softmax'"));
+}
+
 TEST_F(WorkloadListTest, ALineMayEndWithAComment) {
   const std::string blank =
       File("odd #1.hone", "workload w\ninput A: f32[4]\noutput B[i: 4] = A[i]\n");

@@ -179,13 +179,14 @@ TEST_F(ServerTest, ShutdownDoesNotWaitForALongProposal) {
   absl::StatusOr<std::unique_ptr<store::Store>> store = store::OpenStore(folder + "/hone.db");
   ASSERT_TRUE(store.ok()) << store.status();
   ASSERT_TRUE(StartWith(*std::move(store), {}, std::move(environment)).ok());
-  RemoteWorker worker(channel, "w");
+  auto worker = std::make_unique<RemoteWorker>(channel, "w");
   v1::Job job;
   ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, Request(8), &job).ok());
   proposing.WaitForNotification();
-  EXPECT_FALSE(server->Shutdown(absl::Now() + absl::Milliseconds(100)));
+  EXPECT_FALSE(server->Shutdown(absl::Milliseconds(100)));
   may_end.Notify();
   EXPECT_TRUE(server->Shutdown());
+  worker.reset();
   Stop();
   ASSERT_TRUE(Start().ok());
   RemoteWorker again(channel, "w");

@@ -249,6 +249,37 @@ TEST_F(SpotCheckTest, DeadCheckerIsNotWaitedFor) {
   EXPECT_LT(clock.Now() - died, absl::Seconds(12));
 }
 
+// The first checker is silent for a while. Then it disagrees, after the next one was asked.
+TEST_F(SpotCheckTest, ALateAnswerIsNotThatOfTheNextChecker) {
+  FakeDevice late("1", "late"), third("1", "third");
+  late.measure = [](const fleet::LeaseGrant&) {
+    record::MeasureResult wrong;
+    wrong.outcome = record::Outcome::kWrongOutput;
+    return wrong;
+  };
+  const std::string id = Create(Spec(30));
+  const auto asks = [&](const char* worker) {
+    return testing::Matches(HasSubstr(worker))(Get(id)->phase);
+  };
+  for (int i = 0; i < 500 && !asks("late checks the winner"); ++i) {
+    Step();
+    if (Get(id)->state == JobState::kConfirming) late.Step(*fleet, *artifacts, 0);
+  }
+  ASSERT_TRUE(asks("late checks the winner")) << Get(id)->phase;
+  for (int i = 0; i < 300 && !asks("third checks the winner"); ++i) {
+    Step();
+    third.Step(*fleet, *artifacts, 0);
+  }
+  ASSERT_TRUE(asks("third checks the winner")) << Get(id)->phase;
+  late.Step(*fleet, *artifacts);
+  Step();
+  EXPECT_TRUE(asks("third checks the winner")) << Get(id)->phase;
+  others = {&late, &third};
+  const auto job = RunToEnd(id, 3000);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(FlagOf("device"), "");
+}
+
 TEST_F(SpotCheckTest, ACancelEndsTheWaitForTheChecker) {
   FakeDevice second("1", "second");
   const std::string id = Create(Spec(30));
