@@ -129,8 +129,7 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
   if (!std::all_of(rows.begin(), rows.end(), IsCertain)) {
     PrintWrapped(
         "\nother work disturbed every process that measured a row marked with ~: its latency may "
-        "be "
-        "too high");
+        "be too high");
   }
   const ComparedRow& last = rows.back();
   if (!(last.latency_ns > client::LatencyNs(best)) && last.record.id != best.record.id) {

@@ -22,9 +22,9 @@ struct NetworkCheckOptions {
 
 // Times a network with the best known kernels, and compares it with a baseline. Prints the steps
 // whose times changed most. If the network is too slow, it is measured again with newly allocated
-// memory, up to three times in total, and the fastest time counts. A baseline that other work
-// disturbed is measured again in the same way. A disturbed comparison still counts; the report
-// names the disturbance of this measurement, and that of the baseline.
+// memory, up to three times in total and after pauses of at most 5 s, and the fastest time counts.
+// A baseline that other work disturbed is measured again in the same way. A disturbed comparison
+// still counts; the report names the disturbance of this measurement, and that of the baseline.
 //
 // FailedPrecondition: the network is slower than allowed; every measurement for a baseline was
 // disturbed, and even_if_disturbed is false. NothingKnownError: the file has no baseline for this

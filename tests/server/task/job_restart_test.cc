@@ -26,9 +26,25 @@ class JobRestartTest : public ::testing::Test, protected JobHarness {
     Step();
     return job;
   }
+  // Cancels a job of 120 trials that has measured some of those that it has proposed.
+  std::string CreateAndCancel() {
+    const std::string id = Create(Spec(120));
+    for (int i = 0; i < 6; ++i) Step(5);
+    EXPECT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+    EXPECT_EQ(RunToEnd(id)->state, JobState::kCancelled);
+    Step();
+    return id;
+  }
   void Resume(const std::string& id) {
     jobs->Resume(id, 0, absl::ZeroDuration(),
                  [](const SnapshotOr& job) { EXPECT_TRUE(job.ok()) << job.status(); });
+  }
+  SnapshotOr ResumeWithLimit(const std::string& id, int64_t trials) {
+    SnapshotOr answer = absl::UnknownError("not called");
+    jobs->Resume(id, trials, absl::ZeroDuration(),
+                 [&](SnapshotOr snapshot) { answer = std::move(snapshot); });
+    executor->RunAll();
+    return answer;
   }
   std::set<int64_t> Trials(const std::string& job) {
     std::set<int64_t> trials;
@@ -57,20 +73,10 @@ TEST_F(JobRestartTest, JobContinuesWithoutRepeatingTrials) {
 }
 
 TEST_F(JobRestartTest, ACancelledJobResumesWhereItStopped) {
-  const std::string id = Create(Spec(120));
-  for (int i = 0; i < 6; ++i) Step(5);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
-  ASSERT_EQ(RunToEnd(id)->state, JobState::kCancelled);
-  Step();
+  const std::string id = CreateAndCancel();
   const int64_t before = Get(id)->trials;
   ASSERT_GT(before, 0);
-  const auto resume = [&](int64_t trials) {
-    SnapshotOr answer = absl::UnknownError("not called");
-    jobs->Resume(id, trials, absl::ZeroDuration(),
-                 [&](SnapshotOr snapshot) { answer = std::move(snapshot); });
-    executor->RunAll();
-    return answer;
-  };
+  const auto resume = [&](int64_t trials) { return ResumeWithLimit(id, trials); };
   EXPECT_EQ(resume(before - 1).status().code(), absl::StatusCode::kInvalidArgument)
       << "it has made more trials";
   absl::Status too_short;
@@ -92,18 +98,10 @@ TEST_F(JobRestartTest, ACancelledJobResumesWhereItStopped) {
   EXPECT_EQ(unknown.status().code(), absl::StatusCode::kNotFound);
 }
 
-// The search has proposed more candidates than are measured.
 TEST_F(JobRestartTest, AResumedJobMeasuresNoMoreThanItsNewLimit) {
-  const std::string id = Create(Spec(120));
-  for (int i = 0; i < 6; ++i) Step(5);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
-  ASSERT_EQ(RunToEnd(id)->state, JobState::kCancelled);
-  Step();
+  const std::string id = CreateAndCancel();
   const int64_t limit = Get(id)->trials + 2;
-  absl::Status resumed = absl::UnknownError("not called");
-  jobs->Resume(id, limit, absl::ZeroDuration(), [&](const SnapshotOr& s) { resumed = s.status(); });
-  executor->RunAll();
-  ASSERT_TRUE(resumed.ok()) << resumed;
+  ASSERT_TRUE(ResumeWithLimit(id, limit).ok());
   Restart();
   const auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
