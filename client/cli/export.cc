@@ -311,13 +311,18 @@ absl::Status ExportList(const Globals& globals, const ExportOptions& options) {
   client::KernelFolder folder(options.folder);
   Json list = Json::array();
   Table table({Left("workload"), Right("latency"), Right("GFLOP/s"), Left("files")});
+  UnconfirmedJobs jobs(*session, target, options.words.tolerance);
   auto naming = names.begin();
   const auto add = [&](const WorkloadArgument& argument,
                        const std::optional<client::Best>& best) -> absl::Status {
     const Naming& name = *naming++;
     if (!best.has_value()) {
-      list.push_back({{"workload", argument.text}, {"target", target}, {"best", nullptr}});
-      table.AddRow({argument.title, "-", "-", "nothing known"});
+      const std::string unconfirmed = jobs.Find(argument);
+      list.push_back({{"workload", argument.text},
+                      {"target", target},
+                      {"best", nullptr},
+                      {"unconfirmed_job", UnknownJson(unconfirmed)}});
+      table.AddRow({argument.title, "-", "-", UnknownText(unconfirmed)});
       return absl::OkStatus();
     }
     HONE_ASSIGN_OR_RETURN(const std::vector<WrittenFile> files,
@@ -375,7 +380,9 @@ void AddExport(Command& app, Globals& globals) {
       "the kernel. Kernels for GPUs are not added to lookup/. "
       "Several exports may share a folder. Files of another workload, such as another shape, are "
       "only replaced with --overwrite. An adapted schedule (hone best --nearest) has no kernel to "
-      "export: first tune the operator, or measure the schedule with hone schedule --check.\n\n"
+      "export: first tune the operator, or measure the schedule with hone schedule --check. For a "
+      "workload of a --file without a confirmed schedule, the list names the job that measured it, "
+      "if any (unconfirmed_job in JSON).\n\n"
       "A network, FILE.onnx, is exported as libNAME.so (all kernels and the code that runs them), "
       "NAME.weights, NAME.h for C and C++, and NAME.py for Python; for a GPU, as NAME_kernels/ "
       "(the "

@@ -54,8 +54,6 @@ std::string TuningJobIn(Session& session, absl::Span<const record::Record> newes
 // of it nevertheless. "" if it has nothing.
 std::string HintOf(Session& session, const std::string& target, double tolerance,
                    const WorkloadArgument& argument) {
-  const std::string imported = ImportedHint(session, target, &argument);
-  if (!imported.empty()) return imported;
   const std::vector<record::Record> newest = NewestOf(session, target, tolerance, argument);
   const std::string job = TuningJobIn(session, newest);
   if (!job.empty()) {
@@ -72,6 +70,8 @@ std::string HowToFind(Session& session, const std::string& target, double tolera
   const std::optional<RunningJob> running =
       FindRunningJob(session, {argument.workload.StructuralDigest().ToHex()}, target, tolerance);
   if (running.has_value()) return absl::StrCat("; ", RunningJobText(*running, 1));
+  std::string imported = ImportedHint(session, target, &argument);
+  if (!imported.empty()) return imported;
   return absl::StrCat(
       HintOf(session, target, tolerance, argument), "; find one with: ",
       SuggestedCommandForTarget(absl::StrCat("tune ", argument.words, ToleranceOption(tolerance))));
@@ -212,13 +212,15 @@ absl::Status CheckAllKnown(Session& session, absl::Span<const std::string> unkno
     absl::StrAppend(&what, "; ", RunningJobText(*running, unknown.size()));
     if (running->tuned == unknown.size()) return NothingKnownError(what);
   }
+  const std::string imported = ImportedHint(session, target, nullptr);
   return NothingKnownError(absl::StrCat(
-      what, ImportedHint(session, target, nullptr),
+      what, imported,
       file == "-"
           ? absl::StrCat("; ",
                          SuggestedCommandForTarget("tune --file FILE" + ToleranceOption(tolerance)),
                          " finds those of a file")
-          : absl::StrCat("; find ", running.has_value() ? "the rest" : "them", " with: ",
+          : absl::StrCat("; find ", running.has_value() || !imported.empty() ? "the rest" : "them",
+                         " with: ",
                          SuggestedCommandForTarget(absl::StrCat("tune --file ", ShellWord(file),
                                                                 ToleranceOption(tolerance))))));
 }

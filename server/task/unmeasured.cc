@@ -117,10 +117,11 @@ std::string WhyUnmeasured(const JobActor& job) {
   if (const std::string why = WhyNoWorker(job, runners); !why.empty()) return nothing + why;
   const auto runner =
       std::find_if(runners.begin(), runners.end(), std::mem_fn(&fleet::WorkerInfo::TakesWork));
-  return absl::StrCat(nothing, "worker ", runner->id,
-                      " had not built and timed the first candidate when the job ended after ",
+  return absl::StrCat(nothing, "the first candidate was not proposed, built and timed within the ",
                       absl::ToInt64Seconds(job.Wall()),
-                      " s; give it more time, or stop other work on that machine");
+                      " s of the job; give it more time, or stop other work on the machines of the "
+                      "server and of worker ",
+                      runner->id);
 }
 
 }  // namespace hone::task

@@ -350,6 +350,11 @@ TEST(FirstLightTest, UnconfirmedBestIsMarkedUntilTheJobResumes) {
     EXPECT_TRUE(bests[1]["unconfirmed_job"].is_null()) << bests;
     EXPECT_THAT(home.Hone({"best", "--file", list}).output,
                 AllOf(HasSubstr("job 1, not confirmed"), HasSubstr("nothing known")));
+    const std::vector<std::string> exported = {
+        "export", "--file", list, "-o", home.data_dir() + "/kernels", "--json"};
+    const nlohmann::json kernels = OneLineOfJson(home.Hone(exported).output)["kernels"];
+    ASSERT_EQ(kernels.size(), 2u) << kernels;
+    EXPECT_EQ(kernels[0]["unconfirmed_job"], "1") << kernels;
     if (json) {
       EXPECT_EQ(OneLineOfJson(tune.Output())["best"]["confirmed"], false) << tune.Output();
       EXPECT_EQ(OneLineOfJson(tune.Output())["state"], "cancelled") << tune.Output();

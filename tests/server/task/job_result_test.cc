@@ -245,7 +245,8 @@ TEST_F(JobResultTest, AJobWithoutAResultNamesTheSlowWorker) {
   for (int i = 0; i < 200 && !HasEnded(Get(id)->state); ++i) Step(0);
   const auto job = Get(id);
   EXPECT_EQ(job->state, JobState::kFailed);
-  EXPECT_THAT(job->error, HasSubstr("worker device had not built and timed the first candidate"));
+  EXPECT_THAT(job->error,
+              HasSubstr("the first candidate was not proposed, built and timed within the "));
   EXPECT_LE(job->wall, absl::Seconds(10));
 }
 
