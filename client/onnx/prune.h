@@ -5,7 +5,8 @@
 
 namespace hone::onnx {
 
-// Removes the constants that no node reads and that are not outputs.
+// Removes the constants that no node reads and that are not outputs of the graph. Renumbers the
+// other values, so a ValueId that is kept elsewhere becomes invalid.
 void RemoveUnusedConstants(graph::Graph& graph);
 
 }  // namespace hone::onnx

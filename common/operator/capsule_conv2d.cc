@@ -48,8 +48,8 @@ std::vector<OperatorInfo> CapsuleOperators() {
   keys.push_back({"cap", "rows and columns of the matrix at each point", 4});
   keys.insert(keys.end(), window.begin() + 3, window.end());
   return {{.name = "capsule_conv2d",
-           .meaning = "conv2d of matrices: Y[n, oh, ow, i, j, co] = X[n, h, w, i, k, ci] * W[kh, "
-                      "kw, k, j, ci, co]; oh as of conv2d",
+           .meaning = "conv2d of matrices: Y[n, oh, ow, i, j, co] = X[n, h, w, i, l, ci] * W[kh, "
+                      "kw, l, j, ci, co]; oh and ow as in conv2d",
            .keys = std::move(keys),
            .inputs = {{"X", "n h w cap cap ci"}, {"W", "kh kw cap cap ci co", /*constant=*/true}},
            .outputs = {{"Y", "n oh ow cap cap co"}},

@@ -7,14 +7,13 @@
 
 namespace hone::cost_model {
 
-// An increasing linear function that converts the scores of a model that learns only an order to
-// throughputs.
+// An increasing linear function from scores to throughputs, for models that learn only an order.
 struct Calibration {
   double offset = 0;
   double slope = 1;  // > 0
 
-  // Returns the least-squares line through the training candidates. If that line does not increase,
-  // returns a nearly flat one through their mean.
+  // Returns the least-squares line of throughput over score. If its slope is less than 0.001,
+  // returns the line of that slope through the mean.
   static Calibration Fit(absl::Span<const double> scores, absl::Span<const double> throughput);
   double operator()(double score) const { return offset + slope * score; }
 

@@ -267,7 +267,7 @@ std::vector<WorkerInfo> Fleet::KnownWorkers() const {
 
 FleetCounts Fleet::Counts() const {
   absl::MutexLock lock(&mutex_);
-  FleetCounts counts{.workers_refused = standings_.refused(),
+  FleetCounts counts{.workers_refused = standings_.refused_count(),
                      .items_waiting = book_.queue().waiting(),
                      .items_leased = book_.queue().items() - book_.queue().waiting(),
                      .granted = book_.counts().granted,

@@ -29,7 +29,7 @@ std::map<std::string, Standing> Standings::all() const {
   return known_;
 }
 
-int64_t Standings::refused() const {
+int64_t Standings::refused_count() const {
   absl::MutexLock lock(&mutex_);
   return std::count_if(known_.begin(), known_.end(),
                        [](const auto& entry) { return !entry.second.refused.empty(); });
@@ -68,7 +68,7 @@ std::optional<UnstoredStanding> Standings::Unstored(const std::string& id) const
                           .number = found->second.number};
 }
 
-void Standings::Stored(const UnstoredStanding& stored) {
+void Standings::MarkStored(const UnstoredStanding& stored) {
   absl::MutexLock lock(&mutex_);
   auto found = pending_.find(stored.standing.worker_id);
   if (found == pending_.end() || found->second.number != stored.number) return;

@@ -15,11 +15,11 @@ namespace hone::fleet {
 
 // Returns the quoted command that resumes a drained or refused worker.
 std::string ResumeCommand(const std::string& id);
-// Returns which command gives a drained or refused worker work again, as text for users.
+// Returns a clause for users that says how an administrator resumes the worker.
 std::string HowToResume(const std::string& id);
 
-// Which workers are drained, flagged or removed, by name, and which of these changes are not stored
-// yet. Includes workers that are not connected. Thread-safe.
+// The standings of the workers that are drained or refused (flagged or removed), by name, and which
+// changes of standings are not stored yet. Includes workers that are not connected. Thread-safe.
 class Standings {
  public:
   // Returns the standing of a worker. An unknown worker is neither drained nor refused.
@@ -29,14 +29,14 @@ class Standings {
   bool IsDrained(const std::string& id) const { return Of(id).drained; }
   // Returns every worker that is drained, flagged or removed, by name.
   std::map<std::string, Standing> all() const;
-  int64_t refused() const;
+  int64_t refused_count() const;
 
-  // Makes a change that must be stored: of the drained part, of the refused part, or of both.
+  // Sets a worker's standing. `drained` and `refused` say which parts of it must be stored.
   void Change(const Standing& standing, bool drained, bool refused);
   // Returns the unstored change of a worker; nullopt if everything is stored.
   std::optional<UnstoredStanding> Unstored(const std::string& id) const;
   // Marks this change as stored, unless there is a newer one.
-  void Stored(const UnstoredStanding& stored);
+  void MarkStored(const UnstoredStanding& stored);
 
   // Adopts the stored standings. Call BeginAdopt, read the store, and call Adopt with all that was
   // read. Workers with a local change that was not stored before BeginAdopt keep their standing.

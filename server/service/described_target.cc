@@ -20,7 +20,7 @@ absl::StatusOr<std::string> DescribedTarget(const std::string& target, const fle
   }
   return absl::FailedPreconditionError(
       absl::StrCat("target: no worker of '", target,
-                   "' is registered, and a key alone does not say what it stands for; there are: ",
+                   "' is registered, and a key alone does not describe a target; registered keys: ",
                    keys.empty() ? "none" : absl::StrJoin(keys, ", ")));
 }
 

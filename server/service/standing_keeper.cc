@@ -61,7 +61,7 @@ void StandingKeeper::Keep(const std::string& worker_id, store::Store::Done done)
 
 void StandingKeeper::Stored(const fleet::UnstoredStanding& news, const absl::Status& status) {
   const std::string& worker_id = news.standing.worker_id;
-  if (status.ok()) deps_.fleet->standings().Stored(news);
+  if (status.ok()) deps_.fleet->standings().MarkStored(news);
   absl::MutexLock lock(&mutex_);
   if (status.ok()) {
     if (retries_.erase(worker_id) > 0) {

@@ -15,15 +15,18 @@ namespace hone::space {
 struct SplitSum {
   Sketch sketch;  // other rules schedule the nest of the parts
   schedule::Operand combining;
-  ir::Block combining_block;  // its axes; the caller schedules it without reading its decision
+  // Only `iters` is set. The extent of the reduction axis is that of the unsplit axis, because the
+  // number of parts is a decision.
+  ir::Block combining_block;
 };
 
-// Returns the sizes of parts that divide a reduction of `extent` terms: `least` to `most` parts of
-// at least `least_terms` terms.
+// Returns the part sizes that divide `extent` evenly into `least` to `most` parts of at least
+// `least_terms` terms each.
 std::vector<int64_t> PartSizes(int64_t extent, int64_t least, int64_t most, int64_t least_terms);
 
 // Splits the reduction `axis` of a nest's block; the size of a part is a decision among `sizes`.
-// `dimension` is that of the parts in the partial results; -1: the last one.
+// `dimension` is the position of the parts' dimension in the buffer of partial results, 0 in the
+// example above; -1: the last one.
 SplitSum SplitReduction(const Sketch& sketch, int nest, const ir::Block& block, int axis,
                         std::vector<int64_t> sizes, int dimension);
 

@@ -14,24 +14,27 @@
 int main(int argc, char** argv) {
   using hone::ShowDefault;
   hone::Command app(
-      "Runs a fleet of real processes, lets go wrong what a seed says, and looks whether "
-      "everything "
-      "holds that must.\nExit codes: 0 it does, 1 it does not, 2 it could not be begun.");
+      "Runs a fleet of real processes, injects the faults that a seed selects, and checks the "
+      "invariants.\nExit codes: 0 all invariants hold, 1 one is violated, 2 invalid options, the "
+      "fleet could not be started, or the summary could not be written.");
   hone::fault::ChaosOptions options;
   double seconds = 60;
   double settle = 90;
   std::string markdown;
   std::string folder;
   options.talk = true;
-  app.Add("--seed", options.schedule.seed, "Of the schedule", {ShowDefault()});
-  app.Add("--faults", options.schedule.faults, "How many", {ShowDefault()});
-  app.Add("--seconds", seconds, "In which they come", {ShowDefault()});
-  app.Add("--settle", settle, "Seconds in which everything must end afterwards", {ShowDefault()});
-  app.Add("--trials", options.trials, "Of each job", {ShowDefault()});
+  app.Add("--seed", options.schedule.seed, "Seed of the fault schedule", {ShowDefault()});
+  app.Add("--faults", options.schedule.faults, "Number of faults", {ShowDefault()});
+  app.Add("--seconds", seconds, "Length of the fault schedule in seconds", {ShowDefault()});
+  app.Add("--settle", settle, "Seconds that the jobs may take to end after the last fault",
+          {ShowDefault()});
+  app.Add("--trials", options.trials, "Trials of each job", {ShowDefault()});
   app.AddFlag("--long-faults", options.schedule.long_faults,
-              "Some silences outlast the server's patience");
-  app.Add("--markdown", markdown, "File for the summary, beside standard output");
-  app.Add("--folder", folder, "Where everything is kept; default: a folder that goes");
+              "Let some stops and outages last longer than the server's timeouts");
+  app.Add("--markdown", markdown, "Also write the summary to this file");
+  app.Add("--folder", folder,
+          "Folder for the store and the programs' output; default: a temporary folder, removed at "
+          "the end");
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
   signal(SIGPIPE, SIG_IGN);
   options.schedule.length = absl::Seconds(seconds);
@@ -45,9 +48,13 @@ int main(int argc, char** argv) {
   }
   const std::string text = hone::fault::ToMarkdown(*report);
   std::fputs(text.c_str(), stdout);
-  if (!markdown.empty() && !hone::WriteFileAtomically(markdown, text).ok()) {
-    std::fprintf(stderr, "chaos: cannot write %s\n", markdown.c_str());
-    return 2;
+  int code = report->holds() ? 0 : 1;
+  if (!markdown.empty()) {
+    const absl::Status written = hone::WriteFileAtomically(markdown, text);
+    if (!written.ok()) {
+      std::fprintf(stderr, "chaos: %s\n", std::string(written.message()).c_str());
+      if (code == 0) code = 2;
+    }
   }
-  return report->holds() ? 0 : 1;
+  return code;
 }

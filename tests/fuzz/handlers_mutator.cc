@@ -25,8 +25,9 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-constexpr size_t kMostBytes = 1 << 15;          // of a changed message
-constexpr size_t kMostContent = (1 << 16) - 8;  // of a call, whose length has two bytes
+constexpr size_t kMostBytes = 1 << 15;  // of a message after a change
+constexpr size_t kMostContent =
+    (1 << 16) - 8;  // of a call; the script stores the length in two bytes
 
 constexpr double kNumbers[] = {
     0, -1, 1, 2, 7, 64, 1000, 1e-9, 1e9, 1e300, INFINITY, std::numeric_limits<double>::quiet_NaN()};
@@ -82,7 +83,7 @@ class Mutator {
     const int at = size == 0 ? 0 : static_cast<int>(rng_.Below(size));
     const bool of_messages = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
     switch (size == 0 ? 0 : rng_.Below(4)) {
-      case 0:  // adds an element, like another one
+      case 0:  // adds an element: a changed copy of another message, or a new value
         if (of_messages) {
           Message* const added = reflection.AddMessage(&message, field);
           if (size > 0) added->CopyFrom(reflection.GetRepeatedMessage(message, field, at));
@@ -218,7 +219,7 @@ std::string MutateScript(absl::string_view script, Rng& rng) {
           break;
         }
         mutator.Change(*message);
-        // Arbitrary bytes in texts: the reader must refuse invalid UTF-8.
+        // A text may now be invalid UTF-8. The message is sent anyway: the server must refuse it.
         std::string changed = message->SerializePartialAsString();
         if (changed.size() < kMostBytes) bytes = std::move(changed);
       }

@@ -22,8 +22,8 @@ absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vecto
   const auto reduces = [&](NodeId loop) { return program.IsReductionLoop(loop, content); };
   const auto reducing = std::find_if(chain.begin(), chain.end(), reduces);
   if (reducing == chain.end()) return absl::OkStatus();
-  // Below a loop that the block reduces over, no other block may use its result: it would read
-  // unfinished sums.
+  // No other block in the nest may read or write the output: it would see or overwrite unfinished
+  // sums.
   for (NodeId other : program.BlocksUnder(chain.back())) {
     if (other == block) continue;
     for (ir::BufferId output : content.outputs) {
@@ -32,18 +32,21 @@ absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vecto
           std::find(outputs.begin(), outputs.end(), output) != outputs.end()) {
         return Illegal(
             program, *reducing,
-            "reorder: a block reduces over this loop and another one below uses its result");
+            "reorder: a block reduces over this loop, and another block in the nest reads or "
+            "writes its output");
       }
     }
   }
   if (!OneToOneUnder(program, block, chain.front())) {
     return Illegal(
         program, chain.front(),
-        "reorder: a block reduces in the nest, whose loops may compute an element several times");
+        "reorder: a block in the nest is a reduction, and the loops may run one of its iterations "
+        "more than once");
   }
   if (!content.has_init) return absl::OkStatus();
-  // The first visit of an element must still store the neutral element. Loops that carry both
-  // spatial and reduction iterations together determine which visit is the first.
+  // The block stores the neutral element when all its reduction variables are 0, which must remain
+  // the first visit of the element. Loops that carry both spatial and reduction iterations (mixed
+  // ones) determine which visit is the first.
   const auto is_mixed = [&](NodeId loop) {
     return reduces(loop) && program.IsSpatialLoop(loop, content);
   };
@@ -51,7 +54,7 @@ absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vecto
   const auto mixed_of = [&](const std::vector<NodeId>& loops) {
     std::vector<NodeId> mixed;
     std::copy_if(loops.begin(), loops.end(), std::back_inserter(mixed), is_mixed);
-    // So do loops that share an iteration variable's binding with them.
+    // So do the loops that occur in the same binding as a mixed loop.
     std::vector<NodeId> tied;
     for (NodeId loop : loops) {
       const bool with =
@@ -77,7 +80,7 @@ absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vecto
 }  // namespace
 
 absl::Status Reorder(ir::Program& program, absl::Span<const NodeId> loops) {
-  if (loops.size() < 2) return absl::InvalidArgumentError("reorder: needs two loops");
+  if (loops.size() < 2) return absl::InvalidArgumentError("reorder: needs at least two loops");
   const auto named = [&](NodeId id) {
     return std::find(loops.begin(), loops.end(), id) != loops.end();
   };
@@ -106,7 +109,7 @@ absl::Status Reorder(ir::Program& program, absl::Span<const NodeId> loops) {
       return Illegal(program, bottom, "reorder: the loops are not on one path");
     }
     if (at != bottom && program.node(at).children.size() != 1) {
-      return Illegal(program, at, "reorder: the loop has other content besides the nest");
+      return Illegal(program, at, "reorder: the loop contains more than the nest");
     }
     chain.push_back(at);
     if (at == top) break;

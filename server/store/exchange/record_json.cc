@@ -67,8 +67,8 @@ class FieldsToJson {
   OrderedJson& object_;
 };
 
-// Moves a record's fields out of an object; the remaining fields are unknown. Keeps the first
-// error.
+// Reads a record's fields from an object. Every other field of the object is an error. Keeps the
+// first error.
 class FieldsFromJson {
  public:
   FieldsFromJson(const nlohmann::json& json, std::string path)
@@ -79,7 +79,7 @@ class FieldsFromJson {
   void operator()(const record::Field& field, std::string& value) {
     const nlohmann::json* const json = Find(field);
     if (json == nullptr) return;
-    if (!json->is_string()) return Fail(field, "is not a text");
+    if (!json->is_string()) return Fail(field, "is not a string");
     value = json->get<std::string>();
     const size_t limit =
         field.rule == record::Rule::kFree ? record::kMaxDetailBytes : record::kMaxNameBytes;
@@ -120,11 +120,9 @@ class FieldsFromJson {
     std::string name;
     (*this)(field, name);
     if (!status_.ok()) return;
-    if (const auto known = record::OutcomeFromName(name); known.ok()) {
-      value = *known;
-    } else {
-      status_ = known.status();
-    }
+    const auto known = record::OutcomeFromName(name);
+    if (!known.ok()) return Fail(field, absl::StrCat("is invalid: ", known.status().message()));
+    value = *known;
   }
   void operator()(const record::Field& field, std::vector<double>& values) {
     if (!FindList(field, values)) return;
@@ -169,7 +167,8 @@ class FieldsFromJson {
 
  private:
   void Fail(absl::string_view name, absl::string_view why) {
-    const std::string full = absl::StrCat(path_, name);
+    std::string full = absl::StrCat(path_, name);
+    if (name.empty() && !full.empty()) full.pop_back();  // the dot after the object's name
     status_.Update(absl::InvalidArgumentError(
         absl::StrCat(full.empty() ? "it" : absl::StrCat("\"", full, "\""), " ", why)));
   }

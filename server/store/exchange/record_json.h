@@ -16,9 +16,9 @@ inline constexpr int kExportVersion = 1;
 // Returns the line of a record. It does not contain the id, which belongs to the store. Bytes that
 // are not UTF-8 are replaced.
 std::string RecordLine(const record::Record& record);
-// InvalidArgument: a field is missing, unknown, out of range or of the wrong type; the message
-// names it.
-absl::StatusOr<record::Record> RecordFromJson(const nlohmann::json& line);
+// Parses the object under "record" of such a line. InvalidArgument: a field is missing, unknown,
+// out of range or of the wrong type; the message names it.
+absl::StatusOr<record::Record> RecordFromJson(const nlohmann::json& record);
 
 std::string HeaderLine(const std::string& store);
 std::string TextLine(const std::string& digest, const std::string& text);

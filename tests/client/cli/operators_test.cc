@@ -59,7 +59,7 @@ TEST_F(OperatorsTest, ListsFunctionsAndReducers) {
   const Result reducer = Hone({"prod"});
   EXPECT_EQ(reducer.code, 0) << reducer.errors;
   EXPECT_THAT(reducer.output, AllOf(HasSubstr("  prod(k: n) x "), Not(HasSubstr("exp"))));
-  // The name of an operator and of a function.
+  // tanh is both an operator and a function.
   EXPECT_THAT(Hone({"tanh"}).output,
               AllOf(HasSubstr("  inputs   X"), HasSubstr("  tanh(x)   a float type")));
   const nlohmann::json both = Json({"max"});
@@ -78,7 +78,7 @@ TEST_F(OperatorsTest, DescribesTheKeysOfOneOperator) {
                     HasSubstr("  dtype  f32      type of the inputs\n"), Not(HasSubstr("conv2d"))));
 }
 
-// Notes beyond the formula: the effect of NaN, and to what an error is relative.
+// The notes say what the formula does not: the effect of NaN, and what an error is relative to.
 TEST_F(OperatorsTest, DescribesSpecialValuesAndLimits) {
   const std::pair<const char*, const char*> kNotes[] = {
       {"reduce_max", "NaN elements are ignored, as numpy.fmax.reduce does."},
@@ -107,7 +107,7 @@ TEST_F(OperatorsTest, ShowsShapesForGivenKeys) {
                     HasSubstr("workload conv2d\n")));
 }
 
-TEST_F(OperatorsTest, JsonHasTheSameContent) {
+TEST_F(OperatorsTest, JsonDescribesOperators) {
   const nlohmann::json all = Json({});
   ASSERT_TRUE(all["operators"].is_array());
   std::set<std::string> names;

@@ -1,5 +1,5 @@
-// Checks the results for NaN, infinities and −0 that README.md states: in the interpreter and in
-// compiled code, serial and vectorized.
+// Checks the results for NaN, infinities and −0 that common/operator/README.md states, in the
+// interpreter and in compiled code with the default schedule.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -74,8 +74,8 @@ TEST(SpecialValuesTest, MaximumIgnoresNan) {
 }
 
 TEST(SpecialValuesTest, MaxPoolIgnoresNanAndPadding) {
-  // Two rows of two pixels. The first window contains only the NaN; three others contain it with
-  // more.
+  // Two rows of two pixels. The first window contains only the NaN. Three other windows contain the
+  // NaN and other pixels.
   const ir::Values x = {kNan, -5, -7, -3};
   for (const auto& outputs : Outputs("max_pool2d n=1 h=2 w=2 c=1 k=2 s=1 p=1", {x})) {
     EXPECT_THAT(outputs[0], ElementsAre(-kInfinity, -5, -5, -7, -3, -3, -7, -3, -3));
@@ -100,7 +100,7 @@ TEST(SpecialValuesTest, NanMakesASoftmaxRowNan) {
   }
 }
 
-TEST(SpecialValuesTest, ActivationsReachTheirLimits) {
+TEST(SpecialValuesTest, GeluAndSiluOfSpecialValues) {
   const ir::Values x = {kNan, kInfinity, -kInfinity, 0.0, -0.0, -1e30};
   for (const char* dtype : {"f32", "f64"}) {
     for (const char* op : {"gelu", "silu"}) {

@@ -95,7 +95,7 @@ TEST(RefusalTest, ErrorsNameCauseAndLocation) {
       {kDense, names + "parallel(l0)\n", "reorder(l1, l0)",
        "reorder: the loop is parallel or vectorized already", "parallel i in 10"},
       {kDense, names + "b2 = decompose_reduction(b0, l2)\n", "reorder(l2, l1)",
-       "reorder: the loop has other content besides the nest (loop j)", "for j in 8"},
+       "reorder: the loop contains more than the nest (loop j)", "for j in 8"},
       {kDense, names + "l5 = fuse(l0, l1, l2)\nl6, l7 = split(l5, 0, 7)\n", "reorder(l7, l6)",
        "reorder: the loop carries spatial and reduction iterations of a block that stores its "
        "neutral element first",
@@ -525,7 +525,7 @@ TEST(RefusalTest, MalformedArguments) {
       {"transform_layout(b0, \"i, j -> i / 99999999999999999999, j\")", "is not a number"},
       {"transform_layout(b0, \"i, j -> i / $0*$0*$0*$0, j\", 999999999)",
        "a divisor is out of range"},
-      {"reorder(l0)", "reorder: needs two loops"},
+      {"reorder(l0)", "reorder: needs at least two loops"},
       {"annotate(l0, \"fast\", 1)",
        "annotate: unknown key 'fast'; known: omp_schedule, prefetch, nontemporal"},
       {"bind(l0, \"warp\")",

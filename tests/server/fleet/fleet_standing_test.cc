@@ -225,7 +225,7 @@ TEST_F(StandingTest, AdoptingKeepsUnstoredChanges) {
   EXPECT_TRUE(fleet.standings().Of("w").drained) << "its write is still pending";
 
   fleet.standings().BeginAdopt();
-  fleet.standings().Stored(*drained);  // written after the store was read
+  fleet.standings().MarkStored(*drained);  // written after the store was read
   fleet.Adopt({});
   EXPECT_TRUE(fleet.standings().Of("w").drained);
   EXPECT_FALSE(fleet.standings().Unstored("w").has_value());
@@ -235,10 +235,10 @@ TEST_F(StandingTest, AdoptingKeepsUnstoredChanges) {
   ASSERT_TRUE(flagged.has_value());
   EXPECT_FALSE(flagged->drained) << "the drain is already stored";
   ASSERT_TRUE(fleet.Drain("w", true).ok());
-  fleet.standings().Stored(*flagged);
+  fleet.standings().MarkStored(*flagged);
   ASSERT_TRUE(fleet.standings().Unstored("w").has_value()) << "a newer change is not stored yet";
   EXPECT_EQ(fleet.standings().Unstored("w")->standing, Standing{.worker_id = "w"});
-  fleet.standings().Stored(*fleet.standings().Unstored("w"));
+  fleet.standings().MarkStored(*fleet.standings().Unstored("w"));
   fleet.standings().BeginAdopt();
   fleet.Adopt({{.worker_id = "w", .drained = true}});
   EXPECT_TRUE(fleet.standings().Of("w").drained) << "the store now decides";

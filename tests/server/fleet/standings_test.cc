@@ -29,12 +29,12 @@ TEST(StandingsTest, ChangeIsPendingUntilStored) {
   EXPECT_FALSE(first->refused);
 
   standings.Change({.worker_id = "w", .refused = "it lies"}, false, true);
-  EXPECT_EQ(standings.refused(), 1);
-  standings.Stored(*first);
+  EXPECT_EQ(standings.refused_count(), 1);
+  standings.MarkStored(*first);
   const auto both = standings.Unstored("w");
   ASSERT_TRUE(both.has_value()) << "a newer change is not stored yet";
   EXPECT_TRUE(both->drained && both->refused);
-  standings.Stored(*both);
+  standings.MarkStored(*both);
   EXPECT_FALSE(standings.Unstored("w").has_value());
 }
 
@@ -47,7 +47,7 @@ TEST(StandingsTest, AdoptUpdatesStatesButKeepsUnstoredChanges) {
   EXPECT_TRUE(standings.IsDrained("w"));
 
   standings.BeginAdopt();
-  standings.Stored(*standings.Unstored("w"));  // written after the store was read
+  standings.MarkStored(*standings.Unstored("w"));  // written after the store was read
   EXPECT_THAT(standings.Adopt({removed}), IsEmpty());
   EXPECT_TRUE(standings.IsDrained("w"));
   standings.BeginAdopt();

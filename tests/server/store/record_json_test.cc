@@ -88,7 +88,7 @@ TEST(RecordJson, ErrorNamesMissingAndUnknownFields) {
     }
     nlohmann::json odd = whole;
     odd[name] = nlohmann::json::array({nlohmann::json::object()});
-    EXPECT_THAT(std::string(RecordFromJson(odd).status().message()), HasSubstr(name));
+    EXPECT_THAT(std::string(RecordFromJson(odd).status().message()), HasSubstr("\"" + name + "\""));
   }
   nlohmann::json more = whole;
   more["policy"]["colour"] = "red";
@@ -105,7 +105,7 @@ TEST(RecordImport, ErrorsNameTheLine) {
       << "a job measured a candidate of another job";
   EXPECT_THAT(with("\"trial\":42", "\"trial\":-2"), HasSubstr("line 4: \"trial\""));
   EXPECT_THAT(with("\"trial\":42", "\"trial\":1e300"), HasSubstr("line 4: \"trial\""));
-  EXPECT_THAT(with("\"outcome\":\"ok\"", "\"outcome\":\"good\""), HasSubstr("line 4"));
+  EXPECT_THAT(with("\"outcome\":\"ok\"", "\"outcome\":\"good\""), HasSubstr("line 4: \"outcome\""));
   EXPECT_THAT(with("\"confirm\"", "\"guess\""), HasSubstr("policy.name"));
   EXPECT_THAT(with("\"latency_ns\":1234.5", "\"latency_ns\":-5.0"), HasSubstr("positive latency"));
   EXPECT_THAT(with("\"latency_ns\":1234.5", "\"latency_ns\":null"), HasSubstr("positive latency"));
