@@ -43,9 +43,11 @@ absl::Status CheckIncumbent(Connection& connection, const record::Record& record
         "record ", record.id, " is not published: the best, ", published, ", is pinned"));
   }
   if (!incumbent.has_value() || published == *incumbent) return absl::OkStatus();
-  return absl::AlreadyExistsError(absl::StrCat("record ", record.id, " was compared with best ",
-                                               *incumbent, ", and the best is ", published,
-                                               " now"));
+  return absl::AlreadyExistsError(
+      absl::StrCat("record ", record.id, " is not published: it was compared with ",
+                   *incumbent == 0 ? "no best" : absl::StrCat("the best ", *incumbent), ", and ",
+                   published == 0 ? "that best was withdrawn"
+                                  : absl::StrCat("the best is ", published, " now")));
 }
 
 // Calls CheckPublishable for the texts and artifacts of this store.

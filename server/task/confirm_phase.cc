@@ -70,11 +70,15 @@ void ConfirmPhase::StartRounds(Finalists finalists, const std::string& phase) {
       confirmation_->AddEarlier(finalists_.untiled, {screened_default_->result});
     }
   }
-  if (finalists_.incumbent >= 0 && job_.spec().revalidate == 0 &&
-      !record::IsOnlyDisturbed(finalists_.incumbent_record->result)) {
-    confirmation_->AddEarlier(finalists_.incumbent, {finalists_.incumbent_record->result});
-  }
+  if (job_.spec().revalidate == 0) AddStoredIncumbent();
   NextRound();
+}
+
+void ConfirmPhase::AddStoredIncumbent() {
+  if (finalists_.incumbent < 0 || record::IsOnlyDisturbed(finalists_.incumbent_record->result)) {
+    return;
+  }
+  confirmation_->AddEarlier(finalists_.incumbent, {finalists_.incumbent_record->result});
 }
 
 void ConfirmPhase::ChooseDevice() {
@@ -120,11 +124,11 @@ void ConfirmPhase::EndRounds() {
   if (ranking.empty()) return EndUnconfirmed();
   if (job_.spec().revalidate > 0 && finalists_.incumbent >= 0 &&
       confirmation_->IsUnmeasured(finalists_.incumbent)) {
-    job_.state().note =
-        absl::StrCat("the best stays as it was, because it could not be measured again: ",
-                     job_.state().disturbance.empty() ? "its measurement did not end in time"
-                                                      : job_.state().disturbance);
-    return publication_.Finish(*finalists_.incumbent_record);
+    job_.AddNote(absl::StrCat("the best stays as it was, because it could not be measured again: ",
+                              job_.state().disturbance.empty()
+                                  ? "its measurement did not end in time"
+                                  : job_.state().disturbance));
+    return publication_.FinishWithIncumbent();
   }
   publication_.Begin(std::move(ranking), *confirmation_, rematch);
 }
@@ -134,7 +138,7 @@ void ConfirmPhase::EndUnconfirmed() {
     return Fail(absl::FailedPreconditionError(
         "no finalist could be confirmed: each failed when it was measured again"));
   }
-  if (finalists_.incumbent_record) return publication_.Finish(*finalists_.incumbent_record);
+  if (finalists_.incumbent_record) return publication_.FinishWithIncumbent();
   EndUnconfirmed(absl::StrCat("other work disturbed every measurement of the finalists; the last: ",
                               job_.state().disturbance));
 }
@@ -143,12 +147,12 @@ void ConfirmPhase::EndUnconfirmed(const std::string& reason) {
   const std::string why = absl::StrCat("no best could be confirmed: ", reason);
   if (job_.spec().revalidate > 0) return Fail(absl::FailedPreconditionError(why));
   if (finalists_.incumbent_record) {
-    job_.state().note = absl::StrCat("the best stays as it was: ", reason);
-    return publication_.Finish(*finalists_.incumbent_record);
+    job_.AddNote(absl::StrCat("the best stays as it was: ", reason));
+    return publication_.FinishWithIncumbent();
   }
   // The job ends with the fastest candidate of its search, which is shown as not confirmed.
   job_.state().best.reset();
-  job_.state().note = why;
+  job_.AddNote(why);
   job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kDone);
 }
 
@@ -389,10 +393,10 @@ void ConfirmPhase::ConfirmAgain(int winner, const absl::Status& conflict) {
   if (finalists_.incumbent < 0) {  // it was withdrawn
     return gives_up ? Fail(conflict) : publication_.Continue();
   }
-  if (gives_up || finalists_.incumbent == winner)
-    return publication_.Finish(*finalists_.incumbent_record);
+  if (gives_up || finalists_.incumbent == winner) return publication_.FinishWithIncumbent();
   publication_.Close();
   confirmation_->BeginAgain(winner, finalists_.incumbent);
+  AddStoredIncumbent();
   NextRound();
 }
 

@@ -68,8 +68,8 @@ class Confirmation {
     entries_[finalist].disturbed[round_] = result;
   }
   bool RoundIsComplete() const { return pending_ == 0; }
-  // Begins again with only the winner and a newly published incumbent. The incumbent may be a new
-  // finalist, with the next number.
+  // Begins again with only the winner, whose undisturbed processes count as earlier ones, and a
+  // newly published incumbent, which may be a new finalist with the next number.
   void BeginAgain(int winner, int incumbent);
   int rounds() const { return round_; }
   // The number of finalists that have not dropped out.

@@ -90,18 +90,20 @@ void JobActor::CheckWorkers() {
   } else if (spec_.parent.empty()) {  // a child waits as long as its parent
     if (!wait_) {
       const absl::Duration left = TimeLeft();
+      // Without a limit, only what is already confirmed can end the job earlier.
+      const bool limited = spec_.max_time > absl::ZeroDuration() && left < options_.wait_limit;
       wait_ = Wait{Steady() + options_.wait_limit,
-                   left < options_.wait_limit
-                       ? absl::StrCat("the job's time is over at ", TimeText(Now() + left))
-                       : absl::StrCat("the job fails if this lasts until ",
-                                      TimeText(Now() + options_.wait_limit))};
+                   limited ? absl::StrCat("the job's time is over at ", TimeText(Now() + left))
+                           : absl::StrCat("the job fails if this lasts until ",
+                                          TimeText(Now() + options_.wait_limit))};
     }
     if (Steady() >= wait_->end) {
       return End(state_.cancelled ? JobState::kCancelled : JobState::kFailed,
                  absl::FailedPreconditionError(absl::StrCat(
                      "it waited ", SecondsText(options_.wait_limit), " for a worker: ", reason)));
     }
-    absl::StrAppend(&reason, "; ", wait_->end_text);
+    absl::StrAppend(&reason, "; ",
+                    state_.cancelled ? "the job is being cancelled" : wait_->end_text);
   }
   silent_work_ = reason.empty() ? SilentWorkText(*this) : "";
   if (reason == state_.wait_reason) return;
@@ -144,6 +146,21 @@ std::shared_ptr<const JobSnapshot> JobActor::snapshot() const {
   return shown_;
 }
 
+absl::Status JobActor::save_error() const {
+  absl::MutexLock lock(&mutex_);
+  return save_error_;
+}
+
+void JobActor::SetPhase(const std::string& phase) {
+  state_.phase =
+      state_.cancelled && !phase.empty() ? absl::StrCat("being cancelled, ", phase) : phase;
+}
+
+void JobActor::AddNote(const std::string& text) {
+  if (text.empty()) return;
+  state_.note = state_.note.empty() ? text : absl::StrCat(state_.note, "; ", text);
+}
+
 void JobActor::ShowState() {
   ++state_.version;
   shown_at_ = Steady();
@@ -171,6 +188,10 @@ void JobActor::Save(absl::AnyInvocable<void(const absl::Status&) &&> done) {
         if (!status.ok()) {
           spdlog::error("job {}: its state could not be stored: {}", self->id_, status.ToString());
         }
+        {
+          absl::MutexLock error_lock(&self->mutex_);
+          self->save_error_ = status;
+        }
         if (absl::IsAborted(status)) {
           self->Post([job = self.get(), status] { job->OnNotStored(status); });
         }
@@ -194,7 +215,9 @@ void JobActor::OnNotStored(const absl::Status& status) {
   if (!absl::IsAborted(status)) return End(JobState::kFailed, status);
   spdlog::warn("job {}: is left to another server: {}", id_, std::string(status.message()));
   Suspend();
-  services_.fleet->CancelJob(id_);  // the other server submits its candidates
+  // The other server submits its candidates. If the job has ended, this is done, and the job may
+  // have been resumed here.
+  if (!HasEnded()) services_.fleet->CancelJob(id_);
   over_ = true;
 }
 

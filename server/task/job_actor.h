@@ -49,6 +49,8 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   // Returns whether the job has ended and its last state is stored. A job whose last state could
   // not be stored stays in memory for readers.
   bool IsOver() const { return over_; }
+  // Returns why the state could not be stored the last time; OK if it was.
+  absl::Status save_error() const;
   // Runs a function on the strand, unless the job is suspended. Keeps the job alive until then.
   void Post(absl::AnyInvocable<void() &&> message);
 
@@ -61,7 +63,9 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
 
   JobSnapshot& state() { return state_; }
   const JobSnapshot& state() const { return state_; }
-  void SetPhase(const std::string& phase) { state_.phase = phase; }
+  void SetPhase(const std::string& phase);
+  // Adds a clause to the note; "" adds nothing.
+  void AddNote(const std::string& text);
   // See SilentWorkText (unmeasured.h); looked up once a second.
   const std::string& silent_work() const { return silent_work_; }
   // Sets the description of the current work, for the message of an exception.
@@ -151,6 +155,7 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
 
   mutable absl::Mutex mutex_;
   std::shared_ptr<const JobSnapshot> shown_ ABSL_GUARDED_BY(mutex_);
+  absl::Status save_error_ ABSL_GUARDED_BY(mutex_);
 
   // Held while a state is passed to the store, so no state follows the one from SuspendForShutdown.
   absl::Mutex save_mutex_;

@@ -29,8 +29,15 @@ std::string NameThisRun() {
   return absl::StrCat(host, "/", getpid(), "/", absl::ToUnixMicros(absl::Now()), "/", ++made);
 }
 
-absl::Status JustEnding(const std::string& id) {
-  return absl::UnavailableError(absl::StrCat("job ", id, " is just ending; try again in a moment"));
+// Why a job cannot be resumed yet. `save_error`: JobActor::save_error of the job or its child.
+absl::Status JustEnding(const std::string& id, const absl::Status& save_error) {
+  if (save_error.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat("job ", id, " is just ending; try again in a moment"));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("job ", id, " cannot be resumed yet, because its end could not be stored: ",
+                   save_error.message(), "; the server tries again every few seconds"));
 }
 
 // The answer to a call that resumes a job that has not ended. `has_limits`: the call has new
@@ -151,7 +158,7 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   const bool has_limits = max_trials != 0 || max_time != absl::ZeroDuration();
   if (std::shared_ptr<JobActor> job = book_.Find(id); job != nullptr && !job->IsOver()) {
     const std::shared_ptr<const JobSnapshot> now = job->snapshot();
-    if (HasEnded(now->state)) return std::move(done)(JustEnding(id));
+    if (HasEnded(now->state)) return std::move(done)(JustEnding(id, job->save_error()));
     return std::move(done)(ResumeUnfinished(now, has_limits));
   }
   absl::StatusOr<store::JobRow> row = services_.store->GetJob(id);
@@ -202,12 +209,13 @@ absl::StatusOr<int64_t> JobManager::NoteEnds(JobSnapshot& job) const {
     const std::string id = TaskJobId(job.id, i);
     if (const std::shared_ptr<JobActor> child = book_.Find(id);
         child != nullptr && !child->IsOver()) {
-      return JustEnding(job.id);
+      return JustEnding(job.id, child->save_error());
     }
     const SnapshotOr last = Get(id);
     if (absl::IsNotFound(last.status())) continue;
     HONE_RETURN_IF_ERROR(last.status());
-    if (!HasEnded((*last)->state)) return JustEnding(job.id);  // at another replica
+    // Another replica may work on it.
+    if (!HasEnded((*last)->state)) return JustEnding(job.id, absl::OkStatus());
     UpdateTask(**last, /*in_flight=*/0, batch, job.network->tasks[i]);
     const bool continues = (*last)->state == JobState::kCancelled || (*last)->is_resumable;
     begun += continues ? std::max((*last)->trials, (*last)->allowance) : (*last)->trials;

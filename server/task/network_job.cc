@@ -72,7 +72,7 @@ void NetworkJob::OnTick() {
   Refresh();
   if (state().state == JobState::kRunning) {
     if (const std::optional<std::string> why = WhyDone()) {
-      if (!why->empty()) state().note = *why;
+      AddNote(*why);
       BeginConfirming();
     } else {
       Grant();
@@ -135,8 +135,7 @@ std::optional<std::string> NetworkJob::WhyDone() const {
   if (state().cancelled || TimeLeft() <= ConfirmationTime()) return "";
   if (children_.IsAnyRestoring()) return std::nullopt;
   if (HasLostPatience(network(), spec().network->patience)) {
-    return absl::StrCat("the last ", spec().network->patience,
-                        " trials have not improved the networks");
+    return absl::StrCat("the last ", spec().network->patience, " trials brought no improvement");
   }
   if (children_.IsAnyInFlight()) return std::nullopt;
   if (spec().max_trials > 0 && state().trials >= spec().max_trials) return "";
@@ -309,7 +308,7 @@ void NetworkJob::Conclude(std::string why) {
     }
   }
   if (state().cancelled) {
-    if (!why.empty()) state().note = why;
+    AddNote(why);
     return End(JobState::kCancelled);
   }
   if (without == static_cast<int64_t>(Tasks())) {
@@ -318,8 +317,8 @@ void NetworkJob::Conclude(std::string why) {
                is_resumable ? absl::FailedPreconditionError(why) : absl::AbortedError(why));
   }
   if (without > 0) {
-    state().note = absl::StrCat(without, " of ", Tasks(), " tasks have no confirmed kernel",
-                                why.empty() ? "" : "; ", why);
+    AddNote(absl::StrCat(without, " of ", Tasks(), " tasks have no confirmed kernel",
+                         why.empty() ? "" : "; ", why));
   }
   End(JobState::kDone);
 }

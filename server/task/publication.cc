@@ -57,7 +57,7 @@ void Publication::Begin(std::vector<int> ranking, const Confirmation& results, b
   ranking_ = std::move(ranking);
   results_ = &results;
   rematch_ = rematch;
-  NoteDisturbance();
+  AddNotes();
   artifact_deadline_ = job_.Steady() + job_.options().artifact_limit;
   Continue();
 }
@@ -75,8 +75,16 @@ bool Publication::KeepsIncumbent() const {
   return !outgrown || !job_.services().artifacts->Has(finalist.artifact_digest);
 }
 
+void Publication::AddNotes() {
+  if (rematch_ || job_.spec().revalidate > 0) return;
+  std::string& note = job_.state().note;
+  const std::string of_search = std::exchange(note, "");
+  NoteDisturbance();
+  if (of_search.empty()) return;
+  job_.AddNote(std::exchange(note, of_search));
+}
+
 void Publication::NoteDisturbance() {
-  if (job_.spec().revalidate > 0) return;
   if (!KeepsIncumbent()) {
     NoteSlowerThanLeader();
     NoteOverratedIncumbent();
@@ -96,12 +104,15 @@ void Publication::NoteDisturbance() {
 void Publication::NoteSlowerThanLeader() {
   const std::optional<Best>& leader = job_.state().best;
   if (!leader || leader->record.id > 0 || leader->record.job_id != job_.id()) return;
-  const double now_ns = record::SteadyLatencyNs(results_->Combined(ranking_[0]));
+  const std::optional<Best>& own = job_.state().own_best;
+  if (!own) return;
+  const double now_ns = record::SteadyLatencyNs(own->record.result);
   const double shown_ns = record::SteadyLatencyNs(leader->record.result);
   if (now_ns < shown_ns * (1 + kOverrated)) return;
   job_.state().note = absl::StrFormat(
-      "the search measured trial %d at %.4g us; in the confirmation, the best finalist took %.4g "
-      "us, probably because the machine was slower by then",
+      "the search measured trial %d at %.4g us; in the confirmation, the best candidate of this "
+      "job "
+      "took %.4g us, probably because the machine was slower by then",
       leader->record.trial, shown_ns / 1e3, now_ns / 1e3);
 }
 
@@ -151,7 +162,7 @@ void Publication::NoteUnconfirmedFastest() {
 void Publication::Continue() {
   job_.SetDoing("publishing the best candidate");
   if (publishing_) return;
-  if (KeepsIncumbent()) return Finish(*finalists_.incumbent_record);
+  if (KeepsIncumbent()) return FinishWithIncumbent();
   // Waits for the winner's artifact. After the deadline, publishes the first finalist whose
   // artifact has arrived.
   const JobServices& services = job_.services();
@@ -194,7 +205,9 @@ SpotCheck::Verdict Publication::Check(int index) {
   const bool cut = job_.state().cancelled && job_.TimeLeft() <= absl::ZeroDuration();
   if (check.IsWaiting(job_.Steady()) && !cut) return check.verdict();
   if (cut || check.IsLate(job_.Steady())) {
-    spdlog::warn("job {}: no other worker checked {} in time", job_.id(), NameOf(finalist));
+    if (check.asked().size() > 1) {
+      spdlog::warn("job {}: no other worker checked {} in time", job_.id(), NameOf(finalist));
+    }
     check.Close();
   } else {
     const std::string other =
@@ -324,6 +337,17 @@ void Publication::OnPublished(int index, const absl::StatusOr<record::Record>& r
   if (!record.ok()) return job_.OnNotStored(record.status());
   finalists_.pin = store::Pin();  // a pinned best is not replaced
   Finish(*record);
+}
+
+void Publication::FinishWithIncumbent() {
+  record::Record best = *finalists_.incumbent_record;
+  // Another job may have published a faster one during the confirmation.
+  absl::StatusOr<store::BestRow> row = task_.PublishedBest();
+  if (row.ok()) {
+    best = std::move(row->record);
+    finalists_.pin = row->pin;
+  }
+  Finish(best);
 }
 
 void Publication::Finish(const record::Record& best) {

@@ -47,15 +47,19 @@ class Publication {
   // Called periodically while it is open.
   void Continue();
   void Close() { ranking_.clear(); }
-  // Ends the job with a published best.
-  void Finish(const record::Record& best);
+  // Ends the job with the incumbent, or with a best that another job has published meanwhile.
+  void FinishWithIncumbent();
 
  private:
+  // Ends the job with a published best.
+  void Finish(const record::Record& best);
   // Returns whether the incumbent won and its published record stays unchanged.
   bool KeepsIncumbent() const;
-  // Sets the job's note if the winner is slower than the leader that the search has shown.
+  // Adds what happened in the confirmation to the job's note, which may have one of the search.
+  void AddNotes();
+  // Sets the note if the job's own best is slower than the leader that the search has shown.
   void NoteSlowerThanLeader();
-  // Set the job's note if the incumbent stays only because this run could not be confirmed, or if
+  // Set the note if the incumbent stays only because this run could not be confirmed, or if
   // the fastest candidate of the search could not be confirmed.
   void NoteDisturbance();
   void NoteUnconfirmedFastest();

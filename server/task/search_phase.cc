@@ -308,13 +308,22 @@ void SearchPhase::Submit(int64_t trial) {
 }
 
 void SearchPhase::OnRecord(const record::Record& record, const std::string& worker_id) {
-  if (job_.HasEnded()) return;
+  if (job_.HasEnded()) return CountLate(record);
   --outstanding_;
   ++results_;
   last_ = job_.Steady();
   Tell(record, worker_id);
   MaybeTrain();
   Pump();
+}
+
+void SearchPhase::CountLate(const record::Record& record) {
+  Trial& trial = trials_.at(record.trial);
+  if (std::exchange(trial.told, true) || record.trial == kDefaultTrial) return;
+  ++job_.state().trials;
+  ++job_.state().outcomes[record.result.outcome];
+  job_.Save();
+  job_.ShowState();
 }
 
 void SearchPhase::OnError(int64_t trial, const absl::Status& status) {

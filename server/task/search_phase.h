@@ -94,6 +94,8 @@ class SearchPhase {
   // Does without the result of a trial.
   void Drop(Trial& trial);
   void OnRecord(const record::Record& record, const std::string& worker_id);
+  // Counts a result that was stored before the job ended at once.
+  void CountLate(const record::Record& record);
   void OnError(int64_t trial, const absl::Status& status);
   void Tell(const record::Record& record, const std::string& worker_id);
   void Count(const record::Record& record, const std::string& worker_id);

@@ -61,6 +61,21 @@ TEST(ConfirmationTest, RestartsWithTheWinnerAndANewIncumbent) {
   EXPECT_EQ(Decide(confirmation, {100, 95, 95, 90}).front(), 2) << "a tie keeps the incumbent";
 }
 
+// The time is over before the new incumbent is measured in the second comparison.
+TEST(ConfirmationTest, ARestartThatIsCutComparesEarlierProcesses) {
+  for (const double incumbent : {70.0, 96.0}) {
+    Confirmation confirmation(2, -1, 1);
+    ASSERT_EQ(Decide(confirmation, {100, 95}).front(), 1);
+    confirmation.BeginAgain(1, 2);
+    confirmation.AddEarlier(2, {Process(incumbent, 0, 3, 0)});
+    EXPECT_THAT(confirmation.NextRound(), UnorderedElementsAre(1, 2));
+    confirmation.Report(1, Process(95, 0, 2, 0));
+    ASSERT_TRUE(confirmation.CutRound());
+    EXPECT_EQ(confirmation.Ranking().front(), 2) << "a tie keeps the incumbent";
+    EXPECT_GT(record::ProcessesOf(confirmation.Combined(1)), 1);
+  }
+}
+
 TEST(ConfirmationTest, FindsTheBestUnderCommonDrift) {
   Confirmation confirmation(4, -1, 1);
   EXPECT_EQ(Decide(confirmation, {100, 95, 103, 98}).front(), 1);

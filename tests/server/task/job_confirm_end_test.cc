@@ -12,7 +12,9 @@
 namespace hone::task {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 using JobConfirmEndTest = ConfirmHarness;
 
@@ -44,6 +46,16 @@ TEST_F(JobConfirmEndTest, DisturbedConfirmationsAreNotPublished) {
   EXPECT_EQ(job->best->record.result.latency_ns,
             FakeLatency(job->best->record.candidate.decisions));
   EXPECT_THAT(job->note, HasSubstr("other work disturbed every measurement of the finalists"));
+}
+
+TEST_F(JobConfirmEndTest, TheNotesOfTheSearchAndTheConfirmationAreKept) {
+  int confirmations = 0;
+  device.measure = DisturbedFrom(0, &confirmations);
+  JobSpec spec = Spec(1000);
+  spec.workload = "fake tiny 2";
+  EXPECT_THAT(RunToEnd(Create(std::move(spec)), 2000)->note,
+              AllOf(StartsWith("the design spaces are exhausted: "),
+                    HasSubstr("; no best could be confirmed: other work disturbed ")));
 }
 
 // The leader was measured in three processes before the disturbance began.

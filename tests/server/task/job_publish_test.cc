@@ -73,7 +73,8 @@ TEST_F(JobPublishTest, UsersAreToldIfTheMachineWasSlowerInTheConfirmation) {
   };
   const auto job = RunToEnd(id);
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
-  EXPECT_THAT(job->note, testing::HasSubstr("in the confirmation, the best finalist took"));
+  EXPECT_THAT(job->note,
+              testing::HasSubstr("in the confirmation, the best candidate of this job took"));
 }
 
 TEST_F(JobPublishTest, ImportedBestThatIsSlowHereDoesNotWin) {
@@ -186,6 +187,19 @@ TEST_F(JobPublishTest, JobThatIsAlwaysLateKeepsTheOthersBest) {
   for (int i = 0; i < 200 && !HasEnded(Get(id)->state); ++i) {
     slow[2] = kSlow[2] - i % 3;
     published = PublishFromElsewhere(slow);
+    Step();
+  }
+  const auto job = Get(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->best->record.id, published);
+}
+
+TEST_F(JobPublishTest, AJobWhoseIncumbentWinsEndsWithTheBestThatIsPublishedNow) {
+  int64_t published = PublishFromElsewhere(kHidden);
+  const std::string id = Create(Spec(100));
+  RunUntilConfirming(id);
+  for (int i = 0; i < 200 && !HasEnded(Get(id)->state); ++i) {
+    published = PublishFromElsewhere(kHidden);
     Step();
   }
   const auto job = Get(id);

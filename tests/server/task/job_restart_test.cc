@@ -191,6 +191,22 @@ TEST_F(JobRestartTest, ABusyJobThatMustEndIsNotContinued) {
   EXPECT_EQ(Get(id)->state, JobState::kCancelled);
 }
 
+// The results wait for the store while the user cancels the job.
+TEST_F(JobRestartTest, AJobThatEndsAtOnceCountsItsStoredTrials) {
+  const std::string id = Create(Spec(1000));
+  for (int i = 0; i < 5; ++i) Step(2);
+  const int64_t before = Get(id)->trials;
+  device.Step(*fleet, *artifacts, 2);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  store.Commit();
+  executor->RunAll();
+  store.Commit();
+  const auto job = Get(id);
+  EXPECT_EQ(job->state, JobState::kCancelled);
+  EXPECT_GT(job->trials, before);
+  EXPECT_EQ(job->trials + 1, static_cast<int64_t>(Trials(id).size())) << "beside the default";
+}
+
 TEST_F(JobRestartTest, CancelledJobConfirmsAfterRestart) {
   const std::string id = Create(Spec(120));
   for (int i = 0; i < 6; ++i) Step(5);

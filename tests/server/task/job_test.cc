@@ -173,6 +173,14 @@ TEST_F(JobTest, AnExhaustedSpaceEndsTheJob) {
   EXPECT_THAT(job->note, HasSubstr("exhausted"));
 }
 
+TEST_F(JobTest, AJobThatIsBeingCancelledSaysSo) {
+  const std::string id = Create(Spec(1000));
+  for (int i = 0; i < 3; ++i) Step(2);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  executor->RunAll();
+  EXPECT_EQ(Get(id)->phase, "being cancelled, finishing the measurements in progress");
+}
+
 TEST_F(JobTest, TheTimeLimitStopsProposingAndConfirms) {
   JobSpec spec = Spec(0);
   spec.max_time = absl::Seconds(3);
@@ -191,12 +199,18 @@ TEST_F(JobTest, JobThatFailedOnAFullDiskCanBeResumed) {
   RunToEnd(id);
   ASSERT_EQ(Get(id)->state, JobState::kFailed);
   for (int i = 0; i < 50; ++i) Step();
+  const auto resume = [&] {
+    absl::Status resumed;
+    jobs->Resume(id, 0, absl::ZeroDuration(),
+                 [&](SnapshotOr snapshot) { resumed = snapshot.status(); });
+    return resumed;
+  };
+  const absl::Status refused = resume();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("its end could not be stored: the disk is full; "));
   store.FailWrites(absl::OkStatus());
   for (int i = 0; i < 50; ++i) Step();
-  absl::Status resumed;
-  jobs->Resume(id, 0, absl::ZeroDuration(),
-               [&](SnapshotOr snapshot) { resumed = snapshot.status(); });
-  ASSERT_TRUE(resumed.ok()) << resumed;
+  ASSERT_TRUE(resume().ok());
   EXPECT_EQ(RunToEnd(id)->state, JobState::kDone);
 }
 

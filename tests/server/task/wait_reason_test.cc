@@ -97,6 +97,17 @@ TEST_F(WaitReasonTest, ATimeLimitIsNamedIfItEndsTheJobFirst) {
                                 Not(HasSubstr("fails if this lasts"))));
 }
 
+// Its confirmation has a limit, but nothing is confirmed that could end it then.
+TEST_F(WaitReasonTest, AConfirmationWithoutATimeLimitNamesWhenItFails) {
+  Step();
+  const std::string id = Create(Spec(20));
+  for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  ASSERT_EQ(Get(id)->state, JobState::kConfirming);
+  ASSERT_TRUE(fleet->Drain("device", /*resume=*/false).ok());
+  Pass(absl::Seconds(7));
+  EXPECT_THAT(Reason(id), HasSubstr("; the job fails if this lasts until "));
+}
+
 TEST_F(WaitReasonTest, AdviceIsGivenOnceAndNamesItsWorker) {
   FakeDevice other("1", "other");
   others = {&other};
