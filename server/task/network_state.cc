@@ -91,7 +91,7 @@ void ReopenTasks(const NetworkSpec& spec, NetworkState& state) {
 
 void ShowStoredBests(const JobSpec& spec, const JobServices& services, NetworkState& state) {
   for (NetworkTaskState& task : state.tasks) {
-    if (task.confirmed) continue;
+    // Another job may have published a faster one than the task's job.
     const absl::StatusOr<store::BestRow> best = StoredBest(spec, services, task);
     if (best.ok()) ShowBest(best->record, task);
   }

@@ -24,8 +24,8 @@ int64_t TrialsAtATime(const JobSpec& spec, const JobOptions& options);
 // Updates a task with the progress of its job. `in_flight`: the number of trials that are granted
 // but not yet measured. `batch`: the number of trials between two points of the curve.
 void UpdateTask(const JobSnapshot& job, int64_t in_flight, int64_t batch, NetworkTaskState& task);
-// Shows the stored best of each task whose latency is not confirmed, if there is one. For a job
-// that ends, because its results then agree with those of a lookup.
+// Shows the published best of each task that has one. For a job that ends, because its results then
+// agree with those of a lookup.
 void ShowStoredBests(const JobSpec& spec, const JobServices& services, NetworkState& state);
 // Adds an estimate if the latency has changed or another batch was measured. Keeps at most
 // kMostEstimates.
