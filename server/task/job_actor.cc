@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/seconds_text.h"
 #include "server/task/exceptions.h"
@@ -152,12 +153,13 @@ absl::Status JobActor::save_error() const {
 }
 
 void JobActor::SetPhase(const std::string& phase) {
-  state_.phase =
-      state_.cancelled && !phase.empty() ? absl::StrCat("being cancelled, ", phase) : phase;
+  const bool says_so = state_.cancelled && !phase.empty();
+  state_.phase = absl::StrCat(phase, says_so ? " (being cancelled)" : "");
 }
 
 void JobActor::AddNote(const std::string& text) {
-  if (text.empty()) return;
+  // A restarted server may add it again.
+  if (text.empty() || absl::StrContains(state_.note, text)) return;
   state_.note = state_.note.empty() ? text : absl::StrCat(state_.note, "; ", text);
 }
 

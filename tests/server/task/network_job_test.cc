@@ -61,6 +61,26 @@ TEST_F(NetworkJobTest, TunesEveryTaskWithinTheLimit) {
   EXPECT_EQ(DefaultNetworkLatency(*job->spec.network, *job->network), 8000);
 }
 
+// Another job publishes a faster schedule of a task that this job has confirmed.
+TEST_F(NetworkJobTest, EndsWithTheBestsThatArePublishedNow) {
+  const std::string id = Create(NetworkOf(60));
+  StepUntilTrials(id, 30);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const NetworkTaskState task = RunToEnd(id)->network->tasks[0];
+  ASSERT_TRUE(task.confirmed);
+  record::Record faster =
+      store.LookupBest({.workload_digest = task.workload_digest, .target = "t"})->record;
+  faster.job_id = "elsewhere";
+  faster.result.latency_ns /= 100;
+  faster.result.samples_ns = {faster.result.latency_ns};
+  store.Append(faster, [&](const absl::StatusOr<record::Record>& stored) {
+    ASSERT_TRUE(stored.ok()) << stored.status();
+    store.PublishBest(stored->id, [](const absl::Status& status) { EXPECT_TRUE(status.ok()); });
+  });
+  ASSERT_TRUE(Resume(id, 0).ok());
+  EXPECT_EQ(RunToEnd(id)->network->tasks[0].latency_ns, faster.result.latency_ns);
+}
+
 TEST_F(NetworkJobTest, TheEstimateFallsWhileTrialsAreMade) {
   const std::string id = Create(NetworkOf(240));
   const auto job = RunToEnd(id);
