@@ -143,7 +143,8 @@ std::string NotFound(const std::string& folder, const std::string& workload,
                      const std::string& words) {
   const std::string none = folder + " has no kernel ", into = " -o " + folder;
   if (words.find(' ') != std::string::npos) {
-    return none + "for " + workload + "; add one with: hone export " + workload + into;
+    return none + "for " + workload +
+           "; if this is a complete workload, add one with: hone export " + workload + into;
   }
   if (IsDigest(words)) {
     return none + "for the workload with the digest " + words +
@@ -188,7 +189,8 @@ hone_lookup_status hone_lookup_open(const char* folder, hone_lookup** lookup) no
   std::string text, error;
   if (!hone::lookup::ReadFile(path, text)) {
     return Fail(HONE_LOOKUP_BAD_FOLDER,
-                "cannot read " + path + "; write kernels into the folder with: hone export -o " +
+                "cannot read " + path +
+                    "; write kernels into the folder with: hone export OP key=value... -o " +
                     opened->folder);
   }
   if (!hone::lookup::Parse(text, opened->index, error)) {

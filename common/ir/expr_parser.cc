@@ -135,6 +135,11 @@ absl::StatusOr<ExprId> ExprParser::Expression(int min_precedence, int depth) {
     HONE_RETURN_IF_ERROR(CheckOperand(token, *op, left));
     left = pool_.Binary(*op, left, right);
   }
+  if (reader_.Peek().text == "%") {
+    return TokenReader::Error(reader_.Peek(),
+                              "'%' takes indices only; write a - floor(a / b) * b, or of integers "
+                              "a - a / b * b");
+  }
   const int binding = InfoOf(Op::kLess).precedence;
   const ForeignComparison* foreign = FindForeignComparison(reader_.Peek());
   if (foreign == nullptr || min_precedence > binding) return left;
@@ -281,7 +286,8 @@ absl::StatusOr<ExprId> ExprParser::Call(const Token& token, const std::string& n
   }
   if (op == Op::kSelect) {
     if (pool_[operands[0]].dtype != DType::kBool)
-      return TokenReader::Error(token, "select's first operand must be a comparison");
+      return TokenReader::Error(
+          token, "select's first operand must be a condition of type bool, such as a < b");
     HONE_RETURN_IF_ERROR(Unify(token, operands[1], operands[2]));
     return pool_.Select(operands[0], operands[1], operands[2]);
   }

@@ -73,11 +73,12 @@ absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text, int first_li
       add(Token::kNumber, begin, at);
     } else {
       const absl::string_view two = text.substr(at, 2);
-      if (two == "//") {
-        return absl::InvalidArgumentError(
-            absl::StrCat(line, ":", begin - line_begin + 1,
-                         ": there is no '//' here; write a / b, which rounds indices down; a "
-                         "comment begins with #"));
+      constexpr std::pair<absl::string_view, absl::string_view> kForeign[] = {
+          {"//", "a / b, which rounds indices down; a comment begins with #"}, {"**", "pow(a, b)"}};
+      for (const auto& [symbol, form] : kForeign) {
+        if (symbol != two) continue;
+        return absl::InvalidArgumentError(absl::StrCat(
+            line, ":", begin - line_begin + 1, ": there is no '", symbol, "' here; write ", form));
       }
       // "=" and ">" stay tokens: the parser rejects them with a suggestion.
       constexpr absl::string_view kPairs[] = {"<=", "==", ">=", "!=", "<<", ">>"};

@@ -1,12 +1,16 @@
 #include "server/service/call_observer.h"
 
+#include <spdlog/spdlog.h>
+
 #include <chrono>
 #include <string>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/base/steady_clock.h"
 #include "common/rpc/status.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
@@ -22,6 +26,8 @@ using grpc::experimental::InterceptionHookPoints;
 
 constexpr absl::string_view kOurs = "/hone.v1.";
 constexpr absl::string_view kNoMethod = "/hone.v1/unknown";
+constexpr absl::Duration kLogInterval = absl::Minutes(1);
+constexpr size_t kMostLogged = 16;  // names in this time
 
 // The field whose text was not UTF-8 in the last message that this thread parsed.
 thread_local std::string not_utf8;
@@ -53,8 +59,9 @@ bool IsRefusal(grpc::StatusCode code) {
 
 class CallObserver::Call final : public grpc::experimental::Interceptor {
  public:
-  Call(const Dependencies& deps, grpc::experimental::ServerRpcInfo* info)
-      : deps_(deps),
+  Call(CallObserver* owner, grpc::experimental::ServerRpcInfo* info)
+      : owner_(owner),
+        deps_(owner->deps_),
         info_(info),
         access_(FindAccess(info->method())),
         begin_(std::chrono::steady_clock::now()) {
@@ -98,7 +105,17 @@ class CallObserver::Call final : public grpc::experimental::Interceptor {
       deps_.observer->OnCall(access_ == nullptr ? kNoMethod : info_->method(), status.error_code(),
                              absl::FromChrono(std::chrono::steady_clock::now() - begin_));
     }
-    if (deps_.audit == nullptr || access_ == nullptr) return;
+    if (access_ == nullptr) return;
+    // The worker's own log is on another machine.
+    if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED &&
+        access_->resource == "worker_id" && owner_->IsToBeLogged(resource_)) {
+      spdlog::warn(
+          "a call in the name of the worker '{}' from {} was refused: {}. hone worker-config makes "
+          "a new configuration",
+          absl::Utf8SafeCHexEscape(resource_), rpc::PeerHost(*info_->server_context()),
+          status.error_message());
+    }
+    if (deps_.audit == nullptr) return;
     if (!access_->audited && !IsRefusal(status.error_code())) return;
     const grpc::ServerContextBase& context = *info_->server_context();
     absl::string_view method = info_->method();
@@ -117,6 +134,7 @@ class CallObserver::Call final : public grpc::experimental::Interceptor {
     deps_.audit->Write(entry);
   }
 
+  CallObserver* const owner_;
   const Dependencies& deps_;
   grpc::experimental::ServerRpcInfo* const info_;
   const Access* const access_;
@@ -130,7 +148,14 @@ grpc::experimental::Interceptor* CallObserver::CreateServerInterceptor(
     grpc::experimental::ServerRpcInfo* info) {
   // Health and reflection are services of gRPC.
   if (!absl::StartsWith(info->method(), kOurs)) return nullptr;
-  return new Call(deps_, info);
+  return new Call(this, info);
+}
+
+bool CallObserver::IsToBeLogged(const std::string& worker_id) {
+  const absl::Time now = SteadyNow();
+  absl::MutexLock lock(&mutex_);
+  absl::erase_if(logged_, [&](const auto& entry) { return now - entry.second >= kLogInterval; });
+  return logged_.size() < kMostLogged && logged_.emplace(worker_id, now).second;
 }
 
 void TakeProtobufLog() { google::protobuf::SetLogHandler(&KeepComplaint); }

@@ -2,7 +2,12 @@
 #define HONE_SERVER_SERVICE_CALL_OBSERVER_H_
 
 #include <memory>
+#include <string>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/rpc/authenticator.h"
 #include "grpcpp/support/server_interceptor.h"
@@ -16,7 +21,7 @@ inline constexpr char kTimeHeader[] = "hone-unix-ms";
 
 // Observes every call from its arrival to its status. Writes the audit log, calls the observer,
 // adds the server's time to each answer, and explains why a request could not be parsed, for which
-// gRPC reports UNIMPLEMENTED.
+// gRPC reports UNIMPLEMENTED. Logs the workers whose token or certificate is not accepted.
 class CallObserver final : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
   // REQUIRES: all outlive this object. `audit` and `observer` may be null.
@@ -32,7 +37,14 @@ class CallObserver final : public grpc::experimental::ServerInterceptorFactoryIn
 
  private:
   class Call;
+  // Whether the refusal of a worker is to be logged: once a minute per name, and for a few names
+  // only, because unknown callers can send any name.
+  bool IsToBeLogged(const std::string& worker_id);
+
   const Dependencies deps_;
+  absl::Mutex mutex_;
+  // The workers whose refusal was logged in the last minute, and when.
+  absl::flat_hash_map<std::string, absl::Time> logged_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Passes Protobuf's errors about texts that are not UTF-8 to the observer instead of printing them.

@@ -173,6 +173,10 @@ absl::Status CheckHost(const std::string& host) {
   const bool plain = std::all_of(host.begin(), host.end(), [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("-_.:*", c);
   });
+  if (absl::StrContains(host, "://")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--host '", host, "' is a URL; give the host alone, as hone.internal"));
+  }
   // An IPv6 address has at least two colons.
   if (std::count(host.begin(), host.end(), ':') == 1) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -234,13 +238,11 @@ absl::StatusOr<InitReport> Initialize(const InitOptions& given, absl::Time now) 
   HONE_RETURN_IF_ERROR(maker.AddAuthority());
   HONE_RETURN_IF_ERROR(maker.AddServer());
   maker.files["tokens"] =
-      "# The tokens that the server accepts: role (client, worker or admin), name and SHA-256. "
-      "The\n"
-      "# name of a worker may end in *, which stands for every name that begins like it. A "
-      "running\n"
-      "# server reads a changed file again within two seconds. A caller that shows a certificate "
-      "of\n"
-      "# the authority needs no token: removing its line does not lock it out.\n";
+      "# The tokens that the server accepts: role (client, worker or admin), name and SHA-256.\n"
+      "# The name of a worker may end in *, which stands for every name that begins like it.\n"
+      "# A running server reads a changed file again within two seconds. A caller that sends a\n"
+      "# token without a line is refused; one that sends none needs a certificate of the "
+      "authority.\n";
   HONE_RETURN_IF_ERROR(maker.AddCaller({.name = "admin", .role = rpc::Role::kAdmin}, "admin",
                                        "For administrators: hone --config admin.conf"));
   HONE_RETURN_IF_ERROR(maker.AddCaller({.name = "client", .role = rpc::Role::kClient}, "client",

@@ -71,19 +71,33 @@ std::string NewPartOf(const std::string& store) {
   return has_folder ? ", which is new and empty" : ", which is new and empty, in a new folder";
 }
 
-bool Says(const char* what, const absl::Status& reloaded) {
-  if (reloaded.ok()) {
-    spdlog::info("{} were reloaded", what);
-  } else {
-    spdlog::error("{} were not replaced: {}", what, std::string(reloaded.message()));
+// Files of one kind that the server reads again.
+struct WatchedFiles {
+  const char* what;
+  service::FileWatch watch;
+  bool is_due = false;  // whether the next successful read is logged
+
+  bool Changed() {
+    const bool changed = watch.Changed();
+    is_due = is_due || changed;
+    return changed;
   }
-  return reloaded.ok();
-}
+  // Logs that they were read again. Returns whether they can be used.
+  bool Says(const absl::Status& reloaded) {
+    if (!reloaded.ok()) {
+      spdlog::error("{} were not replaced: {}", what, std::string(reloaded.message()));
+    } else if (is_due) {
+      spdlog::info("{} were reloaded", what);
+    }
+    is_due = !reloaded.ok();
+    return reloaded.ok();
+  }
+};
 
 // Waits for a signal to end. Meanwhile reads certificates and tokens again when their files have
 // changed or a SIGHUP arrives.
-void WaitForTheEnd(const service::Flags& flags, const sigset_t& signals, service::FileWatch& files,
-                   service::Server& server) {
+void WaitForTheEnd(const service::Flags& flags, const sigset_t& signals, WatchedFiles& tokens,
+                   WatchedFiles& certificates, service::Server& server) {
   constexpr timespec kLook{.tv_sec = 1, .tv_nsec = 0};
   constexpr int kRetry = 60;  // seconds, after which a certificate may have become valid
   int looks = -1;             // number of polls until the files are read again; -1: never
@@ -91,15 +105,17 @@ void WaitForTheEnd(const service::Flags& flags, const sigset_t& signals, service
     const int received = sigtimedwait(&signals, nullptr, &kLook);
     if (received == SIGTERM || received == SIGINT) return;
     // A file that has just changed may be incomplete, so it is read after the next poll.
-    if (files.Changed()) {
+    const bool tokens_changed = tokens.Changed();
+    if (certificates.Changed() || tokens_changed) {
       looks = 1;
     } else if (looks > 0) {
       --looks;
     }
     if (received != SIGHUP && looks != 0) continue;
+    if (received == SIGHUP) tokens.is_due = certificates.is_due = true;
     const service::Reloaded reloaded = service::Reload(flags, server);
-    const bool tokens = Says("tokens", reloaded.tokens);
-    looks = Says("certificates", reloaded.certificates) && tokens ? -1 : kRetry;
+    const bool tokens_are_good = tokens.Says(reloaded.tokens);
+    looks = certificates.Says(reloaded.certificates) && tokens_are_good ? -1 : kRetry;
   }
 }
 
@@ -108,7 +124,10 @@ int Run(const service::Flags& flags) {
       !log.ok()) {
     return Fail(kUsageExitCode, std::string(log.message()));
   }
-  service::FileWatch files(service::ReloadedFiles(flags));  // made before the files are read
+  // Made before the files are read.
+  WatchedFiles tokens{.what = "tokens", .watch = service::FileWatch({flags.tokens})};
+  const std::vector<std::string> certificate_files = service::CertificateFiles(flags);
+  WatchedFiles certificates{.what = "certificates", .watch = service::FileWatch(certificate_files)};
   absl::StatusOr<service::ServerOptions> options = service::ToOptions(flags);
   if (!options.ok()) return Fail(kUsageExitCode, std::string(options.status().message()));
   if (flags.check_config) {
@@ -130,7 +149,7 @@ int Run(const service::Flags& flags) {
   sigaddset(&signals, SIGINT);
   // If there is no file to read again, SIGHUP ends the server, for example when its terminal
   // closes.
-  if (!service::ReloadedFiles(flags).empty()) sigaddset(&signals, SIGHUP);
+  if (!flags.tokens.empty() || !certificate_files.empty()) sigaddset(&signals, SIGHUP);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // the store handles a file size limit like a full disk
@@ -177,7 +196,7 @@ int Run(const service::Flags& flags) {
     }
   }
 
-  WaitForTheEnd(flags, signals, files, **server);
+  WaitForTheEnd(flags, signals, tokens, certificates, **server);
   spdlog::info("shutting down, within {} s", flags.shutdown_limit);
   alarm(static_cast<unsigned>(flags.shutdown_limit) + 5);  // ends the process if Shutdown hangs
   if (metrics != nullptr) metrics->Watch(nullptr);
@@ -279,11 +298,9 @@ Command& AddInit(Command& app, service::InitOptions& options) {
 
 int main(int argc, char** argv) {
   if (const std::optional<int> code = hone::service::RunPreflightCommand(argc, argv)) return *code;
-  if (const std::optional<int> code = hone::service::RunOfflineCommand(argc, argv)) return *code;
   hone::Command app{
       "Hone's server: keeps jobs and records, searches, and hands work to the workers. Without a "
-      "command it serves until a signal ends it; the commands init, restore and merge prepare a "
-      "server or its store."};
+      "command it serves until a signal ends it."};
   app.Footer(
       "Examples:\n"
       "  hone-server init /etc/hone --host hone.internal\n"
@@ -298,9 +315,11 @@ int main(int argc, char** argv) {
   hone::service::InitOptions init_options;
   hone::AddOptions(app, flags);
   const hone::Command& init = hone::AddInit(app, init_options);
+  const hone::service::OfflineCommands offline(app);
   app.AddConfigFile({}, {"check-config"});
   app.AddVersion("hone-server " HONE_VERSION);
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
+  if (const std::optional<int> code = offline.Run()) return *code;
   if (init.Given()) {
     if (init_options.hosts.empty()) init_options.hosts = {hone::HostName()};
     return hone::Initialize(init_options);

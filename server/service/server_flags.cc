@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -83,14 +84,22 @@ absl::StatusOr<ServerOptions> ToOptions(const Flags& flags) {
           " is not limited to this machine, and metrics are never encrypted: name localhost, "
           "or give --insecure if the network is trusted"));
     }
+    for (const std::vector<rpc::Address>* addresses :
+         {&options.listen, &options.listen_clients, &options.listen_workers,
+          &options.listen_admin}) {
+      if (metrics[0].port == 0 || !absl::c_linear_search(*addresses, metrics[0])) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("metrics-listen: ", flags.metrics_listen,
+                       " is also an address of the service; give metrics another port"));
+    }
   }
   return options;
 }
 
-std::vector<std::string> ReloadedFiles(const Flags& flags) {
+std::vector<std::string> CertificateFiles(const Flags& flags) {
   std::vector<std::string> files;
-  for (const std::string* source : {&flags.tokens, &flags.security.certificate, &flags.security.key,
-                                    &flags.security.client_ca}) {
+  for (const std::string* source :
+       {&flags.security.certificate, &flags.security.key, &flags.security.client_ca}) {
     // A configuration file may contain a PEM text instead of its path.
     if (!source->empty() && !absl::StrContains(*source, "-----BEGIN ")) files.push_back(*source);
   }

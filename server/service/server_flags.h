@@ -36,11 +36,13 @@ struct Flags {
 // Converts the flags to options, and reads every file that they name. Errors name the option.
 absl::StatusOr<ServerOptions> ToOptions(const Flags& flags);
 
-// Returns the files that may change while the server runs: certificates and tokens.
-std::vector<std::string> ReloadedFiles(const Flags& flags);
-// Reads these files again and replaces the server's tokens and certificates. The two are replaced
-// independently, so that a token can be withdrawn even while a certificate cannot be used. If a
-// status is not OK, a file cannot be used, and the server keeps its earlier tokens or certificates.
+// Returns the files with certificates, keys and authorities, which may change while the server
+// runs.
+std::vector<std::string> CertificateFiles(const Flags& flags);
+// Reads these files and the file of tokens again, and replaces the server's tokens and
+// certificates. The two are replaced independently, so that a token can be withdrawn even while a
+// certificate cannot be used. If a status is not OK, a file cannot be used, and the server keeps
+// its earlier tokens or certificates.
 struct Reloaded {
   absl::Status tokens;
   absl::Status certificates;

@@ -35,8 +35,9 @@ absl::StatusOr<const SpaceMaker*> Find(absl::string_view name) {
     out->append(maker.name.data(), maker.name.size());
   };
   return absl::InvalidArgumentError(
-      absl::StrCat("there is no '", name.substr(0, kShownName), "'; there are: ",
-                   absl::StrJoin(kMakers, ", ", append_name), ", and the text of a trace file"));
+      absl::StrCat("there is no '", name.substr(0, kShownName),
+                   "'; there are: ", absl::StrJoin(kMakers, ", ", append_name),
+                   ", and the text of a trace file (trace:FILE on the command line)"));
 }
 
 bool UsesF64(const ir::Workload& workload) {

@@ -128,6 +128,11 @@ TEST(ProgramsTest, CheckConfigValidatesTheConfiguration) {
   const Result open = check({"--store", folder + "/hone.db", "--metrics-listen", "0.0.0.0:9090"});
   EXPECT_EQ(open.code, 2);
   EXPECT_THAT(open.errors, AllOf(HasSubstr("metrics-listen"), HasSubstr("localhost")));
+  const Result twice = check({"--store", folder + "/hone.db", "--listen", "localhost:7172",
+                              "--metrics-listen", "localhost:7172"});
+  EXPECT_EQ(twice.code, 2);
+  EXPECT_THAT(twice.errors, HasSubstr("metrics-listen: localhost:7172 is also an address of the "
+                                      "service; give metrics another port"));
 }
 
 TEST(ProgramsTest, OfflineStoreIsPrivateToItsUser) {
@@ -147,7 +152,9 @@ TEST(ProgramsTest, OfflineStoreIsPrivateToItsUser) {
     EXPECT_EQ(std::filesystem::status(path).permissions() & others, std::filesystem::perms::none)
         << path;
   }
-  EXPECT_THAT(RunProgram({"hone-server", "--help"}).output, HasSubstr("hone-server restore"));
+  EXPECT_THAT(RunProgram({"hone-server", "--help"}).output,
+              AllOf(HasSubstr("\n  restore "), HasSubstr("\n  merge ")));
+  EXPECT_THAT(RunProgram({"hone-server", "restore", "--help"}).output, HasSubstr("A backup, or"));
 }
 
 }  // namespace

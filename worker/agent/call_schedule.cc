@@ -48,6 +48,7 @@ int64_t CallSchedule::Begin(bool carries_results, absl::Time now) {
 void CallSchedule::Fail(int64_t call, bool refused, absl::Time now) {
   calls_.erase(call);
   news_ = true;  // the call's contents may be lost, so they are sent again
+  answers_ = false;
   const absl::Duration delay = (refused ? kRefusedFactor : 1) * BackoffAfter(failures_++);
   next_call_ = std::max(next_call_, now + delay);
 }
@@ -60,6 +61,7 @@ bool CallSchedule::Answer(int64_t call, const v1::SynchronizeResponse& response,
   }
   calls_.erase(call);
   if (response.heartbeat_ms() > 0) heartbeat_ = absl::Milliseconds(response.heartbeat_ms());
+  answers_ = true;
   return std::exchange(failures_, 0) > 0;
 }
 

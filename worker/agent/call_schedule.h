@@ -37,9 +37,10 @@ class CallSchedule {
 
   bool IsInProgress(int64_t call) const { return calls_.contains(call); }
   bool IsIdle() const { return calls_.empty(); }
-  // How long the server may hold a call open, as the server last set it. The server does not
-  // consider a worker lost if it calls at this interval.
-  absl::Duration heartbeat() const { return heartbeat_; }
+  // How long the server may hold the next call open: 0 until the server has answered a call since
+  // the start or the last failure, so that this answer comes at once. Then the heartbeat that the
+  // server last set; it does not consider a worker lost that calls at this interval.
+  absl::Duration MayHold() const { return answers_ ? heartbeat_ : absl::ZeroDuration(); }
 
  private:
   struct Call {
@@ -53,6 +54,7 @@ class CallSchedule {
   absl::Time next_idle_call_;                 // without news, no call begins earlier
   absl::Time gather_until_;                   // while stocked, news waits until then
   int failures_ = 0;                          // consecutive
+  bool answers_ = false;                      // whether the last call that ended was answered
   absl::Duration heartbeat_ = absl::Seconds(10);
 };
 

@@ -172,16 +172,22 @@ class GrpcLink final : public ServerLink {
     contexts_.erase(&context);
   }
 
-  // Connects again at most once a minute to find the reason.
+  // Connects again at most once a minute to find the reason. Meanwhile the same error has the same
+  // reason.
   absl::Status Explain(const absl::Status& status) {
-    bool probes = absl::IsUnavailable(status);
-    if (probes) {
+    const absl::Status plain =
+        rpc::ExplainCallError(status, address_, security_, absl::ZeroDuration());
+    if (!absl::IsUnavailable(status)) return plain;
+    {
       absl::MutexLock lock(&mutex_);
-      probes = SteadyNow() >= next_probe_;
-      if (probes) next_probe_ = SteadyNow() + kProbeInterval;
+      if (SteadyNow() < next_probe_) return plain == probed_ ? explained_ : plain;
+      next_probe_ = SteadyNow() + kProbeInterval;
     }
-    return rpc::ExplainCallError(status, address_, security_,
-                                 probes ? kProbeLimit : absl::ZeroDuration());
+    const absl::Status explained = rpc::ExplainCallError(status, address_, security_, kProbeLimit);
+    absl::MutexLock lock(&mutex_);
+    probed_ = plain;
+    explained_ = explained;
+    return explained;
   }
 
   const std::unique_ptr<v1::WorkerService::Stub> stub_;
@@ -189,6 +195,8 @@ class GrpcLink final : public ServerLink {
   const rpc::ChannelSecurity security_;
   absl::Mutex mutex_;
   absl::Time next_probe_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Status probed_ ABSL_GUARDED_BY(mutex_);     // the last error for which it connected again
+  absl::Status explained_ ABSL_GUARDED_BY(mutex_);  // the reason that it found
   bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_set<grpc::ClientContext*> contexts_ ABSL_GUARDED_BY(mutex_);
 };

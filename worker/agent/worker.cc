@@ -149,7 +149,7 @@ int64_t Worker::StartCall() {
   request.set_epoch(epoch_);
   *request.mutable_capabilities() = options_.capabilities;
   leases_.Describe(stopping_, request);
-  request.set_max_wait_ms(stopping_ ? 0 : absl::ToInt64Milliseconds(schedule_.heartbeat()));
+  request.set_max_wait_ms(stopping_ ? 0 : absl::ToInt64Milliseconds(schedule_.MayHold()));
   const int64_t call = schedule_.Begin(request.finished_size() > 0, SteadyNow());
   leases_.CallBegins(call, request);
   // The callback may run before Synchronize returns.
@@ -205,8 +205,7 @@ void Worker::LogFailure(const absl::Status& status) {
   spdlog::error(
       "the server refuses this worker: {}. Give the worker a configuration that the server knows "
       "(hone worker-config makes one) and start it again, or restore its token on the server, "
-      "which "
-      "reads its file of tokens again when it changes (trying again, about once a minute)",
+      "which reads its file of tokens again when it changes (trying again, about once a minute)",
       std::string(status.message()));
 }
 

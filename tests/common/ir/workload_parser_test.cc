@@ -199,7 +199,7 @@ TEST(WorkloadTextTest, ErrorsNameTheLocation) {
       {"input A: i32[4]\noutput C[i: 4] = exp(A[i])\n", "3:18: 'exp' takes a float type, not i32"},
       {"input A: bool[4]\noutput C[i: 4] = A[i] + A[i]\n", "3:23: '+' takes numbers, not bool"},
       {"input A: f32[4]\noutput C[i: 4] = select(A[i], 1.0, 2.0)\n",
-       "3:18: select's first operand must be a comparison"},
+       "3:18: select's first operand must be a condition of type bool, such as a < b"},
       {"input A: bool[4]\noutput C[i: 1] = sum(k: 4) A[k]\n", "3:28: sum of bool; cast it"},
       // Reductions.
       {"input A: f32[4]\noutput (V, I)[i: 1] = sum(k: 4) (A[k], A[k])\n",
@@ -306,6 +306,8 @@ TEST(WorkloadTextTest, ErrorsSuggestACorrection) {
       {"cumsum(A[i])", "3:20: unknown function 'cumsum'; write sum(k: n where k <= i) A[k]"},
       {"float32(A[i])", "3:20: unknown function 'float32'; write f32(x)"},
       {"A[i // 2]", "3:24: there is no '//' here; write a / b"},
+      {"A[i] ** 2", "3:25: there is no '**' here; write pow(a, b)"},
+      {"1.0 + A[i] % 2.0", "3:31: '%' takes indices only; write a - floor(a / b) * b, or of "},
       {"not A[i]", "3:20: 'not' is a function; write not("},
       {"A[i] * i", "3:27: 'i' is neither a tensor with indices nor a function; write index(i)"},
       {"A + 1.0", "3:20: 'A' is neither a tensor with indices nor a function; A is f32[4], and "},

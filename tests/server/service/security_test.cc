@@ -26,12 +26,15 @@
 #include "server/service/access.h"
 #include "server/service/init.h"
 #include "server/service/message_limits.h"
+#include "spdlog/sinks/ostream_sink.h"
+#include "spdlog/spdlog.h"
 #include "tests/common/rpc/reason_of.h"
 #include "tests/server/service/service_harness.h"
 
 namespace hone::service {
 namespace {
 
+using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -48,6 +51,21 @@ std::shared_ptr<const rpc::TokenTable> Tokens() {
                               rpc::TokenLine({"pi-07", rpc::Role::kWorker}, kPi) +
                               rpc::TokenLine({"root", rpc::Role::kAdmin}, kRoot)));
 }
+
+// Keeps what is logged.
+class KeptLog {
+ public:
+  KeptLog() {
+    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>("kept", std::move(sink)));
+  }
+  ~KeptLog() { spdlog::set_default_logger(before_); }
+  std::string text() const { return text_.str(); }
+
+ private:
+  const std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+  std::ostringstream text_;
+};
 
 class SecurityTest : public ::testing::Test, protected ServiceHarness {
  protected:
@@ -222,7 +240,18 @@ TEST_F(SecurityTest, RevokedTokenIsRejectedAtTheNextCall) {
                               rpc::TokenLine({"bob", rpc::Role::kClient}, "token-of-bob")));
   ASSERT_TRUE(server->ReplaceTokens(rest).ok());
   EXPECT_EQ(rpc::ReasonOf(List(ann)), "TOKEN_UNKNOWN") << "also on an existing connection";
-  EXPECT_EQ(Synchronize(Dial(kWorkers, kPi), "pi-07").code(), absl::StatusCode::kUnauthenticated);
+  {
+    const KeptLog log;
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(Synchronize(Dial(kWorkers, kPi), "pi\n07").code(),
+                absl::StatusCode::kUnauthenticated);
+    }
+    EXPECT_THAT(
+        std::vector<std::string>(absl::StrSplit(log.text(), "in the name of the worker")),
+        ElementsAre(_, HasSubstr(" 'pi\\n07' from 127.0.0.1 was refused: the server does not "
+                                 "know this token")))
+        << "said once: " << log.text();
+  }
   EXPECT_TRUE(List(Dial(kClients, "token-of-bob")).ok());
   const absl::Status off = server->ReplaceTokens(nullptr);
   EXPECT_EQ(off.code(), absl::StatusCode::kFailedPrecondition);
@@ -473,6 +502,13 @@ TEST_F(InitTest, EachWorkerHasItsOwnToken) {
               absl::StatusCode::kInvalidArgument)
         << bad;
   }
+}
+
+TEST_F(InitTest, AUrlIsNotAHost) {
+  const absl::Status status =
+      Initialize({.folder = folder + "/etc", .hosts = {"http://x.y"}}, absl::Now()).status();
+  EXPECT_EQ(status, absl::InvalidArgumentError("--host 'http://x.y' is a URL; give the host alone, "
+                                               "as hone.internal"));
 }
 
 TEST_F(InitTest, TheServerListensWhereItsHostsAre) {

@@ -219,8 +219,10 @@ TEST(Templates, MissingTemplateListsSupportedOperators) {
 TEST(Makers, UnknownNameListsTheKnownOnes) {
   const absl::Status status = CheckSpaceArgument(*MakeWorkload("matmul m=8 n=8 k=8"), "sketches");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("there is no 'sketches'; there are: rules, templates"));
+  EXPECT_THAT(
+      std::string(status.message()),
+      HasSubstr("there is no 'sketches'; there are: rules, templates, and the text of a trace "
+                "file (trace:FILE on the command line)"));
   for (const SpaceMaker& maker : SpaceMakers()) {
     EXPECT_TRUE(CheckSpaceArgument(*MakeWorkload("matmul m=8 n=8 k=8"), maker.name).ok());
   }

@@ -84,12 +84,24 @@ TEST_F(CallScheduleTest, FailuresDelayTheNextCall) {
   EXPECT_FALSE(schedule_.Answer(schedule_.Begin(false, begin_), Response(0), begin_));
 }
 
-TEST_F(CallScheduleTest, TheHeartbeatIsTheServersLast) {
+TEST_F(CallScheduleTest, CallsAreHeldForTheServersLastHeartbeat) {
   v1::SynchronizeResponse response;
   response.set_heartbeat_ms(1234);
   schedule_.Answer(schedule_.Begin(false, begin_), response, begin_);
   schedule_.Answer(schedule_.Begin(false, begin_), Response(0), begin_);
-  EXPECT_EQ(schedule_.heartbeat(), absl::Milliseconds(1234));
+  EXPECT_EQ(schedule_.MayHold(), absl::Milliseconds(1234));
+}
+
+TEST_F(CallScheduleTest, NoCallIsHeldUntilTheServerAnswers) {
+  EXPECT_EQ(schedule_.MayHold(), absl::ZeroDuration()) << "the first answer says that it is there";
+  schedule_.Answer(schedule_.Begin(false, begin_), Response(0), At(10));
+  EXPECT_EQ(schedule_.MayHold(), absl::Seconds(10));
+  EXPECT_LE(Next(), At(10)) << "the next call is long, and begins at once";
+  schedule_.Fail(schedule_.Begin(false, At(10)), /*refused=*/false, At(20));
+  EXPECT_EQ(schedule_.MayHold(), absl::ZeroDuration()) << "the server may be another one";
+  schedule_.Answer(schedule_.Begin(false, At(200)), Response(30'000), At(210));
+  EXPECT_EQ(schedule_.MayHold(), absl::Seconds(10));
+  EXPECT_EQ(Next(), At(30'210)) << "a refused worker waits as long as the server says";
 }
 
 }  // namespace

@@ -12,8 +12,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "common/base/digest.h"
 #include "common/record/reference_name.h"
+#include "common/rpc/address.h"
+#include "common/rpc/certificate.h"
+#include "common/rpc/listener.h"
+#include "common/rpc/server_certificates.h"
 #include "hone/v1/worker.grpc.pb.h"
 #include "tests/fault/tcp_proxy.h"
 
@@ -127,6 +132,33 @@ TEST_F(ServerLinkTest, UploadsAreCompressed) {
   EXPECT_TRUE((*link)->Upload(DigestOf(artifact).ToHex(), artifact).ok());
   EXPECT_EQ(server_.bytes, artifact);
   EXPECT_LT((*proxy)->bytes(), 10000);
+}
+
+// The link connects again once a minute only to find the reason.
+TEST(TlsLinkTest, TheReasonOfAFailureIsRemembered) {
+  const auto authority = [] {
+    return *rpc::MakeAuthority("Test", absl::Now() - absl::Hours(1), absl::Now() + absl::Hours(1));
+  };
+  const rpc::ServerSecurity security{
+      .identity = *rpc::IssueCertificate(authority(), {.common_name = "server.test",
+                                                       .hosts = {"localhost"},
+                                                       .server = true,
+                                                       .not_before = absl::Now() - absl::Hours(1),
+                                                       .not_after = absl::Now() + absl::Hours(1)})};
+  rpc::ServerCertificates certificates(security);
+  FlakyServer service;
+  grpc::ServerBuilder builder;
+  int port = 0;
+  ASSERT_TRUE(
+      rpc::AddListener(builder, *rpc::Address::Parse("127.0.0.1:0"), certificates, &port).ok());
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  const auto link =
+      ConnectToServer(absl::StrCat("localhost:", port), {.ca = authority().certificate});
+  ASSERT_TRUE(link.ok()) << link.status();
+  const absl::Status first = (*link)->Upload("a", "b");
+  EXPECT_THAT(std::string(first.message()), ::testing::HasSubstr("that is not trusted here"));
+  EXPECT_EQ((*link)->Upload("a", "b"), first);
 }
 
 TEST_F(ServerLinkTest, AnotherArtifactIsDataLoss) {

@@ -39,6 +39,7 @@ class FakeServer final : public v1::WorkerService::Service {
                            v1::SynchronizeResponse* response) override {
     absl::MutexLock lock(&mutex_);
     ++calls_;
+    max_waits_.push_back(request->max_wait_ms());
     if (!denied_.empty()) return {grpc::StatusCode::PERMISSION_DENIED, denied_};
     worker_ids_.insert(request->worker_id());
     epochs_.insert(request->epoch());
@@ -157,8 +158,9 @@ class FakeServer final : public v1::WorkerService::Service {
   std::set<std::string> epochs_;
   v1::SynchronizeRequest last_;
   int64_t calls_ = 0;
-  std::string refused_;  // why it refuses the worker; "": it does not
-  std::string denied_;   // why it denies calls; "": it does not
+  std::vector<int64_t> max_waits_;  // of each call
+  std::string refused_;             // why it refuses the worker; "": it does not
+  std::string denied_;              // why it denies calls; "": it does not
 
  private:
   absl::CondVar changed_;
@@ -274,6 +276,13 @@ TEST_F(WorkerTest, ReportsItsCapabilities) {
   EXPECT_FALSE(can.environment().cpu().empty());
   EXPECT_GT(service_->last_.free_build_slots(), 0);
   EXPECT_FALSE(service_->last_.worker_id().empty());
+}
+
+TEST_F(WorkerTest, OnlyTheFirstCallIsNotHeld) {
+  ASSERT_TRUE(service_->Await([this] { return service_->calls_ >= 2; })) << Log();
+  absl::MutexLock lock(&service_->mutex_);
+  EXPECT_EQ(service_->max_waits_[0], 0);
+  EXPECT_EQ(service_->max_waits_[1], 10'000);
 }
 
 TEST_F(WorkerTest, ARefusedWorkerIsNotReady) {
