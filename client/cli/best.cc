@@ -157,7 +157,8 @@ void AddBest(Command& app, Globals& globals) {
       "If no schedule is known, adapt that of the nearest shape of the same operator; the output "
       "says that it was not measured");
   command.Add("--file", options->file,
-              "LIST of workloads to look up, one on each line; - reads standard input",
+              "LIST of workloads to look up, one on each line; - reads standard input. Names of "
+              "files in it are relative to the current folder",
               {NotEmpty(), Excludes("operator")});
   AddShapes(command, options->shapes);
   command.Add("--report", options->report, "FILE.html to write about the tasks of a network",

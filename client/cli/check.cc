@@ -65,8 +65,10 @@ void AddCheck(Command& app, Globals& globals) {
                   "With --save, also write a latency that other work disturbed, for a machine that "
                   "is never idle. Each comparison with it reports the disturbance");
   command.Add("--max-regression", words->max_regression,
-              "How much slower the network may be, as in 3%", {ShowDefault(), NotEmpty()});
-  command.Add("--time", words->time, "How long to measure, as in 5s", {ShowDefault(), NotEmpty()});
+              "How much slower the network may be, as in 3%",
+              {ShowDefault(), NotEmpty(), Excludes("--save")});
+  command.Add("--time", words->time, "How long to measure, as in 5s; a number alone means seconds",
+              {ShowDefault(), NotEmpty()});
   command.Add("--tolerance", words->options.tolerance,
               "Tolerance that the network was tuned with; 0 (default) is strict",
               {Range(0.0, 0.5)});

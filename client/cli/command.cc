@@ -28,4 +28,15 @@ void Complete(Command& command, Globals& globals, const std::string& footer,
   command.OnRun(std::move(action));
 }
 
+void CompleteWithoutTarget(Command& command, Globals& globals, const std::string& footer,
+                           std::function<absl::Status()> action) {
+  AddGlobals(command, globals, /*hide_target=*/true);
+  command.Footer(footer);
+  command.OnRun([&globals, action = std::move(action)] {
+    return globals.target.empty()
+               ? action()
+               : absl::InvalidArgumentError("this command does not use --target; omit the option");
+  });
+}
+
 }  // namespace hone::cli

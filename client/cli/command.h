@@ -51,6 +51,9 @@ void AddWorkloadWords(Command& command, std::vector<std::string>& words, bool re
 // help, and its action.
 void Complete(Command& command, Globals& globals, const std::string& footer,
               std::function<absl::Status()> action);
+// The same for a command that concerns no target. It rejects --target.
+void CompleteWithoutTarget(Command& command, Globals& globals, const std::string& footer,
+                           std::function<absl::Status()> action);
 
 }  // namespace hone::cli
 

@@ -7,7 +7,8 @@
 
 namespace hone::cli {
 
-std::vector<HealthCheck> CheckDevices(const absl::StatusOr<target::DeviceList>& list) {
+std::vector<HealthCheck> CheckDevices(const absl::StatusOr<target::DeviceList>& list,
+                                      absl::string_view target) {
   using State = HealthCheck::State;
   if (!list.ok()) {
     return {{"GPUs", State::kWarning, std::string(list.status().message()),
@@ -28,6 +29,7 @@ std::vector<HealthCheck> CheckDevices(const absl::StatusOr<target::DeviceList>& 
   for (const target::GpuInterface& interface : target::GpuInterfaces()) {
     const auto problem = list->problems.find(std::string(interface.word));
     if (problem == list->problems.end()) continue;
+    if (target::InterfaceOfDevice(target) == &interface) continue;
     absl::string_view why = problem->second;
     absl::ConsumePrefix(&why, absl::StrCat(interface.name, " cannot be used: "));
     checks.push_back({std::string(interface.name), State::kOk, absl::StrCat("not used: ", why),
@@ -36,7 +38,8 @@ std::vector<HealthCheck> CheckDevices(const absl::StatusOr<target::DeviceList>& 
   return checks;
 }
 
-std::vector<HealthCheck> CheckNvrtc(const absl::StatusOr<std::string>& description, bool has_gpu) {
+std::vector<HealthCheck> CheckNvrtc(const absl::StatusOr<std::string>& description,
+                                    bool is_needed) {
   using State = HealthCheck::State;
   constexpr char kName[] = "NVRTC";
   if (!description.ok()) return {};  // another check reports a missing builder
@@ -48,8 +51,9 @@ std::vector<HealthCheck> CheckNvrtc(const absl::StatusOr<std::string>& descripti
                           nvrtc->value("path", ""), ") compiles for NVIDIA's GPUs"),
              ""}};
   }
-  return {{kName, has_gpu ? State::kWarning : State::kOk, json.value("nvrtc_problem", "is missing"),
-           "only needed to build for --target cuda"}};
+  return {{kName, is_needed ? State::kWarning : State::kOk,
+           json.value("nvrtc_problem", "is missing"),
+           absl::StrCat(is_needed ? "" : "only ", "needed to build for --target cuda")}};
 }
 
 }  // namespace hone::cli

@@ -11,6 +11,7 @@
 #include "client/cli/json_output.h"
 #include "client/cli/quiet_check.h"
 #include "client/cli/table.h"
+#include "client/cli/target_argument.h"
 #include "client/cli/terminal.h"
 #include "client/lib/device_list.h"
 #include "client/lib/program_call.h"
@@ -40,15 +41,23 @@ absl::Status Doctor(const Globals& globals, bool prepare) {
   if (globals.server.empty()) add(CheckPrograms(ProgramDir()));
   if (globals.server.empty()) {
     const absl::StatusOr<target::DeviceList> devices = client::ListDevices();
-    add(CheckDevices(devices));
+    add(CheckDevices(devices, globals.target));
+    add(CheckTarget(globals));
     add(CheckNvrtc(
         client::CallProgram(
             {.program = "hone-builder", .purpose = "compiles kernels", .words = {"--describe"}}),
-        devices.ok() && !devices->problems.contains("cuda")));
+        TargetArgument{.given = globals.target}.KindOfTarget() == target::Kind::kCuda ||
+            (devices.ok() && !devices->problems.contains("cuda"))));
   }
   if (globals.server.empty()) add(CheckDataFolder());
-  add(CheckServer(globals));
-  if (!globals.server.empty()) add(CheckSecurity(globals));
+  Globals any_target = globals;
+  any_target.target.clear();
+  add(CheckServer(any_target));
+  if (!globals.server.empty()) {
+    const bool reached = checks.back().state != HealthCheck::State::kProblem;
+    if (reached) add(CheckTarget(globals));
+    add(CheckSecurity(any_target));
+  }
   if (globals.server.empty()) add(CheckPort(kServerPort));
 
   const auto problems = std::count_if(checks.begin(), checks.end(), [](const HealthCheck& check) {

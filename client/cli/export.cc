@@ -355,7 +355,8 @@ void AddExport(Command& app, Globals& globals) {
   AddBestWords(command, options->words, /*required=*/false, Names::kOperatorOrNetwork);
   command.Add("--file", options->file,
               "LIST of workloads, one on each line, whose kernels are exported; - reads standard "
-              "input. The files and functions are named after the words or the file of each "
+              "input. Names of files in it are relative to the current folder. The files and "
+              "functions are named after the words or the file of each "
               "workload",
               {NotEmpty(), Excludes("operator")});
   command.Add("-o,--output", options->folder, "DIR for the files; created if it does not exist",

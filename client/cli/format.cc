@@ -96,6 +96,11 @@ std::string WithClause(absl::string_view text, absl::string_view clause) {
   return absl::StrCat(text.substr(0, question), " (", text.substr(question + 2), "); ", clause);
 }
 
+std::string MoreText(int limit, absl::string_view noun) {
+  return absl::StrCat("only the newest ", Counted(limit, noun), limit == 1 ? " is" : " are",
+                      " shown; --limit 0 shows all");
+}
+
 absl::StatusOr<absl::Duration> ParseDuration(absl::string_view text) {
   absl::Duration duration;
   double number = 0;

@@ -40,6 +40,9 @@ std::string FormatAge(absl::Duration age);
 // "3.2 GiB", "17 KiB".
 std::string FormatBytes(int64_t bytes);
 
+// Says that a list is cut: "only the newest 20 jobs are shown; --limit 0 shows all".
+std::string MoreText(int limit, absl::string_view noun);
+
 // Adds a clause to the text of an error: "no such job; hone jobs list lists them". If the text ends
 // with a question, that is put in parentheses: "unknown key 'h' (did you mean 'm'?); the keys are
 // m".

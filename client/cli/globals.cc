@@ -13,13 +13,17 @@
 
 namespace hone::cli {
 
-void AddGlobals(Command& command, Globals& globals) {
-  command.Add(
-      "--target", globals.target,
-      "Target of the kernels: native (default), cuda, cuda:N, opencl or opencl:N (a device of this "
-      "machine), a preset, or a key printed by other commands. native means this CPU. In a job on "
-      "a --server, it means the target of the server's workers, which must have only one",
-      {NotEmpty()});
+void AddGlobals(Command& command, Globals& globals, bool hide_target) {
+  if (hide_target) {
+    command.Add("--target", globals.target, "", {NotEmpty(), Hidden()});
+  } else {
+    command.Add(
+        "--target", globals.target,
+        "Target of the kernels: native (default), cuda, cuda:N, opencl or opencl:N (a device of "
+        "this machine), a preset, or a key printed by other commands. native means this CPU. In a "
+        "job on a --server, it means the target of the server's workers, which must have only one",
+        {NotEmpty()});
+  }
   command.AddFlag("--json", globals.json,
                   "Print one JSON object on one line; after a failure it has the key error");
   AddConnectionOptions(command, globals);

@@ -24,7 +24,8 @@ struct Globals {
 };
 
 // Adds these options to a command.
-void AddGlobals(Command& command, Globals& globals);
+// `hide_target`: the help does not list --target.
+void AddGlobals(Command& command, Globals& globals, bool hide_target = false);
 // Adds only the options that say how to reach the server. The help lists them as one group.
 void AddConnectionOptions(Command& command, Globals& globals);
 

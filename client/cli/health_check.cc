@@ -14,10 +14,12 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/format.h"
 #include "client/cli/session.h"
+#include "client/cli/target_argument.h"
 #include "client/cli/worker_text.h"
 #include "client/lib/private_paths.h"
 #include "common/base/counted.h"
 #include "common/base/program.h"
+#include "common/base/status_macros.h"
 #include "common/target/host.h"
 #include "common/target/target.h"
 
@@ -28,6 +30,15 @@ using State = HealthCheck::State;
 
 constexpr int64_t kLittleSpace = int64_t{1} << 30;
 constexpr int kRowsRead = 1000;
+
+absl::StatusOr<std::string> KeyOfTarget(const Globals& globals) {
+  if (globals.server.empty()) {
+    HONE_ASSIGN_OR_RETURN(const TargetArgument argument, ReadTargetArgument(globals.target));
+    return argument.Key();
+  }
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  return session->TargetKey();
+}
 
 }  // namespace
 
@@ -155,6 +166,8 @@ std::vector<HealthCheck> CheckServer(const Globals& globals) {
                    : absl::IsUnavailable(reads) || absl::IsDeadlineExceeded(reads)
                        ? absl::StrContains(check.finding, "is hone-server running there")
                              ? "check the address and the port"
+                         : absl::StrContains(check.finding, "perhaps it requires encryption")
+                             ? ""  // the finding says what to do
                              : "is hone-server running there, and is the port open?"
                        : "see the log of hone-server";
     return {check};
@@ -176,6 +189,14 @@ std::vector<HealthCheck> CheckServer(const Globals& globals) {
                                   : WhyJobsWait(*workers);
   if (!check.advice.empty()) check.state = State::kWarning;
   return {check};
+}
+
+std::vector<HealthCheck> CheckTarget(const Globals& globals) {
+  if (globals.target.empty()) return {};
+  const absl::StatusOr<std::string> key = KeyOfTarget(globals);
+  if (key.ok()) return {{"--target", State::kOk, absl::StrCat(globals.target, " is ", *key)}};
+  return {{"--target", State::kProblem, std::string(key.status().message()),
+           "without --target, kernels are for the CPU of this machine"}};
 }
 
 std::vector<HealthCheck> CheckPort(int port) {

@@ -31,8 +31,11 @@ std::vector<HealthCheck> CheckPrograms(const std::string& program_dir);
 std::vector<HealthCheck> CheckDataFolder();
 // Whether the given server answers, can read its store, and has workers that take the work of each
 // target. If no server is given, starts the private server and checks only that it can read its
-// store.
+// store. The target is not used.
 std::vector<HealthCheck> CheckServer(const Globals& globals);
+// Whether the target of the command line can be used. No check if none is given. REQUIRES: without
+// a server, the process has one thread.
+std::vector<HealthCheck> CheckTarget(const Globals& globals);
 // Whether `port` of 127.0.0.1 is free for a hone-server that is started by hand.
 std::vector<HealthCheck> CheckPort(int port);
 

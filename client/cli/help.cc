@@ -98,16 +98,16 @@ void AddHelp(Command& app, Globals& globals) {
   for (const Topic& topic : kTopics) {
     absl::StrAppendFormat(&topics, "  %-12s %s\n", topic.name, topic.meaning);
   }
-  Complete(command, globals,
-           absl::StrCat(topics,
-                        "\nExamples:\n"
-                        "  hone help tune\n"
-                        "  hone help connection"),
-           [&app, words]() -> absl::Status {
-             HONE_ASSIGN_OR_RETURN(const std::string text, HelpOn(app, *words));
-             PrintText(text);
-             return absl::OkStatus();
-           });
+  CompleteWithoutTarget(command, globals,
+                        absl::StrCat(topics,
+                                     "\nExamples:\n"
+                                     "  hone help tune\n"
+                                     "  hone help connection"),
+                        [&app, words]() -> absl::Status {
+                          HONE_ASSIGN_OR_RETURN(const std::string text, HelpOn(app, *words));
+                          PrintText(text);
+                          return absl::OkStatus();
+                        });
 }
 
 }  // namespace hone::cli

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "client/cli/format.h"
 #include "client/cli/known_best.h"
+#include "client/cli/network_output.h"
 #include "client/cli/suggested_command.h"
 #include "common/base/counted.h"
 
@@ -20,10 +21,30 @@ constexpr absl::string_view kNotConfirmed = "no best could be confirmed";
 
 }  // namespace
 
+std::string JobFacts(const client::Job& job) {
+  const std::string& priority = job.spec.priority;
+  const absl::string_view took = HasEnded(job.state)                       ? ", took "
+                                 : job.state == client::JobState::kPending ? ", has worked for "
+                                                                           : ", running for ";
+  return absl::StrCat(
+      DescribeJobAndKind(job), " on ", job.target,
+      priority.empty() || priority == "normal" ? "" : absl::StrCat(" with ", priority, " priority"),
+      "; created ", FormatTime(job.created_unix_ms),
+      job.owner.empty() ? "" : absl::StrCat(" by ", job.owner), took,
+      FormatClock(absl::Milliseconds(job.wall_ms)));
+}
+
 std::string OriginOfBest(const client::Job& job) {
   if (!client::BestIsOfAnotherJob(job)) return "";
   const absl::Time measured = absl::FromUnixMillis(job.best->record.created_unix_ms);
   return absl::StrCat("of job ", job.best->record.job_id, ", ", FormatAge(absl::Now() - measured));
+}
+
+absl::string_view WhyOwnIsNotBest(const client::Job& job) {
+  if (!client::BestIsOfAnotherJob(job) || !job.own_best.has_value()) return "";
+  if (client::LatencyNs(*job.own_best) >= client::LatencyNs(*job.best)) return "";
+  if (!client::LatencyIsConfirmed(*job.own_best)) return ", not confirmed";
+  return job.best->pinned_unix_ms > 0 ? ", but the best is pinned" : ", not significantly faster";
 }
 
 absl::string_view Withdrawal(const client::Job& job) {
@@ -59,7 +80,8 @@ std::string RemarkOn(const client::Job& job) {
         job.own_best.has_value()
             ? absl::StrCat("; its own takes ",
                            MarkUnconfirmed(FormatLatency(client::LatencyNs(*job.own_best)),
-                                           client::LatencyIsConfirmed(*job.own_best)))
+                                           client::LatencyIsConfirmed(*job.own_best)),
+                           WhyOwnIsNotBest(job))
             : ""));
   }
   if (!job.note.empty()) remarks.push_back(job.note);

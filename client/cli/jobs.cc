@@ -43,8 +43,16 @@ absl::string_view Doubt(const client::Best& best) {
 
 absl::Status ListJobs(const Globals& globals, int limit) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(const std::vector<client::Job> jobs, session->connection().ListJobs(limit));
-  if (globals.json) return PrintJson({{"jobs", ListJson(jobs)}});
+  HONE_ASSIGN_OR_RETURN(const std::string target, session->GivenTargetKey());
+  // The server does not select jobs by target. Otherwise, one more job than is printed shows
+  // whether there are more.
+  const int asked = limit == 0 || !target.empty() ? 0 : limit + 1;
+  HONE_ASSIGN_OR_RETURN(std::vector<client::Job> jobs, session->connection().ListJobs(asked));
+  std::erase_if(jobs,
+                [&](const client::Job& job) { return !target.empty() && job.target != target; });
+  const bool more = limit != 0 && jobs.size() > static_cast<size_t>(limit);
+  if (more) jobs.resize(static_cast<size_t>(limit));
+  if (globals.json) return PrintJson({{"jobs", ListJson(jobs)}, {"more", more}});
   Table table({Left("job"), Left("state"), Right("trials"), Right("best GFLOP/s"),
                Right("best latency"), Right("took"), Left("workload"), Left("target"),
                Left("created"), Left("")});
@@ -62,7 +70,8 @@ absl::Status ListJobs(const Globals& globals, int limit) {
          FormatClock(absl::Milliseconds(job.wall_ms)), DescribeJobAndKind(job), job.target,
          FormatTime(job.created_unix_ms), RemarkOn(job)});
   }
-  table.Print("no jobs");
+  table.Print(target.empty() ? "no jobs" : absl::StrCat("no jobs of target ", target));
+  if (more) PrintWrapped(MoreText(limit, "job"));
   return absl::OkStatus();
 }
 
@@ -90,10 +99,7 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
   if (globals.json) return PrintJson(ToJson(job));
   PrintWrapped(absl::StrCat("job ", job.id, ": ", client::JobStateName(job.state), " after ",
                             Counted(job.trials, "trial"), why.empty() ? "" : ": ", why));
-  PrintWrapped(absl::StrCat(DescribeJobAndKind(job), " on ", job.target, "; created ",
-                            FormatTime(job.created_unix_ms),
-                            HasEnded(job.state) ? ", took " : ", running for ",
-                            FormatClock(absl::Milliseconds(job.wall_ms))));
+  PrintWrapped(JobFacts(job));
   if (job.best.has_value()) {
     const std::string origin = OriginOfBest(job);
     const bool confirmed = client::LatencyIsConfirmed(*job.best);
@@ -112,7 +118,7 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job, const std:
       PrintWrapped(absl::StrCat(
           "best of this job", Doubt(*job.own_best), ": ",
           FormatSpeed(client::LatencyNs(*job.own_best), job.own_best->gflops, own_confirmed),
-          Details(*job.own_best)));
+          Details(*job.own_best), WhyOwnIsNotBest(job)));
     }
   }
   const bool told = !job.disturbance.empty() && absl::StrContains(why, job.disturbance);
@@ -224,7 +230,8 @@ void AddJobs(Command& app, Globals& globals) {
   list.Add("--limit", *limit, "List at most this many; 0 for all (default 20)",
            {Range(0, 1'000'000'000)});
   Complete(list, globals,
-           "A figure marked with ~ is not confirmed and may change.\n\n"
+           "With --target, only the jobs of that target are listed. A figure marked with ~ is not "
+           "confirmed and may change.\n\n"
            "Examples:\n"
            "  hone jobs list\n"
            "  hone jobs list --limit 0 --json | jq '.jobs[] | select(.state == \"failed\")'",
@@ -237,18 +244,20 @@ void AddJobs(Command& app, Globals& globals) {
   Command& show =
       jobs.AddCommand("show", "Print the state of a job, and of each task of a network");
   add_id(show, *id);
-  Complete(show, globals,
-           "The tasks of a network have jobs of their own: 4711.3 tunes task 3 of job 4711.\n\n"
-           "Examples:\n"
-           "  hone jobs show 4711 --server hone.internal:7070\n"
-           "  hone jobs show 4711.3 --json",
-           [&globals, id] { return ShowJob(globals, *id); });
+  CompleteWithoutTarget(
+      show, globals,
+      "The tasks of a network have jobs of their own: 4711.3 tunes task 3 of job 4711.\n\n"
+      "Examples:\n"
+      "  hone jobs show 4711 --server hone.internal:7070\n"
+      "  hone jobs show 4711.3 --json",
+      [&globals, id] { return ShowJob(globals, *id); });
 
   Command& watch =
       jobs.AddCommand("watch", "Follow a job to its end; Ctrl-C stops watching, not the job");
   add_id(watch, *id);
-  Complete(watch, globals, "Examples:\n  hone jobs watch 4711 --server hone.internal:7070",
-           [&globals, id] { return WatchJob(globals, *id); });
+  CompleteWithoutTarget(watch, globals,
+                        "Examples:\n  hone jobs watch 4711 --server hone.internal:7070",
+                        [&globals, id] { return WatchJob(globals, *id); });
 
   Command& cancel = jobs.AddCommand(
       "cancel", "Cancel a job and wait until it has ended; its measurements are kept");
@@ -257,14 +266,15 @@ void AddJobs(Command& app, Globals& globals) {
   cancel.AddFlag(
       "--now", *now,
       "End the job without confirming its best candidates, as soon as its server has time");
-  Complete(cancel, globals,
-           "The job first confirms its best candidates, which takes at most 30 s, and the command "
-           "waits for that. --now skips this, also for a job that is already being cancelled. "
-           "Ctrl-C ends only the wait: the job still ends.\n\n"
-           "Examples:\n"
-           "  hone jobs cancel 4711 --server hone.internal:7070\n"
-           "  hone jobs cancel 4711 --now",
-           [&globals, id, now] { return CancelJob(globals, *id, *now); });
+  CompleteWithoutTarget(
+      cancel, globals,
+      "The job first confirms its best candidates, which takes at most 30 s, and the command "
+      "waits for that. --now skips this, also for a job that is already being cancelled. "
+      "Ctrl-C ends only the wait: the job still ends.\n\n"
+      "Examples:\n"
+      "  hone jobs cancel 4711 --server hone.internal:7070\n"
+      "  hone jobs cancel 4711 --now",
+      [&globals, id, now] { return CancelJob(globals, *id, *now); });
 
   Command& resume =
       jobs.AddCommand("resume", "Continue a cancelled or failed job where it stopped");
@@ -272,16 +282,17 @@ void AddJobs(Command& app, Globals& globals) {
   add_id(resume, options->id);
   resume.Add("--trials", options->trials, "New limit of all trials, with those already made",
              {Range(1, 100'000'000)});
-  resume.Add(
-      "--time", options->time,
-      "New limit of the time, with that spent before it was cancelled or failed: 60s, 10m, 1h30m",
-      {NotEmpty()});
-  Complete(resume, globals,
-           "With --server the command does not wait for the job: hone jobs watch follows it. "
-           "Without --server, it follows the job to its end, and ends with the report of hone "
-           "tune.\n\n"
-           "Examples:\n  hone jobs resume 4711 --trials 2000 --server hone.internal:7070",
-           [&globals, options] { return ResumeJob(globals, *options); });
+  resume.Add("--time", options->time,
+             "New limit of the time, with that spent before it was cancelled or failed: 60s, 10m, "
+             "1h30m; a number alone means seconds",
+             {NotEmpty()});
+  CompleteWithoutTarget(
+      resume, globals,
+      "With --server the command does not wait for the job: hone jobs watch follows it. "
+      "Without --server, it follows the job to its end, and ends with the report of hone "
+      "tune.\n\n"
+      "Examples:\n  hone jobs resume 4711 --trials 2000 --server hone.internal:7070",
+      [&globals, options] { return ResumeJob(globals, *options); });
 }
 
 }  // namespace hone::cli

@@ -42,6 +42,9 @@ std::vector<record::Record> NewestOf(Session& session, const std::string& target
   return *std::move(measured);
 }
 
+// Whether another store's job made a measurement that was imported.
+bool IsImported(absl::string_view job) { return absl::StrContains(job, '/'); }
+
 // Returns UnconfirmedJobIn, or "" if that job was made by hone run, which confirms nothing.
 std::string TuningJobIn(Session& session, absl::Span<const record::Record> newest) {
   const std::string id = UnconfirmedJobIn(newest);
@@ -56,6 +59,7 @@ std::string HintOf(Session& session, const std::string& target, double tolerance
                    const WorkloadArgument& argument) {
   const std::vector<record::Record> newest = NewestOf(session, target, tolerance, argument);
   const std::string job = TuningJobIn(session, newest);
+  if (IsImported(job)) return "; the candidates that were imported are not confirmed";
   if (!job.empty()) {
     return absl::StrCat("; job ", job, " measured candidates, but none of them is confirmed");
   }
@@ -64,7 +68,8 @@ std::string HintOf(Session& session, const std::string& target, double tolerance
   return absl::StrCat("; what was known was ", forgotten->quarantine_reason);
 }
 
-// Returns the end of the message that nothing is known of a workload: how to find it.
+}  // namespace
+
 std::string HowToFind(Session& session, const std::string& target, double tolerance,
                       const WorkloadArgument& argument) {
   const std::optional<RunningJob> running =
@@ -74,10 +79,8 @@ std::string HowToFind(Session& session, const std::string& target, double tolera
   if (!imported.empty()) return imported;
   return absl::StrCat(
       HintOf(session, target, tolerance, argument), "; find one with: ",
-      SuggestedCommandForTarget(absl::StrCat("tune ", argument.words, ToleranceOption(tolerance))));
+      SuggestedMeasurement(absl::StrCat("tune ", argument.words, ToleranceOption(tolerance))));
 }
-
-}  // namespace
 
 void AddBestWords(Command& command, BestWords& words, bool required, Names names) {
   AddWorkloadWords(command, words.words, required, names);
@@ -127,11 +130,13 @@ std::string UnconfirmedJobIn(absl::Span<const record::Record> newest) {
 
 std::string UnknownText(const std::string& unconfirmed_job) {
   if (unconfirmed_job.empty()) return "nothing known";
+  if (IsImported(unconfirmed_job)) return "imported, not confirmed";
   return absl::StrCat("job ", unconfirmed_job, ", not confirmed");
 }
 
 Json UnknownJson(const std::string& unconfirmed_job) {
-  return unconfirmed_job.empty() ? Json(nullptr) : Json(unconfirmed_job);
+  return unconfirmed_job.empty() || IsImported(unconfirmed_job) ? Json(nullptr)
+                                                                : Json(unconfirmed_job);
 }
 
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument argument,
@@ -155,6 +160,7 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
 
 std::string ImportedHint(Session& session, const std::string& target,
                          const WorkloadArgument* argument) {
+  if (session.private_server() != nullptr && !session.IsHere(target)) return "";
   client::RecordFilter filter;
   filter.target = target;
   filter.unpublished_best = true;
@@ -217,12 +223,12 @@ absl::Status CheckAllKnown(Session& session, absl::Span<const std::string> unkno
       what, imported,
       file == "-"
           ? absl::StrCat("; ",
-                         SuggestedCommandForTarget("tune --file FILE" + ToleranceOption(tolerance)),
+                         SuggestedMeasurement("tune --file FILE" + ToleranceOption(tolerance)),
                          " finds those of a file")
           : absl::StrCat("; find ", running.has_value() || !imported.empty() ? "the rest" : "them",
                          " with: ",
-                         SuggestedCommandForTarget(absl::StrCat("tune --file ", ShellWord(file),
-                                                                ToleranceOption(tolerance))))));
+                         SuggestedMeasurement(absl::StrCat("tune --file ", ShellWord(file),
+                                                           ToleranceOption(tolerance))))));
 }
 
 absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best) {

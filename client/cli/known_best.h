@@ -63,8 +63,13 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& wo
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument argument,
                                      double tolerance, const LookUpOptions& options = {});
 
+// Returns the end of the message that nothing is known of a workload: how to find it.
+std::string HowToFind(Session& session, const std::string& target, double tolerance,
+                      const WorkloadArgument& argument);
+
 // Returns a hint to append to the message that nothing is known: the store has imported records,
-// and a command confirms them. "" if it has none. `argument`: the workload; null: any.
+// and a command confirms them. "" if it has none, or if no worker can measure them. `argument`: the
+// workload; null: any.
 std::string ImportedHint(Session& session, const std::string& target,
                          const WorkloadArgument* argument);
 
@@ -97,10 +102,10 @@ bool IsForgotten(const record::Record& record);
 // those that other work disturbed. REQUIRES: the newest measurement is the first one.
 std::string UnconfirmedJobIn(absl::Span<const record::Record> newest);
 
-// What a list says about a workload without a best: "job 7, not confirmed", or "nothing known" if
-// `unconfirmed_job` is "".
+// What a list says about a workload without a best: "job 7, not confirmed", "imported, not
+// confirmed" if the job is of another store, or "nothing known" if `unconfirmed_job` is "".
 std::string UnknownText(const std::string& unconfirmed_job);
-// The same for JSON: the job, or null.
+// The same for JSON: the job, or null if it is of another store.
 Json UnknownJson(const std::string& unconfirmed_job);
 
 // "pinned by NAME on DATE", without the name if it is unknown. REQUIRES: the best is pinned.

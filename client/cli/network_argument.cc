@@ -101,8 +101,8 @@ absl::Status CheckUnchanged(const NetworkArgument& network) {
 }
 
 std::string TuneMissingCommand(const NetworkArgument& network, double tolerance) {
-  return SuggestedCommandForTarget(absl::StrCat("tune ", ToText({network.path, network.shapes}),
-                                                ToleranceOption(tolerance), " --only-missing"));
+  return SuggestedMeasurement(absl::StrCat("tune ", ToText({network.path, network.shapes}),
+                                           ToleranceOption(tolerance), " --only-missing"));
 }
 
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
@@ -126,8 +126,8 @@ absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
       what, "find ", them, " with: ",
       unknown < tasks || running.has_value()
           ? TuneMissingCommand(network, tolerance)
-          : SuggestedCommandForTarget(absl::StrCat("tune ", ToText({network.path, network.shapes}),
-                                                   ToleranceOption(tolerance))),
+          : SuggestedMeasurement(absl::StrCat("tune ", ToText({network.path, network.shapes}),
+                                              ToleranceOption(tolerance))),
       hint));
 }
 

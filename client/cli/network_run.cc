@@ -164,11 +164,18 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
   const std::string disturbance = WhyDisturbed(measured.timing, SumOfKernels(network, kernels));
 
   double error = 0;
+  Json files = Json::array();
   for (size_t o = 0; o < outputs.size(); ++o) {
     const graph::TensorType& type = graph.value(graph.outputs[o]).type;
     if (!expected.empty()) error = std::max(error, ErrorOf(type, outputs[o], expected[o]));
     if (options.out.empty()) continue;
     HONE_RETURN_IF_ERROR(WriteNpyResult(options.out[o], type.dtype, ShapeOf(type), outputs[o]));
+    const std::string& name = graph.value(graph.outputs[o]).name;
+    files.push_back({{"path", options.out[o]},
+                     {"tensor", name},
+                     {"dtype", std::string(ir::DTypeName(type.dtype))},
+                     {"shape", type.shape}});
+    if (!globals.json) absl::PrintF("%s  %s: %s\n", options.out[o], name, type.ToText());
   }
   absl::Status result;
   if (options.max_error >= 0 && !(error <= options.max_error)) {
@@ -183,6 +190,7 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
                  {"repeat", options.repeat},
                  {"is_disturbed", !disturbance.empty()},
                  {"disturbance", disturbance}};
+    if (!files.empty()) json["outputs"] = std::move(files);
     if (!expected.empty()) json["max_error"] = error;
     if (options.profile) json["steps"] = StepsJson(runs.MedianSteps());
     return PrintJson(std::move(json), result);

@@ -306,16 +306,16 @@ void AddOperators(Command& app, Globals& globals) {
               "function or reducer of workloads shows its operands");
   command.AddFlag("--onnx", options->onnx,
                   "List the operators of networks in ONNX files, with their limits");
-  Complete(command, globals,
-           "Examples:\n"
-           "  hone operators\n"
-           "  hone operators --onnx\n"
-           "  hone operators conv2d\n"
-           "  hone operators reduce_max    (what it does with NaN)\n"
-           "  hone operators argmax        (the operator and the reducer)\n"
-           "  hone operators conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1\n"
-           "  hone operators --json | jq -r '.operators[].name'",
-           [&globals, options] { return List(globals, *options); });
+  CompleteWithoutTarget(command, globals,
+                        "Examples:\n"
+                        "  hone operators\n"
+                        "  hone operators --onnx\n"
+                        "  hone operators conv2d\n"
+                        "  hone operators reduce_max    (what it does with NaN)\n"
+                        "  hone operators argmax        (the operator and the reducer)\n"
+                        "  hone operators conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1\n"
+                        "  hone operators --json | jq -r '.operators[].name'",
+                        [&globals, options] { return List(globals, *options); });
 }
 
 }  // namespace hone::cli

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
+
 namespace hone::cli {
 namespace {
 
@@ -24,7 +26,10 @@ void Pace::Look(const client::Job& job) {
       time_at_last_trial_ = time_;
     }
   }
-  searching_ = job.state == client::JobState::kRunning && job.wait_reason.empty();
+  // A server that has restarted finds the earlier trials of a job again in these phases.
+  const bool prepares = absl::StartsWith(job.phase, "making the design spaces") ||
+                        absl::StartsWith(job.phase, "restoring");
+  searching_ = job.state == client::JobState::kRunning && job.wait_reason.empty() && !prepares;
 }
 
 double Pace::TrialsPerSecond() const {
@@ -35,7 +40,8 @@ double Pace::TrialsPerSecond() const {
 absl::Duration Pace::TimeFor(int64_t trials) const {
   if (trials_ < kMinTrialsForEstimate) return absl::InfiniteDuration();
   const absl::Duration since = time_ - time_at_last_trial_;
-  return std::max(time_at_last_trial_ / trials_ * trials - since, absl::ZeroDuration());
+  const absl::Duration left = time_at_last_trial_ / trials_ * trials - since;
+  return left > absl::ZeroDuration() ? left : absl::InfiniteDuration();
 }
 
 }  // namespace hone::cli

@@ -9,8 +9,8 @@
 namespace hone::cli {
 
 // The speed of a job that is followed. Only the time of its search counts, not the time in which it
-// waited for a worker or for its turn, confirmed its finalists, or was not followed. Used by one
-// thread.
+// prepared the search, waited for a worker or for its turn, confirmed its finalists, or was not
+// followed. Used by one thread.
 class Pace {
  public:
   // Must be called with each report of the job.
@@ -18,8 +18,8 @@ class Pace {
 
   // 0: unknown.
   double TrialsPerSecond() const;
-  // The time until this many further trials will have been made; infinite if it is unknown. Falls
-  // until the next trial, but not while the job waits.
+  // The time until this many further trials will have been made; infinite if it is unknown or has
+  // passed. Falls until the next trial, but not while the job waits.
   absl::Duration TimeFor(int64_t trials) const;
 
  private:

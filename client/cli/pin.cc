@@ -70,9 +70,9 @@ absl::Status Explain(const absl::Status& status, const NamedTask& named, int64_t
   const std::string operation =
       absl::StrCat(named.argument.words, ToleranceOption(named.task.tolerance));
   if (absl::IsNotFound(status) && record == 0) {
-    return NothingKnownError(
-        absl::StrCat("no schedule is known for ", named.Title(),
-                     "; find one with: ", SuggestedCommandForTarget("tune " + operation)));
+    return NothingKnownError(absl::StrCat(
+        "no schedule is known for ", named.Title(),
+        HowToFind(*named.session, named.task.target, named.task.tolerance, named.argument)));
   }
   if (!absl::IsFailedPrecondition(status) || record == 0) return status;
   return absl::FailedPreconditionError(absl::StrCat(
@@ -80,7 +80,7 @@ absl::Status Explain(const absl::Status& status, const NamedTask& named, int64_t
       "; only a confirmed record whose kernel is in the store, such as a former best, can be "
       "pinned. For another schedule: ",
       SuggestedCommandForTarget("forget " + operation), ", then ",
-      SuggestedCommandForTarget(absl::StrCat("tune ", operation, " --space trace:FILE")), ", then ",
+      SuggestedMeasurement(absl::StrCat("tune ", operation, " --space trace:FILE")), ", then ",
       SuggestedCommandForTarget("pin " + operation)));
 }
 

@@ -86,13 +86,13 @@ void AddPrimitives(Command& app, Globals& globals) {
       app.AddCommand("primitives", "List the primitives of schedules with their arguments");
   auto name = std::make_shared<std::string>();
   command.Add("primitive", *name, "The primitive whose arguments to explain (default: all)");
-  Complete(command, globals,
-           "Traces are made of these primitives; hone schedule applies a trace.\n\n"
-           "Examples:\n"
-           "  hone primitives\n"
-           "  hone primitives cache_read\n"
-           "  hone primitives --json | jq -r '.primitives[].usage'",
-           [&globals, name] { return ListPrimitives(globals, *name); });
+  CompleteWithoutTarget(command, globals,
+                        "Traces are made of these primitives; hone schedule applies a trace.\n\n"
+                        "Examples:\n"
+                        "  hone primitives\n"
+                        "  hone primitives cache_read\n"
+                        "  hone primitives --json | jq -r '.primitives[].usage'",
+                        [&globals, name] { return ListPrimitives(globals, *name); });
 }
 
 }  // namespace hone::cli

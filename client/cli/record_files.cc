@@ -144,13 +144,14 @@ void AddRecordFiles(Command& records, Globals& globals) {
       "import", "Add the records of an export: all of them or none, without duplicates");
   auto path = std::make_shared<std::string>();
   in.Add("file", *path, "File written by hone records export; - for standard input", {Required()});
-  Complete(in, globals,
-           "An export contains no kernels, so nothing is published: hone revalidate builds the "
-           "best imported schedules and publishes the winners.\n\n"
-           "Examples:\n"
-           "  hone records import records.jsonl\n"
-           "  zstdcat records.jsonl.zst | hone records import -",
-           [&globals, path] { return ImportRecords(globals, *path); });
+  CompleteWithoutTarget(
+      in, globals,
+      "An export contains no kernels, so nothing is published: hone revalidate builds the "
+      "best imported schedules and publishes the winners.\n\n"
+      "Examples:\n"
+      "  hone records import records.jsonl\n"
+      "  zstdcat records.jsonl.zst | hone records import -",
+      [&globals, path] { return ImportRecords(globals, *path); });
 }
 
 }  // namespace hone::cli

@@ -24,8 +24,10 @@ void AddSelection(Command& command, RecordSelection& selection) {
   AddWorkloadWords(command, selection.words, /*required=*/false);
   command.Add("--op", selection.op, "Only records of workloads with this name", {NotEmpty()});
   command.Add("--job", selection.job, "Only records of this job", {NotEmpty()});
-  command.Add("--since", selection.since, "Only records from the last 2h, 30d, …", {NotEmpty()});
-  command.Add("--until", selection.until, "Only records older than 2h, 30d, …", {NotEmpty()});
+  command.Add("--since", selection.since,
+              "Only records from the last 2h, 30d, …; a number alone means seconds", {NotEmpty()});
+  command.Add("--until", selection.until,
+              "Only records older than 2h, 30d, …; a number alone means seconds", {NotEmpty()});
   command.Add("--outcome", selection.outcome, "Only records with this outcome: ok, crash, …",
               {NotEmpty()});
   command.AddFlag("--best", selection.best, "Only the published bests");

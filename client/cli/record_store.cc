@@ -77,12 +77,13 @@ void AddRecordStore(Command& records, Globals& globals) {
       "backup", "Copy the server's store to a new file while it is in use, and check the copy");
   auto path = std::make_shared<std::string>();
   backup.Add("file", *path, "Absolute path of a new file on the server's machine", {Required()});
-  Complete(backup, globals,
-           "Examples:\n"
-           "  hone records backup /backups/hone-2026-11-21.db\n"
-           "To restore it, while the server is stopped:\n"
-           "  hone-server restore --store /var/lib/hone/hone.db --from /backups/hone-2026-11-21.db",
-           [&globals, path] { return BackupStore(globals, *path); });
+  CompleteWithoutTarget(
+      backup, globals,
+      "Examples:\n"
+      "  hone records backup /backups/hone-2026-11-21.db\n"
+      "To restore it, while the server is stopped:\n"
+      "  hone-server restore --store /var/lib/hone/hone.db --from /backups/hone-2026-11-21.db",
+      [&globals, path] { return BackupStore(globals, *path); });
 
   Command& compact =
       records.AddCommand("compact", "Remove old records, and free the unused space of the store");
@@ -94,12 +95,12 @@ void AddRecordStore(Command& records, Globals& globals) {
               "age (default 32)",
               {Range(1, 1'000'000)});
   compact.AddFlag("--dry-run", options->dry_run, "Only show what would be removed");
-  Complete(compact, globals,
-           "The published bests and the records of running jobs are always kept.\n"
-           "Examples:\n"
-           "  hone records compact --keep 90d --dry-run\n"
-           "  hone records compact --keep 90d --keep-best 100",
-           [&globals, options] { return CompactStore(globals, *options); });
+  CompleteWithoutTarget(compact, globals,
+                        "The published bests and the records of running jobs are always kept.\n"
+                        "Examples:\n"
+                        "  hone records compact --keep 90d --dry-run\n"
+                        "  hone records compact --keep 90d --keep-best 100",
+                        [&globals, options] { return CompactStore(globals, *options); });
 }
 
 }  // namespace hone::cli

@@ -17,7 +17,6 @@
 #include "client/cli/session.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
-#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -149,8 +148,7 @@ absl::Status QueryRecords(const Globals& globals, const RecordsOptions& options)
   }
   PrintTable(records);
   if (more) {
-    PrintWrapped(absl::StrCat("only the newest ", Counted(options.limit, "record"),
-                              options.limit == 1 ? " is" : " are", " shown; --limit 0 shows all"));
+    PrintWrapped(MoreText(options.limit, "record"));
   }
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/quiet_check.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/terminal.h"
 #include "common/base/status_macros.h"
 
@@ -48,6 +49,10 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, b
   HONE_RETURN_IF_ERROR(NameIgnoredConfig(globals, connection.status()));
   session->connection_ = *std::move(connection);
   if (!found.ok()) HONE_RETURN_IF_ERROR(session->UseGpuOfServer(found));
+  if (session->private_server_ != nullptr) {
+    const absl::StatusOr<std::string> key = session->TargetKey();
+    if (key.ok() && !session->IsHere(*key)) NeedServerOfTarget();
+  }
   return session;
 }
 

@@ -12,6 +12,7 @@ struct Repeated {
   std::string connection;
   std::string admin_connection;  // of commands that only administrators may use
   std::string target;
+  bool needs_server = false;  // for commands that measure
 };
 
 // What the server suggests to administrators alone.
@@ -37,6 +38,8 @@ void SetRepeatedOptions(absl::Span<const RepeatedOption> connection, absl::strin
 
 void NameAdminConfig() { TheRepeated().admin_connection = " --config admin.conf"; }
 
+void NeedServerOfTarget() { TheRepeated().needs_server = true; }
+
 std::string SuggestedCommand(absl::string_view words) {
   return absl::StrCat("hone ", words, TheRepeated().connection);
 }
@@ -47,6 +50,12 @@ std::string SuggestedAdminCommand(absl::string_view words) {
 
 std::string SuggestedCommandForTarget(absl::string_view words) {
   return absl::StrCat("hone ", words, TheRepeated().target, TheRepeated().connection);
+}
+
+std::string SuggestedMeasurement(absl::string_view words) {
+  return absl::StrCat(
+      SuggestedCommandForTarget(words),
+      TheRepeated().needs_server ? " --server ADDR (a server with a worker of that target)" : "");
 }
 
 std::string WithRepeatedOptions(absl::string_view text) {

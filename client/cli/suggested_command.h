@@ -24,6 +24,10 @@ void SetRepeatedOptions(absl::Span<const RepeatedOption> connection, absl::strin
 // hone-server init calls it, instead of the options. For callers who are not administrators.
 void NameAdminConfig();
 
+// Makes commands that measure name a server that has a worker of the target. For a private server
+// on a machine that is another target.
+void NeedServerOfTarget();
+
 // Returns a command that needs no target. `words` follow "hone" and are quoted where necessary:
 // "jobs watch 7" gives "hone jobs watch 7 --server host:7070".
 std::string SuggestedCommand(absl::string_view words);
@@ -32,6 +36,9 @@ std::string SuggestedCommand(absl::string_view words);
 std::string SuggestedAdminCommand(absl::string_view words);
 // The same for a command that concerns the target.
 std::string SuggestedCommandForTarget(absl::string_view words);
+// The same for a command that measures. If this machine cannot measure the target, the command
+// names a server to be found, see NeedServerOfTarget.
+std::string SuggestedMeasurement(absl::string_view words);
 // Adds the options to the commands in a text of the server. They stand between quotation marks, as
 // in: "hone workers resume w".
 std::string WithRepeatedOptions(absl::string_view text);

@@ -17,6 +17,7 @@ void PrintWrapped(absl::string_view text, absl::string_view indent) {
 }
 
 void PrintWrapped(std::FILE* file, absl::string_view text, absl::string_view indent) {
+  if (file == stderr) std::fflush(stdout);
   absl::FPrintF(file, "%s\n", Wrapped(text, TerminalColumns(fileno(file)), indent));
 }
 

@@ -11,7 +11,7 @@
 namespace hone::cli {
 
 // Prints a text and a newline to standard output or to `file`, wrapped if it does not fit the
-// terminal.
+// terminal. Text for standard error is printed below what standard output already got.
 void PrintWrapped(absl::string_view text, absl::string_view indent = "");
 void PrintWrapped(std::FILE* file, absl::string_view text, absl::string_view indent = "");
 

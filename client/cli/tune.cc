@@ -277,7 +277,8 @@ void AddTune(Command& app, Globals& globals) {
       {Range(1, 100'000'000)});
   command.Add(
       "--time", options->time,
-      "Time limit, such as 60s, 10m or 1h30m. It includes the confirmation, which gets a "
+      "Time limit, such as 60s, 10m or 1h30m; a number alone means seconds. It includes the "
+      "confirmation, which gets a "
       "quarter of it and at most 20 s (8 s for each task of a network), and for the first "
       "workload the start of the worker; a job gets at least 1 s, however long that takes. "
       "A job that has no result when its time is over waits up to 1.2 s for the first one: 1s "
@@ -309,14 +310,18 @@ void AddTune(Command& app, Globals& globals) {
               "instructions for them",
               {Range(0.0, 0.5)});
   command.Add("--file", options->file,
-              "LIST of workloads to tune, one on each line; - reads standard input",
+              "LIST of workloads to tune, one on each line; - reads standard input. Names of files "
+              "in it are relative to the current folder",
               {NotEmpty(), Excludes("operator")});
   command.AddFlag("--detach", options->detach,
                   "Create the jobs and exit; hone jobs watch follows one. Needs --server, which "
                   "waits at most 15 s for a worker of the target");
   command.AddFlag("--fail-if-unconfirmed", options->fail_if_unconfirmed,
-                  "Exit with 1 if a best could not be confirmed", {Excludes("--detach")});
-  command.AddFlag("--trace", options->trace, "Also print the trace of the best schedule");
+                  "Exit with 1 if the best at the end is not confirmed; a confirmed best of an "
+                  "earlier job, or a pinned one, counts if it stays the best",
+                  {Excludes("--detach")});
+  command.AddFlag("--trace", options->trace, "Also print the trace of the best schedule",
+                  {Excludes("--detach")});
   AddShapes(command, options->shapes);
   command.Add(
       "--scheduler", options->scheduler,

@@ -112,12 +112,13 @@ void AddWorkerConfig(Command& app, Globals& globals) {
   command.Add("-o,--output", options->output,
               "FILE to write, which only you can read (default: standard output)", {NotEmpty()});
   command.AddFlag("--overwrite", options->overwrite, "Replace FILE if it exists");
-  Complete(command, globals,
-           "Examples:\n"
-           "  hone worker-config --name pi-07 -o pi-07.conf\n"
-           "  hone worker-config --name pi-07 --authority /etc/hone --server hone.internal:7071 -o "
-           "pi.conf",
-           [&globals, options] { return MakeWorkerConfig(globals, *options); });
+  CompleteWithoutTarget(
+      command, globals,
+      "Examples:\n"
+      "  hone worker-config --name pi-07 -o pi-07.conf\n"
+      "  hone worker-config --name pi-07 --authority /etc/hone --server hone.internal:7071 -o "
+      "pi.conf",
+      [&globals, options] { return MakeWorkerConfig(globals, *options); });
 }
 
 }  // namespace hone::cli

@@ -21,8 +21,11 @@ namespace {
 
 absl::Status ListWorkers(const Globals& globals) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers,
-                        session->connection().ListWorkers());
+  HONE_ASSIGN_OR_RETURN(const std::string target, session->GivenTargetKey());
+  HONE_ASSIGN_OR_RETURN(std::vector<client::Worker> workers, session->connection().ListWorkers());
+  std::erase_if(workers, [&](const client::Worker& worker) {
+    return !target.empty() && worker.target != target;
+  });
   if (globals.json) return PrintJson({{"workers", ListJson(workers)}});
   Table table({Left("worker"), Left("host"), Left("state"), Left("does"), Right("leases"),
                Right("peak GFLOP/s"), Left("target"), Left("last seen"), Left("last error")});
@@ -37,9 +40,10 @@ absl::Status ListWorkers(const Globals& globals) {
          worker.last_seen_unix_ms == 0 ? "-" : FormatTime(worker.last_seen_unix_ms),
          WithRepeatedOptions(worker.flagged.empty() ? worker.last_error : worker.flagged)});
   }
-  table.Print(globals.server.empty()
-                  ? "no workers; the private server starts one only for tuning"
-                  : absl::StrCat("no workers; start one with: ", HowToStartWorker(globals)));
+  table.Print(absl::StrCat(
+      "no workers", target.empty() ? "" : absl::StrCat(" of target ", target), "; ",
+      globals.server.empty() ? "the private server starts one of this machine, and only for tuning"
+                             : "start one with: " + HowToStartWorker(globals)));
   const bool all_away = std::none_of(workers.begin(), workers.end(),
                                      [](const client::Worker& w) { return w.connected; });
   if (all_away && !workers.empty() && !globals.server.empty()) {
@@ -94,9 +98,10 @@ void AddOnWorker(Command& workers, Globals& globals, const std::string& name, co
   Command& command = workers.AddCommand(name, what);
   auto worker = std::make_shared<std::string>();
   command.Add("worker", *worker, "Name of the worker, as in hone workers list", {Required()});
-  Complete(command, globals,
-           absl::StrCat("Examples:\n  hone workers ", name, " pi-07 --server hone.internal:7070"),
-           [&globals, worker, run] { return run(globals, *worker); });
+  CompleteWithoutTarget(
+      command, globals,
+      absl::StrCat("Examples:\n  hone workers ", name, " pi-07 --server hone.internal:7070"),
+      [&globals, worker, run] { return run(globals, *worker); });
 }
 
 }  // namespace
@@ -110,6 +115,7 @@ void AddWorkers(Command& app, Globals& globals) {
       "  hone workers drain pi-07 --server hone.internal:7070");
   Command& command = workers.AddCommand("list", "List the workers of the server");
   Complete(command, globals,
+           "With --target, only the workers of that target are listed.\n\n"
            "Examples:\n"
            "  hone workers list --server localhost:7070\n"
            "  hone workers list --server localhost:7070 --json | jq '.workers[].target'",

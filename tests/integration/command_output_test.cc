@@ -159,8 +159,9 @@ TEST_F(CommandOutputTest, EveryCommandNamesThingsAlike) {
 TEST_F(CommandOutputTest, TellsWhatFollows) {
   // A resumed job goes on in the server.
   const nlohmann::json detached =
-      Json(With({"tune", "--detach", "--trials", "100000"}, kOtherShape));
+      Json(With({"tune", "--detach", "--trials", "100000", "--priority", "low"}, kOtherShape));
   const std::string job = detached["jobs"][0]["job"];
+  EXPECT_THAT(Hone({"jobs", "show", job}).output, HasSubstr(" with low priority; created "));
   ASSERT_EQ(Hone({"jobs", "cancel", "--now", job}).code, 0);
   const Result resumed = Hone({"jobs", "resume", job});
   EXPECT_EQ(resumed.code, 0) << resumed.errors;
@@ -169,6 +170,16 @@ TEST_F(CommandOutputTest, TellsWhatFollows) {
 
   // Forgetting a pinned best removes its pin.
   ASSERT_EQ(Hone(With({"tune", "--trials", "1"}, kMatmul)).code, 0);
+  EXPECT_THAT(Hone({"jobs", "list", "--limit", "1"}).output,
+              HasSubstr("only the newest 1 job is shown; --limit 0 shows all"));
+  EXPECT_EQ(Json({"jobs", "list", "--limit", "1"})["more"], true);
+  const nlohmann::json of_target = Json(
+      {"jobs", "list", "--limit", "2", "--target", std::string(detached["jobs"][0]["target"])});
+  EXPECT_EQ(of_target["jobs"].size(), 2u);
+  EXPECT_EQ(of_target["more"], false);
+  EXPECT_TRUE(Json({"jobs", "list", "--target", "nvidia/h100"})["jobs"].empty());
+  EXPECT_THAT(Hone({"workers", "list", "--target", "nvidia/h100"}).output,
+              HasSubstr("no workers of target "));
   ASSERT_EQ(Hone(With({"tune", "--trials", "1"}, kOtherShape)).code, 0);
   ASSERT_EQ(Hone(With({"pin"}, kMatmul)).code, 0);
 

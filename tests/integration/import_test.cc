@@ -1,6 +1,7 @@
 // Records of one store in another, with the real programs: what `hone best --nearest`, `hone tune`
 // and `hone revalidate` know after `hone records import`.
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,13 @@ TEST(Import, BestTuneAndRevalidateUseImportedConfirmations) {
   const Result unconfirmed = home.Hone(With({"best"}, kSmall));
   EXPECT_EQ(unconfirmed.code, 3) << "an import brings no kernels";
   EXPECT_THAT(unconfirmed.errors, HasSubstr("\"hone revalidate matmul m=48 n=64 k=32\" measures"));
+
+  const Result pinned = home.Hone(With({"pin"}, kSmall));
+  EXPECT_EQ(pinned.code, 3);
+  EXPECT_THAT(pinned.errors, HasSubstr("\"hone revalidate matmul m=48 n=64 k=32\" measures"));
+  std::ofstream(folder / "list.txt") << "matmul m=48 n=64 k=32\n";
+  EXPECT_THAT(home.Hone({"best", "--file", folder / "list.txt"}).output,
+              HasSubstr("imported, not confirmed"));
 
   // No worker has connected to this server.
   const Result near = home.Hone(With({"best", "--nearest", "--json"}, kUnseen));

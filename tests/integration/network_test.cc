@@ -120,6 +120,8 @@ TEST_F(NetworkTest, IsTunedRunAndExported) {
   ASSERT_EQ(result.code, 0) << result.errors;
   report = OneLineOfJson(result.output);
   EXPECT_LT(report["max_error"].get<double>(), 1e-5);
+  EXPECT_EQ(report["outputs"][0]["path"], output);
+  EXPECT_EQ(report["outputs"][0]["shape"], json::array({1, 10}));
   EXPECT_GE(report["latency_ns"]["p90"].get<double>(), report["latency_ns"]["p10"].get<double>());
   EXPECT_EQ(report["is_disturbed"], report["disturbance"] != "") << report;
   // The steps are those of the run whose latency is printed.
@@ -147,8 +149,10 @@ TEST_F(NetworkTest, IsTunedRunAndExported) {
   EXPECT_EQ(result.code, 1);
   EXPECT_GT(OneLineOfJson(result.output)["max_error"].get<double>(), 1e-3);
   EXPECT_THAT(result.output, HasSubstr("more than --max-error 0.001"));
-  result = home_.Hone({"run", kMnist, "--in", input, "--expect", expected, "--max-error", "1e-3"});
+  result = home_.Hone(
+      {"run", kMnist, "--in", input, "--out", output, "--expect", expected, "--max-error", "1e-3"});
   EXPECT_EQ(result.code, 0) << result.errors;
+  EXPECT_THAT(result.output, AllOf(HasSubstr(output + "  "), HasSubstr(": f32[1, 10]\n")));
 
   const std::string page = files_ / "report.html";
   result = home_.Hone({"tune", kMnist, "--only-missing", "--report", page, "--json"});

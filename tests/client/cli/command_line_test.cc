@@ -108,8 +108,13 @@ TEST_F(CommandLineTest, HelpOfCancellingSaysHowToSkipTheConfirmation) {
 TEST_F(CommandLineTest, HelpNamesTheExceptionsOfItsRules) {
   EXPECT_THAT(Hone({"help", "connection"}).output,
               ContainsRegex("encrypted,[[:space:]]+unless[[:space:]]+--insecure"));
-  EXPECT_THAT(Hone({"tune", "--help"}).output,
-              ContainsRegex("a[[:space:]]+job[[:space:]]+gets[[:space:]]+at[[:space:]]+least"));
+  EXPECT_THAT(
+      Hone({"tune", "--help"}).output,
+      AllOf(ContainsRegex("a[[:space:]]+job[[:space:]]+gets[[:space:]]+at[[:space:]]+least"),
+            ContainsRegex("earlier[[:space:]]+job,[[:space:]]+or[[:space:]]+a[[:space:]]+"
+                          "pinned[[:space:]]+one,[[:space:]]+counts"),
+            ContainsRegex("relative[[:space:]]+to[[:space:]]+the[[:space:]]+current"),
+            ContainsRegex("number[[:space:]]+alone[[:space:]]+means[[:space:]]+seconds")));
 }
 
 TEST_F(CommandLineTest, HelpSaysWhichCommandsTakeANetwork) {
@@ -572,6 +577,10 @@ TEST_F(CommandLineTest, PlaintextToATlsServerSuggestsEncryption) {
   EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.errors,
               AllOf(HasSubstr(address + ": "), HasSubstr("encryption"), HasSubstr("client.conf")));
+  result = Hone({"doctor", "--server", address});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.output, AllOf(ContainsRegex("problem +server +[^>]*encryption"),
+                                   Not(HasSubstr("is the port open"))));
   ASSERT_EQ(integration::RunProgram({"hone-server", "init", files_ / "other"}).code, 0);
   result = Hone({"--server", address, "--ca", files_ / "other/ca.pem", "workers", "list"});
   EXPECT_EQ(result.code, 4) << "no connection that can be trusted is no connection";
@@ -647,6 +656,46 @@ TEST_F(CommandLineTest, PinsAreListedWithoutAnOperator) {
 TEST_F(CommandLineTest, DetachNeedsAPermanentServer) {
   ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--detach"},
                    AllOf(HasSubstr("--detach needs --server"), HasSubstr("private server")));
+}
+
+TEST_F(CommandLineTest, ATargetThatWouldBeIgnoredIsRejected) {
+  for (const char* const list : {"jobs", "workers"}) {
+    ExpectUsageError({list, "list", "--target", "foo"}, HasSubstr("unknown target foo"));
+    EXPECT_EQ(Hone({list, "list", "--target", "arm-neon"}).code, 0) << "they list those of it";
+  }
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"operators"},
+                                                {"jobs", "show", "1"},
+                                                {"workers", "drain", "w"},
+                                                {"records", "compact"}}) {
+    std::vector<std::string> with_target = words;
+    with_target.insert(with_target.begin(), {"--target", "arm-neon"});
+    ExpectUsageError(with_target, HasSubstr("this command does not use --target"));
+  }
+  EXPECT_THAT(Hone({"operators", "--help"}).output, Not(HasSubstr("--target")));
+}
+
+TEST_F(CommandLineTest, AnotherMachineIsTunedThroughAServer) {
+  for (const char* const command : {"best", "compare", "pin"}) {
+    const Result unknown = Hone({command, "matmul", "m=4", "n=4", "k=4", "--target", "arm-neon"});
+    EXPECT_EQ(unknown.code, 3) << unknown.errors;
+    EXPECT_THAT(unknown.errors,
+                HasSubstr("hone tune matmul m=4 n=4 k=4 --target arm-neon --server ADDR (a server "
+                          "with a worker of that target)"));
+  }
+}
+
+TEST_F(CommandLineTest, DoctorTellsTheTargetFromTheStore) {
+  const Result doctor = Hone({"doctor", "--target", "foo"});
+  EXPECT_EQ(doctor.code, 1) << doctor.errors;
+  EXPECT_THAT(doctor.output, ContainsRegex("problem +--target +unknown target foo"));
+  EXPECT_THAT(doctor.output, ContainsRegex("ok +store"));
+}
+
+TEST_F(CommandLineTest, OptionsWithoutEffectAreRejected) {
+  ExpectUsageError({"tune", "matmul", "m=4", "n=4", "k=4", "--detach", "--trace"},
+                   AllOf(HasSubstr("--trace"), HasSubstr("--detach")));
+  ExpectUsageError({"check", "a.onnx", "--baseline", "b", "--save", "--max-regression", "3%"},
+                   AllOf(HasSubstr("--max-regression"), HasSubstr("--save")));
 }
 
 TEST_F(CommandLineTest, RejectsInvalidAddresses) {

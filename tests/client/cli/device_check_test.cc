@@ -1,5 +1,6 @@
 #include "client/cli/device_check.h"
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -48,6 +49,11 @@ TEST(DeviceCheckTest, NoDeviceIsNoProblem) {
     EXPECT_EQ(check.state, State::kOk);
     EXPECT_EQ(check.finding, check.name == "OpenCL" ? "not used: no driver" : "not used: no GPU");
   }
+  // CheckTarget reports that of the target.
+  const auto other = CheckDevices(target::DeviceList{.problems = {{"opencl", "a"}, {"cuda", "b"}}},
+                                  /*target=*/"cuda:1");
+  ASSERT_EQ(other.size(), 1u);
+  EXPECT_EQ(other[0].name, "OpenCL");
 }
 
 TEST(DeviceCheckTest, SaysWhetherKernelsForCudaCanBeBuilt) {
@@ -60,6 +66,7 @@ TEST(DeviceCheckTest, SaysWhetherKernelsForCudaCanBeBuilt) {
     ASSERT_EQ(missing.size(), 1u);
     EXPECT_EQ(missing[0].state, has_gpu ? State::kWarning : State::kOk);
     EXPECT_EQ(missing[0].finding, "install it");
+    EXPECT_EQ(absl::StartsWith(missing[0].advice, "only needed"), !has_gpu);
   }
   EXPECT_TRUE(CheckNvrtc(absl::NotFoundError("no builder"), true).empty());
   EXPECT_TRUE(CheckNvrtc(std::string("garbage"), true).empty());

@@ -1,5 +1,9 @@
 #include "client/cli/format.h"
 
+#include <unistd.h>
+
+#include <cstdio>
+
 #include "client/cli/exit_code.h"
 #include "client/cli/table.h"
 #include "gmock/gmock.h"
@@ -196,6 +200,33 @@ TEST(ExitCodeTest, StatusMayOverrideTheExitCode) {
   EXPECT_EQ(ExitCodeFor(status), 1);
   EXPECT_EQ(status.message(), "gone");
   EXPECT_EQ(ExitCodeFor(WithExitCode(absl::OkStatus(), kExitFailed)), 0);
+}
+
+// Both are the same file, as with 2>&1.
+TEST(PrintWrappedTest, StandardErrorFollowsStandardOutput) {
+  std::FILE* const file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  std::fflush(stdout);
+  const int output = dup(STDOUT_FILENO), errors = dup(STDERR_FILENO);
+  dup2(fileno(file), STDOUT_FILENO);
+  dup2(fileno(file), STDERR_FILENO);
+  PrintWrapped("first");
+  PrintWrapped(stderr, "second");
+  std::fflush(stdout);
+  dup2(output, STDOUT_FILENO);
+  dup2(errors, STDERR_FILENO);
+  close(output);
+  close(errors);
+  char text[20] = {};
+  std::rewind(file);
+  EXPECT_EQ(std::fread(text, 1, sizeof(text) - 1, file), 13u);
+  EXPECT_STREQ(text, "first\nsecond\n");
+  std::fclose(file);
+}
+
+TEST(FormatTest, SaysThatAListIsCut) {
+  EXPECT_EQ(MoreText(1, "record"), "only the newest 1 record is shown; --limit 0 shows all");
+  EXPECT_EQ(MoreText(20, "job"), "only the newest 20 jobs are shown; --limit 0 shows all");
 }
 
 }  // namespace

@@ -8,7 +8,9 @@ namespace {
 TEST(UnknownTextTest, NamesTheJobThatMeasured) {
   EXPECT_EQ(UnknownText(""), "nothing known");
   EXPECT_EQ(UnknownText("7.2"), "job 7.2, not confirmed");
+  EXPECT_EQ(UnknownText("06e5b35a0da9936b/4"), "imported, not confirmed");
   EXPECT_EQ(UnknownJson("7.2"), "7.2");
+  EXPECT_TRUE(UnknownJson("06e5b35a0da9936b/4").is_null()) << "jobs show does not know it";
   EXPECT_TRUE(UnknownJson("").is_null());
 }
 

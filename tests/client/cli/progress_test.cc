@@ -65,7 +65,7 @@ TEST(ProgressTextTest, TheTimeLeftFallsUntilTheNextTrial) {
   EXPECT_THAT(ProgressText(job, pace), HasSubstr("0:17 left"));
   job.wall_ms += 60'000;
   pace.Look(job);
-  EXPECT_THAT(ProgressText(job, pace), HasSubstr("0:00 left"));
+  EXPECT_THAT(ProgressText(job, pace), Not(HasSubstr("left")));
 }
 
 TEST(ProgressTextTest, ShowsNoSpeedBeforeItIsKnown) {

@@ -49,6 +49,16 @@ TEST_F(SuggestedCommandTest, CommandsOfAdministratorsNameTheirConfiguration) {
             "client.conf\"");
 }
 
+TEST_F(SuggestedCommandTest, MeasurementsOfAnotherMachineNeedAServer) {
+  SetRepeatedOptions({}, "arm-neon");
+  EXPECT_EQ(SuggestedMeasurement("tune a.hone"), "hone tune a.hone --target arm-neon");
+  NeedServerOfTarget();
+  EXPECT_EQ(SuggestedMeasurement("tune a.hone"),
+            "hone tune a.hone --target arm-neon --server ADDR (a server with a worker of that "
+            "target)");
+  EXPECT_EQ(SuggestedCommandForTarget("best a.hone"), "hone best a.hone --target arm-neon");
+}
+
 TEST_F(SuggestedCommandTest, AStrictToleranceIsOmitted) {
   EXPECT_EQ(ToleranceOption(0), "");
   EXPECT_EQ(ToleranceOption(0.01), " --tolerance 0.01");
