@@ -154,9 +154,11 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
   }
   if (const auto& measured = tuned.measured; measured.ok()) {
     const NetworkTiming& timing = measured->timing;
-    absl::PrintF("whole network    %s (fastest run %s)\n", FormatLatency(timing.speed.latency_ns),
+    const std::string why = DisturbanceOf(timing, progress);
+    absl::PrintF("whole network    %s (fastest run %s)\n",
+                 MarkUnconfirmed(FormatLatency(timing.speed.latency_ns), why.empty()),
                  FormatLatency(timing.fastest_ns));
-    if (const std::string why = DisturbanceOf(timing, progress); !why.empty()) {
+    if (!why.empty()) {
       PrintWrapped(absl::StrCat(DisturbanceText(why), "; time it again when the machine is idle: ",
                                 TimingCommand(options.words, options.common.tolerance)));
     }
