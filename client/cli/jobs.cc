@@ -268,7 +268,7 @@ void AddJobs(Command& app, Globals& globals) {
       "End the job without confirming its best candidates, as soon as its server has time");
   CompleteWithoutTarget(
       cancel, globals,
-      "The job first confirms its best candidates, which takes at most 30 s, and the command "
+      "The job first confirms its best candidates, which takes up to about 30 s, and the command "
       "waits for that. --now skips this, also for a job that is already being cancelled. "
       "Ctrl-C ends only the wait: the job still ends.\n\n"
       "Examples:\n"

@@ -156,9 +156,9 @@ void Print(const Comparison& comparison) {
   if (others > 0) absl::PrintF("%d other steps changed less\n", others);
   PrintWrapped(absl::StrFormat(
       "\nwhole network  %s, %s compared with the baseline (%s, of %s); at most +%g %% is allowed",
-      FormatLatency(speed.latency_ns), PercentText(comparison.Regression()),
-      FormatLatency(baseline.latency_ns), FormatTime(baseline.measured_unix_ms),
-      100 * comparison.max_regression));
+      MarkUnconfirmed(FormatLatency(speed.latency_ns), comparison.disturbance.empty()),
+      PercentText(comparison.Regression()), FormatLatency(baseline.latency_ns),
+      FormatTime(baseline.measured_unix_ms), 100 * comparison.max_regression));
   if (!comparison.disturbance.empty()) PrintWrapped(DisturbanceText(comparison.disturbance));
   if (!baseline.disturbance.empty()) {
     PrintWrapped(absl::StrCat(
@@ -197,7 +197,8 @@ absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
     return PrintJson(std::move(json), result);
   }
   if (!result.ok()) return result;
-  PrintWrapped(absl::StrCat(DescribeMeasured(speed), ": ", FormatLatency(speed.latency_ns),
+  PrintWrapped(absl::StrCat(DescribeMeasured(speed), ": ",
+                            MarkUnconfirmed(FormatLatency(speed.latency_ns), disturbance.empty()),
                             ", saved as the baseline in ", options.baseline));
   if (replaced.has_value()) {
     PrintWrapped(absl::StrCat("it replaces the baseline of ",

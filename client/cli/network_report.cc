@@ -92,10 +92,15 @@ std::string Row(absl::string_view name, absl::string_view value) {
 std::string Summary(const NetworkReport& report) {
   std::string html = "<table>\n";
   if (report.measured) {
-    absl::StrAppend(&html, Row("whole network, measured",
-                               absl::StrFormat("%s (fastest run %s)",
-                                               FormatLatency(report.measured->speed.latency_ns),
-                                               FormatLatency(report.measured->fastest_ns))));
+    absl::StrAppend(
+        &html, Row("whole network, measured",
+                   absl::StrFormat("%s (fastest run %s)",
+                                   MarkUnconfirmed(FormatLatency(report.measured->speed.latency_ns),
+                                                   report.disturbance.empty()),
+                                   FormatLatency(report.measured->fastest_ns))));
+    if (!report.disturbance.empty()) {
+      absl::StrAppend(&html, Row("", DisturbanceText(report.disturbance)));
+    }
   }
   if (report.algorithm_error > 0) {
     absl::StrAppend(&html, Row("error of other algorithms",

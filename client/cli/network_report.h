@@ -37,6 +37,7 @@ struct NetworkReport {
   int64_t created_unix_ms = 0;
   std::vector<ReportedTask> tasks;
   std::optional<NetworkTiming> measured;  // end to end
+  std::string disturbance;                // how other work disturbed `measured`; "": it did not
   double algorithm_error = 0;             // of ErrorOfAlgorithms; 0: unknown, or no error
   // Of the job that tuned the network; nullopt if the report is of the store alone.
   std::optional<client::Job> job;

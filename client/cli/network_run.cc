@@ -196,7 +196,7 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
     return PrintJson(std::move(json), result);
   }
   if (options.profile) PrintProfile(runs.MedianSteps());
-  absl::PrintF("latency   %s", FormatLatency(runs.At(0.5)));
+  absl::PrintF("latency   %s", MarkUnconfirmed(FormatLatency(runs.At(0.5)), disturbance.empty()));
   if (options.repeat > 1) {
     absl::PrintF(" (median of %d; p10 %s, p90 %s)", options.repeat, FormatLatency(runs.At(0.1)),
                  FormatLatency(runs.At(0.9)));

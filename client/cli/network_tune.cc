@@ -236,6 +236,7 @@ absl::Status Report(const NetworkArgument& network, const NetworkTuneOptions& op
   NetworkReport report = MakeReport(network, tuned.job.target, *tuned.bests, &tuned.job);
   if (tuned.measured.ok()) {
     report.measured = tuned.measured->timing;
+    report.disturbance = DisturbanceOf(*report.measured, *tuned.job.network);
     report.algorithm_error = tuned.measured->algorithm_error.value_or(0);
   }
   return WriteReport(report, options.report);

@@ -244,7 +244,7 @@ std::string StoppingText(int count, const client::Job& job) {
 std::string CancellingText(const client::Job& job) {
   if (HasEnded(job.state) || job.trials == 0 || !job.wait_reason.empty()) return "";
   return absl::StrCat("job ", job.id,
-                      " ends when it has confirmed the finalists, in at most 30 s; ",
+                      " ends when it has confirmed the finalists, within about 30 s; ",
                       SuggestedCommand(absl::StrCat("jobs cancel ", job.id, " --now")),
                       " ends it at once, and Ctrl-C ends only this wait");
 }

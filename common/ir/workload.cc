@@ -108,7 +108,9 @@ absl::Status CheckLoads(const Workload& workload, size_t s, const ExprPool& pool
           " runs from ", range.min, " to ", range.max, ", but the extent is ", tensor.shape[d],
           stage.reducer == Reducer::kNone
               ? absl::StrCat("; guard the value, as in (… where ", guard, " else 0)")
-              : absl::StrCat("; add a guard to the reduction (… where ", guard, ")")));
+              : absl::StrCat("; check the order of the indices, or add a guard to the reduction (… "
+                             "where ",
+                             guard, ")")));
     }
   };
   for (const ExprId value : values) pool.VisitLoads(value, check);

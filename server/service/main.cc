@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -298,6 +300,7 @@ Command& AddInit(Command& app, service::InitOptions& options) {
 
 int main(int argc, char** argv) {
   if (const std::optional<int> code = hone::service::RunPreflightCommand(argc, argv)) return *code;
+  if (const std::optional<int> code = hone::service::RunOfflineCommand(argc, argv)) return *code;
   hone::Command app{
       "Hone's server: keeps jobs and records, searches, and hands work to the workers. Without a "
       "command it serves until a signal ends it."};
@@ -315,11 +318,15 @@ int main(int argc, char** argv) {
   hone::service::InitOptions init_options;
   hone::AddOptions(app, flags);
   const hone::Command& init = hone::AddInit(app, init_options);
-  const hone::service::OfflineCommands offline(app);
+  const auto offline = hone::service::ListOfflineCommands(app);
+  app.RequireCommand(0, 1);
   app.AddConfigFile({}, {"check-config"});
   app.AddVersion("hone-server " HONE_VERSION);
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
-  if (const std::optional<int> code = offline.Run()) return *code;
+  if (std::any_of(offline.begin(), offline.end(), std::mem_fn(&hone::Command::Given))) {
+    std::fprintf(stderr, "hone-server: restore and merge must come before all options\n");
+    return hone::kUsageExitCode;
+  }
   if (init.Given()) {
     if (init_options.hosts.empty()) init_options.hosts = {hone::HostName()};
     return hone::Initialize(init_options);

@@ -1,30 +1,20 @@
 #ifndef HONE_SERVER_SERVICE_OFFLINE_COMMANDS_H_
 #define HONE_SERVER_SERVICE_OFFLINE_COMMANDS_H_
 
+#include <array>
 #include <optional>
-#include <string>
 
 #include "common/base/command_line.h"
 
 namespace hone::service {
 
-// `hone-server restore` and `hone-server merge`, which work on a store that no server has open.
-class OfflineCommands {
- public:
-  // Adds the commands to the program's. This object must outlive the parse.
-  explicit OfflineCommands(Command& app);
-  OfflineCommands(const OfflineCommands&) = delete;
-  OfflineCommands& operator=(const OfflineCommands&) = delete;
+// Adds restore and merge to the help of the program. If one of them is given when `app` is parsed,
+// it was not the first word, so that RunOfflineCommand has not run it.
+std::array<const Command*, 2> ListOfflineCommands(Command& app);
 
-  // Runs the command that was given. Returns the exit code; nullopt if neither was given.
-  std::optional<int> Run() const;
-
- private:
-  Command& restore_;
-  Command& merge_;
-  std::string store_;
-  std::string from_;
-};
+// Runs `hone-server restore` or `hone-server merge`, which work on a store that no server has open.
+// Returns the exit code; nullopt if the first word is neither of them.
+std::optional<int> RunOfflineCommand(int argc, char** argv);
 
 }  // namespace hone::service
 

@@ -178,12 +178,13 @@ bool Confirmation::CutRound() {
 
 void Confirmation::BeginAgain(int winner, int incumbent) {
   entries_.resize(std::max(entries_.size(), static_cast<size_t>(incumbent) + 1));
-  yardstick_ = -1;
   for (Entry& entry : entries_) entry.out = true;
-  Entry again{.earlier = std::move(entries_[winner].earlier)};
+  Entry again;
+  if (CountsEarlier(winner)) again.earlier = std::move(entries_[winner].earlier);
   for (auto& [round, result] : entries_[winner].rounds) again.earlier.push_back(std::move(result));
   entries_[winner] = std::move(again);
   entries_[incumbent] = Entry();
+  yardstick_ = -1;
   incumbent_ = incumbent;
   round_ = 0;
 }

@@ -119,7 +119,11 @@ void Job::OnAllowed(int64_t candidates) {
 void Job::OnCancel(bool confirm) {
   if (HasEnded()) return;
   // If its best is being stored, the job ends with it, because that best may be published already.
-  if (!confirm && !confirm_.EndWhenPublished()) return End(JobState::kCancelled);
+  if (!confirm && !confirm_.EndWhenPublished()) {
+    if (!HasBegun() || state().state != JobState::kRunning) return End(JobState::kCancelled);
+    search_.BeginClose();
+    return Post([this] { End(JobState::kCancelled); });  // after results that are already stored
+  }
   SetCancelled();
   if (!confirm) return;
   Save();

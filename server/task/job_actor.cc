@@ -190,7 +190,7 @@ void JobActor::Save(absl::AnyInvocable<void(const absl::Status&) &&> done) {
         if (!status.ok()) {
           spdlog::error("job {}: its state could not be stored: {}", self->id_, status.ToString());
         }
-        {
+        if (last && !absl::IsAborted(status)) {
           absl::MutexLock error_lock(&self->mutex_);
           self->save_error_ = status;
         }
@@ -217,9 +217,7 @@ void JobActor::OnNotStored(const absl::Status& status) {
   if (!absl::IsAborted(status)) return End(JobState::kFailed, status);
   spdlog::warn("job {}: is left to another server: {}", id_, std::string(status.message()));
   Suspend();
-  // The other server submits its candidates. If the job has ended, this is done, and the job may
-  // have been resumed here.
-  if (!HasEnded()) services_.fleet->CancelJob(id_);
+  services_.fleet->CancelJob(id_);  // the other server submits its candidates
   over_ = true;
 }
 

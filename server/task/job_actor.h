@@ -49,7 +49,7 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   // Returns whether the job has ended and its last state is stored. A job whose last state could
   // not be stored stays in memory for readers.
   bool IsOver() const { return over_; }
-  // Returns why the state could not be stored the last time; OK if it was.
+  // Returns why the end could not be stored the last time that this was tried; otherwise OK.
   absl::Status save_error() const;
   // Runs a function on the strand, unless the job is suspended. Keeps the job alive until then.
   void Post(absl::AnyInvocable<void() &&> message);

@@ -168,6 +168,9 @@ void Publication::Continue() {
   const JobServices& services = job_.services();
   for (const int index : ranking_) {
     const Finalist& finalist = finalists_.list[index];
+    // An incumbent that was compared by its published result stays as it is.
+    const bool ran = finalist.last.result.latency_ns > 0;
+    if (index == finalists_.incumbent && !ran) return FinishWithIncumbent();
     if (services.artifacts->Has(finalist.artifact_digest)) {
       if (Check(index) == SpotCheck::Verdict::kConfirmed) PublishFinalist(index);
       return;

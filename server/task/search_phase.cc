@@ -214,7 +214,8 @@ void SearchPhase::Settle() {
 
 void SearchPhase::Pump() {
   JobSnapshot& state = job_.state();
-  if (state.state != JobState::kRunning || first_model_pending_ || job_.IsStepPending()) return;
+  if (closing_ || state.state != JobState::kRunning) return;
+  if (first_model_pending_ || job_.IsStepPending()) return;
   const int64_t limit = job_.spec().max_trials;
   const bool may_propose = !stopping_ && !exhausted_ && !IsOutOfAllowance() && !ProposingIsLate() &&
                            (limit == 0 || Proposed() < limit);
@@ -243,6 +244,7 @@ void SearchPhase::Pump() {
 
 void SearchPhase::Propose() {
   job_.SetDoing(kProposing);
+  if (closing_) return;
   if (stopping_) {  // Stop was called while the step was being stored
     job_.LeaveStep();
     return Pump();
@@ -308,7 +310,8 @@ void SearchPhase::Submit(int64_t trial) {
 }
 
 void SearchPhase::OnRecord(const record::Record& record, const std::string& worker_id) {
-  if (job_.HasEnded()) return CountLate(record);
+  if (job_.HasEnded()) return;
+  if (closing_) return CountLate(record);
   --outstanding_;
   ++results_;
   last_ = job_.Steady();
@@ -322,8 +325,6 @@ void SearchPhase::CountLate(const record::Record& record) {
   if (std::exchange(trial.told, true) || record.trial == kDefaultTrial) return;
   ++job_.state().trials;
   ++job_.state().outcomes[record.result.outcome];
-  job_.Save();
-  job_.ShowState();
 }
 
 void SearchPhase::OnError(int64_t trial, const absl::Status& status) {

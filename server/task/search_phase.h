@@ -60,6 +60,8 @@ class SearchPhase {
   void ShowUnconfirmed();
   // Frees the search. Later messages change nothing.
   void Close();
+  // Called before Close. Results that arrive are only counted, and nothing is proposed.
+  void BeginClose() { closing_ = true; }
 
  private:
   struct Trial {
@@ -94,7 +96,7 @@ class SearchPhase {
   // Does without the result of a trial.
   void Drop(Trial& trial);
   void OnRecord(const record::Record& record, const std::string& worker_id);
-  // Counts a result that was stored before the job ended at once.
+  // Counts a result that arrives after BeginClose.
   void CountLate(const record::Record& record);
   void OnError(int64_t trial, const absl::Status& status);
   void Tell(const record::Record& record, const std::string& worker_id);
@@ -129,6 +131,7 @@ class SearchPhase {
   bool first_model_pending_ = false;  // the first Propose waits for a model of earlier records
   bool exhausted_ = false;
   bool stopping_ = false;
+  bool closing_ = false;
   ScreenedList screened_{&task_};
   std::optional<Screened> untiled_;
   std::optional<record::Record> fastest_;        // screened

@@ -155,6 +155,9 @@ TEST(ProgramsTest, OfflineStoreIsPrivateToItsUser) {
   EXPECT_THAT(RunProgram({"hone-server", "--help"}).output,
               AllOf(HasSubstr("\n  restore "), HasSubstr("\n  merge ")));
   EXPECT_THAT(RunProgram({"hone-server", "restore", "--help"}).output, HasSubstr("A backup, or"));
+  const Result late = RunProgram({"hone-server", "--store", folder / "hone.db", "restore"});
+  EXPECT_EQ(late.code, 2);
+  EXPECT_THAT(late.errors, HasSubstr("restore and merge must come before all options"));
 }
 
 }  // namespace

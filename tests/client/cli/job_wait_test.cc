@@ -80,9 +80,10 @@ TEST(CancellingTextTest, SaysHowToEndAtOnce) {
   job.state = client::JobState::kRunning;
   EXPECT_EQ(CancellingText(job), "") << "there is nothing to confirm";
   job.trials = 3;
-  EXPECT_EQ(CancellingText(job),
-            "job 12 ends when it has confirmed the finalists, in at most 30 s; hone jobs cancel 12 "
-            "--now ends it at once, and Ctrl-C ends only this wait");
+  EXPECT_EQ(
+      CancellingText(job),
+      "job 12 ends when it has confirmed the finalists, within about 30 s; hone jobs cancel 12 "
+      "--now ends it at once, and Ctrl-C ends only this wait");
   job.wait_reason = "no worker runs target t";
   EXPECT_EQ(CancellingText(job), "");
   job.wait_reason.clear();

@@ -27,6 +27,16 @@ NetworkReport Report() {
   return report;
 }
 
+TEST(NetworkReportTest, ADisturbedTimeIsMarked) {
+  NetworkReport report = Report();
+  report.measured = NetworkTiming{.fastest_ns = 2e6};
+  report.measured->speed.latency_ns = 3e6;
+  EXPECT_THAT(ReportHtml(report), HasSubstr(">3.000 ms (fastest run 2.000 ms)<"));
+  report.disturbance = "others ran";
+  EXPECT_THAT(ReportHtml(report), AllOf(HasSubstr(">~3.000 ms (fastest run 2.000 ms)<"),
+                                        HasSubstr("so the network may be faster: others ran<")));
+}
+
 TEST(NetworkReportTest, ShowsTheTasksWithTheLargestFirst) {
   const std::string html = ReportHtml(Report());
   EXPECT_LT(html.find("large"), html.find("small"));
