@@ -200,6 +200,8 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
   if (options.repeat > 1) {
     absl::PrintF(" (median of %d; p10 %s, p90 %s)", options.repeat, FormatLatency(runs.At(0.1)),
                  FormatLatency(runs.At(0.9)));
+  } else {
+    absl::PrintF(" (one run; --repeat 100 gives the median of more)");
   }
   absl::PrintF("\n");
   if (!disturbance.empty()) PrintWrapped(DisturbanceText(disturbance));

@@ -152,7 +152,8 @@ TEST_F(NetworkTest, IsTunedRunAndExported) {
   result = home_.Hone(
       {"run", kMnist, "--in", input, "--out", output, "--expect", expected, "--max-error", "1e-3"});
   EXPECT_EQ(result.code, 0) << result.errors;
-  EXPECT_THAT(result.output, AllOf(HasSubstr(output + "  "), HasSubstr(": f32[1, 10]\n")));
+  EXPECT_THAT(result.output, AllOf(HasSubstr(output + "  "), HasSubstr(": f32[1, 10]\n"),
+                                   HasSubstr(" (one run; --repeat 100 gives ")));
 
   const std::string page = files_ / "report.html";
   result = home_.Hone({"tune", kMnist, "--only-missing", "--report", page, "--json"});
