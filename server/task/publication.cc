@@ -182,15 +182,22 @@ void Publication::Continue() {
     if (may_arrive && job_.Steady() < artifact_deadline_) {
       return job_.SetPhase("waiting for the winner's artifact");
     }
-    spdlog::warn("job {}: the artifact of {} did not arrive; the next finalist is published",
-                 job_.id(), NameOf(finalist));
+    spdlog::warn("job {}: the artifact of {} did not arrive", job_.id(), NameOf(finalist));
   }
-  const std::string why = WhyNoWorker(job_);
-  job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kFailed,
-           absl::FailedPreconditionError(
-               absl::StrCat("no worker sent the artifact of a finalist, so that "
-                            "no best could be published",
-                            why.empty() ? "" : "; ", why)));
+  EndUnpublished();
+}
+
+void Publication::EndUnpublished() {
+  job_.state().own_best.reset();  // nobody can use it
+  const std::string worker = WhyNoWorker(job_);
+  const std::string why =
+      absl::StrCat("no worker sent the artifact of a finalist, so that no best could be published",
+                   worker.empty() ? "" : "; ", worker);
+  if (!job_.state().cancelled) {
+    return job_.End(JobState::kFailed, absl::FailedPreconditionError(why));
+  }
+  job_.AddNote(why);
+  job_.End(JobState::kCancelled);
 }
 
 SpotCheck::Verdict Publication::Check(int index) {

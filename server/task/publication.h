@@ -72,6 +72,8 @@ class Publication {
   // Drops a finalist that other workers rejected.
   void Discard(int index, const SpotCheck& check);
   void PublishFinalist(int index);
+  // Ends the job because no artifact of a finalist arrived.
+  void EndUnpublished();
   void OnStored(int index, const record::Record& record);
   void OnPublished(int index, const absl::StatusOr<record::Record>& record);
 

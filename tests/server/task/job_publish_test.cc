@@ -207,6 +207,23 @@ TEST_F(JobPublishTest, AJobWhoseIncumbentWinsEndsWithTheBestThatIsPublishedNow) 
   EXPECT_EQ(job->best->record.id, published);
 }
 
+TEST_F(JobPublishTest, AJobWithoutArtifactsHasNoConfirmedBest) {
+  device.uploads = false;
+  for (const bool cancel : {false, true}) {
+    const std::string id = Create(Spec(40, absl::StrCat(cancel)));
+    RunUntilConfirming(id);
+    if (cancel) {
+      ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+    }
+    const auto job = RunToEnd(id, 2000);
+    EXPECT_EQ(job->state, cancel ? JobState::kCancelled : JobState::kFailed);
+    EXPECT_THAT(cancel ? job->note : job->error,
+                testing::HasSubstr("no worker sent the artifact of a finalist"));
+    EXPECT_FALSE(job->own_best.has_value());
+    EXPECT_FALSE(job->best && record::IsConfirmed(job->best->record));
+  }
+}
+
 TEST_F(JobPublishTest, FasterOfTwoConcurrentWinnersIsPublished) {
   JobSpec other = Spec(16, "other");
   other.seed = 8;
