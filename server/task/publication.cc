@@ -188,7 +188,8 @@ void Publication::Continue() {
 }
 
 void Publication::EndUnpublished() {
-  job_.state().own_best.reset();  // nobody can use it
+  // Without its artifact, the best candidate can be neither published nor pinned.
+  job_.state().own_best.reset();
   const std::string worker = WhyNoWorker(job_);
   const std::string why =
       absl::StrCat("no worker sent the artifact of a finalist, so that no best could be published",

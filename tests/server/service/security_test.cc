@@ -26,9 +26,8 @@
 #include "server/service/access.h"
 #include "server/service/init.h"
 #include "server/service/message_limits.h"
-#include "spdlog/sinks/ostream_sink.h"
-#include "spdlog/spdlog.h"
 #include "tests/common/rpc/reason_of.h"
+#include "tests/fakes/kept_log.h"
 #include "tests/server/service/service_harness.h"
 
 namespace hone::service {
@@ -51,21 +50,6 @@ std::shared_ptr<const rpc::TokenTable> Tokens() {
                               rpc::TokenLine({"pi-07", rpc::Role::kWorker}, kPi) +
                               rpc::TokenLine({"root", rpc::Role::kAdmin}, kRoot)));
 }
-
-// Keeps what is logged.
-class KeptLog {
- public:
-  KeptLog() {
-    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
-    spdlog::set_default_logger(std::make_shared<spdlog::logger>("kept", std::move(sink)));
-  }
-  ~KeptLog() { spdlog::set_default_logger(before_); }
-  std::string text() const { return text_.str(); }
-
- private:
-  const std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
-  std::ostringstream text_;
-};
 
 class SecurityTest : public ::testing::Test, protected ServiceHarness {
  protected:

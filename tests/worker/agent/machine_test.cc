@@ -1,7 +1,5 @@
 #include "worker/agent/machine.h"
 
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -9,36 +7,18 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/kept_log.h"
 
 namespace hone::agent {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// Keeps the log while it exists.
-class KeptLog {
- public:
-  KeptLog() {
-    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
-    spdlog::set_default_logger(std::make_shared<spdlog::logger>("kept", std::move(sink)));
-  }
-  ~KeptLog() { spdlog::set_default_logger(before_); }
-  KeptLog(const KeptLog&) = delete;
-  KeptLog& operator=(const KeptLog&) = delete;
-
-  std::string text() const { return text_.str(); }
-
- private:
-  std::ostringstream text_;
-  const std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
-};
 
 // A folder with a hone-runner that a script replaces.
 class MachineTest : public ::testing::Test {
