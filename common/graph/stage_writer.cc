@@ -67,12 +67,19 @@ std::string StageWriter::Stage(absl::string_view name, const std::vector<std::st
   return tensor;
 }
 
+std::pair<std::string, std::string> StageWriter::ExtremeStage(absl::string_view name,
+                                                              const std::vector<std::string>& axes,
+                                                              const std::vector<int64_t>& shape,
+                                                              absl::string_view value) {
+  const std::string places = Fresh(name), values = Fresh("unused");
+  absl::StrAppend(&text_, "(", values, ", ", places, ")[", Domain(axes, shape), "] = ", value,
+                  "\n");
+  return {values, places};
+}
+
 std::string StageWriter::PlaceStage(absl::string_view name, const std::vector<std::string>& axes,
                                     const std::vector<int64_t>& shape, absl::string_view value) {
-  const std::string places = Fresh(name);
-  absl::StrAppend(&text_, "(", Fresh("unused"), ", ", places, ")[", Domain(axes, shape),
-                  "] = ", value, "\n");
-  return places;
+  return ExtremeStage(name, axes, shape, value).second;
 }
 
 std::string StageWriter::Fresh(absl::string_view name) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -60,8 +61,12 @@ class StageWriter {
   // Writes an intermediate stage and returns the name of its tensor.
   std::string Stage(absl::string_view name, const std::vector<std::string>& axes,
                     const std::vector<int64_t>& shape, absl::string_view value);
-  // Writes an argmax or argmin stage, which computes a tuple of a value and its index, and returns
-  // the name of the tensor of indices.
+  // Writes an argmax or argmin stage, which computes a tuple of a value and its index. Returns the
+  // names of both tensors, or of the tensor of indices alone.
+  std::pair<std::string, std::string> ExtremeStage(absl::string_view name,
+                                                   const std::vector<std::string>& axes,
+                                                   const std::vector<int64_t>& shape,
+                                                   absl::string_view value);
   std::string PlaceStage(absl::string_view name, const std::vector<std::string>& axes,
                          const std::vector<int64_t>& shape, absl::string_view value);
 

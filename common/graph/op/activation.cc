@@ -12,6 +12,8 @@
 namespace hone::graph {
 namespace {
 
+using ir::DType;
+
 // An attribute of a node.
 struct Parameter {
   absl::string_view name;
@@ -46,9 +48,31 @@ constexpr char kMish[] =
     "2.0) + 2.0), (1.0 + 2.0 * exp(-abs($0))) / (1.0 + 2.0 * exp(-abs($0)) * (1.0 + "
     "exp(-abs($0)))))";
 constexpr char kSigmoid[] = "sigmoid($0)";
-constexpr char kSoftplus[] = "max($0, 0.0) + log(1.0 + exp(-abs($0)))";
 constexpr char kSoftsign[] = "$0 / (1.0 + abs($0))";
 constexpr char kTanh[] = "tanh($0)";
+
+// log(1 + exp(x)) = max(x, 0) + log(1 + u) with u = exp(-|x|). A small u would lose its digits in
+// 1 + u. With q = u / (2 + u), the logarithm is 2·atanh(q); the polynomial minimizes its largest
+// relative error, which is 8e-9. f64 needs more digits.
+absl::Status DefineSoftplus(const NodeView& node, StageWriter& writer) {
+  const DType dtype = node.Type(0).dtype;
+  if (dtype == DType::kF64) {
+    return MapTo(node, writer, "max($0, 0.0) + log(1.0 + exp(-abs($0)))");
+  }
+  const std::vector<std::string> axes = StageWriter::Axes(node.Shape(0));
+  const std::string x = Convert(dtype, DType::kF32, writer.In(0, axes));
+  const std::string u = absl::StrCat("exp(-abs(", x, "))");
+  const std::string q =
+      Element(writer.Stage("q", axes, node.Shape(0), absl::Substitute("$0 / (2.0 + $0)", u)), axes);
+  writer.Output(0, axes,
+                Convert(DType::kF32, dtype,
+                        absl::Substitute("max($0, 0.0) + 2.0 * ($1 + $1 * ($1 * $1) * "
+                                         "(0.3333315849304199 + $1 * $1 * (0.20012454688549042 + "
+                                         "$1 * $1 * (0.13980303704738617 + $1 * $1 * "
+                                         "0.14089155197143555))))",
+                                         x, q)));
+  return absl::OkStatus();
+}
 
 absl::Status DefineCelu(const NodeView& node, StageWriter& writer) {
   return MapTo(node, writer, "max($0, 0.0) + min($1 * (exp($0 / $1) - 1.0), 0.0)",
@@ -72,7 +96,7 @@ absl::Status DefineShrink(const NodeView& node, StageWriter& writer) {
                {{"lambd", 0.5}, {"bias", 0.0}});
 }
 absl::Status DefineThresholdedRelu(const NodeView& node, StageWriter& writer) {
-  return MapTo(node, writer, "select($0 <= $1, 0.0, $0)", {{"alpha", 1.0}});
+  return MapTo(node, writer, "select($1 < $0, $0, 0.0)", {{"alpha", 1.0}});
 }
 
 // Writes both forms as x times a distribution function, which keeps the digits of small results. In
@@ -111,11 +135,21 @@ absl::StatusOr<Types> InferClip(const NodeView& node) {
   return SameNumberType(node);
 }
 
+// A bound that is NaN gives NaN, as in NumPy.
 absl::Status DefineClip(const NodeView& node, StageWriter& writer) {
   const std::vector<std::string> axes = StageWriter::Axes(node.Shape(0));
   std::string value = writer.In(0, axes);
-  if (node.Has(1)) value = absl::StrCat("max(", value, ", ", FirstAsNumber(node, writer, 1), ")");
-  if (node.Has(2)) value = absl::StrCat("min(", value, ", ", FirstAsNumber(node, writer, 2), ")");
+  const auto clip = [&](int bound, absl::string_view function) {
+    if (!node.Has(bound)) return;
+    const std::string limit = FirstAsNumber(node, writer, bound);
+    value = absl::StrCat(function, "(", value, ", ", limit, ")");
+    const bool is_known =
+        node.IsConstant(bound) && !std::isnan(node.Elements(bound)->front().real());
+    if (!ir::IsFloat(node.Type(0).dtype) || is_known) return;
+    value = absl::Substitute("select($0 == $0, $1, $0)", limit, value);
+  };
+  clip(1, "max");
+  clip(2, "min");
   writer.Output(0, axes, value);
   return absl::OkStatus();
 }
@@ -136,7 +170,7 @@ absl::Span<const OperatorDef> ActivationOperators() {
       {"Selu", 1, 1, SameFloatType, DefineSelu},
       {"Shrink", 1, 1, SameFloatType, DefineShrink},
       {"Sigmoid", 1, 1, SameFloatType, Map<kSigmoid>},
-      {"Softplus", 1, 1, SameFloatType, Map<kSoftplus>},
+      {"Softplus", 1, 1, SameFloatType, DefineSoftplus},
       {"Softsign", 1, 1, SameFloatType, Map<kSoftsign>},
       {"Tanh", 1, 1, SameFloatType, Map<kTanh>},
       {"ThresholdedRelu", 1, 1, SameFloatType, DefineThresholdedRelu},

@@ -1,4 +1,6 @@
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
@@ -42,7 +44,15 @@ absl::StatusOr<Types> InferLogic(const NodeView& node) {
 
 absl::StatusOr<Types> InferBitShift(const NodeView& node) {
   HONE_RETURN_IF_ERROR(NeedType(node, 0, DType::kU8));
-  return InferArithmetic(node);
+  HONE_ASSIGN_OR_RETURN(const std::string direction, node.String("direction", ""));
+  if (direction == "LEFT" || direction == "RIGHT") return InferArithmetic(node);
+  return node.InvalidError(absl::StrCat("direction is '", direction, "' instead of LEFT or RIGHT"));
+}
+
+absl::StatusOr<Types> InferMod(const NodeView& node) {
+  HONE_ASSIGN_OR_RETURN(const int64_t fmod, node.Int("fmod", 0));
+  if (fmod != 0 || !ir::IsFloat(node.Type(0).dtype)) return InferArithmetic(node);
+  return node.InvalidError("Mod of floats needs fmod=1");
 }
 
 absl::StatusOr<Types> InferPow(const NodeView& node) {
@@ -68,18 +78,79 @@ absl::Status MapPair(const NodeView& node, StageWriter& writer) {
 
 absl::Status DefineBitShift(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const std::string direction, node.String("direction", ""));
-  if (direction == "LEFT") return MapPairTo(node, writer, "$0 << $1");
-  if (direction == "RIGHT") return MapPairTo(node, writer, "$0 >> $1");
-  return node.InvalidError(absl::StrCat("direction is '", direction, "' instead of LEFT or RIGHT"));
+  return MapPairTo(node, writer, direction == "LEFT" ? "$0 << $1" : "$0 >> $1");
+}
+
+// The range of a float type: all of its numbers are multiples of 2^least and below 2^most. They
+// have `digits` significant bits.
+struct FloatRange {
+  int least, most, digits;
+};
+
+FloatRange RangeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return {-24, 16, 11};
+    case DType::kBF16:
+      return {-133, 128, 8};
+    case DType::kF8E4M3:
+      return {-9, 9, 4};
+    case DType::kF8E5M2:
+      return {-16, 16, 3};
+    default:
+      return {-149, 128, 24};
+  }
+}
+
+// The remainder of a division with the sign of the dividend, as C's fmod(). It is exact, although
+// the quotient may need hundreds of bits: in f64, multiples of the divisor by powers of two, from
+// the largest to the smallest, are subtracted. A step leaves less than its multiple. Its quotient
+// has so few bits that the product with the divisor is exact, and that the quotient of numbers that
+// are not multiples never rounds up to the next whole number.
+absl::Status DefineFloatMod(const NodeView& node, StageWriter& writer) {
+  const DType dtype = node.Type(0).dtype;
+  if (dtype == DType::kF64) {
+    return MapPairTo(node, writer,
+                     "select(abs($1) == inf, $0 - $0 / $1, $0 - trunc($0 / $1) * $1)");
+  }
+  const FloatRange range = RangeOf(dtype);
+  int least = range.least;  // the divisor is at least 2^least
+  if (node.IsConstant(1) && node.Type(1).elements() == 1) {
+    const double divisor = std::fabs(node.Elements(1)->front().real());
+    if (std::isfinite(divisor) && divisor > 0) least = std::ilogb(divisor);
+  }
+  const int bits = 52 - range.digits;
+  const int steps = static_cast<int>(ir::CeilDivInt(range.most - least, bits));
+  std::vector<int64_t> shape = writer.OutputType(0).shape;
+  const std::vector<std::string> axes = StageWriter::Axes(shape);
+  const auto let = [&](absl::string_view name, const std::string& value) {
+    return Element(writer.Stage(name, axes, shape, value), axes);
+  };
+  const std::string x = BroadcastElement(writer, 0, node.Shape(0), axes);
+  const std::string y = BroadcastElement(writer, 1, node.Shape(1), axes);
+  // An infinite divisor is larger than every number, and 2^200 is, too.
+  const std::string divisor =
+      let("divisor", absl::Substitute("min(abs(f64($0)), $1)", y, StageWriter::Number(0x1p200)));
+  std::string rest = absl::Substitute("abs(f64($0))", x);
+  for (int step = steps - 1; step >= 0; --step) {
+    const std::string multiple =
+        step == 0 ? divisor
+                  : absl::StrCat("(", divisor, " * ",
+                                 StageWriter::Number(std::ldexp(1.0, bits * step)), ")");
+    rest = let("rest", absl::Substitute("$0 - trunc($0 / $1) * $1", rest, multiple));
+  }
+  // The remainder of -0 is -0.
+  writer.Output(0, axes,
+                absl::Substitute("$0(select($1 < 0.0, -$2, select($1 == 0.0 and $2 == 0.0, "
+                                 "f64($1), $2)))",
+                                 ir::DTypeName(dtype), x, rest));
+  return absl::OkStatus();
 }
 
 // Without the attribute fmod, the remainder of integers has the sign of the divisor, as in Python.
 absl::Status DefineMod(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const int64_t fmod, node.Int("fmod", 0));
-  if (ir::IsFloat(node.Type(0).dtype)) {
-    if (fmod == 0) return node.InvalidError("Mod of floats needs fmod=1");
-    return MapPairTo(node, writer, "$0 - trunc($0 / $1) * $1");
-  }
+  if (ir::IsFloat(node.Type(0).dtype)) return DefineFloatMod(node, writer);
   constexpr absl::string_view kRemainder = "($0 - $0 / $1 * $1)";
   if (fmod != 0 || node.Type(0).dtype == DType::kU8) return MapPairTo(node, writer, kRemainder);
   return MapPairTo(
@@ -93,7 +164,8 @@ absl::string_view PowerBy(double exponent, bool is_float) {
   if (exponent == 1) return "$0";
   if (exponent == 2) return "$0 * $0";
   if (exponent == 3) return "$0 * $0 * $0";
-  if (exponent == 0.5 && is_float) return "sqrt($0)";
+  // Unlike sqrt(), pow() is +inf at -inf, and +0 at -0.
+  if (exponent == 0.5 && is_float) return "sqrt(select($0 == -inf or $0 == 0.0, abs($0), $0))";
   if (exponent == -1 && is_float) return "1.0 / $0";
   return "";
 }
@@ -146,7 +218,7 @@ absl::Span<const OperatorDef> BinaryOperators() {
       {"GreaterOrEqual", 2, 2, InferOrder, MapPair<kGreaterOrEqual>},
       {"Less", 2, 2, InferOrder, MapPair<kLess>},
       {"LessOrEqual", 2, 2, InferOrder, MapPair<kLessOrEqual>},
-      {"Mod", 2, 2, InferArithmetic, DefineMod},
+      {"Mod", 2, 2, InferMod, DefineMod, "floats with fmod=1; the remainder of f64 is rounded"},
       {"Mul", 2, 2, InferArithmetic, MapPair<kMul>},
       {"Or", 2, 2, InferLogic, MapPair<kOr>},
       {"Pow", 2, 2, InferPow, DefinePow},

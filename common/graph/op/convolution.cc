@@ -108,14 +108,22 @@ absl::StatusOr<Types> InferConv(const NodeView& node) {
 
 absl::Status DefineConv(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const Convolution c, Convolution::Of(node, 0, 1));
-  const std::string sum = absl::StrCat(c.Reduced(), writer.In(0, c.ImageIndices()), " * ",
-                                       writer.In(1, c.KernelIndices()));
+  // Sums of short floats are rounded once, after the bias is added.
+  const ir::DType dtype = node.Type(0).dtype;
+  const ir::DType wide = node.Has(2) ? ir::AccumulatorOf(dtype) : dtype;
+  const auto widened = [&](int input, const std::vector<std::string>& indices) {
+    return Convert(dtype, wide, writer.In(input, indices));
+  };
+  const std::string sum =
+      absl::StrCat(c.Reduced(), widened(0, c.ImageIndices()), " * ", widened(1, c.KernelIndices()));
   if (!node.Has(2)) {
     writer.Output(0, c.Axes(), sum);
     return absl::OkStatus();
   }
   const std::string stage = writer.Stage("conv", c.Axes(), c.shape, sum);
-  writer.Output(0, c.Axes(), absl::StrCat(Element(stage, c.Axes()), " + ", writer.In(2, {"c"})));
+  writer.Output(
+      0, c.Axes(),
+      Convert(wide, dtype, absl::StrCat(Element(stage, c.Axes()), " + ", widened(2, {"c"}))));
   return absl::OkStatus();
 }
 

@@ -150,11 +150,17 @@ absl::Status DefineConvTranspose(const NodeView& node, StageWriter& writer) {
     w.push_back(p.Tap(a, r));
     p.Guard(q, a, r, guards);
   }
+  // Sums of short floats are rounded once, after the bias is added.
+  const ir::DType dtype = node.Type(0).dtype;
+  const ir::DType wide = node.Has(2) ? ir::AccumulatorOf(dtype) : dtype;
+  const auto widened = [&](int input, const std::vector<std::string>& indices) {
+    return Convert(dtype, wide, writer.In(input, indices));
+  };
   const std::string sum = writer.Stage("phases", axes, shape,
                                        absl::StrCat(Reduction("sum", reduced, extents, guards),
-                                                    writer.In(0, x), " * ", writer.In(1, w)));
-  const std::string bias = node.Has(2) ? absl::StrCat(" + ", writer.In(2, {"c"})) : "";
-  writer.Output(0, y_axes, absl::StrCat(Element(sum, from), bias));
+                                                    widened(0, x), " * ", widened(1, w)));
+  const std::string bias = node.Has(2) ? absl::StrCat(" + ", widened(2, {"c"})) : "";
+  writer.Output(0, y_axes, Convert(wide, dtype, absl::StrCat(Element(sum, from), bias)));
   return absl::OkStatus();
 }
 

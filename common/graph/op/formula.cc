@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/substitute.h"
 
 namespace hone::graph {
 
@@ -17,6 +18,11 @@ std::string Literal(ir::DType dtype, ir::Scalar value) {
 
 std::string Convert(ir::DType from, ir::DType to, std::string value) {
   return from == to ? value : absl::StrCat(ir::DTypeName(to), "(", value, ")");
+}
+
+std::string WithoutNaN(ir::DType dtype, const std::string& value, absl::string_view instead) {
+  if (!ir::IsFloat(dtype)) return value;
+  return absl::Substitute("select($0 == $0, $0, $1)", value, instead);
 }
 
 std::string Affine(const std::vector<std::pair<int64_t, std::string>>& terms, int64_t constant) {

@@ -25,6 +25,9 @@ std::string Affine(const std::vector<std::pair<int64_t, std::string>>& terms, in
 // "i - 1".
 std::string Offset(absl::string_view axis, int64_t constant);
 
+// The value, or `instead` if the value is NaN; the value itself if its type has no NaN.
+std::string WithoutNaN(ir::DType dtype, const std::string& value, absl::string_view instead);
+
 // "T[i, j + 1]": an element of an intermediate tensor.
 std::string Element(absl::string_view tensor, const std::vector<std::string>& indices);
 

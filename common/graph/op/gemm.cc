@@ -63,22 +63,24 @@ absl::Status DefineGemm(const NodeView& node, StageWriter& writer) {
     if (transposed) std::swap(first, second);
     return writer.In(input, {first, second});
   };
-  const std::string product =
-      absl::StrCat(Reduction("sum", {"k"}, {g.inner}), element(0, "i", "k", g.transpose_a), " * ",
-                   element(1, "k", "j", g.transpose_b));
-  const bool adds = node.Has(2) && g.beta != 0;
-  if (g.alpha == 1 && !adds) {
+  const bool adds = node.Has(2) && g.beta != 0, is_plain = g.alpha == 1 && !adds;
+  const ir::DType dtype = node.Type(0).dtype;
+  // Only the result is rounded to a short float. Before alpha, the product may be too large for it.
+  const ir::DType wide = is_plain ? dtype : ir::AccumulatorOf(dtype);
+  const std::string product = absl::StrCat(
+      Reduction("sum", {"k"}, {g.inner}), Convert(dtype, wide, element(0, "i", "k", g.transpose_a)),
+      " * ", Convert(dtype, wide, element(1, "k", "j", g.transpose_b)));
+  if (is_plain) {
     writer.Output(0, axes, product);
     return absl::OkStatus();
   }
-  const ir::DType dtype = node.Type(0).dtype;
   const std::string sum = writer.Stage("product", axes, {g.rows, g.columns}, product);
-  std::string value = Scaled(dtype, g.alpha, Element(sum, axes));
+  std::string value = Scaled(wide, g.alpha, Element(sum, axes));
   if (adds) {
-    absl::StrAppend(&value, " + ",
-                    Scaled(dtype, g.beta, BroadcastElement(writer, 2, node.Shape(2), axes)));
+    const std::string c = BroadcastElement(writer, 2, node.Shape(2), axes);
+    absl::StrAppend(&value, " + ", Scaled(wide, g.beta, Convert(dtype, wide, c)));
   }
-  writer.Output(0, axes, value);
+  writer.Output(0, axes, Convert(wide, dtype, value));
   return absl::OkStatus();
 }
 

@@ -36,8 +36,11 @@ absl::Status DefineLpNormalization(const NodeView& node, StageWriter& writer) {
                    p == 1 ? absl::StrCat("abs(", at, ")") : absl::StrCat(at, " * ", at)));
   const std::string norm =
       p == 1 ? Element(sum, row) : absl::StrCat("sqrt(", Element(sum, row), ")");
-  writer.Output(
-      0, axes, Convert(dtype, x, absl::StrCat(Convert(x, dtype, writer.In(0, axes)), " / ", norm)));
+  // The quotient of a row without a length is 0.
+  writer.Output(0, axes,
+                Convert(dtype, x,
+                        absl::StrCat("select(", Element(sum, row), " == 0.0, 0.0, ",
+                                     Convert(x, dtype, writer.In(0, axes)), " / ", norm, ")")));
   return absl::OkStatus();
 }
 

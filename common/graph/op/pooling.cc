@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "common/base/status_macros.h"
 #include "common/graph/op/element_type.h"
 #include "common/graph/op/families.h"
@@ -70,22 +71,46 @@ absl::StatusOr<Types> InferMaxPool(const NodeView& node) {
   return types;
 }
 
-// The index of a window's element in the flattened input: row-major, or with the dimensions of the
-// image in column-major order.
-absl::StatusOr<std::string> FlatPlace(const NodeView& node, const Pooling& pooling) {
+// The distances in the flattened input between neighbours of each dimension: row-major, or with the
+// dimensions of the image in column-major order.
+absl::StatusOr<std::vector<int64_t>> Strides(const NodeView& node) {
   HONE_ASSIGN_OR_RETURN(const int64_t by_columns, node.Int("storage_order", 0));
   const std::vector<int64_t>& shape = node.Shape(0);
-  const size_t dimensions = pooling.windows.size();
-  std::vector<std::pair<int64_t, std::string>> terms;
+  std::vector<int64_t> strides(shape.size());
   int64_t stride = 1;
-  for (size_t i = 0; i < dimensions; ++i) {
-    const size_t d = 2 + (by_columns != 0 ? i : dimensions - 1 - i);
-    terms.emplace_back(stride, absl::StrCat("(", pooling.element[d], ")"));
+  for (size_t i = 2; i < shape.size(); ++i) {
+    const size_t d = by_columns != 0 ? i : shape.size() + 1 - i;
+    strides[d] = stride;
     stride *= shape[d];
   }
-  terms.emplace_back(stride, "c");
-  terms.emplace_back(stride * shape[1], "n");
+  strides[1] = stride;
+  strides[0] = stride * shape[1];
+  return strides;
+}
+
+// The index of a window's element in the flattened input.
+std::string FlatPlace(const Pooling& pooling, const std::vector<int64_t>& strides) {
+  std::vector<std::pair<int64_t, std::string>> terms;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    terms.emplace_back(strides[d],
+                       d < 2 ? pooling.element[d] : absl::StrCat("(", pooling.element[d], ")"));
+  }
   return Affine(terms, 0);
+}
+
+// The index of a window's first element that is not padding, as a value.
+std::string FirstPlace(const Pooling& pooling, const std::vector<int64_t>& strides) {
+  std::string place =
+      absl::StrCat("index(", Affine({{strides[0], "n"}, {strides[1], "c"}}, 0), ")");
+  for (size_t d = 0; d < pooling.windows.size(); ++d) {
+    const Window& window = pooling.windows[d];
+    const std::string begin =
+        absl::StrCat("index(", Affine({{window.stride, pooling.positions[d]}}, -window.begin), ")");
+    absl::StrAppend(&place, " + ", strides[d + 2], " * ",
+                    absl::Substitute("min(max($0, $0 + ($1 - $0) / $2 * $2), $3)", begin,
+                                     window.dilation - 1, window.dilation, window.extent - 1));
+  }
+  return place;
 }
 
 absl::Status DefineMaxPool(const NodeView& node, StageWriter& writer) {
@@ -95,9 +120,20 @@ absl::Status DefineMaxPool(const NodeView& node, StageWriter& writer) {
     writer.Output(0, pooling.axes, absl::StrCat(pooling.Reduced("max"), element));
     return absl::OkStatus();
   }
-  HONE_ASSIGN_OR_RETURN(const std::string place, FlatPlace(node, pooling));
-  writer.Outputs(0, 1, pooling.axes,
-                 absl::StrCat(pooling.Reduced("argmax"), "(", element, ", index(", place, "))"));
+  HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, Strides(node));
+  const std::string maximum = absl::StrCat(pooling.Reduced("argmax"), "(", element, ", index(",
+                                           FlatPlace(pooling, strides), "))");
+  if (!ir::IsFloat(node.Type(0).dtype)) {
+    writer.Outputs(0, 1, pooling.axes, maximum);
+    return absl::OkStatus();
+  }
+  // A maximum ignores NaN. A window of nothing else gets its first place.
+  const auto [values, places] = writer.ExtremeStage("place", pooling.axes, pooling.shape, maximum);
+  if (writer.WantsOutput(0)) writer.Output(0, pooling.axes, Element(values, pooling.axes));
+  const std::string place = Element(places, pooling.axes);
+  writer.Output(
+      1, pooling.axes,
+      absl::StrCat("select(", place, " < 0, ", FirstPlace(pooling, strides), ", ", place, ")"));
   return absl::OkStatus();
 }
 

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/substitute.h"
 #include "common/base/status_macros.h"
 #include "common/graph/op/element_type.h"
 #include "common/graph/op/families.h"
@@ -140,7 +141,8 @@ absl::StatusOr<Types> InferDynamicQuantize(const NodeView& node) {
   return Types{{DType::kU8, node.Shape(0)}, {DType::kF32, {}}, {DType::kU8, {}}};
 }
 
-// Maps the range of the elements, extended to include 0, to the range of u8.
+// Maps the range of the elements, extended to include 0, to the range of u8. If all elements are 0,
+// the range counts as 1.
 absl::Status DefineDynamicQuantize(const NodeView& node, StageWriter& writer) {
   const std::vector<int64_t>& shape = node.Shape(0);
   const std::vector<std::string> members = StageWriter::Axes(shape, "k"),
@@ -152,8 +154,10 @@ absl::Status DefineDynamicQuantize(const NodeView& node, StageWriter& writer) {
   };
   const std::string least = absl::StrCat("min(", extreme("min"), "[0], 0.0)");
   const std::string most = absl::StrCat("max(", extreme("max"), "[0], 0.0)");
-  const std::string scale_stage =
-      writer.Stage("scale", {"i"}, {1}, absl::StrCat("(", most, " - ", least, ") / 255.0"));
+  const std::string range =
+      absl::StrCat(writer.Stage("range", {"i"}, {1}, absl::StrCat(most, " - ", least)), "[0]");
+  const std::string scale_stage = writer.Stage(
+      "scale", {"i"}, {1}, absl::Substitute("select($0 == 0.0, 1.0, $0) / 255.0", range));
   const std::string scale = absl::StrCat(scale_stage, "[0]");
   const std::string zero_stage = writer.Stage(
       "zero", {"i"}, {1}, Saturated(absl::StrCat("-", least, " / ", scale), "", DType::kU8));

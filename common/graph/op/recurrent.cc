@@ -168,14 +168,20 @@ class Direction {
   std::string LastCell() const { return Element(c_, {"b", "j"}); }
 
  private:
+  // Short floats are rounded only in the outputs; everything before is computed in f32.
+  std::string In(int input, const std::vector<std::string>& indices) {
+    const ir::DType dtype = node_.Type(input).dtype;
+    return Convert(dtype, ir::AccumulatorOf(dtype), writer_.In(input, indices));
+  }
+
   // in[t, b, g] = Σ X[t, b, k] · W[g, k], for the rows g of all gates.
   void WriteInputs() {
     const std::vector<std::string> x = layer_.batch_first ? std::vector<std::string>{"b", "t", "k"}
                                                           : std::vector<std::string>{"t", "b", "k"};
     in_ = writer_.Stage("in", {"t", "b", "g"},
                         {layer_.steps, layer_.batch, layer_.gates * layer_.hidden},
-                        absl::StrCat(Reduction("sum", {"k"}, {layer_.inputs}), writer_.In(kX, x),
-                                     " * ", writer_.In(kW, {d_, "g", "k"})));
+                        absl::StrCat(Reduction("sum", {"k"}, {layer_.inputs}), In(kX, x), " * ",
+                                     In(kW, {d_, "g", "k"})));
   }
 
   // Writes Σ state[b, k] · R[g + first, k] for `rows` rows. "" if the state is 0.
@@ -183,13 +189,13 @@ class Direction {
     if (state.empty()) return "";
     return writer_.Stage("rec", {"b", "g"}, {layer_.batch, rows},
                          absl::StrCat(Reduction("sum", {"k"}, {layer_.hidden}), StateK(state),
-                                      " * ", writer_.In(kR, {d_, Offset("g", first), "k"})));
+                                      " * ", In(kR, {d_, Offset("g", first), "k"})));
   }
 
   // The element [b, k] or [b, j] of the initial state or of a stage: "H[b, k]".
   std::string StateK(const std::string& state) { return At(state, "k"); }
   std::string At(const std::string& state, const std::string& j) {
-    if (state == kInitial) return writer_.In(kInitialH, layer_.InState(d_, "b", j));
+    if (state == kInitial) return In(kInitialH, layer_.InState(d_, "b", j));
     return Element(state, {"b", j});
   }
 
@@ -197,8 +203,8 @@ class Direction {
   // bias.
   std::string Bias(int64_t which, int64_t gate) {
     if (!node_.Has(kB)) return "";
-    return absl::StrCat(
-        " + ", writer_.In(kB, {d_, Offset("j", (which * layer_.gates + gate) * layer_.hidden)}));
+    return absl::StrCat(" + ",
+                        In(kB, {d_, Offset("j", (which * layer_.gates + gate) * layer_.hidden)}));
   }
   // The input of a gate at time t, with its biases, and its product with the state if there is one.
   std::string Gate(const std::string& t, int64_t gate, const std::string& product,
@@ -264,12 +270,12 @@ class Direction {
   void LstmStep(const std::string& t, bool state_is_read) {
     const std::string product = Product(h_, 0, 4 * layer_.hidden);
     const std::string cell = c_.empty()       ? ""
-                             : c_ == kInitial ? writer_.In(kInitialC, layer_.InState(d_, "b", "j"))
+                             : c_ == kInitial ? In(kInitialC, layer_.InState(d_, "b", "j"))
                                               : Element(c_, {"b", "j"});
     const auto peephole = [&](int64_t which, const std::string& value) {
       if (!node_.Has(kPeepholes) || value.empty()) return std::string();
-      return absl::StrCat(" + ", writer_.In(kPeepholes, {d_, Offset("j", which * layer_.hidden)}),
-                          " * ", value);
+      return absl::StrCat(" + ", In(kPeepholes, {d_, Offset("j", which * layer_.hidden)}), " * ",
+                          value);
     };
     const std::string i = absl::StrCat(Gate(t, 0, product, 0), peephole(0, cell));
     const std::string f = absl::StrCat(Gate(t, 2, product, 0), peephole(2, cell));
@@ -321,7 +327,9 @@ absl::Status Define(const NodeView& node, StageWriter& writer) {
     for (int64_t d = 0; d < layer.directions; ++d) {
       parts.push_back({d, [&value, &directions, d](int64_t) { return value(directions[d]); }});
     }
-    return Joined(writer, std::move(parts), {"d"}, {layer.directions}, 0);
+    const ir::DType dtype = node.Type(kX).dtype;
+    return Convert(ir::AccumulatorOf(dtype), dtype,
+                   Joined(writer, std::move(parts), {"d"}, {layer.directions}, 0));
   };
   if (writer.WantsOutput(0)) {
     const std::vector<std::string> axes = layer.batch_first

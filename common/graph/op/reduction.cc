@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -127,20 +128,29 @@ absl::Status DefineMean(const NodeView& node, StageWriter& writer) {
   return Write(node, writer, kSum, "$0", absl::StrCat("$0 / ", divisor));
 }
 
-// The largest element is subtracted, so that no exponential overflows.
+// The largest element is subtracted, so that no exponential overflows. If it is infinite, a finite
+// number is subtracted instead, because the difference of two infinities is NaN.
 absl::Status DefineLogSumExp(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const Reduced r, Reduced::Of(node));
   const DType type = node.Type(0).dtype, dtype = ir::AccumulatorOf(type);
   const std::string x = Convert(type, dtype, writer.In(0, r.element));
   const std::string max = writer.Stage("max", r.axes, r.shape, absl::StrCat(r.Over("max"), x));
-  const std::string sum =
-      writer.Stage("sum", r.axes, r.shape,
-                   absl::StrCat(r.Over("sum"), "exp(", x, " - ", Element(max, r.axes), ")"));
+  const std::string most =
+      StageWriter::Number(dtype == DType::kF64 ? std::numeric_limits<double>::max()
+                                               : std::numeric_limits<float>::max());
+  const std::string shift =
+      Element(writer.Stage("shift", r.axes, r.shape,
+                           absl::Substitute("max(min($0, $1), -$1)", Element(max, r.axes), most)),
+              r.axes);
+  const std::string sum = writer.Stage("sum", r.axes, r.shape,
+                                       absl::StrCat(r.Over("sum"), "exp(", x, " - ", shift, ")"));
   writer.Output(0, r.axes,
-                Convert(dtype, type,
-                        absl::StrCat(Element(max, r.axes), " + log(", Element(sum, r.axes), ")")));
+                Convert(dtype, type, absl::StrCat(shift, " + log(", Element(sum, r.axes), ")")));
   return absl::OkStatus();
 }
+
+constexpr char kArgMax[] = "argmax";
+constexpr char kArgMin[] = "argmin";
 
 absl::StatusOr<Reduced> OfArg(const NodeView& node) {
   HONE_ASSIGN_OR_RETURN(const int64_t axis, node.AxisAttribute("axis", 0, node.Rank(0)));
@@ -155,6 +165,7 @@ absl::StatusOr<Types> InferArg(const NodeView& node) {
 }
 
 // Writes the index of an extreme. The last of several equal ones is found by counting from the end.
+// NaN counts as infinity, so that every row has an index.
 template <const char* kReducer>
 absl::Status DefineArg(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(Reduced r, OfArg(node));
@@ -165,14 +176,14 @@ absl::Status DefineArg(const NodeView& node, StageWriter& writer) {
   }
   const std::string place = writer.PlaceStage(
       "place", r.axes, r.shape,
-      absl::StrCat(r.Over(kReducer), "(", writer.In(0, r.element), ", index(", k, "))"));
+      absl::StrCat(r.Over(kReducer), "(",
+                   WithoutNaN(node.Type(0).dtype, writer.In(0, r.element),
+                              absl::string_view(kReducer) == kArgMax ? "inf" : "-inf"),
+                   ", index(", k, "))"));
   const std::string at = Element(place, r.axes);
   writer.Output(0, r.axes, last == 0 ? at : absl::StrCat(r.extents[0] - 1, " - ", at));
   return absl::OkStatus();
 }
-
-constexpr char kArgMax[] = "argmax";
-constexpr char kArgMin[] = "argmin";
 
 }  // namespace
 

@@ -15,15 +15,17 @@ struct Range {
   int64_t start = 0, step = 1, count = 0;
 };
 
-// As in NumPy: a bound counts from the end if it is negative, and is clamped to the dimension.
+// A bound counts from the end if it is negative, and is clamped to the dimension. Like the text of
+// ONNX, and unlike NumPy, a negative step that starts before the first element begins with that
+// one.
 Range RangeOf(int64_t start, int64_t end, int64_t step, int64_t extent) {
-  const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
-  const auto bound = [&](int64_t at) {
+  const int64_t high = step > 0 ? extent : extent - 1;
+  const auto bound = [&](int64_t at, int64_t low) {
     if (at < 0) at = at < -extent ? low : at + extent;
     return std::min(std::max(at, low), high);
   };
-  start = bound(start);
-  end = bound(end);
+  start = bound(start, 0);
+  end = bound(end, step > 0 ? 0 : -1);
   step = std::min(std::max(step, -ir::kMaxElements), ir::kMaxElements);
   const int64_t span = step > 0 ? end - start : start - end;
   const int64_t stride = std::abs(step);

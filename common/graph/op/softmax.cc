@@ -104,7 +104,9 @@ absl::Status DefineHardmax(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const Rows rows, Rows::Of(node));
   const std::string place = writer.PlaceStage(
       "place", rows.rest, rows.rest_shape,
-      absl::StrCat(rows.Reduced("argmax"), "(", writer.In(0, rows.Along("k")), ", index(k))"));
+      absl::StrCat(rows.Reduced("argmax"), "(",
+                   WithoutNaN(rows.input_dtype, writer.In(0, rows.Along("k")), "inf"),
+                   ", index(k))"));
   writer.Output(0, rows.axes,
                 absl::StrCat("select(", rows.OfRow(place), " == index(", rows.axes[rows.axis],
                              "), ", Literal(rows.input_dtype, 1.0), ", 0.0)"));

@@ -213,10 +213,11 @@ absl::Status DefineAsinh(const NodeView& node, StageWriter& writer) {
   return f.Result(absl::Substitute("select($0 < 0.0, -$1, $1)", f.x(), y));
 }
 
+// Two square roots, because the product of d and d + 2 is positive again below -1.
 absl::Status DefineAcosh(const NodeView& node, StageWriter& writer) {
   Function f(node, writer);
   const std::string d = f.Let("d", absl::Substitute("min($0, $1) - 1.0", f.x(), kLarge));
-  const std::string u = f.Let("u", absl::Substitute("$0 + sqrt($0 * ($0 + 2.0))", d));
+  const std::string u = f.Let("u", absl::Substitute("$0 + sqrt($0) * sqrt($0 + 2.0)", d));
   return f.Result(absl::Substitute("select($1 < $0, log($0) + 0.693147180559945309, $2)", f.x(),
                                    kLarge, LogOfMore(f, u)));
 }

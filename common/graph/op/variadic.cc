@@ -1,7 +1,11 @@
+#include <cmath>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
+#include "absl/types/span.h"
 #include "common/base/status_macros.h"
 #include "common/graph/op/broadcast.h"
 #include "common/graph/op/element_type.h"
@@ -25,6 +29,7 @@ absl::StatusOr<std::vector<int64_t>> BroadcastAll(const NodeView& node) {
 
 // A workload has a limited number of tensors, and its expressions a limited depth.
 constexpr int kMaxOperands = 200, kMaxChain = 16;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 absl::StatusOr<Types> InferNumbers(const NodeView& node) {
   if (node.inputs() > kMaxOperands) {
@@ -69,6 +74,41 @@ constexpr char kMax[] = "max($0, $1)";
 constexpr char kMin[] = "min($0, $1)";
 constexpr char kSum[] = "$0 + $1";
 
+// Whether an input may have an element that is NaN.
+bool MayBeNaN(const NodeView& node, int input) {
+  if (!ir::IsFloat(node.Type(input).dtype)) return false;
+  if (!node.IsConstant(input) || node.Type(input).elements() != 1) return true;
+  return std::isnan(node.Elements(input)->front().real());
+}
+
+// Returns a formula for whether all values are numbers: "(A[i] == A[i] and B[i] == B[i])".
+std::string AreNumbers(absl::Span<const std::string> values) {
+  if (values.size() == 1) return absl::StrCat(values[0], " == ", values[0]);
+  const size_t middle = values.size() / 2;
+  return absl::StrCat("(", AreNumbers(values.first(middle)), " and ",
+                      AreNumbers(values.subspan(middle)), ")");
+}
+
+// NaN in any input gives NaN. The functions keep it in their first operand and ignore it in their
+// second, so the inputs after the first one need a check.
+template <const char* kFormula>
+absl::Status DefineExtreme(const NodeView& node, StageWriter& writer) {
+  const std::vector<std::string> axes = StageWriter::Axes(writer.OutputType(0).shape);
+  const std::string extreme = Join(node, writer, axes, kFormula, 0, node.inputs());
+  std::vector<std::string> checked;
+  for (int i = 1; i < node.inputs(); ++i) {
+    if (MayBeNaN(node, i)) checked.push_back(BroadcastElement(writer, i, node.Shape(i), axes));
+  }
+  if (checked.empty()) {
+    writer.Output(0, axes, extreme);
+    return absl::OkStatus();
+  }
+  const std::string nan = checked.size() == 1 ? checked[0] : Literal(node.Type(0).dtype, kNaN);
+  writer.Output(0, axes,
+                absl::StrCat("select(", AreNumbers(checked), ", ", extreme, ", ", nan, ")"));
+  return absl::OkStatus();
+}
+
 absl::Status DefineMean(const NodeView& node, StageWriter& writer) {
   const std::vector<std::string> axes = StageWriter::Axes(writer.OutputType(0).shape);
   writer.Output(0, axes,
@@ -98,8 +138,8 @@ absl::Status DefineWhere(const NodeView& node, StageWriter& writer) {
 
 absl::Span<const OperatorDef> VariadicOperators() {
   static constexpr OperatorDef kOperators[] = {
-      {"Max", 1, -1, InferNumbers, MapAll<kMax>}, {"Mean", 1, -1, InferFloats, DefineMean},
-      {"Min", 1, -1, InferNumbers, MapAll<kMin>}, {"Sum", 1, -1, InferFloats, MapAll<kSum>},
+      {"Max", 1, -1, InferNumbers, DefineExtreme<kMax>}, {"Mean", 1, -1, InferFloats, DefineMean},
+      {"Min", 1, -1, InferNumbers, DefineExtreme<kMin>}, {"Sum", 1, -1, InferFloats, MapAll<kSum>},
       {"Where", 3, 3, InferWhere, DefineWhere},
   };
   return kOperators;
