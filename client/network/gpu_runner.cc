@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "client/network/make_plan.h"
+#include "client/network/runtime/plan_reader.h"
 #include "common/base/status_macros.h"
 #include "common/target/gpu_launch.h"
 
@@ -50,6 +51,7 @@ absl::StatusOr<std::unique_ptr<Runner>> GpuRunner::Create(
     const bool copies = step.kernel == PlanStep::kCopy;
     runner->steps_.push_back({step.name, copies ? "copy" : planned.plan.kernels[step.kernel].name});
   }
+  runner->network_ = planned.plan;
   runner->sequence_ = runner->context_->MakeSequence();
   for (const std::vector<GpuCommand>& step : runner->plan_.steps) {
     runner->sequence_->BeginStep();
@@ -121,8 +123,27 @@ absl::Status GpuRunner::Pack() {
   return absl::OkStatus();
 }
 
+// Indices that the network computes stay on the device, where kernels clamp them.
+absl::Status GpuRunner::CheckIndices(absl::Span<const void* const> inputs) const {
+  for (const PlanStep& step : network_.steps) {
+    for (const PlanCheck& check : step.checks) {
+      const PlanTensor& tensor = network_.tensors[check.tensor];
+      if (tensor.place != PlaceKind::kInput) continue;
+      const HonePlanCheck encoded = network_.ForRuntime(check);
+      const char* const elements = static_cast<const char*>(inputs[tensor.number]) + tensor.offset;
+      const int64_t place = hone_plan_wrong_index(&encoded, elements, tensor.type.bytes());
+      if (place < 0) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "step '", step.name, "': element ", place, " of '", tensor.name, "' is the index ",
+          hone_plan_index(&encoded, elements, place), " of ", check.extent, " elements"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status GpuRunner::RunOn(absl::Span<const void* const> inputs, absl::Span<void* const> outputs,
                               std::vector<StepTime>* times) {
+  HONE_RETURN_IF_ERROR(CheckIndices(inputs));
   std::vector<target::GpuUpload> uploads;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int part = plan_.inputs[i];

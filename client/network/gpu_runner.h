@@ -34,6 +34,8 @@ class GpuRunner final : public Runner {
   // Allocates all buffers, and copies the constants to theirs.
   absl::Status MakeBuffers(const graph::Graph& graph);
   absl::Status Pack();
+  // Checks the indices among the inputs.
+  absl::Status CheckIndices(absl::Span<const void* const> inputs) const;
   // Appends a command to a sequence.
   absl::Status Add(const GpuCommand& command, target::GpuSequence& sequence);
   target::GpuMemory* MemoryOf(int part) const;
@@ -43,6 +45,7 @@ class GpuRunner final : public Runner {
   // Each member uses those before it.
   const std::unique_ptr<target::GpuContext> context_;
   const GpuPlan plan_;
+  Plan network_;                                               // for its checks
   std::vector<StepTime> steps_;                                // without times
   std::vector<std::unique_ptr<target::GpuProgram>> programs_;  // of each task
   std::vector<std::unique_ptr<target::GpuMemory>> buffers_;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/graph/memory_plan.h"
+#include "common/graph/op/indices.h"
 #include "common/target/kernel_memory.h"
 
 namespace hone::network {
@@ -155,8 +156,20 @@ class Planner {
       }
     }
     if (plan().kernels[step.task].packed_bytes > 0) planned.packed_offset = PackedOf(step);
+    AddChecks(step, planned);
     plan().steps.push_back(std::move(planned));
     return absl::OkStatus();
+  }
+
+  // Adds the checks of indices that the step reads. Those that its own kernel computes are clamped.
+  void AddChecks(const graph::Step& step, PlanStep& planned) {
+    for (const int node : step.nodes) {
+      for (const graph::IndexRange& range : graph::IndexRanges(graph_, graph_.nodes[node])) {
+        if (IndexOf(step.inputs, range.indices) < 0) continue;
+        planned.checks.push_back(
+            {TensorOf(range.indices), range.extent, range.column, range.columns});
+      }
+    }
   }
 
   void AddOutput(int number) {

@@ -50,6 +50,16 @@ HonePlanTensor Encoded(const PlanTensor& tensor, Texts& texts) {
 
 }  // namespace
 
+HonePlanCheck Plan::ForRuntime(const PlanCheck& check) const {
+  HonePlanCheck encoded = {};
+  encoded.extent = check.extent;
+  encoded.tensor = check.tensor;
+  encoded.element_bytes = ir::BytesOf(tensors[check.tensor].type.dtype, 1);
+  encoded.column = check.column;
+  encoded.columns = check.columns;
+  return encoded;
+}
+
 std::string Plan::Encode() const {
   Texts texts;
   std::string body;
@@ -61,6 +71,7 @@ std::string Plan::Encode() const {
     }
   }
   std::vector<int> buffers;
+  std::string checks;
   for (const PlanStep& step : steps) {
     HonePlanStep encoded = {};
     encoded.packed_offset = step.packed_offset;
@@ -68,6 +79,9 @@ std::string Plan::Encode() const {
     encoded.kernel = step.kernel == PlanStep::kCopy ? HONE_PLAN_COPY : step.kernel;
     encoded.first_buffer = buffers.size();
     encoded.buffers = step.tensors.size();
+    encoded.first_check = checks.size() / sizeof(HonePlanCheck);
+    encoded.checks = step.checks.size();
+    for (const PlanCheck& check : step.checks) Append(checks, ForRuntime(check));
     Append(body, encoded);
     buffers.insert(buffers.end(), step.tensors.begin(), step.tensors.end());
   }
@@ -78,6 +92,7 @@ std::string Plan::Encode() const {
     encoded.buffers = kernel.buffers;
     Append(body, encoded);
   }
+  body += checks;
   AppendNumbers(body, buffers);
   AppendNumbers(body, inputs);
   AppendNumbers(body, outputs);
@@ -91,6 +106,7 @@ std::string Plan::Encode() const {
   header.inputs = inputs.size();
   header.outputs = outputs.size();
   header.text_bytes = texts.bytes().size();
+  header.checks = checks.size() / sizeof(HonePlanCheck);
   header.arena_bytes = arena_bytes;
   header.weights_bytes = weights_bytes;
   std::memcpy(header.id, &weights, sizeof header.id);

@@ -28,6 +28,13 @@ struct PlanTensor {
   int64_t offset = 0;
 };
 
+// A check of the elements of a tensor; see HonePlanCheck.
+struct PlanCheck {
+  int tensor = 0;
+  int64_t extent = 0;
+  int64_t column = 0, columns = 1;
+};
+
 // A call of a kernel, or a copy of tensors[0] to tensors[1].
 struct PlanStep {
   static constexpr int kCopy = -1;
@@ -36,6 +43,7 @@ struct PlanStep {
   int kernel = kCopy;
   std::vector<int> tensors;   // inputs, then outputs
   int64_t packed_offset = 0;  // in the weights file, if the kernel has packed constants
+  std::vector<PlanCheck> checks;
 };
 
 struct PlanKernel {
@@ -56,6 +64,8 @@ struct Plan {
   int64_t weights_bytes = 0;  // the size of the weights file
   Digest weights;             // identifies the weights file
 
+  // A check as the runtime does it.
+  HonePlanCheck ForRuntime(const PlanCheck& check) const;
   // The bytes of runtime/plan_format.h.
   std::string Encode() const;
 };

@@ -71,8 +71,19 @@ absl::StatusOr<ValueId> FlatIndices(Rewrite& rewrite, const LookUp& look_up) {
   HONE_ASSIGN_OR_RETURN(const ValueId from_end,
                         rewrite.Apply("Add", {index, rewrite.Ints("extents", look_up.Extents())}));
   HONE_ASSIGN_OR_RETURN(index, rewrite.Apply("Where", {negative, from_end, index}));
+  HONE_ASSIGN_OR_RETURN(const ValueId before,
+                        rewrite.Apply("Less", {index, rewrite.Ints("least", {0})}));
+  HONE_ASSIGN_OR_RETURN(
+      const ValueId behind,
+      rewrite.Apply("GreaterOrEqual", {index, rewrite.Ints("ends", look_up.Extents())}));
+  HONE_ASSIGN_OR_RETURN(const ValueId outside, rewrite.Apply("Or", {before, behind}));
   HONE_ASSIGN_OR_RETURN(index,
                         rewrite.Apply("Mul", {index, rewrite.Ints("strides", look_up.Strides())}));
+  // An index that is out of range in one dimension must not become that of another element: the
+  // sum is then out of range, too.
+  const Ints all = look_up.FlatData();
+  HONE_ASSIGN_OR_RETURN(
+      index, rewrite.Apply("Where", {outside, rewrite.Ints("nowhere", {-2 * all.front()}), index}));
   HONE_ASSIGN_OR_RETURN(index, rewrite.Apply("ReduceSum", {index, rewrite.Ints("last", {-1})},
                                              {{"keepdims", int64_t{0}}}));
   if (look_up.batch == 0) return index;

@@ -360,6 +360,25 @@ static void PlaceBuffers(hone_network_instance* instance, const void* const* inp
   }
 }
 
+/* Kernels would clamp indices that are out of range. */
+static hone_network_status CheckIndices(const hone_network_instance* instance,
+                                        const HonePlanStep* step) {
+  const hone_network* const network = instance->network;
+  for (uint32_t c = 0; c < step->checks; ++c) {
+    const HonePlanCheck* const check = &network->plan.checks[step->first_check + c];
+    const HonePlanTensor* const tensor = &network->plan.tensors[check->tensor];
+    const char* const elements = instance->places[check->tensor];
+    const int64_t place = hone_plan_wrong_index(check, elements, tensor->bytes);
+    if (place < 0) continue;
+    return Fail(HONE_NETWORK_INVALID_ARGUMENT,
+                "step '%s': element %lld of '%s' is the index %lld of %lld elements",
+                Text(network, step->name), (long long)place, Text(network, tensor->name),
+                (long long)hone_plan_index(check, elements, (uint64_t)place),
+                (long long)check->extent);
+  }
+  return HONE_NETWORK_OK;
+}
+
 static hone_network_status RunStep(hone_network_instance* instance, const HonePlanStep* step) {
   const hone_network* const network = instance->network;
   const uint32_t* const tensors = network->plan.buffers + step->first_buffer;
@@ -368,6 +387,8 @@ static hone_network_status RunStep(hone_network_instance* instance, const HonePl
            network->plan.tensors[tensors[0]].bytes);
     return HONE_NETWORK_OK;
   }
+  const hone_network_status status = CheckIndices(instance, step);
+  if (status != HONE_NETWORK_OK) return status;
   for (uint32_t b = 0; b < step->buffers; ++b) instance->buffers[b] = instance->places[tensors[b]];
   const int32_t code =
       network->kernels[step->kernel].run(instance->buffers, network->weights + step->packed_offset,

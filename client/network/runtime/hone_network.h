@@ -52,7 +52,8 @@ struct HoneRuntime {
 
 typedef enum hone_network_status {
   HONE_NETWORK_OK = 0,
-  HONE_NETWORK_INVALID_ARGUMENT = 1, /* a null pointer, or buffers that overlap */
+  HONE_NETWORK_INVALID_ARGUMENT = 1, /* a null pointer, buffers that overlap, or an index that is
+                                        out of range (in a Gather or Scatter) */
   HONE_NETWORK_NOT_FOUND = 2,        /* the weights file does not exist or cannot be read */
   HONE_NETWORK_BAD_FILE = 3,         /* the file is truncated, or belongs to another network */
   HONE_NETWORK_UNSUPPORTED_CPU = 4,  /* a kernel uses instructions that this CPU does not have */
@@ -108,7 +109,7 @@ void hone_network_free_instance(hone_network_instance* instance) HONE_NETWORK_NO
 int64_t hone_network_instance_bytes(const hone_network_instance* instance) HONE_NETWORK_NOEXCEPT;
 
 /* Computes the outputs. Allocates nothing and takes no lock. Outputs overlap neither inputs nor
- * each other. */
+ * each other. After a failure, their content is undefined. */
 hone_network_status hone_network_run(hone_network_instance* instance, const void* const* inputs,
                                      void* const* outputs) HONE_NETWORK_NOEXCEPT;
 

@@ -1,14 +1,14 @@
 /* The bytes of a network's plan, which hone_network.c reads and client/network/plan.cc writes. All
- * numbers are little-endian. The header is followed by the tensors, steps, kernels, buffers,
- * inputs, outputs and texts, without gaps. Text is given by its offset in the texts, and ends with
- * a zero. */
+ * numbers are little-endian. The header is followed by the tensors, steps, kernels, checks,
+ * buffers, inputs, outputs and texts, without gaps. Text is given by its offset in the texts, and
+ * ends with a zero. */
 #ifndef HONE_CLIENT_NETWORK_RUNTIME_PLAN_FORMAT_H_
 #define HONE_CLIENT_NETWORK_RUNTIME_PLAN_FORMAT_H_
 
 #include <stdint.h>
 
 #define HONE_PLAN_MAGIC "HONEPLAN"
-#define HONE_PLAN_VERSION 1
+#define HONE_PLAN_VERSION 2
 #define HONE_WEIGHTS_MAGIC "HONEWGTS"
 #define HONE_WEIGHTS_VERSION 1
 #define HONE_PLAN_ALIGNMENT 64 /* of weights, tensors in the arena and packed constants */
@@ -27,6 +27,8 @@ typedef struct HonePlanHeader {
   uint32_t inputs;
   uint32_t outputs;
   uint32_t text_bytes;
+  uint32_t checks; /* of all steps */
+  uint32_t reserved;
   uint64_t arena_bytes;
   uint64_t weights_bytes; /* of the weights file, with its header */
   uint64_t absent_bytes;  /* of the largest tensor in HONE_PLACE_ABSENT */
@@ -60,7 +62,19 @@ typedef struct HonePlanStep {
   uint32_t kernel; /* or HONE_PLAN_COPY */
   uint32_t first_buffer;
   uint32_t buffers;
+  uint32_t first_check; /* before the step runs */
+  uint32_t checks;
 } HonePlanStep;
+
+/* The elements of a tensor of i32 or i64 at the position `column` of each row of `columns` elements
+ * must be at least -extent and less than extent. */
+typedef struct HonePlanCheck {
+  int64_t extent;
+  uint32_t tensor;
+  uint32_t element_bytes; /* 4 or 8 */
+  uint32_t column;
+  uint32_t columns;
+} HonePlanCheck;
 
 typedef struct HonePlanKernel {
   uint64_t packed_bytes;

@@ -47,9 +47,30 @@ static const char* CheckTensor(const HonePlan* plan, const HonePlanTensor* tenso
   }
 }
 
+static const char* CheckChecks(const HonePlan* plan, const HonePlanStep* step) {
+  if (step->first_check > plan->header->checks ||
+      step->checks > plan->header->checks - step->first_check) {
+    return "has a step without its checks";
+  }
+  for (uint32_t c = 0; c < step->checks; ++c) {
+    const HonePlanCheck* const check = &plan->checks[step->first_check + c];
+    if (check->tensor >= plan->header->tensors) return "checks an unknown tensor";
+    const HonePlanTensor* const tensor = &plan->tensors[check->tensor];
+    if ((check->element_bytes != 4 && check->element_bytes != 8) ||
+        tensor->bytes % check->element_bytes != 0 || tensor->place == HONE_PLACE_ABSENT ||
+        check->column >= check->columns || check->extent < 0 ||
+        check->extent > (int64_t)HONE_PLAN_MAX_BYTES) {
+      return "has a check that is not possible";
+    }
+  }
+  return NULL;
+}
+
 static const char* CheckStep(const HonePlan* plan, const HonePlanStep* step) {
   const HonePlanHeader* const header = plan->header;
   if (step->name >= header->text_bytes) return "names no text";
+  const char* const wrong = CheckChecks(plan, step);
+  if (wrong != NULL) return wrong;
   if (step->first_buffer > header->buffers ||
       step->buffers > header->buffers - step->first_buffer) {
     return "has a step without its buffers";
@@ -119,13 +140,14 @@ const char* hone_plan_read(const void* bytes, uint64_t size, HonePlan* plan) {
   plan->tensors = Take(&at, end, header->tensors, sizeof(HonePlanTensor));
   plan->steps = Take(&at, end, header->steps, sizeof(HonePlanStep));
   plan->kernels = Take(&at, end, header->kernels, sizeof(HonePlanKernel));
+  plan->checks = Take(&at, end, header->checks, sizeof(HonePlanCheck));
   plan->buffers = Take(&at, end, header->buffers, sizeof(uint32_t));
   plan->inputs = Take(&at, end, header->inputs, sizeof(uint32_t));
   plan->outputs = Take(&at, end, header->outputs, sizeof(uint32_t));
   plan->texts = Take(&at, end, header->text_bytes, 1);
   if (plan->tensors == NULL || plan->steps == NULL || plan->kernels == NULL ||
-      plan->buffers == NULL || plan->inputs == NULL || plan->outputs == NULL ||
-      plan->texts == NULL || at != end) {
+      plan->checks == NULL || plan->buffers == NULL || plan->inputs == NULL ||
+      plan->outputs == NULL || plan->texts == NULL || at != end) {
     return "is truncated";
   }
   if (header->text_bytes == 0 || plan->texts[header->text_bytes - 1] != '\0')
@@ -144,4 +166,34 @@ const char* hone_plan_read(const void* bytes, uint64_t size, HonePlan* plan) {
   if (wrong == NULL) wrong = CheckEnds(plan, plan->outputs, header->outputs, HONE_PLACE_OUTPUT);
   if (wrong == NULL) wrong = CheckShared(plan);
   return wrong;
+}
+
+int64_t hone_plan_index(const HonePlanCheck* check, const void* elements, uint64_t position) {
+  return check->element_bytes == 8 ? ((const int64_t*)elements)[position]
+                                   : ((const int32_t*)elements)[position];
+}
+
+/* The range begins at 0 if `extent` is added: one comparison of unsigned numbers. */
+static int IsWrong(const HonePlanCheck* check, int64_t index) {
+  return (uint64_t)index + (uint64_t)check->extent >= 2 * (uint64_t)check->extent;
+}
+
+int64_t hone_plan_wrong_index(const HonePlanCheck* check, const void* elements, uint64_t bytes) {
+  const uint64_t count = bytes / check->element_bytes;
+  const uint64_t extent = (uint64_t)check->extent;
+  int wrong = 0;
+  /* Without an exit, so that the loops become vector code. */
+  if (check->element_bytes == 8) {
+    const int64_t* const indices = elements;
+    for (uint64_t i = check->column; i < count; i += check->columns)
+      wrong |= (uint64_t)indices[i] + extent >= 2 * extent;
+  } else {
+    const int32_t* const indices = elements;
+    for (uint64_t i = check->column; i < count; i += check->columns)
+      wrong |= (uint64_t)(int64_t)indices[i] + extent >= 2 * extent;
+  }
+  if (!wrong) return -1;
+  uint64_t i = check->column;
+  while (!IsWrong(check, hone_plan_index(check, elements, i))) i += check->columns;
+  return (int64_t)i;
 }

@@ -15,6 +15,7 @@ typedef struct HonePlan {
   const HonePlanTensor* tensors;
   const HonePlanStep* steps;
   const HonePlanKernel* kernels;
+  const HonePlanCheck* checks;
   const uint32_t* buffers; /* tensors of all steps */
   const uint32_t* inputs;  /* tensors */
   const uint32_t* outputs; /* tensors */
@@ -25,6 +26,12 @@ typedef struct HonePlan {
  * number is in range, every tensor lies inside its place, and every step has as many buffers as its
  * kernel. Otherwise returns a message that says what is wrong. */
 const char* hone_plan_read(const void* bytes, uint64_t size, HonePlan* plan);
+
+/* The position of the first element that violates a check, in a tensor of this size; -1 if there is
+ * none. */
+int64_t hone_plan_wrong_index(const HonePlanCheck* check, const void* elements, uint64_t bytes);
+/* An element of a tensor that is checked. */
+int64_t hone_plan_index(const HonePlanCheck* check, const void* elements, uint64_t position);
 
 #ifdef __cplusplus
 } /* extern "C" */

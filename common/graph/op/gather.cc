@@ -135,10 +135,9 @@ absl::Status DefineReverseSequence(const NodeView& node, StageWriter& writer) {
 
 absl::Span<const OperatorDef> GatherOperators() {
   static constexpr OperatorDef kOperators[] = {
-      {"Gather", 2, 2, InferGather, DefineGather,
-       "i32 or i64 indices; constant ones must be in range, others are clamped"},
+      {"Gather", 2, 2, InferGather, DefineGather, "i32 or i64 indices, checked"},
       {"GatherElements", 2, 2, InferGatherElements, DefineGatherElements,
-       "i32 or i64 indices; constant ones must be in range, others are clamped"},
+       "i32 or i64 indices, checked"},
       {"OneHot", 3, 3, InferOneHot, DefineOneHot, "a constant depth"},
       {"ReverseSequence", 2, 2, InferReverseSequence, DefineReverseSequence},
   };

@@ -40,4 +40,21 @@ std::string PlaceAt(const NodeView& node, StageWriter& writer, int input,
   return absl::StrCat("select(", index, " < 0, ", index, " + ", extent, ", ", index, ")");
 }
 
+std::vector<IndexRange> IndexRanges(const Graph& graph, const Node& node) {
+  const bool by_axis =
+      node.op == "Gather" || node.op == "GatherElements" || node.op == "ScatterElements";
+  if (!by_axis && node.op != "ScatterND") return {};
+  const NodeView view(graph, node);
+  const ValueId indices = node.inputs[1];
+  if (view.IsConstant(1)) return {};
+  if (by_axis) {
+    const int64_t axis = view.AxisAttribute("axis", 0, view.Rank(0)).value_or(0);
+    return {{indices, view.Shape(0)[axis]}};
+  }
+  std::vector<IndexRange> ranges;
+  const int64_t columns = view.Shape(1).back();
+  for (int64_t c = 0; c < columns; ++c) ranges.push_back({indices, view.Shape(0)[c], c, columns});
+  return ranges;
+}
+
 }  // namespace hone::graph

@@ -37,12 +37,18 @@ class Bytes {
 Plan SmallPlan() {
   Plan plan;
   const graph::TensorType type{ir::DType::kF32, {2, 3}};
-  plan.tensors = {{.name = "x", .type = type, .place = PlaceKind::kInput},
-                  {.name = "w", .type = type, .place = PlaceKind::kWeights, .offset = 64},
-                  {.name = "y", .type = type, .place = PlaceKind::kOutput},
-                  {.name = "t", .type = type, .place = PlaceKind::kArena, .offset = 128}};
+  plan.tensors = {
+      {.name = "x", .type = type, .place = PlaceKind::kInput},
+      {.name = "w", .type = type, .place = PlaceKind::kWeights, .offset = 64},
+      {.name = "y", .type = type, .place = PlaceKind::kOutput},
+      {.name = "t", .type = type, .place = PlaceKind::kArena, .offset = 128},
+      {.name = "i", .type = {ir::DType::kI32, {6}}, .place = PlaceKind::kArena, .offset = 64}};
   plan.kernels = {{.name = "add", .buffers = 3, .packed_bytes = 24}};
-  plan.steps = {{.name = "n", .kernel = 0, .tensors = {0, 1, 3}, .packed_offset = 128},
+  plan.steps = {{.name = "n",
+                 .kernel = 0,
+                 .tensors = {0, 1, 3},
+                 .packed_offset = 128,
+                 .checks = {{.tensor = 4, .extent = 5}, {.tensor = 4, .extent = 2, .columns = 3}}},
                 {.name = "y", .tensors = {3, 2}}};
   plan.inputs = {0};
   plan.outputs = {2};
@@ -62,7 +68,7 @@ TEST(PlanTest, TheRuntimeReadsWhatIsWritten) {
   const Bytes bytes(SmallPlan().Encode());
   HonePlan plan;
   ASSERT_EQ(bytes.Read(&plan), nullptr);
-  EXPECT_EQ(plan.header->tensors, 4u);
+  EXPECT_EQ(plan.header->tensors, 5u);
   EXPECT_EQ(plan.header->arena_bytes, 192u);
   const Digest weights = SmallPlan().weights;
   EXPECT_EQ(std::memcmp(plan.header->id, &weights, sizeof weights), 0);
@@ -74,6 +80,11 @@ TEST(PlanTest, TheRuntimeReadsWhatIsWritten) {
               ElementsAre(2, 3));
   EXPECT_EQ(plan.steps[1].kernel, HONE_PLAN_COPY);
   EXPECT_EQ(plan.buffers[plan.steps[1].first_buffer], 3u);
+  ASSERT_EQ(plan.steps[0].checks, 2u);
+  EXPECT_EQ(plan.checks[1].tensor, 4u);
+  EXPECT_EQ(plan.checks[1].extent, 2);
+  EXPECT_EQ(plan.checks[1].columns, 3u);
+  EXPECT_EQ(plan.checks[1].element_bytes, 4u);
 }
 
 TEST(PlanTest, RefusesPlansThatWouldLeaveTheirMemory) {
@@ -98,8 +109,12 @@ TEST(PlanTest, RefusesPlansThatWouldLeaveTheirMemory) {
             "has a tensor outside its input or output");
   EXPECT_EQ(change([](Plan& p) { p.steps[0].tensors.pop_back(); }),
             "has a step with another number of buffers than its kernel");
-  EXPECT_EQ(change([](Plan& p) { p.steps[0].tensors[1] = 4; }),
+  EXPECT_EQ(change([](Plan& p) { p.steps[0].tensors[1] = 5; }),
             "has a step with an unknown tensor");
+  EXPECT_EQ(change([](Plan& p) { p.steps[0].checks[0].column = 1; }),
+            "has a check that is not possible");
+  EXPECT_EQ(change([](Plan& p) { p.tensors[4].type.dtype = ir::DType::kI8; }),
+            "has a check that is not possible");
   EXPECT_EQ(change([](Plan& p) { p.steps[0].kernel = 1; }), "has a step with an unknown kernel");
   EXPECT_EQ(change([](Plan& p) { p.steps[0].packed_offset = 256; }),
             "has packed constants outside the weights");

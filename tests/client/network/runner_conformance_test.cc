@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "client/network/gpu_runner.h"
@@ -113,6 +114,54 @@ TEST_P(RunnerConformanceTest, TensorsMayHaveOtherTypes) {
                        {less, AddNode(graph, "Not", {odd}), AddNode(graph, "Add", {count, count}),
                         AddNode(graph, "Add", {half, half}), odd});
   ExpectRight(CompileFor(graph));
+}
+
+// Indices that are inputs or that the network computes. On a GPU, those that it computes are
+// clamped.
+TEST_P(RunnerConformanceTest, RefusesIndicesThatAreOutOfRange) {
+  graph::Graph graph;
+  const graph::ValueId table = graph.AddValue("table", {ir::DType::kF32, {5, 3}});
+  const graph::ValueId ids = graph.AddValue("ids", {ir::DType::kI64, {4}});
+  const graph::ValueId short_ids = graph.AddValue("short_ids", {ir::DType::kI32, {5, 1}});
+  const graph::ValueId places = graph.AddValue("places", {ir::DType::kI64, {2, 2}});
+  const graph::ValueId updates = graph.AddValue("updates", {ir::DType::kF32, {2}});
+  graph.inputs = {table, ids, short_ids, places, updates};
+  const graph::ValueId sum = AddNode(graph, "Add", {ids, ids});
+  graph.outputs = {AddNode(graph, "Gather", {table, ids}),
+                   AddNode(graph, "GatherElements", {table, short_ids}, {{"axis", int64_t{1}}}),
+                   AddNode(graph, "ScatterND", {table, places, updates}),
+                   AddNode(graph, "Gather", {table, sum}), sum};
+  const TestNetwork network = CompileFor(graph);
+  const Made runner = GetParam().make(network);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  std::vector<ir::Scalars> given = {
+      ir::Scalars(15, 1.0), {0, 1, -2, 2}, {0, 2, -3, 1, -1}, {0, 2, -5, -3}, {7.0, 8.0}};
+  const auto run = [&](int input, int element, int64_t index) {
+    std::vector<ir::Scalars> changed = given;
+    if (input > 0) changed[input][element] = index;
+    std::vector<std::string> bytes;
+    for (size_t i = 0; i < changed.size(); ++i) {
+      bytes.push_back(graph::Encode(graph.value(graph.inputs[i]).type, changed[i]));
+    }
+    const auto outputs = (*runner)->Run(Views(bytes));
+    if (outputs.ok()) EXPECT_EQ(*outputs, Expected(graph, bytes));
+    return outputs.status().ToString();
+  };
+  EXPECT_EQ(run(0, 0, 0), "OK");
+  EXPECT_EQ(run(2, 4, 2), "OK");
+  EXPECT_EQ(run(3, 0, 4), "OK");
+  EXPECT_THAT(run(1, 3, 5),
+              HasSubstr("step 'n1': element 3 of 'ids' is the index 5 of 5 elements"));
+  EXPECT_THAT(run(1, 0, -6), HasSubstr("element 0 of 'ids' is the index -6 of 5"));
+  EXPECT_THAT(run(1, 0, std::numeric_limits<int64_t>::min()), HasSubstr("element 0 of 'ids'"));
+  EXPECT_THAT(run(1, 0, std::numeric_limits<int64_t>::max()), HasSubstr("element 0 of 'ids'"));
+  EXPECT_THAT(run(2, 4, 3), HasSubstr("'short_ids' is the index 3 of 3 elements"));
+  EXPECT_THAT(run(2, 0, -4), HasSubstr("'short_ids' is the index -4 of 3 elements"));
+  // The columns of the places have different ranges.
+  EXPECT_THAT(run(3, 1, 4), HasSubstr("element 1 of 'places' is the index 4 of 3 elements"));
+  EXPECT_THAT(run(3, 2, 5), HasSubstr("element 2 of 'places' is the index 5 of 5 elements"));
+  if (options_.target.kind != target::Kind::kCpu) return;
+  EXPECT_THAT(run(1, 2, -3), HasSubstr("step 'n4': element 2 of 't0' is the index -6 of 5"));
 }
 
 // An output of the network may be one of its inputs, a constant, or appear twice.

@@ -238,5 +238,26 @@ TEST(OpsetErrorTest, NameTheNode) {
   }
 }
 
+// A GatherND becomes a Gather of flat indices. An index that is out of range in one dimension must
+// not become that of another element.
+TEST(GatherNDTest, FlatIndicesKeepWhatIsOutOfRange) {
+  auto graph = ImportNode(12, "3, 4", NodeText("GatherND", "x i", "y"), Input("i", 7, "7, 2"));
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  ASSERT_EQ(graph->nodes.back().op, "Gather");
+  graph->outputs = {graph->nodes.back().inputs[1]};
+  std::erase_if(graph->nodes, [](const graph::Node& node) {
+    return node.op == "Gather" || node.op == "Reshape";  // of the data
+  });
+  const auto indices = graph::Interpret(
+      *graph, {ir::Scalars(12, 0.0), {0, 0, 2, 3, -3, -4, -1, 1, 0, 4, 3, 0, 2, -5}});
+  ASSERT_TRUE(indices.ok()) << indices.status();
+  const ir::Scalars& flat = (*indices)[0];
+  ASSERT_EQ(flat.size(), 7u);
+  EXPECT_EQ(ir::Scalars(flat.begin(), flat.begin() + 4), ir::Scalars({0, 11, 0, 9}));
+  for (size_t i = 4; i < flat.size(); ++i) {
+    EXPECT_TRUE(flat[i] < ir::Scalar(-12) || ir::Scalar(12) <= flat[i]) << flat[i];
+  }
+}
+
 }  // namespace
 }  // namespace hone::onnx
