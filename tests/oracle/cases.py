@@ -36,6 +36,11 @@ def from_file(path):
              "name": line.split()[0], "text": line} for n, line in enumerate(lines, start=1)]
 
 
+def network_files():
+    """The files of special.py."""
+    return [path for path in sorted(_FOLDER.iterdir()) if path.suffix == ".net"]
+
+
 def all_files():
     return [case for path in sorted(_FOLDER.iterdir()) if path.suffix in _SOURCES
             for case in from_file(path)]

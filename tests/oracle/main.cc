@@ -1,13 +1,18 @@
 // oracle_kernels: builds kernels for the oracle (README.md). It reads a request per line on
 // standard input (request.h) and answers with lines of JSON on standard output, the last of which
-// has the event "done". The request {"operators": true} lists the operator library instead.
+// has the event "done". A request with the field "network" (network_maker.h) runs an ONNX model.
+// The request {"operators": true} lists the operator library and the operators of ONNX instead.
 #include <iostream>
 #include <string>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "client/onnx/supported_operators.h"
+#include "common/base/status_macros.h"
 #include "common/operator/operator.h"
 #include "nlohmann/json.hpp"
 #include "tests/oracle/kernel_maker.h"
+#include "tests/oracle/network_maker.h"
 #include "tests/oracle/request.h"
 
 namespace hone::oracle {
@@ -34,12 +39,37 @@ json TensorsOf(const ir::Workload& workload, const std::vector<ir::BufferId>& id
 void SendOperators() {
   json operators = json::array();
   for (const op::OperatorInfo& info : op::Operators()) operators.push_back(info.name);
-  Send({{"event", "operators"}, {"names", operators}});
+  json onnx = json::array();
+  for (const onnx::SupportedOperator& supported : onnx::SupportedOperators()) {
+    onnx.push_back(supported.name);
+  }
+  Send({{"event", "operators"}, {"names", operators}, {"onnx", onnx}});
+}
+
+void SendStep(const std::string& step) { Send({{"event", "step"}, {"step", step}}); }
+
+void SendDone(const absl::Status& status) {
+  Send({{"event", "done"}, {"ok", status.ok()}, {"detail", status.ok() ? "" : status.ToString()}});
+}
+
+absl::Status AnswerNetwork(const std::string& line) {
+  HONE_ASSIGN_OR_RETURN(const NetworkRequest request, ParseNetworkRequest(line));
+  HONE_ASSIGN_OR_RETURN(const NetworkAnswer answer, RunNetwork(request, SendStep));
+  json types = json::array(), runs = json::array();
+  for (const graph::TensorType& type : answer.types) {
+    types.push_back({{"dtype", ir::DTypeName(type.dtype)}, {"shape", type.shape}});
+  }
+  for (const std::vector<std::string>& outputs : answer.outputs) {
+    json& run = runs.emplace_back(json::array());
+    for (const std::string& output : outputs) run.push_back(absl::Base64Escape(output));
+  }
+  Send({{"event", "outputs"}, {"types", types}, {"runs", runs}});
+  return absl::OkStatus();
 }
 
 void Answer(const Request& request) {
   const Listener listener = {
-      .on_step = [](const std::string& step) { Send({{"event", "step"}, {"step", step}}); },
+      .on_step = SendStep,
       .on_workload =
           [](const ir::Workload& workload) {
             Send({{"event", "workload"},
@@ -65,23 +95,27 @@ void Answer(const Request& request) {
                   {"detail", std::string(status.message())}});
           },
   };
-  const absl::Status status = MakeKernels(request, listener);
-  Send({{"event", "done"}, {"ok", status.ok()}, {"detail", status.ok() ? "" : status.ToString()}});
+  SendDone(MakeKernels(request, listener));
 }
 
 int Main() {
   std::string line;
   while (std::getline(std::cin, line)) {
-    if (json::parse(line, nullptr, false) == json({{"operators", true}})) {
+    const json object = json::parse(line, nullptr, false);
+    if (object == json({{"operators", true}})) {
       SendOperators();
-      Send({{"event", "done"}, {"ok", true}, {"detail", ""}});
+      SendDone(absl::OkStatus());
+      continue;
+    }
+    if (object.is_object() && object.contains("network")) {
+      SendDone(AnswerNetwork(line));
       continue;
     }
     const absl::StatusOr<Request> request = ParseRequest(line);
     if (request.ok()) {
       Answer(*request);
     } else {
-      Send({{"event", "done"}, {"ok", false}, {"detail", request.status().ToString()}});
+      SendDone(request.status());
     }
   }
   return 0;

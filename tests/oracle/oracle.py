@@ -13,6 +13,7 @@ from pathlib import Path
 import cases
 import onnx_oracle
 import operators
+import special
 from peers import Builder, Checker, Died
 
 _CASES_BETWEEN_NEWS = 1000
@@ -174,6 +175,8 @@ def _arguments():
     parser.add_argument("--jobs", type=int, default=2, help="cases at a time")
     parser.add_argument("--case", action="append", default=[],
                         help="only this one: a number of a drawn case, or a file (FILE:LINE)")
+    parser.add_argument("--special", action="store_true",
+                        help="nodes of ONNX models at special values instead (special.py)")
     parser.add_argument("--no-files", action="store_true", help="leave out the folder cases/")
     return parser.parse_args()
 
@@ -186,11 +189,23 @@ def _named_case(seed, name):
 
 
 def _missing_operators(program):
-    """The operators of the library that the oracle does not define."""
+    """The operators of the library and of ONNX that the oracle does not define."""
     builder = Builder(program)
     (listing, *_) = builder.ask({"operators": True})
     builder.close()
-    return sorted(set(listing["names"]) - set(operators.OPERATORS))
+    return [*sorted(set(listing["names"]) - set(operators.OPERATORS)),
+            *special.missing_operators(listing["onnx"])]
+
+
+def _run_special(options):
+    if options.case:
+        return special.run(options, [Path(name) for name in options.case if not name.isdigit()],
+                           [int(name) for name in options.case if name.isdigit()])
+    files = [] if options.no_files else cases.network_files()
+    if options.cases > 0 and not special.AVAILABLE:
+        print("oracle: drawn cases need the packages onnx and onnxruntime; only the files run")
+        return special.run(options, files, [])
+    return special.run(options, files, range(options.first, options.first + options.cases))
 
 
 def main():
@@ -200,14 +215,16 @@ def main():
           flush=True)
     missing = _missing_operators(options.program)
     if missing:
-        print(f"oracle: no definition in operators.py of: {' '.join(missing)}")
+        print(f"oracle: operators.py or special_nodes.py lack: {' '.join(missing)}")
         return 1
+    options.failures = options.work / "failures"
+    if options.special:
+        return _run_special(options)
     if options.case:
         todo = [case for name in options.case for case in _named_case(options.seed, name)]
     else:
         todo = [] if options.no_files else cases.all_files()
         todo += [cases.drawn(options.seed, options.first + n) for n in range(options.cases)]
-    options.failures = options.work / "failures"
     report = Report(options)
     queue = collections.deque(todo)
     with tempfile.TemporaryDirectory(dir=options.work, prefix="run-") as folder:
@@ -226,7 +243,10 @@ def main():
             thread.start()
         for thread in threads:
             thread.join()
-    return report.finish()
+    code = report.finish()
+    if options.case or options.no_files:
+        return code
+    return max(code, special.run(options, cases.network_files(), []))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,15 @@ Most of them are documented for users in common/operator/README.md, "Special val
                                            first.) If all are NaN: the neutral element
   NaN in argmax, argmin                    is ignored, as in NumPy's nanargmax. If all are NaN: the
                                            neutral element, with index -1
+  NaN in operators of networks             as ONNX's reference and ONNX Runtime where both agree:
+                                           Max, Min and Clip give NaN if any input is NaN, and TopK
+                                           counts it as the largest number. ArgMax and ArgMin count
+                                           it as an infinity. Maxima over elements ignore it
+  padding, and absent initial states of    add nothing, even if the weights are infinite or NaN
+  recurrent layers
+  range of zeros in DynamicQuantizeLinear  1, as in ONNX's reference; ONNX Runtime's scale is 1
+  Slice that begins before the tensor,     begins with the first element, as in ONNX's text and ONNX
+  with a negative step                     Runtime; ONNX's reference gives no element
   ties of argmax, argmin                   the lowest index
   +0 and -0                                are equal
   infinities                               as in IEEE 754

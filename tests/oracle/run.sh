@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Compares kernels with an independent oracle, see README.md.
 #   tests/oracle/run.sh [--cases 10000] [--seed 7] [--jobs 2] [--case NUMBER|FILE] [--help]
+#   tests/oracle/run.sh --special [--cases 10000]    nodes of ONNX models at special values
 #   tests/oracle/run.sh --self-test        the oracle's own tests
 # HONE_BUILD_DIR: the build folder with oracle_kernels (default build/release). Python packages are
 # installed into a virtual environment in it.
