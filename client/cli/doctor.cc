@@ -52,6 +52,7 @@ absl::Status Doctor(const Globals& globals, bool prepare) {
   if (globals.server.empty()) add(CheckDataFolder());
   Globals any_target = globals;
   any_target.target.clear();
+  any_target.warns_of_store = false;  // CheckServer reports it
   add(CheckServer(any_target));
   if (!globals.server.empty()) {
     const bool reached = checks.back().state != HealthCheck::State::kProblem;

@@ -90,7 +90,7 @@ absl::Status CompleteGlobals(Globals& globals) {
                              globals.config));
   globals.server = config.server;
   globals.ignored_config = config.ignored;
-  HONE_ASSIGN_OR_RETURN(globals.security, rpc::LoadSecurity(config.security, absl::Now()));
+  HONE_ASSIGN_OR_RETURN(globals.security, rpc::LoadSecurity(config.security));
   if (IsNoAdmin(globals.security)) NameAdminConfig();
   return absl::OkStatus();
 }

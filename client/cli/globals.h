@@ -20,6 +20,7 @@ struct Globals {
   std::string ignored_config;     // set by CompleteGlobals; see client::ClientConfig::ignored
   std::string target;  // "native", "cuda", "opencl", a preset or a key; "" (not given) means native
   bool json = false;
+  bool warns_of_store = true;      // a session warns of a damaged store
   absl::Time began = absl::Now();  // of the command, for its time limit
 };
 

@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/cli/format.h"
 #include "client/cli/session.h"
 #include "client/cli/target_argument.h"
@@ -30,6 +31,7 @@ using State = HealthCheck::State;
 
 constexpr int64_t kLittleSpace = int64_t{1} << 30;
 constexpr int kRowsRead = 1000;
+constexpr absl::Duration kStoreCheckLimit = absl::Seconds(10);
 
 absl::StatusOr<std::string> KeyOfTarget(const Globals& globals) {
   if (globals.server.empty()) {
@@ -38,6 +40,18 @@ absl::StatusOr<std::string> KeyOfTarget(const Globals& globals) {
   }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   return session->TargetKey();
+}
+
+// Waits for a while until the server has checked its whole store.
+client::Connection::StoreReport ReportOfCheckedStore(client::Connection& connection) {
+  const absl::Time limit = absl::Now() + kStoreCheckLimit;
+  client::Connection::StoreReport report = connection.LastStoreReport();
+  while (report.is_being_checked && absl::Now() < limit) {
+    absl::SleepFor(absl::Milliseconds(20));
+    if (!connection.ListRecords({}, 1).ok()) break;
+    report = connection.LastStoreReport();
+  }
+  return report;
 }
 
 }  // namespace
@@ -172,8 +186,15 @@ std::vector<HealthCheck> CheckServer(const Globals& globals) {
                        : "see the log of hone-server";
     return {check};
   }
+  const client::Connection::StoreReport store = ReportOfCheckedStore((*session)->connection());
+  if (!store.damage.empty()) {
+    check.state = State::kProblem;
+    check.finding = absl::StrCat("it is only read, and no job can start: ", store.damage);
+    return {check};
+  }
   if (globals.server.empty()) {
-    check.finding = absl::StrCat((*session)->private_server()->paths().store, " can be read");
+    check.finding = absl::StrCat((*session)->private_server()->paths().store, " can be read",
+                                 store.is_being_checked ? "; it is still being checked" : "");
     return {check};
   }
   const auto connected = std::count_if(workers->begin(), workers->end(),

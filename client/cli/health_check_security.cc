@@ -16,8 +16,15 @@ constexpr absl::Duration kProbeLimit = absl::Seconds(5);
 constexpr absl::Duration kSoon = absl::Hours(24 * 30);
 constexpr absl::Duration kLargeSkew = absl::Seconds(5);
 
-void CheckLifetime(const rpc::CertificateFacts& facts, HealthCheck& check) {
-  if (facts.not_after - absl::Now() > kSoon) return;
+void CheckLifetime(absl::string_view whose, const rpc::CertificateFacts& facts,
+                   HealthCheck& check) {
+  const absl::Time now = absl::Now();
+  if (const absl::Status valid = rpc::CheckLifetime(whose, facts, now); !valid.ok()) {
+    check.state = State::kProblem;
+    check.finding = std::string(valid.message());
+    return;
+  }
+  if (facts.not_after - now > kSoon) return;
   check.state = State::kWarning;
   check.advice = absl::StrCat("the certificate expires on ", rpc::FormatDay(facts.not_after),
                               "; replace it before then");
@@ -46,7 +53,7 @@ HealthCheck CheckEncryption(const Globals& globals) {
   check.finding =
       absl::StrCat(found->protocol, "; the server is ", found->server.subject, ", certified by ",
                    found->server.issuer, " until ", rpc::FormatDay(found->server.not_after));
-  CheckLifetime(found->server, check);
+  CheckLifetime("the server's certificate", found->server, check);
   return check;
 }
 
@@ -68,7 +75,7 @@ HealthCheck CheckIdentity(const Globals& globals) {
       check.finding = absl::StrCat(security.token.empty() ? "" : "a token is sent, and ",
                                    "a certificate is used: ", CallerOf(facts->uri),
                                    ", valid until ", rpc::FormatDay(facts->not_after));
-      CheckLifetime(*facts, check);
+      CheckLifetime("our own certificate", *facts, check);
     }
   }
   return check;

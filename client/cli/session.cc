@@ -45,6 +45,16 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, b
   session->target_.host = target::DetectHost();  // while the server starts
   if (session->private_server_ != nullptr)
     HONE_RETURN_IF_ERROR(session->private_server_->WaitUntilReady());
+  // Before the connection is tried, again and again: the server cannot accept this certificate, or
+  // the clock is wrong, and then this machine does not accept the server's.
+  if (session->private_server_ == nullptr) {
+    const absl::Status own = rpc::CheckOwnLifetime(globals.security, absl::Now());
+    if (!own.ok()) {
+      return NameIgnoredConfig(
+          globals, absl::UnavailableError(absl::StrCat("cannot talk to the server at ", address,
+                                                       ": ", own.message())));
+    }
+  }
   auto connection = client::Connection::Open(address, options);
   HONE_RETURN_IF_ERROR(NameIgnoredConfig(globals, connection.status()));
   session->connection_ = *std::move(connection);
@@ -54,6 +64,14 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, b
     if (key.ok() && !session->IsHere(*key)) NeedServerOfTarget();
   }
   return session;
+}
+
+Session::~Session() {
+  if (!warns_of_store_ || connection_ == nullptr || connection_->LastStoreReport().damage.empty()) return;
+  PrintWrapped(stderr,
+               absl::StrCat("warning: the server's store is damaged, so it is only read and no job "
+                            "can start; ",
+                            SuggestedCommand("doctor"), " says what to do"));
 }
 
 absl::Status Session::UseGpuOfServer(const absl::Status& why) {

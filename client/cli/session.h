@@ -24,6 +24,8 @@ class Session {
   // Connection::Open, and TargetArgument::FindDevice. REQUIRES: the process has one thread.
   static absl::StatusOr<std::unique_ptr<Session>> Open(const Globals& globals,
                                                        bool with_worker = false);
+  // Warns if the server's store is damaged, which a look-up that succeeds does not show.
+  ~Session();
 
   client::Connection& connection() { return *connection_; }
   // Null if a server was given.
@@ -70,7 +72,9 @@ class Session {
 
  private:
   explicit Session(const Globals& globals)
-      : started_(globals.began), target_{.given = globals.target} {}
+      : warns_of_store_(globals.warns_of_store),
+        started_(globals.began),
+        target_{.given = globals.target} {}
 
   // Sets target_.given to the only OpenCL target of the server's workers. `why`: why this machine
   // has none.
@@ -78,6 +82,7 @@ class Session {
   // What hone-worker calls the device that the target names.
   std::string DeviceName() const { return target_.device ? target_.device->device : "cpu"; }
 
+  const bool warns_of_store_;
   absl::Time started_;  // infinite future after TakeStartTime
   TargetArgument target_;
   std::unique_ptr<client::PrivateServer> private_server_;

@@ -6,8 +6,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "client/lib/api_convert.h"
@@ -38,7 +40,10 @@ constexpr absl::Duration kWatchTimeout =
 constexpr absl::Duration kWatchPatience = absl::Minutes(1);
 constexpr int64_t kMaxArtifactBytes = int64_t{1} << 30;
 constexpr absl::Duration kProbeLimit = absl::Seconds(5);
-constexpr char kServerTimeHeader[] = "hone-unix-ms";  // in every answer
+// In every answer: the time, and the state of the store unless it is in order.
+constexpr char kServerTimeHeader[] = "hone-unix-ms";
+constexpr char kStoreHeader[] = "hone-store-bin";
+constexpr absl::string_view kStoreIsChecked = "checking";
 
 uint64_t RandomSeed() {
   std::random_device device;
@@ -161,6 +166,11 @@ class GrpcConnection final : public Connection {
       return absl::FailedPreconditionError("the server does not report its time");
     }
     return absl::FromUnixMillis(unix_ms) - middle;
+  }
+
+  StoreReport LastStoreReport() override {
+    absl::MutexLock lock(&mutex_);
+    return store_;
   }
 
   absl::StatusOr<std::vector<Job>> ListJobs(int limit) override {
@@ -402,11 +412,24 @@ class GrpcConnection final : public Connection {
     response.Clear();
     grpc::ClientContext context;
     rpc::SetDeadline(context, timeout);
+    absl::Status status;
     if constexpr (std::is_same_v<S, AdminStub>) {
-      return rpc::FromGrpc(((*admin_stub_).*method)(&context, request, &response));
+      status = rpc::FromGrpc(((*admin_stub_).*method)(&context, request, &response));
     } else {
-      return rpc::FromGrpc(((*stub_).*method)(&context, request, &response));
+      status = rpc::FromGrpc(((*stub_).*method)(&context, request, &response));
     }
+    if (status.ok()) NoteStore(context);
+    return status;
+  }
+
+  void NoteStore(const grpc::ClientContext& context) {
+    const auto& headers = context.GetServerInitialMetadata();
+    const auto header = headers.find(kStoreHeader);
+    const std::string text =
+        header == headers.end() ? "" : std::string(header->second.data(), header->second.size());
+    absl::MutexLock lock(&mutex_);
+    store_.is_being_checked = text == kStoreIsChecked;
+    store_.damage = store_.is_being_checked ? "" : text;
   }
 
   // The same, with the answer as a struct of api.h.
@@ -521,6 +544,8 @@ class GrpcConnection final : public Connection {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<Stub> stub_;
   const std::unique_ptr<AdminStub> admin_stub_;
+  absl::Mutex mutex_;
+  StoreReport store_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -119,6 +119,12 @@ class Connection {
   // How far the server's clock is ahead of this machine's clock, accurate to half of the duration
   // of a call. FailedPrecondition: the server does not send its time.
   virtual absl::StatusOr<absl::Duration> ClockSkew() = 0;
+  // What the server's last answer said about its store.
+  struct StoreReport {
+    bool is_being_checked = false;  // the check of the whole store may still find damage
+    std::string damage;             // what is wrong, and what to do; "": no damage is known
+  };
+  virtual StoreReport LastStoreReport() = 0;
   // The features of a candidate, given as a trace file without open decisions. `feature_set`: "" is
   // "statement". `target`: text form, or a key. FailedPrecondition: the server has no worker of a
   // target with that key.

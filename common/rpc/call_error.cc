@@ -76,8 +76,11 @@ absl::Status ExplainCallError(const absl::Status& status, absl::string_view addr
           absl::StrCat("cannot talk to the server at ", address, ": ", found.message()));
     }
   }
-  return absl::UnavailableError(absl::StrCat("cannot reach the server at ", address, ": ",
-                                             WhyUnreachable(message, security)));
+  // Another reason why the next connection would fail.
+  const absl::Status own = CheckOwnLifetime(security, absl::Now());
+  return absl::UnavailableError(
+      absl::StrCat("cannot reach the server at ", address, ": ", WhyUnreachable(message, security),
+                   own.ok() ? "" : absl::StrCat("; besides, ", own.message())));
 }
 
 }  // namespace hone::rpc

@@ -245,22 +245,27 @@ absl::StatusOr<CertificateFacts> DescribeCertificate(absl::string_view pem) {
   return FactsOf(certificate.get());
 }
 
-absl::Status CheckKeyPair(const KeyPair& pair, absl::Time now) {
+absl::Status CheckLifetime(absl::string_view whose, const CertificateFacts& facts, absl::Time now) {
+  const std::string clock = absl::StrCat(", and this machine's clock says ", FormatMinute(now));
+  if (now < facts.not_before) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(whose, " (", facts.subject, ") is not valid before ",
+                     FormatMinute(facts.not_before), clock, ": set the clock, for example with NTP"));
+  }
+  if (now > facts.not_after) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(whose, " (", facts.subject, ") has expired on ", FormatMinute(facts.not_after),
+                     clock, ": set the clock if it is wrong, or else get a new certificate"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckKeyPair(const KeyPair& pair) {
   HONE_ASSIGN_OR_RETURN(const CertificatePtr certificate, ParseCertificate(pair.certificate));
   HONE_ASSIGN_OR_RETURN(const KeyPtr key, ParseKey(pair.key));
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     ERR_clear_error();
     return absl::InvalidArgumentError("the key does not belong to the certificate");
-  }
-  const CertificateFacts facts = FactsOf(certificate.get());
-  if (now > facts.not_after) {
-    return absl::FailedPreconditionError(absl::StrCat("the certificate of ", facts.subject,
-                                                      " expired on ", FormatDay(facts.not_after)));
-  }
-  if (now < facts.not_before) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the certificate of ", facts.subject, " is not valid before ",
-                     FormatDay(facts.not_before), "; is this machine's clock right?"));
   }
   return absl::OkStatus();
 }
@@ -284,6 +289,10 @@ absl::StatusOr<Identity> IdentityFromUri(absl::string_view uri) {
 
 std::string FormatDay(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d", time, absl::UTCTimeZone());
+}
+
+std::string FormatMinute(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%d %H:%M UTC", time, absl::UTCTimeZone());
 }
 
 }  // namespace hone::rpc

@@ -45,18 +45,23 @@ struct CertificateFacts {
 // Describes the first certificate of a PEM text. InvalidArgument: the text has no certificate.
 absl::StatusOr<CertificateFacts> DescribeCertificate(absl::string_view pem);
 
-// Checks that the certificate is valid at that time and belongs to the key. FailedPrecondition: it
-// has expired or is not valid yet; the message contains the date. InvalidArgument: the texts are
-// not in PEM form, or the certificate belongs to another key.
-absl::Status CheckKeyPair(const KeyPair& pair, absl::Time now);
+// Checks that a certificate is valid at `now`, the time of this machine's clock, which may be
+// wrong. `whose`: "the server's certificate". FailedPrecondition: it has expired or is not valid
+// yet; the message contains both times.
+absl::Status CheckLifetime(absl::string_view whose, const CertificateFacts& facts, absl::Time now);
+// Checks that the certificate belongs to the key. InvalidArgument: it does not, or the texts are
+// not in PEM form.
+absl::Status CheckKeyPair(const KeyPair& pair);
 
 // Returns the URI that names the owner of a certificate, such as "hone://worker/pi-07".
 std::string IdentityUri(const Identity& identity);
 // InvalidArgument: `uri` does not have this form.
 absl::StatusOr<Identity> IdentityFromUri(absl::string_view uri);
 
-// Returns the date, such as "2026-11-21", for messages about certificates.
+// Return the date, such as "2026-11-21", and the time, such as "2026-11-21 16:05 UTC", for messages
+// about certificates.
 std::string FormatDay(absl::Time time);
+std::string FormatMinute(absl::Time time);
 
 }  // namespace hone::rpc
 

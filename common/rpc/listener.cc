@@ -51,12 +51,11 @@ absl::Status CheckSocketFree(const std::string& path) {
 absl::Status AddWith(grpc::ServerBuilder& builder, const Address& address, bool tls, bool insecure,
                      ServerCertificates* certificates, int* port) {
   HONE_RETURN_IF_ERROR(CheckAllowed(address, tls, insecure));
+  HONE_RETURN_IF_ERROR(CheckFree(address));
   if (address.IsUnix()) {
-    HONE_RETURN_IF_ERROR(CheckSocketFree(address.path));
     builder.AddListeningPort(address.ToText(), grpc::InsecureServerCredentials());
     return absl::OkStatus();
   }
-  HONE_RETURN_IF_ERROR(CheckPortFree(address));
   builder.AddListeningPort(
       address.ToText(), tls ? certificates->MakeCredentials() : grpc::InsecureServerCredentials(),
       port);
@@ -96,6 +95,10 @@ absl::Status CheckPortFree(const Address& address) {
     error = result;
   }
   return WhyNotBound(address, error);
+}
+
+absl::Status CheckFree(const Address& address) {
+  return address.IsUnix() ? CheckSocketFree(address.path) : CheckPortFree(address);
 }
 
 void ConfigureServer(grpc::ServerBuilder& builder) {

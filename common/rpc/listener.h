@@ -16,6 +16,9 @@ void ConfigureServer(grpc::ServerBuilder& builder);
 // machine. PermissionDenied: the port needs a privilege. Unavailable: the host is unknown.
 absl::Status CheckPortFree(const Address& address);
 
+// Checks the same for an address of either kind. Errors are those of AddListener.
+absl::Status CheckFree(const Address& address);
+
 // Adds a listening address: a Unix socket, or a TCP port with the certificates that `certificates`
 // has at the time of each connection. After BuildAndStart, *port is the TCP port, or 0 if it could
 // not be bound; it is not changed for a Unix socket. REQUIRES: `certificates` outlives the server.

@@ -26,8 +26,7 @@ absl::StatusOr<std::string> Load(absl::string_view option, const std::string& so
   return text;
 }
 
-absl::StatusOr<KeyPair> LoadKeyPair(const std::string& certificate, const std::string& key,
-                                    absl::Time now) {
+absl::StatusOr<KeyPair> LoadKeyPair(const std::string& certificate, const std::string& key) {
   KeyPair pair;
   if (certificate.empty() != key.empty()) {
     return absl::InvalidArgumentError(
@@ -36,7 +35,7 @@ absl::StatusOr<KeyPair> LoadKeyPair(const std::string& certificate, const std::s
   if (certificate.empty()) return pair;
   HONE_ASSIGN_OR_RETURN(pair.certificate, Load("certificate", certificate, /*secret=*/false));
   HONE_ASSIGN_OR_RETURN(pair.key, Load("key", key, /*secret=*/true));
-  if (absl::Status usable = CheckKeyPair(pair, now); !usable.ok()) {
+  if (absl::Status usable = CheckKeyPair(pair); !usable.ok()) {
     return Named(IsPem(certificate) ? "certificate" : absl::StrCat("certificate ", certificate),
                  usable);
   }
@@ -45,7 +44,7 @@ absl::StatusOr<KeyPair> LoadKeyPair(const std::string& certificate, const std::s
 
 }  // namespace
 
-absl::StatusOr<ChannelSecurity> LoadSecurity(const SecuritySources& sources, absl::Time now) {
+absl::StatusOr<ChannelSecurity> LoadSecurity(const SecuritySources& sources) {
   ChannelSecurity security{.server_name = sources.server_name, .insecure = sources.insecure};
   if (sources.ca == kSystemAuthorities) {
     security.ca = sources.ca;
@@ -56,7 +55,7 @@ absl::StatusOr<ChannelSecurity> LoadSecurity(const SecuritySources& sources, abs
       if (!readable.ok()) return Named("ca", readable);
     }
   }
-  HONE_ASSIGN_OR_RETURN(security.identity, LoadKeyPair(sources.certificate, sources.key, now));
+  HONE_ASSIGN_OR_RETURN(security.identity, LoadKeyPair(sources.certificate, sources.key));
   if (!security.identity.certificate.empty() && !security.tls()) {
     return absl::InvalidArgumentError(
         "a certificate needs TLS: also give ca (the server's authority, or \"system\")");
@@ -83,10 +82,22 @@ absl::StatusOr<ChannelSecurity> LoadSecurity(const SecuritySources& sources, abs
   return security;
 }
 
+absl::Status CheckOwnLifetime(const ChannelSecurity& security, absl::Time now) {
+  if (security.identity.certificate.empty()) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const CertificateFacts facts,
+                        DescribeCertificate(security.identity.certificate));
+  return CheckLifetime("our own certificate", facts, now);
+}
+
 absl::StatusOr<ServerSecurity> LoadServerSecurity(const ServerSecuritySources& sources,
                                                   absl::Time now) {
   ServerSecurity security{.insecure = sources.insecure};
-  HONE_ASSIGN_OR_RETURN(security.identity, LoadKeyPair(sources.certificate, sources.key, now));
+  HONE_ASSIGN_OR_RETURN(security.identity, LoadKeyPair(sources.certificate, sources.key));
+  if (security.tls()) {
+    HONE_ASSIGN_OR_RETURN(const CertificateFacts facts,
+                          DescribeCertificate(security.identity.certificate));
+    HONE_RETURN_IF_ERROR(CheckLifetime("the server's certificate", facts, now));
+  }
   const std::string& mode = sources.client_certificates;
   if (mode != "" && mode != "none" && mode != "accept" && mode != "require") {
     return absl::InvalidArgumentError(

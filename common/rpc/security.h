@@ -41,11 +41,13 @@ struct SecuritySources {
 
 // Reads the sources. InvalidArgument: a certificate without its key or without `ca`, a key that
 // does not belong to the certificate, both `token` and `token_file`, an empty or malformed token,
-// or a text that is not in PEM form. FailedPrecondition: `certificate` has expired or is not valid
-// yet. PermissionDenied: users other than the owner and the group may access the file of the key or
+// or a text that is not in PEM form. PermissionDenied: users other than the owner and the group may access the file of the key or
 // the token. NotFound: a file does not exist. Messages contain the option and the path, but never
 // the content of a file.
-absl::StatusOr<ChannelSecurity> LoadSecurity(const SecuritySources& sources, absl::Time now);
+absl::StatusOr<ChannelSecurity> LoadSecurity(const SecuritySources& sources);
+// Checks that our own certificate, if there is one, is valid by this machine's clock. Errors as for
+// CheckLifetime.
+absl::Status CheckOwnLifetime(const ChannelSecurity& security, absl::Time now);
 
 // The certificate of a server's TCP listeners, and which certificates they accept from callers.
 struct ServerSecurity {
@@ -66,7 +68,8 @@ struct ServerSecuritySources {
 };
 
 // Errors as for LoadSecurity. InvalidArgument also: an unknown value of `client_certificates`, or
-// client certificates without `certificate`, `key` and `client_ca`.
+// client certificates without `certificate`, `key` and `client_ca`. FailedPrecondition: the
+// certificate has expired or is not valid yet.
 absl::StatusOr<ServerSecurity> LoadServerSecurity(const ServerSecuritySources& sources,
                                                   absl::Time now);
 

@@ -68,10 +68,19 @@ absl::StatusOr<int> Connect(const Address& address, absl::Time deadline) {
 // The server's certificate that was refused in this thread's handshake. OpenSSL itself drops it
 // when the handshake fails.
 thread_local CertificatePtr refused_certificate;
+thread_local bool is_authority = false;  // the refused certificate is not the server's own
+
+bool IsOfLifetime(int error) {
+  return error == X509_V_ERR_CERT_HAS_EXPIRED || error == X509_V_ERR_CERT_NOT_YET_VALID;
+}
 
 int KeepRefused(int accepted, X509_STORE_CTX* verification) {
-  X509* const certificate = X509_STORE_CTX_get0_cert(verification);
+  // The lifetime may be that of the authority.
+  X509* const certificate = IsOfLifetime(X509_STORE_CTX_get_error(verification))
+                                ? X509_STORE_CTX_get_current_cert(verification)
+                                : X509_STORE_CTX_get0_cert(verification);
   if (accepted == 0 && certificate != nullptr) {
+    is_authority = certificate != X509_STORE_CTX_get0_cert(verification);
     X509_up_ref(certificate);
     refused_certificate.reset(certificate);
   }
@@ -105,8 +114,8 @@ absl::Status LoadContext(SSL_CTX* context, const ChannelSecurity& security) {
 }
 
 absl::StatusOr<CertificateFacts> PeerFacts(const SSL* ssl) {
-  CertificatePtr peer(SSL_get1_peer_certificate(ssl));
-  if (peer == nullptr) peer = std::move(refused_certificate);
+  CertificatePtr peer = std::move(refused_certificate);
+  if (peer == nullptr) peer.reset(SSL_get1_peer_certificate(ssl));
   if (peer == nullptr) return absl::NotFoundError("the server sent no certificate");
   return FactsOf(peer.get());
 }
@@ -115,15 +124,12 @@ absl::StatusOr<CertificateFacts> PeerFacts(const SSL* ssl) {
 absl::Status ExplainVerification(long result, const absl::StatusOr<CertificateFacts>& server,
                                  const std::string& host) {
   const std::string subject = server.ok() ? server->subject : "the server";
+  if (server.ok() && IsOfLifetime(result)) {
+    const absl::string_view whose =
+        is_authority ? "the certificate of the server's authority" : "the server's certificate";
+    HONE_RETURN_IF_ERROR(CheckLifetime(whose, *server, absl::Now()));
+  }
   switch (result) {
-    case X509_V_ERR_CERT_HAS_EXPIRED:
-      return Problem(
-          absl::StrCat("the server's certificate (", subject, ") has expired",
-                       server.ok() ? absl::StrCat(" on ", FormatDay(server->not_after)) : "",
-                       "; its administrator must make a new one"));
-    case X509_V_ERR_CERT_NOT_YET_VALID:
-      return Problem(absl::StrCat("the server's certificate (", subject,
-                                  ") is not valid yet; is this machine's clock right?"));
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
       return Problem(absl::StrCat(
@@ -148,6 +154,12 @@ absl::Status ExplainVerification(long result, const absl::StatusOr<CertificateFa
 
 // Explains the server's alert. Returns OK if the reason is not a known alert.
 absl::Status ExplainAlert(int reason, const ChannelSecurity& security) {
+  std::string lifetime;  // of our certificate, which the server may judge by a wrong clock
+  if (const auto own = DescribeCertificate(security.identity.certificate); own.ok()) {
+    lifetime = absl::StrCat("it is valid from ", FormatMinute(own->not_before), " to ",
+                            FormatMinute(own->not_after), ", and this machine's clock says ",
+                            FormatMinute(absl::Now()));
+  }
   switch (reason) {
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
       return Problem("the server asks for a certificate, and none was given (certificate and key)");
@@ -157,9 +169,16 @@ absl::Status ExplainAlert(int reason, const ChannelSecurity& security) {
                            "(certificate and key)"
                          : "the server refused the handshake");
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-      return Problem("the server says that our certificate has expired");
-    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+      HONE_RETURN_IF_ERROR(CheckOwnLifetime(security, absl::Now()));
+      return Problem(absl::StrCat("the server says that our certificate has expired, but ",
+                                  lifetime, ": the server's clock is probably wrong"));
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+      HONE_RETURN_IF_ERROR(CheckOwnLifetime(security, absl::Now()));
+      return Problem(absl::StrCat(
+          "the server does not accept our certificate: either it was issued by an authority that "
+          "the server does not know, or the server's clock is wrong (",
+          lifetime, ")"));
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
       return Problem(
           "the server does not accept our certificate: it was issued by an authority that the "
@@ -205,11 +224,10 @@ absl::Status ExplainOwn(const ChannelSecurity& security) {
   if (security.identity.certificate.empty()) {
     return Problem("the server asks for a certificate, and none was given (certificate and key)");
   }
-  const absl::Status usable = CheckKeyPair(security.identity, absl::Now());
-  return Problem(absl::StrCat("the server does not accept our certificate: ",
-                              usable.ok()
-                                  ? "it was issued by an authority that the server does not know"
-                                  : usable.message()));
+  HONE_RETURN_IF_ERROR(CheckOwnLifetime(security, absl::Now()));
+  return Problem(
+      "the server does not accept our certificate: it was issued by an authority that the server "
+      "does not know");
 }
 
 // `asked`: the server asked for a certificate.
@@ -231,6 +249,7 @@ absl::StatusOr<TlsFinding> ProbeTls(absl::string_view text, const ChannelSecurit
                                     absl::Duration limit) {
   HONE_ASSIGN_OR_RETURN(const Address address, Address::Parse(text));
   const absl::Time deadline = absl::Now() + limit;
+  refused_certificate.reset();
   const std::string host = security.server_name.empty() ? address.host : security.server_name;
   const ContextPtr context(SSL_CTX_new(TLS_client_method()));
   HONE_RETURN_IF_ERROR(LoadContext(context.get(), security));

@@ -75,6 +75,11 @@ class CallObserver::Call final : public grpc::experimental::Interceptor {
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_INITIAL_METADATA)) {
       methods->GetSendInitialMetadata()->emplace(
           kTimeHeader, absl::StrCat(absl::ToUnixMillis(deps_.clock->Now())));
+      if (const absl::Status sound = deps_.store->CheckWritable(); !sound.ok()) {
+        methods->GetSendInitialMetadata()->emplace(kStoreHeader, sound.message());
+      } else if (deps_.store->IsBeingChecked()) {
+        methods->GetSendInitialMetadata()->emplace(kStoreHeader, kStoreIsChecked);
+      }
     }
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
       grpc::Status status = methods->GetSendStatus();

@@ -13,14 +13,19 @@
 #include "grpcpp/support/server_interceptor.h"
 #include "server/service/audit_log.h"
 #include "server/service/server_observer.h"
+#include "server/store/store.h"
 
 namespace hone::service {
 
 // The header of every answer with the server's time, in milliseconds of Unix time.
 inline constexpr char kTimeHeader[] = "hone-unix-ms";
+// A header about the state of the store: kStoreIsChecked while the check of the whole store is
+// under way, or else what is wrong with a damaged store. Absent if no damage is known.
+inline constexpr char kStoreHeader[] = "hone-store-bin";
+inline constexpr char kStoreIsChecked[] = "checking";
 
 // Observes every call from its arrival to its status. Writes the audit log, calls the observer,
-// adds the server's time to each answer, and explains why a request could not be parsed, for which
+// adds the server's time and the state of its store to each answer, and explains why a request could not be parsed, for which
 // gRPC reports UNIMPLEMENTED. Logs the workers whose token or certificate is not accepted.
 class CallObserver final : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
@@ -28,6 +33,7 @@ class CallObserver final : public grpc::experimental::ServerInterceptorFactoryIn
   struct Dependencies {
     const Clock* clock = nullptr;  // the time of day
     const rpc::Authenticator* authenticator = nullptr;
+    store::Store* store = nullptr;
     AuditLog* audit = nullptr;
     ServerObserver* observer = nullptr;
   };

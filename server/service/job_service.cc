@@ -40,7 +40,9 @@ absl::StatusOr<task::JobSpec> JobService::ReadSpec(const v1::CreateJobRequest& r
 void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request, v1::Job* response,
                            Reply reply) {
   absl::StatusOr<task::JobSpec> spec = ReadSpec(*request);
-  if (!spec.ok() || request->validate_only()) return reply(spec.status());
+  if (!spec.ok()) return reply(spec.status());
+  const absl::Status writable = deps_.store->CheckWritable();
+  if (!writable.ok() || request->validate_only()) return reply(writable);
   spec->owner = deps_.authenticator->NameOf(*context);
   const std::string key = spec->requested_target == kNativeTarget ? "" : spec->requested_target;
   // A request that waits for its target counts among the owner's jobs from now on.

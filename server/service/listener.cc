@@ -70,6 +70,7 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const GateOptions& opt
   observers.push_back(
       std::make_unique<CallObserver>(CallObserver::Dependencies{.clock = deps.clock,
                                                                 .authenticator = deps.authenticator,
+                                                                .store = deps.store,
                                                                 .audit = parts.audit,
                                                                 .observer = deps.observer}));
   builder.experimental().SetInterceptorCreators(std::move(observers));
@@ -78,15 +79,15 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const GateOptions& opt
     return absl::UnavailableError(absl::StrCat("cannot listen on ", options.address.ToText()));
   }
   if (!listener->address_.IsUnix()) listener->address_.port = port;
-  listener->SetServing(false);
+  listener->SetServing(Serving::kNothing);
   return listener;
 }
 
-void Listener::SetServing(bool serving) {
+void Listener::SetServing(Serving serving) {
   grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
-  for (const char* service :
-       {"hone.v1.TuningService", "hone.v1.WorkerService", "hone.v1.AdminService", ""}) {
-    health->SetServingStatus(service, serving);
+  health->SetServingStatus("hone.v1.TuningService", serving != Serving::kNothing);
+  for (const char* service : {"hone.v1.WorkerService", "hone.v1.AdminService", ""}) {
+    health->SetServingStatus(service, serving == Serving::kAll);
   }
 }
 

@@ -171,6 +171,9 @@ int Run(const service::Flags& flags) {
   }
   task::ChildPreflight preflight({.command = service::PreflightCommand()});
   options->preflight = &preflight;
+  if (const absl::Status can = service::CheckCanStart(*options); !can.ok()) {
+    return Fail(kFailure, "cannot start", can);
+  }
   const std::string new_part = NewPartOf(flags.store);
   absl::StatusOr<std::unique_ptr<store::Store>> store = store::OpenStore(flags.store);
   if (!store.ok()) {
@@ -207,12 +210,13 @@ int Run(const service::Flags& flags) {
     if (address.IsUnix()) unlink(address.path.c_str());
   }
   if (!flags.ready_file.empty()) unlink(flags.ready_file.c_str());
+  const int code = (*server)->failure().ok() ? 0 : kFailure;
   if (!has_ended) {
     spdlog::info("exits while work still runs; unfinished jobs continue when a server is started");
     spdlog::default_logger()->flush();
-    _exit(0);  // threads still use what destructors would destroy
+    _exit(code);  // threads still use what destructors would destroy
   }
-  return 0;
+  return code;
 }
 
 int Initialize(const service::InitOptions& options) {
@@ -312,7 +316,7 @@ int main(int argc, char** argv) {
       "  hone-server restore --store /var/lib/hone/hone.db --from /backups/hone.db\n"
       "  hone-server merge --store /var/lib/hone/hone.db --from old/hone.db\n"
       "Exit codes: 0 ended by a signal, or done (init, restore, merge), 1 failed (the store cannot "
-      "be opened, an address is in use, a file cannot be written), 2 wrong usage or configuration "
+      "be opened or is damaged, an address is in use, a file cannot be written), 2 wrong usage or configuration "
       "(such as a name that cannot be used, or a missing file).");
   hone::service::Flags flags;
   hone::service::InitOptions init_options;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/listener.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::service {
@@ -45,6 +46,16 @@ absl::Status CheckListeners(const ServerOptions& options) {
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckCanStart(const ServerOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckListeners(options));
+  for (const auto* addresses :
+       {&options.listen, &options.listen_clients, &options.listen_workers, &options.listen_admin}) {
+    for (const rpc::Address& address : *addresses) HONE_RETURN_IF_ERROR(rpc::CheckFree(address));
+  }
+  if (options.audit_log.empty()) return absl::OkStatus();
+  return AuditLog::Open(options.audit_log, options.audit).status();
 }
 
 Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
@@ -136,9 +147,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   // The worker of a private server ends with it.
   if (!server->options_.private_mode) HONE_RETURN_IF_ERROR(server->worker_memory_->Restore());
   HONE_RETURN_IF_ERROR(server->jobs_->Restore());
-  server->ticks_ = std::thread([raw = server.get()] { raw->RunTicks(); });
   server->readiness_.Set(Readiness::State::kReady);
-  server->SetServing(true);
+  server->SetServing(Listener::Serving::kAll);
+  server->ticks_ = std::thread([raw = server.get()] { raw->RunTicks(); });
   return server;
 }
 
@@ -198,7 +209,7 @@ ServerStats Server::Stats() const {
   return stats;
 }
 
-void Server::SetServing(bool serving) {
+void Server::SetServing(Listener::Serving serving) {
   for (const auto& listener : listeners_) listener->SetServing(serving);
 }
 
@@ -215,6 +226,10 @@ void Server::RunTicks() {
     uploads_.Tick();
     watches_->Tick();
     if (options_.private_mode) CancelUnwatched();
+    if (!is_damaged_ && !store_->CheckWritable().ok()) {
+      is_damaged_ = true;
+      SetServing(Listener::Serving::kReads);
+    }
   }
 }
 
@@ -248,7 +263,7 @@ bool Server::Shutdown(absl::Duration limit) {
   if (std::exchange(shut_down_, true)) return StopWork(limit);
   const absl::Time began = steady_clock_.Now();
   readiness_.Set(Readiness::State::kDraining);
-  SetServing(false);
+  SetServing(Listener::Serving::kNothing);
   if (ticks_.joinable()) {
     stop_ticks_.Notify();
     ticks_.join();
@@ -263,7 +278,12 @@ bool Server::Shutdown(absl::Duration limit) {
   fleet_.Shutdown();
   const absl::Time calls_end = clock_.Now() + kCallsShare * options_.shutdown_limit;
   for (const auto& listener : listeners_) listener->Shutdown(calls_end);
-  if (absl::Status flushed = store_->Flush(); IsLoss(flushed)) {
+  const absl::Status flushed = store_->Flush();
+  failure_ = store_->CheckWritable();
+  if (!failure_.ok()) {
+    spdlog::error("ends with a damaged store: {}", std::string(failure_.message()));
+  } else if (IsLoss(flushed)) {
+    failure_ = flushed;
     spdlog::error("the last writes were lost: {}", std::string(flushed.message()));
   }
   return StopWork(limit - (steady_clock_.Now() - began));

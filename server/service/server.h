@@ -75,6 +75,9 @@ struct ServerOptions {
 // PermissionDenied: other machines can reach an address, and traffic is not encrypted or callers
 // are not authenticated.
 absl::Status CheckListeners(const ServerOptions& options);
+// Checks that the addresses are free and that the audit log can be written, before a store is made
+// that Server::Start would leave behind. Errors are those of Server::Start.
+absl::Status CheckCanStart(const ServerOptions& options);
 
 // The whole server in one object: store, fleet, jobs, and the gRPC services on its addresses, with
 // health and reflection. Made by main, and by integration tests in their own process.
@@ -96,6 +99,9 @@ class Server {
 
   // REQUIRES: Shutdown was not called.
   ServerStats Stats() const;
+  // Why the server ends with a failure: the store is damaged, or its last writes were lost. Set by
+  // Shutdown.
+  const absl::Status& failure() const { return failure_; }
 
   // Replaces the tokens for later calls, or the certificates for later connections. Active calls
   // and connections continue. FailedPrecondition: the new settings change whether callers are
@@ -119,7 +125,7 @@ class Server {
   absl::Status Listen();
   absl::Status AddListeners(const std::vector<rpc::Address>& addresses,
                             std::vector<rpc::Role> roles);
-  void SetServing(bool serving);
+  void SetServing(Listener::Serving serving);
   void RunTicks();
   void CancelUnwatched();
   void CancelAllJobs();
@@ -151,6 +157,8 @@ class Server {
   absl::Notification stop_ticks_;
   std::thread ticks_;
   bool shut_down_ = false;
+  bool is_damaged_ = false;  // used only by the tick thread
+  absl::Status failure_;
 };
 
 }  // namespace hone::service

@@ -148,7 +148,7 @@ struct StoreHealth {
   enum class Check {
     kUnderWay,
     kSound,
-    kDamaged,     // writes are refused
+    kDamaged,     // found by the check or later; the store is only read
     kNotChecked,  // the check is switched off, or the database has its own checks
   };
   std::string backend;  // "sqlite", "postgresql"
@@ -399,6 +399,11 @@ class Store {
   virtual absl::StatusOr<CompactReport> Compact(const CompactOptions& options,
                                                 const std::function<bool()>& cancelled) = 0;
   virtual StoreHealth Health() = 0;
+  // DataLoss: the database is damaged, which was found when it was opened or later. It is then only
+  // read: every write is refused with this error, whose message says what to do.
+  virtual absl::Status CheckWritable() { return absl::OkStatus(); }
+  // Whether the check of the whole database is under way, which may still find damage.
+  virtual bool IsBeingChecked() { return false; }
 
   // Waits until every write that was queued before the call is committed and its `done` has run.
   // Returns the first error since the last Flush. Must not be called from a `done`.

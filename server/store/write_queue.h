@@ -86,7 +86,6 @@ class WriteQueue {
     Write write{std::move(work), std::move(done), bytes, std::move(refused)};
     absl::MutexLock lock(&mutex_);
     const size_t waiting = queue_.size() - refused_writes_;
-    write.refused.Update(refusal_);
     if (waiting >= options_.max_queued_writes ||
         (queued_bytes_ > 0 && queued_bytes_ + bytes > options_.max_queued_bytes)) {
       write.refused.Update(absl::ResourceExhaustedError(
@@ -125,12 +124,6 @@ class WriteQueue {
   size_t Queued() {
     absl::MutexLock lock(&mutex_);
     return enqueued_ - finished_;
-  }
-
-  // Makes every later write fail with `reason`, which is not OK. The first reason is kept.
-  void Refuse(absl::Status reason) {
-    absl::MutexLock lock(&mutex_);
-    refusal_.Update(std::move(reason));
   }
 
   // Commits all queued writes, including those that callbacks add meanwhile, and ends the threads.
@@ -212,8 +205,9 @@ class WriteQueue {
     if (writes.empty()) return;
     const absl::Status status = committer_->Commit(writes);
     if (status.ok()) return;
-    // If the database cannot be reached or locked, each write would wait for it again.
-    if (writes.size() == 1 || absl::IsUnavailable(status)) {
+    // If the database cannot be reached or locked, each write would wait for it again. If it is
+    // damaged, nothing more may be written.
+    if (writes.size() == 1 || absl::IsUnavailable(status) || absl::IsDataLoss(status)) {
       for (Write* const write : writes) write->result = status;
       return;
     }
@@ -270,7 +264,6 @@ class WriteQueue {
   // callbacks have run.
   std::deque<std::vector<Write>> committed_ ABSL_GUARDED_BY(mutex_);
   bool written_ ABSL_GUARDED_BY(mutex_) = false;  // the last group was written and is in committed_
-  absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
   absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
 
   std::thread writing_, telling_;  // last: they use the others

@@ -1,21 +1,27 @@
 // Stores that cannot be used: the command says what is wrong and what to do, exits with 1, and does
 // not change the file.
 
+#include <signal.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/store/store.h"
 #include "tests/integration/hone_home.h"
 
 namespace hone::integration {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int kUserVersionOffset =
     60;  // offset in the header of a SQLite file; 4 bytes, big-endian
@@ -59,6 +65,69 @@ TEST_F(BadStoreTest, RejectsADamagedStore) {
   file << std::string(3000, '\xff');
   file.close();
   ExpectRefused(AnyOf(HasSubstr("corrupt"), HasSubstr("malformed"), HasSubstr("damaged")));
+}
+
+// Look-ups that still work are answered, and nothing is written.
+TEST_F(BadStoreTest, OnlyReadsAStoreWithDamagedPages) {
+  MakeStore();
+  {
+    const auto store = store::OpenSqliteStore(home_.store()).value();
+    for (const char* digest : {"a", "b"}) {
+      store->PutText(digest, std::string(200'000, 'x'), [](const absl::Status&) {});
+    }
+    ASSERT_TRUE(store->Flush().ok());
+  }
+  std::fstream file(home_.store(), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-160'000, std::ios::end);
+  for (int i = 0; i < 20; ++i) file << std::string(1000, '\xff');
+  file.close();
+  const std::string before = ReadFile(home_.store()).value_or("");
+
+  const Result best = home_.Hone({"best", "matmul", "m=4", "n=4", "k=4"});
+  EXPECT_EQ(best.code, 3) << best.errors;
+  const Result tune = home_.Hone({"tune", "matmul", "m=4", "n=4", "k=4", "--trials", "2"});
+  EXPECT_EQ(tune.code, 1) << tune.errors;
+  EXPECT_THAT(tune.errors, AllOf(HasSubstr("restore a backup"), HasSubstr("hone.db")));
+  const Result doctor = home_.Hone({"doctor"});
+  EXPECT_EQ(doctor.code, 1) << doctor.output;
+  EXPECT_THAT(doctor.output, AllOf(HasSubstr("only read"), HasSubstr("restore a backup")));
+  EXPECT_THAT(doctor.errors, Not(HasSubstr("warning:")));
+  ASSERT_TRUE(Eventually([&] { return home_.Keeper() == 0; }));
+  EXPECT_TRUE(ReadFile(home_.store()).value_or("") == before) << "the file was changed";
+
+  Process server({"hone-server", "--listen", "localhost:0", "--store", home_.store()});
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(server.Errors(), "only read"); }))
+      << server.Errors();
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(server.Errors(), "serving on"); }));
+  const std::string log = server.Errors();
+  const size_t at = log.find("serving on ") + 11;
+  const std::string address = log.substr(at, log.find(',', at) - at);
+  const Result list = home_.Hone({"jobs", "list", "--server", address});
+  EXPECT_EQ(list.code, 0) << list.errors;
+  EXPECT_THAT(list.errors, HasSubstr("the server's store is damaged"));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 1) << server.Errors();
+  EXPECT_THAT(server.Errors(), HasSubstr("ends with a damaged store"));
+  EXPECT_TRUE(ReadFile(home_.store()).value_or("") == before) << "the file was changed";
+}
+
+// A start that fails leaves nothing behind that looks like a store.
+TEST(NoStoreTest, IsMadeIfTheServerCannotStart) {
+  TemporaryFolder folder;
+  const std::string address = absl::StrCat("localhost:", FreePort());
+  Process first({"hone-server", "--listen", address, "--store", folder / "first.db"});
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(first.Errors(), "serving on"); }))
+      << first.Errors();
+  const std::string socket = folder / "first.db";  // it is not a socket
+  for (const Words& options :
+       {Words{"--listen", address}, Words{"--listen", "unix:" + socket},
+        Words{"--listen", "localhost:0", "--listen-admin", address},
+        Words{"--listen", "localhost:0", "--audit-log", folder / "none/audit"}}) {
+    const Result refused =
+        RunProgram(With({"hone-server", "--store", folder / "new/x.db"}, options));
+    EXPECT_EQ(refused.code, 1) << refused.errors;
+    EXPECT_FALSE(std::filesystem::exists(folder / "new")) << refused.errors;
+  }
 }
 
 TEST_F(BadStoreTest, RejectsANewerSchema) {

@@ -16,6 +16,8 @@ constexpr size_t kMaxCalls = 2;
 // finish meanwhile wait this long for the answer, so a busy server gets fewer calls with more in
 // each.
 constexpr absl::Duration kAnswerPatience = absl::Seconds(1);
+constexpr absl::Duration kFirstLogInterval = absl::Seconds(10);
+constexpr absl::Duration kLastLogInterval = absl::Hours(1);
 
 }  // namespace
 
@@ -63,6 +65,18 @@ bool CallSchedule::Answer(int64_t call, const v1::SynchronizeResponse& response,
   if (response.heartbeat_ms() > 0) heartbeat_ = absl::Milliseconds(response.heartbeat_ms());
   answers_ = true;
   return std::exchange(failures_, 0) > 0;
+}
+
+bool FailureLog::IsToBeLogged(const absl::Status& failure, absl::Time now) {
+  if (failure.code() != last_.code()) {
+    interval_ = kFirstLogInterval;
+  } else {
+    if (now - logged_at_ < (failure == last_ ? kLastLogInterval : interval_)) return false;
+    interval_ = std::min(2 * interval_, kLastLogInterval);
+  }
+  last_ = failure;
+  logged_at_ = now;
+  return true;
 }
 
 }  // namespace hone::agent

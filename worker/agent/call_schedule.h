@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "hone/v1/worker.pb.h"
 
@@ -56,6 +57,21 @@ class CallSchedule {
   int failures_ = 0;                          // consecutive
   bool answers_ = false;                      // whether the last call that ended was answered
   absl::Duration heartbeat_ = absl::Seconds(10);
+};
+
+// Decides which failed calls are logged: the first one, and one that fails in another way, at once;
+// later ones when the reason has changed, after 10 s, then 20 s and so on; and each hour in any
+// case. A reason can contain the time of day, and the real one is only found after a while, for
+// example that a wrong clock makes certificates seem expired.
+class FailureLog {
+ public:
+  bool IsToBeLogged(const absl::Status& failure, absl::Time now);
+  void NoteAnswer() { last_ = absl::OkStatus(); }
+
+ private:
+  absl::Status last_;  // that was logged; OK: the last call was answered
+  absl::Time logged_at_;
+  absl::Duration interval_;
 };
 
 }  // namespace hone::agent

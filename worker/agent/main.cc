@@ -112,8 +112,11 @@ absl::StatusOr<std::string> WorkerId(const Flags& flags) {
 // InvalidArgument: the configuration is wrong. This is the only error, because the worker connects
 // later.
 absl::StatusOr<std::unique_ptr<hone::agent::ServerLink>> LinkOf(const Flags& flags) {
-  const auto security = hone::rpc::LoadSecurity(flags.security, absl::Now());
+  const auto security = hone::rpc::LoadSecurity(flags.security);
   if (!security.ok()) return absl::InvalidArgumentError(security.status().message());
+  // The worker tries again until the clock is right: a board without a battery begins in 1970.
+  const absl::Status own = hone::rpc::CheckOwnLifetime(*security, absl::Now());
+  if (!own.ok()) spdlog::warn("{} (trying again)", std::string(own.message()));
   auto link = hone::agent::ConnectToServer(flags.server, *security);
   if (!link.ok()) return absl::InvalidArgumentError(link.status().message());
   return link;

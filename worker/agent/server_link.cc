@@ -29,6 +29,7 @@ constexpr absl::Duration kTransferLimit = absl::Seconds(60);
 constexpr absl::Duration kResumptionLimit = absl::Seconds(20);
 constexpr int kMostResumptions = 20;
 constexpr absl::Duration kProbeInterval = absl::Minutes(1);
+constexpr absl::Duration kOtherProbeInterval = absl::Seconds(5);  // if another error appears
 constexpr absl::Duration kProbeLimit = absl::Seconds(3);
 
 bool WasInterrupted(const absl::Status& status) {
@@ -172,16 +173,18 @@ class GrpcLink final : public ServerLink {
     contexts_.erase(&context);
   }
 
-  // Connects again at most once a minute to find the reason. Meanwhile the same error has the same
-  // reason.
+  // Connects again to find the reason, at most once a minute for the same error, which has the same
+  // reason meanwhile.
   absl::Status Explain(const absl::Status& status) {
     const absl::Status plain =
         rpc::ExplainCallError(status, address_, security_, absl::ZeroDuration());
     if (!absl::IsUnavailable(status)) return plain;
     {
       absl::MutexLock lock(&mutex_);
-      if (SteadyNow() < next_probe_) return plain == probed_ ? explained_ : plain;
-      next_probe_ = SteadyNow() + kProbeInterval;
+      const bool is_known = plain == probed_;
+      const absl::Duration interval = is_known ? kProbeInterval : kOtherProbeInterval;
+      if (SteadyNow() - probed_at_ < interval) return is_known ? explained_ : plain;
+      probed_at_ = SteadyNow();
     }
     const absl::Status explained = rpc::ExplainCallError(status, address_, security_, kProbeLimit);
     absl::MutexLock lock(&mutex_);
@@ -194,7 +197,7 @@ class GrpcLink final : public ServerLink {
   const std::string address_;
   const rpc::ChannelSecurity security_;
   absl::Mutex mutex_;
-  absl::Time next_probe_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time probed_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Status probed_ ABSL_GUARDED_BY(mutex_);     // the last error for which it connected again
   absl::Status explained_ ABSL_GUARDED_BY(mutex_);  // the reason that it found
   bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;

@@ -182,7 +182,7 @@ void Worker::Answered(int64_t call, absl::StatusOr<v1::SynchronizeResponse> resp
     }
     return;
   }
-  failure_ = absl::StatusCode::kOk;
+  failures_.NoteAnswer();
   if (schedule_.Answer(call, *response, now)) {
     spdlog::info("the server answers again");
     // The server may be a new one without references, or may now have those that could not be
@@ -197,7 +197,7 @@ void Worker::Answered(int64_t call, absl::StatusOr<v1::SynchronizeResponse> resp
 }
 
 void Worker::LogFailure(const absl::Status& status) {
-  if (std::exchange(failure_, status.code()) == status.code()) return;
+  if (!failures_.IsToBeLogged(status, SteadyNow())) return;
   if (!IsRefusal(status)) {
     spdlog::warn("{} (trying again)", std::string(status.message()));
     return;

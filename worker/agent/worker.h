@@ -69,7 +69,7 @@ class Worker {
   absl::Time NextCall() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return schedule_.Next(leases_.HasNews(), leases_.IsStocked());
   }
-  // Logs why a call failed, unless the one before failed for the same reason.
+  // Logs why a call failed, but not for each of many calls.
   void LogFailure(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Logs if the server starts or stops giving this worker work.
   void LogStandingChange(const v1::SynchronizeResponse& response)
@@ -103,8 +103,7 @@ class Worker {
   absl::Time connected_at_ ABSL_GUARDED_BY(mutex_);  // when the server was last found again
   std::string refused_ ABSL_GUARDED_BY(mutex_);
   absl::Status denied_ ABSL_GUARDED_BY(mutex_);  // see Run
-  // Of the last call; kOk if it was answered.
-  absl::StatusCode failure_ ABSL_GUARDED_BY(mutex_) = absl::StatusCode::kOk;
+  FailureLog failures_ ABSL_GUARDED_BY(mutex_);
   bool drained_ ABSL_GUARDED_BY(mutex_) = false;
   absl::AnyInvocable<void() &&> connected_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_;

@@ -4,21 +4,30 @@
 #include <string>
 
 #include "common/base/status_macros.h"
+#include "server/store/sqlite/status.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::store {
 
+SqliteCommitter::~SqliteCommitter() {
+  if (!soundness_.status().ok()) connection_->KeepLog();
+}
+
 absl::Status SqliteCommitter::Commit(const std::vector<QueuedWrite<SqliteApply>*>& writes) {
+  HONE_RETURN_IF_ERROR(soundness_.status());
   for (QueuedWrite<SqliteApply>* const write : writes) write->result = absl::OkStatus();
-  const absl::Status status = TryGroup(writes, /*savepoints=*/false);
+  absl::Status status = TryGroup(writes, /*savepoints=*/false);
   const bool failed = std::any_of(writes.begin(), writes.end(),
                                   [](const auto* write) { return !write->result.ok(); });
-  return failed ? TryGroup(writes, /*savepoints=*/true) : status;
+  if (failed && !IsDamaged(status)) status = TryGroup(writes, /*savepoints=*/true);
+  soundness_.Note(status);
+  return status;
 }
 
 absl::Status SqliteCommitter::TryGroup(const std::vector<QueuedWrite<SqliteApply>*>& writes,
                                        bool savepoints) {
   HONE_RETURN_IF_ERROR(connection_->Execute("BEGIN IMMEDIATE"));
+  const int64_t changes = connection_->Changes();
   absl::Status status;
   for (QueuedWrite<SqliteApply>* const write : writes) {
     write->result = savepoints ? ApplyOne(*write) : write->work(*connection_);
@@ -28,9 +37,13 @@ absl::Status SqliteCommitter::TryGroup(const std::vector<QueuedWrite<SqliteApply
       return write->result.ok() ? absl::InternalError("the transaction ended too early")
                                 : write->result;
     }
-    if (!savepoints && !write->result.ok()) return UndoAll(write->result);
+    if ((!savepoints && !write->result.ok()) || IsDamaged(write->result)) {
+      return UndoAll(write->result);
+    }
   }
-  status = connection_->Execute("COMMIT");
+  // A server that only answers look-ups changes nothing, and its start need not wait.
+  if (connection_->Changes() != changes) status = soundness_.AwaitCheck();
+  if (status.ok()) status = connection_->Execute("COMMIT");
   return status.ok() ? status : UndoAll(status);
 }
 
@@ -59,10 +72,11 @@ absl::Status SqliteCommitter::ApplyOne(QueuedWrite<SqliteApply>& write) {
 }
 
 void SqliteCommitter::AfterGroup() {
-  if (connection_->LogPages() < checkpoint_pages_) return;
+  if (connection_->LogPages() < checkpoint_pages_ || !soundness_.status().ok()) return;
   // A failure loses nothing, because the log contains every page. The checkpoint is repeated after
   // the next group.
   if (const absl::Status status = connection_->Checkpoint(); !status.ok()) {
+    soundness_.Note(status);
     spdlog::warn("store: the log could not be copied, which is tried again: {}",
                  std::string(status.message()));
   }

@@ -7,6 +7,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "server/store/sqlite/connection.h"
+#include "server/store/sqlite/integrity_check.h"
 #include "server/store/write_queue.h"
 
 namespace hone::store {
@@ -15,16 +16,22 @@ namespace hone::store {
 using SqliteApply = absl::AnyInvocable<absl::Status(SqliteConnection&)>;
 
 // Commits groups of writes on the only connection that writes. If a write fails, only this write is
-// undone. Between groups, copies the log into the database file.
+// undone. Between groups, copies the log into the database file. Changes nothing in a damaged store,
+// and waits for the check of the file before the first change (Soundness::AwaitCheck).
 class SqliteCommitter final : public GroupCommitter<SqliteApply> {
  public:
-  // `checkpoint_pages`: the log is copied when it has this many pages.
-  explicit SqliteCommitter(std::unique_ptr<SqliteConnection> connection,
-                           int checkpoint_pages = 4000)
-      : connection_(std::move(connection)), checkpoint_pages_(checkpoint_pages) {}
+  // `checkpoint_pages`: the log is copied when it has this many pages. REQUIRES: `soundness`
+  // outlives the committer.
+  SqliteCommitter(std::unique_ptr<SqliteConnection> connection, Soundness* soundness,
+                  int checkpoint_pages = 4000)
+      : connection_(std::move(connection)),
+        soundness_(*soundness),
+        checkpoint_pages_(checkpoint_pages) {}
+  ~SqliteCommitter() override;
 
   absl::Status Commit(const std::vector<QueuedWrite<SqliteApply>*>& writes) override;
   void AfterGroup() override;
+  void HurryUp() override { soundness_.StopWaiting(); }
 
  private:
   // Savepoints take time, and nearly all writes succeed. Therefore savepoints are used only to
@@ -35,6 +42,7 @@ class SqliteCommitter final : public GroupCommitter<SqliteApply> {
   absl::Status UndoAll(const absl::Status& why);
 
   const std::unique_ptr<SqliteConnection> connection_;
+  Soundness& soundness_;
   const int checkpoint_pages_;
 };
 

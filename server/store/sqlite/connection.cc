@@ -61,8 +61,9 @@ absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::OpenForWriti
 }
 
 absl::Status SqliteConnection::SetUpForWriting() {
-  // This has an effect only if the file is empty.
-  HONE_RETURN_IF_ERROR(Execute("PRAGMA auto_vacuum = INCREMENTAL"));
+  // In another file it would write a page, even if the setting is the same.
+  HONE_ASSIGN_OR_RETURN(const int64_t pages, QueryInt64("PRAGMA page_count"));
+  if (pages == 0) HONE_RETURN_IF_ERROR(Execute("PRAGMA auto_vacuum = INCREMENTAL"));
   {
     HONE_ASSIGN_OR_RETURN(Statement mode, Prepare("PRAGMA journal_mode = WAL"));
     HONE_ASSIGN_OR_RETURN(const bool row, mode.Step());
@@ -128,6 +129,12 @@ absl::StatusOr<int64_t> SqliteConnection::QueryInt64(absl::string_view sql) {
 }
 
 bool SqliteConnection::InTransaction() const { return sqlite3_get_autocommit(database_) == 0; }
+
+int64_t SqliteConnection::Changes() const { return sqlite3_total_changes64(database_); }
+
+void SqliteConnection::KeepLog() {
+  sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
 
 absl::StatusOr<int64_t> SqliteConnection::SizeBytes() {
   HONE_ASSIGN_OR_RETURN(const int64_t pages, QueryInt64("PRAGMA page_count"));

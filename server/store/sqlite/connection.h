@@ -60,6 +60,11 @@ class SqliteConnection final : public Connection {
   // Number of pages in the log after the last commit of this connection.
   int LogPages() const { return log_pages_; }
 
+  // A number that every change of a row by this connection increases.
+  int64_t Changes() const;
+  // From now on the log stays as it is when the connection is closed.
+  void KeepLog();
+
   // Size of the database's pages in bytes, including unused pages.
   absl::StatusOr<int64_t> SizeBytes() override;
 

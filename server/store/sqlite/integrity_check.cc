@@ -5,8 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_clock.h"
 #include "common/base/thread_priority.h"
 #include "server/store/sqlite/status.h"
 #include "spdlog/spdlog.h"
@@ -15,17 +17,73 @@ namespace hone::store {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(1);
-constexpr int kNice = 19;  // the check takes minutes, and no caller waits for it
+// No caller waits for the check of a large store, which takes minutes.
+constexpr int kNice = 19;
+constexpr int64_t kLargeBytes = int64_t{256} << 20;
+constexpr absl::Duration kLongestWait = absl::Seconds(5);
+constexpr absl::Duration kPoll = absl::Milliseconds(1);
 
 }  // namespace
+
+absl::Status Soundness::status() {
+  absl::MutexLock lock(&mutex_);
+  return damage_;
+}
+
+StoreHealth::Check Soundness::check() {
+  absl::MutexLock lock(&mutex_);
+  return damage_.ok() ? check_ : StoreHealth::Check::kDamaged;
+}
+
+void Soundness::Note(const absl::Status& result) {
+  if (result.ok() || !IsDamaged(result)) return;
+  absl::MutexLock lock(&mutex_);
+  SetDamage(result);
+}
+
+void Soundness::CheckBegins() {
+  absl::MutexLock lock(&mutex_);
+  check_ = StoreHealth::Check::kUnderWay;
+}
+
+void Soundness::CheckEnds(const absl::Status& result) {
+  absl::MutexLock lock(&mutex_);
+  check_ = result.ok() ? StoreHealth::Check::kSound : StoreHealth::Check::kNotChecked;
+  if (IsDamaged(result)) SetDamage(result);
+}
+
+void Soundness::SetDamage(const absl::Status& damage) {
+  if (!damage_.ok()) return;
+  damage_ = damage;
+  spdlog::error("from now on the store is only read, and no job can start: {}",
+                std::string(damage.message()));
+}
+
+absl::Status Soundness::AwaitCheck() {
+  // A timed wait for the mutex would follow the wall clock.
+  const absl::Time deadline = SteadyNow() + kLongestWait;
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      const bool under_way = check_ == StoreHealth::Check::kUnderWay && damage_.ok();
+      if (!under_way || is_stopped_ || SteadyNow() > deadline) return damage_;
+    }
+    absl::SleepFor(kPoll);
+  }
+}
+
+void Soundness::StopWaiting() {
+  absl::MutexLock lock(&mutex_);
+  is_stopped_ = true;
+}
 
 absl::Status QuickCheck(SqliteConnection& connection) {
   HONE_ASSIGN_OR_RETURN(Statement check, connection.Prepare("PRAGMA quick_check(1)"));
   HONE_ASSIGN_OR_RETURN(const bool row, check.Step());
   const std::string answer = absl::StrReplaceAll(row ? check.Text() : "no answer", {{"\n", " "}});
   if (answer == "ok") return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("store ", connection.path(), " is damaged: ", answer,
-                                          "; ", DamagedAdvice(connection.path())));
+  return DamagedError(connection.path(),
+                      absl::StrCat("store ", connection.path(), " is damaged: ", answer));
 }
 
 IntegrityCheck::IntegrityCheck(std::unique_ptr<SqliteConnection> connection,
@@ -37,7 +95,7 @@ IntegrityCheck::IntegrityCheck(std::unique_ptr<SqliteConnection> connection,
     state_->on_end = std::move(on_end);
   }
   thread_ = std::thread([state = state_] {
-    LowerThreadPriority(kNice);
+    if (state->connection->SizeBytes().value_or(0) > kLargeBytes) LowerThreadPriority(kNice);
     const absl::Status status = QuickCheck(*state->connection);
     {
       absl::MutexLock lock(&state->mutex);

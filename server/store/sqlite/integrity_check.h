@@ -10,8 +10,38 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "server/store/sqlite/connection.h"
+#include "server/store/store.h"
 
 namespace hone::store {
+
+// What is known about damage of a store's file: the result of the check of the whole file, and what
+// reads and writes run into. A damaged store is only read. Thread-safe.
+class Soundness {
+ public:
+  // OK, or the first damage that was found.
+  absl::Status status();
+  StoreHealth::Check check();
+
+  // Takes note of damage in the result of a read or a write; other errors are ignored.
+  void Note(const absl::Status& result);
+  void CheckBegins();
+  // `result`: of QuickCheck. An error other than damage means that the check was stopped.
+  void CheckEnds(const absl::Status& result);
+
+  // Waits until the check has ended, so that nothing is written to a damaged file, and returns
+  // status(). Waits for 5 s at most, because the check of a large store takes minutes.
+  absl::Status AwaitCheck();
+  // Ends every AwaitCheck, for a shutdown.
+  void StopWaiting();
+
+ private:
+  void SetDamage(const absl::Status& damage) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::Mutex mutex_;
+  absl::Status damage_ ABSL_GUARDED_BY(mutex_);
+  StoreHealth::Check check_ ABSL_GUARDED_BY(mutex_) = StoreHealth::Check::kNotChecked;
+  bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
 
 // Reads the whole database (PRAGMA quick_check). DataLoss: the database is damaged; the message
 // says how.

@@ -5,9 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
@@ -19,11 +17,14 @@
 #include "server/store/sqlite/connection.h"
 #include "server/store/sqlite/integrity_check.h"
 #include "server/store/sqlite/schema.h"
+#include "server/store/sqlite/status.h"
 #include "server/store/sqlite/store_lock.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::store {
 namespace {
+
+constexpr int64_t kIncremental = 2;  // of PRAGMA auto_vacuum
 
 class SqliteStore final : public DatabaseStore {
  public:
@@ -33,7 +34,7 @@ class SqliteStore final : public DatabaseStore {
         lock_(std::move(lock)),
         path_(path),
         job_number_(last_job),
-        committer_(std::move(writing)),
+        committer_(std::move(writing), &soundness_),
         writer_(path_, &committer_),
         readers_([path = std::move(path)] { return SqliteConnection::OpenForReading(path); },
                  options.max_readers) {}
@@ -43,13 +44,22 @@ class SqliteStore final : public DatabaseStore {
   // Starts the check of the whole database.
   absl::Status StartCheck(const std::string& path) {
     HONE_ASSIGN_OR_RETURN(auto connection, SqliteConnection::OpenForReading(path));
-    {
-      absl::MutexLock lock(&health_mutex_);
-      health_.check = StoreHealth::Check::kUnderWay;
-    }
+    soundness_.CheckBegins();
     check_ = std::make_unique<IntegrityCheck>(
-        std::move(connection), [this](const absl::Status& status) { OnChecked(status); });
+        std::move(connection), [this](const absl::Status& status) { soundness_.CheckEnds(status); });
     return absl::OkStatus();
+  }
+
+  // Ends all claims on jobs. This process has just become the only opener, so all claimants have
+  // ended.
+  void ReleaseEveryJob() {
+    Write(
+        [](Connection& connection) {
+          return static_cast<SqliteConnection&>(connection).Execute(
+              "UPDATE job SET replica = '', lease_until_unix_ms = 0 WHERE lease_until_unix_ms <> "
+              "0");
+        },
+        [](const absl::Status&) {}, kRowBytes);  // those who claim jobs then get the same error
   }
 
   absl::StatusOr<int64_t> NextJobNumber() override { return ++job_number_; }
@@ -61,6 +71,7 @@ class SqliteStore final : public DatabaseStore {
 
   absl::StatusOr<CompactReport> Compact(const CompactOptions& options,
                                         const std::function<bool()>& cancelled) override {
+    HONE_RETURN_IF_ERROR(soundness_.AwaitCheck());
     CompactionAccess access;
     access.read = [this](const CompactionAccess::Work& work) {
       return Read([&](Connection& c) { return work(static_cast<SqliteConnection&>(c)); });
@@ -82,39 +93,25 @@ class SqliteStore final : public DatabaseStore {
   }
 
   StoreHealth Health() override {
-    StoreHealth health;
-    {
-      absl::MutexLock lock(&health_mutex_);
-      health = health_;
-    }
-    health.backend = "sqlite";
+    StoreHealth health{.backend = "sqlite", .check = soundness_.check()};
+    health.damage = std::string(soundness_.status().message());
     health.queued_writes = static_cast<int64_t>(writer_.Queued());
     health.size_bytes = Get([](Connection& c) { return c.SizeBytes(); }).value_or(0);
     return health;
   }
 
+  absl::Status CheckWritable() override { return soundness_.status(); }
+  bool IsBeingChecked() override { return soundness_.check() == StoreHealth::Check::kUnderWay; }
   absl::Status Flush() override { return writer_.Flush(); }
 
  private:
   absl::Status Read(absl::FunctionRef<absl::Status(Connection&)> read) override {
-    return readers_.With(read);
+    absl::Status status = readers_.With(read);
+    soundness_.Note(status);
+    return status;
   }
   void Write(Apply apply, Done done, size_t bytes) override {
     writer_.Enqueue(std::move(apply), std::move(done), bytes);
-  }
-
-  void OnChecked(const absl::Status& status) {
-    absl::MutexLock lock(&health_mutex_);
-    if (status.ok()) {
-      health_.check = StoreHealth::Check::kSound;
-    } else if (absl::IsDataLoss(status)) {
-      spdlog::error("{}", std::string(status.message()));
-      health_.check = StoreHealth::Check::kDamaged;
-      health_.damage = std::string(status.message());
-      writer_.Refuse(status);
-    } else {
-      health_.check = StoreHealth::Check::kNotChecked;
-    }
   }
 
   // Members are destroyed in reverse order: the readers close before the writer, so that the
@@ -122,20 +119,12 @@ class SqliteStore final : public DatabaseStore {
   const StoreLock lock_;
   const std::string path_;
   std::atomic<int64_t> job_number_;  // the last number that was returned
-  absl::Mutex health_mutex_;
-  StoreHealth health_ ABSL_GUARDED_BY(health_mutex_);
+  Soundness soundness_;
   SqliteCommitter committer_;
   WriteQueue<SqliteApply> writer_;
   ReaderPool readers_;
   std::unique_ptr<IntegrityCheck> check_;
 };
-
-// Ends all claims on jobs. This process has just become the only opener, so all claimants have
-// ended.
-absl::Status ReleaseEveryJob(SqliteConnection& connection) {
-  return connection.Execute(
-      "UPDATE job SET replica = '', lease_until_unix_ms = 0 WHERE lease_until_unix_ms <> 0");
-}
 
 // Returns the largest job id that is a number, or 0 if no job has one.
 absl::StatusOr<int64_t> LastJobNumber(SqliteConnection& connection) {
@@ -143,17 +132,60 @@ absl::StatusOr<int64_t> LastJobNumber(SqliteConnection& connection) {
   return connection.QueryInt64("SELECT IFNULL(MAX(CAST(id AS INTEGER)), 0) FROM job");
 }
 
+// Refuses a file that SQLite would replace by an empty database: it removes a log without a
+// database, for example after the file was cut to nothing.
+absl::Status CheckForLostFile(const std::string& path) {
+  std::error_code error;
+  const uintmax_t log = std::filesystem::file_size(path + "-wal", error);
+  if (error || log == 0) return absl::OkStatus();
+  const uintmax_t size = std::filesystem::file_size(path, error);
+  if (!error && size > 0) return absl::OkStatus();
+  return DamagedError(path, absl::StrCat("store ", path, error ? " is missing" : " is empty",
+                                         ", but its log ", path, "-wal has data; move the log away "
+                                         "to begin with an empty store"));
+}
+
+// Whether the file is a store that opening changes: an older schema, or one that must be rewritten.
+absl::StatusOr<bool> WillBeRewritten(SqliteConnection& connection) {
+  HONE_ASSIGN_OR_RETURN(const int64_t version, connection.QueryInt64("PRAGMA user_version"));
+  if (version == 0) return false;  // it is empty
+  HONE_ASSIGN_OR_RETURN(const int64_t mode, connection.QueryInt64("PRAGMA auto_vacuum"));
+  return version < Migrations().back().version || mode != kIncremental;
+}
+
 // Makes sure that unused pages of the file can be freed. A file that was created by an older schema
 // must be rewritten once for this.
 void PrepareForShrinking(SqliteConnection& connection) {
   const absl::StatusOr<int64_t> mode = connection.QueryInt64("PRAGMA auto_vacuum");
-  constexpr int kIncremental = 2;
   if (mode.ok() && *mode == kIncremental) return;
   spdlog::info("store {}: it is rewritten once so that it can shrink later", connection.path());
-  if (const absl::Status status = connection.Execute("VACUUM"); !status.ok()) {
+  if (const absl::Status status = connection.Execute("PRAGMA auto_vacuum = INCREMENTAL; VACUUM");
+      !status.ok()) {
     spdlog::warn("store {}: cannot shrink for now: {}", connection.path(),
                  std::string(status.message()));
   }
+}
+
+struct Opened {
+  int64_t last_job = 0;
+  int64_t claimed_jobs = 0;
+};
+
+// Brings the file up to date and reads what the store needs.
+absl::StatusOr<Opened> SetUp(SqliteConnection& writing) {
+  HONE_RETURN_IF_ERROR(CheckVersion(writing, Migrations()));
+  HONE_ASSIGN_OR_RETURN(const bool rewritten, WillBeRewritten(writing));
+  if (rewritten) HONE_RETURN_IF_ERROR(QuickCheck(writing));
+  HONE_RETURN_IF_ERROR(writing.SetUpForWriting());
+  HONE_RETURN_IF_ERROR(Migrate(writing, Migrations()));
+  HONE_RETURN_IF_ERROR(CheckSchema(writing, Migrations()));
+  PrepareForShrinking(writing);
+  Opened opened;
+  HONE_ASSIGN_OR_RETURN(
+      opened.claimed_jobs,
+      writing.QueryInt64("SELECT COUNT(*) FROM job WHERE lease_until_unix_ms <> 0"));
+  HONE_ASSIGN_OR_RETURN(opened.last_job, LastJobNumber(writing));
+  return opened;
 }
 
 }  // namespace
@@ -178,17 +210,15 @@ absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path,
                                                        const SqliteStoreOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string canonical, CanonicalStorePath(path));
   HONE_ASSIGN_OR_RETURN(StoreLock lock, StoreLock::Acquire(canonical));
+  HONE_RETURN_IF_ERROR(CheckForLostFile(canonical));
   HONE_ASSIGN_OR_RETURN(auto writing, SqliteConnection::OpenForWriting(canonical));
-  HONE_RETURN_IF_ERROR(CheckVersion(*writing, Migrations()));
-  HONE_RETURN_IF_ERROR(writing->SetUpForWriting());
-  HONE_RETURN_IF_ERROR(Migrate(*writing, Migrations()));
-  HONE_RETURN_IF_ERROR(CheckSchema(*writing, Migrations()));
-  PrepareForShrinking(*writing);
-  HONE_RETURN_IF_ERROR(ReleaseEveryJob(*writing));
-  HONE_ASSIGN_OR_RETURN(const int64_t last_job, LastJobNumber(*writing));
+  const absl::StatusOr<Opened> opened = SetUp(*writing);
+  if (IsDamaged(opened.status())) writing->KeepLog();
+  HONE_RETURN_IF_ERROR(opened.status());
   auto store = std::make_unique<SqliteStore>(std::move(lock), std::move(writing), canonical,
-                                             last_job, options);
+                                             opened->last_job, options);
   if (options.check_integrity) HONE_RETURN_IF_ERROR(store->StartCheck(canonical));
+  if (opened->claimed_jobs > 0) store->ReleaseEveryJob();
   return store;
 }
 

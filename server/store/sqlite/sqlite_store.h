@@ -14,8 +14,8 @@ namespace hone::store {
 struct SqliteStoreOptions {
   // Maximum number of simultaneous reads; further reads wait.
   size_t max_readers = 16;
-  // Checks the whole database in the background after opening. If it is damaged, logs an error and
-  // refuses writes.
+  // Checks the whole database in the background after opening. The first write waits for it (see
+  // Soundness::AwaitCheck).
   bool check_integrity = true;
   // For the times of publications. Outlives the store; if null, the system's clock is used.
   const Clock* clock = nullptr;

@@ -5,10 +5,13 @@
 #include <cerrno>
 #include <cstring>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 
 namespace hone::store {
 namespace {
+
+constexpr char kDamaged[] = "hone.store/damaged";
 
 absl::Status DiskFull(const std::string& path, const std::string& message) {
   return absl::ResourceExhaustedError(absl::StrCat(message, "; free space on the disk of ", path,
@@ -36,11 +39,16 @@ int SystemErrno(sqlite3* database, int extended) {
 
 }  // namespace
 
-std::string DamagedAdvice(const std::string& path) {
-  return absl::StrCat("stop the server, keep a copy of ", path,
-                      " and restore a backup, or save what is readable with: sqlite3 '", path,
-                      "' .recover | sqlite3 recovered.db; without the file an empty store is made");
+absl::Status DamagedError(const std::string& path, absl::string_view message) {
+  absl::Status status = absl::DataLossError(absl::StrCat(
+      message, "; stop the server, keep a copy of ", path,
+      " and restore a backup (hone-server restore), or save what is readable with: sqlite3 '", path,
+      "' .recover | sqlite3 recovered.db; without the file an empty store is made"));
+  status.SetPayload(kDamaged, absl::Cord());
+  return status;
 }
+
+bool IsDamaged(const absl::Status& status) { return status.GetPayload(kDamaged).has_value(); }
 
 absl::Status SqliteError(sqlite3* database, const std::string& path, absl::string_view what) {
   const int extended = sqlite3_extended_errcode(database);
@@ -54,7 +62,7 @@ absl::Status SqliteError(sqlite3* database, const std::string& path, absl::strin
       return ReadOnly(path, message);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return absl::DataLossError(absl::StrCat(message, "; ", DamagedAdvice(path)));
+      return DamagedError(path, message);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return absl::UnavailableError(

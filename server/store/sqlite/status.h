@@ -14,7 +14,7 @@ namespace hone::store {
 // message contains the path and says what to do.
 //   ResourceExhausted  the disk or the database is full
 //   PermissionDenied   the file, its folder or the disk is read-only, or this user may not open it
-//   DataLoss           not a database, or a damaged one
+//   DataLoss           not a database, or a damaged one (IsDamaged)
 //   Unavailable        another program holds the lock for longer than the busy timeout
 //   AlreadyExists      a uniqueness constraint
 //   FailedPrecondition another constraint
@@ -22,8 +22,10 @@ namespace hone::store {
 //   Internal           anything else: an I/O error, a wrong statement
 absl::Status SqliteError(sqlite3* database, const std::string& path, absl::string_view what);
 
-// The end of every message about a damaged store.
-std::string DamagedAdvice(const std::string& path);
+// A DataLoss that says that the store's file is damaged, and what to do. IsDamaged tells it from
+// other data that is lost, such as one record that cannot be decoded.
+absl::Status DamagedError(const std::string& path, absl::string_view message);
+bool IsDamaged(const absl::Status& status);
 
 }  // namespace hone::store
 

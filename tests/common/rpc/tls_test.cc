@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/authenticator.h"
+#include "common/rpc/call_error.h"
 #include "common/rpc/certificate.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_log.h"
@@ -26,6 +27,7 @@
 namespace hone::rpc {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -204,6 +206,70 @@ TEST_F(TlsTest, AnExpiredServerIsRefused) {
   const absl::Status why = Probe(client);
   EXPECT_EQ(why.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(why.message()), HasSubstr("has expired on 2"));
+  EXPECT_THAT(std::string(why.message()), HasSubstr("this machine's clock says 2"));
+}
+
+// A machine whose clock is wrong sees the same: every message names both times.
+TEST(CertificateTest, TheLifetimeIsComparedWithTheClock) {
+  const absl::Time begin = absl::FromUnixSeconds(1'700'000'000);
+  const CertificateFacts facts{
+      .subject = "pi-07", .not_before = begin, .not_after = begin + absl::Hours(24)};
+  EXPECT_TRUE(CheckLifetime("the certificate", facts, begin).ok());
+  EXPECT_EQ(CheckLifetime("the certificate", facts, absl::UnixEpoch()),
+            absl::FailedPreconditionError(
+                "the certificate (pi-07) is not valid before 2023-11-14 22:13 UTC, and this "
+                "machine's clock says 1970-01-01 00:00 UTC: set the clock, for example with NTP"));
+  EXPECT_EQ(CheckLifetime("the certificate", facts, begin + 100 * kYear),
+            absl::FailedPreconditionError(
+                "the certificate (pi-07) has expired on 2023-11-15 22:13 UTC, and this machine's "
+                "clock says 2123-10-21 22:13 UTC: set the clock if it is wrong, or else get a new "
+                "certificate"));
+}
+
+TEST_F(TlsTest, ACertificateOfTheFutureNamesTheClock) {
+  const auto later = [&](const CertificateRequest& request) {
+    CertificateRequest future = request;
+    future.not_before = absl::Now() + kYear;
+    future.not_after = absl::Now() + 2 * kYear;
+    return *IssueCertificate(authority_, future);
+  };
+  const KeyPair server =
+      later({.common_name = "server.test", .hosts = {"localhost"}, .server = true});
+  Serve({.identity = server});
+  for (const absl::Status& why :
+       {Probe({.ca = authority_.certificate}),
+        ExplainCallError(Call({.ca = authority_.certificate}), address_,
+                         {.ca = authority_.certificate}, absl::Seconds(20))}) {
+    EXPECT_THAT(std::string(why.message()),
+                AllOf(HasSubstr("the server's certificate (server.test) is not valid before 2"),
+                      HasSubstr("this machine's clock says 2")));
+  }
+
+  // The server judges our certificate by its own clock.
+  const ChannelSecurity early{
+      .ca = authority_.certificate,
+      .identity = later({.common_name = "pi", .uri = IdentityUri({"pi", Role::kWorker})})};
+  Serve({.identity = ServerPair(authority_),
+         .client_ca = authority_.certificate,
+         .require_certificates = true});
+  EXPECT_THAT(std::string(Probe(early).message()),
+              HasSubstr("our own certificate (pi) is not valid before 2"));
+  // The reason is named even while there is no server.
+  const absl::Status unreachable =
+      ExplainCallError(absl::UnavailableError("Connection refused"), "localhost:1", early,
+                       absl::ZeroDuration());
+  EXPECT_EQ(unreachable.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(unreachable.message()),
+              AllOf(HasSubstr("connection refused"),
+                    HasSubstr("besides, our own certificate (pi) is not valid before 2")));
+}
+
+TEST_F(TlsTest, AnAuthorityOfTheFutureNamesTheClock) {
+  const KeyPair authority =
+      *MakeAuthority("Later", absl::Now() + kYear, absl::Now() + 2 * kYear);
+  Serve({.identity = ServerPair(authority)});
+  EXPECT_THAT(std::string(Probe({.ca = authority.certificate}).message()),
+              HasSubstr("the certificate of the server's authority (Later) is not valid before 2"));
 }
 
 TEST_F(TlsTest, AServerOfAnUnknownAuthorityIsRefused) {
@@ -303,7 +369,6 @@ TEST(LoadSecurityTest, ErrorsDoNotShowFileContents) {
   const Identity pi{"pi", Role::kWorker};
   const KeyPair pair = ClientPair(authority, pi);
   const KeyPair other = ClientPair(authority, pi);
-  const KeyPair old = ClientPair(authority, pi, -absl::Hours(48));
   const std::string ca = file("ca", authority.certificate);
   const std::string certificate = file("cert", pair.certificate);
   const std::string key = file("key", pair.key);
@@ -315,7 +380,6 @@ TEST(LoadSecurityTest, ErrorsDoNotShowFileContents) {
       {{.certificate = certificate, .key = key}, "a certificate needs TLS"},
       {{.ca = ca, .certificate = certificate, .key = other.key},
        "the key does not belong to the certificate"},
-      {{.ca = ca, .certificate = old.certificate, .key = old.key}, "expired on 2"},
       {{.ca = ca, .certificate = certificate, .key = file("open", pair.key, 0644)}, "chmod 600"},
       {{.ca = file("empty", "nothing")}, "has no PEM text"},
       {{.ca = absl::StrCat(folder, "/absent")}, "/absent"},
@@ -325,7 +389,7 @@ TEST(LoadSecurityTest, ErrorsDoNotShowFileContents) {
       {{.token_file = file("tok", "tok3n"), .token = "tok3n"}, "give one of them"},
   };
   for (const auto& test : cases) {
-    const auto loaded = LoadSecurity(test.sources, absl::Now());
+    const auto loaded = LoadSecurity(test.sources);
     ASSERT_FALSE(loaded.ok()) << test.says;
     const std::string message(loaded.status().message());
     EXPECT_THAT(message, HasSubstr(test.says));
@@ -333,8 +397,7 @@ TEST(LoadSecurityTest, ErrorsDoNotShowFileContents) {
     EXPECT_THAT(message, Not(HasSubstr("tok3n")));
   }
   const auto good = LoadSecurity(
-      {.ca = ca, .certificate = certificate, .key = key, .token_file = file("g", "tok3n\n")},
-      absl::Now());
+      {.ca = ca, .certificate = certificate, .key = key, .token_file = file("g", "tok3n\n")});
   ASSERT_TRUE(good.ok()) << good.status();
   EXPECT_EQ(good->token, "tok3n");
   EXPECT_THAT(pair.key, HasSubstr(good->identity.key));

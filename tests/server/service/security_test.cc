@@ -457,8 +457,7 @@ TEST_F(InitTest, GeneratedCredentialsAdmitEachRole) {
                                *rpc::LoadSecurity({.ca = Value(file, "ca"),
                                                    .certificate = Value(file, "certificate"),
                                                    .key = Value(file, "key"),
-                                                   .token = token ? Value(file, "token") : ""},
-                                                  absl::Now()));
+                                                   .token = token ? Value(file, "token") : ""}));
   };
   for (const bool token : {false, true}) {
     EXPECT_TRUE(List(dial("client.conf", token)).ok());

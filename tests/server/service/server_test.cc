@@ -85,8 +85,9 @@ TEST_F(ServerTest, ASecondServerOnTheSameSocketOrStoreIsRefused) {
   first.reset();
 }
 
-// Damage deep in the store does not keep the server from starting.
-TEST_F(ServerTest, MetricsTellThatTheStoreIsDamaged) {
+// Damage deep in the store does not keep the server from starting, because it can still answer
+// look-ups.
+TEST_F(ServerTest, WithADamagedStoreItOnlyReads) {
   const std::string path = folder + "/hone.db";
   {
     const auto store = store::OpenSqliteStore(path).value();
@@ -107,7 +108,27 @@ TEST_F(ServerTest, MetricsTellThatTheStoreIsDamaged) {
       Eventually([&] { return opened.Health().check == store::StoreHealth::Check::kDamaged; }));
   ASSERT_TRUE(StartWith(std::move(store)).ok()) << "writes are refused already";
   EXPECT_TRUE(server->Stats().store_damaged);
-  EXPECT_TRUE(IsServing(""));
+  ASSERT_TRUE(Eventually([&] { return !IsServing(""); }));
+  EXPECT_FALSE(IsServing("hone.v1.WorkerService"));
+  EXPECT_FALSE(IsServing("hone.v1.AdminService"));
+  EXPECT_TRUE(IsServing("hone.v1.TuningService"));
+
+  RemoteWorker worker(channel, "w");
+  v1::Job job;
+  v1::CreateJobRequest request = Request(10);
+  for (const bool only_validated : {true, false}) {
+    request.set_validate_only(only_validated);
+    const grpc::Status refused = Call(*tuning, &Stub::CreateJob, request, &job);
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::DATA_LOSS);
+    EXPECT_THAT(refused.error_message(), HasSubstr("restore a backup"));
+  }
+  v1::ListJobsResponse jobs;
+  EXPECT_TRUE(Call(*tuning, &Stub::ListJobs, v1::ListJobsRequest(), &jobs).ok());
+  EXPECT_TRUE(jobs.jobs().empty());
+  server->Shutdown();
+  EXPECT_TRUE(absl::IsDataLoss(server->failure())) << server->failure();
+  Stop();
+  EXPECT_TRUE(ReadFile(path).value() == bytes);
 }
 
 TEST_F(ServerTest, RemoteAddressesNeedInsecure) {

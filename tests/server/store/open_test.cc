@@ -42,6 +42,32 @@ class OpenTest : public testing::Test {
     EXPECT_TRUE(absl::StrContains(status.message(), hint)) << status;
   }
   void WriteBytes(const std::string& bytes) { std::ofstream(path_) << bytes; }
+  // Overwrites a page of a table or an index, and returns the new bytes of the file.
+  std::string DamagePage(const std::string& name) {
+    const int64_t page =
+        SqliteConnection::OpenForReading(path_)
+            .value()
+            ->QueryInt64(absl::StrCat("SELECT MAX(pageno) FROM dbstat WHERE name = '", name, "'"))
+            .value();
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp((page - 1) * 4096);
+    file << std::string(2000, '\x55');
+    file.close();
+    return ReadFile(path_).value();
+  }
+  // Returns the log as it is after a write, before it is copied into the file.
+  std::string LogOfAWrite() {
+    const auto store = OpenSqliteStore(path_).value();
+    EXPECT_TRUE(PutText(*store, "last", "write").ok());
+    return ReadFile(path_ + "-wal").value();
+  }
+  // A job that a server worked on until it was killed.
+  static JobRow ClaimedJob() {
+    JobRow job = PendingJob("5");
+    job.replica = "a server";
+    job.lease_until_unix_ms = 1;
+    return job;
+  }
 
   TemporaryFolder folder_;
   const std::string path_ = folder_.File("hone.db");
@@ -95,20 +121,135 @@ TEST_F(OpenTest, AMissingTableIsDataLoss) {
   ExpectRefused(absl::StatusCode::kDataLoss, "best");
 }
 
-// Damage deep in the file does not keep the server from starting. It is found in the background and
-// stops all writes.
-TEST_F(OpenTest, BackgroundCheckFindsDamage) {
+// Damage deep in the file does not keep the server from starting. Look-ups are answered as far as
+// possible, and nothing is written: neither by a caller, nor by opening or closing the store.
+TEST_F(OpenTest, ADamagedStoreIsOnlyRead) {
   Fill();
-  std::string bytes = ReadFile(path_).value();
-  for (size_t page = 80; page < 110; ++page) bytes.replace(page * 4096, 2000, 2000, '\x55');
-  WriteBytes(bytes);
-  absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore(path_);
+  ASSERT_TRUE(PutJob(*OpenSqliteStore(path_).value(), ClaimedJob()).ok());
+  const std::string good = ReadFile(path_).value();
+  for (const std::string part : {"record", "record_by_workload", "sqlite_autoindex_text_1"}) {
+    SCOPED_TRACE(part);
+    WriteBytes(good);
+    const std::string bad = DamagePage(part);
+    const auto store = OpenSqliteStore(path_);
+    ASSERT_TRUE(store.ok()) << store.status();
+    const absl::Status status = PutText(**store, "new", "text");
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), "restore a backup")) << status;
+    EXPECT_TRUE(absl::IsDataLoss(PutJob(**store, PendingJob("7"))));
+    EXPECT_TRUE(absl::IsDataLoss((*store)->Compact({}, [] { return false; }).status()));
+    EXPECT_EQ((*store)->CheckWritable(), status);
+    EXPECT_EQ((*store)->Health().check, StoreHealth::Check::kDamaged);
+    EXPECT_EQ((*store)->GetArtifact(kArtifact).value_or(""), "the artifact");
+    EXPECT_TRUE(absl::IsDataLoss((*store)->Flush()));
+    EXPECT_TRUE(ReadFile(path_).value() == bad);
+    EXPECT_EQ(std::filesystem::file_size(path_ + "-wal"), 0u);
+  }
+}
+
+// The log of a damaged store may have its last writes, so it is kept.
+TEST_F(OpenTest, TheLogOfADamagedStoreIsKept) {
+  Fill();
+  const std::string log = LogOfAWrite();
+  const std::string bad = DamagePage("record");
+  std::ofstream(path_ + "-wal") << log;
+  {
+    const auto store = OpenSqliteStore(path_);
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_TRUE(absl::IsDataLoss(PutText(**store, "new", "text")));
+    EXPECT_EQ((*store)->GetText("last").value_or(""), "write");
+  }
+  EXPECT_TRUE(ReadFile(path_).value() == bad);
+  EXPECT_TRUE(ReadFile(path_ + "-wal").value() == log);
+}
+
+TEST_F(OpenTest, ALogThatIsCutShortKeepsTheEarlierWrites) {
+  Fill();
+  std::string log;
+  {
+    const auto store = OpenSqliteStore(path_).value();
+    ASSERT_TRUE(PutText(*store, "first", "write").ok());
+    log = ReadFile(path_ + "-wal").value();
+    ASSERT_TRUE(PutText(*store, "last", "write").ok());
+    log = ReadFile(path_ + "-wal").value().substr(0, log.size() + 1000);
+    std::filesystem::copy_file(path_, path_ + ".copy");
+  }
+  std::filesystem::rename(path_ + ".copy", path_);
+  std::ofstream(path_ + "-wal") << log;
+  const auto store = OpenSqliteStore(path_);
   ASSERT_TRUE(store.ok()) << store.status();
-  absl::Status status;
-  const absl::Time deadline = absl::Now() + absl::Seconds(60);
-  while (status.ok() && absl::Now() < deadline) status = PutText(**store, "new", "text");
-  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
-  EXPECT_TRUE(absl::StrContains(status.message(), "restore a backup")) << status;
+  EXPECT_TRUE(PutText(**store, "new", "text").ok());
+  EXPECT_EQ((*store)->GetText("first").value_or(""), "write");
+  EXPECT_TRUE(absl::IsNotFound((*store)->GetText("last").status()));
+}
+
+TEST_F(OpenTest, DamageThatIsFoundLaterStopsWrites) {
+  Fill();
+  const auto store = OpenSqliteStore(path_, {.check_integrity = false}).value();
+  ASSERT_TRUE(PutText(*store, "first", "text").ok());
+  const std::string bad = DamagePage("record");
+  EXPECT_TRUE(store->CheckWritable().ok());
+  const absl::Status found = store->Query({.page_size = 1000}).status();
+  EXPECT_TRUE(absl::IsDataLoss(found)) << found;
+  EXPECT_EQ(store->CheckWritable(), found);
+  EXPECT_EQ(PutText(*store, "new", "text"), found);
+  EXPECT_EQ(store->GetText("first").value_or(""), "text");
+  EXPECT_TRUE(ReadFile(path_).value() == bad);
+}
+
+TEST_F(OpenTest, DamageThatAWriteFindsStopsAllWritesOfItsGroup) {
+  Fill();
+  const auto store = OpenSqliteStore(path_, {.check_integrity = false}).value();
+  DamagePage("record");
+  absl::Status first, second;
+  store->PutText("one", "text", [&](absl::Status status) { first = std::move(status); });
+  store->Append(ConfirmedRecord(), [&](const auto& added) { second = added.status(); });
+  EXPECT_TRUE(absl::IsDataLoss(store->Flush()));
+  EXPECT_TRUE(absl::IsDataLoss(second)) << second;
+  EXPECT_EQ(first, second);
+  EXPECT_TRUE(absl::IsNotFound(store->GetText("one").status()));
+}
+
+// The migration of a damaged store could lose what can still be saved.
+TEST_F(OpenTest, ADamagedStoreOfAnOlderSchemaIsRefusedAndKept) {
+  Fill();
+  ASSERT_TRUE(SqliteConnection::OpenForWriting(path_)
+                  .value()
+                  ->Execute(absl::StrCat("PRAGMA user_version = ", Migrations().back().version - 1))
+                  .ok());
+  const std::string bad = DamagePage("record");
+  ExpectRefused(absl::StatusCode::kDataLoss, "restore a backup");
+  EXPECT_TRUE(ReadFile(path_).value() == bad);
+}
+
+// SQLite would remove the log.
+TEST_F(OpenTest, ALogWithoutItsDatabaseIsRefusedAndKept) {
+  const std::string log(5000, 'x');
+  std::ofstream(path_ + "-wal") << log;
+  ExpectRefused(absl::StatusCode::kDataLoss, "is missing");
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  WriteBytes("");
+  ExpectRefused(absl::StatusCode::kDataLoss, "is empty");
+  EXPECT_EQ(ReadFile(path_ + "-wal").value(), log);
+}
+
+TEST_F(OpenTest, ADamagedListOfJobsIsRefusedAndKept) {
+  Fill();
+  ASSERT_TRUE(PutJob(*OpenSqliteStore(path_).value(), PendingJob("5")).ok());
+  const std::string log = LogOfAWrite();
+  const std::string bad = DamagePage("job");
+  std::ofstream(path_ + "-wal") << log;
+  ExpectRefused(absl::StatusCode::kDataLoss, "restore a backup");
+  EXPECT_TRUE(ReadFile(path_).value() == bad);
+  EXPECT_TRUE(ReadFile(path_ + "-wal").value() == log);
+}
+
+TEST_F(OpenTest, OpeningAndClosingWritesNothing) {
+  Fill();
+  const std::string before = ReadFile(path_).value();
+  const auto store = OpenSqliteStore(path_).value();
+  EXPECT_EQ(std::filesystem::file_size(path_ + "-wal"), 0u);
+  EXPECT_TRUE(ReadFile(path_).value() == before);
 }
 
 TEST_F(OpenTest, ReadingADamagedPageIsDataLoss) {

@@ -143,6 +143,7 @@ TEST_P(OldSchemaTest, TheNumberOfProcessesIsMovedOutOfTheDetail) {
 TEST_P(OldSchemaTest, JobsGetDefaultsForNewFields) {
   const std::unique_ptr<Store> store = OpenDump();
   ASSERT_NE(store, nullptr);
+  ASSERT_TRUE(store->Flush().ok());
   const JobRow job = store->GetJob("job-1").value();
   EXPECT_EQ(job.owner, GetParam() < 3 ? "" : "somebody");
   EXPECT_EQ(job.priority, GetParam() < 3 ? "normal" : "high");

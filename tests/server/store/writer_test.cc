@@ -6,9 +6,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/store/sqlite/committer.h"
+#include "server/store/sqlite/status.h"
 #include "server/store/write_queue.h"
 #include "tests/server/store/temporary_folder.h"
 
@@ -25,7 +27,8 @@ class WriterTest : public testing::Test {
     writing_ = std::move(connection);
   }
   void Start(const WriteQueueOptions& options, int checkpoint_pages = 4000) {
-    committer_ = std::make_unique<SqliteCommitter>(std::move(writing_), checkpoint_pages);
+    committer_ = std::make_unique<SqliteCommitter>(std::move(writing_), &soundness_,
+                                                   checkpoint_pages);
     writer_ = std::make_unique<WriteQueue<SqliteApply>>(path_, committer_.get(), options);
   }
   static SqliteApply Insert(int64_t x, size_t bytes = 0) {
@@ -56,6 +59,7 @@ class WriterTest : public testing::Test {
 
   TemporaryFolder folder_;
   const std::string path_ = folder_.File("t.db");
+  Soundness soundness_;
   std::unique_ptr<SqliteConnection> writing_;
   SqliteConnection* connection_ = nullptr;  // owned by the committer
   std::unique_ptr<SqliteCommitter> committer_;
@@ -180,14 +184,48 @@ TEST_F(WriterTest, FlushFromACallbackIsRejected) {
   EXPECT_TRUE(absl::IsFailedPrecondition(inner)) << inner;
 }
 
-TEST_F(WriterTest, RefuseStopsAllWrites) {
+TEST_F(WriterTest, DamageStopsAllWrites) {
   Start({});
-  writer_->Refuse(absl::DataLossError("damaged"));
-  writer_->Refuse(absl::InternalError("later"));
+  soundness_.Note(absl::DataLossError("one record cannot be read"));
+  EXPECT_TRUE(soundness_.status().ok());
+  soundness_.Note(DamagedError(path_, "damaged"));
   writer_->Enqueue(
       Insert(1), [](absl::Status status) { EXPECT_TRUE(absl::IsDataLoss(status)); }, 1);
   EXPECT_TRUE(absl::IsDataLoss(writer_->Flush()));
   EXPECT_EQ(Count(), 0);
+}
+
+TEST_F(WriterTest, ChangesWaitForTheCheckOfTheFile) {
+  Start({});
+  soundness_.CheckBegins();
+  absl::Notification unchanged;
+  writer_->Enqueue([](SqliteConnection&) { return absl::OkStatus(); },
+                   [&](absl::Status status) {
+                     EXPECT_TRUE(status.ok()) << status;
+                     unchanged.Notify();
+                   },
+                   1);
+  unchanged.WaitForNotification();
+  absl::Notification changed;
+  writer_->Enqueue(
+      Insert(1),
+      [&](absl::Status status) {
+        EXPECT_TRUE(status.ok()) << status;
+        changed.Notify();
+      },
+      1);
+  EXPECT_FALSE(changed.WaitForNotificationWithTimeout(absl::Milliseconds(100)));
+  EXPECT_EQ(Count(), 0);
+  soundness_.CheckEnds(absl::OkStatus());
+  changed.WaitForNotification();
+  EXPECT_EQ(Count(), 1);
+
+  soundness_.CheckBegins();
+  writer_->Enqueue(
+      Insert(2), [](absl::Status status) { EXPECT_TRUE(absl::IsDataLoss(status)); }, 1);
+  soundness_.CheckEnds(DamagedError(path_, "damaged"));
+  EXPECT_TRUE(absl::IsDataLoss(writer_->Flush()));
+  EXPECT_EQ(Count(), 1);
 }
 
 TEST_F(WriterTest, CheckpointsKeepTheLogSmall) {

@@ -104,5 +104,32 @@ TEST_F(CallScheduleTest, NoCallIsHeldUntilTheServerAnswers) {
   EXPECT_EQ(Next(), At(30'210)) << "a refused worker waits as long as the server says";
 }
 
+TEST(FailureLogTest, ReasonsThatChangeAreLoggedEverMoreRarely) {
+  const absl::Time start = absl::UnixEpoch();
+  const absl::Status refused = absl::UnavailableError("connection refused");
+  FailureLog log;
+  int count = 0;
+  const auto log_for = [&](absl::Duration begin, absl::Duration end, const auto& reason) {
+    const int before = count;
+    for (absl::Duration t = begin; t < end; t += absl::Seconds(1)) {
+      if (log.IsToBeLogged(reason(t), start + t)) ++count;
+    }
+    return count - before;
+  };
+  const auto same = [&](absl::Duration) { return refused; };
+  // Contains the time of day.
+  const auto clock = [&](absl::Duration t) {
+    return absl::UnavailableError(absl::FormatDuration(absl::Floor(t, absl::Minutes(1))));
+  };
+  EXPECT_EQ(log_for(absl::ZeroDuration(), absl::Minutes(30), same), 1);
+  EXPECT_EQ(log_for(absl::Minutes(30), absl::Minutes(31), clock), 1) << "the reason is another one";
+  EXPECT_LE(log_for(absl::Minutes(31), absl::Hours(48), clock), 56);
+  EXPECT_TRUE(log.IsToBeLogged(absl::UnauthenticatedError("no token"), start + absl::Hours(48)));
+  EXPECT_TRUE(log.IsToBeLogged(refused, start + absl::Hours(48)));
+  EXPECT_FALSE(log.IsToBeLogged(refused, start + absl::Hours(48)));
+  log.NoteAnswer();
+  EXPECT_TRUE(log.IsToBeLogged(refused, start + absl::Hours(48)));
+}
+
 }  // namespace
 }  // namespace hone::agent
