@@ -39,10 +39,10 @@ InterruptCounter::~InterruptCounter() {
 
 int InterruptCounter::count() const { return interrupts; }
 
-void EndByCountedSignal() {
-  if (last_signal == 0) return;
-  signal(last_signal, SIG_DFL);
-  raise(last_signal);
+void EndByCountedSigterm() {
+  if (last_signal != SIGTERM) return;
+  signal(SIGTERM, SIG_DFL);
+  raise(SIGTERM);
 }
 
 }  // namespace hone::cli

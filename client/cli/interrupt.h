@@ -15,9 +15,8 @@ class InterruptCounter {
   int count() const;
 };
 
-// Ends the program with the last signal that an InterruptCounter counted, so that a shell also
-// stops the loop or script that runs the program. Returns if no signal was counted.
-void EndByCountedSignal();
+// Ends the program with SIGTERM if that is the last signal that an InterruptCounter counted.
+void EndByCountedSigterm();
 
 }  // namespace hone::cli
 

@@ -66,11 +66,11 @@ void FillStandardDescriptors() {
   }
 }
 
-// Flushes standard output and returns the exit code, or ends the program if it was interrupted.
+// Flushes standard output and returns the exit code, or ends the program if SIGTERM interrupted it.
 int Finish(int code) {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {
-    if (code == kExitInterrupted) EndByCountedSignal();
+    if (code == kExitInterrupted) EndByCountedSigterm();
     return code;
   }
   absl::FPrintF(stderr, "hone: standard output could not be written%s%s\n", errno == 0 ? "" : ": ",

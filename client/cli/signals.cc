@@ -9,6 +9,8 @@
 #include <iterator>
 #include <utility>
 
+#include "client/cli/exit_code.h"
+
 namespace hone::cli {
 namespace {
 
@@ -20,6 +22,9 @@ static_assert(std::atomic<const char*>::is_always_lock_free, "used in a signal h
 // The following functions run in signal handlers, so they only call what such handlers may call.
 
 void EndBy(int signal_number) {
+  // Scripts in every language see the same exit code after Ctrl-C. If the signal itself ended the
+  // program, only a shell would show it as 130.
+  if (signal_number == SIGINT) _exit(kExitInterrupted);
   signal(signal_number, SIG_DFL);
   raise(signal_number);
 }
@@ -51,13 +56,17 @@ void Handle(int signal_number, void (*handler)(int)) {
   sigaction(signal_number, &action, nullptr);
 }
 
+// Ignored signals stay ignored, such as SIGHUP under nohup.
+void HandleUnlessIgnored(int signal_number) {
+  struct sigaction now = {};
+  sigaction(signal_number, nullptr, &now);
+  if (now.sa_handler == SIG_DFL) Handle(signal_number, CleanUpAndEnd);
+}
+
 void HandleFatalSignals() {
-  for (const int fatal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGABRT, SIGBUS, SIGFPE, SIGILL,
-                          SIGSEGV, SIGXCPU, SIGSYS}) {
-    struct sigaction now = {};
-    sigaction(fatal, nullptr, &now);
-    // Ignored signals stay ignored, such as SIGHUP under nohup.
-    if (now.sa_handler == SIG_DFL) Handle(fatal, CleanUpAndEnd);
+  for (const int fatal : {SIGHUP, SIGQUIT, SIGTERM, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV,
+                          SIGXCPU, SIGSYS}) {
+    HandleUnlessIgnored(fatal);
   }
 }
 
@@ -66,6 +75,7 @@ void HandleFatalSignals() {
 void HandleSignals(bool json) {
   Handle(SIGPIPE, OnBrokenPipe);
   must_print_json = json;
+  HandleUnlessIgnored(SIGINT);
   if (json) HandleFatalSignals();
 }
 

@@ -8,6 +8,8 @@ namespace hone::cli {
 // Installs the program's signal handlers. While an InterruptCounter exists, SIGINT and SIGTERM go
 // to that object instead.
 //
+// SIGINT (Ctrl-C) ends the program with the exit code 130, other signals end it as usual.
+//
 // The program continues if the reader of standard error goes away, because its result is still
 // wanted. It ends if the reader of standard output goes away. With `json`, a signal that
 // ends the program, including a crash, first prints an object with an error to standard output,

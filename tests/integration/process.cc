@@ -89,6 +89,8 @@ int Process::Wait(absl::Duration limit) {
   return WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
 }
 
+bool Process::EndedBySignal() const { return WIFSIGNALED(status_); }
+
 std::string Process::Output() const { return ReadFile(folder_ / "out").value_or(""); }
 std::string Process::Errors() const { return ReadFile(folder_ / "err").value_or(""); }
 

@@ -60,6 +60,8 @@ class Process {
   // in which case it is killed.
   int Wait(absl::Duration limit = absl::Seconds(120));
   bool Running();
+  // Whether a signal ended the program, not an exit with 128 + its number. After Wait.
+  bool EndedBySignal() const;
   std::string Output() const;
   std::string Errors() const;
 
