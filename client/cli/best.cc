@@ -17,6 +17,7 @@
 #include "client/cli/terminal.h"
 #include "client/cli/workload_list.h"
 #include "common/base/status_macros.h"
+#include "common/ir/signature.h"
 
 namespace hone::cli {
 namespace {
@@ -57,8 +58,9 @@ void PrintMeasured(const client::Best& best) {
 
 void PrintNearest(const client::Nearest& nearest) {
   PrintWrapped(
-      "not measured: the schedule was adapted from that of the nearest measured workload, and "
-      "replayed");
+      absl::StrCat("not measured: the schedule was adapted from that of ",
+                   ir::SignatureOfText(nearest.workload),
+                   ", the nearest measured workload, and replayed"));
   PrintWrapped(
       absl::StrFormat("nearest   distance %.2f, that workload takes %s, job %s", nearest.distance,
                       FormatSpeed(record::SteadyLatencyNs(nearest.record.result), nearest.gflops,
@@ -101,7 +103,8 @@ std::vector<std::string> RowOf(const WorkloadArgument& argument,
   }
   if (best->nearest.has_value()) {
     return {argument.title, "-", "-", "-",
-            absl::StrFormat("adapted, distance %.2f", best->nearest->distance)};
+            absl::StrFormat("adapted from %s, distance %.2f",
+                            ir::SignatureOfText(best->nearest->workload), best->nearest->distance)};
   }
   const bool confirmed = client::LatencyIsConfirmed(*best);
   return {argument.title, MarkUnconfirmed(FormatLatency(client::LatencyNs(*best)), confirmed),

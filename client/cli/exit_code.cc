@@ -5,6 +5,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/suggested_command.h"
 
 namespace hone::cli {
 namespace {
@@ -56,7 +57,7 @@ ExitCode ExitCodeFor(const absl::Status& status) {
 }
 
 absl::Status NothingKnownError(absl::string_view message) {
-  return WithExitCode(absl::NotFoundError(message), kExitNothingKnown);
+  return WithExitCode(absl::NotFoundError(FromServer(message)), kExitNothingKnown);
 }
 
 absl::Status InterruptedError(absl::string_view message) {

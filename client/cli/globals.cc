@@ -36,6 +36,10 @@ void AddConnectionOptions(Command& command, Globals& globals) {
   };
   add("--server", globals.server,
       "ADDR of the server: host:port or unix:/path (default: a private server on this machine)");
+  command.AddFlag("--local", globals.local,
+                  "Use the private server and the store of this machine, although a configuration "
+                  "file or HONE_SERVER names a server",
+                  {group});
   add("--config", globals.config,
       "FILE with server, ca, token and certificate (default ~/.config/hone/client.conf)");
   add("--ca", globals.sources.ca,
@@ -62,6 +66,7 @@ void RepeatOptions(const Globals& globals) {
     if (!value.empty()) given.push_back({name, value});
   };
   add("--server", globals.server);
+  if (globals.local) given.push_back({"--local", ""});
   add("--config", globals.config);
   add("--ca", globals.sources.ca);
   add("--token-file", globals.sources.token_file);
@@ -84,12 +89,18 @@ bool IsNoAdmin(const rpc::ChannelSecurity& security) {
 
 absl::Status CompleteGlobals(Globals& globals) {
   RepeatOptions(globals);
+  if (globals.local) {
+    if (globals.server.empty() && globals.config.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "--local means the store of this machine; give it without --server and --config");
+  }
   HONE_ASSIGN_OR_RETURN(
       const client::ClientConfig config,
       client::CompleteConfig({.server = globals.server, .security = globals.sources},
                              globals.config));
   globals.server = config.server;
   globals.ignored_config = config.ignored;
+  if (!config.server.empty()) SetAskedServer(config.server, config.source);
   HONE_ASSIGN_OR_RETURN(globals.security, rpc::LoadSecurity(config.security));
   if (IsNoAdmin(globals.security)) NameAdminConfig();
   return absl::OkStatus();

@@ -15,6 +15,7 @@ namespace hone::cli {
 struct Globals {
   std::string server;             // "": a private server on this machine
   std::string config;             // file; "": the default file, if it exists
+  bool local = false;             // use the private server whatever else names a server
   rpc::SecuritySources sources;   // from the command line
   rpc::ChannelSecurity security;  // set by CompleteGlobals
   std::string ignored_config;     // set by CompleteGlobals; see client::ClientConfig::ignored

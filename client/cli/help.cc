@@ -30,7 +30,7 @@ std::string ConnectionHelp() {
       "Options that are not on the command line are taken from the environment (HONE_SERVER,\n"
       "HONE_CA, HONE_TOKEN_FILE), and then from a configuration file: --config, $HONE_CONFIG, or\n"
       "~/.config/hone/client.conf if it exists. A file for a server other than the given one is\n"
-      "ignored. hone-server init makes such a file:\n"
+      "ignored. --local asks the private server nevertheless. hone-server init makes such a file:\n"
       "  server = \"hone.internal:7070\"\n"
       "  ca = \"/etc/hone/ca.pem\"\n"
       "  token-file = \"/home/me/token\"\n\n"

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -7,12 +8,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/command.h"
 #include "client/cli/format.h"
 #include "client/cli/job_remark.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
 #include "client/cli/network_output.h"
+#include "client/cli/network_report.h"
+#include "client/cli/progress.h"
 #include "client/cli/run_job.h"
 #include "client/cli/schedule_report.h"
 #include "client/cli/session.h"
@@ -25,6 +29,8 @@
 
 namespace hone::cli {
 namespace {
+
+constexpr char kUnfinished[] = "unfinished";  // for --state
 
 // What kind of schedule a best is, and in how many processes it was confirmed, if it was.
 std::string Details(const client::Best& best) {
@@ -41,19 +47,53 @@ absl::string_view Doubt(const client::Best& best) {
   return record::IsConfirmed(best.record) ? ", disturbed" : ", not confirmed";
 }
 
-absl::Status ListJobs(const Globals& globals, int limit) {
+struct ListOptions {
+  int limit = 20;
+  std::vector<std::string> states;
+  std::string owner;
+  std::string matching;  // a part of the workload as the list shows it
+  bool Selects(const client::Job& job) const {
+    const auto is_its = [&](const std::string& state) {
+      return state == client::JobStateName(job.state) ||
+             (state == kUnfinished && !HasEnded(job.state));
+    };
+    return (states.empty() || std::any_of(states.begin(), states.end(), is_its)) &&
+           (owner.empty() || job.owner == owner) &&
+           (matching.empty() || absl::StrContains(DescribeJobAndKind(job), matching));
+  }
+  bool SelectsAll() const { return states.empty() && owner.empty() && matching.empty(); }
+};
+
+// "24 %, 3:10 left"; "" if the job has ended.
+std::string ProgressCell(const client::Job& job) {
+  if (HasEnded(job.state)) return "";
+  const JobProgress progress = ProgressOf(job);
+  std::vector<std::string> parts;
+  if (progress.share.has_value()) {
+    parts.push_back(absl::StrFormat("%.0f %%", 100 * *progress.share));
+  }
+  if (progress.left < absl::InfiniteDuration()) {
+    parts.push_back(absl::StrCat(FormatClock(progress.left), " left"));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+absl::Status ListJobs(const Globals& globals, const ListOptions& options) {
+  const int limit = options.limit;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->GivenTargetKey());
-  // The server does not select jobs by target. Otherwise, one more job than is printed shows
-  // whether there are more.
-  const int asked = limit == 0 || !target.empty() ? 0 : limit + 1;
+  // The server does not select jobs. Without a filter, one more job than is printed shows whether
+  // there are more.
+  const bool filters = !target.empty() || !options.SelectsAll();
+  const int asked = limit == 0 || filters ? 0 : limit + 1;
   HONE_ASSIGN_OR_RETURN(std::vector<client::Job> jobs, session->connection().ListJobs(asked));
-  std::erase_if(jobs,
-                [&](const client::Job& job) { return !target.empty() && job.target != target; });
+  std::erase_if(jobs, [&](const client::Job& job) {
+    return (!target.empty() && job.target != target) || !options.Selects(job);
+  });
   const bool more = limit != 0 && jobs.size() > static_cast<size_t>(limit);
   if (more) jobs.resize(static_cast<size_t>(limit));
   if (globals.json) return PrintJson({{"jobs", ListJson(jobs)}, {"more", more}});
-  Table table({Left("job"), Left("state"), Right("trials"), Right("best GFLOP/s"),
+  Table table({Left("job"), Left("state"), Right("trials"), Left("progress"), Right("best GFLOP/s"),
                Right("best latency"), Right("took"), Left("workload"), Left("target"),
                Left("created"), Left("")});
   for (const client::Job& job : jobs) {
@@ -64,13 +104,19 @@ absl::Status ListJobs(const Globals& globals, int limit) {
                                ? client::LatencyIsConfirmed(*job.network).value_or(false)
                                : job.best.has_value() && client::LatencyIsConfirmed(*job.best);
     table.AddRow(
-        {job.id, std::string(client::JobStateName(job.state)), absl::StrCat(job.trials),
+        {job.id, std::string(client::JobStateName(job.state)),
+         HasEnded(job.state) || job.spec.max_trials == 0
+             ? absl::StrCat(job.trials)
+             : absl::StrCat(job.trials, "/", job.spec.max_trials),
+         ProgressCell(job),
          MarkUnconfirmed(FormatGflops(job.best.has_value() ? job.best->gflops : 0), confirmed),
          MarkUnconfirmed(FormatLatency(latency), confirmed),
          FormatClock(absl::Milliseconds(job.wall_ms)), DescribeJobAndKind(job), job.target,
          FormatTime(job.created_unix_ms), RemarkOn(job)});
   }
-  table.Print(target.empty() ? "no jobs" : absl::StrCat("no jobs of target ", target));
+  table.Print(FromServer(absl::StrCat("no jobs",
+                                      target.empty() ? "" : absl::StrCat(" of target ", target),
+                                      options.SelectsAll() ? "" : " that these filters select")));
   if (more) PrintWrapped(MoreText(limit, "job"));
   return absl::OkStatus();
 }
@@ -98,7 +144,7 @@ void PrintNetwork(const client::NetworkProgress& network, bool ended) {
 absl::Status PrintJob(const Globals& globals, const client::Job& job, const std::string& why) {
   if (globals.json) return PrintJson(ToJson(job));
   PrintWrapped(absl::StrCat("job ", job.id, ": ", client::JobStateName(job.state), " after ",
-                            Counted(job.trials, "trial"), why.empty() ? "" : ": ", why));
+                            TrialsText(job), why.empty() ? "" : ": ", why));
   PrintWrapped(JobFacts(job));
   if (job.best.has_value()) {
     const std::string origin = OriginOfBest(job);
@@ -132,9 +178,28 @@ absl::Status PrintJob(const Globals& globals, const client::Job& job) {
                   job.error.empty() ? NoteBesideErrors(job) : WithRepeatedOptions(job.error));
 }
 
-absl::Status ShowJob(const Globals& globals, const std::string& id) {
+// Writes a page about a job of a network, as hone tune --report does.
+absl::Status WriteJobReport(Session& session, const client::Job& job, const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  if (!job.network.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--report: job ", job.id, " tunes an operator; reports are for jobs of networks"));
+  }
+  HONE_RETURN_IF_ERROR(CheckReportPath(path));
+  std::vector<client::BestQuery> queries;
+  for (const client::NetworkTaskProgress& task : job.network->tasks) {
+    queries.push_back({task.workload, job.target, job.spec.tolerance});
+  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::optional<client::Best>> bests,
+                        session.connection().LookupBests(queries));
+  HONE_ASSIGN_OR_RETURN(const NetworkReport report, MakeReport(job, bests));
+  return WriteReport(report, path);
+}
+
+absl::Status ShowJob(const Globals& globals, const std::string& id, const std::string& report) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().GetJob(id));
+  HONE_RETURN_IF_ERROR(WriteJobReport(*session, job, report));
   if (globals.json || HasEnded(job.state)) return PrintJob(globals, job);
   return PrintJob(
       globals, job,
@@ -169,10 +234,20 @@ absl::Status Conclude(const Globals& globals, const FollowedJob& followed) {
   return result;
 }
 
-absl::Status WatchJob(const Globals& globals, const std::string& id) {
+absl::Status WatchJob(const Globals& globals, const std::string& id, const std::string& report) {
+  HONE_RETURN_IF_ERROR(CheckReportPath(report));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().GetJob(id));
-  HONE_ASSIGN_OR_RETURN(const FollowedJob followed, FollowJob(*session, job, OnInterrupt::kLeave));
+  // With --json, a line for each state until the last one, which Conclude prints.
+  JobObserver stream;
+  if (globals.json) {
+    stream = [](const client::Job& now) {
+      if (!HasEnded(now.state)) PrintJsonLine(ToJson(now));
+    };
+  }
+  HONE_ASSIGN_OR_RETURN(const FollowedJob followed,
+                        FollowJob(*session, job, OnInterrupt::kLeave, stream));
+  HONE_RETURN_IF_ERROR(WriteJobReport(*session, followed.job, report));
   return Conclude(globals, followed);
 }
 
@@ -226,16 +301,26 @@ void AddJobs(Command& app, Globals& globals) {
       "  hone jobs resume 4711 --trials 2000");
 
   Command& list = jobs.AddCommand("list", "List the jobs of the server, newest first");
-  auto limit = std::make_shared<int>(20);
-  list.Add("--limit", *limit, "List at most this many; 0 for all (default 20)",
+  auto filters = std::make_shared<ListOptions>();
+  list.Add("--limit", filters->limit, "List at most this many; 0 for all (default 20)",
            {Range(0, 1'000'000'000)});
+  list.Add("--state", filters->states,
+           "Only jobs in this state; may be repeated: unfinished (the first three), pending, "
+           "running, confirming, done, cancelled or failed",
+           {OneWordPerUse(), OneOf({kUnfinished, "pending", "running", "confirming", "done",
+                                    "cancelled", "failed"})});
+  list.Add("--owner", filters->owner, "Only jobs of this caller, by the name of its token",
+           {NotEmpty()});
+  list.Add("--matching", filters->matching,
+           "Only jobs whose workload, as the list shows it, contains this text", {NotEmpty()});
   Complete(list, globals,
            "With --target, only the jobs of that target are listed. A figure marked with ~ is not "
            "confirmed and may change.\n\n"
            "Examples:\n"
            "  hone jobs list\n"
-           "  hone jobs list --limit 0 --json | jq '.jobs[] | select(.state == \"failed\")'",
-           [&globals, limit] { return ListJobs(globals, *limit); });
+           "  hone jobs list --state unfinished\n"
+           "  hone jobs list --matching matmul --state failed --limit 0 --json",
+           [&globals, filters] { return ListJobs(globals, *filters); });
 
   const auto add_id = [](Command& command, std::string& id) {
     command.Add("JOB", id, "The job's number, as hone jobs list prints it", {Required()});
@@ -244,20 +329,32 @@ void AddJobs(Command& app, Globals& globals) {
   Command& show =
       jobs.AddCommand("show", "Print the state of a job, and of each task of a network");
   add_id(show, *id);
+  auto report = std::make_shared<std::string>();
+  const auto add_report = [report](Command& command) {
+    command.Add("--report", *report, "FILE.html to write about the tasks of a network",
+                {NotEmpty()});
+  };
+  add_report(show);
   CompleteWithoutTarget(
       show, globals,
       "The tasks of a network have jobs of their own: 4711.3 tunes task 3 of job 4711.\n\n"
       "Examples:\n"
       "  hone jobs show 4711 --server hone.internal:7070\n"
+      "  hone jobs show 4711 --report resnet50.html\n"
       "  hone jobs show 4711.3 --json",
-      [&globals, id] { return ShowJob(globals, *id); });
+      [&globals, id, report] { return ShowJob(globals, *id, *report); });
 
   Command& watch =
       jobs.AddCommand("watch", "Follow a job to its end; Ctrl-C stops watching, not the job");
   add_id(watch, *id);
+  add_report(watch);
   CompleteWithoutTarget(watch, globals,
-                        "Examples:\n  hone jobs watch 4711 --server hone.internal:7070",
-                        [&globals, id] { return WatchJob(globals, *id); });
+                        "With --json, it prints an object on one line for each change, at most a "
+                        "few per second; the last one is that of the end.\n\n"
+                        "Examples:\n"
+                        "  hone jobs watch 4711 --server hone.internal:7070\n"
+                        "  hone jobs watch 4711 --json | jq --unbuffered .progress",
+                        [&globals, id, report] { return WatchJob(globals, *id, *report); });
 
   Command& cancel = jobs.AddCommand(
       "cancel", "Cancel a job and wait until it has ended; its measurements are kept");

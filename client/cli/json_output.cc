@@ -7,6 +7,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/network_output.h"
+#include "client/cli/progress.h"
 #include "client/cli/signals.h"
 #include "common/record/processes.h"
 
@@ -155,6 +156,7 @@ Json OwnBestJson(const client::Job& job) {
 }  // namespace
 
 Json ToJson(const client::Job& job) {
+  const JobProgress progress = ProgressOf(job);
   Json json = {
       {"job", job.id},
       {"state", std::string(client::JobStateName(job.state))},
@@ -175,6 +177,10 @@ Json ToJson(const client::Job& job) {
       {"wait_reason", job.wait_reason},
       {"left_s",
        job.left < absl::InfiniteDuration() ? Json(absl::ToDoubleSeconds(job.left)) : Json(nullptr)},
+      {"progress", progress.share.has_value() ? Json(*progress.share) : Json(nullptr)},
+      {"estimated_left_s", progress.left < absl::InfiniteDuration()
+                               ? Json(absl::ToDoubleSeconds(progress.left))
+                               : Json(nullptr)},
       {"note", job.note},
       {"created_unix_ms", job.created_unix_ms},
       {"wall_s", static_cast<double>(job.wall_ms) / 1e3},
@@ -250,14 +256,18 @@ Json PinJson(const client::Best& best) {
   return json;
 }
 
+void PrintJsonLine(const Json& json) {
+  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  absl::PrintF("%s\n", text);
+  std::fflush(stdout);
+}
+
 absl::Status PrintJson(Json json, absl::Status result) {
   if (!result.ok()) {
     json["error"] = std::string(result.message());
     result.SetPayload(kPrinted, absl::Cord());
   }
-  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  absl::PrintF("%s\n", text);
-  std::fflush(stdout);
+  PrintJsonLine(json);
   SetJsonIsPrinted();
   return result;
 }

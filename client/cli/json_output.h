@@ -54,6 +54,8 @@ Json ListJson(const std::vector<T>& items) {
   return list;
 }
 
+// Prints one object of a stream on one line to standard output.
+void PrintJsonLine(const Json& json);
 // Prints one object on one line to standard output, and returns `result`, the status of the
 // command. The message of an error is the value of "error". Invalid UTF-8 is replaced. main checks
 // whether the output could be written.

@@ -12,6 +12,7 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/session.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/table.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/counted.h"
@@ -86,7 +87,8 @@ absl::Status ListModels(const Globals& globals) {
   table.Print();
   absl::PrintF("\n");
   StoredTable(list.models)
-      .Print("no trained models in the store; hone models train makes one from its records");
+      .Print(FromServer(
+          "no trained models in the store; hone models train makes one from its records"));
   return absl::OkStatus();
 }
 

@@ -225,8 +225,10 @@ absl::Status MeasureAndCompare(const Globals& globals, const NetworkCheckOptions
       std::find_if(baselines.begin(), baselines.end(),
                    [&](const NetworkSpeed& each) { return MeasureTheSame(each, timed.speed()); });
   if (baseline == baselines.end()) {
-    return NothingKnownError(absl::StrCat(options.baseline, " has no baseline for ",
-                                          DescribeMeasured(timed.speed()), "; --save adds it"));
+    return WithExitCode(
+        absl::NotFoundError(absl::StrCat(options.baseline, " has no baseline for ",
+                                         DescribeMeasured(timed.speed()), "; --save adds it")),
+        kExitNothingKnown);
   }
   Comparison comparison{
       .timing = timed.timing(), .baseline = *baseline, .max_regression = options.max_regression};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <system_error>
 #include <utility>
 
@@ -17,7 +18,9 @@
 #include "client/cli/svg_plot.h"
 #include "common/base/counted.h"
 #include "common/base/file.h"
+#include "common/base/status_macros.h"
 #include "common/ir/signature.h"
+#include "common/ir/workload_parser.h"
 
 namespace hone::cli {
 namespace {
@@ -188,6 +191,54 @@ std::string Estimates(const NetworkReport& report) {
 
 }  // namespace
 
+namespace {
+
+ReportedTask TaskOf(const ir::Workload& workload, int64_t weight,
+                    const std::optional<client::Best>& best) {
+  ReportedTask task{.name = workload.name,
+                    .types = absl::StrCat(ir::TypesOf(workload, workload.Inputs()), " -> ",
+                                          ir::TypesOf(workload, workload.Outputs())),
+                    .weight = weight};
+  if (!best.has_value()) return task;
+  const Roofline roofline = RooflineOf(workload, *best);
+  task.latency_ns = client::LatencyNs(*best);
+  task.confirmed = client::LatencyIsConfirmed(*best);
+  task.gflops = best->gflops;
+  task.limit_gflops = roofline.gflops;
+  if (roofline.peak_gflops > 0) task.bound = BoundOf(roofline);
+  task.algorithm = AlgorithmOf(best->trace);
+  return task;
+}
+
+void AddProgress(const client::NetworkTaskProgress& progress, ReportedTask& task) {
+  task.trials = progress.trials;
+  task.default_latency_ns = progress.default_latency_ns;
+  task.error = progress.error;
+}
+
+}  // namespace
+
+absl::StatusOr<NetworkReport> MakeReport(const client::Job& job,
+                                         const std::vector<std::optional<client::Best>>& bests) {
+  NetworkReport report{.network = job.network->name,
+                       .target = job.target,
+                       .created_unix_ms = absl::ToUnixMillis(absl::Now()),
+                       .job = job};
+  for (size_t t = 0; t < job.network->tasks.size(); ++t) {
+    const client::NetworkTaskProgress& progress = job.network->tasks[t];
+    HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(progress.workload));
+    const double weight = std::accumulate(progress.weights.begin(), progress.weights.end(), 0.0);
+    ReportedTask& task = report.tasks.emplace_back(
+        TaskOf(workload, static_cast<int64_t>(weight + 0.5), bests[t]));
+    AddProgress(progress, task);
+    if (bests[t].has_value()) continue;
+    task.latency_ns = progress.latency_ns;
+    task.confirmed = client::LatencyIsConfirmed(progress);
+    task.gflops = progress.gflops;
+  }
+  return report;
+}
+
 NetworkReport MakeReport(const NetworkArgument& network, const std::string& target,
                          const std::vector<std::optional<client::Best>>& bests,
                          const client::Job* job) {
@@ -196,26 +247,11 @@ NetworkReport MakeReport(const NetworkArgument& network, const std::string& targ
                        .created_unix_ms = absl::ToUnixMillis(absl::Now())};
   if (job != nullptr) report.job = *job;
   for (size_t t = 0; t < network.tasks.size(); ++t) {
-    const ir::Workload& workload = network.tasks[t].workload;
-    ReportedTask& task = report.tasks.emplace_back();
-    task.name = workload.name;
-    task.types = absl::StrCat(ir::TypesOf(workload, workload.Inputs()), " -> ",
-                              ir::TypesOf(workload, workload.Outputs()));
-    task.weight = network.partition.tasks[t].weight;
-    if (bests[t].has_value()) {
-      const Roofline roofline = RooflineOf(workload, *bests[t]);
-      task.latency_ns = client::LatencyNs(*bests[t]);
-      task.confirmed = client::LatencyIsConfirmed(*bests[t]);
-      task.gflops = bests[t]->gflops;
-      task.limit_gflops = roofline.gflops;
-      if (roofline.peak_gflops > 0) task.bound = BoundOf(roofline);
-      task.algorithm = AlgorithmOf(bests[t]->trace);
+    ReportedTask& task = report.tasks.emplace_back(
+        TaskOf(network.tasks[t].workload, network.partition.tasks[t].weight, bests[t]));
+    if (job != nullptr && t < job->network->tasks.size()) {
+      AddProgress(job->network->tasks[t], task);
     }
-    if (job == nullptr || t >= job->network->tasks.size()) continue;
-    const client::NetworkTaskProgress& progress = job->network->tasks[t];
-    task.trials = progress.trials;
-    task.default_latency_ns = progress.default_latency_ns;
-    task.error = progress.error;
   }
   return report;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "client/cli/network_argument.h"
 #include "client/cli/network_timing.h"
 #include "client/lib/api.h"
@@ -47,6 +48,11 @@ struct NetworkReport {
 NetworkReport MakeReport(const NetworkArgument& network, const std::string& target,
                          const std::vector<std::optional<client::Best>>& bests,
                          const client::Job* job);
+
+// The same for a job of a server, without the model. `bests`: one for each task of the job. A task
+// without a best has the latency that the search found. Errors as for ir::ParseWorkload.
+absl::StatusOr<NetworkReport> MakeReport(const client::Job& job,
+                                         const std::vector<std::optional<client::Best>>& bests);
 
 // Returns a self-contained HTML page: a table of the tasks, their shares of the latency, and the
 // estimated latency over the time of the job.

@@ -45,7 +45,7 @@ absl::Status ListPins(const Globals& globals) {
                   FormatLatency(client::LatencyNs(pin)),
                   pin.pinned_by.empty() ? "-" : pin.pinned_by, FormatTime(pin.pinned_unix_ms)});
   }
-  table.Print("no best is pinned");
+  table.Print(FromServer("no best is pinned"));
   return absl::OkStatus();
 }
 

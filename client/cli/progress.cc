@@ -31,13 +31,16 @@ bool IsTerminal() {
   return isatty(STDERR_FILENO) == 1 && (term == nullptr || absl::string_view(term) != "dumb");
 }
 
+// Whether the speed of the trials says when a job ends. It says nothing about a job that waits or
+// ends its search.
+bool EndsByTrials(const client::Job& job) {
+  const bool searches = job.phase.empty() || absl::StartsWith(job.phase, "measuring");
+  return job.state == client::JobState::kRunning && searches && job.spec.max_trials > 0;
+}
+
 // The time until the nearest limit; infinite if it is not known yet.
 absl::Duration TimeLeft(const client::Job& job, const Pace& pace) {
-  // The speed says nothing about a job that waits or ends its search.
-  const bool searches = job.phase.empty() || absl::StartsWith(job.phase, "measuring");
-  const bool limited =
-      job.state == client::JobState::kRunning && searches && job.spec.max_trials > 0;
-  if (!limited) return job.left;
+  if (!EndsByTrials(job)) return job.left;
   return std::min(job.left, pace.TimeFor(std::max<int64_t>(0, job.spec.max_trials - job.trials)));
 }
 
@@ -176,6 +179,43 @@ std::string ProgressText(const client::Job& job, const Pace& pace, int columns) 
     }
     absl::StripLeadingAsciiWhitespace(&text);
     if (ColumnsOf(text) <= columns) break;
+  }
+  return text;
+}
+
+JobProgress ProgressOf(const client::Job& job) {
+  JobProgress progress{.left = job.left};
+  const auto add = [&](int64_t part, int64_t whole) {
+    if (whole <= 0) return;
+    const double share = static_cast<double>(part) / static_cast<double>(whole);
+    progress.share = std::min(1.0, std::max(share, progress.share.value_or(0)));
+  };
+  const int64_t trials = job.spec.revalidate > 0 ? job.spec.revalidate : job.spec.max_trials;
+  add(job.trials, trials);
+  add(job.wall_ms - job.after_cancel_ms, job.spec.max_time_ms);
+  if (job.state == client::JobState::kDone) progress.share = 1;
+  if (HasEnded(job.state)) progress.left = absl::ZeroDuration();
+  if (EndsByTrials(job) && job.trials > 0) {
+    const absl::Duration each = absl::Milliseconds(job.wall_ms) / job.trials;
+    progress.left =
+        std::min(progress.left, each * std::max<int64_t>(0, job.spec.max_trials - job.trials));
+  }
+  return progress;
+}
+
+std::string TrialsText(const client::Job& job) {
+  if (HasEnded(job.state)) return Counted(job.trials, "trial");
+  const JobProgress progress = ProgressOf(job);
+  const bool of_trials = job.spec.max_trials > 0;
+  std::string text = of_trials
+                         ? absl::StrCat(job.trials, " of ", Counted(job.spec.max_trials, "trial"))
+                         : Counted(job.trials, "trial");
+  if (progress.share.has_value()) {
+    absl::StrAppend(&text, absl::StrFormat(" (%.0f %%", 100 * *progress.share),
+                    of_trials ? ")" : " of its time)");
+  }
+  if (progress.left < absl::InfiniteDuration()) {
+    absl::StrAppend(&text, ", about ", FormatClock(progress.left), " left");
   }
   return text;
 }

@@ -2,6 +2,7 @@
 #define HONE_CLIENT_CLI_PROGRESS_H_
 
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -18,6 +19,16 @@ namespace hone::cli {
 // stays, without its details, and so does its time left, if that fits. `pace`: that of the job.
 std::string ProgressText(const client::Job& job, const Pace& pace,
                          int columns = std::numeric_limits<int>::max());
+
+// How far a job is, for commands that look at it once.
+struct JobProgress {
+  // Of its trials or of its time, whichever ends it first: 0 to 1. nullopt: it has no limit.
+  std::optional<double> share;
+  absl::Duration left = absl::InfiniteDuration();  // until it should end; infinite: unknown
+};
+JobProgress ProgressOf(const client::Job& job);
+// "120 of 500 trials (24 %), about 3:10 left"; of a job that has ended, "120 trials".
+std::string TrialsText(const client::Job& job);
 
 // Shows the progress of a command on standard error. On a terminal, one line is overwritten.
 // Elsewhere, or if TERM is "dumb", changes are printed as plain lines, a few seconds apart. Used by

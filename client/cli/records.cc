@@ -15,6 +15,7 @@
 #include "client/cli/policy_text.h"
 #include "client/cli/record_selection.h"
 #include "client/cli/session.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "common/base/status_macros.h"
@@ -70,7 +71,7 @@ void PrintTable(const std::vector<record::Record>& records) {
                   FormatLatency(record::SteadyLatencyNs(record.result)), TrialText(record, "-"),
                   record.job_id, FormatTime(record.created_unix_ms), Detail(record)});
   }
-  table.Print("no records");
+  table.Print(FromServer("no records"));
 }
 
 // A field of a CSV file (RFC 4180).

@@ -48,7 +48,7 @@ absl::Status EndOfPrivate(const absl::Status& ended, const client::Job& job) {
 
 absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
                                    OnInterrupt on_interrupt, InterruptCounter& interrupts,
-                                   ProgressLine& progress) {
+                                   ProgressLine& progress, const JobObserver& observe = nullptr) {
   int heard = 0;
   double best_gflops = 0;
   client::JobState state = created.state;
@@ -62,6 +62,7 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
       session.connection().WatchJob(created.id, [&](const client::Job& now, client::JobNews news) {
         const auto& best = client::BestFound(now);
         const double gflops = best.has_value() ? best->gflops : 0;
+        if (observe != nullptr && news == client::JobNews::kChanged) observe(now);
         wait.Look(now, news);
         pace.Look(now);
         if (const std::optional<std::string> message = wait.TakeMessage(); message.has_value()) {
@@ -290,10 +291,10 @@ absl::StatusOr<FollowedJob> ResumeAndFollow(Session& session, const std::string&
 }
 
 absl::StatusOr<FollowedJob> FollowJob(Session& session, const client::Job& job,
-                                      OnInterrupt on_interrupt) {
+                                      OnInterrupt on_interrupt, const JobObserver& observe) {
   InterruptCounter interrupts;
   ProgressLine progress;
-  return Follow(session, job, on_interrupt, interrupts, progress);
+  return Follow(session, job, on_interrupt, interrupts, progress, observe);
 }
 
 std::string OutcomesText(const client::Job& job) {

@@ -1,6 +1,7 @@
 #ifndef HONE_CLIENT_CLI_RUN_JOB_H_
 #define HONE_CLIENT_CLI_RUN_JOB_H_
 
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -76,10 +77,13 @@ std::string TimeToStartText(int64_t max_time_ms, int64_t spent_ms);
 absl::StatusOr<FollowedJob> ResumeAndFollow(Session& session, const std::string& id,
                                             int64_t max_trials, int64_t max_time_ms);
 
-// Follows a job to its end, with its progress on standard error. Returns its last state.
+// Follows a job to its end, with its progress on standard error. Returns its last state. `observe`
+// gets each state that the server sends, at most a few per second; it may be null.
 // InterruptedError: interrupted with kLeave or kLeaveCancelled.
+using JobObserver = std::function<void(const client::Job& now)>;
 absl::StatusOr<FollowedJob> FollowJob(Session& session, const client::Job& job,
-                                      OnInterrupt on_interrupt);
+                                      OnInterrupt on_interrupt,
+                                      const JobObserver& observe = nullptr);
 
 // "3 ok, 1 wrong_output".
 std::string OutcomesText(const client::Job& job);

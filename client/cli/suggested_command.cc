@@ -13,6 +13,7 @@ struct Repeated {
   std::string admin_connection;  // of commands that only administrators may use
   std::string target;
   bool needs_server = false;  // for commands that measure
+  std::string asked_server;   // what precedes its empty answers
 };
 
 // What the server suggests to administrators alone.
@@ -39,6 +40,17 @@ void SetRepeatedOptions(absl::Span<const RepeatedOption> connection, absl::strin
 void NameAdminConfig() { TheRepeated().admin_connection = " --config admin.conf"; }
 
 void NeedServerOfTarget() { TheRepeated().needs_server = true; }
+
+void SetAskedServer(absl::string_view server, absl::string_view source) {
+  TheRepeated().asked_server =
+      source.empty() ? absl::StrCat("the server ", server, ": ")
+                     : absl::StrCat("the server ", server, ", which ", source,
+                                    " names (--local asks this machine's own store instead): ");
+}
+
+std::string FromServer(absl::string_view answer) {
+  return absl::StrCat(TheRepeated().asked_server, answer);
+}
 
 std::string SuggestedCommand(absl::string_view words) {
   return absl::StrCat("hone ", words, TheRepeated().connection);

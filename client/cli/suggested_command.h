@@ -28,6 +28,13 @@ void NameAdminConfig();
 // on a machine that is another target.
 void NeedServerOfTarget();
 
+// Names the server that is asked, for FromServer. `source`: what names it, such as the path of a
+// configuration file; "": the command line.
+void SetAskedServer(absl::string_view server, absl::string_view source);
+// Puts the server in front of the answer that it knows nothing. An installed configuration may have
+// hidden what the store of this machine knows. Returns `answer` if the server is private.
+std::string FromServer(absl::string_view answer);
+
 // Returns a command that needs no target. `words` follow "hone" and are quoted where necessary:
 // "jobs watch 7" gives "hone jobs watch 7 --server host:7070".
 std::string SuggestedCommand(absl::string_view words);

@@ -60,6 +60,16 @@ absl::StatusOr<std::string> TargetArgument::Key() const {
   const absl::StatusOr<target::Target> preset = target::TargetByName(given);
   if (preset.ok()) return preset->Key();
   if (LooksLikeKey(given)) return given;
+  const std::string word = absl::AsciiStrToLower(given);
+  if (word == "gpu" || word == "nvidia" || word == "amd") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--target ", given, " does not say which kind of GPU; give cuda for one of "
+                     "NVIDIA, opencl for another one, or a preset such as nvidia/a100"));
+  }
+  if (word == "cpu") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--target ", given, ": the CPU of this machine is called native, which is the default"));
+  }
   std::vector<std::string> names = target::TargetNames();
   for (const target::GpuInterface& interface : target::GpuInterfaces()) {
     names.emplace_back(interface.word);

@@ -40,10 +40,10 @@ absl::Status ListWorkers(const Globals& globals) {
          worker.last_seen_unix_ms == 0 ? "-" : FormatTime(worker.last_seen_unix_ms),
          WithRepeatedOptions(worker.flagged.empty() ? worker.last_error : worker.flagged)});
   }
-  table.Print(absl::StrCat(
+  table.Print(FromServer(absl::StrCat(
       "no workers", target.empty() ? "" : absl::StrCat(" of target ", target), "; ",
       globals.server.empty() ? "the private server starts one of this machine, and only for tuning"
-                             : "start one with: " + HowToStartWorker(globals)));
+                             : "start one with: " + HowToStartWorker(globals))));
   const bool all_away = std::none_of(workers.begin(), workers.end(),
                                      [](const client::Worker& w) { return w.connected; });
   if (all_away && !workers.empty() && !globals.server.empty()) {

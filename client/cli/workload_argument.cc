@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "client/cli/format.h"
 #include "client/cli/shell_word.h"
 #include "common/base/file.h"
@@ -40,6 +42,120 @@ std::string KnownWords(absl::string_view op_name) {
   for (const op::KeyInfo& key : info->keys) words.push_back(key.name);
   if (info->types != op::Types::kFixed) words.insert(words.end(), {"dtype", "acc"});
   return absl::StrCat(op_name, " takes ", absl::StrJoin(words, ", "));
+}
+
+// Whether every part of a word is a number: "64", "64x64x64".
+std::vector<std::string> NumbersIn(absl::string_view word) {
+  std::vector<std::string> numbers = absl::StrSplit(word, absl::ByAnyChar("x,*"));
+  const bool all = std::all_of(numbers.begin(), numbers.end(), [](const std::string& part) {
+    return !part.empty() && std::all_of(part.begin(), part.end(), absl::ascii_isdigit);
+  });
+  return all ? numbers : std::vector<std::string>();
+}
+
+// "m=64 n=64 k=64" for numbers without keys, in the order of the operator's keys; "" if there are
+// too many.
+std::string WithKeys(const op::OperatorInfo& info, absl::Span<const std::string> words) {
+  std::vector<std::string> pairs;
+  for (const std::string& word : words) {
+    if (absl::StrContains(word, '=')) {
+      pairs.push_back(word);
+      continue;
+    }
+    for (const std::string& number : NumbersIn(word)) {
+      if (pairs.size() == info.keys.size()) return "";
+      pairs.push_back(absl::StrCat(info.keys[pairs.size()].name, "=", number));
+    }
+  }
+  return absl::StrJoin(pairs, " ");
+}
+
+bool IsUnitOfTime(absl::string_view word) {
+  constexpr absl::string_view kUnits[] = {"s", "sec", "m", "min", "h", "hr", "d", "second", "minute",
+                                          "hour", "day"};
+  absl::ConsumeSuffix(&word, "s");
+  return word.empty() || std::find(std::begin(kUnits), std::end(kUnits), word) != std::end(kUnits);
+}
+
+// Explains a word that is not a key with its value; "" if there is no better explanation than that.
+std::string ExplainWord(const op::OperatorInfo& info, const std::string& word,
+                        absl::Span<const std::string> words) {
+  const size_t equals = word.find('=');
+  if (equals == std::string::npos) {
+    if (!NumbersIn(word).empty()) {
+      const std::string meant = WithKeys(info, words);
+      return absl::StrCat("'", word, "' has no key",
+                          meant.empty() ? "" : absl::StrCat("; perhaps ", info.name, " ", meant));
+    }
+    const bool is_key = std::any_of(info.keys.begin(), info.keys.end(),
+                                    [&](const op::KeyInfo& key) { return key.name == word; });
+    if (is_key) {
+      return absl::StrCat("'", word, "' has no value; write ", word, "=VALUE without blanks");
+    }
+    return IsUnitOfTime(word)
+               ? absl::StrCat("'", word,
+                              "' is a word of its own; write a time as one word, as in --time 5m")
+               : "";
+  }
+  if (absl::StrContains(word, ',') && absl::StrContains(word.substr(equals + 1), '=')) {
+    return absl::StrCat("'", word, "' is one word; separate the keys with blanks, as in ",
+                        absl::StrJoin(absl::StrSplit(word, ',', absl::SkipEmpty()), " "));
+  }
+  return "";
+}
+
+// Explains the words of an operator that could not be read; "" if none of them is of these kinds.
+std::string ExplainWords(absl::Span<const std::string> words) {
+  const op::OperatorInfo* const info = op::FindOperator(words[0]);
+  if (info == nullptr) return "";
+  for (const std::string& word : words.subspan(1)) {
+    std::string why = ExplainWord(*info, word, words.subspan(1));
+    if (!why.empty()) return why;
+  }
+  return "";
+}
+
+// How a model of another program becomes one that Hone reads; "" if the word names none.
+std::string HowToConvert(absl::string_view word) {
+  struct Format {
+    absl::string_view ending, advice;
+  };
+  constexpr absl::string_view kTorch =
+      "a PyTorch model; Hone reads ONNX: torch.onnx.export(model, inputs, \"model.onnx\") writes it";
+  constexpr absl::string_view kTensorFlow =
+      "a TensorFlow model; Hone reads ONNX: python -m tf2onnx.convert writes it";
+  constexpr Format kFormats[] = {
+      {".pt", kTorch},           {".pth", kTorch},
+      {".safetensors", kTorch},  {".tflite", kTensorFlow},
+      {".pb", kTensorFlow},      {".h5", kTensorFlow},
+      {".keras", kTensorFlow},   {".mlmodel", "a Core ML model; Hone reads ONNX"},
+      {".gguf", "a model for llama.cpp; Hone reads ONNX"},
+      {".xml", "perhaps an OpenVINO model; Hone reads ONNX"},
+      {".engine", "a TensorRT engine; Hone reads the ONNX file that it was built from"},
+  };
+  for (const Format& format : kFormats) {
+    if (absl::EndsWithIgnoreCase(word, format.ending)) {
+      return absl::StrCat(word, " is ", format.advice);
+    }
+  }
+  return "";
+}
+
+// The error of a text that uses an operator like a function gets a hint at the operator's text.
+std::string WithOperatorHint(absl::string_view message) {
+  constexpr absl::string_view kUnknown = "unknown function '";
+  const size_t begin = message.find(kUnknown);
+  if (begin == absl::string_view::npos) return std::string(message);
+  absl::string_view name = message.substr(begin + kUnknown.size());
+  name = name.substr(0, name.find('\''));
+  if (op::FindOperator(name) == nullptr) return std::string(message);
+  const size_t line_end = message.find('\n');
+  return absl::StrCat(message.substr(0, begin), "'", name,
+                      "' is an operator and not a function: it is given by its name, as in hone "
+                      "tune ",
+                      name, " KEY=VALUE…, and hone show ", name,
+                      " KEY=VALUE… --workload prints its stages, which can be used here",
+                      line_end == absl::string_view::npos ? "" : message.substr(line_end));
 }
 
 // Whether a text is that of a list (ReadWorkloadList): its first line with a workload begins with
@@ -128,7 +244,7 @@ absl::StatusOr<WorkloadArgument> ParseWorkloadArgument(const std::string& path,
   if (!workload.ok()) {
     HONE_RETURN_IF_ERROR(CheckNotAList(path, text));
     return absl::Status(workload.status().code(),
-                        absl::StrCat(path, ":", workload.status().message()));
+                        absl::StrCat(path, ":", WithOperatorHint(workload.status().message())));
   }
   WorkloadArgument argument;
   argument.title = path;
@@ -150,6 +266,9 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
         " is a network, and an operator or a FILE.hone is expected; tune, best, export, run, show "
         "and check take networks, each alone"));
   }
+  if (const std::string advice = HowToConvert(words[0]); !advice.empty()) {
+    return absl::InvalidArgumentError(advice);
+  }
   if (NamesFile(words)) {
     HONE_ASSIGN_OR_RETURN(const std::string text, ReadTextArgument(words[0]));
     return ParseWorkloadArgument(words[0], text);
@@ -169,10 +288,12 @@ absl::StatusOr<WorkloadArgument> ReadWorkloadArgument(absl::Span<const std::stri
   // An unknown operator is a usage error here; NotFound is reserved for an unknown best.
   if (!workload.ok()) {
     if (words.size() == 1) HONE_RETURN_IF_ERROR(CheckNotAList(words[0]));
-    const absl::string_view message = workload.status().message();
+    const std::string explained = ExplainWords(words);
+    const absl::string_view message =
+        explained.empty() ? workload.status().message() : absl::string_view(explained);
     const bool strange = absl::IsNotFound(workload.status()) ||
                          absl::StrContains(message, "has no key") ||
-                         absl::StrContains(message, "not of the form");
+                         absl::StrContains(message, "not of the form") || !explained.empty();
     return absl::InvalidArgumentError(strange ? WithClause(message, KnownWords(words[0]))
                                               : std::string(message));
   }

@@ -74,7 +74,10 @@ absl::StatusOr<ClientConfig> LoadClientConfig(const std::string& path) {
 
 absl::StatusOr<ClientConfig> CompleteConfig(ClientConfig said, const std::string& path) {
   rpc::SecuritySources& security = said.security;
-  if (said.server.empty()) said.server = Variable("HONE_SERVER");
+  if (said.server.empty()) {
+    said.server = Variable("HONE_SERVER");
+    if (!said.server.empty()) said.source = "HONE_SERVER";
+  }
   if (security.ca.empty()) security.ca = Variable("HONE_CA");
   if (security.token_file.empty()) security.token_file = Variable("HONE_TOKEN_FILE");
   std::string file = path.empty() ? Variable("HONE_CONFIG") : path;
@@ -91,6 +94,7 @@ absl::StatusOr<ClientConfig> CompleteConfig(ClientConfig said, const std::string
         said.server);
     return said;
   }
+  if (said.server.empty() && path.empty()) said.source = file;
   said.server = config.server;
   if (security.ca.empty()) security.ca = config.security.ca;
   if (security.server_name.empty()) security.server_name = config.security.server_name;

@@ -13,6 +13,7 @@ namespace hone::client {
 struct ClientConfig {
   std::string server;  // "": a private server on this machine
   rpc::SecuritySources security;
+  std::string source;   // of CompleteConfig: what names the server; "": `said`
   std::string ignored;  // of CompleteConfig: the file that was ignored, and why; "": none
 };
 

@@ -2,7 +2,9 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace hone::ir {
@@ -35,6 +37,16 @@ double RoundSignificand(double value, int digits, int min_exponent, double max_f
   return std::abs(rounded) > max_finite ? std::copysign(overflow, value) : rounded;
 }
 
+// What other programs call the types, in lower case.
+constexpr std::pair<absl::string_view, absl::string_view> kOtherNames[] = {
+    {"float32", "f32"},      {"fp32", "f32"},     {"float", "f32"},          {"single", "f32"},
+    {"float16", "f16"},      {"fp16", "f16"},     {"half", "f16"},           {"bfloat16", "bf16"},
+    {"float64", "f64"},      {"fp64", "f64"},     {"double", "f64"},         {"int8", "i8"},
+    {"uint8", "u8"},         {"int32", "i32"},    {"int", "i32"},            {"int64", "i64"},
+    {"long", "i64"},         {"boolean", "bool"}, {"int4", "i4"},            {"uint4", "u4"},
+    {"float8e4m3", "f8e4m3"}, {"float8_e4m3fn", "f8e4m3"}, {"float8e4m3fn", "f8e4m3"},
+    {"float8e5m2", "f8e5m2"}, {"float8_e5m2", "f8e5m2"}};
+
 }  // namespace
 
 absl::string_view DTypeName(DType dtype) { return kInfo[static_cast<int>(dtype)].name; }
@@ -57,6 +69,12 @@ absl::StatusOr<DType> DTypeFromName(absl::string_view name) {
   for (size_t i = 0; i < std::size(kInfo); ++i) {
     if (kInfo[i].name == name) return static_cast<DType>(i);
     absl::StrAppend(&known, i ? ", " : "", kInfo[i].name);
+  }
+  const std::string lower = absl::AsciiStrToLower(name);
+  for (const auto& [other, ours] : kOtherNames) {
+    if (lower != other) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown dtype '", name, "'; Hone calls it ", ours, "; known: ", known));
   }
   return absl::InvalidArgumentError(absl::StrCat("unknown dtype '", name, "'; known: ", known));
 }

@@ -95,7 +95,7 @@ class Fleet {
   // Drains a worker: it finishes the leases that it has started and gets no more, and its queued
   // leases are requeued. If `resume`, undoes this, and also a flag or a removal. Like a flag, it
   // belongs to the name, and applies even while the worker is disconnected. NotFound: no worker has
-  // that id.
+  // that id, or the worker to be drained was removed.
   absl::StatusOr<WorkerInfo> Drain(const std::string& id, bool resume);
   // Forgets a worker and refuses it until it is resumed. Its leases are requeued, without counting
   // as attempts. Returns their number. NotFound: no worker has that id.

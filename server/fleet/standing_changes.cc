@@ -38,6 +38,10 @@ absl::StatusOr<WorkerInfo> StandingChanges::Drain(const std::string& id, bool re
                : absl::StrCat("there is no worker ", id));
   }
   Standing standing = parts_.standings->Of(id);
+  if (standing.removed && !resume) {
+    return absl::NotFoundError(absl::StrCat("worker ", id, " was removed, so it gets no work; ",
+                                            ResumeCommand(id), " admits it again"));
+  }
   standing.drained = !resume;
   if (resume) {
     standing.refused.clear();

@@ -2,6 +2,7 @@
 // to do next. The commands talk to a server with one worker, as those of a team do.
 
 #include <pty.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
@@ -129,7 +131,16 @@ TEST_F(CommandOutputTest, EveryCommandNamesThingsAlike) {
   const std::string job = tuned["job"];
   const nlohmann::json detached = Json(With({"tune", "--detach", "--trials", "2"}, kOtherShape));
   const std::string second = detached["jobs"][0]["job"];
-  Json({"jobs", "watch", second});
+  const Result watched = Hone({"jobs", "watch", second, "--json"});
+  EXPECT_EQ(watched.code, 0) << watched.errors;
+  std::string state;
+  for (const absl::string_view line : absl::StrSplit(watched.output, '\n', absl::SkipEmpty())) {
+    const nlohmann::json one = OneLineOfJson(absl::StrCat(line, "\n"));
+    ASSERT_TRUE(one.is_object()) << line;
+    Check("jobs watch", one);
+    state = one["state"];
+  }
+  EXPECT_EQ(state, "done") << watched.output;
   Json({"jobs", "show", job});
   Json({"jobs", "list"});
   const nlohmann::json best = Json(With({"best"}, kMatmul));
@@ -154,6 +165,79 @@ TEST_F(CommandOutputTest, EveryCommandNamesThingsAlike) {
   Json(With({"pin"}, kMatmul));
   EXPECT_TRUE(Json(With({"forget"}, kMatmul))["bests"][0]["pinned"].is_object());
   EXPECT_EQ(Json({"workers", "remove", "board"})["worker"], "board");
+  const Result drained = Hone({"workers", "drain", "board"});
+  EXPECT_EQ(drained.code, 2) << drained.output;
+  EXPECT_THAT(drained.errors, AllOf(HasSubstr("board was removed"), HasSubstr("workers resume")));
+}
+
+TEST_F(CommandOutputTest, JobsShowHowFarTheyAre) {
+  const nlohmann::json detached =
+      Json(With({"tune", "--detach", "--trials", "100000", "--time", "1h"}, kOtherShape));
+  const std::string job = detached["jobs"][0]["job"];
+  ASSERT_TRUE(
+      Eventually([&] { return Json({"jobs", "show", job})["trials"].get<int64_t>() > 0; }));
+  EXPECT_THAT(Hone({"jobs", "show", job}).output,
+              AllOf(HasSubstr(" of 100000 trials ("), HasSubstr(" %), about "), HasSubstr(" left")));
+  const nlohmann::json shown = Json({"jobs", "show", job});
+  EXPECT_GT(shown["progress"], 0);
+  EXPECT_LT(shown["progress"], 1);
+  EXPECT_GT(shown["estimated_left_s"], 0);
+
+  const Result running = Hone({"jobs", "list", "--state", "unfinished", "--matching", "f32[16, 32]"});
+  EXPECT_THAT(running.output, AllOf(HasSubstr("/100000"), HasSubstr(" %, "), HasSubstr(" left")));
+  EXPECT_THAT(Hone({"jobs", "list", "--state", "done"}).output,
+              HasSubstr("the server " + address_ + ": no jobs that these filters select"));
+  EXPECT_TRUE(Json({"jobs", "list", "--owner", "nobody"})["jobs"].empty());
+  EXPECT_EQ(Hone({"jobs", "list", "--state", "over"}).code, 2);
+  EXPECT_EQ(Hone({"jobs", "show", job, "--report", folder_ / "x.html"}).code, 2)
+      << "it is not a job of a network";
+
+  Process watch(With({"hone", "--server", address_, "jobs", "watch", "--json"}, {job}),
+                home_.variables());
+  const auto lines = [&] {
+    return std::vector<std::string>(absl::StrSplit(watch.Output(), '\n', absl::SkipEmpty()));
+  };
+  ASSERT_TRUE(Eventually([&] { return lines().size() >= 3; })) << watch.Errors();
+  watch.Signal(SIGINT);
+  EXPECT_EQ(watch.Wait(absl::Seconds(20)), 130) << watch.Errors();
+  EXPECT_FALSE(watch.EndedBySignal());
+  EXPECT_EQ(OneLineOfJson(lines()[0] + "\n")["state"], "running");
+  EXPECT_THAT(lines().back(), HasSubstr("\"error\":\"interrupted"));
+  ASSERT_EQ(Hone({"jobs", "cancel", "--now", job}).code, 0);
+}
+
+// A configuration file in the home folder says which server is asked, perhaps unknown to the user.
+TEST_F(CommandOutputTest, EmptyAnswersNameTheServer) {
+  const std::string config = folder_ / "config/hone/client.conf";
+  std::filesystem::create_directories(folder_ / "config/hone");
+  std::ofstream(config) << "server = \"" << address_ << "\"\n";
+  Variables variables = home_.variables();
+  variables["XDG_CONFIG_HOME"] = folder_ / "config";
+  const auto hone = [&](const Words& words) {
+    return RunProgram(With({"hone"}, words), variables, absl::Seconds(60));
+  };
+  const std::string asked =
+      absl::StrCat("the server ", address_, ", which ", config,
+                   " names (--local asks this machine's own store instead): no ");
+  const auto flat = [](const std::string& text) { return absl::StrReplaceAll(text, {{"\n", " "}}); };
+  for (const Words& words : {Words{"best"}, {"compare"}, {"export", "-o", folder_ / "k"}}) {
+    const Result unknown = hone(With(words, kMatmul));
+    EXPECT_EQ(unknown.code, 3) << unknown.errors;
+    EXPECT_THAT(flat(unknown.errors), HasSubstr(asked));
+    const Result json = hone(With(With(words, kMatmul), {"--json"}));
+    EXPECT_THAT(json.output, HasSubstr(asked));
+    const Result local = hone(With(With(words, kMatmul), {"--local"}));
+    EXPECT_EQ(local.code, 3) << local.errors;
+    EXPECT_THAT(local.errors, AllOf(Not(HasSubstr("the server ")), HasSubstr("--local")));
+  }
+  for (const Words& words : {Words{"jobs", "list"}, {"records", "query"}, {"pin"}, {"models"}}) {
+    EXPECT_THAT(flat(hone(words).output), HasSubstr(asked)) << words[0];
+    EXPECT_THAT(hone(With(words, {"--local"})).output, Not(HasSubstr("the server "))) << words[0];
+  }
+  EXPECT_THAT(hone({"workers", "list", "--local"}).output, HasSubstr("no workers"));
+  EXPECT_THAT(Hone({"jobs", "list"}).output,
+              HasSubstr(absl::StrCat("the server ", address_, ": no jobs")));
+  EXPECT_EQ(hone({"jobs", "list", "--local", "--server", address_}).code, 2);
 }
 
 TEST_F(CommandOutputTest, TellsWhatFollows) {

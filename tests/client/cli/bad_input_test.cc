@@ -63,6 +63,36 @@ class BadInputTest : public ::testing::Test {
   integration::TemporaryFolder folder_;
 };
 
+// What users of other programs type is understood well enough to say what to type instead.
+TEST_F(BadInputTest, NamesWhatIsWrongWithAWord) {
+  ExpectRefused({"tune", "matmul", "64", "64", "64"},
+                HasSubstr("'64' has no key; perhaps matmul m=64 n=64 k=64"));
+  ExpectRefused({"tune", "matmul", "64x32x16", "dtype=f16"},
+                HasSubstr("perhaps matmul m=64 n=32 k=16 dtype=f16"));
+  ExpectRefused({"tune", "matmul", "m=64,n=64,k=64"},
+                HasSubstr("is one word; separate the keys with blanks, as in m=64 n=64 k=64"));
+  ExpectRefused({"tune", "matmul", "m", "64", "n=64", "k=64"},
+                HasSubstr("'m' has no value; write m=VALUE"));
+  for (const char* const unit : {"minutes", "min", "s", "hours"}) {
+    ExpectRefused({"tune", "matmul", "m=64", "n=64", "k=64", "--time", "5", unit},
+                  AllOf(HasSubstr(absl::StrCat("'", unit, "'")), HasSubstr("as in --time 5m")));
+  }
+  for (const auto& [given, known] : {std::pair{"float32", "f32"}, std::pair{"fp16", "f16"},
+                                     std::pair{"bfloat16", "bf16"}, std::pair{"INT8", "i8"}}) {
+    ExpectRefused({"tune", "matmul", "m=64", "n=64", "k=64", absl::StrCat("dtype=", given)},
+                  HasSubstr(absl::StrCat("'", given, "'; Hone calls it ", known)));
+  }
+  ExpectRefused({"show", "matmul", "m=64", "n=64", "k=64", "--draft", "--target", "gpu"},
+                AllOf(HasSubstr("--target gpu"), HasSubstr("give cuda")));
+  for (const char* const model : {"model.pt", "models/model.pth", "net.tflite"}) {
+    ExpectRefused({"tune", model}, AllOf(HasSubstr(model), HasSubstr("Hone reads ONNX")));
+  }
+  ExpectRefused({"tune", File("norm.hone", "workload t\ninput X: f32[4, 8]\n"
+                                           "output Y[i: 4, j: 8] = layer_norm(X)\n")},
+                AllOf(HasSubstr("norm.hone:3:24: 'layer_norm' is an operator"),
+                      HasSubstr("hone show layer_norm KEY=VALUE… --workload"), HasSubstr("^")));
+}
+
 TEST_F(BadInputTest, RejectsShapesThatOverflow64Bits) {
   ExpectBadWorkload("input A: f32[99999999999999999999]\n", "2:14", "64 bits",
                     "input A: f32[99999999999999999999]");

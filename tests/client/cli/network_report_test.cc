@@ -71,6 +71,37 @@ TEST(NetworkReportTest, ShowsTheJob) {
   EXPECT_THAT(html, HasSubstr("Estimated latency while tuning"));
 }
 
+// Without the model, which only the client that created the job has.
+TEST(NetworkReportTest, IsMadeOfAJobOfAServer) {
+  client::Job job{.id = "7", .target = "cpu", .trials = 40};
+  job.network = client::NetworkProgress{.name = "net.onnx"};
+  job.network->tasks.resize(2);
+  for (client::NetworkTaskProgress& task : job.network->tasks) {
+    task.workload =
+        "workload relu\ninput X: f32[8]\noutput Y[i: 8] = max(X[i], 0.0)\n";
+    task.weights = {1, 2};
+    task.trials = 20;
+    task.default_latency_ns = 9000;
+    task.latency_ns = 6000;
+  }
+  client::Best best;
+  best.record.policy.name = "confirm";
+  best.record.result.latency_ns = 3000;
+  const auto report = MakeReport(job, {best, std::nullopt});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->network, "net.onnx");
+  EXPECT_EQ(report->tasks[0].name, "relu");
+  EXPECT_EQ(report->tasks[0].types, "f32[8] -> f32[8]");
+  EXPECT_EQ(report->tasks[0].weight, 3);
+  EXPECT_EQ(report->tasks[0].latency_ns, 3000);
+  EXPECT_EQ(report->tasks[1].latency_ns, 6000) << "of the search";
+  EXPECT_FALSE(report->tasks[1].confirmed);
+  EXPECT_EQ(report->tasks[1].default_latency_ns, 9000);
+  EXPECT_THAT(ReportHtml(*report), HasSubstr("7, 40 trials"));
+  job.network->tasks[0].workload = "nonsense";
+  EXPECT_FALSE(MakeReport(job, {best, std::nullopt}).ok());
+}
+
 TEST(NetworkReportTest, ShowsOtherAlgorithmsAndTheirError) {
   NetworkReport report = Report();
   EXPECT_THAT(ReportHtml(report), Not(HasSubstr("algorithms")));

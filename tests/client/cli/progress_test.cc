@@ -263,5 +263,33 @@ TEST(ProgressTextTest, ShowsThePhaseIn80Columns) {
   EXPECT_THAT(text, HasSubstr("0:17 left  (round 3: 5 of 8 measured)"));
 }
 
+TEST(TrialsTextTest, SaysHowFarAJobIs) {
+  client::Job job = JobInProgress();
+  EXPECT_EQ(TrialsText(job), "128 of 256 trials (50 %), about 0:20 left");
+  job.spec.max_time_ms = 25'000;
+  job.left = absl::Seconds(5);
+  EXPECT_EQ(TrialsText(job), "128 of 256 trials (80 %), about 0:05 left");
+  job.spec.max_trials = 0;
+  EXPECT_EQ(TrialsText(job), "128 trials (80 % of its time), about 0:05 left");
+  // The time after a cancel does not count.
+  job.after_cancel_ms = 10'000;
+  EXPECT_EQ(*ProgressOf(job).share, 0.4);
+  job.state = client::JobState::kDone;
+  EXPECT_EQ(TrialsText(job), "128 trials");
+  EXPECT_EQ(*ProgressOf(job).share, 1);
+  EXPECT_EQ(ProgressOf(job).left, absl::ZeroDuration());
+}
+
+TEST(TrialsTextTest, TheSpeedSaysNothingAboutAJobThatWaits) {
+  client::Job job = JobInProgress();
+  job.phase = "waiting for a worker";
+  EXPECT_EQ(TrialsText(job), "128 of 256 trials (50 %)");
+  job.phase.clear();
+  job.trials = 0;
+  EXPECT_EQ(TrialsText(job), "0 of 256 trials (0 %)");
+  job.spec.max_trials = 0;
+  EXPECT_FALSE(ProgressOf(job).share.has_value());
+}
+
 }  // namespace
 }  // namespace hone::cli
