@@ -57,10 +57,9 @@ void PrintMeasured(const client::Best& best) {
 }
 
 void PrintNearest(const client::Nearest& nearest) {
-  PrintWrapped(
-      absl::StrCat("not measured: the schedule was adapted from that of ",
-                   ir::SignatureOfText(nearest.workload),
-                   ", the nearest measured workload, and replayed"));
+  PrintWrapped(absl::StrCat("not measured: the schedule was adapted from that of ",
+                            ir::SignatureOfText(nearest.workload),
+                            ", the nearest measured workload, and replayed"));
   PrintWrapped(
       absl::StrFormat("nearest   distance %.2f, that workload takes %s, job %s", nearest.distance,
                       FormatSpeed(record::SteadyLatencyNs(nearest.record.result), nearest.gflops,

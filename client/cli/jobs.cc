@@ -114,9 +114,9 @@ absl::Status ListJobs(const Globals& globals, const ListOptions& options) {
          FormatClock(absl::Milliseconds(job.wall_ms)), DescribeJobAndKind(job), job.target,
          FormatTime(job.created_unix_ms), RemarkOn(job)});
   }
-  table.Print(FromServer(absl::StrCat("no jobs",
-                                      target.empty() ? "" : absl::StrCat(" of target ", target),
-                                      options.SelectsAll() ? "" : " that these filters select")));
+  table.Print(
+      FromServer(absl::StrCat("no jobs", target.empty() ? "" : absl::StrCat(" of target ", target),
+                              options.SelectsAll() ? "" : " that these filters select")));
   if (more) PrintWrapped(MoreText(limit, "job"));
   return absl::OkStatus();
 }

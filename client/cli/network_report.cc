@@ -228,8 +228,8 @@ absl::StatusOr<NetworkReport> MakeReport(const client::Job& job,
     const client::NetworkTaskProgress& progress = job.network->tasks[t];
     HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(progress.workload));
     const double weight = std::accumulate(progress.weights.begin(), progress.weights.end(), 0.0);
-    ReportedTask& task = report.tasks.emplace_back(
-        TaskOf(workload, static_cast<int64_t>(weight + 0.5), bests[t]));
+    ReportedTask& task =
+        report.tasks.emplace_back(TaskOf(workload, static_cast<int64_t>(weight + 0.5), bests[t]));
     AddProgress(progress, task);
     if (bests[t].has_value()) continue;
     task.latency_ns = progress.latency_ns;

@@ -67,7 +67,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, b
 }
 
 Session::~Session() {
-  if (!warns_of_store_ || connection_ == nullptr || connection_->LastStoreReport().damage.empty()) return;
+  if (!warns_of_store_ || connection_ == nullptr || connection_->LastStoreReport().damage.empty())
+    return;
   PrintWrapped(stderr,
                absl::StrCat("warning: the server's store is damaged, so it is only read and no job "
                             "can start; ",

@@ -64,8 +64,8 @@ void HandleUnlessIgnored(int signal_number) {
 }
 
 void HandleFatalSignals() {
-  for (const int fatal : {SIGHUP, SIGQUIT, SIGTERM, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV,
-                          SIGXCPU, SIGSYS}) {
+  for (const int fatal :
+       {SIGHUP, SIGQUIT, SIGTERM, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGXCPU, SIGSYS}) {
     HandleUnlessIgnored(fatal);
   }
 }

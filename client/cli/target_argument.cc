@@ -63,7 +63,8 @@ absl::StatusOr<std::string> TargetArgument::Key() const {
   const std::string word = absl::AsciiStrToLower(given);
   if (word == "gpu" || word == "nvidia" || word == "amd") {
     return absl::InvalidArgumentError(
-        absl::StrCat("--target ", given, " does not say which kind of GPU; give cuda for one of "
+        absl::StrCat("--target ", given,
+                     " does not say which kind of GPU; give cuda for one of "
                      "NVIDIA, opencl for another one, or a preset such as nvidia/a100"));
   }
   if (word == "cpu") {

@@ -71,8 +71,8 @@ std::string WithKeys(const op::OperatorInfo& info, absl::Span<const std::string>
 }
 
 bool IsUnitOfTime(absl::string_view word) {
-  constexpr absl::string_view kUnits[] = {"s", "sec", "m", "min", "h", "hr", "d", "second", "minute",
-                                          "hour", "day"};
+  constexpr absl::string_view kUnits[] = {"s", "sec",    "m",      "min",  "h",  "hr",
+                                          "d", "second", "minute", "hour", "day"};
   absl::ConsumeSuffix(&word, "s");
   return word.empty() || std::find(std::begin(kUnits), std::end(kUnits), word) != std::end(kUnits);
 }
@@ -121,14 +121,19 @@ std::string HowToConvert(absl::string_view word) {
     absl::string_view ending, advice;
   };
   constexpr absl::string_view kTorch =
-      "a PyTorch model; Hone reads ONNX: torch.onnx.export(model, inputs, \"model.onnx\") writes it";
+      "a PyTorch model; Hone reads ONNX: torch.onnx.export(model, inputs, \"model.onnx\") writes "
+      "it";
   constexpr absl::string_view kTensorFlow =
       "a TensorFlow model; Hone reads ONNX: python -m tf2onnx.convert writes it";
   constexpr Format kFormats[] = {
-      {".pt", kTorch},           {".pth", kTorch},
-      {".safetensors", kTorch},  {".tflite", kTensorFlow},
-      {".pb", kTensorFlow},      {".h5", kTensorFlow},
-      {".keras", kTensorFlow},   {".mlmodel", "a Core ML model; Hone reads ONNX"},
+      {".pt", kTorch},
+      {".pth", kTorch},
+      {".safetensors", kTorch},
+      {".tflite", kTensorFlow},
+      {".pb", kTensorFlow},
+      {".h5", kTensorFlow},
+      {".keras", kTensorFlow},
+      {".mlmodel", "a Core ML model; Hone reads ONNX"},
       {".gguf", "a model for llama.cpp; Hone reads ONNX"},
       {".xml", "perhaps an OpenVINO model; Hone reads ONNX"},
       {".engine", "a TensorRT engine; Hone reads the ONNX file that it was built from"},

@@ -39,13 +39,31 @@ double RoundSignificand(double value, int digits, int min_exponent, double max_f
 
 // What other programs call the types, in lower case.
 constexpr std::pair<absl::string_view, absl::string_view> kOtherNames[] = {
-    {"float32", "f32"},      {"fp32", "f32"},     {"float", "f32"},          {"single", "f32"},
-    {"float16", "f16"},      {"fp16", "f16"},     {"half", "f16"},           {"bfloat16", "bf16"},
-    {"float64", "f64"},      {"fp64", "f64"},     {"double", "f64"},         {"int8", "i8"},
-    {"uint8", "u8"},         {"int32", "i32"},    {"int", "i32"},            {"int64", "i64"},
-    {"long", "i64"},         {"boolean", "bool"}, {"int4", "i4"},            {"uint4", "u4"},
-    {"float8e4m3", "f8e4m3"}, {"float8_e4m3fn", "f8e4m3"}, {"float8e4m3fn", "f8e4m3"},
-    {"float8e5m2", "f8e5m2"}, {"float8_e5m2", "f8e5m2"}};
+    {"float32", "f32"},
+    {"fp32", "f32"},
+    {"float", "f32"},
+    {"single", "f32"},
+    {"float16", "f16"},
+    {"fp16", "f16"},
+    {"half", "f16"},
+    {"bfloat16", "bf16"},
+    {"float64", "f64"},
+    {"fp64", "f64"},
+    {"double", "f64"},
+    {"int8", "i8"},
+    {"uint8", "u8"},
+    {"int32", "i32"},
+    {"int", "i32"},
+    {"int64", "i64"},
+    {"long", "i64"},
+    {"boolean", "bool"},
+    {"int4", "i4"},
+    {"uint4", "u4"},
+    {"float8e4m3", "f8e4m3"},
+    {"float8_e4m3fn", "f8e4m3"},
+    {"float8e4m3fn", "f8e4m3"},
+    {"float8e5m2", "f8e5m2"},
+    {"float8_e5m2", "f8e5m2"}};
 
 }  // namespace
 

@@ -248,9 +248,9 @@ absl::StatusOr<CertificateFacts> DescribeCertificate(absl::string_view pem) {
 absl::Status CheckLifetime(absl::string_view whose, const CertificateFacts& facts, absl::Time now) {
   const std::string clock = absl::StrCat(", and this machine's clock says ", FormatMinute(now));
   if (now < facts.not_before) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(whose, " (", facts.subject, ") is not valid before ",
-                     FormatMinute(facts.not_before), clock, ": set the clock, for example with NTP"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        whose, " (", facts.subject, ") is not valid before ", FormatMinute(facts.not_before), clock,
+        ": set the clock, for example with NTP"));
   }
   if (now > facts.not_after) {
     return absl::FailedPreconditionError(

@@ -41,9 +41,9 @@ struct SecuritySources {
 
 // Reads the sources. InvalidArgument: a certificate without its key or without `ca`, a key that
 // does not belong to the certificate, both `token` and `token_file`, an empty or malformed token,
-// or a text that is not in PEM form. PermissionDenied: users other than the owner and the group may access the file of the key or
-// the token. NotFound: a file does not exist. Messages contain the option and the path, but never
-// the content of a file.
+// or a text that is not in PEM form. PermissionDenied: users other than the owner and the group may
+// access the file of the key or the token. NotFound: a file does not exist. Messages contain the
+// option and the path, but never the content of a file.
 absl::StatusOr<ChannelSecurity> LoadSecurity(const SecuritySources& sources);
 // Checks that our own certificate, if there is one, is valid by this machine's clock. Errors as for
 // CheckLifetime.

@@ -25,8 +25,9 @@ inline constexpr char kStoreHeader[] = "hone-store-bin";
 inline constexpr char kStoreIsChecked[] = "checking";
 
 // Observes every call from its arrival to its status. Writes the audit log, calls the observer,
-// adds the server's time and the state of its store to each answer, and explains why a request could not be parsed, for which
-// gRPC reports UNIMPLEMENTED. Logs the workers whose token or certificate is not accepted.
+// adds the server's time and the state of its store to each answer, and explains why a request
+// could not be parsed, for which gRPC reports UNIMPLEMENTED. Logs the workers whose token or
+// certificate is not accepted.
 class CallObserver final : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
   // REQUIRES: all outlive this object. `audit` and `observer` may be null.

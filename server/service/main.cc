@@ -316,7 +316,8 @@ int main(int argc, char** argv) {
       "  hone-server restore --store /var/lib/hone/hone.db --from /backups/hone.db\n"
       "  hone-server merge --store /var/lib/hone/hone.db --from old/hone.db\n"
       "Exit codes: 0 ended by a signal, or done (init, restore, merge), 1 failed (the store cannot "
-      "be opened or is damaged, an address is in use, a file cannot be written), 2 wrong usage or configuration "
+      "be opened or is damaged, an address is in use, a file cannot be written), 2 wrong usage or "
+      "configuration "
       "(such as a name that cannot be used, or a missing file).");
   hone::service::Flags flags;
   hone::service::InitOptions init_options;

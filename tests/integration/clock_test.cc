@@ -25,15 +25,15 @@ const absl::Duration kYears = absl::Hours(24 * 365) * 20;
 class ClockTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const Result made =
-        RunProgram({"hone-server", "init", folder_ / "team", "--host", "localhost", "--port",
-                    absl::StrCat(port_), "--worker", "pi-07"});
+    const Result made = RunProgram({"hone-server", "init", folder_ / "team", "--host", "localhost",
+                                    "--port", absl::StrCat(port_), "--worker", "pi-07"});
     ASSERT_EQ(made.code, 0) << made.errors;
     SetClock(absl::ZeroDuration());
     Serve();
   }
   void Serve() {
-    server_ = std::make_unique<Process>(Words{"hone-server", "--config", folder_ / "team/hone.toml"});
+    server_ =
+        std::make_unique<Process>(Words{"hone-server", "--config", folder_ / "team/hone.toml"});
     ASSERT_TRUE(Eventually([&] { return absl::StrContains(server_->Errors(), "serving on"); }))
         << server_->Errors();
   }
@@ -69,8 +69,8 @@ TEST_F(ClockTest, AClientNamesTheClock) {
     SetClock(absl::ZeroDuration());
     const Result right = Hone(With({"jobs", "list"}, options));
     EXPECT_EQ(right.code, 0) << right.errors;
-    for (const auto& [ahead, problem] : {std::pair{-kYears, "is not valid before 2"},
-                                         std::pair{kYears, "has expired on 2"}}) {
+    for (const auto& [ahead, problem] :
+         {std::pair{-kYears, "is not valid before 2"}, std::pair{kYears, "has expired on 2"}}) {
       SetClock(ahead);
       const Result wrong = Hone(With({"jobs", "list"}, options));
       EXPECT_EQ(wrong.code, 4) << wrong.errors;
@@ -105,7 +105,9 @@ TEST_F(ClockTest, AWorkerWaitsUntilTheClockIsSet) {
   server_->Signal(SIGTERM);
   EXPECT_EQ(server_->Wait(absl::Seconds(20)), 0) << server_->Errors();
   Serve();
-  EXPECT_TRUE(logs("the certificate of the server's authority (hone.authority.localhost) has expired on")) << worker.Errors();
+  EXPECT_TRUE(
+      logs("the certificate of the server's authority (hone.authority.localhost) has expired on"))
+      << worker.Errors();
   SetClock(absl::ZeroDuration());
   EXPECT_TRUE(logs("the server answers again")) << worker.Errors();
 }

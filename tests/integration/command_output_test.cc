@@ -174,16 +174,17 @@ TEST_F(CommandOutputTest, JobsShowHowFarTheyAre) {
   const nlohmann::json detached =
       Json(With({"tune", "--detach", "--trials", "100000", "--time", "1h"}, kOtherShape));
   const std::string job = detached["jobs"][0]["job"];
-  ASSERT_TRUE(
-      Eventually([&] { return Json({"jobs", "show", job})["trials"].get<int64_t>() > 0; }));
-  EXPECT_THAT(Hone({"jobs", "show", job}).output,
-              AllOf(HasSubstr(" of 100000 trials ("), HasSubstr(" %), about "), HasSubstr(" left")));
+  ASSERT_TRUE(Eventually([&] { return Json({"jobs", "show", job})["trials"].get<int64_t>() > 0; }));
+  EXPECT_THAT(
+      Hone({"jobs", "show", job}).output,
+      AllOf(HasSubstr(" of 100000 trials ("), HasSubstr(" %), about "), HasSubstr(" left")));
   const nlohmann::json shown = Json({"jobs", "show", job});
   EXPECT_GT(shown["progress"], 0);
   EXPECT_LT(shown["progress"], 1);
   EXPECT_GT(shown["estimated_left_s"], 0);
 
-  const Result running = Hone({"jobs", "list", "--state", "unfinished", "--matching", "f32[16, 32]"});
+  const Result running =
+      Hone({"jobs", "list", "--state", "unfinished", "--matching", "f32[16, 32]"});
   EXPECT_THAT(running.output, AllOf(HasSubstr("/100000"), HasSubstr(" %, "), HasSubstr(" left")));
   EXPECT_THAT(Hone({"jobs", "list", "--state", "done"}).output,
               HasSubstr("the server " + address_ + ": no jobs that these filters select"));
@@ -219,7 +220,9 @@ TEST_F(CommandOutputTest, EmptyAnswersNameTheServer) {
   const std::string asked =
       absl::StrCat("the server ", address_, ", which ", config,
                    " names (--local asks this machine's own store instead): no ");
-  const auto flat = [](const std::string& text) { return absl::StrReplaceAll(text, {{"\n", " "}}); };
+  const auto flat = [](const std::string& text) {
+    return absl::StrReplaceAll(text, {{"\n", " "}});
+  };
   for (const Words& words : {Words{"best"}, {"compare"}, {"export", "-o", folder_ / "k"}}) {
     const Result unknown = hone(With(words, kMatmul));
     EXPECT_EQ(unknown.code, 3) << unknown.errors;

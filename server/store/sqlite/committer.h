@@ -16,8 +16,8 @@ namespace hone::store {
 using SqliteApply = absl::AnyInvocable<absl::Status(SqliteConnection&)>;
 
 // Commits groups of writes on the only connection that writes. If a write fails, only this write is
-// undone. Between groups, copies the log into the database file. Changes nothing in a damaged store,
-// and waits for the check of the file before the first change (Soundness::AwaitCheck).
+// undone. Between groups, copies the log into the database file. Changes nothing in a damaged
+// store, and waits for the check of the file before the first change (Soundness::AwaitCheck).
 class SqliteCommitter final : public GroupCommitter<SqliteApply> {
  public:
   // `checkpoint_pages`: the log is copied when it has this many pages. REQUIRES: `soundness`

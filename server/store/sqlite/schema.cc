@@ -279,8 +279,7 @@ absl::Status CheckSchema(SqliteConnection& connection, const std::vector<Migrati
   HONE_ASSIGN_OR_RETURN(const auto expected, ReadSchema(*model));
   HONE_ASSIGN_OR_RETURN(const auto found, ReadSchema(connection));
   const auto wrong = [&](absl::string_view what) {
-    return DamagedError(connection.path(),
-                        absl::StrCat("store ", connection.path(), ": ", what));
+    return DamagedError(connection.path(), absl::StrCat("store ", connection.path(), ": ", what));
   };
   for (const auto& [name, sql] : expected) {
     const auto it = found.find(name);

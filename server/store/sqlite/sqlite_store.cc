@@ -46,7 +46,8 @@ class SqliteStore final : public DatabaseStore {
     HONE_ASSIGN_OR_RETURN(auto connection, SqliteConnection::OpenForReading(path));
     soundness_.CheckBegins();
     check_ = std::make_unique<IntegrityCheck>(
-        std::move(connection), [this](const absl::Status& status) { soundness_.CheckEnds(status); });
+        std::move(connection),
+        [this](const absl::Status& status) { soundness_.CheckEnds(status); });
     return absl::OkStatus();
   }
 
@@ -55,9 +56,11 @@ class SqliteStore final : public DatabaseStore {
   void ReleaseEveryJob() {
     Write(
         [](Connection& connection) {
-          return static_cast<SqliteConnection&>(connection).Execute(
-              "UPDATE job SET replica = '', lease_until_unix_ms = 0 WHERE lease_until_unix_ms <> "
-              "0");
+          return static_cast<SqliteConnection&>(connection)
+              .Execute(
+                  "UPDATE job SET replica = '', lease_until_unix_ms = 0 WHERE lease_until_unix_ms "
+                  "<> "
+                  "0");
         },
         [](const absl::Status&) {}, kRowBytes);  // those who claim jobs then get the same error
   }
@@ -141,7 +144,8 @@ absl::Status CheckForLostFile(const std::string& path) {
   const uintmax_t size = std::filesystem::file_size(path, error);
   if (!error && size > 0) return absl::OkStatus();
   return DamagedError(path, absl::StrCat("store ", path, error ? " is missing" : " is empty",
-                                         ", but its log ", path, "-wal has data; move the log away "
+                                         ", but its log ", path,
+                                         "-wal has data; move the log away "
                                          "to begin with an empty store"));
 }
 

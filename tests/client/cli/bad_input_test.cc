@@ -87,8 +87,9 @@ TEST_F(BadInputTest, NamesWhatIsWrongWithAWord) {
   for (const char* const model : {"model.pt", "models/model.pth", "net.tflite"}) {
     ExpectRefused({"tune", model}, AllOf(HasSubstr(model), HasSubstr("Hone reads ONNX")));
   }
-  ExpectRefused({"tune", File("norm.hone", "workload t\ninput X: f32[4, 8]\n"
-                                           "output Y[i: 4, j: 8] = layer_norm(X)\n")},
+  ExpectRefused({"tune", File("norm.hone",
+                              "workload t\ninput X: f32[4, 8]\n"
+                              "output Y[i: 4, j: 8] = layer_norm(X)\n")},
                 AllOf(HasSubstr("norm.hone:3:24: 'layer_norm' is an operator"),
                       HasSubstr("hone show layer_norm KEY=VALUE… --workload"), HasSubstr("^")));
 }

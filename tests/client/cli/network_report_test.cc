@@ -77,8 +77,7 @@ TEST(NetworkReportTest, IsMadeOfAJobOfAServer) {
   job.network = client::NetworkProgress{.name = "net.onnx"};
   job.network->tasks.resize(2);
   for (client::NetworkTaskProgress& task : job.network->tasks) {
-    task.workload =
-        "workload relu\ninput X: f32[8]\noutput Y[i: 8] = max(X[i], 0.0)\n";
+    task.workload = "workload relu\ninput X: f32[8]\noutput Y[i: 8] = max(X[i], 0.0)\n";
     task.weights = {1, 2};
     task.trials = 20;
     task.default_latency_ns = 9000;

@@ -255,9 +255,8 @@ TEST_F(TlsTest, ACertificateOfTheFutureNamesTheClock) {
   EXPECT_THAT(std::string(Probe(early).message()),
               HasSubstr("our own certificate (pi) is not valid before 2"));
   // The reason is named even while there is no server.
-  const absl::Status unreachable =
-      ExplainCallError(absl::UnavailableError("Connection refused"), "localhost:1", early,
-                       absl::ZeroDuration());
+  const absl::Status unreachable = ExplainCallError(absl::UnavailableError("Connection refused"),
+                                                    "localhost:1", early, absl::ZeroDuration());
   EXPECT_EQ(unreachable.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(unreachable.message()),
               AllOf(HasSubstr("connection refused"),
@@ -265,8 +264,7 @@ TEST_F(TlsTest, ACertificateOfTheFutureNamesTheClock) {
 }
 
 TEST_F(TlsTest, AnAuthorityOfTheFutureNamesTheClock) {
-  const KeyPair authority =
-      *MakeAuthority("Later", absl::Now() + kYear, absl::Now() + 2 * kYear);
+  const KeyPair authority = *MakeAuthority("Later", absl::Now() + kYear, absl::Now() + 2 * kYear);
   Serve({.identity = ServerPair(authority)});
   EXPECT_THAT(std::string(Probe({.ca = authority.certificate}).message()),
               HasSubstr("the certificate of the server's authority (Later) is not valid before 2"));

@@ -138,9 +138,10 @@ TEST_F(StandingTest, WorkerStatesSurviveRestart) {
   EXPECT_EQ(fleet.standings().Of("nobody"), Standing{.worker_id = "nobody"});
   const absl::Status drained = fleet.Drain("removed", false).status();
   EXPECT_EQ(drained.code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(drained.message(),
-            "worker removed was removed, so it gets no work; \"hone workers resume removed\" admits "
-            "it again");
+  EXPECT_EQ(
+      drained.message(),
+      "worker removed was removed, so it gets no work; \"hone workers resume removed\" admits "
+      "it again");
   ASSERT_TRUE(fleet.Drain("removed", true).ok());
   EXPECT_EQ(fleet.standings().Of("removed"), Standing{.worker_id = "removed"});
 }

@@ -27,8 +27,8 @@ class WriterTest : public testing::Test {
     writing_ = std::move(connection);
   }
   void Start(const WriteQueueOptions& options, int checkpoint_pages = 4000) {
-    committer_ = std::make_unique<SqliteCommitter>(std::move(writing_), &soundness_,
-                                                   checkpoint_pages);
+    committer_ =
+        std::make_unique<SqliteCommitter>(std::move(writing_), &soundness_, checkpoint_pages);
     writer_ = std::make_unique<WriteQueue<SqliteApply>>(path_, committer_.get(), options);
   }
   static SqliteApply Insert(int64_t x, size_t bytes = 0) {
