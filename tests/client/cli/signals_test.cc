@@ -107,28 +107,29 @@ TEST_F(SignalsTest, CtrlCExitsWith130InEveryCommand) {
   header.resize(117, ' ');
   std::ofstream(input) << absl::string_view("\x93NUMPY\x01\x00\x76\x00", 10) << header << "\n"
                        << std::string(64, '\0');
-  for (const integration::Words& words :
-       std::vector<integration::Words>{{"best"},
-                                       {"tune"},
-                                       {"export", "-o", folder_ / "out"},
-                                       {"compare"},
-                                       {"run", "--in", input, "--in", input},
-                                       {"show"},
-                                       {"revalidate"},
-                                       {"pin"},
-                                       {"jobs", "list"},
-                                       {"jobs", "watch", "7"},
-                                       {"jobs", "show", "7"},
-                                       {"records", "query"},
-                                       {"workers", "list"},
-                                       {"models"}}) {
+  for (const integration::Words& words : std::vector<integration::Words>{
+           {"best"},
+           {"tune"},
+           {"export", "-o", folder_ / "out"},
+           {"compare"},
+           {"run", "--in", input, "--in", input, "--out", folder_ / "c.npy"},
+           {"show"},
+           {"revalidate"},
+           {"pin"},
+           {"jobs", "list"},
+           {"jobs", "watch", "7"},
+           {"jobs", "show", "7"},
+           {"records", "query"},
+           {"workers", "list"},
+           {"models"}}) {
     SCOPED_TRACE(words.back());
     const bool of_operator =
         (words.size() == 1 && words[0] != "models") || words[0] == "export" || words[0] == "run";
     integration::Words all = integration::With({"hone", "--server", server}, words);
     if (of_operator) all = integration::With(all, matmul);
     Process hone(all, home_);
-    ASSERT_TRUE(integration::Eventually([&] { return Accepted(); })) << hone.Errors();
+    ASSERT_TRUE(integration::Eventually([&] { return Accepted(); }, absl::Seconds(30)))
+        << hone.Errors();
     hone.Signal(SIGINT);
     EXPECT_EQ(hone.Wait(absl::Seconds(20)), 130) << hone.Errors();
     EXPECT_FALSE(hone.EndedBySignal());
