@@ -114,10 +114,11 @@ class GpuPlanner {
 
   void AddStep(const PlanStep& step) {
     std::vector<GpuCommand>& commands = made_.steps.emplace_back();
+    if (step.kernel == PlanStep::kCopy && BytesOf(step.tensors[0]) == 0) return;
     std::vector<int> parts;
     for (const int tensor : step.tensors) parts.push_back(PartOfTensor(tensor));
     if (step.kernel == PlanStep::kCopy) {
-      if (BytesOf(step.tensors[0]) > 0) commands.push_back({.parts = std::move(parts)});
+      commands.push_back({.parts = std::move(parts)});
       return;
     }
     const bool packs = plan_.kernels[step.kernel].packed_bytes > 0;

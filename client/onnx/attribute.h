@@ -1,8 +1,10 @@
 #ifndef HONE_CLIENT_ONNX_ATTRIBUTE_H_
 #define HONE_CLIENT_ONNX_ATTRIBUTE_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/onnx/external_data.h"
@@ -21,6 +23,10 @@ struct Attributes {
 // it is a graph, a sparse tensor or a type. Other errors are those of ReadTensor. The messages name
 // the attribute.
 absl::StatusOr<Attributes> ReadAttributes(const ::onnx::NodeProto& node, ExternalData& files);
+
+// The names of the node's attributes that its operator does not have in this opset. Empty for an
+// operator that is not supported.
+std::vector<std::string> UnknownAttributes(const ::onnx::NodeProto& node, int64_t opset);
 
 }  // namespace hone::onnx
 

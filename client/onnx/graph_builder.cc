@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/graph/fold_cost.h"
+#include "common/graph/group.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/node_view.h"
 #include "common/graph/operator_def.h"
@@ -20,6 +21,9 @@ using graph::ValueId;
 
 constexpr int64_t kMaxFilledElements = int64_t{1} << 26;  // of all filled tensors together
 constexpr double kMaxFoldedPoints = 1 << 26;              // of all folded nodes together
+// A node computes at most this many outputs, because a workload has a limited number of tensors,
+// and a kernel a limited number of instructions.
+constexpr size_t kMaxOutputs = 32;
 // Larger filled tensors are computed when they are first read.
 constexpr int64_t kComputedBytes = 4096;
 
@@ -88,36 +92,62 @@ absl::StatusOr<ValueId> GraphBuilder::AddFilled(std::string name, TensorType typ
 absl::StatusOr<std::vector<ValueId>> GraphBuilder::Add(
     Node node, const std::vector<std::string>& output_names) {
   HONE_ASSIGN_OR_RETURN(const graph::Types types, InferTypes(graph::NodeView(graph_, node)));
-  if (output_names.size() <= types.size() && CanFold(graph_, node) &&
-      node.op != "DequantizeLinear") {  // weights stay quantized
-    const bool must_fold = graph::FindOperator(node.op)->define == nullptr;
-    const double points = FoldCost(graph_, node, types, output_names.size());
-    if (points <= kMaxFoldedPoints - folded_points_) {
-      folded_points_ += points;
-      return AddFolded(std::move(node), types, output_names);
-    }
-    if (must_fold) {
-      return graph::NodeView(graph_, node)
-          .InvalidError(absl::StrCat("is constant and too large: ", types[0].ToText()));
-    }
+  if (output_names.size() > types.size()) {
+    return graph::NodeView(graph_, node)
+        .InvalidError(
+            absl::StrCat("the operator has ", types.size(), " outputs, not ", output_names.size()));
   }
-  HONE_RETURN_IF_ERROR(graph_.AddNode(std::move(node), output_names));
-  return graph_.nodes.back().outputs;
+  std::vector<ValueId> values(output_names.size(), kNoValue);
+  std::vector<std::string> names(output_names.size());  // of the outputs to add together
+  size_t count = 0;
+  for (size_t i = 0; i < output_names.size(); ++i) {
+    if (output_names[i].empty()) continue;
+    if (types[i].elements() == 0) {  // kernels have no empty tensors
+      values[i] = graph_.AddConstant(output_names[i], types[i], graph::ConstantData(""));
+      continue;
+    }
+    if (count == kMaxOutputs) {
+      Node part = node;
+      part.name = FreshNodeName(node.name);
+      HONE_RETURN_IF_ERROR(AddOutputs(std::move(part), types, names, values));
+      names.assign(output_names.size(), "");
+      count = 0;
+    }
+    names[i] = output_names[i];
+    ++count;
+  }
+  if (count > 0) HONE_RETURN_IF_ERROR(AddOutputs(std::move(node), types, names, values));
+  return values;
 }
 
-absl::StatusOr<std::vector<ValueId>> GraphBuilder::AddFolded(
-    Node node, const graph::Types& types, const std::vector<std::string>& output_names) {
-  // Fold() looks only at which outputs are wanted.
+absl::Status GraphBuilder::AddOutputs(Node node, const graph::Types& types,
+                                      const std::vector<std::string>& output_names,
+                                      std::vector<ValueId>& values) {
   for (const std::string& name : output_names) node.outputs.push_back(name.empty() ? kNoValue : 0);
-  HONE_ASSIGN_OR_RETURN(std::vector<graph::ConstantData> folded, Fold(graph_, node));
-  std::vector<ValueId> values;
-  size_t next = 0;
-  for (size_t i = 0; i < output_names.size(); ++i) {
-    values.push_back(output_names[i].empty() ? kNoValue
-                                             : graph_.AddConstant(output_names[i], types[i],
-                                                                  std::move(folded[next++])));
+  const graph::NodeView view(graph_, node);
+  if (CanFold(graph_, node) && node.op != "DequantizeLinear") {  // weights stay quantized
+    const double points = FoldCost(graph_, node, types);
+    if (points <= kMaxFoldedPoints - folded_points_) {
+      folded_points_ += points;
+      HONE_ASSIGN_OR_RETURN(std::vector<graph::ConstantData> folded, Fold(graph_, node));
+      size_t next = 0;
+      for (size_t i = 0; i < output_names.size(); ++i) {
+        if (output_names[i].empty()) continue;
+        values[i] = graph_.AddConstant(output_names[i], types[i], std::move(folded[next++]));
+      }
+      return absl::OkStatus();
+    }
+    if (graph::FindOperator(node.op)->define == nullptr) {
+      return view.InvalidError(absl::StrCat("is constant and too large: ", types[0].ToText()));
+    }
   }
-  return values;
+  HONE_ASSIGN_OR_RETURN(const graph::Graph alone, AloneInGraph(graph_, node));
+  HONE_RETURN_IF_ERROR(MakeGroup(alone, {0}, "node").status());
+  HONE_RETURN_IF_ERROR(graph_.AddNode(std::move(node), output_names));
+  for (size_t i = 0; i < output_names.size(); ++i) {
+    if (!output_names[i].empty()) values[i] = graph_.nodes.back().outputs[i];
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace hone::onnx

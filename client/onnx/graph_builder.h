@@ -38,8 +38,10 @@ class GraphBuilder {
   absl::StatusOr<graph::ValueId> AddFilled(std::string name, graph::TensorType type,
                                            const ir::Scalar& element);
 
-  // Adds a node, or constants in its place. Returns the values of the outputs; kNoValue for those
-  // that are not wanted, which have an empty name. Errors are those of Graph::AddNode.
+  // Adds a node, or constants in its place, or several nodes if it has very many outputs. Returns
+  // the values of the outputs; kNoValue for those that are not wanted, which have an empty name.
+  // Errors are those of Graph::AddNode, and of MakeGroup, so that a node that was added can be
+  // computed.
   absl::StatusOr<std::vector<graph::ValueId>> Add(graph::Node node,
                                                   const std::vector<std::string>& output_names);
 
@@ -51,8 +53,10 @@ class GraphBuilder {
     std::string Fresh(absl::string_view name);
   };
 
-  absl::StatusOr<std::vector<graph::ValueId>> AddFolded(
-      graph::Node node, const graph::Types& types, const std::vector<std::string>& output_names);
+  // Adds the values of the outputs that have a name. `types`: of all outputs.
+  absl::Status AddOutputs(graph::Node node, const graph::Types& types,
+                          const std::vector<std::string>& output_names,
+                          std::vector<graph::ValueId>& values);
 
   graph::Graph graph_;
   Names tensor_names_, node_names_;

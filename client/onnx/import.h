@@ -19,6 +19,9 @@ struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> shapes;
   // Values of inputs that become constants. This is necessary for inputs that determine shapes.
   std::map<std::string, Tensor> constants;
+  // If not null, gets a sentence for each oddity of the model that does not prevent the import: an
+  // attribute that its operator does not have, an output whose type is not the declared one.
+  std::vector<std::string>* warnings = nullptr;
 };
 
 // Reads a network from an ONNX file of the opsets 7 to 22, and of older ones if its operators did

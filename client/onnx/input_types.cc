@@ -26,7 +26,8 @@ std::string DimensionText(const Dimension& dimension) {
   return dimension.dim_param().empty() ? "?" : dimension.dim_param();
 }
 
-// "[N, 3, 224, 224]".
+}  // namespace
+
 std::string ShapeText(const ::onnx::TensorShapeProto& shape) {
   return absl::StrCat("[",
                       absl::StrJoin(shape.dim(), ", ",
@@ -35,6 +36,8 @@ std::string ShapeText(const ::onnx::TensorShapeProto& shape) {
                                     }),
                       "]");
 }
+
+namespace {
 
 class Binder {
  public:

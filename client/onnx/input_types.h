@@ -23,6 +23,9 @@ absl::StatusOr<std::vector<graph::TensorType>> InputTypes(
     const std::vector<const ::onnx::ValueInfoProto*>& inputs,
     const std::map<std::string, std::vector<int64_t>>& shapes);
 
+// "[N, 3, 224, 224]".
+std::string ShapeText(const ::onnx::TensorShapeProto& shape);
+
 }  // namespace hone::onnx
 
 #endif  // HONE_CLIENT_ONNX_INPUT_TYPES_H_

@@ -82,11 +82,15 @@ class ModelImporter {
     HONE_ASSIGN_OR_RETURN(const std::vector<int> order, RunningOrder(model_, given));
     HONE_RETURN_IF_ERROR(CheckOperators(model_, order, opset_));
     HONE_RETURN_IF_ERROR(AddInputs());
+    for (const int n : order)
+      read_.insert(model_.node(n).input().begin(), model_.node(n).input().end());
+    for (const auto& output : model_.output()) read_.insert(output.name());
     for (const int n : order) HONE_RETURN_IF_ERROR(AddNode(model_.node(n)));
     HONE_RETURN_IF_ERROR(SetOutputs());
     graph::Graph graph = std::move(builder_.graph());
     RemoveUnusedConstants(graph);
     HONE_RETURN_IF_ERROR(graph.Verify());
+    WarnOfAttributes();
     return graph;
   }
 
@@ -163,6 +167,12 @@ class ModelImporter {
     while (!versioned.outputs.empty() && versioned.outputs.back().empty()) {
       versioned.outputs.pop_back();
     }
+    for (std::string& name : versioned.outputs) {
+      if (!read_.contains(name)) name.clear();
+    }
+    for (std::string& name : UnknownAttributes(proto, opset_)) {
+      unknown_attributes_[{proto.op_type(), std::move(name)}].push_back(node.name);
+    }
     absl::StatusOr<Attributes> attributes = ReadAttributes(proto, files_);
     if (!attributes.ok()) {
       return absl::Status(attributes.status().code(),
@@ -195,13 +205,50 @@ class ModelImporter {
       HONE_ASSIGN_OR_RETURN(ValueId id, ValueOf(output.name()));
       if (id == kNoValue) return absl::InvalidArgumentError("an output has no name");
       HONE_ASSIGN_OR_RETURN(id, Named(id, output.name()));
+      WarnOfType(output, graph.value(id).type);
       if (!outputs.insert(id).second) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("tensor '", output.name(), "' is an output twice"));
+        HONE_ASSIGN_OR_RETURN(id, Copy(id, builder_.FreshTensorName(output.name())));
+        Warn(absl::StrCat("tensor '", output.name(), "' is an output twice; the second one is '",
+                          graph.value(id).name, "'"));
+        outputs.insert(id);
       }
       graph.outputs.push_back(id);
     }
     return absl::OkStatus();
+  }
+
+  void Warn(std::string text) {
+    if (options_.warnings != nullptr) options_.warnings->push_back(std::move(text));
+  }
+
+  void WarnOfAttributes() {
+    for (const auto& [attribute, nodes] : unknown_attributes_) {
+      Warn(absl::StrCat(
+          attribute.first, " has no attribute '", attribute.second, "' in opset ", opset_,
+          ", but node '", nodes[0], "'",
+          nodes.size() == 1 ? " has it" : absl::StrCat(" and ", nodes.size() - 1, " more have it"),
+          "; it may be ignored"));
+    }
+  }
+
+  // Warns if an output is not of the type that the model declares. Open dimensions fit all extents.
+  void WarnOfType(const ::onnx::ValueInfoProto& output, const graph::TensorType& type) {
+    if (!output.type().has_tensor_type()) return;
+    const auto& declared = output.type().tensor_type();
+    const absl::StatusOr<ir::DType> dtype = ElementType(declared.elem_type());
+    bool fits = declared.elem_type() == 0 || (dtype.ok() && *dtype == type.dtype);
+    if (declared.has_shape()) {
+      fits &= declared.shape().dim_size() == static_cast<int>(type.shape.size());
+      for (int d = 0; fits && d < declared.shape().dim_size(); ++d) {
+        const int64_t extent = declared.shape().dim(d).dim_value();
+        fits = extent <= 0 || extent == type.shape[d];
+      }
+    }
+    if (fits) return;
+    Warn(absl::StrCat("output '", output.name(), "' is ", type.ToText(),
+                      ", but the model declares ",
+                      dtype.ok() ? ir::DTypeName(*dtype) : "another type",
+                      declared.has_shape() ? ShapeText(declared.shape()) : ""));
   }
 
   // Returns a value with the name of an output. If no node remains of the operator that computes
@@ -210,17 +257,24 @@ class ModelImporter {
     graph::Graph& graph = builder_.graph();
     graph::Value& value = graph.values[id];
     if (value.name == name) return id;
-    if (value.constant) return graph.AddConstant(name, value.type, *value.constant);
     const auto is_listed = [id](const std::vector<ValueId>& ids) {
       return std::find(ids.begin(), ids.end(), id) != ids.end();
     };
-    if (is_listed(graph.inputs) || is_listed(graph.outputs)) {
-      HONE_RETURN_IF_ERROR(
-          graph.AddNode({builder_.FreshNodeName(name), "Identity", {id}, {}, {}}, {name}));
-      return graph.nodes.back().outputs[0];
+    if (value.constant || is_listed(graph.inputs) || is_listed(graph.outputs)) {
+      return Copy(id, name);
     }
     value.name = name;
     return id;
+  }
+
+  // Adds a value with the elements of another one.
+  absl::StatusOr<ValueId> Copy(ValueId id, const std::string& name) {
+    graph::Graph& graph = builder_.graph();
+    const graph::Value value = graph.value(id);
+    if (value.constant) return graph.AddConstant(name, value.type, *value.constant);
+    HONE_RETURN_IF_ERROR(
+        graph.AddNode({builder_.FreshNodeName(name), "Identity", {id}, {}, {}}, {name}));
+    return graph.nodes.back().outputs[0];
   }
 
   ::onnx::GraphProto& model_;
@@ -230,7 +284,10 @@ class ModelImporter {
   const ImportOptions& options_;
   GraphBuilder builder_;
   std::map<std::string, int> initializers_;
+  std::set<std::string> read_;             // the tensors that needed nodes and the outputs read
   std::map<std::string, ValueId> values_;  // the tensors that are known so far
+  // Attributes that their operators do not have, with the nodes that have them.
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> unknown_attributes_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "client/onnx/opset.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -28,22 +29,38 @@ absl::Status Pad(Rewrite& rewrite) {
   return rewrite.NumberToInput("value", 2);
 }
 
-// Joins many tensors in several nodes, because a workload has a limited number of tensors.
-absl::Status Concat(Rewrite& rewrite) {
-  constexpr size_t kMost = 128;
-  while (rewrite.node().inputs.size() > kMost) {
+// Divides a node of very many inputs into several, because a workload has a limited number of
+// tensors. `op` combines some of the inputs; afterwards, the node has at most `most`.
+absl::Status CombineInputs(Rewrite& rewrite, absl::string_view op, ptrdiff_t most) {
+  while (std::ssize(rewrite.node().inputs) > most) {
     const std::vector<ValueId> inputs = rewrite.node().inputs;
-    std::vector<ValueId> joined;
+    std::vector<ValueId> combined;
     for (auto first = inputs.begin(); first != inputs.end();) {
-      const auto last = inputs.end() - first > static_cast<ptrdiff_t>(kMost)
-                            ? first + static_cast<ptrdiff_t>(kMost)
-                            : inputs.end();
-      HONE_ASSIGN_OR_RETURN(joined.emplace_back(),
-                            rewrite.Apply("Concat", {first, last}, rewrite.node().attributes));
+      const auto last = first + std::min(most, inputs.end() - first);
+      HONE_ASSIGN_OR_RETURN(combined.emplace_back(),
+                            rewrite.Apply(op, {first, last}, rewrite.node().attributes));
       first = last;
     }
-    rewrite.node().inputs = std::move(joined);
+    rewrite.node().inputs = std::move(combined);
   }
+  return absl::OkStatus();
+}
+
+constexpr ptrdiff_t kMostParts = 128, kMostOperands = 200;
+
+absl::Status Concat(Rewrite& rewrite) { return CombineInputs(rewrite, "Concat", kMostParts); }
+absl::Status Combine(Rewrite& rewrite) {
+  return CombineInputs(rewrite, rewrite.node().op, kMostOperands);
+}
+
+absl::Status Mean(Rewrite& rewrite) {
+  const size_t count = rewrite.node().inputs.size();
+  HONE_RETURN_IF_ERROR(CombineInputs(rewrite, "Sum", kMostOperands));
+  if (rewrite.node().inputs.size() == count) return absl::OkStatus();
+  const ValueId first = rewrite.node().inputs[0];
+  HONE_ASSIGN_OR_RETURN(const ValueId sum, rewrite.Apply("Sum", rewrite.node().inputs));
+  rewrite.node().op = "Div";
+  rewrite.node().inputs = {sum, rewrite.Scalar("count", first, static_cast<double>(count))};
   return absl::OkStatus();
 }
 
@@ -78,9 +95,14 @@ absl::Status SplitOutputs(Rewrite& rewrite) {
   const NodeView view = rewrite.view();
   HONE_ASSIGN_OR_RETURN(const int64_t count, view.Int("num_outputs", 0));
   const int64_t parts = view.Has(1) ? view.Type(1).elements() : count;
-  if (parts <= rewrite.all_outputs()) return absl::OkStatus();
-  return view.InvalidError(
-      absl::StrCat("splits into ", parts, " parts, but has ", rewrite.all_outputs(), " outputs"));
+  if (parts > rewrite.all_outputs()) {
+    return view.InvalidError(
+        absl::StrCat("splits into ", parts, " parts, but has ", rewrite.all_outputs(), " outputs"));
+  }
+  constexpr int64_t kMost = 1 << 14;
+  if (parts <= kMost) return absl::OkStatus();
+  return view.UnimplementedError(
+      absl::StrCat("splits into ", parts, " parts; at most ", kMost, " are supported"));
 }
 
 // Before opset 13, softmax normalized all dimensions from the axis on, which was 1 by default.
@@ -179,6 +201,9 @@ constexpr Rule kRules[] = {
     {"GroupNormalization", 21, GroupNormalization},
     {"Hardmax", 13, Softmax},
     {"LogSoftmax", 13, Softmax},
+    {"Max", kAnyOpset, Combine},
+    {"Mean", kAnyOpset, Mean},
+    {"Min", kAnyOpset, Combine},
     {"Pad", 11, Pad},
     {"ReduceL1", 18, Axes},
     {"ReduceL2", 18, Axes},
@@ -197,6 +222,7 @@ constexpr Rule kRules[] = {
     {"Split", 18, SplitCount},
     {"Split", kAnyOpset, SplitOutputs},
     {"Squeeze", 13, Axes},
+    {"Sum", kAnyOpset, Combine},
     {"TopK", 10, K},
     {"Unsqueeze", 13, Axes},
     {"Upsample", 9, UpsampleScales},

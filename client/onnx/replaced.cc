@@ -91,7 +91,7 @@ Results Dropout(const VersionedNode& node, GraphBuilder& builder) {
     }
   }
   std::vector<ValueId> results = {node.node.inputs[0]};
-  if (node.outputs.size() < 2) return results;
+  if (node.outputs.size() < 2 || node.outputs[1].empty()) return results;
   // The mask of the elements that are kept, all true. Before opset 10 it has the type of the input.
   const ir::DType dtype = node.opset < 10 ? view.Type(0).dtype : ir::DType::kBool;
   HONE_ASSIGN_OR_RETURN(

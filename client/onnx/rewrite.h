@@ -75,6 +75,10 @@ class Rewrite {
   graph::ValueId Ints(absl::string_view name, const std::vector<int64_t>& elements) {
     return builder_.AddInts(TensorName(name), elements);
   }
+  // A scalar of the element type of another value.
+  graph::ValueId Scalar(absl::string_view name, graph::ValueId like, double value) {
+    return builder_.AddScalar(TensorName(name), builder_.graph().value(like).type.dtype, value);
+  }
 
  private:
   std::string TensorName(absl::string_view suffix) const {

@@ -1,5 +1,6 @@
 #include "common/graph/constant_data.h"
 
+#include <atomic>
 #include <utility>
 
 #include "absl/base/call_once.h"
@@ -14,7 +15,20 @@ struct ConstantData::Computation {
   std::string bytes;
 };
 
-ConstantData::ConstantData(std::string bytes) {
+namespace {
+
+// Addresses cannot identify constants, because memory that was freed is used again.
+int64_t NextId() {
+  static std::atomic<int64_t> last = 0;
+  return ++last;
+}
+
+}  // namespace
+
+ConstantData::ConstantData(std::shared_ptr<const void> owner, absl::string_view bytes)
+    : owner_(std::move(owner)), bytes_(bytes), id_(NextId()) {}
+
+ConstantData::ConstantData(std::string bytes) : id_(NextId()) {
   const auto owner = std::make_shared<std::string>(std::move(bytes));
   bytes_ = *owner;
   owner_ = owner;
@@ -45,10 +59,7 @@ absl::string_view ConstantData::bytes() const {
 
 Digest ConstantData::origin() const {
   if (computed_ != nullptr) return computed_->recipe;
-  return DigestBuilder()
-      .Add(static_cast<int64_t>(reinterpret_cast<intptr_t>(bytes_.data())))
-      .Add(size())
-      .Finish();
+  return DigestBuilder().Add("constant").Add(id_).Finish();
 }
 
 }  // namespace hone::graph

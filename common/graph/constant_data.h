@@ -17,8 +17,7 @@ namespace hone::graph {
 class ConstantData {
  public:
   explicit ConstantData(std::string bytes);
-  ConstantData(std::shared_ptr<const void> owner, absl::string_view bytes)
-      : owner_(std::move(owner)), bytes_(bytes) {}
+  ConstantData(std::shared_ptr<const void> owner, absl::string_view bytes);
   // Makes a constant whose `size` bytes are computed by `compute` when bytes() is first called.
   // `recipe` identifies the computation: constants with equal recipes have equal elements.
   static ConstantData Computed(const Digest& recipe, int64_t size,
@@ -38,6 +37,7 @@ class ConstantData {
 
   std::shared_ptr<const void> owner_;
   absl::string_view bytes_;                // if computed_ is null
+  int64_t id_ = 0;                         // the same for copies only; see origin()
   std::shared_ptr<Computation> computed_;  // may be null
 };
 

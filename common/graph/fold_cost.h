@@ -6,9 +6,10 @@
 namespace hone::graph {
 
 // Estimates the work of computing a node with the interpreter: the elements of its constants and
-// results, and the points of its stages. `types`: the types of all its results. Only the first
-// `outputs` results may be wanted. REQUIRES: CanFold().
-double FoldCost(const Graph& graph, const Node& node, const Types& types, size_t outputs);
+// wanted results, and the points of its stages. Results are wanted if they are not kNoValue in the
+// outputs of the node, which need not be values of the graph yet. `types`: the types of all
+// results. REQUIRES: CanFold(), and no more outputs than types.
+double FoldCost(const Graph& graph, const Node& node, const Types& types);
 
 }  // namespace hone::graph
 

@@ -1,13 +1,13 @@
 #include "common/graph/group.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "common/graph/operator_def.h"
 #include "common/ir/workload_parser.h"
@@ -23,6 +23,9 @@ class GroupText {
   absl::StatusOr<std::string> Write(absl::string_view name) {
     FindOutputs();
     for (const int n : nodes_) HONE_RETURN_IF_ERROR(WriteNode(graph_.nodes[n]));
+    RemoveDead();
+    SeparateOutputs();
+    FindInputs();
     std::string text = absl::StrCat("workload ", name, "\n");
     for (const ValueId id : inputs_) {
       const TensorType& type = graph_.value(id).type;
@@ -30,13 +33,25 @@ class GroupText {
                       type.shape.empty() ? "1" : absl::StrJoin(type.shape, ", "), "]",
                       BoundText(id), graph_.IsConstant(id) ? " constant" : "", "\n");
     }
-    return absl::StrCat(text, stages_);
+    for (const Written& node : written_) {
+      for (const StageText& stage : node.stages) {
+        absl::StrAppend(&text, IsOutput(stage.tensors[0]) ? "output " : "", stage.ToText());
+      }
+    }
+    return text;
   }
 
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const std::vector<ValueId>& outputs() const { return outputs_; }
 
  private:
+  // The stages of a node, and the bounds of its inputs that are indices (StageWriter::SetBound).
+  struct Written {
+    const Node* node;
+    std::vector<StageText> stages;
+    std::map<ValueId, int64_t> bounds;
+  };
+
   // A value of the group is an output if the graph outputs it or a node outside reads it.
   void FindOutputs() {
     const std::vector<std::vector<int>> consumers = graph_.Consumers();
@@ -80,34 +95,74 @@ class GroupText {
       computed_.insert(id);
       outputs.push_back({NameOf(id), graph_.value(id).type});
     }
-    std::string stages;
-    StageWriter writer(std::move(inputs), std::move(outputs), prefix, &stages);
+    Written& written = written_.emplace_back(Written{.node = &node});
+    StageWriter writer(std::move(inputs), std::move(outputs), prefix, &written.stages);
     HONE_RETURN_IF_ERROR(def->define(view, writer));
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const int input = static_cast<int>(i);
-      if (node.inputs[i] == kNoValue || !writer.Reads(input)) continue;
-      Read(node.inputs[i]);
-      if (writer.Bound(input) > 0) AddBound(node.inputs[i], writer.Bound(input));
+      const int64_t bound = node.inputs[i] == kNoValue ? 0 : writer.Bound(static_cast<int>(i));
+      if (bound > 0) AddBound(written.bounds, node.inputs[i], bound);
     }
-    Append(stages);
     return absl::OkStatus();
   }
 
-  // Appends stages, and marks those that compute an output.
-  void Append(absl::string_view stages) {
-    std::set<std::string> outputs;
-    for (const ValueId id : outputs_) {
-      if (const auto name = names_.find(id); name != names_.end()) outputs.insert(name->second);
+  // Removes the stages that no output of the group needs. They exist because an operator computes
+  // all of its results in common stages, or because a node that reads a value does not need it.
+  void RemoveDead() {
+    std::set<std::string> live;
+    for (const ValueId id : outputs_) live.insert(names_.at(id));
+    for (auto node = written_.rbegin(); node != written_.rend(); ++node) {
+      std::vector<StageText> kept;
+      for (auto stage = node->stages.rbegin(); stage != node->stages.rend(); ++stage) {
+        if (std::none_of(stage->tensors.begin(), stage->tensors.end(),
+                         [&](const std::string& tensor) { return live.contains(tensor); })) {
+          continue;
+        }
+        for (std::string& read : stage->Reads()) live.insert(std::move(read));
+        kept.push_back(std::move(*stage));
+      }
+      node->stages.assign(std::make_move_iterator(kept.rbegin()),
+                          std::make_move_iterator(kept.rend()));
     }
-    for (const absl::string_view line : absl::StrSplit(stages, '\n', absl::SkipEmpty())) {
-      const absl::string_view tensors = line.substr(0, line.find('['));
-      const std::vector<std::string> names =
-          absl::StrSplit(tensors, absl::ByAnyChar("(), "), absl::SkipEmpty());
-      const bool output = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-        return outputs.contains(name);
-      });
-      absl::StrAppend(&stages_, output ? "output " : "", line, "\n");
+  }
+
+  // In a workload, all tensors of a stage are outputs or none is. If only one of two is an output
+  // of the group, a stage of its own copies it.
+  void SeparateOutputs() {
+    for (Written& node : written_) {
+      for (size_t s = 0; s < node.stages.size(); ++s) {
+        std::vector<std::string>& tensors = node.stages[s].tensors;
+        if (tensors.size() != 2 || IsOutput(tensors[0]) == IsOutput(tensors[1])) continue;
+        std::string& tensor = tensors[IsOutput(tensors[0]) ? 0 : 1];
+        const std::string output = std::exchange(tensor, absl::StrCat(tensor, "_computed"));
+        StageText copy = node.stages[s];
+        copy.value = absl::StrCat(tensor, "[", absl::StrJoin(copy.axes, ", "), "]");
+        copy.tensors = {output};
+        node.stages.insert(node.stages.begin() + static_cast<int64_t>(s) + 1, std::move(copy));
+      }
     }
+  }
+
+  // The values that stages read and the group does not compute, in the order of the nodes' inputs.
+  void FindInputs() {
+    for (const Written& written : written_) {
+      std::set<std::string> reads;
+      for (const StageText& stage : written.stages) {
+        for (std::string& read : stage.Reads()) reads.insert(std::move(read));
+      }
+      for (const ValueId id : written.node->inputs) {
+        if (id == kNoValue || !reads.contains(names_.at(id))) continue;
+        if (const auto bound = written.bounds.find(id); bound != written.bounds.end()) {
+          AddBound(bounds_, id, bound->second);
+        }
+        if (computed_.contains(id)) continue;
+        if (std::find(inputs_.begin(), inputs_.end(), id) == inputs_.end()) inputs_.push_back(id);
+      }
+    }
+  }
+
+  bool IsOutput(const std::string& tensor) const {
+    return std::any_of(outputs_.begin(), outputs_.end(),
+                       [&](ValueId id) { return names_.at(id) == tensor; });
   }
 
   // Returns the name of a value in the workload.
@@ -118,19 +173,13 @@ class GroupText {
   }
 
   // Keeps the smallest of several bounds of a value.
-  void AddBound(ValueId id, int64_t bound) {
-    const auto [entry, is_new] = bounds_.emplace(id, bound);
+  static void AddBound(std::map<ValueId, int64_t>& bounds, ValueId id, int64_t bound) {
+    const auto [entry, is_new] = bounds.emplace(id, bound);
     if (!is_new) entry->second = std::min(entry->second, bound);
   }
   std::string BoundText(ValueId id) const {
     const auto bound = bounds_.find(id);
     return bound == bounds_.end() ? "" : absl::StrCat(" < ", bound->second);
-  }
-
-  // Adds a value that a node reads to the inputs, unless the group computes it.
-  void Read(ValueId id) {
-    if (computed_.contains(id)) return;
-    if (std::find(inputs_.begin(), inputs_.end(), id) == inputs_.end()) inputs_.push_back(id);
   }
 
   const Graph& graph_;
@@ -139,7 +188,7 @@ class GroupText {
   std::map<ValueId, int64_t> bounds_;
   std::set<ValueId> computed_, needed_;
   std::vector<ValueId> inputs_, outputs_;
-  std::string stages_;
+  std::vector<Written> written_;
   int number_ = 0;
 };
 
@@ -150,8 +199,38 @@ absl::StatusOr<Group> MakeGroup(const Graph& graph, const std::vector<int>& node
   GroupText text(graph, nodes);
   HONE_ASSIGN_OR_RETURN(const std::string workload, text.Write(name));
   Group group{.inputs = text.inputs(), .outputs = text.outputs()};
-  HONE_ASSIGN_OR_RETURN(group.workload, ir::ParseWorkload(workload));
+  absl::StatusOr<ir::Workload> parsed = ir::ParseWorkload(workload);
+  if (!parsed.ok() && nodes.size() == 1) {  // name the node, because the user sees this
+    return NodeView(graph, graph.nodes[nodes[0]])
+        .InvalidError(absl::StrCat("cannot be computed: ", parsed.status().message()));
+  }
+  HONE_ASSIGN_OR_RETURN(group.workload, std::move(parsed));
   return group;
+}
+
+absl::StatusOr<Graph> AloneInGraph(const Graph& graph, Node node) {
+  Graph alone;
+  std::map<ValueId, ValueId> added;
+  for (ValueId& id : node.inputs) {
+    if (id == kNoValue) continue;
+    const auto [entry, is_new] = added.emplace(id, kNoValue);
+    if (is_new) {
+      const Value& value = graph.value(id);
+      std::string name = absl::StrCat("x", alone.values.size());
+      entry->second = value.constant
+                          ? alone.AddConstant(std::move(name), value.type, *value.constant)
+                          : alone.AddValue(std::move(name), value.type);
+    }
+    id = entry->second;
+  }
+  std::vector<std::string> names;
+  for (const ValueId id : node.outputs) {
+    names.push_back(id == kNoValue ? "" : absl::StrCat("y", names.size()));
+  }
+  HONE_RETURN_IF_ERROR(alone.AddNode(std::move(node), names));
+  alone.outputs = alone.nodes[0].outputs;
+  std::erase(alone.outputs, kNoValue);
+  return alone;
 }
 
 }  // namespace hone::graph

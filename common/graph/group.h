@@ -20,10 +20,15 @@ struct Group {
 
 // Makes a workload of these nodes, which are in graph order. Its inputs are the values that the
 // nodes read but do not compute; constants become constant inputs. Its outputs are the values that
-// other nodes or the graph's outputs need. Errors are those of the operators, and of
-// ir::Workload::Validate (too many tensors, an empty tensor).
+// other nodes or the graph's outputs need. Stages that no output needs are left out. Errors are
+// those of the operators, and of ir::Workload::Validate (too many tensors, an empty tensor).
 absl::StatusOr<Group> MakeGroup(const Graph& graph, const std::vector<int>& nodes,
                                 std::string name);
+
+// A graph of this node alone, which may be unfinished: of its outputs, only those that are not
+// kNoValue are wanted. They become new values and the outputs of the graph; the node's inputs
+// become values and constants. Errors are those of Graph::AddNode.
+absl::StatusOr<Graph> AloneInGraph(const Graph& graph, Node node);
 
 }  // namespace hone::graph
 

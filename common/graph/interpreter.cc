@@ -80,23 +80,8 @@ bool CanFold(const Graph& graph, const Node& node) {
 }
 
 absl::StatusOr<std::vector<ConstantData>> Fold(const Graph& graph, const Node& node) {
-  // A graph of this node alone, so that all of its outputs are outputs of the graph.
-  Graph alone;
-  Node copy = node;
-  for (ValueId& id : copy.inputs) {
-    if (id == kNoValue) continue;
-    const Value& value = graph.value(id);
-    std::string name = absl::StrCat("x", alone.values.size());
-    id = value.constant ? alone.AddConstant(std::move(name), value.type, *value.constant)
-                        : alone.AddValue(std::move(name), value.type);
-  }
-  std::vector<std::string> names;
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
-    names.push_back(node.outputs[i] == kNoValue ? "" : absl::StrCat("y", i));
-  }
-  HONE_RETURN_IF_ERROR(alone.AddNode(std::move(copy), names));
-  alone.outputs = alone.nodes[0].outputs;
-  std::erase(alone.outputs, kNoValue);
+  // In a graph of this node alone, all of its outputs are outputs of the graph.
+  HONE_ASSIGN_OR_RETURN(const Graph alone, AloneInGraph(graph, node));
   HONE_ASSIGN_OR_RETURN(const std::vector<ir::Scalars> results, Interpret(alone, {}));
   std::vector<ConstantData> folded;
   for (size_t i = 0; i < results.size(); ++i) {

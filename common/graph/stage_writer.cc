@@ -1,7 +1,9 @@
 #include "common/graph/stage_writer.h"
 
 #include <cmath>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -10,8 +12,27 @@
 
 namespace hone::graph {
 
+std::vector<std::string> StageText::Reads() const {
+  std::vector<std::string> reads;
+  const auto is_part = [this](size_t at) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(value[at])) || value[at] == '_';
+  };
+  for (size_t bracket = value.find('['); bracket != std::string::npos;
+       bracket = value.find('[', bracket + 1)) {
+    size_t begin = bracket;
+    while (begin > 0 && is_part(begin - 1)) --begin;
+    reads.push_back(value.substr(begin, bracket - begin));
+  }
+  return reads;
+}
+
+std::string StageText::ToText() const {
+  const std::string names = absl::StrJoin(tensors, ", ");
+  return absl::StrCat(tensors.size() > 1 ? absl::StrCat("(", names, ")") : names, "[",
+                      StageWriter::Domain(axes, shape), "] = ", value, "\n");
+}
+
 std::string StageWriter::In(int input, const std::vector<std::string>& indices) {
-  inputs_[input].read = true;
   return absl::StrCat(inputs_[input].name, "[", absl::StrJoin(indices, ", "), "]");
 }
 
@@ -44,10 +65,14 @@ std::string StageWriter::Number(double value) {
   return text;
 }
 
+void StageWriter::Add(std::vector<std::string> tensors, const std::vector<std::string>& axes,
+                      const std::vector<int64_t>& shape, absl::string_view value) {
+  stages_.push_back({std::move(tensors), axes, shape, std::string(value)});
+}
+
 void StageWriter::Output(int output, const std::vector<std::string>& axes,
                          absl::string_view value) {
-  const Named& named = outputs_[output];
-  absl::StrAppend(&text_, named.name, "[", Domain(axes, named.type.shape), "] = ", value, "\n");
+  Add({outputs_[output].name}, axes, outputs_[output].type.shape, value);
 }
 
 void StageWriter::Outputs(int first, int second, const std::vector<std::string>& axes,
@@ -55,15 +80,14 @@ void StageWriter::Outputs(int first, int second, const std::vector<std::string>&
   const auto name = [&](int output) {
     return WantsOutput(output) ? outputs_[output].name : Fresh("unused");
   };
-  const std::vector<int64_t>& shape = outputs_[WantsOutput(first) ? first : second].type.shape;
-  const std::string names = absl::StrCat("(", name(first), ", ", name(second), ")");
-  absl::StrAppend(&text_, names, "[", Domain(axes, shape), "] = ", value, "\n");
+  Add({name(first), name(second)}, axes, outputs_[WantsOutput(first) ? first : second].type.shape,
+      value);
 }
 
 std::string StageWriter::Stage(absl::string_view name, const std::vector<std::string>& axes,
                                const std::vector<int64_t>& shape, absl::string_view value) {
   const std::string tensor = Fresh(name);
-  absl::StrAppend(&text_, tensor, "[", Domain(axes, shape), "] = ", value, "\n");
+  Add({tensor}, axes, shape, value);
   return tensor;
 }
 
@@ -72,8 +96,7 @@ std::pair<std::string, std::string> StageWriter::ExtremeStage(absl::string_view 
                                                               const std::vector<int64_t>& shape,
                                                               absl::string_view value) {
   const std::string places = Fresh(name), values = Fresh("unused");
-  absl::StrAppend(&text_, "(", values, ", ", places, ")[", Domain(axes, shape), "] = ", value,
-                  "\n");
+  Add({values, places}, axes, shape, value);
   return {values, places};
 }
 

@@ -12,6 +12,18 @@
 
 namespace hone::graph {
 
+// A stage in the language of workloads: "(A, B)[i: 4, j: 8] = <value>".
+struct StageText {
+  std::vector<std::string> tensors;  // that it computes; two for a reduction to a tuple
+  std::vector<std::string> axes;
+  std::vector<int64_t> shape;
+  std::string value;
+
+  // The names of the tensors that the value reads; some may occur twice.
+  std::vector<std::string> Reads() const;
+  std::string ToText() const;
+};
+
 // Writes the stages of one node in the language of workloads (docs/language.md). Tensors of rank 0
 // are written with one dimension of extent 1.
 //
@@ -20,24 +32,22 @@ class StageWriter {
  public:
   // `inputs`: the names of the node's inputs ("" for absent ones). `outputs`: the names and types
   // of its outputs; an empty name is an output that is not wanted. `prefix` begins the names of
-  // intermediate tensors. Stages are appended to `text`.
+  // intermediate tensors. Stages are appended to `stages`; MakeGroup() removes those that no wanted
+  // output needs, so an operator may write stages before it knows which are needed.
   struct Named {
     std::string name;
     TensorType type;
-    bool read = false;
     int64_t bound = 0;  // see SetBound(); 0: none
   };
   StageWriter(std::vector<Named> inputs, std::vector<Named> outputs, std::string prefix,
-              std::string* text)
+              std::vector<StageText>* stages)
       : inputs_(std::move(inputs)),
         outputs_(std::move(outputs)),
         prefix_(std::move(prefix)),
-        text_(*text) {}
+        stages_(*stages) {}
 
   // "A[i, j + 1]": an element of an input.
   std::string In(int input, const std::vector<std::string>& indices);
-  // Whether a stage reads the input. Inputs that no stage reads are not inputs of the workload.
-  bool Reads(int input) const { return inputs_[input].read; }
   // Declares that the elements of an input are indices from 0 to bound - 1. The inputs that tuning
   // generates keep to this range.
   void SetBound(int input, int64_t bound) { inputs_[input].bound = bound; }
@@ -77,11 +87,13 @@ class StageWriter {
   static std::string Number(double value);
 
  private:
+  void Add(std::vector<std::string> tensors, const std::vector<std::string>& axes,
+           const std::vector<int64_t>& shape, absl::string_view value);
   std::string Fresh(absl::string_view name);
 
   std::vector<Named> inputs_, outputs_;
   std::string prefix_;
-  std::string& text_;
+  std::vector<StageText>& stages_;
   int fresh_ = 0;
 };
 

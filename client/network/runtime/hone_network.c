@@ -406,11 +406,13 @@ static int64_t NowNs(void) {
 
 hone_network_status hone_network_profile(hone_network_instance* instance, const void* const* inputs,
                                          void* const* outputs, int64_t* step_ns) {
-  if (instance == NULL || inputs == NULL || outputs == NULL) {
-    return Fail(HONE_NETWORK_INVALID_ARGUMENT, "a pointer is null");
-  }
+  if (instance == NULL) return Fail(HONE_NETWORK_INVALID_ARGUMENT, "a pointer is null");
   const hone_network* const network = instance->network;
   const HonePlanHeader* const header = network->plan.header;
+  /* A network may have no inputs. */
+  if ((inputs == NULL && header->inputs > 0) || outputs == NULL) {
+    return Fail(HONE_NETWORK_INVALID_ARGUMENT, "a pointer is null");
+  }
   hone_network_status status = CheckBuffers(network, inputs, outputs);
   if (status != HONE_NETWORK_OK) return status;
   PlaceBuffers(instance, inputs, outputs);

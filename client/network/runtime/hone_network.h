@@ -109,7 +109,8 @@ void hone_network_free_instance(hone_network_instance* instance) HONE_NETWORK_NO
 int64_t hone_network_instance_bytes(const hone_network_instance* instance) HONE_NETWORK_NOEXCEPT;
 
 /* Computes the outputs. Allocates nothing and takes no lock. Outputs overlap neither inputs nor
- * each other. After a failure, their content is undefined. */
+ * each other. After a failure, their content is undefined. `inputs` may be NULL if the network has
+ * none. */
 hone_network_status hone_network_run(hone_network_instance* instance, const void* const* inputs,
                                      void* const* outputs) HONE_NETWORK_NOEXCEPT;
 

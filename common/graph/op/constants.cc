@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -99,6 +101,20 @@ absl::Status DefineConstantOfShape(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
+// The number of elements of Range, which may be far too large.
+double CountOf(ir::Scalar start, ir::Scalar limit, ir::Scalar delta, bool is_float) {
+  if (is_float) return std::ceil((limit.real() - start.real()) / delta.real());
+  // Differences of i64 numbers need not fit i64, and not all are exact in f64.
+  const auto from = static_cast<uint64_t>(start.whole()), to = static_cast<uint64_t>(limit.whole()),
+             step = static_cast<uint64_t>(delta.whole());
+  if (step == 0) return std::numeric_limits<double>::infinity();
+  const bool ascends = delta.whole() > 0;
+  if (ascends ? start.whole() >= limit.whole() : start.whole() <= limit.whole()) return 0;
+  return static_cast<double>(((ascends ? to - from : from - to) - 1) /
+                             (ascends ? step : 0 - step)) +
+         1;
+}
+
 // The elements of Range.
 absl::StatusOr<Scalars> RangeOf(const NodeView& node) {
   std::vector<ir::Scalar> bounds;
@@ -109,16 +125,20 @@ absl::StatusOr<Scalars> RangeOf(const NodeView& node) {
     HONE_ASSIGN_OR_RETURN(const std::vector<ir::Scalar> elements, node.Elements(i));
     bounds.push_back(elements[0]);
   }
-  const double start = bounds[0].real(), limit = bounds[1].real(), delta = bounds[2].real();
-  const double count = std::ceil((limit - start) / delta);
+  const bool is_float = ir::IsFloat(node.Type(0).dtype);
+  const double count = CountOf(bounds[0], bounds[1], bounds[2], is_float);
   if (!(std::abs(count) <= static_cast<double>(kMaxRange))) {
     return node.InvalidError(absl::StrCat("its range has more than ", kMaxRange, " elements"));
   }
   Scalars elements;
   for (int64_t i = 0; static_cast<double>(i) < count; ++i) {
-    elements.push_back(ir::IsFloat(node.Type(0).dtype)
-                           ? ir::Scalar(start + static_cast<double>(i) * delta)
-                           : ir::Scalar(bounds[0].whole() + i * bounds[2].whole()));
+    if (is_float) {
+      elements.push_back(bounds[0].real() + static_cast<double>(i) * bounds[2].real());
+    } else {
+      elements.push_back(static_cast<int64_t>(static_cast<uint64_t>(bounds[0].whole()) +
+                                              static_cast<uint64_t>(i) *
+                                                  static_cast<uint64_t>(bounds[2].whole())));
+    }
   }
   return elements;
 }

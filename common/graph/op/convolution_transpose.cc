@@ -90,7 +90,10 @@ absl::StatusOr<Transposed> Transposed::Of(const NodeView& node) {
   const std::vector<int64_t>&image = node.Shape(0), &kernel = node.Shape(1);
   HONE_ASSIGN_OR_RETURN(const int64_t groups, node.Int("group", 1));
   const bool ranks = image.size() >= 3 && image.size() == kernel.size();
-  if (!ranks || groups < 1 || image[1] % groups != 0 || image[1] != kernel[0]) {
+  // Any number divides the channels of an empty image.
+  const bool divides =
+      ranks && groups >= 1 && groups <= std::max<int64_t>(image[1], 1) && image[1] % groups == 0;
+  if (!divides || image[1] != kernel[0]) {
     return node.InvalidError(absl::StrCat("kernels of type ", node.Type(1).ToText(), " in ", groups,
                                           " groups do not fit images of type ",
                                           node.Type(0).ToText()));

@@ -99,13 +99,28 @@ absl::StatusOr<Equation> Equation::Of(const NodeView& node) {
   return equation;
 }
 
+// A workload has a limited number of tensors, and its expressions a limited depth.
+constexpr int kMaxOperands = 200;
+constexpr size_t kMaxChain = 16;
+
 absl::StatusOr<Types> InferEinsum(const NodeView& node) {
+  if (node.inputs() > kMaxOperands) {
+    return node.UnimplementedError(
+        absl::StrCat("more than ", kMaxOperands, " inputs are not supported"));
+  }
   HONE_RETURN_IF_ERROR(NeedNumber(node, 0));
   HONE_RETURN_IF_ERROR(NeedOneType(node, 0, node.inputs() - 1));
   HONE_ASSIGN_OR_RETURN(const Equation equation, Equation::Of(node));
   std::vector<int64_t> shape;
   for (const std::string& label : equation.result) shape.push_back(equation.extents.at(label));
   return Types{{node.Type(0).dtype, std::move(shape)}};
+}
+
+std::string Product(absl::Span<const std::string> factors) {
+  if (factors.size() <= kMaxChain) return absl::StrJoin(factors, " * ");
+  const size_t middle = factors.size() / 2;
+  return absl::StrCat("(", Product(factors.subspan(0, middle)), ") * (",
+                      Product(factors.subspan(middle)), ")");
 }
 
 absl::Status DefineEinsum(const NodeView& node, StageWriter& writer) {
@@ -129,7 +144,7 @@ absl::Status DefineEinsum(const NodeView& node, StageWriter& writer) {
     if (element.empty()) element = {"0"};
     factors.push_back(writer.In(i, element));
   }
-  const std::string product = absl::StrJoin(factors, " * ");
+  const std::string product = Product(factors);
   writer.Output(
       0, axes,
       reduced.empty() ? product : absl::StrCat(Reduction("sum", reduced, extents), product));

@@ -9,6 +9,7 @@
 #include "common/graph/op/formula.h"
 #include "common/graph/op/layout.h"
 #include "common/graph/op/window.h"
+#include "common/ir/workload.h"
 
 namespace hone::graph {
 namespace {
@@ -26,6 +27,12 @@ struct Pooling {
     pooling.kernel = kernel;
     HONE_ASSIGN_OR_RETURN(const bool last, HasChannelsLast(node));
     pooling.shape = {node.Shape(0)[0], last ? node.Shape(0).back() : node.Shape(0)[1]};
+    double taps = 1;
+    for (const int64_t extent : kernel) taps *= static_cast<double>(extent);
+    if (taps > static_cast<double>(ir::kMaxElements)) {
+      return node.InvalidError(absl::StrCat("a window of ", taps, " elements; at most ",
+                                            ir::kMaxElements, " are supported"));
+    }
     for (size_t d = 0; d < kernel.size(); ++d) {
       const std::string position = absl::StrCat("p", d), tap = absl::StrCat("r", d);
       pooling.axes.push_back(position);
@@ -71,20 +78,11 @@ absl::StatusOr<Types> InferMaxPool(const NodeView& node) {
   return types;
 }
 
-// The distances in the flattened input between neighbours of each dimension: row-major, or with the
-// dimensions of the image in column-major order.
-absl::StatusOr<std::vector<int64_t>> Strides(const NodeView& node) {
-  HONE_ASSIGN_OR_RETURN(const int64_t by_columns, node.Int("storage_order", 0));
+// The distances in the flattened input between neighbours of each dimension.
+std::vector<int64_t> Strides(const NodeView& node) {
   const std::vector<int64_t>& shape = node.Shape(0);
-  std::vector<int64_t> strides(shape.size());
-  int64_t stride = 1;
-  for (size_t i = 2; i < shape.size(); ++i) {
-    const size_t d = by_columns != 0 ? i : shape.size() + 1 - i;
-    strides[d] = stride;
-    stride *= shape[d];
-  }
-  strides[1] = stride;
-  strides[0] = stride * shape[1];
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t d = shape.size() - 1; d > 0; --d) strides[d - 1] = strides[d] * shape[d];
   return strides;
 }
 
@@ -113,6 +111,22 @@ std::string FirstPlace(const Pooling& pooling, const std::vector<int64_t>& strid
   return place;
 }
 
+// A place with the dimensions of the image in column-major order. It is computed from the other
+// one, because the first of equal maxima in row-major order counts in both orders.
+std::string PlaceByColumns(const NodeView& node, const std::vector<int64_t>& strides,
+                           const std::string& place) {
+  const std::vector<int64_t>& shape = node.Shape(0);
+  std::string moved =
+      absl::StrCat("index(", Affine({{strides[0], "n"}, {strides[1], "c"}}, 0), ")");
+  int64_t stride = 1;
+  for (size_t d = 2; d < shape.size(); ++d) {
+    absl::StrAppend(&moved, " + (", place, " / ", strides[d], " - ", place, " / ", strides[d - 1],
+                    " * ", shape[d], ") * ", stride);
+    stride *= shape[d];
+  }
+  return moved;
+}
+
 absl::Status DefineMaxPool(const NodeView& node, StageWriter& writer) {
   HONE_ASSIGN_OR_RETURN(const Pooling pooling, Pooling::Of(node));
   const std::string element = writer.In(0, pooling.element);
@@ -120,20 +134,30 @@ absl::Status DefineMaxPool(const NodeView& node, StageWriter& writer) {
     writer.Output(0, pooling.axes, absl::StrCat(pooling.Reduced("max"), element));
     return absl::OkStatus();
   }
-  HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, Strides(node));
+  HONE_ASSIGN_OR_RETURN(const int64_t by_columns, node.Int("storage_order", 0));
+  const std::vector<int64_t> strides = Strides(node);
   const std::string maximum = absl::StrCat(pooling.Reduced("argmax"), "(", element, ", index(",
                                            FlatPlace(pooling, strides), "))");
-  if (!ir::IsFloat(node.Type(0).dtype)) {
+  const bool is_float = ir::IsFloat(node.Type(0).dtype);
+  if (!is_float && by_columns == 0) {
     writer.Outputs(0, 1, pooling.axes, maximum);
     return absl::OkStatus();
   }
-  // A maximum ignores NaN. A window of nothing else gets its first place.
   const auto [values, places] = writer.ExtremeStage("place", pooling.axes, pooling.shape, maximum);
   if (writer.WantsOutput(0)) writer.Output(0, pooling.axes, Element(values, pooling.axes));
-  const std::string place = Element(places, pooling.axes);
-  writer.Output(
-      1, pooling.axes,
-      absl::StrCat("select(", place, " < 0, ", FirstPlace(pooling, strides), ", ", place, ")"));
+  std::string place = Element(places, pooling.axes);
+  if (is_float) {  // a maximum ignores NaN; a window of nothing else gets its first place
+    place =
+        absl::StrCat("select(", place, " < 0, ", FirstPlace(pooling, strides), ", ", place, ")");
+  }
+  if (by_columns != 0) {
+    if (is_float) {
+      const std::string stage = writer.Stage("row_major", pooling.axes, pooling.shape, place);
+      place = Element(stage, pooling.axes);
+    }
+    place = PlaceByColumns(node, strides, place);
+  }
+  writer.Output(1, pooling.axes, place);
   return absl::OkStatus();
 }
 

@@ -7,6 +7,7 @@
 #include "common/graph/op/axes.h"
 #include "common/graph/op/families.h"
 #include "common/graph/op/formula.h"
+#include "common/ir/workload.h"
 
 // Operators that permute elements.
 namespace hone::graph {
@@ -80,6 +81,11 @@ absl::StatusOr<Types> InferSpaceToDepth(const NodeView& node) {
   HONE_ASSIGN_OR_RETURN(const int64_t b, Block(node));
   const std::vector<int64_t>& x = node.Shape(0);
   if (x[2] % b != 0 || x[3] % b != 0) return node.InvalidError("blocks do not divide the image");
+  // An empty image may have very many channels.
+  if (x[1] > ir::kMaxElements / (b * b)) {
+    return node.InvalidError(
+        absl::StrCat("its result has more than ", ir::kMaxElements, " channels"));
+  }
   return Types{{node.Type(0).dtype, {x[0], x[1] * b * b, x[2] / b, x[3] / b}}};
 }
 

@@ -22,7 +22,7 @@ absl::StatusOr<bool> FoldConstants(Graph& graph, int64_t max_elements) {
     });
     if (!fits || !CanFold(graph, node)) continue;
     const auto types = InferTypes(NodeView(graph, node));
-    if (!types.ok() || FoldCost(graph, node, *types, node.outputs.size()) > kMaxCost) continue;
+    if (!types.ok() || FoldCost(graph, node, *types) > kMaxCost) continue;
     const auto folded = Fold(graph, node);
     if (!folded.ok()) continue;
     auto data = folded->begin();

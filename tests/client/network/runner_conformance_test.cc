@@ -213,6 +213,37 @@ TEST_P(RunnerConformanceTest, TensorsMayBeEmpty) {
   ExpectRight(CompileFor(graph));
 }
 
+TEST_P(RunnerConformanceTest, InputsMayBeMissing) {
+  graph::Graph graph;
+  graph.outputs = {AddNode(graph, "Relu", {AddWeights(graph, "w", {4, 8})})};
+  ExpectRight(CompileFor(graph));
+  graph.nodes.clear();
+  graph.outputs = {0};
+  ExpectRight(CompileFor(graph));
+  // All that is left may be empty.
+  graph.outputs = {
+      graph.AddConstant("nothing", {ir::DType::kF32, {0, 3}}, graph::ConstantData(""))};
+  ExpectRight(CompileFor(graph));
+}
+
+// A reduction to a tuple, of which only one tensor leaves the kernel; and means without the rest.
+TEST_P(RunnerConformanceTest, SomeOutputsOfANodeMayBeUnused) {
+  graph::Graph graph;
+  const graph::ValueId x = graph.AddValue("x", {ir::DType::kF32, {1, 2, 6, 4}});
+  graph.inputs = {x};
+  const std::map<std::string, graph::Attribute> window = {
+      {"kernel_shape", std::vector<int64_t>{2, 3}}, {"strides", std::vector<int64_t>{2, 1}}};
+  ASSERT_TRUE(graph.AddNode({"pool", "MaxPool", {x}, {}, window}, {"y", "at"}).ok());
+  graph.outputs = {graph.nodes.back().outputs[1],
+                   AddNode(graph, "Neg", {graph.nodes.back().outputs[0]})};
+  ASSERT_TRUE(graph.AddNode({"places", "MaxPool", {x}, {}, window}, {"", "only_at"}).ok());
+  graph.outputs.push_back(graph.nodes.back().outputs[1]);
+  const graph::ValueId scale = AddWeights(graph, "scale", {4});
+  ASSERT_TRUE(graph.AddNode({"norm", "LayerNormalization", {x, scale}, {}, {}}, {"", "mean"}).ok());
+  graph.outputs.push_back(graph.nodes.back().outputs[1]);
+  for (const bool fuse : {true, false}) ExpectRight(CompileFor(graph, fuse));
+}
+
 TEST_P(RunnerConformanceTest, InputsMayBeUnused) {
   graph::Graph graph = Residual();
   graph.inputs.push_back(graph.AddValue("unused", {ir::DType::kF32, {3}}));

@@ -54,7 +54,9 @@ std::string NodeText(const std::string& op, const std::string& inputs, const std
   for (const absl::string_view name : absl::StrSplit(inputs, ' ', absl::SkipEmpty())) {
     absl::StrAppend(&text, "input: '", name == "_" ? "" : name, "' ");
   }
-  for (const std::string& name : names) absl::StrAppend(&text, "output: '", name, "' ");
+  for (const std::string& name : names) {
+    absl::StrAppend(&text, "output: '", name == "_" ? "" : name, "' ");
+  }
   return absl::StrCat(text, attributes, " } ");
 }
 

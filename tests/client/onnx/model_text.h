@@ -16,6 +16,7 @@ std::string BytesOf(const std::string& graph, int opset = 17);
 //   Input("x", 1, "2, N")            f32[2, N]
 //   Initializer("w", 1, "2", "float_data: [1, 2]")
 //   NodeText("Add", "x w", "y", "attribute { … }")    named "n_y" after its first output
+// "_" is an input or output that is absent.
 std::string Input(const std::string& name, int type, const std::string& shape);
 std::string Output(const std::string& name);
 std::string Initializer(const std::string& name, int type, const std::string& shape,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
@@ -41,6 +42,19 @@ TEST(ConstantDataTest, Origins) {
   const auto compute = [] { return std::string("same"); };
   EXPECT_EQ(ConstantData::Computed(DigestOf("recipe"), 4, compute).origin(),
             ConstantData::Computed(DigestOf("recipe"), 4, compute).origin());
+}
+
+TEST(ConstantDataTest, OriginsAreNotUsedAgain) {
+  // Constants of one size, one after the other, get memory that an earlier one had.
+  std::vector<Digest> origins;
+  for (int i = 0; i < 100; ++i) {
+    const ConstantData constant(std::string(64, static_cast<char>(i)));
+    const ConstantData part(std::make_shared<int>(i), constant.bytes().substr(0, 8));
+    for (const ConstantData& each : {constant, part}) {
+      EXPECT_EQ(std::count(origins.begin(), origins.end(), each.origin()), 0) << i;
+      origins.push_back(each.origin());
+    }
+  }
 }
 
 }  // namespace

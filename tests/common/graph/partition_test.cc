@@ -12,6 +12,7 @@
 #include "common/graph/node_view.h"
 #include "tests/common/graph/net.h"
 #include "tests/common/graph/random_graph.h"
+#include "tests/common/graph/run_steps.h"
 
 namespace hone::graph {
 namespace {
@@ -32,33 +33,6 @@ std::vector<std::string> StepsOf(const Graph& graph, const PartitionOptions& opt
                                                     : partition->tasks[step.task].workload.name);
   }
   return names;
-}
-
-// Runs the steps one after the other and returns the outputs of the graph.
-absl::StatusOr<std::vector<Scalars>> RunSteps(const Graph& graph, const Partition& partition,
-                                              const std::vector<Scalars>& inputs) {
-  std::vector<Scalars> known(graph.values.size());
-  for (size_t i = 0; i < inputs.size(); ++i) known[graph.inputs[i]] = inputs[i];
-  for (size_t id = 0; id < graph.values.size(); ++id) {
-    const Value& value = graph.values[id];
-    if (value.constant) known[id] = Decode(value.type, value.constant->bytes());
-  }
-  for (const Step& step : partition.steps) {
-    absl::StatusOr<Group> alias = absl::UnknownError("");
-    if (step.kind == Step::Kind::kAlias) alias = MakeGroup(graph, step.nodes, "alias");
-    std::vector<Scalars> operands;
-    for (const ValueId id : alias.ok() ? alias->inputs : step.inputs) {
-      if (known[id].empty()) return absl::InternalError("a step reads a value too early");
-      operands.push_back(known[id]);
-    }
-    auto results =
-        ir::Interpret(alias.ok() ? alias->workload : partition.tasks[step.task].workload, operands);
-    if (!results.ok()) return results.status();
-    for (size_t i = 0; i < results->size(); ++i) known[step.outputs[i]] = (*results)[i];
-  }
-  std::vector<Scalars> outputs;
-  for (const ValueId id : graph.outputs) outputs.push_back(known[id]);
-  return outputs;
 }
 
 std::string Describe(const Graph& graph, const Partition& partition) {

@@ -191,6 +191,15 @@ TEST(WindowTest, PlacesOfMaxima) {
   attributes["storage_order"] = int64_t{1};
   outputs = Apply("MaxPool", {x}, attributes, 2);
   ExpectNear(outputs, {1, 3, 6, 11}, 1);
+  // Of equal maxima, the first one in row-major order counts in both orders.
+  const Given equal{TensorType{DType::kF32, {1, 2, 2, 2}},
+                    {1.0, 5.0, 5.0, 0.0, 7.0, 7.0, 7.0, 7.0}};
+  attributes = {{"kernel_shape", std::vector<int64_t>{2, 2}}};
+  ExpectNear(Apply("MaxPool", {equal}, attributes, 2), {1, 4}, 1);
+  attributes["storage_order"] = int64_t{1};
+  outputs = Apply("MaxPool", {equal}, attributes, 2);
+  ExpectNear(outputs, {5, 7}, 0);
+  ExpectNear(outputs, {2, 4}, 1);
 }
 
 TEST(WindowTest, CeilModeIgnoresWindowsThatBeginAfterTheImage) {
