@@ -1,87 +1,11 @@
 """Random nodes of every operator that ONNX models may contain, with special values as inputs.
 
-A drawer returns a Node. Its inputs are drawn by fill(), which mixes ordinary numbers with zeros of
+A drawer returns a Node. Its inputs are drawn by Fill, which mixes ordinary numbers with zeros of
 both signs, infinities, NaN, denormals and the ends of the type.
 """
-from dataclasses import dataclass, field
-
 import numpy as np
 
-_NP = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "i8": np.int8, "u8": np.uint8,
-       "i32": np.int32, "i64": np.int64, "bool": np.bool_}
-
-# The numbers of TensorProto.DataType.
-ONNX_TYPES = {"f32": 1, "u8": 2, "i8": 3, "i32": 6, "i64": 7, "bool": 9, "f16": 10, "f64": 11}
-
-
-@dataclass
-class Node:
-    op: str
-    inputs: list  # arrays, None for an absent input
-    constants: dict = field(default_factory=dict)  # the positions of inputs that are constant
-    attributes: dict = field(default_factory=dict)
-    outputs: int = 1
-    # How results are compared. "exact": the same numbers; "each": a relative error per element;
-    # "sum": relative to the largest magnitude of the inputs and the output.
-    how: str = "each"
-    refill: list = None  # draws other inputs; for the second run
-
-
-class Fill:
-    """How the inputs of a case are drawn."""
-
-    def __init__(self, rng, ends=True, nan=True, infinite=True, tiny=True, low=-8.0, high=8.0):
-        self.rng, self.low, self.high = rng, low, high
-        self.nan, self.infinite, self.ends, self.tiny = nan, infinite, ends, tiny
-        self.share = rng.choice([0.0, 0.05, 0.3, 0.8])
-        self.only = rng.random() < 0.1  # all elements are one special value
-        self.zeros = rng.random() < 0.05
-
-    def specials(self, dtype):
-        info = np.finfo(_NP[dtype])
-        tiny, small, most = info.smallest_subnormal, info.tiny, info.max
-        values = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0]
-        if self.tiny:
-            values += [tiny, -tiny, small, -small]
-        if self.ends:
-            values += [most, -most, 1 - info.epsneg, 1 + info.eps]
-        if self.infinite:
-            values += [np.inf, -np.inf] * 2
-        if self.nan:
-            values += [np.nan] * 2
-        return np.array(values, _NP[dtype])
-
-    def floats(self, dtype, shape):
-        rng = self.rng
-        ordinary = rng.uniform(self.low, self.high, shape)
-        if rng.random() < 0.3:
-            ordinary = np.rint(ordinary)
-        ordinary = ordinary.astype(_NP[dtype])
-        if self.zeros:
-            return np.where(rng.random(shape) < 0.5, 0.0, -0.0).astype(_NP[dtype])
-        specials = self.specials(dtype)
-        if self.only:
-            return np.full(shape, rng.choice(specials), _NP[dtype])
-        drawn = rng.choice(specials, shape)
-        return np.where(rng.random(shape) < self.share, drawn, ordinary).astype(_NP[dtype])
-
-    def integers(self, dtype, shape, small=False):
-        info, rng = np.iinfo(_NP[dtype]), self.rng
-        low, high = max(info.min, -9), 10
-        ordinary = rng.integers(low, high, shape).astype(_NP[dtype])
-        if small:
-            return ordinary
-        ends = rng.choice(np.array([info.min, info.min + 1, info.max, info.max - 1, 0, 1,
-                                    info.max // 2], _NP[dtype]), shape)
-        return np.where(rng.random(shape) < 0.4, ends, ordinary).astype(_NP[dtype])
-
-    def draw(self, dtype, shape, small=False):
-        shape = tuple(shape)
-        if dtype == "bool":
-            return self.rng.random(shape) < 0.5
-        if dtype in ("f16", "f32", "f64"):
-            return self.floats(dtype, shape)
-        return self.integers(dtype, shape, small)
+from special_fill import NUMPY, ONNX_TYPES, Fill, Node
 
 
 def _shape(rng, least=1, most=3, extent=5):
@@ -107,7 +31,7 @@ def _number_type(rng):
 
 
 def _made(op, fill, shapes, constants=None, attributes=None, outputs=1, how="each"):
-    """A node whose inputs `shapes`, a list of (dtype, shape), are drawn; `constants`: by position."""
+    """A node with drawn inputs `shapes`, pairs (dtype, shape), and `constants` by position."""
     def draw():
         arrays = [fill.draw(dtype, shape) for dtype, shape in shapes]
         for position, array in sorted((constants or {}).items()):
@@ -162,14 +86,14 @@ def _mod(rng):
     fill, dtype, shape = Fill(rng), _number_type(rng), _shape(rng, extent=7)
     fmod = 1 if dtype[0] == "f" else int(rng.integers(0, 2))
     node = _made("Mod", fill, [(dtype, shape), (dtype, shape)], attributes={"fmod": fmod},
-                 how="exact" if dtype != "f64" else "sum")
-    if dtype == "f64":
-        node.refill = lambda: [np.clip(a, -1e3, 1e3) for a in
-                               (fill.draw(dtype, shape), fill.draw(dtype, shape))]
+                 how="exact")
+    if dtype == "f64":  # the remainder of a quotient that is not exact is rounded
+        exact = lambda a: np.where(np.isfinite(a), np.clip(np.rint(a), -1e3, 1e3), a)
+        node.refill = lambda: [exact(fill.draw(dtype, shape)), exact(fill.draw(dtype, shape))]
         node.inputs = node.refill()
     elif dtype[0] == "f" and rng.random() < 0.4:
         divisor = rng.choice(np.array([0.1, 1, 2, np.pi, 1e-3, 100, np.inf, 0, 1e30],
-                                      _NP["f32"])).astype(_NP[dtype])
+                                      NUMPY["f32"])).astype(NUMPY[dtype])
         return _made("Mod", fill, [(dtype, shape)], {1: np.array(divisor)}, {"fmod": 1},
                      how="exact")
     return _nonzero(node, dtype)
@@ -203,7 +127,7 @@ def _pow(rng):
     if rng.random() < 0.5:
         exponent = rng.choice(np.array([0, 0.5, 1, 2, 3, -1, -2, -0.5, 0.25, np.inf, -np.inf,
                                         np.nan, 4, 5, 1.5]))
-        return _made("Pow", fill, [(dtype, shape)], {1: np.array(exponent, _NP[dtype])})
+        return _made("Pow", fill, [(dtype, shape)], {1: np.array(exponent, NUMPY[dtype])})
     if rng.random() < 0.3:
         draw = lambda: [rng.integers(-5, 6, shape).astype(np.int32),
                         rng.integers(0, 6, shape).astype(np.int32)]
@@ -226,7 +150,8 @@ def _clip(rng):
     fill, dtype, shape = Fill(rng), _float_type(rng), _shape(rng)
     bounds = np.sort(rng.choice(fill.specials(dtype)[:12], 2))
     if rng.random() < 0.5:
-        return _made("Clip", fill, [(dtype, shape)], {1: np.array(bounds[0]), 2: np.array(bounds[1])})
+        return _made("Clip", fill, [(dtype, shape)],
+                     {1: np.array(bounds[0]), 2: np.array(bounds[1])})
     draw = lambda: [fill.draw(dtype, shape), np.array(bounds[0]), np.array(bounds[1])]
     return Node("Clip", draw(), how="exact", refill=draw)
 
@@ -720,7 +645,8 @@ DRAWERS = {
     "Expand": _moved("Expand", lambda rng, shape: ({1: _ints(2, *shape)}, {}, 1)),
     "EyeLike": lambda rng: _made("EyeLike", Fill(rng), [("f32", (3, 4))],
                                  attributes={"k": int(rng.integers(-2, 3))}, how="exact"),
-    "Flatten": _moved("Flatten", lambda rng, shape: ({}, {"axis": int(rng.integers(0, len(shape) + 1))}, 1)),
+    "Flatten": _moved("Flatten", lambda rng, shape: (
+        {}, {"axis": int(rng.integers(0, len(shape) + 1))}, 1)),
     "Floor": _unary("Floor", how="exact"),
     "GRU": _recurrent("GRU", 3),
     "Gather": _gather,
@@ -827,5 +753,5 @@ DRAWERS = {
     "Xor": _binary("Xor", _bool),
 }
 
-# Operators that are computed when a model is read, and one that the references have only in opset 23.
+# Operators that are computed when a model is read, and one that the references have in opset 23.
 WITHOUT_CASES = {"Constant", "ConstantOfShape", "Range", "Shape", "Size", "RMSNormalization"}

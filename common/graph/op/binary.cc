@@ -109,18 +109,21 @@ FloatRange RangeOf(DType dtype) {
 // are not multiples never rounds up to the next whole number.
 absl::Status DefineFloatMod(const NodeView& node, StageWriter& writer) {
   const DType dtype = node.Type(0).dtype;
-  if (dtype == DType::kF64) {
-    return MapPairTo(node, writer,
-                     "select(abs($1) == inf, $0 - $0 / $1, $0 - trunc($0 / $1) * $1)");
-  }
+  const bool is_long = dtype == DType::kF64;  // its remainder is rounded
   const FloatRange range = RangeOf(dtype);
-  int least = range.least;  // the divisor is at least 2^least
+  int least = range.least, digits = range.digits;  // of the divisor
   if (node.IsConstant(1) && node.Type(1).elements() == 1) {
     const double divisor = std::fabs(node.Elements(1)->front().real());
-    if (std::isfinite(divisor) && divisor > 0) least = std::ilogb(divisor);
+    if (std::isfinite(divisor) && divisor > 0) {
+      least = std::ilogb(divisor);
+      digits = 1;
+      for (double rest = std::ldexp(divisor, -least); rest != std::trunc(rest); rest *= 2) ++digits;
+    }
   }
-  const int bits = 52 - range.digits;
-  const int steps = static_cast<int>(ir::CeilDivInt(range.most - least, bits));
+  const int bits = 52 - digits;
+  // A division by a power of two is exact, and so are its product and difference.
+  const int steps =
+      digits == 1 || is_long ? 1 : static_cast<int>(ir::CeilDivInt(range.most - least, bits));
   std::vector<int64_t> shape = writer.OutputType(0).shape;
   const std::vector<std::string> axes = StageWriter::Axes(shape);
   const auto let = [&](absl::string_view name, const std::string& value) {
@@ -130,8 +133,10 @@ absl::Status DefineFloatMod(const NodeView& node, StageWriter& writer) {
   const std::string y = BroadcastElement(writer, 1, node.Shape(1), axes);
   // An infinite divisor is larger than every number, and 2^200 is, too.
   const std::string divisor =
-      let("divisor", absl::Substitute("min(abs(f64($0)), $1)", y, StageWriter::Number(0x1p200)));
-  std::string rest = absl::Substitute("abs(f64($0))", x);
+      let("divisor",
+          is_long ? absl::StrCat("abs(", y, ")")
+                  : absl::Substitute("min(abs(f64($0)), $1)", y, StageWriter::Number(0x1p200)));
+  std::string rest = absl::StrCat("abs(", Convert(dtype, DType::kF64, x), ")");
   for (int step = steps - 1; step >= 0; --step) {
     const std::string multiple =
         step == 0 ? divisor
@@ -139,11 +144,17 @@ absl::Status DefineFloatMod(const NodeView& node, StageWriter& writer) {
                                  StageWriter::Number(std::ldexp(1.0, bits * step)), ")");
     rest = let("rest", absl::Substitute("$0 - trunc($0 / $1) * $1", rest, multiple));
   }
+  if (is_long) {  // the quotient may have been rounded up
+    rest = let("rest", absl::Substitute("select($1 == inf and abs($2) < inf, abs($2), "
+                                        "select($0 < 0.0, $0 + $1, $0))",
+                                        rest, divisor, x));
+  }
   // The remainder of -0 is -0.
   writer.Output(0, axes,
-                absl::Substitute("$0(select($1 < 0.0, -$2, select($1 == 0.0 and $2 == 0.0, "
-                                 "f64($1), $2)))",
-                                 ir::DTypeName(dtype), x, rest));
+                Convert(DType::kF64, dtype,
+                        absl::Substitute("select($0 < 0.0, -$1, select($0 == 0.0 and $1 == 0.0, "
+                                         "$2, $1))",
+                                         x, rest, Convert(dtype, DType::kF64, x))));
   return absl::OkStatus();
 }
 

@@ -107,11 +107,23 @@ TEST(SpecialValuesTest, RemaindersOfFloatsAreExact) {
   a.type->shape = b.type->shape = {static_cast<int64_t>(expected.size())};
   ExpectSame(Apply("Mod", {a, b}, fmod), expected);
   // A constant divisor needs fewer steps.
-  for (const double y : values) {
+  std::vector<double> divisors = values;
+  divisors.insert(divisors.end(), {10, 2, 0.5, 6.2831855F, 0x1p-100, 0x1.8p100});
+  for (const double y : divisors) {
     std::vector<double> remainders;
     for (const double x : values) remainders.push_back(std::fmod(x, y));
     ExpectSame(Apply("Mod", {Row(values), Number(static_cast<float>(y))}, fmod), remainders);
   }
+}
+
+TEST(SpecialValuesTest, RemaindersOfDoubles) {
+  const Given a = Of(DType::kF64, {8}, {7.5, -7.5, 0.3, -0.0, kInfinity, 5, -5, 3}),
+              b = Of(DType::kF64, {8}, {2, 2, 0.1, 3, 1, kInfinity, -kInfinity, 0});
+  std::vector<double> expected;
+  for (size_t i = 0; i < 8; ++i) {
+    expected.push_back(std::fmod(a.elements[i].real(), b.elements[i].real()));
+  }
+  ExpectNear(Apply("Mod", {a, b}, {{"fmod", int64_t{1}}}), expected);
 }
 
 TEST(SpecialValuesTest, RemaindersOfShortFloatsAreExact) {
