@@ -133,9 +133,10 @@ absl::Status GpuRunner::CheckIndices(absl::Span<const void* const> inputs) const
       const char* const elements = static_cast<const char*>(inputs[tensor.number]) + tensor.offset;
       const int64_t place = hone_plan_wrong_index(&encoded, elements, tensor.type.bytes());
       if (place < 0) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "step '", step.name, "': element ", place, " of '", tensor.name, "' is the index ",
-          hone_plan_index(&encoded, elements, place), " of ", check.extent, " elements"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("step '", step.name, "': element ", place, " of '", tensor.name, "' is ",
+                       hone_plan_index(&encoded, elements, place), ", but indices must be from ",
+                       -check.extent, " to ", check.extent - 1));
     }
   }
   return absl::OkStatus();

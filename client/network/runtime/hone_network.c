@@ -371,10 +371,10 @@ static hone_network_status CheckIndices(const hone_network_instance* instance,
     const int64_t place = hone_plan_wrong_index(check, elements, tensor->bytes);
     if (place < 0) continue;
     return Fail(HONE_NETWORK_INVALID_ARGUMENT,
-                "step '%s': element %lld of '%s' is the index %lld of %lld elements",
+                "step '%s': element %lld of '%s' is %lld, but indices must be from %lld to %lld",
                 Text(network, step->name), (long long)place, Text(network, tensor->name),
                 (long long)hone_plan_index(check, elements, (uint64_t)place),
-                (long long)check->extent);
+                -(long long)check->extent, (long long)check->extent - 1);
   }
   return HONE_NETWORK_OK;
 }

@@ -151,17 +151,19 @@ TEST_P(RunnerConformanceTest, RefusesIndicesThatAreOutOfRange) {
   EXPECT_EQ(run(2, 4, 2), "OK");
   EXPECT_EQ(run(3, 0, 4), "OK");
   EXPECT_THAT(run(1, 3, 5),
-              HasSubstr("step 'n1': element 3 of 'ids' is the index 5 of 5 elements"));
-  EXPECT_THAT(run(1, 0, -6), HasSubstr("element 0 of 'ids' is the index -6 of 5"));
+              HasSubstr("step 'n1': element 3 of 'ids' is 5, but indices must be from -5 to 4"));
+  EXPECT_THAT(run(1, 0, -6), HasSubstr("element 0 of 'ids' is -6, but"));
   EXPECT_THAT(run(1, 0, std::numeric_limits<int64_t>::min()), HasSubstr("element 0 of 'ids'"));
   EXPECT_THAT(run(1, 0, std::numeric_limits<int64_t>::max()), HasSubstr("element 0 of 'ids'"));
-  EXPECT_THAT(run(2, 4, 3), HasSubstr("'short_ids' is the index 3 of 3 elements"));
-  EXPECT_THAT(run(2, 0, -4), HasSubstr("'short_ids' is the index -4 of 3 elements"));
+  EXPECT_THAT(run(2, 4, 3), HasSubstr("'short_ids' is 3, but indices must be from -3 to 2"));
+  EXPECT_THAT(run(2, 0, -4), HasSubstr("'short_ids' is -4, but"));
   // The columns of the places have different ranges.
-  EXPECT_THAT(run(3, 1, 4), HasSubstr("element 1 of 'places' is the index 4 of 3 elements"));
-  EXPECT_THAT(run(3, 2, 5), HasSubstr("element 2 of 'places' is the index 5 of 5 elements"));
+  EXPECT_THAT(run(3, 1, 4),
+              HasSubstr("element 1 of 'places' is 4, but indices must be from -3 to 2"));
+  EXPECT_THAT(run(3, 2, 5),
+              HasSubstr("element 2 of 'places' is 5, but indices must be from -5 to 4"));
   if (options_.target.kind != target::Kind::kCpu) return;
-  EXPECT_THAT(run(1, 2, -3), HasSubstr("step 'n4': element 2 of 't0' is the index -6 of 5"));
+  EXPECT_THAT(run(1, 2, -3), HasSubstr("step 'n4': element 2 of 't0' is -6, but"));
 }
 
 // An output of the network may be one of its inputs, a constant, or appear twice.
