@@ -100,6 +100,8 @@ absl::Status ParseAndRun(Command& app, Globals& globals, int argc, char** argv,
 }
 
 int Main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  HandleSignals(absl::c_linear_search(arguments, "--json"));
   FillStandardDescriptors();
   rpc::TakeGrpcLog(rpc::GrpcLog::kCaller);
   Globals globals;
@@ -116,8 +118,6 @@ int Main(int argc, char** argv) {
         AddFeatures, AddDoctor,       AddHelp}) {
     add(app, globals);
   }
-  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-  HandleSignals(absl::c_linear_search(arguments, "--json"));
   const absl::Status status = ParseAndRun(app, globals, argc, argv, arguments);
   if (!status.ok()) {
     PrintWrapped(stderr, absl::StrCat("hone: ", status.message()));

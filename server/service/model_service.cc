@@ -43,6 +43,8 @@ void ModelService::TrainModel(Context* context, const v1::TrainModelRequest* req
                               v1::StoredModel* response, Reply reply) {
   absl::StatusOr<task::TrainingQuery> query = ToQuery(*request, *deps_.environment);
   if (!query.ok()) return reply(query.status());
+  // Before the minutes of the training, whose result could not be stored.
+  if (absl::Status writable = deps_.store->CheckWritable(); !writable.ok()) return reply(writable);
   deps_.models->Train(*std::move(query), LimitOf(context, deps_.clock->Now()),
                       [reply, response](const absl::StatusOr<store::ModelRow>& row) {
                         if (row.ok()) *response = ToProto(*row);

@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "client/lib/npy.h"
 #include "client/onnx/import.h"
+#include "common/base/file.h"
 #include "common/graph/interpreter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -104,6 +105,13 @@ TEST_F(NetworkTest, IsTunedRunAndExported) {
     EXPECT_NE(task["confirmed"].get<bool>(), task["disturbed"].get<bool>()) << task;
     EXPECT_GE(task["processes"].get<int>(), 1) << task;
   }
+
+  // The page about a job needs no model.
+  const std::string page = files_ / "job.html";
+  result = home_.Hone({"jobs", "show", report["job"], "--report", page});
+  EXPECT_EQ(result.code, 0) << result.errors;
+  EXPECT_THAT(ReadFile(page).value_or(""),
+              AllOf(HasSubstr("mnist-8"), HasSubstr("10 trials"), HasSubstr("f32[")));
 
   result = home_.Hone({"best", kMnist, "--json"});
   EXPECT_EQ(result.code, 0) << result.errors;

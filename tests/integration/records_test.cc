@@ -350,7 +350,8 @@ TEST_F(RecordsTest, BadImportNamesTheLineAndAddsNothing) {
   ASSERT_TRUE(WriteFileAtomically(folder_ / "bad.jsonl", text).ok());
   EXPECT_THAT(Hone({"records", "import", folder_ / "bad.jsonl"}, "two").errors,
               HasSubstr("bad.jsonl: line 6"));
-  EXPECT_EQ(Hone({"records", "query"}, "two").output, "no records\n");
+  EXPECT_EQ(Hone({"records", "query"}, "two").output,
+            absl::StrCat("the server unix:", folder_ / "two", ": no records\n"));
   const Result missing = Hone({"records", "import", folder_ / "nowhere.jsonl"});
   EXPECT_NE(missing.code, 0);
   EXPECT_THAT(missing.errors, HasSubstr("nowhere.jsonl"));

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/server/service/service_harness.h"
 
@@ -129,6 +130,47 @@ TEST_F(ServerTest, WithADamagedStoreItOnlyReads) {
   EXPECT_TRUE(absl::IsDataLoss(server->failure())) << server->failure();
   Stop();
   EXPECT_TRUE(ReadFile(path).value() == bytes);
+}
+
+// A running job fails with the reason, and the server goes on to answer.
+TEST_F(ServerTest, DamageThatIsFoundLaterStopsJobs) {
+  const std::string path = folder + "/hone.db";
+  {
+    const auto store = store::OpenSqliteStore(path).value();
+    store->PutText("large", std::string(200'000, 'x'), [](const absl::Status&) {});
+    ASSERT_TRUE(store->Flush().ok());
+  }
+  ASSERT_TRUE(StartWith(store::OpenSqliteStore(path, {.check_integrity = false}).value()).ok());
+  RemoteWorker worker(channel, "w");
+  worker.slow = 1;  // the job waits for its first results
+  v1::Job job;
+  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, Request(100'000), &job).ok());
+  {
+    // Cuts the chain of the pages with the large text.
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    std::string bytes = ReadFile(path).value();
+    for (size_t at = 0; at + 4096 <= bytes.size(); at += 4096) {
+      if (bytes.compare(at + 100, 3000, std::string(3000, 'x')) != 0) continue;
+      file.seekp(static_cast<std::streamoff>(at));
+      file << "\x7f\x7f\x7f\x7f";
+    }
+  }
+  EXPECT_TRUE(IsServing(""));
+  v1::CreateJobRequest request = Request(10);
+  request.clear_workload();
+  request.set_workload_digest("large");
+  v1::Job refused;
+  EXPECT_EQ(Call(*tuning, &Stub::CreateJob, request, &refused).error_code(),
+            grpc::StatusCode::DATA_LOSS);
+  EXPECT_TRUE(Eventually([&] { return !IsServing(""); }));
+  worker.slow = 0;
+  v1::GetJobRequest id;
+  id.set_id(job.id());
+  EXPECT_TRUE(Eventually([&] {
+    return Call(*tuning, &Stub::GetJob, id, &job).ok() && job.state() == v1::JOB_STATE_FAILED;
+  }));
+  EXPECT_THAT(job.error(), HasSubstr("restore a backup"));
+  EXPECT_TRUE(server->Stats().store_damaged);
 }
 
 TEST_F(ServerTest, RemoteAddressesNeedInsecure) {
