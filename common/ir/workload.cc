@@ -9,26 +9,10 @@
 #include "common/base/status_macros.h"
 #include "common/ir/cases.h"
 #include "common/ir/expr_printer.h"
+#include "common/ir/index_values.h"
 
 namespace hone::ir {
 namespace {
-
-// Whether an index provably stays in [0, extent), by its range and the guards that hold.
-bool InBounds(const AtomTable& atoms, const Index& index, int64_t extent,
-              absl::Span<const Condition> guards) {
-  Range range = atoms.RangeOf(index);
-  for (const Condition& guard : guards) {
-    const Index difference = index - guard.index, sum = index + guard.index;
-    if (difference.IsConstant()) {
-      range.min = std::max(range.min, difference.constant());
-      range.max = std::min(range.max, difference.constant() + guard.extent - 1);
-    } else if (sum.IsConstant()) {
-      range.min = std::max(range.min, sum.constant() - guard.extent + 1);
-      range.max = std::min(range.max, sum.constant());
-    }
-  }
-  return range.min >= 0 && range.max < extent;
-}
 
 int Depth(const ExprPool& pool, ExprId id) {
   const Expr& expr = pool[id];
@@ -80,11 +64,13 @@ void AddExpr(DigestBuilder& builder, const Workload& workload, ExprId id,
 
 // Checks that a stage reads only tensors above it, inside their shapes where the guards hold.
 absl::Status CheckLoads(const Workload& workload, size_t s, const ExprPool& pool,
-                        absl::Span<const ExprId> values, absl::Span<const Condition> guards) {
+                        absl::Span<const ExprId> of, absl::Span<const Condition> guards) {
   const std::vector<Tensor>& tensors = workload.tensors;
   const AtomTable& atoms = workload.atoms;
   const Stage& stage = workload.stages[s];
   const std::string& stage_name = tensors[stage.tensors[0]].name;
+  IndexValues values(atoms);
+  for (const Condition& guard : guards) values.Add(guard.index, {0, guard.extent - 1});
   absl::Status status;
   const auto check = [&](const Expr& load) {
     if (!status.ok()) return;
@@ -99,8 +85,9 @@ absl::Status CheckLoads(const Workload& workload, size_t s, const ExprPool& pool
                        " indices; its type is ", TypeText(tensor.dtype, tensor.shape)));
     }
     for (size_t d = 0; status.ok() && d < indices.size(); ++d) {
-      if (InBounds(atoms, indices[d], tensor.shape[d], guards)) continue;
-      const Range range = atoms.RangeOf(indices[d]);
+      const Range range = values.RangeOf(indices[d]);
+      const bool is_never_read = range.min > range.max;
+      if (is_never_read || (range.min >= 0 && range.max < tensor.shape[d])) continue;
       const std::string guard =
           absl::StrCat("0 <= ", atoms.ToString(indices[d]), " < ", tensor.shape[d]);
       status = absl::InvalidArgumentError(absl::StrCat(
@@ -113,7 +100,7 @@ absl::Status CheckLoads(const Workload& workload, size_t s, const ExprPool& pool
                              guard, ")")));
     }
   };
-  for (const ExprId value : values) pool.VisitLoads(value, check);
+  for (const ExprId value : of) pool.VisitLoads(value, check);
   return status;
 }
 

@@ -58,7 +58,7 @@ class Divider {
 
 }  // namespace
 
-DomainCases CasesOf(const TileCondition& condition, const IndexValues& values) {
+DomainCases CasesOf(const TileCondition& condition, const ir::IndexValues& values) {
   Divider divider(condition);
   if (const auto all = values.Of(condition.runtime); all.has_value()) {
     for (const int64_t value : *all) divider.Add(value);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/ir/index.h"
-#include "common/lower/index_values.h"
+#include "common/ir/index_values.h"
 
 namespace hone::lower {
 
@@ -43,7 +43,7 @@ struct DomainCases {
 
 // Divides the values that `values` allows, and possibly some more. REQUIRES: `step`, `extent` and
 // `lanes` are positive.
-DomainCases CasesOf(const TileCondition& condition, const IndexValues& values);
+DomainCases CasesOf(const TileCondition& condition, const ir::IndexValues& values);
 
 }  // namespace hone::lower
 

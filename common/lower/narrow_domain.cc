@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "common/ir/index_values.h"
 #include "common/lower/domain_cases.h"
-#include "common/lower/index_values.h"
 #include "common/lower/passes.h"
 #include "common/lower/static_parts.h"
 
@@ -348,7 +348,7 @@ class Narrower {
   LoweredProgram& p_;
   const StaticParts parts_;
   std::vector<AtomId> defined_;  // runtime variables of the enclosing loops
-  IndexValues values_;           // under the conditions of the enclosing loops and branches
+  ir::IndexValues values_;       // under the conditions of the enclosing loops and branches
 };
 
 }  // namespace

@@ -205,6 +205,21 @@ class _Writer:
 
     def _guard_of_value(self):
         """The guard, the number of its conditions, and the indices known inside and elsewhere."""
+        text, count, inside, elsewhere = self._plain_guard_of_value()
+        return text, count, self._also_scaled(inside), self._also_scaled(elsewhere)
+
+    def _also_scaled(self, known):
+        """Adds indices that follow from those that a guard bounds."""
+        scaled = []
+        for index, extent in known:
+            factor, rest = self.rng.randint(2, 4), self.rng.randint(0, 3)
+            scaled.append(self.rng.choice((
+                (f"{factor} * ({index}) + {rest}", factor * (extent - 1) + rest + 1),
+                (f"({index} + {rest}) / {factor}", (extent - 1 + rest) // factor + 1),
+                (f"{extent + rest} - ({index})", extent + rest + 1))))
+        return known + scaled
+
+    def _plain_guard_of_value(self):
         (name, extent), (other, reach) = self.rng.choice(self.axes), self.rng.choice(self.axes)
         c = self.rng.randint(0, min(extent, 9))
         kind = self.rng.choice(("cut", "shift", "window", "window", "compare", "equal"))

@@ -141,7 +141,7 @@ TEST(GuardedValueTest, ErrorsSayWhatToWrite) {
   };
   EXPECT_THAT(error("output B[i: 6] = A[i - 1]"), HasSubstr("where 0 <= i - 1 < 4 else 0"));
   EXPECT_THAT(error("output B[i: 6] = (A[i - 1] where 0 <= i < 4 else 0.0)"),
-              HasSubstr("runs from -1 to 4, but the extent is 4"));
+              HasSubstr("runs from -1 to 2, but the extent is 4"));
   EXPECT_THAT(error("output B[i: 6] = A[i - 1] where 0 <= i - 1 < 4 else 0.0"),
               HasSubstr("in parentheses"));
   EXPECT_THAT(error("output B[i: 6] = (A[i - 1] where 0 <= i - 1 < 4)"), HasSubstr("'else'"));

@@ -3,7 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/ir/flop_count.h"
 #include "common/ir/workload_parser.h"
@@ -184,6 +189,71 @@ TEST(WorkloadBuilderTest, TextKeepsTheDTypesOfConstants) {
     ASSERT_TRUE(read.ok()) << read.status() << "\n" << workload->ToText();
     EXPECT_EQ(read->StructuralDigest(), workload->StructuralDigest()) << workload->ToText();
     EXPECT_EQ(read->ToText(), workload->ToText());
+  }
+}
+
+// Values of a stage Z[i: 61] with X: f32[64] and Y: f32[40], and the largest number in place of #
+// for which all reads are inside.
+TEST(GuardTest, AGuardBoundsEveryIndexThatFollowsFromIt) {
+  const std::pair<const char*, int64_t> kValues[] = {
+      {"(X[3*i] where i < # else 0.0)", 22},
+      {"(X[2*i + 1] where i < # else 0.0)", 32},
+      {"(Y[i / 2 + 20] where i < # else X[i])", 40},
+      {"(Y[i] where 3*i < # else 0.0)", 120},
+      {"(X[63 - 3*i] where i <= # else 0.0)", 21},
+      {"(X[2*i] where i / 4 < # else 0.0)", 8},
+      {"(0.0 where # <= i else X[3*i])", 22},
+      {"(X[i] where i < 22 else Y[i + # - 61])", 40},
+      {"(X[i % 32 * 4] where i % 32 < # else 0.0)", 16},
+      {"(X[i + #] where 20 <= i, i < 24, i % 2 == 0 else Y[0])", 41},
+      {"sum(k: 40 where k < #) X[3*k]", 22},
+      {"sum(k: 40 where i + k < #) X[2*i + 2*k]", 32},
+      {"sum(k: 40 where 2*i + 2*k < 64) X[i + k + #]", 32},
+      {"sum(k: 40 where (i + k) / 2 < #) X[i + k]", 32},
+      {"sum(k: 4 where (i + k) % 2 == 0, i + k < #) Y[(i + k) / 2 + 20]", 40},
+  };
+  for (const auto& [value, most] : kValues) {
+    const auto parsed = [value = std::string(value)](int64_t number) {
+      return ParseWorkload(
+          absl::StrCat("workload w\ninput X: f32[64]\ninput Y: f32[40]\noutput Z[i: 61] = ",
+                       absl::StrReplaceAll(value, {{"#", absl::StrCat(number)}}), "\n"));
+    };
+    EXPECT_TRUE(parsed(most).ok()) << value << ": " << parsed(most).status();
+    EXPECT_THAT(parsed(most + 1).status().message(), HasSubstr(" runs from ")) << value;
+  }
+}
+
+// The guard that an error proposes makes the workload valid.
+TEST(GuardTest, TheProposedGuardWorks) {
+  const char* kReads[] = {"X[3*i]",           "X[i / 2, 60 - i]", "X[i, 2*j + 1]",
+                          "X[i - j, i % 50]", "X[(i + j) / 2]",   "X[100 - 2*i]"};
+  for (const std::string read : kReads) {
+    SCOPED_TRACE(read);
+    const std::string type = absl::StrContains(read, ',') ? "f32[40, 40]" : "f32[40]";
+    for (const bool reduces : {false, true}) {
+      std::vector<std::string> guards;
+      absl::StatusOr<Workload> workload = absl::UnknownError("");
+      for (int attempt = 0; attempt < 3 && !workload.ok(); ++attempt) {
+        const std::string where =
+            guards.empty() ? "" : absl::StrCat(" where ", absl::StrJoin(guards, ", "));
+        workload = ParseWorkload(absl::StrCat(
+            "workload w\ninput X: ", type, "\noutput Z[i: 61] = ",
+            reduces ? absl::StrCat("sum(j: 61", where, ") ", read)
+            : guards.empty()
+                ? absl::StrReplaceAll(read, {{"j", "i"}})
+                : absl::StrReplaceAll(absl::StrCat("(", read, where, " else 0)"), {{"j", "i"}}),
+            "\n"));
+        if (workload.ok()) break;
+        const std::string error(workload.status().message());
+        std::smatch guard;
+        ASSERT_TRUE(
+            std::regex_search(error, guard, std::regex("where (0 <= [^<]* < \\d+)( else 0)?\\)")))
+            << error;
+        guards.push_back(guard[1]);
+      }
+      EXPECT_TRUE(workload.ok()) << workload.status();
+      EXPECT_FALSE(guards.empty());
+    }
   }
 }
 

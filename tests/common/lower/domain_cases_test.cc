@@ -28,7 +28,7 @@ TEST(DomainCasesTest, FirstAndLastTilesHaveTheirOwnCases) {
   ir::AtomTable atoms;
   const Index runtime =
       Index::Of(atoms.AddVar("tile", 4), 4) + Index::Of(atoms.AddVar("tap", 3)) + -1;
-  const DomainCases cases = CasesOf({runtime, {0, 3}, 1, 14}, IndexValues(atoms));
+  const DomainCases cases = CasesOf({runtime, {0, 3}, 1, 14}, ir::IndexValues(atoms));
   EXPECT_EQ(Text(cases, 4),
             "-1..-1 (3 points) 11..11 (3 points) 12..12 (2 points) "
             "13..13 (1 points) interior");
@@ -39,7 +39,7 @@ TEST(DomainCasesTest, FirstAndLastTilesHaveTheirOwnCases) {
 TEST(DomainCasesTest, AVectorWithSomeLanesInsideIsAWholeVectorOfCode) {
   ir::AtomTable atoms;
   const Index runtime = Index::Of(atoms.AddVar("tile", 2), 48);
-  const DomainCases cases = CasesOf({runtime, {0, 47}, 1, 68, 16}, IndexValues(atoms));
+  const DomainCases cases = CasesOf({runtime, {0, 47}, 1, 68, 16}, ir::IndexValues(atoms));
   EXPECT_EQ(Text(cases, 3), "48..48 (2 points) interior");
   EXPECT_DOUBLE_EQ(cases.Size(), 1 + 2.0 / 3);
 }
@@ -48,14 +48,14 @@ TEST(DomainCasesTest, AVectorWithSomeLanesInsideIsAWholeVectorOfCode) {
 TEST(DomainCasesTest, ValuesWithTheSamePointsShareACase) {
   ir::AtomTable atoms;
   const Index runtime = Index::Of(atoms.AddVar("tap", 7)) + -3;
-  const DomainCases cases = CasesOf({runtime, {0, 6}, 2, 8}, IndexValues(atoms));
+  const DomainCases cases = CasesOf({runtime, {0, 6}, 2, 8}, ir::IndexValues(atoms));
   EXPECT_EQ(Text(cases, 4), "-3..-3 (2 points) -2..-1 (3 points) 2..3 (3 points) interior");
 }
 
 TEST(DomainCasesTest, ATileThatIsLargerThanTheDomainHasNoInterior) {
   ir::AtomTable atoms;
   const DomainCases cases =
-      CasesOf({Index::Of(atoms.AddVar("tap", 2)), {0, 7}, 1, 7}, IndexValues(atoms));
+      CasesOf({Index::Of(atoms.AddVar("tap", 2)), {0, 7}, 1, 7}, ir::IndexValues(atoms));
   EXPECT_EQ(Text(cases, 8), "0..0 (7 points) 1..1 (6 points) ");
 }
 
@@ -74,7 +74,7 @@ TEST(DomainCasesTest, CasesAreThoseOfEachValue) {
     const int64_t least = static_cast<int64_t>(rng.Below(5)) - 2;
     const int64_t extent = 1 + static_cast<int64_t>(rng.Below(many ? 300'000 : 40));
     const TileCondition condition{runtime, {least, least + (points - 1) * step}, step, extent};
-    const DomainCases cases = CasesOf(condition, IndexValues(atoms));
+    const DomainCases cases = CasesOf(condition, ir::IndexValues(atoms));
     std::set<std::pair<int64_t, int64_t>> used;
     bool interior = false, misses = false;
     for (int64_t tile = 0; tile < tiles; ++tile) {

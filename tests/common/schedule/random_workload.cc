@@ -98,6 +98,14 @@ output D[j: {k}, i: {m+n}] = max(C[i, j], 0.0) - C[i, 0])",
 B[i: {m}, j: {n}] = A[i, j] + 1
 C[i: {m}, j: {n}] = (B[i, j - 1] where 1 <= j else i32(7)) + (B[i - 1, j] where 1 <= i else B[i, j])
 output D[i: {m}, j: {n}] = (C[i, j + 1] where j + 1 < {n}, j <= i else 0 - C[i, j]))",
+    // Guards on other indices than those that they bound.
+    R"(input X: f32[{3*m}, {n}]
+input Y: f32[{n}, {n}]
+S[i: {m+n}, j: {n}] = (X[3*i + 2, j] where i < {m} else Y[i - {m}, {n-1} - j] * 2.0)
+output T[i: {4*m}, j: {n}] = (S[i / 2, j] where i < {2*m} else (S[i - {2*m}, j] where i < {3*m} else -1.0)))",
+    R"(input X: f32[{2*m}, {n}]
+H[i: {2*m}, j: {n}] = X[i, j] * 0.5
+output S[i: {m}, j: {n}] = sum(k: {3*m} where k + i < {m}) H[2*k + 2*i, j] * X[(k + i) / 2, 0])",
     // Gathered elements.
     R"(input T: f32[{m}, {n}]
 input I: i32[{b}, {k}] < {m}
@@ -193,6 +201,10 @@ std::string RandomWorkload::Text() const {
                                                                {"{4*b}", absl::StrCat(4 * b)},
                                                                {"{8*b}", absl::StrCat(8 * b)},
                                                                {"{16*b}", absl::StrCat(16 * b)},
+                                                               {"{2*m}", absl::StrCat(2 * m)},
+                                                               {"{3*m}", absl::StrCat(3 * m)},
+                                                               {"{4*m}", absl::StrCat(4 * m)},
+                                                               {"{n-1}", absl::StrCat(n - 1)},
                                                                {"{m*n}", absl::StrCat(m * n)}}),
                       "\n");
 }
