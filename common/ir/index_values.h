@@ -25,6 +25,8 @@ class IndexValues {
   // Removes the latest conditions until `size` are left.
   void Shrink(int size);
 
+  // Whether no point fulfills the conditions, as far as the bounds of indices show.
+  bool AreContradictory() const { return !known_.empty() && Implied().contradictory; }
   // Returns bounds of the index. Empty (min > max) if the conditions contradict each other. Exact
   // for one condition on one variable, otherwise possibly too wide.
   Range RangeOf(const Index& index) const;

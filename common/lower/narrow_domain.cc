@@ -206,6 +206,7 @@ class Narrower {
         std::vector<Class> ready = ReadyConditions(body, loop.var);
         std::erase_if(ready, [&](const Class& c) { return BecomesBounds(loop, body, c); });
         for (const Class& decided : ready) body = Decide(body, decided, copies);
+        if (values_.AreContradictory()) body = kNoStmt;  // the loop has no iterations
       }
       if (body != kNoStmt) body = Narrow(body, copies);
     }

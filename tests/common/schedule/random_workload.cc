@@ -102,10 +102,10 @@ output D[i: {m}, j: {n}] = (C[i, j + 1] where j + 1 < {n}, j <= i else 0 - C[i, 
     R"(input X: f32[{3*m}, {n}]
 input Y: f32[{n}, {n}]
 S[i: {m+n}, j: {n}] = (X[3*i + 2, j] where i < {m} else Y[i - {m}, {n-1} - j] * 2.0)
-output T[i: {4*m}, j: {n}] = (S[i / 2, j] where i < {2*m} else (S[i - {2*m}, j] where i < {3*m} else -1.0)))",
+output T[i: {3*m+n}, j: {n}] = (S[i / 2, j] where i < {2*m} else S[i - {2*m}, j]))",
     R"(input X: f32[{2*m}, {n}]
-H[i: {2*m}, j: {n}] = X[i, j] * 0.5
-output S[i: {m}, j: {n}] = sum(k: {3*m} where k + i < {m}) H[2*k + 2*i, j] * X[(k + i) / 2, 0])",
+H[i: {m}, j: {n}] = X[2*i, j] * 0.5
+output S[i: {m}, j: {n}] = sum(k: {3*m} where 2*k + 2*i < {2*m}) H[k + i, j] * X[(i + k) / 2 + i + k, 0])",
     // Gathered elements.
     R"(input T: f32[{m}, {n}]
 input I: i32[{b}, {k}] < {m}
@@ -203,7 +203,7 @@ std::string RandomWorkload::Text() const {
                                                                {"{16*b}", absl::StrCat(16 * b)},
                                                                {"{2*m}", absl::StrCat(2 * m)},
                                                                {"{3*m}", absl::StrCat(3 * m)},
-                                                               {"{4*m}", absl::StrCat(4 * m)},
+                                                               {"{3*m+n}", absl::StrCat(3 * m + n)},
                                                                {"{n-1}", absl::StrCat(n - 1)},
                                                                {"{m*n}", absl::StrCat(m * n)}}),
                       "\n");
