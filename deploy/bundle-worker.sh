@@ -54,7 +54,7 @@ cmake --build "$build" --target hone-worker hone-runner -- -j "$jobs" >"$build/b
 
 mkdir -p "$out/lib" "$out/libc"
 install -m 755 "$build/bin/hone-worker" "$build/bin/hone-runner" "$out/"
-# libgomp is not part of the C library. GPU drivers may need the old names of libraries that are now in the C library.
+# libgomp, which kernels of old versions need, is not part of the C library. GPU drivers may need the old names of libraries that are now in the C library.
 install -m 644 "$("${tools}gcc" -print-file-name=libgomp.so.1)" "$out/lib/libgomp.so.1" 2>/dev/null ||
   install -m 644 "$libs/libgomp.so.1" "$out/lib/libgomp.so.1"
 install -m 755 "$libs/$loader" "$out/libc/ld.so"

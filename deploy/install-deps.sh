@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the packages of the distribution (Debian 12) that Hone needs. Idempotent and quiet; if everything is installed,
-# it does nothing and needs no root. Hone runs kernels on the threads of GCC's libgomp, which build-essential installs.
+# it does nothing and needs no root.
 # PoCL is an OpenCL driver for the CPU, on which tests run GPU kernels. Tests run ARM kernels under QEMU's user-mode emulation,
 # in a small cross-compiled program. NVRTC, NVIDIA's compiler, is a Python package. It is installed in ~/.cache/hone/nvrtc,
 # where hone-builder finds it. Without it, tests of CUDA kernels are skipped.

@@ -28,6 +28,7 @@
 #include "client/lib/kernel_folder.h"
 #include "client/lib/kernel_header.h"
 #include "client/lib/kernel_object.h"
+#include "client/network/network_header.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/ir/signature.h"
@@ -266,7 +267,11 @@ absl::StatusOr<std::vector<WrittenFile>> WriteKernel(Session& session,
                                          : GpuFiles(argument, naming, target, best, artifact));
   HONE_ASSIGN_OR_RETURN(std::vector<WrittenFile> written,
                         WriteFiles(options.folder, naming, artifact, std::move(files)));
-  if (!cpu) return written;  // only kernels for CPUs can be looked up
+  if (!cpu) return written;  // only kernels for CPUs use threads and can be looked up
+  const std::string threads = (std::filesystem::path(options.folder) / "hone_threads.c").string();
+  const std::string source = network::ThreadsSource();
+  HONE_RETURN_IF_ERROR(WithExitCode(WriteFileAtomically(threads, source), kExitFailed));
+  written.push_back({threads, source.size()});
   HONE_RETURN_IF_ERROR(WithExitCode(
       folder.Add({naming.lookup, argument.workload, target, std::move(artifact.shared_object),
                   options.words.tolerance, client::LatencyNs(best), best.gflops}),
@@ -373,7 +378,8 @@ void AddExport(Command& app, Globals& globals) {
   AddDraft(command, options->draft);
   Complete(
       command, globals,
-      "Writes NAME.so and NAME.o (the kernel), NAME.h (how to call it), NAME.hone, NAME.trace and "
+      "Writes NAME.so and NAME.o (the kernel), NAME.h (how to call it), "
+      "hone_threads.c (threads for programs that have none), NAME.hone, NAME.trace and "
       "NAME.program (workload, trace and program as text), and adds the kernel to lookup/, where "
       "programs find the kernel of a workload at run time with libhone_lookup (hone_lookup.h). "
       "For a GPU, the kernel is NAME.cl (OpenCL C) or, with CUDA, NAME.cubin, NAME.ptx and "
@@ -391,7 +397,7 @@ void AddExport(Command& app, Globals& globals) {
       "NAME_host.c, a program that runs the network.\n\n"
       "Examples:\n"
       "  hone export matmul m=1024 n=1024 k=1024 -o kernel/\n"
-      "  gcc -fopenmp main.c kernel/matmul.o -Ikernel\n"
+      "  gcc main.c kernel/matmul.o kernel/hone_threads.c -Ikernel\n"
       "  hone export softmax m=1024 n=1024 -o kernel/ --name probabilities\n"
       "  hone export matmul m=1024 n=1024 k=1024 --target cuda -o gpu/\n"
       "  hone export --file network.txt -o kernels/\n"

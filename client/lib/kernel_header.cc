@@ -17,9 +17,9 @@ constexpr char kFunctions[] = R"(#ifndef HONE_RUNTIME
 #define HONE_RUNTIME
 /* The threads that a kernel may use. parallel_for calls body(context, begin, end, thread) for parts
  * that cover [0, extent), each iteration once, and returns when all parts have ended. At most
- * `threads` parts run at the same time, each with another thread number from 0 to threads - 1. With
- * chunk 0, each thread gets one part, of equal sizes; otherwise threads fetch parts of `chunk`
- * iterations when they are free. */
+ * `threads` parts run at the same time, each with another thread number from 0 to threads - 1. Kernels
+ * were measured with parts that begin at thread * extent / threads if chunk is 0, and otherwise with
+ * parts of `chunk` iterations that threads fetch when they are free. */
 typedef struct HoneRuntime HoneRuntime;
 struct HoneRuntime {
   void (*parallel_for)(const HoneRuntime* runtime, int64_t extent, int64_t chunk, int32_t threads,
@@ -53,29 +53,12 @@ int32_t hone_kernel_run(void* const* buffers, const void* packed, void* workspac
 int64_t hone_kernel_range_extent(void);
 int32_t hone_kernel_range(void* const* buffers, const void* packed, void* workspace, int64_t begin, int64_t end,
                           int64_t thread);
+/* Hone's own threads, if the program has none: compile hone_threads.c, which is in the folder of an export, as C11. This returns
+ * a runtime with this many threads, of which one is the calling thread; 0: as many as OMP_NUM_THREADS says, or else as there are
+ * CPUs that the process may use. The others sleep while nothing runs. Kernels were measured with the same threads. */
+HoneRuntime hone_threads(int32_t threads);
 
 #ifdef __cplusplus
-}
-#endif
-
-#if defined(_OPENMP) && !defined(HONE_OPENMP_RUNTIME)
-#define HONE_OPENMP_RUNTIME
-#include <omp.h>
-/* A runtime for programs that are compiled with OpenMP: HoneRuntime runtime = {hone_openmp_parallel_for, THREADS}; */
-static inline void hone_openmp_parallel_for(const HoneRuntime* runtime, int64_t extent, int64_t chunk, int32_t threads,
-                                            void (*body)(void*, int64_t, int64_t, int64_t), void* context) {
-  (void)runtime;
-  if (chunk == 0) {
-#pragma omp parallel num_threads(threads)
-    {
-      const int64_t thread = omp_get_thread_num(), count = omp_get_num_threads();
-      body(context, thread * extent / count, (thread + 1) * extent / count, thread);
-    }
-  } else {
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (int64_t begin = 0; begin < extent; begin += chunk)
-      body(context, begin, begin + chunk < extent ? begin + chunk : extent, omp_get_thread_num());
-  }
 }
 #endif
 )";
@@ -117,8 +100,7 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
       " *   void* packed = hone_kernel_packed_bytes() ? aligned_alloc(",
       target::kBufferAlignment,
       ", hone_kernel_packed_bytes()) : NULL;\n"
-      " *   HoneRuntime runtime = {hone_openmp_parallel_for, omp_get_max_threads()};  (or your "
-      "own)\n"
+      " *   HoneRuntime runtime = hone_threads(0);  (hone_threads.c, or your own threads)\n"
       " *   int64_t bytes = hone_kernel_workspace_bytes(runtime.threads);\n"
       " *   void* workspace = bytes ? aligned_alloc(",
       target::kBufferAlignment,

@@ -14,7 +14,7 @@
 
 #include "client/lookup/kernel_index.h"
 #include "common/target/kernel_library.h"
-#include "common/target/openmp_runtime.h"
+#include "common/target/thread_pool.h"
 
 namespace hone::lookup {
 namespace {
@@ -241,10 +241,7 @@ int32_t hone_lookup_run(const hone_lookup_kernel* kernel, void* const* buffers, 
   return hone::lookup::LibraryOf(kernel).Run(buffers, packed, workspace, runtime);
 }
 
-HoneRuntime hone_lookup_openmp(int32_t threads) noexcept {
-  if (!hone::target::LoadOpenMp()) return hone::target::OpenMpRuntime(1);
-  return hone::target::OpenMpRuntime(threads > 0 ? threads : hone::target::OpenMpThreads());
-}
+HoneRuntime hone_lookup_threads(int32_t threads) noexcept { return hone_threads(threads); }
 
 hone_lookup_status hone_lookup_call(const hone_lookup_kernel* kernel,
                                     void* const* buffers) noexcept {

@@ -9,9 +9,9 @@
  *     ... the application's own implementation ...
  *   hone_lookup_close(lookup);
  *
- * The library needs no server, and no library except the C and C++ standard libraries. It uses the
- * threads of OpenMP if libgomp.so.1 is installed and the program provides no threads. It neither
- * throws nor prints. It ends the program if it cannot allocate memory for its own tables.
+ * The library needs no server, and no library except the C and C++ standard libraries. It has
+ * threads for programs that do not provide their own (hone_lookup_threads). It neither throws nor
+ * prints. It ends the program if it cannot allocate memory for its own tables.
  *
  * Kernels are code: use only folders that no one else can write. */
 #ifndef HONE_LOOKUP_H_
@@ -40,9 +40,9 @@ typedef enum hone_lookup_status {
 #define HONE_RUNTIME
 /* The threads that a kernel may use. parallel_for calls body(context, begin, end, thread) for parts
  * that cover [0, extent), each iteration once, and returns when all parts have ended. At most
- * `threads` parts run at the same time, each with another thread number from 0 to threads - 1. With
- * chunk 0, each thread gets one part, of equal sizes; otherwise threads fetch parts of `chunk`
- * iterations when they are free. */
+ * `threads` parts run at the same time, each with another thread number from 0 to threads - 1.
+ * Kernels were measured with parts that begin at thread * extent / threads if chunk is 0, and
+ * otherwise with parts of `chunk` iterations that threads fetch when they are free. */
 typedef struct HoneRuntime HoneRuntime;
 struct HoneRuntime {
   void (*parallel_for)(const HoneRuntime* runtime, int64_t extent, int64_t chunk, int32_t threads,
@@ -132,11 +132,13 @@ int64_t hone_lookup_workspace_bytes(const hone_lookup_kernel* kernel,
 int32_t hone_lookup_run(const hone_lookup_kernel* kernel, void* const* buffers, const void* packed,
                         void* workspace, const HoneRuntime* runtime) HONE_LOOKUP_NOEXCEPT;
 
-/* A runtime with the threads of OpenMP; 0 threads: as many as OMP_NUM_THREADS says. It has one
- * thread if libgomp.so.1 is not installed. */
-HoneRuntime hone_lookup_openmp(int32_t threads) HONE_LOOKUP_NOEXCEPT;
+/* A runtime with this many threads, of which one is the calling thread. 0: as many as
+ * OMP_NUM_THREADS says, or else as there are CPUs that the process may use (its affinity and the
+ * quotas of its control groups). The other threads sleep while nothing runs. Any number of threads
+ * may run kernels with it at the same time; a child process of fork may, too. */
+HoneRuntime hone_lookup_threads(int32_t threads) HONE_LOOKUP_NOEXCEPT;
 
-/* Packs the constants and runs the kernel once, on the threads of OpenMP, in memory that is
+/* Packs the constants and runs the kernel once, with hone_lookup_threads(0), in memory that is
  * allocated for this call. Programs that call a kernel often use prepack and hone_lookup_run, and
  * keep the memory. INVALID_ARGUMENT: a buffer is null or not aligned to HONE_LOOKUP_ALIGNMENT, or
  * an output overlaps another buffer. OUT_OF_MEMORY: the outputs are unchanged. */

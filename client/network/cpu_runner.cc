@@ -79,7 +79,7 @@ absl::StatusOr<std::unique_ptr<Runner>> CpuRunner::Create(const graph::Graph& gr
                     state->kernels.size()};
   HONE_RETURN_IF_ERROR(
       ToStatus(hone_network_open_program(&state->program, path.c_str(), &state->network)));
-  state->runtime = hone_network_openmp(threads);
+  state->runtime = hone_network_threads(threads);
   HONE_RETURN_IF_ERROR(
       ToStatus(hone_network_new_instance(state->network, &state->runtime, &state->instance)));
   return std::unique_ptr<Runner>(new CpuRunner(graph, std::move(state)));

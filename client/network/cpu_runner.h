@@ -9,10 +9,10 @@
 
 namespace hone::network {
 
-// Runs a network in this process with the runtime of exported networks, on the threads of OpenMP.
+// Runs a network in this process with the runtime of exported networks, on its threads.
 class CpuRunner final : public Runner {
  public:
-  // `threads` 0: as many as OpenMP uses by default. ResourceExhausted: out of memory.
+  // `threads` 0: hone_network_threads(0). ResourceExhausted: out of memory.
   // FailedPrecondition: the CPU lacks an instruction that a kernel uses. Other errors are those of
   // MakePlan and WriteWeights.
   static absl::StatusOr<std::unique_ptr<Runner>> Create(const graph::Graph& graph,

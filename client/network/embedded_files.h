@@ -12,7 +12,8 @@ struct EmbeddedFile {
   absl::string_view content;
 };
 
-// The header and the object files of the runtime, and the Python loader. embed.cmake writes them.
+// The header and the object files of the runtime, the Python loader, and the sources of the
+// threads. embed.cmake writes them.
 absl::Span<const EmbeddedFile> EmbeddedFiles();
 
 }  // namespace hone::network

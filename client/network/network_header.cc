@@ -2,9 +2,11 @@
 
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "client/lib/c_text.h"
 #include "client/network/embedded_files.h"
 
@@ -70,6 +72,22 @@ std::string CppHeader(const std::string& name) { return ForNetwork("hone_network
 std::string PythonModule(const std::string& name, const Plan& plan) {
   return absl::StrReplaceAll(ForNetwork("hone_network.py", name),
                              {{"@SIGNATURE@\n", NetworkSignature(plan, "")}});
+}
+
+std::string ThreadsSource() {
+  std::string source =
+      "/* The threads of Hone's kernels: hone_threads, which the kernels' headers describe. C11; "
+      "needs Linux\n * and, with glibc before 2.34, -pthread. */\n#define _GNU_SOURCE\n";
+  for (const absl::string_view part : {"hone_runtime.h", "thread_pool.h", "thread_pool.c"}) {
+    for (const EmbeddedFile& file : EmbeddedFiles()) {
+      if (file.name != part) continue;
+      for (const absl::string_view line : absl::StrSplit(file.content, '\n')) {
+        if (absl::StartsWith(line, "#include \"common/") || line == "#define _GNU_SOURCE") continue;
+        absl::StrAppend(&source, line, "\n");
+      }
+    }
+  }
+  return source;
 }
 
 }  // namespace hone::network

@@ -21,6 +21,10 @@ std::string CppHeader(const std::string& name);
 // The Python module of an exported network: runtime/hone_network.py for this name.
 std::string PythonModule(const std::string& name, const Plan& plan);
 
+// The source of the threads of exported kernels, hone_threads.c: common/target/thread_pool with the
+// headers that it needs.
+std::string ThreadsSource();
+
 }  // namespace hone::network
 
 #endif  // HONE_CLIENT_NETWORK_NETWORK_HEADER_H_

@@ -23,7 +23,7 @@ struct StepTime {
 };
 
 struct RunnerOptions {
-  int threads = 0;     // on a CPU; 0: as many as OpenMP uses by default
+  int threads = 0;     // on a CPU; 0: hone_network_threads(0)
   std::string device;  // the GPU, such as "opencl:1"; "": the first one with the kernels' target
 };
 

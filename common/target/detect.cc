@@ -1,16 +1,14 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <thread>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "common/base/file.h"
 #include "common/target/arm_cpu.h"
 #include "common/target/caches.h"
 #include "common/target/host.h"
 #include "common/target/target.h"
+#include "common/target/thread_pool.h"
 #include "common/target/x86_features.h"
 
 #if defined(__x86_64__)
@@ -21,22 +19,6 @@
 
 namespace hone::target {
 namespace {
-
-// The CPU quota of the cgroup, in cores; 0 if there is no limit or it cannot be read.
-double QuotaInCores() {
-  const std::string v2 = FirstLine("/sys/fs/cgroup/cpu.max");  // "max 100000" or "150000 100000"
-  std::string quota_text = FirstLine("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-  std::string period_text = FirstLine("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  const std::vector<std::string> words = absl::StrSplit(v2, ' ', absl::SkipEmpty());
-  if (words.size() == 2) {
-    quota_text = words[0];
-    period_text = words[1];
-  }
-  double quota = 0;
-  double period = 0;
-  if (!absl::SimpleAtod(quota_text, &quota) || !absl::SimpleAtod(period_text, &period)) return 0;
-  return quota > 0 && period > 0 ? quota / period : 0;
-}
 
 #if defined(__x86_64__)
 
@@ -111,12 +93,7 @@ std::vector<int> UsableCpus() {
   return cpus;
 }
 
-int UsableCores() {
-  int cores = static_cast<int>(UsableCpus().size());
-  const double quota = QuotaInCores();
-  if (quota > 0) cores = std::min(cores, static_cast<int>(quota));
-  return std::max(cores, 1);
-}
+int UsableCores() { return hone_usable_cpus(); }
 
 Target DetectHost() {
   Target target;

@@ -29,8 +29,8 @@ bool IsEmulated();
 // The CPUs that this process may use, ascending: those of its affinity mask.
 std::vector<int> UsableCpus();
 
-// The number of CPUs that this process may keep busy: UsableCpus, limited by the CPU quota
-// of its cgroup (rounded down, at least 1).
+// The number of CPUs that this process may keep busy: UsableCpus, limited by the quotas of
+// its control groups (rounded up). Those of the default threads of thread_pool.h.
 int UsableCores();
 
 // The folder with the clock rates of the first CPU that this process may use. `root` replaces / in

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/target/kernel_memory.h"
-#include "common/target/openmp_runtime.h"
+#include "common/target/thread_pool.h"
 
 namespace hone::target {
 
@@ -14,7 +14,6 @@ KernelLibrary::~KernelLibrary() {
 }
 
 KernelLibrary::Error KernelLibrary::Load(const std::string& path, std::string& message) {
-  LoadOpenMp();  // before a kernel of ABI 1 does, so that it stays when the kernel is unloaded
   handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr) {
     message = std::string("cannot load the kernel: ") + dlerror();
@@ -33,7 +32,14 @@ KernelLibrary::Error KernelLibrary::Load(const std::string& path, std::string& m
               ", this program knows 1 and " + std::to_string(kKernelAbiVersion);
     return Error::kNotAKernel;
   }
-  if (abi_ != 1) symbol(kThreadsSymbol);
+  // A kernel of ABI 1, or one that was written by hand, may have loaded OpenMP. Its threads wait
+  // inside that library, which therefore stays when the kernel is unloaded.
+  dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+  if (abi_ == 1) {
+    openmp_threads_ = reinterpret_cast<void (*)(int)>(dlsym(handle_, "omp_set_num_threads"));
+  } else {
+    symbol(kThreadsSymbol);
+  }
   packed_function_ = reinterpret_cast<SizeFunction>(symbol(kPackedSymbol));
   const auto extent = reinterpret_cast<SizeFunction>(symbol(kRangeExtentSymbol));
   workspace_ = symbol(kWorkspaceSymbol);
@@ -57,8 +63,9 @@ int64_t KernelLibrary::WorkspaceBytes(int32_t threads) const {
 
 int32_t KernelLibrary::Run(void* const* buffers, const void* packed, void* workspace,
                            const HoneRuntime* runtime) const {
-  return abi_ == 1 ? reinterpret_cast<RunFunction1>(run_)(buffers, packed, workspace)
-                   : reinterpret_cast<RunFunction>(run_)(buffers, packed, workspace, runtime);
+  if (abi_ != 1) return reinterpret_cast<RunFunction>(run_)(buffers, packed, workspace, runtime);
+  if (openmp_threads_ != nullptr) openmp_threads_(runtime == nullptr ? 1 : runtime->threads);
+  return reinterpret_cast<RunFunction1>(run_)(buffers, packed, workspace);
 }
 
 int32_t KernelLibrary::Range(void* const* buffers, const void* packed, void* workspace,
@@ -76,7 +83,7 @@ bool KernelLibrary::SupportsCpu(size_t buffers) const {
 }
 
 std::optional<int32_t> KernelLibrary::Call(void* const* buffers) const {
-  const HoneRuntime runtime = OpenMpRuntime(LoadOpenMp() ? OpenMpThreads() : 1);
+  const HoneRuntime runtime = hone_threads(0);
   const int64_t workspace_bytes = WorkspaceBytes(runtime.threads);
   KernelMemory packed, workspace;
   if (workspace_bytes > 0) {

@@ -54,7 +54,8 @@ class KernelLibrary {
     return {abi_function_, reinterpret_cast<WorkspaceFunction>(workspace_), packed_function_,
             reinterpret_cast<RunFunction>(run_)};
   }
-  // The functions of kernel_abi.h. A kernel of ABI 1 ignores the runtime and the thread.
+  // The functions of kernel_abi.h. A kernel of ABI 1 uses the runtime's number of threads only, and
+  // ignores the thread.
   int32_t Prepack(void* const* buffers, void* packed) const { return prepack_(buffers, packed); }
   int32_t Run(void* const* buffers, const void* packed, void* workspace,
               const HoneRuntime* runtime) const;
@@ -65,8 +66,8 @@ class KernelLibrary {
   // its buffers.
   bool SupportsCpu(size_t buffers) const;
   // Packs the constants and computes once, in memory that is allocated for this call. Runs on
-  // OpenMP's threads, or on one thread if OpenMP is not installed. Returns the kernel's status, or
-  // nullopt if there is not enough memory.
+  // the default threads of thread_pool.h. Returns the kernel's status, or nullopt if there is not
+  // enough memory.
   std::optional<int32_t> Call(void* const* buffers) const;
 
  private:
@@ -83,8 +84,9 @@ class KernelLibrary {
   void* workspace_ = nullptr;          // WorkspaceFunction, or SizeFunction of ABI 1
   StridesFunction strides_ = nullptr;  // null: all buffers are dense
   PrepackFunction prepack_ = nullptr;
-  void* run_ = nullptr;    // RunFunction, or RunFunction1 of ABI 1
-  void* range_ = nullptr;  // RangeFunction, or RangeFunction1 of ABI 1
+  void* run_ = nullptr;                    // RunFunction, or RunFunction1 of ABI 1
+  void* range_ = nullptr;                  // RangeFunction, or RangeFunction1 of ABI 1
+  void (*openmp_threads_)(int) = nullptr;  // sets the number of threads of a kernel of ABI 1
 };
 
 }  // namespace hone::target

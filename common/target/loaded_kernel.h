@@ -19,7 +19,7 @@ namespace hone::target {
 class LoadedKernel {
  public:
   // InvalidArgument: a different ABI version, or a missing symbol. FailedPrecondition: the loader
-  // rejects the object, or there is no OpenMP runtime. Internal: the memory file cannot be created.
+  // rejects the object. Internal: the memory file cannot be created.
   static absl::StatusOr<std::unique_ptr<LoadedKernel>> LoadSharedObject(absl::string_view bytes);
 
   const KernelLibrary& library() const { return library_; }

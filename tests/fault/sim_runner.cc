@@ -58,8 +58,8 @@ struct Child {
   int output = -1;
 };
 
-// Uses a single core. The fleet has more machines than this machine may have cores, and OpenMP
-// threads that wait for each other would take seconds.
+// Uses a single core. The fleet has more machines than this machine may have cores, and its
+// kernels would disturb each other.
 void TakeOneCore() {
   cpu_set_t may;
   if (sched_getaffinity(0, sizeof(may), &may) != 0) return;

@@ -40,8 +40,6 @@ class BoardTest : public ::testing::Test {
     ASSERT_TRUE(
         WriteFileAtomically(
             runner, absl::StrCat("#!/bin/sh\n"
-                                 // An emulated program cannot execute itself again.
-                                 "export HONE_RUNNER_OPENMP=1 OMP_NUM_THREADS=2\n"
                                  "exec ",
                                  kEmulator, " ", bundle_, "/libc/ld.so --library-path ", bundle_,
                                  "/libc:", bundle_, "/lib ", bundle_, "/hone-runner \"$@\"\n"))

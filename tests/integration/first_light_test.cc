@@ -119,16 +119,14 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   for (const char* suffix : {".so", ".o", ".h", ".hone", ".trace", ".program"}) {
     EXPECT_TRUE(std::filesystem::exists(kernel / "out" + "/matmul" + suffix)) << suffix;
   }
-  for (const char* const openmp : {"-fopenmp", "-fno-openmp"}) {
-    const Result compiled =
-        RunProgram({"/usr/bin/cc", "-std=c11", "-Wall", "-Wno-unknown-pragmas", "-Werror", openmp,
-                    "-I", kernel / "out", "-o", kernel / "use", "tests/integration/use_kernel.c",
-                    kernel / "out" + "/matmul.o", "-lm"});
-    ASSERT_EQ(compiled.code, 0) << compiled.errors;
-    const Result used = RunProgram({kernel / "use"});
-    EXPECT_EQ(used.code, 0) << used.output;
-    EXPECT_EQ(used.output, "right\n");
-  }
+  const Result compiled =
+      RunProgram({"/usr/bin/cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", kernel / "out",
+                  "-o", kernel / "use", "tests/integration/use_kernel.c",
+                  kernel / "out" + "/matmul.o", kernel / "out" + "/hone_threads.c", "-lm"});
+  ASSERT_EQ(compiled.code, 0) << compiled.errors;
+  const Result used = RunProgram({kernel / "use"});
+  EXPECT_EQ(used.code, 0) << used.output;
+  EXPECT_EQ(used.output, "right\n");
 
   // Two kernels with different names link into the same program.
   for (const char* name : {"first", "second"}) {

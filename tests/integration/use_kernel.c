@@ -41,12 +41,8 @@ int main(void) {
   void* workspace =
       workspace_bytes > 0 ? aligned_alloc(64, (workspace_bytes + 63) / 64 * 64) : NULL;
   if (packed && hone_kernel_prepack(buffers, packed) != HONE_KERNEL_OK) return 4;
-#ifdef _OPENMP
-  HoneRuntime openmp = {hone_openmp_parallel_for, 3};
-  const HoneRuntime* const runtimes[] = {&runtime, &openmp, NULL};
-#else
-  const HoneRuntime* const runtimes[] = {&runtime, NULL};
-#endif
+  HoneRuntime threads = hone_threads(3);
+  const HoneRuntime* const runtimes[] = {&runtime, &threads, NULL};
   for (size_t r = 0; r < sizeof runtimes / sizeof *runtimes; ++r) {
     for (int i = 0; i < M * N; ++i) C[i] = NAN;
     if (hone_kernel_run(buffers, packed, workspace, runtimes[r]) != HONE_KERNEL_OK) return 5;

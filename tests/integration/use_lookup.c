@@ -35,7 +35,7 @@ static void check(const char* workload) {
   const hone_lookup_kernel* kernel = find(workload);
   void* buffers[4];
   void* packed = allocate(kernel->packed_bytes);
-  HoneRuntime runtime = hone_lookup_openmp(2);
+  HoneRuntime runtime = hone_lookup_threads(2);
   void* workspace = allocate(hone_lookup_workspace_bytes(kernel, runtime.threads));
   const float *a, *b, *d;
   const float* c;

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
     puts("usage: use_mobilenet WEIGHTS INPUT OUTPUT");
     return 2;
   }
-  const HoneRuntime runtime = mobilenet_openmp(2);
+  const HoneRuntime runtime = mobilenet_threads(2);
   const void* const inputs[] = {input};
   void* const outputs[] = {output};
   if (mobilenet_open(argv[1], &network) != MOBILENET_OK ||

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/target/openmp_runtime.h"
+#include "common/target/thread_pool.h"
 #include "worker/builder/build.h"
 #include "worker/runner/check.h"
 #include "worker/runner/elements.h"
@@ -88,7 +88,7 @@ absl::Status OwnCheck::CheckOn(
     HONE_RETURN_IF_ERROR(allocate(output.bytes()));
   }
   const target::KernelLibrary& library = kernel.library();
-  const HoneRuntime runtime = target::OpenMpRuntime(target::OpenMpThreads());
+  const HoneRuntime runtime = hone_threads(0);
   HONE_ASSIGN_OR_RETURN(const auto packed, runner::TensorMemory::Create(library.packed_bytes(), 0));
   HONE_ASSIGN_OR_RETURN(const auto workspace,
                         runner::TensorMemory::Create(library.WorkspaceBytes(runtime.threads), 0));

@@ -1,5 +1,3 @@
-#include <omp.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -9,10 +7,11 @@
 #include "common/base/status_macros.h"
 #include "common/target/caches.h"
 #include "common/target/host.h"
-#include "common/target/openmp_runtime.h"
 #include "common/target/target.h"
+#include "common/target/thread_pool.h"
 #include "worker/runner/device.h"
 #include "worker/runner/kernel.h"
+#include "worker/runner/limits.h"
 #include "worker/runner/peak.h"
 #include "worker/runner/reference_loops.h"
 #include "worker/runner/tensor_memory.h"
@@ -112,14 +111,18 @@ class CpuKernel final : public DeviceKernel {
     const HoneRuntime runtime = shared_.runtime;
     int32_t code = target::kKernelOk;
     double total = 0;
+    // Threads that have slept are woken first. In a program that calls the kernel again and again,
+    // they wait actively.
     if (flushed) {
       for (int64_t i = 0; i < count; ++i) {
         RunStream(shared_.flush->data(), shared_.flush->bytes());
+        RunOnEachThread(runtime, [](int64_t) {});
         const double begin = NowNs();
         code |= library().Run(pointers.data(), packed, workspace, &runtime);
         total += NowNs() - begin;
       }
     } else {
+      RunOnEachThread(runtime, [](int64_t) {});
       const double begin = NowNs();
       for (int64_t i = 0; i < count; ++i) {
         code |= library().Run(pointers.data(), packed, workspace, &runtime);
@@ -169,7 +172,7 @@ class CpuDevice final : public Device {
                                                      uint64_t placement) override {
     HONE_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, LoadKernel(artifact_path));
     const int64_t packed_bytes = kernel->library().packed_bytes();
-    const int64_t workspace_bytes = kernel->library().WorkspaceBytes(omp_get_num_procs());
+    const int64_t workspace_bytes = kernel->library().WorkspaceBytes(KernelThreads());
     HONE_RETURN_IF_ERROR(CheckSize("workspace", workspace_bytes));
     HONE_RETURN_IF_ERROR(CheckSize("packed constants", packed_bytes));
     Rng offsets(placement);
@@ -186,10 +189,8 @@ class CpuDevice final : public Device {
   }
 
   absl::Status PrepareTiming(int threads, bool flushed) override {
-    const int cores = omp_get_num_procs();
-    const int used = threads > 0 ? std::min(threads, cores) : cores;
-    omp_set_num_threads(used);  // for the probe
-    shared_.runtime = target::OpenMpRuntime(used);
+    const int cores = KernelThreads();
+    shared_.runtime = hone_threads(threads > 0 ? std::min(threads, cores) : cores);
     if (!flushed || shared_.flush != nullptr) return absl::OkStatus();
     const target::Target host = target::DetectHost();
     const int64_t caches = host.l2_bytes * cores + target::ReachableL3Bytes(host);
@@ -201,11 +202,11 @@ class CpuDevice final : public Device {
   int concurrency() const override { return shared_.runtime.threads; }
 
   absl::StatusOr<std::unique_ptr<Probe>> MakeProbe(double peak_gflops) override {
-    return CreateProbe(peak_gflops);
+    return CreateProbe(peak_gflops, shared_.runtime);
   }
 
  private:
-  Shared shared_{.runtime = target::OpenMpRuntime(1)};
+  Shared shared_{.runtime = hone_threads(KernelThreads())};
 };
 
 }  // namespace

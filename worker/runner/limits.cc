@@ -1,6 +1,6 @@
 #include "worker/runner/limits.h"
 
-#include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +10,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "common/base/file.h"
-#include "common/base/status_macros.h"
 #include "common/target/host.h"
+#include "common/target/thread_pool.h"
 
 namespace hone::runner {
 namespace {
@@ -45,29 +44,45 @@ void WriteLastWords(int fd, const std::string& words) {
   }
 }
 
-absl::Status SetUpOpenMp() {
-  constexpr const char* kMarker = "HONE_RUNNER_OPENMP";
-  if (getenv(kMarker) != nullptr) return absl::OkStatus();
-  const std::string threads = absl::StrCat(target::UsableCores());
-  setenv("OMP_NUM_THREADS", threads.c_str(), 1);
+int KernelThreads() {
+  static const int threads = hone_threads_start(target::UsableCores());
+  return threads;
+}
+
+void SetUpThreads() {
+  const std::vector<int> cpus = target::UsableCpus();
+  const int threads = KernelThreads();
+  const std::string count = absl::StrCat(threads);
+  setenv("OMP_NUM_THREADS", count.c_str(), 1);
   setenv("OMP_DYNAMIC", "false", 1);
-  setenv("OMP_PROC_BIND", "close", 1);
-  setenv("OMP_PLACES", "threads", 1);
-  unsetenv("OMP_WAIT_POLICY");
-  // Threads wait actively for the gaps between kernels, but free the cores for builders soon after
-  // a batch.
-  setenv("GOMP_SPINCOUNT", "200000", 1);
-  setenv(kMarker, "1", 1);
-  // The process's command line, which begins with the program loader if that was started.
-  const absl::StatusOr<std::string> line = ReadFile("/proc/self/cmdline");
-  HONE_RETURN_IF_ERROR(line.status());
-  std::vector<std::string> words = absl::StrSplit(*line, '\0');
-  words.pop_back();  // what follows the last end of a word
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  execv("/proc/self/exe", argv.data());
-  return ErrnoStatus(errno, "execute /proc/self/exe again");
+  if (static_cast<size_t>(threads) > cpus.size()) return;
+  RunOnEachThread(hone_threads(threads), [&](int64_t thread) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpus[thread], &one);
+    sched_setaffinity(0, sizeof one, &one);
+  });
+}
+
+void RunOnEachThread(const HoneRuntime& runtime, absl::FunctionRef<void(int64_t thread)> work) {
+  struct Context {
+    absl::FunctionRef<void(int64_t)> work;
+    const int threads;
+    std::atomic<int> arrived;
+  } context{work, runtime.threads, 0};
+  runtime.parallel_for(
+      &runtime, runtime.threads, 0, runtime.threads,
+      [](void* argument, int64_t begin, int64_t end, int64_t thread) {
+        Context& all = *static_cast<Context*>(argument);
+        // Nobody takes over the part of another thread, because all wait here. (A runtime without
+        // other threads makes one part of all.)
+        all.arrived += static_cast<int>(end - begin);
+        for (int waits = 0; all.arrived < all.threads; ++waits) {
+          if (waits > 1000) sched_yield();
+        }
+        all.work(thread);
+      },
+      &context);
 }
 
 int64_t DefaultMemoryBytes() { return target::DescribeHost().memory_bytes / 10 * 9; }

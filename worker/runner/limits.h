@@ -4,16 +4,25 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/status/status.h"
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
+#include "common/target/hone_runtime.h"
 
 namespace hone::runner {
 
-// OpenMP reads its settings from the environment when it is loaded: one pinned thread per usable
-// core, with a few milliseconds of active waiting. Sets these variables and re-executes this
-// program with its command line, unless they are set already. Returns OK if nothing is left to do.
-// Internal: execv failed.
-absl::Status SetUpOpenMp();
+// Starts the threads of kernels, target::UsableCores() with the calling one, and pins each to a CPU
+// of its own, so that times do not depend on where the system puts them. They use the same pool as
+// exported networks. Also prepares the environment for OpenMP, which old and handwritten kernels
+// load. REQUIRES: the process has entered its sandbox, which threads inherit.
+void SetUpThreads();
+
+// The number of threads that SetUpThreads has started, or else target::UsableCores() at the first
+// call. (The affinity of a pinned thread does not tell.)
+int KernelThreads();
+
+// Calls `work` with the numbers of all threads of the runtime at the same time, each on a thread of
+// its own.
+void RunOnEachThread(const HoneRuntime& runtime, absl::FunctionRef<void(int64_t thread)> work);
 
 // Returns the memory that kernels may use by default: nine tenths of the machine's. 0: unknown.
 int64_t DefaultMemoryBytes();

@@ -154,6 +154,9 @@ int Serve(const std::string& device, const std::string& lock_path, int64_t memor
     auto made = hone::runner::MakeGpuDevice(device);
     if (!made.ok()) return Fail(made.status());
     options.device = *std::move(made);
+  } else {
+    // Not for a GPU: threads of its driver would inherit the affinity of this one.
+    hone::runner::SetUpThreads();
   }
   options.lock_path = lock_path;
   options.monitor = &monitor;
@@ -225,11 +228,7 @@ int main(int argc, char** argv) {
   if (list_devices) return PrintDevices();
   if (measure_peak) return MeasurePeak(device, lock_path);
   signal(SIGPIPE, SIG_IGN);
-  // Threads of a driver inherit the affinity of the main thread, so OpenMP must not pin it.
   const bool driver = device != kCpu;
-  if (!driver) {
-    if (absl::Status ready = hone::runner::SetUpOpenMp(); !ready.ok()) return Fail(ready);
-  }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   hone::runner::LimitResources(memory_limit, driver);
   return Serve(device, lock_path,

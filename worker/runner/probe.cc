@@ -1,13 +1,14 @@
 #include "worker/runner/probe.h"
 
-#include <omp.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <vector>
 
 #include "common/base/status_macros.h"
+#include "worker/runner/limits.h"
 #include "worker/runner/reference_loops.h"
 
 namespace hone::runner {
@@ -23,23 +24,27 @@ constexpr double kStreamNoise = 1.75;
 
 class RealProbe final : public Probe {
  public:
-  RealProbe(double peak_gflops, std::unique_ptr<TensorMemory> stream)
-      : width_(FmaWidths().back()),
-        gflops_per_core_(peak_gflops / omp_get_num_procs()),
+  RealProbe(double peak_gflops, const HoneRuntime& runtime, std::unique_ptr<TensorMemory> stream)
+      : runtime_(runtime),
+        width_(FmaWidths().back()),
+        gflops_per_core_(peak_gflops / KernelThreads()),
         stream_(std::move(stream)) {
     for (int i = 0; i < kCalibrationSamples; ++i) Sample();
   }
 
   double Sample() override {
     // The slowest thread counts, so a disturbed core shows. Waking the threads does not count.
+    results_.resize(runtime_.threads);
+    RunOnEachThread(runtime_, [&](int64_t thread) {
+      const double begin = NowNs();
+      results_[thread].flops = RunFma(width_, kFmaIterations);
+      results_[thread].ns = NowNs() - begin;
+    });
     double fma = 0;
     double flops = 0;
-#pragma omp parallel reduction(max : fma, flops)
-    {
-#pragma omp barrier
-      const double begin = NowNs();
-      flops = RunFma(width_, kFmaIterations);
-      fma = NowNs() - begin;
+    for (const Result& each : results_) {
+      fma = std::max(fma, each.ns);
+      flops = std::max(flops, each.flops);
     }
     const double begin = NowNs();
     sink_ = RunStream(stream_->data(), kStreamBytes);
@@ -64,6 +69,11 @@ class RealProbe final : public Probe {
   double ProcessorNs() const override { return ProcessorTimeNs(); }
 
  private:
+  struct alignas(64) Result {
+    double ns = 0, flops = 0;
+  };
+
+  const HoneRuntime& runtime_;
   const int width_;
   const double gflops_per_core_;  // 10⁹ operations per second are one per nanosecond
   const std::unique_ptr<TensorMemory> stream_;
@@ -72,6 +82,7 @@ class RealProbe final : public Probe {
   std::array<double, 32> recent_ = {};  // times of the multiply-adds in the last samples
   size_t samples_ = 0;
   double drift_ = 1;
+  std::vector<Result> results_;  // by thread
   volatile uint64_t sink_ = 0;
 };
 
@@ -83,10 +94,10 @@ double ProcessorTimeNs() {
   return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
 }
 
-absl::StatusOr<std::unique_ptr<Probe>> CreateProbe(double peak_gflops) {
+absl::StatusOr<std::unique_ptr<Probe>> CreateProbe(double peak_gflops, const HoneRuntime& runtime) {
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<TensorMemory> stream,
                         TensorMemory::Create(kStreamBytes, 0));
-  return std::make_unique<RealProbe>(peak_gflops, std::move(stream));
+  return std::make_unique<RealProbe>(peak_gflops, runtime, std::move(stream));
 }
 
 }  // namespace hone::runner

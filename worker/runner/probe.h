@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "common/target/hone_runtime.h"
 #include "worker/runner/tensor_memory.h"
 
 namespace hone::runner {
@@ -36,8 +37,8 @@ double ProcessorTimeNs();
 
 // Measures the best times for some milliseconds. `peak_gflops` is the rate of all cores at
 // registration; 0: unknown, the best rate in this process is used. REQUIRES: the timing lock is
-// held, and OpenMP is set up as for kernels. ResourceExhausted: no memory for the stream.
-absl::StatusOr<std::unique_ptr<Probe>> CreateProbe(double peak_gflops);
+// held, `runtime` outlives the probe. ResourceExhausted: no memory for the stream.
+absl::StatusOr<std::unique_ptr<Probe>> CreateProbe(double peak_gflops, const HoneRuntime& runtime);
 
 }  // namespace hone::runner
 

@@ -1,7 +1,6 @@
 #include "worker/runner/reference.h"
 
 #include <fcntl.h>
-#include <omp.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,7 +21,8 @@
 #include "common/ir/element_bytes.h"
 #include "common/ir/element_interpreter.h"
 #include "common/ir/reference_workload.h"
-#include "common/target/openmp_runtime.h"
+#include "common/target/thread_pool.h"
+#include "worker/runner/limits.h"
 #include "worker/runner/tensor_memory.h"
 
 namespace hone::runner {
@@ -160,7 +160,7 @@ class ReferenceMaker {
 
   absl::Status RunKernel(const Kernel& kernel) {
     const target::KernelLibrary& library = kernel.library();
-    const HoneRuntime runtime = target::OpenMpRuntime(omp_get_num_procs());
+    const HoneRuntime runtime = hone_threads(KernelThreads());
     HONE_ASSIGN_OR_RETURN(const auto packed, TensorMemory::Create(library.packed_bytes(), 0));
     HONE_ASSIGN_OR_RETURN(const auto workspace,
                           TensorMemory::Create(library.WorkspaceBytes(runtime.threads), 0));

@@ -10,7 +10,7 @@
 #include "client/network/runtime/hone_program.h"
 #include "client/network/runtime/plan_reader.h"
 #include "client/network/runtime/weights_memory.h"
-#include "common/target/openmp_library.h"
+#include "common/target/thread_pool.h"
 
 enum { kKernelAbi = 2, kKernelOk = 0, kKernelUnsupportedCpu = 1 };
 
@@ -438,9 +438,6 @@ hone_network_status hone_network_run(hone_network_instance* instance, const void
   return hone_network_profile(instance, inputs, outputs, NULL);
 }
 
-HoneRuntime hone_network_openmp(int32_t threads) {
-  if (!hone_openmp_load()) return hone_openmp_runtime(1);
-  return hone_openmp_runtime(threads > 0 ? threads : hone_openmp_threads());
-}
+HoneRuntime hone_network_threads(int32_t threads) { return hone_threads(threads); }
 
 const char* hone_network_error(void) { return message; }

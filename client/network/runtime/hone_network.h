@@ -5,7 +5,7 @@
  *   if (hone_network_open("hone_network.weights", &network) != HONE_NETWORK_OK)
  *     fail(hone_network_error());
  *
- *   HoneRuntime runtime = hone_network_openmp(0);  (or your own threads)
+ *   HoneRuntime runtime = hone_network_threads(0);  (or your own threads)
  *   hone_network_instance* instance;
  *   if (hone_network_new_instance(network, &runtime, &instance) != HONE_NETWORK_OK)
  *     fail(hone_network_error());
@@ -35,9 +35,9 @@ extern "C" {
 #define HONE_RUNTIME
 /* The threads that kernels may use. parallel_for calls body(context, begin, end, thread) for parts
  * that cover [0, extent), each iteration once, and returns when all parts have ended. At most
- * `threads` parts run at the same time, each with another thread number from 0 to threads - 1. With
- * chunk 0, each thread gets one part, of equal sizes; otherwise threads fetch parts of `chunk`
- * iterations when they are free. */
+ * `threads` parts run at the same time, each with another thread number from 0 to threads - 1.
+ * Kernels were measured with parts that begin at thread * extent / threads if chunk is 0, and
+ * otherwise with parts of `chunk` iterations that threads fetch when they are free. */
 typedef struct HoneRuntime HoneRuntime;
 struct HoneRuntime {
   void (*parallel_for)(const HoneRuntime* runtime, int64_t extent, int64_t chunk, int32_t threads,
@@ -119,9 +119,12 @@ hone_network_status hone_network_profile(hone_network_instance* instance, const 
                                          void* const* outputs,
                                          int64_t* step_ns) HONE_NETWORK_NOEXCEPT;
 
-/* A runtime with the threads of OpenMP; 0 threads: as many as OMP_NUM_THREADS says. It has one
- * thread if libgomp.so.1 is not installed. */
-HoneRuntime hone_network_openmp(int32_t threads) HONE_NETWORK_NOEXCEPT;
+/* A runtime with this many threads, of which one is the calling thread. 0: as many as
+ * OMP_NUM_THREADS says, or else as there are CPUs that the process may use (its affinity and the
+ * quotas of its control groups). All networks of this library share the other threads, which sleep
+ * while nothing runs. Any number of threads may run instances with it at the same time; a child
+ * process of fork may, too. */
+HoneRuntime hone_network_threads(int32_t threads) HONE_NETWORK_NOEXCEPT;
 
 /* A message about the last status other than OK on this thread. Valid until the next call on this
  * thread. */

@@ -85,9 +85,9 @@ class Network {
 // The memory for one run at a time. Keeps its network open.
 class Instance {
  public:
-  // Runs on the threads of OpenMP; 0: as many as OMP_NUM_THREADS says. Throws Error.
+  // Runs on this many threads; 0: as hone_network_threads(0). Throws Error.
   explicit Instance(Network network, int threads = 0)
-      : network_(std::move(network)), runtime_(new HoneRuntime(hone_network_openmp(threads))) {
+      : network_(std::move(network)), runtime_(new HoneRuntime(hone_network_threads(threads))) {
     make(runtime_.get());
   }
   // Runs on other threads. `runtime` must outlive the instance.

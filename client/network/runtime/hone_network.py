@@ -74,7 +74,7 @@ def _load(path):
             ("free_instance", None, [pointer]),
             ("run", ctypes.c_int, [pointer, pointer, pointer]),
             ("profile", ctypes.c_int, [pointer, pointer, pointer, pointer]),
-            ("openmp", _Runtime, [ctypes.c_int32]),
+            ("threads", _Runtime, [ctypes.c_int32]),
             ("error", ctypes.c_char_p, [])]:
         function = getattr(library, "hone_network_" + name)
         function.restype = result
@@ -113,7 +113,8 @@ def _address(array):
 
 
 class Network:
-    """The network, with memory for one run at a time. `threads` 0: as many as OMP_NUM_THREADS says."""
+    """The network, with memory for one run at a time. `threads` 0: as many as OMP_NUM_THREADS
+    says, or else as there are CPUs that this process may use."""
 
     def __init__(self, folder=_FOLDER, threads=0, _weights=None):
         self._weights = _weights or _Weights(folder)
@@ -123,7 +124,7 @@ class Network:
         self.outputs = [Tensor(function("outputs")(address)[i]) for i in range(function("output_count")(address))]
         self.steps = [(function("step_name")(address, s).decode(), function("step_kernel")(address, s).decode())
                       for s in range(function("step_count")(address))]
-        self._runtime = function("openmp")(threads)
+        self._runtime = function("threads")(threads)
         self._instance = ctypes.c_void_p()
         if function("new_instance")(address, ctypes.byref(self._runtime), ctypes.byref(self._instance)) != 0:
             raise Error(function("error")().decode())

@@ -6,7 +6,7 @@
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
-#include "common/target/openmp_runtime.h"
+#include "common/target/thread_pool.h"
 #include "tests/bench/compare/contender.h"
 #include "worker/runner/kernel.h"
 
@@ -33,7 +33,7 @@ class HoneKernel final : public Contender {
       : name_(std::move(name)),
         kernel_(std::move(kernel)),
         buffers_(buffers),
-        runtime_(target::OpenMpRuntime(target::OpenMpThreads())),
+        runtime_(hone_threads(0)),
         workspace_(Aligned(kernel_->library().WorkspaceBytes(runtime_.threads))),
         packed_(Aligned(kernel_->library().packed_bytes())) {}
 

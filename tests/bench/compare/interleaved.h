@@ -14,7 +14,8 @@ namespace hone::compare {
 struct TimingOptions {
   int rounds = 25;
   absl::Duration block = absl::Milliseconds(25);  // time per contender and round, for several calls
-  // OpenMP threads spin for a while after a call. The next contender starts after they sleep.
+  // Threads of other libraries spin for a while after a call. The next contender starts after they
+  // sleep.
   absl::Duration pause = absl::Milliseconds(8);
   uint64_t seed = 1;  // for the order in a round
 };

@@ -30,8 +30,8 @@
 #include "common/schedule/trace.h"
 #include "common/target/kernel_abi.h"
 #include "common/target/loaded_kernel.h"
-#include "common/target/openmp_runtime.h"
 #include "common/target/target.h"
+#include "common/target/thread_pool.h"
 #include "nlohmann/json.hpp"
 #include "server/feature/analytic_machine.h"
 #include "server/feature/analytic_terms.h"
@@ -126,7 +126,7 @@ class Kernel {
         kernel->memory_.back().get()[e] = static_cast<float>(rng.Uniform());
     }
     const target::KernelLibrary& library = kernel->loaded_->library();
-    kernel->runtime_ = target::OpenMpRuntime(1);
+    kernel->runtime_ = hone_threads(1);
     kernel->workspace_ = Floats(library.WorkspaceBytes(1));
     kernel->packed_ = Floats(library.packed_bytes());
     HONE_RETURN_IF_ERROR(target::KernelStatusToStatus(
@@ -300,7 +300,6 @@ class Bench {
 absl::Status RunAll(const Options& options, const std::string& folder) {
   HONE_ASSIGN_OR_RETURN(target::Target target, target::TargetByName(options.target));
   target.cores = 1;
-  if (!target::LoadOpenMp()) return absl::FailedPreconditionError("no OpenMP runtime");
   Bench bench(options, target, folder);
   for (int i = options.first; i < options.first + options.draws; ++i) {
     Rng rng(options.seed, 1000 + i);

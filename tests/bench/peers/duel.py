@@ -31,11 +31,10 @@ REPEAT = r"""
 #include <stdint.h>
 #include <time.h>
 #include "common/target/kernel_abi.h"
-#include "common/target/openmp_runtime.h"
+#include "common/target/thread_pool.h"
 extern "C" double repeat(hone::target::RunFunction run, void* const* buffers, const void* packed, void* space, int n) {
   struct timespec a, b;
-  if (!hone::target::LoadOpenMp()) return -1;
-  const HoneRuntime runtime = hone::target::OpenMpRuntime(hone::target::OpenMpThreads());
+  const HoneRuntime runtime = hone_threads(0);
   clock_gettime(CLOCK_MONOTONIC, &a);
   for (int i = 0; i < n; ++i) if (run(buffers, packed, space, &runtime)) return -1;
   clock_gettime(CLOCK_MONOTONIC, &b);
@@ -145,7 +144,7 @@ def main():
         source.write(REPEAT)
     root = os.path.dirname(os.path.abspath(__file__)) + "/../../.."
     subprocess.run(["c++", "-std=c++20", "-O2", "-shared", "-fPIC", "-I", root, "-o", folder + "/repeat.so", folder + "/repeat.cc",
-                    "-x", "c", root + "/common/target/openmp_library.c"], check=True)
+                    "-x", "c", root + "/common/target/thread_pool.c"], check=True)
     rows = {}
     for line in open(options.out + "/tvm.jsonl", encoding="utf-8"):
         row = json.loads(line)

@@ -1,6 +1,8 @@
-// Measures how long a parallel loop of a kernel takes to start and to end on the threads of
-// OpenMP, pthreadpool and oneTBB. Each thread works for some microseconds, so that a library that
-// leaves all parts to one thread is not the quickest. Rounds of the libraries alternate.
+// Measures how long a parallel loop of a kernel takes to start and to end on Hone's threads and on
+// those of OpenMP, pthreadpool and oneTBB. Each thread works for some microseconds, so that a
+// library that leaves all parts to one thread is not the quickest. Rounds of the libraries
+// alternate.
+#include <omp.h>
 #include <pthreadpool.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
@@ -14,7 +16,7 @@
 
 #include "common/base/command_line.h"
 #include "common/target/kernel_abi.h"
-#include "common/target/openmp_runtime.h"
+#include "common/target/thread_pool.h"
 
 namespace {
 
@@ -34,6 +36,12 @@ struct Part {
     body(context, t * extent / threads, (t + 1) * extent / threads, t);
   }
 };
+
+void OpenMpParallelFor(const HoneRuntime*, int64_t extent, int64_t, int32_t threads, Body body,
+                       void* context) {
+#pragma omp parallel num_threads(threads)
+  Part{extent, threads, body, context}(static_cast<size_t>(omp_get_thread_num()));
+}
 
 struct PthreadpoolRuntime {
   explicit PthreadpoolRuntime(int threads)
@@ -98,13 +106,14 @@ int Measure(int threads, int rounds) {
     const char* name;
     HoneRuntime runtime;
     const HoneRuntime* used;
-  } libraries[] = {{"libgomp", hone::target::OpenMpRuntime(threads), nullptr},
+  } libraries[] = {{"Hone", hone_threads(threads), nullptr},
+                   {"libgomp", {OpenMpParallelFor, threads}, nullptr},
                    {"pthreadpool", {}, &pthreadpool.runtime},
                    {"oneTBB", {}, &tbb.runtime}};
   for (const int gap_us : {0, 5, 50, 1000}) {
-    std::vector<double> times[3];
+    std::vector<double> times[4];
     for (int round = 0; round < rounds; ++round) {
-      for (int l = 0; l < 3; ++l) {
+      for (int l = 0; l < 4; ++l) {
         const HoneRuntime& runtime =
             libraries[l].used != nullptr ? *libraries[l].used : libraries[l].runtime;
         times[l].push_back(ForkUs(runtime, std::chrono::microseconds(gap_us)));
@@ -128,12 +137,9 @@ int main(int argc, char** argv) {
   app.Add("--rounds", rounds, "Rounds, of which the median counts",
           {hone::Positive(), hone::ShowDefault()});
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
-  if (!hone::target::LoadOpenMp()) {
-    std::fprintf(stderr, "fork_benchmark: libgomp is missing; install libgomp1\n");
-    return 1;
-  }
   std::printf(
-      "| threads | between loops (us) | libgomp (us) | pthreadpool (us) | oneTBB (us) |\n"
-      "|---|---|---|---|---|\n");
+      "| threads | between loops (us) | Hone (us) | libgomp (us) | pthreadpool (us) | oneTBB (us) "
+      "|\n"
+      "|---|---|---|---|---|---|\n");
   return Measure(threads, rounds);
 }

@@ -1,5 +1,5 @@
 /* A program around an exported network, which is named residual: runs it as its header says, on one
- * thread, on its own threads and on those of OpenMP, and in several threads at once. Reads the
+ * thread, on its own threads and on those of the network, and in several threads at once. Reads the
  * input and the expected outputs from files. */
 #include <pthread.h>
 #include <stdio.h>
@@ -81,8 +81,8 @@ int main(int argc, char** argv) {
       residual_outputs(network)[0].bytes != sizeof expected_0) {
     return fail("the description is wrong");
   }
-  const HoneRuntime own = {run_parts, 3}, openmp = residual_openmp(2);
-  const HoneRuntime* const runtimes[] = {NULL, &own, &openmp};
+  const HoneRuntime own = {run_parts, 3}, pool = residual_threads(2);
+  const HoneRuntime* const runtimes[] = {NULL, &own, &pool};
   for (int r = 0; r < 3; ++r) {
     for (int misaligned = 0; misaligned <= 4; misaligned += 4) {
       const char* const wrong = run(runtimes[r], misaligned);

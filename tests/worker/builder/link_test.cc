@@ -34,6 +34,8 @@ void* Load(const std::string& bytes) {
   EXPECT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
   void* const handle = dlopen(absl::StrCat("/proc/self/fd/", fd).c_str(), RTLD_NOW | RTLD_LOCAL);
   EXPECT_NE(handle, nullptr) << dlerror();
+  // OpenMP's threads wait inside this library when the kernel has been unloaded.
+  dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
   close(fd);
   return handle;
 }

@@ -13,7 +13,7 @@
 #include "common/lower/layout.h"
 #include "common/lower/lower.h"
 #include "common/target/kernel_abi.h"
-#include "common/target/openmp_runtime.h"
+#include "common/target/thread_pool.h"
 #include "tests/worker/codegen/placed_tensor.h"
 #include "tests/worker/emulated/emulator.h"
 #include "worker/builder/link.h"
@@ -62,7 +62,6 @@ absl::StatusOr<std::unique_ptr<CompiledProgram>> CompiledProgram::Load(
 
 absl::StatusOr<std::unique_ptr<CompiledProgram>> CompiledProgram::Load(
     std::shared_ptr<const ir::Workload> workload, absl::string_view shared) {
-  if (!target::LoadOpenMp()) return absl::InternalError("libgomp.so.1 cannot be loaded");
   auto compiled = std::unique_ptr<CompiledProgram>(new CompiledProgram);
   const int fd = compiled->file_ = memfd_create("kernel", MFD_CLOEXEC);
   if (fd < 0 || write(fd, shared.data(), shared.size()) != static_cast<ssize_t>(shared.size())) {
@@ -126,7 +125,7 @@ absl::Status CompiledProgram::Call(absl::Span<PlacedTensor> tensors, int64_t beg
       Symbol(target::kPrepackSymbol))(buffers.data(), packed);
   int32_t code = 0;
   if (begin < 0) {
-    const HoneRuntime runtime = target::OpenMpRuntime(threads());
+    const HoneRuntime runtime = hone_threads(threads());
     code = reinterpret_cast<target::RunFunction>(Symbol(target::kRunSymbol))(buffers.data(), packed,
                                                                              workspace, &runtime);
   } else {

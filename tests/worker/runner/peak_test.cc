@@ -2,8 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <omp.h>
 
+#include "common/target/thread_pool.h"
+#include "worker/runner/limits.h"
 #include "worker/runner/probe.h"
 #include "worker/runner/reference_loops.h"
 
@@ -31,15 +32,17 @@ TEST(ReferenceLoopsTest, TheStreamReadsEveryWord) {
 }
 
 TEST(ProbeTest, SamplesAreRatiosToTheBest) {
-  const auto probe = CreateProbe(0);
+  const HoneRuntime runtime = hone_threads(KernelThreads());
+  const auto probe = CreateProbe(0, runtime);
   ASSERT_TRUE(probe.ok()) << probe.status();
   for (int i = 0; i < 5; ++i) EXPECT_GE((*probe)->Sample(), 1.0);
   EXPECT_GE((*probe)->Drift(), 1.0);  // it is relative to the probe's own samples
 }
 
 TEST(ProbeTest, DriftIsAgainstThePeakAtRegistration) {
-  const double slow_gflops = 1e-3 * MeasurePeak(omp_get_num_procs()).gflops_all_cores();
-  const auto probe = CreateProbe(slow_gflops);
+  const double slow_gflops = 1e-3 * MeasurePeak(KernelThreads()).gflops_all_cores();
+  const HoneRuntime runtime = hone_threads(KernelThreads());
+  const auto probe = CreateProbe(slow_gflops, runtime);
   ASSERT_TRUE(probe.ok()) << probe.status();
   (*probe)->Sample();
   EXPECT_GT((*probe)->Drift(), 0);
