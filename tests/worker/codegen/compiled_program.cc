@@ -3,6 +3,9 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#ifdef __x86_64__
+#include <xmmintrin.h>
+#endif
 
 #include <cmath>
 #include <cstring>
@@ -124,6 +127,10 @@ absl::Status CompiledProgram::Call(absl::Span<PlacedTensor> tensors, int64_t beg
   const int32_t prepacked = reinterpret_cast<target::PrepackFunction>(
       Symbol(target::kPrepackSymbol))(buffers.data(), packed);
   int32_t code = 0;
+#ifdef __x86_64__
+  constexpr unsigned kDenormalOperand = 1 << 1, kUnderflow = 1 << 4;
+  _mm_setcsr(_mm_getcsr() & ~(kDenormalOperand | kUnderflow));
+#endif
   if (begin < 0) {
     const HoneRuntime runtime = hone_threads(threads());
     code = reinterpret_cast<target::RunFunction>(Symbol(target::kRunSymbol))(buffers.data(), packed,
@@ -132,6 +139,9 @@ absl::Status CompiledProgram::Call(absl::Span<PlacedTensor> tensors, int64_t beg
     code = reinterpret_cast<target::RangeFunction>(Symbol(target::kRangeSymbol))(
         buffers.data(), packed, workspace, begin, end, /*thread=*/0);
   }
+#ifdef __x86_64__
+  underflowed_ = (_mm_getcsr() & (kDenormalOperand | kUnderflow)) != 0;
+#endif
   if (prepacked != 0 || code != 0)
     return absl::InternalError(absl::StrCat("return codes ", prepacked, " and ", code));
   if (!packed_memory.Intact() || !workspace_memory.Intact())

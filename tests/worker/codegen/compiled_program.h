@@ -43,6 +43,9 @@ class CompiledProgram {
   int32_t threads() const;
   int64_t workspace_bytes() const;
   void* Symbol(const char* name) const;
+  // Whether the last run, on this thread of an x86 CPU, had a denormal operand, or a result that
+  // underflowed to a denormal or 0. Both take some CPUs hundreds of cycles.
+  bool underflowed() const { return underflowed_; }
 
  private:
   CompiledProgram() = default;
@@ -63,6 +66,7 @@ class CompiledProgram {
   std::string shared_;
   lower::ArgumentStrides strides_;
   int32_t threads_ = 1;
+  bool underflowed_ = false;
 };
 
 }  // namespace hone::codegen

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -16,6 +17,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/substitute.h"
 #include "common/base/rng.h"
 #include "tests/worker/codegen/compiled_program.h"
 #include "tests/worker/codegen/run_trace.h"
@@ -242,6 +245,109 @@ TEST_P(VectorMathTest, ScalarsAndVectorsOfAnyWidthAndTargetGiveTheSameBits) {
   }
 }
 
+// The formulas of operators and of ONNX's activations, and what they compute.
+struct Formula {
+  const char* name;
+  const char* text;  // of $0
+  long double (*exact)(long double);
+  double least_input = 0;  // smaller ones have powers that underflow
+};
+long double Times(long double x, long double y) { return x == 0 || y == 0 ? 0 : x * y; }
+long double ExactSigmoid(long double x) { return 1 / (1 + std::exp(-x)); }
+const Formula kFormulas[] = {
+    {"exp", "exp($0)", [](long double x) { return std::exp(x); }},
+    {"log", "log($0)", [](long double x) { return std::log(x); }},
+    {"tanh", "tanh($0)", [](long double x) { return std::tanh(x); }},
+    {"erf", "erf($0)", [](long double x) { return std::erf(x); }},
+    {"normal_cdf", "normal_cdf($0)", ExactNormalCdf},
+    {"sigmoid", "sigmoid($0)", ExactSigmoid},
+    {"rsqrt", "rsqrt($0)", [](long double x) { return 1 / std::sqrt(x); }},
+    {"sqrt", "sqrt($0)", [](long double x) { return std::sqrt(x); }},
+    {"abs", "abs($0)", [](long double x) { return std::abs(x); }},
+    {"round", "round($0)", [](long double x) { return std::rint(x); }},
+    {"floor", "floor($0)", [](long double x) { return std::floor(x); }},
+    {"ceil", "ceil($0)", [](long double x) { return std::ceil(x); }},
+    {"trunc", "trunc($0)", [](long double x) { return std::trunc(x); }},
+    {"inverse", "1.0 / $0", [](long double x) { return 1 / x; }},
+    {"third", "$0 / V[0]", [](long double x) { return x / 3; }},
+    {"gelu", "$0 * normal_cdf($0)", [](long double x) { return Times(x, ExactNormalCdf(x)); }},
+    {"gelu_swapped", "normal_cdf($0) * $0",
+     [](long double x) { return Times(x, ExactNormalCdf(x)); }},
+    {"gelu_with_tanh", "$0 * sigmoid(1.5957692 * ($0 + 0.044715 * $0 * $0 * $0))",
+     [](long double x) { return Times(x, ExactSigmoid(1.5957692L * (x + 0.044715L * x * x * x))); },
+     0x1p-40},
+    {"silu", "$0 * sigmoid($0)", [](long double x) { return Times(x, ExactSigmoid(x)); }},
+    {"silu_of_operators",
+     "select($0 < 0.0, $0 * exp(abs($0) * -0.5) * exp(abs($0) * -0.5), $0) / "
+     "(exp(abs($0) * -0.5) * exp(abs($0) * -0.5) + 1.0)",
+     [](long double x) { return Times(x, ExactSigmoid(x)); }},
+    {"pow_of_x", "pow($0, 1.7)", [](long double x) { return std::pow(std::abs(x), 1.7L); }},
+    {"pow_to_x", "pow(1.7, $0)", [](long double x) { return std::pow(1.7L, x); }},
+    {"pow_of_negative", "pow(-2.0, $0)", [](long double x) { return std::pow(2.0L, x); }},
+    {"pow_of_less", "pow(0.3, $0)", [](long double x) { return std::pow(0.3L, x); }},
+};
+
+#ifdef __x86_64__
+// A denormal operand or result costs some CPUs hundreds of cycles, and so does a result that
+// underflows to 0. They may only occur where the input or the result is denormal by definition.
+TEST(VectorMathTest, NothingUnderflowsUnlessTheInputOrTheResultIsDenormal) {
+  constexpr int kCount = 16;
+  Rng rng(29, 0);
+  for (const Formula& formula : kFormulas) {
+    for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16, DType::kBF16}) {
+      const DType wide = ir::AccumulatorOf(dtype);
+      const bool f64 = wide == DType::kF64;
+      const double least = f64 ? 0x1p-1022 : 0x1p-126;
+      const double least_input = std::max(least, formula.least_input);
+      const std::string type(ir::DTypeName(dtype));
+      const std::string x = wide == dtype ? "X[i]" : absl::StrCat(ir::DTypeName(wide), "(X[i])");
+      const std::string workload = absl::StrCat(
+          "workload f\ninput X: ", type, "[", kCount, "]\ninput V: ", ir::DTypeName(wide),
+          "[1]\noutput Y[i: ", kCount, "] = ", type, "(", absl::Substitute(formula.text, x), ")\n");
+      for (const target::Target& target : RunnableTargets()) {
+        for (const int lanes : {1, 8}) {
+          // A scalar is converted to f16 with three others, which are arbitrary.
+          if (dtype == DType::kF16 && lanes == 1) continue;
+          const auto program = ReplayText(WithVectors(workload, {"Y"}, lanes));
+          ASSERT_TRUE(program.ok()) << program.status() << "\n" << workload;
+          const auto kernel = CompiledProgram::Load(*program, target);
+          ASSERT_TRUE(kernel.ok()) << kernel.status();
+          const int last = dtype == DType::kF16 ? 15 : f64 ? 1023 : 127;
+          const int first = dtype == DType::kF16 ? -24 : f64 ? -1021 : -125;
+          std::vector<std::string> slow;
+          // After the exponents come values where results end: a block between each two.
+          for (int block = first; block <= last + 2; ++block) {
+            for (const double sign : {1.0, -1.0}) {
+              Values inputs;
+              while (inputs.size() < kCount) {
+                const double mantissa = inputs.empty() ? 1 : 1 + rng.Uniform();
+                double input = ir::RoundTo(dtype, sign * std::ldexp(mantissa, block));
+                if (block == last + 1) input = sign * std::numeric_limits<double>::infinity();
+                if (block == last + 2) input = ir::RoundTo(dtype, sign * 800 * rng.Uniform());
+                // Conversions to f16 underflow below 2^-14, also to 0.
+                const long double exact = std::fabs(formula.exact(input));
+                const bool denormal =
+                    dtype == DType::kF16
+                        ? exact != 0 && exact < 0x1p-12L
+                        : exact < 4 * least && ir::RoundTo(wide, static_cast<double>(exact)) != 0;
+                inputs.push_back(denormal || std::fabs(input) < least_input ? 1 : input);
+              }
+              const auto outputs = (*kernel)->Run({inputs, {3.0}});
+              ASSERT_TRUE(outputs.ok()) << outputs.status();
+              if ((*kernel)->underflowed())
+                slow.push_back(absl::StrCat(inputs[0], "...", inputs[1]));
+            }
+          }
+          EXPECT_TRUE(slow.empty())
+              << formula.name << " in " << type << " with " << lanes << " lanes on " << target.cpu
+              << ": " << absl::StrJoin(slow, " ");
+        }
+      }
+    }
+  }
+}
+#endif
+
 INSTANTIATE_TEST_SUITE_P(Functions, VectorMathTest, testing::ValuesIn(kFunctions),
                          [](const auto& info) { return std::string(info.param.name); });
 
@@ -277,7 +383,8 @@ std::string BodyOf(const target::Target& target, absl::string_view function,
   return assembly->substr(begin, assembly->find(".Lfunc_end", begin) - begin);
 }
 
-// There are no calls and no spilled registers with vectors of the machine's width.
+// There are no calls, and no registers are spilled in the loop, with vectors of the machine's
+// width. Constants of the loop may be kept on the stack.
 TEST(VectorMathTest, CodeIsInline) {
   for (const absl::string_view preset : {"x86-avx2", "x86-avx512"}) {
     const target::Target target = Preset(preset);
@@ -288,7 +395,8 @@ TEST(VectorMathTest, CodeIsInline) {
         EXPECT_EQ(body.find("call"), std::string::npos)
             << preset << " " << dtype << " " << function.name << "\n"
             << body;
-        EXPECT_EQ(body.find("(%rsp)"), std::string::npos)
+        EXPECT_THAT(body.substr(body.find(".LBB0_1:")),
+                    testing::Not(testing::ContainsRegex("%[xyz]mm[0-9]+, -?[0-9]*.%rsp")))
             << preset << " " << dtype << " " << function.name << "\n"
             << body;
       }
@@ -309,9 +417,9 @@ int LoopLength(const std::string& body) {
 
 TEST(VectorMathTest, ExpIsShort) {
   const std::string avx512 = BodyOf(Preset("x86-avx512"), "exp", "f32", 16);
-  EXPECT_LE(LoopLength(avx512), 13 + 1) << "the limit includes the store\n" << avx512;
+  EXPECT_LE(LoopLength(avx512), 14 + 1) << "the limit includes the store\n" << avx512;
   const std::string avx2 = BodyOf(Preset("x86-avx2"), "exp", "f32", 8);
-  EXPECT_LE(LoopLength(avx2), 18 + 1) << avx2;
+  EXPECT_LE(LoopLength(avx2), 21 + 1) << avx2;
 }
 
 }  // namespace

@@ -15,6 +15,46 @@ using ir::Op;
 using llvm::Value;
 using lower::Storage;
 
+namespace {
+
+// Whether two expressions are equal.
+bool Same(const ir::ExprPool& pool, ir::ExprId left, ir::ExprId right) {
+  if (left == right) return true;
+  if (left == ir::kNoExpr || right == ir::kNoExpr) return false;
+  const ir::Expr &a = pool[left], &b = pool[right];
+  return a.op == b.op && a.dtype == b.dtype && a.gathered == b.gathered && a.buffer == b.buffer &&
+         a.value == b.value && (a.indices < 0) == (b.indices < 0) &&
+         (a.indices < 0 || pool.IndicesOf(a) == pool.IndicesOf(b)) && Same(pool, a.a, b.a) &&
+         Same(pool, a.b, b.b) && Same(pool, a.c, b.c);
+}
+
+// Returns x if a quotient is the formula of silu(x) in common/operator/formula.h, else kNoExpr. Its
+// terms underflow for large |x|.
+ir::ExprId ArgumentOfSilu(const ir::ExprPool& pool, const ir::Expr& quotient) {
+  const auto is_number = [&](ir::ExprId id, double value) {
+    return pool[id].op == Op::kConst && ir::IsFloat(pool[id].dtype) &&
+           pool[id].value.real() == value;
+  };
+  const ir::Expr choice = pool[quotient.a], sum = pool[quotient.b];
+  if (choice.op != Op::kSelect || sum.op != Op::kAdd || !is_number(sum.b, 1)) return ir::kNoExpr;
+  const ir::Expr square = pool[sum.a], below = pool[choice.a], product = pool[choice.b];
+  const ir::ExprId x = choice.c;
+  if (square.op != Op::kMul || below.op != Op::kLess || product.op != Op::kMul ||
+      pool[product.a].op != Op::kMul || pool[square.a].op != Op::kExp) {
+    return ir::kNoExpr;
+  }
+  const ir::ExprId root = square.a;
+  const ir::Expr half = pool[pool[root].a];
+  const bool found = half.op == Op::kMul && pool[half.a].op == Op::kAbs &&
+                     is_number(half.b, -0.5) && is_number(below.b, 0) &&
+                     Same(pool, pool[half.a].a, x) && Same(pool, below.a, x) &&
+                     Same(pool, pool[product.a].a, x) && Same(pool, pool[product.a].b, root) &&
+                     Same(pool, product.b, root) && Same(pool, square.b, root);
+  return found ? x : ir::kNoExpr;
+}
+
+}  // namespace
+
 void ExprEmitter::Unify(std::initializer_list<Value**> values) {
   const bool vector = std::any_of(values.begin(), values.end(),
                                   [](Value** value) { return (*value)->getType()->isVectorTy(); });
@@ -99,6 +139,27 @@ absl::StatusOr<Value*> ExprEmitter::EmitNew(ir::ExprId id, Value* mask) {
       }
       break;
     }
+    case Op::kMul:
+      for (const bool swapped : {false, true}) {
+        const ir::ExprId factor = swapped ? expr.b : expr.a;
+        const ir::Expr function = pool[swapped ? expr.a : expr.b];
+        const bool normal = function.op == Op::kNormalCdf;
+        if (!normal && function.op != Op::kSigmoid) continue;
+        const bool same = Same(pool, factor, function.a);
+        if (normal && !same) continue;
+        HONE_ASSIGN_OR_RETURN(Value * x, Emit(function.a, mask));
+        if (same) return normal ? Gelu(math_, x) : Silu(math_, x);
+        HONE_ASSIGN_OR_RETURN(Value * y, Emit(factor, mask));
+        Unify({&x, &y});
+        return TimesSigmoid(math_, y, x);
+      }
+      break;
+    case Op::kDiv:
+      if (const ir::ExprId argument = ArgumentOfSilu(pool, expr); argument != ir::kNoExpr) {
+        HONE_ASSIGN_OR_RETURN(Value * x, Emit(argument, mask));
+        return Silu(math_, x);
+      }
+      break;
     default:
       break;
   }

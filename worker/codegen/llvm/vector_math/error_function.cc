@@ -30,9 +30,11 @@ constexpr double kFarF64[] = {
 }  // namespace
 
 Value* Erf(MathBuilder& m, Value* x) {
-  Value* square = m.Mul(x, x);
-  Value* near = m.Fma(x, m.Polynomial(square, kNearF32, kNearF64), x);
   Value* magnitude = m.Abs(x);
+  // The square of a smaller number does not matter, and may be denormal.
+  Value* not_tiny = m.AtLeast(magnitude, 0x1p-40, 0x1p-40);
+  Value* square = m.Mul(not_tiny, not_tiny);
+  Value* near = m.Fma(x, m.Polynomial(square, kNearF32, kNearF64), x);
   Value* end = m.AtMost(magnitude, 4, 6);  // erf rounds to 1 from here on
   const Reduced reduced = ReduceByLn2(m, m.Polynomial(end, kFarF32, kFarF64), BiasOf(x));
   Value* rest = m.Neg(PowerOfTwo(m, reduced.bits));

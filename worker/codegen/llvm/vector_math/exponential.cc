@@ -1,6 +1,8 @@
 // exp, sigmoid, tanh: x = n·ln 2 + r, e^x = 2^n · e^r.
 #include "worker/codegen/llvm/vector_math/exponential.h"
 
+#include <cmath>
+
 #include "worker/codegen/llvm/vector_math/vector_math.h"
 
 namespace hone::codegen {
@@ -29,13 +31,43 @@ constexpr double kExpm1F64[] = {0x1.0000000000005p-1,  0x1.555555555553ap-3,  0x
 // denormal.
 constexpr double kExpHighF32 = 88.73, kExpLowF32 = -104;
 constexpr double kExpHighF64 = 709.79, kExpLowF64 = -745.2;
+// The least number whose power of e is at least half of the smallest denormal.
+constexpr double kExpLeastF32 = -0x1.9fe368p6, kExpLeastF64 = -0x1.74910d52d3051p9;
+// The same for x·e^x.
+constexpr double kSiluLowF32 = -109, kSiluLowF64 = -752;
+constexpr double kSiluLeastF32 = -0x1.b2a426p+6, kSiluLeastF64 = -0x1.77e0b87f54f95p+9;
+// 2^-60 with the factor of LiftInverse().
+constexpr double kSmallestSummandF32 = 0x1p40, kSmallestSummandF64 = 0x1p940;
 // Where tanh rounds to 1.
 constexpr double kTanhEndF32 = 9.02, kTanhEndF64 = 19.1;
 
-// Returns e^x for x that is at most slightly beyond the range where e^x overflows or vanishes.
-Value* ExpOfClamped(MathBuilder& m, Value* x, Rounding rounding) {
-  const Reduced reduced = ReduceByLn2(m, x);
-  return TimesPowerOfTwo(m, ExpOfReduced(m, reduced.r, rounding), reduced);
+// Where e^x is less than half of the smallest denormal.
+Value* Vanishes(MathBuilder& m, Value* x) {
+  return m.ir().CreateFCmpOLT(x, m.Number(x, kExpLeastF32, kExpLeastF64));
+}
+
+// sigmoid x as a quotient. With z = e^−|x|, it is 1 / (1 + z) for x ≥ 0, and z / (1 + z) for x < 0,
+// where the numerator is lifted.
+struct Logistic {
+  Value* quotient;
+  Value* negative;
+};
+
+// The quotient is 0 for x < `least`. `low` is slightly below it.
+Logistic LogisticOf(MathBuilder& m, Value* x, double least_f32, double least_f64, double low_f32,
+                    double low_f64) {
+  llvm::IRBuilder<>& b = m.ir();
+  const Reduced reduced =
+      ReduceByLn2(m, m.AtLeast(m.Neg(m.Abs(x)), low_f32, low_f64), LiftedBias(x));
+  Value* lifted = m.Mul(ExpOfReduced(m, reduced.r, Rounding::kFast), PowerOfTwo(m, reduced.bits));
+  // A smaller z does not change 1 + z.
+  Value* z = m.Mul(m.AtLeast(lifted, kSmallestSummandF32, kSmallestSummandF64), LiftInverse(m, x));
+  Value* one = m.Number(x, 1);
+  Value* negative = b.CreateFCmpULT(x, m.Number(x, 0));  // or NaN, which z keeps
+  Value* numerator = b.CreateSelect(negative, lifted, one);
+  numerator = b.CreateSelect(b.CreateFCmpOLT(x, m.Number(x, least_f32, least_f64)), m.Number(x, 0),
+                             numerator);
+  return {m.DivideBySum(numerator, one, z), negative};
 }
 
 }  // namespace
@@ -60,12 +92,15 @@ Value* ExpOfReduced(MathBuilder& m, Value* r, Rounding rounding) {
 }
 
 Value* Expm1OfReduced(MathBuilder& m, Value* r) {
+  // Not r² · q: the square of a small r would be denormal.
   Value* q = m.Polynomial(r, kExpm1F32, kExpm1F64);
-  return m.Fma(m.Mul(r, r), q, r);
+  return m.Fma(m.Mul(r, q), r, r);
 }
 
 Value* ExpOfSum(MathBuilder& m, Value* high, Value* low) {
-  Value* bounded = m.AtLeast(m.AtMost(high, kExpHighF32, kExpHighF64), kExpLowF32, kExpLowF64);
+  Value* vanishes = Vanishes(m, high);
+  Value* bounded = m.AtMost(high, kExpHighF32, kExpHighF64);
+  bounded = m.ir().CreateSelect(vanishes, m.Number(high, 0), bounded);
   Value* inside = m.ir().CreateFCmpOEQ(bounded, high);
   low = m.ir().CreateSelect(inside, low, m.Number(high, 0));
   const Reduced reduced = ReduceByLn2(m, bounded);
@@ -77,7 +112,7 @@ Value* ExpOfSum(MathBuilder& m, Value* high, Value* low) {
   Value* sum = m.Add(one, r);
   Value* lost = m.Add(m.Sub(r, m.Sub(sum, one)), m.Sub(low, m.Sub(r, difference)));
   Value* tail = m.Fma(m.Mul(r, r), m.Polynomial(r, kExpm1F32, kExpm1F64), lost);
-  return TimesPowerOfTwo(m, m.Add(sum, tail), reduced);
+  return TimesPowerOfTwo(m, m.Add(sum, tail), reduced, vanishes);
 }
 
 Value* PowerOfTwo(MathBuilder& m, Value* bits) {
@@ -87,25 +122,80 @@ Value* PowerOfTwo(MathBuilder& m, Value* bits) {
   return m.ir().CreateBitCast(shifted, bits->getType()->getWithNewType(scalar));
 }
 
-Value* TimesPowerOfTwo(MathBuilder& m, Value* significand, const Reduced& reduced) {
-  if (m.HasHardwareScale(significand)) return m.ScaleByHardware(significand, reduced.n);
-  // 2^n as two normal factors. The first product is exact; the second rounds once, to a denormal.
-  Value* half = m.ir().CreateLShr(reduced.bits, llvm::ConstantInt::get(reduced.bits->getType(), 1));
-  Value* rest = m.ir().CreateSub(reduced.bits, half);
-  return m.Mul(m.Mul(significand, PowerOfTwo(m, half)), PowerOfTwo(m, rest));
+Value* TimesPowerOfTwo(MathBuilder& m, Value* significand, const Reduced& reduced,
+                       Value* vanishes) {
+  Value* product = nullptr;
+  if (m.HasHardwareScale(significand)) {
+    product = m.ScaleByHardware(significand, reduced.n);
+  } else {
+    // 2^n as two normal factors. The first product is exact; the second rounds once, to a denormal.
+    Value* half =
+        m.ir().CreateLShr(reduced.bits, llvm::ConstantInt::get(reduced.bits->getType(), 1));
+    Value* rest = m.ir().CreateSub(reduced.bits, half);
+    product = m.Mul(m.Mul(significand, PowerOfTwo(m, half)), PowerOfTwo(m, rest));
+  }
+  return m.ir().CreateSelect(vanishes, m.Number(significand, 0), product);
 }
 
+Value* LiftInverse(MathBuilder& m, Value* like) {
+  return m.Number(like, std::ldexp(1.0, -kLiftF32), std::ldexp(1.0, -kLiftF64));
+}
+
+Value* Unlift(MathBuilder& m, Value* value, Value* lifted, Sign sign) {
+  llvm::IRBuilder<>& b = m.ir();
+  const double one = sign == Sign::kPositive ? 1 : -1;
+  // A denormal result is a number of smallest denormals. Adding 2^23 rounds it to a whole number,
+  // which is then in the low bits.
+  const double whole = MathBuilder::IsF64(value) ? 0x1p52 : 0x1p23;
+  Value* limit = m.Number(value, one * std::ldexp(1.0, kLiftF32 - 126),
+                          one * std::ldexp(1.0, kLiftF64 - 1022));
+  Value* small = b.CreateAnd(lifted, sign == Sign::kPositive ? b.CreateFCmpOLT(value, limit)
+                                                             : b.CreateFCmpOGT(value, limit));
+  Value* factor = b.CreateSelect(lifted, LiftInverse(m, value), m.Number(value, 1));
+  factor = b.CreateSelect(
+      small, m.Number(value, std::ldexp(1.0, 149 - kLiftF32), std::ldexp(1.0, 1074 - kLiftF64)),
+      factor);
+  Value* product = m.Mul(value, factor);
+  Value* counted = m.Add(product, m.Number(value, one * whole));
+  Value* denormal = b.CreateBitCast(
+      b.CreateSub(m.ToBits(counted), m.ToBits(m.Number(value, whole))), value->getType());
+  return b.CreateSelect(small, denormal, product);
+}
+
+// Where the result vanishes, e^0 is computed, so that nothing underflows.
 Value* Exp(MathBuilder& m, Value* x) {
-  Value* bounded = m.AtLeast(m.AtMost(x, kExpHighF32, kExpHighF64), kExpLowF32, kExpLowF64);
-  return ExpOfClamped(m, bounded, Rounding::kFast);
+  Value* vanishes = Vanishes(m, x);
+  Value* bounded = m.AtMost(x, kExpHighF32, kExpHighF64);
+  bounded = m.ir().CreateSelect(vanishes, m.Number(x, 0), bounded);
+  const Reduced reduced = ReduceByLn2(m, bounded);
+  return TimesPowerOfTwo(m, ExpOfReduced(m, reduced.r, Rounding::kFast), reduced, vanishes);
 }
 
-// With z = e^−|x| ≤ 1: 1 / (1 + z) for x ≥ 0, z / (1 + z) else.
 Value* Sigmoid(MathBuilder& m, Value* x) {
-  Value* z = ExpOfClamped(m, m.AtLeast(m.Neg(m.Abs(x)), kExpLowF32, kExpLowF64), Rounding::kOnce);
+  const Logistic logistic = LogisticOf(m, x, kExpLeastF32, kExpLeastF64, kExpLowF32, kExpLowF64);
+  return Unlift(m, logistic.quotient, logistic.negative, Sign::kPositive);
+}
+
+Value* Silu(MathBuilder& m, Value* x) {
+  const Logistic logistic =
+      LogisticOf(m, x, kSiluLeastF32, kSiluLeastF64, kSiluLowF32, kSiluLowF64);
+  return Unlift(m, m.Mul(x, logistic.quotient), logistic.negative, Sign::kNegative);
+}
+
+// In two steps, so that neither the product with a large number nor that with a small one leaves
+// the range if the result does not.
+Value* TimesSigmoid(MathBuilder& m, Value* factor, Value* x) {
+  llvm::IRBuilder<>& b = m.ir();
+  const Logistic logistic = LogisticOf(m, x, kExpLeastF32, kExpLeastF64, kExpLowF32, kExpLowF64);
   Value* one = m.Number(x, 1);
-  Value* negative = m.ir().CreateFCmpOLT(x, m.Number(x, 0));
-  return m.DivideBySum(m.ir().CreateSelect(negative, z, one), one, z);
+  Value* small = b.CreateAnd(
+      logistic.negative,
+      b.CreateFCmpOLT(logistic.quotient, m.Number(x, kSmallestSummandF32, kSmallestSummandF64)));
+  Value* first =
+      b.CreateSelect(small, m.Number(x, 1 / kSmallestSummandF32, 1 / kSmallestSummandF64),
+                     b.CreateSelect(logistic.negative, LiftInverse(m, x), one));
+  Value* second = b.CreateSelect(small, m.Number(x, 0x1p-60), one);
+  return m.Mul(m.Mul(factor, m.Mul(logistic.quotient, first)), second);
 }
 
 // With m = e^−2|x| − 1 = 2^n·(e^r − 1) + (2^n − 1): −m / (2 + m).
@@ -114,7 +204,10 @@ Value* Tanh(MathBuilder& m, Value* x) {
   const Reduced reduced = ReduceByLn2(m, m.Mul(a, m.Number(x, -2)), BiasOf(x));
   Value* scale = PowerOfTwo(m, reduced.bits);
   Value* minus = m.Fma(Expm1OfReduced(m, reduced.r), scale, m.Sub(scale, m.Number(x, 1)));
-  return m.CopySign(m.DivideBySum(minus, m.Number(x, 2), minus), x);
+  // A summand too small to matter is left out, because its square would be denormal.
+  Value* matters = m.ir().CreateFCmpOLT(minus, m.Number(x, -0x1p-40, -0x1p-70));
+  Value* summand = m.ir().CreateSelect(matters, minus, m.Number(x, 0));
+  return m.CopySign(m.DivideBySum(minus, m.Number(x, 2), summand), x);
 }
 
 }  // namespace hone::codegen

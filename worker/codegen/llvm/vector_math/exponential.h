@@ -31,9 +31,24 @@ llvm::Value* ExpOfSum(MathBuilder& m, llvm::Value* high, llvm::Value* low);
 
 // Returns 2^n. The low bits hold n + bias with the format's bias; the result is normal.
 llvm::Value* PowerOfTwo(MathBuilder& m, llvm::Value* bits);
-// Returns significand · 2^n, rounded once if the result is denormal. REQUIRES: `reduced` comes from
-// ReduceByLn2(m, x).
-llvm::Value* TimesPowerOfTwo(MathBuilder& m, llvm::Value* significand, const Reduced& reduced);
+// Returns significand · 2^n, rounded once if the result is denormal; 0 where `vanishes` is true.
+// REQUIRES: `reduced` comes from ReduceByLn2(m, x).
+llvm::Value* TimesPowerOfTwo(MathBuilder& m, llvm::Value* significand, const Reduced& reduced,
+                             llvm::Value* vanishes);
+
+// Results that may be denormal are computed with a factor, because CPUs take up to hundreds of
+// cycles for each operand or result that is denormal or underflows to 0. For n ≥ −160 in f32, and
+// −1085 in f64, factor · 2^n is at least 2^-85.
+inline constexpr int kLiftF32 = 100, kLiftF64 = 1000;  // exponents
+llvm::Value* LiftInverse(MathBuilder& m, llvm::Value* like);
+// Removes the factor from the lanes of `lifted`; rounds once if the result is denormal, without
+// such an operation. REQUIRES: these lanes have the given sign, or NaN.
+enum class Sign { kPositive, kNegative };
+llvm::Value* Unlift(MathBuilder& m, llvm::Value* value, llvm::Value* lifted, Sign sign);
+// With this bias, PowerOfTwo returns factor · 2^n.
+inline int LiftedBias(llvm::Value* x) {
+  return BiasOf(x) + (MathBuilder::IsF64(x) ? kLiftF64 : kLiftF32);
+}
 
 }  // namespace hone::codegen
 

@@ -9,8 +9,13 @@ using llvm::Value;
 
 namespace {
 
-// Slightly beyond the limit where Φ(−z) is less than half of the smallest denormal.
-constexpr double kEndF32 = 14.3, kEndF64 = 38.6;
+// Slightly beyond the limit where z · Φ(−z) is less than half of the smallest denormal.
+constexpr double kEndF32 = 14.4, kEndF64 = 38.6;
+// The largest z where Φ(−z) is not, and where z · Φ(−z) is not.
+constexpr double kLastF32 = 0x1.c57228p+3, kLastF64 = 0x1.33e21dc3f3bd8p+5;
+constexpr double kLastGeluF32 = 0x1.cb64e8p+3, kLastGeluF64 = 0x1.34a4208ec1ea3p+5;
+// The square of a smaller number does not matter, and may be denormal.
+constexpr double kTinyF32 = 0x1p-40, kTinyF64 = 0x1p-60;
 // c has few digits, so the rounding error of z + c is known exactly in either order of the
 // operands.
 constexpr double kShift = 3.875;
@@ -27,28 +32,50 @@ constexpr double kTailF64[] = {
     0x1.08adfd3527a46p-5, -0x1.89f838d331e06p-9, -0x1.acd6bda793171p-6, -0x1.10069a3dabc91p-7,
     0x1.9a8182b2cb92ap-7, 0x1.0ecadfa80d73cp-7};
 
-}  // namespace
+// Φ(x). For x ≥ 0 it is 1 − Φ(−x); else the value is lifted.
+struct Lifted {
+  Value* value;
+  Value* negative;
+};
 
-Value* NormalCdf(MathBuilder& m, Value* x) {
-  Value* z = m.AtMost(m.Abs(x), kEndF32, kEndF64);
+// The value is 0 for x < −last.
+Lifted LiftedCdf(MathBuilder& m, Value* x, double last_f32, double last_f64) {
+  llvm::IRBuilder<>& b = m.ir();
+  Value* z = m.AtLeast(m.AtMost(m.Abs(x), kEndF32, kEndF64), kTinyF32, kTinyF64);
   // 1 / (z + c) is `reciprocal` · (1 + rest): the errors of the sum and the division are known.
+  Value* one = m.Number(x, 1);
   Value* shift = m.Number(x, kShift);
   Value* sum = m.Add(z, shift);
   Value* minus_lost = m.Sub(m.Sub(sum, shift), z);
-  Value* reciprocal = m.Div(m.Number(x, 1), sum);
-  Value* rest = m.Fma(reciprocal, minus_lost, m.Fma(m.Neg(reciprocal), sum, m.Number(x, 1)));
+  Value* reciprocal = m.Div(one, sum);
+  Value* rest = m.Fma(reciprocal, minus_lost, m.Fma(m.Neg(reciprocal), sum, one));
   Value* t = m.Fma(z, m.Fma(reciprocal, rest, reciprocal), m.Number(x, -0.5));
   Value* ratio = m.Mul(m.Polynomial(t, kTailF32, kTailF64), reciprocal);
   // The error of the square is also corrected: a rounded z² would cost hundreds of ulp at the far
   // end. Both corrections are small compared with r, and e^(r + rest) = e^r · (1 + rest).
   Value* square = m.Mul(z, z);
   Value* lost = m.Fma(z, z, m.Neg(square));
-  const Reduced reduced = ReduceByLn2(m, m.Mul(square, m.Number(x, -0.5)));
+  const Reduced reduced = ReduceByLn2(m, m.Mul(square, m.Number(x, -0.5)), LiftedBias(x));
   Value* r = m.Add(reduced.r, m.Fma(lost, m.Number(x, -0.5), rest));
-  Value* power = Expm1OfReduced(m, r);
-  Value* tail = TimesPowerOfTwo(m, m.Fma(ratio, power, ratio), reduced);
-  Value* above = m.Sub(m.Number(x, 1), tail);
-  return m.ir().CreateSelect(m.ir().CreateFCmpOGT(x, m.Number(x, 0)), above, tail);
+  Value* tail = m.Mul(m.Fma(ratio, Expm1OfReduced(m, r), ratio), PowerOfTwo(m, reduced.bits));
+  // A product that is only part of an fma does not underflow.
+  Value* above = m.Fma(tail, m.Neg(LiftInverse(m, x)), one);
+  Value* negative = b.CreateFCmpULT(x, m.Number(x, 0));  // or NaN
+  Value* value = b.CreateSelect(negative, tail, above);
+  Value* vanishes = b.CreateFCmpOLT(x, m.Number(x, -last_f32, -last_f64));
+  return {b.CreateSelect(vanishes, m.Number(x, 0), value), negative};
+}
+
+}  // namespace
+
+Value* NormalCdf(MathBuilder& m, Value* x) {
+  const Lifted cdf = LiftedCdf(m, x, kLastF32, kLastF64);
+  return Unlift(m, cdf.value, cdf.negative, Sign::kPositive);
+}
+
+Value* Gelu(MathBuilder& m, Value* x) {
+  const Lifted cdf = LiftedCdf(m, x, kLastGeluF32, kLastGeluF64);
+  return Unlift(m, m.Mul(x, cdf.value), cdf.negative, Sign::kNegative);
 }
 
 }  // namespace hone::codegen

@@ -73,6 +73,16 @@ Value* Bounded(MathBuilder& m, Value* exponent) {
   return m.AtLeast(m.AtMost(exponent, 0, 0x1p64), 0, -0x1p64);
 }
 
+// Every power is 1 for the exponents that this replaces by 0. Their products may be denormal.
+Value* WithoutTiny(MathBuilder& m, Value* exponent) {
+  Value* tiny = m.ir().CreateFCmpOLT(m.Abs(exponent), m.Number(exponent, 0x1p-80, 0x1p-200));
+  return m.ir().CreateSelect(tiny, m.Number(exponent, 0), exponent);
+}
+
+// e to the power of a smaller number is less than half of the smallest denormal of f32, and e to
+// the power of kVanishing is 0 in f64.
+constexpr double kLeastF32 = -0x1.9fe368p6, kVanishing = -1000;
+
 // Returns |x|^y for f64.
 Value* PowerOfMagnitude(MathBuilder& m, Value* magnitude, Value* y) {
   llvm::IRBuilder<>& b = m.ir();
@@ -93,7 +103,10 @@ Value* PowerOfMagnitudeInF64(MathBuilder& m, Value* magnitude, Value* y) {
   llvm::Type* wide = y->getType()->getWithNewType(b.getDoubleTy());
   Value* log = Log(m, b.CreateFPExt(magnitude, wide));
   Value* exponent = Bounded(m, b.CreateFPExt(y, wide));
-  return b.CreateFPTrunc(Exp(m, m.Mul(log, exponent)), y->getType());
+  Value* product = m.Mul(log, exponent);
+  Value* vanishes = b.CreateFCmpOLT(product, m.Number(product, kLeastF32));
+  product = b.CreateSelect(vanishes, m.Number(product, kVanishing), product);
+  return b.CreateFPTrunc(Exp(m, product), y->getType());
 }
 
 Value* RoundedToWhole(MathBuilder& m, Value* x) {
@@ -104,10 +117,11 @@ Value* RoundedToWhole(MathBuilder& m, Value* x) {
 
 Value* Pow(MathBuilder& m, Value* x, Value* y) {
   llvm::IRBuilder<>& b = m.ir();
-  Value* power = MathBuilder::IsF64(x) ? PowerOfMagnitude(m, m.Abs(x), y)
-                                       : PowerOfMagnitudeInF64(m, m.Abs(x), y);
+  Value* exponent = WithoutTiny(m, y);
+  Value* power = MathBuilder::IsF64(x) ? PowerOfMagnitude(m, m.Abs(x), exponent)
+                                       : PowerOfMagnitudeInF64(m, m.Abs(x), exponent);
   Value* whole = b.CreateFCmpOEQ(RoundedToWhole(m, y), y);
-  Value* half = m.Mul(y, m.Number(y, 0.5));
+  Value* half = m.Mul(exponent, m.Number(y, 0.5));
   Value* odd = b.CreateAnd(whole, b.CreateFCmpONE(RoundedToWhole(m, half), half));
   power = b.CreateSelect(odd, m.CopySign(power, x), power);
   // The result is NaN for a negative finite base, unless the exponent is an integer.

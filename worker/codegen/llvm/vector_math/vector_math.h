@@ -22,12 +22,14 @@ namespace hone::codegen {
 //   rsqrt      1.48 ≤ 1.5    1.50 ≤ 1.5    ±∞ for ±0
 //   pow        0.50 ≤ 0.502  0.75 ≤ 1      as in C for special values (power_test.cc)
 //
-// NaN gives NaN; infinities give the limits. tanh and erf keep the sign of −0. f32 exp takes 13
-// instructions per vector with AVX-512 and 18 with AVX2.
+// NaN gives NaN; infinities give the limits. tanh and erf keep the sign of −0. f32 exp takes 14
+// instructions per vector with AVX-512 and 21 with AVX2.
 //
-// The operators gelu and silu are compositions (common/operator/formula.h). Both are within 4.5 ulp
-// (tests/worker/codegen/activation_test.cc), with one exception: where normal_cdf is denormal, its
-// error is multiplied by |x|, so gelu is within 10 ulp in f32 and 22 in f64 there.
+// No operand or intermediate result is denormal unless the argument is: such an operation takes
+// some CPUs hundreds of cycles. Denormal results take only one such operation (exp, pow) or none.
+//
+// The operators gelu and silu (common/operator/formula.h) are computed as functions of their own
+// (expr_emitter.cc). Both are within 4.5 ulp (tests/worker/codegen/activation_test.cc).
 //
 // Methods: reduction by multiples of ln 2 in two parts (Cody and Waite, Software Manual for the
 // Elementary Functions, 1980; Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed.,
@@ -43,12 +45,18 @@ llvm::Value* Tanh(MathBuilder& m, llvm::Value* x);
 llvm::Value* Erf(MathBuilder& m, llvm::Value* x);
 // The distribution function of the standard normal distribution, Φ(x) = erfc(−x/√2) / 2.
 llvm::Value* NormalCdf(MathBuilder& m, llvm::Value* x);
+// x·Φ(x). NaN for −∞, as for the product.
+llvm::Value* Gelu(MathBuilder& m, llvm::Value* x);
 llvm::Value* Sigmoid(MathBuilder& m, llvm::Value* x);
+// x·sigmoid(x). NaN for −∞, as for the product.
+llvm::Value* Silu(MathBuilder& m, llvm::Value* x);
+// The product of a number and sigmoid(x).
+llvm::Value* TimesSigmoid(MathBuilder& m, llvm::Value* factor, llvm::Value* x);
 // x to the power of y, as in C.
 llvm::Value* Pow(MathBuilder& m, llvm::Value* x, llvm::Value* y);
 
 // Divides a vector by a scalar. The result is rounded correctly (Markstein, 1990), except for an
-// error of 1 ulp if the quotient or the remainder is denormal (numerators below 2^-100 in f32) or
+// error of 1 ulp if the quotient is denormal or
 // the divisor's significand is all ones. A quotient of 0 has the right sign. The scalar part is
 // emitted where the divisor is computed.
 llvm::Value* DivideByUniform(MathBuilder& m, llvm::Value* numerators, llvm::Value* divisor);
