@@ -25,6 +25,7 @@
 #include "worker/codegen/llvm/entry_points.h"
 #include "worker/codegen/llvm/function_emitter.h"
 #include "worker/codegen/llvm/machine.h"
+#include "worker/codegen/llvm/vector_parts.h"
 
 namespace hone::codegen {
 namespace {
@@ -187,6 +188,7 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
     return absl::InternalError(absl::StrCat("LLVM refuses the generated code: ", problem));
   machine->ReplaceCalls(module, *target_machine->getMCSubtargetInfo());
   Optimize(module, *target_machine);
+  for (llvm::Function& function : module) KeepInParts(function, target.vector_bits);
   const Passes passes = machine->Arrange(module);
   if (const int64_t instructions = CountInstructions(module, target.vector_bits);
       instructions > kMaxInstructions) {

@@ -1,11 +1,13 @@
 #include "worker/codegen/llvm/lane_reduction.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "common/base/status_macros.h"
+#include "worker/codegen/llvm/vector_parts.h"
 
 namespace hone::codegen {
 
@@ -91,41 +93,37 @@ absl::Status EmitLaneReduction(FunctionContext& f, ExprEmitter& exprs, MemoryEmi
     }
   }
   const int64_t lanes = f.lanes;
+  if (!std::has_single_bit(static_cast<uint64_t>(lanes))) {
+    // Halves of an odd number of lanes would be taken apart into single lanes.
+    f.lanes = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(lanes)));
+    HONE_ASSIGN_OR_RETURN(const Tuple neutral, combine.Neutral());
+    std::vector<llvm::Constant*> used;
+    for (int64_t lane = 0; lane < f.lanes; ++lane) used.push_back(f.b.getInt1(lane < lanes));
+    for (size_t c = 0; c < values.size(); ++c) {
+      values[c] =
+          f.b.CreateSelect(llvm::ConstantVector::get(used), PadLanes(f.b, values[c]), neutral[c]);
+    }
+  }
   if (store.reducer == ir::Reducer::kSum && values[0]->getType()->isIntOrIntVectorTy()) {
     // Uses LLVM's own reduction. LLVM turns its own halves into dot products, but miscompiles ours,
     // which end in vectors of one lane.
     values[0] = f.b.CreateVectorSplat(1, f.b.CreateAddReduce(values[0]));
     f.lanes = 1;
   }
-  Tuple odd;  // the last lanes of halves with an odd size
   while (f.lanes > 1) {
-    const bool rest = f.lanes % 2 != 0;
-    const auto last = static_cast<uint64_t>(f.lanes - 1);
     f.lanes /= 2;
     std::vector<int> low(f.lanes), high(f.lanes);
     std::iota(low.begin(), low.end(), 0);
     std::iota(high.begin(), high.end(), static_cast<int>(f.lanes));
-    Tuple lasts, left, right;
+    Tuple left, right;
     for (Value* const value : values) {
-      if (rest) lasts.push_back(f.b.CreateExtractElement(value, last));
       left.push_back(f.b.CreateShuffleVector(value, low));
       right.push_back(f.b.CreateShuffleVector(value, high));
     }
     HONE_ASSIGN_OR_RETURN(values, combine(left, right));
-    if (!rest) continue;
-    const int64_t width = std::exchange(f.lanes, 0);
-    if (odd.empty()) {
-      odd = lasts;
-    } else {
-      HONE_ASSIGN_OR_RETURN(odd, combine(odd, lasts));
-    }
-    f.lanes = width;
   }
   f.lanes = 0;
   for (Value*& value : values) value = f.b.CreateExtractElement(value, uint64_t{0});
-  if (!odd.empty()) {
-    HONE_ASSIGN_OR_RETURN(values, combine(values, odd));
-  }
   const ir::Index& offset = store.indices[0];
   Tuple element;
   for (const ir::BufferId output : store.outputs) {

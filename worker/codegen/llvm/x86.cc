@@ -3,6 +3,7 @@
 #include "absl/strings/match.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "worker/codegen/llvm/machine.h"
+#include "worker/codegen/llvm/vector_parts.h"
 #include "worker/codegen/llvm/x86_cpu_guard.h"
 
 namespace hone::codegen {
@@ -41,30 +42,20 @@ int LanesOf(const Value* value) {
   return static_cast<int>(llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements());
 }
 
-// Applies an instruction for `part` lanes to vectors of any number of lanes: splits the operands,
-// the last part of which is padded, and joins the results.
+// Applies an instruction for `part` lanes to vectors of any number of lanes.
 Value* InParts(llvm::IRBuilder<>& b, llvm::ArrayRef<Value*> operands, int part,
                llvm::function_ref<Value*(llvm::ArrayRef<Value*>)> apply) {
   const int lanes = LanesOf(operands[0]);
   if (lanes == part) return apply(operands);
-  Value* result = nullptr;
-  for (int begin = 0; begin < lanes; begin += part) {
-    llvm::SmallVector<int, 64> mask(part);
-    for (int i = 0; i < part; ++i) mask[i] = begin + i < lanes ? begin + i : llvm::PoisonMaskElem;
+  llvm::SmallVector<llvm::SmallVector<Value*, 8>, 2> split;
+  for (Value* const operand : operands) split.push_back(SplitLanes(b, operand, part));
+  llvm::SmallVector<Value*, 8> results;
+  for (size_t p = 0; p < split[0].size(); ++p) {
     llvm::SmallVector<Value*, 2> parts;
-    for (Value* operand : operands) parts.push_back(b.CreateShuffleVector(operand, mask));
-    mask.resize(lanes);
-    for (int i = 0; i < lanes; ++i)
-      mask[i] = i >= begin && i < begin + part ? i - begin : llvm::PoisonMaskElem;
-    Value* spread = b.CreateShuffleVector(apply(parts), mask);
-    if (result == nullptr) {
-      result = spread;
-      continue;
-    }
-    for (int i = 0; i < lanes; ++i) mask[i] = i < begin ? i : lanes + i;
-    result = b.CreateShuffleVector(result, spread, mask);
+    for (const auto& operand : split) parts.push_back(operand[p]);
+    results.push_back(apply(parts));
   }
-  return result;
+  return JoinLanes(b, results, lanes);
 }
 
 class X86 final : public Machine {
