@@ -19,6 +19,7 @@ constexpr ExitCodeInfo kExitCodes[] = {
     {kExitUsage, "wrong usage or input (such as a missing file or an unknown name)"},
     {kExitNothingKnown, "nothing known (such as no best, no pin, or no measurement to learn from)"},
     {kExitUnreachable, "server unreachable (such as no answer, or no trusted connection)"},
+    {kExitInconclusive, "inconclusive (a check that other work disturbed)"},
     {kExitInterrupted, "interrupted with Ctrl-C"},
 };
 
@@ -58,6 +59,10 @@ ExitCode ExitCodeFor(const absl::Status& status) {
 
 absl::Status NothingKnownError(absl::string_view message) {
   return WithExitCode(absl::NotFoundError(FromServer(message)), kExitNothingKnown);
+}
+
+absl::Status InconclusiveError(absl::string_view message) {
+  return WithExitCode(absl::FailedPreconditionError(message), kExitInconclusive);
 }
 
 absl::Status InterruptedError(absl::string_view message) {

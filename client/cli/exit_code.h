@@ -14,6 +14,7 @@ enum ExitCode : int {
   kExitUsage = 2,  // nothing was done
   kExitNothingKnown = 3,
   kExitUnreachable = 4,
+  kExitInconclusive = 5,   // what was asked could not be found out; asking again may help
   kExitInterrupted = 130,  // what shells report for a program that SIGINT ended
 };
 
@@ -36,6 +37,10 @@ ExitCode ExitCodeFor(const absl::Status& status);
 // NotFound, such as a missing file or an unknown name, is a usage error. A command that lists
 // records, jobs, workers or pins succeeds even if the list is empty.
 absl::Status NothingKnownError(absl::string_view message);
+
+// FailedPrecondition with kExitInconclusive: a measurement says nothing, because other work
+// disturbed it.
+absl::Status InconclusiveError(absl::string_view message);
 
 // Cancelled with kExitInterrupted: the user interrupted the command.
 absl::Status InterruptedError(absl::string_view message);

@@ -1,5 +1,6 @@
 #include "client/cli/network_argument.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <system_error>
@@ -14,10 +15,12 @@
 #include "client/cli/shell_word.h"
 #include "client/cli/suggested_command.h"
 #include "client/cli/target_argument.h"
+#include "client/cli/terminal.h"
 #include "client/network/partition_options.h"
 #include "client/onnx/import.h"
 #include "common/base/status_macros.h"
 #include "common/graph/pass/passes.h"
+#include "common/ir/element_bytes.h"
 #include "common/ir/signature.h"
 
 namespace hone::cli {
@@ -54,6 +57,34 @@ absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ParseShapes(
   return shapes;
 }
 
+// The error of a model that Hone cannot run, which is a usage error. An error that does not name
+// the file gets its name.
+absl::Status OfModel(const absl::Status& status, const std::string& path) {
+  const std::string message = absl::StartsWith(status.message(), path)
+                                  ? std::string(status.message())
+                                  : absl::StrCat(path, ": ", status.message());
+  const absl::Status error(status.code(), message);
+  const bool is_of_model = absl::IsUnimplemented(error) || absl::IsFailedPrecondition(error) ||
+                           absl::IsResourceExhausted(error);
+  return is_of_model ? WithExitCode(error, kExitUsage) : error;
+}
+
+// The first --shape with an extent of 0; "" if there is none.
+std::string EmptyShape(const NetworkWords& words,
+                       const std::map<std::string, std::vector<int64_t>>& shapes) {
+  for (const std::string& word : words.shapes) {
+    const std::vector<int64_t>& shape = shapes.at(word.substr(0, word.rfind('=')));
+    if (std::count(shape.begin(), shape.end(), 0) > 0) return word;
+  }
+  return "";
+}
+
+// Whether a network computes no element.
+bool ComputesNothing(const graph::Graph& graph) {
+  return std::all_of(graph.outputs.begin(), graph.outputs.end(),
+                     [&](graph::ValueId id) { return graph.value(id).type.elements() == 0; });
+}
+
 }  // namespace
 
 std::string ToText(const NetworkWords& words) {
@@ -74,7 +105,21 @@ void AddShapes(Command& command, std::vector<std::string>& shapes) {
 absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words) {
   onnx::ImportOptions options;
   HONE_ASSIGN_OR_RETURN(options.shapes, ParseShapes(words.shapes));
-  return onnx::ImportOnnx(words.path, options);
+  std::vector<std::string> warnings;
+  options.warnings = &warnings;
+  const absl::StatusOr<graph::Graph> graph = onnx::ImportOnnx(words.path, options);
+  if (const std::string empty = EmptyShape(words, options.shapes);
+      !empty.empty() && (!graph.ok() || ComputesNothing(*graph))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--shape ", empty, ": an extent of 0 ",
+        graph.ok() ? absl::StrCat("leaves nothing to compute in ", words.path)
+                   : absl::StrCat("does not fit the model: ", graph.status().message())));
+  }
+  if (!graph.ok()) return OfModel(graph.status(), words.path);
+  for (const std::string& warning : warnings) {
+    PrintWrapped(stderr, absl::StrCat("warning: ", words.path, ": ", warning));
+  }
+  return graph;
 }
 
 absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words) {
@@ -82,9 +127,13 @@ absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const Networ
   NetworkArgument network{
       .path = words.path, .shapes = words.shapes, .written = TimeOf(words.path)};
   HONE_ASSIGN_OR_RETURN(network.graph, ReadGraph(words));
-  HONE_RETURN_IF_ERROR(graph::Optimize(network.graph));
-  HONE_ASSIGN_OR_RETURN(network.partition,
-                        graph::MakePartition(network.graph, network::PartitionOptionsFor(kind)));
+  if (const absl::Status status = graph::Optimize(network.graph); !status.ok()) {
+    return OfModel(status, words.path);
+  }
+  absl::StatusOr<graph::Partition> partition =
+      graph::MakePartition(network.graph, network::PartitionOptionsFor(kind));
+  if (!partition.ok()) return OfModel(partition.status(), words.path);
+  network.partition = *std::move(partition);
   for (const graph::Task& task : network.partition.tasks) {
     const ir::Workload& workload = task.workload;
     network.tasks.push_back(
@@ -92,6 +141,55 @@ absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const Networ
          absl::StrCat(workload.name, " -> ", ir::TypesOf(workload, workload.Outputs()))});
   }
   return network;
+}
+
+absl::StatusOr<NetworkArgument> ReadOperatorAsNetwork(const Globals& globals,
+                                                      absl::Span<const std::string> words) {
+  const target::Kind kind = TargetArgument{.given = globals.target}.KindOfTarget();
+  HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(words));
+  const ir::Workload& workload = argument.workload;
+  NetworkArgument network{.path = argument.title, .tasks = {argument}, .is_operator = true};
+  graph::Graph& graph = network.graph;
+  graph::Node node{workload.name, workload.name, {}, {}, {}};
+  Rng rng(1, 1);
+  const auto type_of = [](const ir::Tensor& tensor) {
+    return graph::TensorType{tensor.dtype, {tensor.shape.begin(), tensor.shape.end()}};
+  };
+  for (const ir::BufferId id : workload.Inputs()) {
+    const ir::Tensor& tensor = workload.tensors[id];
+    const graph::TensorType type = type_of(tensor);
+    if (tensor.constant) {
+      node.inputs.push_back(
+          graph.AddConstant(tensor.name, type, graph::ConstantData(SomeElements(type, rng))));
+    } else {
+      graph.inputs.push_back(graph.AddValue(tensor.name, type));
+      node.inputs.push_back(graph.inputs.back());
+    }
+  }
+  for (const ir::BufferId id : workload.Outputs()) {
+    const ir::Tensor& tensor = workload.tensors[id];
+    graph.outputs.push_back(graph.AddValue(tensor.name, type_of(tensor)));
+  }
+  node.outputs = graph.outputs;
+  graph.nodes.push_back(node);
+  network.partition.alignment = network::PartitionOptionsFor(kind).alignment;
+  network.partition.tasks.push_back({.workload = workload, .weight = 1, .steps = {0}});
+  network.partition.steps.push_back({.kind = graph::Step::Kind::kKernel,
+                                     .nodes = {0},
+                                     .task = 0,
+                                     .inputs = node.inputs,
+                                     .outputs = node.outputs});
+  return network;
+}
+
+std::string SomeElements(const graph::TensorType& type, Rng& rng) {
+  std::string bytes(type.bytes(), '\0');
+  if (!ir::IsFloat(type.dtype)) return bytes;
+  for (int64_t i = 0; i < type.elements(); ++i) {
+    const double value = static_cast<double>(rng() >> 40) * 0x1p-23 - 1;
+    ir::WriteElement(type.dtype, bytes.data(), i, value);
+  }
+  return bytes;
 }
 
 absl::Status CheckUnchanged(const NetworkArgument& network) {

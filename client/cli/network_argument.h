@@ -13,6 +13,7 @@
 #include "client/cli/running_job.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/command_line.h"
+#include "common/base/rng.h"
 #include "common/graph/graph.h"
 #include "common/graph/partition.h"
 
@@ -32,7 +33,7 @@ void AddShapes(Command& command, std::vector<std::string>& shapes);
 
 // A network named on the command line, divided into tasks.
 struct NetworkArgument {
-  std::string path;
+  std::string path;                 // or the words that name an operator
   std::vector<std::string> shapes;  // as in NetworkWords
   graph::Graph graph;
   graph::Partition partition;
@@ -40,15 +41,25 @@ struct NetworkArgument {
   // its outputs.
   std::vector<WorkloadArgument> tasks;
   std::optional<std::filesystem::file_time_type> written;  // when the file was last changed
+  bool is_operator = false;                                // see ReadOperatorAsNetwork()
 };
 
-// Reads an ONNX file. InvalidArgument: a shape is not of the form NAME=1x3x224x224, or is given
-// twice. Other errors are those of onnx::ImportOnnx.
+// Reads an ONNX file, and prints a warning for each oddity of the model. InvalidArgument: a shape
+// is not of the form NAME=1x3x224x224, is given twice, or leaves nothing to compute. Other errors
+// are those of onnx::ImportOnnx. A model that Hone cannot run has the exit code kExitUsage.
 absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words);
 
 // The same, optimized and divided into tasks for the kind of device that --target names. Errors as
 // for ReadGraph.
 absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words);
+
+// Reads an operator as a network of one step, so that it can be timed like a network. Its constants
+// get some elements. Errors as for ReadWorkloadArgument.
+absl::StatusOr<NetworkArgument> ReadOperatorAsNetwork(const Globals& globals,
+                                                      absl::Span<const std::string> words);
+
+// Some elements of a tensor: uniform in [-1, 1), and zeros for integers.
+std::string SomeElements(const graph::TensorType& type, Rng& rng);
 
 // FailedPrecondition: the file was changed since it was read. Weights are read when they are first
 // used, so they would now come from the new file.

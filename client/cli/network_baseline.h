@@ -22,8 +22,8 @@ struct StepSpeed {
 // How fast a network ran on a machine.
 struct NetworkSpeed {
   // What was measured. Two speeds are compared only if these four fields are equal.
-  std::string network;  // the name of the model's file, without folders
-  std::string inputs;   // "data: f32[1, 3, 224, 224]"
+  std::string network;  // the name of the model's file, without folders, or of an operator
+  std::string inputs;   // "data: f32[1, 3, 224, 224]"; for an operator, its outputs and digest, too
   std::string target;
   int threads = 0;  // 0 on a GPU
 

@@ -72,15 +72,16 @@ class TimedNetwork {
   // Waits before it repeats a measurement, because a machine may be slow for seconds at a time.
   absl::Status Measure() {
     const absl::Duration pause = std::min(kPause * attempts_ * time_, kLongestPause);
-    progress_.Show(
-        absl::StrFormat("timing the network, %d of at most %d times", ++attempts_, kAttempts),
-        /*important=*/true);
+    progress_.Show(absl::StrFormat("timing the %s, %d of at most %d times", timing_.what,
+                                   ++attempts_, kAttempts),
+                   /*important=*/true);
     absl::SleepFor(pause);
     const absl::Status measured =
         MeasureNetwork(network_, kernels_, {.device = gpu_}, time_, timing_);
     progress_.Clear();
     return measured;
   }
+  const std::string& name() const { return network_.path; }
   bool MayRepeat() const { return attempts_ < kAttempts; }
 
   const NetworkTiming& timing() const { return timing_; }
@@ -132,10 +133,7 @@ Json ToJson(const Comparison& comparison, const std::string& path) {
   return json;
 }
 
-void Print(const Comparison& comparison) {
-  const NetworkSpeed& speed = comparison.timing.speed;
-  const NetworkSpeed& baseline = comparison.baseline;
-  PrintWrapped(DescribeMeasured(speed));
+void PrintSteps(const NetworkSpeed& speed, const NetworkSpeed& baseline) {
   std::vector<ComparedStep> steps = CompareSteps(speed, baseline);
   std::stable_sort(steps.begin(), steps.end(), [](const ComparedStep& a, const ComparedStep& b) {
     return std::abs(a.difference_ns()) > std::abs(b.difference_ns());
@@ -154,17 +152,26 @@ void Print(const Comparison& comparison) {
   absl::PrintF("\n");
   table.Print();
   if (others > 0) absl::PrintF("%d other steps changed less\n", others);
+}
+
+void Print(const Comparison& comparison) {
+  const NetworkSpeed& speed = comparison.timing.speed;
+  const NetworkSpeed& baseline = comparison.baseline;
+  PrintWrapped(DescribeMeasured(speed));
+  const bool is_network = comparison.timing.what == "network";
+  if (is_network) PrintSteps(speed, baseline);
   PrintWrapped(absl::StrFormat(
-      "\nwhole network  %s, %s compared with the baseline (%s, of %s); at most +%g %% is allowed",
+      "\n%s  %s, %s compared with the baseline (%s, of %s); at most +%g %% is allowed",
+      is_network ? "whole network" : "operator",
       MarkUnconfirmed(FormatLatency(speed.latency_ns), comparison.disturbance.empty()),
       PercentText(comparison.Regression()), FormatLatency(baseline.latency_ns),
       FormatTime(baseline.measured_unix_ms), 100 * comparison.max_regression));
-  if (!comparison.disturbance.empty()) PrintWrapped(DisturbanceText(comparison.disturbance));
+  if (!comparison.disturbance.empty())
+    PrintWrapped(DisturbanceText(comparison.disturbance, comparison.timing.what));
   if (!baseline.disturbance.empty()) {
     PrintWrapped(absl::StrCat(
-        "other work disturbed the measurement of the baseline, which may hide a slowdown of the "
-        "network: ",
-        baseline.disturbance));
+        "other work disturbed the measurement of the baseline, which may hide a slowdown of the ",
+        comparison.timing.what, ": ", baseline.disturbance));
   }
 }
 
@@ -182,7 +189,7 @@ absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
     replaced = AddBaseline(speed, baselines);
     HONE_RETURN_IF_ERROR(WriteBaselines(options.baseline, baselines));
   } else {
-    result = absl::FailedPreconditionError(absl::StrCat(
+    result = InconclusiveError(absl::StrCat(
         "no baseline was saved, because other work disturbed all ", kAttempts,
         " measurements: ", disturbance,
         ". A baseline that is too slow would hide a later slowdown. Save it when the machine is "
@@ -205,7 +212,7 @@ absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
                               FormatTime(replaced->measured_unix_ms), ", ",
                               FormatLatency(replaced->latency_ns)));
   }
-  if (!disturbance.empty()) PrintWrapped(DisturbanceText(disturbance));
+  if (!disturbance.empty()) PrintWrapped(DisturbanceText(disturbance, timing.what));
   return absl::OkStatus();
 }
 
@@ -234,20 +241,25 @@ absl::Status MeasureAndCompare(const Globals& globals, const NetworkCheckOptions
       .timing = timed.timing(), .baseline = *baseline, .max_regression = options.max_regression};
   while (timed.MayRepeat() && !comparison.Passes()) HONE_RETURN_IF_ERROR(timed.Measure());
   comparison.disturbance = timed.Disturbance();
-  absl::Status result;
-  if (!comparison.Passes()) {
-    result = absl::FailedPreconditionError(absl::StrFormat(
-        "%s is %.1f %% slower than its baseline, and at most %g %% is allowed%s",
-        options.words.path, 100 * comparison.Regression(), 100 * comparison.max_regression,
-        comparison.disturbance.empty() ? ""
-                                       : "; other work disturbed the measurement, so check again"));
-  }
+  const absl::Status result = ResultOf(timed.name(), comparison.Regression(),
+                                       comparison.max_regression, comparison.disturbance);
   if (globals.json) return PrintJson(ToJson(comparison, options.baseline), result);
   Print(comparison);
   return result;
 }
 
 }  // namespace
+
+absl::Status ResultOf(absl::string_view name, double regression, double max_regression,
+                      absl::string_view disturbance) {
+  if (regression <= max_regression) return absl::OkStatus();
+  const std::string slower =
+      absl::StrFormat("%s is %.1f %% slower than its baseline, and at most %g %% is allowed", name,
+                      100 * regression, 100 * max_regression);
+  if (disturbance.empty()) return absl::FailedPreconditionError(slower);
+  return InconclusiveError(
+      absl::StrCat(slower, "; other work disturbed the measurement, so check again"));
+}
 
 std::string TimingCommand(const NetworkWords& words, double tolerance) {
   const std::string name = std::filesystem::path(words.path).stem().string();
@@ -257,7 +269,10 @@ std::string TimingCommand(const NetworkWords& words, double tolerance) {
 }
 
 absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, options.words));
+  HONE_ASSIGN_OR_RETURN(const NetworkArgument network,
+                        options.operator_words.empty()
+                            ? ReadNetwork(globals, options.words)
+                            : ReadOperatorAsNetwork(globals, options.operator_words));
   absl::StatusOr<std::vector<NetworkSpeed>> baselines = ReadBaselines(options.baseline);
   if (absl::IsNotFound(baselines.status())) {
     if (!options.save) {

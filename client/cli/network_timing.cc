@@ -20,7 +20,6 @@
 #include "common/base/median.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
-#include "common/ir/element_bytes.h"
 #include "common/target/host.h"
 #include "common/target/target.h"
 
@@ -46,9 +45,18 @@ constexpr double kDisturbed = 3;
 // they do not interrupt it: they share caches, memory and the execution units of a core.
 constexpr double kUsedByOthers = 0.1;  // of all cores
 
+// The time of a run. For an operator this is the time of its kernel, if the runner tells it: the
+// memory for the outputs may take longer.
+double TimeOf(const TimedRun& run, bool is_operator) {
+  if (!is_operator || run.steps.empty()) return run.ns;
+  double ns = 0;
+  for (const network::StepTime& step : run.steps) ns += static_cast<double>(step.ns);
+  return ns;
+}
+
 // Runs the network kWindow times, or less often if the deadline comes. `work` observes other
 // programs.
-absl::StatusOr<RunWindow> MeasureWindow(network::Runner& runner,
+absl::StatusOr<RunWindow> MeasureWindow(network::Runner& runner, bool is_operator,
                                         absl::Span<const absl::string_view> inputs,
                                         const OtherWork& work, const Clock& clock,
                                         absl::Time deadline) {
@@ -68,7 +76,7 @@ absl::StatusOr<RunWindow> MeasureWindow(network::Runner& runner,
   };
   for (int i = 0; continues(i); ++i) {
     HONE_ASSIGN_OR_RETURN(run, RunTimed(runner, inputs, runner.times_steps_freely()));
-    window.runs_ns.push_back(run.ns);
+    window.runs_ns.push_back(TimeOf(run, is_operator));
     all_ns += run.ns;
     if (runner.times_steps_freely()) add_steps();
   }
@@ -96,12 +104,7 @@ std::vector<std::string> SomeInputs(const network::Runner& runner) {
   std::vector<std::string> inputs;
   Rng rng(1, 0);
   for (const graph::TensorType& type : runner.input_types()) {
-    std::string& bytes = inputs.emplace_back(type.bytes(), '\0');
-    if (!ir::IsFloat(type.dtype)) continue;
-    for (int64_t i = 0; i < type.elements(); ++i) {
-      const double value = static_cast<double>(rng() >> 40) * 0x1p-23 - 1;
-      ir::WriteElement(type.dtype, bytes.data(), i, value);
-    }
+    inputs.push_back(SomeElements(type, rng));
   }
   return inputs;
 }
@@ -148,7 +151,7 @@ void AddWindow(RunWindow window, NetworkTiming& timing) {
 std::string WhyDisturbed(const NetworkTiming& timing, double kernels_ns) {
   const double latency_ns = timing.speed.latency_ns;
   if (timing.windows > 0 && timing.interrupted == timing.windows) {
-    return absl::StrCat("other programs took cores from the network ",
+    return absl::StrCat("other programs took cores from the ", timing.what, " ",
                         timing.windows == 1 ? "while it ran"
                                             : absl::StrCat("in all ", timing.windows, " series of ",
                                                            kWindow, " runs"));
@@ -169,12 +172,13 @@ std::string WhyDisturbed(const NetworkTiming& timing, double kernels_ns) {
   if (timing.speed.threads < std::max(1, timing.target_cores)) return "";
   const std::string disturbance = SlowerThanKernels(latency_ns, kernels_ns);
   if (disturbance.empty()) return "";
-  return absl::StrCat("the network ", disturbance, " (", FormatLatency(latency_ns), " instead of ",
-                      FormatLatency(kernels_ns), ")");
+  return absl::StrCat("the ", timing.what, " ", disturbance, " (", FormatLatency(latency_ns),
+                      " instead of ", FormatLatency(kernels_ns), ")");
 }
 
-std::string DisturbanceText(absl::string_view why) {
-  return absl::StrCat("other work disturbed this measurement, so the network may be faster: ", why);
+std::string DisturbanceText(absl::string_view why, absl::string_view what) {
+  return absl::StrCat("other work disturbed this measurement, so the ", what,
+                      " may be faster: ", why);
 }
 
 NetworkTiming TimingOf(const NetworkArgument& network,
@@ -185,6 +189,15 @@ NetworkTiming TimingOf(const NetworkArgument& network,
   timing.speed = {.network = std::filesystem::path(network.path).filename().string(),
                   .inputs = DescribeValues(network.graph, network.graph.inputs),
                   .target = target.Key()};
+  if (network.is_operator) {
+    // The keys of an operator may be written in any order.
+    const ir::Workload& workload = network.tasks[0].workload;
+    timing.what = "operator";
+    timing.speed.network = workload.name;
+    timing.speed.inputs = absl::StrCat(DescribeValues(network.graph, network.graph.nodes[0].inputs),
+                                       " -> ", DescribeValues(network.graph, network.graph.outputs),
+                                       "; ", workload.StructuralDigest().ToHex().substr(0, 8));
+  }
   timing.target_cores = is_gpu ? 0 : target.cores;
   timing.machine_cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   return timing;
@@ -212,7 +225,8 @@ absl::Status MeasureNetwork(const NetworkArgument& network,
   const OtherWork work(&clock);
   const absl::Time end = std::min(clock.Now() + time, deadline);
   do {
-    HONE_ASSIGN_OR_RETURN(RunWindow window, MeasureWindow(*runner, views, work, clock, deadline));
+    HONE_ASSIGN_OR_RETURN(RunWindow window, MeasureWindow(*runner, network.is_operator, views, work,
+                                                          clock, deadline));
     AddWindow(std::move(window), timing);
   } while (clock.Now() < end);
   if (const std::optional<double> cores = work.Cores(); cores.has_value()) {
@@ -223,7 +237,7 @@ absl::Status MeasureNetwork(const NetworkArgument& network,
 
 Json TimingJson(const NetworkTiming& timing, const std::string& why) {
   const NetworkSpeed& speed = timing.speed;
-  return {{"network", speed.network},
+  return {{timing.what, speed.network},
           {"inputs", speed.inputs},
           {"target", speed.target},
           {"threads", speed.threads},

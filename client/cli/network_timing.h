@@ -37,6 +37,7 @@ struct RunWindow {
 
 // What was measured of a network so far.
 struct NetworkTiming {
+  std::string what = "network";  // or "operator"
   NetworkSpeed speed;  // of the window with the smallest median; an interrupted one counts only if
                        // all were interrupted
   double fastest_ns = std::numeric_limits<double>::infinity();  // of all runs
@@ -88,8 +89,8 @@ bool WasInterrupted(int64_t interruptions, int threads, double run_ns);
 // measured; "" if nothing does. `kernels_ns`: the sum of the network's kernels; 0: not known.
 std::string WhyDisturbed(const NetworkTiming& timing, double kernels_ns);
 // Tells the user of a disturbed measurement, in a sentence without a period. `why`: of
-// WhyDisturbed.
-std::string DisturbanceText(absl::string_view why);
+// WhyDisturbed. `what`: of NetworkTiming.
+std::string DisturbanceText(absl::string_view why, absl::string_view what = "network");
 
 // Describes a measurement for --json: its latency, and whether other work disturbed it, as `why`
 // says.

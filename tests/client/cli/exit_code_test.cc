@@ -213,7 +213,7 @@ TEST_F(ExitCodeTest, TheHelpListsEveryCode) {
   for (const Words& words : {Words{"--help"}, {"help", "exit-codes"}}) {
     const std::string help = OneLine(Hone(words).output);
     for (const char* code : {"0 ok", "1 failed", "2 wrong usage", "3 nothing known",
-                             "4 server unreachable", "130 interrupted"}) {
+                             "4 server unreachable", "5 inconclusive", "130 interrupted"}) {
       EXPECT_THAT(help, HasSubstr(code));
     }
   }
