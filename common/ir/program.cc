@@ -161,11 +161,32 @@ std::vector<NodeId> Program::AllBlocks() const {
   return found;
 }
 
-NodeId Program::FindBlock(absl::string_view name) const {
-  for (NodeId id : AllBlocks()) {
-    if (BlockOf(id).name == name) return id;
+namespace {
+
+// Returns the blocks of the tree for which the condition holds, in execution order. Scans the
+// nodes, which is faster than walking the tree for the few blocks that are found.
+std::vector<NodeId> BlocksWhere(const Program& program,
+                                absl::FunctionRef<bool(const Block&)> holds) {
+  std::vector<NodeId> found;
+  for (NodeId id = 0; id < static_cast<NodeId>(program.nodes.size()); ++id) {
+    if (!program.IsBlock(id) || !holds(program.BlockOf(id))) continue;
+    const NodeId kernel = program.KernelOf(id);  // none if the block is detached
+    if (std::find(program.kernels.begin(), program.kernels.end(), kernel) != program.kernels.end())
+      found.push_back(id);
   }
-  return kNoNode;
+  if (found.size() < 2) return found;
+  std::vector<NodeId> ordered = program.AllBlocks();
+  std::erase_if(
+      ordered, [&](NodeId id) { return std::find(found.begin(), found.end(), id) == found.end(); });
+  return ordered;
+}
+
+}  // namespace
+
+NodeId Program::FindBlock(absl::string_view name) const {
+  const std::vector<NodeId> found =
+      BlocksWhere(*this, [&](const Block& block) { return block.name == name; });
+  return found.empty() ? kNoNode : found[0];
 }
 
 NodeId Program::KernelOf(NodeId id) const {
@@ -191,20 +212,13 @@ bool Program::Gathers(const Block& block, BufferId buffer) const {
 }
 
 std::vector<NodeId> Program::WritersOf(BufferId buffer) const {
-  std::vector<NodeId> found;
-  for (NodeId id : AllBlocks()) {
-    const auto& outputs = BlockOf(id).outputs;
-    if (std::find(outputs.begin(), outputs.end(), buffer) != outputs.end()) found.push_back(id);
-  }
-  return found;
+  return BlocksWhere(*this, [&](const Block& block) {
+    return std::find(block.outputs.begin(), block.outputs.end(), buffer) != block.outputs.end();
+  });
 }
 
 std::vector<NodeId> Program::ReadersOf(BufferId buffer) const {
-  std::vector<NodeId> found;
-  for (NodeId id : AllBlocks()) {
-    if (Reads(BlockOf(id), buffer)) found.push_back(id);
-  }
-  return found;
+  return BlocksWhere(*this, [&](const Block& block) { return Reads(block, buffer); });
 }
 
 Index Program::OverLoops(const Block& block, const Index& index) {

@@ -10,19 +10,6 @@
 namespace hone::schedule {
 namespace {
 
-// Takes the decisions from a given vector.
-class GivenDecider final : public Decider {
- public:
-  explicit GivenDecider(absl::Span<const int64_t> decisions) : decisions_(decisions) {}
-  absl::Status Decide(const Site& site, absl::Span<int64_t> values) override {
-    std::copy_n(decisions_.begin() + site.begin, site.count, values.begin());
-    return absl::OkStatus();
-  }
-
- private:
-  absl::Span<const int64_t> decisions_;
-};
-
 // "the argument 'factor'", for messages.
 std::string NameOf(const Instruction& instruction, int operand) {
   const Argument* const argument = instruction.primitive->ArgumentOf(static_cast<size_t>(operand));
@@ -40,7 +27,7 @@ absl::StatusOr<ir::NodeId> Call::Block(int operand) const {
     return absl::InvalidArgumentError(
         absl::StrCat(NameOf(*instruction_, operand), " must be a block"));
   }
-  const ir::NodeId node = blocks_[instruction_->operands[operand].reg];
+  const ir::NodeId node = state_.blocks[instruction_->operands[operand].reg];
   if (!program_->IsBlock(node))
     return absl::FailedPreconditionError(
         absl::StrCat("block b", instruction_->operands[operand].reg, " no longer exists"));
@@ -52,7 +39,7 @@ absl::StatusOr<ir::NodeId> Call::Loop(int operand) const {
     return absl::InvalidArgumentError(
         absl::StrCat(NameOf(*instruction_, operand), " must be a loop"));
   }
-  const ir::NodeId node = loops_[instruction_->operands[operand].reg];
+  const ir::NodeId node = state_.loops[instruction_->operands[operand].reg];
   if (!program_->IsLoop(node))
     return absl::FailedPreconditionError(
         absl::StrCat("loop l", instruction_->operands[operand].reg, " no longer exists"));
@@ -67,14 +54,14 @@ absl::StatusOr<ir::NodeId> Call::Node(int operand) const {
 
 bool Call::Stays(int operand) const {
   return operand < operands() && instruction_->operands[operand].kind == Operand::Kind::kLoop &&
-         loops_[instruction_->operands[operand].reg] == kStay;
+         state_.loops[instruction_->operands[operand].reg] == kStay;
 }
 
 absl::StatusOr<ir::Extent> Call::Int(int operand) const {
   if (operand < operands()) {
     const Operand& value = instruction_->operands[operand];
     if (value.kind == Operand::Kind::kNumber) return ir::ExtentTable::Constant(value.number);
-    if (value.kind == Operand::Kind::kInt) return ints_[value.reg];
+    if (value.kind == Operand::Kind::kInt) return state_.ints[value.reg];
   }
   return absl::InvalidArgumentError(
       absl::StrCat(NameOf(*instruction_, operand), " must be a number"));
@@ -120,7 +107,7 @@ absl::Status Call::Return(absl::Span<const ir::NodeId> nodes) {
   }
   for (size_t i = 0; i < nodes.size(); ++i) {
     const Operand& result = instruction_->results[i];
-    (result.kind == Operand::Kind::kBlock ? blocks_ : loops_)[result.reg] = nodes[i];
+    (result.kind == Operand::Kind::kBlock ? state_.blocks : state_.loops)[result.reg] = nodes[i];
   }
   return absl::OkStatus();
 }
@@ -128,31 +115,67 @@ absl::Status Call::Return(absl::Span<const ir::NodeId> nodes) {
 absl::Status Call::Decide(Site& site) {
   site.begin = instruction_->decision_begin;
   site.count = instruction_->decision_count;
-  absl::Span<int64_t> values = absl::MakeSpan(replayed_->decisions).subspan(site.begin, site.count);
+  absl::Span<int64_t> values =
+      absl::MakeSpan(state_.replayed.decisions).subspan(site.begin, site.count);
   HONE_RETURN_IF_ERROR(decider_->Decide(site, values));
   if (!site.IsLegal(values)) {
     return absl::InvalidArgumentError(absl::StrCat("decision [", absl::StrJoin(values, ", "),
                                                    "] is not legal here (extent ", site.extent,
                                                    ", max_inner ", site.max_inner, ")"));
   }
-  replayed_->sites.push_back(site);
+  state_.replayed.sites.push_back(site);
   return absl::OkStatus();
 }
 
 absl::Status Call::ReturnDecision(Site site) {
   HONE_RETURN_IF_ERROR(Decide(site));
   for (int i = 0; i < site.count; ++i) {
-    ints_[instruction_->results[i].reg] =
-        program_->extents.Factor(replayed_->decisions[site.begin + i], site.begin + i);
+    state_.ints[instruction_->results[i].reg] =
+        program_->extents.Factor(state_.replayed.decisions[site.begin + i], site.begin + i);
   }
   return absl::OkStatus();
 }
 
 absl::Status Call::ReturnLocation(Site site, absl::Span<const ir::NodeId> loops) {
   HONE_RETURN_IF_ERROR(Decide(site));
-  const int64_t position = replayed_->decisions[site.begin];
-  loops_[instruction_->results[0].reg] =
+  const int64_t position = state_.replayed.decisions[site.begin];
+  state_.loops[instruction_->results[0].reg] =
       position < 0 ? kStay : loops[static_cast<size_t>(position)];
+  return absl::OkStatus();
+}
+
+PartialReplay StartReplay(std::shared_ptr<const ir::Workload> workload) {
+  PartialReplay partial{.workload = std::move(workload)};
+  partial.replayed.program = ir::Program::FromWorkload(partial.workload);
+  return partial;
+}
+
+absl::Status ContinueReplay(const Trace& trace, Decider& decider, PartialReplay& partial) {
+  Replayed& replayed = partial.replayed;
+  replayed.decisions.resize(trace.decisions, 0);
+  replayed.sites.reserve(trace.decisions);
+  partial.ints.resize(trace.ints);
+  partial.blocks.resize(trace.blocks, ir::kNoNode);
+  partial.loops.resize(trace.loops, ir::kNoNode);
+  const size_t shared = SharedStart(trace).size();
+  Call call(decider, partial);
+  for (size_t& i = partial.instructions; i < trace.instructions.size();) {
+    call.instruction_ = &trace.instructions[i];
+    const absl::Status status = call.instruction_->primitive->apply(call);
+    ++i;
+    if (!status.ok()) {
+      return absl::Status(status.code(),
+                          absl::StrCat("instruction ", i, " (", call.instruction_->primitive->name,
+                                       "): ", status.message()));
+    }
+    if (i == shared) {
+      KeepSnapshot({partial.workload,
+                    {trace.instructions.begin(), trace.instructions.begin() + shared},
+                    replayed.program,
+                    partial.blocks,
+                    partial.loops});
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -160,35 +183,18 @@ absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload
                                     const Trace& trace, Decider& decider) {
   const absl::Span<const Instruction> start = SharedStart(trace);
   const Snapshot* snapshot = start.empty() ? nullptr : FindSnapshot(workload.get(), start);
-  Replayed replayed{.program = snapshot != nullptr ? snapshot->program
-                                                   : ir::Program::FromWorkload(workload)};
-  replayed.decisions.resize(trace.decisions, 0);
-  replayed.sites.reserve(trace.decisions);
-  Call call;
-  call.program_ = &replayed.program;
-  call.decider_ = &decider;
-  call.replayed_ = &replayed;
-  call.ints_.assign(trace.ints, ir::Extent{});
+  PartialReplay partial;
   if (snapshot != nullptr) {
-    call.blocks_ = snapshot->blocks;
-    call.loops_ = snapshot->loops;
+    partial.workload = std::move(workload);
+    partial.replayed.program = snapshot->program;
+    partial.blocks = snapshot->blocks;
+    partial.loops = snapshot->loops;
+    partial.instructions = start.size();
+  } else {
+    partial = StartReplay(std::move(workload));
   }
-  call.blocks_.resize(trace.blocks, ir::kNoNode);
-  call.loops_.resize(trace.loops, ir::kNoNode);
-  for (size_t i = snapshot != nullptr ? start.size() : 0; i < trace.instructions.size(); ++i) {
-    call.instruction_ = &trace.instructions[i];
-    const absl::Status status = call.instruction_->primitive->apply(call);
-    if (!status.ok()) {
-      return absl::Status(
-          status.code(), absl::StrCat("instruction ", i + 1, " (",
-                                      call.instruction_->primitive->name, "): ", status.message()));
-    }
-    if (i + 1 == start.size()) {
-      KeepSnapshot(
-          {workload, {start.begin(), start.end()}, replayed.program, call.blocks_, call.loops_});
-    }
-  }
-  return replayed;
+  HONE_RETURN_IF_ERROR(ContinueReplay(trace, decider, partial));
+  return std::move(partial.replayed);
 }
 
 absl::StatusOr<ir::Program> Replay(std::shared_ptr<const ir::Workload> workload, const Trace& trace,

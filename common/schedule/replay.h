@@ -1,6 +1,7 @@
 #ifndef HONE_COMMON_SCHEDULE_REPLAY_H_
 #define HONE_COMMON_SCHEDULE_REPLAY_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -57,6 +58,19 @@ class RandomDecider final : public Decider {
   Rng& rng_;
 };
 
+// Takes the decisions from a given vector.
+class GivenDecider final : public Decider {
+ public:
+  explicit GivenDecider(absl::Span<const int64_t> decisions) : decisions_(decisions) {}
+  absl::Status Decide(const Site& site, absl::Span<int64_t> values) override {
+    std::copy_n(decisions_.begin() + site.begin, site.count, values.begin());
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Span<const int64_t> decisions_;
+};
+
 struct Replayed {
   ir::Program program;
   std::vector<int64_t> decisions;
@@ -72,6 +86,21 @@ absl::StatusOr<ir::Program> Replay(std::shared_ptr<const ir::Workload> workload,
 // Does the same with the decisions of a decider, and also returns the sites.
 absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload,
                                     const Trace& trace, Decider& decider);
+
+// A replay that has applied the first instructions of a trace. A copy can be continued with the
+// rest of a longer trace that begins with the same instructions.
+struct PartialReplay {
+  std::shared_ptr<const ir::Workload> workload;
+  Replayed replayed;
+  std::vector<ir::NodeId> blocks, loops;  // by register
+  std::vector<ir::Extent> ints;
+  size_t instructions = 0;  // how many were applied
+};
+// Starts a replay without applying an instruction.
+PartialReplay StartReplay(std::shared_ptr<const ir::Workload> workload);
+// Applies the instructions that follow. The result is that of one replay of the whole trace with
+// the same draws. After an error, `partial` must be discarded.
+absl::Status ContinueReplay(const Trace& trace, Decider& decider, PartialReplay& partial);
 
 // One application of a primitive, passed to its apply function.
 class Call {
@@ -106,14 +135,13 @@ class Call {
  private:
   absl::Status Decide(Site& site);
 
-  friend absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload>, const Trace&,
-                                             Decider&);
+  friend absl::Status ContinueReplay(const Trace&, Decider&, PartialReplay&);
+  Call(Decider& decider, PartialReplay& state)
+      : program_(&state.replayed.program), decider_(&decider), state_(state) {}
   const Instruction* instruction_ = nullptr;
   ir::Program* program_ = nullptr;
   Decider* decider_ = nullptr;
-  Replayed* replayed_ = nullptr;
-  std::vector<ir::NodeId> blocks_, loops_;
-  std::vector<ir::Extent> ints_;
+  PartialReplay& state_;
 };
 
 }  // namespace hone::schedule

@@ -97,6 +97,7 @@ class TraceBuilder {
   // Adds an instruction with any operands. Returns the result registers.
   std::vector<Operand> Add(absl::string_view primitive, std::vector<Operand> operands,
                            std::vector<Attribute> attributes = {}, int results = -1);
+  const Trace& trace() const { return trace_; }
   Trace Build() && { return std::move(trace_); }
 
  private:

@@ -107,12 +107,22 @@ class DropletSearch final : public HistorySearch {
     return absl::OkStatus();
   }
 
+  // Keeps at most `population` neighbours in a space of many parts, evenly. There are hundreds of
+  // them, and replaying one takes long.
+  void Thin(const space::DesignSpace& space, std::vector<Point>& points) const {
+    const auto most = static_cast<size_t>(context().population);
+    if (space.part_count() == 1 || points.size() <= most) return;
+    for (size_t i = 0; i < most; ++i) points[i] = std::move(points[i * points.size() / most]);
+    points.resize(most);
+  }
+
   // Adds the new candidates of a group, best first.
   absl::Status AddGroup(int space, const std::vector<std::vector<int64_t>>& group, Call& call) {
     std::vector<Point> points;
     for (const std::vector<int64_t>& decisions : group) {
       if (Point point{space, decisions}; !history().Knows(point)) points.push_back(point);
     }
+    Thin(*context().spaces[space], points);
     HONE_ASSIGN_OR_RETURN(std::vector<Scored> scored, Score(points, call));
     SortByScore(scored);
     for (Scored& each : scored) call.picker.Add(std::move(each));

@@ -73,7 +73,7 @@ void History::Tell(absl::Span<const Measured> results) {
   }
 }
 
-void History::Refresh(Evaluator& evaluator) {
+absl::Status History::Refresh(Evaluator& evaluator) {
   std::vector<Point> points;
   std::vector<size_t> at;
   for (size_t i = fresh_; i < entries_.size(); ++i) {
@@ -81,12 +81,13 @@ void History::Refresh(Evaluator& evaluator) {
     points.push_back(entries_[i].point);
     at.push_back(i);
   }
-  const std::vector<EvaluationPtr> evaluations = evaluator.Evaluate(points);
+  HONE_ASSIGN_OR_RETURN(const std::vector<EvaluationPtr> evaluations, evaluator.Evaluate(points));
   for (size_t i = 0; i < at.size(); ++i) {
     entries_[at[i]].evaluation = evaluations[i];
     if (evaluations[i]->legal) programs_.insert(evaluations[i]->program);
   }
   fresh_ = entries_.size();
+  return absl::OkStatus();
 }
 
 void History::AddProposal(Point point, EvaluationPtr evaluation, uint64_t event, bool predicted,

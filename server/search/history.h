@@ -38,7 +38,7 @@ class History {
   // See SearchStrategy::Tell.
   void Tell(absl::Span<const Measured> results);
   // Evaluates the candidates that were told or restored, which makes their programs known.
-  void Refresh(Evaluator& evaluator);
+  absl::Status Refresh(Evaluator& evaluator);
 
   // Whether the candidate was proposed or told.
   bool Knows(const Point& point) const { return index_.contains(KeyOf(*context_, point)); }

@@ -37,7 +37,7 @@ absl::StatusOr<HistorySearch::Call> HistorySearch::Begin(int n, uint64_t event,
                                                          const cost_model::CostModel* model,
                                                          uint64_t purpose) {
   HONE_RETURN_IF_ERROR(evaluator_.UseFeaturesOf(model));
-  history_.Refresh(evaluator_);
+  HONE_RETURN_IF_ERROR(history_.Refresh(evaluator_));
   return Call{.model = model,
               .event = event,
               .ranking = Ranking::Of(context_, history_, draft_ != nullptr),
@@ -48,7 +48,7 @@ absl::StatusOr<HistorySearch::Call> HistorySearch::Begin(int n, uint64_t event,
 
 absl::StatusOr<std::vector<Scored>> HistorySearch::Score(absl::Span<const Point> points,
                                                          Call& call) {
-  const std::vector<EvaluationPtr> evaluations = evaluator_.Evaluate(points);
+  HONE_ASSIGN_OR_RETURN(const std::vector<EvaluationPtr> evaluations, evaluator_.Evaluate(points));
   HONE_ASSIGN_OR_RETURN(const std::vector<double> predictions,
                         evaluator_.Predict(evaluations, call.model));
   for (const double prediction : predictions) call.learnt |= prediction != 0;

@@ -2,6 +2,7 @@
 #define HONE_SERVER_SEARCH_SEARCH_STRATEGY_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,6 +45,9 @@ struct SearchContext {
   // workloads, best first. At most kMostSeeds of those that are legal and new are proposed, among
   // the first proposals. Their results are told like all others.
   std::vector<record::Candidate> seeds;
+  // Called every few milliseconds of a Propose, by its thread. After an error, the Propose ends
+  // with the seeds that it has chosen, or else with the error. May be null.
+  std::function<absl::Status()> check;
 };
 
 // One in four of the first proposals is a seed, until this many seeds have been proposed.

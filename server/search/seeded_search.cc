@@ -30,10 +30,11 @@ class SeededSearch final : public HistorySearch {
       proposed_seeds_ += added ? 1 : 0;
     }
     for (int round = 0; round < kRounds && !picker.full(); ++round) {
-      HONE_ASSIGN_OR_RETURN(const std::vector<record::Candidate> proposed,
-                            inner_->Propose(n - picker.size(), event * kRounds + round, model));
-      if (proposed.empty()) break;
-      for (const record::Candidate& candidate : proposed)
+      const absl::StatusOr<std::vector<record::Candidate>> proposed =
+          inner_->Propose(n - picker.size(), event * kRounds + round, model);
+      if (!proposed.ok() && picker.size() == 0) return proposed.status();
+      if (!proposed.ok() || proposed->empty()) break;
+      for (const record::Candidate& candidate : *proposed)
         HONE_RETURN_IF_ERROR(AddCandidate(candidate, call).status());
     }
     proposals_ += picker.size();

@@ -18,7 +18,9 @@ std::optional<Unseen> UnseenSource::Draw(int space, Rng& rng) {
     if (!drawn.ok()) continue;
     Point point{space, *std::move(drawn)};
     if (history_->Knows(point)) continue;
-    EvaluationPtr evaluation = evaluator_->Evaluate(absl::MakeConstSpan(&point, 1))[0];
+    const auto evaluated = evaluator_->Evaluate(absl::MakeConstSpan(&point, 1));
+    if (!evaluated.ok()) break;  // the search is being stopped
+    EvaluationPtr evaluation = (*evaluated)[0];
     if (!evaluation->legal || history_->KnowsProgram(*evaluation) ||
         skipped_.contains(evaluation->program))
       continue;

@@ -13,10 +13,11 @@ namespace {
 
 using schedule::Site;
 
-constexpr int kRestarts = 64;         // restarts before sampling gives up
-constexpr int kAttemptsPerSite = 12;  // tries at a site before a restart
-constexpr int kProbes = 12;           // replays that must agree with the derivations
-constexpr int kProbeTries = 200;      // maximum number of replays until one succeeds
+constexpr int kRestarts = 64;                  // restarts before sampling gives up
+constexpr int kAttemptsPerSite = 12;           // tries at a site before a restart
+constexpr int kProbes = 12;                    // replays that must agree with the derivations
+constexpr int kProbeTries = 200;               // maximum number of replays until one succeeds
+constexpr int kFewProbes = 4, kFewTries = 24;  // the same if a space is one of many
 
 // Takes decisions from a chooser, and checks the constraints as soon as each site is drawn.
 class ConstrainedDecider final : public schedule::Decider {
@@ -87,12 +88,12 @@ DesignSpace::DesignSpace(std::string name, std::string text,
 
 absl::StatusOr<std::unique_ptr<DesignSpace>> DesignSpace::Create(
     std::string name, std::shared_ptr<const ir::Workload> workload, schedule::Trace trace,
-    std::vector<Constraint> constraints) {
+    std::vector<Constraint> constraints, bool thoroughly) {
   std::string text = schedule::TraceFileText(*workload, trace);
   std::unique_ptr<DesignSpace> space(
       new DesignSpace(std::move(name), std::move(text), std::move(workload), std::move(trace)));
   space->constraints_ = std::move(constraints);
-  HONE_RETURN_IF_ERROR(space->Probe());
+  HONE_RETURN_IF_ERROR(space->Probe(thoroughly));
   return space;
 }
 
@@ -127,17 +128,79 @@ absl::StatusOr<std::unique_ptr<DesignSpace>> DesignSpace::OfOneCandidate(
   return space;
 }
 
+absl::StatusOr<std::unique_ptr<DesignSpace>> DesignSpace::OfParts(
+    std::string name, std::shared_ptr<const ir::Workload> workload, schedule::Trace trace,
+    std::vector<std::shared_ptr<const DesignSpace>> parts, std::vector<int64_t> suggested) {
+  std::string text = schedule::TraceFileText(*workload, trace);
+  std::unique_ptr<DesignSpace> space(
+      new DesignSpace(std::move(name), std::move(text), std::move(workload), std::move(trace)));
+  int begin = 0;
+  for (std::shared_ptr<const DesignSpace>& part : parts) {
+    const int count = part->decision_count();
+    space->parts_.push_back({std::move(part), begin});
+    begin += count;
+  }
+  HONE_RETURN_IF_ERROR(space->CheckLength(suggested));
+  space->suggested_ = std::move(suggested);
+  return space;
+}
+
+absl::StatusOr<std::vector<int64_t>> DesignSpace::DrawParts(const DrawPart& draw) const {
+  std::vector<int64_t> all;
+  for (const Part& part : parts_) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> drawn, draw(part));
+    all.insert(all.end(), drawn.begin(), drawn.end());
+  }
+  return all;
+}
+
+// Draws a few parts, and takes the others from the suggestion. If every part were drawn, one of
+// them would nearly always be bad.
+absl::StatusOr<std::vector<int64_t>> DesignSpace::SampleParts(Rng& rng) const {
+  constexpr double kDrawn = 2;  // parts, in the mean, besides one
+  const size_t certain = rng.Below(parts_.size());
+  const double share = std::min(0.5, kDrawn / static_cast<double>(parts_.size()));
+  return DrawParts([&](const Part& part) -> absl::StatusOr<std::vector<int64_t>> {
+    if (&part == &parts_[certain] || rng.Uniform() < share) return part.space->Sample(rng);
+    const auto begin = suggested_.begin() + part.begin;
+    return std::vector<int64_t>(begin, begin + part.count());
+  });
+}
+
+absl::StatusOr<std::vector<int64_t>> DesignSpace::MutatePart(absl::Span<const int64_t> decisions,
+                                                             Rng& rng) const {
+  absl::Status last =
+      absl::ResourceExhaustedError(absl::StrCat("design space ", name_, " has no choice here"));
+  // The parts are tried in turn, because some have no choice.
+  const size_t first = rng.Below(parts_.size());
+  for (size_t turn = 0; turn < parts_.size(); ++turn) {
+    const Part& part = parts_[(first + turn) % parts_.size()];
+    const absl::StatusOr<std::vector<int64_t>> moved =
+        part.space->Mutate(decisions.subspan(part.begin, part.count()), rng);
+    if (!moved.ok()) {
+      last = moved.status();
+      continue;
+    }
+    std::vector<int64_t> all(decisions.begin(), decisions.end());
+    std::copy(moved->begin(), moved->end(), all.begin() + part.begin);
+    return all;
+  }
+  return last;
+}
+
 absl::Status DesignSpace::DoesNotReplay(const absl::Status& why) const {
   return absl::InvalidArgumentError(
       absl::StrCat("design space ", name_, ": the trace does not replay: ", why.message()));
 }
 
-absl::Status DesignSpace::Probe() {
+absl::Status DesignSpace::Probe(bool thoroughly) {
+  const int tries = thoroughly ? kProbeTries : kFewTries;
+  const int probes = thoroughly ? kProbes : kFewProbes;
   // Seeded from the text, so that `derived_` is deterministic.
   const Digest digest = DigestOf(text_);
   absl::Status last;
   int agreed = 0;
-  for (int probe = 0; probe < kProbeTries && agreed < kProbes; ++probe) {
+  for (int probe = 0; probe < tries && agreed < probes; ++probe) {
     Rng rng(digest.high, digest.low, static_cast<uint64_t>(probe));
     SampleChooser chooser;
     ConstrainedDecider decider(chooser, constraints_, trace_.decisions, rng);
@@ -208,12 +271,17 @@ absl::StatusOr<std::vector<int64_t>> DesignSpace::Draw(
 
 absl::StatusOr<std::vector<int64_t>> DesignSpace::Sample(Rng& rng) const {
   if (only_.has_value()) return *only_;
+  if (!parts_.empty()) return SampleParts(rng);
   SampleChooser chooser;
   return Draw(chooser, rng, [](absl::Span<const int64_t>) { return true; });
 }
 
 absl::StatusOr<std::vector<int64_t>> DesignSpace::Mutate(absl::Span<const int64_t> decisions,
                                                          Rng& rng) const {
+  if (!parts_.empty()) {
+    HONE_RETURN_IF_ERROR(CheckLength(decisions));
+    return MutatePart(decisions, rng);
+  }
   HONE_ASSIGN_OR_RETURN(const std::vector<Site> sites, Sites(decisions));
   MutateChooser chooser(sites, decisions);
   if (only_.has_value() || chooser.fixed()) {
@@ -229,6 +297,14 @@ absl::StatusOr<std::vector<int64_t>> DesignSpace::Crossover(absl::Span<const int
   HONE_RETURN_IF_ERROR(CheckLength(a));
   HONE_RETURN_IF_ERROR(CheckLength(b));
   if (only_.has_value()) return *only_;
+  if (!parts_.empty()) {
+    // A part is good as a whole, so it is not mixed.
+    return DrawParts([&](const Part& part) {
+      const absl::Span<const int64_t> from =
+          (rng.Below(2) == 0 ? a : b).subspan(part.begin, part.count());
+      return std::vector<int64_t>(from.begin(), from.end());
+    });
+  }
   CrossoverChooser chooser(a, b);
   return Draw(chooser, rng, [](absl::Span<const int64_t>) { return true; });
 }
@@ -236,6 +312,11 @@ absl::StatusOr<std::vector<int64_t>> DesignSpace::Crossover(absl::Span<const int
 absl::StatusOr<std::vector<int64_t>> DesignSpace::Nearest(absl::Span<const int64_t> wanted) const {
   HONE_RETURN_IF_ERROR(CheckLength(wanted));
   if (only_.has_value()) return *only_;
+  if (!parts_.empty()) {
+    return DrawParts([&](const Part& part) {
+      return part.space->Nearest(wanted.subspan(part.begin, part.count()));
+    });
+  }
   NearestChooser chooser(wanted);
   Rng rng(/*key=*/0);
   return Draw(chooser, rng, [](absl::Span<const int64_t>) { return true; });
@@ -247,6 +328,19 @@ absl::StatusOr<ir::Program> DesignSpace::Replay(absl::Span<const int64_t> decisi
 
 absl::StatusOr<std::vector<Site>> DesignSpace::Sites(absl::Span<const int64_t> decisions) const {
   HONE_RETURN_IF_ERROR(CheckLength(decisions));
+  if (!parts_.empty()) {
+    std::vector<Site> all;
+    for (const Part& part : parts_) {
+      HONE_ASSIGN_OR_RETURN(std::vector<Site> sites,
+                            part.space->Sites(decisions.subspan(part.begin, part.count())));
+      for (Site& site : sites) {
+        site.begin += part.begin;
+        site.derivation = -1;  // belongs to the part's program
+        all.push_back(std::move(site));
+      }
+    }
+    return all;
+  }
   CheckingDecider decider(decisions);
   HONE_RETURN_IF_ERROR(Walk(decider).status());
   return std::move(decider.sites());
@@ -254,6 +348,11 @@ absl::StatusOr<std::vector<Site>> DesignSpace::Sites(absl::Span<const int64_t> d
 
 bool DesignSpace::IsLegal(absl::Span<const int64_t> decisions) const {
   if (only_.has_value()) return decisions == *only_;
+  if (!parts_.empty()) {
+    return std::all_of(parts_.begin(), parts_.end(), [&](const Part& part) {
+      return part.space->IsLegal(decisions.subspan(part.begin, part.count()));
+    });
+  }
   if (!Sites(decisions).ok()) return false;
   return std::all_of(constraints_.begin(), constraints_.end(), [&](const Constraint& constraint) {
     return constraint.holds(decisions.first(constraint.decisions));
@@ -261,6 +360,10 @@ bool DesignSpace::IsLegal(absl::Span<const int64_t> decisions) const {
 }
 
 int DesignSpace::BrokenPrefix(absl::Span<const int64_t> decisions) const {
+  for (const Part& part : parts_) {
+    const int broken = part.space->BrokenPrefix(decisions.subspan(part.begin, part.count()));
+    if (broken > 0) return part.begin + broken;
+  }
   int shortest = 0;
   for (const Constraint& constraint : constraints_) {
     if (shortest > 0 && constraint.decisions >= shortest) continue;

@@ -40,9 +40,11 @@ class DesignSpace {
  public:
   // InvalidArgument: found no decisions for which the trace replays; the message is that of the
   // last try.
+  // `thoroughly`: whether seldom legal decisions are looked for and seldom differences in how
+  // extents are derived are noticed, at the cost of more replays.
   static absl::StatusOr<std::unique_ptr<DesignSpace>> Create(
       std::string name, std::shared_ptr<const ir::Workload> workload, schedule::Trace trace,
-      std::vector<Constraint> constraints = {});
+      std::vector<Constraint> constraints = {}, bool thoroughly = true);
   // Reads a trace file: a stored design space or a handwritten schedule. Keeps the text unchanged,
   // so its digest does not change. If the text contains decisions, they are returned in `decided`
   // (empty if they are open), and the space is the canonical text without them. InvalidArgument:
@@ -55,6 +57,14 @@ class DesignSpace {
   static absl::StatusOr<std::unique_ptr<DesignSpace>> OfOneCandidate(
       std::string name, std::shared_ptr<const ir::Workload> workload, schedule::Trace trace,
       std::vector<int64_t> decisions);
+
+  // Makes a space of a workload whose parts are scheduled one after the other: `trace` consists of
+  // the traces of `parts`, up to the names of tensors, and a vector of their vectors. Draws,
+  // neighbours and legality are those of the parts, so their cost does not grow with the length of
+  // the trace. `suggested`: a legal vector that replays.
+  static absl::StatusOr<std::unique_ptr<DesignSpace>> OfParts(
+      std::string name, std::shared_ptr<const ir::Workload> workload, schedule::Trace trace,
+      std::vector<std::shared_ptr<const DesignSpace>> parts, std::vector<int64_t> suggested);
 
   const std::string& name() const { return name_; }
   // The trace file with open decisions. Builders receive it, and records refer to it.
@@ -70,8 +80,21 @@ class DesignSpace {
     return trace_.decisions == 0 ? std::vector<int64_t>{} : only_;
   }
 
-  // Returns a random legal vector, which depends only on the generator's state. ResourceExhausted:
-  // none was found in a bounded number of tries.
+  // A vector that is expected to be good, for the first proposal of a search; empty if the space
+  // suggests none.
+  const std::vector<int64_t>& suggested() const { return suggested_; }
+  // The parts that are decided independently, in order; none if the space is not one of OfParts.
+  struct Part {
+    std::shared_ptr<const DesignSpace> space;
+    int begin = 0;  // of its decisions
+    int count() const { return space->decision_count(); }
+  };
+  const std::vector<Part>& parts() const { return parts_; }
+  int part_count() const { return parts_.empty() ? 1 : static_cast<int>(parts_.size()); }
+
+  // Returns a random legal vector, which depends only on the generator's state. A space of parts
+  // keeps what it suggests for most of them. ResourceExhausted: none was found in a bounded number
+  // of tries.
   absl::StatusOr<std::vector<int64_t>> Sample(Rng& rng) const;
   // Returns another legal vector near the given one. One site gets another value (in a tile, a
   // factor moves between two levels; in a choice, another row is taken); later sites keep their
@@ -106,12 +129,19 @@ class DesignSpace {
  private:
   DesignSpace(std::string name, std::string text, std::shared_ptr<const ir::Workload> workload,
               schedule::Trace trace);
-  absl::Status Probe();
+  absl::Status Probe(bool thoroughly = true);
   absl::Status DoesNotReplay(const absl::Status& why) const;
   absl::Status CheckLength(absl::Span<const int64_t> decisions) const;
   // Visits the sites in order. Their extents come from derivations, or from a replay that uses
   // `decider`.
   absl::StatusOr<std::vector<int64_t>> Walk(schedule::Decider& decider) const;
+  // The vectors of OfParts: those that `draw` returns for each part, with the part's span of
+  // decisions.
+  using DrawPart = std::function<absl::StatusOr<std::vector<int64_t>>(const Part&)>;
+  absl::StatusOr<std::vector<int64_t>> DrawParts(const DrawPart& draw) const;
+  absl::StatusOr<std::vector<int64_t>> SampleParts(Rng& rng) const;
+  absl::StatusOr<std::vector<int64_t>> MutatePart(absl::Span<const int64_t> decisions,
+                                                  Rng& rng) const;
   // Walks with a chooser until the constraints hold and `accept` returns true.
   absl::StatusOr<std::vector<int64_t>> Draw(
       Chooser& chooser, Rng& rng,
@@ -124,6 +154,8 @@ class DesignSpace {
   schedule::Trace trace_;
   std::vector<Constraint> constraints_;
   std::optional<std::vector<int64_t>> only_;
+  std::vector<Part> parts_;  // of OfParts
+  std::vector<int64_t> suggested_;
   // The sites of one replay, and how their extents follow from decisions. If `derived_` is false,
   // some extent cannot be derived from decisions (e.g. a factor was clamped) and needs a replay.
   std::vector<schedule::Site> sites_;

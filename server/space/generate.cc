@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "server/space/algorithm.h"
+#include "server/space/part_spaces.h"
 #include "server/space/rule.h"
 #include "server/space/stage_components.h"
 
@@ -15,6 +16,7 @@ namespace hone::space {
 namespace {
 
 constexpr int kMaxMinor = 1;          // per component
+constexpr size_t kThorough = 64;      // the first spaces are probed thoroughly
 constexpr size_t kMaxSketches = 256;  // limit for intermediate sketches
 
 // Adds a block register and a nest per stage. `minor` is the initial value for every component.
@@ -118,7 +120,12 @@ std::vector<Sketch> ApplyToBlock(const RuleContext& context, const Rule& rule, s
   return next;
 }
 
-std::vector<Sketch> ApplyRules(const RuleContext& context, Sketch initial) {
+absl::Status Check(const Generation& generation) {
+  return generation.check == nullptr ? absl::OkStatus() : generation.check();
+}
+
+absl::StatusOr<std::vector<Sketch>> ApplyRules(const RuleContext& context, Sketch initial,
+                                               const Generation& generation) {
   std::vector<Sketch> sketches;
   sketches.push_back(std::move(initial));
   for (const Rule& rule : Rules()) {
@@ -127,6 +134,7 @@ std::vector<Sketch> ApplyRules(const RuleContext& context, Sketch initial) {
     for (size_t turn = 0; std::any_of(sketches.begin(), sketches.end(),
                                       [&](const Sketch& s) { return turn < s.nests.size(); });
          ++turn) {
+      HONE_RETURN_IF_ERROR(Check(generation));
       sketches = ApplyToBlock(context, rule, turn, std::move(sketches));
     }
   }
@@ -136,22 +144,29 @@ std::vector<Sketch> ApplyRules(const RuleContext& context, Sketch initial) {
 }  // namespace
 
 absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> GenerateDesignSpaces(
-    std::shared_ptr<const ir::Workload> workload, const target::Target& target, double tolerance) {
+    std::shared_ptr<const ir::Workload> workload, const target::Target& target,
+    const Generation& generation) {
   HONE_RETURN_IF_ERROR(workload->Validate());
+  if (const std::vector<StageRange> parts = PartsOf(*workload); HasManyParts(*workload, parts))
+    return SpacesOfParts(std::move(workload), parts, target, generation);
   const RuleContext context{workload, &target};
-  std::vector<Sketch> sketches = ApplyRules(context, InitialSketch(*workload));
-  for (const Algorithm& algorithm : AlgorithmsFor(*workload, target, tolerance)) {
-    for (Sketch& sketch : ApplyRules(context, InitialSketch(algorithm)))
-      sketches.push_back(std::move(sketch));
+  HONE_ASSIGN_OR_RETURN(std::vector<Sketch> sketches,
+                        ApplyRules(context, InitialSketch(*workload), generation));
+  for (const Algorithm& algorithm : AlgorithmsFor(*workload, target, generation.tolerance)) {
+    HONE_ASSIGN_OR_RETURN(std::vector<Sketch> others,
+                          ApplyRules(context, InitialSketch(algorithm), generation));
+    for (Sketch& sketch : others) sketches.push_back(std::move(sketch));
   }
   std::vector<std::unique_ptr<DesignSpace>> spaces;
-  absl::Status last = absl::InvalidArgumentError("no rule fits");
   for (Sketch& sketch : sketches) {
+    HONE_RETURN_IF_ERROR(Check(generation));
+    sketch.replay.reset();
     const std::string name = sketch.name.empty() ? "plain" : absl::StrJoin(sketch.name, "_");
     absl::StatusOr<std::unique_ptr<DesignSpace>> space = DesignSpace::Create(
-        name, workload, std::move(sketch.trace).Build(), std::move(sketch.constraints));
+        name, workload, std::move(sketch.trace).Build(), std::move(sketch.constraints),
+        /*thoroughly=*/spaces.size() < kThorough);
     if (!space.ok()) {
-      last = space.status();
+      if (generation.dropped != nullptr) ++*generation.dropped;
       continue;
     }
     const bool known = std::any_of(spaces.begin(), spaces.end(), [&](const auto& s) {
@@ -159,10 +174,17 @@ absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> GenerateDesignSpaces(
     });
     if (!known) spaces.push_back(*std::move(space));
   }
-  if (spaces.empty())
-    return absl::InvalidArgumentError(
-        absl::StrCat("workload ", workload->name, ": ", last.message()));
+  if (spaces.empty()) {
+    HONE_ASSIGN_OR_RETURN(std::unique_ptr<DesignSpace> untiled,
+                          DefaultCandidate(std::move(workload), target));
+    spaces.push_back(std::move(untiled));
+  }
   return spaces;
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> GenerateDesignSpaces(
+    std::shared_ptr<const ir::Workload> workload, const target::Target& target, double tolerance) {
+  return GenerateDesignSpaces(std::move(workload), target, Generation{.tolerance = tolerance});
 }
 
 }  // namespace hone::space

@@ -6,7 +6,6 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/target/f64.h"
-#include "server/space/generate.h"
 #include "server/space/given_trace.h"
 #include "server/space/template/template.h"
 
@@ -16,7 +15,7 @@ namespace {
 constexpr size_t kShownName = 64;  // characters of an unknown name shown in an error
 
 absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> ByRules(const SpaceRequest& request) {
-  return GenerateDesignSpaces(request.workload, *request.target, request.tolerance);
+  return GenerateDesignSpaces(request.workload, *request.target, request.generation);
 }
 
 constexpr SpaceMaker kMakers[] = {

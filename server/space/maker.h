@@ -11,6 +11,7 @@
 #include "common/ir/workload.h"
 #include "common/target/target.h"
 #include "server/space/design_space.h"
+#include "server/space/generate.h"
 
 namespace hone::space {
 
@@ -18,8 +19,9 @@ namespace hone::space {
 struct SpaceRequest {
   std::shared_ptr<const ir::Workload> workload;
   const target::Target* target = nullptr;
-  // The job's tolerance. Algorithms that need a larger one (common/schedule/rewrite) are left out.
-  double tolerance = 0;
+  // The tolerance is the job's: algorithms that need a larger one (common/schedule/rewrite) are
+  // left out.
+  Generation generation;
 };
 
 // A registered way to make design spaces for a workload. Stateless, thread-safe, deterministic.

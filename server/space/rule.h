@@ -10,7 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/base/rng.h"
 #include "common/ir/program.h"
+#include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
 #include "server/space/contraction.h"
@@ -57,9 +59,19 @@ struct ComponentChoices {
   friend auto operator<=>(const ComponentChoices&, const ComponentChoices&) = default;
 };
 
+// A program of a sketch with random decisions, and what continues its replay.
+struct SketchReplay {
+  schedule::PartialReplay partial;
+  uint64_t attempt = 0;  // number of the draw
+  Rng rng;
+};
+
 // A design space under construction, with the results of the rules applied so far.
 struct Sketch {
   schedule::TraceBuilder trace;
+  // The last replay by RuleContext::ProgramOf, also of a sketch that this one was copied from. Most
+  // rules leave most sketches unchanged, and a trace only grows.
+  mutable std::shared_ptr<const SketchReplay> replay;
   std::vector<std::string> name;  // parts of the space's name
   std::vector<Nest> nests;        // the workload's stages, in order, then blocks that rules add
   std::vector<Constraint> constraints;
@@ -76,8 +88,8 @@ struct RuleContext {
   std::shared_ptr<const ir::Workload> workload;
   const target::Target* target = nullptr;
 
-  // Returns the program of a sketch with randomly drawn decisions.
-  absl::StatusOr<ir::Program> ProgramOf(const Sketch& sketch) const;
+  // Returns the program of a sketch with randomly drawn decisions. Never null.
+  absl::StatusOr<std::shared_ptr<const ir::Program>> ProgramOf(const Sketch& sketch) const;
 };
 
 // The targets that a rule or a template serves.

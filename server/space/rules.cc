@@ -81,6 +81,8 @@ constexpr Rule kRules[] = {
      "outer loops run on threads; untiled stages are vectorized along their last loop"},
 };
 
+constexpr uint64_t kDraws = 32;  // of a sketch's decisions, until one replays
+
 // The built-in rules and the registered ones.
 struct Registry {
   absl::Mutex mutex;
@@ -128,17 +130,32 @@ Nest& Sketch::NestOf(absl::string_view block) {
                        [&](const Nest& nest) { return nest.name == block; });
 }
 
-absl::StatusOr<ir::Program> RuleContext::ProgramOf(const Sketch& sketch) const {
-  schedule::TraceBuilder copy = sketch.trace;
-  const schedule::Trace trace = std::move(copy).Build();
+absl::StatusOr<std::shared_ptr<const ir::Program>> RuleContext::ProgramOf(
+    const Sketch& sketch) const {
+  const schedule::Trace& trace = sketch.trace.trace();
+  const auto program_of = [](const std::shared_ptr<const SketchReplay>& replay) {
+    return std::shared_ptr<const ir::Program>(replay, &replay->partial.replayed.program);
+  };
+  uint64_t attempt = 0;
+  if (sketch.replay != nullptr) {
+    if (sketch.replay->partial.instructions == trace.instructions.size())
+      return program_of(sketch.replay);
+    attempt = sketch.replay->attempt;  // earlier draws have failed for a part of the trace
+  }
   // A draw may fail where sizes collide; other draws give the same blocks.
   absl::Status last;
-  for (uint64_t attempt = 0; attempt < 32; ++attempt) {
-    Rng rng(0x736b65746368, attempt);
-    schedule::RandomDecider decider(rng);
-    absl::StatusOr<schedule::Replayed> replayed = schedule::ReplayWith(workload, trace, decider);
-    if (replayed.ok()) return std::move(replayed->program);
-    last = replayed.status();
+  for (; attempt < kDraws; ++attempt) {
+    const bool continues = sketch.replay != nullptr && attempt == sketch.replay->attempt;
+    auto replay = std::make_shared<SketchReplay>(
+        continues ? *sketch.replay
+                  : SketchReplay{.partial = schedule::StartReplay(workload),
+                                 .attempt = attempt,
+                                 .rng = Rng(0x736b65746368, attempt)});
+    schedule::RandomDecider decider(replay->rng);
+    last = schedule::ContinueReplay(trace, decider, replay->partial);
+    if (!last.ok()) continue;
+    sketch.replay = std::move(replay);
+    return program_of(sketch.replay);
   }
   return last;
 }

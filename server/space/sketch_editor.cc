@@ -9,9 +9,9 @@ namespace hone::space {
 std::optional<NestBlock> FindNestBlock(const RuleContext& context, const Sketch& sketch, int nest,
                                        Nest::State state) {
   if (sketch.nests[nest].state != state) return std::nullopt;
-  absl::StatusOr<ir::Program> program = context.ProgramOf(sketch);
+  absl::StatusOr<std::shared_ptr<const ir::Program>> program = context.ProgramOf(sketch);
   if (!program.ok()) return std::nullopt;
-  NestBlock found{.program = *std::move(program)};
+  NestBlock found{.kept = *std::move(program)};
   found.id = found.program.FindBlock(sketch.nests[nest].name);
   if (found.id == ir::kNoNode) return std::nullopt;
   found.limits = TileLimits::Of(*context.target, found.output().dtype);

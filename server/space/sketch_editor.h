@@ -11,7 +11,8 @@ namespace hone::space {
 
 // The block of a nest, and a program of the sketch that contains it.
 struct NestBlock {
-  ir::Program program;
+  std::shared_ptr<const ir::Program> kept;
+  const ir::Program& program = *kept;
   ir::NodeId id = ir::kNoNode;
   TileLimits limits;  // for the dtype of the block's first output
 

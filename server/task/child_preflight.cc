@@ -103,12 +103,11 @@ void ChildPreflight::Check(const JobSpec& spec, Done done) {
       return std::move(done)(ShuttingDown());
     }
   }
-  threads_.Schedule([this, spec = RelevantTo(spec), done = std::move(done)]() mutable {
-    std::move(done)(CheckNow(spec));
-  });
+  threads_.Schedule([this, limit = spec.max_time, spec = RelevantTo(spec),
+                     done = std::move(done)]() mutable { std::move(done)(CheckNow(spec, limit)); });
 }
 
-absl::Status ChildPreflight::CheckNow(const JobSpec& spec) {
+absl::Status ChildPreflight::CheckNow(const JobSpec& spec, absl::Duration limit) {
   const std::string text = EncodeSpec(spec);
   const Digest digest = DigestOf(text);
   {
@@ -131,7 +130,7 @@ absl::Status ChildPreflight::CheckNow(const JobSpec& spec) {
     return absl::OkStatus();
   }
   written.Close();
-  HONE_RETURN_IF_ERROR(Follow(*child, output.fd()));
+  HONE_RETURN_IF_ERROR(Follow(*child, output.fd(), limit));
   absl::MutexLock lock(&mutex_);
   if (passed_.size() >= kMostPassed) passed_.clear();
   passed_.insert(digest);
@@ -178,9 +177,11 @@ absl::StatusOr<pid_t> ChildPreflight::Start(int input, int output) {
   return pid;
 }
 
-absl::Status ChildPreflight::Follow(pid_t pid, int output) {
+absl::Status ChildPreflight::Follow(pid_t pid, int output, absl::Duration job_limit) {
+  const bool is_jobs = job_limit > absl::ZeroDuration() && job_limit < options_.limit;
+  const absl::Duration limit = is_jobs ? job_limit : options_.limit;
   const SteadyClock clock;
-  const absl::Time deadline = clock.Now() + options_.limit;
+  const absl::Time deadline = clock.Now() + limit;
   std::string text;
   bool late = false;
   while (true) {  // until its output ends, when it exits
@@ -211,6 +212,7 @@ absl::Status ChildPreflight::Follow(pid_t pid, int output) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return absl::OkStatus();
   if (stopped) return ShuttingDown();
+  if (late && is_jobs) return TimeWasOver(limit, ReadReport(text).step);
   if (late && ProcessorTime(usage) < options_.limit * options_.least_share) {
     spdlog::warn("a job begins unchecked, since its trial got no processor time for {}",
                  SecondsText(options_.limit));

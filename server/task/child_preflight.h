@@ -46,11 +46,12 @@ class ChildPreflight final : public Preflight {
   void Stop() override;
 
  private:
-  absl::Status CheckNow(const JobSpec& spec);
+  // `limit`: the job's time limit; 0: it has none.
+  absl::Status CheckNow(const JobSpec& spec, absl::Duration limit);
   // Starts a child and adds it to children_. `input` and `output` become its standard streams.
   absl::StatusOr<pid_t> Start(int input, int output);
   // Waits for a child to end and returns the verdict.
-  absl::Status Follow(pid_t pid, int output);
+  absl::Status Follow(pid_t pid, int output, absl::Duration limit);
 
   const ChildPreflightOptions options_;
   absl::Mutex mutex_;

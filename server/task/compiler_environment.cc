@@ -10,6 +10,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 #include "common/ir/flop_count.h"
 #include "common/ir/reference_workload.h"
@@ -17,17 +18,22 @@
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
+#include "server/cost_model/models.h"
 #include "server/feature/feature_set.h"
+#include "server/search/evaluator.h"
 #include "server/space/design_space.h"
 #include "server/space/generate.h"
 #include "server/space/maker.h"
 #include "server/space/trace_structure.h"
 #include "server/space/workload_distance.h"
+#include "spdlog/spdlog.h"
 
 namespace hone::task {
 namespace {
 
 constexpr char kDefaultFeatures[] = "statement";
+constexpr int kManyStages = 16;
+constexpr int kLeastPopulation = 64;  // of a search in spaces of many parts
 
 const ir::Expr& WithoutCasts(const ir::Workload& workload, ir::ExprId id) {
   const ir::Expr* expr = &workload.pool[id];
@@ -97,16 +103,33 @@ class CompilerSpaces final : public TaskSpaces {
   static absl::StatusOr<std::unique_ptr<TaskSpaces>> Make(const std::string& workload_text,
                                                           const std::string& target_text,
                                                           const std::string& space,
-                                                          double tolerance, int threads) {
+                                                          double tolerance, StopCheck check,
+                                                          int threads) {
     HONE_ASSIGN_OR_RETURN(ir::Workload parsed, ir::ParseWorkload(workload_text));
     auto workload = std::make_shared<const ir::Workload>(std::move(parsed));
     auto made = std::make_unique<CompilerSpaces>();
     made->threads_ = threads;
     HONE_ASSIGN_OR_RETURN(made->target_, target::Target::FromText(target_text));
+    made->check_ = std::move(check);
+    int dropped = 0;
+    const std::unique_ptr<cost_model::CostModel> draft =
+        cost_model::MakeModel(cost_model::kAnalyticModel);
+    const space::Generation generation{.tolerance = tolerance,
+                                       .score =
+                                           [&](const ir::Program& program) {
+                                             return search::DraftScoreOf(*draft, program,
+                                                                         made->target_);
+                                           },
+                                       .check = made->check_,
+                                       .dropped = &dropped};
     HONE_ASSIGN_OR_RETURN(
         made->searched_,
-        space::MakeSpaces({.workload = workload, .target = &made->target_, .tolerance = tolerance},
-                          space));
+        space::MakeSpaces(
+            {.workload = workload, .target = &made->target_, .generation = generation}, space));
+    if (dropped > 0) {
+      spdlog::info("workload {}: {} dropped, because their schedules do not replay", workload->name,
+                   Counted(dropped, "design space"));
+    }
     if (space::IsTraceText(space)) {
       const space::DesignSpace& one = *made->searched_[0];
       if (auto only = one.only()) made->only_ = {one.digest(), *std::move(only)};
@@ -152,9 +175,26 @@ class CompilerSpaces final : public TaskSpaces {
   }
   absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
       const std::string& name, uint64_t seed, std::vector<record::Candidate> seeds) const override {
-    search::SearchContext context{
-        .target = target_, .seed = seed, .threads = threads_, .seeds = std::move(seeds)};
-    for (const auto& space : searched_) context.spaces.push_back(space.get());
+    search::SearchContext context{.target = target_,
+                                  .seed = seed,
+                                  .threads = threads_,
+                                  .seeds = std::move(seeds),
+                                  .check = check_};
+    // The time of a replay grows faster than the number of stages.
+    const auto stages = static_cast<int>(searched_[0]->workload()->stages.size());
+    if (stages > kManyStages) {
+      context.population = std::max(
+          kLeastPopulation, context.population * kManyStages / stages * kManyStages / stages);
+    }
+    const int whole = context.population;
+    for (const auto& space : searched_) {
+      context.spaces.push_back(space.get());
+      if (!space->suggested().empty())
+        context.seeds.push_back({space->digest(), space->suggested()});
+      // The time of a replay grows with the number of parts.
+      context.population =
+          std::min(context.population, std::max(kLeastPopulation, whole / space->part_count()));
+    }
     return search::CreateSearchStrategy(name, std::move(context));
   }
   absl::Status CheckFeatureSet(const std::string& feature_set) const override {
@@ -179,9 +219,14 @@ class CompilerSpaces final : public TaskSpaces {
     }
     HONE_ASSIGN_OR_RETURN(const feature::FeatureSet* features,
                           feature::FindFeatureSet(feature_set));
-    HONE_ASSIGN_OR_RETURN(const ir::Program program,
-                          space->second.space->Replay(candidate.decisions));
-    return AppendRows(*features, program, {space->second.index, candidate.decisions}, matrix);
+    std::vector<float> rows;
+    int count = 0;
+    HONE_RETURN_IF_ERROR(search::AppendRowsOf(*features, *space->second.space,
+                                              {space->second.index, candidate.decisions}, target_,
+                                              rows, count));
+    matrix->columns = features->Columns();
+    matrix->Append(rows, count);
+    return absl::OkStatus();
   }
   absl::StatusOr<record::Candidate> Adapt(const std::string& space,
                                           const std::vector<int64_t>& decisions) const override {
@@ -253,6 +298,7 @@ class CompilerSpaces final : public TaskSpaces {
   }
 
   int threads_ = 1;
+  StopCheck check_;
   target::Target target_;
   std::vector<std::unique_ptr<space::DesignSpace>> searched_;
   std::unique_ptr<space::DesignSpace> default_;
@@ -282,9 +328,9 @@ class CompilerEnvironment final : public TaskEnvironment {
   }
   absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
                                                    const std::string& target,
-                                                   const std::string& space,
-                                                   double tolerance) const override {
-    return CompilerSpaces::Make(workload, target, space, tolerance, threads_);
+                                                   const std::string& space, double tolerance,
+                                                   StopCheck check) const override {
+    return CompilerSpaces::Make(workload, target, space, tolerance, std::move(check), threads_);
   }
   absl::StatusOr<std::unique_ptr<TaskSpaces>> OpenKept(const std::string& space,
                                                        const std::string& target) const override {

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "absl/strings/str_cat.h"
+#include "common/base/seconds_text.h"
 #include "server/task/search_options.h"
 
 namespace hone::task {
@@ -11,6 +13,12 @@ namespace {
 constexpr int kFirstBatch = 4;
 
 }  // namespace
+
+absl::Status TimeWasOver(absl::Duration limit, absl::string_view step) {
+  return absl::DeadlineExceededError(absl::StrCat("the job's time of ", SecondsText(limit),
+                                                  " was over while ", step,
+                                                  ", so nothing was measured; give it more time"));
+}
 
 void DoFirstWork(const TaskEnvironment& environment, const JobSpec& spec,
                  absl::FunctionRef<void(absl::string_view step)> begins) {

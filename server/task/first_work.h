@@ -2,7 +2,9 @@
 #define HONE_SERVER_TASK_FIRST_WORK_H_
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "server/task/job_types.h"
 #include "server/task/task_environment.h"
 
@@ -11,6 +13,9 @@ namespace hone::task {
 // The names of the steps, for messages: "the server ended while making the design spaces".
 inline constexpr char kMakingSpaces[] = "making the design spaces";
 inline constexpr char kProposing[] = "proposing candidates";
+
+// The error of a job whose time is over before a candidate could be proposed.
+absl::Status TimeWasOver(absl::Duration limit, absl::string_view step);
 
 // Does the first work of a new job and discards the result: opens the design spaces and proposes a
 // small batch. Calls `begins` with the name of each step before the step. Stops if a step returns

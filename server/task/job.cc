@@ -63,7 +63,10 @@ void Job::OnChecked(const absl::Status& checked) {
 
 void Job::Begin() {
   SetDoing(kMakingSpaces);
-  if (absl::Status status = task_.Open(); !status.ok()) return End(JobState::kFailed, status);
+  if (absl::Status status = task_.Open([this] { return CheckStop(); }); !status.ok()) {
+    if (absl::IsCancelled(status)) return OnCancel(/*confirm=*/false);
+    return End(JobState::kFailed, status);
+  }
   if (spec().revalidate > 0) {
     LeaveStep();
     SetBegun();
@@ -82,6 +85,15 @@ void Job::Begin() {
   // earlier server are confirmed.
   StopSearch(Steady());
   search_.Pump();
+}
+
+absl::Status Job::CheckStop() const {
+  // What a job has measured under an earlier server is still confirmed.
+  if (!HasBegun() && state().trials > 0) return absl::OkStatus();
+  if (MustStop()) return absl::CancelledError("the job is being cancelled");
+  const bool proposes_first = HasBegun() && !search_.HasProposed();
+  if (proposes_first || TimeLeft() > absl::ZeroDuration()) return absl::OkStatus();
+  return TimeWasOver(spec().max_time, kMakingSpaces);
 }
 
 void Job::OnSearched() {
@@ -126,6 +138,8 @@ void Job::OnCancel(bool confirm) {
   }
   SetCancelled();
   if (!confirm) return;
+  // There is nothing to confirm, and making the design spaces may take long.
+  if (!HasBegun() && state().trials == 0) return End(JobState::kCancelled);
   Save();
   ShowState();
   OnFinish(HasBegun() ? ConfirmationLimit(Wall(), /*cancelled=*/true) : absl::InfiniteDuration());
@@ -150,15 +164,20 @@ void Job::OnFinish(absl::Duration limit) {
   search_.Pump();
 }
 
-absl::Duration Job::UntilGiveUp() const { return TimeLeft() + kFirstResultGrace; }
+absl::Duration Job::UntilGiveUp() const {
+  return std::max(TimeLeft() + kFirstResultGrace,
+                  search_.late_submission() + kLateResultGrace - Steady());
+}
 
 bool Job::SearchIsLate(absl::Duration reserved) const {
+  if (!HasBegun()) return false;  // see CheckStop
   const absl::Duration left = TimeLeft();
   if (left > reserved) return false;
   const bool found = state().outcomes.contains(record::Outcome::kOk);
   if (found || !spec().parent.empty()) return true;
   // There is nothing to confirm, so the rest of the time belongs to the search.
   if (left > absl::ZeroDuration()) return false;
+  if (!search_.HasProposed() && !search_.IsStopping()) return false;
   const bool waits = state().trials == 0 && WorkerAnswers(*this);
   return !waits || UntilGiveUp() <= absl::ZeroDuration();
 }

@@ -45,6 +45,10 @@ class Job final : public JobActor {
   // Messages, and functions that they call.
   void OnChecked(const absl::Status& checked);  // the verdict of the preflight
   void Begin();
+  // Whether to go on with long work on the strand. Cancelled: the job was cancelled, or the server
+  // is shutting down. DeadlineExceeded: its time is over; its first candidates are proposed and
+  // measured nevertheless, once there are design spaces.
+  absl::Status CheckStop() const;
   // Returns whether this is a child whose parent has ended.
   bool IsOrphan() const;
   void OnAllowed(int64_t candidates);

@@ -50,6 +50,7 @@ void JobActor::Start() {
 
 void JobActor::Cancel(bool confirm) {
   if (!confirm) must_end_ = true;
+  cancel_asked_ = true;
   Post([this, confirm] { OnCancel(confirm); });
 }
 

@@ -49,6 +49,9 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   // Returns whether the job has ended and its last state is stored. A job whose last state could
   // not be stored stays in memory for readers.
   bool IsOver() const { return over_; }
+  // Whether a user has cancelled the job or the server is suspending it. Long work on the strand
+  // asks, because the message of that waits until the work is over.
+  bool MustStop() const { return cancel_asked_ || suspended_; }
   // Returns why the end could not be stored the last time that this was tried; otherwise OK.
   absl::Status save_error() const;
   // Runs a function on the strand, unless the job is suspended. Keeps the job alive until then.
@@ -152,6 +155,7 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   std::atomic<bool> begun_{false};
   std::atomic<bool> tick_posted_{false};
   std::atomic<bool> must_end_{false};  // Cancel was called without confirmation
+  std::atomic<bool> cancel_asked_{false};
 
   mutable absl::Mutex mutex_;
   std::shared_ptr<const JobSnapshot> shown_ ABSL_GUARDED_BY(mutex_);

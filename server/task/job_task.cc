@@ -9,12 +9,12 @@
 
 namespace hone::task {
 
-absl::Status JobTask::Open() {
+absl::Status JobTask::Open(StopCheck check) {
   const JobSpec& spec = job_.spec();
   const TaskEnvironment& environment = *job_.services().environment;
   HONE_ASSIGN_OR_RETURN(workload_, environment.Describe(spec.workload));
-  HONE_ASSIGN_OR_RETURN(spaces_,
-                        environment.Open(spec.workload, spec.target, spec.space, spec.tolerance));
+  HONE_ASSIGN_OR_RETURN(spaces_, environment.Open(spec.workload, spec.target, spec.space,
+                                                  spec.tolerance, std::move(check)));
   only_ = spaces_->only_candidate();
   JobSnapshot& state = job_.state();
   state.workload_digest = workload_.digest;

@@ -24,8 +24,9 @@ class JobTask {
  public:
   explicit JobTask(JobActor& job) : job_(job) {}
 
-  // Opens the design spaces and stores their texts.
-  absl::Status Open();
+  // Opens the design spaces and stores their texts. `check`: see TaskEnvironment::Open. The task
+  // keeps it.
+  absl::Status Open(StopCheck check);
 
   const WorkloadInfo& workload() const { return workload_; }
   const TaskSpaces& spaces() const { return *spaces_; }

@@ -15,7 +15,8 @@ class Preflight {
 
   // Calls `done` with the verdict, later and in another thread. OK: the work ended, even if a step
   // returned an error. Aborted: it crashed, threw an exception, or needed too much memory or time;
-  // the message names the cause and the step. Cancelled: Stop was called.
+  // the message names the cause and the step. DeadlineExceeded: the time of the job was over before
+  // the end. Cancelled: Stop was called.
   using Done = absl::AnyInvocable<void(const absl::Status&) &&>;
   virtual void Check(const JobSpec& spec, Done done) = 0;
 

@@ -20,6 +20,8 @@ absl::Duration ConfirmationTime(absl::Duration max_time, absl::Duration step);
 // If nothing was measured when the time of a job is over, the job waits this much longer for a
 // first result, unless no worker takes its work: for that of its search, or that of a finalist.
 inline constexpr absl::Duration kFirstResultGrace = absl::Milliseconds(1200);
+// The same if the time was over before the job submitted its first work.
+inline constexpr absl::Duration kLateResultGrace = absl::Seconds(10);
 // The limit of the confirmation of a cancelled job, for all its tasks together. It is short because
 // the user who cancelled the job waits for its end.
 inline constexpr absl::Duration kConfirmationAfterCancel = absl::Seconds(30);

@@ -258,6 +258,8 @@ void SearchPhase::Propose() {
     event = search_->Propose(NextBatch());
   }
   propose_took_ = std::max(propose_took_, job_.Steady() - began);
+  if (absl::IsCancelled(event.status()) || absl::IsDeadlineExceeded(event.status()))
+    return job_.LeaveStep();  // the message or the tick that ends the search follows
   if (!event.ok()) return job_.End(JobState::kFailed, event.status());
   std::vector<int64_t> trials;
   for (const Proposal& proposal : event->proposals) {
@@ -269,6 +271,7 @@ void SearchPhase::Propose() {
     trials.push_back(proposal.trial);
   }
   fruitless_ = trials.empty() ? fruitless_ + 1 : 0;
+  if (first && job_.TimeLeft() <= absl::ZeroDuration()) late_submission_ = job_.Steady();
   if (first) trials.insert(trials.begin(), kDefaultTrial);
   outstanding_ += static_cast<int>(trials.size());
   // Candidates are submitted only when the event is durable, because a restarted job must know

@@ -42,6 +42,11 @@ class SearchPhase {
     challenges_.Stop();
   }
   bool IsStopping() const { return stopping_; }
+  // Returns whether the search has proposed candidates, or found that there are none.
+  bool HasProposed() const { return Proposed() > 0 || exhausted_; }
+  // Returns when the first candidates were submitted, if the time of the job was over by then;
+  // otherwise the infinite past.
+  absl::Time late_submission() const { return late_submission_; }
   // Returns the part of the time limit that is reserved for the confirmation, which depends on how
   // long the measurements have taken so far.
   absl::Duration ReservedTime() const;
@@ -120,10 +125,11 @@ class SearchPhase {
   JobTask& task_;
   const std::function<void()> on_done_;
   std::unique_ptr<TaskSearch> search_;
-  std::map<int64_t, Trial> trials_;   // including the default schedule
-  int outstanding_ = 0;               // trials submitted or about to be
-  std::vector<int64_t> deferred_;     // outstanding trials to resubmit
-  absl::Duration propose_took_;       // time of the longest Propose, which blocks the job
+  std::map<int64_t, Trial> trials_;  // including the default schedule
+  int outstanding_ = 0;              // trials submitted or about to be
+  std::vector<int64_t> deferred_;    // outstanding trials to resubmit
+  absl::Duration propose_took_;      // time of the longest Propose, which blocks the job
+  absl::Time late_submission_ = absl::InfinitePast();
   absl::Time began_;                  // when the first work was submitted
   absl::Time last_;                   // when the last result arrived
   int results_ = 0;                   // since began_

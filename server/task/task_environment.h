@@ -2,6 +2,7 @@
 #define HONE_SERVER_TASK_TASK_ENVIRONMENT_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,9 @@ struct SpaceInfo {
   std::string digest;
   std::string text;
 };
+
+// Called every few milliseconds of long work. The work stops with the error that it returns.
+using StopCheck = std::function<absl::Status()>;
 
 // The design spaces of a workload on a target, which a task searches. Immutable and thread-safe.
 // Must outlive the strategies that it made.
@@ -105,10 +109,13 @@ class TaskEnvironment {
   // Makes the design spaces for `space`, as in CheckSpace; "": uses the default maker. `tolerance`
   // is the job's; some schedules are legal only with a tolerance. InvalidArgument: a text is
   // malformed, or as for CheckSpace. FailedPrecondition: there is no design space for the workload.
+  // `check`: while the spaces are made, and while their strategies propose, in the thread that does
+  // so; its errors are returned. May be null.
   virtual absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
                                                            const std::string& target,
                                                            const std::string& space,
-                                                           double tolerance) const = 0;
+                                                           double tolerance,
+                                                           StopCheck check = nullptr) const = 0;
   // Opens a task with one searched space, which is its first space, to compute features of old
   // records. `space` is the text of a stored design space; `target` is in text form.
   // InvalidArgument: the text is malformed, or it does not replay with this version of the program.

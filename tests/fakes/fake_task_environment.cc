@@ -50,15 +50,17 @@ absl::StatusOr<std::vector<int64_t>> ParseGiven(const std::string& space) {
 // FakeTaskEnvironment::AtStep of one workload.
 class Steps {
  public:
-  Steps(std::shared_ptr<FakeTaskEnvironment::AtStep> at, std::string name)
-      : at_(std::move(at)), name_(std::move(name)) {}
+  Steps(std::shared_ptr<FakeTaskEnvironment::AtStep> at, std::string name, StopCheck check)
+      : at_(std::move(at)), name_(std::move(name)), check_(std::move(check)) {}
   void At(absl::string_view step) const {
     if (*at_ != nullptr) (*at_)(step, name_);
   }
+  absl::Status Check() const { return check_ == nullptr ? absl::OkStatus() : check_(); }
 
  private:
   std::shared_ptr<FakeTaskEnvironment::AtStep> at_;
   std::string name_;
+  StopCheck check_;
 };
 
 // Proposes the candidates with the best predictions from a random pool that is eight times as large
@@ -78,6 +80,7 @@ class PickyStrategy final : public search::SearchStrategy {
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
     steps_.At("propose");
+    HONE_RETURN_IF_ERROR(steps_.Check());
     if (only_) {
       if (!known_.insert(only_->decisions).second) return std::vector<record::Candidate>{};
       return std::vector<record::Candidate>{*only_};
@@ -275,14 +278,16 @@ absl::Status FakeTaskEnvironment::CheckSpace(const std::string&, const std::stri
 absl::StatusOr<std::unique_ptr<TaskSpaces>> FakeTaskEnvironment::Open(const std::string& workload,
                                                                       const std::string&,
                                                                       const std::string& space,
-                                                                      double) const {
+                                                                      double,
+                                                                      StopCheck check) const {
   HONE_ASSIGN_OR_RETURN(const Parsed parsed, Parse(workload));
   std::vector<int64_t> only;
   if (!space.empty()) {
     HONE_ASSIGN_OR_RETURN(only, ParseGiven(space));
   }
-  const Steps steps(at_step_, parsed.name);
+  const Steps steps(at_step_, parsed.name, std::move(check));
   steps.At("open");
+  HONE_RETURN_IF_ERROR(steps.Check());
   return std::make_unique<FakeSpaces>(parsed, only, stream_, steps);
 }
 
@@ -293,7 +298,7 @@ absl::StatusOr<std::unique_ptr<TaskSpaces>> FakeTaskEnvironment::OpenKept(
     return absl::InvalidArgumentError("no space of ours");
   }
   return std::make_unique<FakeSpaces>(Parsed{.name = words[2]}, std::vector<int64_t>(), stream_,
-                                      Steps(at_step_, words[2]));
+                                      Steps(at_step_, words[2], nullptr));
 }
 
 double FakeTaskEnvironment::Distance(const std::string& a, const std::string& b) const {

@@ -37,8 +37,8 @@ class FakeTaskEnvironment final : public TaskEnvironment {
   absl::Status CheckSpace(const std::string& workload, const std::string& space) const override;
   absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
                                                    const std::string& target,
-                                                   const std::string& space,
-                                                   double tolerance) const override;
+                                                   const std::string& space, double tolerance,
+                                                   StopCheck check = nullptr) const override;
   absl::StatusOr<std::unique_ptr<TaskSpaces>> OpenKept(const std::string& space,
                                                        const std::string& target) const override;
   // Returns |log2| of the ratio of the sizes if the names have the same first letter, otherwise

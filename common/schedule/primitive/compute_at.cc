@@ -70,7 +70,7 @@ absl::Status ComputeAt(ir::Program& program, NodeId block, NodeId loop) {
       if (program.IsUnder(reader, child)) position = i;
     }
   }
-  return KeepConcurrencyLegal(program, [&](ir::Program& p) {
+  return KeepConcurrencyLegal(program, {block, loop}, [&](ir::Program& p) {
     p.Detach(block);
     p.BlockOf(block).exact = false;
     Regenerate(p, block, region, content.indices, loop, position);

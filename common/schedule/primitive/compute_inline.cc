@@ -123,7 +123,10 @@ absl::Status ComputeInline(ir::Program& program, NodeId block) {
       }
     }
   }
-  return KeepConcurrencyLegal(program, [&](ir::Program& p) { Inline(p, block, content, readers); });
+  std::vector<NodeId> edited = readers;
+  edited.push_back(block);
+  return KeepConcurrencyLegal(program, edited,
+                              [&](ir::Program& p) { Inline(p, block, content, readers); });
 }
 
 absl::Status ApplyComputeInline(Call& call) {

@@ -1,6 +1,7 @@
 #include "common/schedule/primitive/concurrency.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -13,6 +14,15 @@ namespace hone::schedule {
 namespace {
 
 using ir::NodeId;
+
+// The outermost node of the nest that contains a node.
+NodeId NestOf(const ir::Program& program, NodeId node) {
+  for (NodeId parent = program.node(node).parent;
+       parent != ir::kNoNode && program.node(parent).kind != ir::Node::Kind::kKernel;
+       parent = program.node(node).parent)
+    node = parent;
+  return node;
+}
 
 // Whether a loop under the given one carries both spatial and reduction iterations of the block.
 bool MixedUnder(const ir::Program& program, const ir::Block& block, NodeId loop) {
@@ -126,22 +136,38 @@ absl::Status CheckConcurrent(ir::Program& program, NodeId loop, absl::string_vie
   return absl::OkStatus();
 }
 
-absl::Status KeepConcurrencyLegal(ir::Program& program,
+absl::Status KeepConcurrencyLegal(ir::Program& program, absl::Span<const NodeId> nodes,
                                   absl::FunctionRef<void(ir::Program&)> change) {
   const auto is_parallel = [](const ir::Node& node) {
     return node.kind == ir::Node::Kind::kLoop &&
            (node.loop == ir::LoopKind::kParallel || node.loop == ir::LoopKind::kBound);
   };
-  if (std::none_of(program.nodes.begin(), program.nodes.end(), is_parallel)) {
+  std::vector<NodeId> edited;
+  for (const NodeId node : nodes) edited.push_back(NestOf(program, node));
+  std::set<NodeId> kept;
+  for (const NodeId kernel : program.kernels) {
+    for (const NodeId nest : program.node(kernel).children) {
+      if (std::find(edited.begin(), edited.end(), nest) == edited.end()) kept.insert(nest);
+    }
+  }
+  const auto is_checked = [&](const ir::Program& p, NodeId id) {
+    return is_parallel(p.node(id)) && !kept.contains(NestOf(p, id));
+  };
+  const auto any_checked = [&] {
+    for (NodeId id = 0; id < static_cast<NodeId>(program.nodes.size()); ++id) {
+      if (is_checked(program, id)) return true;
+    }
+    return false;
+  };
+  if (!any_checked()) {
     change(program);
     return absl::OkStatus();
   }
   ir::Program changed = program;
   change(changed);
-  for (size_t id = 0; id < changed.nodes.size(); ++id) {
-    if (!is_parallel(changed.nodes[id])) continue;
-    HONE_RETURN_IF_ERROR(CheckConcurrent(changed, static_cast<NodeId>(id),
-                                         "a parallel loop would no longer be one",
+  for (NodeId id = 0; id < static_cast<NodeId>(changed.nodes.size()); ++id) {
+    if (!is_checked(changed, id)) continue;
+    HONE_RETURN_IF_ERROR(CheckConcurrent(changed, id, "a parallel loop would no longer be one",
                                          /*privates=*/true, IsThreadAxis(changed.nodes[id].axis)));
   }
   program = std::move(changed);

@@ -3,6 +3,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "common/ir/program.h"
 
 namespace hone::schedule {
@@ -17,8 +18,9 @@ absl::Status CheckConcurrent(ir::Program& program, ir::NodeId loop, absl::string
 
 // Applies a change that is otherwise legal, unless it makes a parallel or bound loop illegal: by
 // moving the loop, or by a use of a private buffer outside its loop. On error the program is
-// unchanged.
-absl::Status KeepConcurrencyLegal(ir::Program& program,
+// unchanged. `nodes`: one of each nest that the change edits. Other nests keep their blocks, and
+// nothing begins to use their private buffers, so they are not checked again.
+absl::Status KeepConcurrencyLegal(ir::Program& program, absl::Span<const ir::NodeId> nodes,
                                   absl::FunctionRef<void(ir::Program&)> change);
 
 }  // namespace hone::schedule

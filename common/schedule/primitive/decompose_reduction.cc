@@ -118,7 +118,7 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
     }
   }
   NodeId node = ir::kNoNode;
-  HONE_RETURN_IF_ERROR(KeepConcurrencyLegal(program, [&](ir::Program& p) {
+  HONE_RETURN_IF_ERROR(KeepConcurrencyLegal(program, {block}, [&](ir::Program& p) {
     node = p.NewBlock(std::move(init));
     NodeId at = p.node(loop).parent;
     size_t position = p.PositionInParent(loop);

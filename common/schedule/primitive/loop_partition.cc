@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<NodeId>> LoopPartition(ir::Program& program, NodeId l
     }
   }
   std::vector<NodeId> parts;
-  HONE_RETURN_IF_ERROR(KeepConcurrencyLegal(program, [&](ir::Program& p) {
+  HONE_RETURN_IF_ERROR(KeepConcurrencyLegal(program, {loop}, [&](ir::Program& p) {
     const ir::Node original = p.node(loop);
     const std::string name = p.atoms[original.var].name;
     const size_t position = p.PositionInParent(loop);

@@ -16,9 +16,10 @@ absl::Status ComputeAt(ir::Program& program, ir::NodeId block, ir::NodeId loop);
 
 // Moves a block under a loop, after the last block there that produces its inputs, and makes it
 // consume exactly what one iteration of the loop produces. Legal if the block has no guards and is
-// the only writer of its output, and every computed buffer that it reads is written under the loop,
-// is complete there (no enclosing loop reduces), is written at places that differ between
-// iterations, and is read at the block's own iteration variables.
+// the only writer of its output, and every computed buffer that it reads is complete before the
+// loop's nest, or is written under the loop, is complete there (no enclosing loop reduces), is
+// written at places that differ between iterations, and is read at the block's own iteration
+// variables.
 absl::Status ReverseComputeAt(ir::Program& program, ir::NodeId block, ir::NodeId loop);
 
 // Replaces every read of the block's buffer with its expression and removes the block. Legal if the

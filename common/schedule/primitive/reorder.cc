@@ -125,7 +125,7 @@ absl::Status Reorder(ir::Program& program, absl::Span<const NodeId> loops) {
   for (NodeId loop : chain) order.push_back(named(loop) ? loops[next++] : loop);
   for (NodeId block : program.BlocksUnder(bottom))
     HONE_RETURN_IF_ERROR(CheckReduction(program, block, chain, order));
-  return KeepConcurrencyLegal(program, [&](ir::Program& p) {
+  return KeepConcurrencyLegal(program, {top}, [&](ir::Program& p) {
     const NodeId parent = p.node(top).parent;
     const size_t position = p.PositionInParent(top);
     const auto content = p.node(bottom).children;

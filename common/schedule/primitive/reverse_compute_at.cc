@@ -17,6 +17,23 @@ namespace hone::schedule {
 using ir::Index;
 using ir::NodeId;
 
+namespace {
+
+// Whether a computed buffer is complete before the nest that contains a loop.
+bool IsCompleteBefore(const ir::Program& program, const std::vector<NodeId>& writers, NodeId loop) {
+  NodeId nest = loop;
+  while (program.node(program.node(nest).parent).kind != ir::Node::Kind::kKernel)
+    nest = program.node(nest).parent;
+  const std::vector<NodeId> blocks = program.AllBlocks();
+  const auto first = std::find_if(blocks.begin(), blocks.end(),
+                                  [&](NodeId block) { return program.IsUnder(block, nest); });
+  return std::all_of(writers.begin(), writers.end(), [&](NodeId writer) {
+    return std::find(blocks.begin(), first, writer) != first;
+  });
+}
+
+}  // namespace
+
 absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
   if (program.IsUnder(block, loop))
     return Illegal(program, block, "reverse_compute_at: the block is under the loop already");
@@ -45,6 +62,7 @@ absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
   // The computed buffers that the block reads, their producers, and the read that determines its
   // iterations.
   std::vector<NodeId> producers;
+  NodeId before = ir::kNoNode;  // a producer in an earlier nest
   ir::BufferId buffer = -1;
   ir::IndexList indices;
   bool same_indices = true;
@@ -52,6 +70,10 @@ absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
     program.pool.VisitLoads(value, [&](const ir::Expr& load) {
       const std::vector<NodeId> writers = program.WritersOf(load.buffer);
       if (writers.empty()) return;
+      if (IsCompleteBefore(program, writers, loop)) {
+        before = writers[0];
+        return;
+      }
       same_indices &=
           buffer < 0 || (buffer == load.buffer && indices == program.pool.IndicesOf(load));
       buffer = load.buffer;
@@ -59,6 +81,8 @@ absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
       producers = writers;
     });
   }
+  if (buffer < 0 && before != ir::kNoNode)
+    return Illegal(program, before, "reverse_compute_at: a producer is not under the loop");
   if (buffer < 0)
     return Illegal(program, block, "reverse_compute_at: the block reads no computed buffer");
   if (!same_indices)
@@ -123,7 +147,7 @@ absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
       if (program.IsUnder(producer, program.node(loop).children[i])) position = i + 1;
     }
   }
-  return KeepConcurrencyLegal(program, [&](ir::Program& p) {
+  return KeepConcurrencyLegal(program, {block, loop}, [&](ir::Program& p) {
     p.Detach(block);
     p.BlockOf(block).exact = true;
     Regenerate(p, block, region, indices, loop, position);

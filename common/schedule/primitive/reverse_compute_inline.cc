@@ -155,7 +155,7 @@ absl::Status ReverseComputeInline(ir::Program& program, NodeId block) {
     }
     solved.push_back({iter.var, Index(0)});
   }
-  return KeepConcurrencyLegal(program, [&](ir::Program& p) {
+  return KeepConcurrencyLegal(program, {block, producing}, [&](ir::Program& p) {
     const auto replace = [&](const Index& index) {
       return p.atoms.Substitute(index, [&](AtomId var) -> const Index* {
         for (const Solved& s : solved) {

@@ -24,7 +24,7 @@ absl::StatusOr<NodeId> Rfactor(ir::Program& program, NodeId block, NodeId loop, 
                                 "; at most ", ir::kMaxRank));
   }
   NodeId made = ir::kNoNode;
-  HONE_RETURN_IF_ERROR(KeepConcurrencyLegal(program, [&](ir::Program& p) {
+  HONE_RETURN_IF_ERROR(KeepConcurrencyLegal(program, {block}, [&](ir::Program& p) {
     made = ir::DivideReduction(p, block, loop, static_cast<size_t>(axis)).partial;
   }));
   return made;

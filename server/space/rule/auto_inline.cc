@@ -35,12 +35,21 @@ bool IsReadOften(const ir::Program& program, ir::BufferId buffer) {
   });
 }
 
+// Whether several blocks would compute a long expression. A chain of such stages would double the
+// expression with each one.
+bool IsLongAndShared(const ir::Program& program, const ir::Block& block) {
+  constexpr int kMostShared = 32;  // operations
+  int operations = 0;
+  program.pool.Visit(block.values[0], [&](const ir::Expr&) { ++operations; });
+  return operations > kMostShared && program.ReadersOf(block.outputs[0]).size() > 1;
+}
+
 }  // namespace
 
 // Inlines a stage without a reduction into its readers, unless its tensor is an output, or the
 // stage is costly and would be computed repeatedly.
 std::vector<Sketch> ApplyAutoInline(const RuleContext& context, const Sketch& sketch, int nest) {
-  std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
+  const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
   if (!found.has_value()) return {};
   const ir::Program& program = found->program;
   const ir::Block& block = found->block();
@@ -49,8 +58,10 @@ std::vector<Sketch> ApplyAutoInline(const RuleContext& context, const Sketch& sk
     return {};
   }
   if (IsCostly(program, block) && IsReadOften(program, block.outputs[0])) return {};
+  if (IsLongAndShared(program, block)) return {};
   // Guarded values, for example, are not inlined into reductions.
-  if (!schedule::ComputeInline(found->program, found->id).ok()) return {};
+  ir::Program copy = program;
+  if (!schedule::ComputeInline(copy, found->id).ok()) return {};
   Sketch inlined = sketch;
   inlined.trace.Add("compute_inline", {inlined.nests[nest].block});
   inlined.nests[nest].state = Nest::State::kDone;

@@ -168,7 +168,8 @@ class GpuRowFuser {
 
 // A group in a program of its sketch.
 struct FoundGroup {
-  ir::Program program;
+  std::shared_ptr<const ir::Program> kept;
+  const ir::Program& program = *kept;
   RowGroup group;
 };
 
@@ -178,7 +179,7 @@ std::optional<FoundGroup> FindGroup(const RuleContext& context, const Sketch& sk
   std::optional<RowGroup> group =
       FindRowGroup(found->program, found->id, OpenBlocks(sketch, found->program));
   if (!group.has_value() || group->row_points < kLeastRow) return std::nullopt;
-  return FoundGroup{std::move(found->program), *std::move(group)};
+  return FoundGroup{.kept = std::move(found->kept), .group = *std::move(group)};
 }
 
 // Inlines the element-wise members of a group, which recomputes their rows wherever they are read.

@@ -45,10 +45,10 @@ std::vector<Sketch> ApplyTransposeOutput(const RuleContext& context, const Sketc
   if (found->output().output) {
     const schedule::Operand copy = transposed.trace.Add(
         "cache_write", {sketch.nests[nest].block, schedule::Text("global")})[0];
-    const absl::StatusOr<ir::Program> after = context.ProgramOf(transposed);
+    const absl::StatusOr<std::shared_ptr<const ir::Program>> after = context.ProgramOf(transposed);
     if (!after.ok()) return {};
-    const ir::NodeId writer = after->WritersOf(block.outputs[0])[0];
-    transposed.nests.push_back({.name = after->BlockOf(writer).name, .block = copy});
+    const ir::NodeId writer = (*after)->WritersOf(block.outputs[0])[0];
+    transposed.nests.push_back({.name = (*after)->BlockOf(writer).name, .block = copy});
   } else if (program.ReadersOf(block.outputs[0]).size() != 1) {
     return {};
   }

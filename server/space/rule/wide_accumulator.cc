@@ -25,9 +25,9 @@ std::vector<Sketch> ApplyWideAccumulator(const RuleContext& context, const Sketc
   Sketch widened = sketch;
   const schedule::Operand copy =
       widened.trace.Add("cache_write", {sketch.nests[nest].block, schedule::Text("global")})[0];
-  const absl::StatusOr<ir::Program> after = context.ProgramOf(widened);
+  const absl::StatusOr<std::shared_ptr<const ir::Program>> after = context.ProgramOf(widened);
   if (!after.ok()) return {};
-  widened.nests.push_back({.name = WriterOf(*after, output), .block = copy});
+  widened.nests.push_back({.name = WriterOf(**after, output), .block = copy});
   return {std::move(widened)};
 }
 

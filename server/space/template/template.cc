@@ -78,7 +78,7 @@ absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> TemplateSpaces(
                                 .form = form,
                                 .limits = TileLimits::Of(*request.target, form.dtype),
                                 .gpu_limits = GpuTileLimits::Of(*request.target),
-                                .tolerance = request.tolerance};
+                                .tolerance = request.generation.tolerance};
   std::vector<std::unique_ptr<DesignSpace>> spaces;
   absl::Status last;
   for (const Template& entry : kTemplates) {

@@ -29,7 +29,8 @@ TEST_P(GoldenText, IsUnchanged) {
   const auto workload = MakeWorkload(GetParam().workload);
   const target::Target target = target::TargetByName(GetParam().target).value();
   auto spaces =
-      MakeSpaces({.workload = workload, .target = &target, .tolerance = 1e-3}, GetParam().maker);
+      MakeSpaces({.workload = workload, .target = &target, .generation = {.tolerance = 1e-3}},
+                 GetParam().maker);
   ASSERT_TRUE(spaces.ok()) << spaces.status();
   spaces->push_back(DefaultCandidate(workload, target).value());
   const std::string only = GetParam().only;

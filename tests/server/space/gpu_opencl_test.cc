@@ -71,8 +71,8 @@ void ExpectRightResultsOnTheDevice(const char* text, absl::string_view maker, do
   const std::vector<std::string> inputs = ToBytes(*workload, workload->Inputs(), values);
   const std::vector<std::string> wanted =
       ToBytes(*workload, workload->Outputs(), ir::Interpret(*workload, values).value());
-  auto spaces =
-      MakeSpaces({.workload = workload, .target = &*target, .tolerance = tolerance}, maker);
+  auto spaces = MakeSpaces(
+      {.workload = workload, .target = &*target, .generation = {.tolerance = tolerance}}, maker);
   ASSERT_TRUE(spaces.ok()) << spaces.status();
   spaces->push_back(DefaultCandidate(workload, *target).value());
   for (const auto& space : *spaces) {

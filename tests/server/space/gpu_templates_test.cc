@@ -22,7 +22,8 @@ std::vector<std::unique_ptr<DesignSpace>> OfTemplates(
     const std::shared_ptr<const ir::Workload>& workload, const target::Target& target,
     double tolerance) {
   auto spaces =
-      MakeSpaces({.workload = workload, .target = &target, .tolerance = tolerance}, "templates");
+      MakeSpaces({.workload = workload, .target = &target, .generation = {.tolerance = tolerance}},
+                 "templates");
   EXPECT_TRUE(spaces.ok()) << spaces.status();
   return spaces.ok() ? *std::move(spaces) : std::vector<std::unique_ptr<DesignSpace>>();
 }

@@ -28,7 +28,8 @@ constexpr double kTolerance = 1e-5;
 std::vector<std::unique_ptr<DesignSpace>> Make(absl::string_view text, const target::Target& target,
                                                double tolerance = kTolerance) {
   auto spaces = MakeSpaces(
-      {.workload = MakeWorkload(text), .target = &target, .tolerance = tolerance}, "templates");
+      {.workload = MakeWorkload(text), .target = &target, .generation = {.tolerance = tolerance}},
+      "templates");
   EXPECT_TRUE(spaces.ok()) << text << ": " << spaces.status();
   return spaces.ok() ? *std::move(spaces) : std::vector<std::unique_ptr<DesignSpace>>();
 }

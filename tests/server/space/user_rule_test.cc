@@ -23,6 +23,17 @@ std::vector<Sketch> ApplyLastLoopFirst(const RuleContext&, const Sketch& sketch,
   return {sketch, turned};
 }
 
+// Also offers the first block with a loop that is parallel twice, which never replays.
+std::vector<Sketch> ApplyBroken(const RuleContext&, const Sketch& sketch, int nest) {
+  if (nest != 0 || sketch.nests[0].state != Nest::State::kOpen) return {};
+  Sketch broken = sketch;
+  const auto loops = broken.trace.Add("loops", {broken.nests[0].block}, {}, 2);
+  broken.trace.Add("parallel", {loops[0]});
+  broken.trace.Add("parallel", {loops[0]});
+  broken.nests[0].state = Nest::State::kDone;
+  return {sketch, broken};
+}
+
 constexpr Rule kRule = {"last_loop_first", ApplyLastLoopFirst, "a test's own"};
 
 TEST(RegisterRule, RuleAppliesIfRegisteredBeforeTheFirstSpaces) {
@@ -32,15 +43,19 @@ TEST(RegisterRule, RuleAppliesIfRegisteredBeforeTheFirstSpaces) {
   EXPECT_EQ(RegisterRule({"", ApplyLastLoopFirst, ""}).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(RegisterRule({"nothing", nullptr, ""}).code(), absl::StatusCode::kInvalidArgument);
   ASSERT_TRUE(RegisterRule(kRule).ok());
+  ASSERT_TRUE(RegisterRule({"broken", ApplyBroken, "a test's own"}).ok());
   EXPECT_EQ(RegisterRule(kRule).code(), absl::StatusCode::kAlreadyExists);
 
   const auto workload = MakeWorkload(
       "workload add\n"
       "input A: f32[7, 90]\n"
       "output C[i: 7, j: 90] = A[i, j] + 1.0\n");
-  const auto spaces = GenerateDesignSpaces(workload, target::TargetByName("x86-avx512").value());
+  int dropped = 0;
+  const auto spaces = GenerateDesignSpaces(workload, target::TargetByName("x86-avx512").value(),
+                                           Generation{.dropped = &dropped});
   ASSERT_TRUE(spaces.ok()) << spaces.status();
   ASSERT_EQ(spaces->size(), 2u);
+  EXPECT_EQ(dropped, 1);
   EXPECT_EQ((*spaces)[0]->name(), "plain");
   EXPECT_EQ((*spaces)[1]->name(), "turned");
   const std::string text = (*spaces)[1]->Replay({}).value().ToText();

@@ -78,6 +78,17 @@ TEST(ChildPreflight, ChildWithoutCpuTimePasses) {
   EXPECT_EQ(Verdict("echo step b; exec sleep 1000", absl::Milliseconds(200)), "");
 }
 
+TEST(ChildPreflight, TimeOfTheJobLimitsTheChild) {
+  ChildPreflight preflight(Shell("echo step making the design spaces; exec sleep 1000"));
+  JobSpec spec = Spec();
+  spec.max_time = absl::Milliseconds(300);
+  const absl::Status status = Check(preflight, spec);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("was over while making the design spaces"),
+                    ::testing::Not(HasSubstr("defect"))));
+}
+
 TEST(ChildPreflight, SlowChildDoesNotBlockOthers) {
   ChildPreflight preflight(Shell("read job; case $job in *slow*) exec sleep 1000;; esac"));
   JobSpec slow = Spec();

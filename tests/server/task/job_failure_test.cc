@@ -1,7 +1,9 @@
 // An exception from a library, or a failed preflight, fails that job alone.
 
+#include <functional>
 #include <new>
 #include <stdexcept>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -62,6 +64,57 @@ TEST_F(JobFailureTest, AJobThatFailedCanBeResumed) {
   environment.WatchSteps(nullptr);
   jobs->Resume(id, 0, absl::ZeroDuration(), [](const SnapshotOr& s) { EXPECT_TRUE(s.ok()); });
   EXPECT_EQ(RunToEnd(id)->state, JobState::kDone) << Get(id)->error;
+}
+
+// Jobs whose time ends, or which are cancelled, while the first work keeps the strand busy.
+class JobInterruptionTest : public ::testing::Test, protected JobHarness {
+ protected:
+  JobSpec Limited() {
+    JobSpec spec = Spec(/*trials=*/0);
+    spec.max_time = absl::Seconds(20);
+    return spec;
+  }
+  // Runs `work` in the first such step.
+  void Once(absl::string_view step, std::function<void()> work) {
+    environment.WatchSteps(
+        [this, step, work = std::move(work)](absl::string_view at, absl::string_view) {
+          if (at == step && !std::exchange(did_, true)) work();
+        });
+  }
+  bool did_ = false;
+};
+
+TEST_F(JobInterruptionTest, TimeThatEndsWhileSpacesAreMadeIsNoDefect) {
+  Once("open", [&] { clock.Advance(absl::Seconds(30)); });
+  const auto ended = RunToEnd(Create(Limited()));
+  EXPECT_EQ(ended->state, JobState::kFailed);
+  EXPECT_EQ(ended->trials, 0);
+  EXPECT_THAT(ended->error, AllOf(HasSubstr("20 s was over while making the design spaces"),
+                                  HasSubstr("more time"), ::testing::Not(HasSubstr("defect"))));
+}
+
+TEST_F(JobInterruptionTest, FirstCandidatesAreMeasuredAfterTheTimeIsOver) {
+  Once("propose", [&] { clock.Advance(absl::Seconds(30)); });
+  const auto ended = RunToEnd(Create(Limited()));
+  EXPECT_EQ(ended->state, JobState::kDone) << ended->error;
+  EXPECT_GT(ended->trials, 0);
+  EXPECT_TRUE(ended->best.has_value());
+}
+
+TEST_F(JobInterruptionTest, CancelledWhileSpacesAreMadeItEndsBeforeASearch) {
+  for (const bool confirm : {false, true}) {
+    did_ = false;
+    bool proposed = false;
+    const std::string id = Create(Spec(40, confirm ? "confirmed" : "not confirmed"));
+    environment.WatchSteps([&](absl::string_view at, absl::string_view) {
+      if (at == "open" && !std::exchange(did_, true)) EXPECT_TRUE(jobs->Cancel(id, confirm).ok());
+      proposed |= at == "propose";
+    });
+    const auto ended = RunToEnd(id);
+    EXPECT_EQ(ended->state, JobState::kCancelled) << ended->error;
+    EXPECT_TRUE(did_);
+    EXPECT_FALSE(proposed);
+  }
 }
 
 class FakePreflight final : public Preflight {

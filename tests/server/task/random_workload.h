@@ -1,0 +1,36 @@
+#ifndef HONE_TESTS_SERVER_TASK_RANDOM_WORKLOAD_H_
+#define HONE_TESTS_SERVER_TASK_RANDOM_WORKLOAD_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "server/task/task_environment.h"
+
+namespace hone::task {
+
+// Returns the text of a random workload of about `stages` stages over matrices of f32. They are
+// element-wise stages, transposes, reductions of rows, products, windows and convolutions. Some
+// read tensors of much earlier stages, so there are diamonds. The same seed gives the same text.
+std::string RandomWorkload(uint64_t seed, int stages);
+
+// What a draft took and found.
+struct DraftCase {
+  double spaces_s = 0;   // time to make the design spaces
+  double propose_s = 0;  // time to propose the first candidate
+  size_t spaces = 0;
+  double cycles = 0;  // the draft's estimate of the first candidate
+  std::string trace;  // of the first candidate
+};
+
+// Drafts a workload for a preset of the target, as a job does. Errors are those of the environment;
+// Internal: the draft does not replay, or nothing was proposed.
+absl::Status DraftOnce(const TaskEnvironment& environment, const std::string& workload,
+                       const std::string& preset, DraftCase& drafted);
+
+// Interprets the workload and the draft with random inputs. Internal: the results differ.
+absl::Status CheckDraft(const std::string& trace, uint64_t seed);
+
+}  // namespace hone::task
+
+#endif  // HONE_TESTS_SERVER_TASK_RANDOM_WORKLOAD_H_
