@@ -46,9 +46,10 @@ void PrintMeasured(const client::Best& best) {
   if (best.gflops > 0) {
     absl::PrintF("GFLOP/s   %s", MarkUnconfirmed(FormatGflops(best.gflops), confirmed));
     if (best.peak_gflops > 0) {
-      absl::PrintF(" (%s of peak)", FormatShare(best.gflops, best.peak_gflops));
+      absl::PrintF(" (%s of peak)", FormatShareOfPeak(best.gflops, best.peak_gflops));
     }
     absl::PrintF("\n");
+    if (IsAbovePeak(best.gflops, best.peak_gflops)) PrintWrapped(kAbovePeakText);
   }
   PrintWrapped(absl::StrCat("measured  ", FormatTime(best.record.created_unix_ms), ", ",
                             PolicyText(best.record.policy), ", job ", best.record.job_id),
@@ -121,10 +122,12 @@ absl::Status ShowBests(const Globals& globals, const BestOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
   Json list = Json::array();
   Table table({Left("workload"), Right("latency"), Right("GFLOP/s"), Right("of peak"), Left("")});
+  bool above_peak = false;
   UnconfirmedJobs jobs(*session, target, options.words.tolerance);
   const auto add = [&](const WorkloadArgument& argument, const std::optional<client::Best>& best) {
     const std::string unconfirmed = best.has_value() ? "" : jobs.Find(argument);
     if (!globals.json) {
+      above_peak |= best.has_value() && IsAbovePeak(best->gflops, best->peak_gflops);
       table.AddRow(RowOf(argument, best, unconfirmed));
     } else if (best.has_value()) {
       list.push_back(BestJson(*best));
@@ -144,6 +147,7 @@ absl::Status ShowBests(const Globals& globals, const BestOptions& options) {
   if (globals.json)
     return PrintJson({{"bests", std::move(list)}, {"unknown", unknown.size()}}, result);
   table.Print();
+  if (above_peak) PrintWrapped(absl::StrCat("\n", kAbovePeakText));
   return result;
 }
 

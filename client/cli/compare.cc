@@ -11,12 +11,17 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
+#include "client/cli/npy_argument.h"
 #include "client/cli/policy_text.h"
 #include "client/cli/roofline.h"
+#include "client/cli/run_job.h"
+#include "client/cli/suggested_command.h"
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "common/base/counted.h"
+#include "common/base/digest.h"
 #include "common/base/status_macros.h"
+#include "common/ir/flop_count.h"
 #include "common/record/disturbed.h"
 #include "common/record/processes.h"
 
@@ -31,6 +36,10 @@ std::string FoundBy(client::Connection& connection, const record::Record& record
   return absl::StrCat(job->spec.strategy.empty() ? "-" : job->spec.strategy, ", ",
                       Counted(job->trials, "trial"));
 }
+
+constexpr char kAboveMemoryText[] =
+    "* more than 100 %: part of the data stay in caches, or the memory is faster now than when the "
+    "worker started and measured it";
 
 // Whether an undisturbed process measured the row. Otherwise its latency may be too high.
 bool IsCertain(const ComparedRow& row) { return !record::IsOnlyDisturbed(row.record.result); }
@@ -71,19 +80,80 @@ void PrintRoofline(const Roofline& roofline) {
       absl::StrCat("\nroofline: ", FormatGflops(roofline.gflops), " GFLOP/s, limited by ", limit));
 }
 
-absl::Status Compare(const Globals& globals, const BestWords& words) {
-  HONE_ASSIGN_OR_RETURN(const KnownBest known, LookUpBest(globals, words));
-  const client::Best& best = known.best;
-  client::Connection& connection = known.session->connection();
+struct CompareOptions {
+  BestWords words;
+  std::vector<std::string> in;
+};
+
+// What is compared.
+struct Measured {
+  record::Record best;
+  std::vector<record::Record> records;
+};
+
+absl::StatusOr<Measured> ReadMeasured(const KnownBest& known) {
   client::RecordFilter filter;
-  filter.workload_digest = best.record.workload_digest;
-  filter.target = best.record.target;
-  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records,
-                        connection.ListRecords(filter, /*limit=*/0));
+  filter.workload_digest = known.best.record.workload_digest;
+  filter.target = known.best.record.target;
+  Measured measured{.best = known.best.record};
+  HONE_ASSIGN_OR_RETURN(measured.records,
+                        known.session->connection().ListRecords(filter, /*limit=*/0));
+  return measured;
+}
+
+// Measures the best, the next best and the default schedules on data of a user, unless this was
+// done before. `inputs`: from ReadGivenInputs.
+absl::StatusOr<Measured> MeasureOn(const std::string& inputs, const KnownBest& known) {
+  const std::string digest = DigestOf(inputs).ToHex();
+  for (const bool again : {false, true}) {
+    HONE_ASSIGN_OR_RETURN(Measured measured, ReadMeasured(known));
+    if (auto best = BestOn(digest, known.best.record, measured.records)) {
+      measured.best = *std::move(best);
+      return measured;
+    }
+    if (again) break;
+    constexpr int kCandidates = 3;
+    client::JobSpec spec;
+    spec.workload = known.best.workload;
+    spec.target = known.best.record.target;
+    spec.tolerance = known.best.record.tolerance;
+    spec.max_trials = spec.revalidate = kCandidates;
+    spec.unpublished = true;
+    HONE_ASSIGN_OR_RETURN(spec.inputs_digest, known.session->connection().UploadInputs(inputs));
+    HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunJob(*known.session, spec));
+    HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
+    if (followed.job.state == client::JobState::kDone) continue;
+    return absl::AbortedError(absl::StrCat(
+        "job ", followed.job.id,
+        " could not measure on the given data: ", WithRepeatedOptions(followed.job.error)));
+  }
+  return absl::AbortedError(absl::StrCat(
+      "the best was not measured on the given data in ", record::kProcesses,
+      " undisturbed processes; try again when the machine is idle (\"hone doctor\" shows what "
+      "disturbs it)"));
+}
+
+absl::Status Compare(const Globals& globals, const CompareOptions& options) {
+  HONE_ASSIGN_OR_RETURN(WorkloadArgument argument, ReadWorkloadArgument(options.words.words));
+  HONE_ASSIGN_OR_RETURN(const std::string inputs, ReadGivenInputs(options.in, argument.workload));
+  HONE_ASSIGN_OR_RETURN(KnownBest known,
+                        LookUpBest(globals, std::move(argument), options.words.tolerance));
+  absl::StatusOr<Measured> measured =
+      inputs.empty() ? ReadMeasured(known) : MeasureOn(inputs, known);
+  HONE_RETURN_IF_ERROR(measured.status());
+  client::Best& best = known.best;
+  best.record = measured->best;
+  if (!inputs.empty()) {
+    best.gflops = FlopCount(known.argument.workload) / client::LatencyNs(best);
+  }
+  const std::vector<record::Record>& records = measured->records;
+  client::Connection& connection = known.session->connection();
   const std::vector<ComparedRow> rows = RowsOf(best.record, records);
   const Roofline roofline = RooflineOf(known.argument.workload, best);
 
-  Json json = {{"workload", best.workload}, {"target", best.record.target}};
+  Json json = {{"workload", best.workload},
+               {"target", best.record.target},
+               {"inputs", best.record.result.inputs}};
   Table table({Left(""), Right("latency"), Right("GFLOP/s"),
                Right(roofline.read_gbps > 0 ? "of roofline" : "of peak"), Right("speed-up"),
                Left("measured"), Right("processes"), Left("purpose"), Left("found by")});
@@ -126,6 +196,14 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
   PrintWrapped(absl::StrCat(known.argument.title, " on ", best.record.target));
   absl::PrintF("\n");
   table.Print();
+  if (std::any_of(rows.begin(), rows.end(), [&](const ComparedRow& row) {
+        return row.latency_ns > 0 && IsAbovePeak(roofline.flops / row.latency_ns, roofline.gflops);
+      })) {
+    PrintWrapped(absl::StrCat("\n", roofline.memory_bound ? kAboveMemoryText : kAbovePeakText));
+  }
+  if (!inputs.empty()) {
+    PrintWrapped(absl::StrCat("\nmeasured on the given data, ", best.record.result.inputs));
+  }
   if (!std::all_of(rows.begin(), rows.end(), IsCertain)) {
     PrintWrapped(
         "\nother work disturbed every process that measured a row marked with ~: its latency may "
@@ -147,11 +225,14 @@ absl::Status Compare(const Globals& globals, const BestWords& words) {
 void AddCompare(Command& app, Globals& globals) {
   Command& command = app.AddCommand(
       "compare", "Compare the default schedule of an operator with the best and the runner-up");
-  auto words = std::make_shared<BestWords>();
-  AddBestWords(command, *words);
+  auto options = std::make_shared<CompareOptions>();
+  AddBestWords(command, options->words);
+  AddGivenInputs(command, options->in);
   Complete(
       command, globals,
-      "Only reads stored results; the exit code is 3 if no schedule is known. The runner-up is the "
+      "Only reads stored results; the exit code is 3 if no schedule is known. With --in, the best "
+      "three schedules and the default are measured on the given data, unless they were before; "
+      "nothing is published. The runner-up is the "
       "fastest schedule whose program differs from that of the best. Every latency is the median "
       "of the processes that measured the schedule. The default schedule and the runner-up are "
       "left out, with the reason, if there were fewer than three undisturbed ones; the best is "
@@ -163,8 +244,9 @@ void AddCompare(Command& app, Globals& globals) {
       "machine when its worker registered.\n\n"
       "Examples:\n"
       "  hone compare matmul m=1024 n=1024 k=1024\n"
+      "  hone compare softmax m=512 n=512 --in activations.npy\n"
       "  hone compare conv2d n=1 h=56 w=56 ci=64 co=64 k=3 p=1 --json | jq .best.share_of_roofline",
-      [&globals, words] { return Compare(globals, *words); });
+      [&globals, options] { return Compare(globals, *options); });
 }
 
 }  // namespace hone::cli

@@ -15,8 +15,9 @@ double LatencyNs(const record::Record& record) { return record::SteadyLatencyNs(
 // schedule.
 bool IsProcess(const record::Record& record, const record::Record& best) {
   return record.result.outcome == record::Outcome::kOk && !record.quarantined &&
-         !record.result.stopped_early && record.tolerance == best.tolerance &&
-         record.result.processes == 0 && (record.policy.name == "confirm" || record.is_default);
+         record.result.inputs == best.result.inputs && !record.result.stopped_early &&
+         record.tolerance == best.tolerance && record.result.processes == 0 &&
+         (record.policy.name == "confirm" || record.is_default);
 }
 
 // The processes in which one job measured one candidate; not empty. The screening of a default
@@ -114,6 +115,17 @@ std::vector<ComparedRow> RowsOf(const record::Record& best,
       [](const record::Record& a, const record::Record& b) { return LatencyNs(a) < LatencyNs(b); });
   if (runner_up != others.end()) add("runner-up", *runner_up);
   return rows;
+}
+
+std::optional<record::Record> BestOn(const std::string& inputs, const record::Record& best,
+                                     const std::vector<record::Record>& records) {
+  record::Record other = best;
+  other.result.inputs = inputs;
+  std::optional<record::Record> latest;
+  for (record::Record& record : Combine(other, records)) {  // in the order of jobs
+    if (record.candidate == best.candidate) latest = std::move(record);
+  }
+  return latest;
 }
 
 std::string WhyMissing(bool is_default, const record::Record& best,

@@ -1,6 +1,7 @@
 #ifndef HONE_CLIENT_CLI_COMPARED_ROWS_H_
 #define HONE_CLIENT_CLI_COMPARED_ROWS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,11 @@ struct ComparedRow {
 // target, in the order of jobs.
 std::vector<ComparedRow> RowsOf(const record::Record& best,
                                 const std::vector<record::Record>& records);
+
+// Returns the best schedule as it was measured on other inputs, in at least record::kProcesses
+// undisturbed processes; nullopt if it was not. `inputs`: as in record::MeasureResult.
+std::optional<record::Record> BestOn(const std::string& inputs, const record::Record& best,
+                                     const std::vector<record::Record>& records);
 
 // Explains why RowsOf has no default schedule or, if `is_default` is false, no runner-up. Names the
 // largest number of undisturbed processes in which one job measured such a schedule.

@@ -41,7 +41,13 @@ std::string FormatShare(double part, double whole) {
 }
 
 std::string FormatShareOfPeak(double gflops, double peak) {
-  return gflops > 0 ? FormatShare(gflops, peak) : "-";
+  if (!(gflops > 0)) return "-";
+  return absl::StrCat(FormatShare(gflops, peak), IsAbovePeak(gflops, peak) ? " *" : "");
+}
+
+bool IsAbovePeak(double gflops, double peak) {
+  constexpr double kShown = 1.0005;  // as 100.1 %
+  return peak > 0 && gflops >= kShown * peak;
 }
 
 std::string FormatSpeedUp(double before_ns, double after_ns) {

@@ -22,8 +22,15 @@ std::string FormatSpeed(double latency_ns, double gflops, bool confirmed);
 // "77.3 %"; "-" if the whole is unknown.
 std::string FormatShare(double part, double whole);
 // The same for a speed and the peak of a device, both in GFLOP/s; "-" also for an operator that
-// only moves data.
+// only moves data. A share above 100 % is marked with *: a report that has one prints
+// kAbovePeakText.
 std::string FormatShareOfPeak(double gflops, double peak);
+// Whether a share is shown as more than 100 %.
+bool IsAbovePeak(double gflops, double peak);
+inline constexpr char kAbovePeakText[] =
+    "* more than 100 %: the schedule needs fewer operations than the formula counts, as Winograd "
+    "convolutions do, or the device is faster now than when its worker started and measured the "
+    "peak; a restarted worker measures it again";
 // How many times as fast something has become: "1.07x"; "-" if one of the latencies is unknown (0
 // or less). Speed-ups are factors; parts of a whole are percentages.
 std::string FormatSpeedUp(double before_ns, double after_ns);

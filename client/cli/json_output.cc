@@ -43,6 +43,7 @@ Json ToJson(const record::Record& record) {
       {"target", record.target},
       {"tolerance", record.tolerance},
       {"policy", record.policy.Key()},
+      {"inputs", result.inputs},
       {"outcome", std::string(record::OutcomeName(result.outcome))},
       {"detail", result.detail},
       {"latency_ns", record::SteadyLatencyNs(result)},
@@ -236,6 +237,7 @@ Json BestJson(const client::Best& best) {
   json["trace"] = best.trace;
   json["peak_gflops"] = best.peak_gflops;
   json["policy"] = best.record.policy.Key();
+  json["inputs"] = best.record.result.inputs;
   json["processes"] = record::ProcessesOf(best.record.result);
   json["record"] = best.record.id;
   json["artifact_digest"] = best.record.result.artifact_digest;

@@ -115,6 +115,11 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
                   absl::StrCat("job ", best->record.job_id)});
   }
   table.Print();
+  if (std::any_of(found.bests.begin(), found.bests.end(), [](const auto& best) {
+        return best.has_value() && IsAbovePeak(best->gflops, best->peak_gflops);
+      })) {
+    PrintWrapped(absl::StrCat("\n", kAbovePeakText));
+  }
   if (found.known == 0) return;
   const std::string known =
       complete ? "all tasks are known; together they take"

@@ -162,7 +162,12 @@ std::string Tasks(const NetworkReport& report, const std::vector<ReportedTask>& 
   if (report.job) absl::StrAppend(&html, "<th>speed-up</th>");
   absl::StrAppend(&html, "<th class=\"left\">bound by</th></tr>\n");
   for (const ReportedTask& task : sorted) absl::StrAppend(&html, TaskRow(report, task));
-  return absl::StrCat(html, "</table>\n", MarkText(report));
+  const bool above = std::any_of(sorted.begin(), sorted.end(), [](const ReportedTask& task) {
+    return IsAbovePeak(task.gflops, task.limit_gflops);
+  });
+  return absl::StrCat(
+      html, "</table>\n", MarkText(report),
+      above ? absl::StrCat("<p class=\"dim\">", EscapeHtml(kAbovePeakText), "</p>\n") : "");
 }
 
 std::string Parts(const NetworkReport& report, const std::vector<ReportedTask>& sorted) {

@@ -6,12 +6,15 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/exit_code.h"
 #include "client/lib/npy.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "common/record/given_inputs.h"
 
 namespace hone::cli {
 namespace {
@@ -59,6 +62,57 @@ absl::StatusOr<std::string> ReadNpyArgument(const std::string& path, absl::strin
   }
   bytes->erase(0, bytes->size() - array->data.size());
   return bytes;
+}
+
+void AddGivenInputs(Command& command, std::vector<std::string>& words) {
+  command.Add("--in", words,
+              "A.npy or NAME=A.npy of an input to measure on, with the values of real data; may be "
+              "repeated. Without it, and for other inputs, values are seeded such that every stage "
+              "has magnitudes near 1. All of them have at most 64 MiB",
+              {OneWordPerUse()});
+}
+
+absl::StatusOr<std::string> ReadGivenInputs(const std::vector<std::string>& words,
+                                            const ir::Workload& workload) {
+  if (words.empty()) return std::string();
+  const std::vector<ir::BufferId> inputs = workload.Inputs();
+  const auto names = [&] {
+    return absl::StrJoin(inputs, ", ", [&](std::string* text, ir::BufferId id) {
+      const ir::Tensor& tensor = workload.tensors[id];
+      absl::StrAppend(text, tensor.name, ": ", ir::TypeText(tensor.dtype, tensor.shape));
+    });
+  };
+  std::map<int, std::string> given;
+  int next = 0;
+  for (const std::string& word : words) {
+    std::string path = word;
+    int number = -1;
+    const size_t equals = word.find('=');
+    for (size_t i = 0; i < inputs.size() && equals != std::string::npos; ++i) {
+      if (workload.tensors[inputs[i]].name != word.substr(0, equals)) continue;
+      number = static_cast<int>(i);
+      path = word.substr(equals + 1);
+    }
+    // A file may have '=' in its name.
+    std::error_code ignored;
+    if (number < 0 && equals != std::string::npos && !std::filesystem::exists(path, ignored)) {
+      return absl::InvalidArgumentError(absl::StrCat("--in ", word, ": ", word.substr(0, equals),
+                                                     " is not an input; the inputs are ", names()));
+    }
+    if (number < 0) number = next++;
+    if (number >= static_cast<int>(inputs.size())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--in ", word, ": more files than inputs; the inputs are ", names()));
+    }
+    const ir::Tensor& tensor = workload.tensors[inputs[number]];
+    if (given.contains(number)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--in ", word, ": input ", tensor.name, " is given twice"));
+    }
+    HONE_ASSIGN_OR_RETURN(given[number], ReadNpyArgument(path, absl::StrCat("input ", tensor.name),
+                                                         tensor.dtype, tensor.shape, tensor.bound));
+  }
+  return record::EncodeGivenInputs(given);
 }
 
 absl::Status CheckNpyResults(const std::vector<std::string>& paths) {

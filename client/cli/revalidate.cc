@@ -20,6 +20,7 @@
 #include "client/cli/table.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
+#include "common/record/given_inputs.h"
 
 namespace hone::cli {
 namespace {
@@ -58,6 +59,9 @@ bool IsDue(const RevalidateOptions& options, const record::Record& best,
   if (options.all) return true;
   // Version 0 means that the version is unknown, which is always due.
   const bool older = best.environment.codegen_version < today.codegen_version;
+  // Seeded inputs of an earlier release may have measured what real data never cost.
+  const std::string& inputs = best.result.inputs;
+  if (inputs != record::kSeededInputs && !record::AreGiven(inputs)) return true;
   return options.older_codegen ? older : best.environment != today;
 }
 
@@ -224,7 +228,8 @@ void AddRevalidate(Command& app, Globals& globals) {
                   {Excludes("--older-codegen")});
   Complete(command, globals,
            "Without an operator, all bests of the target are revalidated, imported ones too, which "
-           "are always due. Schedules are built again and confirmed as at the end of tuning. The "
+           "are always due, and so are those that an earlier release measured on other inputs. "
+           "Schedules are built again and confirmed as at the end of tuning. The "
            "fastest is published, even if it is slower than the previous best. A schedule that no "
            "longer replays, or gives another program or output, is quarantined. A pinned best is "
            "measured again and stays as it was built; it is withdrawn, with its pin, if its "

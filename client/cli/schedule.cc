@@ -8,6 +8,7 @@
 #include "client/cli/apply_trace.h"
 #include "client/cli/command.h"
 #include "client/cli/json_output.h"
+#include "client/cli/npy_argument.h"
 #include "client/cli/run_job.h"
 #include "client/cli/schedule_report.h"
 #include "client/cli/session.h"
@@ -24,6 +25,7 @@ struct ScheduleOptions {
   bool check = false;
   uint64_t seed = 0;
   double tolerance = 0;
+  std::vector<std::string> in;
 };
 
 void PrintSteps(const std::string& file, const std::vector<TraceStep>& steps) {
@@ -54,7 +56,11 @@ absl::StatusOr<FollowedJob> Check(const Globals& globals, const ScheduleOptions&
   spec.max_trials = 1;
   spec.seed = options.seed;
   spec.tolerance = options.tolerance;
+  HONE_ASSIGN_OR_RETURN(const std::string inputs, ReadGivenInputs(options.in, *applied.workload));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  if (!inputs.empty()) {
+    HONE_ASSIGN_OR_RETURN(spec.inputs_digest, session->connection().UploadInputs(inputs));
+  }
   HONE_ASSIGN_OR_RETURN(spec.target, session->TargetForTuning());
   return RunJob(*session, spec);
 }
@@ -75,6 +81,9 @@ absl::Status ResultOf(const FollowedJob& followed, const std::string& file) {
 }
 
 absl::Status Schedule(const Globals& globals, const ScheduleOptions& options) {
+  if (!options.in.empty() && !options.check) {
+    return absl::InvalidArgumentError("--in needs --check, which measures the schedule");
+  }
   HONE_ASSIGN_OR_RETURN(const std::string text, ReadTextArgument(options.file));
   HONE_ASSIGN_OR_RETURN(const AppliedTrace applied, ApplyTrace(options.file, text, options.seed));
   std::vector<TraceStep> steps;
@@ -124,6 +133,7 @@ void AddSchedule(Command& app, Globals& globals) {
               {Seed()});
   command.Add("--tolerance", options->tolerance,
               "Allowed relative error of the output; 0 (default) is strict", {Range(0.0, 0.5)});
+  AddGivenInputs(command, options->in);
   Complete(
       command, globals,
       "Without --print and --check, prints the program that results from the trace. A checked "

@@ -42,10 +42,11 @@ void PrintCheck(const client::Job& job) {
   if (given.gflops > 0) {
     absl::PrintF("GFLOP/s   %s", MarkUnconfirmed(FormatGflops(given.gflops), confirmed));
     if (given.peak_gflops > 0) {
-      absl::PrintF(" (%s of the peak of %s)", FormatShare(given.gflops, given.peak_gflops),
+      absl::PrintF(" (%s of the peak of %s)", FormatShareOfPeak(given.gflops, given.peak_gflops),
                    FormatGflops(given.peak_gflops));
     }
     absl::PrintF("\n");
+    if (IsAbovePeak(given.gflops, given.peak_gflops)) PrintWrapped(kAbovePeakText);
   }
   absl::PrintF("compiled  in %.1f ms\n", result.facts.compile_ms);
   if (job.default_schedule.has_value()) {
@@ -119,6 +120,7 @@ void AddCheckJson(const client::Job& job, Json& json) {
     }
     json["outcome"] = std::string(record::OutcomeName(result.outcome));
     json["detail"] = result.detail;
+    json["inputs"] = result.inputs;
     json["max_error"] = result.max_error;
     json["compile_ms"] = result.facts.compile_ms;
     json["policy"] = given.record.policy.Key();

@@ -14,6 +14,7 @@
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
 #include "client/cli/network_tune.h"
+#include "client/cli/npy_argument.h"
 #include "client/cli/run_job.h"
 #include "client/cli/session.h"
 #include "client/cli/space_argument.h"
@@ -47,6 +48,7 @@ struct TuneOptions {
   std::string file;  // a list of workloads
   bool detach = false;
   bool fail_if_unconfirmed = false;
+  std::vector<std::string> in;
   // Of networks only.
   std::vector<std::string> shapes;
   std::string scheduler;
@@ -63,6 +65,7 @@ struct TuneOptions {
 struct TuneJob {
   WorkloadArgument argument;
   client::JobSpec spec;
+  std::string inputs;  // that it measures on (ReadGivenInputs)
 };
 
 // The outcome of the default schedule, for an error message, or "" if it worked. If even the
@@ -124,11 +127,16 @@ absl::StatusOr<std::vector<TuneJob>> JobsOf(const TuneOptions& options) {
   HONE_ASSIGN_OR_RETURN(client::JobSpec spec, CommonSpec(options));
   if (spec.max_trials == 0 && spec.max_time_ms == 0) spec.max_trials = kDefaultTrials;
   spec.space = space;
+  if (!options.in.empty() && arguments.size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--in gives the inputs of one operator, and there are ", arguments.size()));
+  }
   std::vector<TuneJob> jobs;
   for (WorkloadArgument& argument : arguments) {
     if (IsTrace(space)) HONE_RETURN_IF_ERROR(CheckSchedules(options.space, space, argument));
     spec.workload = argument.text;
-    jobs.push_back({std::move(argument), spec});
+    HONE_ASSIGN_OR_RETURN(std::string inputs, ReadGivenInputs(options.in, argument.workload));
+    jobs.push_back({std::move(argument), spec, std::move(inputs)});
   }
   return jobs;
 }
@@ -231,6 +239,10 @@ absl::Status Detach(const Globals& globals, Session& session, const std::vector<
 }
 
 absl::Status TuneNetworkOf(const Globals& globals, const TuneOptions& options) {
+  if (!options.in.empty()) {
+    return absl::InvalidArgumentError(
+        "--in is for operators; the tasks of a network are measured on seeded inputs");
+  }
   if (options.space != TuneOptions().space) {
     return absl::InvalidArgumentError("--space is for operators; a network uses the rules");
   }
@@ -258,7 +270,11 @@ absl::Status Tune(const Globals& globals, const TuneOptions& options) {
   HONE_ASSIGN_OR_RETURN(std::vector<TuneJob> jobs, JobsOf(options));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetForTuning());
-  for (TuneJob& job : jobs) job.spec.target = target;
+  for (TuneJob& job : jobs) {
+    job.spec.target = target;
+    if (job.inputs.empty()) continue;
+    HONE_ASSIGN_OR_RETURN(job.spec.inputs_digest, session->connection().UploadInputs(job.inputs));
+  }
   return options.detach ? Detach(globals, *session, jobs)
                         : TuneAll(globals, options, *session, jobs);
 }
@@ -313,6 +329,7 @@ void AddTune(Command& app, Globals& globals) {
               "LIST of workloads to tune, one on each line; - reads standard input. Names of files "
               "in it are relative to the current folder",
               {NotEmpty(), Excludes("operator")});
+  AddGivenInputs(command, options->in);
   command.AddFlag("--detach", options->detach,
                   "Create the jobs and exit; hone jobs watch follows one. Needs --server, which "
                   "waits at most 15 s for a worker of the target");
@@ -368,6 +385,7 @@ void AddTune(Command& app, Globals& globals) {
       "  hone tune matmul m=64 n=64 k=64 softmax m=64 n=64 mine.hone --trials 64\n"
       "  hone tune --file network.txt --trials 200 --fail-if-unconfirmed\n"
       "  hone tune --space trace:mine.trace --trials 64\n"
+      "  hone tune softmax m=512 n=512 --in activations.npy\n"
       "  hone tune resnet50.onnx --trials 2000 --shape data=1x3x224x224\n"
       "  hone tune mine.hone --json --seed 7 | jq .best.gflops",
       [&globals, options] { return Tune(globals, *options); });

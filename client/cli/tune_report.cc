@@ -65,6 +65,11 @@ void PrintTuneReport(const client::Job& job, const std::string& title, double pe
   add(earlier ? "best known" : confirmed ? "best" : "best, not confirmed", job.best, certain);
   // A failed job has no row.
   if (job.best.has_value() || job.default_schedule.has_value()) table.Print();
+  for (const auto& shown : {job.best, job.own_best, job.default_schedule}) {
+    if (!shown.has_value() || !IsAbovePeak(shown->gflops, shown->peak_gflops)) continue;
+    PrintWrapped(absl::StrCat("\n", kAbovePeakText));
+    break;
+  }
   const bool pinned = job.best.has_value() && job.best->pinned_unix_ms > 0;
   if (pinned) {
     PrintWrapped(absl::StrCat("\nthe best known, of job ", job.best->record.job_id, ", was ",

@@ -39,6 +39,8 @@ struct JobSpec {
   std::string priority;      // "low", "normal" (also "") or "high"
   // Replaces `workload`: the digest of a workload in the server's store.
   std::string workload_digest;
+  // If not "", measure on data that Connection::UploadInputs sent, not on seeded inputs.
+  std::string inputs_digest;
 };
 
 // A task of networks: a workload, and how often it occurs in each network.

@@ -23,6 +23,7 @@ JobSpec ToJobSpec(const v1::CreateJobRequest& request) {
   spec.revalidate = request.revalidate();
   spec.priority = request.priority();
   spec.unpublished = request.unpublished();
+  spec.inputs_digest = request.inputs_digest();
   return spec;
 }
 
@@ -73,6 +74,7 @@ v1::CreateJobRequest ToProto(const JobSpec& spec, const std::string& request_id)
   request.set_revalidate(spec.revalidate);
   request.set_priority(spec.priority);
   request.set_unpublished(spec.unpublished);
+  request.set_inputs_digest(spec.inputs_digest);
   return request;
 }
 

@@ -337,6 +337,25 @@ class GrpcConnection final : public Connection {
     return bytes;
   }
 
+  absl::StatusOr<std::string> UploadInputs(const std::string& bytes) override {
+    constexpr size_t kMostInputBytes = 64 << 20;  // as for artifacts
+    if (bytes.size() > kMostInputBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the data to measure on have ", bytes.size() >> 20,
+          " MiB; at most 64 MiB can be sent. Give only the inputs whose values matter, "
+          "as NAME=FILE; the others are seeded"));
+    }
+    const std::string digest = DigestOf(bytes).ToHex();
+    const absl::Status sent = Retry([&] { return SendInputs(digest, bytes); });
+    if (absl::IsUnimplemented(sent)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the server at ", address_,
+                       " is of an earlier release, which cannot measure on given data; update it"));
+    }
+    HONE_RETURN_IF_ERROR(sent);
+    return digest;
+  }
+
   absl::StatusOr<ModelList> ListModels(const std::string& target) override {
     v1::ListModelsRequest request;
     request.set_target(target);
@@ -537,6 +556,23 @@ class GrpcConnection final : public Connection {
           "artifact ", digest, " does not match its digest; the store may be damaged"));
     }
     return absl::OkStatus();
+  }
+
+  absl::Status SendInputs(const std::string& digest, const std::string& bytes) {
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, kArtifactTimeout);
+    v1::UploadInputsResponse response;
+    auto writer = stub_->UploadInputs(&context, &response);
+    v1::ArtifactChunk chunk;
+    chunk.set_digest(digest);
+    chunk.set_total_bytes(static_cast<int64_t>(bytes.size()));
+    for (size_t sent = 0; sent < bytes.size(); sent += rpc::kChunkBytes) {
+      chunk.set_data(bytes.substr(sent, rpc::kChunkBytes));
+      if (!writer->Write(chunk)) break;
+      chunk.Clear();
+    }
+    writer->WritesDone();
+    return rpc::FromGrpc(writer->Finish());
   }
 
   const std::string address_;

@@ -140,6 +140,10 @@ class Connection {
   // The bytes of an artifact, checked against the digest. NotFound: no such artifact. DataLoss: the
   // bytes do not match the digest.
   virtual absl::StatusOr<std::string> Artifact(const std::string& digest) = 0;
+  // Sends data to measure on (common/record/given_inputs.h) and returns their digest.
+  // InvalidArgument: malformed, or more than 64 MiB. FailedPrecondition: the server is of an
+  // earlier release.
+  virtual absl::StatusOr<std::string> UploadInputs(const std::string& bytes) = 0;
 
   // Lists the kinds of cost models and the stored models. `target`: "" for all.
   virtual absl::StatusOr<ModelList> ListModels(const std::string& target) = 0;

@@ -379,25 +379,6 @@ DType ReferenceDType(DType dtype) { return dtype == DType::kI64 ? dtype : DType:
 
 bool RoundsOnTheWay(const Workload& workload) { return Accuracy(workload).rounds_on_the_way(); }
 
-int64_t ReferenceBytes(const Workload& workload) {
-  constexpr int64_t kFillings = 2;
-  const int64_t tensors = RoundsOnTheWay(workload) ? 3 : 2;
-  int64_t elements = 0;  // cannot overflow, even multiplied by 48
-  for (const BufferId output : workload.Outputs()) {
-    elements += ElementsOf(workload.tensors[output].shape);
-    if (elements > kMostReferenceBytes) break;
-  }
-  return elements * kFillings * tensors * static_cast<int64_t>(sizeof(double));
-}
-
-absl::Status CheckReferenceBytes(const Workload& workload) {
-  const int64_t bytes = ReferenceBytes(workload);
-  if (bytes <= kMostReferenceBytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("its outputs are too large to be checked: their reference takes ", bytes >> 20,
-                   " MiB; the limit is ", kMostReferenceBytes >> 20, " MiB"));
-}
-
 absl::StatusOr<Workload> ReferenceWorkload(const Workload& workload) {
   return ReferenceBuilder(workload).Run();
 }

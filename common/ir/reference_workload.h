@@ -8,21 +8,12 @@
 
 namespace hone::ir {
 
-// Limit on the memory of a reference. Workloads that need more are not measured.
-inline constexpr int64_t kMostReferenceBytes = int64_t{4} << 30;
-
 // The dtype that stores reference values of an output: i64 for i64, otherwise f64.
 DType ReferenceDType(DType dtype);
 
 // Whether values are rounded to short formats before they reach an output, by an intermediate
 // tensor of a short float or a cast that loses digits. The reference then also has roundings.
 bool RoundsOnTheWay(const Workload& workload);
-
-// The size of a workload's reference: value, magnitude and possibly rounding of each output
-// element, 8 bytes each, for both kinds of inputs that kernels are checked with.
-int64_t ReferenceBytes(const Workload& workload);
-// InvalidArgument: the reference exceeds kMostReferenceBytes; the message states its size.
-absl::Status CheckReferenceBytes(const Workload& workload);
 
 // Builds the workload that output checks compare with. It has the inputs of the original. Its
 // outputs are the values of all original outputs in ReferenceDType, then their magnitudes in f64,

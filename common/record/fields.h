@@ -49,7 +49,8 @@ struct Field {
   const char* choices[2] = {nullptr, nullptr};  // a text that must be one of these
   bool raw = false;                             // a text that may contain any bytes
   bool by_store = false;                        // set by the store; neither inserted nor exported
-  // Structs are omitted if all their members are 0. Numbers missing in older texts are read as 0.
+  // Structs are omitted if all their members are 0. Numbers and texts missing in older texts are
+  // read as 0 and "".
   bool may_be_missing = false;
 
   constexpr const char* json_name() const { return name != nullptr ? name : proto; }
@@ -113,6 +114,7 @@ void VisitFields(R& result, Visit& visit) {
   visit({.proto = "machine", .column = "", .may_be_missing = true}, result.machine);
   visit({.proto = "processes", .rule = Rule::kCount, .most = 1 << 16, .may_be_missing = true},
         result.processes);
+  visit({.proto = "inputs", .rule = Rule::kName, .may_be_missing = true}, result.inputs);
 }
 
 template <Is<Environment> E, typename Visit>
@@ -179,6 +181,8 @@ void VisitFields(R& request, Visit& visit) {
   visit({.proto = "peak_gflops", .rule = Rule::kAmount}, request.peak_gflops);
   visit({.proto = "seed"}, request.seed);
   visit({.proto = "time_limit_ms", .rule = Rule::kCount}, request.time_limit_ms);
+  visit({.proto = "inputs_digest", .rule = Rule::kDigest}, request.inputs_digest);
+  visit({.proto = "inputs_path", .rule = Rule::kPath}, request.inputs_path);
 }
 
 }  // namespace hone::record

@@ -30,7 +30,11 @@ MeasureResult MedianOfProcesses(absl::Span<const MeasureResult> results) {
     const size_t n = sorted.size();
     combined.dispersion = (sorted[3 * n / 4] - sorted[n / 4]) / Median(sorted);
   }
-  combined.detail.clear();
+  // What all of them say, such as which part of the output was compared, holds for the result, too.
+  const bool agree = std::all_of(results.begin(), results.end(), [&](const MeasureResult& result) {
+    return result.detail == combined.detail;
+  });
+  if (!agree) combined.detail.clear();
   combined.processes = static_cast<int>(results.size());
   return combined;
 }

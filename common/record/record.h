@@ -83,6 +83,9 @@ struct MeasureResult {
   double max_error = 0;
   MachineState machine;
   int processes = 0;  // how many processes this is the median of; 0: the result of one process
+  // What it was measured on: kSeededInputs, the digest of a user's data, or "" for the seeded
+  // inputs of an earlier release (given_inputs.h).
+  std::string inputs;
 };
 
 // Returns the latency scaled to the machine's speed at the time when its worker registered. Results
@@ -149,6 +152,8 @@ struct RunRequest {
   double peak_gflops = 0;      // of all cores, measured when the worker registered; 0: unknown
   uint64_t seed = 0;
   int64_t time_limit_ms = 0;
+  std::string inputs_digest;  // of the data to measure on; "": seeded inputs
+  std::string inputs_path;
 };
 
 }  // namespace hone::record

@@ -37,6 +37,7 @@ struct WorkItem {
   std::string target_key;  // only workers whose device has this key may run it
   record::Policy policy;
   double tolerance = 0;
+  std::string inputs_digest;  // of the data of a user to measure on; "": seeded inputs
   // The best latency of the task, read when a lease is granted; null or 0 if there is none yet.
   std::shared_ptr<const std::atomic<double>> best_latency_ns;
   // Number of operations that every kernel for this item performs; a multiply-add counts as two. 0

@@ -18,6 +18,7 @@ constexpr Access kTable[] = {
     {"/hone.v1.TuningService/ListRecords", Role::kClient, false, ""},
     {"/hone.v1.TuningService/ListWorkers", Role::kClient, false, ""},
     {"/hone.v1.TuningService/ExportRecords", Role::kClient, true, "job_id"},
+    {"/hone.v1.TuningService/UploadInputs", Role::kClient, false, ""},
     {"/hone.v1.TuningService/GetArtifact", Role::kClient, false, "digest"},
     {"/hone.v1.TuningService/DescribeFeatures", Role::kClient, false, ""},
     {"/hone.v1.TuningService/DraftSchedule", Role::kClient, false, ""},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -75,6 +76,73 @@ class ArtifactWriter final : public grpc::ServerWriteReactor<Chunk> {
   std::shared_ptr<const std::string> bytes_;
   size_t sent_ = 0;
   Chunk chunk_;
+};
+
+// Receives an artifact in chunks: the first one has the name and the size. Chunk is one of the two
+// chunk messages. Deletes itself when it is done.
+template <typename Chunk, typename Response>
+class ArtifactReader final : public grpc::ServerReadReactor<Chunk> {
+ public:
+  struct Handler {
+    std::function<absl::Status(const std::string& name)> check;  // before anything is received
+    std::function<absl::Status(const std::string& name, std::string bytes)> keep;
+  };
+  ArtifactReader(const Dependencies& deps, Context* context, Response* response, Handler handler)
+      : deps_(deps),
+        number_(deps.uploads->Enter([context] { context->TryCancel(); })),
+        response_(response),
+        handler_(std::move(handler)) {
+    this->StartRead(&chunk_);
+  }
+  void OnReadDone(bool ok) override {
+    if (!ok) return End();
+    deps_.uploads->Progress(number_);
+    if (name_.empty()) {
+      name_ = chunk_.digest();
+      total_ = chunk_.total_bytes();
+      if (const absl::Status named = handler_.check(name_); !named.ok()) {
+        return Refuse(named.message());
+      }
+      if (total_ <= 0 || total_ > fleet::ArtifactCache::kMaxArtifactBytes) {
+        return Refuse(absl::StrCat("total_bytes must be from 1 to ",
+                                   fleet::ArtifactCache::kMaxArtifactBytes));
+      }
+      if (const absl::Status room = deps_.uploads->Reserve(number_, total_); !room.ok()) {
+        return this->Finish(rpc::ToGrpc(room));
+      }
+    }
+    bytes_ += chunk_.data();
+    if (static_cast<int64_t>(bytes_.size()) > total_) {
+      return Refuse("more bytes were received than announced");
+    }
+    this->StartRead(&chunk_);
+  }
+  void OnDone() override {
+    deps_.uploads->Leave(number_);
+    delete this;
+  }
+
+ private:
+  ~ArtifactReader() override = default;
+  void Refuse(absl::string_view why) {
+    this->Finish(rpc::ToGrpc(absl::InvalidArgumentError(absl::StrCat("upload: ", why))));
+  }
+  void End() {
+    if (name_.empty() || static_cast<int64_t>(bytes_.size()) != total_) {
+      return Refuse("it ended before all announced bytes were received");
+    }
+    response_->set_digest(name_);
+    this->Finish(rpc::ToGrpc(handler_.keep(name_, std::move(bytes_))));
+  }
+
+  const Dependencies& deps_;
+  const int64_t number_;
+  Response* const response_;
+  const Handler handler_;
+  Chunk chunk_;
+  std::string name_;
+  int64_t total_ = 0;
+  std::string bytes_;
 };
 
 }  // namespace hone::service

@@ -8,8 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/ir/signature.h"
+#include "common/record/given_inputs.h"
 #include "common/target/target.h"
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
@@ -17,6 +19,7 @@
 #include "server/service/task_request.h"
 #include "server/task/exceptions.h"
 #include "server/task/nearest.h"
+#include "spdlog/spdlog.h"
 
 namespace hone::service {
 
@@ -33,6 +36,27 @@ grpc::ServerWriteReactor<v1::ArtifactChunk>* BestService::GetArtifact(
     Context*, const v1::GetArtifactRequest* request) {
   return new ArtifactWriter<v1::ArtifactChunk>(request->digest(),
                                                FindArtifact(deps_, request->digest()));
+}
+
+grpc::ServerReadReactor<v1::ArtifactChunk>* BestService::UploadInputs(
+    Context* context, v1::UploadInputsResponse* response) {
+  const auto check = [](const std::string& name) {
+    if (Digest::FromHex(name).ok()) return absl::OkStatus();
+    return absl::InvalidArgumentError("digest: not 32 hex digits");
+  };
+  const auto keep = [this](const std::string& name, std::string bytes) {
+    HONE_RETURN_IF_ERROR(record::DecodeGivenInputs(bytes).status());
+    HONE_RETURN_IF_ERROR(deps_.artifacts->Put(name, bytes));  // checks the digest
+    // The store has them when the cache no longer does.
+    deps_.store->PutArtifact(name, bytes, [name](const absl::Status& stored) {
+      if (stored.ok()) return;
+      spdlog::warn("data to measure on, {}, are kept in memory only: {}", name,
+                   std::string(stored.message()));
+    });
+    return absl::OkStatus();
+  };
+  return new ArtifactReader<v1::ArtifactChunk, v1::UploadInputsResponse>(
+      deps_, context, response, {.check = check, .keep = keep});
 }
 
 absl::Status BestService::FindBest(const v1::LookupBestRequest& request, v1::Best* response) {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
 #include "server/service/field_error.h"
@@ -60,9 +61,8 @@ v1::JobState ToProto(task::JobState state) {
 
 namespace {
 
-// `measured`: whether the workload will be measured, and must be measurable.
 absl::StatusOr<task::JobSpec> ReadSpec(const v1::CreateJobRequest& request,
-                                       const task::TaskEnvironment& environment, bool measured) {
+                                       const task::TaskEnvironment& environment) {
   if (request.request_id().size() > kMaxIdBytes) return FieldError("request_id", "too long");
   if (request.target().size() > kMaxIdBytes) return FieldError("target", "too long");
   if (request.target().empty())
@@ -85,8 +85,11 @@ absl::StatusOr<task::JobSpec> ReadSpec(const v1::CreateJobRequest& request,
   if (request.revalidate() > 0 && !request.space().empty()) {
     return FieldError("space", "a revalidation uses the stored candidates of every space");
   }
-  if (request.revalidate() > 0 && request.unpublished()) {
+  if (request.revalidate() > 0 && request.unpublished() && request.inputs_digest().empty()) {
     return FieldError("unpublished", "a revalidation publishes its best");
+  }
+  if (!request.inputs_digest().empty() && !Digest::FromHex(request.inputs_digest()).ok()) {
+    return FieldError("inputs_digest", "not 32 hex digits");
   }
   task::JobSpec spec{.request_id = request.request_id(),
                      .requested_target = request.target(),
@@ -97,7 +100,8 @@ absl::StatusOr<task::JobSpec> ReadSpec(const v1::CreateJobRequest& request,
                      .feature_set = request.feature_set(),
                      .transfer = request.transfer(),
                      .revalidate = request.revalidate(),
-                     .unpublished = request.unpublished()};
+                     .unpublished = request.unpublished(),
+                     .inputs_digest = request.inputs_digest()};
   HONE_ASSIGN_OR_RETURN(
       spec.priority, Choose("priority", request.priority(), "normal", {"low", "normal", "high"}));
   HONE_ASSIGN_OR_RETURN(spec.strategy,
@@ -121,9 +125,6 @@ absl::StatusOr<task::JobSpec> ReadSpec(const v1::CreateJobRequest& request,
     return spec;
   }
   HONE_ASSIGN_OR_RETURN(task::WorkloadInfo workload, environment.Describe(request.workload()));
-  if (measured && !workload.unmeasurable.empty()) {
-    return FieldError("workload", workload.unmeasurable);
-  }
   spec.workload = std::move(workload.text);
   if (!request.space().empty()) {
     const absl::Status fits = environment.CheckSpace(spec.workload, request.space());
@@ -137,7 +138,7 @@ absl::StatusOr<task::JobSpec> ReadSpec(const v1::CreateJobRequest& request,
 
 absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
                                      const task::TaskEnvironment& environment) {
-  return ReadSpec(request, environment, /*measured=*/true);
+  return ReadSpec(request, environment);
 }
 
 absl::StatusOr<task::JobSpec> ToSpec(const v1::DraftScheduleRequest& request,
@@ -149,7 +150,7 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::DraftScheduleRequest& request,
   // A job must have a limit. A limit of time leaves the batches at their full size, as the default
   // number of trials of `hone tune` does; a small number of trials would not.
   job.set_max_time_ms(1);
-  return ReadSpec(job, environment, /*measured=*/false);
+  return ReadSpec(job, environment);
 }
 
 v1::Best ToProto(const task::Best& best) {
@@ -207,6 +208,7 @@ v1::Job ToProto(const task::JobSnapshot& snapshot) {
   request.set_revalidate(snapshot.spec.revalidate);
   request.set_priority(snapshot.spec.priority);
   request.set_unpublished(snapshot.spec.unpublished);
+  request.set_inputs_digest(snapshot.spec.inputs_digest);
   message.set_owner(snapshot.spec.owner);
   message.set_trials(snapshot.trials);
   for (const auto& [outcome, count] : snapshot.outcomes) {

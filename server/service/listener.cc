@@ -28,6 +28,7 @@ Listener::Listener(const GateOptions& options, const Parts& parts)
   tuning_.Add("/hone.v1.TuningService/ResumeJob", &all.jobs, &JobService::ResumeJob);
   tuning_.Add("/hone.v1.TuningService/LookupBest", &all.bests, &BestService::LookupBest);
   tuning_.AddWork("/hone.v1.TuningService/ListPins", &all.bests, &BestService::ListPins);
+  tuning_.Add("/hone.v1.TuningService/UploadInputs", &all.bests, &BestService::UploadInputs);
   tuning_.Add("/hone.v1.TuningService/GetArtifact", &all.bests, &BestService::GetArtifact);
   tuning_.AddWork("/hone.v1.TuningService/ListRecords", &all.records, &RecordService::ListRecords);
   tuning_.Add("/hone.v1.TuningService/ExportRecords", &all.records, &RecordService::ExportRecords);

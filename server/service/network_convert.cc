@@ -73,7 +73,6 @@ absl::Status ReadTasks(const v1::NetworkRequest& request, const task::TaskEnviro
     HONE_RETURN_IF_ERROR(CheckWeights(task, request.networks_size(), field));
     absl::StatusOr<task::WorkloadInfo> workload = environment.Describe(task.workload());
     if (!workload.ok()) return FieldError(field, workload.status().message());
-    if (!workload->unmeasurable.empty()) return FieldError(field, workload->unmeasurable);
     const auto [first, is_new] = known.try_emplace(workload->digest, i);
     if (!is_new) {
       return FieldError(

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "common/record/proto_convert.h"
+
 namespace hone::service {
 namespace {
 
@@ -52,6 +54,9 @@ void SetPeaks(const fleet::Fleet& fleet, v1::Job& job) {
 void SetPeaks(const fleet::Fleet& fleet, const task::WorkloadInfo& workload, v1::Best& best) {
   Peaks peaks = OfWorkers(fleet, best.record().target());
   Raise(best, peaks);
+  if (const auto record = record::FromProto(best.record()); record.ok() && peaks.gflops > 0) {
+    peaks.gflops = std::max(peaks.gflops, task::LeastPeakOf(workload, *record));
+  }
   best.set_peak_gflops(workload.has_fma_peak ? peaks.gflops : 0);
   best.set_read_gbps(peaks.read_gbps);
 }

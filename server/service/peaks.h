@@ -7,8 +7,9 @@
 
 // The workers of one target measure slightly different peaks. Shares of the peak can be compared
 // only if they refer to the same one, so every answer has the largest peak that is known: that of
-// the registered workers of the target, or the one that is stored with the job. A result without a
-// peak keeps none, because its workload has no known peak.
+// the registered workers of the target, the one that is stored with the job, or the rate of a
+// kernel that is faster than these (task::LeastPeakOf). A result without a peak keeps none, because
+// its workload has no known peak.
 namespace hone::service {
 
 // Sets the peaks of all results of a job.

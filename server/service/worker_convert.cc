@@ -152,6 +152,7 @@ v1::SynchronizeResponse ToProto(const fleet::SynchronizeReply& reply) {
     lease.set_best_latency_ns(grant.best_latency_ns);
     lease.set_job_id(work.job_id);
     lease.set_priority(work.priority);
+    lease.set_inputs_digest(work.inputs_digest);
   }
   for (const std::string& id : reply.cancel) response.add_cancel(id);
   for (const std::string& id : reply.durable) response.add_durable(id);

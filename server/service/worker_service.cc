@@ -110,73 +110,6 @@ class HeldCall final : public grpc::ServerUnaryReactor {
   v1::SynchronizeResponse* const response_;
 };
 
-class Upload final : public grpc::ServerReadReactor<v1::WorkerArtifactChunk> {
- public:
-  Upload(const Dependencies& deps, ReferenceCache* references, Context* context,
-         v1::UploadArtifactResponse* response)
-      : deps_(deps),
-        references_(references),
-        number_(deps.uploads->Enter([context] { context->TryCancel(); })),
-        response_(response) {
-    StartRead(&chunk_);
-  }
-  void OnReadDone(bool ok) override {
-    if (!ok) return End();
-    deps_.uploads->Progress(number_);
-    if (digest_.empty()) {
-      digest_ = chunk_.digest();
-      total_ = chunk_.total_bytes();
-      if (!Digest::FromHex(digest_).ok() && !record::IsReferenceName(digest_)) {
-        return Refuse("digest: neither 32 hex digits nor the name of a reference kernel");
-      }
-      if (total_ <= 0 || total_ > fleet::ArtifactCache::kMaxArtifactBytes) {
-        return Refuse(absl::StrCat("total_bytes must be from 1 to ",
-                                   fleet::ArtifactCache::kMaxArtifactBytes));
-      }
-      if (const absl::Status room = deps_.uploads->Reserve(number_, total_); !room.ok()) {
-        return Finish(rpc::ToGrpc(room));
-      }
-    }
-    bytes_ += chunk_.data();
-    if (static_cast<int64_t>(bytes_.size()) > total_)
-      return Refuse("more bytes were received than announced");
-    StartRead(&chunk_);
-  }
-  void OnDone() override {
-    deps_.uploads->Leave(number_);
-    delete this;
-  }
-
- private:
-  ~Upload() override = default;
-  void Refuse(const std::string& why) {
-    Finish(rpc::ToGrpc(absl::InvalidArgumentError(absl::StrCat("upload: ", why))));
-  }
-  void End() {
-    if (digest_.empty() || static_cast<int64_t>(bytes_.size()) != total_) {
-      return Refuse("it ended before all announced bytes were received");
-    }
-    response_->set_digest(digest_);
-    if (record::IsReferenceName(digest_)) {
-      response_->set_already_there(references_->Has(digest_));
-      return Finish(rpc::ToGrpc(references_->Put(digest_, std::move(bytes_))));
-    }
-    response_->set_already_there(deps_.artifacts->Has(digest_));
-    const absl::Status kept = deps_.artifacts->Put(digest_, std::move(bytes_));
-    if (kept.ok()) deps_.fleet->ArtifactArrived(digest_);
-    Finish(rpc::ToGrpc(kept));
-  }
-
-  const Dependencies& deps_;
-  ReferenceCache* const references_;
-  const int64_t number_;
-  v1::UploadArtifactResponse* const response_;
-  v1::WorkerArtifactChunk chunk_;
-  std::string digest_;
-  int64_t total_ = 0;
-  std::string bytes_;
-};
-
 }  // namespace
 
 grpc::ServerUnaryReactor* WorkerService::Synchronize(Context* context,
@@ -199,7 +132,23 @@ grpc::ServerUnaryReactor* WorkerService::Synchronize(Context* context,
 
 grpc::ServerReadReactor<v1::WorkerArtifactChunk>* WorkerService::UploadArtifact(
     Context* context, v1::UploadArtifactResponse* response) {
-  return new Upload(deps_, &references_, context, response);
+  const auto check = [](const std::string& name) {
+    if (Digest::FromHex(name).ok() || record::IsReferenceName(name)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "digest: neither 32 hex digits nor the name of a reference kernel");
+  };
+  const auto keep = [this, response](const std::string& name, std::string bytes) {
+    if (record::IsReferenceName(name)) {
+      response->set_already_there(references_.Has(name));
+      return references_.Put(name, std::move(bytes));
+    }
+    response->set_already_there(deps_.artifacts->Has(name));
+    const absl::Status kept = deps_.artifacts->Put(name, std::move(bytes));
+    if (kept.ok()) deps_.fleet->ArtifactArrived(name);
+    return kept;
+  };
+  return new ArtifactReader<v1::WorkerArtifactChunk, v1::UploadArtifactResponse>(
+      deps_, context, response, {.check = check, .keep = keep});
 }
 
 grpc::ServerWriteReactor<v1::WorkerArtifactChunk>* WorkerService::DownloadArtifact(

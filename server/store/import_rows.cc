@@ -23,7 +23,11 @@ absl::StatusOr<bool> PublishIfFaster(Connection& connection, const record::Recor
                               .tolerance = record.tolerance,
                               .policy = record.policy.Key()});
   if (!best.ok() && !absl::IsNotFound(best.status())) return best.status();
-  if (best.ok() && best->record.result.latency_ns <= record.result.latency_ns) return false;
+  // Latencies on different inputs are not compared: the best of this store stays.
+  if (best.ok() && (best->record.result.inputs != record.result.inputs ||
+                    best->record.result.latency_ns <= record.result.latency_ns)) {
+    return false;
+  }
   const absl::Status published =
       InsertBest(connection, id, /*incumbent=*/std::nullopt, now_unix_ms);
   if (absl::IsFailedPrecondition(published)) return false;  // quarantined in this store

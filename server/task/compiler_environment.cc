@@ -13,7 +13,6 @@
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
 #include "common/ir/flop_count.h"
-#include "common/ir/reference_workload.h"
 #include "common/ir/workload_parser.h"
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
@@ -318,8 +317,7 @@ class CompilerEnvironment final : public TaskEnvironment {
                         .op = workload.name,
                         .flops = FlopCount(workload),
                         .fixed_flops = FixedFlops(workload),
-                        .has_fma_peak = HasFmaPeak(workload),
-                        .unmeasurable = std::string(ir::CheckReferenceBytes(workload).message())};
+                        .has_fma_peak = HasFmaPeak(workload)};
   }
   absl::Status CheckSpace(const std::string& workload_text,
                           const std::string& space) const override {

@@ -75,7 +75,9 @@ void ConfirmPhase::StartRounds(Finalists finalists, const std::string& phase) {
 }
 
 void ConfirmPhase::AddStoredIncumbent() {
-  if (finalists_.incumbent < 0 || record::IsOnlyDisturbed(finalists_.incumbent_record->result)) {
+  // A latency on other inputs says nothing about these: the incumbent is measured again.
+  if (finalists_.incumbent < 0 || record::IsOnlyDisturbed(finalists_.incumbent_record->result) ||
+      !task_.HasSameInputs(*finalists_.incumbent_record)) {
     return;
   }
   confirmation_->AddEarlier(finalists_.incumbent, {finalists_.incumbent_record->result});
@@ -122,6 +124,10 @@ void ConfirmPhase::EndRounds() {
     ReportOwnBest(job_, task_, finalists_, *confirmation_, ranking);
   }
   if (ranking.empty()) return EndUnconfirmed();
+  if (job_.spec().revalidate > 0 && job_.spec().unpublished) {
+    job_.state().best.reset();
+    return job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kDone);
+  }
   if (job_.spec().revalidate > 0 && finalists_.incumbent >= 0 &&
       confirmation_->IsUnmeasured(finalists_.incumbent)) {
     job_.AddNote(absl::StrCat("the best stays as it was, because it could not be measured again: ",

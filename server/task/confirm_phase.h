@@ -54,7 +54,8 @@ class ConfirmPhase {
 
  private:
   void StartRounds(Finalists finalists, const std::string& phase);
-  // Adds the incumbent's published result as an earlier process, unless it was disturbed.
+  // Adds the incumbent's published result as an earlier process, unless it was disturbed or
+  // measured on other inputs.
   void AddStoredIncumbent();
   // Chooses the worker that has most of the finalists' artifacts. All finalists run on one device,
   // because rounds must not compare devices.

@@ -28,6 +28,8 @@ absl::StatusOr<EarlierResults> ReadEarlierResults(const JobActor& job, const Job
     for (const record::Record& record : page) {
       query.after_id = record.id;
       if (record.tolerance != spec.tolerance) continue;
+      // A search that an earlier release began keeps its own results.
+      if (record.job_id != job.id() && !task.HasSameInputs(record)) continue;
       earlier.default_schedule.Add(record);
       if (record.policy.name != "screen") {
         const bool counts = record.job_id == job.id() && !record.quarantined &&

@@ -36,6 +36,7 @@ void VisitFields(S& spec, Visit& visit) {
   visit({.proto = "priority"}, spec.priority);
   visit({.proto = "unpublished"}, spec.unpublished);
   visit({.proto = "parent"}, spec.parent);
+  visit({.proto = "inputs_digest"}, spec.inputs_digest);
 }
 
 template <record::Is<Best> B, typename Visit>
@@ -90,6 +91,7 @@ namespace {
 constexpr char kRequest[] = "the request of a job";
 constexpr char kSummary[] = "the summary of a job";
 constexpr int kNetworkVersion = 2;  // of requests of jobs of networks and of their children
+constexpr int kInputsVersion = 3;   // of requests to measure on data of a user
 
 template <typename Message, typename T>
 Message WriteStored(const T& value) {
@@ -124,6 +126,8 @@ std::string EncodeSpec(const JobSpec& spec) {
   if (spec.network.has_value()) WriteNetwork(*spec.network, *message.mutable_network());
   // An earlier release would tune a task without its allowance, and reject the job of networks.
   if (spec.network.has_value() || !spec.parent.empty()) message.set_version(kNetworkVersion);
+  // An earlier release would measure on its own inputs.
+  if (!spec.inputs_digest.empty()) message.set_version(kInputsVersion);
   return message.SerializeAsString();
 }
 
@@ -134,7 +138,7 @@ absl::StatusOr<JobSpec> DecodeSpec(absl::string_view stored) {
     HONE_RETURN_IF_ERROR(ReadJson(stored, kRequest, spec).status());
   } else {
     v1::StoredJobSpec message;
-    HONE_RETURN_IF_ERROR(ReadStored(stored, kRequest, message, spec, kNetworkVersion));
+    HONE_RETURN_IF_ERROR(ReadStored(stored, kRequest, message, spec, kInputsVersion));
     if (message.has_network()) spec.network = ReadNetwork(message.network());
   }
   return spec;

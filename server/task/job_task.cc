@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/record/given_inputs.h"
 #include "server/task/record_policy.h"
 
 namespace hone::task {
@@ -47,6 +48,11 @@ void JobTask::RaisePeaks(double gflops, double read_gbps) {
   read_gbps_ = std::max(read_gbps_, read_gbps);
 }
 
+bool JobTask::HasSameInputs(const record::Record& record) const {
+  const std::string& given = job_.spec().inputs_digest;
+  return record.result.inputs == (given.empty() ? record::kSeededInputs : given);
+}
+
 void JobTask::LowerBestLatency(double latency_ns) {
   const double best = best_latency_->load();
   if (best == 0 || latency_ns < best) best_latency_->store(latency_ns);
@@ -66,6 +72,7 @@ fleet::WorkItem JobTask::MakeItem(const record::Candidate& candidate,
           .target = spec.target,
           .target_key = spec.target_key,
           .tolerance = spec.tolerance,
+          .inputs_digest = spec.inputs_digest,
           .best_latency_ns = best_latency_,
           // With a tolerance, a kernel may need fewer operations, as Winograd kernels do.
           .fixed_flops = spec.tolerance > 0 ? 0 : workload_.fixed_flops};
@@ -89,7 +96,9 @@ absl::StatusOr<store::BestRow> JobTask::PublishedBest() const {
 }
 
 Best JobTask::MakeBest(const record::Record& record, const store::Pin& pin) const {
-  Best best = BestOf(record, workload_.flops, workload_.has_fma_peak ? peak_gflops_ : 0);
+  const bool has_peak = workload_.has_fma_peak && peak_gflops_ > 0;
+  Best best = BestOf(record, workload_.flops,
+                     has_peak ? std::max(peak_gflops_, LeastPeakOf(workload_, record)) : 0);
   best.read_gbps = read_gbps_;
   best.pinned_by = pin.by;
   best.pinned_unix_ms = pin.unix_ms;
@@ -135,6 +144,14 @@ void JobTask::Commit(record::Record record, int64_t event, double earlier_ns,
   if (record.result.outcome == record::Outcome::kOk && !(record.result.latency_ns > 0)) {
     record.result.outcome = record::Outcome::kCrash;
     record.result.detail = "the worker reported no latency";
+  }
+  const std::string& given = job_.spec().inputs_digest;
+  if (!given.empty() && record.result.outcome == record::Outcome::kOk &&
+      record.result.inputs != given) {
+    record.result.outcome = record::Outcome::kDeviceLost;
+    record.result.detail =
+        absl::StrCat("worker ", result.worker_id,
+                     " is of an earlier release, which cannot measure on given data; update it");
   }
   record.quarantine_reason = WhyOutOfPolicy(record, earlier_ns);
   record.quarantined = !record.quarantine_reason.empty();

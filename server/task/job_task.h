@@ -38,6 +38,10 @@ class JobTask {
   // Returns the text of a space; "" if it is not a space of this job.
   std::string SpaceText(const std::string& digest) const;
 
+  // Whether a record was measured on the inputs of this job. Latencies on others are not compared
+  // with those of this job.
+  bool HasSameInputs(const record::Record& record) const;
+
   // Lowers the best latency. Candidates that are much slower are stopped early.
   void LowerBestLatency(double latency_ns);
 

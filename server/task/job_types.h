@@ -32,9 +32,10 @@ struct JobSpec {
   bool transfer = false;    // start from results of other workloads on the target
   // What makes the design spaces: the text of a trace file, or the name of a maker; "": the rules.
   std::string space;
-  int revalidate = 0;        // if not 0, confirm this many stored candidates without a search
-  bool unpublished = false;  // do not confirm or publish the best
-  std::string owner;         // the caller's name; "" if callers are not authenticated
+  int revalidate = 0;         // if not 0, confirm this many stored candidates without a search
+  bool unpublished = false;   // do not confirm or publish the best; if revalidate, only measure
+  std::string inputs_digest;  // of the data of a user to measure on; "": seeded inputs
+  std::string owner;          // the caller's name; "" if callers are not authenticated
   std::string priority = "normal";  // "low", "normal" or "high"
   // If this job is a child: the id of its parent, a job of networks; otherwise "". Lists do not
   // show children.

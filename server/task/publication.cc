@@ -69,7 +69,9 @@ bool Publication::KeepsIncumbent() const {
   if (job_.spec().revalidate > 0 && !rematch_) return false;
   const Finalist& finalist = finalists_.list[index];
   const record::MeasureResult& stored = finalists_.incumbent_record->result;
+  // Its record says what it was measured on.
   const bool outgrown =
+      !task_.HasSameInputs(*finalists_.incumbent_record) ||
       results_->Combined(index).latency_ns < stored.latency_ns * (1 - kOutgrown) ||
       (record::IsOnlyDisturbed(stored) && finalist.is_quiet);
   return !outgrown || !job_.services().artifacts->Has(finalist.artifact_digest);
@@ -117,7 +119,7 @@ void Publication::NoteSlowerThanLeader() {
 }
 
 void Publication::NoteOverratedIncumbent() {
-  if (finalists_.incumbent < 0) return;
+  if (finalists_.incumbent < 0 || !task_.HasSameInputs(*finalists_.incumbent_record)) return;
   const record::Record& last = finalists_.list[finalists_.incumbent].last;
   if (last.job_id != job_.id() || last.quarantined) return;  // it was not measured now
   const double now_ns = record::SteadyLatencyNs(last.result);

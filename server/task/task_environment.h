@@ -29,8 +29,17 @@ struct WorkloadInfo {
   // Whether it computes in floats of 32 bits or more. Only then, the rate of multiply-adds that
   // workers measure in f32 is its peak.
   bool has_fma_peak = true;
-  std::string unmeasurable;  // why jobs cannot measure it; "": they can
 };
+
+// Returns the rate at which a measured kernel must have computed: the device's peak is at least
+// that, even if it was measured as lower while other work disturbed it. 0 if it is unknown, because
+// a kernel with this tolerance may need fewer operations.
+inline double LeastPeakOf(const WorkloadInfo& workload, const record::Record& record) {
+  const double latency_ns = record::SteadyLatencyNs(record.result);
+  const bool known = record.tolerance == 0 && record.result.outcome == record::Outcome::kOk &&
+                     latency_ns > 0 && !record.quarantined;
+  return known ? workload.fixed_flops / latency_ns : 0;
+}
 
 // Rows of a feature set with the names of their columns.
 struct FeatureTable {

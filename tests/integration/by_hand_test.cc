@@ -3,7 +3,9 @@
 
 #include <cstring>
 #include <fstream>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -190,6 +192,71 @@ TEST_F(ByHand, ReportsAnUnreachableServer) {
   const std::string trace = File("mine.trace", kTrace);
   const Result result = home_.Hone({"--server", "localhost:1", "schedule", trace, "--check"});
   EXPECT_EQ(result.code, 4) << result.errors;
+}
+
+TEST_F(ByHand, MeasuresOnGivenData) {
+  const std::vector<float> a = Numbers(kM * kK, 1), b = Numbers(kK * kN, 2);
+  const std::string a_file = Array("a.npy", {kM, kK}, a), b_file = Array("b.npy", {kK, kN}, b);
+  const std::vector<std::string> matmul = {"matmul", "m=36", "n=40", "k=24"};
+  const auto with = [&](std::vector<std::string> words, std::vector<std::string> more) {
+    words.insert(words.end(), matmul.begin(), matmul.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  // Wrong files are found before anything is started.
+  for (const auto& [option, why] : std::vector<std::pair<std::string, std::string>>{
+           {b_file, "input A"},
+           {"C=" + a_file, "C is not an input; the inputs are A: f32[36, 24]"}}) {
+    const Result wrong = home_.Hone(with({"tune"}, {"--trials", "2", "--in", option}));
+    EXPECT_EQ(wrong.code, 2);
+    EXPECT_THAT(wrong.errors, HasSubstr(why));
+  }
+  const auto inputs_of = [&](const std::string& job) {
+    const Result records = home_.Hone({"records", "query", "--job", job, "--json"});
+    std::set<std::string> inputs;
+    for (const auto& record : OneLineOfJson(records.output)["records"]) {
+      if (record["outcome"] == "ok") inputs.insert(record["inputs"].get<std::string>());
+    }
+    return inputs;
+  };
+  const Result seeded = home_.Hone(with({"tune"}, {"--trials", "3", "--json"}));
+  ASSERT_EQ(seeded.code, 0) << seeded.errors;
+  EXPECT_EQ(inputs_of("1"), std::set<std::string>{"seeded-2"});
+
+  const Result given = home_.Hone(
+      with({"tune"}, {"--trials", "3", "--json", "--in", a_file, "--in", "B=" + b_file}));
+  ASSERT_EQ(given.code, 0) << given.errors;
+  const std::set<std::string> inputs = inputs_of("2");
+  ASSERT_EQ(inputs.size(), 1u);
+  const std::string digest = *inputs.begin();
+  EXPECT_EQ(digest.size(), 32u);
+  const nlohmann::json best = OneLineOfJson(home_.Hone(with({"best"}, {"--json"})).output);
+  EXPECT_EQ(best["best"]["inputs"], digest);
+
+  // A comparison on other data measures and publishes nothing.
+  const Result compared = home_.Hone(with({"compare"}, {"--json", "--in", "B=" + b_file}));
+  ASSERT_EQ(compared.code, 0) << compared.errors;
+  const nlohmann::json json = OneLineOfJson(compared.output);
+  EXPECT_NE(json["inputs"], digest);
+  EXPECT_EQ(json["inputs"].get<std::string>().size(), 32u);
+  EXPECT_GT(json["best"]["latency_ns"].get<double>(), 0);
+  EXPECT_EQ(OneLineOfJson(home_.Hone(with({"best"}, {"--json"})).output), best);
+  // It is not measured again.
+  const auto jobs = [&] {
+    return OneLineOfJson(home_.Hone({"jobs", "list", "--json"}).output)["jobs"].size();
+  };
+  const size_t before = jobs();
+  EXPECT_EQ(OneLineOfJson(
+                home_.Hone(with({"compare"}, {"--json", "--in", "B=" + b_file})).output)["inputs"],
+            json["inputs"]);
+  EXPECT_EQ(jobs(), before);
+
+  const std::string trace = File("mine.trace", kTrace);
+  const Result checked =
+      home_.Hone({"schedule", trace, "--check", "--json", "--in", a_file, "--in", b_file});
+  ASSERT_EQ(checked.code, 0) << checked.errors;
+  EXPECT_EQ(OneLineOfJson(checked.output)["inputs"], digest);
+  EXPECT_EQ(home_.Hone({"schedule", trace, "--in", a_file}).code, 2);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/hone_home.h"
@@ -50,11 +51,16 @@ TEST_F(DTypesTest, MeasuresRoundedOutputs) {
                        "output D[i: 33, j: 48] = f16(C[i, j])\n")});
 }
 
-// The error comes before a worker is started, not from a lost device.
-TEST_F(DTypesTest, RejectsUncheckableOutputs) {
-  const Result tuned = home_.Hone({"tune", "relu", "m=1", "n=8589934592", "--trials", "2"});
-  EXPECT_EQ(tuned.code, 2) << tuned.errors;
-  EXPECT_THAT(tuned.errors, ::testing::HasSubstr("too large to be checked"));
+// No machine has the memory; the message says how much it takes.
+TEST_F(DTypesTest, RejectsTensorsBeyondTheMemory) {
+  std::string text = "workload huge\n", sum = "A0[i]";
+  for (int i = 0; i < 8; ++i) absl::StrAppend(&text, "input A", i, ": f64[8589934592]\n");
+  for (int i = 1; i < 8; ++i) absl::StrAppend(&sum, " + A", i, "[i]");
+  absl::StrAppend(&text, "output B[i: 8589934592] = ", sum, "\n");
+  const Result tuned = home_.Hone({"tune", File("huge.hone", text), "--trials", "2"});
+  EXPECT_EQ(tuned.code, 1) << tuned.errors;
+  EXPECT_THAT(tuned.errors, ::testing::HasSubstr("the workload's tensors and their reference need "
+                                                 "1114112 MiB"));
   // A schedule can be shown, because nothing is measured.
   const Result drafted = home_.Hone({"show", "relu", "m=1", "n=8589934592", "--draft"});
   EXPECT_EQ(drafted.code, 0) << drafted.errors;

@@ -41,7 +41,8 @@ absl::StatusOr<std::unique_ptr<OwnCheck>> OwnCheck::Create(
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<runner::Kernel> kernel,
                         runner::LoadKernel(absl::StrCat(folder, "/", response.artifact_digest)));
   std::string path = absl::StrCat(folder, "/reference");
-  HONE_RETURN_IF_ERROR(runner::MakeReference(*workload, DigestText(*workload), kernel.get(), path));
+  HONE_RETURN_IF_ERROR(runner::MakeReference(
+      *workload, runner::Inputs::Seeded(DigestText(*workload)), kernel.get(), path));
   return std::unique_ptr<OwnCheck>(new OwnCheck(std::move(workload), std::move(path)));
 }
 

@@ -8,6 +8,7 @@
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_clock.h"
+#include "common/record/given_inputs.h"
 #include "common/record/proto_convert.h"
 
 namespace hone::agent {
@@ -31,45 +32,59 @@ Outcome OutcomeOf(const absl::Status& why) {
 
 }  // namespace
 
-bool CandidateRunner::NeedsReference(const std::string& workload_digest,
-                                     absl::Time connected) const {
-  if (std::find(referenced_.begin(), referenced_.end(), workload_digest) != referenced_.end()) {
-    return false;
-  }
-  const auto failure = failures_.find(workload_digest);
+bool CandidateRunner::NeedsReference(const std::string& key, absl::Time connected) const {
+  if (std::find(referenced_.begin(), referenced_.end(), key) != referenced_.end()) return false;
+  const auto failure = failures_.find(key);
   return failure == failures_.end() || failure->second.time < connected ||
          SteadyNow() >= failure->second.time + kReferenceRetry;
 }
 
 void CandidateRunner::MakeReference(const std::string& workload_digest, const std::string& workload,
-                                    const absl::flat_hash_set<std::string>& held) {
-  const absl::Status made = TryToMakeReference(workload_digest, workload);
+                                    const absl::flat_hash_set<std::string>& held,
+                                    const std::string& inputs_digest) {
+  const std::string key = record::ReferenceKey(workload_digest, inputs_digest);
+  const absl::Status made = TryToMakeReference(key, workload_digest, workload, inputs_digest);
   if (!made.ok()) {
     spdlog::error("the reference of workload {} cannot be computed: {}", workload_digest,
                   std::string(made.message()));
-    failures_[workload_digest] = {made, SteadyNow()};
+    failures_[key] = {made, SteadyNow()};
     return;
   }
-  failures_.erase(workload_digest);
-  referenced_.push_back(workload_digest);
+  failures_.erase(key);
+  referenced_.push_back(key);
   while (referenced_.size() > kPinnedReferences) {
     const auto unused =
         std::find_if(referenced_.begin(), referenced_.end(),
-                     [&](const std::string& digest) { return !held.contains(digest); });
+                     [&](const std::string& other) { return !held.contains(other); });
     if (unused == referenced_.end()) break;
     references_->Unpin(*unused);
     referenced_.erase(unused);
   }
 }
 
-absl::Status CandidateRunner::TryToMakeReference(const std::string& workload_digest,
-                                                 const std::string& workload) {
+absl::Status CandidateRunner::AddInputs(const std::string& digest,
+                                        record::RunRequest& request) const {
+  if (digest.empty()) return absl::OkStatus();
+  if (!Digest::FromHex(digest).ok()) {
+    return absl::InvalidArgumentError("the digest of the lease's inputs is malformed");
+  }
+  HONE_RETURN_IF_ERROR(reference_kernels_->FetchInputs(digest));
+  request.inputs_digest = digest;
+  request.inputs_path = artifacts_->PathOf(digest);
+  return absl::OkStatus();
+}
+
+absl::Status CandidateRunner::TryToMakeReference(const std::string& key,
+                                                 const std::string& workload_digest,
+                                                 const std::string& workload,
+                                                 const std::string& inputs_digest) {
   if (!Digest::FromHex(workload_digest).ok()) {
     return absl::InvalidArgumentError("the lease's workload digest is malformed");
   }
-  if (references_->Pin(workload_digest)) return absl::OkStatus();
+  if (references_->Pin(key)) return absl::OkStatus();
   record::RunRequest request{.workload = workload, .workload_digest = workload_digest};
-  request.reference_data = references_->PathOf(workload_digest);
+  HONE_RETURN_IF_ERROR(AddInputs(inputs_digest, request));
+  request.reference_data = references_->PathOf(key);
   const absl::StatusOr<std::string> kernel = reference_kernels_->Get(workload_digest, workload);
   // Without a kernel the interpreter makes the reference of a small workload.
   if (!kernel.ok() && !absl::IsNotFound(kernel.status())) return kernel.status();
@@ -84,8 +99,8 @@ absl::Status CandidateRunner::TryToMakeReference(const std::string& workload_dig
     if (made.outcome == Outcome::kOutOfMemory) return absl::ResourceExhaustedError(made.detail);
     return absl::InternalError(made.detail);
   }
-  references_->Add(workload_digest);
-  if (!references_->Pin(workload_digest)) {
+  references_->Add(key);
+  if (!references_->Pin(key)) {
     return absl::InternalError("the runner wrote no reference file");
   }
   return absl::OkStatus();
@@ -94,7 +109,7 @@ absl::Status CandidateRunner::TryToMakeReference(const std::string& workload_dig
 double& CandidateRunner::BestOf(const v1::Lease& lease) {
   const absl::StatusOr<record::Policy> policy = record::FromProto(lease.policy());
   if (best_ns_.size() >= kRememberedBests) best_ns_.clear();  // of jobs that mostly have ended
-  return best_ns_[absl::StrCat(lease.job_id(), " ", lease.workload_digest(), " ",
+  return best_ns_[absl::StrCat(lease.job_id(), " ", ReferenceKeyOf(lease), " ",
                                policy.ok() ? policy->Key() : "")];
 }
 
@@ -102,7 +117,8 @@ absl::StatusOr<record::RunRequest> CandidateRunner::RequestFor(const HeldWork& w
   const v1::Lease& lease = work.lease;
   record::RunRequest request;
   HONE_ASSIGN_OR_RETURN(request.policy, record::FromProto(lease.policy()));
-  if (const auto failure = failures_.find(lease.workload_digest()); failure != failures_.end()) {
+  const std::string key = ReferenceKeyOf(lease);
+  if (const auto failure = failures_.find(key); failure != failures_.end()) {
     const absl::Status& why = failure->second.status;
     return absl::Status(
         why.code(),
@@ -114,7 +130,8 @@ absl::StatusOr<record::RunRequest> CandidateRunner::RequestFor(const HeldWork& w
   request.workload = lease.workload();
   request.workload_digest = lease.workload_digest();
   request.artifact_path = artifacts_->PathOf(work.artifact_digest);
-  request.reference_data = references_->PathOf(lease.workload_digest());
+  request.reference_data = references_->PathOf(key);
+  HONE_RETURN_IF_ERROR(AddInputs(lease.inputs_digest(), request));
   request.tolerance = lease.tolerance();
   request.best_latency_ns = lease.best_latency_ns();
   request.peak_gflops = options_.peak_gflops;

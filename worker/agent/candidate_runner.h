@@ -39,13 +39,16 @@ class CandidateRunner {
         reference_kernels_(reference_kernels),
         runner_(options_.runner) {}
 
-  // Returns whether the reference of a workload should be made now. After a failure, it is tried
-  // again later, or at once if the worker has connected to the server since then.
-  bool NeedsReference(const std::string& workload_digest, absl::Time connected) const;
-  // Makes the reference data. Run reports the reason if this fails. `held` has the digests of the
-  // workloads that will run here: their references are kept, however many there are.
+  // Returns whether the reference of a key (record::ReferenceKey) should be made now. After a
+  // failure, it is tried again later, or at once if the worker has connected to the server since
+  // then.
+  bool NeedsReference(const std::string& key, absl::Time connected) const;
+  // Makes the reference data of a workload on seeded inputs, or on data of a user. Run reports the
+  // reason if this fails. `held` has the keys of the references of what will run here: these are
+  // kept, however many there are.
   void MakeReference(const std::string& workload_digest, const std::string& workload,
-                     const absl::flat_hash_set<std::string>& held);
+                     const absl::flat_hash_set<std::string>& held,
+                     const std::string& inputs_digest = "");
 
   // Runs candidates whose artifacts are pinned, and unpins them. Calls `started` and `finished` for
   // each in order, but not `started` if a candidate cannot run or is no longer wanted (see
@@ -56,9 +59,13 @@ class CandidateRunner {
       absl::FunctionRef<void(const std::shared_ptr<HeldWork>&, record::MeasureResult)> finished);
 
  private:
-  absl::Status TryToMakeReference(const std::string& workload_digest, const std::string& workload);
+  absl::Status TryToMakeReference(const std::string& key, const std::string& workload_digest,
+                                  const std::string& workload, const std::string& inputs_digest);
+  // Makes sure that the data of a user are here, and sets their path in the request.
+  absl::Status AddInputs(const std::string& digest, record::RunRequest& request) const;
   absl::StatusOr<record::RunRequest> RequestFor(const HeldWork& work) const;
-  // The best latency measured here for the lease's job, workload and policy; 0: none is known.
+  // The best latency measured here for the lease's job, workload, inputs and policy; 0: none is
+  // known.
   double& BestOf(const v1::Lease& lease);
 
   const Options options_;
@@ -66,13 +73,13 @@ class CandidateRunner {
   BoundedDir* const references_;
   ReferenceKernels* const reference_kernels_;
   RunnerClient runner_;
-  std::deque<std::string> referenced_;  // workloads with a reference, pinned; the newest last
+  std::deque<std::string> referenced_;  // keys of references, pinned; the newest last
   struct Failure {
     absl::Status status;
     absl::Time time;
   };
   absl::flat_hash_map<std::string, Failure> failures_;  // to make references
-  absl::flat_hash_map<std::string, double> best_ns_;    // by job, workload and policy
+  absl::flat_hash_map<std::string, double> best_ns_;    // by job, reference and policy
 };
 
 }  // namespace hone::agent

@@ -73,8 +73,10 @@ std::vector<std::string> LeaseTable::Apply(const v1::SynchronizeResponse& respon
     to_prepare_.push_back(work);
     ++preparing_;
     if (lease.run()) {
-      WorkloadUse& use = workloads_[lease.workload_digest()];
+      WorkloadUse& use = workloads_[ReferenceKeyOf(lease)];
+      use.digest = lease.workload_digest();
       use.text = lease.workload();
+      use.inputs_digest = lease.inputs_digest();
       ++use.leases;
     }
   }
@@ -116,9 +118,9 @@ void LeaseTable::Prepared(const std::shared_ptr<HeldWork>& work, absl::Time now)
 std::vector<std::shared_ptr<HeldWork>> LeaseTable::NextToRun(int max) {
   std::vector<std::shared_ptr<HeldWork>> batch;
   if (to_run_.empty()) return batch;
-  const std::string workload = to_run_.front()->lease.workload_digest();
+  const std::string key = ReferenceKeyOf(to_run_.front()->lease);
   for (auto it = to_run_.begin(); it != to_run_.end() && static_cast<int>(batch.size()) < max;) {
-    if ((*it)->lease.workload_digest() == workload) {
+    if (ReferenceKeyOf((*it)->lease) == key) {
       batch.push_back(*it);
       it = to_run_.erase(it);
     } else {
@@ -135,7 +137,7 @@ absl::Time LeaseTable::oldest_ready() const {
 void LeaseTable::Forget(const std::shared_ptr<HeldWork>& work) {
   held_.erase(work->lease.lease_id());
   if (!work->lease.run()) return;
-  const auto use = workloads_.find(work->lease.workload_digest());
+  const auto use = workloads_.find(ReferenceKeyOf(work->lease));
   if (--use->second.leases == 0) workloads_.erase(use);
 }
 

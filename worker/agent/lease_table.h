@@ -12,10 +12,16 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
+#include "common/record/given_inputs.h"
 #include "common/record/record.h"
 #include "hone/v1/worker.pb.h"
 
 namespace hone::agent {
+
+// The key of the reference that a lease needs.
+inline std::string ReferenceKeyOf(const v1::Lease& lease) {
+  return record::ReferenceKey(lease.workload_digest(), lease.inputs_digest());
+}
 
 // A lease in progress.
 struct HeldWork {
@@ -63,8 +69,8 @@ class LeaseTable {
   // Marks a lease as built or fetched: it waits to run.
   void Prepared(const std::shared_ptr<HeldWork>& work, absl::Time now);
 
-  // Returns at most `max` leases to run, all of one workload, starting with the one that has waited
-  // longest. They stay in phase building until MarkRunning.
+  // Returns at most `max` leases to run, all of one workload and its inputs, starting with the one
+  // that has waited longest. They stay in phase building until MarkRunning.
   std::vector<std::shared_ptr<HeldWork>> NextToRun(int max);
   void MarkRunning(HeldWork& work) { work.phase = v1::LEASE_PHASE_RUNNING; }
 
@@ -74,10 +80,12 @@ class LeaseTable {
   int preparing() const { return preparing_; }
   // When the oldest lease that waits to run became ready; InfiniteFuture if there is none.
   absl::Time oldest_ready() const;
-  // The workloads of the leases that will run here, by digest, so that references can be made in
-  // advance.
+  // The workloads of the leases that will run here, by the key of their reference, so that
+  // references can be made in advance.
   struct WorkloadUse {
+    std::string digest;
     std::string text;
+    std::string inputs_digest;  // of the data to measure on; "": seeded inputs
     int leases = 0;
   };
   const std::map<std::string, WorkloadUse>& workloads() const { return workloads_; }

@@ -66,6 +66,7 @@ struct Flags {
   bool run_only = false;
   double compile_limit = 10;
   double run_limit = 10;
+  int64_t whole_reference = 2048;  // MiB
   hone::rpc::SecuritySources security;
   std::string key_file;
   std::string log_format = "text";
@@ -261,7 +262,7 @@ absl::Status Work(Flags flags) {
   options.builder.cpu_limit = absl::Seconds(flags.compile_limit);
   // Removes the references of earlier versions.
   std::error_code ignored;
-  for (const char* const older : {"/references", "/references-2"}) {
+  for (const char* const older : {"/references", "/references-2", "/references-3"}) {
     std::filesystem::remove_all(flags.state_dir + older, ignored);
   }
   // A runner of candidates may read artifacts and references. Another one, which runs no candidate,
@@ -270,7 +271,8 @@ absl::Status Work(Flags flags) {
   const std::string references = flags.state_dir + hone::agent::kReferences;
   const auto runner_with = [&](std::vector<std::string> words) {
     words.insert(words.begin(), runner.begin(), runner.end());
-    words.insert(words.end(), {"--lock", flags.lock, "--read", artifacts});
+    words.insert(words.end(), {"--lock", flags.lock, "--read", artifacts, "--whole-reference",
+                               absl::StrCat(flags.whole_reference << 20)});
     if (flags.unconfined) words.push_back("--unconfined");
     return words;
   };
@@ -402,6 +404,10 @@ int main(int argc, char** argv) {
           {ShowDefault(), Range(0.1, 3600.0)});
   app.Add("--run-limit", flags.run_limit, "Limit for checking and timing one kernel, in seconds",
           {ShowDefault(), Range(0.1, 3600.0)});
+  app.Add("--whole-reference", flags.whole_reference,
+          "Size in MiB of a reference; of a larger one, only some thousand elements are computed "
+          "and compared",
+          {ShowDefault(), Range(1, 1 << 20)});
   app.AddFlag("--insecure", flags.security.insecure,
               "Allow a server on another machine without TLS");
   app.AddFlag("--unconfined", flags.unconfined,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
@@ -53,6 +54,20 @@ absl::StatusOr<std::string> ReferenceKernels::Get(const std::string& workload_di
   const std::string digest = DigestOf(bytes).ToHex();
   HONE_RETURN_IF_ERROR(artifacts_->Put(digest, bytes));
   return digest;
+}
+
+absl::Status ReferenceKernels::FetchInputs(const std::string& digest) {
+  if (artifacts_->Pin(digest)) {  // marks them as used
+    artifacts_->Unpin(digest);
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<std::string> bytes = link_->Download(digest);
+  if (!bytes.ok()) {
+    return absl::Status(
+        bytes.status().code(),
+        absl::StrCat("the data to measure on cannot be fetched: ", bytes.status().message()));
+  }
+  return artifacts_->Put(digest, *bytes);
 }
 
 absl::StatusOr<std::string> ReferenceKernels::Build(const std::string& workload,

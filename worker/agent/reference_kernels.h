@@ -30,6 +30,10 @@ class ReferenceKernels {
   // is no builder here, and no other worker has uploaded it. Internal: it cannot be built.
   absl::StatusOr<std::string> Get(const std::string& workload_digest, const std::string& workload);
 
+  // Makes sure that the data of a user with this digest are in the folder of artifacts. NotFound:
+  // the server does not have them.
+  absl::Status FetchInputs(const std::string& digest);
+
   // Uploads the reference kernel for the worker that will run this lease's candidate, or waits
   // until another thread has done so. After that, the candidate may be reported.
   void Offer(const v1::Lease& lease);

@@ -270,8 +270,8 @@ void Worker::RunLoop() {
                          artifacts_.get(), references_.get(), &reference_kernels_);
   for (;;) {
     std::vector<std::shared_ptr<HeldWork>> batch;
-    std::string digest, workload;
-    absl::flat_hash_set<std::string> held;  // workloads
+    LeaseTable::WorkloadUse unreferenced;
+    absl::flat_hash_set<std::string> held;  // keys of references
     {
       absl::MutexLock lock(&mutex_);
       // Returns a workload that will run here and has no reference yet.
@@ -294,15 +294,15 @@ void Worker::RunLoop() {
       }
       if (stopping_) return;
       if (const auto next = next_reference(); next != leases_.workloads().end()) {
-        digest = next->first;
-        workload = next->second.text;
+        unreferenced = next->second;
         for (const auto& [name, use] : leases_.workloads()) held.insert(name);
       } else {
         batch = leases_.NextToRun(2 * kBatch);
       }
     }
-    if (!digest.empty()) {
-      runner.MakeReference(digest, workload, held);
+    if (unreferenced.leases > 0) {
+      runner.MakeReference(unreferenced.digest, unreferenced.text, held,
+                           unreferenced.inputs_digest);
       continue;
     }
     runner.Run(

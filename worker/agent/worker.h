@@ -28,7 +28,7 @@ namespace hone::agent {
 
 // The folder of references within the state folder. The number is raised when a workload's
 // reference changes, so older references are not used.
-inline constexpr char kReferences[] = "/references-3";
+inline constexpr char kReferences[] = "/references-4";
 
 struct WorkerOptions {
   std::string worker_id;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -28,9 +29,12 @@ struct Scan {
   int64_t wrong = 0;
 };
 
-HONE_FOR_EACH_ISA
-Scan ScanF32(const float* data, const double* values, const double* magnitudes, int64_t elements,
-             double by_magnitude, double by_value, double tiny) {
+// Reference is float or double.
+template <typename Reference>
+inline __attribute__((always_inline)) Scan ScanF32(const float* data, const Reference* values,
+                                                   const Reference* magnitudes, int64_t elements,
+                                                   double by_magnitude, double by_value,
+                                                   double tiny) {
   constexpr int kLanes = 16;
   double worst[kLanes] = {};
   double wrong[kLanes] = {};
@@ -52,13 +56,26 @@ Scan ScanF32(const float* data, const double* values, const double* magnitudes, 
     scan.wrong += static_cast<int64_t>(wrong[lane]);
   }
   for (; i < elements; ++i) {
-    const double error = __builtin_fabs(static_cast<double>(data[i]) - values[i]);
+    const double expected = values[i];
+    const double error = __builtin_fabs(static_cast<double>(data[i]) - expected);
     const double ratio =
-        error / (by_magnitude * magnitudes[i] + by_value * __builtin_fabs(values[i]) + tiny);
+        error / (by_magnitude * magnitudes[i] + by_value * __builtin_fabs(expected) + tiny);
     scan.worst = ratio > scan.worst ? ratio : scan.worst;
     scan.wrong += ratio <= 1 ? 0 : 1;
   }
   return scan;
+}
+
+HONE_FOR_EACH_ISA
+Scan ScanWide(const float* data, const double* values, const double* magnitudes, int64_t elements,
+              double by_magnitude, double by_value, double tiny) {
+  return ScanF32(data, values, magnitudes, elements, by_magnitude, by_value, tiny);
+}
+
+HONE_FOR_EACH_ISA
+Scan ScanNarrow(const float* data, const float* values, const float* magnitudes, int64_t elements,
+                double by_magnitude, double by_value, double tiny) {
+  return ScanF32(data, values, magnitudes, elements, by_magnitude, by_value, tiny);
 }
 
 // Returns the error that is allowed even at 0: the smallest normal number, or, if that is large,
@@ -95,19 +112,26 @@ class Bounds {
          double tolerance)
       : expected_(expected),
         by_magnitude_(ir::IsFloat(spec.dtype) ? signature.relative_error + tolerance : 0),
-        by_value_(ir::UnitRoundoff(spec.dtype)),
+        by_value_(ir::UnitRoundoff(spec.dtype) +
+                  (expected.dtype == ir::DType::kF32 ? ir::UnitRoundoff(ir::DType::kF32) : 0)),
         tiny_(ErrorAtZero(spec.dtype)),
         dtype_(spec.dtype) {}
 
   double Of(int64_t i) const {
     const double value = std::fabs(WithinRange(dtype_, expected_.Value(i)).real());
-    return (by_magnitude_ == 0 ? 0 : by_magnitude_ * expected_.magnitudes[i]) +
+    return (by_magnitude_ == 0 ? 0 : by_magnitude_ * expected_.Magnitude(i)) +
            expected_.Rounding(i) + (std::isinf(value) ? 0 : by_value_ * value) + tiny_;
   }
   // Scans all elements of an f32 output whose roundings are 0.
   Scan ScanAll(const float* data, int64_t elements) const {
-    return ScanF32(data, static_cast<const double*>(expected_.values), expected_.magnitudes,
-                   elements, by_magnitude_, by_value_, tiny_);
+    if (expected_.narrow) {
+      return ScanNarrow(data, static_cast<const float*>(expected_.values),
+                        static_cast<const float*>(expected_.magnitudes), elements, by_magnitude_,
+                        by_value_, tiny_);
+    }
+    return ScanWide(data, static_cast<const double*>(expected_.values),
+                    static_cast<const double*>(expected_.magnitudes), elements, by_magnitude_,
+                    by_value_, tiny_);
   }
 
  private:
@@ -183,21 +207,23 @@ CheckResult CheckOutput(const TensorSpec& spec, const void* data, const Expected
                         const Signature& signature, double tolerance) {
   const Bounds bounds(spec, expected, signature, tolerance);
   CheckResult result;
-  if (spec.dtype == ir::DType::kF32 && expected.roundings == nullptr) {
+  if (spec.dtype == ir::DType::kF32 && expected.roundings == nullptr &&
+      expected.positions == nullptr) {
     const Scan scan = bounds.ScanAll(static_cast<const float*>(data), spec.elements);
     result.max_error = scan.worst;
     if (scan.wrong == 0) return result;
   }
   double worst = 0, needed = 0;
-  for (int64_t i = 0; i < spec.elements; ++i) {
-    const ir::Scalar got = ir::ReadElement(spec.dtype, data, i), wanted = expected.Value(i);
+  for (int64_t i = 0; i < expected.Count(spec); ++i) {
+    const int64_t position = expected.Position(i);
+    const ir::Scalar got = ir::ReadElement(spec.dtype, data, position), wanted = expected.Value(i);
     const double ratio = ErrorRatio(spec.dtype, got, wanted, bounds.Of(i));
     worst = std::max(worst, ratio);
     if (ratio <= 1) continue;
-    needed = std::max(needed, ToleranceOf(got, wanted, expected.magnitudes[i]));
+    needed = std::max(needed, ToleranceOf(got, wanted, expected.Magnitude(i)));
     if (!result.ok) continue;
     result.ok = false;
-    result.detail = Describe(spec, i, got, wanted, bounds.Of(i));
+    result.detail = Describe(spec, position, got, wanted, bounds.Of(i));
   }
   result.max_error = std::min(worst, kMaxReported);
   result.detail += Hint(spec, signature, needed);
@@ -209,42 +235,77 @@ bool IsExact(const TensorSpec& spec, const Expected& expected, const Signature& 
   double range = INFINITY;  // of integers, which wrap
   if (signature.roundoff > 0) range = std::min(range, 1 / signature.roundoff);
   if (signature.rounding > 0) range = std::min(range, 1 / signature.rounding);
-  for (int64_t i = 0; i < spec.elements; ++i) {
+  for (int64_t i = 0; i < expected.Count(spec); ++i) {
     const ir::Scalar value = expected.Value(i);
     const bool whole = value.is_whole() || value.real() == std::rint(value.real());
-    if (!(expected.magnitudes[i] <= range) || !whole || expected.Rounding(i) > 0) return false;
+    if (!(expected.Magnitude(i) <= range) || !whole || expected.Rounding(i) > 0) return false;
   }
   return true;
 }
 
 CheckResult CheckExact(const TensorSpec& spec, const void* data, const Expected& expected,
                        const Signature& signature) {
-  if (spec.dtype == ir::DType::kF32) {
+  if (spec.dtype == ir::DType::kF32 && expected.positions == nullptr) {
     const auto* const got = static_cast<const float*>(data);
-    const auto* const values = static_cast<const double*>(expected.values);
-    bool equal = true;
-    for (int64_t i = 0; i < spec.elements; ++i) {
-      equal &= got[i] == static_cast<float>(values[i]);
+    const auto all_equal = [&](const auto* values) {
+      bool equal = true;
+      for (int64_t i = 0; i < spec.elements; ++i) equal &= got[i] == static_cast<float>(values[i]);
+      return equal;
+    };
+    if (expected.narrow ? all_equal(static_cast<const float*>(expected.values))
+                        : all_equal(static_cast<const double*>(expected.values))) {
+      return {};
     }
-    if (equal) return {};
   }
-  for (int64_t i = 0; i < spec.elements; ++i) {
-    const ir::Scalar got = ir::ReadElement(spec.dtype, data, i);
-    const ir::Scalar wanted = ir::CastTo(spec.dtype, expected.Value(i));
+  const auto pair = [&](int64_t i) {
+    return std::pair(ir::ReadElement(spec.dtype, data, expected.Position(i)),
+                     ir::CastTo(spec.dtype, expected.Value(i)));
+  };
+  for (int64_t i = 0; i < expected.Count(spec); ++i) {
+    const auto [got, wanted] = pair(i);
     if (got == wanted) continue;
     double needed = 0;
-    for (int64_t e = i; e < spec.elements; ++e) {
-      const ir::Scalar other = ir::ReadElement(spec.dtype, data, e);
-      needed = std::max(needed, ToleranceOf(other, ir::CastTo(spec.dtype, expected.Value(e)),
-                                            expected.magnitudes[e]));
+    for (int64_t e = i; e < expected.Count(spec); ++e) {
+      const auto [other, right] = pair(e);
+      needed = std::max(needed, ToleranceOf(other, right, expected.Magnitude(e)));
     }
-    return {
-        .ok = false,
-        .max_error = kMaxReported,
-        .detail = absl::StrCat("on small integers, where every order of summation is exact, ",
-                               Describe(spec, i, got, wanted, 0), Hint(spec, signature, needed))};
+    return {.ok = false,
+            .max_error = kMaxReported,
+            .detail = absl::StrCat("on small integers, where every order of summation is exact, ",
+                                   Describe(spec, expected.Position(i), got, wanted, 0),
+                                   Hint(spec, signature, needed))};
   }
   return {};
+}
+
+CheckResult CheckWritten(const TensorSpec& spec, const void* data, const Expected& expected) {
+  if (!ir::IsFloat(spec.dtype) && spec.dtype != ir::DType::kBool) return {};
+  for (int64_t i = 0; i < expected.Count(spec); ++i) {
+    if (std::isnan(expected.Value(i).real())) return {};
+  }
+  const auto first_poisoned = [&](auto poison) {
+    poison = static_cast<decltype(poison)>(~poison);
+    const auto* const elements = static_cast<const decltype(poison)*>(data);
+    return std::find(elements, elements + spec.elements, poison) - elements;
+  };
+  int64_t at = spec.elements;
+  switch (ir::DTypeBytes(spec.dtype)) {
+    case 1:
+      at = first_poisoned(uint8_t{0});
+      break;
+    case 2:
+      at = first_poisoned(uint16_t{0});
+      break;
+    case 4:
+      at = first_poisoned(uint32_t{0});
+      break;
+    default:
+      at = first_poisoned(uint64_t{0});
+  }
+  if (at == spec.elements) return {};
+  return {.ok = false,
+          .max_error = kMaxReported,
+          .detail = absl::StrCat(spec.name, ": element ", at, " was not written")};
 }
 
 }  // namespace hone::runner

@@ -21,14 +21,28 @@ inline double UsableRounding(double rounding) {
 // The expected values of one output, computed with f64 accumulation, and the bounds of their errors
 // (see common/ir/error_bound.h).
 struct Expected {
-  ir::DType dtype = ir::DType::kF64;  // dtype of the values, see ir::ReferenceDType
+  ir::DType dtype = ir::DType::kF64;  // dtype of the values
   const void* values = nullptr;
-  const double* magnitudes = nullptr;
-  const double* roundings = nullptr;  // null: all are 0
+  const void* magnitudes = nullptr;
+  const void* roundings = nullptr;  // null: all are 0
+  bool narrow = false;              // magnitudes and roundings are f32, rounded up; otherwise f64
+  // If not null, only `sampled` elements of the output were computed: element i of the expected
+  // values is element positions[i] of the output. The positions are ascending.
+  const int64_t* positions = nullptr;
+  int64_t sampled = 0;
 
+  // The number of expected values, and the position of one of them in the output.
+  int64_t Count(const TensorSpec& spec) const {
+    return positions == nullptr ? spec.elements : sampled;
+  }
+  int64_t Position(int64_t i) const { return positions == nullptr ? i : positions[i]; }
   ir::Scalar Value(int64_t i) const { return ir::ReadElement(dtype, values, i); }
+  double Magnitude(int64_t i) const { return Bound(magnitudes, i); }
   double Rounding(int64_t i) const {
-    return roundings == nullptr ? 0 : UsableRounding(roundings[i]);
+    return roundings == nullptr ? 0 : UsableRounding(Bound(roundings, i));
+  }
+  double Bound(const void* bounds, int64_t i) const {
+    return narrow ? static_cast<const float*>(bounds)[i] : static_cast<const double*>(bounds)[i];
   }
 };
 
@@ -40,10 +54,10 @@ struct CheckResult {
 
 // Compares an output with its reference. An element passes if |actual − expected| ≤ (relative error
 // + tolerance)·magnitude + rounding + u_out·|expected| + tiny. The relative error comes from
-// ir::Accuracy, u_out is the unit roundoff of the output's dtype, and tiny is its smallest normal
-// number. For integers only the rounding counts, because their arithmetic is exact. NaN passes only
-// where NaN is expected. Infinity passes where it is expected, or where a value within the bound
-// overflows the output's dtype.
+// ir::Accuracy, u_out is the unit roundoff of the output's dtype (plus that of f32 if the expected
+// value was rounded to it), and tiny is its smallest normal number. For integers only the rounding
+// counts, because their arithmetic is exact. NaN passes only where NaN is expected. Infinity passes
+// where it is expected, or where a value within the bound overflows the output's dtype.
 CheckResult CheckOutput(const TensorSpec& spec, const void* data, const Expected& expected,
                         const Signature& signature, double tolerance);
 
@@ -55,6 +69,11 @@ CheckResult CheckOutput(const TensorSpec& spec, const void* data, const Expected
 bool IsExact(const TensorSpec& spec, const Expected& expected, const Signature& signature);
 CheckResult CheckExact(const TensorSpec& spec, const void* data, const Expected& expected,
                        const Signature& signature);
+
+// Checks that a kernel wrote every element of a poisoned output (DeviceBuffer::Poison) of which
+// only some are compared. Elements of integers whose poison is a valid value are not checked, and
+// neither are floats where a NaN is expected.
+CheckResult CheckWritten(const TensorSpec& spec, const void* data, const Expected& expected);
 
 }  // namespace hone::runner
 

@@ -1,5 +1,7 @@
 #include "worker/runner/elements.h"
 
+#include <cmath>
+
 #include "absl/numeric/int128.h"
 #include "common/base/rng.h"
 #include "common/ir/element_bytes.h"
@@ -13,7 +15,7 @@ void Fill(void* data, int64_t elements, Rng rng, const Value& value) {
   for (int64_t i = 0; i < elements; ++i) typed[i] = static_cast<T>(value(rng()));
 }
 
-double RealFrom(uint64_t bits) { return static_cast<double>(bits >> 40) * 0x1p-23 - 1; }
+double UnitFrom(uint64_t bits) { return static_cast<double>(bits >> 40) * 0x1p-23 - 1; }
 
 bool IsUnsigned(ir::DType dtype) {
   return ir::LoadedAs(dtype) == ir::DType::kU8 || dtype == ir::DType::kBool;
@@ -33,8 +35,11 @@ void FillTensor(const TensorSpec& spec, Filling filling, uint64_t seed, int numb
     if (filling == Filling::kReal) return IsUnsigned(spec.dtype) ? below(16) : below(16) - 8;
     return IsUnsigned(spec.dtype) ? below(4) : below(7) - 3;
   };
+  const double scale = std::ldexp(spec.range.positive ? 0.5 : 1.0, spec.range.exponent);
+  const double offset = spec.range.positive ? 2 * scale : 0;
   const auto value = [&](uint64_t bits) -> double {
-    return filling == Filling::kReal && ir::IsFloat(spec.dtype) ? RealFrom(bits) : small(bits);
+    const bool real = filling == Filling::kReal && ir::IsFloat(spec.dtype);
+    return real ? UnitFrom(bits) * scale + offset : small(bits);
   };
   // Fast paths for the two common types; a large workload has tens of millions of elements.
   if (spec.dtype == ir::DType::kF32) return Fill<float>(data, spec.elements, rng, value);

@@ -10,7 +10,8 @@ namespace hone::runner {
 // How inputs are filled.
 enum class Filling {
   // Integer inputs that declare a bound are uniform in [0, bound) in both cases.
-  kReal,     // uniform in [-1, 1); integer types in [-8, 7], unsigned ones in [0, 15]
+  kReal,     // uniform in the range of the input (input_ranges.h); integer types in [-8, 7],
+             // unsigned ones in [0, 15]
   kInteger,  // integers in [-3, 3] (unsigned: [0, 3]); sums of their products are exact in any
              // order
 };

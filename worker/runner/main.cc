@@ -121,7 +121,7 @@ int PrintDevices() {
 
 // `sandbox` has the paths; those of the timing lock and of the device's driver are added here.
 int Serve(const std::string& device, const std::string& lock_path, int64_t memory_bytes,
-          hone::runner::SandboxOptions sandbox) {
+          int64_t whole_reference_bytes, hone::runner::SandboxOptions sandbox) {
   // Keeps output of kernels and libraries on standard output from mixing with the messages.
   const int out = dup(STDOUT_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -161,6 +161,7 @@ int Serve(const std::string& device, const std::string& lock_path, int64_t memor
   options.lock_path = lock_path;
   options.monitor = &monitor;
   options.memory_bytes = memory_bytes;
+  options.whole_reference_bytes = whole_reference_bytes;
   options.throttle = &throttle;
   options.deadline = [out](absl::Duration limit) -> std::shared_ptr<void> {
     return std::make_shared<hone::runner::Deadline>(limit, out, TimeoutFrame(limit));
@@ -214,6 +215,11 @@ int main(int argc, char** argv) {
   app.Add("--write", sandbox.writable, "Folder that references are written to", {ExistingFolder()});
   app.Add("--memory", memory_limit,
           "Address space in bytes; default: nine tenths of this machine's memory", {Positive()});
+  int64_t whole_reference = hone::runner::kWholeReferenceBytes;
+  app.Add("--whole-reference", whole_reference,
+          "Size in bytes of a reference; of a larger one, only some thousand elements are computed "
+          "and compared",
+          {ShowDefault(), Positive()});
   app.Add("--lock", lock_path, "The host's timing lock", {ShowDefault()});
   app.AddFlag("--unconfined", sandbox.may_be_unconfined,
               "Run kernels even if this system cannot filter their system calls");
@@ -233,5 +239,5 @@ int main(int argc, char** argv) {
   hone::runner::LimitResources(memory_limit, driver);
   return Serve(device, lock_path,
                memory_limit > 0 ? memory_limit : hone::runner::DefaultMemoryBytes(),
-               std::move(sandbox));
+               whole_reference, std::move(sandbox));
 }

@@ -5,13 +5,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/digest.h"
@@ -28,7 +31,7 @@
 namespace hone::runner {
 namespace {
 
-constexpr absl::string_view kMagic = "HONEREF2";
+constexpr absl::string_view kMagic = "HONEREF3";
 constexpr size_t kFilePage = 4096;
 constexpr Filling kFillings[] = {Filling::kReal, Filling::kInteger};
 constexpr double kInterpreterLimit = 2e7;  // points, some seconds
@@ -36,16 +39,64 @@ constexpr int kMaxSpotChecks = 256;        // per output
 constexpr int64_t kSpotCheckPoints = 2'000'000;
 // An element that needs more points, such as one of a chain of large reductions, is not checked.
 constexpr int64_t kElementPoints = 20'000'000;
+// Sampled elements of each output, and the points of all of them.
+constexpr int64_t kMostSamples = 16'384;
+constexpr int64_t kFewestSamples = 128;
+constexpr int64_t kSampledPoints = 100'000'000;  // some ten seconds
+constexpr size_t kMostCornerRank = 6;            // of an output whose corners are sampled
 
-std::string Header(absl::string_view workload_digest, const Signature& signature) {
-  std::string header = absl::StrCat(kMagic, workload_digest);
+// How a file keeps an output.
+struct Kept {
+  int64_t elements = 0;
+  int64_t sampled = 0;  // 0: all
+  uint64_t narrow = 0;  // bit f: filling f
+  int64_t Count() const { return sampled > 0 ? sampled : elements; }
+  bool IsNarrow(Filling filling) const { return narrow >> static_cast<int>(filling) & 1; }
+};
+
+size_t HeaderBytes(size_t outputs) {
+  const size_t bytes = kMagic.size() + 32 + 8 * (1 + 3 * outputs);
+  return (bytes + kFilePage - 1) / kFilePage * kFilePage;
+}
+
+std::string Header(absl::string_view key, const std::vector<Kept>& outputs) {
+  std::string header = absl::StrCat(kMagic, key);
   const auto add = [&](uint64_t value) {
     for (int i = 0; i < 8; ++i) header.push_back(static_cast<char>(value >> 8 * i));
   };
-  add(signature.outputs.size());
-  for (const TensorSpec& output : signature.outputs) add(output.elements);
-  header.resize((header.size() + kFilePage - 1) / kFilePage * kFilePage, '\0');
+  add(outputs.size());
+  for (const Kept& output : outputs) {
+    add(output.elements);
+    add(output.sampled);
+    add(output.narrow);
+  }
+  header.resize(HeaderBytes(outputs.size()), '\0');
   return header;
+}
+
+int64_t Padded(int64_t bytes) { return (bytes + 7) / 8 * 8; }
+
+ir::DType KeptDType(ir::DType dtype, bool narrow) {
+  if (!narrow || dtype == ir::DType::kI64) return ir::ReferenceDType(dtype);
+  return ir::IsFloat(dtype) ? ir::DType::kF32 : ir::DType::kI32;
+}
+
+int64_t ValueBytes(ir::DType dtype, const Kept& kept, Filling filling) {
+  return Padded(kept.Count() * ir::DTypeBytes(KeptDType(dtype, kept.IsNarrow(filling))));
+}
+int64_t BoundBytes(const Kept& kept, Filling filling) {
+  return Padded(kept.Count() * (kept.IsNarrow(filling) ? 4 : 8));
+}
+
+// Whether f32 has the range of a number.
+bool IsInRangeOfF32(double value) {
+  return !std::isfinite(value) || std::fabs(value) <= std::numeric_limits<float>::max();
+}
+
+float RoundedUp(double bound) {
+  const auto rounded = static_cast<float>(bound);
+  return rounded < bound ? std::nextafter(rounded, std::numeric_limits<float>::infinity())
+                         : rounded;
 }
 
 // An output has values, magnitudes and, if the workload rounds intermediate values, roundings.
@@ -98,6 +149,12 @@ class FileWriter {
     }
     return absl::OkStatus();
   }
+  // Writes the beginning of the file again.
+  absl::Status Rewrite(absl::string_view begin) {
+    const ssize_t n = pwrite(fd_, begin.data(), begin.size(), 0);
+    if (n == static_cast<ssize_t>(begin.size())) return absl::OkStatus();
+    return ErrnoStatus(n < 0 ? errno : EIO, absl::StrCat("write ", temporary_));
+  }
   absl::Status Finish() {
     // After a power failure, the file has all of its content or does not exist.
     if (fsync(fd_) != 0) return ErrnoStatus(errno, absl::StrCat("sync ", temporary_));
@@ -123,25 +180,64 @@ absl::Status TooLargeError() {
       "the workload is too large for the interpreter, and no reference kernel was given");
 }
 
+// The elements of an output to compute, in ascending order: one in each of `count` equal parts, so
+// that every large part of a wrong output is found, and the corners, where padding and remainders
+// of tiles are.
+std::vector<int64_t> SampledPositions(const ir::Shape& shape, int64_t count, uint64_t seed) {
+  const int64_t elements = ir::ElementsOf(shape);
+  std::vector<int64_t> positions;
+  Rng rng(seed, 78);
+  for (int64_t part = 0; part < count; ++part) {
+    const auto at = [&](int64_t i) {
+      return static_cast<int64_t>(static_cast<absl::int128>(elements) * i / count);
+    };
+    if (at(part + 1) == at(part)) continue;
+    positions.push_back(at(part) + static_cast<int64_t>(rng.Below(at(part + 1) - at(part))));
+  }
+  const size_t rank = std::min(shape.size(), kMostCornerRank);
+  for (size_t corner = 0; corner < size_t{1} << rank; ++corner) {
+    int64_t position = 0;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const bool last = d < rank && (corner >> d & 1);
+      position = position * shape[d] + (last ? shape[d] - 1 : 0);
+    }
+    positions.push_back(position);
+  }
+  std::sort(positions.begin(), positions.end());
+  positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
+  return positions;
+}
+
 // Computes the reference outputs of one filling after the other, in memory that is laid out as the
 // reference kernel's buffers.
 class ReferenceMaker {
  public:
-  ReferenceMaker(const ir::Workload& workload, const Signature& signature, uint64_t seed)
+  // If `samples`, only the elements that ChoosePositions chooses are computed.
+  ReferenceMaker(const ir::Workload& workload, const Signature& signature, const Inputs& inputs,
+                 bool samples)
       : workload_(workload),
         signature_(signature),
-        seed_(seed),
+        inputs_(inputs),
+        seed_(DigestOf(inputs.key()).low),
         outputs_(workload.Outputs()),
+        kept_(outputs_.size()),
+        samples_(samples),
+        positions_(outputs_.size()),
         input_of_tensor_(workload.tensors.size(), -1) {
-    const std::vector<ir::BufferId> inputs = workload.Inputs();
-    for (size_t i = 0; i < inputs.size(); ++i) input_of_tensor_[inputs[i]] = static_cast<int>(i);
+    const std::vector<ir::BufferId> ids = workload.Inputs();
+    for (size_t i = 0; i < ids.size(); ++i) input_of_tensor_[ids[i]] = static_cast<int>(i);
+    for (size_t o = 0; o < outputs_.size(); ++o) kept_[o].elements = signature.outputs[o].elements;
   }
 
-  absl::Status Allocate() {
+  absl::Status AllocateInputs() {
     for (const TensorSpec& input : signature_.inputs) HONE_RETURN_IF_ERROR(Add(input.bytes()));
+    return absl::OkStatus();
+  }
+
+  absl::Status AllocateOutputs() {
     for (int tensor = 0; tensor < TensorsPerOutput(signature_); ++tensor) {
-      for (const TensorSpec& output : signature_.outputs) {
-        HONE_RETURN_IF_ERROR(Add(output.elements * static_cast<int64_t>(sizeof(double))));
+      for (const Kept& kept : kept_) {
+        HONE_RETURN_IF_ERROR(Add(kept.Count() * static_cast<int64_t>(sizeof(double))));
       }
     }
     return absl::OkStatus();
@@ -149,13 +245,40 @@ class ReferenceMaker {
 
   void FillInputs(Filling filling) {
     for (size_t i = 0; i < signature_.inputs.size(); ++i) {
-      FillTensor(signature_.inputs[i], filling, seed_, static_cast<int>(i), buffers_[i]);
+      inputs_.Fill(signature_, filling, static_cast<int>(i), buffers_[i]);
     }
     interpreter_ =
         std::make_unique<ir::ElementInterpreter>(workload_, [this](ir::BufferId id, int64_t at) {
           const int input = input_of_tensor_[id];
           return ir::ReadElement(signature_.inputs[input].dtype, buffers_[input], at);
         });
+  }
+
+  // Chooses as many elements of each output as the interpreter can compute in a reasonable time.
+  // REQUIRES: the inputs are filled, and the outputs are not allocated yet.
+  absl::Status ChoosePositions() {
+    for (size_t o = 0; o < outputs_.size(); ++o) {
+      const ir::Shape& shape = workload_.tensors[outputs_[o]].shape;
+      int64_t count = std::min(kMostSamples, signature_.outputs[o].elements);
+      // How many points an element takes, counting those that it shares with others only once.
+      const std::vector<int64_t> trial = SampledPositions(shape, kFewestSamples / 4, seed_ + 1);
+      const int64_t before = interpreter_->points();
+      for (const int64_t at : trial) {
+        if (!Interpret(o, at, kElementPoints).has_value() ||
+            interpreter_->points() - before > kSampledPoints) {
+          return TooLargeToSample(o);
+        }
+      }
+      const double per_element =
+          static_cast<double>(interpreter_->points() - before) / static_cast<double>(trial.size());
+      const double affordable = static_cast<double>(kSampledPoints) /
+                                static_cast<double>(outputs_.size()) / std::max(per_element, 1.0);
+      if (affordable < kFewestSamples) return TooLargeToSample(o);
+      count = std::min(count, static_cast<int64_t>(affordable));
+      positions_[o] = SampledPositions(shape, count, seed_);
+      kept_[o].sampled = static_cast<int64_t>(positions_[o].size());
+    }
+    return absl::OkStatus();
   }
 
   absl::Status RunKernel(const Kernel& kernel) {
@@ -199,11 +322,13 @@ class ReferenceMaker {
     return absl::OkStatus();
   }
 
+  // Computes all elements, or those that are sampled.
   absl::Status InterpretAll() {
     for (size_t o = 0; o < outputs_.size(); ++o) {
-      for (int64_t i = 0; i < signature_.outputs[o].elements; ++i) {
-        const std::optional<ir::ElementValue> element = Interpret(o, i, kElementPoints);
-        if (!element.has_value()) return TooLargeError();
+      for (int64_t i = 0; i < kept_[o].Count(); ++i) {
+        const int64_t at = samples_ ? positions_[o][i] : i;
+        const std::optional<ir::ElementValue> element = Interpret(o, at, kElementPoints);
+        if (!element.has_value()) return samples_ ? TooLargeToSample(o) : TooLargeError();
         Set(o, i, *element);
       }
     }
@@ -215,25 +340,49 @@ class ReferenceMaker {
     for (size_t o = 0; o < outputs_.size(); ++o) {
       const TensorSpec& output = signature_.outputs[o];
       int64_t unbounded = 0;
-      for (int64_t i = 0; i < output.elements; ++i) {
+      for (int64_t i = 0; i < kept_[o].Count(); ++i) {
         const ir::ElementValue element = Get(o, i);
         const double bound = (ir::IsFloat(output.dtype) ? element.magnitude : 0) + element.rounding;
         unbounded += std::isfinite(element.value.real()) && !std::isfinite(bound);
       }
-      if (unbounded <= output.elements / 2) continue;
+      if (unbounded <= kept_[o].Count() / 2) continue;
       return absl::InvalidArgumentError(absl::StrCat(
           "output ", output.name, " cannot be checked: rounding errors may change ", unbounded,
-          " of its ", output.elements,
+          " of its ", kept_[o].Count(), samples_ ? " sampled" : "",
           " elements by any amount; causes are a division by, or the logarithm or root of, a "
           "difference that is almost 0, and formulas of thousands of operations"));
     }
     return absl::OkStatus();
   }
 
-  absl::Status Write(FileWriter& writer) const {
+  // Writes the header, and again at the end, when it is known which fillings are narrow.
+  std::string Begin() const { return Header(inputs_.key(), kept_); }
+  absl::Status WritePositions(FileWriter& writer) const {
+    for (const std::vector<int64_t>& positions : positions_) {
+      HONE_RETURN_IF_ERROR(writer.Write(
+          {reinterpret_cast<const char*>(positions.data()), positions.size() * sizeof(int64_t)}));
+    }
+    return absl::OkStatus();
+  }
+  absl::Status Write(Filling filling, FileWriter& writer) {
     for (size_t o = 0; o < outputs_.size(); ++o) {
+      const ir::DType dtype = signature_.outputs[o].dtype;
+      const bool narrow = IsNarrow(o);
+      if (narrow) kept_[o].narrow |= uint64_t{1} << static_cast<int>(filling);
       for (int tensor = 0; tensor < TensorsPerOutput(signature_); ++tensor) {
-        HONE_RETURN_IF_ERROR(writer.Write(memory_[BufferOf(tensor, o)]->view()));
+        const bool values = tensor == 0;
+        if (!narrow || (values && dtype == ir::DType::kI64)) {
+          HONE_RETURN_IF_ERROR(writer.Write(memory_[BufferOf(tensor, o)]->view()));
+        } else if (values && !ir::IsFloat(dtype)) {
+          HONE_RETURN_IF_ERROR(WriteAs<int32_t>(tensor, o, writer, [](double value) {
+            return static_cast<int32_t>(static_cast<int64_t>(value));
+          }));
+        } else if (values) {
+          HONE_RETURN_IF_ERROR(WriteAs<float>(
+              tensor, o, writer, [](double value) { return static_cast<float>(value); }));
+        } else {
+          HONE_RETURN_IF_ERROR(WriteAs<float>(tensor, o, writer, RoundedUp));
+        }
       }
     }
     return absl::OkStatus();
@@ -245,6 +394,43 @@ class ReferenceMaker {
     buffers_.push_back(memory_.back()->data());
     return absl::OkStatus();
   }
+  absl::Status TooLargeToSample(size_t output) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat("output ", signature_.outputs[output].name,
+                     " is too large for a reference of all elements, and each element takes too "
+                     "many operations to compute some of them"));
+  }
+
+  // Whether the numbers of an output keep their range in 32 bits.
+  bool IsNarrow(size_t output) const {
+    const ir::DType dtype = signature_.outputs[output].dtype;
+    if (dtype == ir::DType::kF64) return false;
+    const int64_t count = kept_[output].Count();
+    for (int tensor = dtype == ir::DType::kI64 ? 1 : 0; tensor < TensorsPerOutput(signature_);
+         ++tensor) {
+      const double* const data = Data(tensor, output);
+      if (!std::all_of(data, data + count, IsInRangeOfF32)) return false;
+    }
+    return true;
+  }
+
+  // Writes a tensor of an output with its numbers converted, in pieces.
+  template <typename To, typename Convert>
+  absl::Status WriteAs(size_t tensor, size_t output, FileWriter& writer, const Convert& convert) {
+    constexpr int64_t kPiece = 1 << 16;  // even, so that only the last piece is padded
+    std::vector<To> piece;
+    const double* const data = Data(tensor, output);
+    const int64_t count = kept_[output].Count();
+    for (int64_t begin = 0; begin < count; begin += kPiece) {
+      const int64_t end = std::min(count, begin + kPiece);
+      piece.assign((end - begin + 1) / 2 * 2, To());
+      std::transform(data + begin, data + end, piece.begin(), convert);
+      HONE_RETURN_IF_ERROR(
+          writer.Write({reinterpret_cast<const char*>(piece.data()), piece.size() * sizeof(To)}));
+    }
+    return absl::OkStatus();
+  }
+
   size_t BufferOf(size_t tensor, size_t output) const {
     return signature_.inputs.size() + tensor * outputs_.size() + output;
   }
@@ -277,8 +463,12 @@ class ReferenceMaker {
 
   const ir::Workload& workload_;
   const Signature& signature_;
-  const uint64_t seed_;
+  const Inputs& inputs_;
+  const uint64_t seed_;  // for choices among elements
   const std::vector<ir::BufferId> outputs_;
+  std::vector<Kept> kept_;
+  const bool samples_;
+  std::vector<std::vector<int64_t>> positions_;  // if sampled, by output
   std::vector<int> input_of_tensor_;
   std::vector<std::unique_ptr<TensorMemory>> memory_;
   std::vector<void*> buffers_;
@@ -288,47 +478,92 @@ class ReferenceMaker {
 }  // namespace
 
 int64_t ReferenceBytes(const Signature& signature) {
-  int64_t elements = 0;
-  for (const TensorSpec& output : signature.outputs) elements += output.elements;
-  return elements * static_cast<int64_t>(sizeof(double)) * TensorsPerOutput(signature) *
-         static_cast<int64_t>(std::size(kFillings));
+  int64_t bytes = 0;
+  for (const TensorSpec& output : signature.outputs) {
+    const bool wide = output.dtype == ir::DType::kF64;
+    const Kept kept = {.elements = output.elements, .narrow = wide ? 0u : 3u};
+    for (const Filling filling : kFillings) {
+      bytes += ValueBytes(output.dtype, kept, filling) +
+               (TensorsPerOutput(signature) - 1) * BoundBytes(kept, filling);
+    }
+  }
+  return bytes;
 }
 
-uint64_t InputSeed(absl::string_view workload_digest) { return DigestOf(workload_digest).low; }
+int64_t BytesToMakeReference(const Signature& signature, int64_t whole_bytes) {
+  int64_t bytes = 0;
+  for (const TensorSpec& input : signature.inputs) bytes += input.bytes();
+  if (ReferenceBytes(signature) > whole_bytes) return bytes;
+  for (const TensorSpec& output : signature.outputs) {
+    bytes += output.elements * static_cast<int64_t>(sizeof(double)) * TensorsPerOutput(signature);
+  }
+  return bytes;
+}
 
 absl::StatusOr<std::unique_ptr<Reference>> Reference::Open(const std::string& path,
-                                                           absl::string_view workload_digest,
+                                                           absl::string_view key,
                                                            const Signature& signature) {
+  const auto wrong = [&] {
+    return absl::DataLossError(
+        absl::StrCat(path, " is not a reference of this workload, or is cut off"));
+  };
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("open ", path));
   struct stat file;
-  const std::string header = Header(workload_digest, signature);
-  const size_t bytes = header.size() + static_cast<size_t>(ReferenceBytes(signature));
-  const bool size_fits = fstat(fd, &file) == 0 && static_cast<size_t>(file.st_size) == bytes;
+  const size_t header_bytes = HeaderBytes(signature.outputs.size());
+  const bool has_header = fstat(fd, &file) == 0 && file.st_size >= static_cast<off_t>(header_bytes);
+  const size_t bytes = has_header ? static_cast<size_t>(file.st_size) : 0;
   void* const mapping =
-      size_fits ? mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0) : MAP_FAILED;
+      has_header ? mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0) : MAP_FAILED;
   const int error_number = errno;
   close(fd);
-  if (!size_fits) {
-    return absl::DataLossError(
-        absl::StrCat(path, " is not a reference of this workload, or is cut off"));
-  }
+  if (!has_header) return wrong();
   if (mapping == MAP_FAILED) return ErrnoStatus(error_number, absl::StrCat("map ", path));
   auto reference = std::unique_ptr<Reference>(new Reference);
   reference->mapping_ = mapping;
   reference->bytes_ = bytes;
-  if (std::memcmp(mapping, header.data(), header.size()) != 0) {
-    return absl::DataLossError(absl::StrCat(path, " is not a reference of this workload"));
+
+  const char* const data = static_cast<const char*>(mapping);
+  std::vector<Kept> kept;
+  int64_t size = static_cast<int64_t>(header_bytes);
+  for (size_t o = 0; o < signature.outputs.size(); ++o) {
+    uint64_t numbers[3];
+    std::memcpy(numbers, data + kMagic.size() + 32 + 8 * (1 + 3 * o), sizeof numbers);
+    const int64_t elements = signature.outputs[o].elements;
+    if (numbers[0] != static_cast<uint64_t>(elements) || numbers[1] > numbers[0]) return wrong();
+    kept.push_back({elements, static_cast<int64_t>(numbers[1]), numbers[2]});
+    size += kept[o].sampled * static_cast<int64_t>(sizeof(int64_t));
+    for (const Filling filling : kFillings) {
+      size += ValueBytes(signature.outputs[o].dtype, kept[o], filling) +
+              (TensorsPerOutput(signature) - 1) * BoundBytes(kept[o], filling);
+    }
   }
-  const auto* next = reinterpret_cast<const double*>(static_cast<char*>(mapping) + header.size());
-  for (size_t filling = 0; filling < std::size(kFillings); ++filling) {
-    for (const TensorSpec& output : signature.outputs) {
-      const double* const roundings = next + 2 * output.elements;
-      reference->expected_.push_back({.dtype = ir::ReferenceDType(output.dtype),
-                                      .values = next,
-                                      .magnitudes = next + output.elements,
-                                      .roundings = signature.has_roundings ? roundings : nullptr});
-      next += TensorsPerOutput(signature) * output.elements;
+  const std::string header = Header(key, kept);
+  if (size != static_cast<int64_t>(bytes) || std::memcmp(data, header.data(), header.size()) != 0) {
+    return wrong();
+  }
+  const char* next = data + header_bytes;
+  std::vector<const int64_t*> positions(kept.size(), nullptr);
+  for (size_t o = 0; o < kept.size(); ++o) {
+    if (kept[o].sampled == 0) continue;
+    positions[o] = reinterpret_cast<const int64_t*>(next);
+    next += kept[o].sampled * static_cast<int64_t>(sizeof(int64_t));
+    absl::StrAppend(&reference->sampled_, reference->sampled_.empty() ? "" : ", ", kept[o].sampled,
+                    " of ", kept[o].elements, " elements of ", signature.outputs[o].name);
+  }
+  if (!reference->sampled_.empty()) reference->sampled_ += " were compared";
+  for (const Filling filling : kFillings) {
+    for (size_t o = 0; o < kept.size(); ++o) {
+      const ir::DType dtype = signature.outputs[o].dtype;
+      const auto take = [&next](int64_t taken) { return std::exchange(next, next + taken); };
+      Expected expected{.dtype = KeptDType(dtype, kept[o].IsNarrow(filling)),
+                        .narrow = kept[o].IsNarrow(filling),
+                        .positions = positions[o],
+                        .sampled = kept[o].sampled};
+      expected.values = take(ValueBytes(dtype, kept[o], filling));
+      expected.magnitudes = take(BoundBytes(kept[o], filling));
+      if (signature.has_roundings) expected.roundings = take(BoundBytes(kept[o], filling));
+      reference->expected_.push_back(expected);
     }
   }
   return reference;
@@ -343,32 +578,37 @@ Expected Reference::Of(Filling filling, int output) const {
   return expected_[static_cast<size_t>(filling) * outputs + output];
 }
 
-absl::Status MakeReference(const ir::Workload& workload, absl::string_view workload_digest,
-                           const Kernel* kernel, const std::string& path) {
+absl::Status MakeReference(const ir::Workload& workload, const Inputs& inputs, const Kernel* kernel,
+                           const std::string& path, int64_t whole_bytes) {
   const Signature signature = SignatureOf(workload);
-  HONE_RETURN_IF_ERROR(ir::CheckReferenceBytes(workload));
+  const bool samples = ReferenceBytes(signature) > whole_bytes;
   double operations = 0;
   for (const TensorSpec& output : signature.outputs) {
     operations += static_cast<double>(output.elements) * signature.terms;
   }
-  if (kernel == nullptr && operations > kInterpreterLimit) {
+  if (!samples && kernel == nullptr && operations > kInterpreterLimit) {
     return TooLargeError();
   }
-  ReferenceMaker maker(workload, signature, InputSeed(workload_digest));
-  HONE_RETURN_IF_ERROR(maker.Allocate());
+  ReferenceMaker maker(workload, signature, inputs, samples);
+  HONE_RETURN_IF_ERROR(maker.AllocateInputs());
+  maker.FillInputs(Filling::kReal);
+  if (samples) HONE_RETURN_IF_ERROR(maker.ChoosePositions());
+  HONE_RETURN_IF_ERROR(maker.AllocateOutputs());
   FileWriter writer(path);
-  HONE_RETURN_IF_ERROR(writer.Write(Header(workload_digest, signature)));
+  HONE_RETURN_IF_ERROR(writer.Write(maker.Begin()));
+  HONE_RETURN_IF_ERROR(maker.WritePositions(writer));
   for (const Filling filling : kFillings) {
-    maker.FillInputs(filling);
-    if (kernel != nullptr) {
+    if (filling != Filling::kReal) maker.FillInputs(filling);
+    if (kernel != nullptr && !samples) {
       HONE_RETURN_IF_ERROR(maker.RunKernel(*kernel));
       HONE_RETURN_IF_ERROR(maker.SpotCheck());
     } else {
       HONE_RETURN_IF_ERROR(maker.InterpretAll());
     }
     if (filling == Filling::kReal) HONE_RETURN_IF_ERROR(maker.CheckBounds());
-    HONE_RETURN_IF_ERROR(maker.Write(writer));
+    HONE_RETURN_IF_ERROR(maker.Write(filling, writer));
   }
+  HONE_RETURN_IF_ERROR(writer.Rewrite(maker.Begin()));
   return writer.Finish();
 }
 

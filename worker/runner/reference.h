@@ -11,52 +11,66 @@
 #include "common/ir/workload.h"
 #include "worker/runner/check.h"
 #include "worker/runner/elements.h"
+#include "worker/runner/inputs.h"
 #include "worker/runner/kernel.h"
 #include "worker/runner/signature.h"
 
 namespace hone::runner {
 
-// Returns the seed of a workload's inputs. It depends only on the digest, so one reference serves
-// every run.
-uint64_t InputSeed(absl::string_view workload_digest);
+// References that would take more than this are sampled: only some elements of the outputs are
+// computed and compared.
+inline constexpr int64_t kWholeReferenceBytes = int64_t{2} << 30;
 
 // A workload's reference outputs in a file, mapped read-only and shared by all processes that check
 // against it.
 //
-// Format, little-endian: "HONEREF2"; the workload's digest, 32 characters; u64 number of outputs;
-// u64 elements of each; zeros up to a multiple of 4096 bytes. Then for each filling (kReal,
-// kInteger) and each output, elements × 8 bytes each: values (i64 for outputs of i64, else f64),
-// f64 magnitudes and, if the workload rounds intermediate values, f64 roundings.
+// Format, little-endian: "HONEREF3"; the key, 32 characters; u64 number of outputs; for each output
+// u64 elements, u64 sampled elements (0: all of them) and u64 flags (bit f: filling f is narrow);
+// zeros up to a multiple of 4096 bytes. Then for each sampled output the i64 positions of its
+// elements. Then for each filling (kReal, kInteger) and each output: values, magnitudes and, if the
+// workload rounds intermediate values, roundings. Each begins at a multiple of 8 bytes. If they are
+// narrow, values are f32 for floats, i64 for i64 and i32 for other integers, and the others are
+// f32, rounded up; otherwise values are f64, or i64 for i64, and the others are f64. They are
+// narrow unless the output is f64 or a finite number exceeds the range of f32.
 class Reference {
  public:
-  // NotFound: no such file. DataLoss: truncated, or not a reference of this workload.
+  // NotFound: no such file. DataLoss: truncated, or not a reference of this key and workload.
   static absl::StatusOr<std::unique_ptr<Reference>> Open(const std::string& path,
-                                                         absl::string_view workload_digest,
+                                                         absl::string_view key,
                                                          const Signature& signature);
   ~Reference();
   Reference(const Reference&) = delete;
   Reference& operator=(const Reference&) = delete;
 
   Expected Of(Filling filling, int output) const;
+  // Says how many elements of which outputs are compared: "8192 of 402653184 elements of C were
+  // compared"; "" if it is all of them.
+  const std::string& sampled() const { return sampled_; }
 
  private:
   Reference() = default;
   void* mapping_ = nullptr;
   size_t bytes_ = 0;
   std::vector<Expected> expected_;  // by filling, then output
+  std::string sampled_;
 };
 
-// Returns the size of such a file in bytes, without its header.
+// Returns the size of such a file in bytes if all elements are computed, without its header.
 int64_t ReferenceBytes(const Signature& signature);
+// Returns the memory that a process needs to make the file, including the inputs.
+int64_t BytesToMakeReference(const Signature& signature, int64_t whole_bytes);
 
 // Makes the file by running the reference kernel, whose buffers are those of ir::ReferenceWorkload.
 // The interpreter recomputes some hundred elements as a check. If `kernel` is null, the interpreter
-// computes everything, up to some million operations. DataLoss: kernel and interpreter disagree;
-// the message names the element. ResourceExhausted: no memory, or the disk is full.
-// InvalidArgument: the bounds on most elements of an output are infinite; no kernel was given and
-// the workload is too large for the interpreter; or the kernel refuses to run.
-absl::Status MakeReference(const ir::Workload& workload, absl::string_view workload_digest,
-                           const Kernel* kernel, const std::string& path);
+// computes everything, up to some million operations. If ReferenceBytes exceeds `whole_bytes`, the
+// interpreter computes some thousand elements of each output, one in each of as many equal parts of
+// the output and those at its corners, as many as 10⁸ operations allow. DataLoss: kernel and
+// interpreter disagree; the message names the element. ResourceExhausted: no memory, or the disk is
+// full. InvalidArgument: the bounds on most elements of an output are infinite; no kernel was given
+// and the workload is too large for the interpreter; the elements to sample take too many
+// operations; or the kernel refuses to run.
+absl::Status MakeReference(const ir::Workload& workload, const Inputs& inputs, const Kernel* kernel,
+                           const std::string& path, int64_t whole_bytes = kWholeReferenceBytes);
 
 }  // namespace hone::runner
 

@@ -82,7 +82,8 @@ absl::StatusOr<Digest> Runner::DigestOfInputs() {
   return builder.Finish();
 }
 
-absl::Status Runner::MakeReferenceData(const ir::Workload& workload, const RunRequest& request) {
+absl::Status Runner::MakeReferenceData(const ir::Workload& workload, const Inputs& inputs,
+                                       const RunRequest& request) {
   // Like a build, this may run at the same time as other work, but not during a timing.
   ReleaseLock();
   HONE_ASSIGN_OR_RETURN(
@@ -94,13 +95,16 @@ absl::Status Runner::MakeReferenceData(const ir::Workload& workload, const RunRe
   if (!request.reference_path.empty()) {
     HONE_ASSIGN_OR_RETURN(kernel, LoadKernel(request.reference_path));
   }
-  return MakeReference(workload, request.workload_digest, kernel.get(), request.reference_data);
+  return MakeReference(workload, inputs, kernel.get(), request.reference_data,
+                       options_.whole_reference_bytes);
 }
 
 absl::Status Runner::CheckMemory(const Signature& signature) const {
   int64_t bytes = ReferenceBytes(signature);
+  if (bytes > options_.whole_reference_bytes) bytes = 0;  // a sampled one takes few
   for (const TensorSpec& input : signature.inputs) bytes += 2 * input.bytes();  // two fillings
   for (const TensorSpec& output : signature.outputs) bytes += output.bytes();
+  bytes = std::max(bytes, BytesToMakeReference(signature, options_.whole_reference_bytes));
   if (options_.memory_bytes <= 0 || bytes <= options_.memory_bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat(
       "the workload's tensors and their reference need %d MiB, and kernels may use %d MiB on this "
@@ -109,33 +113,38 @@ absl::Status Runner::CheckMemory(const Signature& signature) const {
 }
 
 absl::Status Runner::PrepareBench(const RunRequest& request) {
-  if (bench_ != nullptr && bench_->digest == request.workload_digest) return absl::OkStatus();
+  const std::string key = record::ReferenceKey(request.workload_digest, request.inputs_digest);
+  if (bench_ != nullptr && bench_->key == key) return absl::OkStatus();
   bench_ = nullptr;  // frees its memory first
   HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(request.workload));
   auto bench = std::make_unique<Bench>();
-  bench->digest = request.workload_digest;
+  bench->key = key;
   bench->signature = SignatureOf(workload, options_.device->error_of());
   const Signature& signature = bench->signature;
   HONE_RETURN_IF_ERROR(CheckMemory(signature));
-  auto reference = Reference::Open(request.reference_data, request.workload_digest, signature);
+  Inputs inputs = Inputs::Seeded(request.workload_digest);
+  if (!request.inputs_digest.empty()) {
+    HONE_ASSIGN_OR_RETURN(inputs, Inputs::Given(request.workload_digest, request.inputs_digest,
+                                                request.inputs_path, signature));
+  }
+  bench->inputs_name = inputs.name();
+  auto reference = Reference::Open(request.reference_data, key, signature);
   if (!reference.ok()) {
-    HONE_RETURN_IF_ERROR(MakeReferenceData(workload, request));
-    reference = Reference::Open(request.reference_data, request.workload_digest, signature);
+    HONE_RETURN_IF_ERROR(MakeReferenceData(workload, inputs, request));
+    reference = Reference::Open(request.reference_data, key, signature);
   }
   HONE_RETURN_IF_ERROR(reference.status());
   bench->reference = *std::move(reference);
   if (request.artifact_path.empty()) return absl::OkStatus();
 
-  const uint64_t seed = InputSeed(request.workload_digest);
   Rng offsets(request.seed, 1);
   for (const Filling filling : {Filling::kReal, Filling::kInteger}) {
-    auto& inputs = bench->inputs[static_cast<int>(filling)];
+    auto& buffers = bench->inputs[static_cast<int>(filling)];
     for (size_t i = 0; i < signature.inputs.size(); ++i) {
-      const TensorSpec& spec = signature.inputs[i];
-      HONE_ASSIGN_OR_RETURN(inputs.emplace_back(),
-                            options_.device->Allocate(spec.bytes(), offsets()));
-      HONE_RETURN_IF_ERROR(inputs[i]->Write(
-          [&](void* data) { FillTensor(spec, filling, seed, static_cast<int>(i), data); }));
+      HONE_ASSIGN_OR_RETURN(buffers.emplace_back(),
+                            options_.device->Allocate(signature.inputs[i].bytes(), offsets()));
+      HONE_RETURN_IF_ERROR(buffers[i]->Write(
+          [&](void* data) { inputs.Fill(signature, filling, static_cast<int>(i), data); }));
     }
   }
   bench->exact = true;
@@ -170,7 +179,7 @@ bool Runner::IsWrong(std::string detail, MeasureResult& result) {
   result.outcome = Outcome::kWrongOutput;
   result.detail = std::move(detail);
   // The kernel may have changed anything, so the next candidate gets new buffers.
-  bench_->digest.clear();
+  bench_->key.clear();
   return false;
 }
 
@@ -212,9 +221,14 @@ absl::StatusOr<bool> Runner::CheckOutputs(DeviceKernel& kernel, Filling filling,
     const TensorSpec& spec = signature.outputs[o];
     const Expected expected = bench_->reference->Of(filling, static_cast<int>(o));
     HONE_ASSIGN_OR_RETURN(const void* const data, bench_->outputs[o]->Read());
-    const CheckResult check = filling == Filling::kReal
-                                  ? CheckOutput(spec, data, expected, signature, tolerance)
-                                  : CheckExact(spec, data, expected, signature);
+    CheckResult check = filling == Filling::kReal
+                            ? CheckOutput(spec, data, expected, signature, tolerance)
+                            : CheckExact(spec, data, expected, signature);
+    if (check.ok && expected.positions != nullptr) {
+      const double max_error = check.max_error;
+      check = CheckWritten(spec, data, expected);
+      check.max_error = std::max(check.max_error, max_error);
+    }
     result.max_error = std::max(result.max_error, check.max_error);
     if (!check.ok) return IsWrong(check.detail, result);
   }
@@ -296,6 +310,7 @@ absl::StatusOr<bool> Runner::CheckAgain(DeviceKernel& kernel, const RunRequest& 
 absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
   HONE_RETURN_IF_ERROR(PrepareBench(request));
   MeasureResult result;
+  result.inputs = bench_ != nullptr ? bench_->inputs_name : "";
   if (request.artifact_path.empty()) return result;
   result.artifact_digest = DigestOfName(request.artifact_path);
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceKernel> kernel,
@@ -370,7 +385,11 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
   result.dispersion = timing.dispersion;
   result.reference_drift = timing.drift;
   result.stopped_early = timing.stopped_early;
-  if (!throttled.empty()) result.detail = absl::StrCat("timed after a pause: ", throttled);
+  result.detail = bench_->reference->sampled();
+  if (!throttled.empty()) {
+    absl::StrAppend(&result.detail, result.detail.empty() ? "" : "; ",
+                    "timed after a pause: ", throttled);
+  }
   return result;
 }
 

@@ -15,6 +15,7 @@
 #include "common/record/record.h"
 #include "worker/runner/device.h"
 #include "worker/runner/elements.h"
+#include "worker/runner/inputs.h"
 #include "worker/runner/machine_monitor.h"
 #include "worker/runner/probe.h"
 #include "worker/runner/reference.h"
@@ -38,6 +39,8 @@ struct RunnerOptions {
   // Workloads whose tensors and reference need more are refused before anything is allocated; 0: no
   // limit.
   int64_t memory_bytes = 0;
+  // Larger references are sampled (MakeReference).
+  int64_t whole_reference_bytes = kWholeReferenceBytes;
   // Measuring waits while this machine is slowed down, at most `throttle_patience` for a candidate;
   // may be null. Must outlive the runner.
   ThrottleWatch* throttle = nullptr;
@@ -54,6 +57,8 @@ struct RunnerOptions {
 // Inputs, outputs and the reference of a workload are made once and kept for all of its candidates;
 // the previous workload's memory is freed. The timing lock is taken for the check and the timing
 // and kept until ReleaseLock, so a short batch of candidates takes it once.
+//
+// Inputs are those of the seed or, if the request names a file, data of a user (inputs.h).
 //
 // A request without artifact_path only makes the reference data (reference_path → reference_data).
 // A request with an artifact makes missing reference data first.
@@ -76,8 +81,9 @@ class Runner {
  private:
   // The memory of one workload in this process.
   struct Bench {
-    std::string digest;
+    std::string key;  // of the workload and its inputs
     Signature signature;
+    std::string inputs_name;
     std::vector<std::unique_ptr<DeviceBuffer>> inputs[2];  // by Filling
     Digest input_digest;  // of the real inputs, to detect writes to them
     std::vector<std::unique_ptr<DeviceBuffer>> outputs;
@@ -88,7 +94,8 @@ class Runner {
 
   absl::Status CheckMemory(const Signature& signature) const;
   absl::Status PrepareBench(const record::RunRequest& request);
-  absl::Status MakeReferenceData(const ir::Workload& workload, const record::RunRequest& request);
+  absl::Status MakeReferenceData(const ir::Workload& workload, const Inputs& inputs,
+                                 const record::RunRequest& request);
   // Takes the lock if it is not held. If its turn has ended, others may have it first.
   absl::Status TakeLock(double peak_gflops);
   absl::StatusOr<record::MeasureResult> Measure(const record::RunRequest& request);

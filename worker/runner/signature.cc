@@ -12,7 +12,11 @@ Signature SignatureOf(const ir::Workload& workload, ir::ErrorOfOp error_of) {
     const ir::Tensor& tensor = workload.tensors[id];
     return TensorSpec{tensor.name, tensor.dtype, ir::ElementsOf(tensor.shape), tensor.bound};
   };
-  for (const ir::BufferId id : workload.Inputs()) signature.inputs.push_back(spec(id));
+  const std::vector<InputRange> ranges = ChooseInputRanges(workload);
+  for (const ir::BufferId id : workload.Inputs()) {
+    signature.inputs.push_back(spec(id));
+    signature.inputs.back().range = ranges[signature.inputs.size() - 1];
+  }
   for (const ir::BufferId id : workload.Outputs()) signature.outputs.push_back(spec(id));
   const ir::Accuracy accuracy(workload, error_of);
   signature.terms = accuracy.terms();

@@ -7,6 +7,7 @@
 
 #include "common/ir/accuracy.h"
 #include "common/ir/workload.h"
+#include "worker/runner/input_ranges.h"
 
 namespace hone::runner {
 
@@ -16,6 +17,7 @@ struct TensorSpec {
   ir::DType dtype = ir::DType::kF32;
   int64_t elements = 0;
   int64_t bound = 0;  // as in ir::Tensor
+  InputRange range;   // of an input of floats
   int64_t bytes() const { return ir::BytesOf(dtype, elements); }
 };
 

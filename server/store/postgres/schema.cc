@@ -191,10 +191,15 @@ UPDATE record SET detail = '', processes = CAST(
     AND encode(detail, 'escape') ~ '^median of [1-9][0-9]? processes$';
 )sql";
 
+// What a record was measured on; '' for the inputs of earlier releases.
+constexpr char kVersion7[] = R"sql(
+ALTER TABLE record ADD COLUMN inputs text NOT NULL DEFAULT '';
+)sql";
+
 // The migrations, oldest first. A released migration is never changed.
 const std::vector<const char*>& Versions() {
-  static const auto* const versions = new std::vector<const char*>{kVersion1, kVersion2, kVersion3,
-                                                                   kVersion4, kVersion5, kVersion6};
+  static const auto* const versions = new std::vector<const char*>{
+      kVersion1, kVersion2, kVersion3, kVersion4, kVersion5, kVersion6, kVersion7};
   return *versions;
 }
 

@@ -200,6 +200,11 @@ UPDATE record SET processes = CAST(substr(detail, 11) AS INTEGER), detail = ''
     OR detail GLOB 'median of [1-9][0-9] processes');
 )sql";
 
+// What a record was measured on; '' for the inputs of earlier releases.
+constexpr char kVersion9[] = R"sql(
+ALTER TABLE record ADD COLUMN inputs TEXT NOT NULL DEFAULT '';
+)sql";
+
 absl::Status Apply(SqliteConnection& connection, const Migration& migration) {
   HONE_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
   const auto steps = [&]() -> absl::Status {
@@ -237,9 +242,9 @@ absl::StatusOr<absl::btree_map<std::string, std::string>> ReadSchema(SqliteConne
 }  // namespace
 
 const std::vector<Migration>& Migrations() {
-  static const auto* const migrations =
-      new std::vector<Migration>{{1, kVersion1}, {2, kVersion2}, {3, kVersion3}, {4, kVersion4},
-                                 {5, kVersion5}, {6, kVersion6}, {7, kVersion7}, {8, kVersion8}};
+  static const auto* const migrations = new std::vector<Migration>{
+      {1, kVersion1}, {2, kVersion2}, {3, kVersion3}, {4, kVersion4}, {5, kVersion5},
+      {6, kVersion6}, {7, kVersion7}, {8, kVersion8}, {9, kVersion9}};
   return *migrations;
 }
 

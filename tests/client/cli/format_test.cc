@@ -34,6 +34,10 @@ TEST(FormatTest, ShareOfZeroIsADash) {
   EXPECT_EQ(FormatShare(1, 0), "-");
   EXPECT_EQ(FormatShareOfPeak(1, 4), "25.0 %");
   EXPECT_EQ(FormatShareOfPeak(0, 4), "-") << "it only moves data";
+  EXPECT_EQ(FormatShareOfPeak(4.001, 4), "100.0 %");
+  EXPECT_EQ(FormatShareOfPeak(4.1, 4), "102.5 % *") << "the report explains it";
+  EXPECT_TRUE(IsAbovePeak(4.1, 4));
+  EXPECT_FALSE(IsAbovePeak(4.1, 0));
   EXPECT_EQ(FormatSpeedUp(3000, 2000), "1.50x");
   EXPECT_EQ(FormatSpeedUp(0, 2000), "-");
   EXPECT_EQ(FormatSpeedUp(3000, 0), "-");

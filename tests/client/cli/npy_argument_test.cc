@@ -3,7 +3,10 @@
 #include <filesystem>
 
 #include "client/cli/exit_code.h"
+#include "client/lib/npy.h"
 #include "common/base/file.h"
+#include "common/ir/workload_parser.h"
+#include "common/record/given_inputs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -30,6 +33,44 @@ TEST(CheckNpyResultsTest, NamesThePathThatCannotBeWritten) {
     EXPECT_EQ(ExitCodeFor(status), kExitFailed) << status;
     EXPECT_THAT(status.message(), HasSubstr(path));
   }
+}
+
+TEST(ReadGivenInputsTest, FilesAreNamedOrInOrder) {
+  const auto workload = ir::ParseWorkload(
+      "workload w\ninput A: f32[2]\ninput B: i32[2] < 5\noutput C[i: 2] = A[i] + f32(B[i])\n");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const auto write = [](const std::string& name, ir::DType dtype, const void* data) {
+    const std::string path = testing::TempDir() + name;
+    EXPECT_TRUE(WriteFileAtomically(path, client::NpyHeader(dtype, {2}) +
+                                              std::string(static_cast<const char*>(data), 8))
+                    .ok());
+    return path;
+  };
+  const float a[] = {1, 2};
+  const int32_t b[] = {3, 4}, large[] = {3, 5};
+  const std::string a_file = write("given=a.npy", ir::DType::kF32, a);
+  const std::string b_file = write("given_b.npy", ir::DType::kI32, b);
+  const std::string large_file = write("given_large.npy", ir::DType::kI32, large);
+  EXPECT_EQ(ReadGivenInputs({}, *workload).value(), "");
+  const std::string both = ReadGivenInputs({a_file, "B=" + b_file}, *workload).value();
+  EXPECT_EQ(both, ReadGivenInputs({"B=" + b_file, "A=" + a_file}, *workload).value());
+  EXPECT_EQ(both, ReadGivenInputs({a_file, b_file}, *workload).value());
+  const std::string only = ReadGivenInputs({"B=" + b_file}, *workload).value();
+  const auto inputs = record::DecodeGivenInputs(only);
+  ASSERT_TRUE(inputs.ok() && inputs->size() == 1);
+  EXPECT_EQ(inputs->at(1), std::string(reinterpret_cast<const char*>(b), 8));
+
+  const auto why = [&](const std::vector<std::string>& words) {
+    const auto given = ReadGivenInputs(words, *workload);
+    EXPECT_EQ(given.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(given.status().message());
+  };
+  EXPECT_THAT(why({b_file}), HasSubstr("the input A"));
+  EXPECT_THAT(why({"B=" + large_file}), HasSubstr("the input B"));
+  EXPECT_THAT(why({"D=" + b_file}), HasSubstr("D is not an input; the inputs are A: f32[2], B:"));
+  EXPECT_THAT(why({a_file, b_file, b_file}), HasSubstr("more files than inputs"));
+  EXPECT_THAT(why({"A=" + a_file, a_file}), HasSubstr("input A is given twice"));
+  EXPECT_THAT(why({"nowhere.npy"}), HasSubstr("nowhere.npy"));
 }
 
 }  // namespace

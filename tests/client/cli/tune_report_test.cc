@@ -35,6 +35,14 @@ TEST(TuneReportTest, AnOperatorThatOnlyMovesDataHasNoShareOfThePeak) {
   EXPECT_THAT(Report(job), Not(HasSubstr("0.0 %")));
 }
 
+TEST(TuneReportTest, AShareAboveThePeakIsExplained) {
+  client::Job job = DoneJob();
+  job.best->peak_gflops = job.default_schedule->peak_gflops = 4;
+  EXPECT_THAT(Report(job), Not(HasSubstr("*")));
+  job.best->gflops = 5;
+  EXPECT_THAT(Report(job), AllOf(HasSubstr("125.0 % *"), HasSubstr("\n* more than 100 %: ")));
+}
+
 TEST(TuneReportTest, NamesTheJobForOtherCommands) {
   client::Job job = DoneJob();
   job.trials = 1;

@@ -40,6 +40,25 @@ TEST_F(PeaksTest, AStoredBestGetsThePeakOfWorkersUnlessItsWorkloadHasNone) {
   EXPECT_EQ(best.read_gbps(), 9);
 }
 
+// The peak may have been measured while other programs ran.
+TEST_F(PeaksTest, AKernelThatNeedsAllOperationsRaisesThePeak) {
+  v1::Best best = BestWith(/*gflops=*/60, /*peak=*/0);
+  v1::MeasureResult& result = *best.mutable_record()->mutable_result();
+  best.mutable_record()->mutable_policy()->set_name("confirm");
+  best.mutable_record()->mutable_policy()->set_cache("warm");
+  result.set_outcome(v1::OUTCOME_OK);
+  result.set_latency_ns(1000);
+  SetPeaks(fleet_, {.fixed_flops = 60'000, .has_fma_peak = true}, best);
+  EXPECT_EQ(best.peak_gflops(), 60);
+  best.set_peak_gflops(0);
+  SetPeaks(fleet_, {.fixed_flops = 30'000, .has_fma_peak = true}, best);
+  EXPECT_EQ(best.peak_gflops(), 50);
+  // With a tolerance, a kernel may need fewer operations.
+  best.mutable_record()->set_tolerance(1e-3);
+  SetPeaks(fleet_, {.fixed_flops = 60'000, .has_fma_peak = true}, best);
+  EXPECT_EQ(best.peak_gflops(), 50);
+}
+
 TEST_F(PeaksTest, TheResultsOfAJobGetTheLargestPeakOrKeepNone) {
   v1::Job job;
   job.set_target("t");

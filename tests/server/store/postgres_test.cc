@@ -201,6 +201,7 @@ TEST_F(PostgresTest, MigratesAnOlderDatabase) {
   expected.id = best->record.id;
   expected.result.detail = "";
   expected.result.processes = 3;
+  expected.result.inputs = "";
   ExpectEqual(best->record, expected);
   EXPECT_EQ(store->GetArtifact(kArtifact).value(), "the artifact");
   EXPECT_EQ(store->Events("job-1").value().size(), 2u);

@@ -60,11 +60,13 @@ TEST(RecordJson, EveryFieldRoundTrips) {
 TEST(RecordJson, ExportsOfEarlierReleasesAreRead) {
   nlohmann::json old = nlohmann::json::parse(RecordLine(Row()))["record"];
   old.erase("processes");
+  old.erase("inputs");
   old["detail"] = "median of 4 processes";
   const auto record = RecordFromJson(old);
   ASSERT_TRUE(record.ok()) << record.status();
   EXPECT_EQ(record->result.processes, 4);
   EXPECT_EQ(record->result.detail, "");
+  EXPECT_EQ(record->result.inputs, "");
 }
 
 TEST(RecordJson, NanAndInfinityRoundTrip) {

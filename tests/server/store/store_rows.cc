@@ -34,6 +34,7 @@ record::Record ConfirmedRecord(double latency_ns) {
   result.machine = {
       .frequency_mhz = 2500.5, .temperature_c = -3.5, .load = 0.25, .steal = 0.01, .remeasured = 2};
   result.processes = 3;
+  result.inputs = "seeded-2";
   record.environment = {.cpu = "a cpu",
                         .isa = "avx2",
                         .cores = 2,
@@ -81,6 +82,7 @@ void ExpectEqual(const record::Record& a, const record::Record& b) {
   EXPECT_EQ(a.result.facts.program_digest, b.result.facts.program_digest);
   EXPECT_EQ(a.result.artifact_digest, b.result.artifact_digest);
   EXPECT_EQ(a.result.processes, b.result.processes);
+  EXPECT_EQ(a.result.inputs, b.result.inputs);
   EXPECT_THAT(a.result.max_error, NanSensitiveDoubleEq(b.result.max_error));
   EXPECT_EQ(a.environment, b.environment);
   EXPECT_EQ(a.job_id, b.job_id);

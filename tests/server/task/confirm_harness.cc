@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/digest.h"
+#include "common/record/given_inputs.h"
 
 namespace hone::task {
 namespace {
@@ -49,6 +50,7 @@ record::Record ConfirmHarness::StoreFromElsewhere(const std::vector<int64_t>& de
   record.policy.name = "confirm";
   record.result.latency_ns = latency_ns;
   record.result.processes = 3;
+  record.result.inputs = inputs_elsewhere;
   record.result.artifact_digest = DigestOf(CodeOf(space.digest, decisions)).ToHex();
   store.PutText(workload.digest, workload.text, ExpectOk);
   store.PutText(space.digest, space.text, ExpectOk);

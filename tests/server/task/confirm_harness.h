@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/record/given_inputs.h"
 #include "gtest/gtest.h"
 #include "tests/server/task/job_harness.h"
 
@@ -22,6 +23,7 @@ class ConfirmHarness : public ::testing::Test, protected JobHarness {
  protected:
   ConfirmHarness();
   std::vector<fleet::LeaseGrant> ConfirmLeases();
+  std::string inputs_elsewhere = record::kSeededInputs;  // that other jobs measured on
   // Stores a confirmed candidate of the jobs' design space, without its artifact, as an import
   // does. Returns its record.
   record::Record StoreFromElsewhere(const std::vector<int64_t>& decisions, double latency_ns);

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/digest.h"
+#include "common/record/given_inputs.h"
 #include "gtest/gtest.h"
 
 namespace hone::task {
@@ -25,6 +26,10 @@ void FakeDevice::Step(fleet::Fleet& fleet, fleet::ArtifactCache& artifacts, int 
     } else {
       result.latency_ns = FakeLatency(lease.work->decisions);
       result.samples_ns = {result.latency_ns, result.latency_ns};
+    }
+    if (!is_of_earlier_release) {
+      const std::string& given = lease.work->inputs_digest;
+      result.inputs = given.empty() ? record::kSeededInputs : given;
     }
     const std::string code =
         absl::StrCat(lease.work->space_digest, absl::StrJoin(lease.work->decisions, ","));

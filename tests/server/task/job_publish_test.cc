@@ -53,6 +53,92 @@ TEST_F(JobPublishTest, AJobThatIsCancelledWhileItPublishesEndsWithThatBest) {
   EXPECT_GT(published, 0);
 }
 
+// Its latency cannot be compared with those of this job, however low it is.
+TEST_F(JobPublishTest, ABestThatWasMeasuredOnOtherInputsIsMeasuredAgain) {
+  const std::string data(32, 'a');
+  for (const std::string& inputs : {std::string(), data}) {
+    JobSpec spec = Spec(100, "request on " + inputs);
+    inputs_elsewhere = inputs;
+    const int64_t earlier = PublishFromElsewhere(kSlow, 1);
+    auto job = RunToEnd(Create(spec));
+    ASSERT_EQ(job->state, JobState::kDone) << job->error;
+    EXPECT_GT(Best(*job).record.id, earlier);
+    EXPECT_NE(Best(*job).record.candidate.decisions, kSlow);
+    EXPECT_EQ(Best(*job).record.result.inputs, record::kSeededInputs);
+    EXPECT_EQ(job->note.find("measured again"), std::string::npos) << job->note;
+  }
+  // A winner gets a new record, which says what it was measured on.
+  inputs_elsewhere = "";
+  const int64_t earlier = PublishFromElsewhere(kHidden, 30);
+  const auto job = RunToEnd(Create(Spec(20, "last")));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Best(*job).record.candidate.decisions, kHidden);
+  EXPECT_GT(Best(*job).record.id, earlier);
+  EXPECT_EQ(Best(*job).record.result.latency_ns, 60);
+  EXPECT_EQ(Best(*job).record.result.inputs, record::kSeededInputs);
+}
+
+TEST_F(JobPublishTest, AJobMeasuresOnTheDataThatItsSpecNames) {
+  JobSpec spec = Spec(50);
+  spec.inputs_digest = std::string(32, 'a');
+  const auto job = RunToEnd(Create(spec));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  for (const fleet::LeaseGrant& lease : device.seen) {
+    EXPECT_EQ(lease.work->inputs_digest, spec.inputs_digest);
+  }
+  EXPECT_EQ(Best(*job).record.result.inputs, spec.inputs_digest);
+  // A job on other inputs learns nothing from these latencies: it measures the same candidates.
+  const size_t before = device.seen.size();
+  const auto seeded = RunToEnd(Create(Spec(50, "seeded")));
+  EXPECT_EQ(seeded->trials, job->trials);
+  EXPECT_GT(device.seen.size(), before + 50);
+  EXPECT_EQ(Best(*seeded).record.result.inputs, record::kSeededInputs);
+}
+
+TEST_F(JobPublishTest, AWorkerOfAnEarlierReleaseCannotMeasureOnData) {
+  device.is_of_earlier_release = true;
+  JobSpec spec = Spec(5);
+  spec.inputs_digest = std::string(32, 'a');
+  const auto job = RunToEnd(Create(spec));
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, testing::HasSubstr("no candidate ran successfully: device_lost"));
+  ASSERT_TRUE(job->default_schedule.has_value());
+  EXPECT_THAT(job->default_schedule->record.result.detail,
+              testing::HasSubstr("of an earlier release, which cannot measure on given data"));
+  // On its own inputs it can.
+  const auto own = RunToEnd(Create(Spec(50, "own")));
+  ASSERT_EQ(own->state, JobState::kDone) << own->error;
+  EXPECT_EQ(Best(*own).record.result.inputs, "");
+}
+
+TEST_F(JobPublishTest, StoredCandidatesAreMeasuredOnDataWithoutPublishing) {
+  const auto tuned = RunToEnd(Create(Spec(50)));
+  const int64_t best = Best(*tuned).record.id;
+  device.seen.clear();
+  JobSpec spec = Spec(3, "on data");
+  spec.revalidate = 3;
+  spec.unpublished = true;
+  spec.inputs_digest = std::string(32, 'b');
+  const auto job = RunToEnd(Create(spec));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(Best(*tuned).record.id, best);
+  store::RecordQuery query;
+  query.job_id = job->id;
+  query.page_size = 1000;
+  const auto records = store.Query(query);
+  ASSERT_TRUE(records.ok());
+  std::map<std::vector<int64_t>, int> processes;
+  bool has_default = false;
+  for (const record::Record& record : *records) {
+    EXPECT_EQ(record.result.inputs, spec.inputs_digest);
+    has_default |= record.is_default;
+    ++processes[record.candidate.decisions];
+  }
+  EXPECT_GE(processes[tuned->best->record.candidate.decisions], 3);
+  EXPECT_GE(processes.size(), 3u);
+  EXPECT_TRUE(has_default);
+}
+
 TEST_F(JobPublishTest, UsersAreToldThatAnOverratedBestIsReplaced) {
   PublishFromElsewhere(kSlow, 50);
   const auto job = RunToEnd(Create(Spec(100)));

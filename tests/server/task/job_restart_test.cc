@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "common/record/given_inputs.h"
 #include "common/record/processes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -172,6 +173,7 @@ TEST_F(JobRestartTest, RecordWithoutTellEventIsToldAfterRestart) {
                         .job_id = id,
                         .trial = open->trial};
   record.result.latency_ns = FakeLatency(open->candidate.decisions);
+  record.result.inputs = record::kSeededInputs;
   store.Append(record, [](absl::StatusOr<record::Record>) {});
   Restart();
   auto job = RunToEnd(id);

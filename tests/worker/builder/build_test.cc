@@ -147,9 +147,9 @@ TEST_F(BuildTest, TheReferenceKernelAgreesWithTheInterpreter) {
     const auto workload = ir::ParseWorkload(text);
     ASSERT_TRUE(workload.ok()) << workload.status();
     // Compares some hundred values and magnitudes with the interpreter.
-    const absl::Status made =
-        runner::MakeReference(*workload, workload->StructuralDigest().ToHex(), kernel->get(),
-                              absl::StrCat(folder_, "/reference"));
+    const absl::Status made = runner::MakeReference(
+        *workload, runner::Inputs::Seeded(workload->StructuralDigest().ToHex()), kernel->get(),
+        absl::StrCat(folder_, "/reference"));
     EXPECT_TRUE(made.ok()) << made;
   }
 }

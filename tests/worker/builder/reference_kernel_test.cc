@@ -63,9 +63,9 @@ class ReferenceKernelTest : public ::testing::Test {
     ASSERT_EQ(built.outcome, record::Outcome::kOk) << built.detail << "\n" << text;
     const auto kernel = runner::LoadKernel(absl::StrCat(folder_, "/", built.artifact_digest));
     ASSERT_TRUE(kernel.ok()) << kernel.status();
-    const absl::Status made =
-        runner::MakeReference(*workload, workload->StructuralDigest().ToHex(), kernel->get(),
-                              absl::StrCat(folder_, "/reference"));
+    const absl::Status made = runner::MakeReference(
+        *workload, runner::Inputs::Seeded(workload->StructuralDigest().ToHex()), kernel->get(),
+        absl::StrCat(folder_, "/reference"));
     EXPECT_TRUE(made.ok()) << made << "\n" << text;
   }
 

@@ -153,7 +153,7 @@ class DroppedTileTest : public ::testing::TestWithParam<DType> {
     const ir::Workload workload = Parse(form, terms, "");
     const std::string digest = workload.StructuralDigest().ToHex();
     const std::string path = folder_ + "/reference";
-    const absl::Status made = MakeReference(workload, digest, nullptr, path);
+    const absl::Status made = MakeReference(workload, Inputs::Seeded(digest), nullptr, path);
     ASSERT_TRUE(made.ok()) << made;
     const auto reference = Reference::Open(path, digest, SignatureOf(workload));
     ASSERT_TRUE(reference.ok()) << reference.status();

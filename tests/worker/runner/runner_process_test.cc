@@ -4,7 +4,9 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include <cstring>
 #include <filesystem>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -14,6 +16,7 @@
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "common/record/framing.h"
+#include "common/record/given_inputs.h"
 #include "common/record/proto_convert.h"
 #include "worker/agent/child_process.h"
 
@@ -41,9 +44,19 @@ class RunnerProcessTest : public ::testing::Test {
     ASSERT_NE(mkdtemp(folder), nullptr);
     folder_ = folder;
     lock_ = folder_ + "/lock";
-    auto runner =
-        ChildProcess::Start({absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"), "--lock", lock_,
-                             "--write", folder_, "--memory", "8000000000"});
+    Start({});
+  }
+  void Start(const std::vector<std::string>& more) {
+    std::vector<std::string> command = {absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"),
+                                        "--lock",
+                                        lock_,
+                                        "--write",
+                                        folder_,
+                                        "--memory",
+                                        "8000000000"};
+    command.insert(command.end(), more.begin(), more.end());
+    runner_.reset();
+    auto runner = ChildProcess::Start(command);
     ASSERT_TRUE(runner.ok()) << runner.status();
     runner_ = *std::move(runner);
   }
@@ -110,6 +123,46 @@ TEST_F(RunnerProcessTest, CorrectKernelIsTimed) {
   EXPECT_GE(result.reference_drift, 1);
   EXPECT_LE(result.max_error, 1);
   EXPECT_EQ(result.artifact_digest, std::filesystem::path(request.artifact_path).filename());
+}
+
+// As large workloads are checked, with a small limit: the results say so, and wrong and missing
+// elements are still found.
+TEST_F(RunnerProcessTest, ALargeOutputIsComparedInPart) {
+  Start({"--whole-reference", "1000"});
+  const MeasureResult good = Run(Request("good"));
+  EXPECT_EQ(good.outcome, Outcome::kOk) << good.detail;
+  EXPECT_THAT(good.detail, HasSubstr(" of 3072 elements of C were compared"));
+  const MeasureResult wrong = Run(Request("wrong"));
+  EXPECT_EQ(wrong.outcome, Outcome::kWrongOutput) << wrong.detail;
+  const MeasureResult unwritten = Run(Request("unwritten"));
+  EXPECT_EQ(unwritten.outcome, Outcome::kWrongOutput) << unwritten.detail;
+}
+
+TEST_F(RunnerProcessTest, ResultsNameTheirInputs) {
+  EXPECT_EQ(Run(Request("good")).inputs, record::kSeededInputs);
+  // Data of a user. The runner keeps the two apart in one process.
+  std::string a(64 * 32 * sizeof(float), '\0');
+  for (int i = 0; i < 64 * 32; ++i) {
+    const float value = static_cast<float>(i) * 0.01F;
+    memcpy(&a[i * sizeof value], &value, sizeof value);
+  }
+  const std::string bytes = record::EncodeGivenInputs({{0, a}});
+  RunRequest request = Request("good");
+  request.inputs_digest = DigestOf(bytes).ToHex();
+  request.inputs_path = absl::StrCat(folder_, "/", request.inputs_digest);
+  request.reference_data = folder_ + "/reference-of-given";
+  ASSERT_TRUE(WriteFileAtomically(request.inputs_path, bytes).ok());
+  const MeasureResult given = Run(request);
+  EXPECT_EQ(given.outcome, Outcome::kOk) << given.detail;
+  EXPECT_EQ(given.inputs, request.inputs_digest);
+  EXPECT_EQ(Run(Request("good")).inputs, record::kSeededInputs);
+  const std::string other = record::EncodeGivenInputs({{0, a.substr(4)}});
+  ASSERT_TRUE(WriteFileAtomically(request.inputs_path, other).ok());
+  EXPECT_EQ(Run(request).outcome, Outcome::kDeviceLost);
+  request.inputs_digest = DigestOf(other).ToHex();
+  const MeasureResult wrong = Run(request);
+  EXPECT_EQ(wrong.outcome, Outcome::kInvalid);
+  EXPECT_THAT(wrong.detail, HasSubstr("8188 bytes of A, which has 8192"));
 }
 
 TEST_F(RunnerProcessTest, AConfirmationTakesManySamples) {
