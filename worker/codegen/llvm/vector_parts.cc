@@ -17,7 +17,7 @@ namespace {
 const llvm::FixedVectorType* VectorTypeOf(const Value* value) {
   return llvm::cast<llvm::FixedVectorType>(value->getType());
 }
-int LanesOf(const Value* value) { return static_cast<int>(VectorTypeOf(value)->getNumElements()); }
+int LaneCount(const Value* value) { return static_cast<int>(VectorTypeOf(value)->getNumElements()); }
 
 llvm::Type* WithLanes(const Value* value, int lanes) {
   return llvm::FixedVectorType::get(value->getType()->getScalarType(),
@@ -35,7 +35,7 @@ bool IsOdd(const Value* value) {
 // The lanes of a part.
 int PartOf(const Value* value, int vector_bits) {
   const int bits = static_cast<int>(value->getType()->getScalarSizeInBits());
-  return std::min(PowerOfTwo(LanesOf(value)), std::max(1, vector_bits / std::max(bits, 8)));
+  return std::min(PowerOfTwo(LaneCount(value)), std::max(1, vector_bits / std::max(bits, 8)));
 }
 
 // Splits the vectors of one function.
@@ -74,7 +74,7 @@ class Splitter {
   using Parts = llvm::SmallVector<Value*, 8>;
 
   void AddPhis(llvm::PHINode& phi) {
-    const int part = PartOf(&phi, vector_bits_), lanes = LanesOf(&phi);
+    const int part = PartOf(&phi, vector_bits_), lanes = LaneCount(&phi);
     b_.SetInsertPoint(&phi);
     Parts parts;
     for (int begin = 0; begin < lanes; begin += part)
@@ -118,7 +118,7 @@ class Splitter {
     const Parts parts = PartsOf(&instruction, *instruction.getParent());
     for (auto& [block, list] : uses) {
       b_.SetInsertPoint(block, block->getFirstInsertionPt());
-      Value* const joined = JoinLanes(b_, parts, LanesOf(&instruction));
+      Value* const joined = JoinLanes(b_, parts, LaneCount(&instruction));
       for (llvm::Use* const use : list) use->set(joined);
     }
   }
@@ -133,22 +133,22 @@ class Splitter {
 }  // namespace
 
 Value* PadLanes(llvm::IRBuilder<>& b, Value* vector) {
-  const int lanes = LanesOf(vector), padded = PowerOfTwo(lanes);
+  const int lanes = LaneCount(vector), padded = PowerOfTwo(lanes);
   if (lanes == padded) return vector;
   llvm::Type* const type = WithLanes(vector, padded);
   return b.CreateInsertVector(type, llvm::PoisonValue::get(type), vector, b.getInt64(0));
 }
 
 llvm::SmallVector<Value*, 8> SplitLanes(llvm::IRBuilder<>& b, Value* vector, int part) {
-  const int lanes = LanesOf(vector);
+  const int lanes = LaneCount(vector);
   Value* padded = PadLanes(b, vector);
-  if (LanesOf(padded) < part) {
+  if (LaneCount(padded) < part) {
     llvm::Type* const type = WithLanes(vector, part);
     padded = b.CreateInsertVector(type, llvm::PoisonValue::get(type), padded, b.getInt64(0));
   }
   llvm::SmallVector<Value*, 8> parts;
   for (int begin = 0; begin < lanes; begin += part) {
-    parts.push_back(LanesOf(padded) == part
+    parts.push_back(LaneCount(padded) == part
                         ? padded
                         : b.CreateExtractVector(WithLanes(vector, part), padded,
                                                 b.getInt64(static_cast<uint64_t>(begin))));
@@ -157,7 +157,7 @@ llvm::SmallVector<Value*, 8> SplitLanes(llvm::IRBuilder<>& b, Value* vector, int
 }
 
 Value* JoinLanes(llvm::IRBuilder<>& b, llvm::ArrayRef<Value*> parts, int lanes) {
-  const int part = LanesOf(parts[0]);
+  const int part = LaneCount(parts[0]);
   const int padded = std::max(PowerOfTwo(lanes), part);
   Value* joined = parts[0];
   if (part < padded) {
