@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "client/cli/workload_argument.h"
 #include "client/cli/workload_list.h"
 #include "client/lib/c_text.h"
+#include "client/lib/export_folder.h"
 #include "client/lib/gpu_kernel_files.h"
 #include "client/lib/kernel_folder.h"
 #include "client/lib/kernel_header.h"
@@ -32,7 +34,6 @@
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/ir/signature.h"
-#include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "common/target/gpu_module.h"
 #include "common/target/gpu_sources.h"
@@ -54,8 +55,8 @@ struct ExportOptions {
 
 // The names of one exported kernel.
 struct Naming {
-  std::string files;                // the name of the files without suffix; a C identifier
-  bool prefix = false;              // whether the object's functions begin with `files`
+  std::string files;  // the name of the files without suffix, and the prefix of the object's
+                      // functions; a C identifier
   std::vector<std::string> lookup;  // the names under which programs look up the kernel
 };
 
@@ -71,7 +72,7 @@ bool IsOneWord(const std::string& text) {
 }
 
 Naming NamingOf(const WorkloadArgument& argument, const std::string& given) {
-  Naming naming{.prefix = !given.empty()};
+  Naming naming;
   naming.files = client::CIdentifier(given.empty() ? argument.workload.name : given);
   const auto add = [&](const std::string& name) {
     if (!absl::c_linear_search(naming.lookup, name)) naming.lookup.push_back(name);
@@ -95,7 +96,6 @@ absl::StatusOr<std::vector<Naming>> NamesOf(const std::vector<WorkloadArgument>&
     Naming& naming = names.emplace_back(NamingOf(argument, ""));
     const std::string file = FileName(argument);
     naming.files = client::CIdentifier(file.empty() ? argument.title : file);
-    naming.prefix = true;
     const auto [owner, added] = owners.emplace(naming.files, &argument);
     if (!added && owner->second->text != argument.text) {
       return absl::InvalidArgumentError(
@@ -106,79 +106,27 @@ absl::StatusOr<std::vector<Naming>> NamesOf(const std::vector<WorkloadArgument>&
   return names;
 }
 
+// The words of workloads, for a command.
+std::vector<std::string> WordsOf(const std::vector<WorkloadArgument>& arguments) {
+  std::vector<std::string> words;
+  for (const WorkloadArgument& argument : arguments) words.push_back(argument.words);
+  return words;
+}
+
 absl::StatusOr<std::string> Header(const ir::Workload& workload, const Naming& naming,
-                                   const target::Target& target, const client::Best& best) {
+                                   const target::Target& target, const client::Best& best,
+                                   const record::Artifact& artifact) {
   client::KernelFacts facts;
   facts.name = naming.files;
-  if (naming.prefix) facts.functions = naming.files;
+  facts.functions = naming.files;
   facts.target_key = target.Key();
   facts.cpu_features = absl::StrJoin(target.features, " ");
   facts.latency_ns = client::LatencyNs(best);
   facts.gflops = best.gflops;
+  HONE_ASSIGN_OR_RETURN(facts.reads,
+                        client::InputsThatRunReads(artifact.workload, artifact.program));
+  facts.accepts_null = absl::StrContains(artifact.object, target::kUsesSymbol);
   return client::KernelHeader(workload, facts);
-}
-
-struct WrittenFile {
-  std::string path;
-  size_t bytes = 0;
-};
-
-std::string PathOf(const std::string& folder, const Naming& naming, const char* suffix) {
-  return (std::filesystem::path(folder) / (naming.files + suffix)).string();
-}
-
-// The files of an export.
-std::vector<const char*> SuffixesOf(target::Kind kind) {
-  switch (kind) {
-    case target::Kind::kCpu:
-      return {".so", ".o", ".h", ".trace", ".program"};
-    case target::Kind::kCuda:
-      return {".cubin", ".ptx", ".cu", ".json", ".h", "_host.c", ".trace", ".program"};
-    case target::Kind::kOpenCl:
-      return {".cl", ".json", ".h", "_host.c", ".trace", ".program"};
-  }
-  return {};
-}
-
-// Checks that an export under this name replaces only files of the same workload and kind of
-// device. InvalidArgument: the folder has other files with this name.
-absl::Status CheckFree(const WorkloadArgument& argument, const Naming& naming,
-                       const ExportOptions& options, target::Kind kind) {
-  const std::string& folder = options.folder;
-  const std::string workload = PathOf(folder, naming, ".hone");
-  std::error_code unknown;
-  std::string found;
-  if (const absl::StatusOr<std::string> text = ReadFile(workload); text.ok()) {
-    const absl::StatusOr<ir::Workload> other = ir::ParseWorkload(*text);
-    if (other.ok() && other->StructuralDigest() == argument.workload.StructuralDigest()) {
-      // Kernels of every kind have a header NAME.h, so kernels of two kinds cannot share a name.
-      constexpr std::pair<target::Kind, const char*> kKernels[] = {{target::Kind::kCpu, ".o"},
-                                                                   {target::Kind::kCuda, ".cubin"},
-                                                                   {target::Kind::kOpenCl, ".cl"}};
-      for (const auto& [other_kind, suffix] : kKernels) {
-        const std::string path = PathOf(folder, naming, suffix);
-        if (other_kind == kind || !std::filesystem::exists(path, unknown)) continue;
-        found = absl::StrCat(path, " is a kernel for ",
-                             other_kind == target::Kind::kCpu    ? "a CPU"
-                             : other_kind == target::Kind::kCuda ? "an NVIDIA GPU"
-                                                                 : "an OpenCL device");
-      }
-      if (found.empty()) return absl::OkStatus();
-    } else {
-      found = absl::StrCat(workload, " is of another workload",
-                           other.ok() ? absl::StrCat(", ", ir::SignatureOf(*other)) : "");
-    }
-  } else {
-    for (const char* const suffix : SuffixesOf(kind)) {
-      const std::string path = PathOf(folder, naming, suffix);
-      if (std::filesystem::exists(path, unknown)) found = absl::StrCat(path, " exists");
-    }
-  }
-  if (found.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(found, "; nothing was written for ",
-                                                 argument.title, ": choose another ",
-                                                 options.file.empty() ? "--name" : "folder with -o",
-                                                 ", or replace what is there with --overwrite"));
 }
 
 using Files = std::vector<std::pair<const char*, std::string>>;  // by suffix
@@ -193,11 +141,9 @@ absl::StatusOr<Files> CpuFiles(const WorkloadArgument& argument, const Naming& n
                      " was built by an older version and has another interface; ",
                      SuggestedCommandForTarget("revalidate"), " builds it again"));
   }
-  std::string object = artifact.object;
-  if (naming.prefix) {
-    HONE_ASSIGN_OR_RETURN(object, client::RenameFunctions(artifact.object, naming.files));
-  }
-  HONE_ASSIGN_OR_RETURN(std::string header, Header(argument.workload, naming, target, best));
+  HONE_ASSIGN_OR_RETURN(std::string object, client::RenameFunctions(artifact.object, naming.files));
+  HONE_ASSIGN_OR_RETURN(std::string header,
+                        Header(argument.workload, naming, target, best, artifact));
   return Files{{".so", artifact.shared_object}, {".o", std::move(object)}, {".h", header}};
 }
 
@@ -206,10 +152,12 @@ absl::StatusOr<Files> GpuFiles(const WorkloadArgument& argument, const Naming& n
                                const record::Artifact& artifact) {
   HONE_ASSIGN_OR_RETURN(const target::GpuModule module,
                         target::GpuModule::Decode(artifact.shared_object));
-  const client::GpuKernelFacts facts{.name = naming.files,
-                                     .target_key = target.Key(),
-                                     .latency_ns = client::LatencyNs(best),
-                                     .gflops = best.gflops};
+  client::GpuKernelFacts facts{.name = naming.files,
+                               .target_key = target.Key(),
+                               .latency_ns = client::LatencyNs(best),
+                               .gflops = best.gflops};
+  HONE_ASSIGN_OR_RETURN(facts.reads,
+                        client::InputsThatRunReads(artifact.workload, artifact.program));
   Files files{{".json", module.LaunchesAsJson() + "\n"},
               {".h", client::GpuKernelHeader(argument.workload, module, facts)},
               {"_host.c", client::GpuHostProgram(argument.workload, module, facts)}};
@@ -224,131 +172,174 @@ absl::StatusOr<Files> GpuFiles(const WorkloadArgument& argument, const Naming& n
   return files;
 }
 
-// Writes the files of a kernel, and its workload, trace and program as text. If one cannot be
-// written, removes those that were written before.
-absl::StatusOr<std::vector<WrittenFile>> WriteFiles(const std::string& folder, const Naming& naming,
-                                                    const record::Artifact& artifact, Files files) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    return WithExitCode(ErrnoStatus(error.value(), absl::StrCat("cannot make the folder ", folder)),
-                        kExitFailed);
-  }
-  files.insert(
-      files.end(),
-      {{".hone", artifact.workload}, {".trace", artifact.trace}, {".program", artifact.program}});
-  std::vector<WrittenFile> written;
-  for (const auto& [suffix, content] : files) {
-    const std::string path = PathOf(folder, naming, suffix);
-    if (absl::Status status = WriteFileAtomically(path, content); !status.ok()) {
-      // Do not leave a new header beside the object of another kernel.
-      for (const WrittenFile& half : written) std::filesystem::remove(half.path, error);
-      return WithExitCode(status, kExitFailed);
+// Collects the kernels of one command, and writes all of them or none.
+class KernelExports {
+ public:
+  KernelExports(Session& session, const ExportOptions& options)
+      : session_(session),
+        options_(options),
+        files_(options.folder, options.overwrite),
+        lookup_(options.folder) {}
+
+  // Adds the kernel of a best. Nothing is in its place before Commit.
+  absl::Status Add(const WorkloadArgument& argument, const Naming& naming,
+                   const client::Best& best) {
+    if (!names_.insert(naming.files).second) return absl::OkStatus();  // a workload given twice
+    HONE_ASSIGN_OR_RETURN(record::Artifact artifact, ArtifactOf(session_, best));
+    HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
+    const bool cpu = target.kind == target::Kind::kCpu;
+    HONE_ASSIGN_OR_RETURN(Files files, cpu ? CpuFiles(argument, naming, target, best, artifact)
+                                           : GpuFiles(argument, naming, target, best, artifact));
+    files.insert(
+        files.end(),
+        {{".hone", artifact.workload}, {".trace", artifact.trace}, {".program", artifact.program}});
+    const client::ExportFacts facts = {.name = naming.files,
+                                       .title = ir::SignatureOf(argument.workload),
+                                       .digest = argument.workload.StructuralDigest().ToHex(),
+                                       .target = target.Key(),
+                                       .tolerance = options_.words.tolerance};
+    std::vector<std::string> names;
+    for (const auto& [suffix, content] : files) names.push_back(naming.files + suffix);
+    const bool may_be_named = options_.file.empty();
+    HONE_RETURN_IF_ERROR(ExplainTaken(files_.Check(facts, names), argument.title, may_be_named));
+    if (cpu) {  // only kernels for CPUs can be looked up
+      kernels_.push_back({naming.lookup, argument.workload, target,
+                          std::move(artifact.shared_object), options_.words.tolerance,
+                          client::LatencyNs(best), best.gflops});
+      HONE_RETURN_IF_ERROR(ExplainTaken(lookup_.Check(kernels_.back(), options_.overwrite),
+                                        argument.title, may_be_named));
     }
-    written.push_back({path, content.size()});
+    for (size_t i = 0; i < files.size(); ++i) {
+      HONE_RETURN_IF_ERROR(WithExitCode(files_.Write(names[i], files[i].second), kExitFailed));
+    }
+    return WithExitCode(files_.Add(facts, std::move(names)), kExitFailed);
   }
-  return written;
-}
 
-// Writes the files of the kernel of a best. Adds a kernel for a CPU to `folder`, where programs
-// look it up; the caller commits `folder`.
-absl::StatusOr<std::vector<WrittenFile>> WriteKernel(Session& session,
-                                                     const WorkloadArgument& argument,
-                                                     const Naming& naming, const client::Best& best,
-                                                     const ExportOptions& options,
-                                                     client::KernelFolder& folder) {
-  HONE_ASSIGN_OR_RETURN(record::Artifact artifact, ArtifactOf(session, best));
-  HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
-  const bool cpu = target.kind == target::Kind::kCpu;
-  if (!options.overwrite) {
-    HONE_RETURN_IF_ERROR(CheckFree(argument, naming, options, target.kind));
+  // Moves all files to their places. Returns those of each kernel, in the order of Add.
+  absl::StatusOr<std::vector<std::vector<client::ExportedFile>>> Commit() {
+    auto written = files_.Commit();
+    if (!written.ok()) return WithExitCode(written.status(), kExitFailed);
+    for (const client::FolderKernel& kernel : kernels_) {
+      HONE_RETURN_IF_ERROR(WithExitCode(lookup_.Add(kernel), kExitFailed));
+    }
+    // The index changes once, at the end.
+    if (!lookup_.IsEmpty()) HONE_RETURN_IF_ERROR(WithExitCode(lookup_.Commit(), kExitFailed));
+    // All kernels for CPUs share the source of the threads.
+    if (!kernels_.empty()) HONE_RETURN_IF_ERROR(WriteThreads(*written));
+    return written;
   }
-  HONE_ASSIGN_OR_RETURN(Files files, cpu ? CpuFiles(argument, naming, target, best, artifact)
-                                         : GpuFiles(argument, naming, target, best, artifact));
-  HONE_ASSIGN_OR_RETURN(std::vector<WrittenFile> written,
-                        WriteFiles(options.folder, naming, artifact, std::move(files)));
-  if (!cpu) return written;  // only kernels for CPUs use threads and can be looked up
-  const std::string threads = (std::filesystem::path(options.folder) / "hone_threads.c").string();
-  const std::string source = network::ThreadsSource();
-  HONE_RETURN_IF_ERROR(WithExitCode(WriteFileAtomically(threads, source), kExitFailed));
-  written.push_back({threads, source.size()});
-  HONE_RETURN_IF_ERROR(WithExitCode(
-      folder.Add({naming.lookup, argument.workload, target, std::move(artifact.shared_object),
-                  options.words.tolerance, client::LatencyNs(best), best.gflops}),
-      kExitFailed));
-  return written;
-}
 
-Json ExportJson(const client::Best& best, const std::vector<WrittenFile>& files) {
+ private:
+  absl::Status WriteThreads(std::vector<std::vector<client::ExportedFile>>& written) const {
+    const std::string path = (std::filesystem::path(options_.folder) / "hone_threads.c").string();
+    const std::string source = network::ThreadsSource();
+    for (std::vector<client::ExportedFile>& files : written)
+      files.push_back({path, static_cast<int64_t>(source.size())});
+    return WithExitCode(WriteFileAtomically(path, source), kExitFailed);
+  }
+
+  Session& session_;
+  const ExportOptions& options_;
+  client::ExportFolder files_;
+  client::KernelFolder lookup_;
+  std::vector<client::FolderKernel> kernels_;
+  std::set<std::string> names_;
+};
+
+Json ExportJson(const client::Best& best, const std::vector<client::ExportedFile>& files) {
   Json json = BestJson(best);
-  for (const WrittenFile& file : files) json["files"].push_back(file.path);
+  for (const client::ExportedFile& file : files) json["files"].push_back(file.path);
   return json;
 }
 
-absl::Status ExportOne(const Globals& globals, const ExportOptions& options) {
-  if (NamesNetwork(options.words.words)) {
-    return ExportNetworkFiles(globals, {options.words.words[0], options.shapes},
-                              {options.words.tolerance, options.draft, kDraftHint}, options.folder,
-                              options.name);
-  }
-  HONE_ASSIGN_OR_RETURN(const KnownBest known, LookUpBest(globals, options.words));
-  client::KernelFolder folder(options.folder);
-  HONE_ASSIGN_OR_RETURN(
-      const std::vector<WrittenFile> files,
-      WriteKernel(*known.session, known.argument, NamingOf(known.argument, options.name),
-                  known.best, options, folder));
-  // Empty for a GPU, because only kernels for CPUs can be looked up.
-  if (!folder.IsEmpty()) HONE_RETURN_IF_ERROR(WithExitCode(folder.Commit(), kExitFailed));
-  if (globals.json) return PrintJson(ExportJson(known.best, files));
-  for (const WrittenFile& file : files) {
-    absl::PrintF("%s  %s\n", file.path, FormatBytes(static_cast<int64_t>(file.bytes)));
+absl::Status ExportOne(const Globals& globals, const ExportOptions& options,
+                       WorkloadArgument argument) {
+  HONE_ASSIGN_OR_RETURN(const KnownBest known,
+                        LookUpBest(globals, std::move(argument), options.words.tolerance));
+  KernelExports exports(*known.session, options);
+  HONE_RETURN_IF_ERROR(
+      exports.Add(known.argument, NamingOf(known.argument, options.name), known.best));
+  HONE_ASSIGN_OR_RETURN(const auto written, exports.Commit());
+  if (globals.json) return PrintJson(ExportJson(known.best, written[0]));
+  for (const client::ExportedFile& file : written[0]) {
+    absl::PrintF("%s  %s\n", file.path, FormatBytes(file.bytes));
   }
   return absl::OkStatus();
 }
 
-// Exports the best known kernels of a list of workloads. The lookup index changes once, at the end.
-absl::Status ExportList(const Globals& globals, const ExportOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<WorkloadArgument> arguments,
-                        ReadWorkloadList(options.file));
+// Exports the best known kernels of several workloads.
+absl::Status ExportList(const Globals& globals, const ExportOptions& options,
+                        const std::vector<WorkloadArgument>& arguments) {
   HONE_ASSIGN_OR_RETURN(const std::vector<Naming> names, NamesOf(arguments));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
-  client::KernelFolder folder(options.folder);
+  KernelExports exports(*session, options);
+  std::vector<std::optional<client::Best>> bests;
+  const auto add = [&](const WorkloadArgument& argument,
+                       const std::optional<client::Best>& best) -> absl::Status {
+    const Naming& naming = names[bests.size()];
+    bests.push_back(best);
+    return best.has_value() ? exports.Add(argument, naming, *best) : absl::OkStatus();
+  };
+  HONE_ASSIGN_OR_RETURN(
+      const std::vector<std::string> unknown,
+      VisitBests(*session, arguments, options.words.tolerance, /*nearest=*/false, add));
+  HONE_ASSIGN_OR_RETURN(const auto written, exports.Commit());
   Json list = Json::array();
   Table table({Left("workload"), Right("latency"), Right("GFLOP/s"), Left("files")});
   UnconfirmedJobs jobs(*session, target, options.words.tolerance);
-  auto naming = names.begin();
-  const auto add = [&](const WorkloadArgument& argument,
-                       const std::optional<client::Best>& best) -> absl::Status {
-    const Naming& name = *naming++;
-    if (!best.has_value()) {
+  std::map<std::string, size_t> places;  // of the exports, by the names of their files
+  for (size_t i = 0; i < bests.size(); ++i) {
+    const WorkloadArgument& argument = arguments[i];
+    if (!bests[i].has_value()) {
       const std::string unconfirmed = jobs.Find(argument);
       list.push_back({{"workload", argument.text},
                       {"target", target},
                       {"best", nullptr},
                       {"unconfirmed_job", UnknownJson(unconfirmed)}});
       table.AddRow({argument.title, "-", "-", UnknownText(unconfirmed)});
-      return absl::OkStatus();
+      continue;
     }
-    HONE_ASSIGN_OR_RETURN(const std::vector<WrittenFile> files,
-                          WriteKernel(*session, argument, name, *best, options, folder));
-    list.push_back(ExportJson(*best, files));
-    table.AddRow({argument.title, FormatLatency(client::LatencyNs(*best)),
-                  FormatGflops(best->gflops), name.files});
-    return absl::OkStatus();
-  };
-  HONE_ASSIGN_OR_RETURN(
-      const std::vector<std::string> unknown,
-      VisitBests(*session, arguments, options.words.tolerance, /*nearest=*/false, add));
-  if (!folder.IsEmpty()) {
-    HONE_RETURN_IF_ERROR(WithExitCode(folder.Commit(), kExitFailed));
+    const size_t place = places.emplace(names[i].files, places.size()).first->second;
+    list.push_back(ExportJson(*bests[i], written[place]));
+    table.AddRow({argument.title, FormatLatency(client::LatencyNs(*bests[i])),
+                  FormatGflops(bests[i]->gflops), names[i].files});
   }
-  const absl::Status result = CheckAllKnown(*session, unknown, arguments.size(), options.file,
-                                            target, options.words.tolerance);
+  const absl::Status result =
+      CheckAllKnown(*session, unknown, arguments.size(), options.file, target,
+                    options.words.tolerance, absl::StrJoin(WordsOf(arguments), " "));
   if (globals.json)
     return PrintJson({{"kernels", std::move(list)}, {"unknown", unknown.size()}}, result);
   table.Print();
   return result;
+}
+
+absl::Status Export(const Globals& globals, const ExportOptions& options) {
+  const std::string& name = options.name;
+  if (!name.empty() && client::CIdentifier(name)[0] != name[0]) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--name ", name, ": a name in C must not begin with a digit; try --name k", name));
+  }
+  if (NamesNetwork(options.words.words)) {
+    return ExportNetworkFiles(
+        globals, {options.words.words[0], options.shapes},
+        {options.words.tolerance, options.draft, kDraftHint},
+        {.folder = options.folder, .name = name, .overwrite = options.overwrite});
+  }
+  if (options.draft || !options.shapes.empty()) {
+    return absl::InvalidArgumentError("--draft and --shape are for networks (FILE.onnx)");
+  }
+  HONE_ASSIGN_OR_RETURN(
+      std::vector<WorkloadArgument> arguments,
+      options.file.empty() ? ReadWorkloads(options.words.words) : ReadWorkloadList(options.file));
+  // A list names its files in the same way, however many workloads it has.
+  if (!options.file.empty() || arguments.size() > 1) {
+    if (name.empty()) return ExportList(globals, options, arguments);
+    return absl::InvalidArgumentError(
+        absl::StrCat("--name is for one workload, and ", arguments.size(),
+                     " are given, whose files are named after their words"));
+  }
+  return ExportOne(globals, options, std::move(arguments[0]));
 }
 
 }  // namespace
@@ -368,13 +359,12 @@ void AddExport(Command& app, Globals& globals) {
               {Required()});
   command.Add(
       "--name", options->name,
-      "Name of the files and prefix of the object's functions (NAME_run instead of "
-      "hone_kernel_run), so that one program can link several kernels (default: the workload's "
-      "name for files, hone_kernel for functions)",
+      "Name of the files and prefix of the object's functions (NAME_run), so that one program can "
+      "link several kernels (default: the workload's name)",
       {PlainName(), Excludes("--file")});
   AddShapes(command, options->shapes);
   command.AddFlag("--overwrite", options->overwrite,
-                  "Replace files of the same name that are of another workload");
+                  "Replace files of the same name, whatever they are of");
   AddDraft(command, options->draft);
   Complete(
       command, globals,
@@ -385,8 +375,14 @@ void AddExport(Command& app, Globals& globals) {
       "For a GPU, the kernel is NAME.cl (OpenCL C) or, with CUDA, NAME.cubin, NAME.ptx and "
       "NAME.cu; NAME.json and NAME.h describe the launches, and NAME_host.c is a program that runs "
       "the kernel. Kernels for GPUs are not added to lookup/. "
-      "Several exports may share a folder. Files of another workload, such as another shape, are "
-      "only replaced with --overwrite. An adapted schedule (hone best --nearest) has no kernel to "
+      "Several workloads are exported together, as with --file. NAME.export.json says what the "
+      "files "
+      "are of, and several exports may share a folder. An export replaces an earlier one of the "
+      "same "
+      "name if it is of the same workload or network, with the same shapes, target and tolerance, "
+      "and has no fewer measured kernels; other files are only replaced with --overwrite. All "
+      "files "
+      "are written, or none. An adapted schedule (hone best --nearest) has no kernel to "
       "export: first tune the operator, or measure the schedule with hone schedule --check. For a "
       "workload of a --file without a confirmed schedule, the list names the job that measured it, "
       "if any (unconfirmed_job in JSON).\n\n"
@@ -400,20 +396,11 @@ void AddExport(Command& app, Globals& globals) {
       "  gcc main.c kernel/matmul.o kernel/hone_threads.c -Ikernel\n"
       "  hone export softmax m=1024 n=1024 -o kernel/ --name probabilities\n"
       "  hone export matmul m=1024 n=1024 k=1024 --target cuda -o gpu/\n"
+      "  hone export matmul m=64 n=64 k=64 softmax m=64 n=64 -o kernels/\n"
       "  hone export --file network.txt -o kernels/\n"
       "  hone export resnet50.onnx -o resnet50/\n"
       "  hone export resnet50.onnx -o untuned/ --draft",
-      [&globals, options]() -> absl::Status {
-        if ((options->draft || !options->shapes.empty()) && !NamesNetwork(options->words.words)) {
-          return absl::InvalidArgumentError("--draft and --shape are for networks (FILE.onnx)");
-        }
-        const std::string& name = options->name;
-        if (!name.empty() && client::CIdentifier(name)[0] != name[0]) {
-          return absl::InvalidArgumentError(absl::StrCat(
-              "--name ", name, ": a name in C must not begin with a digit; try --name k", name));
-        }
-        return options->file.empty() ? ExportOne(globals, *options) : ExportList(globals, *options);
-      });
+      [&globals, options] { return Export(globals, *options); });
 }
 
 }  // namespace hone::cli

@@ -208,11 +208,14 @@ absl::StatusOr<std::vector<std::string>> VisitBests(
 
 absl::Status CheckAllKnown(Session& session, absl::Span<const std::string> unknown,
                            size_t workloads, const std::string& file, const std::string& target,
-                           double tolerance) {
+                           double tolerance, const std::string& words) {
   if (unknown.empty()) return absl::OkStatus();
-  std::string what =
-      absl::StrCat("no confirmed schedule is known for ", unknown.size(), " of the ", workloads,
-                   " workloads of ", file == "-" ? "standard input" : file, " on ", target);
+  std::string what = absl::StrCat("no confirmed schedule is known for ", unknown.size(), " of the ",
+                                  workloads, " workloads of ",
+                                  file == "-"    ? "standard input"
+                                  : file.empty() ? "the command line"
+                                                 : file,
+                                  " on ", target);
   const std::optional<RunningJob> running = FindRunningJob(session, unknown, target, tolerance);
   if (running.has_value()) {
     absl::StrAppend(&what, "; ", RunningJobText(*running, unknown.size()));
@@ -227,8 +230,9 @@ absl::Status CheckAllKnown(Session& session, absl::Span<const std::string> unkno
                          " finds those of a file")
           : absl::StrCat("; find ", running.has_value() || !imported.empty() ? "the rest" : "them",
                          " with: ",
-                         SuggestedMeasurement(absl::StrCat("tune --file ", ShellWord(file),
-                                                           ToleranceOption(tolerance))))));
+                         SuggestedMeasurement(absl::StrCat(
+                             "tune ", file.empty() ? words : "--file " + ShellWord(file),
+                             ToleranceOption(tolerance))))));
 }
 
 absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best) {

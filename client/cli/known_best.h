@@ -120,10 +120,11 @@ absl::StatusOr<std::vector<std::string>> VisitBests(
         visit);
 
 // Returns a NothingKnownError that reports how many of a list's workloads are `unknown`, given by
-// their digests, and how to find them; OK if there are none.
+// their digests, and how to find them; OK if there are none. `file` is "" for a list on the command
+// line, whose words are `words`.
 absl::Status CheckAllKnown(Session& session, absl::Span<const std::string> unknown,
                            size_t workloads, const std::string& file, const std::string& target,
-                           double tolerance);
+                           double tolerance, const std::string& words = "");
 
 // The kernel that was built and measured for a best. FailedPrecondition: the store no longer has
 // it. InvalidArgument: the bytes are not an artifact. Other errors as for

@@ -1,6 +1,8 @@
 #ifndef HONE_CLIENT_CLI_NETWORK_ERROR_H_
 #define HONE_CLIENT_CLI_NETWORK_ERROR_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +10,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "client/cli/command.h"
+#include "client/cli/json_output.h"
 #include "client/cli/network_argument.h"
 #include "client/cli/session.h"
 #include "client/network/network_kernel.h"
@@ -16,9 +20,50 @@
 namespace hone::cli {
 
 // The largest difference of two tensors, relative to the largest magnitude of the second one.
-// Infinite if NaN or an infinity is not in the same places of both, or if only the second one is 0
-// everywhere. REQUIRES: both have the elements of `type`.
+// Integers are subtracted exactly. Infinite if NaN or an infinity is not in the same places of
+// both, or if only the second one is 0 everywhere. REQUIRES: both have the elements of `type`.
 double ErrorOf(const graph::TensorType& type, absl::string_view got, absl::string_view expected);
+
+// How much an output may differ from the expected one. Negative: no limit of this kind. If there is
+// any limit, integers must differ by at most `atol`, and booleans not at all.
+struct ErrorLimits {
+  double max_error = -1;  // of floats: ErrorOf
+  // |got − expected| ≤ atol + rtol·|expected| for each float. NaN and infinities must be in the
+  // same places. If only one is given, the other one is 0.
+  double atol = -1;
+  double rtol = -1;
+  bool PerElement() const { return atol >= 0 || rtol >= 0; }
+  bool Any() const { return max_error >= 0 || PerElement(); }
+};
+
+// How an output differs from the expected one.
+struct OutputComparison {
+  std::string tensor;
+  double max_error = 0;  // ErrorOf
+  int64_t elements = 0;
+  int64_t beyond_limits = 0;  // the number of elements
+  bool fails = false;
+  // The element that exceeds its limit most or, without limits, differs most.
+  struct Worst {
+    std::vector<int64_t> index;
+    std::string got, expected;
+    double difference = 0;
+  };
+  std::optional<Worst> worst;  // nullopt: all elements are equal
+};
+// REQUIRES: both have the elements of `type`.
+OutputComparison CompareOutput(const std::string& tensor, const graph::TensorType& type,
+                               absl::string_view got, absl::string_view expected,
+                               const ErrorLimits& limits);
+// "Y[0, 3] is 2.5, expected 2 (differs by 0.5); 1 of the 8 elements exceeds the limits".
+std::string WorstText(const OutputComparison& comparison, const ErrorLimits& limits);
+// Aborted: an output fails; the message names the first such output with its worst element.
+absl::Status CheckComparisons(absl::Span<const OutputComparison> comparisons,
+                              const ErrorLimits& limits);
+Json ComparisonsJson(absl::Span<const OutputComparison> comparisons);
+
+// Adds --expect, --max-error, --atol and --rtol to a command.
+void AddExpected(Command& command, std::vector<std::string>& paths, ErrorLimits& limits);
 
 // The algorithm of a schedule if it needs a tolerance, such as "winograd 4"; "" if it computes the
 // workload as written, or if the text is not a trace file.

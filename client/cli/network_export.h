@@ -10,12 +10,20 @@
 
 namespace hone::cli {
 
-// Writes a network with the best known kernels into a folder; see network::ExportNetwork. Files and
-// functions are named after `name`, or after the model's file if it is "". Errors as for
-// ReadNetwork, LoadNetworkKernels and ExportNetwork.
+// Where an export is written, and under which name.
+struct ExportPlace {
+  std::string folder;
+  std::string name;        // of the files and functions; "": after what is exported
+  bool overwrite = false;  // see client::ExportFolder
+};
+
+// Writes a network with the best known kernels into a folder; see network::ExportNetwork. Errors as
+// for ReadNetwork, LoadNetworkKernels and ExportNetwork.
 absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& words,
-                                const NetworkKernelOptions& kernels, const std::string& folder,
-                                const std::string& name);
+                                const NetworkKernelOptions& kernels, const ExportPlace& place);
+
+// Adds to the error of ExportFolder::Check what the user can do. `title`: what was to be exported.
+absl::Status ExplainTaken(absl::Status taken, const std::string& title, bool may_be_named);
 
 }  // namespace hone::cli
 

@@ -164,10 +164,15 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
   const std::string disturbance = WhyDisturbed(measured.timing, SumOfKernels(network, kernels));
 
   double error = 0;
+  std::vector<OutputComparison> comparisons;
   Json files = Json::array();
   for (size_t o = 0; o < outputs.size(); ++o) {
     const graph::TensorType& type = graph.value(graph.outputs[o]).type;
-    if (!expected.empty()) error = std::max(error, ErrorOf(type, outputs[o], expected[o]));
+    if (!expected.empty()) {
+      comparisons.push_back(CompareOutput(graph.value(graph.outputs[o]).name, type, outputs[o],
+                                          expected[o], options.limits));
+      error = std::max(error, comparisons.back().max_error);
+    }
     if (options.out.empty()) continue;
     HONE_RETURN_IF_ERROR(WriteNpyResult(options.out[o], type.dtype, ShapeOf(type), outputs[o]));
     const std::string& name = graph.value(graph.outputs[o]).name;
@@ -177,13 +182,7 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
                      {"shape", type.shape}});
     if (!globals.json) absl::PrintF("%s  %s: %s\n", options.out[o], name, type.ToText());
   }
-  absl::Status result;
-  if (options.max_error >= 0 && !(error <= options.max_error)) {
-    result = absl::AbortedError(
-        absl::StrFormat("the outputs differ from the expected ones by %.3g of the largest "
-                        "magnitude, more than --max-error %g",
-                        error, options.max_error));
-  }
+  const absl::Status result = CheckComparisons(comparisons, options.limits);
   if (globals.json) {
     Json json = {{"network", network.path},
                  {"latency_ns", TimesJson(runs)},
@@ -191,7 +190,10 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
                  {"is_disturbed", !disturbance.empty()},
                  {"disturbance", disturbance}};
     if (!files.empty()) json["outputs"] = std::move(files);
-    if (!expected.empty()) json["max_error"] = error;
+    if (!expected.empty()) {
+      json["max_error"] = error;
+      json["comparisons"] = ComparisonsJson(comparisons);
+    }
     if (options.profile) json["steps"] = StepsJson(runs.MedianSteps());
     return PrintJson(std::move(json), result);
   }
@@ -207,6 +209,10 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
   if (!disturbance.empty()) PrintWrapped(DisturbanceText(disturbance));
   if (!expected.empty()) {
     absl::PrintF("error     %.3g of the largest expected magnitude\n", error);
+  }
+  for (const OutputComparison& comparison : comparisons) {
+    const std::string worst = WorstText(comparison, options.limits);
+    if (!worst.empty()) PrintWrapped(absl::StrCat("worst     ", worst));
   }
   return result;
 }

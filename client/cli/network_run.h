@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "client/cli/globals.h"
 #include "client/cli/network_argument.h"
+#include "client/cli/network_error.h"
 #include "client/cli/network_kernels.h"
 
 namespace hone::cli {
@@ -16,7 +17,7 @@ struct NetworkRunOptions {
   std::vector<std::string> in;      // .npy files
   std::vector<std::string> out;     // .npy files; may be empty
   std::vector<std::string> expect;  // .npy files that outputs are compared with; may be empty
-  double max_error = -1;  // if an output differs by more, the command fails; < 0: no limit
+  ErrorLimits limits;               // if an output differs by more, the command fails
   NetworkKernelOptions kernels;
   int repeat = 1;
   bool profile = false;
@@ -25,7 +26,7 @@ struct NetworkRunOptions {
 // Runs a network on NumPy files with the best known kernels, and prints its latency, what shows
 // that other work disturbed the runs, the error against the expected outputs, and with `profile`
 // the time of each step in the run with the median latency. InvalidArgument: a file does not fit.
-// Aborted: the error is larger than `max_error`.
+// Aborted: an output differs by more than `limits`.
 // Other errors as for ReadNetwork and LoadNetworkKernels.
 absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options);
 

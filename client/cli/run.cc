@@ -12,6 +12,7 @@
 #include "client/cli/format.h"
 #include "client/cli/json_output.h"
 #include "client/cli/known_best.h"
+#include "client/cli/network_error.h"
 #include "client/cli/network_run.h"
 #include "client/cli/npy_argument.h"
 #include "client/cli/run_job.h"
@@ -32,10 +33,10 @@ struct RunOptions {
   std::vector<std::string> in;
   std::vector<std::string> out;
   double tolerance = 0;
+  std::vector<std::string> expect;
+  ErrorLimits limits;
   // For networks only.
   std::vector<std::string> shapes;
-  std::vector<std::string> expect;
-  double max_error = -1;  // not given
   bool draft = false;
   int repeat = 0;  // 0: not given
   bool profile = false;
@@ -60,6 +61,11 @@ absl::Status CheckCounts(const WorkloadArgument& argument, const RunOptions& opt
                      given == 1 ? " is" : " are", " given"));
   };
   HONE_RETURN_IF_ERROR(check(" takes ", "input", "--in", workload.Inputs(), options.in.size()));
+  const size_t expected = options.expect.size();
+  if (expected > 0) {
+    HONE_RETURN_IF_ERROR(check(" gives ", "output", "--expect", workload.Outputs(), expected));
+    if (options.out.empty()) return absl::OkStatus();
+  }
   return check(" gives ", "output", "--out", workload.Outputs(), options.out.size());
 }
 
@@ -111,23 +117,24 @@ absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argum
 }
 
 absl::Status Run(const Globals& globals, const RunOptions& options) {
-  if (options.max_error >= 0 && options.expect.empty()) {
-    return absl::InvalidArgumentError("--max-error needs --expect");
+  if (options.limits.Any() && options.expect.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.limits.max_error >= 0 ? "--max-error" : "--atol and --rtol",
+                     options.limits.max_error >= 0 ? " needs" : " need", " --expect"));
   }
   if (NamesNetwork(options.words)) {
     return RunNetwork(globals, {.words = {options.words[0], options.shapes},
                                 .in = options.in,
                                 .out = options.out,
                                 .expect = options.expect,
-                                .max_error = options.max_error,
+                                .limits = options.limits,
                                 .kernels = {options.tolerance, options.draft, kDraftHint},
                                 .repeat = std::max(options.repeat, 1),
                                 .profile = options.profile});
   }
-  if (!options.shapes.empty() || !options.expect.empty() || options.repeat > 0 || options.profile ||
-      options.draft) {
+  if (!options.shapes.empty() || options.repeat > 0 || options.profile || options.draft) {
     return absl::InvalidArgumentError(
-        "--shape, --expect, --repeat, --profile and --draft are for networks (FILE.onnx)");
+        "--shape, --repeat, --profile and --draft are for networks (FILE.onnx)");
   }
   HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(options.words));
   const ir::Workload& workload = argument.workload;
@@ -139,6 +146,14 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
     HONE_ASSIGN_OR_RETURN(inputs.emplace_back(),
                           ReadNpyArgument(options.in[i], absl::StrCat("input ", tensor.name),
                                           tensor.dtype, tensor.shape, tensor.bound));
+  }
+  std::vector<std::string> expected;
+  for (size_t o = 0; o < options.expect.size(); ++o) {
+    const ir::Tensor& tensor = workload.tensors[out[o]];
+    HONE_ASSIGN_OR_RETURN(
+        expected.emplace_back(),
+        ReadNpyArgument(options.expect[o], absl::StrCat("expected output ", tensor.name),
+                        tensor.dtype, tensor.shape));
   }
   HONE_RETURN_IF_ERROR(CheckNpyResults(options.out));
 
@@ -152,8 +167,15 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
   if (!outputs.ok()) return WithExitCode(outputs.status(), kExitFailed);
 
   Json files = Json::array();
+  std::vector<OutputComparison> comparisons;
   for (size_t o = 0; o < out.size(); ++o) {
     const ir::Tensor& tensor = workload.tensors[out[o]];
+    if (!expected.empty()) {
+      const graph::TensorType type{tensor.dtype, {tensor.shape.begin(), tensor.shape.end()}};
+      comparisons.push_back(
+          CompareOutput(tensor.name, type, (*outputs)[o], expected[o], options.limits));
+    }
+    if (options.out.empty()) continue;
     HONE_RETURN_IF_ERROR(WriteNpyResult(options.out[o], tensor.dtype, tensor.shape, (*outputs)[o]));
     files.push_back({{"path", options.out[o]},
                      {"tensor", tensor.name},
@@ -164,6 +186,7 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
                    ir::TypeText(tensor.dtype, tensor.shape));
     }
   }
+  const absl::Status result = CheckComparisons(comparisons, options.limits);
   if (globals.json) {
     Json json = BestJson(found.best);
     if (!found.stored) {  // "best" would claim more than is known
@@ -171,8 +194,9 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
       json.erase("best");
     }
     json["schedule"] = NameOf(found);
-    json["outputs"] = std::move(files);
-    return PrintJson(json);
+    if (!options.out.empty()) json["outputs"] = std::move(files);
+    if (!expected.empty()) json["comparisons"] = ComparisonsJson(comparisons);
+    return PrintJson(json, result);
   }
   PrintWrapped(absl::StrCat("computed with the ", Describe(found), ", measured at ",
                             FormatLatency(client::LatencyNs(found.best))));
@@ -181,7 +205,13 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
                               SuggestedCommandForTarget(absl::StrCat(
                                   "tune ", argument.words, ToleranceOption(options.tolerance)))));
   }
-  return absl::OkStatus();
+  for (const OutputComparison& comparison : comparisons) {
+    absl::PrintF("error     %.3g of the largest expected magnitude of %s\n", comparison.max_error,
+                 comparison.tensor);
+    const std::string worst = WorstText(comparison, options.limits);
+    if (!worst.empty()) PrintWrapped(absl::StrCat("worst     ", worst));
+  }
+  return result;
 }
 
 }  // namespace
@@ -200,14 +230,7 @@ void AddRun(Command& app, Globals& globals) {
               "Tolerance that the operator was tuned with; 0 (default) is strict",
               {Range(0.0, 0.5)});
   AddShapes(command, options->shapes);
-  command.Add("--expect", options->expect,
-              "C.npy of an expected output of a network; once for each output. Prints the largest "
-              "error",
-              {OneWordPerUse()});
-  command.Add("--max-error", options->max_error,
-              "With --expect, exit with 1 if an output differs by more than this share of its "
-              "largest expected magnitude, as in 1e-4",
-              {Range(0.0, 1.0)});
+  AddExpected(command, options->expect, options->limits);
   command.Add("--repeat", options->repeat, "Time this many runs of a network (default 1)",
               {Range(1, 1'000'000)});
   AddDraft(command, options->draft);
@@ -227,7 +250,8 @@ void AddRun(Command& app, Globals& globals) {
            "FILE.onnx finds. If a task has none, the exit code is 3, and no job is created; "
            "--draft runs it nevertheless. With --target opencl or cuda, all of it runs on that "
            "device. Its inputs and expected outputs may also be ONNX's .pb "
-           "files, and --out may be omitted. The first run is not timed. The output says whether "
+           "files. --out may be omitted for a network, and with --expect. The first run is not "
+           "timed. The output says whether "
            "other work disturbed the others; with --json, is_disturbed is true and disturbance "
            "says why. On a busy machine, OMP_WAIT_POLICY=passive in the environment prevents that "
            "a run waits for milliseconds, and short steps take longer.\n\n"
@@ -235,6 +259,7 @@ void AddRun(Command& app, Globals& globals) {
            "  hone run matmul m=512 n=512 k=512 --in A.npy --in B.npy --out C.npy\n"
            "  hone run mine.hone --in A.npy --out C.npy --out D.npy --json\n"
            "  hone run resnet50.onnx --in image.npy --out scores.npy --profile\n"
+           "  hone run resnet50.onnx --in image.npy --expect scores.npy --atol 1e-5 --rtol 1e-3\n"
            "  hone run resnet50.onnx --in image.npy --out scores.npy --target opencl",
            [&globals, options] { return Run(globals, *options); });
 }

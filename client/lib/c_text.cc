@@ -121,13 +121,14 @@ std::string MeasuredLine(double latency_ns, double gflops) {
 }
 
 std::string BufferMacros(const std::string& prefix, const ir::Workload& workload,
-                         absl::string_view constant) {
+                         absl::FunctionRef<std::string(size_t)> constant) {
   const std::vector<ir::BufferId> buffers = BuffersOf(workload);
   const std::vector<std::string> prefixes = BufferPrefixes(prefix, workload);
   std::string text;
   for (size_t i = 0; i < buffers.size(); ++i) {
-    absl::StrAppend(&text, BufferText(prefixes[i], workload.tensors[buffers[i]],
-                                      static_cast<int>(i), constant));
+    const ir::Tensor& tensor = workload.tensors[buffers[i]];
+    absl::StrAppend(&text, BufferText(prefixes[i], tensor, static_cast<int>(i),
+                                      tensor.constant ? constant(i) : ""));
   }
   return text;
 }

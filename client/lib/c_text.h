@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "common/ir/workload.h"
 
@@ -33,9 +34,10 @@ std::vector<ir::BufferId> BuffersOf(const ir::Workload& workload);
 std::vector<std::string> BufferPrefixes(const std::string& prefix, const ir::Workload& workload);
 
 // Definitions of the index, type, rank, shape, strides, number of elements and bytes of every
-// buffer: MATMUL_A_BYTES and so on. `constant` says in a comment what a constant input is.
+// buffer: MATMUL_A_BYTES and so on. `constant` returns what a comment says of a constant input,
+// which is given by its position among the inputs.
 std::string BufferMacros(const std::string& prefix, const ir::Workload& workload,
-                         absl::string_view constant);
+                         absl::FunctionRef<std::string(size_t)> constant);
 
 }  // namespace hone::client
 

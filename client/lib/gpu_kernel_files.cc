@@ -131,9 +131,11 @@ std::string GpuKernelHeader(const ir::Workload& workload, const target::GpuModul
                   module.arguments, "\n#define ", prefix, "_PACKED_BYTES INT64_C(",
                   module.packed_bytes, ")\n#define ", prefix, "_WORKSPACE_BYTES INT64_C(",
                   module.workspace_bytes, ")\n\n");
-  absl::StrAppend(&text, BufferMacros(prefix, workload,
-                                      "constant: read by launches with prepack = 1, and by the "
-                                      "others only what these do not pack"));
+  absl::StrAppend(&text, BufferMacros(prefix, workload, [&](size_t input) -> std::string {
+    return facts.reads.empty() || facts.reads[input]
+               ? "constant: read by launches with prepack = 0, too"
+               : "constant: read by launches with prepack = 1 only; for the others it may be null";
+  }));
   absl::StrAppend(&text, R"(#ifndef HONE_GPU_LAUNCH
 #define HONE_GPU_LAUNCH
 /* One launch: in each dimension, grid[d] blocks (work groups) of block[d] threads (work items). */

@@ -2,6 +2,7 @@
 #define HONE_CLIENT_LIB_GPU_KERNEL_FILES_H_
 
 #include <string>
+#include <vector>
 
 #include "common/ir/workload.h"
 #include "common/target/gpu_module.h"
@@ -14,6 +15,7 @@ struct GpuKernelFacts {
   std::string target_key;
   double latency_ns = 0;  // 0: unknown
   double gflops = 0;
+  std::vector<bool> reads = {};  // as in KernelFacts
 };
 
 // A C and C++ header that goes with NAME.cl or NAME.cubin: the buffers, the sizes of packed

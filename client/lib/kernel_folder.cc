@@ -11,6 +11,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -127,6 +128,37 @@ absl::Status KernelFolder::Add(const FolderKernel& kernel) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<lookup::Index> KernelFolder::ReadIndex() const {
+  const std::string path = lookup::IndexPath(folder_);
+  lookup::Index index;
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
+  std::string error;
+  if (text.ok() && !lookup::Parse(*text, index, error)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": ", error, "; delete ", std::filesystem::path(path).parent_path().string(),
+        " and export its kernels again"));
+  }
+  return index;
+}
+
+absl::Status KernelFolder::Check(const FolderKernel& kernel, bool overwrite) const {
+  HONE_ASSIGN_OR_RETURN(const lookup::Index index, ReadIndex());
+  const std::string digest = kernel.workload.StructuralDigest().ToHex();
+  for (const lookup::Kernel& other : index.kernels) {
+    if (overwrite || other.workload == digest) continue;
+    for (const std::string& name : kernel.names) {
+      // An operator with its keys means the same workload in every version of Hone but for changes
+      // of the operator, and then the new one is meant.
+      if (absl::StrContains(name, ' ') || !absl::c_linear_search(other.names, name)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "programs that look up ", name, " in ", folder_, " find another workload, ",
+          other.names.size() > 1 ? other.names[other.names[0] == name ? 1 : 0] : other.workload));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status KernelFolder::Commit() {
   const std::string path = lookup::IndexPath(folder_);
   const std::string parent = std::filesystem::path(path).parent_path().string();
@@ -135,14 +167,7 @@ absl::Status KernelFolder::Commit() {
   const auto unlock = absl::MakeCleanup([lock] { close(lock); });
   if (flock(lock, LOCK_EX) != 0) return ErrnoStatus(errno, absl::StrCat("lock ", parent));
 
-  lookup::Index index;
-  const absl::StatusOr<std::string> text = ReadFile(path);
-  if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
-  std::string error;
-  if (text.ok() && !lookup::Parse(*text, index, error)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, ": ", error, "; delete ", parent, " and export its kernels again"));
-  }
+  HONE_ASSIGN_OR_RETURN(lookup::Index index, ReadIndex());
   for (const auto& [name, defaults] : added_.defaults) index.defaults[name] = defaults;
   for (lookup::Kernel& kernel : added_.kernels) Insert(std::move(kernel), index);
   added_ = {};

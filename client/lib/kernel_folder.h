@@ -34,11 +34,18 @@ class KernelFolder {
   // Writes the kernel's shared object. Errors as for WriteFileAtomically.
   absl::Status Add(const FolderKernel& kernel);
   bool IsEmpty() const { return added_.kernels.empty(); }
+  // Asks whether a kernel may be added to the index. InvalidArgument: a name that the user chose,
+  // such as that of a file, already finds another workload, and `overwrite` is false.
+  // FailedPrecondition: as for Commit.
+  absl::Status Check(const FolderKernel& kernel, bool overwrite) const;
   // Adds the kernels to the index in one step. FailedPrecondition: the folder has an index that
   // cannot be read. Other errors as for WriteFileAtomically.
   absl::Status Commit();
 
  private:
+  // The index of the folder; empty if there is none.
+  absl::StatusOr<lookup::Index> ReadIndex() const;
+
   const std::string folder_;
   lookup::Index added_;
 };

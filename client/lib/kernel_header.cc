@@ -1,6 +1,8 @@
 #include "client/lib/kernel_header.h"
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -8,6 +10,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/lib/c_text.h"
+#include "common/base/status_macros.h"
+#include "common/ir/program_parser.h"
+#include "common/ir/workload_parser.h"
 #include "common/target/kernel_abi.h"
 
 namespace hone::client {
@@ -41,7 +46,8 @@ int32_t hone_kernel_threads(void);
 int64_t hone_kernel_workspace_bytes(int32_t threads);
 /* Bytes of the packed constants; 0: prepack is not needed, and packed may be null. */
 int64_t hone_kernel_packed_bytes(void);
-/* Packs the constant inputs on the calling thread. Call it once, before run. */
+/* Packs constant inputs on the calling thread. Call it once, before run. It reads the inputs below that say so; the other
+ * pointers may be null. */
 int32_t hone_kernel_prepack(void* const* buffers, void* packed);
 /* Computes the outputs. Returns HONE_KERNEL_OK or one of the codes below. Outputs overlap no other buffer. Without a runtime,
  * everything runs on the calling thread. It keeps no state: calls with different outputs and workspaces may run at the same
@@ -63,7 +69,43 @@ HoneRuntime hone_threads(int32_t threads);
 #endif
 )";
 
+// Marks the inputs that nodes below `id` read.
+void MarkReads(const ir::Program& program, ir::NodeId id, const std::vector<ir::BufferId>& inputs,
+               std::vector<bool>& reads) {
+  const ir::Node& node = program.node(id);
+  if (node.kind == ir::Node::Kind::kBlock) {
+    const auto mark = [&](ir::ExprId value) {
+      program.pool.VisitLoads(value, [&](const ir::Expr& load) {
+        for (size_t i = 0; i < inputs.size(); ++i) {
+          if (program.buffers[load.buffer].tensor == inputs[i]) reads[i] = true;
+        }
+      });
+    };
+    for (const ir::ExprId value : program.blocks[node.block].values) mark(value);
+  }
+  for (const ir::NodeId child : node.children) MarkReads(program, child, inputs, reads);
+}
+
 }  // namespace
+
+std::vector<bool> InputsThatRunReads(const ir::Program& program) {
+  const ir::Workload& workload = program.workload();
+  const std::vector<ir::BufferId> inputs = workload.Inputs();
+  std::vector<bool> reads;
+  for (const ir::BufferId id : inputs) reads.push_back(!workload.tensors[id].constant);
+  for (const ir::NodeId kernel : program.kernels) {
+    if (program.node(kernel).name != ir::kPrepackKernel) MarkReads(program, kernel, inputs, reads);
+  }
+  return reads;
+}
+
+absl::StatusOr<std::vector<bool>> InputsThatRunReads(const std::string& workload,
+                                                     const std::string& program) {
+  HONE_ASSIGN_OR_RETURN(ir::Workload read, ir::ParseWorkload(workload));
+  const auto shared = std::make_shared<const ir::Workload>(std::move(read));
+  HONE_ASSIGN_OR_RETURN(const ir::Program parsed, ir::ParseProgram(shared, program));
+  return InputsThatRunReads(parsed);
+}
 
 std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts) {
   const std::string prefix = MacroPrefix(CIdentifier(facts.name));
@@ -111,16 +153,16 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
   absl::StrAppend(&body, "#ifndef HONE_KERNEL_", prefix, "_H\n#define HONE_KERNEL_", prefix,
                   "_H\n\n#include <stdint.h>\n\n");
   absl::StrAppend(&body, kFunctions, "\n");
-  absl::StrAppend(&body, "#ifndef HONE_KERNEL_OK\n#define HONE_KERNEL_OK ",
-                  static_cast<int>(target::kKernelOk), "\n#define HONE_KERNEL_UNSUPPORTED_CPU ",
-                  static_cast<int>(target::kKernelUnsupportedCpu),
-                  "    /* the CPU lacks a feature that the code uses */\n#define "
-                  "HONE_KERNEL_MISALIGNED_BUFFER ",
-                  static_cast<int>(target::kKernelMisalignedBuffer),
-                  "  /* a pointer is null or not aligned */\n#endif\n#ifndef HONE_KERNEL_OVERLAP\n"
-                  "#define HONE_KERNEL_OVERLAP ",
-                  static_cast<int>(target::kKernelOverlap),
-                  "  /* an output overlaps another buffer */\n#endif\n\n");
+  absl::StrAppend(
+      &body, "#ifndef HONE_KERNEL_OK\n#define HONE_KERNEL_OK ", static_cast<int>(target::kKernelOk),
+      "\n#define HONE_KERNEL_UNSUPPORTED_CPU ", static_cast<int>(target::kKernelUnsupportedCpu),
+      "    /* the CPU lacks a feature that the code uses */\n#define "
+      "HONE_KERNEL_MISALIGNED_BUFFER ",
+      static_cast<int>(target::kKernelMisalignedBuffer),
+      "  /* a pointer that is used is null or not aligned */\n#endif\n#ifndef HONE_KERNEL_OVERLAP\n"
+      "#define HONE_KERNEL_OVERLAP ",
+      static_cast<int>(target::kKernelOverlap),
+      "  /* an output overlaps another buffer */\n#endif\n\n");
   absl::StrAppend(
       &body,
       "/* Alignment in bytes of every buffer, the packed constants and the workspace. */\n#define ",
@@ -128,10 +170,16 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
   absl::StrAppend(&body,
                   "/* Length of the array of buffers: dense, row-major, inputs first. */\n#define ",
                   prefix, "_BUFFERS ", buffers.size(), "\n\n");
-  absl::StrAppend(&body,
-                  BufferMacros(prefix, workload,
-                               "constant: read by hone_kernel_prepack; not read by hone_kernel_run "
-                               "if there are packed constants"));
+  absl::StrAppend(&body, BufferMacros(prefix, workload, [&](size_t input) -> std::string {
+    if (facts.reads.empty() || facts.reads[input]) {
+      return "constant: read by hone_kernel_run, and by hone_kernel_prepack if it is packed, too";
+    }
+    return absl::StrCat(
+        "constant: read by hone_kernel_prepack only. Afterwards its memory may be "
+        "freed, ",
+        facts.accepts_null ? "and its pointer may be null"
+                           : "but its pointer must stay aligned and not null");
+  }));
   absl::StrAppend(&body, "#endif\n");
   return text + absl::StrReplaceAll(body, {{target::kFunctionPrefix, functions}});
 }

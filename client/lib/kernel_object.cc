@@ -40,15 +40,30 @@ absl::StatusOr<absl::string_view> NameAt(absl::string_view strings, uint64_t off
   return strings.substr(offset, end - offset);
 }
 
-absl::StatusOr<Elf64_Ehdr> FileHeader(absl::string_view object) {
-  HONE_ASSIGN_OR_RETURN(const Elf64_Ehdr header, Read<Elf64_Ehdr>(object, 0));
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-      header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_type != ET_REL ||
-      header.e_shentsize != sizeof(Elf64_Shdr)) {
-    return Malformed("is not a relocatable 64-bit ELF file");
+// The structures of ELF files of 64 and of 32 bits.
+struct Elf64 {
+  using Header = Elf64_Ehdr;
+  using Section = Elf64_Shdr;
+  using Symbol = Elf64_Sym;
+  static constexpr unsigned char kClass = ELFCLASS64;
+};
+struct Elf32 {
+  using Header = Elf32_Ehdr;
+  using Section = Elf32_Shdr;
+  using Symbol = Elf32_Sym;
+  static constexpr unsigned char kClass = ELFCLASS32;
+};
+
+template <typename Elf>
+absl::StatusOr<typename Elf::Header> FileHeader(absl::string_view object) {
+  HONE_ASSIGN_OR_RETURN(const auto header, Read<typename Elf::Header>(object, 0));
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_ident[EI_CLASS] != Elf::kClass || header.e_ident[EI_DATA] != ELFDATA2LSB ||
+      header.e_type != ET_REL || header.e_shentsize != sizeof(typename Elf::Section)) {
+    return Malformed("is not a relocatable ELF file");
   }
   if (header.e_shoff > object.size() ||
-      (object.size() - header.e_shoff) / sizeof(Elf64_Shdr) < header.e_shnum) {
+      (object.size() - header.e_shoff) / sizeof(typename Elf::Section) < header.e_shnum) {
     return Malformed("is truncated");
   }
   return header;
@@ -59,20 +74,21 @@ struct Renamed {
   int defined = 0;  // symbols of this object that have another name
 };
 
-absl::StatusOr<Renamed> Rename(absl::string_view object, absl::string_view old_prefix,
-                               absl::string_view new_prefix) {
-  HONE_ASSIGN_OR_RETURN(const Elf64_Ehdr header, FileHeader(object));
-  const auto section_at = [&](uint64_t index) {
-    return header.e_shoff + index * sizeof(Elf64_Shdr);
-  };
+template <typename Elf>
+absl::StatusOr<Renamed> RenameIn(absl::string_view object, absl::string_view old_prefix,
+                                 absl::string_view new_prefix) {
+  using Section = typename Elf::Section;
+  using Symbol = typename Elf::Symbol;
+  HONE_ASSIGN_OR_RETURN(const typename Elf::Header header, FileHeader<Elf>(object));
+  const auto section_at = [&](uint64_t index) { return header.e_shoff + index * sizeof(Section); };
   uint64_t symbols_index = 0;
-  Elf64_Shdr symbols;
+  Section symbols;
   for (uint64_t i = 1; i < header.e_shnum && symbols_index == 0; ++i) {
-    HONE_ASSIGN_OR_RETURN(symbols, Read<Elf64_Shdr>(object, section_at(i)));
+    HONE_ASSIGN_OR_RETURN(symbols, Read<Section>(object, section_at(i)));
     if (symbols.sh_type == SHT_SYMTAB) symbols_index = i;
   }
   if (symbols_index == 0 || symbols.sh_link >= header.e_shnum) return Malformed("has no symbols");
-  HONE_ASSIGN_OR_RETURN(Elf64_Shdr table, Read<Elf64_Shdr>(object, section_at(symbols.sh_link)));
+  HONE_ASSIGN_OR_RETURN(Section table, Read<Section>(object, section_at(symbols.sh_link)));
   if (table.sh_offset > object.size() || table.sh_size > object.size() - table.sh_offset) {
     return Malformed("is truncated");
   }
@@ -80,9 +96,9 @@ absl::StatusOr<Renamed> Rename(absl::string_view object, absl::string_view old_p
   // Append a copy of the string table, with the new names after the old ones, to the file.
   std::string strings(object.substr(table.sh_offset, table.sh_size));
   Renamed renamed{.object = std::string(object)};
-  for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= symbols.sh_size; at += sizeof(Elf64_Sym)) {
-    const uint64_t offset = symbols.sh_offset + at;
-    HONE_ASSIGN_OR_RETURN(Elf64_Sym symbol, Read<Elf64_Sym>(object, offset));
+  for (uint64_t at = 0; at + sizeof(Symbol) <= symbols.sh_size; at += sizeof(Symbol)) {
+    const uint64_t offset = uint64_t{symbols.sh_offset} + at;
+    HONE_ASSIGN_OR_RETURN(Symbol symbol, Read<Symbol>(object, offset));
     HONE_ASSIGN_OR_RETURN(absl::string_view name, NameAt(strings, symbol.st_name));
     if (ELF64_ST_BIND(symbol.st_info) != STB_GLOBAL) continue;
     if (!absl::ConsumePrefix(&name, old_prefix)) continue;
@@ -97,6 +113,13 @@ absl::StatusOr<Renamed> Rename(absl::string_view object, absl::string_view old_p
   Write(renamed.object, section_at(symbols.sh_link), table);
   renamed.object += strings;
   return renamed;
+}
+
+absl::StatusOr<Renamed> Rename(absl::string_view object, absl::string_view old_prefix,
+                               absl::string_view new_prefix) {
+  const bool is_32 = object.size() > EI_CLASS && object[EI_CLASS] == ELFCLASS32;
+  return is_32 ? RenameIn<Elf32>(object, old_prefix, new_prefix)
+               : RenameIn<Elf64>(object, old_prefix, new_prefix);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace hone::client {
 // Renames the functions hone_kernel_run, hone_kernel_prepack and so on (common/target/kernel_abi.h)
 // of a kernel's object file to PREFIX_run, PREFIX_prepack and so on, so that one program can link
 // several kernels. Only names in the symbol table change; code and data stay exactly as measured.
-// `prefix` is a C identifier. InvalidArgument: `object` is not a relocatable 64-bit ELF file, is
+// `prefix` is a C identifier. InvalidArgument: `object` is not a relocatable ELF file, is
 // truncated, or contains no kernel function.
 absl::StatusOr<std::string> RenameFunctions(absl::string_view object, absl::string_view prefix);
 

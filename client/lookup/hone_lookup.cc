@@ -84,6 +84,8 @@ class FolderKernel : public hone_lookup_kernel {
     if (!library_.SupportsCpu(buffers_.size())) return Unsupported();
     prepack = library_.prepack();
     packed_bytes = library_.packed_bytes();
+    for (int32_t b = 0; b < buffer_count; ++b) used_.push_back(library_.Uses(b) ? 1 : 0);
+    is_used = used_.data();
     return HONE_LOOKUP_OK;
   }
 
@@ -101,6 +103,7 @@ class FolderKernel : public hone_lookup_kernel {
   const std::string& folder_;
   const Kernel& entry_;
   std::vector<hone_lookup_buffer> buffers_;
+  std::vector<int32_t> used_;
   std::once_flag once_;
   hone_lookup_status status_ = HONE_LOOKUP_OK;
   std::string message_;

@@ -84,10 +84,9 @@ typedef struct hone_lookup_buffer {
 /* A kernel for this CPU. It and everything that it points to belong to the folder and are valid
  * until hone_lookup_close. Later versions may add fields at the end. */
 typedef struct hone_lookup_kernel {
-  /* Packs the constant inputs into `packed`, once before hone_lookup_run, on the calling thread. If
-   * packed_bytes is not 0, the kernel reads `packed` and not the constant inputs, whose pointers
-   * must still not be null.
-   */
+  /* Packs constant inputs into `packed`, once before hone_lookup_run, on the calling thread. It
+   * reads constants only; the other pointers may be null. hone_lookup_run reads the packed form of
+   * these constants. It may read other constants, too: see is_used. */
   int32_t (*prepack)(void* const* buffers, void* packed);
   int64_t packed_bytes;
   int32_t buffer_count;
@@ -97,6 +96,10 @@ typedef struct hone_lookup_kernel {
   double tolerance;                  /* relative error that was allowed; 0: strict */
   double latency_ns;                 /* measured on that target, in nanoseconds */
   double gflops;                     /* GFLOP/s there */
+  /* For each buffer, 0 if hone_lookup_run does not use it: it is a constant that was packed, its
+   * memory may be freed, and its pointer may be null. (For kernels that were built by an old
+   * version, 1 for all buffers.) */
+  const int32_t* is_used;
 } hone_lookup_kernel;
 
 /* Opens a folder and reads its index. The program may change its working directory afterwards, even

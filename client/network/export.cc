@@ -1,13 +1,9 @@
 #include "client/network/export.h"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <filesystem>
-#include <system_error>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/lib/c_text.h"
@@ -69,74 +65,40 @@ absl::StatusOr<std::string> Link(const Plan& plan, absl::Span<const NetworkKerne
 }
 
 // Writes the files of a network for a CPU. Returns their names.
-absl::StatusOr<std::vector<std::string>> WriteCpuFiles(PlannedNetwork& planned,
-                                                       const graph::Graph& graph,
-                                                       absl::Span<const NetworkKernel> kernels,
-                                                       const ExportOptions& options,
-                                                       const std::string& scratch) {
+absl::StatusOr<std::vector<std::string>> WriteCpuFiles(
+    PlannedNetwork& planned, const graph::Graph& graph, absl::Span<const NetworkKernel> kernels,
+    const ExportOptions& options, const std::string& scratch, client::ExportFolder& folder) {
   const std::string& name = options.name;
-  const std::string weights = absl::StrCat(name, ".weights");
-  HONE_RETURN_IF_ERROR(WriteWeights(graph, kernels, absl::StrCat(scratch, "/", weights), planned));
+  HONE_RETURN_IF_ERROR(
+      WriteWeights(graph, kernels, absl::StrCat(scratch, "/", name, ".weights"), planned));
   HONE_ASSIGN_OR_RETURN(const std::string shared_object,
                         Link(planned.plan, kernels, options, scratch));
-  const std::vector<std::pair<std::string, std::string>> contents = {
+  const std::pair<std::string, std::string> contents[] = {
       {absl::StrCat("lib", name, ".so"), shared_object},  // Python would import NAME.so itself
       {absl::StrCat(name, ".h"), NetworkHeader(name, planned.plan)},
       {absl::StrCat(name, ".hpp"), CppHeader(name)},
       {absl::StrCat(name, ".py"), PythonModule(name, planned.plan)}};
-  std::vector<std::string> names = {weights};
-  for (const auto& [file, content] : contents) {
-    names.push_back(file);
-    HONE_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(scratch, "/", file), content));
-  }
-  return names;
-}
-
-// Moves files from one folder to another one of the same file system.
-absl::StatusOr<std::vector<ExportedFile>> MoveFiles(absl::Span<const std::string> names,
-                                                    const std::string& from,
-                                                    const std::string& to) {
-  std::error_code error;
-  std::vector<ExportedFile> files;
-  for (const std::string& file : names) {
-    const std::string path = (fs::path(to) / file).string();
-    fs::rename(absl::StrCat(from, "/", file), path, error);
-    if (error) return ErrnoStatus(error.value(), absl::StrCat("write ", path));
-    files.push_back({path, static_cast<int64_t>(fs::file_size(path, error))});
-  }
-  return files;
-}
-
-// Moves the files of a network for a GPU to their folder. The kernels of an earlier export remain
-// until the files that name them are replaced.
-absl::StatusOr<std::vector<ExportedFile>> InstallGpuFiles(const std::vector<std::string>& names,
-                                                          const std::string& scratch,
-                                                          const ExportOptions& options) {
-  const std::string folder = (fs::path(options.folder) / GpuKernelFolder(options.name)).string();
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return ErrnoStatus(error.value(), absl::StrCat("make the folder ", folder));
-  const std::vector<std::string> before = GpuKernelsIn(folder);
-  const auto others = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
-    return !absl::StartsWith(name, absl::StrCat(GpuKernelFolder(options.name), "/"));
-  });
-  const absl::Span<const std::string> all = names;
-  const auto kernel_count = static_cast<size_t>(others - names.begin());
-  auto files = MoveFiles(all.first(kernel_count), scratch, options.folder);
-  if (!files.ok()) {
-    RemoveGpuKernels(folder, before);
-    return files.status();
-  }
-  std::vector<std::string> kernels;
-  for (const ExportedFile& file : *files) kernels.push_back(file.path);
-  HONE_ASSIGN_OR_RETURN(const std::vector<ExportedFile> rest,
-                        MoveFiles(all.subspan(kernel_count), scratch, options.folder));
-  RemoveGpuKernels(folder, kernels);
-  files->insert(files->end(), rest.begin(), rest.end());
-  return files;
+  for (const auto& [file, content] : contents) HONE_RETURN_IF_ERROR(folder.Write(file, content));
+  return FilesOfNetwork(name, /*is_gpu=*/false);
 }
 
 }  // namespace
+
+client::ExportFacts FactsOf(const ExportOptions& options, absl::Span<const NetworkKernel> kernels) {
+  client::ExportFacts facts = options.facts;
+  facts.name = options.name;
+  facts.kind = "network";
+  facts.kernels = static_cast<int64_t>(kernels.size());
+  facts.measured =
+      absl::c_count_if(kernels, [](const NetworkKernel& kernel) { return kernel.latency_ns > 0; });
+  return facts;
+}
+
+std::vector<std::string> FilesOfNetwork(const std::string& name, bool is_gpu) {
+  if (is_gpu) return {name + ".weights", name + ".json", name + ".h", name + "_host.c"};
+  return {name + ".weights", absl::StrCat("lib", name, ".so"), name + ".h", name + ".hpp",
+          name + ".py"};
+}
 
 absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& graph,
                                                         const graph::Partition& partition,
@@ -150,19 +112,20 @@ absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& grap
                      "does not begin with hone_"));
   }
   HONE_ASSIGN_OR_RETURN(PlannedNetwork planned, MakePlan(graph, partition, kernels));
-  std::error_code error;
-  const std::string scratch =
-      absl::StrCat(options.folder, "/.", name, "-", static_cast<int64_t>(getpid()));
-  fs::create_directories(scratch, error);
-  if (error) return ErrnoStatus(error.value(), absl::StrCat("make the folder ", scratch));
-  const absl::Cleanup remove_scratch = [&] { fs::remove_all(scratch, error); };
-
+  client::ExportFolder folder(options.folder, options.overwrite);
+  HONE_ASSIGN_OR_RETURN(const std::string scratch, folder.Scratch());
   const bool is_gpu = !kernels.empty() && kernels[0].module != nullptr;
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                         is_gpu ? WriteGpuFiles(planned, graph, kernels, name, scratch)
-                               : WriteCpuFiles(planned, graph, kernels, options, scratch));
-  return is_gpu ? InstallGpuFiles(names, scratch, options)
-                : MoveFiles(names, scratch, options.folder);
+                               : WriteCpuFiles(planned, graph, kernels, options, scratch, folder));
+  HONE_RETURN_IF_ERROR(folder.Add(FactsOf(options, kernels), names));
+  HONE_ASSIGN_OR_RETURN(const auto files, folder.Commit());
+  if (is_gpu) {  // those of an earlier export, which was of a version that did not note its files
+    std::vector<std::string> kept;
+    for (const ExportedFile& file : files[0]) kept.push_back(file.path);
+    RemoveGpuKernels((fs::path(options.folder) / GpuKernelFolder(name)).string(), kept);
+  }
+  return files[0];
 }
 
 }  // namespace hone::network

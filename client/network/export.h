@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "client/lib/export_folder.h"
 #include "client/network/network_kernel.h"
 #include "common/graph/graph.h"
 #include "common/graph/partition.h"
@@ -17,12 +18,18 @@ struct ExportOptions {
   std::string folder;            // created if it does not exist
   std::string name = "network";  // a C identifier; names the files and prefixes the functions
   std::string program_dir;       // the folder of Hone's programs; "": that of this program
+  // What is exported, to be compared with what the folder has. ExportNetwork sets the name, the
+  // kind and the numbers of kernels.
+  client::ExportFacts facts = {};
+  bool overwrite = false;  // see client::ExportFolder
 };
 
-struct ExportedFile {
-  std::string path;
-  int64_t bytes = 0;
-};
+using client::ExportedFile;
+
+// The facts of an export of these kernels.
+client::ExportFacts FactsOf(const ExportOptions& options, absl::Span<const NetworkKernel> kernels);
+// The files of an export whose names do not depend on the kernels.
+std::vector<std::string> FilesOfNetwork(const std::string& name, bool is_gpu);
 
 // Writes a network for a CPU: libNAME.so with all kernels, the runtime and the plan; NAME.weights
 // with the constants, packed as the kernels need them; NAME.h, NAME.hpp and NAME.py, the interfaces
@@ -34,8 +41,9 @@ struct ExportedFile {
 //
 // Writes all files or none. Files of an earlier export are replaced at the end, by renaming.
 // `kernels` has one kernel for each task, all for one target; those of a CPU with their object
-// files. InvalidArgument: an object file is missing, the linker refuses one, or the name is not a C
-// identifier. FailedPrecondition: hone-builder, which links, is not installed. ResourceExhausted,
+// files. InvalidArgument: an object file is missing, the linker refuses one, the name is not a C
+// identifier, or the folder has files that client::ExportFolder does not replace.
+// FailedPrecondition: hone-builder, which links, is not installed. ResourceExhausted,
 // PermissionDenied: the files cannot be written. Other errors are those of MakePlan and
 // WriteWeights.
 absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& graph,

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/lib/kernel_header.h"
 #include "common/base/status_macros.h"
 #include "common/ir/program.h"
 #include "common/ir/program_parser.h"
@@ -12,36 +13,6 @@
 
 namespace hone::network {
 namespace {
-
-// Marks the inputs that nodes below `id` read.
-void MarkReads(const ir::Program& program, ir::NodeId id, const std::vector<ir::BufferId>& inputs,
-               std::vector<bool>& reads) {
-  const ir::Node& node = program.node(id);
-  if (node.kind == ir::Node::Kind::kBlock) {
-    const auto mark = [&](ir::ExprId value) {
-      program.pool.VisitLoads(value, [&](const ir::Expr& load) {
-        for (size_t i = 0; i < inputs.size(); ++i) {
-          if (program.buffers[load.buffer].tensor == inputs[i]) reads[i] = true;
-        }
-      });
-    };
-    for (const ir::ExprId value : program.blocks[node.block].values) mark(value);
-  }
-  for (const ir::NodeId child : node.children) MarkReads(program, child, inputs, reads);
-}
-
-// Marks the inputs that the program reads outside of its prepack kernel, and all inputs that are
-// not constant.
-std::vector<bool> ReadsOf(const ir::Program& program) {
-  const ir::Workload& workload = program.workload();
-  const std::vector<ir::BufferId> inputs = workload.Inputs();
-  std::vector<bool> reads;
-  for (const ir::BufferId id : inputs) reads.push_back(!workload.tensors[id].constant);
-  for (const ir::NodeId kernel : program.kernels) {
-    if (program.node(kernel).name != ir::kPrepackKernel) MarkReads(program, kernel, inputs, reads);
-  }
-  return reads;
-}
 
 absl::Status LoadForCpu(const record::Artifact& artifact, NetworkKernel& kernel) {
   HONE_RETURN_IF_ERROR(target::CheckRunsOn(kernel.target, target::DetectHost()));
@@ -81,8 +52,8 @@ absl::StatusOr<NetworkKernel> LoadKernel(const record::Artifact& artifact) {
                            ? LoadForCpu(artifact, kernel)
                            : ReadForGpu(artifact, *shared, kernel));
   HONE_ASSIGN_OR_RETURN(const ir::Program program, ir::ParseProgram(shared, artifact.program));
-  kernel.reads =
-      kernel.packed_bytes > 0 ? ReadsOf(program) : std::vector<bool>(shared->Inputs().size(), true);
+  kernel.reads = kernel.packed_bytes > 0 ? client::InputsThatRunReads(program)
+                                         : std::vector<bool>(shared->Inputs().size(), true);
   return kernel;
 }
 

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -43,6 +45,26 @@ absl::StatusOr<graph::Graph> ImportOnnxBytes(absl::string_view bytes, const std:
                                              const ImportOptions& options) {
   const auto copy = std::make_shared<const std::string>(bytes);
   return Import(copy, *copy, folder, options);
+}
+
+absl::StatusOr<Digest> DigestOfModel(const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
+  HONE_ASSIGN_OR_RETURN(const ModelFile model, ParseModelFile(file->bytes()));
+  std::set<std::string> locations;
+  for (const ::onnx::TensorProto& tensor : model.model.graph().initializer()) {
+    for (const auto& entry : tensor.external_data()) {
+      if (entry.key() == "location") locations.insert(entry.value());
+    }
+  }
+  DigestBuilder builder;
+  builder.Add(DigestOf(file->bytes()));
+  for (const std::string& location : locations) {
+    const std::filesystem::path beside = std::filesystem::path(path).parent_path() / location;
+    HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> weights,
+                          MappedFile::Open(beside.string()));
+    builder.Add(location).Add(DigestOf(weights->bytes()));
+  }
+  return builder.Finish();
 }
 
 }  // namespace hone::onnx

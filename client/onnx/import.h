@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/onnx/tensor.h"
+#include "common/base/digest.h"
 #include "common/graph/graph.h"
 
 namespace hone::onnx {
@@ -40,6 +41,10 @@ absl::StatusOr<graph::Graph> ImportOnnx(const std::string& path, const ImportOpt
 // read.
 absl::StatusOr<graph::Graph> ImportOnnxBytes(absl::string_view bytes, const std::string& folder,
                                              const ImportOptions& options = {});
+
+// Identifies a model: the digest of its file and of the files with its weights. It does not depend
+// on how this version reads a model. Errors as for ImportOnnx.
+absl::StatusOr<Digest> DigestOfModel(const std::string& path);
 
 }  // namespace hone::onnx
 

@@ -55,15 +55,23 @@ using SizeFunction = int64_t (*)();
 inline constexpr char kStridesSymbol[] = "hone_kernel_strides";
 using StridesFunction = const int64_t* (*)(int32_t buffer);
 
+// Whether run uses a buffer. If it returns 0, run neither reads the buffer nor requires a pointer:
+// it is a constant of which run reads only the packed form, and its pointer may be null. Kernels
+// without this symbol use all buffers or, if they were built by an older version, require pointers
+// for all of them.
+inline constexpr char kUsesSymbol[] = "hone_kernel_uses";
+using UsesFunction = int32_t (*)(int32_t buffer);
+
 // Packs the constant inputs on the calling thread; called once. `buffers` holds the workload's
-// inputs in order, then its outputs (unused here).
+// inputs in order, then its outputs. Only constants that are packed are read, and the other
+// pointers may be null.
 inline constexpr char kPrepackSymbol[] = "hone_kernel_prepack";
 using PrepackFunction = int32_t (*)(void* const* buffers, void* packed);
 
 // Computes the workload. Buffers have the workload's shapes and dtypes, and are dense and row-major
 // unless kStridesSymbol says otherwise.
 // Without a runtime, everything runs on the calling thread. Checks the CPU first, then the
-// pointers, so a call with null buffers only tests whether the CPU is supported.
+// pointers (see kUsesSymbol), so a call with null buffers only tests whether the CPU is supported.
 inline constexpr char kRunSymbol[] = "hone_kernel_run";
 using RunFunction = int32_t (*)(void* const* buffers, const void* packed, void* workspace,
                                 const HoneRuntime* runtime);

@@ -44,6 +44,7 @@ KernelLibrary::Error KernelLibrary::Load(const std::string& path, std::string& m
   const auto extent = reinterpret_cast<SizeFunction>(symbol(kRangeExtentSymbol));
   workspace_ = symbol(kWorkspaceSymbol);
   strides_ = reinterpret_cast<StridesFunction>(dlsym(handle_, kStridesSymbol));
+  uses_ = reinterpret_cast<UsesFunction>(dlsym(handle_, kUsesSymbol));
   prepack_ = reinterpret_cast<PrepackFunction>(symbol(kPrepackSymbol));
   run_ = symbol(kRunSymbol);
   range_ = symbol(kRangeSymbol);

@@ -41,6 +41,9 @@ class KernelLibrary {
     return strides_ == nullptr ? nullptr : strides_(buffer);
   }
 
+  // Whether run uses a buffer (kUsesSymbol). If not, its pointer may be null.
+  bool Uses(int32_t buffer) const { return uses_ == nullptr || uses_(buffer) != 0; }
+
   PrepackFunction prepack() const { return prepack_; }
   // The functions of a kernel of ABI 2, for programs that call many kernels.
   struct Functions {
@@ -83,6 +86,7 @@ class KernelLibrary {
   int64_t range_extent_ = 0;
   void* workspace_ = nullptr;          // WorkspaceFunction, or SizeFunction of ABI 1
   StridesFunction strides_ = nullptr;  // null: all buffers are dense
+  UsesFunction uses_ = nullptr;        // null: all buffers
   PrepackFunction prepack_ = nullptr;
   void* run_ = nullptr;                    // RunFunction, or RunFunction1 of ABI 1
   void* range_ = nullptr;                  // RangeFunction, or RangeFunction1 of ABI 1

@@ -276,7 +276,7 @@ TEST_F(CommandOutputTest, TellsWhatFollows) {
   EXPECT_EQ(Hone(With({"export", "-o", kernels}, kMatmul)).code, 0) << "the same workload";
   const Result taken = Hone(With({"export", "-o", kernels}, kOtherShape));
   EXPECT_EQ(taken.code, 2) << taken.output;
-  EXPECT_THAT(taken.errors, AllOf(HasSubstr("matmul.hone is of another workload"),
+  EXPECT_THAT(taken.errors, AllOf(HasSubstr("matmul.export.json is of another workload"),
                                   HasSubstr("--name"), HasSubstr("--overwrite")));
   std::ofstream(folder_ / "matmul.hone") << Hone(With({"show", "--workload"}, kOtherShape)).output;
   std::ofstream(folder_ / "list.txt") << folder_ / "matmul.hone" << "\n";
@@ -286,6 +286,25 @@ TEST_F(CommandOutputTest, TellsWhatFollows) {
                                  HasSubstr("--overwrite"), Not(HasSubstr("--name"))));
   EXPECT_EQ(Hone(With({"export", "-o", kernels, "--name", "small"}, kOtherShape)).code, 0);
   EXPECT_EQ(Hone(With({"export", "-o", kernels, "--overwrite"}, kOtherShape)).code, 0);
+
+  // Several workloads are exported together or, if one would replace something, not at all.
+  const std::vector<std::string> both = With(kMatmul, kOtherShape);
+  const nlohmann::json exported = Json(With({"export", "-o", folder_ / "both"}, both));
+  ASSERT_EQ(exported["kernels"].size(), 2u) << exported;
+  for (const nlohmann::json& kernel : exported["kernels"]) {
+    for (const std::string file : kernel["files"]) EXPECT_TRUE(std::filesystem::exists(file));
+  }
+  EXPECT_EQ(Hone(With({"export", "-o", folder_ / "both", "--name", "x"}, both)).code, 2);
+  const std::string last = exported["kernels"][1]["files"][0];
+  const std::string stem = last.substr(0, last.rfind('.'));
+  std::filesystem::create_directory(folder_ / "some");
+  const std::string taken_header =
+      folder_ / "some/" + std::filesystem::path(stem).filename().string() + ".h";
+  std::ofstream(taken_header) << "mine";
+  const Result none = Hone(With({"export", "-o", folder_ / "some"}, both));
+  EXPECT_EQ(none.code, 2) << none.output;
+  EXPECT_THAT(none.errors, HasSubstr(".h exists; nothing was written for "));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "some"), {}), 1);
   EXPECT_EQ(Hone(With({"export", "-o", folder_ / "hone.db"}, kMatmul)).code, 1);
   EXPECT_EQ(Hone(With({"export", "-o", "/proc/x"}, kMatmul)).code, 1);
 

@@ -128,21 +128,22 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   EXPECT_EQ(used.code, 0) << used.output;
   EXPECT_EQ(used.output, "right\n");
 
-  // Two kernels with different names link into the same program.
+  // Kernels with different names link into the same program, also with the default name.
   for (const char* name : {"first", "second"}) {
     const Result named = home.Hone(With({"export", "-o", kernel / "out", "--name", name}, kMatmul));
     ASSERT_EQ(named.code, 0) << named.errors;
   }
   std::ofstream(kernel / "two.c")
-      << "#include \"first.h\"\n#include \"second.h\"\n"
+      << "#include \"first.h\"\n#include \"second.h\"\n#include \"matmul.h\"\n"
          "int main(void) {\n"
          "  void* odd[3] = {(void*)1, (void*)1, (void*)1};\n"
-         "  return first_abi() != second_abi() ||\n"
+         "  return first_abi() != second_abi() || matmul_abi() != first_abi() ||\n"
          "         first_run(odd, 0, 0, 0) != HONE_KERNEL_MISALIGNED_BUFFER ||\n"
          "         second_run(odd, 0, 0, 0) != HONE_KERNEL_MISALIGNED_BUFFER;\n}\n";
-  const Result linked = RunProgram({"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-I",
-                                    kernel / "out", "-o", kernel / "two", kernel / "two.c",
-                                    kernel / "out" + "/first.o", kernel / "out" + "/second.o"});
+  const Result linked =
+      RunProgram({"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-I", kernel / "out", "-o",
+                  kernel / "two", kernel / "two.c", kernel / "out" + "/first.o",
+                  kernel / "out" + "/second.o", kernel / "out" + "/matmul.o"});
   ASSERT_EQ(linked.code, 0) << linked.errors;
   EXPECT_EQ(RunProgram({kernel / "two"}).code, 0);
 

@@ -175,12 +175,28 @@ TEST_F(NetworkTest, IsTunedRunAndExported) {
   EXPECT_GT(std::filesystem::file_size(page), 1000u);
 
   const std::string folder = files_ / "exported";
+  const std::vector<std::string> draft = {"export", kMnist,   "-o",     folder + "/",
+                                          "--name", "digits", "--draft"};
   result = home_.Hone({"export", kMnist, "-o", folder + "/", "--name", "digits"});
   EXPECT_THAT(result.output, Not(HasSubstr("//")));
   ASSERT_EQ(result.code, 0) << result.errors;
   for (const char* const name :
        {"libdigits.so", "digits.weights", "digits.h", "digits.hpp", "digits.py"})
     EXPECT_TRUE(std::filesystem::exists(absl::StrCat(folder, "/", name))) << name;
+  EXPECT_EQ(home_.Hone(draft).code, 0) << "all kernels are known";
+
+  // Another network is not replaced, nor are measured kernels by drafts.
+  const std::string weights = folder + "/digits.weights";
+  const auto written = std::filesystem::last_write_time(weights);
+  result = home_.Hone({"export", kMobileNet, "-o", folder, "--name", "digits", "--draft"});
+  EXPECT_EQ(result.code, 2) << result.output;
+  EXPECT_THAT(result.errors, AllOf(HasSubstr("digits.export.json is of another network, mnist"),
+                                   HasSubstr("--overwrite")));
+  HoneHome empty;
+  result = empty.Hone(draft);
+  EXPECT_EQ(result.code, 2) << result.output;
+  EXPECT_THAT(result.errors, HasSubstr("kernels were measured, and now 0 of 5 are"));
+  EXPECT_EQ(std::filesystem::last_write_time(weights), written);
 }
 
 TEST_F(NetworkTest, SaysWhichTasksHaveNoConfirmedSchedule) {

@@ -60,7 +60,8 @@ TEST_F(OpenClTest, OneStoreServesTheCpuAndTheDevice) {
   EXPECT_EQ(home_.Hone(With({"export", "-o", out}, relu)).code, 0);
   const Result clash = home_.Hone(With({"export", "-o", out, "--target", "opencl"}, relu));
   EXPECT_EQ(clash.code, 2) << clash.errors;
-  EXPECT_THAT(clash.errors, AllOf(HasSubstr("relu.o is a kernel for a CPU"), HasSubstr("--name")));
+  EXPECT_THAT(clash.errors,
+              AllOf(HasSubstr("relu.export.json is for another target"), HasSubstr("--name")));
   const Result named =
       home_.Hone(With({"export", "-o", out, "--target", "opencl", "--name", "relu_cl"}, relu));
   EXPECT_EQ(named.code, 0) << named.errors;

@@ -32,20 +32,20 @@ int main(void) {
   buffers[MATMUL_A_INDEX] = A;
   buffers[MATMUL_B_INDEX] = B;
   buffers[MATMUL_C_INDEX] = C;
-  if (hone_kernel_abi() != 2 || hone_kernel_threads() < 1) return 3;
+  if (matmul_abi() != 2 || matmul_threads() < 1) return 3;
   HoneRuntime runtime = {run_parts, 3};
-  const int64_t workspace_bytes = hone_kernel_workspace_bytes(runtime.threads);
-  void* packed = hone_kernel_packed_bytes() > 0
-                     ? aligned_alloc(64, (hone_kernel_packed_bytes() + 63) / 64 * 64)
+  const int64_t workspace_bytes = matmul_workspace_bytes(runtime.threads);
+  void* packed = matmul_packed_bytes() > 0
+                     ? aligned_alloc(64, (matmul_packed_bytes() + 63) / 64 * 64)
                      : NULL;
   void* workspace =
       workspace_bytes > 0 ? aligned_alloc(64, (workspace_bytes + 63) / 64 * 64) : NULL;
-  if (packed && hone_kernel_prepack(buffers, packed) != HONE_KERNEL_OK) return 4;
+  if (packed && matmul_prepack(buffers, packed) != HONE_KERNEL_OK) return 4;
   HoneRuntime threads = hone_threads(3);
   const HoneRuntime* const runtimes[] = {&runtime, &threads, NULL};
   for (size_t r = 0; r < sizeof runtimes / sizeof *runtimes; ++r) {
     for (int i = 0; i < M * N; ++i) C[i] = NAN;
-    if (hone_kernel_run(buffers, packed, workspace, runtimes[r]) != HONE_KERNEL_OK) return 5;
+    if (matmul_run(buffers, packed, workspace, runtimes[r]) != HONE_KERNEL_OK) return 5;
     for (int i = 0; i < M; ++i) {
       for (int j = 0; j < N; ++j) {
         float expected = 0; /* exact: small integers */
@@ -57,10 +57,10 @@ int main(void) {
       }
     }
   }
-  if (hone_kernel_run((void* [MATMUL_BUFFERS]){A + 1, B, C}, packed, workspace, &runtime) !=
+  if (matmul_run((void* [MATMUL_BUFFERS]){A + 1, B, C}, packed, workspace, &runtime) !=
       HONE_KERNEL_MISALIGNED_BUFFER)
     return 6;
-  if (hone_kernel_run((void* [MATMUL_BUFFERS]){A, B, A}, packed, workspace, &runtime) !=
+  if (matmul_run((void* [MATMUL_BUFFERS]){A, B, A}, packed, workspace, &runtime) !=
       HONE_KERNEL_OVERLAP)
     return 7;
   printf("right\n");

@@ -18,8 +18,9 @@ struct hone_network {
   HonePlan plan;
   const hone_network_kernel* kernels;
   const char* weights;
-  /* Addresses without memory, for constants of which kernels read only the packed form. Kernels
-   * require a pointer that is not null; if one reads it by mistake, the program ends. */
+  /* Addresses without memory, for constants of which kernels read only the packed form. Kernels that
+   * were built by older versions require a pointer that is not null; if a kernel reads it by
+   * mistake, the program ends. */
   char* absent;
   hone_network_tensor* inputs;
   hone_network_tensor* outputs;

@@ -2,11 +2,14 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "client/lib/c_text.h"
 #include "common/ir/workload_parser.h"
 #include "common/operator/operator.h"
+#include "common/schedule/replay.h"
+#include "common/schedule/trace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -80,6 +83,32 @@ TEST(KernelHeaderTest, FunctionPrefixIsConfigurable) {
   EXPECT_THAT(header, HasSubstr("conv_prepack(buffers, packed)"));
   EXPECT_THAT(header, HasSubstr("begin with hone_kernel_ instead of conv_"));
   EXPECT_THAT(header, Not(HasSubstr("hone_kernel_run")));
+}
+
+// Only what the prepack kernel packs is not read later.
+TEST(KernelHeaderTest, SaysForEachConstantWhetherRunReadsIt) {
+  auto workload = ir::ParseWorkload(
+      "workload w\ninput X: f32[4, 8]\ninput W: f32[8, 6] constant\ninput G: f32[6] constant\n"
+      "Y[i: 4, j: 6] = sum(k: 8) X[i, k] * W[k, j]\noutput Z[i: 4, j: 6] = Y[i, j] * G[j]\n");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const auto trace = schedule::ParseTraceFile(
+      workload->ToText() + "trace 1\nb0 = block(\"Y\")\nb1 = cache_read(b0, \"W\", \"global\")\n");
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  const auto program = schedule::Replay(std::make_shared<const ir::Workload>(*workload),
+                                        trace->parsed.trace, trace->parsed.decisions);
+  ASSERT_TRUE(program.ok()) << program.status();
+  KernelFacts facts = Facts("w");
+  const auto reads = InputsThatRunReads(workload->ToText(), program->ToText());
+  ASSERT_TRUE(reads.ok()) << reads.status();
+  EXPECT_EQ(*reads, (std::vector<bool>{true, false, true}));
+  facts.reads = *reads;
+  facts.functions = "w";
+  const std::string header = KernelHeader(*workload, facts);
+  EXPECT_THAT(header, HasSubstr("input W, f32[8, 6]; constant: read by w_prepack only. Afterwards "
+                                "its memory may be freed, but its pointer must stay aligned"));
+  EXPECT_THAT(header, HasSubstr("input G, f32[6]; constant: read by w_run, and"));
+  facts.accepts_null = true;
+  EXPECT_THAT(KernelHeader(*workload, facts), HasSubstr("and its pointer may be null"));
 }
 
 TEST(KernelHeaderTest, TensorsThatDifferInCaseHaveDistinctMacros) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -23,7 +24,6 @@ namespace hone::network {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 class ExportTest : public ::testing::Test {
@@ -65,8 +65,9 @@ TEST_F(ExportTest, ACProgramRunsIt) {
     const TestNetwork network = Compile(Residual(), {.pack = pack});
     const auto files = Export(network);
     ASSERT_TRUE(files.ok()) << files.status();
-    EXPECT_THAT(Files(), UnorderedElementsAre("libresidual.so", "residual.weights", "residual.h",
-                                              "residual.hpp", "residual.py"));
+    EXPECT_THAT(Files(),
+                UnorderedElementsAre("libresidual.so", "residual.weights", "residual.h",
+                                     "residual.hpp", "residual.py", "residual.export.json"));
     const std::string program = folder_ / "program";
     const integration::Result compiled = integration::RunProgram(
         {"/usr/bin/cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", folder_ / "out", "-o",
@@ -254,19 +255,89 @@ TEST_F(ExportTest, RefusesNamesThatCannotBeFunctions) {
   }
 }
 
+TEST_F(ExportTest, ReplacesOnlyExportsOfTheSameNetworkThatAreNoBetter) {
+  TestNetwork network = Compile(Residual());
+  const client::ExportFacts facts = {.title = "residual.onnx",
+                                     .digest = "1",
+                                     .shapes = "x: f32[4, 8]",
+                                     .target = "cpu",
+                                     .tolerance = 0};
+  ExportOptions options{.folder = folder_ / "out",
+                        .name = "residual",
+                        .program_dir = integration::BinDir(),
+                        .facts = facts};
+  const auto write = [&] {
+    return ExportNetwork(network.graph, network.partition, network.kernels, options).status();
+  };
+  EXPECT_TRUE(write().ok());
+  const auto measured = [&](double latency_ns) {
+    for (NetworkKernel& kernel : network.kernels) kernel.latency_ns = latency_ns;
+  };
+  measured(5);
+  EXPECT_TRUE(write().ok()) << "measured kernels replace drafts";
+  measured(4);
+  EXPECT_TRUE(write().ok()) << "a new best";
+  const auto contents = [&] {
+    std::map<std::string, std::string> all;
+    for (const std::string& file : Files()) all[file] = ReadFile(File(file)).value_or("");
+    return all;
+  };
+  const auto before = contents();
+  const auto refused = [&](const char* why) {
+    const absl::Status status = write();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(why));
+    EXPECT_EQ(contents(), before);
+  };
+  network.kernels[0].latency_ns = 0;
+  refused("kernels were measured, and now");
+  measured(4);
+  options.facts.digest = "2";
+  refused("is of another network, residual.onnx");
+  options.facts = facts;
+  options.facts.shapes = "x: f32[5, 8]";
+  refused("is of other shapes, x: f32[4, 8]");
+  options.facts = facts;
+  options.facts.target = "gpu";
+  refused("is for another target, cpu");
+  options.facts = facts;
+  options.facts.tolerance = 0.5;
+  refused("is of a search with tolerance 0, not 0.5");
+  options.overwrite = true;
+  EXPECT_TRUE(write().ok());
+  options.overwrite = false;
+  EXPECT_TRUE(write().ok()) << "the same again";
+
+  // Files of others, and an export of a version that did not describe it.
+  options.facts = facts;
+  std::filesystem::remove(File("residual.export.json"));
+  EXPECT_THAT(std::string(write().message()), HasSubstr("residual.weights exists"));
+}
+
 TEST_F(ExportTest, AFailureLeavesNothing) {
   TestNetwork network = Compile(Residual());
   network.kernels[0].object.clear();
   const absl::Status missing = Export(network).status();
   EXPECT_THAT(std::string(missing.message()), HasSubstr("object file of the kernel of"));
-  EXPECT_THAT(Files(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
 
   const absl::Status thin =
       ExportNetwork(Residual(), network.partition, Compile(Residual()).kernels,
                     {.folder = folder_ / "out", .name = "residual", .program_dir = folder_.path()})
           .status();
   EXPECT_TRUE(absl::IsFailedPrecondition(thin)) << thin;
-  EXPECT_THAT(Files(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
+
+  // A file cannot be replaced: those that were before it are as they were.
+  ASSERT_TRUE(Export(Compile(Residual())).ok());
+  std::filesystem::remove(File("residual.py"));
+  std::filesystem::create_directories(File("residual.py/folder"));
+  const std::string library = ReadFile(File("libresidual.so")).value();
+  ASSERT_TRUE(WriteFileAtomically(File("libresidual.so"), "old").ok());
+  EXPECT_FALSE(Export(Compile(Residual())).ok());
+  EXPECT_EQ(ReadFile(File("libresidual.so")).value(), "old");
+  EXPECT_NE(library, "old");
+  EXPECT_EQ(Files().size(), 6u) << "no folder of the failed export is left";
 }
 
 }  // namespace

@@ -20,7 +20,13 @@ class EntryPoints {
         module_(*state.module),
         context_(module_.getContext()),
         b_(context_),
-        cpu_guard_(cpu_guard) {}
+        cpu_guard_(cpu_guard),
+        read_by_prepack_(state.program.arguments),
+        used_by_run_(state.program.arguments) {
+    for (const lower::LoweredKernel& kernel : state.program.kernels) {
+      MarkUses(kernel.body, kernel.name == ir::kPrepackKernel ? read_by_prepack_ : used_by_run_);
+    }
+  }
 
   void Run(llvm::Function* prepack, llvm::Function* main) {
     const lower::LoweredProgram& program = state_.program;
@@ -29,6 +35,7 @@ class EntryPoints {
     Constant(target::kThreadsSymbol, b_.getInt32(program.threads));
     EmitWorkspaceBytes();
     EmitStrides();
+    EmitUses();
     Constant(target::kPackedSymbol, b_.getInt64(program.packed_bytes));
     Constant(target::kRangeExtentSymbol, b_.getInt64(has_range ? state_.last_parallel.extent : 0));
     auto* ptr = b_.getPtrTy();
@@ -107,6 +114,38 @@ class EntryPoints {
     }
   }
 
+  // Marks the arguments that a statement and those inside it read or write.
+  void MarkUses(lower::StmtId id, std::vector<bool>& used) const {
+    if (id == lower::kNoStmt) return;
+    const lower::LoweredProgram& program = state_.program;
+    const auto mark = [&](ir::BufferId buffer) {
+      const lower::Storage& storage = program.storage[buffer];
+      if (storage.kind == lower::Storage::Kind::kArgument) used[storage.position] = true;
+    };
+    const lower::Stmt& stmt = program.stmts[id];
+    for (const ir::BufferId output : stmt.outputs) mark(output);
+    for (const ir::ExprId value : stmt.values) {
+      program.pool.VisitLoads(value, [&](const ir::Expr& load) { mark(load.buffer); });
+    }
+    for (const lower::StmtId child : stmt.children) MarkUses(child, used);
+  }
+
+  // Emits the function kUsesSymbol if run does not use some argument.
+  void EmitUses() {
+    llvm::SmallVector<int> unused;
+    for (int i = 0; i < state_.program.arguments; ++i) {
+      if (!used_by_run_[i]) unused.push_back(i);
+    }
+    if (unused.empty()) return;
+    llvm::Function* const function =
+        Function(target::kUsesSymbol, b_.getInt32Ty(), {b_.getInt32Ty()});
+    Value* uses = b_.getTrue();
+    for (const int i : unused) {
+      uses = b_.CreateAnd(uses, b_.CreateICmpNE(function->getArg(0), b_.getInt32(i)));
+    }
+    b_.CreateRet(b_.CreateZExt(uses, b_.getInt32Ty()));
+  }
+
   // The memory of an argument, in bytes. `span` is 0 if run does not access it.
   struct Extent {
     int64_t span = 0, row = 0, pitch = 0;
@@ -114,7 +153,7 @@ class EntryPoints {
     bool written = false;
   };
 
-  // The run function does not read constants that were packed, and they may be freed.
+  // Arguments that run does not use, such as packed constants, may have been freed.
   std::vector<Extent> ExtentsOfArguments() const {
     const lower::LoweredProgram& program = state_.program;
     std::vector<Extent> extents(program.arguments);
@@ -124,7 +163,7 @@ class EntryPoints {
       if (storage.kind != lower::Storage::Kind::kArgument) continue;
       Extent& extent = extents[storage.position];
       extent.alignment = lower::AlignmentOf(program, static_cast<ir::BufferId>(b));
-      if (buffer.constant && program.packed_bytes > 0) continue;
+      if (!used_by_run_[storage.position]) continue;
       const int64_t bytes = ir::DTypeBytes(buffer.dtype);
       extent.written = buffer.output;
       extent.span = storage.elements * bytes;
@@ -202,7 +241,7 @@ class EntryPoints {
     for (int i = 0; i < program.arguments; ++i) {
       Value* buffer = b_.CreateLoad(
           b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), function->getArg(0), i));
-      if (!is_prepack)
+      if (is_prepack ? read_by_prepack_[i] : used_by_run_[i])
         Require(IsAligned(buffer, extents[i].alignment), target::kKernelMisalignedBuffer);
       Store(context, i, buffer);
       buffers.push_back(buffer);
@@ -221,6 +260,7 @@ class EntryPoints {
   llvm::LLVMContext& context_;
   IRBuilder<> b_;
   llvm::Function* cpu_guard_;
+  std::vector<bool> read_by_prepack_, used_by_run_;  // by argument
 };
 
 }  // namespace
