@@ -114,7 +114,7 @@ TEST_P(OldSchemaTest, OpensAndReads) {
   expected.id = 1;
   expected.result.processes = 0;  // its detail is another text
   if (GetParam() < 9) expected.result.inputs = "";
-  if (GetParam() < 3) {           // older schemas do not store these
+  if (GetParam() < 3) {  // older schemas do not store these
     expected.policy.repeats = 0;
     expected.policy.confidence = 0;
     expected.result.machine = {};

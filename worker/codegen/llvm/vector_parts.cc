@@ -17,7 +17,9 @@ namespace {
 const llvm::FixedVectorType* VectorTypeOf(const Value* value) {
   return llvm::cast<llvm::FixedVectorType>(value->getType());
 }
-int LaneCount(const Value* value) { return static_cast<int>(VectorTypeOf(value)->getNumElements()); }
+int LaneCount(const Value* value) {
+  return static_cast<int>(VectorTypeOf(value)->getNumElements());
+}
 
 llvm::Type* WithLanes(const Value* value, int lanes) {
   return llvm::FixedVectorType::get(value->getType()->getScalarType(),
