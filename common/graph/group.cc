@@ -25,7 +25,7 @@ class GroupText {
     for (const int n : nodes_) HONE_RETURN_IF_ERROR(WriteNode(graph_.nodes[n]));
     RemoveDead();
     SeparateOutputs();
-    FindInputs();
+    HONE_RETURN_IF_ERROR(FindInputs());
     std::string text = absl::StrCat("workload ", name, "\n");
     for (const ValueId id : inputs_) {
       const TensorType& type = graph_.value(id).type;
@@ -142,8 +142,9 @@ class GroupText {
     }
   }
 
-  // The values that stages read and the group does not compute, in the order of the nodes' inputs.
-  void FindInputs() {
+  // Finds the values that stages read and the group does not compute, in the order of the nodes'
+  // inputs. Unimplemented: one of them is empty.
+  absl::Status FindInputs() {
     for (const Written& written : written_) {
       std::set<std::string> reads;
       for (const StageText& stage : written.stages) {
@@ -155,9 +156,16 @@ class GroupText {
           AddBound(bounds_, id, bound->second);
         }
         if (computed_.contains(id)) continue;
+        if (graph_.value(id).type.elements() == 0) {
+          return NodeView(graph_, *written.node)
+              .UnimplementedError(absl::StrCat("computes elements from '", graph_.value(id).name,
+                                               "', which is ", graph_.value(id).type.ToText(),
+                                               " and has none; this is not supported"));
+        }
         if (std::find(inputs_.begin(), inputs_.end(), id) == inputs_.end()) inputs_.push_back(id);
       }
     }
+    return absl::OkStatus();
   }
 
   bool IsOutput(const std::string& tensor) const {
@@ -216,10 +224,8 @@ absl::StatusOr<Graph> AloneInGraph(const Graph& graph, Node node) {
     const auto [entry, is_new] = added.emplace(id, kNoValue);
     if (is_new) {
       const Value& value = graph.value(id);
-      std::string name = absl::StrCat("x", alone.values.size());
-      entry->second = value.constant
-                          ? alone.AddConstant(std::move(name), value.type, *value.constant)
-                          : alone.AddValue(std::move(name), value.type);
+      entry->second = value.constant ? alone.AddConstant(value.name, value.type, *value.constant)
+                                     : alone.AddValue(value.name, value.type);
     }
     id = entry->second;
   }

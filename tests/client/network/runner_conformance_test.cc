@@ -144,7 +144,9 @@ TEST_P(RunnerConformanceTest, RefusesIndicesThatAreOutOfRange) {
       bytes.push_back(graph::Encode(graph.value(graph.inputs[i]).type, changed[i]));
     }
     const auto outputs = (*runner)->Run(Views(bytes));
-    if (outputs.ok()) EXPECT_EQ(*outputs, Expected(graph, bytes));
+    if (outputs.ok()) {
+      EXPECT_EQ(*outputs, Expected(graph, bytes));
+    }
     return outputs.status().ToString();
   };
   EXPECT_EQ(run(0, 0, 0), "OK");
