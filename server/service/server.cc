@@ -50,9 +50,17 @@ absl::Status CheckListeners(const ServerOptions& options) {
 
 absl::Status CheckCanStart(const ServerOptions& options) {
   HONE_RETURN_IF_ERROR(CheckListeners(options));
+  std::set<std::string> seen;
   for (const auto* addresses :
        {&options.listen, &options.listen_clients, &options.listen_workers, &options.listen_admin}) {
-    for (const rpc::Address& address : *addresses) HONE_RETURN_IF_ERROR(rpc::CheckFree(address));
+    for (const rpc::Address& address : *addresses) {
+      HONE_RETURN_IF_ERROR(rpc::CheckFree(address));
+      const bool is_any_port = !address.IsUnix() && address.port == 0;
+      if (!is_any_port && !seen.insert(address.ToText()).second) {
+        return absl::AlreadyExistsError(
+            absl::StrCat("the server is to listen on ", address.ToText(), " twice"));
+      }
+    }
   }
   if (options.audit_log.empty()) return absl::OkStatus();
   return AuditLog::Open(options.audit_log, options.audit).status();

@@ -122,6 +122,8 @@ TEST(NoStoreTest, IsMadeIfTheServerCannotStart) {
   for (const Words& options :
        {Words{"--listen", address}, Words{"--listen", "unix:" + socket},
         Words{"--listen", "localhost:0", "--listen-admin", address},
+        Words{"--listen", "unix:" + folder / "socket", "--listen-admin",
+              "unix:" + folder / "socket"},
         Words{"--listen", "localhost:0", "--audit-log", folder / "none/audit"}}) {
     const Result refused =
         RunProgram(With({"hone-server", "--store", folder / "new/x.db"}, options));
