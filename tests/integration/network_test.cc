@@ -107,11 +107,11 @@ TEST_F(NetworkTest, IsTunedRunAndExported) {
     EXPECT_GE(task["processes"].get<int>(), 1) << task;
   }
 
-  // The page about a job needs no model.
-  const std::string page = files_ / "job.html";
-  result = home_.Hone({"jobs", "show", report["job"], "--report", page});
+  // The job_page about a job needs no model.
+  const std::string job_page = files_ / "job.html";
+  result = home_.Hone({"jobs", "show", report["job"], "--report", job_page});
   EXPECT_EQ(result.code, 0) << result.errors;
-  EXPECT_THAT(ReadFile(page).value_or(""),
+  EXPECT_THAT(ReadFile(job_page).value_or(""),
               AllOf(HasSubstr("mnist-8"), HasSubstr("10 trials"), HasSubstr("f32[")));
 
   result = home_.Hone({"best", kMnist, "--json"});

@@ -214,7 +214,7 @@ void Evaluate(benchmark::State& state, const Task& task, bool ranked) {
   for (auto _ : state) {
     Evaluator evaluator(&context, draft.get());
     if (!evaluator.UseFeaturesOf(model).ok()) state.SkipWithError("no features");
-    const std::vector<EvaluationPtr> evaluations = evaluator.Evaluate(points);
+    const std::vector<EvaluationPtr> evaluations = *evaluator.Evaluate(points);
     benchmark::DoNotOptimize(evaluator.Predict(evaluations, model));
   }
   state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(points.size()));
