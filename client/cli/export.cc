@@ -30,6 +30,8 @@
 #include "client/lib/kernel_folder.h"
 #include "client/lib/kernel_header.h"
 #include "client/lib/kernel_object.h"
+#include "client/lib/kernel_program.h"
+#include "client/lib/program_call.h"
 #include "client/network/network_header.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
@@ -113,9 +115,9 @@ std::vector<std::string> WordsOf(const std::vector<WorkloadArgument>& arguments)
   return words;
 }
 
-absl::StatusOr<std::string> Header(const ir::Workload& workload, const Naming& naming,
-                                   const target::Target& target, const client::Best& best,
-                                   const record::Artifact& artifact) {
+absl::StatusOr<client::KernelFacts> FactsOf(const Naming& naming, const target::Target& target,
+                                            const client::Best& best,
+                                            const record::Artifact& artifact) {
   client::KernelFacts facts;
   facts.name = naming.files;
   facts.functions = naming.files;
@@ -126,14 +128,31 @@ absl::StatusOr<std::string> Header(const ir::Workload& workload, const Naming& n
   HONE_ASSIGN_OR_RETURN(facts.reads,
                         client::InputsThatRunReads(artifact.workload, artifact.program));
   facts.accepts_null = absl::StrContains(artifact.object, target::kUsesSymbol);
-  return client::KernelHeader(workload, facts);
+  return facts;
 }
 
-using Files = std::vector<std::pair<const char*, std::string>>;  // by suffix
+// The kernel with Hone's threads, whose functions begin with NAME_ and NAME_pool, for Python. Its
+// code is that of the object file. `folder` is for object files.
+absl::StatusOr<std::string> LinkWithThreads(const std::string& name, const std::string& object,
+                                            const std::string& folder) {
+  HONE_ASSIGN_OR_RETURN(
+      const std::string threads,
+      client::RenameSymbols(network::ThreadsObject(), "hone_threads", name + "_pool"));
+  std::vector<std::string> words = {"link", "--visible", name + "_"};
+  for (const auto& [file, content] :
+       {std::pair<std::string, const std::string&>(name + "_kernel.o", object),
+        {name + "_threads.o", threads}}) {
+    words.push_back((std::filesystem::path(folder) / file).string());
+    HONE_RETURN_IF_ERROR(WriteFileAtomically(words.back(), content, Durability::kProcess));
+  }
+  return client::RunBuilder(words, "");
+}
+
+using Files = std::vector<std::pair<std::string, std::string>>;  // by name
 
 absl::StatusOr<Files> CpuFiles(const WorkloadArgument& argument, const Naming& naming,
                                const target::Target& target, const client::Best& best,
-                               const record::Artifact& artifact) {
+                               const record::Artifact& artifact, const std::string& scratch) {
   // Kernels of ABI 1 do not have this function, and cannot be called as the header declares.
   if (!absl::StrContains(artifact.object, target::kThreadsSymbol)) {
     return absl::FailedPreconditionError(
@@ -142,9 +161,17 @@ absl::StatusOr<Files> CpuFiles(const WorkloadArgument& argument, const Naming& n
                      SuggestedCommandForTarget("revalidate"), " builds it again"));
   }
   HONE_ASSIGN_OR_RETURN(std::string object, client::RenameFunctions(artifact.object, naming.files));
-  HONE_ASSIGN_OR_RETURN(std::string header,
-                        Header(argument.workload, naming, target, best, artifact));
-  return Files{{".so", artifact.shared_object}, {".o", std::move(object)}, {".h", header}};
+  HONE_ASSIGN_OR_RETURN(const client::KernelFacts facts, FactsOf(naming, target, best, artifact));
+  Files files{{naming.files + ".so", artifact.shared_object},
+              {naming.files + ".o", object},
+              {naming.files + ".h", client::KernelHeader(argument.workload, facts)},
+              {naming.files + "_example.c", client::KernelExample(argument.workload, facts)}};
+  // hone-builder links for the machine that it was built for, which is where Python would run.
+  if (target.arch != "x86_64") return files;
+  HONE_ASSIGN_OR_RETURN(std::string linked, LinkWithThreads(naming.files, object, scratch));
+  files.emplace_back(absl::StrCat("lib", naming.files, ".so"), std::move(linked));
+  files.emplace_back(naming.files + "_kernel.py", client::KernelModule(argument.workload, facts));
+  return files;
 }
 
 absl::StatusOr<Files> GpuFiles(const WorkloadArgument& argument, const Naming& naming,
@@ -158,17 +185,19 @@ absl::StatusOr<Files> GpuFiles(const WorkloadArgument& argument, const Naming& n
                                .gflops = best.gflops};
   HONE_ASSIGN_OR_RETURN(facts.reads,
                         client::InputsThatRunReads(artifact.workload, artifact.program));
-  Files files{{".json", module.LaunchesAsJson() + "\n"},
-              {".h", client::GpuKernelHeader(argument.workload, module, facts)},
-              {"_host.c", client::GpuHostProgram(argument.workload, module, facts)}};
+  const std::string& name = naming.files;
+  Files files{{name + ".json", module.LaunchesAsJson() + "\n"},
+              {name + ".h", client::GpuKernelHeader(argument.workload, module, facts)},
+              {name + "_host.c", client::GpuHostProgram(argument.workload, module, facts)}};
   if (module.kind == target::Kind::kOpenCl) {
-    files.emplace_back(".cl", module.code);
+    files.emplace_back(name + ".cl", module.code);
     return files;
   }
   HONE_ASSIGN_OR_RETURN(const target::GpuSources sources,
                         target::GpuSources::Decode(artifact.object));
-  files.insert(files.end(),
-               {{".cubin", module.code}, {".ptx", sources.assembly}, {".cu", sources.source}});
+  files.insert(files.end(), {{name + ".cubin", module.code},
+                             {name + ".ptx", sources.assembly},
+                             {name + ".cu", sources.source}});
   return files;
 }
 
@@ -188,18 +217,20 @@ class KernelExports {
     HONE_ASSIGN_OR_RETURN(record::Artifact artifact, ArtifactOf(session_, best));
     HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
     const bool cpu = target.kind == target::Kind::kCpu;
-    HONE_ASSIGN_OR_RETURN(Files files, cpu ? CpuFiles(argument, naming, target, best, artifact)
-                                           : GpuFiles(argument, naming, target, best, artifact));
-    files.insert(
-        files.end(),
-        {{".hone", artifact.workload}, {".trace", artifact.trace}, {".program", artifact.program}});
+    HONE_ASSIGN_OR_RETURN(const std::string scratch, files_.Scratch());
+    HONE_ASSIGN_OR_RETURN(Files files,
+                          cpu ? CpuFiles(argument, naming, target, best, artifact, scratch)
+                              : GpuFiles(argument, naming, target, best, artifact));
+    files.insert(files.end(), {{naming.files + ".hone", artifact.workload},
+                               {naming.files + ".trace", artifact.trace},
+                               {naming.files + ".program", artifact.program}});
     const client::ExportFacts facts = {.name = naming.files,
                                        .title = ir::SignatureOf(argument.workload),
                                        .digest = argument.workload.StructuralDigest().ToHex(),
                                        .target = target.Key(),
                                        .tolerance = options_.words.tolerance};
     std::vector<std::string> names;
-    for (const auto& [suffix, content] : files) names.push_back(naming.files + suffix);
+    for (const auto& [name, content] : files) names.push_back(name);
     const bool may_be_named = options_.file.empty();
     HONE_RETURN_IF_ERROR(ExplainTaken(files_.Check(facts, names), argument.title, may_be_named));
     if (cpu) {  // only kernels for CPUs can be looked up

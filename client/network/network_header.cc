@@ -90,4 +90,12 @@ std::string ThreadsSource() {
   return source;
 }
 
+std::string ThreadsObject() {
+  for (const EmbeddedFile& file : EmbeddedFiles()) {
+    if (absl::StartsWith(file.name, "thread_pool.c") && absl::EndsWith(file.name, ".o"))
+      return std::string(file.content);
+  }
+  return "";
+}
+
 }  // namespace hone::network

@@ -24,6 +24,8 @@ std::string PythonModule(const std::string& name, const Plan& plan);
 // The source of the threads of exported kernels, hone_threads.c: common/target/thread_pool with the
 // headers that it needs.
 std::string ThreadsSource();
+// The object file of the same, with functions hone_threads and so on.
+std::string ThreadsObject();
 
 }  // namespace hone::network
 

@@ -128,6 +128,31 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
   EXPECT_EQ(used.code, 0) << used.output;
   EXPECT_EQ(used.output, "right\n");
 
+  // The example program and the Python module work as they are.
+  const Result example =
+      RunProgram({"/usr/bin/cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", kernel / "out",
+                  "-o", kernel / "example", kernel / "out" + "/matmul_example.c",
+                  kernel / "out" + "/matmul.o", kernel / "out" + "/hone_threads.c"});
+  ASSERT_EQ(example.code, 0) << example.errors;
+  EXPECT_THAT(RunProgram({kernel / "example"}).output, HasSubstr(" us with "));
+  std::ofstream(kernel / "use.py")
+      << "import sys\nimport numpy as np\nsys.path.insert(0, sys.argv[1])\n"
+         "from matmul_kernel import TENSORS, Error, Kernel\n"
+         "shapes = {tensor.name: tensor.shape for tensor in TENSORS}\n"
+         "a = (np.arange(np.prod(shapes['A'])) % 7 - 3).astype('f4').reshape(shapes['A'])\n"
+         "b = (np.arange(np.prod(shapes['B'])) % 5 - 2).astype('f4').reshape(shapes['B'])\n"
+         "kernel = Kernel(threads=3)\n"
+         "expected = a @ b\n"
+         "assert (kernel(a, b) == expected).all()\n"
+         "assert (kernel(np.asfortranarray(a), b) == expected).all()\n"
+         "for wrong in (lambda: Kernel(B=b), lambda: kernel(a), lambda: kernel(a, a),\n"
+         "              lambda: kernel(a, b.T), lambda: kernel(a.astype('f8'), b)):\n"
+         "    try:\n        wrong()\n    except Error:\n        continue\n"
+         "    raise AssertionError('no error')\n"
+         "print('right')\n";
+  const Result python = RunProgram({"/usr/bin/python3", kernel / "use.py", kernel / "out"});
+  EXPECT_EQ(python.output, "right\n") << python.errors;
+
   // Kernels with different names link into the same program, also with the default name.
   for (const char* name : {"first", "second"}) {
     const Result named = home.Hone(With({"export", "-o", kernel / "out", "--name", name}, kMatmul));

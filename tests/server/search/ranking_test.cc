@@ -21,7 +21,7 @@ class RankingTest : public testing::Test {
     std::vector<Measured> results;
     while (results.size() < 16) {
       Point point{space, *context_.spaces[space]->Sample(rng)};
-      EvaluationPtr evaluation = evaluator_.Evaluate(absl::MakeConstSpan(&point, 1))[0];
+      EvaluationPtr evaluation = evaluator_.Evaluate(absl::MakeConstSpan(&point, 1)).value()[0];
       if (!evaluation->legal || history_.Knows(point) || history_.KnowsProgram(*evaluation))
         continue;
       const double cycles = 1 / evaluation->draft;
@@ -30,7 +30,7 @@ class RankingTest : public testing::Test {
                            prediction(latency(cycles)));
     }
     history_.Tell(results);
-    history_.Refresh(evaluator_);
+    EXPECT_TRUE(history_.Refresh(evaluator_).ok());
   }
 
   TestSpaces spaces_ = MatmulSpaces(512);

@@ -107,7 +107,9 @@ TEST_F(JobInterruptionTest, CancelledWhileSpacesAreMadeItEndsBeforeASearch) {
     bool proposed = false;
     const std::string id = Create(Spec(40, confirm ? "confirmed" : "not confirmed"));
     environment.WatchSteps([&](absl::string_view at, absl::string_view) {
-      if (at == "open" && !std::exchange(did_, true)) EXPECT_TRUE(jobs->Cancel(id, confirm).ok());
+      if (at == "open" && !std::exchange(did_, true)) {
+        EXPECT_TRUE(jobs->Cancel(id, confirm).ok());
+      }
       proposed |= at == "propose";
     });
     const auto ended = RunToEnd(id);
