@@ -214,7 +214,8 @@ TEST_F(ByHand, MeasuresOnGivenData) {
   const auto inputs_of = [&](const std::string& job) {
     const Result records = home_.Hone({"records", "query", "--job", job, "--json"});
     std::set<std::string> inputs;
-    for (const auto& record : OneLineOfJson(records.output)["records"]) {
+    const nlohmann::json json = OneLineOfJson(records.output);
+    for (const auto& record : json["records"]) {
       if (record["outcome"] == "ok") inputs.insert(record["inputs"].get<std::string>());
     }
     return inputs;
