@@ -30,7 +30,8 @@ void DraftWork::Draft(JobSpec spec, Done answer) {
     std::move(answer)(std::move(trace));
   };
   if (services_.preflight == nullptr) return Schedule(std::move(spec), std::move(done));
-  const JobSpec checked = spec;
+  JobSpec checked = spec;
+  checked.max_time = absl::ZeroDuration();  // determines only how many candidates are proposed
   services_.preflight->Check(checked, [this, spec = std::move(spec), done = std::move(done)](
                                           const absl::Status& verdict) mutable {
     if (verdict.ok()) return Schedule(std::move(spec), std::move(done));
