@@ -99,7 +99,7 @@ TEST(ReadOperatorAsNetworkTest, HasOneStep) {
   const ir::Workload& workload = network->tasks[0].workload;
   EXPECT_EQ(network->partition.steps[0].inputs.size(), workload.Inputs().size());
   EXPECT_EQ(network->partition.steps[0].outputs.size(), workload.Outputs().size());
-  EXPECT_EQ(DescribeValues(network->graph, network->graph.inputs), "A: f32[4, 16]");
+  EXPECT_EQ(DescribeValues(network->graph, network->graph.inputs), "X: f32[4, 16]");
   EXPECT_EQ(ExitCodeFor(ReadOperatorAsNetwork(Globals(), {"nothing"}).status()), kExitUsage);
 }
 
