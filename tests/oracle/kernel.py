@@ -119,6 +119,12 @@ class Kernel:
     def workspace_bytes(self, threads):
         return self._library.hone_kernel_workspace_bytes(ctypes.c_int32(threads))
 
+    def uses(self, buffer):
+        """Whether a run reads or writes the buffer, rather than only its packed form."""
+        if not hasattr(self._library, "hone_kernel_uses"):  # then a run uses all or none
+            return self.packed_bytes == 0
+        return self._library.hone_kernel_uses(ctypes.c_int32(buffer)) != 0
+
     def run(self, addresses, packed, workspace, runtime=None):
         return self._library.hone_kernel_run(
             _pointers(addresses), ctypes.c_void_p(packed), ctypes.c_void_p(workspace),
@@ -179,9 +185,9 @@ class Call:
             addresses = [*self._addresses[:-1], wrong]
             code = self._kernel.run(addresses, self._packed.address, self._workspace.address)
             self._returns("run with a misaligned output", code, MISALIGNED_BUFFER)
-        # A run does not read constants that are packed, so the first input may be one of these.
-        if len(self._addresses) > 1 and self._kernel.packed_bytes == 0:
-            addresses = [*self._addresses[:-1], self._addresses[0]]
+        used = [n for n in range(len(self._inputs)) if self._kernel.uses(n)]
+        if used:
+            addresses = [*self._addresses[:-1], self._addresses[used[0]]]
             code = self._kernel.run(addresses, self._packed.address, self._workspace.address)
             self._returns("run with an output that is an input", code, OVERLAP)
         if any((buffer.data != self._poison).any() for buffer in self._outputs):
