@@ -18,6 +18,7 @@ constexpr int kAttemptsPerSite = 12;           // tries at a site before a resta
 constexpr int kProbes = 12;                    // replays that must agree with the derivations
 constexpr int kProbeTries = 200;               // maximum number of replays until one succeeds
 constexpr int kFewProbes = 4, kFewTries = 24;  // the same if a space is one of many
+constexpr size_t kManyStages = 12;  // with fewer, spaces that are seldom legal are kept, too
 
 // Takes decisions from a chooser, and checks the constraints as soon as each site is drawn.
 class ConstrainedDecider final : public schedule::Decider {
@@ -194,7 +195,8 @@ absl::Status DesignSpace::DoesNotReplay(const absl::Status& why) const {
 }
 
 absl::Status DesignSpace::Probe(bool thoroughly) {
-  const int tries = thoroughly ? kProbeTries : kFewTries;
+  const bool many_stages = workload_->stages.size() > kManyStages;
+  const int tries = thoroughly || !many_stages ? kProbeTries : kFewTries;
   const int probes = thoroughly ? kProbes : kFewProbes;
   // Seeded from the text, so that `derived_` is deterministic.
   const Digest digest = DigestOf(text_);
