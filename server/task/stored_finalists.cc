@@ -121,9 +121,13 @@ void AddStoredDefault(const JobActor& job, const std::vector<Stored>& stored,
   const auto known = std::find_if(
       finalists.list.begin(), finalists.list.end(),
       [&](const Finalist& finalist) { return finalist.candidate == untiled->record.candidate; });
+  // As the yardstick, it is measured in as many processes as the best, however slow it is.
+  finalists.untiled = static_cast<int>(known - finalists.list.begin());
   if (known != finalists.list.end()) return;
   if (std::optional<Finalist> finalist = ToFinalist(job, untiled->record)) {
     finalists.list.push_back(*std::move(finalist));
+  } else {
+    finalists.untiled = -1;
   }
 }
 

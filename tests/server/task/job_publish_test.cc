@@ -128,15 +128,15 @@ TEST_F(JobPublishTest, StoredCandidatesAreMeasuredOnDataWithoutPublishing) {
   const auto records = store.Query(query);
   ASSERT_TRUE(records.ok());
   std::map<std::vector<int64_t>, int> processes;
-  bool has_default = false;
+  int processes_of_default = 0;
   for (const record::Record& record : *records) {
     EXPECT_EQ(record.result.inputs, spec.inputs_digest);
-    has_default |= record.is_default;
+    processes_of_default += record.is_default;
     ++processes[record.candidate.decisions];
   }
   EXPECT_GE(processes[tuned->best->record.candidate.decisions], 3);
   EXPECT_GE(processes.size(), 3u);
-  EXPECT_TRUE(has_default);
+  EXPECT_GE(processes_of_default, 3) << "for a speed-up";
 }
 
 TEST_F(JobPublishTest, UsersAreToldThatAnOverratedBestIsReplaced) {
