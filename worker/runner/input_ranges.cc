@@ -30,7 +30,7 @@ constexpr int kSteps[] = {8, 4, 2, 1};   // of an exponent
 // A workload with more inputs is not searched again for positive ones after all stages are known.
 constexpr size_t kMostSearchedAgain = 16;
 
-// Costs. A magnitude of 2^g costs g².
+// Costs. A magnitude of 2^g costs (|g| − 1)² if |g| > 1.
 constexpr double kUndefined = 40;          // all elements are NaN or infinite
 constexpr double kOfArgument = 4;          // an argument of 2^(1+g)
 constexpr double kOfExponent = 1.0 / 256;  // an input in [−1, 1)·2^g
@@ -146,12 +146,19 @@ class Estimator {
       Run(s);
       for (const BufferId id : workload_.stages[s].tensors) {
         const StageMagnitude& m = magnitudes_[id];
-        const double size = m.of_term > 0 ? std::log2(m.of_term) : 0;
+        const double size = m.of_term > 0 ? std::max(0.0, std::fabs(std::log2(m.of_term)) - 1) : 0;
         const double argument = m.largest_argument > 2 ? std::log2(m.largest_argument) - 1 : 0;
         cost += size * size + kUndefined * m.undefined + kOfArgument * argument * argument;
       }
     }
     return cost;
+  }
+  // Whether positive operands may help in these stages: there are quotients by computed values,
+  // powers, logarithms or roots.
+  bool NeedsPositive(size_t begin, size_t end) const {
+    return std::any_of(shapes_.begin() + static_cast<ptrdiff_t>(begin),
+                       shapes_.begin() + static_cast<ptrdiff_t>(end),
+                       [](const StageShape& shape) { return shape.needs_positive; });
   }
   double CostOfRange(size_t input) const {
     const InputRange& range = ranges_[input];
@@ -163,7 +170,7 @@ class Estimator {
     int64_t points = 1;             // of the reduction
     int64_t terms = 1;              // of them that are sampled for an element
     std::vector<ExprId> arguments;  // operands of functions with tails
-    bool is_float = false;
+    bool needs_positive = false;
   };
   struct Sums {
     double squares = 0;
@@ -188,12 +195,15 @@ class Estimator {
     for (const ExprId value : s.values) {
       workload_.pool.Visit(value, [&](const Expr& expr) {
         ++nodes;
+        const bool divides = expr.op == Op::kDiv && ir::IsFloat(expr.dtype) &&
+                             workload_.pool[expr.b].op != Op::kConst;
+        shape.needs_positive |= divides || expr.op == Op::kLog || expr.op == Op::kSqrt ||
+                                expr.op == Op::kRsqrt || expr.op == Op::kPow;
         if (HasTails(expr.op) && shape.arguments.size() < 8) shape.arguments.push_back(expr.a);
       });
     }
     const int64_t affordable = kMostNodes / (static_cast<int64_t>(kSamples) * nodes);
     shape.terms = std::min(shape.points, std::clamp(affordable, kFewestTerms, kMostTerms));
-    shape.is_float = ir::IsFloat(workload_.tensors[s.tensors[0]].dtype);
   }
 
   double Load(const Expr& load, int64_t gathered, const std::vector<int64_t>& vars) const {
@@ -404,6 +414,7 @@ class RangeSearch {
 
   void TryPositive(size_t input, size_t begin, size_t end) {
     InputRange range = estimator_.ranges()[input];
+    if (!estimator_.NeedsPositive(begin, end)) return;
     if (range.positive || !ir::IsFloat(workload_.tensors[inputs_[input]].dtype)) return;
     range.positive = true;
     double cost = Cost(input, begin, end);

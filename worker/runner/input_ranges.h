@@ -34,9 +34,10 @@ struct StageMagnitude {
 // The inputs are scaled stage by stage, as layer-sequential initialization does for the weights of
 // networks (Mishkin and Matas, All you need is a good init, 2016): the inputs that a stage is the
 // first to read get the powers of two with which this stage and those that follow it without new
-// inputs are nearest to 1; constants are scaled before other inputs. An input is positive if that
-// avoids the logarithm or root of a negative number, or a division by almost 0. Magnitudes are
-// estimated from some samples of each tensor. The result depends only on the workload's structure.
+// inputs are within a factor of two of 1, or nearest to it; constants are scaled before other
+// inputs. An input is positive if that avoids the logarithm or root of a negative number, or a
+// division by almost 0. Magnitudes are estimated from some samples of each tensor. The result
+// depends only on the workload's structure.
 std::vector<InputRange> ChooseInputRanges(const ir::Workload& workload);
 
 // The estimated magnitudes of all float tensors that stages compute, in the order of stages.

@@ -112,13 +112,13 @@ TEST(CodecTest, ReadsJsonOfEarlierReleases) {
 }
 
 TEST(CodecTest, DataOfANewerReleaseIsRejectedWithAdvice) {
-  const std::string newer = "\x08\x03";  // version 3
+  const std::string newer = "\x08\x04";  // version 4
   for (const absl::Status& status : {DecodeSpec(newer).status(), DecodeSnapshot(newer).status(),
                                      DecodePropose({"job", 3, kProposeKind, newer}).status(),
                                      DecodeTell({"job", 3, kTellKind, newer}).status()}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
     EXPECT_THAT(std::string(status.message()),
-                ::testing::AllOf(::testing::HasSubstr("version 3"),
+                ::testing::AllOf(::testing::HasSubstr("version 4"),
                                  ::testing::HasSubstr("start the newer hone-server")));
   }
 }

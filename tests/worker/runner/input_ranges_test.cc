@@ -106,6 +106,8 @@ TEST(InputRangesTest, OnlyWeightsOfAProductAreScaled) {
 TEST(InputRangesTest, InputsThatNeedNoScalingKeepTheirRange) {
   for (const char* const text :
        {"workload w\ninput X: f32[64]\ninput Y: f32[64]\noutput Z[i: 64] = X[i] + Y[i]\n",
+        "workload w\ninput X: f32[64, 12544]\nS[i: 64] = sum(j: 12544) X[i, j]\n"
+        "output Y[i: 64] = S[i] / 12544.0\n",
         "workload w\ninput X: i8[64]\noutput Z[i: 64] = max(X[i], 3)\n"}) {
     for (const InputRange& range : ChooseInputRanges(ParsedForRanges(text))) {
       EXPECT_EQ(range, InputRange());
