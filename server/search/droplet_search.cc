@@ -112,8 +112,9 @@ class DropletSearch final : public HistorySearch {
   void Thin(const space::DesignSpace& space, std::vector<Point>& points) const {
     const auto most = static_cast<size_t>(context().population);
     if (space.part_count() == 1 || points.size() <= most) return;
-    for (size_t i = 0; i < most; ++i) points[i] = std::move(points[i * points.size() / most]);
-    points.resize(most);
+    std::vector<Point> kept;
+    for (size_t i = 0; i < most; ++i) kept.push_back(std::move(points[i * points.size() / most]));
+    points = std::move(kept);
   }
 
   // Adds the new candidates of a group, best first.

@@ -10,6 +10,7 @@
 #include "common/target/target.h"
 #include "gtest/gtest.h"
 #include "server/task/compiler_environment.h"
+#include "server/task/task_search.h"
 #include "tests/server/task/random_workload.h"
 
 namespace hone::task {
@@ -81,6 +82,30 @@ TEST_P(LongChain, IsAsFastAsItsParts) {
   ASSERT_EQ(DraftOnce(*environment, Chain(kProducts, /*connected=*/false), GetParam(), all),
             absl::OkStatus());
   EXPECT_LE(all.cycles, 1.15 * kProducts * one.cycles);
+}
+
+// All strategies of the default search propose legal candidates after results.
+TEST(LongChainSearch, ContinuesAfterResults) {
+  const auto environment = MakeCompilerEnvironment(/*threads=*/1);
+  const auto spaces = environment->Open(Chain(12, /*connected=*/true),
+                                        target::TargetByName("x86-avx512")->ToText(), "", 0);
+  ASSERT_TRUE(spaces.ok()) << spaces.status();
+  const auto search = TaskSearch::Create(environment.get(), spaces->get(),
+                                         {.strategy = environment->default_strategy(),
+                                          .cost_model = environment->default_cost_model()},
+                                         /*prior=*/{});
+  ASSERT_TRUE(search.ok()) << search.status();
+  for (int round = 0; round < 6; ++round) {
+    const auto event = (*search)->Propose(8);
+    ASSERT_TRUE(event.ok()) << event.status();
+    ASSERT_FALSE(event->proposals.empty());
+    for (const Proposal& proposal : event->proposals) {
+      ASSERT_GE(proposal.trial, 0);
+      const double latency = 1000 + static_cast<double>(proposal.trial * 7919 % 101);
+      (*search)->Tell(proposal.trial, {proposal.candidate, record::Outcome::kOk, latency});
+    }
+    (*search)->TakeTells();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, LongChain,
