@@ -217,9 +217,10 @@ class KernelExports {
     HONE_ASSIGN_OR_RETURN(record::Artifact artifact, ArtifactOf(session_, best));
     HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
     const bool cpu = target.kind == target::Kind::kCpu;
-    HONE_ASSIGN_OR_RETURN(const std::string scratch, files_.Scratch());
+    const absl::StatusOr<std::string> scratch = files_.Scratch();
+    if (!scratch.ok()) return WithExitCode(scratch.status(), kExitFailed);
     HONE_ASSIGN_OR_RETURN(Files files,
-                          cpu ? CpuFiles(argument, naming, target, best, artifact, scratch)
+                          cpu ? CpuFiles(argument, naming, target, best, artifact, *scratch)
                               : GpuFiles(argument, naming, target, best, artifact));
     files.insert(files.end(), {{naming.files + ".hone", artifact.workload},
                                {naming.files + ".trace", artifact.trace},

@@ -126,7 +126,9 @@ const std::vector<Method>& Methods() {
                               {"/hone.v1.AdminService/ForgetRecords", "admin"},
                               {"/hone.v1.AdminService/PinBest", "admin"},
                               {"/hone.v1.AdminService/UnpinBest", "admin"},
-                              {"/hone.v1.TuningService/DraftSchedule", "client"}};
+                              {"/hone.v1.TuningService/DraftSchedule", "client"},
+                              // Appended, because scripts number the methods.
+                              {"/hone.v1.TuningService/UploadInputs", "client", true}};
   return *methods;
 }
 
