@@ -73,10 +73,10 @@ Value* Bounded(MathBuilder& m, Value* exponent) {
   return m.AtLeast(m.AtMost(exponent, 0, 0x1p64), 0, -0x1p64);
 }
 
-// Every power is 1 for the exponents that this replaces by 0. Their products may be denormal.
+// Every power of a positive finite number is 1 for smaller exponents, whose products may be
+// denormal.
 Value* WithoutTiny(MathBuilder& m, Value* exponent) {
-  Value* tiny = m.ir().CreateFCmpOLT(m.Abs(exponent), m.Number(exponent, 0x1p-80, 0x1p-200));
-  return m.ir().CreateSelect(tiny, m.Number(exponent, 0), exponent);
+  return m.CopySign(m.AtLeast(m.Abs(exponent), 0x1p-80, 0x1p-200), exponent);
 }
 
 // e to the power of a smaller number is less than half of the smallest denormal of f32, and e to
