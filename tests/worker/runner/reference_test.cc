@@ -167,7 +167,7 @@ TEST_F(ReferenceTest, NumbersAreKeptInTheOutputsType) {
       "workload a\ninput A: f32[4000]\noutput B[i: 4000] = A[i] + A[i]\n",
       "workload b\ninput A: i8[4000]\noutput B[i: 4000] = i32(A[i]) * -3\n",
       "workload c\ninput A: f64[4000]\noutput B[i: 4000] = A[i] + A[i]\n",
-      "workload d\ninput A: f32[4000]\noutput B[i: 4000] = A[i] * 3e38 + 3e38\n"};
+      "workload d\ninput A: f32[4000]\noutput B[i: 4000] = A[i] * 1e38 + 1e38\n"};
   const int64_t bytes[] = {16, 16, 32, 24};  // the sums on small integers exceed f32
   for (int w = 0; w < 4; ++w) {
     const auto workload = ir::ParseWorkload(texts[w]);
