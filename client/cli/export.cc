@@ -30,7 +30,6 @@
 #include "client/lib/kernel_folder.h"
 #include "client/lib/kernel_header.h"
 #include "client/lib/kernel_object.h"
-#include "client/lib/kernel_program.h"
 #include "client/lib/program_call.h"
 #include "client/network/network_header.h"
 #include "common/base/file.h"
@@ -120,7 +119,6 @@ absl::StatusOr<client::KernelFacts> FactsOf(const Naming& naming, const target::
                                             const record::Artifact& artifact) {
   client::KernelFacts facts;
   facts.name = naming.files;
-  facts.functions = naming.files;
   facts.target_key = target.Key();
   facts.cpu_features = absl::StrJoin(target.features, " ");
   facts.latency_ns = client::LatencyNs(best);

@@ -118,15 +118,11 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
                     ", and returns an error on any other.\n");
   }
   absl::StrAppend(&text, MeasuredLine(facts.latency_ns, facts.gflops));
-  const std::string functions = facts.functions.empty() ? std::string(target::kFunctionPrefix)
-                                                        : absl::StrCat(facts.functions, "_");
-  absl::StrAppend(
-      &text, " *\n * Link the object file, or load the shared object with dlopen. ",
-      facts.functions.empty()
-          ? "All kernels have functions of\n * these names. To link several kernels into one "
-            "program, export them with --name NAME.\n"
-          : absl::StrCat("The shared object's functions\n * begin with ", target::kFunctionPrefix,
-                         " instead of ", functions, ".\n"));
+  const std::string functions = absl::StrCat(CIdentifier(facts.name), "_");
+  absl::StrAppend(&text,
+                  " *\n * Link the object file, or load the shared object with dlopen. The shared "
+                  "object's functions\n * begin with ",
+                  target::kFunctionPrefix, " instead of ", functions, ".\n");
   // Written with kFunctionPrefix, which is replaced by the prefix of this kernel at the end.
   std::string body;
   absl::StrAppend(

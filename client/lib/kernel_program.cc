@@ -1,5 +1,8 @@
-#include "client/lib/kernel_program.h"
-
+// The example program and the Python module of kernel_header.h.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/lib/c_text.h"
+#include "client/lib/kernel_header.h"
 
 namespace hone::client {
 namespace {
@@ -255,9 +259,9 @@ std::string Quoted(const std::string& name) { return absl::StrCat("\"", name, "\
 
 std::string KernelExample(const ir::Workload& workload, const KernelFacts& facts) {
   const std::string prefix = MacroPrefix(CIdentifier(facts.name));
-  return absl::StrReplaceAll(
-      kExample,
-      {{"@NAME@", facts.functions}, {"@PREFIX@", prefix}, {"@FILL@", Fill(workload, prefix)}});
+  return absl::StrReplaceAll(kExample, {{"@NAME@", CIdentifier(facts.name)},
+                                        {"@PREFIX@", prefix},
+                                        {"@FILL@", Fill(workload, prefix)}});
 }
 
 std::string KernelModule(const ir::Workload& workload, const KernelFacts& facts) {
@@ -283,7 +287,7 @@ std::string KernelModule(const ir::Workload& workload, const KernelFacts& facts)
   // A backslash or quotation marks would end the text of the module; names have none.
   std::vector<std::string> lines = absl::StrSplit(workload.ToText(), '\n', absl::SkipEmpty());
   for (std::string& line : lines) line.insert(0, "    ");
-  return absl::StrReplaceAll(kModule, {{"@NAME@", facts.functions},
+  return absl::StrReplaceAll(kModule, {{"@NAME@", CIdentifier(facts.name)},
                                        {"@WORKLOAD@", absl::StrJoin(lines, "\n")},
                                        {"@CONSTANTS@", absl::StrJoin(constants, ", ")},
                                        {"@INPUTS@", absl::StrJoin(inputs, ", ")},

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "client/lib/c_text.h"
 #include "common/ir/workload_parser.h"
 #include "common/operator/operator.h"
@@ -37,12 +38,12 @@ TEST(KernelHeaderTest, DescribesTheCallingInterface) {
   const std::string header =
       KernelHeader(Build("dense_relu", {"m=4", "n=6", "k=8"}), Facts("dense_relu"));
   EXPECT_THAT(header, HasSubstr("#define DENSE_RELU_ALIGNMENT 64"));
-  EXPECT_THAT(header, HasSubstr("hone_kernel_workspace_bytes(runtime.threads)"));
+  EXPECT_THAT(header, HasSubstr("dense_relu_workspace_bytes(runtime.threads)"));
   EXPECT_THAT(header, HasSubstr("#define DENSE_RELU_BUFFERS 3"));
   EXPECT_THAT(header, HasSubstr("_SHAPE {8, 6}"));
   EXPECT_THAT(header, HasSubstr("_STRIDES {6, 1}"));
   EXPECT_THAT(header, HasSubstr("constant"));
-  EXPECT_THAT(header, HasSubstr("hone_kernel_prepack(buffers, packed)"));
+  EXPECT_THAT(header, HasSubstr("dense_relu_prepack(buffers, packed)"));
   EXPECT_THAT(header, HasSubstr("avx2 fma"));
 }
 
@@ -67,7 +68,7 @@ TEST(KernelHeaderTest, CompilesAsCAndCxx) {
          "static const int64_t shape[CONV_Y_RANK] = CONV_Y_SHAPE;\n"
          "static const int64_t strides[CONV_X_RANK] = CONV_X_STRIDES;\n"
          "int64_t use(void) { CONV_Y_TYPE one = 1; return shape[0] + strides[0] + (int64_t)one +\n"
-         "  hone_kernel_packed_bytes() + CONV_W_BYTES + CONV_X_ELEMENTS + HONE_KERNEL_OK; }\n";
+         "  conv_packed_bytes() + CONV_W_BYTES + CONV_X_ELEMENTS + HONE_KERNEL_OK; }\n";
   const std::string flags =
       " -Wall -Wextra -Wpedantic -Werror -c -o /dev/null " + root + "/use.c 2>&1";
   EXPECT_EQ(std::system(("cc -std=c11" + flags).c_str()), 0);
@@ -75,10 +76,38 @@ TEST(KernelHeaderTest, CompilesAsCAndCxx) {
   EXPECT_EQ(std::system(("rm -r " + root).c_str()), 0);
 }
 
-TEST(KernelHeaderTest, FunctionPrefixIsConfigurable) {
-  KernelFacts facts = Facts("conv");
-  facts.functions = "conv";
-  const std::string header = KernelHeader(Build("matmul", {"m=4", "n=6", "k=8"}), facts);
+// For every type of inputs, also those that C and NumPy do not have.
+TEST(KernelHeaderTest, ExamplesAndModulesCompile) {
+  char folder[] = "/tmp/hone_example_XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string root = folder;
+  for (const char* dtype : {"f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64", "bool", "f8e4m3",
+                            "f8e5m2", "i4", "u4"}) {
+    const auto workload = ir::ParseWorkload(absl::StrCat(
+        "workload w\ninput A: ", dtype, "[4, 8]\ninput a: i64[4] < 3\ninput W: ", dtype,
+        "[8] constant\noutput Y[i: 4] = sum(k: 8) f32(A[i, k]) * f32(W[k])\n",
+        "output Z[i: 4] = a[i] + 1\n"));
+    ASSERT_TRUE(workload.ok()) << workload.status();
+    KernelFacts facts = Facts("typed");
+    facts.reads = {true, true, false};
+    facts.accepts_null = true;
+    std::ofstream(root + "/typed.h") << KernelHeader(*workload, facts);
+    std::ofstream(root + "/typed_example.c") << KernelExample(*workload, facts);
+    std::ofstream(root + "/typed_kernel.py") << KernelModule(*workload, facts);
+    EXPECT_EQ(std::system(("cc -std=c11 -Wall -Wextra -Werror -c -o /dev/null " + root +
+                           "/typed_example.c 2>&1")
+                              .c_str()),
+              0)
+        << dtype;
+    EXPECT_EQ(std::system(("python3 -W error -m py_compile " + root + "/typed_kernel.py").c_str()),
+              0)
+        << dtype;
+  }
+  EXPECT_EQ(std::system(("rm -r " + root).c_str()), 0);
+}
+
+TEST(KernelHeaderTest, FunctionsAndMacrosBeginWithTheName) {
+  const std::string header = KernelHeader(Build("matmul", {"m=4", "n=6", "k=8"}), Facts("conv"));
   EXPECT_THAT(header, HasSubstr("int32_t conv_run("));
   EXPECT_THAT(header, HasSubstr("conv_prepack(buffers, packed)"));
   EXPECT_THAT(header, HasSubstr("begin with hone_kernel_ instead of conv_"));
@@ -102,7 +131,6 @@ TEST(KernelHeaderTest, SaysForEachConstantWhetherRunReadsIt) {
   ASSERT_TRUE(reads.ok()) << reads.status();
   EXPECT_EQ(*reads, (std::vector<bool>{true, false, true}));
   facts.reads = *reads;
-  facts.functions = "w";
   const std::string header = KernelHeader(*workload, facts);
   EXPECT_THAT(header, HasSubstr("input W, f32[8, 6]; constant: read by w_prepack only. Afterwards "
                                 "its memory may be freed, but its pointer must stay aligned"));
