@@ -16,8 +16,6 @@
 #include "absl/strings/string_view.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
-#include "common/ir/signature.h"
-#include "common/ir/workload_parser.h"
 #include "nlohmann/json.hpp"
 
 namespace hone::client {
@@ -90,36 +88,6 @@ std::string WhyNot(const std::string& path, const ExportFacts& there, const Expo
   return "";
 }
 
-// The workload of an operator that was exported by a version that did not write NAME.export.json.
-// nullopt: there is none, or the files are not for a target of the same kind. An error is a reason
-// for which it must not be replaced.
-std::string WhyNotOld(const std::string& folder, const ExportFacts& now,
-                      absl::Span<const std::string> files) {
-  std::error_code unknown;
-  const auto path_of = [&](const std::string& file) { return (fs::path(folder) / file).string(); };
-  const std::string path = path_of(now.name + ".hone");
-  const absl::StatusOr<std::string> text = ReadFile(path);
-  if (now.kind == "operator" && text.ok()) {
-    const absl::StatusOr<ir::Workload> other = ir::ParseWorkload(*text);
-    if (!other.ok() || other->StructuralDigest().ToHex() != now.digest) {
-      return absl::StrCat(path, " is of another workload",
-                          other.ok() ? absl::StrCat(", ", ir::SignatureOf(*other)) : "");
-    }
-    // Kernels of every kind have a header NAME.h, so those of two kinds cannot share a name.
-    for (const char* const kernel : {".o", ".cubin", ".cl"}) {
-      const std::string name = now.name + kernel;
-      if (absl::c_linear_search(files, name) || !fs::exists(path_of(name), unknown)) continue;
-      return absl::StrCat(path_of(name), " is for a device of another kind");
-    }
-    return "";
-  }
-  for (const std::string& file : files) {
-    const std::string taken = path_of(file);
-    if (fs::exists(fs::symlink_status(taken, unknown))) return absl::StrCat(taken, " exists");
-  }
-  return "";
-}
-
 // Whether a file that NAME.export.json names can be one of that export. The folder may have been
 // filled by somebody else.
 bool IsFileOf(absl::string_view name, const std::string& file) {
@@ -146,21 +114,21 @@ absl::Status ExportFolder::Check(const ExportFacts& facts,
   if (overwrite_) return absl::OkStatus();
   const std::string path = PathOf(facts.name + kSuffix);
   std::string why;
+  std::vector<std::string> own;  // files of an earlier export of this name
   if (const absl::StatusOr<std::string> text = ReadFile(path); text.ok()) {
     const std::optional<Noted> noted = Parse(*text);
     why = noted.has_value() ? WhyNot(path, noted->facts, facts)
                             : absl::StrCat(path, " does not describe an export");
-    // A file may belong to an export of another name: "a" and "liba" both have liba.so.
-    for (const std::string& file : files) {
-      std::error_code unknown;
-      if (!why.empty()) break;
-      if (absl::c_linear_search(noted->files, file)) continue;
-      if (fs::exists(fs::symlink_status(PathOf(file), unknown))) {
-        why = absl::StrCat(PathOf(file), " exists, and ", path, " does not name it");
-      }
+    if (noted.has_value()) own = noted->files;
+  }
+  // A file may belong to an export of another name: "a" and "liba" both have liba.so.
+  for (const std::string& file : files) {
+    std::error_code unknown;
+    if (!why.empty()) break;
+    if (absl::c_linear_search(own, file)) continue;
+    if (fs::exists(fs::symlink_status(PathOf(file), unknown))) {
+      why = absl::StrCat(PathOf(file), " exists, and is not of an earlier export of this name");
     }
-  } else {
-    why = WhyNotOld(folder_, facts, files);
   }
   if (why.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(why);

@@ -1,6 +1,5 @@
 #include "client/network/export.h"
 
-#include <filesystem>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -20,8 +19,6 @@
 
 namespace hone::network {
 namespace {
-
-namespace fs = std::filesystem;
 
 // Prefix of all functions of the runtime.
 constexpr char kRuntimePrefix[] = "hone_network_";
@@ -120,11 +117,6 @@ absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& grap
                                : WriteCpuFiles(planned, graph, kernels, options, scratch, folder));
   HONE_RETURN_IF_ERROR(folder.Add(FactsOf(options, kernels), names));
   HONE_ASSIGN_OR_RETURN(const auto files, folder.Commit());
-  if (is_gpu) {  // those of an earlier export, which was of a version that did not note its files
-    std::vector<std::string> kept;
-    for (const ExportedFile& file : files[0]) kept.push_back(file.path);
-    RemoveGpuKernels((fs::path(options.folder) / GpuKernelFolder(name)).string(), kept);
-  }
   return files[0];
 }
 

@@ -4,10 +4,8 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/string_view.h"
 #include "client/lib/c_text.h"
 #include "client/network/gpu_network_files.h"
 #include "client/network/gpu_plan.h"
@@ -22,8 +20,6 @@ namespace hone::network {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr absl::string_view kKernelSuffixes[] = {".cl", ".cubin", ".ptx", ".cu"};
 
 constexpr size_t kHashDigits = 8;  // in the name of a kernel
 
@@ -60,28 +56,6 @@ absl::Status WriteConstants(const graph::Graph& graph, const std::string& path,
 }  // namespace
 
 std::string GpuKernelFolder(const std::string& name) { return absl::StrCat(name, "_kernels"); }
-
-std::vector<std::string> GpuKernelsIn(const std::string& folder) {
-  std::error_code error;
-  std::vector<std::string> kernels;
-  for (fs::directory_iterator file(folder, error), end; !error && file != end;
-       file.increment(error)) {
-    const std::string stem = file->path().stem(), suffix = file->path().extension();
-    const size_t digits = stem.find_first_not_of("0123456789");
-    const bool is_numbered = digits != stem.npos && digits >= 3 && stem[digits] == '_';
-    if (is_numbered && absl::c_linear_search(kKernelSuffixes, suffix)) {
-      kernels.push_back(file->path());
-    }
-  }
-  return kernels;
-}
-
-void RemoveGpuKernels(const std::string& folder, absl::Span<const std::string> kept) {
-  std::error_code error;
-  for (const std::string& kernel : GpuKernelsIn(folder)) {
-    if (!absl::c_linear_search(kept, kernel)) fs::remove(kernel, error);
-  }
-}
 
 absl::StatusOr<std::vector<std::string>> WriteGpuFiles(const PlannedNetwork& planned,
                                                        const graph::Graph& graph,

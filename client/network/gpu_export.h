@@ -14,10 +14,6 @@ namespace hone::network {
 
 // The folder of the kernels of an exported network.
 std::string GpuKernelFolder(const std::string& name);
-// Returns the files of kernels of an earlier export in their folder, which need not exist.
-std::vector<std::string> GpuKernelsIn(const std::string& folder);
-// Removes the files that GpuKernelsIn returns, except those in `kept`.
-void RemoveGpuKernels(const std::string& folder, absl::Span<const std::string> kept);
 
 // Writes the files of a network for a GPU (export.h) to a folder that exists. Returns their names,
 // those of the kernels first. The name of a kernel contains a hash of its code, so that the kernels

@@ -303,7 +303,10 @@ TEST_F(CommandOutputTest, TellsWhatFollows) {
   std::ofstream(taken_header) << "mine";
   const Result none = Hone(With({"export", "-o", folder_ / "some"}, both));
   EXPECT_EQ(none.code, 2) << none.output;
-  EXPECT_THAT(none.errors, HasSubstr(".h exists; nothing was written for "));
+  EXPECT_THAT(
+      none.errors,
+      HasSubstr(
+          ".h exists, and is not of an earlier export of this name; nothing was written for "));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "some"), {}), 1);
   EXPECT_EQ(Hone(With({"export", "-o", folder_ / "hone.db"}, kMatmul)).code, 1);
   EXPECT_EQ(Hone(With({"export", "-o", "/proc/x"}, kMatmul)).code, 1);

@@ -308,7 +308,7 @@ TEST_F(ExportTest, ReplacesOnlyExportsOfTheSameNetworkThatAreNoBetter) {
   options.overwrite = false;
   EXPECT_TRUE(write().ok()) << "the same again";
 
-  // Files of others, and an export of a version that did not describe it.
+  // Files that no description of an export names.
   options.facts = facts;
   std::filesystem::remove(File("residual.export.json"));
   EXPECT_THAT(std::string(write().message()), HasSubstr("residual.weights exists"));
