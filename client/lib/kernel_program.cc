@@ -136,13 +136,13 @@ def _empty(size):
     return memory[begin:begin + size]
 
 
-def _aligned(tensor, value):
-    """The value as an aligned array that the kernel can read."""
+def _aligned(tensor, value, copies=False):
+    """The value as an aligned array that the kernel can read, copied only where needed or if `copies`."""
     array = numpy.asarray(value)
     if array.dtype != _TYPES[tensor.dtype] or array.shape != tensor.shape:
         raise Error(f"{tensor.name} is {array.dtype}{list(array.shape)}, expected "
                     f"{numpy.dtype(_TYPES[tensor.dtype])}{list(tensor.shape)}")
-    if array.flags.c_contiguous and array.ctypes.data % _ALIGNMENT == 0:
+    if not copies and array.flags.c_contiguous and array.ctypes.data % _ALIGNMENT == 0:
         return array
     copy = _empty(tensor.bytes).view(array.dtype).reshape(array.shape)
     copy[...] = array
@@ -176,7 +176,7 @@ class Kernel:
                 continue
             if tensor.name not in constants:
                 raise Error(f"the constant {tensor} is missing")
-            self._constants[tensor.name] = _aligned(tensor, constants.pop(tensor.name))
+            self._constants[tensor.name] = _aligned(tensor, constants.pop(tensor.name), copies=True)
         if constants:
             raise Error(f"there is no constant {', '.join(constants)}")
         self._packed = None
