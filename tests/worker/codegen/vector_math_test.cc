@@ -251,16 +251,19 @@ struct Formula {
   const char* text;  // of $0
   long double (*exact)(long double);
   double least_input = 0;  // smaller ones have powers that underflow
+  // Whether f32 and f64 results may be denormal without such an operation, unless the input is
+  // small, too: with AVX2, or always.
+  enum { kNo, kWithAvx2, kAlways } denormal_results = kNo;
 };
 long double Times(long double x, long double y) { return x == 0 || y == 0 ? 0 : x * y; }
 long double ExactSigmoid(long double x) { return 1 / (1 + std::exp(-x)); }
 const Formula kFormulas[] = {
-    {"exp", "exp($0)", [](long double x) { return std::exp(x); }},
+    {"exp", "exp($0)", [](long double x) { return std::exp(x); }, 0, Formula::kWithAvx2},
     {"log", "log($0)", [](long double x) { return std::log(x); }},
     {"tanh", "tanh($0)", [](long double x) { return std::tanh(x); }},
     {"erf", "erf($0)", [](long double x) { return std::erf(x); }},
-    {"normal_cdf", "normal_cdf($0)", ExactNormalCdf},
-    {"sigmoid", "sigmoid($0)", ExactSigmoid},
+    {"normal_cdf", "normal_cdf($0)", ExactNormalCdf, 0, Formula::kAlways},
+    {"sigmoid", "sigmoid($0)", ExactSigmoid, 0, Formula::kAlways},
     {"rsqrt", "rsqrt($0)", [](long double x) { return 1 / std::sqrt(x); }},
     {"sqrt", "sqrt($0)", [](long double x) { return std::sqrt(x); }},
     {"abs", "abs($0)", [](long double x) { return std::abs(x); }},
@@ -270,17 +273,19 @@ const Formula kFormulas[] = {
     {"trunc", "trunc($0)", [](long double x) { return std::trunc(x); }},
     {"inverse", "1.0 / $0", [](long double x) { return 1 / x; }},
     {"third", "$0 / V[0]", [](long double x) { return x / 3; }},
-    {"gelu", "$0 * normal_cdf($0)", [](long double x) { return Times(x, ExactNormalCdf(x)); }},
+    {"gelu", "$0 * normal_cdf($0)", [](long double x) { return Times(x, ExactNormalCdf(x)); }, 0,
+     Formula::kAlways},
     {"gelu_swapped", "normal_cdf($0) * $0",
-     [](long double x) { return Times(x, ExactNormalCdf(x)); }},
+     [](long double x) { return Times(x, ExactNormalCdf(x)); }, 0, Formula::kAlways},
     {"gelu_with_tanh", "$0 * sigmoid(1.5957692 * ($0 + 0.044715 * $0 * $0 * $0))",
      [](long double x) { return Times(x, ExactSigmoid(1.5957692L * (x + 0.044715L * x * x * x))); },
      0x1p-40},
-    {"silu", "$0 * sigmoid($0)", [](long double x) { return Times(x, ExactSigmoid(x)); }},
+    {"silu", "$0 * sigmoid($0)", [](long double x) { return Times(x, ExactSigmoid(x)); }, 0,
+     Formula::kAlways},
     {"silu_of_operators",
      "select($0 < 0.0, $0 * exp(abs($0) * -0.5) * exp(abs($0) * -0.5), $0) / "
      "(exp(abs($0) * -0.5) * exp(abs($0) * -0.5) + 1.0)",
-     [](long double x) { return Times(x, ExactSigmoid(x)); }},
+     [](long double x) { return Times(x, ExactSigmoid(x)); }, 0, Formula::kAlways},
     {"pow_of_x", "pow($0, 1.7)", [](long double x) { return std::pow(std::abs(x), 1.7L); }},
     {"pow_to_x", "pow(1.7, $0)", [](long double x) { return std::pow(1.7L, x); }},
     {"pow_of_negative", "pow(-2.0, $0)", [](long double x) { return std::pow(2.0L, x); }},
@@ -289,7 +294,8 @@ const Formula kFormulas[] = {
 
 #ifdef __x86_64__
 // A denormal operand or result costs some CPUs hundreds of cycles, and so does a result that
-// underflows to 0. They may only occur where the input or the result is denormal by definition.
+// underflows to 0. They may only occur where the input is denormal, or where the result is, and the
+// function is not known to avoid it.
 TEST(VectorMathTest, NothingUnderflowsUnlessTheInputOrTheResultIsDenormal) {
   constexpr int kCount = 16;
   Rng rng(29, 0);
@@ -306,6 +312,10 @@ TEST(VectorMathTest, NothingUnderflowsUnlessTheInputOrTheResultIsDenormal) {
           "[1]\noutput Y[i: ", kCount, "] = ", type, "(", absl::Substitute(formula.text, x), ")\n");
       for (const target::Target& target : RunnableTargets()) {
         for (const int lanes : {1, 8}) {
+          const bool lifts =
+              wide == dtype &&
+              (formula.denormal_results == Formula::kAlways ||
+               (formula.denormal_results == Formula::kWithAvx2 && !target.HasFeature("avx512f")));
           // A scalar is converted to f16 with three others, which are arbitrary.
           if (dtype == DType::kF16 && lanes == 1) continue;
           const auto program = ReplayText(WithVectors(workload, {"Y"}, lanes));
@@ -326,10 +336,10 @@ TEST(VectorMathTest, NothingUnderflowsUnlessTheInputOrTheResultIsDenormal) {
                 if (block == last + 2) input = ir::RoundTo(dtype, sign * 800 * rng.Uniform());
                 // Conversions to f16 underflow below 2^-14, also to 0.
                 const long double exact = std::fabs(formula.exact(input));
-                const bool denormal =
-                    dtype == DType::kF16
-                        ? exact != 0 && exact < 0x1p-12L
-                        : exact < 4 * least && ir::RoundTo(wide, static_cast<double>(exact)) != 0;
+                const bool denormal = dtype == DType::kF16
+                                          ? exact != 0 && exact < 0x1p-12L
+                                          : !(lifts && std::fabs(input) > 1) && exact < 4 * least &&
+                                                ir::RoundTo(wide, static_cast<double>(exact)) != 0;
                 inputs.push_back(denormal || std::fabs(input) < least_input ? 1 : input);
               }
               const auto outputs = (*kernel)->Run({inputs, {3.0}});
@@ -419,7 +429,7 @@ TEST(VectorMathTest, ExpIsShort) {
   const std::string avx512 = BodyOf(Preset("x86-avx512"), "exp", "f32", 16);
   EXPECT_LE(LoopLength(avx512), 14 + 1) << "the limit includes the store\n" << avx512;
   const std::string avx2 = BodyOf(Preset("x86-avx2"), "exp", "f32", 8);
-  EXPECT_LE(LoopLength(avx2), 21 + 1) << avx2;
+  EXPECT_LE(LoopLength(avx2), 27 + 1) << avx2;
 }
 
 }  // namespace

@@ -148,16 +148,16 @@ absl::StatusOr<Value*> ExprEmitter::EmitNew(ir::ExprId id, Value* mask) {
         const bool same = Same(pool, factor, function.a);
         if (normal && !same) continue;
         HONE_ASSIGN_OR_RETURN(Value * x, Emit(function.a, mask));
-        if (same) return normal ? Gelu(math_, x) : Silu(math_, x);
+        if (same) return math_.InParts(x, normal ? Gelu : Silu);
         HONE_ASSIGN_OR_RETURN(Value * y, Emit(factor, mask));
         Unify({&x, &y});
-        return TimesSigmoid(math_, y, x);
+        return math_.InParts(y, x, TimesSigmoid);
       }
       break;
     case Op::kDiv:
       if (const ir::ExprId argument = ArgumentOfSilu(pool, expr); argument != ir::kNoExpr) {
         HONE_ASSIGN_OR_RETURN(Value * x, Emit(argument, mask));
-        return Silu(math_, x);
+        return math_.InParts(x, Silu);
       }
       break;
     default:
@@ -221,7 +221,7 @@ absl::StatusOr<Value*> ExprEmitter::EmitOp(Op op, DType operand, DType result, V
     case Op::kTrunc:
       return builder.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, a);
     case Op::kPow:
-      return Pow(math_, a, b);
+      return math_.InParts(a, b, Pow);
     case Op::kShiftLeft:
       return f_.convert.ShiftLeft(a, b);
     case Op::kShiftRight:

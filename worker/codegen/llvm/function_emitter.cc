@@ -12,6 +12,7 @@
 #include "worker/codegen/llvm/lane_reduction.h"
 #include "worker/codegen/llvm/parallel_for.h"
 #include "worker/codegen/llvm/reduction_steps.h"
+#include "worker/codegen/llvm/side_by_side.h"
 #include "worker/codegen/llvm/tensor.h"
 
 namespace hone::codegen {
@@ -80,15 +81,9 @@ absl::Status FunctionEmitter::Emit(StmtId id) {
 
 absl::Status FunctionEmitter::EmitFor(const Stmt& loop) {
   switch (loop.loop) {
-    case ir::LoopKind::kUnrolled: {
-      const bool separate = StepsThroughTile(f_.state.program, loop);
-      for (int64_t i = 0; i < loop.extent; ++i) {
-        if (separate && i > 0) SeparateSteps(f_.b);
-        index_.SetConstant(loop.var, i);
-        HONE_RETURN_IF_ERROR(Emit(loop.children[0]));
-      }
+    case ir::LoopKind::kUnrolled:
+      HONE_RETURN_IF_ERROR(EmitUnrolled(loop));
       break;
-    }
     case ir::LoopKind::kVectorized:
       if (f_.lanes != 0)
         return absl::UnimplementedError("a vectorized loop inside a vectorized loop");
@@ -107,6 +102,32 @@ absl::Status FunctionEmitter::EmitFor(const Stmt& loop) {
       return absl::UnimplementedError("a loop bound to a GPU axis has no CPU code");
   }
   index_.Unset(loop.var);
+  return absl::OkStatus();
+}
+
+absl::Status FunctionEmitter::EmitUnrolled(const Stmt& loop) {
+  const bool separate = StepsThroughTile(f_.state.program, loop);
+  const int64_t at_once =
+      IterationsSideBySide(f_.state.program, loop, f_.state.target->vector_bits);
+  llvm::SmallVector<llvm::Instruction*, 8> firsts;  // of the iterations since the last group
+  for (int64_t i = 0; i < loop.extent; ++i) {
+    if (separate && i > 0) SeparateSteps(f_.b);
+    index_.SetConstant(loop.var, i);
+    llvm::BasicBlock* const block = f_.b.GetInsertBlock();
+    llvm::Instruction* const last = block->empty() ? nullptr : &block->back();
+    HONE_RETURN_IF_ERROR(Emit(loop.children[0]));
+    llvm::Instruction* const first = last == nullptr ? &block->front() : last->getNextNode();
+    if (at_once == 1) continue;
+    if (f_.b.GetInsertBlock() != block) {
+      firsts.clear();  // a branch
+      continue;
+    }
+    if (first != nullptr) firsts.push_back(first);
+    if (i % at_once == at_once - 1 || i == loop.extent - 1) {
+      if (firsts.size() > 1) PlaceSideBySide(firsts);
+      firsts.clear();
+    }
+  }
   return absl::OkStatus();
 }
 

@@ -32,6 +32,7 @@ class FunctionEmitter {
 
   absl::Status Emit(lower::StmtId id);
   absl::Status EmitFor(const lower::Stmt& loop);
+  absl::Status EmitUnrolled(const lower::Stmt& loop);
   absl::Status EmitSerial(const lower::Stmt& loop);
   absl::Status EmitParallel(const lower::Stmt& loop);
   // Emits a loop over [begin, end). `guarded`: it may be empty. `hoisting`: expressions that do not

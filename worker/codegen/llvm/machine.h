@@ -48,6 +48,9 @@ class Machine {
   static absl::StatusOr<std::unique_ptr<Machine>> For(const target::Target& target);
   virtual ~Machine() = default;
 
+  // The size of a vector register.
+  int vector_bits() const { return target_.vector_bits; }
+
   // Arranges the instructions of an optimized module for the CPU. Returns what the code generator
   // should do with them.
   virtual Passes Arrange(llvm::Module& module) const = 0;

@@ -13,8 +13,6 @@ struct Reduced {
   llvm::Value* bits;  // n + bias in the low bits of an integer
 };
 Reduced ReduceByLn2(MathBuilder& m, llvm::Value* x, int bias);
-// The same, with the bias that TimesPowerOfTwo needs.
-Reduced ReduceByLn2(MathBuilder& m, llvm::Value* x);
 
 // The bias of the exponents of x's format.
 inline int BiasOf(llvm::Value* x) { return MathBuilder::IsF64(x) ? 1023 : 127; }
@@ -31,20 +29,20 @@ llvm::Value* ExpOfSum(MathBuilder& m, llvm::Value* high, llvm::Value* low);
 
 // Returns 2^n. The low bits hold n + bias with the format's bias; the result is normal.
 llvm::Value* PowerOfTwo(MathBuilder& m, llvm::Value* bits);
-// Returns significand · 2^n, rounded once if the result is denormal; 0 where `vanishes` is true.
-// REQUIRES: `reduced` comes from ReduceByLn2(m, x).
-llvm::Value* TimesPowerOfTwo(MathBuilder& m, llvm::Value* significand, const Reduced& reduced,
-                             llvm::Value* vanishes);
 
 // Results that may be denormal are computed with a factor, because CPUs take up to hundreds of
 // cycles for each operand or result that is denormal or underflows to 0. For n ≥ −160 in f32, and
 // −1085 in f64, factor · 2^n is at least 2^-85.
 inline constexpr int kLiftF32 = 100, kLiftF64 = 1000;  // exponents
 llvm::Value* LiftInverse(MathBuilder& m, llvm::Value* like);
-// Removes the factor from the lanes of `lifted`; rounds once if the result is denormal, without
-// such an operation. REQUIRES: these lanes have the given sign, or NaN.
-enum class Sign { kPositive, kNegative };
-llvm::Value* Unlift(MathBuilder& m, llvm::Value* value, llvm::Value* lifted, Sign sign);
+// Removes the factor from the lanes of `lifted`. Results that are denormal, or 0, are rounded once,
+// without an operation on denormals. REQUIRES: magnitude ≥ 0, or NaN in a lane that is not lifted;
+// lifted lanes are at most 1 without their factor.
+llvm::Value* Unlift(MathBuilder& m, llvm::Value* magnitude, llvm::Value* lifted);
+// Returns x·positive in the same way; 0·x where `vanishes` is true. The conditions are those of
+// Unlift(|x|·positive).
+llvm::Value* UnliftProduct(MathBuilder& m, llvm::Value* x, llvm::Value* positive,
+                           llvm::Value* lifted, llvm::Value* vanishes);
 // With this bias, PowerOfTwo returns factor · 2^n.
 inline int LiftedBias(llvm::Value* x) {
   return BiasOf(x) + (MathBuilder::IsF64(x) ? kLiftF64 : kLiftF32);

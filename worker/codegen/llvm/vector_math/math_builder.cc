@@ -1,5 +1,7 @@
 #include "worker/codegen/llvm/vector_math/math_builder.h"
 
+#include "worker/codegen/llvm/vector_parts.h"
+
 namespace hone::codegen {
 
 using llvm::Value;
@@ -35,6 +37,37 @@ Value* MathBuilder::DivideBySum(Value* numerator, Value* large, Value* small) {
   Value* minus = Neg(quotient);
   Value* rest = Fma(minus, lost, Fma(minus, sum, numerator));
   return Fma(rest, reciprocal, quotient);
+}
+
+namespace {
+
+template <typename... Values>
+Value* ComputeInParts(llvm::IRBuilder<>& b, int vector_bits, auto f, Value* x, Values*... more) {
+  const auto* const type = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  if (type == nullptr) return f(x, more...);
+  const int lanes = static_cast<int>(type->getNumElements());
+  const int part = kFunctionRegisters * vector_bits / static_cast<int>(type->getScalarSizeInBits());
+  if (lanes <= part) return f(x, more...);
+  const auto parts = SplitLanes(b, x, part);
+  llvm::SmallVector<Value*, 8> results;
+  if constexpr (sizeof...(more) == 0) {
+    for (Value* each : parts) results.push_back(f(each));
+  } else {
+    const auto others = SplitLanes(b, more..., part);
+    for (size_t p = 0; p < parts.size(); ++p) results.push_back(f(parts[p], others[p]));
+  }
+  return JoinLanes(b, results, lanes);
+}
+
+}  // namespace
+
+Value* MathBuilder::InParts(Value* x, Value* (*f)(MathBuilder&, Value*)) {
+  return ComputeInParts(b_, machine_.vector_bits(), [&](Value* part) { return f(*this, part); }, x);
+}
+
+Value* MathBuilder::InParts(Value* x, Value* y, Value* (*f)(MathBuilder&, Value*, Value*)) {
+  return ComputeInParts(
+      b_, machine_.vector_bits(), [&](Value* a, Value* b) { return f(*this, a, b); }, x, y);
 }
 
 }  // namespace hone::codegen

@@ -7,6 +7,11 @@
 
 namespace hone::codegen {
 
+// The registers that hold the argument of an elementary function at a time. The steps of a function
+// wait for each other, so some registers at once are quicker than one, but the intermediate results
+// of many do not fit.
+inline constexpr int kFunctionRegisters = 4;
+
 // Emits the operations that elementary functions are made of, at the builder's position. Operands
 // are float, double, or vectors of them of any width. Where a function takes two constants, the
 // first is for f32 and the second for f64.
@@ -52,6 +57,10 @@ class MathBuilder {
   // error of the sum is known exactly (Dekker's fast two-sum). The divider is the bottleneck, so
   // the correction costs little.
   Value* DivideBySum(Value* numerator, Value* large, Value* small);
+
+  // Returns f(x) or f(x, y), computed for kFunctionRegisters at a time.
+  Value* InParts(Value* x, Value* (*f)(MathBuilder& m, Value* x));
+  Value* InParts(Value* x, Value* y, Value* (*f)(MathBuilder& m, Value* x, Value* y));
 
   // Whether ScaleByHardware supports x's type.
   bool HasHardwareScale(Value* x) const { return machine_.Scales(x->getType()); }

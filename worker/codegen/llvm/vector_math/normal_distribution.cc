@@ -11,8 +11,7 @@ namespace {
 
 // Slightly beyond the limit where z · Φ(−z) is less than half of the smallest denormal.
 constexpr double kEndF32 = 14.4, kEndF64 = 38.6;
-// The largest z where Φ(−z) is not, and where z · Φ(−z) is not.
-constexpr double kLastF32 = 0x1.c57228p+3, kLastF64 = 0x1.33e21dc3f3bd8p+5;
+// The largest z where it is not.
 constexpr double kLastGeluF32 = 0x1.cb64e8p+3, kLastGeluF64 = 0x1.34a4208ec1ea3p+5;
 // The square of a smaller number does not matter, and may be denormal.
 constexpr double kTinyF32 = 0x1p-40, kTinyF64 = 0x1p-60;
@@ -32,15 +31,14 @@ constexpr double kTailF64[] = {
     0x1.08adfd3527a46p-5, -0x1.89f838d331e06p-9, -0x1.acd6bda793171p-6, -0x1.10069a3dabc91p-7,
     0x1.9a8182b2cb92ap-7, 0x1.0ecadfa80d73cp-7};
 
-// Φ(x). For x ≥ 0 it is 1 − Φ(−x); else the value is lifted.
-struct Lifted {
+// Φ(x). For x ≥ 0 it is 1 − Φ(−x); else the value is lifted. Where x is less than −kEnd, the value
+// is that of −kEnd.
+struct Cdf {
   Value* value;
-  Value* negative;
+  Value* lifted;  // for which lanes
 };
 
-// The value is 0 for x < −last.
-Lifted LiftedCdf(MathBuilder& m, Value* x, double last_f32, double last_f64) {
-  llvm::IRBuilder<>& b = m.ir();
+Cdf LiftedCdf(MathBuilder& m, Value* x) {
   Value* z = m.AtLeast(m.AtMost(m.Abs(x), kEndF32, kEndF64), kTinyF32, kTinyF64);
   // 1 / (z + c) is `reciprocal` · (1 + rest): the errors of the sum and the division are known.
   Value* one = m.Number(x, 1);
@@ -60,22 +58,21 @@ Lifted LiftedCdf(MathBuilder& m, Value* x, double last_f32, double last_f64) {
   Value* tail = m.Mul(m.Fma(ratio, Expm1OfReduced(m, r), ratio), PowerOfTwo(m, reduced.bits));
   // A product that is only part of an fma does not underflow.
   Value* above = m.Fma(tail, m.Neg(LiftInverse(m, x)), one);
-  Value* negative = b.CreateFCmpULT(x, m.Number(x, 0));  // or NaN
-  Value* value = b.CreateSelect(negative, tail, above);
-  Value* vanishes = b.CreateFCmpOLT(x, m.Number(x, -last_f32, -last_f64));
-  return {b.CreateSelect(vanishes, m.Number(x, 0), value), negative};
+  Value* negative = m.ir().CreateFCmpOLT(x, m.Number(x, 0));
+  return {m.ir().CreateSelect(negative, tail, above), negative};
 }
 
 }  // namespace
 
 Value* NormalCdf(MathBuilder& m, Value* x) {
-  const Lifted cdf = LiftedCdf(m, x, kLastF32, kLastF64);
-  return Unlift(m, cdf.value, cdf.negative, Sign::kPositive);
+  const Cdf cdf = LiftedCdf(m, x);
+  return Unlift(m, cdf.value, cdf.lifted);
 }
 
 Value* Gelu(MathBuilder& m, Value* x) {
-  const Lifted cdf = LiftedCdf(m, x, kLastGeluF32, kLastGeluF64);
-  return Unlift(m, m.Mul(x, cdf.value), cdf.negative, Sign::kNegative);
+  const Cdf cdf = LiftedCdf(m, x);
+  Value* vanishes = m.ir().CreateFCmpOLT(x, m.Number(x, -kLastGeluF32, -kLastGeluF64));
+  return UnliftProduct(m, x, cdf.value, cdf.lifted, vanishes);
 }
 
 }  // namespace hone::codegen

@@ -27,7 +27,12 @@ constexpr Function kFunctions[] = {
 
 Value* EmitFunction(ir::Op op, MathBuilder& m, Value* x) {
   const Function* const found = std::ranges::find(kFunctions, op, &Function::op);
-  return found == std::end(kFunctions) ? nullptr : found->emit(m, x);
+  return found == std::end(kFunctions) ? nullptr : m.InParts(x, found->emit);
+}
+
+bool IsFunction(ir::Op op) {
+  return op == ir::Op::kPow ||
+         std::ranges::find(kFunctions, op, &Function::op) != std::end(kFunctions);
 }
 
 }  // namespace hone::codegen

@@ -23,10 +23,11 @@ namespace hone::codegen {
 //   pow        0.50 ≤ 0.502  0.75 ≤ 1      as in C for special values (power_test.cc)
 //
 // NaN gives NaN; infinities give the limits. tanh and erf keep the sign of −0. f32 exp takes 14
-// instructions per vector with AVX-512 and 21 with AVX2.
+// instructions per vector with AVX-512 and 27 with AVX2.
 //
 // No operand or intermediate result is denormal unless the argument is: such an operation takes
-// some CPUs hundreds of cycles. Denormal results take only one such operation (exp, pow) or none.
+// some CPUs hundreds of cycles. Denormal results take none either, except one with AVX-512 (exp,
+// pow) and for products of a small argument.
 //
 // The operators gelu and silu (common/operator/formula.h) are computed as functions of their own
 // (expr_emitter.cc). Both are within 4.5 ulp (tests/worker/codegen/activation_test.cc).
@@ -38,6 +39,8 @@ namespace hone::codegen {
 //
 // Emits the function of a unary operation. Returns nullptr if the operation is not such a function.
 llvm::Value* EmitFunction(ir::Op op, MathBuilder& m, llvm::Value* x);
+// Whether the operation is such a function, or pow.
+bool IsFunction(ir::Op op);
 
 llvm::Value* Exp(MathBuilder& m, llvm::Value* x);
 llvm::Value* Log(MathBuilder& m, llvm::Value* x);
