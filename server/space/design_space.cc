@@ -18,7 +18,7 @@ constexpr int kAttemptsPerSite = 12;           // tries at a site before a resta
 constexpr int kProbes = 12;                    // replays that must agree with the derivations
 constexpr int kProbeTries = 200;               // maximum number of replays until one succeeds
 constexpr int kFewProbes = 4, kFewTries = 24;  // the same if a space is one of many
-constexpr size_t kManyStages = 12;  // with fewer, spaces that are seldom legal are kept, too
+constexpr int64_t kManyStages = 12;  // with fewer, spaces that are seldom legal are kept, too
 
 // Takes decisions from a chooser, and checks the constraints as soon as each site is drawn.
 class ConstrainedDecider final : public schedule::Decider {
@@ -89,12 +89,12 @@ DesignSpace::DesignSpace(std::string name, std::string text,
 
 absl::StatusOr<std::unique_ptr<DesignSpace>> DesignSpace::Create(
     std::string name, std::shared_ptr<const ir::Workload> workload, schedule::Trace trace,
-    std::vector<Constraint> constraints, bool thoroughly) {
+    std::vector<Constraint> constraints, const Probing& probing) {
   std::string text = schedule::TraceFileText(*workload, trace);
   std::unique_ptr<DesignSpace> space(
       new DesignSpace(std::move(name), std::move(text), std::move(workload), std::move(trace)));
   space->constraints_ = std::move(constraints);
-  HONE_RETURN_IF_ERROR(space->Probe(thoroughly));
+  HONE_RETURN_IF_ERROR(space->Probe(probing));
   return space;
 }
 
@@ -194,10 +194,14 @@ absl::Status DesignSpace::DoesNotReplay(const absl::Status& why) const {
       absl::StrCat("design space ", name_, ": the trace does not replay: ", why.message()));
 }
 
-absl::Status DesignSpace::Probe(bool thoroughly) {
-  const bool many_stages = workload_->stages.size() > kManyStages;
-  const int tries = thoroughly || !many_stages ? kProbeTries : kFewTries;
-  const int probes = thoroughly ? kProbes : kFewProbes;
+absl::Status DesignSpace::Probe(const Probing& probing) {
+  const auto stages = static_cast<int64_t>(workload_->stages.size());
+  int tries = probing.thorough || stages <= kManyStages ? kProbeTries : kFewTries;
+  if (probing.failures != nullptr) {
+    tries = static_cast<int>(
+        std::clamp<int64_t>(*probing.failures / stages, std::min(tries, kFewProbes), tries));
+  }
+  const int probes = probing.thorough ? kProbes : kFewProbes;
   // Seeded from the text, so that `derived_` is deterministic.
   const Digest digest = DigestOf(text_);
   absl::Status last;
@@ -205,10 +209,17 @@ absl::Status DesignSpace::Probe(bool thoroughly) {
   for (int probe = 0; probe < tries && agreed < probes; ++probe) {
     Rng rng(digest.high, digest.low, static_cast<uint64_t>(probe));
     SampleChooser chooser;
+    if (derived_) {
+      // Most vectors break a constraint, which is found without a replay.
+      Rng same = rng;
+      ConstrainedDecider decider(chooser, constraints_, trace_.decisions, same);
+      if (last = Walk(decider).status(); !last.ok()) continue;
+    }
     ConstrainedDecider decider(chooser, constraints_, trace_.decisions, rng);
     absl::StatusOr<schedule::Replayed> replayed = schedule::ReplayWith(workload_, trace_, decider);
     if (!replayed.ok()) {
       last = replayed.status();
+      if (probing.failures != nullptr) *probing.failures -= stages;
       if (trace_.decisions == 0) break;
       continue;
     }

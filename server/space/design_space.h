@@ -28,6 +28,16 @@ struct Constraint {
   std::function<bool(absl::Span<const int64_t>)> holds;
 };
 
+// How a new design space is tried out.
+struct Probing {
+  // Whether seldom legal decisions are looked for and seldom differences in how extents are derived
+  // are noticed, at the cost of more replays.
+  bool thorough = true;
+  // The replays that may still fail, times the stages of their workload. Is decreased, and once it
+  // is used up, a space only gets a few tries. Null: no limit.
+  int64_t* failures = nullptr;
+};
+
 class Chooser;
 
 // A trace with open decisions on a workload. Made by the rules (generate.h) or parsed from text;
@@ -40,11 +50,9 @@ class DesignSpace {
  public:
   // InvalidArgument: found no decisions for which the trace replays; the message is that of the
   // last try.
-  // `thoroughly`: whether seldom legal decisions are looked for and seldom differences in how
-  // extents are derived are noticed, at the cost of more replays.
   static absl::StatusOr<std::unique_ptr<DesignSpace>> Create(
       std::string name, std::shared_ptr<const ir::Workload> workload, schedule::Trace trace,
-      std::vector<Constraint> constraints = {}, bool thoroughly = true);
+      std::vector<Constraint> constraints = {}, const Probing& probing = {});
   // Reads a trace file: a stored design space or a handwritten schedule. Keeps the text unchanged,
   // so its digest does not change. If the text contains decisions, they are returned in `decided`
   // (empty if they are open), and the space is the canonical text without them. InvalidArgument:
@@ -129,7 +137,7 @@ class DesignSpace {
  private:
   DesignSpace(std::string name, std::string text, std::shared_ptr<const ir::Workload> workload,
               schedule::Trace trace);
-  absl::Status Probe(bool thoroughly = true);
+  absl::Status Probe(const Probing& probing = {});
   absl::Status DoesNotReplay(const absl::Status& why) const;
   absl::Status CheckLength(absl::Span<const int64_t> decisions) const;
   // Visits the sites in order. Their extents come from derivations, or from a replay that uses

@@ -18,6 +18,9 @@ namespace {
 constexpr int kMaxMinor = 1;          // per component
 constexpr size_t kThorough = 64;      // the first spaces are probed thoroughly
 constexpr size_t kMaxSketches = 256;  // limit for intermediate sketches
+// Replays that may fail, times stages, while the spaces of a workload are tried out. Takes half a
+// second.
+constexpr int64_t kFailures = 120000;
 
 // Adds a block register and a nest per stage. `minor` is the initial value for every component.
 void AddNests(const ir::Workload& workload, int minor, Sketch& sketch) {
@@ -158,13 +161,14 @@ absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> GenerateDesignSpaces(
     for (Sketch& sketch : others) sketches.push_back(std::move(sketch));
   }
   std::vector<std::unique_ptr<DesignSpace>> spaces;
+  int64_t failures = kFailures;
   for (Sketch& sketch : sketches) {
     HONE_RETURN_IF_ERROR(Check(generation));
     sketch.replay.reset();
     const std::string name = sketch.name.empty() ? "plain" : absl::StrJoin(sketch.name, "_");
     absl::StatusOr<std::unique_ptr<DesignSpace>> space = DesignSpace::Create(
         name, workload, std::move(sketch.trace).Build(), std::move(sketch.constraints),
-        /*thoroughly=*/spaces.size() < kThorough);
+        {.thorough = spaces.size() < kThorough, .failures = &failures});
     if (!space.ok()) {
       if (generation.dropped != nullptr) ++*generation.dropped;
       continue;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -248,6 +249,48 @@ TEST(DesignSpace, UnsatisfiableConstraintsAreReported) {
   EXPECT_EQ(space.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(space.status().message().find("constraint nothing"), std::string::npos)
       << space.status();
+}
+
+// Creates the space of kOpen with a constraint on all decisions, and counts how often it is
+// checked.
+absl::Status CreateWith(const std::function<bool(absl::Span<const int64_t>)>& holds,
+                        int64_t* failures, int& checks) {
+  const auto file = schedule::ParseTraceFile(kOpen);
+  if (!file.ok()) return file.status();
+  const auto counts = [&](absl::Span<const int64_t> drawn) {
+    ++checks;
+    return holds(drawn);
+  };
+  return DesignSpace::Create("limited", std::make_shared<const ir::Workload>(file->workload),
+                             file->parsed.trace, {{"rare", 6, counts}}, {.failures = failures})
+      .status();
+}
+
+TEST(DesignSpace, FailuresOfReplaysAreLimited) {
+  const auto never = [](absl::Span<const int64_t>) { return false; };
+  constexpr int kAttempts = 12;  // at the last site of a try
+  int unlimited = 0, ten = 0, none = 0;
+  EXPECT_FALSE(CreateWith(never, nullptr, unlimited).ok());
+  EXPECT_EQ(unlimited, 200 * kAttempts);
+  int64_t failures = 10;
+  EXPECT_FALSE(CreateWith(never, &failures, ten).ok());
+  EXPECT_EQ(ten, 10 * kAttempts);
+  EXPECT_EQ(failures, 0);
+  EXPECT_FALSE(CreateWith(never, &failures, none).ok());
+  EXPECT_EQ(none, 4 * kAttempts);
+  // A space that is found at once needs no failure.
+  EXPECT_TRUE(CreateWith([](absl::Span<const int64_t>) { return true; }, &failures, none).ok());
+}
+
+// Once a vector has replayed, the extents of others are known, and illegal ones need no replay.
+TEST(DesignSpace, OnlyTheFirstLegalVectorIsLookedForByReplays) {
+  const auto seldom = [](absl::Span<const int64_t> drawn) {
+    return (drawn[0] + 3 * drawn[1] + 5 * drawn[3]) % 16 == 4;
+  };
+  int64_t failures = 1000;
+  int checks = 0;
+  ASSERT_EQ(CreateWith(seldom, &failures, checks), absl::OkStatus());
+  EXPECT_GE(checks, 12 * (1000 - failures) + 12 * 20);
 }
 
 TEST(Chooser, RepairKeepsWhatFits) {
