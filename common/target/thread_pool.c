@@ -172,8 +172,8 @@ static const int64_t kLongShare = 100;
 static const int64_t kShortShare = 8;
 
 // The units of one thread's part of a loop that are not claimed yet, and the loop's tag in the high
-// half. A claim fails if the tag is another one. So a thread that was descheduled for a while cannot
-// claim something of a later loop by mistake, and nobody needs to wait for it.
+// half. A claim fails if the tag is another one. So a thread that was descheduled for a while
+// cannot claim something of a later loop by mistake, and nobody needs to wait for it.
 typedef struct Part {
   _Alignas(64) _Atomic uint64_t left;
 } Part;
@@ -185,7 +185,7 @@ typedef struct Loop {
   _Alignas(64) Body body;
   void* context;
   int64_t extent;
-  int64_t unit;   // iterations of a unit; the last one may have fewer
+  int64_t unit;  // iterations of a unit; the last one may have fewer
   int64_t units;
   int32_t parts;  // 1: all threads claim single units of the same part
   uint32_t tag;
@@ -200,11 +200,11 @@ typedef struct Pool {
   // What the threads look at while they wait, in one cache line.
   _Alignas(64) _Atomic uint64_t open[kLoops];  // the tag in the high half, `parts`, and the threads
   _Atomic uint32_t news;                       // changes when a loop is opened
-  _Atomic uint32_t asleep;                     // classes of threads that sleep until then, see ClassOf
-  _Alignas(64) _Atomic int32_t workers;        // that have been started
-  _Atomic uint32_t growing;                    // 1: a thread starts workers
-  _Atomic uint32_t started;                    // workers that run
-  _Atomic uint32_t full;                       // 1: no further workers can be started
+  _Atomic uint32_t asleep;               // classes of threads that sleep until then, see ClassOf
+  _Alignas(64) _Atomic int32_t workers;  // that have been started
+  _Atomic uint32_t growing;              // 1: a thread starts workers
+  _Atomic uint32_t started;              // workers that run
+  _Atomic uint32_t full;                 // 1: no further workers can be started
   _Atomic uint32_t stopping;
   pid_t process;  // if the memory is inherited by children; otherwise 0
   pthread_t threads[kMaxThreads];
@@ -295,7 +295,8 @@ static int64_t FirstUnit(const Loop* loop, int32_t part) {
   return loop->units / loop->parts * part + loop->units % loop->parts * part / loop->parts;
 }
 
-// How many of the units that are left a thread claims at a time. `pace`: ticks per unit; 0: unknown.
+// How many of the units that are left a thread claims at a time. `pace`: ticks per unit; 0:
+// unknown.
 static int64_t ShareOf(int64_t left, int64_t pace) {
   if (left == 1) return 1;
   if (pace == 0) return left > 8 ? left / 8 : 1;
@@ -373,8 +374,10 @@ static void* Work(void* argument) {
   in_loop = false;  // The first access may allocate the variable, which must not happen in dlclose.
   uint64_t seen[kLoops] = {0};
   atomic_fetch_add(&p->started, 1);
-  while (atomic_load(&p->stopping) == 0) {
-    const uint32_t news = atomic_load_explicit(&p->news, memory_order_acquire);
+  for (;;) {
+    // Before `stopping`, so that Stop changes `news` after this if the thread does not see it.
+    const uint32_t news = atomic_load(&p->news);
+    if (atomic_load(&p->stopping) != 0) return NULL;
     bool helped = false;
     for (int32_t l = 0; l < kLoops; ++l) {
       const uint64_t open = atomic_load_explicit(&p->open[l], memory_order_acquire);
@@ -395,7 +398,6 @@ static void* Work(void* argument) {
     // Whoever opens a loop changes `news` first and looks for sleepers then.
     Sleep(&p->news, news, ClassOf(number));
   }
-  return NULL;
 }
 
 // Starts workers until there are `wanted`.
@@ -504,6 +506,9 @@ static void ParallelFor(const HoneRuntime* runtime, int64_t extent, int64_t chun
   const uint32_t wake = atomic_load(&p->asleep) & ClassesBelow(threads);
   if (wake != 0) {
     atomic_fetch_and(&p->asleep, ~wake);
+    // A thread that has seen the loop already, and has just joined the class again, must not sleep
+    // now: no later loop would wake it.
+    atomic_fetch_add(&p->news, 1);
     Wake(&p->news, wake);
   }
   Help(loop, tag, parts, 0);
@@ -520,7 +525,8 @@ int32_t hone_threads_start(int32_t threads) {
   if (threads > kMaxThreads) threads = kMaxThreads;
   Pool* const p = threads <= 1 ? NULL : GetPool();
   if (p == NULL) return 1;
-  while (atomic_load(&p->workers) < threads - 1 && atomic_load(&p->full) == 0) {
+  while (atomic_load(&p->workers) < threads - 1 && atomic_load(&p->full) == 0 &&
+         atomic_load(&p->stopping) == 0) {
     Grow(p, threads - 1);
   }
   const int32_t workers = atomic_load(&p->workers);

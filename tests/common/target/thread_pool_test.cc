@@ -263,6 +263,63 @@ TEST(ThreadPoolTest, UnloadingTheLibraryEndsItsThreads) {
   }
 }
 
+// A pool of two threads whose threads can be stopped at a place; see paused_pool.c.
+class PausedPoolTest : public ::testing::Test {
+ protected:
+  enum { kOff, kArmed, kReached };
+
+  PausedPoolTest() : library_(dlopen(HONE_PAUSED_POOL_MODULE, RTLD_NOW | RTLD_LOCAL)) {
+    runtime_ = reinterpret_cast<HoneRuntime (*)(int32_t)>(dlsym(library_, "hone_threads"))(2);
+  }
+  std::atomic<int>& Place(const char* name) {
+    return *static_cast<std::atomic<int>*>(dlsym(library_, name));
+  }
+  // Whether both threads compute an iteration of a loop. The worker then calls `then`.
+  bool BothHelp(const std::function<void()>& then = [] {}) {
+    std::atomic<int> arrived = 0;
+    bool met = true;
+    ParallelFor(runtime_, 2, 0, 2, [&](int64_t begin, int64_t end, int64_t thread) {
+      arrived += static_cast<int>(end - begin);
+      if (!Await([&] { return arrived == 2; })) met = false;
+      if (thread == 1) then();
+    });
+    return met;
+  }
+
+  void* const library_;
+  HoneRuntime runtime_;
+};
+
+TEST_F(PausedPoolTest, AThreadIsWokenThatSleepsWhileACallerWakesTheOthers) {
+  ASSERT_TRUE(BothHelp([this] { Place("paused_sleep") = kArmed; }));
+  ASSERT_TRUE(Await([this] { return Place("paused_sleep") == kReached; }));
+  // The caller clears the mark of the thread between the thread's setting it and its sleep.
+  Place("paused_wake") = kArmed;
+  ExpectRight(runtime_, 2, 0, 2);
+  EXPECT_EQ(Place("paused_wake"), kOff);
+  EXPECT_TRUE(Await([this] { return Place("paused_sleep") == kOff; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(BothHelp());
+  dlclose(library_);
+}
+
+#if !defined(__SANITIZE_THREAD__)
+TEST_F(PausedPoolTest, AThreadEndsThatHasJustLookedWhetherItMust) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    const bool right = BothHelp([this] { Place("paused_worker") = kArmed; }) &&
+                       Await([this] { return Place("paused_worker") == kReached; });
+    dlclose(library_);
+    _exit(right ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  dlclose(library_);
+}
+#endif
+
 TEST(ThreadPoolTest, TheVariableSetsTheDefault) {
   setenv("OMP_NUM_THREADS", "5", 1);
   EXPECT_EQ(hone_threads(0).threads, 5);
