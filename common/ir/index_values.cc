@@ -202,7 +202,8 @@ const IndexValues::Facts& IndexValues::Implied() const {
     const int64_t value = known.index.constant();
     if (known.index.IsConstant())
       facts.contradictory |= value < known.range.min || value > known.range.max;
-    facts.known.push_back(known);
+    // Products with the ends of a far wider range could exceed 64 bits.
+    facts.known.push_back({known.index, Intersection(known.range, atoms_.RangeOf(known.index))});
   }
   bool changed = true;
   for (int round = 0; changed && round < kMaxRounds; ++round) {

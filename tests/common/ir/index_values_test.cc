@@ -60,6 +60,13 @@ TEST_F(IndexValuesTest, ALongIndexHasValuesIfAConditionBoundsIt) {
   EXPECT_EQ(values_.RangeOf(Index::Of(long_, 2)), (Range{6, 8}));
 }
 
+TEST_F(IndexValuesTest, ConditionsThatAlwaysHoldChangeNothing) {
+  values_.Add(Index::Of(tile_), {0, int64_t{1} << 62});
+  values_.Add(Index::Of(tap_) + -1, {-(int64_t{1} << 62), int64_t{1} << 62});
+  EXPECT_EQ(values_.RangeOf(Index::Of(tile_, 4)), (Range{0, 8}));
+  EXPECT_EQ(values_.RangeOf(Index::Of(tap_, 8) + Index::Of(tile_)), (Range{0, 10}));
+}
+
 TEST_F(IndexValuesTest, ConditionsBoundIndicesThatDifferFromTheirs) {
   const AtomId i = atoms_.AddVar("i", 61), j = atoms_.AddVar("j", 61);
   const Index at = Index::Of(i), other = Index::Of(j);
