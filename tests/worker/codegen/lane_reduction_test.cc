@@ -168,51 +168,5 @@ TEST(LaneReductionTest, NanIsIgnoredInEveryLane) {
   }
 }
 
-// Counts the instructions that move single lanes in and out of vectors.
-int LaneMoves(const std::string& assembly) {
-  static constexpr absl::string_view kX86[] = {"\tvinsertps\t", "\tvpinsr", "\tvpextr",
-                                               "\tvextractps\t"};
-  int moves = 0;
-  for (const absl::string_view line : absl::StrSplit(assembly, '\n')) {
-    const bool x86 = std::any_of(std::begin(kX86), std::end(kX86), [&](absl::string_view name) {
-      return absl::StartsWith(line, name);
-    });
-    // mov v0.s[1], v2.s[3]
-    moves += x86 || (absl::StartsWith(line, "\tmov\tv") && absl::StrContains(line, "["));
-  }
-  return moves;
-}
-
-// Vectors of any number of lanes are kept as the machine's registers. LLVM alone takes those whose
-// number of lanes is not a power of two apart into single lanes between two blocks.
-TEST(LaneReductionTest, VectorsOfAnyWidthAreNotTakenApart) {
-  target::Target arm{.arch = "aarch64",
-                     .triple = "aarch64-unknown-linux-gnu",
-                     .cpu = "cortex-a76",
-                     .features = {"dotprod", "fullfp16", "neon"},
-                     .vector_bits = 128,
-                     .vector_registers = 32};
-  for (const target::Target& target : {Preset("x86-avx2"), Preset("x86-avx512"), arm}) {
-    for (const int lanes : {3, 12, 20, 24, 40, 48}) {
-      for (const char* dtype : {"f32", "f64", "f16", "bf16", "i32", "i8"}) {
-        for (const char* reducer : {"sum", "max"}) {
-          // Partial results of short floats are f32.
-          const bool is_short = absl::StrContains(dtype, "f16");
-          const std::string value = absl::StrCat(is_short ? "f32(" : "(", "X[i, k] - X[i, 0])");
-          const std::string text = absl::StrCat(
-              "workload w\ninput X: ", dtype, "[4, ", 8 * lanes, "]\noutput Y[i: 4] = ", reducer,
-              "(k: ", 8 * lanes, ") ", value,
-              "\ntrace 1\nb0 = block(\"Y\")\nl0, l1 = loops(b0)\nl2, l3 = split(l1, 0, ", lanes,
-              ")\nb1 = rfactor(b0, l3)\nvectorize(l3)\nl4, l5 = loops(b0)\nvectorize(l5)\n");
-          const auto assembly = AssemblyOf(target, text);
-          ASSERT_TRUE(assembly.ok()) << assembly.status() << text;
-          EXPECT_LE(LaneMoves(*assembly), 8)
-              << reducer << " of " << dtype << ", " << lanes << " lanes, " << target.cpu;
-        }
-      }
-    }
-  }
-}
-
 }  // namespace
 }  // namespace hone::codegen
