@@ -107,6 +107,9 @@ absl::StatusOr<std::vector<Naming>> NamesOf(const std::vector<WorkloadArgument>&
   return names;
 }
 
+// The source of the threads, which all kernels for CPUs in a folder share.
+constexpr char kThreadsFile[] = "hone_threads.c";
+
 // The words of workloads, for a command.
 std::vector<std::string> WordsOf(const std::vector<WorkloadArgument>& arguments) {
   std::vector<std::string> words;
@@ -129,19 +132,16 @@ absl::StatusOr<client::KernelFacts> FactsOf(const Naming& naming, const target::
   return facts;
 }
 
-// The kernel with Hone's threads, whose functions begin with NAME_ and NAME_pool, for Python. Its
-// code is that of the object file. `folder` is for object files.
-absl::StatusOr<std::string> LinkWithThreads(const std::string& name, const std::string& object,
-                                            const std::string& folder) {
-  HONE_ASSIGN_OR_RETURN(
-      const std::string threads,
-      client::RenameSymbols(network::ThreadsObject(), "hone_threads", name + "_pool"));
+// Links object files to a shared object whose functions begin with NAME_. The kernel's code is that
+// of its object file. `folder` is for object files.
+absl::StatusOr<std::string> LinkObjects(const std::string& name,
+                                        absl::Span<const std::string> objects,
+                                        const std::string& folder) {
   std::vector<std::string> words = {"link", "--visible", name + "_"};
-  for (const auto& [file, content] :
-       {std::pair<std::string, const std::string&>(name + "_kernel.o", object),
-        {name + "_threads.o", threads}}) {
+  for (const std::string& object : objects) {
+    const std::string file = absl::StrCat(name, "_part", words.size(), ".o");
     words.push_back((std::filesystem::path(folder) / file).string());
-    HONE_RETURN_IF_ERROR(WriteFileAtomically(words.back(), content, Durability::kProcess));
+    HONE_RETURN_IF_ERROR(WriteFileAtomically(words.back(), object, Durability::kProcess));
   }
   return client::RunBuilder(words, "");
 }
@@ -160,13 +160,19 @@ absl::StatusOr<Files> CpuFiles(const WorkloadArgument& argument, const Naming& n
   }
   HONE_ASSIGN_OR_RETURN(std::string object, client::RenameFunctions(artifact.object, naming.files));
   HONE_ASSIGN_OR_RETURN(const client::KernelFacts facts, FactsOf(naming, target, best, artifact));
-  Files files{{naming.files + ".so", artifact.shared_object},
+  // The measured file has functions of the same names as that of every other kernel.
+  HONE_ASSIGN_OR_RETURN(std::string shared_object, LinkObjects(naming.files, {object}, scratch));
+  Files files{{naming.files + ".so", std::move(shared_object)},
               {naming.files + ".o", object},
               {naming.files + ".h", client::KernelHeader(argument.workload, facts)},
-              {naming.files + "_example.c", client::KernelExample(argument.workload, facts)}};
-  // hone-builder links for the machine that it was built for, which is where Python would run.
-  if (target.arch != "x86_64") return files;
-  HONE_ASSIGN_OR_RETURN(std::string linked, LinkWithThreads(naming.files, object, scratch));
+              {naming.files + "_example.c", client::KernelExample(argument.workload, facts)},
+              {kThreadsFile, network::ThreadsSource()}};
+  const std::string pool = network::ThreadsObject(target.arch);
+  if (pool.empty()) return files;
+  // With Hone's threads as NAME_pool, for Python.
+  HONE_ASSIGN_OR_RETURN(const std::string threads,
+                        client::RenameSymbols(pool, "hone_threads", naming.files + "_pool"));
+  HONE_ASSIGN_OR_RETURN(std::string linked, LinkObjects(naming.files, {object, threads}, scratch));
   files.emplace_back(absl::StrCat("lib", naming.files, ".so"), std::move(linked));
   files.emplace_back(naming.files + "_kernel.py", client::KernelModule(argument.workload, facts));
   return files;
@@ -205,7 +211,7 @@ class KernelExports {
   KernelExports(Session& session, const ExportOptions& options)
       : session_(session),
         options_(options),
-        files_(options.folder, options.overwrite),
+        files_(options.folder, options.overwrite, {kThreadsFile}),
         lookup_(options.folder) {}
 
   // Adds the kernel of a best. Nothing is in its place before Commit.
@@ -254,20 +260,10 @@ class KernelExports {
     }
     // The index changes once, at the end.
     if (!lookup_.IsEmpty()) HONE_RETURN_IF_ERROR(WithExitCode(lookup_.Commit(), kExitFailed));
-    // All kernels for CPUs share the source of the threads.
-    if (!kernels_.empty()) HONE_RETURN_IF_ERROR(WriteThreads(*written));
     return written;
   }
 
  private:
-  absl::Status WriteThreads(std::vector<std::vector<client::ExportedFile>>& written) const {
-    const std::string path = (std::filesystem::path(options_.folder) / "hone_threads.c").string();
-    const std::string source = network::ThreadsSource();
-    for (std::vector<client::ExportedFile>& files : written)
-      files.push_back({path, static_cast<int64_t>(source.size())});
-    return WithExitCode(WriteFileAtomically(path, source), kExitFailed);
-  }
-
   Session& session_;
   const ExportOptions& options_;
   client::ExportFolder files_;
@@ -398,10 +394,12 @@ void AddExport(Command& app, Globals& globals) {
   AddDraft(command, options->draft);
   Complete(
       command, globals,
-      "Writes NAME.so and NAME.o (the kernel), NAME.h (how to call it), "
+      "Writes NAME.so and NAME.o (the kernel, with functions NAME_run and so on), NAME.h (how to "
+      "call it), NAME_example.c (a program that does), libNAME.so and NAME_kernel.py (for Python), "
       "hone_threads.c (threads for programs that have none), NAME.hone, NAME.trace and "
-      "NAME.program (workload, trace and program as text), and adds the kernel to lookup/, where "
-      "programs find the kernel of a workload at run time with libhone_lookup (hone_lookup.h). "
+      "NAME.program (workload, trace and program as text), and adds the measured file to lookup/, "
+      "where programs find the kernel of a workload at run time with libhone_lookup "
+      "(hone_lookup.h). "
       "For a GPU, the kernel is NAME.cl (OpenCL C) or, with CUDA, NAME.cubin, NAME.ptx and "
       "NAME.cu; NAME.json and NAME.h describe the launches, and NAME_host.c is a program that runs "
       "the kernel. Kernels for GPUs are not added to lookup/. "

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <optional>
@@ -96,6 +97,19 @@ bool IsFileOf(absl::string_view name, const std::string& file) {
   return absl::StartsWith(file, name) || absl::StartsWith(file, absl::StrCat("lib", name));
 }
 
+// Whether an export in the folder, other than that of this name, has the file.
+bool OthersHave(const std::string& folder, absl::string_view name, const std::string& file) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string note = entry.path().filename().string();
+    if (!absl::EndsWith(note, kSuffix) || note == absl::StrCat(name, kSuffix)) continue;
+    const absl::StatusOr<std::string> text = ReadFile(entry.path().string());
+    const std::optional<Noted> noted = text.ok() ? Parse(*text) : std::nullopt;
+    if (noted.has_value() && absl::c_linear_search(noted->files, file)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string ExportFolder::PathOf(absl::string_view file) const {
@@ -126,6 +140,7 @@ absl::Status ExportFolder::Check(const ExportFacts& facts,
     std::error_code unknown;
     if (!why.empty()) break;
     if (absl::c_linear_search(own, file)) continue;
+    if (absl::c_linear_search(shared_, file) && OthersHave(folder_, facts.name, file)) continue;
     if (fs::exists(fs::symlink_status(PathOf(file), unknown))) {
       why = absl::StrCat(PathOf(file), " exists, and is not of an earlier export of this name");
     }
@@ -234,13 +249,20 @@ absl::StatusOr<std::vector<std::vector<ExportedFile>>> ExportFolder::Commit() {
     std::vector<ExportedFile>& files = exported.emplace_back();
     for (const std::string& file : added.files) {
       const std::string path = PathOf(file);
-      HONE_RETURN_IF_ERROR(moves.Move(absl::StrCat(scratch_, "/", file), path));
+      // Another of these exports may have moved a file that they share.
+      const bool moved = std::any_of(exported.begin(), exported.end(), [&](const auto& others) {
+        return absl::c_any_of(others,
+                              [&](const ExportedFile& other) { return other.path == path; });
+      });
+      if (!moved) HONE_RETURN_IF_ERROR(moves.Move(absl::StrCat(scratch_, "/", file), path));
       files.push_back({path, static_cast<int64_t>(fs::file_size(path, error))});
       std::erase(replaced, file);
     }
   }
   moves.Keep();
-  for (const std::string& file : replaced) fs::remove(PathOf(file), error);
+  for (const std::string& file : replaced) {
+    if (!OthersHave(folder_, "", file)) fs::remove(PathOf(file), error);
+  }
   fsync(lock);
   made_.clear();
   added_.clear();

@@ -40,8 +40,9 @@ class ExportFolder {
   // Without `overwrite`, an export replaces only files of an earlier export of the same name of the
   // same thing: of equal kind, digest, shapes, target and tolerance, and with at most as many
   // measured kernels.
-  ExportFolder(std::string folder, bool overwrite)
-      : folder_(std::move(folder)), overwrite_(overwrite) {}
+  // `shared`: files that several exports may have in common. Each of them replaces the file.
+  ExportFolder(std::string folder, bool overwrite, std::vector<std::string> shared = {})
+      : folder_(std::move(folder)), overwrite_(overwrite), shared_(std::move(shared)) {}
   // Removes what was written but not committed.
   ~ExportFolder();
   ExportFolder(const ExportFolder&) = delete;
@@ -61,9 +62,9 @@ class ExportFolder {
   absl::Status Add(const ExportFacts& facts, std::vector<std::string> files);
 
   // Moves the files of all added exports to their places, and removes files of earlier exports that
-  // they replace. Returns the files of each export. On failure, the folder is as it was before.
-  // InvalidArgument: as for Check, because the folder was changed since. Other errors: a file
-  // cannot be written.
+  // they replace and no other export has. Returns the files of each export. On failure, the folder
+  // is as it was before. InvalidArgument: as for Check, because the folder was changed since. Other
+  // errors: a file cannot be written.
   absl::StatusOr<std::vector<std::vector<ExportedFile>>> Commit();
 
  private:
@@ -77,6 +78,7 @@ class ExportFolder {
 
   const std::string folder_;
   const bool overwrite_;
+  const std::vector<std::string> shared_;
   std::string scratch_;
   std::vector<std::string> made_;  // folders that did not exist, outermost first
   std::vector<Added> added_;

@@ -119,10 +119,11 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
   }
   absl::StrAppend(&text, MeasuredLine(facts.latency_ns, facts.gflops));
   const std::string functions = absl::StrCat(CIdentifier(facts.name), "_");
-  absl::StrAppend(&text,
-                  " *\n * Link the object file, or load the shared object with dlopen. The shared "
-                  "object's functions\n * begin with ",
-                  target::kFunctionPrefix, " instead of ", functions, ".\n");
+  absl::StrAppend(
+      &text,
+      " *\n * Link the object file or the shared object, or load the shared object with "
+      "dlopen. The functions of\n * both begin with ",
+      functions, ". Several kernels can be in one program.\n");
   // Written with kFunctionPrefix, which is replaced by the prefix of this kernel at the end.
   std::string body;
   absl::StrAppend(

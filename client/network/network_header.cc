@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -90,10 +91,17 @@ std::string ThreadsSource() {
   return source;
 }
 
-std::string ThreadsObject() {
+std::string ThreadsObject(const std::string& arch) {
+#ifdef __x86_64__
+  const bool own = arch == "x86_64";
+#else
+  const bool own = arch == "aarch64";
+#endif
+  const std::string cross = absl::StrCat("thread_pool.", absl::AsciiStrToUpper(arch));
   for (const EmbeddedFile& file : EmbeddedFiles()) {
-    if (absl::StartsWith(file.name, "thread_pool.c") && absl::EndsWith(file.name, ".o"))
-      return std::string(file.content);
+    const bool is_own =
+        absl::StartsWith(file.name, "thread_pool.c") && absl::EndsWith(file.name, ".o");
+    if (own ? is_own : file.name == cross) return std::string(file.content);
   }
   return "";
 }

@@ -24,8 +24,9 @@ std::string PythonModule(const std::string& name, const Plan& plan);
 // The source of the threads of exported kernels, hone_threads.c: common/target/thread_pool with the
 // headers that it needs.
 std::string ThreadsSource();
-// The object file of the same, with functions hone_threads and so on.
-std::string ThreadsObject();
+// The object file of the same for an architecture of target::Target, with functions hone_threads
+// and so on. "": this program was built without a compiler for it.
+std::string ThreadsObject(const std::string& arch);
 
 }  // namespace hone::network
 

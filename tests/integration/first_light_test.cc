@@ -159,18 +159,43 @@ TEST(FirstLightTest, TuneBestShowExportAndLink) {
     ASSERT_EQ(named.code, 0) << named.errors;
   }
   std::ofstream(kernel / "two.c")
-      << "#include \"first.h\"\n#include \"second.h\"\n#include \"matmul.h\"\n"
+      << "#include \"first.h\"\n#include \"second.h\"\n#include \"matmul.h\"\n#include <stdio.h>\n"
+         "static _Alignas(64) float a[48 * 64], b[64 * 80], c[48 * 80];\n"
+         "static _Alignas(64) char packed[1 << 20], space[1 << 20];\n"
+         "#define CALL(NAME) do {\\\n"
+         "    void* buffers[] = {a, b, c};\\\n"
+         "    for (int i = 0; i < 48 * 80; ++i) c[i] = -1;\\\n"
+         "    if (NAME##_packed_bytes() > 1 << 20 || NAME##_workspace_bytes(1) > 1 << 20) return "
+         "2;\\\n"
+         "    if (NAME##_packed_bytes() && NAME##_prepack(buffers, packed)) return 3;\\\n"
+         "    if (NAME##_run(buffers, packed, space, 0) != HONE_KERNEL_OK) return 4;\\\n"
+         "    for (int i = 0; i < 48 * 80; ++i) if (c[i] != 128) return 5;\\\n"
+         "    puts(#NAME);\\\n  } while (0)\n"
          "int main(void) {\n"
-         "  void* odd[3] = {(void*)1, (void*)1, (void*)1};\n"
-         "  return first_abi() != second_abi() || matmul_abi() != first_abi() ||\n"
-         "         first_run(odd, 0, 0, 0) != HONE_KERNEL_MISALIGNED_BUFFER ||\n"
-         "         second_run(odd, 0, 0, 0) != HONE_KERNEL_MISALIGNED_BUFFER;\n}\n";
-  const Result linked =
-      RunProgram({"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-I", kernel / "out", "-o",
-                  kernel / "two", kernel / "two.c", kernel / "out" + "/first.o",
-                  kernel / "out" + "/second.o", kernel / "out" + "/matmul.o"});
-  ASSERT_EQ(linked.code, 0) << linked.errors;
-  EXPECT_EQ(RunProgram({kernel / "two"}).code, 0);
+         "  for (int i = 0; i < 48 * 64; ++i) a[i] = 1;\n"
+         "  for (int i = 0; i < 64 * 80; ++i) b[i] = 2;\n"
+         "  CALL(first);\n  CALL(second);\n  CALL(matmul);\n  return 0;\n}\n";
+  for (const char* suffix : {".o", ".so"}) {
+    const Result linked =
+        RunProgram({"/usr/bin/cc", "-std=c11", "-Wall", "-Werror", "-I", kernel / "out", "-o",
+                    kernel / "two", kernel / "two.c", kernel / "out" + "/first" + suffix,
+                    kernel / "out" + "/second" + suffix, kernel / "out" + "/matmul.o"});
+    ASSERT_EQ(linked.code, 0) << suffix << linked.errors;
+    EXPECT_EQ(RunProgram({kernel / "two"}).output, "first\nsecond\nmatmul\n") << suffix;
+  }
+  // All of them list the source of the threads, which no export removes that others need.
+  for (const char* name : {"first", "second", "matmul"}) {
+    std::ifstream note(kernel / "out/" + name + ".export.json");
+    EXPECT_THAT(std::string(std::istreambuf_iterator<char>(note), {}),
+                HasSubstr("\"hone_threads.c\""))
+        << name;
+  }
+  std::filesystem::create_directories(kernel / "own");
+  std::ofstream(kernel / "own/hone_threads.c") << "mine";
+  const Result own = home.Hone(With({"export", "-o", kernel / "own"}, kMatmul));
+  EXPECT_EQ(own.code, 2);
+  EXPECT_THAT(own.errors, HasSubstr("hone_threads.c exists"));
+  EXPECT_EQ(std::filesystem::file_size(kernel / "own/hone_threads.c"), 4u);
 
   // Export writes all files or none.
   std::filesystem::create_directories(kernel / "taken/matmul.trace/x");

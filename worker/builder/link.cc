@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <utility>
@@ -38,13 +39,17 @@ struct KnownLibrary {
   const char* functions;
 };
 
-// The OpenMP runtime, libc (getauxval and prctl for the CPU guard, the memory functions that the
-// optimizer creates from loops, and what the runtime of networks uses), libm, and the loader.
+// The OpenMP runtime, libgcc (divisions on ARMv7), libc (getauxval and prctl for the CPU guard, the
+// memory functions that the optimizer creates from loops, and what the runtime of networks uses),
+// libm, and the loader.
 constexpr KnownLibrary kKnownLibraries[] = {
     {"libgomp.so.1",
      "GOMP_barrier GOMP_loop_dynamic_next GOMP_loop_end_nowait GOMP_parallel "
      "GOMP_parallel_loop_dynamic omp_get_max_threads omp_get_num_threads omp_get_thread_num "
      "omp_in_parallel"},
+    {"libgcc_s.so.1",
+     "__aeabi_idiv __aeabi_idivmod __aeabi_ldivmod __aeabi_uidiv __aeabi_uidivmod "
+     "__aeabi_uldivmod"},
     {"libc.so.6",
      "__aeabi_memclr __aeabi_memclr4 __aeabi_memclr8 __aeabi_memcpy __aeabi_memcpy4 "
      "__aeabi_memcpy8 __aeabi_memmove __aeabi_memmove4 __aeabi_memmove8 __aeabi_memset "
@@ -57,8 +62,15 @@ constexpr KnownLibrary kKnownLibraries[] = {
      "exp exp2 exp2f expf expm1 expm1f erf erff log log1p log1pf log2 log2f logf pow powf sin sinf "
      "cos cosf tanh tanhf sqrt sqrtf fma fmaf floor floorf ceil ceilf rint rintf round roundf "
      "trunc truncf fmin fminf fmax fmaxf fmod fmodf nearbyint nearbyintf"},
-    {"ld-linux-x86-64.so.2", "__tls_get_addr"},
 };
+
+// The loader, which has the function that finds variables of threads.
+KnownLibrary LoaderOf(const llvm::Triple& triple) {
+  const char* const name = triple.isARM()       ? "ld-linux-armhf.so.3"
+                           : triple.isAArch64() ? "ld-linux-aarch64.so.1"
+                                                : "ld-linux-x86-64.so.2";
+  return {name, "__tls_get_addr"};
+}
 
 // The stubs of the known libraries; made once per triple.
 using Libraries = std::vector<std::unique_ptr<MemoryFile>>;
@@ -120,6 +132,8 @@ absl::StatusOr<const Libraries*> LibrariesFor(const LinkOptions& options)
   for (const KnownLibrary& library : kKnownLibraries) {
     HONE_ASSIGN_OR_RETURN(made.emplace_back(), MakeStub(library, options));
   }
+  HONE_ASSIGN_OR_RETURN(made.emplace_back(),
+                        MakeStub(LoaderOf(llvm::Triple(options.triple)), options));
   return &by_triple->emplace(options.triple, std::move(made)).first->second;
 }
 
@@ -157,6 +171,25 @@ absl::StatusOr<std::string> LinkSharedObject(absl::Span<const absl::string_view>
   absl::StatusOr<std::string> bytes = ReadFile(output);
   unlink(output.c_str());
   return bytes;
+}
+
+absl::StatusOr<std::string> TripleOf(absl::string_view object) {
+  using llvm::ELF::Elf32_Ehdr;
+  Elf32_Ehdr header;  // e_machine has the same place in files of 64 bits
+  if (!absl::StartsWith(object, "\177ELF") || object.size() < sizeof header)
+    return absl::InvalidArgumentError("link: the input is not an ELF object file");
+  std::memcpy(&header, object.data(), sizeof header);
+  switch (header.e_machine) {
+    case llvm::ELF::EM_X86_64:
+      return "x86_64-pc-linux-gnu";
+    case llvm::ELF::EM_AARCH64:
+      return "aarch64-unknown-linux-gnu";
+    case llvm::ELF::EM_ARM:
+      return "armv7-unknown-linux-gnueabihf";
+  }
+  return absl::InvalidArgumentError(absl::StrCat("link: the object file is for machine ",
+                                                 header.e_machine,
+                                                 " of ELF, and not for x86-64, aarch64 or ARMv7"));
 }
 
 absl::StatusOr<std::string> LinkSharedObject(absl::string_view object, const LinkOptions& options) {

@@ -31,6 +31,10 @@ absl::StatusOr<std::string> LinkSharedObject(absl::Span<const absl::string_view>
                                              const LinkOptions& options);
 absl::StatusOr<std::string> LinkSharedObject(absl::string_view object, const LinkOptions& options);
 
+// The triple of the machine that an object file is for: x86-64, aarch64 or ARMv7 with Linux.
+// InvalidArgument: it is for another machine, or is not an ELF file.
+absl::StatusOr<std::string> TripleOf(absl::string_view object);
+
 }  // namespace hone::builder
 
 #endif  // HONE_WORKER_BUILDER_LINK_H_

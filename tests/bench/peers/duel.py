@@ -54,7 +54,7 @@ def aligned(size):
 
 class HoneKernel:
     def __init__(self, folder, shapes, repeat):
-        self.library = ctypes.CDLL(glob.glob(folder + "/*.so")[0])
+        self.library = ctypes.CDLL(glob.glob(folder + "/lookup/*.so")[0])
         for name in ("hone_kernel_workspace_bytes", "hone_kernel_packed_bytes"):
             getattr(self.library, name).restype = ctypes.c_int64
         self.buffers = [aligned(4 * math.prod(shape)) for shape in shapes]

@@ -35,6 +35,9 @@ TEST(LinkCommandTest, TellsWhatTheLinkerRefuses) {
   EXPECT_EQ(missing.code, 2);
   EXPECT_THAT(missing.errors, HasSubstr("/no/such/file"));
   EXPECT_EQ(Link({CALLEE_OBJECT}).code, 2);  // without a prefix
+  const integration::Result text = Link({"--visible", "caller_", "/proc/self/status"});
+  EXPECT_EQ(text.code, 2);
+  EXPECT_THAT(text.errors, HasSubstr("not an ELF object file"));
 }
 
 }  // namespace
