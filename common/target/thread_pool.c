@@ -172,8 +172,8 @@ static const int64_t kLongShare = 100;
 static const int64_t kShortShare = 8;
 
 // The units of one thread's part of a loop that are not claimed yet, and the loop's tag in the high
-// half. A claim fails if the tag is another one. So a thread that was descheduled for a while
-// cannot claim something of a later loop by mistake, and nobody needs to wait for it.
+// half. A claim fails if the tag is another one. So a thread that was descheduled for a while cannot
+// claim something of a later loop by mistake, and nobody needs to wait for it.
 typedef struct Part {
   _Alignas(64) _Atomic uint64_t left;
 } Part;
@@ -185,7 +185,7 @@ typedef struct Loop {
   _Alignas(64) Body body;
   void* context;
   int64_t extent;
-  int64_t unit;  // iterations of a unit; the last one may have fewer
+  int64_t unit;   // iterations of a unit; the last one may have fewer
   int64_t units;
   int32_t parts;  // 1: all threads claim single units of the same part
   uint32_t tag;
@@ -200,11 +200,11 @@ typedef struct Pool {
   // What the threads look at while they wait, in one cache line.
   _Alignas(64) _Atomic uint64_t open[kLoops];  // the tag in the high half, `parts`, and the threads
   _Atomic uint32_t news;                       // changes when a loop is opened
-  _Atomic uint32_t asleep;               // classes of threads that sleep until then, see ClassOf
-  _Alignas(64) _Atomic int32_t workers;  // that have been started
-  _Atomic uint32_t growing;              // 1: a thread starts workers
-  _Atomic uint32_t started;              // workers that run
-  _Atomic uint32_t full;                 // 1: no further workers can be started
+  _Atomic uint32_t asleep;                     // classes of threads that sleep until then, see ClassOf
+  _Alignas(64) _Atomic int32_t workers;        // that have been started
+  _Atomic uint32_t growing;                    // 1: a thread starts workers
+  _Atomic uint32_t started;                    // workers that run
+  _Atomic uint32_t full;                       // 1: no further workers can be started
   _Atomic uint32_t stopping;
   pid_t process;  // if the memory is inherited by children; otherwise 0
   pthread_t threads[kMaxThreads];
@@ -295,8 +295,7 @@ static int64_t FirstUnit(const Loop* loop, int32_t part) {
   return loop->units / loop->parts * part + loop->units % loop->parts * part / loop->parts;
 }
 
-// How many of the units that are left a thread claims at a time. `pace`: ticks per unit; 0:
-// unknown.
+// How many of the units that are left a thread claims at a time. `pace`: ticks per unit; 0: unknown.
 static int64_t ShareOf(int64_t left, int64_t pace) {
   if (left == 1) return 1;
   if (pace == 0) return left > 8 ? left / 8 : 1;

@@ -9,9 +9,8 @@
 #include <unistd.h>
 
 enum { kOff, kArmed, kReached, kReleased };
-_Atomic int paused_sleep;  // a worker before it sleeps
-_Atomic int
-    paused_wake;  // a caller that is about to wake sleepers waits for a worker in paused_sleep
+_Atomic int paused_sleep;   // a worker before it sleeps
+_Atomic int paused_wake;   // a caller that is about to wake sleepers waits for that worker
 _Atomic int paused_worker;  // a worker after it has looked whether it must end
 static _Atomic int again;   // the worker stops a second time
 static _Atomic int sleeps_after_wake;
