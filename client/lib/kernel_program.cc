@@ -1,6 +1,7 @@
 // The example program and the Python module of kernel_header.h.
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -164,10 +165,11 @@ def _load():
 
 
 class Kernel:
-    """The kernel with its constants, which are given by name. `threads` 0: as many as OMP_NUM_THREADS says, or else as there are
-    CPUs that this process may use."""
+    """The kernel with its constants, which are given by name, or in a dictionary: Kernel({"W": w}). `threads` 0: as many as
+    OMP_NUM_THREADS says, or else as there are CPUs that this process may use."""
 
-    def __init__(self, threads=0, **constants):
+    def __init__(self, constants=None, /, *, threads=0, **named):
+        constants = {**(constants or {}), **named}
         self._library = _load()
         self._runtime = self._library.@NAME@_pool(threads)
         self._constants = {}
@@ -253,6 +255,20 @@ std::string Fill(const ir::Workload& workload, const std::string& prefix) {
   return text;
 }
 
+// Whether Python, or the parameter `threads`, has taken this name.
+bool IsReservedInPython(absl::string_view name) {
+  static constexpr absl::string_view kReserved[] = {
+      "False", "None",     "True",  "and",    "as",      "assert", "async",  "await",    "break",
+      "class", "continue", "def",   "del",    "elif",    "else",   "except", "finally",  "for",
+      "from",  "global",   "if",    "import", "in",      "is",     "lambda", "nonlocal", "not",
+      "or",    "pass",     "raise", "return", "threads", "try",    "while",  "with",     "yield"};
+  return std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
+}
+// Returns a variable for a tensor.
+std::string PythonVariable(const std::string& name) {
+  return absl::StrCat(name, IsReservedInPython(name) ? "_" : "");
+}
+
 std::string Quoted(const std::string& name) { return absl::StrCat("\"", name, "\""); }
 
 }  // namespace
@@ -266,7 +282,8 @@ std::string KernelExample(const ir::Workload& workload, const KernelFacts& facts
 
 std::string KernelModule(const ir::Workload& workload, const KernelFacts& facts) {
   std::string tensors;
-  std::vector<std::string> inputs, constants, outputs;
+  std::vector<std::string> inputs, named, in_dictionary, outputs;
+  bool is_reserved = false;
   const std::vector<ir::BufferId> buffers = BuffersOf(workload);
   for (size_t i = 0; i < buffers.size(); ++i) {
     const ir::Tensor& tensor = workload.tensors[buffers[i]];
@@ -277,19 +294,24 @@ std::string KernelModule(const ir::Workload& workload, const KernelFacts& facts)
                     tensor.input ? "" : ", output=True", tensor.constant ? ", constant=True" : "",
                     unread ? ", read=False" : "", "),\n");
     if (!tensor.input) {
-      outputs.push_back(tensor.name);
+      outputs.push_back(PythonVariable(tensor.name));
     } else if (tensor.constant) {
-      constants.push_back(absl::StrCat(tensor.name, "=", tensor.name));
+      in_dictionary.push_back(absl::StrCat(Quoted(tensor.name), ": ", PythonVariable(tensor.name)));
+      named.push_back(absl::StrCat(tensor.name, "=", tensor.name));
+      is_reserved |= IsReservedInPython(tensor.name);
     } else {
-      inputs.push_back(tensor.name);
+      inputs.push_back(PythonVariable(tensor.name));
     }
   }
+  const std::string constants = is_reserved
+                                    ? absl::StrCat("{", absl::StrJoin(in_dictionary, ", "), "}")
+                                    : absl::StrJoin(named, ", ");
   // A backslash or quotation marks would end the text of the module; names have none.
   std::vector<std::string> lines = absl::StrSplit(workload.ToText(), '\n', absl::SkipEmpty());
   for (std::string& line : lines) line.insert(0, "    ");
   return absl::StrReplaceAll(kModule, {{"@NAME@", CIdentifier(facts.name)},
                                        {"@WORKLOAD@", absl::StrJoin(lines, "\n")},
-                                       {"@CONSTANTS@", absl::StrJoin(constants, ", ")},
+                                       {"@CONSTANTS@", constants},
                                        {"@INPUTS@", absl::StrJoin(inputs, ", ")},
                                        {"@RESULT@", absl::StrJoin(outputs, ", ")},
                                        {"@TENSORS@", tensors}});

@@ -106,6 +106,35 @@ TEST(KernelHeaderTest, ExamplesAndModulesCompile) {
   EXPECT_EQ(std::system(("rm -r " + root).c_str()), 0);
 }
 
+// Names that Python or the parameters of the module have taken.
+TEST(KernelHeaderTest, ModulesTakeTensorsOfAnyName) {
+  const auto workload = ir::ParseWorkload(
+      "workload w\ninput self: f32[4, 8]\ninput threads: f32[8] constant\ninput constants: f32[4] "
+      "constant\nlambda[i: 4] = sum(k: 8) self[i, k] * threads[k]\n"
+      "output def[i: 4] = lambda[i] + constants[i]\n");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  char folder[] = "/tmp/hone_module_XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string root = folder, module = KernelModule(*workload, Facts("named"));
+  EXPECT_THAT(module,
+              HasSubstr("kernel = Kernel({\"threads\": threads_, \"constants\": constants})\n"
+                        "    def_ = kernel(self)\n"));
+  std::ofstream(root + "/named_kernel.py") << module;
+  // NumPy need not be installed.
+  std::ofstream(root + "/use.py")
+      << "import inspect, sys\n"
+         "from unittest import mock\n"
+         "sys.path.insert(0, sys.argv[1])\n"
+         "sys.modules['numpy'] = mock.MagicMock()\n"
+         "from named_kernel import Kernel\n"
+         "given = inspect.signature(Kernel).bind({'threads': 1}, self=2, constants=3, threads=4)\n"
+         "assert given.arguments['threads'] == 4\n"
+         "assert given.arguments['constants'] == {'threads': 1}\n"
+         "assert given.arguments['named'] == {'self': 2, 'constants': 3}\n";
+  EXPECT_EQ(std::system(("python3 " + root + "/use.py " + root).c_str()), 0);
+  EXPECT_EQ(std::system(("rm -r " + root).c_str()), 0);
+}
+
 TEST(KernelHeaderTest, FunctionsAndMacrosBeginWithTheName) {
   const std::string header = KernelHeader(Build("matmul", {"m=4", "n=6", "k=8"}), Facts("conv"));
   EXPECT_THAT(header, HasSubstr("int32_t conv_run("));
