@@ -1,9 +1,12 @@
 #include "client/onnx/graph_builder.h"
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/onnx/empty_operand.h"
 #include "common/base/status_macros.h"
 #include "common/graph/fold_cost.h"
 #include "common/graph/group.h"
@@ -98,6 +101,10 @@ absl::StatusOr<std::vector<ValueId>> GraphBuilder::Add(
             absl::StrCat("the operator has ", types.size(), " outputs, not ", output_names.size()));
   }
   std::vector<ValueId> values(output_names.size(), kNoValue);
+  if (output_names.size() == 1 && !output_names[0].empty() && types[0].elements() > 0) {
+    HONE_ASSIGN_OR_RETURN(values[0], ReplaceEmpty(node, types[0], output_names[0]));
+    if (values[0] != kNoValue) return values;
+  }
   std::vector<std::string> names(output_names.size());  // of the outputs to add together
   size_t count = 0;
   for (size_t i = 0; i < output_names.size(); ++i) {
@@ -118,6 +125,34 @@ absl::StatusOr<std::vector<ValueId>> GraphBuilder::Add(
   }
   if (count > 0) HONE_RETURN_IF_ERROR(AddOutputs(std::move(node), types, names, values));
   return values;
+}
+
+absl::StatusOr<ValueId> GraphBuilder::ReplaceEmpty(Node& node, const TensorType& type,
+                                                   const std::string& output_name) {
+  const graph::NodeView view(graph_, node);
+  const auto is_empty = [&](int input) {
+    return view.Has(input) && view.Type(input).elements() == 0;
+  };
+  HONE_ASSIGN_OR_RETURN(const std::optional<ir::Scalar> element, ElementOfEmpty(view, type));
+  const auto fill = [&](const std::string& name, const TensorType& filled,
+                        const ir::Scalar& value) -> absl::StatusOr<ValueId> {
+    absl::StatusOr<ValueId> id = AddFilled(name, filled, value);
+    if (id.ok()) return id;
+    return absl::Status(id.status().code(), view.InvalidError(id.status().message()).message());
+  };
+  if (element.has_value()) return fill(output_name, type, *element);
+  if ((node.op == "ScatterND" || node.op == "ScatterElements") && is_empty(2)) {
+    node = {.name = node.name, .op = "Identity", .inputs = {node.inputs[0]}};
+  } else if (node.op == "Gemm" && is_empty(0) && is_empty(1)) {
+    // A sum of no products is that of one product of zeros.
+    for (const int input : {0, 1}) {
+      TensorType zeros = view.Type(input);
+      for (int64_t& extent : zeros.shape) extent = std::max<int64_t>(extent, 1);
+      HONE_ASSIGN_OR_RETURN(node.inputs[input],
+                            fill(FreshTensorName("zeros"), zeros, ir::CastTo(zeros.dtype, 0)));
+    }
+  }
+  return kNoValue;
 }
 
 absl::Status GraphBuilder::AddOutputs(Node node, const graph::Types& types,

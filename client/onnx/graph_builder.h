@@ -53,6 +53,11 @@ class GraphBuilder {
     std::string Fresh(absl::string_view name);
   };
 
+  // If an operand of a node is empty, replaces the node by one that Hone can compute and that has
+  // the same result, or adds the result as a constant. Returns the constant; kNoValue: there is a
+  // node to add.
+  absl::StatusOr<graph::ValueId> ReplaceEmpty(graph::Node& node, const graph::TensorType& type,
+                                              const std::string& output_name);
   // Adds the values of the outputs that have a name. `types`: of all outputs.
   absl::Status AddOutputs(graph::Node node, const graph::Types& types,
                           const std::vector<std::string>& output_names,

@@ -3,6 +3,7 @@
 //
 //   draft_cases --cases N --seed S [--target PRESET] [--check-every N] [--slow SECONDS] [--only
 //   CASE] draft_cases --file WORKLOAD [--target PRESET] [--print]
+//   draft_cases --trace FILE --target PRESET     estimates a schedule, such as another draft
 //
 // Exit code 1: some case failed.
 
@@ -29,9 +30,21 @@ struct Options {
   int only = -1;  // the number of the only case
   uint64_t seed = 1;
   double slow = 4;
-  std::string target, file;
+  std::string target, file, trace;
   bool print = false;
 };
+
+int Estimate(const Options& options) {
+  const absl::StatusOr<std::string> text = ReadFile(options.trace);
+  const absl::StatusOr<double> cycles =
+      text.ok() ? EstimateOf(*text, options.target) : text.status();
+  if (cycles.ok()) {
+    std::printf("%.4g cycles\n", *cycles);
+  } else {
+    std::printf("%s\n", std::string(cycles.status().message()).c_str());
+  }
+  return cycles.ok() ? 0 : 2;
+}
 
 int Run(const Options& options) {
   const auto environment = MakeCompilerEnvironment(/*threads=*/1);
@@ -51,9 +64,9 @@ int Run(const Options& options) {
     slow += is_slow ? 1 : 0;
     failed += status.ok() ? 0 : 1;
     if (!status.ok() || is_slow || !options.file.empty()) {
-      std::printf("%s %s: spaces %zu in %.2f s, proposing %.2f s: %s\n", what.c_str(),
+      std::printf("%s %s: spaces %zu in %.2f s, proposing %.2f s, %.4g cycles: %s\n", what.c_str(),
                   preset.c_str(), drafted.spaces, drafted.spaces_s, drafted.propose_s,
-                  std::string(status.message()).substr(0, 2000).c_str());
+                  drafted.cycles, std::string(status.message()).substr(0, 2000).c_str());
       if (!status.ok()) std::printf("%s\n", workload.c_str());
       if (options.print) std::printf("%s\n", drafted.trace.c_str());
       std::fflush(stdout);
@@ -99,6 +112,7 @@ int main(int argc, char** argv) {
     if (name == "--slow") options.slow = std::atof(value);
     if (name == "--target") options.target = value;
     if (name == "--file") options.file = value;
+    if (name == "--trace") options.trace = value;
   }
-  return hone::task::Run(options);
+  return options.trace.empty() ? hone::task::Run(options) : hone::task::Estimate(options);
 }

@@ -349,10 +349,57 @@ TEST(ComputableTest, EmptyTensorsAreConstants) {
   EXPECT_EQ((*joined)[0].size(), 6u);
   EXPECT_EQ((*joined)[1].size(), 0u);
   EXPECT_THAT(
-      Compute(Input("x", kF32Number, "2, 0") + NodeText("ReduceMax", "x", "y") + Output("y"), 13)
+      Compute(Input("x", kF32Number, "2, 0") + NodeText("ReduceMean", "x", "y") + Output("y"), 13)
           .status()
           .message(),
-      HasSubstr("node 'n_y' (ReduceMax): computes elements from 'x', which is f32[2, 0]"));
+      HasSubstr("node 'n_y' (ReduceMean): computes elements from 'x', which is f32[2, 0]"));
+}
+
+TEST(ComputableTest, ResultsOfEmptyTensorsHaveTheirDefinedValue) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const std::string x = Input("x", kF32Number, "2, 0"), w = Input("w", kF32Number, "0, 3");
+  struct Case {
+    std::string nodes;
+    size_t elements;
+    double value;
+  };
+  const auto reduce = [](const std::string& op) {
+    return NodeText(op, "x", "y", Ints("axes", "1"));
+  };
+  std::vector<Case> cases = {
+      {reduce("ReduceSumSquare"), 2, 0},
+      {reduce("ReduceL1"), 2, 0},
+      {reduce("ReduceL2"), 2, 0},
+      {reduce("ReduceProd"), 2, 1},
+      {reduce("ReduceMax"), 2, -kInf},
+      {reduce("ReduceMin"), 2, kInf},
+      {reduce("ReduceLogSum"), 2, -kInf},
+      {reduce("ReduceLogSumExp"), 2, -kInf},
+      {NodeText("ReduceSum", "x", "y"), 1, 0},
+      {Initializer("pads", 7, "4", "int64_data: [1, 0, 0, 2]") + NodeText("Pad", "x pads", "y"), 6,
+       0},
+      {Initializer("pads", 7, "4", "int64_data: [1, 0, 0, 2]") + Weights("v", "", 1) +
+           NodeText("Pad", "x pads v", "y"),
+       6, -1},
+      {NodeText("MatMul", "x w", "y"), 6, 0},
+      {NodeText("Gemm", "x w", "y"), 6, 0},
+      {Weights("c", "3", 3) + NodeText("Sub", "c c", "d") + NodeText("Gemm", "x w d", "y"), 6, 0},
+  };
+  for (const Case& c : cases) {
+    const auto results = Compute(x + w + c.nodes + Output("y"), 13);
+    ASSERT_TRUE(results.ok()) << c.nodes << results.status();
+    ASSERT_EQ((*results)[0].size(), c.elements) << c.nodes;
+    for (const ir::Scalar& element : (*results)[0]) EXPECT_EQ(element.real(), c.value) << c.nodes;
+  }
+  // The other operand of a sum stays.
+  const std::string b = Input("b", kF32Number, "2, 3");
+  const std::string none = Input("i", 7, "0, 1") + Input("u", kF32Number, "0, 3");
+  for (const std::string& node :
+       {NodeText("Gemm", "x w b", "y"), none + NodeText("ScatterND", "b i u", "y")}) {
+    const auto results = Compute(x + w + b + node + NodeText("Sub", "y b", "z") + Output("z"), 13);
+    ASSERT_TRUE(results.ok()) << results.status();
+    for (const ir::Scalar& element : (*results)[0]) EXPECT_EQ(element.real(), 0);
+  }
 }
 
 TEST(ComputableTest, ModelsWithoutNodesOrInputs) {

@@ -159,15 +159,20 @@ absl::Status DraftOnce(const TaskEnvironment& environment, const std::string& wo
     if (space.digest != first.space_digest) continue;
     HONE_ASSIGN_OR_RETURN(drafted.trace, environment.TraceText(space.text, first.decisions));
   }
-  const absl::StatusOr<schedule::TraceFile> file = schedule::ParseTraceFile(drafted.trace);
-  if (!file.ok()) return absl::InternalError(file.status().message());
-  const absl::StatusOr<ir::Program> program =
-      schedule::Replay(std::make_shared<const ir::Workload>(file->workload), file->parsed.trace,
-                       file->parsed.decisions);
-  if (!program.ok()) return absl::InternalError(program.status().message());
-  drafted.cycles = 1 / search::DraftScoreOf(*cost_model::MakeModel(cost_model::kAnalyticModel),
-                                            *program, target);
+  const absl::StatusOr<double> cycles = EstimateOf(drafted.trace, preset);
+  if (!cycles.ok()) return absl::InternalError(cycles.status().message());
+  drafted.cycles = *cycles;
   return absl::OkStatus();
+}
+
+absl::StatusOr<double> EstimateOf(const std::string& trace, const std::string& preset) {
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::TargetByName(preset));
+  HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(trace));
+  HONE_ASSIGN_OR_RETURN(const ir::Program program,
+                        schedule::Replay(std::make_shared<const ir::Workload>(file.workload),
+                                         file.parsed.trace, file.parsed.decisions));
+  return 1 /
+         search::DraftScoreOf(*cost_model::MakeModel(cost_model::kAnalyticModel), program, target);
 }
 
 absl::Status CheckDraft(const std::string& trace, uint64_t seed) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/task/task_environment.h"
 
 namespace hone::task {
@@ -27,6 +28,10 @@ struct DraftCase {
 // Internal: the draft does not replay, or nothing was proposed.
 absl::Status DraftOnce(const TaskEnvironment& environment, const std::string& workload,
                        const std::string& preset, DraftCase& drafted);
+
+// Returns the draft's estimate, in cycles, of a schedule on a preset of the target. Errors: the
+// trace cannot be read, or does not replay.
+absl::StatusOr<double> EstimateOf(const std::string& trace, const std::string& preset);
 
 // Interprets the workload and the draft with random inputs. Internal: the results differ.
 absl::Status CheckDraft(const std::string& trace, uint64_t seed);
