@@ -43,13 +43,13 @@ Values Numbers(absl::string_view reducer, bool is_signed) {
 
 TEST(LaneReductionTest, AgreesWithTheInterpreter) {
   for (const absl::string_view reducer : {"sum", "prod", "min", "max"}) {
-    for (const absl::string_view dtype : {"f32", "f64", "i32", "i64"}) {
+    for (const absl::string_view dtype : {"f32", "f64", "i8", "u8", "i32", "i64"}) {
       const std::string text =
           absl::StrCat("workload w\ninput X: ", dtype, "[", kRows, ", ", kColumns,
                        "]\noutput Y[i: ", kRows, "] = ", reducer, "(k: ", kColumns, ") X[i, k]\n");
       const auto workload = ir::ParseWorkload(text);
       ASSERT_TRUE(workload.ok()) << workload.status();
-      const std::vector<Values> inputs = {Numbers(reducer, true)};
+      const std::vector<Values> inputs = {Numbers(reducer, dtype != "u8")};
       const auto expected = ir::Interpret(*workload, inputs);
       ASSERT_TRUE(expected.ok()) << expected.status();
       for (const target::Target& target : RunnableTargets()) {

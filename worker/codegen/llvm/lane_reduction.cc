@@ -4,6 +4,7 @@
 #include <bit>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "common/base/status_macros.h"
@@ -62,6 +63,21 @@ class Combiner {
   absl::InlinedVector<ir::ExprId, 2> left_, right_, combined_;  // operands have no values yet
 };
 
+// Returns the product of the lanes of a vector of bytes, whose number is a power of two.
+Value* WideProduct(llvm::IRBuilder<>& b, Value* bytes) {
+  auto lanes = llvm::cast<llvm::FixedVectorType>(bytes->getType())->getNumElements();
+  Value* product = b.CreateZExt(bytes, llvm::FixedVectorType::get(b.getInt16Ty(), lanes));
+  while (lanes > 1) {
+    lanes /= 2;
+    std::vector<int> low(lanes), high(lanes);
+    std::iota(low.begin(), low.end(), 0);
+    std::iota(high.begin(), high.end(), static_cast<int>(lanes));
+    product =
+        b.CreateMul(b.CreateShuffleVector(product, low), b.CreateShuffleVector(product, high));
+  }
+  return b.CreateTrunc(b.CreateExtractElement(product, uint64_t{0}), b.getInt8Ty());
+}
+
 }  // namespace
 
 bool ReducesLanes(const FunctionContext& f, const IndexEmitter& index, const Stmt& store) {
@@ -108,6 +124,12 @@ absl::Status EmitLaneReduction(FunctionContext& f, ExprEmitter& exprs, MemoryEmi
     // Uses LLVM's own reduction. LLVM turns its own halves into dot products, but miscompiles ours,
     // which end in vectors of one lane.
     values[0] = f.b.CreateVectorSplat(1, f.b.CreateAddReduce(values[0]));
+    f.lanes = 1;
+  }
+  if (store.reducer == ir::Reducer::kProd && values[0]->getType()->getScalarSizeInBits() == 8) {
+    // LLVM's own pattern for products of bytes crashes at some numbers of lanes on AVX-512. Wider
+    // products have the same low bits.
+    values[0] = f.b.CreateVectorSplat(1, WideProduct(f.b, values[0]));
     f.lanes = 1;
   }
   while (f.lanes > 1) {

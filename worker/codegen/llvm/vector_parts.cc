@@ -146,7 +146,11 @@ llvm::SmallVector<Value*, 8> SplitLanes(llvm::IRBuilder<>& b, Value* vector, int
   Value* padded = PadLanes(b, vector);
   if (LaneCount(padded) < part) {
     llvm::Type* const type = WithLanes(vector, part);
-    padded = b.CreateInsertVector(type, llvm::PoisonValue::get(type), padded, b.getInt64(0));
+    llvm::Value* const none = llvm::PoisonValue::get(type);
+    // LLVM aborts at vectors of one lane that are inserted as vectors.
+    padded = lanes == 1 ? b.CreateInsertElement(none, b.CreateExtractElement(vector, uint64_t{0}),
+                                                uint64_t{0})
+                        : b.CreateInsertVector(type, none, padded, b.getInt64(0));
   }
   llvm::SmallVector<Value*, 8> parts;
   for (int begin = 0; begin < lanes; begin += part) {
@@ -170,6 +174,7 @@ Value* JoinLanes(llvm::IRBuilder<>& b, llvm::ArrayRef<Value*> parts, int lanes) 
           b.CreateInsertVector(type, joined, parts[p], b.getInt64(p * static_cast<uint64_t>(part)));
   }
   if (padded == lanes) return joined;
+  if (lanes == 1) return b.CreateVectorSplat(1, b.CreateExtractElement(joined, uint64_t{0}));
   return b.CreateExtractVector(WithLanes(parts[0], lanes), joined, b.getInt64(0));
 }
 
