@@ -116,8 +116,10 @@ absl::Status FunctionEmitter::EmitUnrolled(const Stmt& loop) {
     llvm::BasicBlock* const block = f_.b.GetInsertBlock();
     llvm::Instruction* const last = block->empty() ? nullptr : &block->back();
     HONE_RETURN_IF_ERROR(Emit(loop.children[0]));
-    llvm::Instruction* const first = last == nullptr ? &block->front() : last->getNextNode();
     if (at_once == 1) continue;
+    // Null if no code was emitted, because the iteration stores nothing.
+    llvm::Instruction* first = last != nullptr ? last->getNextNode() : nullptr;
+    if (last == nullptr && !block->empty()) first = &block->front();
     if (f_.b.GetInsertBlock() != block) {
       firsts.clear();  // a branch
       continue;
