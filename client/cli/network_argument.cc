@@ -16,10 +16,10 @@
 #include "client/cli/suggested_command.h"
 #include "client/cli/target_argument.h"
 #include "client/cli/terminal.h"
+#include "client/network/graph/pass/passes.h"
+#include "client/network/onnx/import.h"
 #include "client/network/partition_options.h"
-#include "client/onnx/import.h"
 #include "common/base/status_macros.h"
-#include "common/graph/pass/passes.h"
 #include "common/ir/element_bytes.h"
 #include "common/ir/signature.h"
 

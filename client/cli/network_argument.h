@@ -12,10 +12,10 @@
 #include "client/cli/globals.h"
 #include "client/cli/running_job.h"
 #include "client/cli/workload_argument.h"
+#include "client/network/graph/graph.h"
+#include "client/network/graph/partition.h"
 #include "common/base/command_line.h"
 #include "common/base/rng.h"
-#include "common/graph/graph.h"
-#include "common/graph/partition.h"
 
 namespace hone::cli {
 

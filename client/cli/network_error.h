@@ -14,8 +14,8 @@
 #include "client/cli/json_output.h"
 #include "client/cli/network_argument.h"
 #include "client/cli/session.h"
+#include "client/network/graph/graph.h"
 #include "client/network/network_kernel.h"
-#include "common/graph/graph.h"
 
 namespace hone::cli {
 

@@ -15,7 +15,7 @@
 #include "client/lib/c_text.h"
 #include "client/lib/export_folder.h"
 #include "client/network/export.h"
-#include "client/onnx/import.h"
+#include "client/network/onnx/import.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {

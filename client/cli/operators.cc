@@ -21,7 +21,7 @@
 #include "client/cli/table.h"
 #include "client/cli/terminal.h"
 #include "client/cli/workload_argument.h"
-#include "client/onnx/supported_operators.h"
+#include "client/network/onnx/supported_operators.h"
 #include "common/base/status_macros.h"
 #include "common/ir/flop_count.h"
 #include "common/ir/vocabulary.h"

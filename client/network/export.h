@@ -8,9 +8,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "client/lib/export_folder.h"
+#include "client/network/graph/graph.h"
+#include "client/network/graph/partition.h"
 #include "client/network/network_kernel.h"
-#include "common/graph/graph.h"
-#include "common/graph/partition.h"
 
 namespace hone::network {
 

@@ -6,9 +6,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "client/network/graph/graph.h"
 #include "client/network/make_plan.h"
 #include "client/network/network_kernel.h"
-#include "common/graph/graph.h"
 
 namespace hone::network {
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "client/network/graph/graph.h"
 #include "client/network/make_plan.h"
 #include "client/network/network_kernel.h"
-#include "common/graph/graph.h"
 
 namespace hone::network {
 

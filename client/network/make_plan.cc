@@ -8,9 +8,9 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/network/graph/memory_plan.h"
+#include "client/network/graph/op/indices.h"
 #include "common/base/status_macros.h"
-#include "common/graph/memory_plan.h"
-#include "common/graph/op/indices.h"
 #include "common/target/kernel_memory.h"
 
 namespace hone::network {

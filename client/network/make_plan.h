@@ -6,10 +6,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "client/network/graph/graph.h"
+#include "client/network/graph/partition.h"
 #include "client/network/network_kernel.h"
 #include "client/network/plan.h"
-#include "common/graph/graph.h"
-#include "common/graph/partition.h"
 
 namespace hone::network {
 

@@ -1,7 +1,7 @@
 #ifndef HONE_CLIENT_NETWORK_PARTITION_OPTIONS_H_
 #define HONE_CLIENT_NETWORK_PARTITION_OPTIONS_H_
 
-#include "common/graph/partition.h"
+#include "client/network/graph/partition.h"
 #include "common/target/target.h"
 
 namespace hone::network {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "client/network/graph/graph.h"
 #include "client/network/runtime/plan_format.h"
 #include "common/base/digest.h"
-#include "common/graph/graph.h"
 
 namespace hone::network {
 

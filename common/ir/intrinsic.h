@@ -15,7 +15,7 @@ namespace hone::ir {
 // workload with one reduction. In memory, each operand must be laid out as the description's
 // tensor, row-major. tensorize matches against this table. A new instruction of a known shape
 // needs a description and a row of the table in intrinsic.cc, and a line in each back end that
-// supports it (worker/codegen).
+// supports it (worker/compile).
 struct Intrinsic {
   // kDot: each lane of an accumulator, which is one vector, is a sum of products. The instruction
   // computes C[j] += Σ_k A[k]·B[j, k], with the few A broadcast to all lanes, or a block

@@ -90,7 +90,7 @@ absl::StatusOr<TraceFile> ParseTraceFile(absl::string_view text);
 std::string TraceFileText(const ir::Workload& workload, const Trace& trace,
                           absl::Span<const int64_t> decided = {});
 
-// Builds a trace in C++, e.g. for the rules of server/space. Names are those of the registry.
+// Builds a trace in C++, e.g. for the rules of server/tuner/space. Names are those of the registry.
 // Errors are bugs and fail a CHECK.
 class TraceBuilder {
  public:

@@ -3,9 +3,9 @@
 
 #include "absl/status/statusor.h"
 #include "hone/v1/tuning.pb.h"
-#include "server/cost_model/registry.h"
 #include "server/store/store.h"
 #include "server/task/model_work.h"
+#include "server/tuner/cost_model/registry.h"
 
 namespace hone::service {
 

@@ -10,12 +10,12 @@
 
 namespace hone::task {
 
-// Returns the environment of the real compiler: workloads of common/ir, spaces of server/space,
-// features of server/feature, and the registered models and strategies. `threads` is the maximum
-// for one proposal.
+// Returns the environment of the real compiler: workloads of common/ir, spaces of
+// server/tuner/space, features of server/tuner/feature, and the registered models and strategies.
+// `threads` is the maximum for one proposal.
 std::unique_ptr<TaskEnvironment> MakeCompilerEnvironment(int threads);
 
-// Opens a task whose design spaces are given as texts of open trace files, for server/lab.
+// Opens a task whose design spaces are given as texts of open trace files, for server/research/lab.
 // InvalidArgument: there is no space, a space is malformed or does not replay, or the spaces belong
 // to several workloads.
 absl::StatusOr<std::unique_ptr<TaskSpaces>> OpenCompilerSpaces(

@@ -8,11 +8,11 @@
 
 #include "absl/status/statusor.h"
 #include "common/record/record.h"
-#include "server/search/search_strategy.h"
 #include "server/task/job_actor.h"
 #include "server/task/job_task.h"
 #include "server/task/stored_default.h"
 #include "server/task/transfer.h"
+#include "server/tuner/search/search_strategy.h"
 
 // What the store knows when the search of a job begins or continues.
 namespace hone::task {

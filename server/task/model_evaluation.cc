@@ -16,9 +16,9 @@
 #include "absl/strings/str_join.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
-#include "server/cost_model/metric_error.h"
-#include "server/cost_model/metric_ranking.h"
 #include "server/task/task_rows.h"
+#include "server/tuner/cost_model/metric_error.h"
+#include "server/tuner/cost_model/metric_ranking.h"
 
 namespace hone::task {
 namespace {

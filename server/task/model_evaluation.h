@@ -34,10 +34,10 @@ struct EvaluationQuery {
   int k = 16;  // for peak@k and recall@k
 };
 
-// The quality of a model on candidates that it was not trained on. server/cost_model/metric_*.h
-// defines the metrics. Top-k is computed over all tasks. Peak, recall and pairwise accuracy (of
-// pairs that differ by more than 3 % of the best) are means over tasks; the others are means over
-// candidates.
+// The quality of a model on candidates that it was not trained on.
+// server/tuner/cost_model/metric_*.h defines the metrics. Top-k is computed over all tasks. Peak,
+// recall and pairwise accuracy (of pairs that differ by more than 3 % of the best) are means over
+// tasks; the others are means over candidates.
 struct ModelScore {
   std::string model;
   std::string feature_set;

@@ -5,9 +5,9 @@
 #include "common/base/host_share.h"
 #include "common/base/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "server/cost_model/model_file.h"
 #include "server/task/exceptions.h"
 #include "server/task/task_rows.h"
+#include "server/tuner/cost_model/model_file.h"
 
 namespace hone::task {
 namespace {

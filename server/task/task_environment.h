@@ -12,9 +12,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/record/record.h"
-#include "server/cost_model/cost_model.h"
-#include "server/cost_model/registry.h"
-#include "server/search/search_strategy.h"
+#include "server/tuner/cost_model/cost_model.h"
+#include "server/tuner/cost_model/registry.h"
+#include "server/tuner/search/search_strategy.h"
 
 namespace hone::task {
 

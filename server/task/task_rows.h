@@ -8,10 +8,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "server/cost_model/cost_model.h"
 #include "server/store/store.h"
 #include "server/task/recorded_task.h"
 #include "server/task/task_environment.h"
+#include "server/tuner/cost_model/cost_model.h"
 
 namespace hone::task {
 

@@ -1,8 +1,8 @@
 #include "server/task/trainer.h"
 
 #include "common/base/status_macros.h"
-#include "server/cost_model/stacked_model.h"
 #include "server/task/plausible_latency.h"
+#include "server/tuner/cost_model/stacked_model.h"
 
 namespace hone::task {
 

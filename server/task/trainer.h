@@ -8,10 +8,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "server/cost_model/cost_model.h"
-#include "server/search/search_strategy.h"
 #include "server/task/task_environment.h"
 #include "server/task/transfer.h"
+#include "server/tuner/cost_model/cost_model.h"
+#include "server/tuner/search/search_strategy.h"
 
 namespace hone::task {
 

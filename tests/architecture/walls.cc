@@ -26,37 +26,41 @@ std::vector<std::string> Join(std::vector<std::string> a, const std::vector<std:
   return a;
 }
 
-// The folder table of the architecture.
+// The folder table of the architecture. A path belongs to the first row that contains it.
 std::vector<Room> Rooms() {
-  const std::vector<std::string> common = {"common/base",     "common/ir",    "common/operator",
-                                           "common/schedule", "common/lower", "common/target",
-                                           "common/record",   "common/rpc",   "common/graph"};
+  // What a tuner needs: no connection to anything.
+  const std::vector<std::string> description = {"common/base",     "common/ir",
+                                                "common/operator", "common/schedule",
+                                                "common/target",   "common/record"};
+  const std::vector<std::string> common = Join(description, {"common/rpc"});
+  const std::vector<std::string> tuner = {"server/tuner/space", "server/tuner/feature",
+                                          "server/tuner/cost_model", "server/tuner/search"};
   const std::vector<std::string> server_domain =
-      Join(common, {"server/space", "server/feature", "server/cost_model", "server/search",
-                    "server/fleet", "server/store"});
+      Join(Join(common, tuner), {"server/fleet", "server/store"});
   const std::vector<std::string> all_server = Join(server_domain, {"server/task"});
   return {
       {"proto", {}},
       {"common/base", {}},
       {"common/ir", {"common/base"}},
       {"common/operator", {"common/ir"}},
-      {"common/graph", {"common/ir"}},
       {"common/schedule", {"common/ir", "common/target"}},
-      {"common/lower", {"common/ir", "common/target"}},
       {"common/target", {"common/base"}},
       {"common/record", {"common/ir", "common/schedule", "common/target", "proto"}},
       {"common/rpc", {"common/base"}},
-      {"server/space", common},
+      {"server/tuner/space", description},
       // Only the registries know the folders that reproduce published work.
-      {"server/feature/feature_set.cc", {"server/feature", "server/feature/published"}},
-      {"server/feature/published", {"server/feature"}},
-      {"server/feature", common},
-      {"server/cost_model/registry.cc", {"server/cost_model", "server/cost_model/published"}},
-      {"server/cost_model/published", {"server/cost_model"}},
-      {"server/cost_model", common},
-      {"server/search/registry.cc", {"server/search", "server/search/published"}},
-      {"server/search/published", {"server/search"}},
-      {"server/search", Join(common, {"server/space", "server/feature", "server/cost_model"})},
+      {"server/tuner/feature/feature_set.cc",
+       {"server/tuner/feature", "server/tuner/feature/published"}},
+      {"server/tuner/feature/published", {"server/tuner/feature"}},
+      {"server/tuner/feature", description},
+      {"server/tuner/cost_model/registry.cc",
+       {"server/tuner/cost_model", "server/tuner/cost_model/published"}},
+      {"server/tuner/cost_model/published", {"server/tuner/cost_model"}},
+      {"server/tuner/cost_model", description},
+      {"server/tuner/search/registry.cc", {"server/tuner/search", "server/tuner/search/published"}},
+      {"server/tuner/search/published", {"server/tuner/search"}},
+      {"server/tuner/search", Join(description, {"server/tuner/space", "server/tuner/feature",
+                                                 "server/tuner/cost_model"})},
       {"server/fleet", common},
       {"server/store", common},
       // The stored forms of jobs.
@@ -65,19 +69,22 @@ std::vector<Room> Rooms() {
       {"server/task/search_event.cc", Join(server_domain, {"server/task", "proto"})},
       {"server/task", server_domain},
       {"server/service", Join(all_server, {"proto"})},
-      {"server/lab", all_server},
+      {"server/research/lab", all_server},
       {"worker/agent", Join(common, {"proto"})},
-      {"worker/codegen", common},
-      {"worker/builder", Join(common, {"worker/codegen", "proto"})},
+      {"worker/compile/lower", {"common/ir", "common/target"}},
+      {"worker/compile", Join(common, {"worker/compile/lower"})},
+      {"worker/builder", Join(common, {"worker/compile", "proto"})},
       {"worker/runner", Join(common, {"proto"})},
       {"client/lookup", {"common/target"}},
       {"client/lib", Join(common, {"proto", "client/lookup"})},
       // Exported networks contain the runtime, which is plain C.
       {"client/network/runtime", {"common/target"}},
-      {"client/network", Join(common, {"client/lib", "client/network/runtime"})},
-      {"client/cli", Join(common, {"client/lib", "client/network", "client/onnx"})},
+      {"client/network/graph", {"common/ir"}},
+      {"client/network/onnx", Join(common, {"client/lib", "client/network/graph"})},
+      {"client/network",
+       Join(common, {"client/lib", "client/network/graph", "client/network/runtime"})},
+      {"client/cli", Join(common, {"client/lib", "client/network", "client/network/onnx"})},
       {"client/python", Join(common, {"client/lib"})},
-      {"client/onnx", Join(common, {"client/lib"})},
   };
 }
 
@@ -100,21 +107,21 @@ std::vector<Package> Packages() {
         "worker/builder/main.cc", "worker/runner/main.cc"}},
       {"Protobuf",
        {"google/protobuf/"},
-       {"client/onnx/model_file.cc", "common/record", "common/rpc/error_details.cc",
+       {"client/network/onnx/model_file.cc", "common/record", "common/rpc/error_details.cc",
         "server/service", "server/task/job_codec.cc", "server/task/network_codec.cc",
         "server/task/search_event.cc", "server/task/stored_message.h", "worker/agent", "client/lib",
         "worker/builder/main.cc", "worker/runner/main.cc"}},
       {"gRPC",
        {"grpcpp/", "grpc/", "grpc++/"},
        {"common/rpc", "server/service", "worker/agent", "client/lib"}},
-      {"LLVM", {"llvm/", "llvm-c/"}, {"worker/codegen", "worker/builder"}},
+      {"LLVM", {"llvm/", "llvm-c/"}, {"worker/compile", "worker/builder"}},
       {"LLD", {"lld/"}, {"worker/builder"}},
       {"SQLite", {"sqlite3"}, {"server/store/sqlite"}},
       {"libpq", {"libpq", "pqxx/"}, {"server/store/postgres"}},
-      {"XGBoost", {"xgboost/"}, {"server/cost_model"}},
-      {"libtorch", {"torch/"}, {"server/cost_model"}},
+      {"XGBoost", {"xgboost/"}, {"server/tuner/cost_model"}},
+      {"libtorch", {"torch/"}, {"server/tuner/cost_model"}},
       {"Eigen", {"Eigen/"}, {}},
-      {"Zstandard", {"zstd.h"}, {"server/lab"}},
+      {"Zstandard", {"zstd.h"}, {"server/research/lab"}},
       {"CLI11", {"CLI/"}, {"common/base/command_line.cc"}},
       {"prometheus-cpp", {"prometheus/"}, {"server/service"}},
       {"OpenSSL", {"openssl/"}, {"common/rpc"}},
@@ -122,13 +129,13 @@ std::vector<Package> Packages() {
       {"Abseil",
        {"absl/"},
        {"common", "server", "worker", "client/lib", "client/network", "client/cli", "client/python",
-        "client/onnx"}},
+        "client/network/onnx"}},
       {"xxHash", {"xxhash"}, {"common/base", "client/network/runtime/weights_memory.c"}},
       {"libseccomp", {"seccomp.h"}, {"worker/runner"}},
       {"the CUDA driver", {"cuda.h", "nvml.h"}, {"worker/runner"}},
       {"NVRTC", {"nvrtc.h"}, {"worker/builder"}},
       {"OpenCL", {"CL/"}, {"common/target/open_gpu.cc", "common/target/opencl", "worker/runner"}},
-      {"ONNX", {"onnx/"}, {"client/onnx"}},
+      {"ONNX", {"onnx/"}, {"client/network/onnx"}},
       {"GoogleTest", {"gtest/", "gmock/"}, {}},
       {"Google Benchmark", {"benchmark/benchmark.h"}, {}},
       {"oneDNN", {"dnnl", "oneapi/"}, {}},

@@ -14,8 +14,8 @@
 #include "common/base/digest.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
-#include "server/cost_model/byte_io.h"
-#include "server/cost_model/model_file.h"
+#include "server/tuner/cost_model/byte_io.h"
+#include "server/tuner/cost_model/model_file.h"
 
 namespace hone::task {
 namespace {

@@ -7,10 +7,10 @@
 #include "common/record/artifact.h"
 #include "common/record/framing.h"
 #include "common/target/gpu_module.h"
-#include "server/cost_model/byte_io.h"
-#include "server/cost_model/flat_forest.h"
-#include "server/cost_model/model_file.h"
-#include "server/search/saved_state.h"
+#include "server/tuner/cost_model/byte_io.h"
+#include "server/tuner/cost_model/flat_forest.h"
+#include "server/tuner/cost_model/model_file.h"
+#include "server/tuner/search/saved_state.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // An ONNX model is refused, or its graph is legal.
-#include "client/onnx/import.h"
+#include "client/network/onnx/import.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -15,13 +15,13 @@
 #include "common/target/target.h"
 #include "hone/v1/tuning.pb.h"
 #include "hone/v1/worker.pb.h"
-#include "server/cost_model/byte_io.h"
-#include "server/cost_model/flat_forest.h"
-#include "server/cost_model/model_file.h"
-#include "server/search/saved_state.h"
 #include "server/store/blob_codec.h"
 #include "server/task/job_codec.h"
 #include "server/task/search_event.h"
+#include "server/tuner/cost_model/byte_io.h"
+#include "server/tuner/cost_model/flat_forest.h"
+#include "server/tuner/cost_model/model_file.h"
+#include "server/tuner/search/saved_state.h"
 #include "tests/fuzz/handlers_script.h"
 
 namespace {

@@ -46,9 +46,10 @@ TEST_F(CudaTest, ANetworkFromTuningToItsExport) { WalkNetwork(); }
 // What the driver reports when a network runs.
 TEST_F(CudaTest, FailuresOfANetworkAreExplained) {
   const std::string input = File(folder_, "input.npy", Input("Input3", {1, 1, 28, 28}, 3).Npy());
-  const Words run = {
-      "run", "tests/client/onnx/testdata/mnist-8.onnx", "--in", input, "--draft", "--target",
-      "cuda"};
+  const Words run = {"run",     "tests/client/network/onnx/testdata/mnist-8.onnx",
+                     "--in",    input,
+                     "--draft", "--target",
+                     "cuda"};
   const auto refusal = [&](const char* faults) {
     SetFaults(faults);
     const Result ran = home_.Hone(run);

@@ -8,9 +8,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/lib/npy.h"
-#include "client/onnx/import.h"
+#include "client/network/graph/interpreter.h"
+#include "client/network/onnx/import.h"
 #include "common/base/file.h"
-#include "common/graph/interpreter.h"
 
 namespace hone::integration {
 namespace {
@@ -37,7 +37,7 @@ void ExpectClose(const Floats& got, const Floats& wanted) {
   }
 }
 
-constexpr char kMnist[] = "tests/client/onnx/testdata/mnist-8.onnx";
+constexpr char kMnist[] = "tests/client/network/onnx/testdata/mnist-8.onnx";
 
 // The output of a network with one input, by the interpreter.
 Floats Interpreted(const char* path, const Floats& input) {

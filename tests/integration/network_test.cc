@@ -12,9 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/lib/npy.h"
-#include "client/onnx/import.h"
+#include "client/network/graph/interpreter.h"
+#include "client/network/onnx/import.h"
 #include "common/base/file.h"
-#include "common/graph/interpreter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/hone_home.h"
@@ -28,10 +28,10 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kMnist[] = "tests/client/onnx/testdata/mnist-8.onnx";
+constexpr char kMnist[] = "tests/client/network/onnx/testdata/mnist-8.onnx";
 constexpr int kPixels = 28 * 28;
 // tests/bench/networks/make_models.py writes it.
-constexpr char kMobileNet[] = "tests/client/onnx/testdata/mobilenet_tiny.onnx";
+constexpr char kMobileNet[] = "tests/client/network/onnx/testdata/mobilenet_tiny.onnx";
 
 class NetworkTest : public ::testing::Test {
  protected:

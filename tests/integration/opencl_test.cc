@@ -127,7 +127,8 @@ TEST_F(OpenClTest, NetworksForOtherDevicesAreRefused) {
   NeedDevice();
   if (IsSkipped()) return;
   const std::string input = File(folder_, "input.npy", Input("Input3", {1, 1, 28, 28}, 3).Npy());
-  const Words run = {"run", "tests/client/onnx/testdata/mnist-8.onnx", "--in", input, "--draft"};
+  const Words run = {"run", "tests/client/network/onnx/testdata/mnist-8.onnx", "--in", input,
+                     "--draft"};
   const Result other = home_.Hone(With(run, {"--target", "arm/mali-g52"}));
   EXPECT_EQ(other.code, 1) << other.errors;
   EXPECT_THAT(other.errors, AllOf(HasSubstr("the kernel is for opencl-"), HasSubstr("mali-g52"),

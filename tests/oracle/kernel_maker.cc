@@ -14,7 +14,7 @@
 #include "common/operator/operator.h"
 #include "common/record/artifact.h"
 #include "common/schedule/trace.h"
-#include "server/space/generate.h"
+#include "server/tuner/space/generate.h"
 #include "tests/common/schedule/random_trace.h"
 #include "tests/oracle/own_check.h"
 #include "worker/builder/build.h"

@@ -11,7 +11,7 @@
 #include "common/ir/workload.h"
 #include "common/record/record.h"
 #include "common/target/target.h"
-#include "server/space/design_space.h"
+#include "server/tuner/space/design_space.h"
 #include "tests/oracle/request.h"
 
 namespace hone::oracle {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "client/onnx/supported_operators.h"
+#include "client/network/onnx/supported_operators.h"
 #include "common/base/status_macros.h"
 #include "common/operator/operator.h"
 #include "nlohmann/json.hpp"

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/graph/graph.h"
+#include "client/network/graph/graph.h"
 
 namespace hone::oracle {
 

@@ -13,14 +13,14 @@
 #include "common/ir/program.h"
 #include "common/ir/reference_workload.h"
 #include "common/ir/workload_parser.h"
-#include "common/lower/lower.h"
 #include "common/record/artifact.h"
 #include "common/schedule/default_schedule.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
 #include "worker/builder/source.h"
 #include "worker/builder/toolchain.h"
-#include "worker/codegen/backend.h"
+#include "worker/compile/backend.h"
+#include "worker/compile/lower/lower.h"
 
 namespace hone::builder {
 namespace {

@@ -7,11 +7,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/lower/lower.h"
 #include "common/schedule/trace.h"
 #include "worker/builder/source.h"
 #include "worker/builder/toolchain.h"
-#include "worker/codegen/backend.h"
+#include "worker/compile/backend.h"
+#include "worker/compile/lower/lower.h"
 
 namespace hone::builder {
 

@@ -23,7 +23,7 @@
 #include "worker/builder/code_command.h"
 #include "worker/builder/link_command.h"
 #include "worker/builder/nvrtc.h"
-#include "worker/codegen/backend.h"
+#include "worker/compile/backend.h"
 
 namespace {
 

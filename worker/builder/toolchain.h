@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "common/target/target.h"
 #include "worker/builder/code_facts.h"
-#include "worker/codegen/backend.h"
+#include "worker/compile/backend.h"
 
 namespace hone::builder {
 

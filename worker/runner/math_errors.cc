@@ -24,7 +24,7 @@ constexpr MathErrors kMathErrors[] = {
     {Op::kTanh, 5, 2.5},
     {Op::kErf, 16, 2.5},
     {Op::kPow, 16, 8.5},
-    // Functions of worker/codegen/c/c_prelude.cc: a quotient of exponentials, and erfc with a
+    // Functions of worker/compile/c/c_prelude.cc: a quotient of exponentials, and erfc with a
     // correction.
     {Op::kSigmoid, 7.5, 5},
     {Op::kNormalCdf, 17, 7},

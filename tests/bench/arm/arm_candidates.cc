@@ -10,15 +10,15 @@
 #include "absl/strings/str_split.h"
 #include "common/base/command_line.h"
 #include "common/base/status_macros.h"
-#include "common/lower/lower.h"
 #include "common/operator/operator.h"
 #include "common/target/target.h"
 #include "nlohmann/json.hpp"
-#include "server/feature/analytic_machine.h"
-#include "server/feature/analytic_terms.h"
-#include "server/feature/nest.h"
-#include "server/space/generate.h"
-#include "worker/codegen/backend.h"
+#include "server/tuner/feature/analytic_machine.h"
+#include "server/tuner/feature/analytic_terms.h"
+#include "server/tuner/feature/nest.h"
+#include "server/tuner/space/generate.h"
+#include "worker/compile/backend.h"
+#include "worker/compile/lower/lower.h"
 
 namespace hone::bench {
 namespace {

@@ -1,7 +1,7 @@
 // The time of an Update, and of a Predict per candidate and per row, for every registered model,
 // compared with XGBoost's own prediction. Programs have 2 or 3 statements with 164 features, as in
-// tests/server/cost_model/synthetic.h. Models that read `analytic` get one row each, and models
-// that read the loop tree get dependent rows.
+// tests/server/tuner/cost_model/synthetic.h. Models that read `analytic` get one row each, and
+// models that read the loop tree get dependent rows.
 
 #include <benchmark/benchmark.h>
 #include <xgboost/c_api.h>
@@ -9,11 +9,11 @@
 #include <cmath>
 #include <string>
 
-#include "server/cost_model/cost_model.h"
-#include "server/cost_model/models.h"
-#include "server/cost_model/pack_objective.h"
-#include "server/cost_model/xgboost_booster.h"
-#include "tests/server/cost_model/synthetic.h"
+#include "server/tuner/cost_model/cost_model.h"
+#include "server/tuner/cost_model/models.h"
+#include "server/tuner/cost_model/pack_objective.h"
+#include "server/tuner/cost_model/xgboost_booster.h"
+#include "tests/server/tuner/cost_model/synthetic.h"
 
 namespace hone::cost_model {
 namespace {

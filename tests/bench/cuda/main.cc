@@ -20,18 +20,18 @@
 #include "common/base/file.h"
 #include "common/base/program.h"
 #include "common/base/status_macros.h"
-#include "common/lower/lower.h"
 #include "common/operator/operator.h"
 #include "common/target/nvidia_gpus.h"
-#include "server/feature/gpu_terms.h"
 #include "server/task/compiler_environment.h"
 #include "server/task/draft_work.h"
+#include "server/tuner/feature/gpu_terms.h"
 #include "tests/bench/cuda/memory_counts.h"
 #include "tests/fakes/manual_executor.h"
 #include "worker/builder/cuda_facts.h"
 #include "worker/builder/nvrtc.h"
 #include "worker/builder/source.h"
-#include "worker/codegen/backend.h"
+#include "worker/compile/backend.h"
+#include "worker/compile/lower/lower.h"
 
 namespace hone::bench {
 namespace {

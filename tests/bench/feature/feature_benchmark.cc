@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "server/feature/feature_set.h"
-#include "server/feature/nest.h"
-#include "tests/server/feature/programs.h"
+#include "server/tuner/feature/feature_set.h"
+#include "server/tuner/feature/nest.h"
+#include "tests/server/tuner/feature/programs.h"
 
 namespace hone::feature {
 namespace {

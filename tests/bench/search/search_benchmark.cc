@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "common/operator/operator.h"
-#include "server/cost_model/cost_model.h"
-#include "server/cost_model/models.h"
-#include "server/feature/analytic_terms.h"
-#include "server/feature/feature_set.h"
-#include "server/search/evaluator.h"
-#include "server/search/search_strategy.h"
-#include "server/space/generate.h"
+#include "server/tuner/cost_model/cost_model.h"
+#include "server/tuner/cost_model/models.h"
+#include "server/tuner/feature/analytic_terms.h"
+#include "server/tuner/feature/feature_set.h"
+#include "server/tuner/search/evaluator.h"
+#include "server/tuner/search/search_strategy.h"
+#include "server/tuner/space/generate.h"
 
 namespace hone::search {
 namespace {

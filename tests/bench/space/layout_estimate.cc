@@ -13,10 +13,10 @@
 #include "absl/strings/str_split.h"
 #include "common/base/rng.h"
 #include "common/operator/operator.h"
-#include "server/feature/analytic_machine.h"
-#include "server/feature/analytic_terms.h"
-#include "server/feature/nest.h"
-#include "server/space/generate.h"
+#include "server/tuner/feature/analytic_machine.h"
+#include "server/tuner/feature/analytic_terms.h"
+#include "server/tuner/feature/nest.h"
+#include "server/tuner/space/generate.h"
 
 namespace {
 

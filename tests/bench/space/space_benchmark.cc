@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_split.h"
 #include "common/operator/operator.h"
-#include "server/space/generate.h"
+#include "server/tuner/space/generate.h"
 
 namespace hone::space {
 namespace {

@@ -13,7 +13,7 @@ namespace {
 using integration::Result;
 using ::testing::HasSubstr;
 
-constexpr char kMnist[] = "tests/client/onnx/testdata/mnist-8.onnx";
+constexpr char kMnist[] = "tests/client/network/onnx/testdata/mnist-8.onnx";
 
 class ModelTest : public ::testing::Test {
  protected:

@@ -6,7 +6,7 @@
 #include "client/cli/network_kernels.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/client/onnx/model_text.h"
+#include "tests/client/network/onnx/model_text.h"
 
 namespace hone::cli {
 namespace {

@@ -9,12 +9,12 @@
 #include "client/lib/kernel_object.h"
 #include "client/network/network_header.h"
 #include "common/base/file.h"
-#include "common/lower/lower.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/process.h"
-#include "tests/worker/codegen/run_trace.h"
-#include "worker/codegen/backend.h"
+#include "tests/worker/compile/run_trace.h"
+#include "worker/compile/backend.h"
+#include "worker/compile/lower/lower.h"
 
 namespace hone::network {
 namespace {

@@ -11,11 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/lib/kernel_header.h"
+#include "client/network/graph/node_view.h"
 #include "common/base/status_macros.h"
-#include "common/graph/node_view.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/workload_parser.h"
-#include "common/lower/lower.h"
 #include "common/operator/operator.h"
 #include "common/target/kernel_abi.h"
 #include "common/target/kernel_memory.h"
@@ -23,9 +22,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/common/operator/examples.h"
-#include "tests/worker/codegen/run_trace.h"
+#include "tests/worker/compile/run_trace.h"
 #include "worker/builder/link.h"
-#include "worker/codegen/backend.h"
+#include "worker/compile/backend.h"
+#include "worker/compile/lower/lower.h"
 
 namespace hone::network {
 namespace {

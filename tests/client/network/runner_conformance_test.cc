@@ -6,14 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/network/gpu_runner.h"
+#include "client/network/graph/node_view.h"
 #include "client/network/runner.h"
 #include "common/base/status_macros.h"
-#include "common/graph/node_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/client/network/graph/random_graph.h"
 #include "tests/client/network/network_devices.h"
 #include "tests/client/network/test_network.h"
-#include "tests/common/graph/random_graph.h"
 
 namespace hone::network {
 namespace {

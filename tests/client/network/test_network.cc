@@ -4,18 +4,18 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/network/graph/interpreter.h"
+#include "client/network/graph/node_view.h"
 #include "client/network/partition_options.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
-#include "common/graph/interpreter.h"
-#include "common/graph/node_view.h"
-#include "common/lower/lower.h"
 #include "common/schedule/default_schedule.h"
 #include "gtest/gtest.h"
-#include "server/space/generate.h"
+#include "server/tuner/space/generate.h"
 #include "tests/fakes/cuda/emulated_module.h"
 #include "worker/builder/link.h"
-#include "worker/codegen/backend.h"
+#include "worker/compile/backend.h"
+#include "worker/compile/lower/lower.h"
 
 namespace hone::network {
 namespace {

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "client/network/graph/graph.h"
+#include "client/network/graph/partition.h"
 #include "client/network/network_kernel.h"
-#include "common/graph/graph.h"
-#include "common/graph/partition.h"
 #include "common/ir/interpreter.h"
 #include "common/target/target.h"
-#include "tests/worker/codegen/run_trace.h"
+#include "tests/worker/compile/run_trace.h"
 
 namespace hone::network {
 

@@ -13,8 +13,8 @@
 #include "common/schedule/default_schedule.h"
 #include "tests/common/operator/arrays.h"
 #include "tests/common/operator/examples.h"
-#include "tests/worker/codegen/compiled_program.h"
-#include "tests/worker/codegen/run_trace.h"
+#include "tests/worker/compile/compiled_program.h"
+#include "tests/worker/compile/run_trace.h"
 
 namespace hone::op {
 namespace {

@@ -11,12 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/target/target.h"
-#include "server/cost_model/cost_model.h"
-#include "server/feature/feature_set.h"
-#include "server/search/search_strategy.h"
-#include "server/space/maker.h"
 #include "server/task/compiler_environment.h"
 #include "server/task/task_search.h"
+#include "server/tuner/cost_model/cost_model.h"
+#include "server/tuner/feature/feature_set.h"
+#include "server/tuner/search/search_strategy.h"
+#include "server/tuner/space/maker.h"
 
 namespace hone::task {
 namespace {

@@ -14,10 +14,10 @@
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
-#include "server/cost_model/models.h"
-#include "server/search/evaluator.h"
 #include "server/task/search_options.h"
 #include "server/task/task_search.h"
+#include "server/tuner/cost_model/models.h"
+#include "server/tuner/search/evaluator.h"
 
 namespace hone::task {
 namespace {

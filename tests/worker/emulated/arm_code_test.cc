@@ -12,7 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/base/file.h"
-#include "tests/worker/codegen/run_trace.h"
+#include "tests/worker/compile/run_trace.h"
 
 namespace hone::codegen {
 namespace {

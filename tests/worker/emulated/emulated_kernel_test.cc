@@ -11,9 +11,9 @@
 #include "common/base/rng.h"
 #include "common/ir/accuracy.h"
 #include "common/schedule/trace.h"
-#include "tests/worker/codegen/compiled_program.h"
-#include "tests/worker/codegen/run_trace.h"
-#include "tests/worker/codegen/ulp_error.h"
+#include "tests/worker/compile/compiled_program.h"
+#include "tests/worker/compile/run_trace.h"
+#include "tests/worker/compile/ulp_error.h"
 
 namespace hone::codegen {
 namespace {

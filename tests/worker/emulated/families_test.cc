@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
 #include "common/ir/interpreter.h"
-#include "server/space/generate.h"
-#include "tests/server/space/workloads.h"
-#include "tests/worker/codegen/compiled_program.h"
-#include "tests/worker/codegen/run_trace.h"
+#include "server/tuner/space/generate.h"
+#include "tests/server/tuner/space/workloads.h"
+#include "tests/worker/compile/compiled_program.h"
+#include "tests/worker/compile/run_trace.h"
 
 namespace hone::codegen {
 namespace {

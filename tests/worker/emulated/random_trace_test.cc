@@ -8,8 +8,8 @@
 #include <string>
 
 #include "absl/strings/str_replace.h"
-#include "tests/worker/codegen/run_trace.h"
-#include "tests/worker/codegen/trace_check.h"
+#include "tests/worker/compile/run_trace.h"
+#include "tests/worker/compile/trace_check.h"
 
 namespace hone::codegen {
 namespace {

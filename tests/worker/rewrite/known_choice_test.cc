@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "common/lower/lower.h"
 #include "common/schedule/replay.h"
 #include "common/target/target.h"
-#include "worker/codegen/llvm/compile.h"
+#include "worker/compile/llvm/compile.h"
+#include "worker/compile/lower/lower.h"
 
 namespace hone {
 namespace {

@@ -1,0 +1,120 @@
+#include "client/network/graph/op/matmul.h"
+
+#include "absl/strings/str_cat.h"
+#include "client/network/graph/op/broadcast.h"
+#include "client/network/graph/op/element_type.h"
+#include "client/network/graph/op/families.h"
+#include "client/network/graph/op/formula.h"
+#include "common/base/status_macros.h"
+
+namespace hone::graph {
+
+absl::StatusOr<Product> Product::Of(const NodeView& node, int a, int b) {
+  Product p;
+  p.a_ = node.Shape(a);
+  p.b_ = node.Shape(b);
+  if (p.a_.empty() || p.b_.empty()) return node.InvalidError("an operand is a scalar");
+  p.a_is_vector_ = p.a_.size() == 1;
+  p.b_is_vector_ = p.b_.size() == 1;
+  if (p.a_is_vector_) p.a_.insert(p.a_.begin(), 1);
+  if (p.b_is_vector_) p.b_.push_back(1);
+  if (p.a_.back() != p.b_[p.b_.size() - 2]) {
+    return node.InvalidError(
+        absl::StrCat("cannot multiply ", node.Type(a).ToText(), " by ", node.Type(b).ToText()));
+  }
+  HONE_ASSIGN_OR_RETURN(
+      p.shape_, Broadcast(node, {p.a_.begin(), p.a_.end() - 2}, {p.b_.begin(), p.b_.end() - 2}));
+  if (!p.a_is_vector_) p.shape_.push_back(p.rows());
+  if (!p.b_is_vector_) p.shape_.push_back(p.columns());
+  return p;
+}
+
+std::vector<std::string> Product::BatchOf(const std::vector<int64_t>& operand,
+                                          const std::vector<std::string>& axes) const {
+  const auto end = axes.begin() + static_cast<int64_t>(batch());
+  std::vector<std::string> indices(end - static_cast<int64_t>(operand.size() - 2), end);
+  for (size_t d = 0; d < indices.size(); ++d) {
+    if (operand[d] == 1) indices[d] = "0";
+  }
+  return indices;
+}
+
+std::vector<std::string> Product::Left(const std::vector<std::string>& axes) const {
+  std::vector<std::string> indices = BatchOf(a_, axes);
+  if (!a_is_vector_) indices.push_back(Row(axes));
+  indices.push_back("k");
+  return indices;
+}
+
+std::vector<std::string> Product::Right(const std::vector<std::string>& axes) const {
+  std::vector<std::string> indices = BatchOf(b_, axes);
+  indices.push_back("k");
+  if (!b_is_vector_) indices.push_back(Column(axes));
+  return indices;
+}
+
+std::string Product::Row(const std::vector<std::string>& axes) const {
+  return a_is_vector_ ? "0" : axes[batch()];
+}
+
+std::string Product::Column(const std::vector<std::string>& axes) const {
+  return b_is_vector_ ? "0" : axes[batch() + (a_is_vector_ ? 0 : 1)];
+}
+
+std::vector<int64_t> Product::SumShape(const std::vector<int64_t>& operand, bool is_rows) const {
+  std::vector<int64_t> shape(shape_.size(), 1);
+  const size_t own = operand.size() - 2;  // the operand's batch dimensions
+  for (size_t d = 0; d < own; ++d) shape[batch() - own + d] = operand[d];
+  if (is_rows && !a_is_vector_) shape[batch()] = rows();
+  if (!is_rows && !b_is_vector_) shape.back() = columns();
+  return shape;
+}
+
+std::vector<int64_t> Product::RowShape() const { return SumShape(a_, /*is_rows=*/true); }
+std::vector<int64_t> Product::ColumnShape() const { return SumShape(b_, /*is_rows=*/false); }
+
+namespace {
+
+std::vector<std::string> Present(const std::vector<int64_t>& shape, std::vector<std::string> axes) {
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1) axes[d] = "0";
+  }
+  return axes;
+}
+
+}  // namespace
+
+std::vector<std::string> Product::RowOf(const std::vector<std::string>& axes) const {
+  return Present(RowShape(), axes);
+}
+std::vector<std::string> Product::ColumnOf(const std::vector<std::string>& axes) const {
+  return Present(ColumnShape(), axes);
+}
+
+namespace {
+
+absl::StatusOr<Types> InferMatMul(const NodeView& node) {
+  HONE_RETURN_IF_ERROR(NeedNumber(node, 0));
+  HONE_RETURN_IF_ERROR(NeedOneType(node, 0, 1));
+  HONE_ASSIGN_OR_RETURN(const Product product, Product::Of(node, 0, 1));
+  return Types{{node.Type(0).dtype, product.shape()}};
+}
+
+absl::Status DefineMatMul(const NodeView& node, StageWriter& writer) {
+  HONE_ASSIGN_OR_RETURN(const Product product, Product::Of(node, 0, 1));
+  const std::vector<std::string> axes = StageWriter::Axes(product.shape());
+  writer.Output(
+      0, axes,
+      absl::StrCat(Reduction("sum", {"k"}, {product.inner()}), writer.In(0, product.Left(axes)),
+                   " * ", writer.In(1, product.Right(axes))));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Span<const OperatorDef> MatMulOperators() {
+  static constexpr OperatorDef kOperators[] = {{"MatMul", 2, 2, InferMatMul, DefineMatMul}};
+  return kOperators;
+}
+
+}  // namespace hone::graph

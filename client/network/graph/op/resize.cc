@@ -1,0 +1,212 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/network/graph/op/axes.h"
+#include "client/network/graph/op/coordinate.h"
+#include "client/network/graph/op/element_type.h"
+#include "client/network/graph/op/families.h"
+#include "client/network/graph/op/formula.h"
+#include "common/base/status_macros.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::DType;
+
+absl::StatusOr<std::vector<Resized>> Dimensions(const NodeView& node) {
+  const int64_t rank = node.Rank(0);
+  std::vector<Resized> all;
+  for (const int64_t extent : node.Shape(0)) all.push_back({extent, extent, 1, 1});
+  std::vector<int64_t> axes;
+  for (int64_t d = 0; d < rank; ++d) axes.push_back(d);
+  HONE_ASSIGN_OR_RETURN(axes, node.IntList("axes", axes));
+  HONE_ASSIGN_OR_RETURN(axes, AxesOf(node, axes, rank));
+  const bool sizes = node.Has(3) && node.Type(3).elements() > 0;
+  const int input = sizes ? 3 : 2;
+  if (!node.Has(input)) return node.InvalidError("needs scales or sizes");
+  HONE_ASSIGN_OR_RETURN(const std::vector<ir::Scalar> numbers, node.Elements(input));
+  if (numbers.size() != axes.size()) {
+    return node.InvalidError(
+        absl::StrCat(numbers.size(), " scales or sizes for ", axes.size(), " dimensions"));
+  }
+  for (size_t i = 0; i < axes.size(); ++i) {
+    Resized& d = all[axes[i]];
+    if (!sizes) {
+      HONE_ASSIGN_OR_RETURN(d, Resized::ByScale(node, d.from, numbers[i].real()));
+    } else {
+      const int64_t to = numbers[i].whole();
+      if (to < 1 || d.from < 1 || std::max(to, d.from) > kMaxResized) {
+        return node.InvalidError(absl::StrCat("resizes ", d.from, " to ", to));
+      }
+      d = {d.from, to, d.from, to};
+    }
+  }
+  return all;
+}
+
+// One dimension of the tensor that a stage resizes.
+struct Dimension {
+  int64_t index;
+  Resized resized;
+  Coordinate coordinate;
+  std::string axis;
+};
+
+// The element at the coordinate plus `plus`, with the index clamped to the dimension. `at` returns
+// the element of the tensor at an index.
+template <typename At>
+std::string Clamped(const Dimension& d, int64_t plus, const At& at) {
+  const int64_t extent = d.resized.from;
+  Coordinate c = d.coordinate;
+  c.offset += plus * c.divisor;
+  const std::string index = c.Whole(d.axis);
+  std::string value = at(index);
+  if (c.At(d.resized.to - 1) >= extent) {
+    value = Guarded(value, {absl::StrCat(index, " < ", extent)}, at(absl::StrCat(extent - 1)));
+  }
+  if (c.At(0) < 0) value = Guarded(value, {absl::StrCat("0 <= ", index)}, at("0"));
+  return value;
+}
+
+// A tap of an interpolation: its distance from the coordinate rounded down, and its weight, a
+// formula of the coordinate's fractional part.
+struct Tap {
+  int64_t plus;
+  std::string weight;
+};
+
+absl::StatusOr<std::vector<Tap>> Taps(const NodeView& node, const std::string& mode,
+                                      const std::string& t, DType dtype) {
+  if (mode == "linear") {
+    return std::vector<Tap>{{0, absl::StrCat("(1.0 - ", t, ")")}, {1, t}};
+  }
+  HONE_ASSIGN_OR_RETURN(const double a, node.Float("cubic_coeff_a", -0.75));
+  const auto number = [&](double value) { return Literal(dtype, value); };
+  // Keys' cubic kernel, for |x| <= 1 and for 1 < |x| < 2.
+  const auto inner = [&](const std::string& x) {
+    return absl::StrCat("((", number(a + 2), " * ", x, " - ", number(a + 3), ") * ", x, " * ", x,
+                        " + 1.0)");
+  };
+  const auto outer = [&](const std::string& x) {
+    return absl::StrCat("(((", number(a), " * ", x, " - ", number(5 * a), ") * ", x, " + ",
+                        number(8 * a), ") * ", x, " - ", number(4 * a), ")");
+  };
+  return std::vector<Tap>{{-1, outer(absl::StrCat("(", t, " + 1.0)"))},
+                          {0, inner(t)},
+                          {1, inner(absl::StrCat("(1.0 - ", t, ")"))},
+                          {2, outer(absl::StrCat("(2.0 - ", t, ")"))}};
+}
+
+// Interpolates the elements around the coordinate. `at` is as for Clamped().
+template <typename At>
+absl::StatusOr<std::string> Interpolated(const NodeView& node, const std::string& mode,
+                                         const Dimension& d, DType dtype, const At& at) {
+  const Coordinate& c = d.coordinate;
+  if (c.IsWhole()) return Clamped(d, 0, at);
+  const std::string t =
+      absl::StrCat(Convert(DType::kI64, dtype,
+                           absl::StrCat("index((", c.Numerator(d.axis), ") % ", c.divisor, ")")),
+                   " * ", Literal(dtype, 1 / static_cast<double>(c.divisor)));
+  HONE_ASSIGN_OR_RETURN(const auto taps, Taps(node, mode, absl::StrCat("(", t, ")"), dtype));
+  std::string value;
+  for (const Tap& tap : taps) {
+    absl::StrAppend(&value, value.empty() ? "" : " + ", Clamped(d, tap.plus, at), " * ",
+                    tap.weight);
+  }
+  return value;
+}
+
+absl::StatusOr<Types> InferResize(const NodeView& node) {
+  HONE_ASSIGN_OR_RETURN(const std::string mode, node.String("mode", "nearest"));
+  HONE_ASSIGN_OR_RETURN(const int64_t antialias, node.Int("antialias", 0));
+  HONE_ASSIGN_OR_RETURN(const int64_t exclude, node.Int("exclude_outside", 0));
+  HONE_ASSIGN_OR_RETURN(const std::string policy,
+                        node.String("keep_aspect_ratio_policy", "stretch"));
+  if (antialias != 0 || exclude != 0 || policy != "stretch") {
+    return node.UnimplementedError(
+        "antialias, exclude_outside and keep_aspect_ratio_policy are not supported");
+  }
+  if (mode != "nearest" && mode != "linear" && mode != "cubic") {
+    return node.InvalidError(absl::StrCat("mode is '", mode, "'"));
+  }
+  if (mode != "nearest") HONE_RETURN_IF_ERROR(NeedFloat(node, 0));
+  HONE_ASSIGN_OR_RETURN(const std::vector<Resized> all, Dimensions(node));
+  std::vector<int64_t> shape;
+  for (const Resized& d : all) {
+    HONE_ASSIGN_OR_RETURN(const Coordinate c, Coordinate::Of(node, d));
+    HONE_RETURN_IF_ERROR(c.Nearest(node).status());
+    shape.push_back(d.to);
+  }
+  return Types{{node.Type(0).dtype, std::move(shape)}};
+}
+
+// Writes one stage that reads the nearest elements.
+absl::Status DefineNearest(const NodeView& node, StageWriter& writer,
+                           const std::vector<Resized>& all) {
+  const std::vector<std::string> axes = StageWriter::Axes(node.Shape(0));
+  // Each dimension whose index may leave the tensor is clamped by guards around the read.
+  std::vector<Dimension> clamped;
+  for (size_t d = 0; d < all.size(); ++d) {
+    if (!all[d].changes()) continue;
+    HONE_ASSIGN_OR_RETURN(const Coordinate c, Coordinate::Of(node, all[d]));
+    HONE_ASSIGN_OR_RETURN(const Coordinate nearest, c.Nearest(node));
+    clamped.push_back({static_cast<int64_t>(d), all[d], nearest, axes[d]});
+  }
+  const auto read = [&](const auto& self, size_t next,
+                        std::vector<std::string> indices) -> std::string {
+    if (next == clamped.size()) return writer.In(0, indices);
+    return Clamped(clamped[next], 0, [&](const std::string& index) {
+      indices[clamped[next].index] = index;
+      return self(self, next + 1, indices);
+    });
+  };
+  writer.Output(0, axes, read(read, 0, axes));
+  return absl::OkStatus();
+}
+
+// Interpolation is separable, so each dimension has its own stage.
+absl::Status DefineInterpolated(const NodeView& node, StageWriter& writer,
+                                const std::vector<Resized>& all, const std::string& mode) {
+  const std::vector<std::string> axes = StageWriter::Axes(node.Shape(0));
+  std::vector<int64_t> shape = node.Shape(0);
+  const DType type = node.Type(0).dtype, dtype = ir::AccumulatorOf(type);
+  std::string stage;  // the result so far; the input at first
+  for (size_t d = 0; d < all.size(); ++d) {
+    if (!all[d].changes()) continue;
+    HONE_ASSIGN_OR_RETURN(const Coordinate c, Coordinate::Of(node, all[d]));
+    const auto at = [&](const std::string& index) {
+      std::vector<std::string> element = axes;
+      element[d] = index;
+      return stage.empty() ? Convert(type, dtype, writer.In(0, element)) : Element(stage, element);
+    };
+    shape[d] = all[d].to;
+    HONE_ASSIGN_OR_RETURN(
+        const std::string value,
+        Interpolated(node, mode, {static_cast<int64_t>(d), all[d], c, axes[d]}, dtype, at));
+    stage = writer.Stage("resized", axes, shape, value);
+  }
+  writer.Output(0, axes,
+                stage.empty() ? writer.In(0, axes) : Convert(dtype, type, Element(stage, axes)));
+  return absl::OkStatus();
+}
+
+absl::Status DefineResize(const NodeView& node, StageWriter& writer) {
+  HONE_ASSIGN_OR_RETURN(const std::string mode, node.String("mode", "nearest"));
+  HONE_ASSIGN_OR_RETURN(const std::vector<Resized> all, Dimensions(node));
+  return mode == "nearest" ? DefineNearest(node, writer, all)
+                           : DefineInterpolated(node, writer, all, mode);
+}
+
+}  // namespace
+
+absl::Span<const OperatorDef> ResizeOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Resize", 1, 4, InferResize, DefineResize,
+       "constant scales or sizes; no tf_crop_and_resize, antialias, exclude_outside or "
+       "keep_aspect_ratio_policy"}};
+  return kOperators;
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,260 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "client/network/graph/node_view.h"
+#include "client/network/graph/op/quantized.h"
+#include "client/network/graph/pass/edit.h"
+#include "client/network/graph/pass/padded_image.h"
+#include "client/network/graph/pass/passes.h"
+#include "client/network/graph/pass/zero_point_shift.h"
+#include "common/base/status_macros.h"
+
+namespace hone::graph {
+namespace {
+
+// A tensor of bytes that a DequantizeLinear converts, with constant parameters.
+struct Dequantized {
+  ValueId bytes = kNoValue, zero_point = kNoValue;
+  std::vector<double> scale;  // one, or one per channel
+  int64_t axis = 0;           // the axis of the channels
+};
+
+std::optional<Dequantized> DequantizedOf(const Graph& graph, const std::vector<int>& producers,
+                                         ValueId id) {
+  if (id == kNoValue || producers[id] < 0) return std::nullopt;
+  const Node& node = graph.nodes[producers[id]];
+  if (node.op != "DequantizeLinear") return std::nullopt;
+  const NodeView view(graph, node);
+  if (!IsByte(view.Type(0).dtype) || view.Type(1).dtype != ir::DType::kF32) return std::nullopt;
+  if (view.Int("block_size", 0).value_or(1) != 0) return std::nullopt;
+  if (!view.IsConstant(1) || (view.Has(2) && !view.IsConstant(2))) return std::nullopt;
+  Dequantized operand{.bytes = node.inputs[0], .scale = Reals(graph, node.inputs[1])};
+  if (view.Has(2) && !IsZero(view, 2)) operand.zero_point = node.inputs[2];
+  if (operand.scale.size() > 1) {
+    const auto axis = view.AxisAttribute("axis", 1, view.Rank(0));
+    if (!axis.ok()) return std::nullopt;
+    operand.axis = *axis;
+  }
+  return operand;
+}
+
+// A Conv, MatMul or Gemm whose operands are dequantized.
+struct Product {
+  Dequantized x, w;
+  int64_t channels = 0;  // of the result
+  bool is_convolution = false;
+  bool transposes_w = false;
+  double alpha = 1, beta = 1;
+
+  // The factors of the sums, one or one per channel.
+  std::vector<double> Scale() const {
+    std::vector<double> scale = w.scale;
+    for (double& element : scale) element *= x.scale[0] * alpha;
+    return scale;
+  }
+};
+
+// Whether sums of this many products fit i32, which would wrap around. The sums before zero points
+// are subtracted must fit, too.
+bool FitsSum(const Graph& graph, const Product& product, int64_t terms) {
+  const auto largest = [&](const Dequantized& operand) {
+    const bool is_signed = graph.value(operand.bytes).type.dtype == ir::DType::kI8;
+    return is_signed ? 128.0 : 255.0;
+  };
+  return 4.0 * static_cast<double>(terms) * largest(product.x) * largest(product.w) < 0x1p31;
+}
+
+std::optional<Product> ProductOf(const Graph& graph, const std::vector<int>& producers,
+                                 const Node& node) {
+  Product product{.is_convolution = node.op == "Conv"};
+  if (!product.is_convolution && node.op != "MatMul" && node.op != "Gemm") return std::nullopt;
+  const auto x = DequantizedOf(graph, producers, node.inputs[0]);
+  const auto w = DequantizedOf(graph, producers, node.inputs[1]);
+  if (!x || !w || x->scale.size() > 1) return std::nullopt;
+  product.x = *x;
+  product.w = *w;
+  if (node.op == "Gemm") {
+    const NodeView view(graph, node);
+    if (view.Int("transA", 0).value_or(1) != 0) return std::nullopt;
+    product.transposes_w = view.Int("transB", 0).value_or(0) != 0;
+    product.alpha = view.Float("alpha", 1).value_or(1);
+    product.beta = view.Float("beta", 1).value_or(1);
+  }
+  const std::vector<int64_t>& shape = graph.value(w->bytes).type.shape;
+  if (shape.size() < 2) return std::nullopt;
+  const bool channels_first = product.is_convolution || product.transposes_w;
+  const size_t channel_axis = channels_first ? 0 : shape.size() - 1;
+  product.channels = shape[channel_axis];
+  int64_t terms = shape[channels_first ? 1 : shape.size() - 2];
+  for (size_t d = 2; product.is_convolution && d < shape.size(); ++d) terms *= shape[d];
+  if (w->scale.size() > 1) {
+    if (w->axis != static_cast<int64_t>(channel_axis)) return std::nullopt;
+    if (!product.is_convolution && shape.size() != 2) return std::nullopt;
+  }
+  if (!FitsSum(graph, product, terms)) return std::nullopt;
+  // Infinity times a sum of 0 would be NaN.
+  const bool finite = std::ranges::all_of(
+      product.Scale(), [](double scale) { return std::isfinite(static_cast<float>(scale)); });
+  return finite ? std::optional(product) : std::nullopt;
+}
+
+// Appends the nodes that compute a product of integers to a graph.
+class ProductWriter {
+ public:
+  ProductWriter(Graph& graph, const Node& node, const Product& product)
+      : graph_(graph), node_(node), product_(product) {}
+
+  // Returns the value that equals the result of the node.
+  absl::StatusOr<ValueId> Write() {
+    const std::vector<double> integer_bias = IntegerBias();
+    HONE_ASSIGN_OR_RETURN(ValueId result, WriteSum(integer_bias));
+    HONE_ASSIGN_OR_RETURN(result, Add("Cast", {result}, {{"to", kFloat}}));
+    HONE_ASSIGN_OR_RETURN(result, Add("Mul", {result, Constant(".scale", product_.Scale())}));
+    if (!NodeView(graph_, node_).Has(2) || !integer_bias.empty()) return result;
+    ValueId bias = node_.inputs[2];
+    if (product_.is_convolution) {
+      const ValueId shape = AddInts(graph_, absl::StrCat(node_.name, ".shape"), ChannelShape());
+      HONE_ASSIGN_OR_RETURN(bias, Add("Reshape", {bias, shape}));
+    } else if (product_.beta != 1) {
+      HONE_ASSIGN_OR_RETURN(bias, Add("Mul", {bias, Constant(".beta", {product_.beta})}));
+    }
+    return Add("Add", {result, bias});
+  }
+
+ private:
+  static constexpr int64_t kFloat = 1;         // ONNX's number of f32
+  static constexpr double kScaleError = 1e-6;  // relative, of products that are rounded to f32
+
+  // The integers of a bias that has the scale of the sums, one per channel. Adding them to the sums
+  // needs no rounding. Empty if there is no such bias.
+  std::vector<double> IntegerBias() const {
+    const NodeView view(graph_, node_);
+    if (!view.Has(2) || product_.beta != 1) return {};
+    const int producer = graph_.Producers()[node_.inputs[2]];
+    if (producer < 0 || graph_.nodes[producer].op != "DequantizeLinear") return {};
+    const NodeView dequantize(graph_, graph_.nodes[producer]);
+    const TensorType& type = dequantize.Type(0);
+    if (type.dtype != ir::DType::kI32 || !dequantize.IsConstant(0) || !dequantize.IsConstant(1) ||
+        !IsZero(dequantize, 2) || type.elements() != product_.channels ||
+        type.shape.back() != product_.channels) {
+      return {};
+    }
+    const std::vector<double> own = Reals(graph_, dequantize.node().inputs[1]);
+    const std::vector<double> sums = product_.Scale();
+    std::vector<double> bias = Reals(graph_, dequantize.node().inputs[0]);
+    if (own.size() != 1 && own.size() != bias.size()) return {};  // a scale per block
+    for (size_t i = 0; i < bias.size(); ++i) {
+      const double wanted = sums[sums.size() == 1 ? 0 : i];
+      const double error = std::abs(own[own.size() == 1 ? 0 : i] - wanted);
+      // FitsSum() leaves room for as much.
+      if (error > kScaleError * std::abs(wanted) || std::abs(bias[i]) >= 0x1p29) return {};
+    }
+    return bias;
+  }
+  // `bias`: one integer per channel, or none.
+  absl::StatusOr<ValueId> WriteSum(const std::vector<double>& bias) {
+    Node node = node_;  // as it reads bytes
+    node.inputs.resize(2);
+    node.inputs[0] = product_.x.bytes;
+    ValueId weights = product_.w.bytes;
+    const bool plain = product_.w.zero_point == kNoValue && graph_.IsConstant(weights);
+    if (product_.is_convolution && plain) {
+      HONE_ASSIGN_OR_RETURN(auto padded, PadInput(graph_, node_, product_.x.bytes, weights));
+      if (!padded.has_value() && product_.x.zero_point != kNoValue) {
+        HONE_ASSIGN_OR_RETURN(
+            padded, PadBytes(graph_, node_, product_.x.bytes, weights, product_.x.zero_point));
+      }
+      if (padded.has_value()) {
+        node = padded->convolution;
+        weights = padded->weights;
+      }
+    } else if (product_.transposes_w && graph_.IsConstant(weights)) {
+      weights = AddPermuted(graph_, weights, graph_.value(weights).type.shape, {1, 0});
+    } else if (product_.transposes_w) {
+      HONE_ASSIGN_OR_RETURN(weights, Add("Transpose", {weights}));
+    }
+    node.inputs[1] = weights;
+    const bool known = product_.x.zero_point != kNoValue && plain &&
+                       (product_.is_convolution || graph_.value(weights).type.shape.size() == 2);
+    node.inputs.resize(2);
+    node.inputs.insert(node.inputs.end(),
+                       {known ? kNoValue : product_.x.zero_point, product_.w.zero_point});
+    while (node.inputs.back() == kNoValue) node.inputs.pop_back();
+    if (!product_.is_convolution) node.attributes.clear();
+    HONE_ASSIGN_OR_RETURN(const ValueId sum,
+                          Add(product_.is_convolution ? "ConvInteger" : "MatMulInteger",
+                              node.inputs, node.attributes));
+    if (!known && bias.empty()) return sum;
+    ZeroPointShift added{ChannelShape(), std::vector<double>(product_.channels, 0)};
+    if (known) {
+      HONE_ASSIGN_OR_RETURN(added, ShiftOfSums(node));
+      for (double& element : added.elements) element = -element;
+    }
+    const size_t positions = added.elements.size() / static_cast<size_t>(product_.channels);
+    for (size_t i = 0; i < added.elements.size() && !bias.empty(); ++i) {
+      added.elements[i] += bias[i / positions];
+    }
+    return Add("Add", {sum, AddConstant(graph_, absl::StrCat(node_.name, ".bias"),
+                                        {ir::DType::kI32, added.shape}, added.elements)});
+  }
+  // `node`: the product of bytes.
+  absl::StatusOr<ZeroPointShift> ShiftOfSums(const Node& node) const {
+    const std::vector<double> weights = Reals(graph_, node.inputs[1]);
+    const double zero_point = Reals(graph_, product_.x.zero_point)[0];
+    if (product_.is_convolution) return ShiftOf(NodeView(graph_, node), weights, zero_point);
+    ZeroPointShift shift{ChannelShape(), std::vector<double>(product_.channels, 0)};
+    for (size_t i = 0; i < weights.size(); ++i) {
+      shift.elements[i % shift.elements.size()] += zero_point * weights[i];
+    }
+    return shift;
+  }
+  absl::StatusOr<ValueId> Add(const std::string& op, const std::vector<ValueId>& inputs,
+                              const std::map<std::string, Attribute>& attributes = {}) {
+    const std::string name = absl::StrCat(node_.name, ".", op);
+    HONE_RETURN_IF_ERROR(
+        graph_.AddNode({name, op, inputs, {}, attributes}, {FreshName(graph_, name)}));
+    return graph_.nodes.back().outputs[0];
+  }
+  // A constant with one element, or with one per channel.
+  ValueId Constant(const std::string& name, const std::vector<double>& elements) {
+    const std::vector<int64_t> shape =
+        elements.size() > 1 ? ChannelShape() : std::vector<int64_t>{};
+    return AddConstant(graph_, absl::StrCat(node_.name, name), {ir::DType::kF32, shape}, elements);
+  }
+  // The shape of a tensor per channel that broadcasts to the result: [channels, 1, 1] for images.
+  std::vector<int64_t> ChannelShape() const {
+    std::vector<int64_t> shape = {product_.channels};
+    const size_t rank = graph_.value(node_.outputs[0]).type.shape.size();
+    if (product_.is_convolution) shape.resize(rank - 1, 1);
+    return shape;
+  }
+
+  Graph& graph_;
+  const Node node_;
+  const Product product_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> UseIntegerProducts(Graph& graph) {
+  bool changed = false;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const auto product = ProductOf(graph, graph.Producers(), graph.nodes[n]);
+    if (!product) continue;
+    const auto first = static_cast<ptrdiff_t>(graph.nodes.size());
+    HONE_RETURN_IF_ERROR(ProductWriter(graph, graph.nodes[n], *product).Write().status());
+    // The new nodes stand where the product was, and the last one computes its result.
+    graph.nodes.back().outputs = graph.nodes[n].outputs;
+    MarkRemoved(graph.nodes[n]);
+    std::rotate(graph.nodes.begin() + static_cast<ptrdiff_t>(n), graph.nodes.begin() + first,
+                graph.nodes.end());
+    changed = true;
+  }
+  EraseRemoved(graph);
+  return changed;
+}
+
+}  // namespace hone::graph

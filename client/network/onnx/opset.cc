@@ -1,0 +1,300 @@
+#include "client/network/onnx/opset.h"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/network/graph/node_view.h"
+#include "client/network/onnx/gather_nd.h"
+#include "client/network/onnx/rewrite.h"
+#include "common/base/status_macros.h"
+
+namespace hone::onnx {
+namespace {
+
+using graph::kNoValue;
+using graph::Node;
+using graph::NodeView;
+using graph::ValueId;
+
+absl::Status Clip(Rewrite& rewrite) {
+  HONE_RETURN_IF_ERROR(rewrite.NumberToInput("min", 1));
+  return rewrite.NumberToInput("max", 2);
+}
+
+absl::Status Pad(Rewrite& rewrite) {
+  HONE_RETURN_IF_ERROR(rewrite.ListToInput("pads", 1));
+  return rewrite.NumberToInput("value", 2);
+}
+
+// Divides a node of very many inputs into several, because a workload has a limited number of
+// tensors. `op` combines some of the inputs; afterwards, the node has at most `most`.
+absl::Status CombineInputs(Rewrite& rewrite, absl::string_view op, ptrdiff_t most) {
+  while (std::ssize(rewrite.node().inputs) > most) {
+    const std::vector<ValueId> inputs = rewrite.node().inputs;
+    std::vector<ValueId> combined;
+    for (auto first = inputs.begin(); first != inputs.end();) {
+      const auto last = first + std::min(most, inputs.end() - first);
+      HONE_ASSIGN_OR_RETURN(combined.emplace_back(),
+                            rewrite.Apply(op, {first, last}, rewrite.node().attributes));
+      first = last;
+    }
+    rewrite.node().inputs = std::move(combined);
+  }
+  return absl::OkStatus();
+}
+
+constexpr ptrdiff_t kMostParts = 128, kMostOperands = 200;
+
+absl::Status Concat(Rewrite& rewrite) { return CombineInputs(rewrite, "Concat", kMostParts); }
+absl::Status Combine(Rewrite& rewrite) {
+  return CombineInputs(rewrite, rewrite.node().op, kMostOperands);
+}
+
+absl::Status Mean(Rewrite& rewrite) {
+  const size_t count = rewrite.node().inputs.size();
+  HONE_RETURN_IF_ERROR(CombineInputs(rewrite, "Sum", kMostOperands));
+  if (rewrite.node().inputs.size() == count) return absl::OkStatus();
+  const ValueId first = rewrite.node().inputs[0];
+  HONE_ASSIGN_OR_RETURN(const ValueId sum, rewrite.Apply("Sum", rewrite.node().inputs));
+  rewrite.node().op = "Div";
+  rewrite.node().inputs = {sum, rewrite.Scalar("count", first, static_cast<double>(count))};
+  return absl::OkStatus();
+}
+
+absl::Status Slice(Rewrite& rewrite) {
+  HONE_RETURN_IF_ERROR(rewrite.ListToInput("starts", 1));
+  HONE_RETURN_IF_ERROR(rewrite.ListToInput("ends", 2));
+  return rewrite.ListToInput("axes", 3);
+}
+
+absl::Status Axes(Rewrite& rewrite) { return rewrite.ListToInput("axes", 1); }
+absl::Status SplitSizes(Rewrite& rewrite) { return rewrite.ListToInput("split", 1); }
+absl::Status K(Rewrite& rewrite) { return rewrite.ListToInput("k", 1); }
+absl::Status UpsampleScales(Rewrite& rewrite) { return rewrite.ListToInput("scales", 1); }
+
+// Without sizes, a split has equal parts. Since opset 18, an attribute gives their number.
+absl::Status SplitCount(Rewrite& rewrite) {
+  if (rewrite.view().Has(1)) return absl::OkStatus();
+  const int64_t parts = rewrite.all_outputs();
+  HONE_ASSIGN_OR_RETURN(const int64_t axis,
+                        rewrite.view().AxisAttribute("axis", 0, rewrite.view().Rank(0)));
+  const int64_t extent = rewrite.view().Shape(0)[axis];
+  if (extent % parts != 0) {
+    return rewrite.view().InvalidError(
+        absl::StrCat("cannot split the extent ", extent, " into ", parts, " equal parts"));
+  }
+  rewrite.node().attributes["num_outputs"] = parts;
+  return absl::OkStatus();
+}
+
+// A small file could otherwise ask for billions of parts.
+absl::Status SplitOutputs(Rewrite& rewrite) {
+  const NodeView view = rewrite.view();
+  HONE_ASSIGN_OR_RETURN(const int64_t count, view.Int("num_outputs", 0));
+  const int64_t parts = view.Has(1) ? view.Type(1).elements() : count;
+  if (parts > rewrite.all_outputs()) {
+    return view.InvalidError(
+        absl::StrCat("splits into ", parts, " parts, but has ", rewrite.all_outputs(), " outputs"));
+  }
+  constexpr int64_t kMost = 1 << 14;
+  if (parts <= kMost) return absl::OkStatus();
+  return view.UnimplementedError(
+      absl::StrCat("splits into ", parts, " parts; at most ", kMost, " are supported"));
+}
+
+// Before opset 13, softmax normalized all dimensions from the axis on, which was 1 by default.
+absl::Status Softmax(Rewrite& rewrite) {
+  const NodeView view = rewrite.view();
+  const int64_t rank = view.Rank(0);
+  HONE_ASSIGN_OR_RETURN(const int64_t axis,
+                        view.AxisAttribute("axis", std::min<int64_t>(1, rank - 1), rank));
+  rewrite.node().attributes["axis"] = int64_t{-1};
+  if (axis == rank - 1) return absl::OkStatus();
+  const std::vector<int64_t> shape = view.Shape(0);
+  std::vector<int64_t> rows(shape.begin(), shape.begin() + axis);
+  rows.push_back(
+      std::accumulate(shape.begin() + axis, shape.end(), int64_t{1}, std::multiplies<>()));
+  HONE_ASSIGN_OR_RETURN(const ValueId flat, rewrite.Apply("Reshape", {rewrite.node().inputs[0],
+                                                                      rewrite.Ints("rows", rows)}));
+  HONE_ASSIGN_OR_RETURN(const ValueId result,
+                        rewrite.Apply(rewrite.node().op, {flat}, rewrite.node().attributes));
+  rewrite.node().op = "Reshape";
+  rewrite.node().inputs = {result, rewrite.Ints("shape", shape)};
+  rewrite.node().attributes.clear();
+  return absl::OkStatus();
+}
+
+absl::Status BatchNormalization(Rewrite& rewrite) {
+  HONE_ASSIGN_OR_RETURN(const int64_t spatial, rewrite.view().Int("spatial", 1));
+  rewrite.Take("spatial");
+  if (spatial != 0) return absl::OkStatus();
+  return rewrite.view().UnimplementedError("spatial=0 is not supported");
+}
+
+// Adds the attributes that Resize of opset 10 and Upsample imply.
+absl::Status OldResize(Rewrite& rewrite) {
+  const NodeView view = rewrite.view();
+  if (view.inputs() != 2 || !view.Has(1)) return view.InvalidError("needs two inputs");
+  HONE_ASSIGN_OR_RETURN(const std::vector<ir::Scalar> scales, view.Elements(1));
+  const auto up = [](const ir::Scalar& scale) { return scale.real() >= 1; };
+  const auto down = [](const ir::Scalar& scale) { return scale.real() <= 1; };
+  const bool only_up = std::all_of(scales.begin(), scales.end(), up);
+  if (!only_up && !std::all_of(scales.begin(), scales.end(), down)) {
+    return view.UnimplementedError("some scales are above 1 and some are below");
+  }
+  Node& node = rewrite.node();
+  HONE_ASSIGN_OR_RETURN(std::string mode, view.String("mode", "nearest"));
+  if (mode == "bilinear" || mode == "trilinear") mode = "linear";
+  node.op = "Resize";
+  node.attributes["mode"] = mode;
+  node.attributes["coordinate_transformation_mode"] = std::string("asymmetric");
+  node.attributes["nearest_mode"] = std::string(only_up ? "floor" : "ceil");
+  node.inputs = {node.inputs[0], kNoValue, node.inputs[1]};
+  return absl::OkStatus();
+}
+
+// Up to opset 20, scale and bias have an element per group instead of one per channel.
+absl::Status GroupNormalization(Rewrite& rewrite) {
+  const NodeView view = rewrite.view();
+  HONE_ASSIGN_OR_RETURN(const int64_t groups, view.Int("num_groups", 0));
+  if (view.inputs() != 3 || view.Rank(0) < 2) {
+    return view.InvalidError("needs three inputs");
+  }
+  const int64_t channels = view.Shape(0)[1];
+  if (groups <= 0 || channels % groups != 0) {
+    return view.InvalidError(
+        absl::StrCat("cannot divide ", channels, " channels into ", groups, " groups"));
+  }
+  for (const int input : {1, 2}) {
+    if (!rewrite.view().Has(input)) return view.InvalidError("needs three inputs");
+    HONE_ASSIGN_OR_RETURN(const ValueId column,
+                          rewrite.Apply("Reshape", {rewrite.node().inputs[input],
+                                                    rewrite.Ints("column", {groups, 1})}));
+    HONE_ASSIGN_OR_RETURN(
+        const ValueId repeated,
+        rewrite.Apply("Expand", {column, rewrite.Ints("repeats", {groups, channels / groups})}));
+    HONE_ASSIGN_OR_RETURN(const ValueId row,
+                          rewrite.Apply("Reshape", {repeated, rewrite.Ints("row", {channels})}));
+    rewrite.SetInput(input, row);
+  }
+  return absl::OkStatus();
+}
+
+// Converts a node of an opset below `before` to opset `before`.
+struct Rule {
+  absl::string_view op;
+  int64_t before;
+  absl::Status (*rewrite)(Rewrite&);
+};
+
+constexpr int64_t kAnyOpset = kNewestOpset + 1;
+
+// For each operator, sorted by opset.
+constexpr Rule kRules[] = {
+    {"BatchNormalization", 9, BatchNormalization},
+    {"Clip", 11, Clip},
+    {"Concat", kAnyOpset, Concat},
+    {"GatherND", kAnyOpset, GatherND},
+    {"GroupNormalization", 21, GroupNormalization},
+    {"Hardmax", 13, Softmax},
+    {"LogSoftmax", 13, Softmax},
+    {"Max", kAnyOpset, Combine},
+    {"Mean", kAnyOpset, Mean},
+    {"Min", kAnyOpset, Combine},
+    {"Pad", 11, Pad},
+    {"ReduceL1", 18, Axes},
+    {"ReduceL2", 18, Axes},
+    {"ReduceLogSum", 18, Axes},
+    {"ReduceLogSumExp", 18, Axes},
+    {"ReduceMax", 18, Axes},
+    {"ReduceMean", 18, Axes},
+    {"ReduceMin", 18, Axes},
+    {"ReduceProd", 18, Axes},
+    {"ReduceSum", 13, Axes},
+    {"ReduceSumSquare", 18, Axes},
+    {"Resize", 11, OldResize},
+    {"Slice", 10, Slice},
+    {"Softmax", 13, Softmax},
+    {"Split", 13, SplitSizes},
+    {"Split", 18, SplitCount},
+    {"Split", kAnyOpset, SplitOutputs},
+    {"Squeeze", 13, Axes},
+    {"Sum", kAnyOpset, Combine},
+    {"TopK", 10, K},
+    {"Unsqueeze", 13, Axes},
+    {"Upsample", 9, UpsampleScales},
+    {"Upsample", kAnyOpset, OldResize},
+};
+
+// Operators that have another name in opset 22, or become nodes of other operators.
+constexpr std::pair<absl::string_view, absl::string_view> kRenamed[] = {
+    {"GatherND", "Gather"}, {"Scatter", "ScatterElements"}, {"Upsample", "Resize"}};
+
+// Operators that are the same in opset 7 as in an older one.
+struct Unchanged {
+  int64_t since;
+  std::vector<absl::string_view> ops;
+};
+
+const std::vector<Unchanged>& UnchangedOperators() {
+  static const auto* const unchanged =
+      new std::vector<Unchanged>{{1, {"ArgMax",        "ArgMin",          "Constant",
+                                      "Conv",          "ConvTranspose",   "DepthToSpace",
+                                      "Flatten",       "Gather",          "GlobalAveragePool",
+                                      "GlobalMaxPool", "Identity",        "LRN",
+                                      "LogSoftmax",    "MatMul",          "MaxPool",
+                                      "Not",           "ReduceL1",        "ReduceL2",
+                                      "ReduceLogSum",  "ReduceLogSumExp", "ReduceMax",
+                                      "ReduceMean",    "ReduceMin",       "ReduceProd",
+                                      "ReduceSum",     "ReduceSumSquare", "Shape",
+                                      "Size",          "Slice",           "Softmax",
+                                      "Softplus",      "Softsign",        "SpaceToDepth",
+                                      "Squeeze",       "Transpose",       "Unsqueeze"}},
+                                 {2, {"Pad", "Split"}},
+                                 {4, {"Concat"}},
+                                 {5, {"Reshape"}},
+                                 {6, {"Abs",        "Cast",        "Ceil",
+                                      "Clip",       "Elu",         "Exp",
+                                      "Floor",      "HardSigmoid", "InstanceNormalization",
+                                      "LeakyRelu",  "Log",         "Max",
+                                      "Mean",       "Min",         "Neg",
+                                      "Reciprocal", "Relu",        "Selu",
+                                      "Sigmoid",    "Sqrt",        "Sum",
+                                      "Tanh",       "Tile"}}};
+  return *unchanged;
+}
+
+}  // namespace
+
+int64_t OldestOpset(absl::string_view op) {
+  for (const auto& [since, ops] : UnchangedOperators()) {
+    if (std::find(ops.begin(), ops.end(), op) != ops.end()) return since;
+  }
+  return 7;
+}
+
+absl::string_view CurrentName(absl::string_view op) {
+  for (const auto& [old_name, name] : kRenamed) {
+    if (old_name == op) return name;
+  }
+  return op;
+}
+
+absl::Status ConvertToNewest(VersionedNode& node, GraphBuilder& builder) {
+  const std::string op = node.node.op;
+  for (const Rule& rule : kRules) {
+    if (rule.op != op || node.opset >= rule.before) continue;
+    if (!NodeView(builder.graph(), node.node).Has(0)) {
+      return NodeView(builder.graph(), node.node).InvalidError("input 0 is missing");
+    }
+    Rewrite rewrite(node, builder);
+    HONE_RETURN_IF_ERROR(rule.rewrite(rewrite));
+  }
+  if (node.node.op == op) node.node.op = std::string(CurrentName(op));
+  return absl::OkStatus();
+}
+
+}  // namespace hone::onnx

@@ -1,0 +1,111 @@
+#include "client/network/onnx/supported_operators.h"
+
+#include <map>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "client/network/graph/operator_def.h"
+#include "client/network/onnx/opset.h"
+#include "client/network/onnx/replaced.h"
+#include "onnx/onnx_pb.h"
+
+namespace hone::onnx {
+namespace {
+
+bool IsSupported(const ::onnx::NodeProto& node, int64_t opset) {
+  if (!node.domain().empty() && node.domain() != "ai.onnx") return false;
+  if (opset < OldestOpset(node.op_type())) return false;
+  return IsReplaced(node.op_type()) || graph::FindOperator(CurrentName(node.op_type())) != nullptr;
+}
+
+// The note on an operator that the importer replaces.
+std::string ReplacementNote(absl::string_view op) {
+  if (op == "Dropout") return "does nothing outside of training";
+  return op == CurrentName(op) ? "" : absl::StrCat("becomes ", CurrentName(op));
+}
+
+// Why some operators are not supported, for messages. Names that end with * are prefixes.
+struct Reason {
+  std::vector<absl::string_view> ops;
+  absl::string_view text;
+};
+
+const std::vector<Reason>& Reasons() {
+  static const auto* const reasons = new std::vector<Reason>{
+      {{"Compress", "NonMaxSuppression", "NonZero", "Unique"},
+       "the shape of its result depends on the elements of its inputs, but all shapes are fixed "
+       "when a model is read"},
+      {{"If", "Loop", "Scan"}, "control flow is not supported"},
+      {{"Bernoulli", "Multinomial", "Random*"}, "random numbers are not supported"},
+      {{"ConcatFromSequence", "Optional*", "Sequence*", "SplitToSequence"},
+       "sequences and optional values are not supported"},
+      {{"RegexFullMatch", "String*", "TfIdfVectorizer"}, "strings are not supported"},
+  };
+  return *reasons;
+}
+
+// Returns "; " and why an operator is not supported, or "" if no reason is known.
+std::string ReasonText(absl::string_view op) {
+  for (const Reason& reason : Reasons()) {
+    for (absl::string_view pattern : reason.ops) {
+      const bool matches =
+          absl::ConsumeSuffix(&pattern, "*") ? absl::StartsWith(op, pattern) : op == pattern;
+      if (matches) return absl::StrCat("; ", reason.text);
+    }
+  }
+  return "";
+}
+
+struct Uses {
+  int count = 0;
+  std::string first;
+  std::string reason;
+};
+
+}  // namespace
+
+std::vector<SupportedOperator> SupportedOperators() {
+  std::map<std::string, std::string> limits;
+  for (const graph::OperatorDef* const def : graph::Operators()) {
+    limits[std::string(def->name)] = std::string(def->limits);
+  }
+  for (const char* const op :
+       {"Constant", "ConstantOfShape", "Dropout", "GatherND", "Identity", "Scatter", "Upsample"}) {
+    if (IsReplaced(op) || limits.contains(std::string(CurrentName(op)))) {
+      limits[op] = ReplacementNote(op);
+    }
+  }
+  std::vector<SupportedOperator> operators;
+  for (auto& [name, limit] : limits) operators.push_back({name, limit});
+  return operators;
+}
+
+absl::Status CheckOperators(const ::onnx::GraphProto& graph, const std::vector<int>& nodes,
+                            int64_t opset) {
+  std::map<std::string, Uses> unsupported;
+  for (const int n : nodes) {
+    const ::onnx::NodeProto& node = graph.node(n);
+    if (IsSupported(node, opset)) continue;
+    const std::string op = node.domain().empty()
+                               ? absl::StrCat(node.op_type(), " (opset ", opset, ")")
+                               : absl::StrCat(node.op_type(), " (of ", node.domain(), ")");
+    Uses& uses = unsupported[op];
+    if (uses.count++ > 0) continue;
+    uses.first = node.name();
+    if (node.domain().empty()) uses.reason = ReasonText(node.op_type());
+  }
+  if (unsupported.empty()) return absl::OkStatus();
+  std::string text =
+      absl::StrCat(unsupported.size(), unsupported.size() == 1 ? " operator is not supported:"
+                                                               : " operators are not supported:");
+  for (const auto& [op, uses] : unsupported) {
+    absl::StrAppend(&text, "\n  ", op, ": ", uses.count,
+                    uses.count == 1 ? " node, '" : " nodes, first '", uses.first, "'", uses.reason);
+  }
+  return absl::UnimplementedError(
+      absl::StrCat(text, "\nhone operators --onnx lists those that are supported"));
+}
+
+}  // namespace hone::onnx

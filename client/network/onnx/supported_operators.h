@@ -1,0 +1,32 @@
+#ifndef HONE_CLIENT_NETWORK_ONNX_SUPPORTED_OPERATORS_H_
+#define HONE_CLIENT_NETWORK_ONNX_SUPPORTED_OPERATORS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace onnx {
+class GraphProto;
+}
+
+namespace hone::onnx {
+
+// An operator that models may use.
+struct SupportedOperator {
+  std::string name;
+  std::string limits;  // "" if there are none
+};
+
+// All of them, in the order of their names.
+std::vector<SupportedOperator> SupportedOperators();
+
+// Unimplemented: some of these nodes have operators that Hone does not support. The message lists
+// all of these operators, with the opset, the number of nodes and the first node.
+absl::Status CheckOperators(const ::onnx::GraphProto& graph, const std::vector<int>& nodes,
+                            int64_t opset);
+
+}  // namespace hone::onnx
+
+#endif  // HONE_CLIENT_NETWORK_ONNX_SUPPORTED_OPERATORS_H_

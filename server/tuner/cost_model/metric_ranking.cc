@@ -1,0 +1,81 @@
+#include "server/tuner/cost_model/metric_ranking.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+
+namespace hone::cost_model {
+namespace {
+
+constexpr double kNothingRanked = std::numeric_limits<double>::quiet_NaN();
+
+// Returns the first k candidates by score, best first.
+std::vector<int> First(absl::Span<const double> score, int k) {
+  std::vector<int> order(score.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return score[a] > score[b]; });
+  order.resize(std::min(order.size(), static_cast<size_t>(std::max(k, 0))));
+  return order;
+}
+
+}  // namespace
+
+double TopK(absl::Span<const RankedTask> tasks, int k) {
+  double fastest = 0, picked = 0;
+  for (const RankedTask& task : tasks) {
+    double least = std::numeric_limits<double>::infinity(), slowest = 0;
+    for (const double latency : task.latency_ns) {
+      if (!(latency > 0)) continue;
+      least = std::min(least, latency);
+      slowest = std::max(slowest, latency);
+    }
+    if (slowest == 0) continue;
+    double pick = slowest;
+    for (const int i : First(task.score, k)) {
+      if (task.latency_ns[i] > 0) pick = std::min(pick, task.latency_ns[i]);
+    }
+    fastest += least * task.weight;
+    picked += pick * task.weight;
+  }
+  return picked > 0 ? fastest / picked : kNothingRanked;
+}
+
+double PeakAtK(absl::Span<const double> score, absl::Span<const double> throughput, int k) {
+  const std::vector<int> picks = First(score, k);
+  if (picks.empty()) return kNothingRanked;
+  const double best = *std::max_element(throughput.begin(), throughput.end());
+  if (!(best > 0)) return kNothingRanked;
+  double so_far = 0, sum = 0;
+  for (const int i : picks) {
+    so_far = std::max(so_far, throughput[i]);
+    sum += so_far / best;
+  }
+  return sum / static_cast<double>(picks.size());
+}
+
+double RecallAtK(absl::Span<const double> score, absl::Span<const double> throughput, int k) {
+  const std::vector<int> picked = First(score, k), best = First(throughput, k);
+  if (best.empty()) return kNothingRanked;
+  int found = 0;
+  for (const int i : best) found += std::count(picked.begin(), picked.end(), i);
+  return static_cast<double>(found) / static_cast<double>(best.size());
+}
+
+double PairwiseAccuracy(absl::Span<const double> score, absl::Span<const double> throughput,
+                        double least_difference) {
+  int64_t pairs = 0, right = 0, equal = 0;
+  for (size_t i = 0; i < score.size(); ++i) {
+    for (size_t j = 0; j < score.size(); ++j) {
+      if (!(throughput[j] - throughput[i] > least_difference)) continue;
+      ++pairs;
+      right += score[i] < score[j];
+      equal += score[i] == score[j];
+    }
+  }
+  if (pairs == 0) return kNothingRanked;
+  return (static_cast<double>(right) + 0.5 * static_cast<double>(equal)) /
+         static_cast<double>(pairs);
+}
+
+}  // namespace hone::cost_model

@@ -1,0 +1,89 @@
+#include "server/tuner/cost_model/rank_loss.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace hone::cost_model {
+
+RankLoss::RankLoss(absl::Span<const double> throughput, int pairs_per_candidate, uint64_t seed) {
+  const auto count = static_cast<int32_t>(throughput.size());
+  const auto add = [&](int32_t a, int32_t b) {
+    if (throughput[a] == throughput[b]) return;
+    if (throughput[a] < throughput[b]) std::swap(a, b);
+    pairs_.push_back({a, b, throughput[a] - throughput[b]});
+    total_ += pairs_.back().weight;
+  };
+  if (count - 1 <= 2 * pairs_per_candidate) {
+    for (int32_t a = 0; a < count; ++a) {
+      for (int32_t b = a + 1; b < count; ++b) add(a, b);
+    }
+  } else {
+    Rng rng(seed, 0x72616e6b);
+    for (int32_t a = 0; a < count; ++a) {
+      for (int k = 0; k < pairs_per_candidate; ++k) {
+        const auto other = static_cast<int32_t>(rng.Below(count - 1));
+        add(a, other + (other >= a ? 1 : 0));
+      }
+    }
+  }
+  for (Pair& pair : pairs_) pair.weight *= count / total_;
+}
+
+double RankLoss::Differentiate(absl::Span<const double> scores, absl::Span<double> gradient,
+                               absl::Span<double> hessian) const {
+  std::fill(gradient.begin(), gradient.end(), 0.0);
+  std::fill(hessian.begin(), hessian.end(), 0.0);
+  double loss = 0;
+  for (const Pair& pair : pairs_) {
+    const double gap = std::clamp(scores[pair.better] - scores[pair.worse], -500.0, 500.0);
+    const double wrong = 1 / (1 + std::exp(gap));  // probability of the wrong order
+    loss += pair.weight * (gap > 0 ? std::log1p(std::exp(-gap)) : std::log1p(std::exp(gap)) - gap);
+    gradient[pair.better] -= pair.weight * wrong;
+    gradient[pair.worse] += pair.weight * wrong;
+    const double curvature = pair.weight * wrong * (1 - wrong);
+    hessian[pair.better] += curvature;
+    hessian[pair.worse] += curvature;
+  }
+  return pairs_.empty() ? 0 : loss / static_cast<double>(scores.size());
+}
+
+RankBatches::RankBatches(absl::Span<const double> throughput, const Options& options, uint64_t seed,
+                         uint64_t purpose)
+    : throughput_(throughput),
+      size_(options.size),
+      seed_(seed),
+      batches_((static_cast<int>(throughput.size()) + size_ - 1) / size_),
+      steps_(batches_ * std::max(options.epochs, (options.least_steps + batches_ - 1) / batches_)),
+      rng_(seed, purpose),
+      order_(throughput.size()) {
+  std::iota(order_.begin(), order_.end(), 0);
+}
+
+bool RankBatches::Next() {
+  if (++step_ == steps_) return false;
+  if (step_ % batches_ == 0) {
+    for (size_t i = order_.size() - 1; i > 0; --i) std::swap(order_[i], order_[rng_.Below(i + 1)]);
+  }
+  return true;
+}
+
+absl::Span<const int> RankBatches::members() const {
+  const int count = static_cast<int>(order_.size()), batch = step_ % batches_;
+  const int begin = batch * count / batches_, end = (batch + 1) * count / batches_;
+  return absl::MakeConstSpan(order_).subspan(begin, end - begin);
+}
+
+absl::Span<const double> RankBatches::Gradient(absl::Span<const double> scores) {
+  labels_.clear();
+  for (const int i : members()) labels_.push_back(throughput_[i]);
+  gradient_.resize(labels_.size());
+  hessian_.resize(labels_.size());
+  RankLoss(labels_, size_, seed_)
+      .Differentiate(scores, absl::MakeSpan(gradient_), absl::MakeSpan(hessian_));
+  for (double& each : gradient_) each /= static_cast<double>(labels_.size());
+  return gradient_;
+}
+
+}  // namespace hone::cost_model

@@ -1,0 +1,60 @@
+#include "server/tuner/cost_model/registry.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/tuner/cost_model/models.h"
+
+namespace hone::cost_model {
+namespace {
+
+constexpr const ModelKind* kKinds[] = {
+    &kRandomModel,     &kAnalyticModel, &kFormulaModel, &kXgboostModel, &kXgboostRankModel,
+    &kXgboostBagModel, &kMlpModel,      &kGpModel,      &kTreeGruModel,
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CostModel>> CreateCostModel(absl::string_view name,
+                                                           const CostModelOptions& options) {
+  if (options.threads < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a cost model needs at least one thread, not ", options.threads));
+  }
+  for (const ModelKind* kind : kKinds) {
+    if (kind->name != name) continue;
+    if (kind->make == nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("cost model '", name, "' is not in this build: ", kind->missing));
+    }
+    if (!kind->any_features && !options.feature_set.empty() &&
+        options.feature_set != kind->feature_set) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "cost model '", name, "' reads ",
+          kind->feature_set.empty() ? std::string("no features")
+                                    : absl::StrCat("only feature set '", kind->feature_set, "'"),
+          ", not '", options.feature_set, "'"));
+    }
+    return MakeModel(*kind, options);
+  }
+  return absl::NotFoundError(absl::StrCat("no cost model '", name,
+                                          "'; there are: ", absl::StrJoin(CostModelNames(), ", ")));
+}
+
+std::vector<std::string> CostModelNames() {
+  std::vector<std::string> names;
+  for (const ModelKind* kind : kKinds) {
+    if (kind->make != nullptr) names.emplace_back(kind->name);
+  }
+  return names;
+}
+
+std::vector<CostModelInfo> CostModelInfos() {
+  std::vector<CostModelInfo> infos;
+  for (const ModelKind* kind : kKinds) {
+    infos.push_back({std::string(kind->name), std::string(kind->feature_set), kind->any_features,
+                     kind->has_spread, std::string(kind->missing)});
+  }
+  return infos;
+}
+
+}  // namespace hone::cost_model

@@ -1,0 +1,65 @@
+#include "server/tuner/feature/analytic_machine.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "common/target/caches.h"
+
+namespace hone::feature {
+namespace {
+
+// Parameters of Arm cores, for vectors as wide as in the presets with this core (from Arm's
+// software optimization guides; for Apple's core, from public measurements).
+struct ArmCore {
+  absl::string_view cpu;                         // LLVM's name
+  double fma_pipes, fma_latency, loads, stores;  // see AnalyticMachine
+};
+constexpr ArmCore kArmCores[] = {
+    {"cortex-a7", 0.25, 8, 0.5, 0.5}, {"cortex-a53", 1, 8, 0.5, 0.5}, {"cortex-a55", 1, 4, 0.5, 1},
+    {"cortex-a57", 1, 7, 1, 1},       {"cortex-a72", 1, 7, 1, 1},     {"cortex-a73", 1, 7, 1, 1},
+    {"cortex-x1", 4, 4, 2, 2},        {"neoverse-v1", 2, 4, 2, 1},    {"neoverse-v2", 4, 4, 3, 2},
+    {"apple-m1", 4, 4, 3, 2},
+};
+
+}  // namespace
+
+AnalyticMachine AnalyticMachine::Of(const target::Target& target) {
+  AnalyticMachine machine{.l1_bytes = target.l1_bytes,
+                          .l2_bytes = target.l2_bytes,
+                          .l3_bytes = target::ReachableL3Bytes(target),
+                          .vector_bits = target.vector_bits,
+                          .registers = target.vector_registers,
+                          .cores = target.cores};
+  machine.l1_ways =
+      std::max(1.0, static_cast<double>(target.l1_bytes) / static_cast<double>(machine.l1_period));
+  if (const auto core = std::ranges::find(kArmCores, target.cpu, &ArmCore::cpu);
+      core != std::end(kArmCores)) {
+    machine.fma_pipes = core->fma_pipes;
+    machine.fma_latency = core->fma_latency;
+    machine.loads = core->loads;
+    machine.stores = core->stores;
+    return machine;
+  }
+  const auto is_one_of = [&](std::initializer_list<absl::string_view> cpus) {
+    return std::ranges::find(cpus, target.cpu) != cpus.end();
+  };
+  const bool zen = absl::StartsWith(target.cpu, "znver");
+  if (target.arch == "x86_64" && target.vector_bits <= 256 &&
+      (!zen || is_one_of({"znver1", "znver2"})))
+    machine.fma_latency = 5;
+  // Zen 1 and Zen 4 process their widest vectors as two halves, in the pipes and in L1 (AMD's
+  // optimization guides of families 17h and 19h; Fog, microarchitecture.pdf and
+  // instruction_tables.pdf).
+  if ((target.vector_bits == 256 && is_one_of({"znver1"})) ||
+      (target.vector_bits >= 512 && is_one_of({"znver4"}))) {
+    machine.fma_pipes = 1;
+    machine.loads = 1;
+    machine.stores = 0.5;
+  }
+  if (is_one_of({"znver1", "znver2", "znver3", "znver4"})) machine.l2_ways = 8;
+  return machine;
+}
+
+}  // namespace hone::feature

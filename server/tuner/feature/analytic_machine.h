@@ -1,0 +1,46 @@
+#ifndef HONE_SERVER_TUNER_FEATURE_ANALYTIC_MACHINE_H_
+#define HONE_SERVER_TUNER_FEATURE_ANALYTIC_MACHINE_H_
+
+#include <cstdint>
+
+#include "common/target/target.h"
+
+namespace hone::feature {
+
+inline constexpr double kLineBytes = 64;  // of a cache
+
+// The analytic model's parameters of a CPU, per core and in cycles, from vendors' manuals and
+// common measurements. They are right up to a constant factor, which is enough to order candidates.
+struct AnalyticMachine {
+  double fma_pipes = 2;    // vector multiply-adds started per cycle
+  double fma_latency = 4;  // cycles until the next addition to the same sum
+  double loads = 2;        // vector loads per cycle
+  double stores = 1;
+  double l1_ways = 8;
+  double l2_ways = 16;
+  int64_t l1_period = 4096;              // addresses at this distance share a set
+  double line_cycles[3] = {2, 8, 16};    // per cache line from L2, L3 and memory
+  double memory_shared_line_cycles = 8;  // per line from memory, for all cores together
+  double pages = 64;                     // entries of the first-level TLB
+  double page_cycles = 20;               // per access to a page outside this TLB
+  double unforeseen = 2.5;               // cost factor of lines that are not prefetched
+  // Per line of a run that a core writes between runs of other cores, whose prefetchers fetch it,
+  // and the number of lines from the run's begin for which that happens. Measured on Zen 4.
+  double contended_line_cycles = 4;
+  double contended_lines = 24;
+  double fork_cycles = 12000;  // per entry of a parallel loop
+  // Per entry of the loops during which sums stay in registers: the wait for the first loads and
+  // the last sums, and the mispredicted loop exit. Of the values from 40 to 300, this orders the
+  // recorded spaces best (tests/bench/recorded).
+  double entry_cycles = 100;
+  int64_t l1_bytes = 32 << 10, l2_bytes = 256 << 10, l3_bytes = 0;  // available to data
+  int vector_bits = 128;
+  int registers = 16;
+  int cores = 1;
+
+  static AnalyticMachine Of(const target::Target& target);
+};
+
+}  // namespace hone::feature
+
+#endif  // HONE_SERVER_TUNER_FEATURE_ANALYTIC_MACHINE_H_

@@ -1,0 +1,425 @@
+#include "server/tuner/feature/analytic_terms.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "common/ir/intrinsic.h"
+#include "server/tuner/feature/core_work.h"
+#include "server/tuner/feature/fused_sweeps.h"
+
+namespace hone::feature {
+namespace {
+
+bool IsStatic(const NestLoop& loop) {
+  return loop.extent == 1 || loop.kind == ir::LoopKind::kVectorized ||
+         loop.kind == ir::LoopKind::kUnrolled;
+}
+
+// How a buffer is stored. A buffer that the program computes is stored compactly: it has the size
+// of the region that is live in the innermost loop around its users.
+struct Storage {
+  bool compact = false;
+  double live_bytes = 0;
+  absl::InlinedVector<int64_t, 4> shape;
+};
+
+// The memory that an access touches in one run of some loops: `rows` contiguous runs of `run_bytes`
+// bytes at a distance of `row_stride` bytes.
+struct Footprint {
+  double rows = 1;
+  double run_bytes = 4;
+  int64_t row_stride = 0;
+  double lines() const { return rows * std::ceil(run_bytes / kLineBytes); }
+};
+
+class Estimator {
+ public:
+  Estimator(const Nest& nest, const AnalyticMachine& machine) : nest_(nest), machine_(machine) {}
+
+  AnalyticEstimate Run() {
+    AnalyticEstimate estimate{.forks = Forks()};
+    for (const Statement& statement : nest_.statements()) {
+      estimate.statements.push_back(Cost(statement));
+      estimate.cycles += estimate.statements.back().cycles;
+    }
+    estimate.cycles = std::max(1.0, estimate.cycles + estimate.forks * machine_.fork_cycles);
+    return estimate;
+  }
+
+ private:
+  // The innermost loops that become straight-line code.
+  struct Body {
+    int depth = 0;          // depth of the outermost of them
+    int vector_depth = -1;  // depth of the vectorized loop
+    double lanes = 1;       // extent of the vectorized loop
+    double registers_per_vector = 1;
+    // The depth of the nest that an instruction computes, or -1. The columns of such a nest replace
+    // the vectorized loop, and `lanes` is the number of its products.
+    int unit_depth = -1;
+  };
+
+  // Returns the lanes of the widest vector.
+  double Lanes(const Statement& statement) const {
+    return std::max(1, machine_.vector_bits / 8 / statement.accesses[0].element_bytes);
+  }
+
+  double Registers(double elements, const Access& access) const {
+    return std::ceil(elements * access.element_bytes * 8 / std::max(8, machine_.vector_bits));
+  }
+
+  // Returns the depth of the nest that an instruction with sums in registers computes; -1 if there
+  // is none.
+  int UnitDepth(const Statement& statement) const {
+    for (size_t d = 0; d < statement.loops.size(); ++d) {
+      const NestLoop& loop = statement.loops[d];
+      if (loop.kind != ir::LoopKind::kTensor) continue;
+      const ir::Intrinsic* const instruction = ir::FindIntrinsic(ir::ValueOf(
+          nest_.program().node(loop.node).annotations, ir::Annotation::Key::kIntrinsic, -1));
+      const bool in_registers =
+          instruction != nullptr && instruction->shape == ir::Intrinsic::Shape::kDot;
+      return in_registers ? static_cast<int>(d) : -1;
+    }
+    return -1;
+  }
+
+  Body BodyOf(const Statement& statement) const {
+    Body body{.unit_depth = UnitDepth(statement)};
+    body.depth = static_cast<int>(statement.loops.size());
+    if (body.unit_depth >= 0) {
+      body.depth = body.unit_depth;
+      body.vector_depth = static_cast<int>(statement.loops.size()) - 2;
+      body.lanes = statement.executions[body.unit_depth];
+      const Access& sums = statement.accesses[0];
+      body.registers_per_vector = Registers(sums.touched[body.unit_depth], sums);
+    }
+    while (body.depth > 0 && IsStatic(statement.loops[body.depth - 1])) --body.depth;
+    for (int d = body.depth; d < static_cast<int>(statement.loops.size()); ++d) {
+      if (statement.loops[d].kind != ir::LoopKind::kVectorized) continue;
+      body.vector_depth = d;
+      body.lanes = static_cast<double>(statement.loops[d].extent);
+      body.registers_per_vector = std::ceil(body.lanes / Lanes(statement));
+    }
+    return body;
+  }
+
+  // Returns whether an unrolled loop selects which of its expressions a block computes, as in
+  // Winograd's transforms. Only the selected expression then remains in the code.
+  bool ChoosesInBody(const Statement& statement, const Body& body) const {
+    if (statement.ops.select == 0) return false;
+    const ir::Program& program = nest_.program();
+    const auto unrolled = [&](const ir::Index& index) {
+      bool found = false;
+      for (const ir::BlockIter& iter : statement.block->iters) {
+        if (!program.atoms.DependsOn(index, iter.var)) continue;
+        for (size_t d = body.depth; d < statement.loops.size(); ++d) {
+          found |= statement.loops[d].kind == ir::LoopKind::kUnrolled &&
+                   program.atoms.DependsOn(iter.binding, statement.loops[d].var);
+        }
+      }
+      return found;
+    };
+    bool all = true;
+    program.pool.Visit(statement.block->values[0], [&](const ir::Expr& expr) {
+      if (expr.op != ir::Op::kSelect) return;
+      const ir::Expr& condition = program.pool[expr.a];
+      all &= condition.op == ir::Op::kEqual && program.pool[condition.a].op == ir::Op::kIndex &&
+             unrolled(program.pool.IndicesOf(program.pool[condition.a])[0]);
+    });
+    return all;
+  }
+
+  // Returns the distance of the elements that an access touches along a dimension while the loops
+  // from `depth` inwards run. It is 2, for example, for the pixels of a convolution of stride 2 at
+  // a fixed position of its window.
+  int64_t StepOf(const Statement& statement, const Access& access, size_t dim, int depth) const {
+    if (access.indices.size() != 1) return 1;
+    const auto& terms = (*access.indices[0])[dim].terms();
+    const auto strided = [](const ir::IndexTerm& term) { return std::abs(term.coeff) > 1; };
+    if (std::none_of(terms.begin(), terms.end(), strided)) return 1;
+    int64_t step = 0;
+    for (const ir::IndexTerm& term : terms) {
+      if (Moves(statement, term.atom, depth)) step = std::gcd(step, term.coeff);
+    }
+    return std::max<int64_t>(1, step);
+  }
+
+  // Returns whether an atom of an index changes while the loops from `depth` inwards run.
+  bool Moves(const Statement& statement, ir::AtomId atom, int depth) const {
+    for (const ir::BlockIter& iter : statement.block->iters) {
+      if (iter.var != atom) continue;
+      return std::any_of(
+          statement.loops.begin() + depth, statement.loops.end(), [&](const NestLoop& loop) {
+            return loop.extent > 1 && nest_.program().atoms.DependsOn(iter.binding, loop.var);
+          });
+    }
+    return true;  // a compound expression
+  }
+
+  static int64_t Touched(int64_t extent, int64_t step) { return (extent + step - 1) / step; }
+
+  // Returns the number of register operands of an access in one body: vectors, broadcast elements,
+  // or single elements of a gather.
+  double Operands(const Statement& statement, const Access& access, const Body& body) const {
+    double elements = access.touched[body.depth];
+    const absl::Span<const int64_t> box = access.Box(body.depth);
+    for (size_t dim = 0; dim < box.size(); ++dim) {
+      if (const int64_t step = StepOf(statement, access, dim, body.depth); step > 1)
+        elements *= static_cast<double>(Touched(box[dim], step)) / static_cast<double>(box[dim]);
+    }
+    if (body.unit_depth >= 0) {
+      const double own = access.touched[body.unit_depth];
+      return elements / own * Registers(own, access);
+    }
+    if (body.vector_depth < 0 || (access.varies >> body.vector_depth & 1) == 0) return elements;
+    if (StrideOf(nest_.program(), statement, access, body.vector_depth) != 1) return 1.5 * elements;
+    return elements / body.lanes * body.registers_per_vector;
+  }
+
+  AnalyticTerms Cost(const Statement& statement) {
+    AnalyticTerms terms;
+    const Body body = BodyOf(statement);
+    const bool update = statement.block->reducer != ir::Reducer::kNone;
+    const double bodies = terms.bodies = statement.executions[0] / statement.executions[body.depth];
+    const double instances =
+        statement.executions[body.depth] / body.lanes * body.registers_per_vector;
+    const OpCounts& ops = statement.ops;
+    const OpCounts::Arithmetic &f = ops.floating, &w = ops.whole;
+    double per_instance =
+        f.mad + f.addsub + f.mul + f.cmp + f.other + ops.select + 8 * f.divmod + 16 * f.math;
+    // Integers are multiplied and added by two instructions. Conversions are not counted, because
+    // register tiles share them.
+    per_instance += 2 * w.mad + w.addsub + w.mul + w.cmp + 8 * w.divmod;
+    if (ChoosesInBody(statement, body)) per_instance /= ops.select + 1;
+    terms.operations = statement.executions[0] * (std::max(per_instance, 1.0) + f.mad);
+    terms.lanes = body.lanes / body.registers_per_vector;
+    const bool whole = body.vector_depth < 0 || body.unit_depth >= 0;
+    terms.fill = whole ? 1 : terms.lanes / Lanes(statement);
+    if (body.unit_depth >= 0) per_instance = 1;
+
+    double loads = 0, vector_operands = 1;
+    for (const Access& access : statement.accesses) {
+      if (access.kind != AccessKind::kRead) {
+        terms.accumulators += Operands(statement, access, body);
+        continue;
+      }
+      const double operands = Operands(statement, access, body);
+      loads += operands;
+      if (body.vector_depth >= 0 && (access.varies >> body.vector_depth & 1) != 0)
+        vector_operands = std::max(vector_operands, operands);
+    }
+    terms.register_reuse = instances / std::max(loads, 1.0);
+    const double outputs = terms.accumulators;
+    double stores = 0;
+    terms.compute_cycles = bodies * instances * per_instance / machine_.fma_pipes;
+    const double steps = update ? instances / std::max(1.0, outputs) : 1;
+    // Sums stay in registers during the loops that they do not depend on.
+    int resident = body.depth;
+    while (update && resident > 0 && (statement.accesses[0].varies >> (resident - 1) & 1) == 0)
+      --resident;
+    if (update && (resident < body.depth || body.depth == 0)) {
+      terms.latency_cycles = bodies * machine_.fma_latency * steps;
+      // A spilled accumulator waits for its own store.
+      const double needed = outputs + std::min(vector_operands / steps, outputs) + 1;
+      terms.spill_cycles = bodies * 2 * std::max(0.0, needed - machine_.registers) * steps;
+      const double entries = statement.executions[0] / statement.executions[resident];
+      terms.entry_cycles =
+          entries * (outputs * (1 / machine_.loads + 1 / machine_.stores) + machine_.entry_cycles);
+    } else {
+      // Each update of a sum in memory waits for the previous one.
+      if (update) terms.latency_cycles = bodies * machine_.fma_latency * instances;
+      if (update) loads += outputs;
+      stores += outputs;
+    }
+    terms.port_cycles = bodies * std::max(loads / machine_.loads, stores / machine_.stores);
+    const double arithmetic =
+        std::max(terms.compute_cycles, terms.latency_cycles) + terms.spill_cycles;
+    // Arithmetic and loads do not hide each other completely, because they share the front end and
+    // loads come in bursts.
+    const double execute = std::hypot(arithmetic, terms.port_cycles) + bodies + terms.entry_cycles;
+
+    Traffic(statement, body, resident, steps, terms.traffic_cycles);
+    terms.traffic_cycles[1] += ContentionCycles(nest_.program(), statement, machine_);
+    const double share = terms.share =
+        BusiestShare(nest_.program(), statement, body.depth, machine_.cores);
+    // All cores share the memory.
+    const double alone = machine_.line_cycles[2];
+    const double memory =
+        terms.traffic_cycles[2] *
+        std::max(share, std::min(1.0, machine_.memory_shared_line_cycles / alone));
+    const double parts[] = {execute * share, terms.traffic_cycles[0] * share,
+                            terms.traffic_cycles[1] * share, memory};
+    const double largest = *std::max_element(std::begin(parts), std::end(parts));
+    const double sum = std::accumulate(std::begin(parts), std::end(parts), 0.0);
+    terms.cycles = largest + 0.3 * (sum - largest);  // the parts overlap, but not fully
+    return terms;
+  }
+
+  double Forks() const {
+    double forks = 0;
+    absl::InlinedVector<ir::NodeId, 8> seen;
+    for (const Statement& statement : nest_.statements()) {
+      for (size_t d = 0; d < statement.loops.size(); ++d) {
+        const NestLoop& loop = statement.loops[d];
+        if (loop.kind != ir::LoopKind::kParallel || loop.extent == 1 ||
+            std::find(seen.begin(), seen.end(), loop.node) != seen.end())
+          continue;
+        seen.push_back(loop.node);
+        forks += statement.executions[0] / statement.executions[d];
+      }
+    }
+    return forks;
+  }
+
+  Storage StorageOf(const Statement& statement, const Access& access) {
+    const ir::Program& program = nest_.program();
+    const ir::Buffer& buffer = program.buffers[access.buffer];
+    Storage storage;
+    storage.shape.assign(buffer.shape.begin(), buffer.shape.end());
+    if (buffer.input || buffer.output) return storage;
+    const Access* written = nullptr;
+    for (const Statement& other : nest_.statements()) {
+      const Access* use = other.Find(access.buffer);
+      if (use != nullptr && use->kind != AccessKind::kRead) written = use;
+    }
+    if (written == nullptr) return storage;  // the prepack kernel computes it
+    storage.compact = true;
+    const absl::Span<const int64_t> live =
+        written->Box(static_cast<int>(DepthOfUsers(nest_, statement, access.buffer)));
+    storage.shape.assign(live.begin(), live.end());
+    storage.live_bytes = access.element_bytes;
+    for (int64_t extent : storage.shape) storage.live_bytes *= static_cast<double>(extent);
+    return storage;
+  }
+
+  Footprint FootprintOf(const Statement& statement, const Access& access, const Storage& storage,
+                        int depth) const {
+    const absl::Span<const int64_t> box = access.Box(depth);
+    Footprint footprint{.run_bytes = static_cast<double>(access.element_bytes)};
+    int64_t stride = access.element_bytes;
+    bool contiguous = true;
+    for (size_t dim = box.size(); dim-- > 0;) {
+      const int64_t step = StepOf(statement, access, dim, depth);
+      contiguous &= step == 1 || footprint.run_bytes < kLineBytes;
+      if (contiguous) {
+        footprint.run_bytes *= static_cast<double>(box[dim]);
+      } else if (box[dim] > 1) {
+        if (footprint.row_stride == 0) footprint.row_stride = stride * step;
+        footprint.rows *= static_cast<double>(Touched(box[dim], step));
+      }
+      contiguous &= box[dim] == storage.shape[dim];
+      stride *= storage.shape[dim];
+    }
+    return footprint;
+  }
+
+  // Returns whether the rows of a footprint evict each other from L1 (level 0) or L2. Other data
+  // occupies some of the ways.
+  bool Collides(const Footprint& footprint, int level) const {
+    if (footprint.row_stride == 0 || level > 1) return false;
+    const double ways = level == 0 ? machine_.l1_ways : machine_.l2_ways;
+    const int64_t period = level == 0 ? machine_.l1_period
+                                      : machine_.l2_bytes / static_cast<int64_t>(machine_.l2_ways);
+    if (period <= 0) return true;
+    const auto common = static_cast<double>(std::gcd(footprint.row_stride, period));
+    const double places = static_cast<double>(period) / common;
+    return footprint.rows / places * std::ceil(footprint.run_bytes / common) > 0.8 * ways;
+  }
+
+  // Computes the cycles for loading a statement's cache lines into each level over the whole nest.
+  // From the depth `resident` inwards, an updated output is in registers.
+  void Traffic(const Statement& statement, const Body& body, int resident, double steps,
+               double (&cycles)[kCacheLevels]) {
+    const double capacity[kCacheLevels] = {
+        0.8 * static_cast<double>(machine_.l1_bytes), 0.7 * static_cast<double>(machine_.l2_bytes),
+        0.7 * static_cast<double>(std::max(machine_.l3_bytes, machine_.l2_bytes))};
+    std::fill(std::begin(cycles), std::end(cycles), 0.0);
+    const size_t accesses = statement.accesses.size();
+    const size_t depths = body.depth + 1;
+    total_bytes_.assign(depths, 0.0);
+    storages_.clear();
+    footprints_.resize(accesses * depths);
+    for (size_t a = 0; a < accesses; ++a) {
+      const Access& access = statement.accesses[a];
+      storages_.push_back(StorageOf(statement, access));
+      Footprint* const footprints = footprints_.data() + a * depths;
+      for (size_t depth = 0; depth < depths; ++depth) {
+        const bool same = depth > 0 && (access.varies >> (depth - 1) & 1) == 0;
+        footprints[depth] =
+            same ? footprints[depth - 1]
+                 : FootprintOf(statement, access, storages_.back(), static_cast<int>(depth));
+        total_bytes_[depth] += footprints[depth].lines() * kLineBytes;
+      }
+    }
+    for (size_t a = 0; a < accesses; ++a) {
+      for (int level = 0; level < kCacheLevels; ++level) {
+        // A compact buffer that fits stays in the cache.
+        if (storages_[a].compact && storages_[a].live_bytes <= 0.5 * capacity[level]) continue;
+        const Access& access = statement.accesses[a];
+        const bool sum = access.kind == AccessKind::kReadWrite;
+        const int deepest = sum ? resident : body.depth;
+        const double touches = sum ? 1e30 : Operands(statement, access, body);
+        cycles[level] += Misses(statement, access,
+                                absl::MakeConstSpan(footprints_).subspan(a * depths, 1 + deepest),
+                                steps, touches, level, capacity[level]);
+      }
+    }
+  }
+
+  // Returns the cycles for loading an access into a cache level. Finds the outermost depth at which
+  // all data fits; from there inwards, the access is loaded once. Its data stays in the cache
+  // during the adjacent outer loops that do not move the access. In the next outer loop, iterations
+  // reuse the data that they share, mostly partly used lines. If not even one body fits, each step
+  // of the body loads its lines again, but at most as many as it has operands.
+  double Misses(const Statement& statement, const Access& access,
+                absl::Span<const Footprint> footprints, double steps, double operands, int level,
+                double capacity) const {
+    size_t depth = 0;
+    bool fits = false;
+    for (; depth < footprints.size(); ++depth) {
+      fits = total_bytes_[depth] <= capacity && !Collides(footprints[depth], level);
+      if (fits || depth + 1 == footprints.size()) break;
+    }
+    if (fits) {
+      while (depth > 0 && (access.varies >> (depth - 1) & 1) == 0) --depth;
+      if (depth > 0) --depth;
+    }
+    const Footprint& loaded = footprints[depth];
+    const double runs = statement.executions[0] / statement.executions[depth];
+    double lines = fits ? loaded.lines() : std::min(loaded.lines() * steps, operands);
+    if (fits && depth + 1 < footprints.size() && (access.varies >> depth & 1) != 0) {
+      const double sweeps =
+          SweepsOf(nest_.program().atoms, statement, access, statement.loops[depth]);
+      const double swept = total_bytes_[depth] / sweeps + loaded.lines() * kLineBytes;
+      // Of data that are a little larger than the cache, a part stays.
+      const double lost = std::clamp(swept / capacity - 1, 0.0, 1.0);
+      lines *= 1 + (sweeps - 1) * lost;
+    }
+    // Prefetchers do not follow short runs across pages.
+    const bool jumps = loaded.run_bytes < 4 * kLineBytes && loaded.row_stride >= 2048;
+    double cycles =
+        lines * machine_.line_cycles[level] * (jumps && level > 0 ? machine_.unforeseen : 1);
+    if (level == 0 && jumps && loaded.rows > machine_.pages) {
+      cycles += loaded.rows * std::min(1.0, static_cast<double>(loaded.row_stride) / 4096) *
+                machine_.page_cycles;
+    }
+    return cycles * runs;
+  }
+
+  const Nest& nest_;
+  const AnalyticMachine& machine_;
+  // Scratch of Traffic.
+  absl::InlinedVector<double, 16> total_bytes_;    // of all accesses, by depth
+  absl::InlinedVector<Footprint, 64> footprints_;  // by access and depth
+  absl::InlinedVector<Storage, 4> storages_;       // by access
+};
+
+}  // namespace
+
+AnalyticEstimate EstimateCost(const Nest& nest, const AnalyticMachine& machine) {
+  return Estimator(nest, machine).Run();
+}
+
+}  // namespace hone::feature

@@ -1,0 +1,203 @@
+#include "server/tuner/search/evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/host_share.h"
+#include "common/base/status_macros.h"
+#include "server/tuner/search/run_in_threads.h"
+
+namespace hone::search {
+namespace {
+
+constexpr size_t kCacheSize = 4096;       // size of each of the two caches
+constexpr size_t kPointsPerThread = 16;   // minimum for which a thread is started
+constexpr size_t kPointsPerPortion = 64;  // per thread; takes a few milliseconds
+
+}  // namespace
+
+double DraftScoreOf(const cost_model::CostModel& draft, const ir::Program& program,
+                    const target::Target& target) {
+  constexpr double kHopeless = 1e-30;  // score of programs for which extraction fails
+  const feature::FeatureSet& features = **feature::FindFeatureSet(draft.feature_set());
+  cost_model::FeatureMatrix matrix{.columns = features.Columns()};
+  int rows = 0;
+  if (!features.Extract(program, target, matrix.values, rows).ok()) return kHopeless;
+  matrix.row_begin.push_back(rows);
+  const absl::StatusOr<cost_model::Prediction> prediction = draft.Predict(matrix);
+  return prediction.ok() ? std::max(prediction->mean[0], kHopeless) : kHopeless;
+}
+
+absl::Status AppendRowsOf(const feature::FeatureSet& features, const space::DesignSpace& space,
+                          const feature::Chosen& chosen, const target::Target& target,
+                          std::vector<float>& rows, int& row_count) {
+  row_count = 0;
+  if (space.parts().empty() || features.MaxDecisions() != std::numeric_limits<int>::max()) {
+    HONE_ASSIGN_OR_RETURN(const ir::Program program, space.Replay(chosen.decisions));
+    return features.ExtractCandidate(program, chosen, target, rows, row_count);
+  }
+  for (const space::DesignSpace::Part& part : space.parts()) {
+    int count = 0;
+    const feature::Chosen own{chosen.space, chosen.decisions.subspan(part.begin, part.count())};
+    HONE_RETURN_IF_ERROR(AppendRowsOf(features, *part.space, own, target, rows, count));
+    row_count += count;
+  }
+  return absl::OkStatus();
+}
+
+Evaluator::Evaluator(const SearchContext* context, const cost_model::CostModel* draft)
+    : context_(context), draft_(draft) {}
+Evaluator::~Evaluator() = default;
+
+absl::Status Evaluator::UseFeaturesOf(const cost_model::CostModel* model) {
+  const feature::FeatureSet* features = nullptr;
+  if (model != nullptr && !model->feature_set().empty()) {
+    const absl::StatusOr<const feature::FeatureSet*> found =
+        feature::FindFeatureSet(model->feature_set());
+    if (!found.ok())
+      return absl::InvalidArgumentError(
+          absl::StrCat("model ", model->name(), ": ", found.status().message()));
+    features = *found;
+  }
+  if (features == features_) return absl::OkStatus();
+  features_ = features;
+  recent_.clear();
+  older_.clear();
+  const absl::MutexLock lock(&parts_mutex_);
+  parts_.clear();
+  return absl::OkStatus();
+}
+
+EvaluationPtr Evaluator::Make(const Point& point) {
+  const space::DesignSpace& space = *context_->spaces[point.space];
+  const bool by_parts =
+      features_ == nullptr || features_->MaxDecisions() == std::numeric_limits<int>::max();
+  return space.parts().empty() || !by_parts ? MakeWhole(space, point) : MakeOfParts(space, point);
+}
+
+EvaluationPtr Evaluator::MakeWhole(const space::DesignSpace& space, const Point& point) const {
+  auto evaluation = std::make_shared<Evaluation>();
+  const auto program = space.Replay(point.decisions);
+  if (!program.ok()) return evaluation;
+  if (features_ != nullptr &&
+      !features_
+           ->ExtractCandidate(*program, {point.space, point.decisions}, context_->target,
+                              evaluation->rows, evaluation->row_count)
+           .ok()) {
+    return evaluation;
+  }
+  evaluation->program = program->StructuralDigest();
+  if (draft_ != nullptr) evaluation->draft = DraftScoreOf(*draft_, *program, context_->target);
+  evaluation->legal = true;
+  return evaluation;
+}
+
+EvaluationPtr Evaluator::MakeOfParts(const space::DesignSpace& space, const Point& point) {
+  auto whole = std::make_shared<Evaluation>();
+  DigestBuilder program;
+  double cycles = 0;
+  for (const space::DesignSpace::Part& part : space.parts()) {
+    const Point own{point.space,
+                    {point.decisions.begin() + part.begin,
+                     point.decisions.begin() + part.begin + part.count()}};
+    DigestBuilder key;
+    key.Add(absl::string_view(part.space->digest()));
+    for (const int64_t decision : own.decisions) key.Add(decision);
+    const Digest digest = key.Finish();
+    EvaluationPtr evaluation;
+    {
+      const absl::MutexLock lock(&parts_mutex_);
+      if (const auto found = parts_.find(digest); found != parts_.end()) evaluation = found->second;
+    }
+    if (evaluation == nullptr) {
+      evaluation = MakeWhole(*part.space, own);
+      const absl::MutexLock lock(&parts_mutex_);
+      if (parts_.size() >= kCacheSize) parts_.clear();
+      parts_[digest] = evaluation;
+    }
+    if (!evaluation->legal) return std::make_shared<Evaluation>();
+    program.Add(evaluation->program);
+    cycles += 1 / evaluation->draft;
+    whole->rows.insert(whole->rows.end(), evaluation->rows.begin(), evaluation->rows.end());
+    whole->row_count += evaluation->row_count;
+  }
+  whole->program = program.Finish();
+  if (draft_ != nullptr) whole->draft = 1 / cycles;
+  whole->legal = true;
+  return whole;
+}
+
+void Evaluator::Keep(const Digest& key, EvaluationPtr evaluation) {
+  if (recent_.size() >= kCacheSize) {
+    older_ = std::move(recent_);
+    recent_.clear();
+  }
+  recent_[key] = std::move(evaluation);
+}
+
+absl::StatusOr<std::vector<EvaluationPtr>> Evaluator::Evaluate(absl::Span<const Point> points) {
+  std::vector<EvaluationPtr> evaluations(points.size());
+  std::vector<Digest> keys(points.size());
+  std::vector<size_t> missing;
+  absl::flat_hash_map<Digest, size_t> first;  // `points` may contain duplicates
+  for (size_t i = 0; i < points.size(); ++i) {
+    keys[i] = KeyOf(*context_, points[i]);
+    if (const auto found = recent_.find(keys[i]); found != recent_.end()) {
+      evaluations[i] = found->second;
+    } else if (const auto old = older_.find(keys[i]); old != older_.end()) {
+      evaluations[i] = old->second;
+    } else if (first.emplace(keys[i], i).second) {
+      missing.push_back(i);
+    }
+  }
+  // Sorted by space because replays of one space share the state after its first instructions.
+  std::stable_sort(missing.begin(), missing.end(),
+                   [&](size_t a, size_t b) { return points[a].space < points[b].space; });
+  // Works in portions so that a kernel can be timed between them.
+  int parts = 1;
+  for (const space::DesignSpace* space : context_->spaces)
+    parts = std::max(parts, space->part_count());
+  const size_t portion = std::max<size_t>(1, kPointsPerPortion / parts) * context_->threads;
+  for (size_t begin = 0; begin < missing.size(); begin += portion) {
+    const size_t end = std::min(begin + portion, missing.size());
+    const size_t threads = std::clamp<size_t>((end - begin) * parts / kPointsPerThread, 1,
+                                              std::min<size_t>(context_->threads, end - begin));
+    const auto work = [&](size_t thread) {
+      for (size_t m = begin + thread; m < end; m += threads) {
+        evaluations[missing[m]] = Make(points[missing[m]]);
+      }
+    };
+    if (context_->check != nullptr) HONE_RETURN_IF_ERROR(context_->check());
+    YieldToTimers();
+    RunInThreads(threads, work);
+  }
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (evaluations[i] == nullptr) evaluations[i] = evaluations[first.at(keys[i])];
+  }
+  for (size_t i = 0; i < points.size(); ++i) Keep(keys[i], evaluations[i]);
+  return evaluations;
+}
+
+absl::StatusOr<std::vector<double>> Evaluator::Predict(absl::Span<const EvaluationPtr> evaluations,
+                                                       const cost_model::CostModel* model) const {
+  std::vector<double> scores(evaluations.size(), 0.0);
+  if (model == nullptr) return scores;
+  cost_model::FeatureMatrix matrix{.columns = features_ == nullptr ? 0 : features_->Columns()};
+  std::vector<size_t> asked;
+  for (size_t i = 0; i < evaluations.size(); ++i) {
+    if (!evaluations[i]->legal) continue;
+    matrix.Append(evaluations[i]->rows, evaluations[i]->row_count);
+    asked.push_back(i);
+  }
+  if (asked.empty()) return scores;
+  HONE_ASSIGN_OR_RETURN(const cost_model::Prediction prediction, model->Predict(matrix));
+  for (size_t a = 0; a < asked.size() && a < prediction.mean.size(); ++a) {
+    if (std::isfinite(prediction.mean[a])) scores[asked[a]] = prediction.mean[a];
+  }
+  return scores;
+}
+
+}  // namespace hone::search

@@ -1,0 +1,173 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "common/base/status_macros.h"
+#include "server/tuner/cost_model/models.h"
+#include "server/tuner/search/history_search.h"
+#include "server/tuner/search/random_draw.h"
+#include "server/tuner/search/strategies.h"
+
+namespace hone::search {
+namespace {
+
+constexpr uint32_t kStateVersion = 1;
+constexpr int kGenerations = 3;         // including the first
+constexpr double kMeasuredShare = 0.2;  // of the first generation
+constexpr int kRandomSeeds = 50;        // minimum number of draws in the first generation
+constexpr double kRandomShare = 0.05;   // of a batch (ε-greedy)
+constexpr int kRetries = 3;             // attempts to breed a child that is new to the call
+
+class EvolutionarySearch final : public HistorySearch {
+ public:
+  EvolutionarySearch(SearchContext context, const EvolutionaryOptions& options)
+      : HistorySearch({options.name, kStateVersion}, std::move(context),
+                      options.draft ? cost_model::MakeModel(cost_model::kAnalyticModel) : nullptr),
+        options_(options) {}
+
+  absl::StatusOr<std::vector<record::Candidate>> Propose(
+      int n, uint64_t event, const cost_model::CostModel* model) override {
+    HONE_ASSIGN_OR_RETURN(Call call, Begin(n, event, model, /*purpose=*/2));
+    Met met;
+    std::vector<Point> generation = FirstGeneration(call.rng);
+    for (int g = 1;; ++g) {
+      HONE_ASSIGN_OR_RETURN(const std::vector<Scored> scored, Score(generation, call));
+      for (const Scored& each : scored) {
+        if (met.keys.insert(each.key).second) met.pool.push_back(each);
+      }
+      if (g == kGenerations || scored.empty()) break;
+      if (options_.temperature > 0) {
+        HONE_ASSIGN_OR_RETURN(generation, NextChains(scored, met, call));
+      } else {
+        generation = NextGeneration(scored, met, call.rng);
+      }
+    }
+    SortByScore(met.pool);
+    call.picker.CoverUntried(met.pool);
+    // A space that is small or seldom legal may have no candidate in the pool.
+    HONE_RETURN_IF_ERROR(CoverByDraws(call));
+    const int random = static_cast<int>(kRandomShare * n + call.rng.Uniform());
+    call.picker.PickBest(met.pool, n - random);
+    HONE_RETURN_IF_ERROR(FillByDraws(call));
+    call.picker.Sort();
+    KeepSurvivors(met.pool);
+    return Commit(call);
+  }
+
+ private:
+  // The distinct candidates that this Propose has scored so far.
+  struct Met {
+    absl::flat_hash_set<Digest> keys;
+    std::vector<Scored> pool;
+  };
+
+  void SaveMore(cost_model::ByteWriter& writer) const override { WritePoints(writer, survivors_); }
+  absl::Status RestoreMore(cost_model::ByteReader& reader) override {
+    HONE_ASSIGN_OR_RETURN(survivors_, ReadPoints(reader, context()));
+    return absl::OkStatus();
+  }
+
+  std::vector<Point> FirstGeneration(Rng& rng) {
+    const auto population = static_cast<size_t>(context().population);
+    std::vector<Point> points;
+    for (const History::Entry* best :
+         history().Best(static_cast<size_t>(kMeasuredShare * context().population))) {
+      points.push_back(best->point);
+    }
+    const size_t random =
+        std::min<size_t>(population, std::max(kRandomSeeds, context().population / 8));
+    for (const Point& survivor : survivors_) {
+      if (points.size() + random >= population) break;
+      points.push_back(survivor);
+    }
+    // Every space gets the same number of draws, whatever its size.
+    const size_t spaces = context().spaces.size();
+    for (size_t turn = rng.Below(spaces), failures = 0;
+         points.size() < population && failures < population; ++turn) {
+      if (!Sample(static_cast<int>(turn % spaces), rng, points)) ++failures;
+    }
+    return points;
+  }
+
+  std::vector<Point> NextGeneration(const std::vector<Scored>& scored, const Met& met,
+                                    Rng& rng) const {
+    std::vector<double> scores;
+    for (const Scored& each : scored) scores.push_back(each.score);
+    const Roulette roulette(scores);
+    std::vector<Point> children;
+    absl::flat_hash_set<Digest> keys;
+    while (children.size() < scored.size()) {
+      Point child;
+      for (int attempt = 0; attempt < kRetries; ++attempt) {
+        child = Breed(scored, roulette, rng);
+        const Digest key = KeyOf(context(), child);
+        if (!met.keys.contains(key) && keys.insert(key).second) break;
+      }
+      children.push_back(std::move(child));
+    }
+    return children;
+  }
+
+  // Returns the chains after one Metropolis-Hastings step.
+  absl::StatusOr<std::vector<Point>> NextChains(const std::vector<Scored>& chains, Met& met,
+                                                Call& call) {
+    std::vector<Point> children;
+    for (const Scored& chain : chains) {
+      absl::StatusOr<std::vector<int64_t>> child =
+          context().spaces[chain.point.space]->Mutate(chain.point.decisions, call.rng);
+      children.push_back(child.ok() ? Point{chain.point.space, *std::move(child)} : chain.point);
+    }
+    HONE_ASSIGN_OR_RETURN(const std::vector<Scored> scored, Score(children, call));
+    absl::flat_hash_map<Digest, double> scores;
+    for (const Scored& each : scored) {
+      scores[each.key] = each.score;
+      if (met.keys.insert(each.key).second) met.pool.push_back(each);
+    }
+    for (size_t i = 0; i < chains.size(); ++i) {
+      const auto score = scores.find(KeyOf(context(), children[i]));
+      const double dice = call.rng.Uniform();
+      if (score == scores.end() ||
+          dice >= std::exp((score->second - chains[i].score) / options_.temperature))
+        children[i] = chains[i].point;
+    }
+    return children;
+  }
+
+  Point Breed(const std::vector<Scored>& scored, const Roulette& roulette, Rng& rng) const {
+    const Point& parent = scored[roulette.Spin(rng)].point;
+    const space::DesignSpace& space = *context().spaces[parent.space];
+    absl::StatusOr<std::vector<int64_t>> child = absl::NotFoundError("");
+    if (rng.Uniform() >= options_.mutation) {
+      for (int attempt = 0; attempt < kRetries; ++attempt) {
+        const Point& other = scored[roulette.Spin(rng)].point;
+        if (other.space != parent.space || other == parent) continue;
+        child = space.Crossover(parent.decisions, other.decisions, rng);
+        break;
+      }
+    }
+    if (!child.ok()) child = space.Mutate(parent.decisions, rng);
+    return child.ok() ? Point{parent.space, *std::move(child)} : parent;
+  }
+
+  void KeepSurvivors(const std::vector<Scored>& pool) {
+    survivors_.clear();
+    for (const Scored& each : pool) {
+      if (survivors_.size() >= static_cast<size_t>(context().population) / 2) break;
+      survivors_.push_back(each.point);
+    }
+  }
+
+  const EvolutionaryOptions options_;
+  std::vector<Point> survivors_;  // the best candidates of the last call, including seen ones
+};
+
+}  // namespace
+
+std::unique_ptr<SearchStrategy> MakeEvolutionarySearch(SearchContext context,
+                                                       const EvolutionaryOptions& options) {
+  return std::make_unique<EvolutionarySearch>(std::move(context), options);
+}
+
+}  // namespace hone::search

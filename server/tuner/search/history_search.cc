@@ -1,0 +1,115 @@
+#include "server/tuner/search/history_search.h"
+
+#include <utility>
+
+#include "common/base/status_macros.h"
+
+namespace hone::search {
+
+HistorySearch::HistorySearch(StateHeader header, SearchContext context,
+                             std::unique_ptr<const cost_model::CostModel> draft)
+    : header_(header),
+      context_(std::move(context)),
+      draft_(std::move(draft)),
+      history_(&context_),
+      evaluator_(&context_, draft_.get()) {}
+
+std::string HistorySearch::Save() const {
+  cost_model::ByteWriter writer;
+  history_.Save(writer);
+  SaveMore(writer);
+  return EncodeState(header_, std::move(writer).Finish());
+}
+
+absl::Status HistorySearch::Restore(absl::string_view state) {
+  HONE_ASSIGN_OR_RETURN(const absl::string_view payload, DecodeState(header_, state));
+  History restored(&context_);
+  cost_model::ByteReader reader(payload);
+  HONE_RETURN_IF_ERROR(restored.Restore(reader));
+  HONE_RETURN_IF_ERROR(RestoreMore(reader));
+  if (reader.remaining() != 0)
+    return absl::InvalidArgumentError("the search state has extra bytes at its end");
+  history_ = std::move(restored);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<HistorySearch::Call> HistorySearch::Begin(int n, uint64_t event,
+                                                         const cost_model::CostModel* model,
+                                                         uint64_t purpose) {
+  HONE_RETURN_IF_ERROR(evaluator_.UseFeaturesOf(model));
+  HONE_RETURN_IF_ERROR(history_.Refresh(evaluator_));
+  return Call{.model = model,
+              .event = event,
+              .ranking = Ranking::Of(context_, history_, draft_ != nullptr),
+              .rng = Rng(context_.seed, event, purpose),
+              .source = UnseenSource(&context_, &history_, &evaluator_),
+              .picker = BatchPicker(context_, history_, n)};
+}
+
+absl::StatusOr<std::vector<Scored>> HistorySearch::Score(absl::Span<const Point> points,
+                                                         Call& call) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<EvaluationPtr> evaluations, evaluator_.Evaluate(points));
+  HONE_ASSIGN_OR_RETURN(const std::vector<double> predictions,
+                        evaluator_.Predict(evaluations, call.model));
+  for (const double prediction : predictions) call.learnt |= prediction != 0;
+  std::vector<Scored> scored;
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (!evaluations[i]->legal) continue;
+    const Digest key = KeyOf(context_, points[i]);
+    const History::Entry* known = history_.Find(key);
+    const double draft = call.ranking.DraftScore(points[i].space, evaluations[i]->draft);
+    const double score = known != nullptr && known->told
+                             ? call.ranking.MeasuredScore(*known)
+                             : call.ranking.Score(draft, predictions[i], call.learnt);
+    scored.push_back({points[i], key, evaluations[i], predictions[i], score});
+  }
+  return scored;
+}
+
+absl::StatusOr<bool> HistorySearch::Add(const Point& point, Call& call) {
+  HONE_ASSIGN_OR_RETURN(std::vector<Scored> scored, Score(absl::MakeConstSpan(&point, 1), call));
+  return !scored.empty() && call.picker.Add(std::move(scored[0]));
+}
+
+absl::Status HistorySearch::CoverByDraws(Call& call) {
+  for (size_t s = 0; s < context_.spaces.size(); ++s) {
+    const int space = static_cast<int>(s);
+    if (call.picker.full() || !history_.IsUntried(space) || call.picker.Covers(space)) continue;
+    HONE_RETURN_IF_ERROR(AddDrawn(call.source.Draw(space, call.rng), call).status());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HistorySearch::FillByDraws(Call& call) {
+  for (const Scored& picked : call.picker.batch()) call.source.Skip(picked.evaluation->program);
+  while (!call.picker.full()) {
+    HONE_ASSIGN_OR_RETURN(const bool more, AddDrawn(call.source.DrawAny(call.rng), call));
+    if (!more) break;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> HistorySearch::AddDrawn(std::optional<Unseen> drawn, Call& call) {
+  if (!drawn.has_value()) return false;
+  call.source.Skip(drawn->evaluation->program);
+  HONE_RETURN_IF_ERROR(Add(drawn->point, call).status());
+  return true;
+}
+
+std::vector<record::Candidate> HistorySearch::Commit(Call& call) {
+  std::vector<record::Candidate> candidates;
+  for (Scored& each : call.picker.batch()) {
+    candidates.push_back(CandidateOf(context_, each.point));
+    history_.AddProposal(std::move(each.point), std::move(each.evaluation), call.event, call.learnt,
+                         each.prediction);
+  }
+  return candidates;
+}
+
+bool HistorySearch::Sample(int space, Rng& rng, std::vector<Point>& points) const {
+  absl::StatusOr<std::vector<int64_t>> drawn = context_.spaces[space]->Sample(rng);
+  if (drawn.ok()) points.push_back({space, *std::move(drawn)});
+  return drawn.ok();
+}
+
+}  // namespace hone::search

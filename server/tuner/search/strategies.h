@@ -1,0 +1,115 @@
+#ifndef HONE_SERVER_TUNER_SEARCH_STRATEGIES_H_
+#define HONE_SERVER_TUNER_SEARCH_STRATEGIES_H_
+
+#include <memory>
+
+#include "absl/strings/string_view.h"
+#include "server/tuner/search/search_strategy.h"
+
+// The strategies of the registry. Each is implemented in <name>_search.cc.
+namespace hone::search {
+
+// The baseline: uniform draws, untried design spaces first.
+std::unique_ptr<SearchStrategy> MakeRandomSearch(SearchContext context);
+
+struct EvolutionaryOptions {
+  absl::string_view name = "evolutionary";
+  bool draft = false;      // whether the draft ranks candidates until the model has learnt
+  double mutation = 0.85;  // probability that a child is a mutation rather than a crossover
+  // If positive, MetaSchedule's chains (Shao et al., NeurIPS 2022) replace the roulette. Every
+  // candidate of a generation is mutated, and the child replaces it with probability
+  // min(1, e^((child's score − candidate's score) / temperature)).
+  double temperature = 0;
+};
+
+// Ansor's evolutionary search (Zheng et al., OSDI 2020) over all design spaces at once. A Propose
+// evolves a population of context.population candidates over three generations. Parents are drawn
+// by roulette on max(score, 0). A child is a mutation with probability options.mutation, otherwise
+// a crossover of two parents of one space: each site comes from a random parent. (The paper
+// describes a crossover by the scores of nodes, but its code contains none.) The first generation
+// contains the best measured candidates (up to 20 %), survivors of the last call, and random draws
+// (at least 50). The batch consists of the best unseen candidates of all generations and 5 % random
+// draws.
+//
+// Scores are those of ranking.h: without the draft the first candidates are random, as published.
+// The first batch covers every design space that has a candidate. While a space is untried, no
+// space gets more than half of a batch.
+std::unique_ptr<SearchStrategy> MakeEvolutionarySearch(SearchContext context,
+                                                       const EvolutionaryOptions& options = {});
+
+// Bayesian optimization on measured latencies. Log latency is modelled as the ranking's estimate
+// (draft and model before the measurement) plus a Gaussian process per design space. The slope of
+// the estimate is fitted, which reduces the weight of a poor estimate. The kernel is a Matérn 5/2
+// kernel over the log2 of tile factors times a Hamming kernel over choices; its parameters maximize
+// the likelihood over all spaces. The pool contains draws and moves inside a trust region around
+// the best results of each space (Eriksson et al., NeurIPS 2019). The first candidate of a batch
+// has the best posterior mean. Each further candidate comes from a Thompson draw of the joint
+// posterior, and is accepted with the estimated probability that it does not fail.
+std::unique_ptr<SearchStrategy> MakeBayesianSearch(SearchContext context);
+
+// Coordinate descent (Canesche et al., CC 2024; AutoTVM's DropletTuner). It measures the neighbours
+// of the incumbent. A neighbour that is faster with statistical significance becomes the incumbent.
+// Neighbours are the hops of site_values.h (neighbouring divisors), first of one decision, then of
+// two at once, then hops of two, three and more steps while the batch is not full. Each of these
+// groups is in the order of the ranking. Beyond the paper, the search starts in every design space,
+// at the best candidate of the draft if there is one. When the incumbent has no unmeasured
+// neighbours, those of the next best candidates are measured, and draws fill the rest of the batch.
+// `draft`: whether the draft ranks candidates until the model has learnt.
+std::unique_ptr<SearchStrategy> MakeDropletSearch(SearchContext context, bool draft = false);
+
+// Runs three strategies under a bandit. All results are told to each of them:
+//   evolutionary  proposes the best candidate of every design space by the draft, then the best;
+//   bayesian      learns the error of the draft in each design space, and uses Thompson draws;
+//   droplet       descends from the best results by hops to neighbouring divisors.
+// All candidates come from evolutionary until there are 8 results and no design space is untried.
+// Until there are 16 results, half come from bayesian and half from droplet. After that, a Thompson
+// draw of the expected rewards selects the strategy for each slot of a batch. Half of the reward is
+// for being close to the best latency, half for improving it. Candidates that two strategies
+// propose are measured once.
+std::unique_ptr<SearchStrategy> MakePortfolioSearch(SearchContext context);
+
+// The strategies in published/:
+
+struct AnnealingOptions {
+  absl::string_view name = "annealing";
+  // Zheng's variants. With kAdaptive the temperature depends on the share of accepted moves.
+  enum class Cooling { kLinear, kGeometric, kAdaptive };
+  Cooling cooling = Cooling::kLinear;
+  // Maximum number of restarts per plan. All chains restart at random points and full temperature
+  // when the best candidates have not changed for half of the patience.
+  int restarts = 0;
+};
+
+// AutoTVM's model-based tuner (Chen et al., NeurIPS 2018). Parallel chains of simulated annealing
+// (a quarter of context.population: 128 by default) run over all design spaces on the scores of
+// ranking.h. A move redraws one decision. The best unseen candidates that the chains visit form a
+// plan, and batches are taken from the plan in order. The chains continue from plan to plan. The
+// first batch covers all design spaces.
+std::unique_ptr<SearchStrategy> MakeAnnealingSearch(SearchContext context,
+                                                    const AnnealingOptions& options = {});
+
+// Bayesian optimization over indices, as published (Rocke, 2023) for MetaSchedule. A design space
+// is the box [0, 1)^sites; a coordinate is a position in the list of the site's values. A Gaussian
+// process per design space (Matérn 5/2, upper confidence bound) observes *scores* of the ranking,
+// not latencies. A run starts from each seed, which is a good measured or a good drawn schedule, in
+// the seed's design space, and the best candidate of the run is proposed. Known weaknesses of the
+// original are kept: truncation seldom reaches the last index of a list, and candidates with
+// neighbouring indices are not necessarily similar.
+std::unique_ptr<SearchStrategy> MakeBayesianIndexSearch(SearchContext context);
+
+// AutoTVM's genetic tuner (Chen et al., NeurIPS 2018). Genes are the sites of a decision vector.
+// Parents are drawn in proportion to their measured throughput. A child takes the sites before a
+// random position from one parent and the rest from the other. Children that are known mutate until
+// they are new. Uses neither a model nor the draft. Beyond the paper, the first generation covers
+// all design spaces, and both parents are from one space.
+std::unique_ptr<SearchStrategy> MakeGeneticSearch(SearchContext context);
+
+// AutoTVM's GridSearchTuner: enumerates decision vectors in the order of vector_cursor.h, taking
+// turns between design spaces. Uses no model, draft or random seed: two searches of the same spaces
+// enumerate the same candidates. If a long part of the order has no legal candidate, and for values
+// that are not in the lists, it uses uniform draws.
+std::unique_ptr<SearchStrategy> MakeGridSearch(SearchContext context);
+
+}  // namespace hone::search
+
+#endif  // HONE_SERVER_TUNER_SEARCH_STRATEGIES_H_

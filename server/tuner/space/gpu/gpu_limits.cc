@@ -1,0 +1,55 @@
+#include "server/tuner/space/gpu/gpu_limits.h"
+
+#include <algorithm>
+
+namespace hone::space {
+
+GpuTileLimits GpuTileLimits::Of(const target::Target& target) {
+  GpuTileLimits limits;
+  limits.max_threads = std::max(1, target.gpu.max_threads);
+  limits.shared_bytes = target.gpu.shared_bytes;
+  if (target.gpu.registers > 0) limits.registers = target.gpu.registers;
+  limits.unit_registers = target.gpu.unit_registers;
+  limits.sub_group = std::max(1, target.gpu.sub_group);
+  limits.units = std::max(1, target.cores);
+  limits.access_bytes = std::max(4, target.vector_bits / 8);
+  limits.shared_memory = target.gpu.has_shared_memory;
+  return limits;
+}
+
+std::vector<int64_t> Doublings(int64_t least, int64_t most) {
+  std::vector<int64_t> sizes;
+  for (int64_t size = least; size <= most; size *= 2) sizes.push_back(size);
+  return sizes;
+}
+
+std::vector<int64_t> ThreadCounts(int64_t extent, int64_t least, int64_t most) {
+  constexpr int64_t kMostDivisor = 32;
+  std::vector<int64_t> counts;
+  for (int64_t count = 1; count <= std::min(extent, most); ++count) {
+    const bool power = (count & (count - 1)) == 0;
+    const bool divides = extent % count == 0 && count <= kMostDivisor;
+    if (power || divides) counts.push_back(count);
+  }
+  // Counts below `least` are kept only if there is none above.
+  const int64_t fewest = std::min(least, counts.back());
+  std::erase_if(counts, [&](int64_t count) { return count < fewest; });
+  return counts;
+}
+
+std::vector<int64_t> RegisterSizes(int64_t extent, int64_t most) {
+  std::vector<int64_t> sizes;
+  for (int64_t size = 1; size <= std::min(extent, most); ++size) {
+    if ((size & (size - 1)) == 0 || extent % size == 0) sizes.push_back(size);
+  }
+  return sizes;
+}
+
+std::vector<int64_t> VectorWidths(const GpuTileLimits& limits, int64_t extent, ir::DType dtype) {
+  std::vector<int64_t> widths = {1};
+  const int64_t most = std::min<int64_t>(4, limits.access_bytes / ir::DTypeBytes(dtype));
+  for (int64_t width = 2; width <= most && extent % width == 0; width *= 2) widths.push_back(width);
+  return widths;
+}
+
+}  // namespace hone::space

@@ -1,0 +1,118 @@
+// Operators that read or write at places that are computed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "tests/client/network/graph/op/apply.h"
+
+namespace hone::graph {
+namespace {
+
+using ir::DType;
+using testing::HasSubstr;
+
+Given F32(std::vector<int64_t> shape, ir::Scalars elements) {
+  return {TensorType{DType::kF32, std::move(shape)}, std::move(elements)};
+}
+Given I64(std::vector<int64_t> shape, ir::Scalars elements) {
+  return {TensorType{DType::kI64, std::move(shape)}, std::move(elements)};
+}
+
+TEST(LookupTest, TopKSortsWithTheFirstOfEqualOnes) {
+  const Given x = F32({2, 4}, {1.0, 5.0, 5.0, -2.0, 0.0, -1.0, 7.0, 7.0});
+  auto outputs = Apply("TopK", {x, List({3})}, {}, 2);
+  ExpectNear(outputs, {5, 5, 1, 7, 7, 0}, 0);
+  ExpectNear(outputs, {1, 2, 0, 2, 3, 0}, 1);
+  outputs = Apply("TopK", {x, List({1})}, {{"axis", int64_t{0}}, {"largest", int64_t{0}}}, 2);
+  ExpectNear(outputs, {0, -1, 5, -2}, 0);
+  ExpectNear(outputs, {1, 1, 0, 0}, 1);
+  EXPECT_THAT(Apply("TopK", {x, List({5})}).status().message(),
+              HasSubstr("k must be one number from 0 to 4"));
+}
+
+TEST(LookupTest, TopKAgainstSort) {
+  std::mt19937 random(3);
+  const Given x = Wholes(DType::kI32, {40}, -9, 9, random);
+  std::vector<int64_t> order(40);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return x.elements[b].whole() < x.elements[a].whole();
+  });
+  order.resize(12);
+  std::vector<double> values;
+  for (const int64_t i : order) values.push_back(x.elements[i].real());
+  const auto outputs = Apply("TopK", {x, List({12})}, {}, 2);
+  ExpectNear(outputs, values, 0);
+  ExpectNear(outputs, {order.begin(), order.end()}, 1);
+}
+
+TEST(LookupTest, ScatterElements) {
+  const Given data = F32({1, 5}, {1.0, 2.0, 3.0, 4.0, 5.0});
+  const Given places = I64({1, 3}, {1, -2, 1}), updates = F32({1, 3}, {10.0, 20.0, 30.0});
+  const auto scatter = [&](const char* reduction) {
+    return Apply("ScatterElements", {data, places, updates},
+                 {{"axis", int64_t{1}}, {"reduction", std::string(reduction)}});
+  };
+  ExpectNear(scatter("none"), {1, 30, 3, 20, 5});
+  ExpectNear(scatter("add"), {1, 42, 3, 24, 5});
+  ExpectNear(scatter("mul"), {1, 600, 3, 80, 5});
+  ExpectNear(scatter("max"), {1, 30, 3, 20, 5});
+  ExpectNear(scatter("min"), {1, 2, 3, 4, 5});
+  EXPECT_THAT(scatter("mean").status().message(), HasSubstr("reduction is 'mean'"));
+  EXPECT_THAT(Apply("ScatterElements", {data, places, F32({1, 2}, {1.0, 2.0})}).status().message(),
+              HasSubstr("do not fit f32[1, 5]"));
+}
+
+// Indices may be for a part of the other dimensions.
+TEST(LookupTest, ScatterElementsInAPart) {
+  const Given data = F32({3, 2}, {0.0, 0.0, 0.0, 0.0, 0.0, 0.0});
+  for (const DType dtype : {DType::kI32, DType::kI64}) {
+    const Given places{TensorType{dtype, {2, 1}}, {2, 0}};
+    ExpectNear(Apply("ScatterElements", {data, places, F32({2, 1}, {8.0, 9.0})}),
+               {9, 0, 0, 0, 8, 0});
+  }
+}
+
+TEST(LookupTest, ScatterND) {
+  const Given data = F32({3, 2}, {1.0, 2.0, 3.0, 4.0, 5.0, 6.0});
+  // Whole rows, and single elements.
+  ExpectNear(Apply("ScatterND", {data, I64({2, 1}, {2, -3}), F32({2, 2}, {7.0, 8.0, 9.0, 10.0})}),
+             {9, 10, 3, 4, 7, 8});
+  const Given places = I64({1, 3, 2}, {0, 1, 2, 0, 0, 1}), updates = F32({1, 3}, {7.0, 8.0, 9.0});
+  ExpectNear(Apply("ScatterND", {data, places, updates}), {1, 9, 3, 4, 8, 6});
+  ExpectNear(Apply("ScatterND", {data, places, updates}, {{"reduction", std::string("add")}}),
+             {1, 18, 3, 4, 13, 6});
+  EXPECT_THAT(Apply("ScatterND", {data, places, data}).status().message(),
+              HasSubstr("updates are f32[3, 2] instead of f32[1, 3]"));
+}
+
+TEST(LookupTest, ReverseSequence) {
+  const Given x = F32({3, 2}, {1.0, 2.0, 3.0, 4.0, 5.0, 6.0});
+  ExpectNear(Apply("ReverseSequence", {x, I64({2}, {3, 2})}), {5, 4, 3, 2, 1, 6});
+  ExpectNear(Apply("ReverseSequence", {x, I64({3}, {1, 2, 0})},
+                   {{"time_axis", int64_t{1}}, {"batch_axis", int64_t{0}}}),
+             {1, 2, 4, 3, 5, 6});
+  EXPECT_THAT(Apply("ReverseSequence", {x, I64({3}, {1, 2, 0})}).status().message(),
+              HasSubstr("cannot reverse f32[3, 2]"));
+  EXPECT_THAT(Apply("ReverseSequence", {x, I64({3}, {1, 2, 0})},
+                    {{"time_axis", int64_t{-999'999}}, {"batch_axis", int64_t{1'000'000}}})
+                  .status()
+                  .message(),
+              HasSubstr("cannot reverse f32[3, 2]"));
+}
+
+// Tuning draws indices that exist.
+TEST(LookupTest, IndicesHaveABound) {
+  const Given table = F32({5, 2}, ir::Scalars(10, 0.5));
+  EXPECT_THAT(TextOf("Gather", {table, I64({3}, {0, 1, 2})}), HasSubstr(": i64[3] < 5\n"));
+  EXPECT_THAT(TextOf("GatherElements", {table, I64({1, 2}, {0, 1})}),
+              HasSubstr(": i64[1, 2] < 5\n"));
+  EXPECT_THAT(TextOf("ScatterND", {table, I64({1, 2}, {0, 1}), F32({1}, {1.0})}),
+              HasSubstr(": i64[1, 2] < 2\n"));
+}
+
+}  // namespace
+}  // namespace hone::graph

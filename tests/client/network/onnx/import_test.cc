@@ -1,0 +1,463 @@
+#include "client/network/onnx/import.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "client/network/graph/interpreter.h"
+#include "client/network/graph/node_view.h"
+#include "tests/client/network/onnx/model_text.h"
+
+namespace hone::onnx {
+namespace {
+
+using ir::Scalars;
+using testing::HasSubstr;
+
+constexpr int kFloat = 1, kInt64 = 7;
+
+absl::StatusOr<graph::Graph> Import(const std::string& graph, int opset = 17,
+                                    const ImportOptions& options = {}) {
+  return ImportOnnxBytes(BytesOf(graph, opset), "", options);
+}
+
+std::string ImportedText(const std::string& graph) {
+  const auto imported = Import(graph);
+  return imported.ok() ? imported->ToText() : imported.status().ToString();
+}
+
+// y = x * w + b.
+std::string Dense() {
+  return Input("x", kFloat, "N, 2") +
+         Initializer("w", kFloat, "2, 3", "float_data: [1, 2, 3, 4, 5, 6]") +
+         Initializer("b", kFloat, "3", "float_data: [0.5, 0.5, 0.5]") +
+         NodeText("MatMul", "x w", "p") + NodeText("Add", "p b", "y") + Output("y");
+}
+
+TEST(ImportTest, Network) {
+  const auto graph = Import(Dense(), 17, {.shapes = {{"x", {1, 2}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(graph->ToText(),
+            "graph g\ninput x: f32[1, 2]\nconstant w: f32[2, 3]\nconstant b: f32[3]\n"
+            "n_p: p: f32[1, 3] = MatMul(x, w)\nn_y: y: f32[1, 3] = Add(p, b)\noutput y\n");
+  const auto outputs = Interpret(*graph, {{1.0, 2.0}});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ((*outputs)[0], Scalars({9.5, 12.5, 15.5}));
+}
+
+TEST(ImportTest, InitializersMayBeInputsToo) {
+  const std::string text = Input("w", kFloat, "2, 3") + Dense();
+  const auto graph = Import(text, 17, {.shapes = {{"x", {1, 2}}}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(graph->inputs.size(), 1u);
+}
+
+TEST(ImportTest, OpenDimensions) {
+  EXPECT_THAT(
+      Import(Dense()).status().message(),
+      HasSubstr("input 'x' has the shape [N, 2], which is not fixed; give it, as in --shape "
+                "x=1x2"));
+  const auto by_name = Import(Dense(), 17, {.shapes = {{"N", {4}}}});
+  ASSERT_TRUE(by_name.ok()) << by_name.status();
+  EXPECT_EQ(by_name->value(by_name->inputs[0]).type.shape, std::vector<int64_t>({4, 2}));
+  EXPECT_THAT(Import(Dense(), 17, {.shapes = {{"x", {4, 3}}}}).status().message(),
+              HasSubstr("input 'x' has the shape [N, 2] in the model; [4, 3] does not fit it"));
+  EXPECT_THAT(Import(Dense(), 17, {.shapes = {{"z", {4, 3}}}}).status().message(),
+              HasSubstr("there is no input 'z' for which a shape is given; the inputs are x"));
+  // One name is one extent.
+  const std::string two = Input("x", kFloat, "N, 2") + Input("z", kFloat, "N, 2") +
+                          NodeText("Add", "x z", "y") + Output("y");
+  const auto bound = Import(two, 17, {.shapes = {{"x", {3, 2}}}});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_THAT(Import(two, 17, {.shapes = {{"x", {3, 2}}, {"z", {4, 2}}}}).status().message(),
+              HasSubstr("input 'z' has 4 as dimension N, which is 3 elsewhere"));
+}
+
+std::vector<std::string> WarningsOf(const std::string& graph, int opset = 17) {
+  std::vector<std::string> warnings;
+  const auto imported = Import(graph, opset, {.warnings = &warnings});
+  EXPECT_TRUE(imported.ok()) << imported.status();
+  return warnings;
+}
+
+TEST(ImportTest, WarnsOfUnknownAttributes) {
+  const std::string x = Input("x", kFloat, "2, 3");
+  const std::string two = NodeText("Relu", "x", "a", Float("alpha", 0.1)) +
+                          NodeText("Relu", "a", "y", Float("alpha", 0.1)) + Output("y");
+  EXPECT_THAT(WarningsOf(x + two),
+              testing::ElementsAre("Relu has no attribute 'alpha' in opset 17, but node 'n_a' and "
+                                   "1 more have it; it may be ignored"));
+  // The bounds became inputs in opset 11, so this Clip does nothing.
+  const std::string clip = NodeText("Clip", "x", "y", Float("min", 0)) + Output("y");
+  EXPECT_THAT(WarningsOf(x + clip, 10), testing::IsEmpty());
+  EXPECT_THAT(WarningsOf(x + clip, 11),
+              testing::ElementsAre(HasSubstr("Clip has no attribute 'min' in opset 11")));
+  EXPECT_THAT(WarningsOf(x + NodeText("LeakyRelu", "x", "y", Float("alpha", 0.1)) + Output("y")),
+              testing::IsEmpty());
+}
+
+TEST(ImportTest, WarnsOfOutputsOfAnotherType) {
+  const auto declared = [](int type, const std::string& shape) {
+    std::string output = Input("y", type, shape);
+    return Input("x", kFloat, "2, 3") + NodeText("Relu", "x", "y") + output.replace(0, 5, "output");
+  };
+  EXPECT_THAT(WarningsOf(declared(kFloat, "2, 3")), testing::IsEmpty());
+  EXPECT_THAT(WarningsOf(declared(kFloat, "N, ?")), testing::IsEmpty());
+  EXPECT_THAT(WarningsOf(declared(kFloat, "2, 4")),
+              testing::ElementsAre("output 'y' is f32[2, 3], but the model declares f32[2, 4]"));
+  EXPECT_THAT(WarningsOf(declared(kInt64, "2, 3")),
+              testing::ElementsAre("output 'y' is f32[2, 3], but the model declares i64[2, 3]"));
+  EXPECT_THAT(WarningsOf(declared(kFloat, "N")),
+              testing::ElementsAre("output 'y' is f32[2, 3], but the model declares f32[N]"));
+}
+
+TEST(ImportTest, AnOutputMayBeListedTwice) {
+  const std::string text = Input("x", kFloat, "2") + NodeText("Relu", "x", "y") + Output("y") +
+                           Output("y") + Output("x") + Output("x");
+  EXPECT_THAT(WarningsOf(text),
+              testing::ElementsAre("tensor 'y' is an output twice; the second one is 'y_2'",
+                                   "tensor 'x' is an output twice; the second one is 'x_2'"));
+  const auto graph = Import(text);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const auto outputs = Interpret(*graph, {{-1.0, 2.0}});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ((*outputs)[1], Scalars({0.0, 2.0}));
+  EXPECT_EQ((*outputs)[3], Scalars({-1.0, 2.0}));
+}
+
+TEST(ImportTest, AbsurdShapes) {
+  EXPECT_THAT(Import(Dense(), 17, {.shapes = {{"x", {int64_t{1} << 40, 2}}}}).status().message(),
+              HasSubstr("input 'x' has more than"));
+  EXPECT_THAT(Import(Dense(), 17, {.shapes = {{"x", {-1, 2}}}}).status().message(),
+              HasSubstr("input 'x' has the negative extent -1"));
+}
+
+TEST(ImportTest, ConstantInputs) {
+  const std::string text = Input("x", kFloat, "2, 3") + Input("s", kInt64, "1") +
+                           NodeText("Add", "s s", "t") + NodeText("ConstantOfShape", "t", "c") +
+                           NodeText("Add", "c c", "y") + NodeText("Relu", "x", "z") + Output("y") +
+                           Output("z");
+  const absl::Status status = Import(text).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(status.message(),
+              HasSubstr("node 'n_c' (ConstantOfShape): input 0 ('t') must be constant"));
+  const graph::TensorType type{ir::DType::kI64, {1}};
+  const Tensor two{type, graph::ConstantData(Encode(type, {2}))};
+  ImportOptions options;
+  options.constants.emplace("s", two);
+  const auto graph = Import(text, 17, options);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(graph->value(graph->outputs[0]).type.ToText(), "f32[4]");
+  EXPECT_EQ(graph->inputs.size(), 1u);
+  options.constants.emplace("nothing", two);
+  EXPECT_THAT(Import(text, 17, options).status().message(), HasSubstr("no input 'nothing'"));
+}
+
+TEST(ImportTest, ShapesAreComputed) {
+  // A tensor of twice the extents of x, of which nothing is left to compute.
+  const std::string text =
+      Input("x", kFloat, "2, 3") + NodeText("Shape", "x", "s") +
+      NodeText("Constant", "", "two", Int("value_int", 2)) + NodeText("Mul", "s two", "t") +
+      NodeText(
+          "ConstantOfShape", "t", "c",
+          "attribute { name: 'value' type: TENSOR t { data_type: 1 dims: 1 float_data: 7 } }") +
+      Output("c");
+  EXPECT_EQ(ImportedText(text), "graph g\ninput x: f32[2, 3]\nconstant c: f32[4, 6]\noutput c\n");
+}
+
+TEST(ImportTest, ForbearsFromLargeFolding) {
+  // The elements of one constant are stored; a product of two such is left to the network.
+  const std::string filled = Initializer("s", kInt64, "2", "int64_data: [4096, 4096]") +
+                             NodeText("ConstantOfShape", "s", "c");
+  const auto product = Import(filled + NodeText("MatMul", "c c", "y") + Output("y"));
+  ASSERT_TRUE(product.ok()) << product.status();
+  EXPECT_EQ(product->nodes.size(), 1u);
+  EXPECT_THAT(Import(Initializer("s", kInt64, "2", "int64_data: [100000, 100000]") +
+                     NodeText("ConstantOfShape", "s", "c") + Output("c"))
+                  .status()
+                  .message(),
+              HasSubstr("node 'n_c' (ConstantOfShape): "));
+  // Several, each below the limit.
+  std::string many = Initializer("s", kInt64, "2", "int64_data: [8192, 4096]");
+  for (int i = 0; i < 4; ++i) {
+    many += NodeText("ConstantOfShape", "s", absl::StrCat("c", i)) + Output(absl::StrCat("c", i));
+  }
+  EXPECT_THAT(Import(many).status().message(),
+              HasSubstr("node 'n_c2' (ConstantOfShape): would be"));
+  EXPECT_THAT(Import(Initializer("a", kInt64, "", "int64_data: 0") +
+                     Initializer("b", kInt64, "", "int64_data: 4000000000") +
+                     Initializer("d", kInt64, "", "int64_data: 1") +
+                     NodeText("Range", "a b d", "r") + Output("r"))
+                  .status()
+                  .message(),
+              HasSubstr("node 'n_r' (Range): "));
+}
+
+TEST(ImportTest, QuantizedWeightsStayQuantized) {
+  const auto graph =
+      Import(Input("x", kFloat, "2") + Initializer("w", 3, "2", "int32_data: [1, 2]") +
+             Initializer("s", kFloat, "", "float_data: 0.5") +
+             NodeText("DequantizeLinear", "w s", "d") + NodeText("Add", "x d", "y") + Output("y"));
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(graph->nodes.size(), 2u);
+}
+
+TEST(ImportTest, IdentityAndDropoutVanish) {
+  EXPECT_EQ(
+      ImportedText(Input("x", kFloat, "2") + NodeText("Identity", "x", "a") +
+                   NodeText("Relu", "a", "b") + NodeText("Dropout", "b", "c m") +
+                   NodeText("Identity", "c", "y") + Output("y") + Output("m")),
+      "graph g\ninput x: f32[2]\nconstant m: bool[2]\nn_b: y: f32[2] = Relu(x)\noutput y, m\n");
+  EXPECT_THAT(ImportedText(Input("x", kFloat, "2") + Initializer("t", 9, "", "int32_data: 1") +
+                           NodeText("Dropout", "x _ t", "y") + Output("y")),
+              HasSubstr("node 'n_y' (Dropout): training is not supported"));
+}
+
+TEST(ImportTest, OutputsKeepTheirNames) {
+  // y and z are both x; w is constant under two names.
+  const std::string text =
+      ImportedText(Input("x", kFloat, "2") + Initializer("w", kFloat, "1", "float_data: 1") +
+                   NodeText("Identity", "x", "y") + NodeText("Identity", "x", "z") +
+                   NodeText("Identity", "w", "v") + Output("y") + Output("z") + Output("v"));
+  EXPECT_THAT(text, HasSubstr("y: f32[2] = Identity(x)"));
+  EXPECT_THAT(text, HasSubstr("z: f32[2] = Identity(x)"));
+  EXPECT_THAT(text, HasSubstr("constant v: f32[1]"));
+  EXPECT_THAT(text, HasSubstr("output y, z, v"));
+}
+
+TEST(ImportTest, NodesMayBeOutOfOrderAndUnneeded) {
+  const std::string text =
+      ImportedText(Input("x", kFloat, "2") + NodeText("Relu", "a", "y") +
+                   NodeText("Fly", "x", "unneeded") + NodeText("Abs", "x", "a") + Output("y"));
+  EXPECT_THAT(text, HasSubstr("n_a: a: f32[2] = Abs(x)\nn_y: y: f32[2] = Relu(a)\noutput y"));
+}
+
+TEST(ImportTest, NodesWithoutOrWithEqualNames) {
+  const auto graph =
+      Import(Input("x", kFloat, "2") + "node { op_type: 'Abs' input: 'x' output: 'a' } " +
+             "node { op_type: 'Abs' input: 'a' output: 'b' } " +
+             "node { op_type: 'Abs' name: 'Abs' input: 'b' output: 'c' } " + Output("c"));
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(graph->nodes[0].name, "Abs");
+  EXPECT_EQ(graph->nodes[1].name, "Abs_2");
+  EXPECT_EQ(graph->nodes[2].name, "Abs_3");
+}
+
+// Takes minutes if finding a name takes time proportional to the number of nodes.
+TEST(ImportTest, ManyNodesWithoutNames) {
+  constexpr int kNodes = 30'000;
+  std::string nodes;
+  for (int n = 0; n < kNodes; ++n) {
+    absl::StrAppend(&nodes, "node { op_type: 'Abs' input: 't", n, "' output: 't", n + 1, "' } ");
+  }
+  const auto graph = Import(Input("t0", kFloat, "2") + nodes + Output(absl::StrCat("t", kNodes)));
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(graph->nodes.back().name, absl::StrCat("Abs_", kNodes));
+}
+
+TEST(ImportTest, ListsAllUnsupportedOperators) {
+  const absl::Status status =
+      Import(Input("x", kFloat, "2") + NodeText("Fly", "x", "a") + NodeText("Swim", "a", "b") +
+             NodeText("Fly", "b", "y", "domain: 'com.acme'") + NodeText("Fly", "y", "z") +
+             Output("z"))
+          .status();
+  EXPECT_TRUE(absl::IsUnimplemented(status));
+  EXPECT_THAT(status.message(), HasSubstr("3 operators are not supported:\n"
+                                          "  Fly (of com.acme): 1 node, 'n_y'\n"
+                                          "  Fly (opset 17): 2 nodes, first 'n_a'\n"
+                                          "  Swim (opset 17): 1 node, 'n_b'\n"));
+  EXPECT_THAT(
+      Import(Input("x", kFloat, "2") + NodeText("If", "x", "y") + Output("y")).status().message(),
+      HasSubstr("If (opset 17): 1 node, 'n_y'"));
+}
+
+TEST(ImportTest, OldOpsets) {
+  const std::string relu = Input("x", kFloat, "2") + NodeText("Relu", "x", "y") + Output("y");
+  EXPECT_TRUE(Import(relu, 6).ok()) << Import(relu, 6).status();
+  EXPECT_TRUE(absl::IsUnimplemented(Import(relu, 5).status()));
+  const std::string add = Input("x", kFloat, "2") + NodeText("Add", "x x", "y") + Output("y");
+  EXPECT_TRUE(Import(add, 7).ok());
+  EXPECT_THAT(Import(add, 6).status().message(), HasSubstr("Add (opset 6): 1 node"));
+  EXPECT_TRUE(Import(add, 22).ok());
+  EXPECT_THAT(Import(add, 23).status().message(),
+              HasSubstr("the model has opset 23; the newest that is supported is 22"));
+}
+
+TEST(ImportTest, WeightsMayBeNaN) {
+  const auto graph =
+      Import(Input("x", kFloat, "1") + Initializer("w", kFloat, "1", "float_data: nan") +
+             NodeText("Add", "x w", "y") + Output("y"));
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const auto outputs = Interpret(*graph, {{1.0}});
+  ASSERT_TRUE(outputs.ok());
+  EXPECT_TRUE(std::isnan((*outputs)[0][0].real()));
+}
+
+TEST(ImportTest, HostileModels) {
+  const std::string x = Input("x", kFloat, "2");
+  const struct {
+    const char* what;
+    std::string graph;
+    const char* message;
+  } cases[] = {
+      {"cycle", x + NodeText("Add", "x b", "a") + NodeText("Relu", "a", "b") + Output("b"),
+       "depends on its own result"},
+      {"a node before a cycle",
+       x + NodeText("Add", "x c", "a") + NodeText("Relu", "a", "c") + NodeText("Relu", "c", "d") +
+           Output("d"),
+       "depends on its own result"},
+      {"self", x + NodeText("Add", "x y", "y") + Output("y"),
+       "node 'n_y' (Add) depends on its own"},
+      {"missing producer", x + NodeText("Add", "x z", "y") + Output("y"),
+       "tensor 'z', which node 'n_y' (Add) reads, is not computed by any node"},
+      {"missing output", x + NodeText("Relu", "x", "y") + Output("z"),
+       "tensor 'z', which the model outputs, is not computed"},
+      {"two producers", x + NodeText("Relu", "x", "y") + NodeText("Abs", "x", "y") + Output("y"),
+       "tensor 'y', which node 'n_y' (Abs) computes, is defined twice"},
+      {"an input is computed", x + NodeText("Relu", "x", "x") + Output("x"), "'x', which node"},
+      {"two inputs", x + x + Output("x"), "input 'x' is defined twice"},
+      {"two initializers",
+       Initializer("w", 1, "1", "float_data: 1") + Initializer("w", 1, "1", "float_data: 1") +
+           Output("w"),
+       "tensor 'w' is defined twice"},
+      {"no outputs", x + NodeText("Relu", "x", "y"), "the model has no outputs"},
+      {"empty", "", "the model has no outputs"},
+      {"no name", "input { } " + x + Output("x"), "an input has no name"},
+      {"a size bomb",
+       Initializer("w", kFloat, "1099511627776", "") + NodeText("Relu", "w", "y") + Output("y"),
+       "tensor 'w' has more than"},
+      {"an empty tensor of absurd size",
+       Input("z", kFloat, "0, 4611686018427387904") +
+           NodeText("Concat", "z z", "y", Int("axis", 1)) + Output("y"),
+       "input 'z' has more than"},
+      {"a result of absurd size",
+       Input("x", kFloat, "100000, 1") + Input("z", kFloat, "1, 100000") +
+           NodeText("Add", "x z", "y") + Output("y"),
+       "node 'n_y' (Add): its result has more than"},
+      {"sequences", "input { name: 's' type { sequence_type { } } } " + Output("s"),
+       "input 's' is not a tensor"},
+      {"no type", "input { name: 's' } " + Output("s"), "input 's' is not a tensor"},
+      {"strings", Input("s", 8, "2") + Output("s"), "input 's' has elements of the type string"},
+      {"no shape", "input { name: 's' type { tensor_type { elem_type: 1 } } } " + Output("s"),
+       "input 's' has no shape in the model"},
+      {"negative", Input("s", 1, "-1, 2") + Output("s"),
+       "input 's' has the shape [-1, 2], which is"},
+      {"sparse", x + "sparse_initializer { values { name: 'w' } } " + Output("x"),
+       "tensor 'w' is sparse"},
+      {"a graph as attribute",
+       x + NodeText("Relu", "x", "y", "attribute { name: 'body' type: GRAPH g { } }") + Output("y"),
+       "node 'n_y' (Relu): attribute 'body' is a graph"},
+      {"a tensor as attribute",
+       x +
+           NodeText(
+               "Relu", "x", "y",
+               "attribute { name: 'a' type: TENSOR t { data_type: 1 dims: 1 float_data: 1 } }") +
+           Output("y"),
+       "node 'n_y' (Relu): attribute 'a' is a tensor"},
+      {"twice the attribute",
+       x + NodeText("Relu", "x", "y", Int("a", 1) + Int("a", 1)) + Output("y"),
+       "attribute 'a' is given twice"},
+      {"a reference",
+       x + NodeText("Relu", "x", "y", "attribute { name: 'a' type: INT ref_attr_name: 'b' }") +
+           Output("y"),
+       "attribute 'a' refers to an attribute of a function"},
+      {"too many outputs", x + NodeText("Relu", "x", "y z") + Output("y"), "has 1 outputs, not 2"},
+      {"too many outputs of Dropout",
+       x + NodeText("Dropout", "x", "a b c") + NodeText("Relu", "c", "y") + Output("y"),
+       "node 'n_a' (Dropout): has more than two outputs"},
+      {"no inputs", NodeText("Relu", "", "y") + Output("y"), "node 'n_y' (Relu): has 0 inputs"},
+      {"an absent input", x + NodeText("Add", "_ x", "y") + Output("y"), "input 0 is missing"},
+      {"identity of nothing", NodeText("Identity", "", "y") + Output("y"), "needs one input"},
+      {"a constant of nothing", NodeText("Constant", "", "y") + Output("y"), "needs one attribute"},
+      {"a constant string",
+       NodeText("Constant", "", "y", String("value_string", "s")) + Output("y"),
+       "its elements are strings"},
+      {"external data",
+       Initializer("w", 1, "1",
+                   "data_location: EXTERNAL external_data { key: 'location' value: '../w' }") +
+           NodeText("Relu", "w", "y") + Output("y"),
+       "tensor 'w' has its elements in the file '../w'"},
+  };
+  for (const auto& c : cases) {
+    const absl::Status status = Import(c.graph).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status) || absl::IsUnimplemented(status))
+        << c.what << status;
+    EXPECT_THAT(status.message(), HasSubstr(c.message)) << c.what;
+  }
+}
+
+TEST(ImportTest, ModelsBesideTheirGraph) {
+  const std::string relu = Input("x", kFloat, "2") + NodeText("Relu", "x", "y") + Output("y");
+  const auto import = [&](auto change) {
+    ::onnx::ModelProto model = ModelOf(relu);
+    change(model);
+    return std::string(ImportOnnxBytes(model.SerializeAsString(), "").status().message());
+  };
+  EXPECT_EQ(import([](::onnx::ModelProto&) {}), "");
+  EXPECT_THAT(import([](::onnx::ModelProto& model) { model.add_functions()->set_name("F"); }),
+              HasSubstr("the model has functions, which are not supported: F"));
+  EXPECT_THAT(import([](::onnx::ModelProto& model) { model.add_training_info(); }),
+              HasSubstr("training information"));
+  EXPECT_THAT(import([](::onnx::ModelProto& model) { model.clear_opset_import(); }),
+              HasSubstr("does not say which opset it uses"));
+  EXPECT_THAT(import([](::onnx::ModelProto& model) { model.clear_graph(); }),
+              HasSubstr("not an ONNX model"));
+}
+
+TEST(ImportTest, Files) {
+  EXPECT_TRUE(absl::IsNotFound(ImportOnnx("/nowhere/model.onnx").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(ImportOnnx("/tmp").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(ImportOnnxBytes("", "").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(ImportOnnxBytes("workload dense\n", "").status()));
+  const std::string bytes = BytesOf(Dense());
+  EXPECT_THAT(ImportOnnxBytes(bytes.substr(0, bytes.size() / 2), "").status().message(),
+              HasSubstr("not an ONNX model, or it is truncated"));
+}
+
+// Changes, inserts and removes bytes of a valid model. Each is imported or refused.
+TEST(ImportTest, MutatedModels) {
+  const std::string bytes = BytesOf(
+      Input("x", kFloat, "2, 2") + Initializer("w", kFloat, "2, 2", "float_data: [1, 2, 3, 4]") +
+          Initializer("s", kInt64, "2", "int64_data: [2, 2]") + NodeText("MatMul", "x w", "p") +
+          NodeText("Clip", "p", "q", Float("min", 0) + Float("max", 6)) +
+          NodeText("ConstantOfShape", "s", "c") + NodeText("Add", "q c", "r") +
+          NodeText("Softmax", "r", "y", Int("axis", 0)) + Output("y"),
+      9);
+  ASSERT_TRUE(ImportOnnxBytes(bytes, "").ok()) << ImportOnnxBytes(bytes, "").status();
+  std::mt19937_64 random(18);
+  int imported = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string mutated = bytes;
+    for (uint64_t edits = 1 + random() % 3; edits > 0 && !mutated.empty(); --edits) {
+      const size_t at = random() % mutated.size();
+      switch (random() % 4) {
+        case 0:
+          mutated[at] = static_cast<char>(random());
+          break;
+        case 1:
+          mutated[at] ^= static_cast<char>(1 << (random() % 8));
+          break;
+        case 2:
+          mutated.erase(at, 1 + random() % 4);
+          break;
+        default:
+          mutated.insert(at, 1, static_cast<char>(random()));
+      }
+    }
+    if (random() % 8 == 0) mutated.resize(random() % (mutated.size() + 1));
+    const auto graph = ImportOnnxBytes(mutated, "");
+    if (!graph.ok()) {
+      EXPECT_FALSE(absl::IsInternal(graph.status())) << graph.status();
+      continue;
+    }
+    ++imported;
+    EXPECT_TRUE(graph->Verify().ok()) << graph->Verify();
+  }
+  EXPECT_GT(imported, 20);
+}
+
+}  // namespace
+}  // namespace hone::onnx

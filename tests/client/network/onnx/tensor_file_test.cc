@@ -1,0 +1,121 @@
+#include "client/network/onnx/tensor_file.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "client/network/graph/node_view.h"
+#include "common/ir/interpreter.h"
+#include "onnx/onnx_pb.h"
+
+namespace hone::onnx {
+namespace {
+
+using ir::DType;
+using ir::Scalars;
+using testing::HasSubstr;
+
+absl::StatusOr<NamedTensor> Parse(const std::string& text) {
+  ::onnx::TensorProto proto;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString("name: 't' " + text, &proto)) << text;
+  return ParseTensorFile(proto.SerializeAsString());
+}
+
+Scalars Elements(const NamedTensor& tensor) {
+  return Decode(tensor.tensor.type, tensor.tensor.data.bytes());
+}
+
+TEST(TensorFileTest, TypedFields) {
+  const struct {
+    const char* text;
+    DType dtype;
+    Scalars elements;
+  } cases[] = {
+      {"data_type: 1 dims: 2 float_data: [0.5, -2]", DType::kF32, {0.5, -2.0}},
+      {"data_type: 2 dims: 2 int32_data: [1, 255]", DType::kU8, {1, 255}},
+      {"data_type: 3 dims: 2 int32_data: [1, -128]", DType::kI8, {1, -128}},
+      {"data_type: 6 dims: 2 int32_data: [1, -70000]", DType::kI32, {1, -70000}},
+      {"data_type: 7 dims: 2 int64_data: [1, -5000000000]", DType::kI64, {1, -5000000000}},
+      {"data_type: 9 dims: 2 int32_data: [0, 1]", DType::kBool, {0, 1}},
+      {"data_type: 10 dims: 2 int32_data: [0x3c00, 0xc000]", DType::kF16, {1.0, -2.0}},
+      {"data_type: 11 dims: 2 double_data: [0.1, 3]", DType::kF64, {0.1, 3.0}},
+      {"data_type: 16 dims: 2 int32_data: [0x3f80, 0xc000]", DType::kBF16, {1.0, -2.0}},
+      {"data_type: 17 dims: 2 int32_data: [0x38, 0xc0]", DType::kF8E4M3, {1.0, -2.0}},
+      {"data_type: 19 dims: 2 int32_data: [0x3c, 0xc0]", DType::kF8E5M2, {1.0, -2.0}},
+  };
+  for (const auto& c : cases) {
+    const auto tensor = Parse(c.text);
+    ASSERT_TRUE(tensor.ok()) << c.text << tensor.status();
+    EXPECT_EQ(tensor->name, "t");
+    EXPECT_EQ(tensor->tensor.type, (graph::TensorType{c.dtype, {2}}));
+    EXPECT_EQ(Elements(*tensor), c.elements) << c.text;
+  }
+}
+
+TEST(TensorFileTest, RawBytes) {
+  const auto tensor =
+      Parse("data_type: 6 dims: [1, 2] raw_data: '\\001\\000\\000\\000\\377\\377\\377\\377'");
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  EXPECT_EQ(Elements(*tensor), Scalars({1, -1}));
+  const auto flags = Parse("data_type: 9 dims: 3 raw_data: '\\000\\001\\377'");
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_EQ(flags->tensor.data.bytes(), std::string("\0\1\1", 3));  // true is 1
+  const auto scalar = Parse("data_type: 1 float_data: 3");
+  ASSERT_TRUE(scalar.ok()) << scalar.status();
+  EXPECT_TRUE(scalar->tensor.type.shape.empty());
+}
+
+TEST(TensorFileTest, TwoElementsOfFourBitsShareAByte) {
+  for (const char* const bytes : {"int32_data: [0xf1, 0x08]", "raw_data: '\\361\\010'"}) {
+    const auto signed_elements = Parse(absl::StrCat("data_type: 22 dims: 3 ", bytes));
+    ASSERT_TRUE(signed_elements.ok()) << signed_elements.status();
+    EXPECT_EQ(Elements(*signed_elements), Scalars({1, -1, -8})) << bytes;
+    const auto elements = Parse(absl::StrCat("data_type: 21 dims: [1, 3] ", bytes));
+    ASSERT_TRUE(elements.ok()) << elements.status();
+    EXPECT_EQ(Elements(*elements), Scalars({1, 15, 8})) << bytes;
+  }
+}
+
+TEST(TensorFileTest, Errors) {
+  const struct {
+    const char* text;
+    absl::StatusCode code;
+    const char* message;
+  } cases[] = {
+      {"data_type: 1 dims: 3 float_data: [1, 2]", absl::StatusCode::kInvalidArgument,
+       "tensor 't' is f32[3] and has 2 elements instead of 3"},
+      {"data_type: 1 dims: 1 raw_data: 'abc'", absl::StatusCode::kInvalidArgument,
+       "has 3 bytes instead of 4"},
+      {"data_type: 1 dims: 1099511627776", absl::StatusCode::kInvalidArgument,
+       "tensor 't' has more than"},
+      {"data_type: 1 dims: [4294967296, 4294967296, 4]", absl::StatusCode::kInvalidArgument,
+       "has more than"},
+      {"data_type: 1 dims: 1048576", absl::StatusCode::kInvalidArgument, "has 0 elements"},
+      {"data_type: 1 dims: -1", absl::StatusCode::kInvalidArgument, "negative extent"},
+      {"data_type: 1 dims: [1, 1, 1, 1, 1, 1, 1, 1, 1] float_data: 1",
+       absl::StatusCode::kInvalidArgument, "has 9 dimensions"},
+      {"data_type: 0 dims: 1", absl::StatusCode::kInvalidArgument, "has no element type"},
+      {"data_type: 99 dims: 1", absl::StatusCode::kInvalidArgument, "unknown element type 99"},
+      {"data_type: 4 dims: 1", absl::StatusCode::kUnimplemented, "the type uint16"},
+      {"data_type: 8 dims: 1", absl::StatusCode::kUnimplemented, "the type string"},
+      {"data_type: 13 dims: 1", absl::StatusCode::kUnimplemented, "the type uint64"},
+      {"data_type: 14 dims: 1", absl::StatusCode::kUnimplemented, "the type complex64"},
+      {"data_type: 22 dims: 3 int32_data: [1, 2, 3]", absl::StatusCode::kInvalidArgument,
+       "tensor 't' is i4[3] and has 3 bytes instead of 2"},
+      {"data_type: 23 dims: 1", absl::StatusCode::kUnimplemented, "the type float4e2m1"},
+      {"data_type: 1 dims: 1 segment { begin: 0 end: 1 }", absl::StatusCode::kUnimplemented,
+       "stored in segments"},
+      {"data_type: 1 dims: 1 data_location: EXTERNAL external_data { key: 'location' value: 'w' }",
+       absl::StatusCode::kInvalidArgument, "but the model is not a file in a folder"},
+  };
+  for (const auto& c : cases) {
+    const absl::Status status = Parse(c.text).status();
+    EXPECT_EQ(status.code(), c.code) << c.text << status;
+    EXPECT_THAT(status.message(), HasSubstr(c.message)) << c.text;
+  }
+  EXPECT_THAT(ParseTensorFile("\x0a\xff").status().message(), HasSubstr("truncated"));
+}
+
+}  // namespace
+}  // namespace hone::onnx

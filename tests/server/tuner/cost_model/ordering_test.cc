@@ -1,0 +1,147 @@
+// Every learned model orders measured programs (tests/bench/recorded) that it was not trained on,
+// with each feature set that it accepts. The bounds are a few hundredths below the measured
+// accuracy; chance is 0.5.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "server/tuner/cost_model/metric_ranking.h"
+#include "server/tuner/cost_model/models.h"
+#include "server/tuner/feature/feature_set.h"
+#include "tests/server/research/lab/measured_set.h"
+#include "tests/server/tuner/cost_model/synthetic.h"
+
+namespace hone::cost_model {
+namespace {
+
+constexpr int kTrain = 200, kAll = 400;
+
+// Measured programs in random order.
+class Task {
+ public:
+  explicit Task(const std::string& set) : set_(set) {
+    EXPECT_GE(set_.programs().size(), static_cast<size_t>(kAll));
+    for (int i = 0; i < kAll; ++i)
+      throughput_.push_back(set_.best_ns() / set_.Measure(set_.programs()[i]).latency_ns);
+  }
+  absl::Span<const double> throughput() const { return throughput_; }
+  FeatureMatrix Features(absl::string_view set, int begin, int end) const {
+    FeatureMatrix matrix;
+    for (int i = begin; i < end; ++i)
+      set_.AppendRows(**feature::FindFeatureSet(set), set_.programs()[i], matrix);
+    return matrix;
+  }
+
+ private:
+  const lab::MeasuredSet set_;
+  std::vector<double> throughput_;
+};
+
+const Task& Matmul() {
+  static const auto* task = new Task("matmul_512");
+  return *task;
+}
+const Task& Conv() {
+  static const auto* task = new Task("conv2d_14x14x256");
+  return *task;
+}
+
+struct Case {
+  std::string model;
+  std::string features;  // empty: the model's default
+  double least_matmul, least_conv;
+};
+
+class OrderingTest : public testing::TestWithParam<Case> {
+ protected:
+  static double Accuracy(const Task& task) {
+    const auto model =
+        *CreateCostModel(GetParam().model, {.seed = 3, .feature_set = GetParam().features});
+    const auto labels = task.throughput();
+    const std::string set(model->feature_set());
+    EXPECT_TRUE(model->Update(task.Features(set, 0, kTrain), labels.first(kTrain)).ok());
+    const auto prediction = model->Predict(task.Features(set, kTrain, kAll));
+    EXPECT_TRUE(prediction.ok()) << prediction.status();
+    return PairwiseAccuracy(prediction->mean, labels.subspan(kTrain), kTimingNoise);
+  }
+};
+
+TEST_P(OrderingTest, OrdersUnseenCandidates) {
+  const double matmul = Accuracy(Matmul()), conv = Accuracy(Conv());
+  std::printf("%s %s: %.3f of pairs of the matmul, %.3f of the convolution\n",
+              GetParam().model.c_str(), GetParam().features.c_str(), matmul, conv);
+  EXPECT_GE(matmul, GetParam().least_matmul);
+  EXPECT_GE(conv, GetParam().least_conv);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, OrderingTest,
+    testing::Values(Case{"analytic", "", 0.60, 0.71}, Case{"formula", "", 0.53, 0.53},
+                    Case{"xgboost", "", 0.60, 0.68}, Case{"xgboost-rank", "", 0.58, 0.64},
+                    Case{"xgboost-bag", "", 0.58, 0.64}, Case{"mlp", "", 0.56, 0.62},
+                    Case{"gp", "", 0.61, 0.69}, Case{"xgboost-rank", "itervar", 0.56, 0.62},
+                    Case{"xgboost-rank", "curve", 0.56, 0.62},
+                    Case{"xgboost-rank", "curve-one", 0.56, 0.60},
+                    Case{"xgboost-rank", "curve-fix", 0.56, 0.62},
+                    Case{"xgboost-rank", "curve-fix-reuse", 0.56, 0.60},
+                    Case{"xgboost-rank", "knob", 0.56, 0.62}, Case{"gp", "analytic", 0.60, 0.72},
+                    Case{"mlp", "analytic", 0.56, 0.64}),
+    [](const auto& info) {
+      std::string name = info.param.model + "_" + info.param.features;
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+// The draft orders programs before anything is measured.
+TEST(DraftTest, OrdersMeasuredPrograms) {
+  const auto draft = *CreateCostModel("analytic", {});
+  for (const char* set : {"matmul_512", "conv2d_14x14x256", "dense_128x768x768", "conv2d_c12"}) {
+    const Task task(set);
+    const auto prediction = draft->Predict(task.Features("analytic", 0, kAll));
+    ASSERT_TRUE(prediction.ok()) << prediction.status();
+    const double accuracy =
+        PairwiseAccuracy(prediction->mean, task.throughput(), /*noise=*/kTimingNoise);
+    std::printf("%s: %.3f of pairs\n", set, accuracy);
+    EXPECT_GE(accuracy, 0.6) << set;
+  }
+}
+
+// Two spreads must cover the errors of most candidates, leaving noise aside.
+class SpreadTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(SpreadTest, CoversTheErrors) {
+  const auto model = *CreateCostModel(GetParam(), {});
+  const auto labels = Matmul().throughput();
+  ASSERT_TRUE(model->Update(Matmul().Features("statement", 0, kTrain), labels.first(kTrain)).ok());
+  const Prediction seen = *model->Predict(Matmul().Features("statement", 0, kTrain));
+  const Prediction unseen = *model->Predict(Matmul().Features("statement", kTrain, kAll));
+  int covered = 0;
+  double spread_seen = 0, spread_unseen = 0;
+  for (int i = 0; i < kTrain; ++i) {
+    covered += std::abs(unseen.mean[i] - labels[kTrain + i]) <= 2 * unseen.spread[i] + 0.03;
+    spread_seen += seen.spread[i];
+    spread_unseen += unseen.spread[i];
+    EXPECT_LT(unseen.spread[i], 0.5) << "the spread is too wide to be useful";
+  }
+  std::printf("%s: %d of %d within two spreads of %.3f\n", GetParam().c_str(), covered, kTrain,
+              spread_unseen / kTrain);
+  EXPECT_GE(covered, 0.8 * kTrain);
+  EXPECT_GT(spread_unseen, spread_seen);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, SpreadTest, testing::Values("gp", "xgboost-bag"),
+                         [](const auto& info) { return info.param == "gp" ? "gp" : "bag"; });
+
+TEST(AnalyticRowsTest, PositionsAreThoseOfTheFeatureSet) {
+  const std::vector<std::string>& names = (*feature::FindFeatureSet("analytic"))->ColumnNames();
+  ASSERT_EQ(names.size(), static_cast<size_t>(kAnalyticColumns));
+  EXPECT_EQ(names[kDraftColumn], "draft_cycles");
+  EXPECT_EQ(names[kFormulaArithmeticColumn], "formula_arithmetic");
+  EXPECT_EQ(names[kFormulaMemoryColumn], "formula_memory");
+}
+
+}  // namespace
+}  // namespace hone::cost_model

@@ -1,0 +1,49 @@
+#include "server/tuner/cost_model/registry.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/tuner/cost_model/cost_model.h"
+
+namespace hone::cost_model {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(CostModelRegistryTest, HasTheModels) {
+  std::vector<std::string> names, missing;
+  for (const CostModelInfo& info : CostModelInfos()) {
+    names.push_back(info.name);
+    if (!info.missing.empty()) missing.push_back(info.name);
+  }
+  EXPECT_THAT(names, ElementsAre("random", "analytic", "formula", "xgboost", "xgboost-rank",
+                                 "xgboost-bag", "mlp", "gp", "treegru"));
+  EXPECT_THAT(missing, testing::IsSubsetOf({"treegru"}));
+  EXPECT_EQ(CostModelNames().size(), names.size() - missing.size());
+}
+
+TEST(CostModelRegistryTest, ReportsMissingDependencies) {
+  const auto model = CreateCostModel("treegru", {});
+  if (model.ok()) GTEST_SKIP() << "built with libtorch";
+  EXPECT_EQ(model.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(model.status().message()),
+              testing::AllOf(HasSubstr("'treegru' is not in this build"), HasSubstr("libtorch-dev"),
+                             HasSubstr("-DHONE_WITH_TORCH=ON")));
+}
+
+TEST(CostModelRegistryTest, ListsTheNamesForAnUnknownOne) {
+  const absl::Status status = CreateCostModel("crystal ball", {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(
+      std::string(status.message()),
+      HasSubstr("'crystal ball'; there are: random, analytic, formula, xgboost, xgboost-rank"));
+}
+
+TEST(CostModelRegistryTest, RejectsZeroThreads) {
+  EXPECT_EQ(CreateCostModel("random", {.threads = 0}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace hone::cost_model

@@ -1,0 +1,102 @@
+// The contract of FeatureSet, checked for every registered set.
+
+#include "server/tuner/feature/feature_set.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "tests/server/tuner/feature/programs.h"
+
+namespace hone::feature {
+namespace {
+
+class FeatureSetTest : public testing::TestWithParam<std::string> {
+ protected:
+  const FeatureSet& set_ = **FindFeatureSet(GetParam());
+};
+
+TEST_P(FeatureSetTest, ColumnNamesAreUnique) {
+  EXPECT_EQ(set_.name(), GetParam());
+  EXPECT_EQ(set_.ColumnNames().size(), static_cast<size_t>(set_.Columns()));
+  const std::set<std::string> names(set_.ColumnNames().begin(), set_.ColumnNames().end());
+  EXPECT_EQ(names.size(), static_cast<size_t>(set_.Columns()));
+}
+
+TEST_P(FeatureSetTest, RandomProgramsGiveFiniteRowsThatDiffer) {
+  // The minimum number of distinct rows per ten different programs. Feature sets that describe only
+  // part of the loop nest give some programs equal rows. "analytic" describes a program by its
+  // estimated costs, which are equal for many programs.
+  const int distinct = GetParam() == "curve-one" ? 1 : GetParam() == "analytic" ? 2 : 8;
+  for (const NamedTrace& trace : Traces()) {
+    std::set<std::vector<float>> seen;
+    std::set<Digest> programs;
+    for (uint64_t seed = 0; seed < 60; ++seed) {
+      ir::Program program;
+      std::vector<int64_t> decisions;
+      if (!DrawProgram(trace, seed, program, &decisions)) continue;
+      std::vector<float> values;
+      int rows = 0;
+      ASSERT_TRUE(set_.ExtractCandidate(program, {0, decisions}, TestTarget(), values, rows).ok());
+      ASSERT_GE(rows, 1);
+      ASSERT_EQ(values.size(), static_cast<size_t>(rows) * set_.Columns());
+      for (size_t i = 0; i < values.size(); ++i) {
+        ASSERT_TRUE(std::isfinite(values[i]))
+            << trace.name << " seed " << seed << " " << set_.ColumnNames()[i % set_.Columns()];
+      }
+      // Extracting again appends the same rows.
+      const std::vector<float> once = values;
+      ASSERT_TRUE(set_.ExtractCandidate(program, {0, decisions}, TestTarget(), values, rows).ok());
+      ASSERT_TRUE(std::equal(once.begin(), once.end(), values.begin() + once.size()));
+      seen.insert(once);
+      programs.insert(program.StructuralDigest());
+    }
+    EXPECT_GE(seen.size() * 10, programs.size() * distinct) << trace.name;
+  }
+}
+
+TEST_P(FeatureSetTest, NamesDoNotMatter) {
+  const ir::Program program = ProgramOf(
+      "workload m\ninput A: f32[24, 64]\ninput B: f32[64, 32]\n"
+      "C[i: 24, j: 32] = sum(k: 64) A[i, k] * B[k, j]\noutput D[i: 24, j: 32] = max(C[i, j], "
+      "0.0)\n");
+  const ir::Program renamed = ProgramOf(
+      "workload w\ninput Q: f32[24, 64]\ninput P: f32[64, 32]\n"
+      "Z[zz: 24, b: 32] = sum(a: 64) Q[zz, a] * P[a, b]\noutput Y[zz: 24, b: 32] = max(Z[zz, b], "
+      "0.0)\n");
+  std::vector<float> first, second;
+  int rows = 0;
+  ASSERT_TRUE(set_.ExtractCandidate(program, {}, TestTarget(), first, rows).ok());
+  ASSERT_TRUE(set_.ExtractCandidate(renamed, {}, TestTarget(), second, rows).ok());
+  EXPECT_EQ(first, second);
+}
+
+TEST_P(FeatureSetTest, RejectsAProgramWithoutBlocks) {
+  ir::Program program = ProgramOf(TraceCalled("plain"), {});
+  program.kernels.clear();
+  std::vector<float> values = {7};
+  int rows = 0;
+  EXPECT_FALSE(set_.Extract(program, TestTarget(), values, rows).ok());
+  EXPECT_EQ(values, std::vector<float>{7});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FeatureSetTest, testing::ValuesIn(FeatureSetNames()),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(FeatureSetRegistryTest, ListsTheNamesForAnUnknownOne) {
+  const absl::Status missing = FindFeatureSet("crystal").status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(missing.message().find("statement_original, knob, itervar, curve, curve-one, "
+                                   "curve-fix, curve-fix-reuse, analytic"),
+            absl::string_view::npos)
+      << missing;
+}
+
+}  // namespace
+}  // namespace hone::feature

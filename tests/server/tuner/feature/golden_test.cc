@@ -1,0 +1,66 @@
+// The features of two programs, kept as text in golden/. After a deliberate change, run this test
+// with --regenerate.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_format.h"
+#include "server/tuner/feature/feature_set.h"
+#include "tests/server/tuner/feature/programs.h"
+
+namespace hone::feature {
+namespace {
+
+bool regenerate = false;
+
+std::string Describe(const FeatureSet& set, const ir::Program& program,
+                     const std::vector<int64_t>& decisions) {
+  std::string text = program.ToText();
+  std::vector<float> values;
+  int rows = 0;
+  EXPECT_TRUE(set.ExtractCandidate(program, {0, decisions}, TestTarget(), values, rows).ok());
+  for (int r = 0; r < rows; ++r) {
+    absl::StrAppendFormat(&text, "\nrow %d\n", r);
+    for (int c = 0; c < set.Columns(); ++c) {
+      const float value = values[r * set.Columns() + c];
+      if (value != 0) absl::StrAppendFormat(&text, "%s %.4f\n", set.ColumnNames()[c], value);
+    }
+  }
+  return text;
+}
+
+// Compares with one file per feature set.
+void ExpectGolden(const std::string& name, absl::string_view trace,
+                  const std::vector<int64_t>& decisions) {
+  const ir::Program program = ProgramOf(TraceCalled(trace), decisions);
+  for (const std::string& set : FeatureSetNames()) {
+    const std::string path = "tests/server/tuner/feature/golden/" + name + "." + set + ".txt";
+    const std::string text = Describe(**FindFeatureSet(set), program, decisions);
+    if (regenerate) {
+      std::ofstream(path) << text;
+      continue;
+    }
+    std::ifstream file(path);
+    std::stringstream kept;
+    kept << file.rdbuf();
+    EXPECT_EQ(text, kept.str()) << path << ": if the change is intended, run with --regenerate";
+  }
+}
+
+TEST(FeaturesGoldenTest, PackedMatmul) {
+  ExpectGolden("matmul_packed", "packed", {8, 2, 2, 4, 64, 2, 128, 2, 128});
+}
+
+TEST(FeaturesGoldenTest, FusedDense) { ExpectGolden("dense_fused", "fused", {12, 8, 8, 16}); }
+
+}  // namespace
+}  // namespace hone::feature
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  for (int i = 1; i < argc; ++i)
+    hone::feature::regenerate |= std::strcmp(argv[i], "--regenerate") == 0;
+  return RUN_ALL_TESTS();
+}

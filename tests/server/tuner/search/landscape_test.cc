@@ -1,0 +1,97 @@
+// Strategies find better candidates than random draws on recorded measurements and on a landscape
+// that the draft does not predict.
+#include "tests/server/tuner/search/landscape.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tests/server/tuner/search/recorded.h"
+
+namespace hone::search {
+namespace {
+
+using Candidates = std::vector<record::Candidate>;
+
+constexpr int kSeeds = 4;
+
+double RandomRegret(int candidates) {
+  static std::map<int, double> known;
+  if (!known.contains(candidates)) known[candidates] = MeanRegret("random", candidates, kSeeds);
+  return known[candidates];
+}
+
+const Progress& RecordedAtRandom() {
+  static const Progress progress = RunRecorded("random");
+  return progress;
+}
+
+TEST(GridSearchTest, EnumeratesEverythingInOrder) {
+  TestSpaces spaces(64);
+  spaces.Add("two", R"(
+b0 = block("C")
+l0, l1, l2 = loops(b0)
+x0 = sample_categorical(candidates=[1, 2, 4])
+x1, x2 = sample_perfect_tile(l1, parts=2, max_inner=16)
+l3, l4 = split(l0, 0, x0)
+l5, l6 = split(l1, x1, x2)
+)");
+  spaces.Add("one", R"(
+b0 = block("C")
+l0, l1, l2 = loops(b0)
+x0 = sample_categorical(candidates=[8, 16])
+l3, l4 = split(l2, 0, x0)
+)");
+  const auto grid = *CreateSearchStrategy("grid", spaces.Context(1));
+  std::vector<std::vector<int64_t>> first;
+  size_t second = 0;
+  for (uint64_t event = 0; event < 9; ++event) {
+    const Candidates proposed = *grid->Propose(4, event, nullptr);
+    for (const record::Candidate& candidate : proposed) {
+      if (candidate.space_digest == spaces.spaces()[0]->digest()) {
+        first.push_back(candidate.decisions);
+      } else {
+        ++second;
+      }
+    }
+  }
+  EXPECT_TRUE(std::is_sorted(first.begin(), first.end()));
+  EXPECT_EQ(first.size(), 15u);
+  EXPECT_EQ(second, 2u);
+}
+
+TEST(GeneticSearchTest, BeatsRandomDrawsOnceItBreeds) {
+  EXPECT_LT(MeanRegret("genetic", 640, kSeeds), 0.8 * RandomRegret(640));
+}
+
+TEST(DropletSearchTest, DescendsFarBelowRandomDraws) {
+  EXPECT_LT(MeanRegret("droplet", 160, kSeeds), 0.75 * RandomRegret(160));
+}
+
+TEST(AnnealingSearchTest, ProposesBetterOnceItHasLearnt) {
+  EXPECT_LT(RunRecorded("annealing").late, 0.85 * RecordedAtRandom().late);
+}
+
+TEST(BayesianSearchTest, ProposesBetterOnceItHasLearnt) {
+  EXPECT_LT(RunRecorded("bayesian").late, 0.85 * RecordedAtRandom().late);
+}
+
+TEST(BayesianSearchTest, LearnsWithoutADraft) {
+  EXPECT_LT(MeanRegret("bayesian", 160, kSeeds), 0.7 * RandomRegret(160));
+}
+
+TEST(BayesianIndexSearchTest, ProposesBetterOnceItHasLearnt) {
+  EXPECT_LT(RunRecorded("bayesian-index").late, 0.85 * RecordedAtRandom().late);
+}
+
+TEST(PortfolioSearchTest, ProposesBetterOnceItHasLearnt) {
+  EXPECT_LT(RunRecorded("portfolio").late, 0.85 * RecordedAtRandom().late);
+}
+
+TEST(PortfolioSearchTest, BeatsItsOpenerWhereTheDraftIsWrong) {
+  EXPECT_LT(MeanRegret("portfolio", 160, kSeeds), 0.8 * MeanRegret("evolutionary", 160, kSeeds));
+}
+
+}  // namespace
+}  // namespace hone::search

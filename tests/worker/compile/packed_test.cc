@@ -1,0 +1,116 @@
+// Inputs of i4 and u4 in compiled code. The bytes are written here, by the definition of the types:
+// two elements per byte, the first in the low bits.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/target/kernel_abi.h"
+#include "tests/worker/compile/compiled_program.h"
+#include "tests/worker/compile/run_trace.h"
+
+namespace hone::codegen {
+namespace {
+
+// 21 elements: 0 to 15 and the first five again. The high bits of the last byte do not belong to an
+// element.
+constexpr uint8_t kBytes[] = {0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe, 0x10, 0x32, 0xf4};
+
+// A workload whose output Y has two dimensions, the last of which is vectorized.
+std::string InVectors(const std::string& workload, int lanes) {
+  if (lanes == 1) return absl::StrCat(workload, "trace 1\n");
+  return absl::StrCat(workload, "trace 1\nb = block(\"Y\")\ni, j = loops(b)\nj0, j1 = split(j, 0, ",
+                      lanes, ")\nvectorize(j1)\n");
+}
+
+TEST(PackedTest, BytesHoldTwoElements) {
+  for (const bool is_signed : {true, false}) {
+    for (const int lanes : {1, 2, 4, 7}) {
+      for (const target::Target& target : RunnableTargets()) {
+        const auto program =
+            ReplayText(InVectors(absl::StrCat("workload unpack\ninput X: ", is_signed ? "i4" : "u4",
+                                              "[3, 7]\noutput Y[i: 3, j: 7] = i32(X[i, j])\n"),
+                                 lanes));
+        ASSERT_TRUE(program.ok()) << program.status();
+        const auto kernel = CompiledProgram::Load(*program, target);
+        ASSERT_TRUE(kernel.ok()) << kernel.status();
+        alignas(64) uint8_t x[64] = {};
+        std::copy(std::begin(kBytes), std::end(kBytes), x);
+        alignas(64) int32_t y[64] = {};
+        void* const buffers[] = {x, y};
+        const auto run =
+            reinterpret_cast<target::RunFunction>((*kernel)->Symbol(target::kRunSymbol));
+        ASSERT_EQ(run(buffers, nullptr, nullptr, nullptr), target::kKernelOk);
+        for (int e = 0; e < 21; ++e) {
+          const int value = e % 16;
+          EXPECT_EQ(y[e], is_signed && value > 7 ? value - 16 : value)
+              << e << ", " << lanes << " lanes on " << target.cpu;
+        }
+      }
+    }
+  }
+}
+
+ir::Values Elements(int64_t count, int least) {
+  ir::Values values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(i * 7 % 16 + least));
+  return values;
+}
+
+// Weights with a scale per row of 8, in several schedules.
+TEST(PackedTest, WeightsOfAMatmul) {
+  const std::string workload =
+      "workload dequantized\ninput A: f32[5, 24]\ninput W: i4[24, 13] constant\n"
+      "input S: f32[3, 13]\n"
+      "output C[i: 5, j: 13] = sum(k: 24) A[i, k] * (f32(W[k, j]) * S[k / 8, j])\n";
+  const std::vector<ir::Values> inputs = {Elements(5 * 24, -5), Elements(24 * 13, -8),
+                                          Elements(3 * 13, 1)};
+  const auto expected = RunTrace(Preset("x86-avx2"), absl::StrCat(workload, "trace 1\n"), inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  ir::Values by_hand(5 * 13);
+  for (int i = 0; i < 5; ++i) {
+    for (int j = 0; j < 13; ++j) {
+      for (int k = 0; k < 24; ++k) {
+        by_hand[i * 13 + j] +=
+            inputs[0][i * 24 + k] * inputs[1][k * 13 + j] * inputs[2][k / 8 * 13 + j];
+      }
+    }
+  }
+  EXPECT_EQ((*expected)[0], by_hand);
+  for (const char* const trace :
+       {"b = block(\"C\")\ni, j, k = loops(b)\nreorder(i, k, j)\n",
+        "b = block(\"C\")\ni, j, k = loops(b)\nj0, j1 = split(j, 0, 8)\nreorder(j0, i, k, j1)\n"
+        "vectorize(j1)\n",
+        "b = block(\"C\")\nc = cache_read(b, \"W\", \"global\")\n",
+        "b = block(\"C\")\nc = cache_read(b, \"W\", \"local\")\ni, j, k = loops(b)\n"
+        "reorder(k, i, j)\ncompute_at(c, k)\n"}) {
+    for (const target::Target& target : RunnableTargets()) {
+      const auto actual = RunTrace(target, absl::StrCat(workload, "trace 1\n", trace), inputs);
+      ASSERT_TRUE(actual.ok()) << actual.status() << trace;
+      EXPECT_EQ((*actual)[0], by_hand) << trace << target.cpu;
+    }
+  }
+}
+
+TEST(PackedTest, RowsAtComputedIndices) {
+  const std::string workload =
+      "workload embedding\ninput T: u4[9, 6]\ninput I: i32[4] < 9\n"
+      "output Y[i: 4, j: 6] = f32(T[at(I[i]), j]) * 0.5\n";
+  const std::vector<ir::Values> inputs = {Elements(54, 0), {8, 0, 3, 3}};
+  for (const target::Target& target : RunnableTargets()) {
+    for (const int lanes : {1, 4}) {
+      const auto actual = RunTrace(target, InVectors(workload, lanes), inputs);
+      ASSERT_TRUE(actual.ok()) << actual.status();
+      for (int i = 0; i < 4; ++i) {
+        for (int j = 0; j < 6; ++j) {
+          EXPECT_EQ((*actual)[0][i * 6 + j], inputs[0][inputs[1][i] * 6 + j] * 0.5) << i << j;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::codegen

@@ -1,0 +1,208 @@
+// Kernels whose arguments are slices of larger tensors: concatenation without a copy.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/ir/interpreter.h"
+#include "common/target/kernel_abi.h"
+#include "tests/worker/compile/compiled_program.h"
+#include "tests/worker/compile/run_trace.h"
+#include "worker/compile/llvm/compile.h"
+#include "worker/compile/lower/lower.h"
+
+namespace hone::codegen {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Y = 2·X + 1 in vectors, with threads.
+constexpr char kMap[] = R"(workload map
+input X: f32[6, 24]
+output Y[i: 6, j: 24] = X[i, j] * 2.0 + 1.0
+trace 1
+b0 = block("Y")
+l0, l1 = loops(b0)
+l2, l3 = split(l1, 0, 16)
+vectorize(l3)
+parallel(l0)
+)";
+
+constexpr char kDense[] = R"(workload dense
+input A: f32[20, 8]
+input B: f32[8, 40] constant
+C[i: 20, j: 40] = sum(k: 8) A[i, k] * B[k, j]
+output D[i: 20, j: 40] = max(C[i, j], 0.0)
+trace 1
+b0 = block("C")
+b1 = block("D")
+l0, l1, l2 = loops(b0)
+l3, l4, l5 = register_tile(b0, l0, l1, l2, 6, 2, 16, 4)
+)";
+
+target::Target Host() {
+  target::Target target = target::DetectHost();
+  target.cores = 2;
+  return target;
+}
+
+std::unique_ptr<CompiledProgram> Compiled(const char* text, const lower::ArgumentStrides& strides) {
+  const auto program = ReplayText(text);
+  EXPECT_TRUE(program.ok()) << program.status();
+  auto compiled = CompiledProgram::Load(*program, Host(), strides);
+  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  return *std::move(compiled);
+}
+
+TEST(SliceTest, KernelsReadAndWriteSlices) {
+  for (const char* const text : {kMap, kDense}) {
+    const auto program = ReplayText(text);
+    ASSERT_TRUE(program.ok()) << program.status();
+    std::vector<ir::Values> inputs;
+    for (const ir::BufferId id : program->workload().Inputs()) {
+      ir::Values& values =
+          inputs.emplace_back(ir::ElementsOf(program->workload().tensors[id].shape));
+      for (size_t e = 0; e < values.size(); ++e) values[e] = static_cast<double>(e * 7 % 11) - 5;
+    }
+    const auto expected = ir::Interpret(program->workload(), inputs);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    const size_t arguments = inputs.size() + 1;
+    // One slice at a time, then all arguments.
+    for (size_t sliced = 0; sliced <= arguments; ++sliced) {
+      lower::ArgumentStrides strides(arguments);
+      for (size_t a = 0; a < arguments; ++a) {
+        if (a == sliced || sliced == arguments) strides[a] = {67, 1};
+      }
+      const auto actual = Compiled(text, strides)->Run(inputs);
+      ASSERT_TRUE(actual.ok()) << actual.status();
+      EXPECT_EQ(*actual, *expected) << "argument " << sliced;
+    }
+  }
+}
+
+TEST(SliceTest, TheKernelTellsItsStrides) {
+  const auto kernel = Compiled(kMap, {{}, {67, 1}});
+  const auto strides =
+      reinterpret_cast<target::StridesFunction>(kernel->Symbol(target::kStridesSymbol));
+  ASSERT_NE(strides, nullptr);
+  EXPECT_EQ(strides(0), nullptr);
+  EXPECT_EQ(strides(2), nullptr);
+  EXPECT_EQ(strides(-1), nullptr);
+  ASSERT_NE(strides(1), nullptr);
+  EXPECT_THAT(std::vector<int64_t>(strides(1), strides(1) + 2), ElementsAre(67, 1));
+  EXPECT_EQ(Compiled(kMap, {})->Symbol(target::kStridesSymbol), nullptr);
+}
+
+// Calls the kernel with slices of one tensor that begin at these elements. Returns its status.
+int32_t RunOn(CompiledProgram& kernel, std::vector<float>& tensor, int64_t x, int64_t y) {
+  void* const buffers[] = {tensor.data() + x, tensor.data() + y};
+  return reinterpret_cast<target::RunFunction>(kernel.Symbol(target::kRunSymbol))(buffers, nullptr,
+                                                                                  nullptr, nullptr);
+}
+
+// The columns 0 to 23 of a row of 60 are read, and 24 to 47 written.
+TEST(SliceTest, SlicesOfOneTensorAlternate) {
+  const auto kernel = Compiled(kMap, {{60, 1}, {60, 1}});
+  std::vector<float> tensor(600);
+  for (size_t e = 0; e < tensor.size(); ++e) tensor[e] = static_cast<float>(e);
+  const std::vector<float> before = tensor;
+  ASSERT_EQ(RunOn(*kernel, tensor, 0, 24), target::kKernelOk);
+  for (size_t e = 0; e < tensor.size(); ++e) {
+    const bool written = e < 360 && e % 60 >= 24 && e % 60 < 48;
+    EXPECT_EQ(tensor[e], written ? before[e - 24] * 2 + 1 : before[e]) << e;
+  }
+}
+
+TEST(SliceTest, SlicesThatShareElementsAreRefused) {
+  const auto kernel = Compiled(kMap, {{60, 1}, {60, 1}});
+  std::vector<float> tensor(1200);
+  const struct {
+    int64_t x, y;
+    int32_t status;
+  } calls[] = {
+      {0, 24, target::kKernelOk},
+      {24, 0, target::kKernelOk},
+      {0, 36, target::kKernelOk},
+      {60, 36, target::kKernelOk},  // y's rows end where x's next rows begin
+      {0, 84, target::kKernelOk},   // y is a row lower
+      {84, 0, target::kKernelOk},
+      {0, 324, target::kKernelOk},  // y begins behind x
+      {0, 0, target::kKernelOverlap},
+      {0, 23, target::kKernelOverlap},
+      {23, 0, target::kKernelOverlap},
+      {0, 37, target::kKernelOverlap},  // y's rows end in x's next rows
+      {37, 0, target::kKernelOverlap},
+      {0, 60, target::kKernelOverlap},  // the same columns, a row lower
+      {0, 323, target::kKernelOverlap},
+      {323, 0, target::kKernelOverlap},
+  };
+  for (const auto& call : calls)
+    EXPECT_EQ(RunOn(*kernel, tensor, call.x, call.y), call.status) << call.x << " " << call.y;
+  // Rows of other distances cannot alternate.
+  const auto other = Compiled(kMap, {{60, 1}, {61, 1}});
+  EXPECT_EQ(RunOn(*other, tensor, 0, 24), target::kKernelOverlap);
+  EXPECT_EQ(RunOn(*other, tensor, 0, 324), target::kKernelOk);
+}
+
+TEST(SliceTest, OnlySlicesMayBeginAtAnyElement) {
+  std::vector<float> tensor(1200);
+  auto* const aligned =
+      reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(tensor.data()) + 63) / 64 * 64);
+  const int64_t begin = aligned - tensor.data();
+  const auto kernel = Compiled(kMap, {{}, {60, 1}});
+  EXPECT_EQ(RunOn(*kernel, tensor, begin, begin + 401), target::kKernelOk);
+  EXPECT_EQ(RunOn(*kernel, tensor, begin + 401, begin), target::kKernelMisalignedBuffer);
+  void* const odd[] = {aligned, reinterpret_cast<char*>(aligned + 401) + 2};
+  EXPECT_EQ(reinterpret_cast<target::RunFunction>(kernel->Symbol(target::kRunSymbol))(
+                odd, nullptr, nullptr, nullptr),
+            target::kKernelMisalignedBuffer);
+}
+
+// Non-temporal stores need whole aligned vectors.
+TEST(SliceTest, StoresToSlicesStayInTheCaches) {
+  const auto program = ReplayText(R"(workload stream
+input X: f32[8, 256]
+output Y[i: 8, j: 256] = X[i, j] * 2.0
+trace 1
+b0 = block("Y")
+l0, l1 = loops(b0)
+l2, l3 = split(l1, 0, 16)
+vectorize(l3)
+annotate(b0, "nontemporal", 1)
+)");
+  ASSERT_TRUE(program.ok()) << program.status();
+  const target::Target target = Preset("x86-avx512");
+  const auto assembly = [&](const lower::ArgumentStrides& strides) {
+    const auto lowered = lower::Lower(*program, target, strides);
+    EXPECT_TRUE(lowered.ok()) << lowered.status();
+    const auto object = Compile(*lowered, target, {.keep_assembly = true});
+    EXPECT_TRUE(object.ok()) << object.status();
+    return object->assembly;
+  };
+  EXPECT_THAT(assembly({{512, 1}, {}}), HasSubstr("vmovntps"));
+  EXPECT_THAT(assembly({{}, {512, 1}}), Not(HasSubstr("vmovntps")));
+}
+
+TEST(SliceTest, WrongStridesAreRefused) {
+  const auto program = ReplayText(kMap);
+  ASSERT_TRUE(program.ok()) << program.status();
+  const auto refusal = [&](const lower::ArgumentStrides& strides) {
+    return std::string(lower::Lower(*program, Host(), strides).status().message());
+  };
+  EXPECT_THAT(refusal({{}, {20, 1}}), HasSubstr("strides [20, 1] of Y[6, 24]"));
+  EXPECT_THAT(refusal({{67, 1}}), HasSubstr("the kernel has 2"));
+  const auto tuple = ReplayText(
+      "workload w\ninput X: f32[5, 19]\noutput (C, I)[i: 5] = argmax(k: 19) (X[i, k], "
+      "i32(index(k)))\ntrace 1\n");
+  ASSERT_TRUE(tuple.ok()) << tuple.status();
+  EXPECT_THAT(lower::Lower(*tuple, Host(), {{}, {2}, {}}).status().message(),
+              HasSubstr("C and I are outputs of one stage and must have the same strides"));
+  EXPECT_TRUE(lower::Lower(*tuple, Host(), {{}, {1}, {1}}).ok());
+}
+
+}  // namespace
+}  // namespace hone::codegen

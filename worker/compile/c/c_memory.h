@@ -1,0 +1,68 @@
+#ifndef HONE_WORKER_COMPILE_C_C_MEMORY_H_
+#define HONE_WORKER_COMPILE_C_C_MEMORY_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "worker/compile/c/c_lines.h"
+#include "worker/compile/c/c_names.h"
+#include "worker/compile/c/c_prelude.h"
+#include "worker/compile/c/dialect.h"
+#include "worker/compile/lower/lowered.h"
+
+namespace hone::codegen {
+
+// Returns names for all buffers of a program: the names of the workload's tensors, and "A_shared"
+// or "A_local" for copies in shared or private memory.
+std::vector<std::string> NameBuffers(const lower::LoweredProgram& program, CNames& names);
+
+// Prints the declarations of the buffers that a kernel uses.
+class CMemoryPrinter {
+ public:
+  // All arguments must outlive this object. `alignments`: the alignments, in bytes, that statements
+  // require of buffers in shared memory.
+  CMemoryPrinter(const lower::LoweredProgram& program, const CDialect& dialect, CPrelude& prelude,
+                 const std::vector<std::string>& buffers, const std::set<ir::BufferId>& used,
+                 const std::map<ir::BufferId, int64_t>& alignments)
+      : p_(program),
+        dialect_(dialect),
+        prelude_(prelude),
+        buffers_(buffers),
+        used_(used),
+        alignments_(alignments) {}
+
+  // Returns the parameters, one for each line.
+  std::vector<std::string> Parameters(const lower::LoweredKernel& kernel) const;
+  // Adds a declaration for each buffer except the arguments. Unimplemented: the dialect does not
+  // have this kind of memory.
+  absl::Status Declare(const lower::LoweredKernel& kernel, CNames& names, CLines& lines) const;
+
+  // Returns whether threads may exchange data in global memory: a buffer there is written, and also
+  // read or written again.
+  static bool ExchangesGlobal(const lower::LoweredProgram& program, lower::StmtId body);
+
+ private:
+  std::string Pointer(ir::BufferId id, const std::string& memory, int64_t offset,
+                      CDialect::Space space, bool writable) const;
+  bool SharedBuffersOverlap() const;
+  void DeclareShared(const lower::LoweredKernel& kernel, CNames& names, CLines& lines) const;
+
+  const lower::LoweredProgram& p_;
+  const CDialect& dialect_;
+  CPrelude& prelude_;
+  const std::vector<std::string>& buffers_;
+  const std::set<ir::BufferId>& used_;
+  const std::map<ir::BufferId, int64_t>& alignments_;
+};
+
+inline bool IsPrepack(const lower::LoweredKernel& kernel) {
+  return kernel.prepack || kernel.name == ir::kPrepackKernel;
+}
+
+}  // namespace hone::codegen
+
+#endif  // HONE_WORKER_COMPILE_C_C_MEMORY_H_

@@ -1,0 +1,66 @@
+#ifndef HONE_WORKER_COMPILE_LLVM_MEMORY_EMITTER_H_
+#define HONE_WORKER_COMPILE_LLVM_MEMORY_EMITTER_H_
+
+#include <map>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "worker/compile/llvm/cache_hints.h"
+#include "worker/compile/llvm/index_emitter.h"
+
+namespace hone::codegen {
+
+// Emits loads and stores of one element or of all lanes: contiguous, reversed, strided by shuffles,
+// gathered and scattered, masked. Accumulators are stack slots that the promotion pass turns into
+// registers. Values are of ValueType, or scalar if all lanes agree.
+class MemoryEmitter {
+ public:
+  MemoryEmitter(FunctionContext& f, IndexEmitter& index, CacheHints& hints)
+      : f_(f), index_(index), hints_(hints) {}
+
+  absl::StatusOr<llvm::Value*> Load(ir::BufferId buffer, const ir::Index& offset,
+                                    llvm::Value* mask);
+  // Loads at offset + gathered, an i64 or a vector of one for each lane.
+  llvm::Value* Gather(ir::BufferId buffer, const ir::Index& offset, llvm::Value* gathered,
+                      llvm::Value* mask);
+  absl::Status Store(ir::BufferId buffer, const ir::Index& offset, llvm::Value* value,
+                     llvm::Value* mask);
+  // Returns the address of the first lane's element. REQUIRES: the lanes are regular.
+  llvm::Value* Address(ir::BufferId buffer, const IndexEmitter::Split& split);
+
+ private:
+  using Split = IndexEmitter::Split;
+
+  // Whether the address and every sum on the way to it lie in the buffer or right behind it, for
+  // all values of the variables. LLVM may assume this of an "inbounds" address. Addresses outside
+  // occur under conditions, in masked lanes and ahead of a loop.
+  bool IsInside(ir::BufferId buffer, const Split& split) const;
+  llvm::Value* BasePointer(ir::BufferId buffer);
+  llvm::Value* NewBasePointer(ir::BufferId buffer);
+  absl::StatusOr<llvm::AllocaInst*> RegisterSlot(ir::BufferId buffer, const Split& split);
+  llvm::Value* LanePointers(ir::BufferId buffer, const ir::Index& offset, const Split& split);
+  // Returns the raw value of all lanes.
+  llvm::Value* LoadVector(ir::BufferId buffer, const ir::Index& offset, const Split& split,
+                          llvm::Value* mask);
+  // Loads lanes that are `stride` elements apart.
+  llvm::Value* LoadStrided(ir::BufferId buffer, Split split, llvm::Type* scalar, llvm::Align align);
+  // Loads lanes that alternate among two or four rows of small integers; nullptr if they do not.
+  // Words are little-endian.
+  llvm::Value* LoadInterleaved(ir::BufferId buffer, const ir::Index& offset,
+                               llvm::IntegerType* scalar);
+  // Returns the mask, or one of all lanes.
+  llvm::Value* LanesOf(llvm::Value* mask) {
+    return mask != nullptr ? mask : f_.b.CreateVectorSplat(f_.lanes, f_.b.getTrue());
+  }
+
+  FunctionContext& f_;
+  IndexEmitter& index_;
+  CacheHints& hints_;
+  std::map<ir::BufferId, llvm::Value*> bases_;
+  std::map<std::pair<ir::BufferId, int64_t>, llvm::AllocaInst*> registers_;
+};
+
+}  // namespace hone::codegen
+
+#endif  // HONE_WORKER_COMPILE_LLVM_MEMORY_EMITTER_H_

@@ -1,0 +1,50 @@
+#ifndef HONE_WORKER_COMPILE_LOWER_DOMAIN_CASES_H_
+#define HONE_WORKER_COMPILE_LOWER_DOMAIN_CASES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/ir/index.h"
+#include "common/ir/index_values.h"
+
+namespace hone::lower {
+
+// A condition 0 ≤ runtime + fixed < extent. The runtime part is known when the code runs. The fixed
+// part has a value for each point of a tile, whose code is unrolled or vectorized.
+struct TileCondition {
+  ir::Index runtime;
+  ir::Range fixed;   // the least and the largest value of the fixed part
+  int64_t step = 1;  // divides the differences between its values
+  int64_t extent = 0;
+  int64_t lanes = 1;  // points that vectors have; a vector is not less code with fewer of them
+  friend bool operator==(const TileCondition&, const TileCondition&) = default;
+};
+
+// The values of the runtime part, divided by the points of the tile for which the condition holds.
+struct DomainCases {
+  // Consecutive values, in ascending order, for which the same points are inside.
+  struct Case {
+    int64_t first = 0, last = 0;
+    double share = 1;  // of the vectors that have points inside
+    int64_t values() const { return last - first + 1; }
+  };
+  std::vector<Case> partial;  // some points are inside, and some are not
+  bool has_interior = false;  // whether there are values for which all points are inside
+  bool misses = false;        // the same for no point
+
+  int count() const { return static_cast<int>(partial.size()) + (has_interior ? 1 : 0); }
+  // Returns the size of the code for all cases, relative to the code of the interior.
+  double Size() const {
+    double size = has_interior ? 1 : 0;
+    for (const Case& part : partial) size += part.share;
+    return size;
+  }
+};
+
+// Divides the values that `values` allows, and possibly some more. REQUIRES: `step`, `extent` and
+// `lanes` are positive.
+DomainCases CasesOf(const TileCondition& condition, const ir::IndexValues& values);
+
+}  // namespace hone::lower
+
+#endif  // HONE_WORKER_COMPILE_LOWER_DOMAIN_CASES_H_

@@ -1,0 +1,66 @@
+#ifndef HONE_WORKER_COMPILE_LOWER_PASSES_H_
+#define HONE_WORKER_COMPILE_LOWER_PASSES_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/ir/program.h"
+#include "common/target/target.h"
+#include "worker/compile/lower/layout.h"
+#include "worker/compile/lower/lowered.h"
+
+// The passes of Lower, in order. Each is a function of its input only.
+namespace hone::lower {
+
+// A pass between BuildTree and AssignStorage.
+struct Pass {
+  absl::string_view name;
+  absl::Status (*run)(LoweredProgram& program);
+};
+// The passes for a kind of target, in order.
+absl::Span<const Pass> PassesFor(target::Kind kind);
+
+// Runs the passes before BuildTree: RemoveDeadBlocks, CompactBuffers and, for GPUs, MapThreads
+// (gpu/gpu_passes.h). Errors are those of MapThreads.
+absl::StatusOr<ir::Program> Prepare(const ir::Program& program, const target::Target& target);
+
+// Removes blocks whose results are neither read nor outputs.
+ir::Program RemoveDeadBlocks(const ir::Program& program);
+
+// Shrinks each intermediate buffer to what one iteration of the innermost loop around all its uses
+// accesses. REQUIRES that dead blocks are removed: a dead block has no other uses, so its buffer
+// would shrink to a single reduction step.
+ir::Program CompactBuffers(const ir::Program& program);
+
+// Turns the program into a tree: blocks become stores over loop variables, and loops with one
+// iteration disappear.
+LoweredProgram BuildTree(const ir::Program& program, target::Kind kind = target::Kind::kCpu);
+
+// Keeps the accumulators of a reduction in registers while only reduction loops and static loops
+// run: loads or initializes them before, stores them after. At most 64 vectors. Sums of short
+// floats accumulate in f32 and are rounded when stored. InvalidArgument: such a sum would be stored
+// before it is complete, which would round its partial sums.
+absl::Status PromoteAccumulators(LoweredProgram& program);
+
+// Turns every remaining init into a nest before the outermost reduction loop.
+absl::Status LowerInits(LoweredProgram& program);
+
+// Turns conditions into loop bounds, or into branches at the outermost place where their variables
+// are set. A guarded sum then runs only where its guard holds, and a remainder tile gets its own
+// code.
+absl::Status NarrowDomain(LoweredProgram& program);
+
+// Flattens indices to offsets and assigns memory to buffers. InvalidArgument: more than 1 TiB of
+// memory is needed, the strides of an argument fail CheckStrides (layout.h), or the outputs of one
+// stage have different strides.
+absl::Status AssignStorage(LoweredProgram& program, const ir::Program& source,
+                           const target::Target& target, const ArgumentStrides& strides);
+
+// Turns loads of packed types (ir::IsPacked) into loads of bytes and shifts. Their buffers become
+// buffers of bytes. REQUIRES that storage is assigned.
+void UnpackElements(LoweredProgram& program);
+
+}  // namespace hone::lower
+
+#endif  // HONE_WORKER_COMPILE_LOWER_PASSES_H_
