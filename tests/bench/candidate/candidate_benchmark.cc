@@ -20,8 +20,8 @@
 #include "common/operator/operator.h"
 #include "common/target/target.h"
 #include "nlohmann/json.hpp"
-#include "server/space/generate.h"
 #include "server/store/blob_codec.h"
+#include "server/tuner/space/generate.h"
 #include "worker/builder/build.h"
 
 namespace hone::bench {

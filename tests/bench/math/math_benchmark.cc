@@ -2,11 +2,9 @@
 // their types: where a function takes longer than usual, an operand or a result inside of it is
 // denormal. Prints a line of a table for each function and type.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -17,15 +15,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "common/base/command_line.h"
-#include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/ir/dtype.h"
 #include "common/ir/element_bytes.h"
-#include "common/record/artifact.h"
-#include "common/target/loaded_kernel.h"
+#include "common/ir/workload_parser.h"
 #include "common/target/target.h"
-#include "common/target/thread_pool.h"
-#include "worker/builder/build.h"
+#include "tests/bench/candidate/timed_kernel.h"
 
 namespace hone::bench {
 namespace {
@@ -58,68 +53,50 @@ constexpr Formula kFormulas[] = {
 constexpr int64_t kElements = 1 << 14;
 constexpr int kUnrolled = 8;  // as in drafts of elementwise operators
 
-// A kernel of one formula, scheduled like the draft of an operator, and its buffers.
+// A kernel of one formula, scheduled like the draft of an operator.
 class Kernel {
  public:
-  static absl::StatusOr<std::unique_ptr<Kernel>> Make(const Formula& formula, ir::DType dtype,
-                                                      const target::Target& target,
-                                                      const std::string& folder) {
+  static absl::StatusOr<Kernel> Make(const Formula& formula, ir::DType dtype,
+                                     const target::Target& target, const std::string& folder) {
     const ir::DType wide = ir::AccumulatorOf(dtype);
     const std::string type(ir::DTypeName(dtype)), wide_type(ir::DTypeName(wide));
     const std::string x = wide == dtype ? "X[i]" : absl::StrCat(wide_type, "(X[i])");
-    const std::string workload =
+    const std::string text =
         absl::StrCat("workload f\ninput X: ", type, "[", kElements, "]\ninput V: ", wide_type,
                      "[1]\noutput Y[i: ", kElements, "] = ", type, "(",
                      absl::Substitute(formula.text, x), ")\n");
     const int lanes = target.vector_bits / 8 / ir::DTypeBytes(wide);
-    const record::BuildResponse built = builder::Build(
-        {.workload = workload,
-         .space = absl::StrCat(
-             workload, "trace 1\nb0 = block(\"Y\")\nl0 = loops(b0)\nl1, l2, l3 = split(l0, 0, ",
-             kUnrolled, ", ", lanes, ")\nunroll(l2)\nvectorize(l3)\n"),
-         .target = target.ToText(),
-         .artifact_dir = folder});
-    if (built.outcome != record::Outcome::kOk) return absl::InvalidArgumentError(built.detail);
-    HONE_ASSIGN_OR_RETURN(const std::string bytes,
-                          ReadFile(absl::StrCat(folder, "/", built.artifact_digest)));
-    HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, record::DecodeArtifact(bytes));
-    auto kernel = std::make_unique<Kernel>();
-    HONE_ASSIGN_OR_RETURN(kernel->loaded_,
-                          target::LoadedKernel::LoadSharedObject(artifact.shared_object));
-    kernel->dtype_ = dtype;
-    for (std::shared_ptr<std::byte>& memory : kernel->memory_) {
-      memory.reset(
-          static_cast<std::byte*>(std::aligned_alloc(target::kBufferAlignment, 8 * kElements)),
-          [](std::byte* bytes) { std::free(bytes); });
-    }
-    ir::WriteElement(wide, kernel->memory_[1].get(), 0, 3.0);
+    HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(text));
+    Kernel kernel;
+    kernel.dtype_ = dtype;
+    HONE_ASSIGN_OR_RETURN(
+        kernel.timed_,
+        TimedKernel::Build(
+            workload,
+            absl::StrCat(text,
+                         "trace 1\nb0 = block(\"Y\")\nl0 = loops(b0)\nl1, l2, l3 = split(l0, 0, ",
+                         kUnrolled, ", ", lanes, ")\nunroll(l2)\nvectorize(l3)\n"),
+            {}, target, folder));
+    HONE_RETURN_IF_ERROR(kernel.timed_->Load());
+    ir::WriteElement(wide, kernel.timed_->buffer(1), 0, 3.0);
     return kernel;
   }
 
   // Returns nanoseconds per element at `x`, and slightly beyond: the best of some rounds.
   double Time(double x) {
     for (int64_t i = 0; i < kElements; ++i)
-      ir::WriteElement(dtype_, memory_[0].get(), i,
+      ir::WriteElement(dtype_, timed_->buffer(0), i,
                        x * (1 + 0.0006 * static_cast<double>(i) / kElements));
-    void* const buffers[] = {memory_[0].get(), memory_[1].get(), memory_[2].get()};
     double best = INFINITY;
-    for (int round = 0; round < kRounds; ++round) {
-      const auto begin = std::chrono::steady_clock::now();
-      for (int call = 0; call < kCalls; ++call)
-        (void)loaded_->library().Run(buffers, nullptr, nullptr, &runtime_);
-      const std::chrono::duration<double, std::nano> spent =
-          std::chrono::steady_clock::now() - begin;
-      best = std::min(best, spent.count() / kCalls / kElements);
-    }
+    for (int round = 0; round < kRounds; ++round)
+      best = std::min(best, timed_->Nanoseconds(0.0002) / kElements);
     return best;
   }
 
  private:
-  static constexpr int kRounds = 7, kCalls = 8;
-  std::unique_ptr<target::LoadedKernel> loaded_;
+  static constexpr int kRounds = 7;
+  std::unique_ptr<TimedKernel> timed_;
   ir::DType dtype_{};
-  std::shared_ptr<std::byte> memory_[3];  // X, V and Y
-  HoneRuntime runtime_ = hone_threads(1);
 };
 
 // The exponents of a type's normal numbers, at most 256 of them, with both signs.
@@ -160,16 +137,16 @@ absl::Status RunAll(const Options& options, const std::string& folder) {
       continue;
     for (const std::string& type : types) {
       HONE_ASSIGN_OR_RETURN(const ir::DType dtype, ir::DTypeFromName(type));
-      HONE_ASSIGN_OR_RETURN(const auto kernel, Kernel::Make(formula, dtype, target, folder));
-      const double usual = kernel->Time(1);
+      HONE_ASSIGN_OR_RETURN(Kernel kernel, Kernel::Make(formula, dtype, target, folder));
+      const double usual = kernel.Time(1);
       std::printf("| %s | %s | %.3f |", formula.name, type.c_str(), usual);
-      for (const double x : at) std::printf(" %.2f |", kernel->Time(x) / usual);
+      for (const double x : at) std::printf(" %.2f |", kernel.Time(x) / usual);
       if (at.empty()) {
         double slowest = 0, where = 0;
         for (const double x : Inputs(dtype)) {
-          double time = kernel->Time(x);
+          double time = kernel.Time(x);
           // Another program may have used the core.
-          if (time > 1.1 * usual) time = std::min(time, kernel->Time(x));
+          if (time > 1.1 * usual) time = std::min(time, kernel.Time(x));
           if (time > slowest) slowest = time, where = x;
         }
         std::printf(" %.2f | %g |", slowest / usual, where);

@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -21,24 +19,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/command_line.h"
-#include "common/base/file.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
-#include "common/lower/lower.h"
 #include "common/operator/operator.h"
-#include "common/record/artifact.h"
 #include "common/schedule/trace.h"
-#include "common/target/kernel_abi.h"
-#include "common/target/loaded_kernel.h"
 #include "common/target/target.h"
-#include "common/target/thread_pool.h"
 #include "nlohmann/json.hpp"
-#include "server/feature/analytic_machine.h"
-#include "server/feature/analytic_terms.h"
-#include "server/feature/nest.h"
-#include "server/search/search_strategy.h"
-#include "server/space/generate.h"
-#include "worker/builder/build.h"
+#include "server/tuner/feature/analytic_machine.h"
+#include "server/tuner/feature/analytic_terms.h"
+#include "server/tuner/feature/nest.h"
+#include "server/tuner/search/search_strategy.h"
+#include "server/tuner/space/generate.h"
+#include "tests/bench/candidate/timed_kernel.h"
+#include "worker/compile/lower/lower.h"
 
 namespace hone::bench {
 namespace {
@@ -91,100 +84,6 @@ Window Draw(Rng& rng, absl::string_view op) {
     if (c.h * c.w / (c.s * c.s) * c.ci * c.co * c.k * c.k > 200'000'000) continue;
     return c;
   }
-}
-
-double ProcessorSeconds(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-std::shared_ptr<float> Floats(int64_t bytes) {
-  const int64_t alignment = target::kBufferAlignment;
-  const int64_t rounded = (std::max<int64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
-  std::shared_ptr<float> data(static_cast<float*>(std::aligned_alloc(alignment, rounded)),
-                              std::free);
-  std::memset(data.get(), 0, rounded);
-  return data;
-}
-
-// A kernel and the buffers that it runs on.
-class Kernel {
- public:
-  static absl::StatusOr<std::unique_ptr<Kernel>> Load(const ir::Workload& workload,
-                                                      const std::string& shared_object) {
-    auto kernel = std::make_unique<Kernel>();
-    HONE_ASSIGN_OR_RETURN(kernel->loaded_, target::LoadedKernel::LoadSharedObject(shared_object));
-    std::vector<ir::BufferId> ids = workload.Inputs();
-    for (const ir::BufferId id : workload.Outputs()) ids.push_back(id);
-    Rng rng(1, 1);
-    for (const ir::BufferId id : ids) {
-      const ir::Tensor& tensor = workload.tensors[id];
-      kernel->memory_.push_back(Floats(tensor.bytes()));
-      kernel->buffers_.push_back(kernel->memory_.back().get());
-      for (int64_t e = 0; e < ir::ElementsOf(tensor.shape); ++e)
-        kernel->memory_.back().get()[e] = static_cast<float>(rng.Uniform());
-    }
-    const target::KernelLibrary& library = kernel->loaded_->library();
-    kernel->runtime_ = hone_threads(1);
-    kernel->workspace_ = Floats(library.WorkspaceBytes(1));
-    kernel->packed_ = Floats(library.packed_bytes());
-    HONE_RETURN_IF_ERROR(target::KernelStatusToStatus(
-        library.Prepack(kernel->buffers_.data(), kernel->packed_.get())));
-    HONE_RETURN_IF_ERROR(kernel->Run());
-    return kernel;
-  }
-  absl::Status Run() {
-    return target::KernelStatusToStatus(
-        loaded_->library().Run(buffers_.data(), packed_.get(), workspace_.get(), &runtime_));
-  }
-  // Returns the processor time of a call, in nanoseconds, over some calls.
-  double Nanoseconds(double at_least_seconds) {
-    const double begin = ProcessorSeconds(CLOCK_THREAD_CPUTIME_ID);
-    double now = begin;
-    int calls = 0;
-    for (; now - begin < at_least_seconds || calls < 2; ++calls) {
-      (void)Run();
-      now = ProcessorSeconds(CLOCK_THREAD_CPUTIME_ID);
-    }
-    return (now - begin) / calls * 1e9;
-  }
-
- private:
-  std::unique_ptr<target::LoadedKernel> loaded_;
-  std::vector<std::shared_ptr<float>> memory_;
-  std::vector<void*> buffers_;
-  HoneRuntime runtime_{};
-  std::shared_ptr<float> workspace_, packed_;
-};
-
-struct Built {
-  std::unique_ptr<Kernel> kernel;
-  double milliseconds = 0;
-  int64_t bytes = 0;
-};
-
-absl::StatusOr<Built> BuildKernel(const ir::Workload& workload, const schedule::Trace& trace,
-                                  const std::vector<int64_t>& decisions,
-                                  const target::Target& target, const std::string& folder,
-                                  bool load) {
-  const double begin = ProcessorSeconds(CLOCK_PROCESS_CPUTIME_ID);
-  const record::BuildResponse built =
-      builder::Build({.workload = workload.ToText(),
-                      .space = schedule::TraceFileText(workload, trace),
-                      .decisions = decisions,
-                      .target = target.ToText(),
-                      .artifact_dir = folder});
-  Built result{.milliseconds = 1e3 * (ProcessorSeconds(CLOCK_PROCESS_CPUTIME_ID) - begin)};
-  if (built.outcome != record::Outcome::kOk) return absl::InvalidArgumentError(built.detail);
-  HONE_ASSIGN_OR_RETURN(const std::string bytes,
-                        ReadFile(absl::StrCat(folder, "/", built.artifact_digest)));
-  HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, record::DecodeArtifact(bytes));
-  result.bytes = static_cast<int64_t>(artifact.object.size());
-  if (load) {
-    HONE_ASSIGN_OR_RETURN(result.kernel, Kernel::Load(workload, artifact.shared_object));
-  }
-  return result;
 }
 
 // The reduction stores of the code, and those that test a guard at run time: in branches or lanes.
@@ -268,18 +167,24 @@ class Bench {
         {"stores", stores.all},
         {"guarded", stores.guarded}};
     const bool times = options_.rounds > 0;
-    absl::StatusOr<Built> with =
-        BuildKernel(*space.workload(), space.trace(), decisions, target_, folder_, times);
+    const std::string trace_file = schedule::TraceFileText(*space.workload(), space.trace());
+    const auto with =
+        TimedKernel::Build(*space.workload(), trace_file, decisions, target_, folder_);
     if (!with.ok()) return absl::OkStatus();  // the code would exceed a limit
-    line["build_ms"] = with->milliseconds;
-    line["object_bytes"] = with->bytes;
+    TimedKernel& padded_kernel = **with;
+    line["build_ms"] = padded_kernel.build_milliseconds();
+    line["object_bytes"] = padded_kernel.object_bytes();
     if (times) {
-      HONE_ASSIGN_OR_RETURN(const Built without, BuildKernel(unpadded, space.trace(), decisions,
-                                                             target_, folder_, true));
+      HONE_RETURN_IF_ERROR(padded_kernel.Load());
+      HONE_ASSIGN_OR_RETURN(
+          const auto without,
+          TimedKernel::Build(unpadded, schedule::TraceFileText(unpadded, space.trace()), decisions,
+                             target_, folder_));
+      HONE_RETURN_IF_ERROR(without->Load());
       std::vector<double> padded, plain, ratios;
       for (int round = 0; round < options_.rounds; ++round) {
-        plain.push_back(without.kernel->Nanoseconds(kBlockSeconds));
-        padded.push_back(with->kernel->Nanoseconds(kBlockSeconds));
+        plain.push_back(without->Nanoseconds(kBlockSeconds));
+        padded.push_back(padded_kernel.Nanoseconds(kBlockSeconds));
         ratios.push_back(padded.back() / plain.back());
       }
       line["padded_ns"] = Median(padded);
