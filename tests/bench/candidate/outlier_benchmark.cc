@@ -19,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/command_line.h"
+#include "common/base/file.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "common/operator/operator.h"
@@ -59,13 +60,16 @@ struct Timed {
   std::string space;
   std::vector<int64_t> decisions;
   double quotient;  // nanoseconds per estimated cycle
+  std::string trace_file;
 };
 
 class Hunt {
  public:
-  Hunt(target::Target target, std::string folder, int candidates, int seed)
+  // `traces`: a folder for the schedules of outliers, or empty.
+  Hunt(target::Target target, std::string folder, std::string traces, int candidates, int seed)
       : target_(std::move(target)),
         folder_(std::move(folder)),
+        traces_(std::move(traces)),
         candidates_(candidates),
         seed_(seed) {}
 
@@ -82,7 +86,9 @@ class Hunt {
       const space::DesignSpace& space = *spaces[rng.Below(spaces.size())];
       HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> decisions, space.Sample(rng));
       const absl::StatusOr<double> quotient = Quotient(space, decisions);
-      if (quotient.ok()) timed.push_back({space.name(), decisions, *quotient});
+      if (!quotient.ok()) continue;
+      timed.push_back({space.name(), decisions, *quotient,
+                       schedule::TraceFileText(*workload, space.trace(), decisions)});
     }
     if (timed.empty()) return absl::InternalError(absl::StrCat(text, ": nothing could be timed"));
     std::sort(timed.begin(), timed.end(),
@@ -93,9 +99,13 @@ class Hunt {
                 timed.back().quotient / median);
     for (const Timed& each : timed) {
       const double times = each.quotient / median;
-      if (times > kFar || times < 1 / kFar)
-        std::printf("  %.2f: %s [%s]\n", times, each.space.c_str(),
-                    absl::StrJoin(each.decisions, ", ").c_str());
+      if (times < kFar && times > 1 / kFar) continue;
+      std::printf("  %.2f: %s [%s]\n", times, each.space.c_str(),
+                  absl::StrJoin(each.decisions, ", ").c_str());
+      if (traces_.empty()) continue;
+      HONE_RETURN_IF_ERROR(WriteFileAtomically(
+          absl::StrCat(traces_, "/", op, "_", absl::StrJoin(each.decisions, "_"), ".trace"),
+          each.trace_file));
     }
     std::fflush(stdout);
     return absl::OkStatus();
@@ -122,18 +132,20 @@ class Hunt {
   }
 
   const target::Target target_;
-  const std::string folder_;
+  const std::string folder_, traces_;
   const int candidates_, seed_;
 };
 
 int Main(int argc, char** argv) {
-  int candidates = 100, seed = 1;
+  int candidates = 40, seed = 1;
+  std::string traces;
   std::vector<std::string> families(std::begin(kFamilies), std::end(kFamilies)), given;
   Command app("Compares the draft's estimates with times, and prints the outliers.",
               "outlier_benchmark");
   app.Add("--candidates", candidates, "Random candidates of each family",
           {Positive(), ShowDefault()});
   app.Add("--seed", seed, "Seed of the draws", {ShowDefault()});
+  app.Add("--traces", traces, "FOLDER for the schedules of outliers", {ExistingFolder()});
   app.Add("--family", given, "Operators as one word each, as in \"softmax m=64 n=100\"",
           {OneWordPerUse()});
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
@@ -145,7 +157,7 @@ int Main(int argc, char** argv) {
   std::printf(
       "| operator | candidates | ns per estimated cycle | least | 90 %% | most "
       "|\n|---|---|---|---|---|---|\n");
-  Hunt hunt(target, folder, candidates, seed);
+  Hunt hunt(target, folder, traces, candidates, seed);
   int failed = 0;
   for (const std::string& family : families) {
     const absl::Status status = hunt.Family(family);
