@@ -79,11 +79,11 @@ TEST(ReadGraphTest, AShapeThatLeavesNothingIsAUsageError) {
   EXPECT_EQ(ExitCodeFor(nothing), kExitUsage);
   EXPECT_EQ(nothing.message(),
             "--shape batch=0: an extent of 0 leaves nothing to compute in " + path);
-  WriteModel(x + onnx::NodeText("ReduceMax", "x", "y") + onnx::Output("y"));
+  WriteModel(x + onnx::NodeText("ReduceMean", "x", "y") + onnx::Output("y"));
   const absl::Status refused = ReadGraph({path, {"x=0x3"}}).status();
   EXPECT_EQ(ExitCodeFor(refused), kExitUsage);
   EXPECT_THAT(refused.message(), AllOf(HasSubstr("--shape x=0x3: an extent of 0 does not fit"),
-                                       HasSubstr("node 'n_y' (ReduceMax)")));
+                                       HasSubstr("node 'n_y' (ReduceMean)")));
   // A decoder without a past.
   WriteModel(onnx::Input("past", 1, "length, 3") + onnx::Input("x", 1, "2, 3") +
              onnx::NodeText("Concat", "past x", "y", onnx::Int("axis", 0)) + onnx::Output("y"));
